@@ -6,7 +6,7 @@
 
 #include "../../device/memory_internal.h"
 #include "layer_internal.h"
-#include "../weights/rules_internal.h"
+#include "../weights/weight_rules_internal.h"
 
 CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, const char *dtype)
 {
@@ -23,7 +23,7 @@ CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, co
     layer->kind = kind;
     layer->own_policy = policy;
     layer->compute = layer->result = CORNU_F32;
-    layer->takes_numbers = kind->takes_numbers;
+    layer->takes_integers = kind->takes_integers;
     cornu__snake_case(kind->class_name, layer->class_label, sizeof layer->class_label);
     if (name && !(layer->name = cornu__copy_text(name))) {
         cornu__release(layer);
@@ -44,7 +44,7 @@ void cornu_layer_free(CornuLayer *layer)
 {
     if (!layer || (layer->owners > 0 && --layer->owners > 0)) return;
     if (layer->kind->free) layer->kind->free(layer);
-    cornu__layer_drop_states(layer);
+    cornu__layer_free_states(layer);
     for (int i = 0; i < layer->weight_count && !layer->inner_count; i++)
         weight_free(layer->weights[i]);
     for (int i = 0; i < layer->inner_count; i++) {
@@ -186,7 +186,7 @@ static void weight_leave(CornuWeight *weight)
     weight->variable = NULL;
 }
 
-void cornu__layer_leave(CornuLayer *layer, const CornuDevice *device)
+void cornu__layer_leave_device(CornuLayer *layer, const CornuDevice *device)
 {
     for (int i = 0; i < layer->weight_count && layer->owners > 1 && device; i++) {
         const CornuVariable *variable = layer->weights[i]->variable;
@@ -194,7 +194,7 @@ void cornu__layer_leave(CornuLayer *layer, const CornuDevice *device)
             weight_leave(layer->weights[i]);
     }
     for (int i = 0; i < layer->inner_count; i++)
-        cornu__layer_leave(layer->inner[i], device);
+        cornu__layer_leave_device(layer->inner[i], device);
 }
 
 CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
@@ -397,7 +397,7 @@ CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_co
     return cornu__failure_tell(&failure);
 }
 
-CornuStatus cornu__layer_declare(CornuLayer *layer, const CornuShape *in, int in_count)
+CornuStatus cornu__layer_declare_weights(CornuLayer *layer, const CornuShape *in, int in_count)
 {
     const CornuLayerClass *kind = layer->kind;
     if (layer->built) return CORNU_OK;
@@ -410,7 +410,7 @@ CornuStatus cornu_layer_build_many(CornuLayer *layer, const CornuShape *in, int 
 {
     CornuType types[CORNU_MAX_LAYER_TENSORS], out[CORNU_MAX_LAYER_TENSORS];
     if (layer->built) return CORNU_OK;
-    CORNU__TRY(cornu__layer_declare(layer, in, in_count));
+    CORNU__TRY(cornu__layer_declare_weights(layer, in, in_count));
     for (int i = 0; i < in_count; i++) types[i] = cornu_type_from(CORNU_F32, in[i]);
     CORNU__TRY(cornu__layer_trace(layer, types, in_count, out));
     layer->output = out[0].shape;
@@ -437,7 +437,7 @@ static void end_scope(const CornuLayer *layer, const CornuCall *call)
 /* The input as the layer takes it. */
 static CornuTensor *converted(const CornuLayer *layer, CornuTensor *x)
 {
-    if (!x || layer->takes_numbers || !cornu_dtype_is_float(cornu_tensor_type(x).dtype)) return x;
+    if (!x || layer->takes_integers || !cornu_dtype_is_float(cornu_tensor_type(x).dtype)) return x;
     return cornu_op_convert(x, layer->compute);
 }
 
@@ -448,7 +448,8 @@ static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor
 {
     const CornuLayerClass *kind = layer->kind;
     CornuTensor *given[CORNU_MAX_LAYER_TENSORS];
-    if (kind->replay) return kind->replay(layer, call, in, in_count, masks, out, out_masks);
+    if (kind->call_masked)
+        return kind->call_masked(layer, call, in, in_count, masks, out, out_masks);
     begin_scope(layer, call);
     for (int i = 0; i < in_count; i++)
         if (!(given[i] = converted(layer, in[i]))) {
@@ -479,7 +480,7 @@ CornuTensor *cornu__layer_call_masked(CornuLayer *layer, const CornuCall *call,
                                       CornuTensor **out_masks)
 {
     const CornuLayerClass *kind = layer->kind;
-    const int most = kind->call_many || kind->replay ? CORNU_MAX_LAYER_TENSORS : 1;
+    const int most = kind->call_many || kind->call_masked ? CORNU_MAX_LAYER_TENSORS : 1;
     const int out_count = cornu_layer_outputs(layer);
     bool      complete = true;
     for (int i = 0; i < out_count; i++) out[i] = out_masks[i] = NULL;

@@ -128,7 +128,7 @@ typedef struct {
 
     /* In place of call_many and mask, for a layer made of others, whose results each have a mask of
      * their own: sets out_masks too. Models are such layers. */
-    CornuTensor *(*replay)(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+    CornuTensor *(*call_masked)(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                            int in_count, CornuTensor *const *masks, CornuTensor **out,
                            CornuTensor **out_masks);
 
@@ -139,7 +139,7 @@ typedef struct {
     void (*free)(CornuLayer *layer); /* what the layer owns besides weights; may be NULL */
 
     bool normalizes;         /* its weights are read in f32 under any policy */
-    bool takes_numbers;      /* whole numbers, as they are: indices */
+    bool takes_integers;      /* whole numbers, as they are: indices */
 
     /* For files: the constructor's arguments, its config's size and place in the layer's struct,
      * filled in, and the constructor itself; all zero for a layer that files cannot hold. A class
@@ -193,7 +193,7 @@ struct CornuLayer {
     CornuLayer            *next_kept;   /* see functional.c */
     bool                   numbered;    /* a model has given it its random numbers */
     CornuVariable         *states[CORNU_MAX_LAYER_STATES]; /* NULL until asked for */
-    bool                   takes_numbers; /* of its class, or its inner layer's */
+    bool                   takes_integers; /* of its class, or its inner layer's */
     uint64_t               seed;        /* these two are set by the model before building: of  */
     int64_t                generator;   /* the layer's random draws; those of its weights follow */
 };

@@ -20,16 +20,16 @@ CornuStatus cornu__check_depth(const char *name, const CornuLayer *inner);
 
 /* For a constructor: puts `inner` into the layer, which calls it and holds it. Its name will be
  * what it has or gets, behind prefix, a constant. */
-void cornu__layer_wrap(CornuLayer *layer, CornuLayer *inner, const char *prefix);
+void cornu__layer_add_inner(CornuLayer *layer, CornuLayer *inner, const char *prefix);
 
 /* For one that fails: frees the layer that it was given, NULL too, if nobody holds it. */
-void cornu__layer_reject(CornuLayer *inner);
+void cornu__layer_free_unowned(CornuLayer *inner);
 
 /* For kind->build of such a layer: builds inner layer i; its weights become the layer's too. */
 CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input);
 
 /* What kind->build_many says, or kind->build; without the trace that tells shapes. */
-CornuStatus cornu__layer_declare(CornuLayer *layer, const CornuShape *in, int in_count);
+CornuStatus cornu__layer_declare_weights(CornuLayer *layer, const CornuShape *in, int in_count);
 
 /* The types of the results for inputs of these types, axis 0 of all is CORNU_NONE, and so is what
  * depends on an extent that is not known; `out` has room for CORNU_MAX_LAYER_TENSORS. The weights
@@ -45,16 +45,16 @@ CornuTensor *cornu__layer_call_masked(CornuLayer *layer, const CornuCall *call,
                                       CornuTensor **out_masks);
 
 /* Gives the layer, those in it and their weights the generators from `first` on. */
-void cornu__layer_number(CornuLayer *layer, uint64_t seed, int64_t first);
+void cornu__layer_set_generators(CornuLayer *layer, uint64_t seed, int64_t first);
 
 /* Whether training changes a weight of the layer, or of one in it. */
 bool cornu__layer_trains(const CornuLayer *layer, const CornuWeight *weight);
 
 /* Takes weights that others hold off a device that is to be closed. */
-void cornu__layer_leave(CornuLayer *layer, const CornuDevice *device);
+void cornu__layer_leave_device(CornuLayer *layer, const CornuDevice *device);
 
 /* Counts `models` (1 or -1) more that were compiled with the layer and those in it. */
-void cornu__layer_claim(CornuLayer *layer, int models);
+void cornu__layer_count_compiled(CornuLayer *layer, int models);
 
 /* A copy, not built, of a layer that files can hold, with the arguments in `config`, which has the
  * size that its class says. */
@@ -63,11 +63,11 @@ CornuLayer *cornu__layer_copy(const CornuLayer *layer, const void *config);
 /* Names the layer, and those in it, unless they have names: conv2d, conv2d_1, … counted within the
  * model so that a model's names do not depend on what was made before it: `labels` are the labels
  * of classes, and how many layers there have each. The first function counts one more. */
-CornuStatus cornu__layer_count(const CornuLayer *layer, CornuLookup *labels);
+CornuStatus cornu__layer_count_label(const CornuLayer *layer, CornuLookup *labels);
 CornuStatus cornu__layer_set_name(CornuLayer *layer, const CornuLookup *labels);
 
 /* Forgets the states, and frees their variables. */
-void cornu__layer_drop_states(CornuLayer *layer);
+void cornu__layer_free_states(CornuLayer *layer);
 /* Whether the layer, or one in it, has states. */
 bool cornu__layer_has_states(const CornuLayer *layer);
 

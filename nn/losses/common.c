@@ -25,8 +25,8 @@ void *cornu__loss_create(size_t size, const CornuLoss *base, const void *config)
                                 "CORNU_SUM or CORNU_MEAN_WITH_SAMPLE_WEIGHT", base->kind->name,
                                 (int)base->reduction);
     CornuLoss  made = *base;
-    CornuLoss *loss = cornu__object_create(size, base->kind, config, base->kind->name,
-                                           &made.config, &made.name);
+    CornuLoss *loss = cornu__serializable_create(size, base->kind, config, base->kind->name,
+                                                 &made.config, &made.name);
     if (!loss) return NULL;
     made.free = free_loss;
     *loss = made;

@@ -262,19 +262,21 @@ static const CornuField binary_focal_fields[] = {
 };
 
 #define CLASS(function, class_name, Config, table) \
-    CORNU__OBJECT_CLASS(function, class_name, #function, Config, .fields = table)
-CORNU__OBJECT_CLASS(sparse_categorical_crossentropy, "SparseCategoricalCrossentropy",
-                    "sparse_categorical_crossentropy", CornuSparseCrossentropyConfig,
-                    .fields = sparse_fields, .whole_labels = true);
+    CORNU__SERIALIZABLE_CLASS(function, class_name, #function, Config, .fields = table)
+CORNU__SERIALIZABLE_CLASS(sparse_categorical_crossentropy, "SparseCategoricalCrossentropy",
+                          "sparse_categorical_crossentropy", CornuSparseCrossentropyConfig,
+                          .fields = sparse_fields, .whole_labels = true);
 CLASS(categorical_crossentropy, "CategoricalCrossentropy", CornuCrossentropyConfig, fields);
 CLASS(binary_crossentropy, "BinaryCrossentropy", CornuCrossentropyConfig, fields);
 CLASS(categorical_focal_crossentropy, "CategoricalFocalCrossentropy", CornuCategoricalFocalConfig,
       categorical_focal_fields);
 CLASS(binary_focal_crossentropy, "BinaryFocalCrossentropy", CornuBinaryFocalConfig,
       binary_focal_fields);
-CORNU__OBJECT_CLASS(categorical_generalized_cross_entropy, "CategoricalGeneralizedCrossEntropy",
-                    "categorical_generalized_cross_entropy", CornuGeneralizedCrossentropyConfig,
-                    .fields = generalized_fields, .whole_labels = true);
+CORNU__SERIALIZABLE_CLASS(categorical_generalized_cross_entropy,
+                          "CategoricalGeneralizedCrossEntropy",
+                          "categorical_generalized_cross_entropy",
+                          CornuGeneralizedCrossentropyConfig,
+                          .fields = generalized_fields, .whole_labels = true);
 CLASS(kl_divergence, "KLDivergence", CornuLossConfig, cornu__loss_fields);
 
 static CornuLoss *create(Crossentropy loss, const void *config)
@@ -350,7 +352,7 @@ CornuLoss *cornu_binary_focal_crossentropy_from(const CornuBinaryFocalConfig *co
 CornuLoss *cornu_categorical_generalized_cross_entropy_from(
     const CornuGeneralizedCrossentropyConfig *config)
 {
-    const CornuObjectClass *kind = &cornu__categorical_generalized_cross_entropy_class;
+    const CornuSerializableClass *kind = &cornu__categorical_generalized_cross_entropy_class;
     CornuGeneralizedCrossentropyConfig full = *config;
     if (cornu__refused()) return NULL;
     if (full.q == 0.0) full.q = 0.5;

@@ -95,8 +95,8 @@ static CornuTensor *call(const CornuLoss *self, CornuTensor *y_true, CornuTensor
         cornu_op_multiply(joined(last[0], last[1]), end), 1 << 1, false));
 }
 
-CORNU__OBJECT_CLASS(ctc, "CTC", "ctc", CornuLossConfig, .fields = cornu__loss_fields,
-                    .whole_labels = true);
+CORNU__SERIALIZABLE_CLASS(ctc, "CTC", "ctc", CornuLossConfig, .fields = cornu__loss_fields,
+                          .whole_labels = true);
 
 CornuLoss *cornu_ctc_from(const CornuLossConfig *config)
 {

@@ -115,8 +115,8 @@ static const CornuField huber_fields[] = {
 };
 
 #define CLASS(function, class_name)                                     \
-    CORNU__OBJECT_CLASS(function, class_name, #function, CornuLossConfig, \
-                        .fields = cornu__loss_fields)
+    CORNU__SERIALIZABLE_CLASS(function, class_name, #function, CornuLossConfig, \
+                              .fields = cornu__loss_fields)
 CLASS(mean_squared_error, "MeanSquaredError");
 CLASS(mean_absolute_error, "MeanAbsoluteError");
 CLASS(mean_absolute_percentage_error, "MeanAbsolutePercentageError");
@@ -125,7 +125,7 @@ CLASS(log_cosh, "LogCosh");
 CLASS(poisson, "Poisson");
 CLASS(hinge, "Hinge");
 CLASS(squared_hinge, "SquaredHinge");
-CORNU__OBJECT_CLASS(huber, "Huber", "huber", CornuHuberConfig, .fields = huber_fields);
+CORNU__SERIALIZABLE_CLASS(huber, "Huber", "huber", CornuHuberConfig, .fields = huber_fields);
 
 static CornuLoss *create(Elementwise loss, const void *config)
 {

@@ -4,6 +4,6 @@
 CornuLoss *cornu_loss(const char *name)
 {
     CORNU__NEED_TO_MAKE(name);
-    const CornuObjectClass *kind = cornu__object_find(&cornu__losses, name);
-    return kind ? cornu__object_usual(kind, NULL) : NULL;
+    const CornuSerializableClass *kind = cornu__serializable_find(&cornu__losses, name);
+    return kind ? cornu__serializable_default(kind, NULL) : NULL;
 }

@@ -23,7 +23,7 @@ extern "C" {
 typedef enum { CORNU_MEAN, CORNU_SUM, CORNU_MEAN_WITH_SAMPLE_WEIGHT } CornuReduction;
 
 typedef struct CornuLoss        CornuLoss;
-typedef struct CornuObjectClass CornuObjectClass;
+typedef struct CornuSerializableClass CornuSerializableClass;
 
 /* A user's own loss is a struct that begins with this one. */
 struct CornuLoss {
@@ -40,7 +40,7 @@ struct CornuLoss {
      * zeros. It may give a scalar, the loss of the whole batch. */
     bool across_rows;
     /* For files: Keras' class, and the config it was made with; NULL for a user's own. */
-    const CornuObjectClass *kind;
+    const CornuSerializableClass *kind;
     const void             *config;
     bool taken;   /* by a model, which frees it: it can be given once */
 };

@@ -6,7 +6,7 @@
 #include "../config/keywords_internal.h"
 #include "loss.h"
 #include "../metrics/metric.h"
-#include "../config/object_internal.h"
+#include "../config/serializable_internal.h"
 
 /* ---- Making losses ---- */
 
@@ -15,7 +15,7 @@
  * is none. */
 void *cornu__loss_create(size_t size, const CornuLoss *base, const void *config);
 
-#define LOSS(name)         extern const CornuObjectClass cornu__##name##_class;
+#define LOSS(name)         extern const CornuSerializableClass cornu__##name##_class;
 #define ALIAS(known, name)
 #include "losses.def"
 #undef LOSS

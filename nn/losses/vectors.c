@@ -19,8 +19,8 @@ static const CornuField cosine_fields[] = {
     { "reduction", CORNU_FIELD_REDUCTION, offsetof(CornuCosineSimilarityConfig, reduction) },
     { 0 },
 };
-CORNU__OBJECT_CLASS(cosine_similarity, "CosineSimilarity", "cosine_similarity",
-                    CornuCosineSimilarityConfig, .fields = cosine_fields);
+CORNU__SERIALIZABLE_CLASS(cosine_similarity, "CosineSimilarity", "cosine_similarity",
+                          CornuCosineSimilarityConfig, .fields = cosine_fields);
 
 CornuLoss *cornu_cosine_similarity_from(const CornuCosineSimilarityConfig *config)
 {
@@ -43,8 +43,8 @@ static CornuTensor *categorical_hinge_call(const CornuLoss *self, CornuTensor *y
     return cornu_op_relu(cornu_op_shift(cornu_op_subtract(wrong, right), 1.0));
 }
 
-CORNU__OBJECT_CLASS(categorical_hinge, "CategoricalHinge", "categorical_hinge", CornuLossConfig,
-                    .fields = cornu__loss_fields);
+CORNU__SERIALIZABLE_CLASS(categorical_hinge, "CategoricalHinge", "categorical_hinge",
+                          CornuLossConfig, .fields = cornu__loss_fields);
 
 CornuLoss *cornu_categorical_hinge_from(const CornuLossConfig *config)
 {
@@ -114,8 +114,9 @@ static const CornuField tversky_fields[] = {
 static const CornuField dice_fields[] = {
     FIELD(CornuDiceConfig, axis, ROW_AXES), FIELD(CornuDiceConfig, reduction, REDUCTION), { 0 },
 };
-CORNU__OBJECT_CLASS(tversky, "Tversky", "tversky", CornuTverskyConfig, .fields = tversky_fields);
-CORNU__OBJECT_CLASS(dice, "Dice", "dice", CornuDiceConfig, .fields = dice_fields);
+CORNU__SERIALIZABLE_CLASS(tversky, "Tversky", "tversky", CornuTverskyConfig,
+                          .fields = tversky_fields);
+CORNU__SERIALIZABLE_CLASS(dice, "Dice", "dice", CornuDiceConfig, .fields = dice_fields);
 
 static CornuLoss *overlap_create(Overlap loss, const int64_t *axis, const void *config)
 {

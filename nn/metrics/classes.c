@@ -117,11 +117,12 @@ static const CornuField fbeta_fields[] = {
 static const CornuField f1_fields[] = {
     FIELD(CornuF1Config, average, AVERAGE), FIELD(CornuF1Config, threshold, NUMBER_OR_NONE), { 0 },
 };
-CORNU__OBJECT_CLASS(fbeta_score, "FBetaScore", "fbeta_score", CornuFBetaConfig,
-                    .fields = fbeta_fields);
-CORNU__OBJECT_CLASS(f1_score, "F1Score", "f1_score", CornuF1Config, .fields = f1_fields);
+CORNU__SERIALIZABLE_CLASS(fbeta_score, "FBetaScore", "fbeta_score", CornuFBetaConfig,
+                          .fields = fbeta_fields);
+CORNU__SERIALIZABLE_CLASS(f1_score, "F1Score", "f1_score", CornuF1Config, .fields = f1_fields);
 
-static CornuMetric *create_f_score(const CornuObjectClass *kind, const void *config, FScore score)
+static CornuMetric *create_f_score(const CornuSerializableClass *kind, const void *config,
+                                   FScore score)
 {
     const char *name = kind->name;
     if (cornu__refused()) return NULL;
@@ -265,14 +266,14 @@ static const CornuField binary_iou_fields[] = {
     FIELD(CornuBinaryIouConfig, threshold, NUMBER_OR_DEFAULT), { 0 },
 };
 
-CORNU__OBJECT_CLASS(mean_iou, "MeanIoU", "mean_io_u", CornuIouConfig, .fields = mean_iou_fields,
-                    .dtype = "int32");
-CORNU__OBJECT_CLASS_OF(iou, cornu_mean_iou_from, "IoU", "io_u", CornuIouConfig,
-                       .fields = iou_fields, .dtype = "int32");
-CORNU__OBJECT_CLASS(binary_iou, "BinaryIoU", "binary_io_u", CornuBinaryIouConfig,
-                    .fields = binary_iou_fields, .dtype = "int32");
+CORNU__SERIALIZABLE_CLASS(mean_iou, "MeanIoU", "mean_io_u", CornuIouConfig,
+                          .fields = mean_iou_fields, .dtype = "int32");
+CORNU__SERIALIZABLE_CLASS_OF(iou, cornu_mean_iou_from, "IoU", "io_u", CornuIouConfig,
+                             .fields = iou_fields, .dtype = "int32");
+CORNU__SERIALIZABLE_CLASS(binary_iou, "BinaryIoU", "binary_io_u", CornuBinaryIouConfig,
+                          .fields = binary_iou_fields, .dtype = "int32");
 
-static CornuMetric *create_iou(const CornuObjectClass *kind, const void *config, Iou iou)
+static CornuMetric *create_iou(const CornuSerializableClass *kind, const void *config, Iou iou)
 {
     const char *name = kind->name;
     if (cornu__refused()) return NULL;
@@ -295,7 +296,7 @@ static CornuMetric *create_iou(const CornuObjectClass *kind, const void *config,
 
 CornuMetric *cornu_mean_iou_from(const CornuIouConfig *config)
 {
-    const CornuObjectClass *kind = config->target_classes ? &cornu__iou_class
+    const CornuSerializableClass *kind = config->target_classes ? &cornu__iou_class
                                                           : &cornu__mean_iou_class;
     return create_iou(kind, config, (Iou){
         .classes = config->num_classes, .targets = config->target_classes,

@@ -339,23 +339,25 @@ static const CornuField auc_fields[] = {
 };
 
 #define COUNT_CLASS(function, class_name) \
-    CORNU__OBJECT_CLASS(function, class_name, #function, CornuCountConfig, .fields = count_fields)
+    CORNU__SERIALIZABLE_CLASS(function, class_name, #function, CornuCountConfig, \
+                              .fields = count_fields)
 COUNT_CLASS(true_positives, "TruePositives");
 COUNT_CLASS(true_negatives, "TrueNegatives");
 COUNT_CLASS(false_positives, "FalsePositives");
 COUNT_CLASS(false_negatives, "FalseNegatives");
-CORNU__OBJECT_CLASS(precision, "Precision", "precision", CornuPrecisionConfig,
-                    .fields = precision_fields);
-CORNU__OBJECT_CLASS(recall, "Recall", "recall", CornuPrecisionConfig, .fields = precision_fields);
-CORNU__OBJECT_CLASS(sensitivity_at_specificity, "SensitivityAtSpecificity",
-                    "sensitivity_at_specificity", CornuAtConfig, .fields = at_specificity);
-CORNU__OBJECT_CLASS(specificity_at_sensitivity, "SpecificityAtSensitivity",
-                    "specificity_at_sensitivity", CornuAtConfig, .fields = at_sensitivity);
-CORNU__OBJECT_CLASS(precision_at_recall, "PrecisionAtRecall", "precision_at_recall",
-                    CornuAtConfig, .fields = at_recall);
-CORNU__OBJECT_CLASS(recall_at_precision, "RecallAtPrecision", "recall_at_precision",
-                    CornuAtConfig, .fields = at_precision);
-CORNU__OBJECT_CLASS(auc, "AUC", "auc", CornuAucConfig, .fields = auc_fields);
+CORNU__SERIALIZABLE_CLASS(precision, "Precision", "precision", CornuPrecisionConfig,
+                          .fields = precision_fields);
+CORNU__SERIALIZABLE_CLASS(recall, "Recall", "recall", CornuPrecisionConfig,
+                          .fields = precision_fields);
+CORNU__SERIALIZABLE_CLASS(sensitivity_at_specificity, "SensitivityAtSpecificity",
+                          "sensitivity_at_specificity", CornuAtConfig, .fields = at_specificity);
+CORNU__SERIALIZABLE_CLASS(specificity_at_sensitivity, "SpecificityAtSensitivity",
+                          "specificity_at_sensitivity", CornuAtConfig, .fields = at_sensitivity);
+CORNU__SERIALIZABLE_CLASS(precision_at_recall, "PrecisionAtRecall", "precision_at_recall",
+                          CornuAtConfig, .fields = at_recall);
+CORNU__SERIALIZABLE_CLASS(recall_at_precision, "RecallAtPrecision", "recall_at_precision",
+                          CornuAtConfig, .fields = at_precision);
+CORNU__SERIALIZABLE_CLASS(auc, "AUC", "auc", CornuAucConfig, .fields = auc_fields);
 
 /* Lists thresholds behind the first `from` limits; false with a pending error. */
 static bool list(Counts *counts, const double *thresholds, int from)
@@ -408,7 +410,8 @@ static CornuMetric *create(Counts counts, const void *config)
 static int64_t class_of(int64_t given) { return given ? cornu__integer(given, 0) : -1; }
 
 /* `full` are the arguments in `config`. */
-static CornuMetric *at_thresholds(const CornuObjectClass *kind, const CornuPrecisionConfig *full,
+static CornuMetric *at_thresholds(const CornuSerializableClass *kind,
+                                  const CornuPrecisionConfig *full,
                                   const void *config, double (*of)(const Confusion *))
 {
     Counts counts = { .base = { .kind = kind, .result_at = result_at }, .of = of,
@@ -425,7 +428,7 @@ static CornuMetric *at_thresholds(const CornuObjectClass *kind, const CornuPreci
     return create(counts, config);
 }
 
-static CornuMetric *count(const CornuObjectClass *kind, const CornuCountConfig *config,
+static CornuMetric *count(const CornuSerializableClass *kind, const CornuCountConfig *config,
                           double (*of)(const Confusion *))
 {
     CornuPrecisionConfig full = { .unset = 0 };
@@ -474,7 +477,7 @@ static bool spread(Counts *counts, int64_t given, int64_t least)
     return false;
 }
 
-static CornuMetric *best(const CornuObjectClass *kind, const CornuAtConfig *config,
+static CornuMetric *best(const CornuSerializableClass *kind, const CornuAtConfig *config,
                          double (*constrained)(const Confusion *), double (*of)(const Confusion *))
 {
     Counts counts = { .base = { .kind = kind, .result = best_result }, .of = of,

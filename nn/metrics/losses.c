@@ -21,7 +21,7 @@ static const CornuField sparse_fields[] = {
 };
 
 #define MEAN_OF(loss_name, keras_class, keras_name, table)                      \
-    const CornuObjectClass cornu__mean_##loss_name##_class = {                 \
+    const CornuSerializableClass cornu__mean_##loss_name##_class = {                 \
         .class_name = keras_class, .name = keras_name, .fields = table,        \
         .loss = &cornu__##loss_name##_class }
 MEAN_OF(binary_crossentropy, "BinaryCrossentropy", "binary_crossentropy", binary_fields);
@@ -42,7 +42,7 @@ MEAN_OF(mean_absolute_percentage_error, "MeanAbsolutePercentageError",
 MEAN_OF(mean_squared_logarithmic_error, "MeanSquaredLogarithmicError",
         "mean_squared_logarithmic_error", no_fields);
 
-static const CornuObjectClass *const classes[] = {
+static const CornuSerializableClass *const classes[] = {
     &cornu__mean_binary_crossentropy_class, &cornu__mean_categorical_crossentropy_class,
     &cornu__mean_sparse_categorical_crossentropy_class, &cornu__mean_kl_divergence_class,
     &cornu__mean_poisson_class, &cornu__mean_hinge_class, &cornu__mean_squared_hinge_class,
@@ -52,7 +52,7 @@ static const CornuObjectClass *const classes[] = {
     &cornu__mean_mean_squared_logarithmic_error_class,
 };
 
-static bool has_field(const CornuObjectClass *kind, const char *name)
+static bool has_field(const CornuSerializableClass *kind, const char *name)
 {
     for (const CornuField *field = kind->fields; field->name; field++)
         if (!strcmp(field->name, name)) return true;
@@ -61,7 +61,7 @@ static bool has_field(const CornuObjectClass *kind, const char *name)
 
 /* Whether all arguments of the loss are among the metric's, or defaults; its reduction is nothing
  * to the metric. */
-static bool says_all(const CornuObjectClass *kind, const CornuLoss *loss)
+static bool says_all(const CornuSerializableClass *kind, const CornuLoss *loss)
 {
     for (const CornuField *field = loss->kind->fields; field->name; field++)
         if (field->kind != CORNU_FIELD_REDUCTION && !has_field(kind, field->name) &&
@@ -70,7 +70,7 @@ static bool says_all(const CornuObjectClass *kind, const CornuLoss *loss)
     return true;
 }
 
-const CornuObjectClass *cornu__metric_class_of_loss(const CornuLoss *loss)
+const CornuSerializableClass *cornu__metric_class_of_loss(const CornuLoss *loss)
 {
     for (size_t i = 0; i < sizeof classes / sizeof *classes && loss->kind; i++)
         if (classes[i]->loss == loss->kind) return says_all(classes[i], loss) ? classes[i] : NULL;

@@ -221,13 +221,13 @@ static const CornuField sparse_top_k_fields[] = {
     { "from_sorted_ids", CORNU_FIELD_FLAG, offsetof(CornuTopKConfig, from_sorted_ids) }, { 0 },
 };
 static const CornuField no_fields[] = { { 0 } };
-CORNU__OBJECT_CLASS(binary_accuracy, "BinaryAccuracy", "binary_accuracy",
-                    CornuBinaryAccuracyConfig, .fields = threshold_fields);
-CORNU__OBJECT_CLASS(top_k_categorical_accuracy, "TopKCategoricalAccuracy",
-                    "top_k_categorical_accuracy", CornuTopKConfig, .fields = top_k_fields);
-CORNU__OBJECT_CLASS(sparse_top_k_categorical_accuracy, "SparseTopKCategoricalAccuracy",
-                    "sparse_top_k_categorical_accuracy", CornuTopKConfig,
-                    .fields = sparse_top_k_fields, .whole_labels = true);
+CORNU__SERIALIZABLE_CLASS(binary_accuracy, "BinaryAccuracy", "binary_accuracy",
+                          CornuBinaryAccuracyConfig, .fields = threshold_fields);
+CORNU__SERIALIZABLE_CLASS(top_k_categorical_accuracy, "TopKCategoricalAccuracy",
+                          "top_k_categorical_accuracy", CornuTopKConfig, .fields = top_k_fields);
+CORNU__SERIALIZABLE_CLASS(sparse_top_k_categorical_accuracy, "SparseTopKCategoricalAccuracy",
+                          "sparse_top_k_categorical_accuracy", CornuTopKConfig,
+                          .fields = sparse_top_k_fields, .whole_labels = true);
 
 CornuMetric *cornu_binary_accuracy_from(const CornuBinaryAccuracyConfig *config)
 {
@@ -238,7 +238,7 @@ CornuMetric *cornu_binary_accuracy_from(const CornuBinaryAccuracyConfig *config)
     return &metric->base;
 }
 
-static CornuMetric *top_k_metric(const CornuObjectClass *kind, const CornuTopKConfig *config,
+static CornuMetric *top_k_metric(const CornuSerializableClass *kind, const CornuTopKConfig *config,
                                  Values *values)
 {
     if (config->k < 0 && !cornu_error_pending())
@@ -264,7 +264,7 @@ CornuMetric *cornu_sparse_top_k_categorical_accuracy_from(const CornuTopKConfig 
     return top_k_metric(&cornu__sparse_top_k_categorical_accuracy_class, config, sparse_top_k);
 }
 
-static CornuMetric *plain(const CornuObjectClass *kind, const CornuPlainConfig *config,
+static CornuMetric *plain(const CornuSerializableClass *kind, const CornuPlainConfig *config,
                           Values *values)
 {
     MeanMetric *metric = create((CornuMetric){ .kind = kind }, config, values);
@@ -278,8 +278,8 @@ static CornuTensor *equality(const MeanMetric *self, CornuMetricCall *call)
     return cornu_op_convert(cornu_op_compare(t, CORNU_EQUAL, call->y_pred), CORNU_F32);
 }
 
-CORNU__OBJECT_CLASS(equality_accuracy, "Accuracy", "accuracy", CornuEqualityConfig,
-                    .fields = no_fields);
+CORNU__SERIALIZABLE_CLASS(equality_accuracy, "Accuracy", "accuracy", CornuEqualityConfig,
+                          .fields = no_fields);
 
 CornuMetric *cornu_equality_accuracy_from(const CornuEqualityConfig *config)
 {
@@ -298,11 +298,11 @@ static CornuMetric *make_sparse_categorical_accuracy(const CornuPlainConfig *con
     return plain(&cornu__sparse_categorical_accuracy_class, config, sparse_categorical_accuracy);
 }
 
-CORNU__OBJECT_CLASS_OF(categorical_accuracy, make_categorical_accuracy, "CategoricalAccuracy",
-                       "categorical_accuracy", CornuPlainConfig, .fields = no_fields);
-CORNU__OBJECT_CLASS_OF(sparse_categorical_accuracy, make_sparse_categorical_accuracy,
-                       "SparseCategoricalAccuracy", "sparse_categorical_accuracy",
-                       CornuPlainConfig, .fields = no_fields, .whole_labels = true);
+CORNU__SERIALIZABLE_CLASS_OF(categorical_accuracy, make_categorical_accuracy, "CategoricalAccuracy",
+                             "categorical_accuracy", CornuPlainConfig, .fields = no_fields);
+CORNU__SERIALIZABLE_CLASS_OF(sparse_categorical_accuracy, make_sparse_categorical_accuracy,
+                             "SparseCategoricalAccuracy", "sparse_categorical_accuracy",
+                             CornuPlainConfig, .fields = no_fields, .whole_labels = true);
 
 /* ---- By the shapes of the data ---- */
 
@@ -329,7 +329,7 @@ static CornuStatus resolve(CornuMetric *self, CornuShape y_true, CornuShape y_pr
     return CORNU_OK;
 }
 
-static CornuMetric *resolved(const CornuObjectClass *kind, const CornuPlainConfig *config,
+static CornuMetric *resolved(const CornuSerializableClass *kind, const CornuPlainConfig *config,
                              Choice binary, Choice categorical, Choice sparse)
 {
     MeanMetric *metric = create((CornuMetric){ .kind = kind, .build = resolve }, config, NULL);
@@ -357,10 +357,10 @@ static CornuMetric *make_crossentropy(const CornuPlainConfig *config)
                     (Choice){ loss_values, "sparse_categorical_crossentropy" });
 }
 
-CORNU__OBJECT_CLASS_OF(accuracy, make_accuracy, NULL, "accuracy", CornuPlainConfig,
-                       .fields = no_fields);
-CORNU__OBJECT_CLASS_OF(crossentropy, make_crossentropy, NULL, "crossentropy", CornuPlainConfig,
-                       .fields = no_fields);
+CORNU__SERIALIZABLE_CLASS_OF(accuracy, make_accuracy, NULL, "accuracy", CornuPlainConfig,
+                             .fields = no_fields);
+CORNU__SERIALIZABLE_CLASS_OF(crossentropy, make_crossentropy, NULL, "crossentropy",
+                             CornuPlainConfig, .fields = no_fields);
 
 /* ---- Numbers ---- */
 
@@ -383,9 +383,9 @@ static CornuMetric *make_root_mean_squared_error(const CornuPlainConfig *config)
     return metric;
 }
 
-CORNU__OBJECT_CLASS_OF(root_mean_squared_error, make_root_mean_squared_error,
-                       "RootMeanSquaredError", "root_mean_squared_error", CornuPlainConfig,
-                       .fields = no_fields);
+CORNU__SERIALIZABLE_CLASS_OF(root_mean_squared_error, make_root_mean_squared_error,
+                             "RootMeanSquaredError", "root_mean_squared_error", CornuPlainConfig,
+                             .fields = no_fields);
 
 /* ---- Similarities of vectors ---- */
 
@@ -443,14 +443,16 @@ static CornuTensor *concordance(const MeanMetric *self, CornuMetricCall *call)
 static const CornuField similarity_fields[] = {
     { "axis", CORNU_FIELD_INTEGER_OR_DEFAULT, offsetof(CornuSimilarityConfig, axis) }, { 0 },
 };
-CORNU__OBJECT_CLASS(cosine_similarity_metric, "CosineSimilarity", "cosine_similarity",
-                    CornuSimilarityConfig, .fields = similarity_fields);
-CORNU__OBJECT_CLASS(pearson_correlation, "PearsonCorrelation", "pearson_correlation",
-                    CornuSimilarityConfig, .fields = similarity_fields);
-CORNU__OBJECT_CLASS(concordance_correlation, "ConcordanceCorrelation", "concordance_correlation",
-                    CornuSimilarityConfig, .fields = similarity_fields);
+CORNU__SERIALIZABLE_CLASS(cosine_similarity_metric, "CosineSimilarity", "cosine_similarity",
+                          CornuSimilarityConfig, .fields = similarity_fields);
+CORNU__SERIALIZABLE_CLASS(pearson_correlation, "PearsonCorrelation", "pearson_correlation",
+                          CornuSimilarityConfig, .fields = similarity_fields);
+CORNU__SERIALIZABLE_CLASS(concordance_correlation, "ConcordanceCorrelation",
+                          "concordance_correlation", CornuSimilarityConfig,
+                          .fields = similarity_fields);
 
-static CornuMetric *similarity(const CornuObjectClass *kind, const CornuSimilarityConfig *config,
+static CornuMetric *similarity(const CornuSerializableClass *kind,
+                               const CornuSimilarityConfig *config,
                                Values *values)
 {
     MeanMetric *metric = create((CornuMetric){ .kind = kind }, config, values);

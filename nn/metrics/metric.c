@@ -9,9 +9,9 @@ void *cornu__metric_create(size_t size, const CornuMetric *base, const void *con
 {
     if (cornu__refused()) return NULL;
     CornuMetric  made = *base;
-    CornuMetric *metric = cornu__object_create(size, base->kind, config,
-                                               base->kind ? base->kind->name : base->name,
-                                               &made.config, &made.name);
+    CornuMetric *metric = cornu__serializable_create(size, base->kind, config,
+                                                     base->kind ? base->kind->name : base->name,
+                                                     &made.config, &made.name);
     if (!metric) return NULL;
     if (!made.free) made.free = free_metric;
     *metric = made;

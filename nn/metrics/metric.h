@@ -49,7 +49,7 @@ struct CornuMetric {
     double (*result_at)(const CornuMetric *self, const CornuArray *states, int64_t i);
     void   (*free)(CornuMetric *self);  /* frees self too; NULL: the caller's */
     /* For files: Keras' class, and the config it was made with; NULL for a user's own. */
-    const CornuObjectClass *kind;
+    const CornuSerializableClass *kind;
     const void             *config;
     bool taken;   /* as a loss's */
 };

@@ -34,7 +34,7 @@ typedef struct {
 } CornuPlainConfig;
 
 /* By shape, as "accuracy", and Keras' class of that name; cornu__crossentropy_class likewise. */
-#define METRIC(name)       extern const CornuObjectClass cornu__##name##_class;
+#define METRIC(name)       extern const CornuSerializableClass cornu__##name##_class;
 #define ALIAS(known, name)
 #define ARGUMENTS(name)    METRIC(name)
 #include "metrics.def"
@@ -44,7 +44,7 @@ typedef struct {
 
 /* The class of metrics that are means of such losses; NULL if Keras has none, or none with all the
  * arguments of this one. */
-const CornuObjectClass *cornu__metric_class_of_loss(const CornuLoss *loss);
+const CornuSerializableClass *cornu__metric_class_of_loss(const CornuLoss *loss);
 
 /* Keras' texts; NULL for what is none. */
 const char *cornu__curve_name(CornuCurve curve);

@@ -102,7 +102,7 @@ static const CornuField fields[] = {
       offsetof(CornuR2ScoreConfig, class_aggregation) },
     { "num_regressors", CORNU_FIELD_INTEGER, offsetof(CornuR2ScoreConfig, num_regressors) }, { 0 },
 };
-CORNU__OBJECT_CLASS(r2_score, "R2Score", "r2_score", CornuR2ScoreConfig, .fields = fields);
+CORNU__SERIALIZABLE_CLASS(r2_score, "R2Score", "r2_score", CornuR2ScoreConfig, .fields = fields);
 
 CornuMetric *cornu_r2_score_from(const CornuR2ScoreConfig *config)
 {

@@ -1,11 +1,11 @@
 /* The table of metrics.def, and nothing else, so that no metric needs the others. */
 #include "metric_internal.h"
 
-static const CornuObjectRow rows[] = {
+static const CornuSerializableRow rows[] = {
 #define METRIC(name)       { .kind = &cornu__##name##_class },
 #define ALIAS(known, name) { .kind = &cornu__##name##_class, .alias = #known },
 #define ARGUMENTS(name)    { .kind = &cornu__##name##_class, .needs_arguments = true },
 #include "metrics.def"
 };
 
-const CornuObjectTable cornu__metrics = { "metric", rows, sizeof rows / sizeof *rows };
+const CornuSerializableTable cornu__metrics = { "metric", rows, sizeof rows / sizeof *rows };

@@ -23,7 +23,7 @@ void cornu__states_free(CornuTracked *tracked)
 void cornu__step_free(CornuStep *step)
 {
     cornu_graph_free(step->graph);
-    for (int i = 0; i < step->y_count; i++) cornu__release(step->rooms[i]);
+    for (int i = 0; i < step->y_count; i++) cornu__release(step->staging[i]);
     cornu__release(step);
 }
 
@@ -50,7 +50,7 @@ static void free_losses(CornuModel *model)
 /* Layers know how many models rely on where their weights are. */
 static void claim(CornuModel *model, bool claimed)
 {
-    if (model->ready != claimed) cornu__layer_claim(&model->base, claimed ? 1 : -1);
+    if (model->ready != claimed) cornu__layer_count_compiled(&model->base, claimed ? 1 : -1);
     model->ready = claimed;
 }
 
@@ -63,7 +63,7 @@ void cornu__uncompile(CornuModel *model)
         cornu__release(model->tracked[i].name);
         model->tracked[i] = (CornuTracked){ 0 };
     }
-    cornu__layer_drop_states(&model->base);
+    cornu__layer_free_states(&model->base);
     model->tracked_count = 0;
     model->gradient_norm = NULL;
     cornu_optimizer_free(model->optimizer);
@@ -436,7 +436,7 @@ static CornuStatus move(CornuModel *model, CornuDevice *device)
     cornu__steps_free(model);
     if (model->ready) CORNU__TRY(move_variables(model, device));
     for (int i = 0; i < model->tracked_count; i++) cornu__states_free(&model->tracked[i]);
-    cornu__layer_drop_states(&model->base);
+    cornu__layer_free_states(&model->base);
     model->device = device;
     return model->ready ? settle_precision(model) : CORNU_OK;
 }

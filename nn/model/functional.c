@@ -168,7 +168,7 @@ static void number_layers(CornuModel *model)
     for (int i = 0; i < model->base.inner_count; i++) {
         CornuLayer *layer = model->base.inner[i];
         if (layer->numbered) continue;
-        cornu__layer_number(layer, model->seed, next);
+        cornu__layer_set_generators(layer, model->seed, next);
         next += cornu__layer_generators(layer);
     }
     model->next_generator = next;
@@ -176,9 +176,10 @@ static void number_layers(CornuModel *model)
 
 static CornuStatus fill(CornuModel *model, const Map *map)
 {
-    for (int i = 0; i < map->node_count; i++) CORNU__TRY(cornu__model_push(model, map->nodes[i]));
+    for (int i = 0; i < map->node_count; i++)
+        CORNU__TRY(cornu__model_append_call(model, map->nodes[i]));
     for (int i = 0; i < map->layer_count; i++)
-        CORNU__TRY(cornu__model_hold(model, map->layers[i].layer));
+        CORNU__TRY(cornu__model_append_layer(model, map->layers[i].layer));
     for (int i = 0; i < map->inputs; i++) {
         model->inputs[model->input_count++] = map->config->inputs[i];
         const CornuInputLayer *input = (CornuInputLayer *)map->config->inputs[i]->node->layer;
@@ -232,7 +233,7 @@ CornuModel *cornu__model_of(const CornuModelConfig *config)
         model = cornu__model_create(&cornu__functional_class, config->name, config->policy, &made);
         status = model ? fill(model, &map) : cornu_error_status();
     }
-    for (int i = 0; i < map.node_count && !status; i++) cornu__node_release(map.nodes[i]);
+    for (int i = 0; i < map.node_count && !status; i++) cornu__node_detach(map.nodes[i]);
     cornu__release(map.nodes);
     cornu__release(map.depths);
     cornu__release(map.layers);

@@ -44,10 +44,10 @@ static CornuStatus set_input(CornuModel *model, CornuType type)
         .name = "input_layer", .batch_size = model->batch_size, .scale = model->input_scale },
         type);
     if (!node) return cornu_error_take();
-    cornu__node_hold(node);
-    CornuStatus status = cornu__model_push(model, node);
+    cornu__node_ref(node);
+    CornuStatus status = cornu__model_append_call(model, node);
     if (!status) model->inputs[0] = model->outputs[0] = &node->out[0];
-    cornu__node_drop(node);
+    cornu__node_unref(node);
     return status;
 }
 
@@ -87,15 +87,15 @@ static CornuStatus check_name(const CornuModel *model, const CornuLayer *layer)
 /* Calls the layer on what the last one gives. */
 static CornuStatus call_next(CornuModel *model, CornuLayer *layer)
 {
-    if (!layer->numbered) cornu__layer_number(layer, model->seed, model->next_generator);
+    if (!layer->numbered) cornu__layer_set_generators(layer, model->seed, model->next_generator);
     CornuNode *node = cornu__call_node(layer, &model->outputs[0], 1);
     if (!node) return cornu_error_take();
     const int64_t end = layer->generator + cornu__layer_generators(layer);
     if (end > model->next_generator) model->next_generator = end;
-    cornu__node_hold(node);
-    CornuStatus status = cornu__model_push(model, node);
+    cornu__node_ref(node);
+    CornuStatus status = cornu__model_append_call(model, node);
     if (!status) model->outputs[0] = &node->out[0];
-    cornu__node_drop(node);
+    cornu__node_unref(node);
     return status;
 }
 
@@ -125,7 +125,7 @@ static CornuStatus append(CornuModel *model, CornuLayer *layer)
                            cornu_layer_name(layer), cornu_layer_outputs(layer),
                            cornu_model_name(model));
     if (model->inputs[0]) CORNU__TRY(call_next(model, layer));
-    CORNU__TRY(cornu__model_hold(model, layer));
+    CORNU__TRY(cornu__model_append_layer(model, layer));
     if (!model->inputs[0]) return CORNU_OK;
     set_built(model);
     return cornu__model_add_weights(model, layer);
@@ -153,7 +153,7 @@ CornuStatus cornu_model_add(CornuModel *model, CornuLayer *layer)
 /* Forgets a build that failed. */
 static void clear_calls(CornuModel *model)
 {
-    while (model->call_count > 0) cornu__node_drop(model->calls[--model->call_count].node);
+    while (model->call_count > 0) cornu__node_unref(model->calls[--model->call_count].node);
     cornu__lookup_clear(&model->calls_of);
     model->inputs[0] = model->outputs[0] = NULL;
     model->value_count = 0;
@@ -437,7 +437,7 @@ static CornuStatus build_many(CornuLayer *layer, const CornuShape *in, int in_co
     return cornu_model_build((CornuModel *)layer, row);
 }
 
-static CornuTensor *replay(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+static CornuTensor *call_masked(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                            int in_count, CornuTensor *const *masks, CornuTensor **out,
                            CornuTensor **out_masks)
 {
@@ -454,7 +454,7 @@ static CornuTensor *replay(CornuLayer *layer, const CornuCall *call, CornuTensor
                                     layer->name, i, cornu_shape_print(&a, got),
                                     cornu_shape_print(&b, want));
     }
-    return cornu__model_replay(model, call, in, masks, out, out_masks);
+    return cornu__model_call_layers(model, call, in, masks, out, out_masks);
 }
 
 static int outputs(const CornuLayer *layer) { return ((const CornuModel *)layer)->output_count; }
@@ -464,9 +464,9 @@ static void free_model(CornuLayer *layer)
     CornuModel *model = (CornuModel *)layer;
     cornu__uncompile(model);
     cornu_variable_free(model->seed_variable);
-    for (int i = model->call_count - 1; i >= 0; i--) cornu__node_drop(model->calls[i].node);
+    for (int i = model->call_count - 1; i >= 0; i--) cornu__node_unref(model->calls[i].node);
     for (int i = 0; i < layer->inner_count; i++) {
-        cornu__layer_leave(layer->inner[i], model->own_device);
+        cornu__layer_leave_device(layer->inner[i], model->own_device);
         cornu_layer_free(layer->inner[i]);
     }
     cornu__release(model->calls);
@@ -482,12 +482,12 @@ static void free_model(CornuLayer *layer)
 
 const CornuLayerClass cornu__sequential_class = {
     .class_name = "Sequential", .size = sizeof(CornuModel), .build_many = build_many,
-    .replay = replay, .outputs = outputs, .apply_policy = apply_policy, .free = free_model,
-    .takes_numbers = true,
+    .call_masked = call_masked, .outputs = outputs, .apply_policy = apply_policy,
+    .free = free_model, .takes_integers = true,
 };
 
 const CornuLayerClass cornu__functional_class = {
     .class_name = "Functional", .size = sizeof(CornuModel), .build_many = build_many,
-    .replay = replay, .outputs = outputs, .apply_policy = apply_policy, .free = free_model,
-    .takes_numbers = true,
+    .call_masked = call_masked, .outputs = outputs, .apply_policy = apply_policy,
+    .free = free_model, .takes_integers = true,
 };

@@ -3,7 +3,7 @@
 #define CORNU_NN_MODEL_INTERNAL_H
 
 #include "../../device/guard_internal.h"
-#include "deal_internal.h"
+#include "shard_rows_internal.h"
 #include "../layers/layer_internal.h"
 #include "model.h"
 #include "symbol_internal.h"
@@ -49,8 +49,8 @@ typedef struct CornuStep {
     CornuTensor      *total;                     /* valid rows of all shards */
     CornuTensor      *predictions[CORNU_MAX_MODEL_TENSORS];   /* of a shard */
     CornuType         outputs[CORNU_MAX_MODEL_TENSORS];       /* of the batch's predictions */
-    void             *rooms[CORNU_MAX_MODEL_TENSORS];  /* for predictions before they are dealt
-                                                     back; or NULL */
+    void             *staging[CORNU_MAX_MODEL_TENSORS]; /* predictions of the shards, before they
+                                                     are gathered; or NULL */
     int64_t           fed_count;                 /* valid rows fed last */
     bool              stateful;                  /* some layer has states: no partial batches */
     bool              whole[CORNU_MAX_MODEL_TENSORS];   /* y are floats that must be whole */
@@ -120,34 +120,31 @@ CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, c
 CornuModel *cornu__model_of(const CornuModelConfig *config);
 
 /* Appends a layer, which the model holds; and a call, with the layer's weights. */
-CornuStatus cornu__model_hold(CornuModel *model, CornuLayer *layer);
-CornuStatus cornu__model_push(CornuModel *model, CornuNode *node);
+CornuStatus cornu__model_append_layer(CornuModel *model, CornuLayer *layer);
+CornuStatus cornu__model_append_call(CornuModel *model, CornuNode *node);
 
 /* Sets the model's weights: those of its layers, each once; or appends those of one more. */
 CornuStatus cornu__model_list_weights(CornuModel *model);
 CornuStatus cornu__model_add_weights(CornuModel *model, const CornuLayer *layer);
 
 /* The number of a weight among the model's; -1 if it is none of them. */
-int cornu__model_number(const CornuModel *model, const CornuWeight *weight);
+int cornu__model_weight_index(const CornuModel *model, const CornuWeight *weight);
 
 /* The model's first call of the layer, and the one after call i; -1 without one. */
 int cornu__model_first_call(const CornuModel *model, const CornuLayer *layer);
 int cornu__model_next_call(const CornuModel *model, int i);
 
 /* The number of a symbol's value among the model's; -1 if it is none of them. */
-int cornu__model_value(const CornuModel *model, const CornuSymbol *symbol);
+int cornu__model_value_index(const CornuModel *model, const CornuSymbol *symbol);
 
 /* Records the model's calls: `in` and its masks are those of its inputs. Sets its outputs and their
  * masks, and returns the first. */
-CornuTensor *cornu__model_replay(const CornuModel *model, const CornuCall *call,
-                                 CornuTensor *const *in, CornuTensor *const *masks,
-                                 CornuTensor **out, CornuTensor **out_masks);
-
-/* As cornu__layer_apply_policy: the layers that give outputs are the last ones. */
-bool cornu__model_settle(CornuModel *model, const CornuPolicy *policy, bool last);
+CornuTensor *cornu__model_call_layers(const CornuModel *model, const CornuCall *call,
+                                      CornuTensor *const *in, CornuTensor *const *masks,
+                                      CornuTensor **out, CornuTensor **out_masks);
 
 /* Whether all layers that input i goes to take whole numbers as they are. */
-bool cornu__model_keeps_numbers(const CornuModel *model, int i);
+bool cornu__model_takes_integers(const CornuModel *model, int i);
 
 /* For each public function that runs a model, changes it or reads its weights: takes the model for
  * this thread. CORNU_ERR_BUSY while another one is in it. To be left as often as it was entered;

@@ -93,7 +93,7 @@ static CornuStatus add_rows(const CornuModel *model, const CornuLayer *around, i
         CORNU__TRY(add_outputs(model, layer, row));
         if (summary->branching && !(row->connected = connections(model, layer)))
             return cornu__fail(CORNU_ERR_MEMORY, "summary: no memory for its text");
-        if (expand_nested && layer->kind->replay)
+        if (expand_nested && layer->kind->call_masked)
             CORNU__TRY(add_rows(model, layer, depth + 1, true, summary));
     }
     return CORNU_OK;

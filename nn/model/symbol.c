@@ -39,14 +39,14 @@ static void forget_labels(void)
 
 /* ---- Nodes ---- */
 
-CornuNode *cornu__node_hold(CornuNode *node)
+CornuNode *cornu__node_ref(CornuNode *node)
 {
     node->owners++;
     return node;
 }
 
 /* Those that nobody holds any more wait in a list, as chains of them may be long. */
-void cornu__node_drop(CornuNode *node)
+void cornu__node_unref(CornuNode *node)
 {
     if (!node || --node->owners > 0) return;
     node->next = NULL;
@@ -108,7 +108,7 @@ static CornuTensor *input_call(CornuLayer *layer, const CornuCall *call, CornuTe
 
 const CornuLayerClass cornu__input_class = {
     .class_name = "InputLayer", .size = sizeof(CornuInputLayer), .call = input_call,
-    .takes_numbers = true,
+    .takes_integers = true,
 };
 
 CornuStatus cornu__input_check(const CornuInputConfig *config, const char *who, const char *prefix,
@@ -177,11 +177,11 @@ static CornuStatus make_call(CornuLayer *layer, CornuSymbol *const *in, int coun
         types[i] = in[i]->type;
         shapes[i] = types[i].shape;
     }
-    CORNU__TRY(cornu__layer_declare(layer, shapes, count));
+    CORNU__TRY(cornu__layer_declare_weights(layer, shapes, count));
     CORNU__TRY(cornu__layer_trace(layer, types, count, out));
     if (!layer->built) layer->output = out[0].shape;
     layer->built = true;
-    return layer->kind->replay && layer->calls == 0 ? extend_paths(layer) : CORNU_OK;
+    return layer->kind->call_masked && layer->calls == 0 ? extend_paths(layer) : CORNU_OK;
 }
 
 /* Puts in front of a message where the tensors that were to be merged come from. */
@@ -210,7 +210,7 @@ CornuNode *cornu__call_node(CornuLayer *layer, CornuSymbol *const *in, int count
     node->in_count = count;
     for (int i = 0; i < count; i++) {
         node->in[i] = in[i];
-        cornu__node_hold(in[i]->node);
+        cornu__node_ref(in[i]->node);
     }
     return node;
 }
@@ -223,11 +223,11 @@ static CornuSymbol *keep(CornuNode *node)
     node->next = kept_nodes;
     node->previous = NULL;
     if (kept_nodes) kept_nodes->previous = node;
-    kept_nodes = cornu__node_hold(node);
+    kept_nodes = cornu__node_ref(node);
     return &node->out[0];
 }
 
-void cornu__node_release(CornuNode *node)
+void cornu__node_detach(CornuNode *node)
 {
     if (!node->kept) return;
     forget_labels();
@@ -235,7 +235,7 @@ void cornu__node_release(CornuNode *node)
     else kept_nodes = node->next;
     if (node->next) node->next->previous = node->previous;
     node->kept = false;
-    cornu__node_drop(node);
+    cornu__node_unref(node);
 }
 
 /* Its program may call it again, with an error pending. */
@@ -250,7 +250,7 @@ static void keep_layer(CornuLayer *layer)
 void cornu_clear_session(void)
 {
     forget_labels();
-    while (kept_nodes) cornu__node_release(kept_nodes);
+    while (kept_nodes) cornu__node_detach(kept_nodes);
     for (CornuLayer *layer; (layer = kept_layers);) {
         kept_layers = layer->next_kept;
         cornu_layer_free(layer);
@@ -265,7 +265,8 @@ static CornuStatus gather(CornuNode *node)
     for (naming.left_count = 0; node; ) {
         if (node->stamp != naming.stamp) {
             node->stamp = naming.stamp;
-            if (node->number == 0) CORNU__TRY(cornu__layer_count(node->layer, &naming.labels));
+            if (node->number == 0)
+                CORNU__TRY(cornu__layer_count_label(node->layer, &naming.labels));
             CORNU__TRY(cornu__reserve(&naming.left, &naming.left_space, naming.left_count,
                                       node->in_count, sizeof *naming.left));
             for (int i = 0; i < node->in_count; i++)
@@ -308,8 +309,8 @@ CornuSymbol *cornu_input_from(const CornuInputConfig *config)
     CornuNode *node = cornu__input_node(config, type);
     if (!node) return NULL;
     if (set_name(node->layer, NULL, 0)) {
-        cornu__node_hold(node);
-        cornu__node_drop(node);
+        cornu__node_ref(node);
+        cornu__node_unref(node);
         return cornu__null();
     }
     return keep(node);

@@ -48,14 +48,14 @@ CornuNode *cornu__input_node(const CornuInputConfig *config, CornuType type);
  * with a pending error; the layer is not taken then. */
 CornuNode *cornu__call_node(CornuLayer *layer, CornuSymbol *const *in, int count);
 
-CornuNode *cornu__node_hold(CornuNode *node);
-void       cornu__node_drop(CornuNode *node);
+CornuNode *cornu__node_ref(CornuNode *node);
+void       cornu__node_unref(CornuNode *node);
 
 /* "dense_1[0][0]", as Keras says where a tensor comes from. */
 const char *cornu__symbol_print(CornuText *to, const CornuSymbol *symbol);
 
 /* No more the thread's: a model holds it. */
-void cornu__node_release(CornuNode *node);
+void cornu__node_detach(CornuNode *node);
 
 /* For a walk over nodes: a stamp that none has yet. */
 int cornu__next_stamp(void);

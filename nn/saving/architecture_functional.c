@@ -219,7 +219,7 @@ static void free_links(Links *links)
 {
     for (size_t i = 0; i < links->count && links->layers; i++) {
         Linked *layer = &links->layers[i];
-        for (size_t k = 0; k < layer->made; k++) cornu__node_drop(layer->nodes[k]);
+        for (size_t k = 0; k < layer->made; k++) cornu__node_unref(layer->nodes[k]);
         cornu__release(layer->nodes);
         cornu_layer_free(layer->layer);
     }
@@ -229,7 +229,7 @@ static void free_links(Links *links)
 
 static void hold(Linked *layer, CornuNode *node)
 {
-    layer->nodes[layer->made++] = cornu__node_hold(node);
+    layer->nodes[layer->made++] = cornu__node_ref(node);
 }
 
 static CornuStatus make_input(const json_t *value, Linked *layer)

@@ -82,7 +82,7 @@ static bool is_known(const CornuLayerClass *kind)
 static CornuStatus check_layers(const CornuLayer *layer)
 {
     const CornuLayerClass *kind = layer->kind;
-    if (!is_known(kind) && !kind->replay && kind != &cornu__input_class)
+    if (!is_known(kind) && !kind->call_masked && kind != &cornu__input_class)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: layers of class %s can be neither saved nor "
                            "cloned, since it is not registered: see cornu_register_layer; "
                            "cornu_model_save_weights saves their weights",

@@ -71,7 +71,7 @@ static json_t *loss_to_json(const CornuLoss *loss)
     return cornu__json_object("keras.losses", loss->kind->class_name, config);
 }
 
-static const char *dtype_of(const CornuObjectClass *kind)
+static const char *dtype_of(const CornuSerializableClass *kind)
 {
     return kind->dtype ? kind->dtype : "float32";
 }
@@ -79,7 +79,7 @@ static const char *dtype_of(const CornuObjectClass *kind)
 /* For a class that is not Keras' the name is all there is to write. */
 static json_t *metric_to_json(const CornuMetric *metric)
 {
-    const CornuObjectClass *kind = metric->kind;
+    const CornuSerializableClass *kind = metric->kind;
     if (!kind->class_name) return json_string(metric->name);
     json_t *config = json_pack("{s:s, s:s}", "name", metric->name, "dtype", dtype_of(kind));
     return cornu__json_object("keras.metrics", kind->class_name,
@@ -278,7 +278,7 @@ static const json_t *untupled(const json_t *value)
 }
 
 /* Arguments that all losses and metrics have. */
-static CornuStatus check_common(const CornuObjectClass *kind, const char *name,
+static CornuStatus check_common(const CornuSerializableClass *kind, const char *name,
                                 const json_t *value)
 {
     if (!strcmp(name, "name"))
@@ -296,7 +296,8 @@ static CornuStatus check_common(const CornuObjectClass *kind, const char *name,
 }
 
 /* Unknown arguments are errors; null counts as not given, except for aggregations. */
-static CornuStatus read_arguments(const CornuObjectClass *kind, const json_t *given, void *config)
+static CornuStatus read_arguments(const CornuSerializableClass *kind, const json_t *given,
+                                  void *config)
 {
     const char *name;
     json_t     *value;
@@ -310,9 +311,9 @@ static CornuStatus read_arguments(const CornuObjectClass *kind, const json_t *gi
     return CORNU_OK;
 }
 
-static void *make_object(const CornuObjectClass *kind, const json_t *arguments)
+static void *make_object(const CornuSerializableClass *kind, const json_t *arguments)
 {
-    const CornuObjectClass *of = kind->loss ? kind->loss : kind;
+    const CornuSerializableClass *of = kind->loss ? kind->loss : kind;
     const char             *name = json_string_value(json_object_get(arguments, "name"));
     void                   *object = NULL, *config = cornu__allocate(1, of->config_size);
     CornuStatus             status = config ? CORNU_OK : CORNU_ERR_MEMORY;
@@ -331,7 +332,7 @@ static void *make_object(const CornuObjectClass *kind, const json_t *arguments)
 
 /* {"class_name": "Huber", "config": {…}}, or a name that `usual` knows: a string or, as Keras
  * writes a function, {"class_name": "function", "config": its name}. */
-static void *read_object(const CornuObjectTable *table, const json_t *value,
+static void *read_object(const CornuSerializableTable *table, const json_t *value,
                          void *(*usual)(const char *name))
 {
     const char   *class_name = json_string_value(json_object_get(value, "class_name"));
@@ -341,7 +342,7 @@ static void *read_object(const CornuObjectTable *table, const json_t *value,
         return usual(json_string_value(config));
     if (!class_name || !json_is_object(config))
         return unexpected(table->word, "a string or an object with class_name and config");
-    const CornuObjectClass *kind = cornu__object_class(table, class_name);
+    const CornuSerializableClass *kind = cornu__serializable_class(table, class_name);
     if (kind) return make_object(kind, config);
     return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "there is no %s \"%.60s\"", table->word,
                             class_name);

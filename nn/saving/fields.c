@@ -2,7 +2,7 @@
 #include "architecture_internal.h"
 
 #include "../metrics/metric_internal.h"
-#include "../weights/rules_internal.h"
+#include "../weights/weight_rules_internal.h"
 
 #include <string.h>
 
@@ -64,7 +64,7 @@ static const char *text_of(CornuFieldKind kind, int number)
     }
 }
 
-static json_t *rule_to_json(const CornuRuleFamily *family, const void *rule);
+static json_t *rule_to_json(const CornuWeightRuleFamily *family, const void *rule);
 
 static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *field,
                              const void *config)
@@ -187,9 +187,9 @@ json_t *cornu__fields_to_json(const CornuLayersInside *inside, const CornuField 
 }
 
 /* An initializer, a regularizer or a constraint, or null. */
-static json_t *rule_to_json(const CornuRuleFamily *family, const void *rule)
+static json_t *rule_to_json(const CornuWeightRuleFamily *family, const void *rule)
 {
-    const CornuRuleClass *kind = cornu__rule_class(family, rule);
+    const CornuWeightRuleClass *kind = cornu__weight_rule_class(family, rule);
     char module[40];
     if (!kind) return json_null();
     snprintf(module, sizeof module, "keras.%ss", family->word);
@@ -335,8 +335,8 @@ static CornuStatus read_classes(const json_t *value, const char *name, uint64_t 
     return count > 0 ? CORNU_OK : cornu__unexpected(name, "a list of at least one number");
 }
 
-static CornuStatus read_rule(const CornuRuleFamily *family, const json_t *value, const char *name,
-                             void *rule);
+static CornuStatus read_rule(const CornuWeightRuleFamily *family, const json_t *value,
+                             const char *name, void *rule);
 
 CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField *field,
                               const json_t *value, void *config)
@@ -488,18 +488,18 @@ CornuStatus cornu__read_arguments(const CornuLayersInside *inside, const CornuFi
 }
 
 /* Null, an object, or a name with default arguments. */
-static CornuStatus read_rule(const CornuRuleFamily *family, const json_t *value, const char *name,
-                             void *rule)
+static CornuStatus read_rule(const CornuWeightRuleFamily *family, const json_t *value,
+                             const char *name, void *rule)
 {
     const json_t *class_name = json_is_object(value) ? json_object_get(value, "class_name") : value;
     if (json_is_null(value)) return CORNU_OK;
     if (!json_is_string(class_name))
         return cornu__unexpected(name, "null, a string or an object with a class_name");
     CORNU__TRY(cornu__fail_prefix(
-        cornu__rule_find(family, json_string_value(class_name), rule), name));
+        cornu__weight_rule_find(family, json_string_value(class_name), rule), name));
     const json_t *config = json_object_get(value, "config");
     if (!config) return CORNU_OK;
-    const CornuField *fields = cornu__rule_class(family, rule)->fields;
+    const CornuField *fields = cornu__weight_rule_class(family, rule)->fields;
     CORNU__TRY(cornu__fail_prefix(cornu__read_arguments(NULL, fields, config, rule), name));
     return cornu__fail_prefix(family->resolve(rule), name);
 }

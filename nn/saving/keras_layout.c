@@ -81,7 +81,7 @@ static void place(Walk *walk, const CornuLayer *layer, const char *part, size_t 
             if (weight->non_trainable != (pass == 1) || own != length ||
                 strncmp(of, part, length))
                 continue;
-            const int number = cornu__model_number(walk->model, weight);
+            const int number = cornu__model_weight_index(walk->model, weight);
             if (walk->seen[number]) continue;
             walk->seen[number] = true;
             layout->order[layout->placed++] = number;
@@ -169,7 +169,7 @@ static CornuStatus add_model(Walk *walk, const CornuLayer *model, const char *fo
 
 static CornuStatus add_layer(Walk *walk, const CornuLayer *layer, const char *folder)
 {
-    if (layer->kind->replay) return add_model(walk, layer, folder);
+    if (layer->kind->call_masked) return add_model(walk, layer, folder);
     if (layer->inner_count == 0) return add_weights(walk, layer, folder);
     CORNU__TRY(add_group(walk, folder, cornu_layer_name(layer)));
     for (int i = 0; i < layer->inner_count; i++) {

@@ -313,8 +313,8 @@ CornuStatus cornu__source_run(const CornuSource *source, CornuStep *step, CornuS
         return status;
     /* Rows have several values each where they are sequences. */
     const int64_t   each = fault.count / step->rows;
-    const CornuDeal deal = cornu__deal(step->shards, step->rows, step->fed_count);
-    const int64_t   row = cornu__dealt_row(&deal, fault.shard, fault.index / each);
+    const CornuShardRows split = cornu__shard_rows(step->shards, step->rows, step->fed_count);
+    const int64_t   row = cornu__shard_row(&split, fault.shard, fault.index / each);
     const int64_t   origin = cornu__dataset_origin(source->dataset, at, row);
     if (origin < 0) return status;
     return cornu__fail(status, "%s; it is in element %lld of the data set, row %lld of batch %lld",

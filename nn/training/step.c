@@ -7,9 +7,9 @@
  * A batch always has its full extent; how many of its rows are valid is fed with it, so that the
  * partial one at the end runs the same program and counts exactly.
  *
- * The step is recorded for one shard's part of the batch (deal_internal.h). A shard's loss is its
- * sum over valid rows / the batch's number of them, so the optimizer sums gradients over shards and
- * nothing is scaled again; on a device with one shard those sums vanish.
+ * The step is recorded for one shard's part of the batch (shard_rows_internal.h). A shard's
+ * loss is its sum over valid rows / the batch's number of them, so the optimizer sums gradients
+ * over shards and nothing is scaled again; on a device with one shard those sums vanish.
  */
 #include <math.h>
 
@@ -56,7 +56,7 @@ static CornuTensor *convert_input(const CornuModel *model, int i, CornuTensor *x
     const bool whole = !cornu_dtype_is_float(cornu_tensor_type(x).dtype);
     x = cornu_op_reshape(x, shape);
     if (input->dtype != CORNU_F32) return cornu_op_convert(x, input->dtype);
-    if (whole && cornu__model_keeps_numbers(model, i)) return x;
+    if (whole && cornu__model_takes_integers(model, i)) return x;
     CornuTensor *y = cornu_op_convert(x, CORNU_F32);
     return whole && input->scale != 1.0 ? cornu_op_scale(y, input->scale) : y;
 }
@@ -92,7 +92,7 @@ static CornuTensor *call_model(CornuModel *model, CornuTensor *const *x, const C
         full.position = cornu_op_multiply(cornu_op_replica_id(graph),
                                           cornu_op_constant(graph, i64, rows));
     no_masks[0] = full.mask;
-    if (!cornu__model_replay(model, &full, in, no_masks, y, masks) ||
+    if (!cornu__model_call_layers(model, &full, in, no_masks, y, masks) ||
         cornu__layer_penalize_weights(&model->base, &full))
         return cornu__null();
     for (int i = 0; i < model->output_count; i++) y[i] = cornu_op_convert(y[i], CORNU_F32);
@@ -371,7 +371,8 @@ static CornuStatus make_inputs(CornuModel *model, CornuStep *step)
     return cornu_error_take();
 }
 
-/* Predictions are dealt like data, also those that do not depend on any, as learned positions. */
+/* Predictions are split over the shards like data, even those that depend on no data, such as
+ * learned positions. */
 static CornuTensor *of_every_shard(const CornuStep *step, CornuTensor *y)
 {
     if (!y || cornu_tensor_varies(y)) return y;
@@ -414,14 +415,14 @@ static bool predicts(const CornuStep *step)
     return step->mode == CORNU_STEP_TEST_PREDICT || step->mode == CORNU_STEP_PREDICT;
 }
 
-/* For predictions that have to be dealt back; on one shard there are none. */
+/* Staging buffers for predictions that are gathered from several shards. */
 static CornuStatus make_room(CornuStep *step)
 {
     const size_t rows = (size_t)(step->shards * step->rows);
     if (step->shards == 1) return CORNU_OK;
     for (int i = 0; i < step->y_count && predicts(step); i++) {
-        step->rooms[i] = cornu__allocate(rows, row_bytes(step->outputs[i]));
-        if (!step->rooms[i]) return CORNU_ERR_MEMORY;
+        step->staging[i] = cornu__allocate(rows, row_bytes(step->outputs[i]));
+        if (!step->staging[i]) return CORNU_ERR_MEMORY;
     }
     return CORNU_OK;
 }
@@ -439,7 +440,7 @@ static bool has_types(const CornuStep *step, const CornuArrays *arrays)
     return true;
 }
 
-static bool wants_whole(const CornuObjectClass *kind)
+static bool wants_whole(const CornuSerializableClass *kind)
 {
     return kind && (kind->whole_labels || (kind->loss && kind->loss->whole_labels));
 }
@@ -574,20 +575,20 @@ static CornuStatus feed_rows(CornuTensor *input, CornuType type, int64_t first, 
                                  cornu_array_from((void *)(uintptr_t)data, type));
 }
 
-/* Feeds an array of the batch's type, its valid rows dealt over the shards. */
-static CornuStatus feed(const CornuStep *step, const CornuDeal *deal, CornuTensor *input,
+/* Feeds an array of the batch's type, its valid rows split over the shards. */
+static CornuStatus feed(const CornuStep *step, const CornuShardRows *split, CornuTensor *input,
                         CornuType type, CornuArray array)
 {
     CornuText a, b;
     if (!cornu_type_equal(array.type, type))
         return cornu__fail(CORNU_ERR_SHAPE, "a batch of %s, expected %s",
                            cornu_type_print(&a, array.type), cornu_type_print(&b, type));
-    if (deal->count[step->shards - 1] == step->rows)   /* and so have all before it */
+    if (split->count[step->shards - 1] == step->rows)   /* and so have all before it */
         return cornu_graph_feed(input, parts(step, type, array.data));
     for (int s = 0; s < step->shards; s++) {
-        const int64_t once = deal->count[s] > 0 ? deal->count[s] : 1;
+        const int64_t once = split->count[s] > 0 ? split->count[s] : 1;
         for (int64_t place = 0; place < step->rows; place += once) {
-            const int64_t rest = step->rows - place, row = cornu__dealt_row(deal, s, place);
+            const int64_t rest = step->rows - place, row = cornu__shard_row(split, s, place);
             CORNU__TRY(feed_rows(input, type, s * step->rows + place, once < rest ? once : rest,
                                  (const char *)array.data + (size_t)row * row_bytes(type)));
         }
@@ -609,14 +610,14 @@ static CornuStatus check_classes(CornuArray y, int64_t rows)
     return CORNU_OK;
 }
 
-static CornuStatus feed_counts(CornuStep *step, const CornuDeal *deal, int64_t valid)
+static CornuStatus feed_counts(CornuStep *step, const CornuShardRows *split, int64_t valid)
 {
     const CornuType i64 = cornu_scalar(CORNU_I64), each = cornu_type(CORNU_I64, step->shards);
     if (valid == step->fed_count) return CORNU_OK;
     CORNU__TRY(cornu_graph_feed(step->count,
-                                cornu_array_from((void *)(uintptr_t)deal->count, each)));
+                                cornu_array_from((void *)(uintptr_t)split->count, each)));
     CORNU__TRY(cornu_graph_feed(step->position,
-                                cornu_array_from((void *)(uintptr_t)deal->first, each)));
+                                cornu_array_from((void *)(uintptr_t)split->first, each)));
     CORNU__TRY(cornu_graph_feed(step->total, cornu_array_from(&valid, i64)));
     step->fed_count = valid;
     return CORNU_OK;
@@ -629,30 +630,30 @@ CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t
         return cornu__fail(CORNU_ERR_SHAPE, "a batch of %lld valid rows of %lld, but a layer is "
                            "stateful: expected whole batches, as drop_remainder gives",
                            (long long)valid, (long long)batch);
-    const CornuDeal deal = cornu__deal(step->shards, step->rows, valid);
+    const CornuShardRows split = cornu__shard_rows(step->shards, step->rows, valid);
     for (int i = 0; i < step->x_count; i++)
-        CORNU__TRY(feed(step, &deal, step->x[i], step->x_types[i], arrays->x[i]));
+        CORNU__TRY(feed(step, &split, step->x[i], step->x_types[i], arrays->x[i]));
     for (int i = 0; i < step->y_count && step->y[i]; i++) {
         if (step->whole[i]) CORNU__TRY(check_classes(arrays->y[i], valid));
-        CORNU__TRY(feed(step, &deal, step->y[i], step->y_types[i], arrays->y[i]));
+        CORNU__TRY(feed(step, &split, step->y[i], step->y_types[i], arrays->y[i]));
     }
     for (int i = 0; i < step->weight_count; i++)
-        CORNU__TRY(feed(step, &deal, step->weights[i], step->weight_types[i],
+        CORNU__TRY(feed(step, &split, step->weights[i], step->weight_types[i],
                         arrays->weights[i]));
-    return feed_counts(step, &deal, valid);
+    return feed_counts(step, &split, valid);
 }
 
 CornuStatus cornu__step_run(CornuStep *step, CornuArray *to)
 {
     if (!predicts(step)) return cornu_run(step->graph, NULL, 0, NULL);
-    const CornuDeal deal = cornu__deal(step->shards, step->rows, step->fed_count);
-    const bool direct = cornu__dealt_in_place(&deal) &&
+    const CornuShardRows split = cornu__shard_rows(step->shards, step->rows, step->fed_count);
+    const bool direct = cornu__shard_rows_contiguous(&split) &&
                         step->shards * step->rows == step->outputs[0].shape.extent[0];
     CornuArray fetched[CORNU_MAX_MODEL_TENSORS];
     for (int i = 0; i < step->y_count; i++)
-        fetched[i] = parts(step, step->outputs[i], direct ? to[i].data : step->rooms[i]);
+        fetched[i] = parts(step, step->outputs[i], direct ? to[i].data : step->staging[i]);
     CORNU__TRY(cornu_run(step->graph, step->predictions, step->y_count, fetched));
     for (int i = 0; i < step->y_count && !direct; i++)
-        cornu__deal_back(&deal, row_bytes(step->outputs[i]), step->rooms[i], to[i].data);
+        cornu__shard_rows_gather(&split, row_bytes(step->outputs[i]), step->staging[i], to[i].data);
     return CORNU_OK;
 }

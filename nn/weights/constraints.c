@@ -6,7 +6,7 @@
 
 #include "../../device/memory_internal.h"
 #include "../config/keywords_internal.h"
-#include "rules_internal.h"
+#include "weight_rules_internal.h"
 
 #define FIELD(kind, name) { #name, CORNU_FIELD_##kind, offsetof(CornuConstraint, name) }
 static const CornuField max_norm_fields[] = { FIELD(NUMBER, max_value), FIELD(AXES, axis), { 0 } };
@@ -17,7 +17,7 @@ static const CornuField min_max_norm_fields[] = {
     { 0 },
 };
 
-static const CornuRuleClass classes[] = {
+static const CornuWeightRuleClass classes[] = {
     { "MaxNorm", "max_norm", max_norm_fields },
     { "NonNeg", "non_neg", non_neg_fields },
     { "UnitNorm", "unit_norm", unit_norm_fields },
@@ -27,7 +27,7 @@ static const CornuRuleClass classes[] = {
 static CornuStatus resolve(void *rule)
 {
     CornuConstraint *self = rule;
-    const char      *name = cornu__rule_class(&cornu__constraints, rule)->name;
+    const char      *name = cornu__weight_rule_class(&cornu__constraints, rule)->name;
     self->min_value = cornu__number(self->min_value, 0.0);
     self->max_value = cornu__number(self->max_value, self->kind == CORNU_MAX_NORM ? 2.0 : 1.0);
     self->rate = cornu__number(self->rate, 1.0);
@@ -46,7 +46,7 @@ static CornuStatus resolve(void *rule)
     return CORNU_OK;
 }
 
-const CornuRuleFamily cornu__constraints = {
+const CornuWeightRuleFamily cornu__constraints = {
     .word = "constraint", .classes = classes, .count = sizeof classes / sizeof *classes,
     .size = sizeof(CornuConstraint), .resolve = resolve,
 };
@@ -88,7 +88,7 @@ CornuConstraint cornu_min_max_norm_from(const CornuMinMaxNormConfig *config)
 CornuConstraint cornu_constraint(const char *name)
 {
     CornuConstraint found;
-    if (cornu__rule_find(&cornu__constraints, name, &found) == CORNU_OK) return found;
+    if (cornu__weight_rule_find(&cornu__constraints, name, &found) == CORNU_OK) return found;
     cornu__null();
     return (CornuConstraint){ 0 };
 }
@@ -113,7 +113,7 @@ CornuStatus cornu__constraint_check(const CornuConstraint *self, CornuShape shap
     for (int i = 0; i < CORNU_MAX_RANK && has_norm(self); i++)
         if (self->axis[i] < -shape.rank || self->axis[i] >= shape.rank)
             return cornu__fail(CORNU_ERR_SHAPE, "%s: .axis is %lld, the shape %s",
-                               cornu__rule_class(&cornu__constraints, self)->name,
+                               cornu__weight_rule_class(&cornu__constraints, self)->name,
                                (long long)self->axis[i], cornu_shape_print(&text, shape));
     return CORNU_OK;
 }

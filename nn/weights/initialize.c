@@ -4,7 +4,7 @@
 #include "../../device/memory_internal.h"
 #include "../../device/random.h"
 #include "../config/keywords_internal.h"
-#include "rules_internal.h"
+#include "weight_rules_internal.h"
 
 /* ---- Drawing: element i of a weight is word i % 4 of counter i / 4 ---- */
 

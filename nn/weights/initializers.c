@@ -6,7 +6,7 @@
 
 #include "../../device/memory_internal.h"
 #include "../config/keywords_internal.h"
-#include "rules_internal.h"
+#include "weight_rules_internal.h"
 
 #define FIELD(kind, name) { #name, CORNU_FIELD_##kind, offsetof(CornuInitializer, name) }
 #define FAN_FIELDS FIELD(SEED, seed), FIELD(AXES_OR_NONE, input_axes), \
@@ -28,7 +28,7 @@ static const CornuField scaling_fields[] = {
 static const CornuField fan_fields[] = { FAN_FIELDS };
 
 /* In the order of CornuInitializerKind. */
-static const CornuRuleClass classes[] = {
+static const CornuWeightRuleClass classes[] = {
     { "Zeros", "zeros", plain_fields },
     { "Ones", "ones", plain_fields },
     { "Constant", "constant", constant_fields },
@@ -47,7 +47,7 @@ static const CornuRuleClass classes[] = {
 };
 enum { CLASSES = sizeof classes / sizeof *classes };
 
-static const CornuRuleAlias aliases[] = {
+static const CornuWeightRuleAlias aliases[] = {
     { "zero", "zeros" }, { "one", "ones" }, { "normal", "random_normal" },
     { "uniform", "random_uniform" }, { "IdentityInitializer", "identity" },
     { "OrthogonalInitializer", "orthogonal" }, { NULL, NULL },
@@ -123,7 +123,7 @@ static CornuStatus check_scaling(const CornuInitializer *self, const char *name)
 static CornuStatus resolve(void *rule)
 {
     CornuInitializer *self = rule;
-    const char       *name = cornu__rule_class(&cornu__initializers, rule)->name;
+    const char       *name = cornu__weight_rule_class(&cornu__initializers, rule)->name;
     switch ((CornuInitializerKind)self->kind) {
     case CORNU_ONES_INITIALIZER: self->value = 1.0; break;
     case CORNU_CONSTANT_INITIALIZER: self->value = cornu__number(self->value, 0.0); break;
@@ -157,14 +157,15 @@ static CornuStatus resolve(void *rule)
     return check_numbers(self, name);
 }
 
-const CornuRuleFamily cornu__initializers = {
+const CornuWeightRuleFamily cornu__initializers = {
     .word = "initializer", .classes = classes, .count = CLASSES, .aliases = aliases,
     .size = sizeof(CornuInitializer), .resolve = resolve,
 };
 
 bool cornu__initializer_valid(const CornuInitializer *self)
 {
-    return self->kind == CORNU_DEFAULT_INITIALIZER || cornu__rule_class(&cornu__initializers, self);
+    return self->kind == CORNU_DEFAULT_INITIALIZER ||
+           cornu__weight_rule_class(&cornu__initializers, self);
 }
 
 static CornuStatus check_axes(const CornuInitializer *self, const char *argument,
@@ -175,7 +176,7 @@ static CornuStatus check_axes(const CornuInitializer *self, const char *argument
         const int64_t axis = cornu__integer(axes[i], 0);
         if (axis < -shape.rank || axis >= shape.rank)
             return cornu__fail(CORNU_ERR_SHAPE, "%s: .%s has %lld, the shape is %s",
-                               cornu__rule_class(&cornu__initializers, self)->name, argument,
+                               cornu__weight_rule_class(&cornu__initializers, self)->name, argument,
                                (long long)axis, cornu_shape_print(&text, shape));
     }
     return CORNU_OK;
@@ -322,7 +323,7 @@ CornuInitializer cornu_lecun_normal_from(const CornuFanConfig *config)
 CornuInitializer cornu_initializer(const char *name)
 {
     CornuInitializer found;
-    if (cornu__rule_find(&cornu__initializers, name, &found) == CORNU_OK) return found;
+    if (cornu__weight_rule_find(&cornu__initializers, name, &found) == CORNU_OK) return found;
     cornu__null();
     return (CornuInitializer){ 0 };
 }

@@ -5,7 +5,7 @@
 
 #include "../../device/memory_internal.h"
 #include "../config/keywords_internal.h"
-#include "rules_internal.h"
+#include "weight_rules_internal.h"
 
 #define FIELD(kind, name) { #name, CORNU_FIELD_##kind, offsetof(CornuRegularizer, name) }
 static const CornuField l1_fields[] = { FIELD(NUMBER, l1), { 0 } };
@@ -15,7 +15,7 @@ static const CornuField orthogonal_fields[] = {
     FIELD(NUMBER, factor), FIELD(ORTHOGONAL_MODE, mode), { 0 },
 };
 
-static const CornuRuleClass classes[] = {
+static const CornuWeightRuleClass classes[] = {
     { "L1", "l1", l1_fields },
     { "L2", "l2", l2_fields },
     { "L1L2", "l1l2", l1_l2_fields },
@@ -25,7 +25,7 @@ static const CornuRuleClass classes[] = {
 static CornuStatus resolve(void *rule)
 {
     CornuRegularizer *self = rule;
-    const char       *name = cornu__rule_class(&cornu__regularizers, rule)->name;
+    const char       *name = cornu__weight_rule_class(&cornu__regularizers, rule)->name;
     self->l1 = cornu__number(self->l1, self->kind == CORNU_L1 ? 0.01 : 0.0);
     self->l2 = cornu__number(self->l2, self->kind == CORNU_L2 ? 0.01 : 0.0);
     self->factor = cornu__number(self->factor,
@@ -42,7 +42,7 @@ static CornuStatus resolve(void *rule)
                        name, (int)self->mode);
 }
 
-const CornuRuleFamily cornu__regularizers = {
+const CornuWeightRuleFamily cornu__regularizers = {
     .word = "regularizer", .classes = classes, .count = sizeof classes / sizeof *classes,
     .size = sizeof(CornuRegularizer), .resolve = resolve,
 };
@@ -80,7 +80,7 @@ CornuRegularizer cornu_orthogonal_regularizer_from(const CornuOrthogonalRegulari
 CornuRegularizer cornu_regularizer(const char *name)
 {
     CornuRegularizer found;
-    if (cornu__rule_find(&cornu__regularizers, name, &found) == CORNU_OK) return found;
+    if (cornu__weight_rule_find(&cornu__regularizers, name, &found) == CORNU_OK) return found;
     cornu__null();
     return (CornuRegularizer){ 0 };
 }

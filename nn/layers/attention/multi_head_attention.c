@@ -9,7 +9,7 @@ typedef struct {
 } Attention;
 
 /* What comes in, in Keras' order. */
-enum { QUERY, VALUE, KEY, MASK, MOST_INPUTS };
+enum { QUERY, VALUE, KEY, MASK, MAX_INPUTS };
 
 /* ---- Axes ---- */
 
@@ -182,8 +182,8 @@ static CornuStatus build(CornuLayer *layer, const CornuShape *given, int in_coun
 {
     const Attention *self = (Attention *)layer;
     const CornuMultiHeadAttentionConfig *config = &self->config;
-    CornuShape in[MOST_INPUTS] = { { 0 } };
-    if (in_count > MOST_INPUTS)
+    CornuShape in[MAX_INPUTS] = { { 0 } };
+    if (in_count > MAX_INPUTS)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%d tensors come in, expected query, value, key and "
                            "mask at most", in_count);
     CORNU__TRY(check_axes(self, given, in_count));
@@ -347,7 +347,7 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
     const CornuMultiHeadAttentionConfig *config = &self->config;
     const CornuShape shape = cornu_tensor_shape(given[QUERY]);
     const Layout     layout = layout_of(self, shape.rank);
-    CornuTensor     *in[MOST_INPUTS] = { NULL };
+    CornuTensor     *in[MAX_INPUTS] = { NULL };
     if (!sequences(&layout, call, given, in_count, in)) return NULL;
     CornuTensor *query = in[QUERY], *value = in_count > VALUE ? in[VALUE] : query;
     CornuTensor *key = in_count > KEY ? in[KEY] : value;

@@ -18,13 +18,15 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     const CornuKernelWindow  window = window_of(config);
     CORNU__TRY(cornu__row_window_fits(&window, input));
     CORNU__TRY(cornu__check_channels(input, config->groups));
-    CORNU__TRY(cornu__declare(layer, "kernel",
-                              cornu_shape(config->kernel_size, input.extent[2] / config->groups,
-                                          config->filters), config->kernel_initializer,
-                              config->kernel_regularizer, config->kernel_constraint));
+    CORNU__TRY(cornu__declare_weight(layer, "kernel",
+                                     cornu_shape(config->kernel_size,
+                                                 input.extent[2] / config->groups,
+                                                 config->filters), config->kernel_initializer,
+                                     config->kernel_regularizer, config->kernel_constraint));
     if (config->no_bias) return CORNU_OK;
-    return cornu__declare(layer, "bias", cornu_shape(config->filters), config->bias_initializer,
-                          config->bias_regularizer, config->bias_constraint);
+    return cornu__declare_weight(layer, "bias", cornu_shape(config->filters),
+                                 config->bias_initializer, config->bias_regularizer,
+                                 config->bias_constraint);
 }
 
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -37,8 +39,8 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     kernel = cornu_op_reshape(kernel, cornu_shape(1, k.extent[0], k.extent[1], k.extent[2]));
     x = cornu__as_image(x);
     const CornuConvolution c = cornu__convolution(&window, cornu_tensor_shape(x), config->groups);
-    return cornu__biased(layer, call, cornu__as_sequence(cornu_op_conv2d(x, kernel, &c)),
-                         config->no_bias ? -1 : 1, config->activation);
+    return cornu__bias_and_activate(layer, call, cornu__as_sequence(cornu_op_conv2d(x, kernel, &c)),
+                                    config->no_bias ? -1 : 1, config->activation);
 }
 
 static CornuLayer *from(const void *config) { return cornu_conv1d_from(config); }

@@ -17,13 +17,14 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     const int64_t           *size = config->kernel_size, groups = config->groups;
     CORNU__TRY(cornu__window_fits(&window, input));
     CORNU__TRY(cornu__check_channels(input, groups));
-    CORNU__TRY(cornu__declare(layer, "kernel",
-                              cornu_shape(size[0], size[1], input.extent[3] / groups,
-                                          config->filters), config->kernel_initializer,
-                              config->kernel_regularizer, config->kernel_constraint));
+    CORNU__TRY(cornu__declare_weight(layer, "kernel",
+                                     cornu_shape(size[0], size[1], input.extent[3] / groups,
+                                                 config->filters), config->kernel_initializer,
+                                     config->kernel_regularizer, config->kernel_constraint));
     if (config->no_bias) return CORNU_OK;
-    return cornu__declare(layer, "bias", cornu_shape(config->filters), config->bias_initializer,
-                          config->bias_regularizer, config->bias_constraint);
+    return cornu__declare_weight(layer, "bias", cornu_shape(config->filters),
+                                 config->bias_initializer, config->bias_regularizer,
+                                 config->bias_constraint);
 }
 
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -33,7 +34,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     if (!x) return NULL;
     const CornuConvolution c = cornu__convolution(&window, cornu_tensor_shape(x), config->groups);
     CornuTensor *y = cornu_op_conv2d(x, cornu_layer_read(layer, call, 0), &c);
-    return cornu__biased(layer, call, y, config->no_bias ? -1 : 1, config->activation);
+    return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 1, config->activation);
 }
 
 static CornuLayer *from(const void *config) { return cornu_conv2d_from(config); }

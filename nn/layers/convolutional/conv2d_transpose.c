@@ -49,14 +49,15 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     const int64_t *size = config->kernel_size, filters = config->filters;
     const bool     row = is_over_rows(layer);
     CORNU__TRY(row ? cornu__build_sequence(layer, input) : cornu__build_image(layer, input));
-    CORNU__TRY(cornu__declare(layer, "kernel",
-                              row ? cornu_shape(size[1], filters, input.extent[2])
+    CORNU__TRY(cornu__declare_weight(layer, "kernel",
+                                     row ? cornu_shape(size[1], filters, input.extent[2])
                                   : cornu_shape(size[0], size[1], filters, input.extent[3]),
-                              config->kernel_initializer, config->kernel_regularizer,
-                              config->kernel_constraint));
+                                     config->kernel_initializer, config->kernel_regularizer,
+                                     config->kernel_constraint));
     if (config->no_bias) return CORNU_OK;
-    return cornu__declare(layer, "bias", cornu_shape(config->filters), config->bias_initializer,
-                          config->bias_regularizer, config->bias_constraint);
+    return cornu__declare_weight(layer, "bias", cornu_shape(config->filters),
+                                 config->bias_initializer, config->bias_regularizer,
+                                 config->bias_constraint);
 }
 
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -73,7 +74,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
                                                        CORNU_NONE));
     CornuTensor *y = cornu_op_conv2d_grad_input(x, kernel, out[0], out[1], &c);
     if (is_over_rows(layer)) y = cornu__as_sequence(y);
-    return cornu__biased(layer, call, y, config->no_bias ? -1 : 1, config->activation);
+    return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 1, config->activation);
 }
 
 static CornuLayer *from(const void *config) { return cornu_conv2d_transpose_from(config); }

@@ -99,16 +99,16 @@ CornuConvolution cornu__convolution(const CornuKernelWindow *window, CornuShape 
     return c;
 }
 
-CornuStatus cornu__declare(CornuLayer *layer, const char *name, CornuShape shape,
-                           CornuInitializer initializer, CornuRegularizer regularizer,
-                           CornuConstraint constraint)
+CornuStatus cornu__declare_weight(CornuLayer *layer, const char *name, CornuShape shape,
+                                  CornuInitializer initializer, CornuRegularizer regularizer,
+                                  CornuConstraint constraint)
 {
     CORNU__TRY(cornu_layer_weight(layer, name, shape, initializer, false));
     return cornu_layer_weight_rules(layer, regularizer, constraint);
 }
 
-CornuTensor *cornu__biased(CornuLayer *layer, const CornuCall *call, CornuTensor *y, int bias,
-                           CornuActivation activation)
+CornuTensor *cornu__bias_and_activate(CornuLayer *layer, const CornuCall *call, CornuTensor *y,
+                                      int bias, CornuActivation activation)
 {
     if (bias >= 0) y = cornu_op_add(y, cornu_layer_read(layer, call, bias));
     return y ? cornu_activation_apply(activation, y) : NULL;

@@ -56,13 +56,13 @@ CornuConvolution cornu__transposed_convolution(const CornuConv2dTransposeConfig 
                                                CornuShape x, int64_t out[2]);
 
 /* For kind->build: the next weight and the rules for it. */
-CornuStatus cornu__declare(CornuLayer *layer, const char *name, CornuShape shape,
-                           CornuInitializer initializer, CornuRegularizer regularizer,
-                           CornuConstraint constraint);
+CornuStatus cornu__declare_weight(CornuLayer *layer, const char *name, CornuShape shape,
+                                  CornuInitializer initializer, CornuRegularizer regularizer,
+                                  CornuConstraint constraint);
 
 /* For kind->call: activation(y + weight number `bias`), which is -1 for none. */
-CornuTensor *cornu__biased(CornuLayer *layer, const CornuCall *call, CornuTensor *y, int bias,
-                           CornuActivation activation);
+CornuTensor *cornu__bias_and_activate(CornuLayer *layer, const CornuCall *call, CornuTensor *y,
+                                      int bias, CornuActivation activation);
 
 /* (B, T, C) as (B, 1, T, C), and back. */
 CornuTensor *cornu__as_image(CornuTensor *x);

@@ -54,14 +54,14 @@ static CornuStatus depthwise_build(CornuLayer *layer, CornuShape input)
     const CornuKernelWindow           window = depthwise_window(config);
     const int64_t channels = channels_of(input), times = config->depth_multiplier;
     CORNU__TRY(fits(layer, &window, input));
-    CORNU__TRY(cornu__declare(layer, "kernel",
-                              kernel_shape(layer, window.size, channels, times),
-                              config->depthwise_initializer, config->depthwise_regularizer,
-                              config->depthwise_constraint));
+    CORNU__TRY(cornu__declare_weight(layer, "kernel",
+                                     kernel_shape(layer, window.size, channels, times),
+                                     config->depthwise_initializer, config->depthwise_regularizer,
+                                     config->depthwise_constraint));
     if (config->no_bias) return CORNU_OK;
-    return cornu__declare(layer, "bias", cornu_shape(channels * times),
-                          config->bias_initializer, config->bias_regularizer,
-                          config->bias_constraint);
+    return cornu__declare_weight(layer, "bias", cornu_shape(channels * times),
+                                 config->bias_initializer, config->bias_regularizer,
+                                 config->bias_constraint);
 }
 
 static CornuTensor *depthwise_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -71,7 +71,7 @@ static CornuTensor *depthwise_call(CornuLayer *layer, const CornuCall *call, Cor
     if (is_over_rows(layer)) x = cornu__as_image(x);
     CornuTensor *y = convolve_channels(&window, x, cornu_layer_read(layer, call, 0));
     if (is_over_rows(layer)) y = cornu__as_sequence(y);
-    return cornu__biased(layer, call, y, config->no_bias ? -1 : 1, config->activation);
+    return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 1, config->activation);
 }
 
 static CornuLayer *depthwise_from(const void *config)
@@ -183,17 +183,18 @@ static CornuStatus separable_build(CornuLayer *layer, CornuShape input)
     const int64_t channels = channels_of(input), times = config->depth_multiplier;
     const int64_t one[2] = { 1, 1 };
     CORNU__TRY(fits(layer, &window, input));
-    CORNU__TRY(cornu__declare(layer, "depthwise_kernel",
-                              kernel_shape(layer, window.size, channels, times),
-                              config->depthwise_initializer, config->depthwise_regularizer,
-                              config->depthwise_constraint));
-    CORNU__TRY(cornu__declare(layer, "pointwise_kernel",
-                              kernel_shape(layer, one, channels * times, config->filters),
-                              config->pointwise_initializer, config->pointwise_regularizer,
-                              config->pointwise_constraint));
+    CORNU__TRY(cornu__declare_weight(layer, "depthwise_kernel",
+                                     kernel_shape(layer, window.size, channels, times),
+                                     config->depthwise_initializer, config->depthwise_regularizer,
+                                     config->depthwise_constraint));
+    CORNU__TRY(cornu__declare_weight(layer, "pointwise_kernel",
+                                     kernel_shape(layer, one, channels * times, config->filters),
+                                     config->pointwise_initializer, config->pointwise_regularizer,
+                                     config->pointwise_constraint));
     if (config->no_bias) return CORNU_OK;
-    return cornu__declare(layer, "bias", cornu_shape(config->filters), config->bias_initializer,
-                          config->bias_regularizer, config->bias_constraint);
+    return cornu__declare_weight(layer, "bias", cornu_shape(config->filters),
+                                 config->bias_initializer, config->bias_regularizer,
+                                 config->bias_constraint);
 }
 
 static CornuTensor *separable_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -206,7 +207,7 @@ static CornuTensor *separable_call(CornuLayer *layer, const CornuCall *call, Cor
                                            cornu_shape(1, 1, CORNU_NONE, config->filters));
     y = cornu_op_conv2d(y, points, &(CornuConvolution){ .groups = 1 });
     if (is_over_rows(layer)) y = cornu__as_sequence(y);
-    return cornu__biased(layer, call, y, config->no_bias ? -1 : 2, config->activation);
+    return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 2, config->activation);
 }
 
 static CornuLayer *separable_from(const void *config)

@@ -156,8 +156,8 @@ CornuLayer *cornu_bidirectional_from(const CornuBidirectionalConfig *config)
     if (check_pair(name, of[FORWARD], of[BACKWARD])) goto fail;
     layer = cornu_layer_create(&cornu__bidirectional_class, config->name, config->dtype);
     if (!layer) goto fail;
-    cornu__layer_wrap(layer, inner[FORWARD], "forward_");
-    cornu__layer_wrap(layer, inner[BACKWARD], config->backward_layer ? "" : "backward_");
+    cornu__layer_add_inner(layer, inner[FORWARD], "forward_");
+    cornu__layer_add_inner(layer, inner[BACKWARD], config->backward_layer ? "" : "backward_");
     ((Bidirectional *)layer)->config = (CornuBidirectionalConfig){
         .layer = inner[FORWARD], .backward_layer = inner[BACKWARD],
         .merge_mode = config->merge_mode,
@@ -165,7 +165,7 @@ CornuLayer *cornu_bidirectional_from(const CornuBidirectionalConfig *config)
     layer->frozen = config->frozen;
     return layer;
 fail:
-    cornu__layer_reject(inner[FORWARD]);
-    if (inner[BACKWARD] != inner[FORWARD]) cornu__layer_reject(inner[BACKWARD]);
+    cornu__layer_free_unowned(inner[FORWARD]);
+    if (inner[BACKWARD] != inner[FORWARD]) cornu__layer_free_unowned(inner[BACKWARD]);
     return cornu__null();
 }

@@ -87,12 +87,12 @@ CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config
     if (cornu__check_depth(name, inner)) goto fail;
     layer = cornu_layer_create(&cornu__time_distributed_class, config->name, config->dtype);
     if (!layer) goto fail;
-    cornu__layer_wrap(layer, inner, "");
-    layer->takes_numbers = inner->takes_numbers;
+    cornu__layer_add_inner(layer, inner, "");
+    layer->takes_integers = inner->takes_integers;
     ((TimeDistributed *)layer)->config.layer = inner;
     layer->frozen = config->frozen;
     return layer;
 fail:
-    cornu__layer_reject(inner);
+    cornu__layer_free_unowned(inner);
     return cornu__null();
 }

@@ -26,7 +26,7 @@ static CornuStatus put_layer(const CornuOnnxCall *call)
 {
     const CornuLayerClass *kind = call->layer->kind;
     const int              outputs = cornu_layer_outputs(call->layer);
-    if (kind->replay) return put_model(call);
+    if (kind->call_masked) return put_model(call);
     CornuOnnxRule *rule = rule_of(kind->class_name);
     if (!rule)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: layers of class %s are not available in "
@@ -63,16 +63,16 @@ static CornuStatus put_model(const CornuOnnxCall *call)
     if (!values) return CORNU_ERR_MEMORY;
     int *masks = values + count;
     for (int i = 0; i < model->input_count; i++) {
-        values[cornu__model_value(model, model->inputs[i])] = call->in[i];
-        masks[cornu__model_value(model, model->inputs[i])] = call->masks[i];
+        values[cornu__model_value_index(model, model->inputs[i])] = call->in[i];
+        masks[cornu__model_value_index(model, model->inputs[i])] = call->masks[i];
     }
     CornuStatus status = CORNU_OK;
     for (int i = 0; i < model->call_count && status == CORNU_OK; i++)
         if (model->calls[i].node->layer->kind != &cornu__input_class)
             status = add_call(call->to, &model->calls[i], values, masks);
     for (int i = 0; i < model->output_count; i++) {
-        call->out[i] = values[cornu__model_value(model, model->outputs[i])];
-        call->out_masks[i] = masks[cornu__model_value(model, model->outputs[i])];
+        call->out[i] = values[cornu__model_value_index(model, model->outputs[i])];
+        call->out_masks[i] = masks[cornu__model_value_index(model, model->outputs[i])];
     }
     cornu__release(values);
     return status;
@@ -138,7 +138,7 @@ static CornuStatus put_graph(CornuOnnx *to, CornuMessage *graph)
     for (int i = 0; i < model->input_count; i++) {
         const char *given = cornu_layer_name(model->inputs[i]->node->layer);
         CORNU__TRY(check_known(model->inputs[i]));
-        const bool  whole = cornu__model_keeps_numbers(model, i);
+        const bool  whole = cornu__model_takes_integers(model, i);
         put_value(graph, 11, given, whole ? CORNU_ONNX_INT32 : CORNU_ONNX_FLOAT,
                   open_batch(model->inputs[i]));
         in[i] = cornu__onnx_value(to, (CornuOnnxValue){ 0 });

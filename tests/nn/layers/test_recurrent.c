@@ -1,5 +1,5 @@
 /* Recurrent layers by themselves: states from batch to batch, dropout, names and files, precision,
- * shards, memory, and what is refused. test_sequences.c has their values. */
+ * shards, memory, and what is refused. test_recurrent_values.c has their values. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

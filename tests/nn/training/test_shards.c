@@ -11,7 +11,7 @@
 
 #include "../../../models/models.h"
 #include "../../../nn/cornu.h"
-#include "../../../nn/model/deal_internal.h"
+#include "../../../nn/model/shard_rows_internal.h"
 
 enum { ROWS = 228, BATCH = 128, MOST = 400000 };   /* a whole batch, then one of 100 */
 
@@ -256,21 +256,21 @@ static void rows_are_dealt_evenly(void **state)
     (void)state;
     for (int shards = 1; shards <= 8; shards *= 2)
         for (int64_t valid = 0; valid <= 40; valid++) {
-            CornuDeal deal = cornu__deal(shards, (40 + shards - 1) / shards, valid);
+            CornuShardRows split = cornu__shard_rows(shards, (40 + shards - 1) / shards, valid);
             int64_t   next = 0, least = valid, most = 0;
             for (int s = 0; s < shards; s++) {
-                assert_int_equal(deal.first[s], next);
-                next += deal.count[s];
-                if (deal.count[s] < least) least = deal.count[s];
-                if (deal.count[s] > most) most = deal.count[s];
-                for (int64_t i = 0; i < deal.rows; i++) {
-                    const int64_t row = cornu__dealt_row(&deal, s, i), of = row - deal.first[s];
-                    if (deal.count[s] == 0) assert_int_equal(row, 0);
-                    else assert_true(i < deal.count[s] ? of == i : of >= 0 && of < deal.count[s]);
+                assert_int_equal(split.first[s], next);
+                next += split.count[s];
+                if (split.count[s] < least) least = split.count[s];
+                if (split.count[s] > most) most = split.count[s];
+                for (int64_t i = 0; i < split.rows; i++) {
+                    const int64_t row = cornu__shard_row(&split, s, i), of = row - split.first[s];
+                    if (split.count[s] == 0) assert_int_equal(row, 0);
+                    else assert_true(i < split.count[s] ? of == i : of >= 0 && of < split.count[s]);
                 }
             }
             assert_int_equal(next, valid);
-            assert_true(most - least <= 1 && most <= deal.rows);
+            assert_true(most - least <= 1 && most <= split.rows);
         }
 }
 

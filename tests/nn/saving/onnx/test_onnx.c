@@ -98,7 +98,7 @@ static void write_case(const char *name, CornuModel *model, bool near)
     expect_ok(cornu_compile(model, .device = device));
     for (int i = 0; i < cornu_model_input_count(model); i++, count++) {
         in[i] = draw(cornu_symbol_shape(cornu_model_input(model, i)),
-                     cornu__model_keeps_numbers(model, i));
+                     cornu__model_takes_integers(model, i));
         snprintf(names[count], sizeof names[count], "x%d", i);
         arrays[count] = (CornuNamedArray){ names[count], in[i] };
     }

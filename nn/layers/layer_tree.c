@@ -7,12 +7,12 @@
 /* ---- Names ---- */
 
 /* Those inside of others included: of a pair of inner layers Keras has made both out of one. */
-CornuStatus cornu__layer_count(const CornuLayer *layer, CornuLookup *labels)
+CornuStatus cornu__layer_count_label(const CornuLayer *layer, CornuLookup *labels)
 {
     const int count = cornu__lookup_find(labels, layer->class_label);
     CORNU__TRY(cornu__lookup_set(labels, layer->class_label, count < 0 ? 1 : count + 1));
     const bool around = layer->inner_count > 0 && layer->inner[0]->outer;
-    return around ? cornu__layer_count(layer->inner[0], labels) : CORNU_OK;
+    return around ? cornu__layer_count_label(layer->inner[0], labels) : CORNU_OK;
 }
 
 /* Gives the layer what stands behind prefix, which it may have already. */
@@ -67,7 +67,7 @@ CornuStatus cornu__check_depth(const char *name, const CornuLayer *inner)
                        inner->depth, CORNU_MAX_LAYER_DEPTH);
 }
 
-void cornu__layer_wrap(CornuLayer *layer, CornuLayer *inner, const char *prefix)
+void cornu__layer_add_inner(CornuLayer *layer, CornuLayer *inner, const char *prefix)
 {
     layer->inner = layer->wrapped;
     layer->inner[layer->inner_count++] = inner;
@@ -77,7 +77,7 @@ void cornu__layer_wrap(CornuLayer *layer, CornuLayer *inner, const char *prefix)
     inner->outer = layer;
 }
 
-void cornu__layer_reject(CornuLayer *inner)
+void cornu__layer_free_unowned(CornuLayer *inner)
 {
     if (inner && inner->owners == 0) cornu_layer_free(inner);
 }
@@ -97,12 +97,12 @@ CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input)
     return CORNU_OK;
 }
 
-void cornu__layer_number(CornuLayer *layer, uint64_t seed, int64_t first)
+void cornu__layer_set_generators(CornuLayer *layer, uint64_t seed, int64_t first)
 {
     layer->seed = seed;
     layer->generator = first;
     for (int i = 0; i < layer->inner_count; i++) {
-        cornu__layer_number(layer->inner[i], seed, first + 1);
+        cornu__layer_set_generators(layer->inner[i], seed, first + 1);
         first += cornu__layer_generators(layer->inner[i]);
     }
     for (int i = 0; i < layer->weight_count && !layer->inner_count; i++) {
@@ -131,10 +131,11 @@ void cornu_layer_set_trainable(CornuLayer *layer, bool trainable)
         cornu_layer_set_trainable(layer->inner[i], trainable);
 }
 
-void cornu__layer_claim(CornuLayer *layer, int models)
+void cornu__layer_count_compiled(CornuLayer *layer, int models)
 {
     layer->compiled += models;
-    for (int i = 0; i < layer->inner_count; i++) cornu__layer_claim(layer->inner[i], models);
+    for (int i = 0; i < layer->inner_count; i++)
+        cornu__layer_count_compiled(layer->inner[i], models);
 }
 
 CornuLayer *cornu__layer_copy(const CornuLayer *layer, const void *config)
@@ -162,13 +163,13 @@ bool cornu__layer_apply_policy(CornuLayer *layer, const CornuPolicy *policy, boo
 
 /* ---- States ---- */
 
-void cornu__layer_drop_states(CornuLayer *layer)
+void cornu__layer_free_states(CornuLayer *layer)
 {
     for (int i = 0; i < CORNU_MAX_LAYER_STATES; i++) {
         cornu_variable_free(layer->states[i]);
         layer->states[i] = NULL;
     }
-    for (int i = 0; i < layer->inner_count; i++) cornu__layer_drop_states(layer->inner[i]);
+    for (int i = 0; i < layer->inner_count; i++) cornu__layer_free_states(layer->inner[i]);
 }
 
 bool cornu__layer_has_states(const CornuLayer *layer)

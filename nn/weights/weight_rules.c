@@ -1,4 +1,4 @@
-#include "rules_internal.h"
+#include "weight_rules_internal.h"
 
 #include <string.h>
 
@@ -7,17 +7,19 @@
 
 enum { MAX_CLASSES = 24 };
 
-const CornuRuleClass *cornu__rule_class(const CornuRuleFamily *family, const void *rule)
+const CornuWeightRuleClass *cornu__weight_rule_class(const CornuWeightRuleFamily *family,
+                                                     const void *rule)
 {
     const unsigned kind = *(const unsigned *)rule;
     return kind >= 1 && kind <= (unsigned)family->count ? &family->classes[kind - 1] : NULL;
 }
 
-CornuStatus cornu__rule_find(const CornuRuleFamily *family, const char *name, void *rule)
+CornuStatus cornu__weight_rule_find(const CornuWeightRuleFamily *family, const char *name,
+                                    void *rule)
 {
     const char *names[MAX_CLASSES];
     memset(rule, 0, family->size);
-    for (const CornuRuleAlias *a = family->aliases; name && a && a->alias; a++)
+    for (const CornuWeightRuleAlias *a = family->aliases; name && a && a->alias; a++)
         if (!strcmp(name, a->alias)) name = a->name;
     for (int i = 0; i < family->count; i++) {
         names[i] = family->classes[i].name;

@@ -36,16 +36,16 @@ static bool make_calls(const CornuModel *model, const CornuCall *call, CornuTens
     return true;
 }
 
-CornuTensor *cornu__model_replay(const CornuModel *model, const CornuCall *call,
-                                 CornuTensor *const *in, CornuTensor *const *masks,
-                                 CornuTensor **out, CornuTensor **out_masks)
+CornuTensor *cornu__model_call_layers(const CornuModel *model, const CornuCall *call,
+                                      CornuTensor *const *in, CornuTensor *const *masks,
+                                      CornuTensor **out, CornuTensor **out_masks)
 {
     const size_t  count = (size_t)model->value_count;
     CornuTensor **values = cornu__allocate(2 * count, sizeof(CornuTensor *));
     if (!values) return cornu__null();
     const bool made = make_calls(model, call, in, masks, values, values + count);
     for (int i = 0; i < model->output_count && made; i++) {
-        const int value = cornu__model_value(model, model->outputs[i]);
+        const int value = cornu__model_value_index(model, model->outputs[i]);
         out[i] = values[value];
         out_masks[i] = values[count + (size_t)value];
     }

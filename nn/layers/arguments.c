@@ -1,6 +1,6 @@
 /* What several layers share: resolving arguments, paddings. */
 #include "layer_internal.h"
-#include "../weights/rules_internal.h"
+#include "../weights/weight_rules_internal.h"
 
 const char *cornu_padding_name(CornuPadding padding)
 {

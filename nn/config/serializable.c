@@ -1,5 +1,5 @@
 /* Losses and metrics remember how they were made, and are found by name. */
-#include "object_internal.h"
+#include "serializable_internal.h"
 
 #include <stdalign.h>
 #include <string.h>
@@ -7,13 +7,14 @@
 #include "../../device/memory_internal.h"
 #include "../../device/text/nearest.h"
 
-static const char **name_in(const CornuObjectClass *kind, void *config)
+static const char **name_in(const CornuSerializableClass *kind, void *config)
 {
     return (const char **)((char *)config + kind->name_offset);
 }
 
-void *cornu__object_create(size_t size, const CornuObjectClass *kind, const void *config,
-                           const char *usual, const void **config_copy, const char **name)
+void *cornu__serializable_create(size_t size, const CornuSerializableClass *kind,
+                                 const void *config, const char *usual,
+                                 const void **config_copy, const char **name)
 {
     const size_t align = alignof(max_align_t), behind = (size + align - 1) / align * align;
     const size_t config_size = kind ? kind->config_size : 0;
@@ -30,7 +31,7 @@ void *cornu__object_create(size_t size, const CornuObjectClass *kind, const void
     return object;
 }
 
-void *cornu__object_usual(const CornuObjectClass *kind, const char *name)
+void *cornu__serializable_default(const CornuSerializableClass *kind, const char *name)
 {
     void *config = cornu__allocate(1, kind->config_size);
     if (!config) return cornu__null();
@@ -51,23 +52,25 @@ bool cornu__is_default(const CornuField *field, const void *config)
     }
 }
 
-const CornuObjectClass *cornu__object_class(const CornuObjectTable *table, const char *class_name)
+const CornuSerializableClass *cornu__serializable_class(const CornuSerializableTable *table,
+                                                        const char *class_name)
 {
     for (int i = 0; i < table->count; i++) {
-        const CornuObjectClass *kind = table->rows[i].kind;
+        const CornuSerializableClass *kind = table->rows[i].kind;
         if (kind->class_name && !strcmp(kind->class_name, class_name)) return kind;
     }
     return NULL;
 }
 
-enum { MOST_NAMES = 64 };
+enum { MAX_NAMES = 64 };
 
-const CornuObjectClass *cornu__object_find(const CornuObjectTable *table, const char *name)
+const CornuSerializableClass *cornu__serializable_find(const CornuSerializableTable *table,
+                                                       const char *name)
 {
-    const char *names[MOST_NAMES];
+    const char *names[MAX_NAMES];
     int         count = 0;
-    for (int i = 0; i < table->count && count < MOST_NAMES; i++) {
-        const CornuObjectRow *row = &table->rows[i];
+    for (int i = 0; i < table->count && count < MAX_NAMES; i++) {
+        const CornuSerializableRow *row = &table->rows[i];
         if (row->needs_arguments) continue;
         names[count] = row->alias ? row->alias : row->kind->name;
         if (!strcmp(name, names[count++])) return row->kind;

@@ -1,13 +1,13 @@
 /* What a model is made of: its layers, their weights and calls, and the values that calls give. */
 #include "model_internal.h"
 
-CornuStatus cornu__model_hold(CornuModel *model, CornuLayer *layer)
+CornuStatus cornu__model_append_layer(CornuModel *model, CornuLayer *layer)
 {
     CornuLayer *base = &model->base;
     CORNU__TRY(cornu__check_depth(base->name, layer));
     CORNU__TRY(cornu__reserve(&base->inner, &model->layer_space, base->inner_count, 1,
                               sizeof *base->inner));
-    CORNU__TRY(cornu__layer_count(layer, &model->labels));
+    CORNU__TRY(cornu__layer_count_label(layer, &model->labels));
     CORNU__TRY(cornu__lookup_set(&model->names, layer->name, base->inner_count));
     base->inner[base->inner_count++] = layer;
     layer->owners++;
@@ -23,7 +23,7 @@ CornuStatus cornu__model_add_weights(CornuModel *model, const CornuLayer *layer)
                               layer->weight_count, sizeof *base->weights));
     for (int i = 0; i < layer->weight_count; i++) {
         CornuWeight *weight = layer->weights[i];
-        if (cornu__model_number(model, weight) >= 0) continue;
+        if (cornu__model_weight_index(model, weight) >= 0) continue;
         CORNU__TRY(cornu__lookup_set(&model->numbers, weight, base->weight_count));
         base->weights[base->weight_count++] = weight;
     }
@@ -39,12 +39,12 @@ CornuStatus cornu__model_list_weights(CornuModel *model)
     return CORNU_OK;
 }
 
-int cornu__model_number(const CornuModel *model, const CornuWeight *weight)
+int cornu__model_weight_index(const CornuModel *model, const CornuWeight *weight)
 {
     return cornu__lookup_find(&model->numbers, weight);
 }
 
-int cornu__model_value(const CornuModel *model, const CornuSymbol *symbol)
+int cornu__model_value_index(const CornuModel *model, const CornuSymbol *symbol)
 {
     const int call = cornu__lookup_find(&model->calls_of, symbol->node);
     return call < 0 ? -1 : model->calls[call].first + symbol->index;
@@ -61,7 +61,7 @@ int cornu__model_next_call(const CornuModel *model, int i)
     return model->calls[i].next > i ? model->calls[i].next : -1;
 }
 
-CornuStatus cornu__model_push(CornuModel *model, CornuNode *node)
+CornuStatus cornu__model_append_call(CornuModel *model, CornuNode *node)
 {
     const int number = model->call_count;
     CORNU__TRY(cornu__reserve(&model->calls, &model->call_space, number, 1, sizeof *model->calls));
@@ -69,27 +69,29 @@ CornuStatus cornu__model_push(CornuModel *model, CornuNode *node)
     CORNU__TRY(cornu__lookup_set(&model->calls_of, node, number));
     CORNU__TRY(cornu__lookup_set(&model->calls_of, node->layer, number));
     CornuModelCall *call = &model->calls[number];
-    *call = (CornuModelCall){ .node = cornu__node_hold(node), .first = model->value_count,
+    *call = (CornuModelCall){ .node = cornu__node_ref(node), .first = model->value_count,
                               .next = last < 0 ? number : model->calls[last].next };
     if (last >= 0) model->calls[last].next = number;
-    for (int i = 0; i < node->in_count; i++) call->in[i] = cornu__model_value(model, node->in[i]);
+    for (int i = 0; i < node->in_count; i++)
+        call->in[i] = cornu__model_value_index(model, node->in[i]);
     model->value_count += node->out_count;
     model->call_count++;
     return CORNU_OK;
 }
 
-bool cornu__model_keeps_numbers(const CornuModel *model, int input)
+bool cornu__model_takes_integers(const CornuModel *model, int input)
 {
-    const int value = cornu__model_value(model, model->inputs[input]);
-    bool      keeps = true;
+    const int value = cornu__model_value_index(model, model->inputs[input]);
+    bool      takes = true;
     for (int i = 0; i < model->call_count; i++) {
         const CornuModelCall *call = &model->calls[i];
         const CornuLayer     *layer = call->node->layer;
         for (int k = 0; k < call->node->in_count; k++) {
             if (call->in[k] != value) continue;
-            keeps &= layer->kind->replay ? cornu__model_keeps_numbers((const CornuModel *)layer, k)
-                                         : layer->takes_numbers;
+            takes &= layer->kind->call_masked
+                   ? cornu__model_takes_integers((const CornuModel *)layer, k)
+                   : layer->takes_integers;
         }
     }
-    return keeps;
+    return takes;
 }

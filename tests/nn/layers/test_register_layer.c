@@ -261,7 +261,8 @@ static void keras_reads_them(void **state)
     cornu_model_free(model);
     const CornuNamedArray array = { "y", cornu_array(y, CORNU_F32, 5, 3, 2) };
     expect_ok(cornu_npz_write(in_folder("a.npz"), &array, 1));
-    snprintf(command, sizeof command, "%s tests/nn/layers/check_own_layer.py %s >/dev/null", python,
+    snprintf(command, sizeof command, "%s tests/nn/layers/check_register_layer.py %s >/dev/null",
+             python,
              folder);
     assert_int_equal(system(command), 0);
 }

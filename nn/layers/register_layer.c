@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_CLASSES = 256, PACKAGE_SIZE = 64 };
+enum { MAX_CLASSES = 256, PACKAGE_SIZE = 64 };
 
-static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
-static struct { const CornuLayerClass *kind; char package[PACKAGE_SIZE]; } registered[MOST_CLASSES];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct { const CornuLayerClass *kind; char package[PACKAGE_SIZE]; } registered[MAX_CLASSES];
 static int count;
 
 static CornuStatus check(const CornuLayerClass *kind, const char *package)
@@ -40,9 +40,9 @@ static CornuStatus add(const CornuLayerClass *kind, const char *package)
                                "%s", package, kind->class_name, registered[i].kind == kind
                                ? registered[i].package : "another class");
     }
-    if (count == MOST_CLASSES)
+    if (count == MAX_CLASSES)
         return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: %s is one class more than %d",
-                           kind->class_name, MOST_CLASSES);
+                           kind->class_name, MAX_CLASSES);
     registered[count].kind = kind;
     snprintf(registered[count].package, PACKAGE_SIZE, "%s", package);
     count++;
@@ -53,19 +53,19 @@ CornuStatus cornu_register_layer(const CornuLayerClass *kind, const char *packag
 {
     if (!package) package = "Custom";
     CORNU__TRY(check(kind, package));
-    pthread_mutex_lock(&door);
+    pthread_mutex_lock(&mutex);
     const CornuStatus status = add(kind, package);
-    pthread_mutex_unlock(&door);
+    pthread_mutex_unlock(&mutex);
     return status;
 }
 
 const char *cornu__registered_package(const CornuLayerClass *kind)
 {
     const char *package = NULL;
-    pthread_mutex_lock(&door);
+    pthread_mutex_lock(&mutex);
     for (int i = 0; i < count && !package; i++)
         if (registered[i].kind == kind) package = registered[i].package;
-    pthread_mutex_unlock(&door);
+    pthread_mutex_unlock(&mutex);
     return package;   /* which stays */
 }
 
@@ -74,13 +74,13 @@ const CornuLayerClass *cornu__registered_class(const char *name)
     const CornuLayerClass *found = NULL;
     const char            *mark = strchr(name, '>');
     const size_t           length = mark ? (size_t)(mark - name) : 0;
-    pthread_mutex_lock(&door);
+    pthread_mutex_lock(&mutex);
     for (int i = 0; i < count && !found; i++) {
         const char *package = registered[i].package;
         if (mark && (strlen(package) != length || strncmp(name, package, length))) continue;
         if (!strcmp(registered[i].kind->class_name, mark ? mark + 1 : name))
             found = registered[i].kind;
     }
-    pthread_mutex_unlock(&door);
+    pthread_mutex_unlock(&mutex);
     return found;
 }
