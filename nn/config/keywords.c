@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* To the comma behind an argument, or the end: commas in parentheses and texts are none. */
+/* The comma after an argument, or the end; commas in parentheses and in strings do not count. */
 static const char *argument_end(const char *at)
 {
     int  depth = 0;
@@ -32,7 +32,7 @@ bool cornu__is_written(const char *written, const char *name, int place)
         while (isspace((unsigned char)*written)) written++;
         if (*written == '.') {
             if (is_named(written, name)) return true;
-            place = -1;   /* what stands behind a name has a place of its own */
+            place = -1;   /* positions no longer count after a name */
         } else if (*written && i == place) {
             return true;
         }

@@ -4,15 +4,15 @@
  *     cornu_dense(10, .activation = CORNU_SOFTMAX)
  *     cornu_dense_from(&(CornuDenseConfig){ .unset = 0, 10, .activation = CORNU_SOFTMAX })
  *
- * Fields stand in Keras' order, so the first ones may be given by position. What is left out is
- * zero, and zero means Keras' default; where zero itself is meaningful and differs from the
- * default, the field says so and takes CORNU_ZERO. A flag that Keras sets to true is named by
- * its opposite. Lists end at their first zero.
+ * Fields are in Keras' order, so the first ones may be given by position. Omitted fields are zero,
+ * and zero means Keras' default; where zero itself is meaningful and differs from the default, the
+ * field says so and takes CORNU_ZERO. A flag that Keras sets to true is named by its opposite.
+ * Lists end at their first zero.
  *
- * Where a config has a field `written`, the macro also hands over the text of the call, so that a
- * zero that stands there is told from what is left out: cornu_adam(.learning_rate = rates[i]) has
- * the rate 0 where rates[i] is 0. These are the numbers of optimizers and, of fit, .epochs and
- * .verbose. Behind a macro of the program's own, and in the _from functions, zero is the default.
+ * Where a config has a field `written`, the macro also passes the source of the call, so that a
+ * zero written there is told from an omitted field: cornu_adam(.learning_rate = rates[i]) has the
+ * rate 0 where rates[i] is 0. This applies to the numbers of optimizers and, for fit, to .epochs
+ * and .verbose. Inside a macro of the program, and in the _from functions, zero is the default.
  */
 #ifndef CORNU_NN_KEYWORDS_H
 #define CORNU_NN_KEYWORDS_H

@@ -6,11 +6,11 @@
 
 #include "keywords.h"
 
-/* Whether the text of a call, or NULL, gives the field of this name, by its name or as positional
- * argument number `place`, -1: by name alone. */
+/* Whether the source of a call (may be NULL) sets the field of this name, by name or as positional
+ * argument number `place`; -1: by name only. */
 bool cornu__is_written(const char *written, const char *name, int place);
 
-/* The number, CORNU_ZERO for a 0 that is written. */
+/* The number; CORNU_ZERO for an explicit 0. */
 static inline double cornu__zeroed(const char *written, const char *name, int place, double number)
 {
     return number == 0.0 && cornu__is_written(written, name, place) ? (double)CORNU_ZERO : number;

@@ -1,4 +1,4 @@
-/* Names made from the names of classes. Source: keras/src/utils/naming.py, to_snake_case. */
+/* Default names, made from class names. Source: keras/src/utils/naming.py, to_snake_case. */
 #ifndef CORNU_NN_NAMING_INTERNAL_H
 #define CORNU_NN_NAMING_INTERNAL_H
 

@@ -24,9 +24,9 @@ const CornuPolicy *cornu_policy(const char *name)
     }
     for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
         if (!strcmp(name, narrow[i]))
-            return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the policy %s would keep weights in "
-                                    "%s; this version keeps them in float32: expected float32, "
-                                    "mixed_bfloat16 or mixed_float16", name, name);
+            return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the policy %s stores weights in %s, "
+                                    "which is not available in this version; expected "
+                                    "float32, mixed_bfloat16 or mixed_float16", name, name);
     const char *near = cornu_nearest(name, known, POLICIES);
     return cornu__fail_null(CORNU_ERR_ARGUMENT, "the policy \"%s\" is not known, expected float32, "
                             "mixed_bfloat16 or mixed_float16%s%s%s", name,

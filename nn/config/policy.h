@@ -10,15 +10,15 @@
  *     cornu_sequential(.policy = "mixed_bfloat16")                    this model
  *     cornu_dense(10, .dtype = "float32")                             this layer
  *
- * The first of these that speaks of a layer rules, the innermost one; where none does, the
- * device that the model is compiled for (cornu_device_policy).
+ * The innermost of these applies: the layer's, else the model's, else the one set globally; without
+ * any, the device that the model is compiled for chooses (cornu_device_policy).
  *
- * A layer converts floats that come in, and its weights, to the dtype it computes in. In f32 stay
- * weights and their gradients, the optimizer's slots, normalization with its statistics, the
- * end of the model (the result of a last dense layer, taken from the sums of its product, and its
+ * A layer converts its float inputs and its weights to the dtype it computes in. These stay in f32:
+ * stored weights and their gradients, the optimizer's slots, normalization with its statistics, the
+ * end of the model (the output of a last dense layer, from the f32 sums of its product, and its
  * activation; a last layer without weights), losses and metrics.
  * Source: keras/src/dtype_policies/dtype_policy.py. Keras keeps the end of the model in f32 only
- * if told so.
+ * when told to.
  */
 #ifndef CORNU_NN_POLICY_H
 #define CORNU_NN_POLICY_H
@@ -34,14 +34,14 @@ typedef struct {
     CornuDtype  compute, variable;
 } CornuPolicy;
 
-/* By its name. CORNU_ERR_ARGUMENT naming the nearest one, NULL and pending;
- * CORNU_ERR_UNSUPPORTED for policies of Keras whose weights are not f32. */
+/* The policy of this name. NULL with a pending error: CORNU_ERR_ARGUMENT, suggesting the nearest
+ * name, or CORNU_ERR_UNSUPPORTED for Keras' policies whose weights are not f32. */
 const CornuPolicy *cornu_policy(const char *name);
 
-/* The policy of models made from now on by this thread; NULL, as at the start: the device's. As
- * keras.config.set_dtype_policy. */
+/* The policy of models that this thread makes from now on; NULL, the initial value, is the device's
+ * choice. As keras.config.set_dtype_policy. */
 CornuStatus cornu_set_dtype_policy(const char *name);
-/* NULL where none was set. */
+/* The policy set for this thread, or NULL. */
 const CornuPolicy *cornu_dtype_policy(void);
 
 #ifdef __cplusplus

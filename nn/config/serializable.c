@@ -1,4 +1,4 @@
-/* Losses and metrics remember how they were made, and are found by name. */
+/* Losses and metrics keep the config that they were made from, and are looked up by name. */
 #include "serializable_internal.h"
 
 #include <stdalign.h>
@@ -16,18 +16,18 @@ void *cornu__serializable_create(size_t size, const CornuSerializableClass *kind
                                  const void *config, const char *usual,
                                  const void **config_copy, const char **name)
 {
-    const size_t align = alignof(max_align_t), behind = (size + align - 1) / align * align;
+    const size_t align = alignof(max_align_t), after = (size + align - 1) / align * align;
     const size_t config_size = kind ? kind->config_size : 0;
     const char  *given = kind ? *name_in(kind, (void *)config) : NULL;
     if (!given) given = usual;
     const size_t name_size = strlen(given) + 1;
-    char        *object = cornu__allocate(1, behind + config_size + name_size);
+    char        *object = cornu__allocate(1, after + config_size + name_size);
     if (!object) return cornu__null();
-    *name = memcpy(object + behind + config_size, given, name_size);
+    *name = memcpy(object + after + config_size, given, name_size);
     *config_copy = NULL;
     if (!kind) return object;
-    *config_copy = memcpy(object + behind, config, config_size);
-    *name_in(kind, object + behind) = *name;
+    *config_copy = memcpy(object + after, config, config_size);
+    *name_in(kind, object + after) = *name;
     return object;
 }
 

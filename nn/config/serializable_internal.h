@@ -1,25 +1,25 @@
-/* What files hold of losses and metrics: Keras' class, and the arguments it was made with. */
+/* Losses and metrics as files store them: Keras' class name and the config with the arguments. */
 #ifndef CORNU_NN_SERIALIZABLE_INTERNAL_H
 #define CORNU_NN_SERIALIZABLE_INTERNAL_H
 
 #include "../layers/layer.h"
 #include "../metrics/metric.h"
 
-/* One for each constructor. A config's 0 is Keras' default. */
+/* One per constructor. A 0 in a config is Keras' default. */
 struct CornuSerializableClass {
-    const char       *class_name;  /* Keras': "Huber". NULL: its name, a text, says it all */
-    const char       *name;        /* of objects that are given none: "huber" */
-    const CornuField *fields;      /* the arguments in the config, besides its .name */
+    const char       *class_name;  /* Keras': "Huber"; NULL: files store just the name */
+    const char       *name;        /* the default name: "huber" */
+    const CornuField *fields;      /* the config's arguments except .name */
     size_t            config_size, name_offset;
-    void           *(*from)(const void *config);  /* gives a CornuLoss or a CornuMetric */
+    void           *(*from)(const void *config);  /* returns a CornuLoss or a CornuMetric */
     const char       *dtype;       /* Keras' of a metric; NULL: "float32" */
-    /* A metric that is the mean of a loss of this class; its config is the loss's, and `from` is
-     * NULL. */
+    /* Set for a metric that is the mean of a loss of this class: it shares the loss's config, and
+     * `from` is NULL. */
     const CornuSerializableClass *loss;
-    bool              whole_labels;               /* its labels are numbers of classes */
+    bool              whole_labels;               /* labels are class indices */
 };
 
-/* Defines cornu__FUNCTION_class, the class of what `make` makes; the other members follow. */
+/* Defines cornu__FUNCTION_class for objects made by `make`; further members may follow. */
 #define CORNU__SERIALIZABLE_CLASS_OF(function, make, keras_class, usual_name, Config, ...)    \
     static void *function##_object(const void *config) { return make(config); }                \
     const CornuSerializableClass cornu__##function##_class = {                                 \
@@ -29,20 +29,20 @@ struct CornuSerializableClass {
     CORNU__SERIALIZABLE_CLASS_OF(function, cornu_##function##_from, keras_class, usual_name, \
                                  Config, __VA_ARGS__)
 
-/* An object of `size` bytes, all 0; behind it copies of the config, if there is a kind, and of the
- * name: the config's or, where that is NULL, `usual`. NULL with a pending error. */
+/* Allocates an object of `size` zero bytes, followed by copies of the config (if there is a `kind`)
+ * and of the name: the config's or, where that is NULL, `usual`. NULL with a pending error. */
 void *cornu__serializable_create(size_t size, const CornuSerializableClass *kind,
                                  const void *config, const char *usual,
                                  const void **config_copy, const char **name);
 
-/* With all its defaults; name may be NULL. NULL with a pending error. */
+/* An object with default arguments; name may be NULL. NULL with a pending error. */
 void *cornu__serializable_default(const CornuSerializableClass *kind, const char *name);
 
-/* Whether the field is one of those that are left out as defaults (layer.h), and one now. */
+/* Whether files omit the field, as it has its default value (…_OR_DEFAULT in layer.h). */
 bool cornu__is_default(const CornuField *field, const void *config);
 
-/* A class, and how a program asks for it: by its name, by an alias or, as it must have arguments,
- * not at all; files name it by class_name. */
+/* A class and how programs look it up: by its name, by an alias, or not at all where arguments are
+ * required. Files use its class_name. */
 typedef struct {
     const CornuSerializableClass *kind;
     const char             *alias;
@@ -50,18 +50,18 @@ typedef struct {
 } CornuSerializableRow;
 
 typedef struct {
-    const char           *word;    /* of messages: "loss" */
+    const char           *word;    /* for messages: "loss" */
     const CornuSerializableRow *rows;
     int                   count;
 } CornuSerializableTable;
 
 extern const CornuSerializableTable cornu__losses, cornu__metrics;
 
-/* The class by Keras' name for it; NULL if there is none. */
+/* The class of this Keras class name, or NULL. */
 const CornuSerializableClass *cornu__serializable_class(const CornuSerializableTable *table,
                                                         const char *class_name);
 
-/* The class by its name or an alias; NULL with a pending error that names the nearest one. */
+/* The class of this name or alias; NULL with a pending error that suggests the nearest name. */
 const CornuSerializableClass *cornu__serializable_find(const CornuSerializableTable *table,
                                                        const char *name);
 

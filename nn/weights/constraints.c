@@ -34,7 +34,7 @@ static CornuStatus resolve(void *rule)
     if (!(self->min_value >= 0.0 && self->min_value <= self->max_value &&
           isfinite(self->max_value)))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .min_value is %g and .max_value %g, expected 0 "
-                           "or more and the former not above the latter", name, self->min_value,
+                           "<= .min_value <= .max_value", name, self->min_value,
                            self->max_value);
     if (!(self->rate >= 0.0 && self->rate <= 1.0))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .rate is %g, expected 0 to 1", name,
@@ -51,7 +51,7 @@ const CornuWeightRuleFamily cornu__constraints = {
     .size = sizeof(CornuConstraint), .resolve = resolve,
 };
 
-/* None, with the pending error, for one that cannot be. */
+/* Invalid arguments give no constraint and a pending error. */
 static CornuConstraint resolved(CornuConstraint given, const int64_t *axis)
 {
     if (axis) memcpy(given.axis, axis, sizeof given.axis);
@@ -98,7 +98,7 @@ static bool has_norm(const CornuConstraint *self)
     return self->kind != CORNU_NO_CONSTRAINT && self->kind != CORNU_NON_NEG;
 }
 
-/* As reductions take them: bit i stands for axis i. */
+/* As a bit mask, which reductions take. */
 static int64_t axes_of(const CornuConstraint *self, int rank)
 {
     int64_t axes = 0;
@@ -112,7 +112,7 @@ CornuStatus cornu__constraint_check(const CornuConstraint *self, CornuShape shap
     CornuText text;
     for (int i = 0; i < CORNU_MAX_RANK && has_norm(self); i++)
         if (self->axis[i] < -shape.rank || self->axis[i] >= shape.rank)
-            return cornu__fail(CORNU_ERR_SHAPE, "%s: .axis is %lld, the shape %s",
+            return cornu__fail(CORNU_ERR_SHAPE, "%s: .axis is %lld, which the shape %s lacks",
                                cornu__weight_rule_class(&cornu__constraints, self)->name,
                                (long long)self->axis[i], cornu_shape_print(&text, shape));
     return CORNU_OK;

@@ -1,12 +1,12 @@
 /*
- * What weights are held to: applied to a whole weight after each update of the optimizer, by
- * Keras' names, arguments and formulas (keras/src/constraints/constraints.py).
+ * Constraints on weights, applied to the whole weight after each optimizer update, with Keras'
+ * names, arguments and formulas (keras/src/constraints/constraints.py).
  *
  *     cornu_dense(64, .kernel_constraint = cornu_max_norm(3))
  *     cornu_conv2d(32, 3, .kernel_constraint = cornu_unit_norm(.axis = { 0, 1, 2 }))
  *
- * A constraint is a plain value; all zero is none. Its constructors give that, with a pending
- * error, for a number out of range.
+ * A constraint is a plain value; all zero means none, which is also what constructors return, with
+ * a pending error, when a number is out of range.
  */
 #ifndef CORNU_NN_CONSTRAINTS_H
 #define CORNU_NN_CONSTRAINTS_H
@@ -22,8 +22,8 @@ typedef enum {
     CORNU_NO_CONSTRAINT, CORNU_MAX_NORM, CORNU_NON_NEG, CORNU_UNIT_NORM, CORNU_MIN_MAX_NORM
 } CornuConstraintKind;
 
-/* axis: those that a norm is taken over; the list ends at the first 0 behind its first entry, and
- * negative ones count from the last. The default, { 0 }, suits Dense: the weights of one unit. */
+/* axis: the axes of the norm. The list ends at the first 0 after its first entry; negative axes
+ * count from the last. The default, { 0 }, suits Dense: the norm of each unit's weights. */
 typedef struct {
     unsigned kind;            /* a CornuConstraintKind */
     double   min_value, max_value, rate;
@@ -73,7 +73,7 @@ CornuConstraint cornu_min_max_norm_from(const CornuMinMaxNormConfig *config);
 /* "max_norm", "non_neg", "unit_norm", "min_max_norm" with their defaults. */
 CornuConstraint cornu_constraint(const char *name);
 
-/* What the constraint makes of w, of any float dtype. */
+/* Records the constraint on w, of any float dtype; returns the constrained weight. */
 CornuTensor *cornu_constraint_call(const CornuConstraint *constraint, CornuTensor *w);
 
 #ifdef __cplusplus

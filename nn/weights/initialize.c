@@ -1,4 +1,4 @@
-/* What initializers draw. Source: keras/src/initializers/random_initializers.py. */
+/* Drawing the values of initializers. Source: keras/src/initializers/random_initializers.py. */
 #include <math.h>
 
 #include "../../device/memory_internal.h"
@@ -19,7 +19,7 @@ static void words(const Draw *draw, int64_t block, uint32_t out[4])
     cornu_philox(draw->seed, counter, out);
 }
 
-/* Uniform in middle +- half. */
+/* Uniform in [middle - half, middle + half). */
 static void fill_uniform(const Draw *draw, double middle, double half, float *values,
                          int64_t count)
 {
@@ -31,8 +31,8 @@ static void fill_uniform(const Draw *draw, double middle, double half, float *va
 }
 
 /*
- * The quantile of the standard normal distribution, 0 < p < 1: it turns one uniform number into
- * one normal number, so that each element keeps its own.
+ * The quantile of the standard normal distribution, 0 < p < 1. It maps one uniform number to one
+ * normal number, so that each element depends on its own word only.
  * Source: Acklam, "An algorithm for computing the inverse normal cumulative distribution
  * function" (relative error 1.15e-9), refined by one step of Halley's method with erfc.
  */
@@ -67,8 +67,8 @@ static double normal_quantile(double p)
     return x - u / (1.0 + 0.5 * x * u);
 }
 
-/* Normal numbers, cut at `cut` deviations (INFINITY: not at all): a uniform number u stands for the
- * quantile of low + u (high - low). */
+/* Normal numbers, truncated at `cut` deviations (INFINITY: not at all): a uniform number u becomes
+ * the quantile of low + u (high - low). */
 static void fill_normal(const Draw *draw, double mean, double deviation, double cut, float *values,
                         int64_t count)
 {
@@ -76,7 +76,7 @@ static void fill_normal(const Draw *draw, double mean, double deviation, double 
     uint32_t     bits[4];
     for (int64_t i = 0; i < count; i++) {
         if (i % 4 == 0) words(draw, i / 4, bits);
-        double u = cornu_uniform(bits[i % 4]) + 0x1p-25;   /* the middle: never 0 or 1 */
+        double u = cornu_uniform(bits[i % 4]) + 0x1p-25;   /* the middle, never 0 or 1 */
         values[i] = (float)(mean + deviation * normal_quantile(low + u * (high - low)));
     }
 }
@@ -93,7 +93,7 @@ static double along(CornuShape shape, const int64_t *axes)
     return product;
 }
 
-/* Source: compute_fans there. */
+/* Source: compute_fans in the same file. */
 static void fans(const CornuInitializer *self, CornuShape shape, double *in, double *out)
 {
     *in = *out = 1.0;
@@ -116,7 +116,7 @@ static void fans(const CornuInitializer *self, CornuShape shape, double *in, dou
 static void fill_scaled(const CornuInitializer *self, const Draw *draw, CornuShape shape,
                         float *values)
 {
-    /* The deviation of a normal distribution cut at 2 deviations, which Keras corrects for. */
+    /* The standard deviation of a normal distribution truncated at 2, which Keras corrects for. */
     const double  cut_deviation = 0.87962566103423978;
     const int64_t count = cornu_shape_count(shape);
     double        in, out;
@@ -134,7 +134,7 @@ static void fill_scaled(const CornuInitializer *self, const Draw *draw, CornuSha
 
 /* ---- Matrices ---- */
 
-/* In eight sums next to each other, which a compiler may keep in one register. */
+/* In eight partial sums, which a compiler can keep in one vector register. */
 static double dot_of(const double *a, const double *b, int64_t m)
 {
     double  sum[8] = { 0.0 };
@@ -145,9 +145,9 @@ static double dot_of(const double *a, const double *b, int64_t m)
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
-/* Turns the n vectors of q (n, m), m >= n, into orthonormal ones: as columns, the Q of a QR
- * factorization whose R has a positive diagonal, which makes it unique. Gram and Schmidt, twice, as
- * once loses digits. Source: Golub and Van Loan, "Matrix Computations", section 5.2.8. */
+/* Orthonormalizes the n vectors of q (n, m), m >= n: as columns, they become the Q of the QR
+ * factorization whose R has a positive diagonal, which is unique. Gram-Schmidt, twice, as one pass
+ * loses digits. Source: Golub and Van Loan, "Matrix Computations", section 5.2.8. */
 static CornuStatus orthonormalize(double *q, int64_t m, int64_t n)
 {
     for (int64_t j = 0; j < n; j++) {
@@ -165,8 +165,8 @@ static CornuStatus orthonormalize(double *q, int64_t m, int64_t n)
     return CORNU_OK;
 }
 
-/* Flattened to (rows, columns), gain Q of the normal numbers drawn as (greater, smaller);
- * transposed when there are fewer rows than columns. */
+/* gain Q of a matrix of normal numbers, drawn with at least as many rows as columns and transposed
+ * where the weight, flattened to (rows, columns), has fewer rows. */
 static CornuStatus fill_orthogonal(const Draw *draw, double gain, CornuShape shape,
                                    float *values)
 {
@@ -197,7 +197,7 @@ static void fill_identity(double gain, CornuShape shape, float *values)
         for (int64_t j = 0; j < columns; j++) values[i * columns + j] = i == j ? (float)gain : 0.0f;
 }
 
-/* ---- */
+/* ---- All kinds ---- */
 
 static CornuStatus fill(const CornuInitializer *self, const Draw *draw, CornuShape shape,
                         float *values)

@@ -13,7 +13,7 @@
                    FIELD(AXES_OR_NONE, output_axes), { 0 }
 static const CornuField plain_fields[] = { { 0 } };
 static const CornuField constant_fields[] = { FIELD(NUMBER, value), { 0 } };
-/* Keras 3.15 does not write it, but reads it. */
+/* Keras 3.15 reads it but does not write it. */
 static const CornuField identity_fields[] = { FIELD(NUMBER, gain), { 0 } };
 static const CornuField orthogonal_fields[] = { FIELD(SEED, seed), FIELD(NUMBER, gain), { 0 } };
 static const CornuField uniform_fields[] = {
@@ -53,7 +53,7 @@ static const CornuWeightRuleAlias aliases[] = {
     { "OrthogonalInitializer", "orthogonal" }, { NULL, NULL },
 };
 
-/* How the ones without arguments for it scale. */
+/* The scaling of initializers that take no arguments for it. */
 static const struct {
     double            scale;
     CornuFanMode      mode;
@@ -84,7 +84,7 @@ const char *cornu__distribution_name(CornuDistribution distribution)
     return NULL;
 }
 
-/* ---- What is given, and what it stands for ---- */
+/* ---- Defaults and checks of arguments ---- */
 
 static CornuStatus check_numbers(const CornuInitializer *self, const char *name)
 {
@@ -98,8 +98,8 @@ static CornuStatus check_numbers(const CornuInitializer *self, const char *name)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %g, expected a finite number", name,
                                numbers[i].argument, numbers[i].value);
     if (self->minval > self->maxval)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .minval is %g and .maxval %g, expected the "
-                           "former not above the latter", name, self->minval, self->maxval);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .minval is %g and .maxval %g, expected "
+                           ".minval <= .maxval", name, self->minval, self->maxval);
     if (self->stddev < 0.0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .stddev is %g, expected 0 or more", name,
                            self->stddev);
@@ -175,7 +175,7 @@ static CornuStatus check_axes(const CornuInitializer *self, const char *argument
     for (int i = 0; i < CORNU_MAX_RANK && axes[i] != 0; i++) {
         const int64_t axis = cornu__integer(axes[i], 0);
         if (axis < -shape.rank || axis >= shape.rank)
-            return cornu__fail(CORNU_ERR_SHAPE, "%s: .%s has %lld, the shape is %s",
+            return cornu__fail(CORNU_ERR_SHAPE, "%s: .%s has %lld, which the shape %s lacks",
                                cornu__weight_rule_class(&cornu__initializers, self)->name, argument,
                                (long long)axis, cornu_shape_print(&text, shape));
     }
@@ -206,7 +206,7 @@ CornuStatus cornu__initializer_check(const CornuInitializer *self, CornuShape sh
 
 /* ---- Constructors ---- */
 
-/* The default, with the pending error, for one that cannot be. */
+/* Invalid arguments give the default initializer and a pending error. */
 static CornuInitializer resolved(CornuInitializer given)
 {
     if (resolve(&given) == CORNU_OK) return given;

@@ -6,14 +6,14 @@
  *     cornu_dense(64, .kernel_initializer = cornu_random_normal(.stddev = 0.02, .seed = 3))
  *     cornu_dense(64, .kernel_initializer = { .call = mine })
  *
- * An initializer is a plain value; all zero is the default of the layer that is given it. Its
- * constructors give that, with a pending error, for arguments that cannot be.
+ * An initializer is a plain value; all zero means the layer's default, which is also what
+ * constructors return, with a pending error, for invalid arguments.
  *
- * A draw depends on a seed, a generator's number and the element alone (device/random.h), so a
- * model has the same initial weights on every device. Seed and number are the model's and the
- * weight's; an initializer's own .seed stands for that seed and the number 0, which no weight has:
- * like weights begin with like values wherever it is given, as in Keras. The values are others than
- * Keras draws, of the same distribution.
+ * A draw depends only on a seed, a generator number and the element's index (device/random.h): a
+ * model has the same initial weights on every device. Normally the seed is the model's and the
+ * number the weight's; an initializer with its own .seed uses that and the number 0, which no
+ * weight has: it draws the same values wherever it is used, as in Keras. The values differ from
+ * Keras', the distribution does not.
  */
 #ifndef CORNU_NN_INITIALIZERS_H
 #define CORNU_NN_INITIALIZERS_H
@@ -36,14 +36,14 @@ typedef enum {
     CORNU_LECUN_UNIFORM_INITIALIZER, CORNU_LECUN_NORMAL_INITIALIZER
 } CornuInitializerKind;
 
-/* What a variance is divided by. Of a weight (I, O) the fans are I and O; of (…, I, O), a
- * convolution's, these times the extents in front; of (N,) both are N. */
+/* The fan that a variance is divided by. The fans of a weight (I, O) are I and O; of a convolution
+ * kernel (…, I, O) these times the leading extents; of (N,) both are N. */
 typedef enum { CORNU_FAN_IN, CORNU_FAN_OUT, CORNU_FAN_AVG } CornuFanMode;
 
 typedef enum {
     CORNU_DISTRIBUTION_TRUNCATED_NORMAL, CORNU_DISTRIBUTION_UNTRUNCATED_NORMAL,
     CORNU_DISTRIBUTION_UNIFORM,
-    CORNU_DISTRIBUTION_NORMAL            /* Keras' second name of the first one */
+    CORNU_DISTRIBUTION_NORMAL            /* Keras' alias of the first one */
 } CornuDistribution;
 
 typedef struct CornuInitializer CornuInitializer;
@@ -53,12 +53,12 @@ struct CornuInitializer {
     CornuFanMode      mode;
     CornuDistribution distribution;
     double            value, minval, maxval, mean, stddev, scale, gain;
-    int64_t           seed;              /* as it was given */
+    int64_t           seed;              /* as given */
     int64_t           input_axes[CORNU_MAX_RANK], output_axes[CORNU_MAX_RANK];
-    /* A user's own: fills `values`, cornu_shape_count(shape) of them, as cornu_initialize does. It
-     * is called when the weight is first wanted, perhaps more than once, and gives the same each
-     * time; `context` is the user's, and must last until then. A model with one can be neither
-     * saved nor cloned. */
+    /* A custom initializer: fills `values`, cornu_shape_count(shape) of them, as cornu_initialize
+     * does. It is called when the weight is first needed, possibly more than once, and must return
+     * the same values each time; `context` is the user's and must live that long. A model with a
+     * custom initializer can be neither saved nor cloned. */
     CornuStatus (*call)(const CornuInitializer *self, CornuShape shape, uint64_t seed,
                         int64_t generator, float *values);
     const void       *context;
@@ -98,8 +98,8 @@ typedef struct {
     int64_t seed;
 } CornuRandomNormalConfig;
 
-/* Axes are lists that end at the first 0, CORNU_ZERO stands for axis 0, negative ones count from
- * the last. Where both are given the fans are the products of the extents along them. */
+/* Lists of axes end at the first 0; CORNU_ZERO is axis 0, negative axes count from the last. Where
+ * both lists are given, the fans are the products of the extents along them. */
 typedef struct {
     char              unset;
     double            scale;             /* above 0; default 1 */
@@ -127,12 +127,12 @@ CornuInitializer cornu_ones_from(const CornuPlainInitializerConfig *config);
 CornuInitializer cornu_constant_from(const CornuConstantConfig *config);
 #define cornu_constant(...) cornu_constant_from(&(CornuConstantConfig){ .unset = 0, __VA_ARGS__ })
 
-/* gain on the diagonal of a matrix, else 0; weights of another rank are CORNU_ERR_SHAPE. */
+/* gain on the diagonal, else 0. CORNU_ERR_SHAPE for a weight that is not a matrix. */
 CornuInitializer cornu_identity_from(const CornuIdentityConfig *config);
 #define cornu_identity(...) cornu_identity_from(&(CornuIdentityConfig){ .unset = 0, __VA_ARGS__ })
 
-/* gain Q, of a weight flattened to (rows, columns), whose columns are orthonormal, or the rows
- * where these are fewer; uniform among such. Weights of rank below 2 are CORNU_ERR_SHAPE.
+/* gain Q, for the weight flattened to (rows, columns): Q has orthonormal columns, or rows where
+ * these are fewer, and is uniformly distributed. CORNU_ERR_SHAPE for weights of rank below 2.
  * Source: Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural
  * networks", 2014. */
 CornuInitializer cornu_orthogonal_from(const CornuOrthogonalConfig *config);
@@ -149,14 +149,14 @@ CornuInitializer cornu_random_normal_from(const CornuRandomNormalConfig *config)
 #define cornu_random_normal(...) \
     cornu_random_normal_from(&(CornuRandomNormalConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Normal, but for what is further than 2 stddev from the mean: the deviation of what remains is
- * 0.8796 stddev. */
+/* Normal, truncated at 2 stddev from the mean, so that the standard deviation is 0.8796 stddev. */
 CornuInitializer cornu_truncated_normal_from(const CornuRandomNormalConfig *config);
 #define cornu_truncated_normal(...) \
     cornu_truncated_normal_from(&(CornuRandomNormalConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Of mean 0 and variance scale / max(1, fan), where the fan is fan_in, fan_out or their mean:
- * normal, cut at 2 deviations of the uncut one, or not cut, or uniform in +-sqrt(3 variance). */
+/* Mean 0 and variance scale / max(1, fan), where the fan is fan_in, fan_out or their mean: normal,
+ * truncated at 2 standard deviations of the untruncated one or not truncated, or uniform in
+ * +-sqrt(3 variance). */
 CornuInitializer cornu_variance_scaling_from(const CornuVarianceScalingConfig *config);
 #define cornu_variance_scaling(...) \
     cornu_variance_scaling_from(&(CornuVarianceScalingConfig){ .unset = 0, __VA_ARGS__ })
@@ -166,14 +166,14 @@ CornuInitializer cornu_variance_scaling_from(const CornuVarianceScalingConfig *c
 CornuInitializer cornu_glorot_uniform_from(const CornuFanConfig *config);
 #define cornu_glorot_uniform(...) \
     cornu_glorot_uniform_from(&(CornuFanConfig){ .unset = 0, __VA_ARGS__ })
-CornuInitializer cornu_glorot_normal_from(const CornuFanConfig *config);   /* cut */
+CornuInitializer cornu_glorot_normal_from(const CornuFanConfig *config);   /* truncated */
 #define cornu_glorot_normal(...) \
     cornu_glorot_normal_from(&(CornuFanConfig){ .unset = 0, __VA_ARGS__ })
 
 /* Variance 2 / fan_in. Source: He et al., "Delving deep into rectifiers", arXiv:1502.01852. */
 CornuInitializer cornu_he_uniform_from(const CornuFanConfig *config);
 #define cornu_he_uniform(...) cornu_he_uniform_from(&(CornuFanConfig){ .unset = 0, __VA_ARGS__ })
-CornuInitializer cornu_he_normal_from(const CornuFanConfig *config);       /* cut */
+CornuInitializer cornu_he_normal_from(const CornuFanConfig *config);       /* truncated */
 #define cornu_he_normal(...) cornu_he_normal_from(&(CornuFanConfig){ .unset = 0, __VA_ARGS__ })
 
 /* Variance 1 / fan_in. Source: Klambauer et al., "Self-normalizing neural networks",
@@ -181,12 +181,12 @@ CornuInitializer cornu_he_normal_from(const CornuFanConfig *config);       /* cu
 CornuInitializer cornu_lecun_uniform_from(const CornuFanConfig *config);
 #define cornu_lecun_uniform(...) \
     cornu_lecun_uniform_from(&(CornuFanConfig){ .unset = 0, __VA_ARGS__ })
-CornuInitializer cornu_lecun_normal_from(const CornuFanConfig *config);    /* cut */
+CornuInitializer cornu_lecun_normal_from(const CornuFanConfig *config);    /* truncated */
 #define cornu_lecun_normal(...) \
     cornu_lecun_normal_from(&(CornuFanConfig){ .unset = 0, __VA_ARGS__ })
 
-/* With its defaults, by Keras' name: the functions' names above, or "zero", "one", "normal",
- * "uniform"; or its class, "HeNormal". */
+/* By name, with default arguments: the names of the functions above, "zero", "one", "normal",
+ * "uniform", or Keras' class name, "HeNormal". */
 CornuInitializer cornu_initializer(const char *name);
 
 #define CORNU_ZEROS            cornu_initializer("zeros")
@@ -202,8 +202,8 @@ CornuInitializer cornu_initializer(const char *name);
 #define CORNU_LECUN_UNIFORM    cornu_initializer("lecun_uniform")
 #define CORNU_LECUN_NORMAL     cornu_initializer("lecun_normal")
 
-/* Fills `values` (cornu_shape_count elements). CORNU_ERR_SHAPE for a shape that the initializer is
- * not for, CORNU_ERR_ARGUMENT for the default, which only a layer knows. */
+/* Fills `values` (cornu_shape_count elements). CORNU_ERR_SHAPE for a shape that the initializer
+ * does not support, CORNU_ERR_ARGUMENT for the default one, which only a layer can resolve. */
 CornuStatus cornu_initialize(CornuInitializer initializer, CornuShape shape, uint64_t seed,
                              int64_t generator, float *values);
 

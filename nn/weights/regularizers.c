@@ -47,7 +47,7 @@ const CornuWeightRuleFamily cornu__regularizers = {
     .size = sizeof(CornuRegularizer), .resolve = resolve,
 };
 
-/* None, with the pending error, for one that cannot be. */
+/* Invalid arguments give no regularizer and a pending error. */
 static CornuRegularizer resolved(CornuRegularizer given)
 {
     if (resolve(&given) == CORNU_OK) return given;
@@ -93,7 +93,7 @@ CornuStatus cornu__regularizer_check(const CornuRegularizer *regularizer, CornuS
                        cornu_shape_print(&text, shape));
 }
 
-/* Half the sum of |cosine| of all ordered pairs / how many unordered pairs there are. */
+/* The mean of |cosine| over unordered pairs: half the sum over ordered pairs / their number. */
 static CornuTensor *orthogonal(const CornuRegularizer *self, CornuTensor *x)
 {
     CornuText text;

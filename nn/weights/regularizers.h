@@ -1,11 +1,11 @@
 /*
- * Penalties on weights and outputs, part of the loss, by Keras' names, arguments and formulas
+ * Penalties on weights and outputs, added to the loss, with Keras' names, arguments and formulas
  * (keras/src/regularizers/regularizers.py).
  *
  *     cornu_dense(64, .kernel_regularizer = cornu_l2(1e-4), .activity_regularizer = cornu_l1())
  *
- * A regularizer is a plain value; all zero is none. Its constructors give that, with a pending
- * error, for a number that is not finite and at least 0.
+ * A regularizer is a plain value; all zero means none, which is also what constructors return, with
+ * a pending error, for a number that is negative or not finite.
  */
 #ifndef CORNU_NN_REGULARIZERS_H
 #define CORNU_NN_REGULARIZERS_H
@@ -21,7 +21,7 @@ typedef enum {
     CORNU_NO_REGULARIZER, CORNU_L1, CORNU_L2, CORNU_L1_L2, CORNU_ORTHOGONAL_REGULARIZER
 } CornuRegularizerKind;
 
-/* Which of a matrix' vectors are to be orthogonal to each other. */
+/* Whether the rows or the columns of a matrix shall be orthogonal to each other. */
 typedef enum { CORNU_ROWS, CORNU_COLUMNS } CornuOrthogonalMode;
 
 typedef struct {
@@ -63,14 +63,14 @@ CornuRegularizer cornu_l2_from(const CornuL2Config *config);
 CornuRegularizer cornu_l1_l2_from(const CornuL1L2Config *config);
 #define cornu_l1_l2(...) cornu_l1_l2_from(&(CornuL1L2Config){ .unset = 0, __VA_ARGS__ })
 
-/* factor times the mean over all pairs of rows, or columns, of the absolute value of their cosine.
- * For matrices; not for activity_regularizer, as it compares the rows of a batch. */
+/* factor times the mean absolute cosine over all pairs of rows, or of columns. For matrices only;
+ * not as an activity_regularizer, where it would compare the rows of a batch. */
 CornuRegularizer cornu_orthogonal_regularizer_from(const CornuOrthogonalRegularizerConfig *config);
 #define cornu_orthogonal_regularizer(...) \
     cornu_orthogonal_regularizer_from(    \
         &(CornuOrthogonalRegularizerConfig){ .unset = 0, __VA_ARGS__ })
 
-/* "l1", "l2", "l1l2", "orthogonal_regularizer" with their defaults. */
+/* By name, with default arguments: "l1", "l2", "l1l2", "orthogonal_regularizer". */
 CornuRegularizer cornu_regularizer(const char *name);
 
 /* The penalty on x, in x's dtype: a scalar. */

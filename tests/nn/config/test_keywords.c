@@ -1,4 +1,4 @@
-/* Zeros that stand in a call are told from what is left out. */
+/* Zeros written in a call are told from omitted arguments. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -98,7 +98,7 @@ static void hear(void *context, CornuLogLevel level, const char *message)
     if (level == CORNU_LOG_WARNING) snprintf(context, 200, "%s", message);
 }
 
-/* What passes a 0 on for a default that it relies on is told. */
+/* A caller that passes a 0 on, relying on the default, gets a message. */
 static void a_rate_of_0_is_told(void **state)
 {
     char told[200] = "";
@@ -113,7 +113,7 @@ static void a_rate_of_0_is_told(void **state)
                         "it has its default");
 }
 
-/* Adam without a first moment's memory is RMSprop with a corrected one: not Adam's default. */
+/* Adam with beta_1 = 0 is bias-corrected RMSprop, which differs from Adam's default. */
 static void other_zeros_count_too(void **state)
 {
     CornuOptimizer *pairs[][2] = {
@@ -166,7 +166,7 @@ static void no_epochs_are_none(void **state)
     cornu_model_free(model);
 }
 
-/* What a call prints on stdout, which is no terminal then. */
+/* What a call prints on stdout, which is not a terminal here. */
 static size_t printed(CornuStatus (*call)(CornuModel *model), CornuModel *model, char *text,
                       size_t size)
 {

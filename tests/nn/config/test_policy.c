@@ -1,5 +1,5 @@
-/* Precision policies: who decides, what is computed in which dtype, and what comes of it beside
- * real Keras (tests/golden/policy). */
+/* Precision policies: which one applies, the dtypes of each op, and results against real Keras
+ * (tests/golden/policy). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -196,7 +196,7 @@ static void dtypes_are_the_policys(void **state)
     golden_close(&golden);
 }
 
-/* A layer's output is of the dtype that Keras gives, and near it. */
+/* A layer's output has Keras' dtype and is close to Keras' values. */
 static void layers_follow_keras(void **state)
 {
     (void)state;
@@ -238,8 +238,8 @@ static void layers_follow_keras(void **state)
 
 /* ---- Training ---- */
 
-/* bf16 has 8 bits, f16 11, and six steps carry on what was rounded: Keras' own losses in bf16 are
- * up to 1 % from its float32. On the reference device nothing is rounded. */
+/* bf16 has 8 bits, f16 11, and rounding errors add up over six steps: Keras' own losses in bf16
+ * differ by up to 1 % from its float32. The reference device does not round. */
 static void losses_follow_keras(void **state)
 {
     (void)state;
@@ -342,7 +342,7 @@ static void the_scale_moves_as_keras(void **state)
     golden_close(&golden);
 }
 
-/* 1e5 is beyond f16: the step is skipped, the next one is not. */
+/* 1e5 overflows f16: this step is skipped, the next one is not. */
 static void an_overflow_skips_the_step(void **state)
 {
     (void)state;
@@ -397,7 +397,7 @@ static json_t *dtype_of_layer(json_t *model_config, size_t i)
     return json_object_get(json_object_get(layer, "config"), "dtype");
 }
 
-/* Policies that were chosen are written as Keras writes them, and read. */
+/* Policies are written as Keras writes them, and read back. */
 static void files_hold_the_policy(void **state)
 {
     (void)state;

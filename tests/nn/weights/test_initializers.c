@@ -1,5 +1,5 @@
 /* Initializers: their JSON and their distributions against real Keras
- * (tests/golden/initializers), what layers make of them, files, refusals. */
+ * (tests/golden/initializers), their use in layers, files, refusals. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -126,8 +126,8 @@ static void constructors_say_what_keras_says(void **state)
                                                    .output_axes = { CORNU_ZERO }));
 }
 
-/* Exactly what Keras has where nothing is drawn; else Keras' moments, to five deviations of theirs,
- * and its ends. */
+/* Keras' values exactly where nothing is random; else Keras' moments, within five standard
+ * deviations, and its bounds. */
 static void values_are_distributed_as_keras(void **state)
 {
     (void)state;
@@ -201,7 +201,7 @@ static uint32_t hash_of(const float *values, int64_t count)
     return hash;
 }
 
-/* The bits that seeds have stood for before there were arguments. */
+/* Seeds give the bits that they gave before initializers had arguments. */
 static void default_draws_stay(void **state)
 {
     (void)state;
@@ -230,7 +230,7 @@ static void default_draws_stay(void **state)
         }
 }
 
-/* Each element is the same whatever else is drawn, and another one for each weight. */
+/* An element does not depend on what else is drawn, but differs from weight to weight. */
 static void draws_are_addressed(void **state)
 {
     (void)state;
@@ -242,7 +242,7 @@ static void draws_are_addressed(void **state)
     assert_true(few[0] != many[0]);
 }
 
-/* Where an initializer has a seed of its own neither the model's nor the weight's number counts. */
+/* An initializer's own seed overrides the model's seed and the weight's number. */
 static void own_seeds_rule(void **state)
 {
     (void)state;
@@ -431,7 +431,7 @@ static void json_is_checked(void **state)
         expect_error(read_text(bad[i].text, &got), bad[i].status, bad[i].message);
 }
 
-/* A model's clone, and what its architecture is read to, has the arguments and not the values. */
+/* A clone, or a model read from the architecture, keeps the arguments, not the values. */
 static void clones_keep_the_arguments(void **state)
 {
     (void)state;
@@ -475,8 +475,8 @@ static void constructors_refuse(void **state)
     refuses(cornu_constant(INFINITY), "constant: .value is inf, expected a finite number");
     refuses(cornu_identity(NAN), "identity: .gain is ");
     refuses(cornu_orthogonal(-INFINITY), "orthogonal: .gain is -inf");
-    refuses(cornu_random_uniform(1), "random_uniform: .minval is 1 and .maxval 0.05, expected the "
-            "former not above the latter");
+    refuses(cornu_random_uniform(1), "random_uniform: .minval is 1 and .maxval 0.05, expected "
+            ".minval <= .maxval");
     refuses(cornu_truncated_normal(.stddev = -0.5), "truncated_normal: .stddev is -0.5");
     refuses(cornu_variance_scaling(-1), "variance_scaling: .scale is -1, expected above 0");
     refuses(cornu_variance_scaling(CORNU_ZERO), "variance_scaling: .scale is 0, expected above 0");
@@ -506,7 +506,8 @@ static void shapes_are_refused(void **state)
     refuses_to_build(cornu_conv2d(4, 3, .kernel_initializer =
                                             cornu_he_normal(.input_axes = { 1 },
                                                             .output_axes = { 4 })),
-                     "conv2d: kernel: he_normal: .output_axes has 4, the shape is (3, 3, 3, 4)");
+                     "conv2d: kernel: he_normal: .output_axes has 4, "
+                     "which the shape (3, 3, 3, 4) lacks");
     expect_error(cornu_initialize((CornuInitializer){ 0 }, cornu_shape(1), 1, 2, &one),
                  CORNU_ERR_ARGUMENT, "an initializer of kind 0 draws nothing");
 }

@@ -1,5 +1,5 @@
-/* Regularizers and constraints in training against real Keras (tests/golden/optimizers), in files,
- * where initializers are much the same, and what they refuse. */
+/* Regularizers and constraints in training, against real Keras (tests/golden/optimizers); in files,
+ * initializers too; and invalid arguments. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -150,7 +150,7 @@ static void train(Golden *golden, int number, CornuDevice *device)
     cornu_model_free(model);
 }
 
-/* In batches of 8, 8 and 4 rows: of eight shards some have none. */
+/* Batches of 8, 8 and 4 rows: with eight shards, some have no row. */
 static void training_matches_keras(void **state)
 {
     (void)state;
@@ -167,7 +167,7 @@ static void training_matches_keras(void **state)
     golden_close(&golden);
 }
 
-/* A frozen layer's weights are no part of the loss. */
+/* A frozen layer's weights are not part of the loss. */
 static void frozen_weights_cost_nothing(void **state)
 {
     (void)state;
@@ -198,7 +198,7 @@ static bool is_rule(const char *name)
            (length > 11 && !strcmp(name + length - 11, "_constraint"));
 }
 
-/* Numbers may be whole in one and not in the other, and are f32 in Keras. */
+/* A number may be an integer in one and a real in the other; Keras has f32. */
 static void expect_equal_rules(const char *what, const json_t *got, const json_t *want)
 {
     const char *name;
@@ -339,7 +339,7 @@ static void constructors_refuse(void **state)
     refuses_to_build(cornu_dense(3, .bias_regularizer = cornu_orthogonal_regularizer()),
                      "dense: bias: orthogonal_regularizer: the shape is (3,), expected 2 axes");
     refuses_to_build(cornu_dense(3, .kernel_constraint = cornu_max_norm(.axis = { 2 })),
-                     "dense: kernel: max_norm: .axis is 2, the shape (3, 3)");
+                     "dense: kernel: max_norm: .axis is 2, which the shape (3, 3) lacks");
     const CornuRegularizer l2 = cornu_regularizer("l2");
     assert_float_equal(l2.l2, 0.01, 0);
     assert_float_equal(cornu_l2(CORNU_ZERO).l2, 0, 0);
