@@ -1,4 +1,4 @@
-/* Activations that have arguments, or weights. The others: cornu_activation (layers.h). */
+/* Activation layers with arguments or weights. The others: cornu_activation (layers.h). */
 #ifndef CORNU_NN_LAYERS_ACTIVATION_H
 #define CORNU_NN_LAYERS_ACTIVATION_H
 
@@ -12,8 +12,8 @@ extern "C" {
  * negative_slope (x - threshold). Source: keras/src/layers/activations/relu.py. */
 typedef struct {
     char        unset;
-    double      max_value;                /* default none; CORNU_ZERO for 0. None of the three */
-    double      negative_slope;           /* is below 0                                        */
+    double      max_value;                /* default none; CORNU_ZERO for 0. All three are */
+    double      negative_slope;           /* at least 0                                    */
     double      threshold;
     const char *name;
     const char *dtype;
@@ -25,7 +25,7 @@ CornuLayer *cornu_relu_from(const CornuReluConfig *config);
 /* y = x >= 0 ? x : negative_slope x. Source: keras/src/layers/activations/leaky_relu.py. */
 typedef struct {
     char        unset;
-    double      negative_slope;           /* default 0.3, or CORNU_ZERO; not below 0 */
+    double      negative_slope;           /* at least 0; default 0.3, or CORNU_ZERO */
     const char *name;
     const char *dtype;
 } CornuLeakyReluConfig;
@@ -35,7 +35,7 @@ CornuLayer *cornu_leaky_relu_from(const CornuLeakyReluConfig *config);
     cornu_leaky_relu_from(&(CornuLeakyReluConfig){ .unset = 0, __VA_ARGS__ })
 
 /* y = max(x, 0) - alpha max(-x, 0): alpha has the axes of a row, with an extent of 1 along the
- * shared ones. As in Keras -1 is the last axis but one of these.
+ * shared ones. As in Keras, -1 is the last but one of these axes.
  * Source: keras/src/layers/activations/prelu.py; He et al., arXiv 1502.01852. */
 typedef struct {
     char             unset;
@@ -62,8 +62,8 @@ typedef struct {
 CornuLayer *cornu_elu_from(const CornuEluConfig *config);
 #define cornu_elu(...) cornu_elu_from(&(CornuEluConfig){ .unset = 0, __VA_ARGS__ })
 
-/* y = exp(x) / sum of exp(x) over the axes, of the input and behind the batch. A mask that comes
- * with an input (B, T) leaves its steps out: they give 0.
+/* y = exp(x) / sum of exp(x) over axes of the input after the batch. Steps that are masked in an
+ * input (B, T) give 0.
  * Source: keras/src/layers/activations/softmax.py. */
 typedef struct {
     char        unset;

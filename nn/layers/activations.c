@@ -33,7 +33,7 @@ CornuStatus cornu_activation_find(const char *name, CornuActivation *activation)
                        near ? "; is \"" : "", near ? near : "", near ? "\" meant?" : "");
 }
 
-/* min(max(x, 0), 6), whose slope at 6 is 0 like that at 0 */
+/* min(max(x, 0), 6); the slope at 6 is 0, as at 0 */
 static CornuTensor *relu6(CornuTensor *x)
 {
     CornuTensor *y = cornu_op_relu(x);
@@ -67,7 +67,7 @@ static CornuTensor *hard_sigmoid(CornuTensor *x)
     return cornu_op_scale(relu6(cornu_op_shift(x, 3.0)), 1.0 / 6.0);
 }
 
-/* comparison(x, bound) ? a : b; the slope where they meet is that of the one that is chosen. */
+/* comparison(x, bound) ? a : b; the slope at the bound is that of the selected branch. */
 static CornuTensor *where(CornuTensor *x, CornuComparison comparison, double bound, CornuTensor *a,
                           CornuTensor *b)
 {
@@ -113,7 +113,7 @@ static CornuTensor *glu(CornuTensor *x)
     const int  last = shape.rank - 1;
     CornuText  text;
     if (last < 0 || shape.extent[last] % 2 != 0)
-        return cornu__fail_null(CORNU_ERR_SHAPE, "glu: x is %s, expected an even number along the "
+        return cornu__fail_null(CORNU_ERR_SHAPE, "glu: x is %s, expected an even extent along the "
                                 "last axis", cornu_shape_print(&text, shape));
     shape.extent[last] /= 2;
     CornuTensor *a = cornu_op_slice(x, starts, shape.extent);
@@ -121,9 +121,9 @@ static CornuTensor *glu(CornuTensor *x)
     return cornu_op_multiply(a, cornu_op_sigmoid(cornu_op_slice(x, starts, shape.extent)));
 }
 
-/* max(x - t, 0). Of the n values along the last axis, z_k being the k-th greatest and s_k the sum
- * of the k greatest, those stay for which k z_k > s_k - 1; t is the sum of their s_k, less 1, over
- * their number. Each value is compared to each, n * n of them.
+/* max(x - t, 0). Let z_k be the k-th largest of the n values along the last axis and s_k the sum of
+ * the k largest. The support is all k with k z_k > s_k - 1; t is the sum of its s_k, minus 1, over
+ * its size. All n * n pairs are compared instead of sorting.
  * Source: keras/src/backend/jax/nn.py; in Martins and Astudillo, "From Softmax to Sparsemax", arXiv
  * 1602.02068, algorithm 1, t is of the last s_k alone. */
 static CornuTensor *sparsemax(CornuTensor *x)
@@ -143,7 +143,7 @@ static CornuTensor *sparsemax(CornuTensor *x)
     CornuTensor *z = cornu_op_convert(x, CORNU_F32);
     CornuTensor *one = cornu_op_reshape(z, of_one), *others = cornu_op_reshape(z, of_others);
     CornuGraph  *graph = cornu_tensor_graph(x);
-    /* Equal ones count in their order. */
+    /* Ties are broken by position. */
     CornuTensor *before = cornu_op_compare(
         cornu_op_iota(graph, cornu_type(CORNU_I32, 1, n), 1), CORNU_LESS_EQUAL,
         cornu_op_iota(graph, cornu_type(CORNU_I32, n, 1), 0));
@@ -206,5 +206,7 @@ CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
     case CORNU_DEFAULT_ACTIVATION:
     case CORNU_ACTIVATION_COUNT: break;
     }
-    return cornu__fail_null(CORNU_ERR_ARGUMENT, "activation %d computes nothing", (int)activation);
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "activation %d, expected %d to %d",
+                            (int)activation, CORNU_DEFAULT_ACTIVATION + 1,
+                            CORNU_ACTIVATION_COUNT - 1);
 }

@@ -1,8 +1,7 @@
 /*
- * Activations by Keras' names and formulas. Source: keras/src/activations/activations.py; of them
- * threshold is left out, which has no values of its own and so no use as a name. Keras has
- * no name for gelu(x, approximate=True), which is gelu_approximate here. What Keras 2 called
- * hard_sigmoid has a name of its own here, which Keras 3 does not know; source:
+ * Activations with Keras' names and formulas. Source: keras/src/activations/activations.py, without
+ * threshold, which has no default arguments. gelu_approximate is gelu(x, approximate=True), for
+ * which Keras has no name; keras_2_hard_sigmoid is the hard_sigmoid of Keras 2, source:
  * tensorflow/python/keras/backend.py of TensorFlow 1.
  */
 #ifndef CORNU_NN_ACTIVATIONS_H
@@ -16,7 +15,7 @@ extern "C" {
 
 /* id, Keras' name, formula */
 #define CORNU_ACTIVATION_MAP(X)                                                  \
-    X(DEFAULT_ACTIVATION, "default", "the one of the layer that is given it")    \
+    X(DEFAULT_ACTIVATION, "default", "the layer's default")                        \
     X(LINEAR,       "linear",       "x")                                         \
     X(RELU,         "relu",         "max(x, 0)")                                 \
     X(RELU6,        "relu6",        "min(max(x, 0), 6)")                         \
@@ -57,15 +56,15 @@ typedef enum {
     CORNU_ACTIVATION_COUNT
 } CornuActivation;
 
-/* NULL for a number that is no activation. */
+/* NULL for an unknown value. */
 const char *cornu_activation_name(CornuActivation activation);
 
-/* Also knows Keras' second names ("swish", "hard_swish"). CORNU_ERR_ARGUMENT naming the nearest
- * one. */
+/* Also accepts Keras' aliases ("swish", "hard_swish"). CORNU_ERR_ARGUMENT suggests the nearest
+ * name. */
 CornuStatus cornu_activation_find(const char *name, CornuActivation *activation);
 
 /* x is a float tensor; NULL on failure, as ops do. CORNU_ERR_ARGUMENT for the default, which only a
- * layer knows. */
+ * layer can resolve. */
 CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* What several layers share: resolving arguments, paddings. */
+/* Resolving and checking the arguments of layers; paddings. */
 #include "layer_internal.h"
 #include "../weights/weight_rules_internal.h"
 

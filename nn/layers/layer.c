@@ -97,9 +97,9 @@ CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape s
     CornuType type = cornu_type_from(CORNU_F32, shape);
     CornuText text;
     for (int i = 0; i < shape.rank; i++)
-        if (shape.extent[i] < 0)   /* or a product with what is not known */
-            return cornu__fail(CORNU_ERR_SHAPE, "%s would be %s, which depends on an extent of the "
-                               "input that is not known; expected one that is", name,
+        if (shape.extent[i] < 0)   /* or a product with an unknown extent */
+            return cornu__fail(CORNU_ERR_SHAPE, "%s would be %s, which depends on an unknown "
+                               "extent of the input; expected a known one", name,
                                cornu_shape_print(&text, shape));
     CORNU__TRY(cornu_type_check(type));
     int space = layer->weight_count;
@@ -172,7 +172,7 @@ CornuStatus cornu_weight_write(CornuWeight *weight, CornuArray from)
     return CORNU_OK;
 }
 
-/* To host memory. Without room for it the weight goes back to its beginning. */
+/* To host memory. If it cannot be allocated, the weight returns to its initial value. */
 static void weight_leave(CornuWeight *weight)
 {
     const CornuArray values = cornu_array_from(new_values(weight), weight->type);
@@ -224,7 +224,7 @@ CornuStatus cornu_layer_move(CornuLayer *layer, CornuDevice *device)
         const CornuVariable *variable = layer->weights[i]->variable;
         if (layer->compiled && variable && cornu_variable_device(variable) != device)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is on the device of another model compiled "
-                               "with it; expected both on one, see .device",
+                               "with it; expected both on one device, see .device",
                                cornu_layer_name(layer));
         CORNU__TRY(cornu__weight_move(layer->weights[i], device));
     }
@@ -235,7 +235,7 @@ CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i
                                  CornuDtype dtype)
 {
     const CornuWeight *weight = layer->weights[i];
-    /* A template graph asks for shapes only. */
+    /* A template graph infers shapes only. */
     CornuTensor *value = weight->variable ? cornu_read(call->graph, weight->variable)
                                           : cornu_op_constant(call->graph, weight->type, 0.0);
     return cornu_op_convert(value, dtype);
@@ -266,7 +266,7 @@ CornuStatus cornu_layer_add_loss(CornuLayer *layer, const CornuCall *call, Cornu
     if (!loss) return cornu_error_status();
     if (!cornu_type_equal(cornu_tensor_type(loss), wanted)) {
         cornu__fail_null(CORNU_ERR_DTYPE, "%s: the loss that it adds is %s, expected a scalar f32 "
-                         "under any policy, as cornu_op_convert gives", cornu_layer_name(layer),
+                         "under any policy; use cornu_op_convert", cornu_layer_name(layer),
                          cornu_type_print(&text, cornu_tensor_type(loss)));
         return cornu_error_status();
     }
@@ -289,7 +289,7 @@ CornuStatus cornu__layer_penalize_weights(CornuLayer *layer, const CornuCall *ca
     return status;
 }
 
-/* Of y (B, …) the valid rows, divided by how many there are on all shards. */
+/* The valid rows of y (B, …), divided by their number on all shards. */
 static CornuStatus penalize_activity(CornuLayer *layer, const CornuCall *call, CornuTensor *y)
 {
     if (!call->loss || !layer->activity_regularizer.kind) return CORNU_OK;
@@ -315,15 +315,16 @@ static CornuStatus check_results(const CornuLayer *layer, CornuTensor *const *y,
     for (int i = 0; i < count; i++) {
         out[i] = cornu_tensor_type(y[i]);
         if (out[i].shape.rank < 1 || out[i].shape.extent[0] != 1)
-            return cornu__fail(CORNU_ERR_SHAPE, "%s: the output of a batch of one row is %s",
+            return cornu__fail(CORNU_ERR_SHAPE, "%s: the output of a batch of one row is %s, "
+                               "expected one row",
                                cornu_layer_name(layer), cornu_shape_print(&text, out[i].shape));
         out[i].shape.extent[0] = CORNU_NONE;
     }
     return CORNU_OK;
 }
 
-/* In a graph of the reference device, whose batch is one row; extents that are not known are
- * `unknown`. */
+/* Traces the layer in a graph of the reference device for a batch of one row; unknown extents are
+ * replaced by `unknown`. */
 static CornuStatus trace(CornuLayer *layer, const CornuType *in, int in_count, int64_t unknown,
                          CornuType *out)
 {
@@ -353,14 +354,14 @@ static CornuStatus trace(CornuLayer *layer, const CornuType *in, int in_count, i
     return pending ? pending : status;
 }
 
-/* What differs between the results of two traces depends on what is not known. */
+/* Extents that differ between the outputs of two traces depend on an unknown one. */
 static CornuStatus compare(const CornuLayer *layer, CornuType *out, const CornuType *other)
 {
     for (int i = 0; i < cornu_layer_outputs(layer); i++) {
         CornuShape *shape = &out[i].shape;
         if (shape->rank != other[i].shape.rank)
-            return cornu__fail(CORNU_ERR_SHAPE, "%s: how many axes its output has depends on an "
-                               "extent that is not known", cornu_layer_name(layer));
+            return cornu__fail(CORNU_ERR_SHAPE, "%s: the rank of its output depends on an "
+                               "unknown extent", cornu_layer_name(layer));
         for (int k = 1; k < shape->rank; k++)
             if (shape->extent[k] != other[i].shape.extent[k]) shape->extent[k] = CORNU_NONE;
     }
@@ -375,9 +376,9 @@ bool cornu__shape_fits(CornuShape given, CornuShape want)
     return fits;
 }
 
-/* An extent that is not known is tried with two numbers. Some layers take no long sequences
- * (position_embedding), others no short ones (a large kernel): the first two that both fit tell.
- * They divide by what pools and strides usually are. */
+/* Unknown extents are replaced by two different numbers in turn. As some layers refuse long
+ * sequences (position_embedding) and others short ones (a large kernel), several pairs are tried.
+ * Powers of two divide by the usual pools and strides. */
 CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_count,
                                CornuType *out)
 {
@@ -434,14 +435,14 @@ static void end_scope(const CornuLayer *layer, const CornuCall *call)
     if (!layer->outer) cornu_graph_scope(call->graph, NULL);
 }
 
-/* The input as the layer takes it. */
+/* The input, converted to the dtype that the layer takes. */
 static CornuTensor *converted(const CornuLayer *layer, CornuTensor *x)
 {
     if (!x || layer->takes_integers || !cornu_dtype_is_float(cornu_tensor_type(x).dtype)) return x;
     return cornu_op_convert(x, layer->compute);
 }
 
-/* Sets all outputs, of which it returns the first, and the masks that go on with them. */
+/* Sets all outputs and their masks; returns the first output. */
 static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                            int in_count, CornuTensor *const *masks, CornuTensor **out,
                            CornuTensor **out_masks)
@@ -485,7 +486,7 @@ CornuTensor *cornu__layer_call_masked(CornuLayer *layer, const CornuCall *call,
     bool      complete = true;
     for (int i = 0; i < out_count; i++) out[i] = out_masks[i] = NULL;
     if (in_count < 1 || in_count > most)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: %d tensors come in, expected 1 to %d",
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: got %d tensors, expected 1 to %d",
                                 cornu_layer_name(layer), in_count, most);
     for (int i = 0; i < in_count; i++) complete = complete && in[i];
     CornuCall own = *call;
@@ -504,7 +505,7 @@ CornuTensor *cornu_layer_call_many(CornuLayer *layer, const CornuCall *call,
     CornuTensor *out_masks[CORNU_MAX_LAYER_TENSORS];
     for (int i = 0; i < out_count; i++) out[i] = NULL;
     if (out_count != cornu_layer_outputs(layer))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: gives %d tensors, %d are expected",
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: returns %d tensors, not %d",
                                 cornu_layer_name(layer), cornu_layer_outputs(layer), out_count);
     return cornu__layer_call_masked(layer, call, in, in_count, masks, out, out_masks);
 }

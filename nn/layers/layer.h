@@ -1,12 +1,11 @@
 /*
  * Layers: weights plus a function from tensors to tensors.
  *
- * A layer is made by its constructor (layers.h), which a model takes over. Its class is a
- * struct of functions, so a user's own layer is made the same way as ours.
+ * A layer is made by its constructor (layers.h) and taken over by a model. Its class is a struct of
+ * functions, so custom layers are made the same way as built-in ones.
  *
- * Building happens when the layer meets its input shape: `build` declares weights, `call`
- * records ops. Output shapes need no rule of their own: `call` is traced once on a template
- * graph and asked.
+ * A layer is built when its input shape is known: `build` declares weights, `call` records ops.
+ * Output shapes need no separate rule: `call` is traced once on a template graph.
  */
 #ifndef CORNU_NN_LAYER_H
 #define CORNU_NN_LAYER_H
@@ -25,26 +24,26 @@ extern "C" {
 typedef struct CornuLayer  CornuLayer;
 typedef struct CornuWeight CornuWeight;
 
-/* What a trace gives a layer besides its input. */
+/* The context of a call: what a trace passes to a layer besides its input. */
 typedef struct CornuCall {
     CornuGraph  *graph;
     bool         training;
-    CornuTensor *count;      /* i64 scalar: valid rows of the batch, the first ones */
-    CornuTensor *total;      /* likewise, of all shards together */
+    CornuTensor *count;      /* i64 scalar: the number of valid rows, which come first */
+    CornuTensor *total;      /* likewise, over all shards */
     CornuTensor *seed;       /* i64 scalars, see device/random.h */
     CornuTensor *iteration;
     CornuTensor *position;   /* of row 0 in the global batch */
-    CornuTensor *mask;       /* bool (B, T): which steps of the (first) input count; NULL: all */
-    CornuTensor *const *masks; /* those of all inputs, for kind->call_many */
-    bool         shapes_only;/* nothing will run: states and their like are not to be made */
-    CornuTensor **loss;      /* where cornu_layer_add_loss adds up; NULL: nobody asks for it */
+    CornuTensor *mask;       /* bool (B, T): the valid steps of the (first) input; NULL: all */
+    CornuTensor *const *masks; /* the masks of all inputs, for kind->call_many */
+    bool         shapes_only;/* shape inference, nothing runs: create no states */
+    CornuTensor **loss;      /* where cornu_layer_add_loss accumulates; NULL: not needed */
 } CornuCall;
 
-/* An argument of a layer's constructor: Keras' name for it, what it is, and where it stands in
- * the config. One table serves writing and reading of architectures. */
+/* An argument of a layer's constructor: Keras' name, its kind, and its offset in the config. One
+ * table serves writing and reading of architectures. */
 typedef enum {
     CORNU_FIELD_INTEGER,     /* int64_t                                                   */
-    CORNU_FIELD_SINGLE,      /* int64_t, which Keras has as a list of one                 */
+    CORNU_FIELD_SINGLE,      /* int64_t, in Keras a list of one                           */
     CORNU_FIELD_SINGLE_OR_NONE, /* likewise; 0 is Keras' None, CORNU_ZERO is 0            */
     CORNU_FIELD_PAIR,        /* int64_t[2]: height, width                                 */
     CORNU_FIELD_PAIR_OR_NONE, /* likewise; Keras' None where both are 0, CORNU_ZERO is 0  */
@@ -55,7 +54,7 @@ typedef enum {
     CORNU_FIELD_RANGE,       /* double[2]: lowest and highest                             */
     CORNU_FIELD_RANGE_OR_NONE, /* likewise; Keras' None where both are 0, CORNU_ZERO is 0  */
     CORNU_FIELD_FLAG,        /* bool                                                      */
-    CORNU_FIELD_NOT,         /* bool that says the opposite of Keras' flag                */
+    CORNU_FIELD_NOT,         /* bool, the opposite of Keras' flag                         */
     CORNU_FIELD_ACTIVATION,  /* CornuActivation                                           */
     CORNU_FIELD_PADDING,     /* CornuPadding                                              */
     CORNU_FIELD_INITIALIZER, /* CornuInitializer                                          */
@@ -70,18 +69,18 @@ typedef enum {
     CORNU_FIELD_CONSTRAINT,  /* CornuConstraint                                           */
     CORNU_FIELD_ORTHOGONAL_MODE, /* CornuOrthogonalMode                                   */
     CORNU_FIELD_AXES,        /* int64_t[CORNU_MAX_RANK], as in CornuConstraint            */
-    CORNU_FIELD_ROW_AXES,    /* likewise, of a row: none is 0, the batch, and the list ends at
-                                the first 0. All 0 is None, CORNU_ZERO first the empty list */
+    CORNU_FIELD_ROW_AXES,    /* likewise, without axis 0, the batch: the list ends at the first 0.
+                                All 0 is None, CORNU_ZERO first the empty list            */
     CORNU_FIELD_AXES_OR_NONE, /* likewise, ends at the first 0; CORNU_ZERO is axis 0, all 0
                                  Keras' None                                              */
     CORNU_FIELD_INTEGER_OR_NONE, /* int64_t; 0 is Keras' None, CORNU_ZERO is 0            */
     CORNU_FIELD_NUMBER_OR_NONE,  /* double; likewise                                      */
-    CORNU_FIELD_INTEGER_OR_DEFAULT, /* int64_t; 0 is Keras' default, which is left out,
-                                       CORNU_ZERO is 0                                    */
+    CORNU_FIELD_INTEGER_OR_DEFAULT, /* int64_t; 0 is Keras' default and omitted, CORNU_ZERO
+                                       is 0                                               */
     CORNU_FIELD_NUMBER_OR_DEFAULT,  /* double; likewise                                   */
     CORNU_FIELD_THRESHOLDS,  /* double[CORNU_MAX_THRESHOLDS], ends at the first 0, CORNU_ZERO
                                 is 0; all 0 is None                                       */
-    CORNU_FIELD_CLASSES,     /* uint64_t: a list of the numbers of its bits; 0 is left out */
+    CORNU_FIELD_CLASSES,     /* uint64_t: the list of the bits set; 0 is omitted           */
     CORNU_FIELD_REDUCTION,   /* CornuReduction                                            */
     CORNU_FIELD_CURVE,       /* CornuCurve                                                */
     CORNU_FIELD_SUMMATION,   /* CornuSummation                                            */
@@ -97,12 +96,12 @@ typedef struct {
 } CornuField;
 
 typedef struct {
-    const char *class_name;  /* Keras' class: "Conv2D"; names follow from it: conv2d, conv2d_1 */
+    const char *class_name;  /* Keras' class, "Conv2D"; default names derive from it: conv2d_1 */
     size_t      size;        /* of the layer's own struct, whose first field is a CornuLayer */
 
-    /* Declares the weights (cornu_layer_weight) for inputs of this shape; axis 0 is the batch,
-     * CORNU_NONE, and so is an extent that may differ from batch to batch. Refuses shapes the layer
-     * cannot take. May be NULL. */
+    /* Declares the weights (cornu_layer_weight) for inputs of this shape. Axis 0, the batch, is
+     * CORNU_NONE, and so are extents that may differ from batch to batch. Fails for shapes that the
+     * layer does not support. May be NULL. */
     CornuStatus (*build)(CornuLayer *layer, CornuShape input);
 
     /* In place of build, for a layer whose weights or checks depend on several inputs. */
@@ -111,179 +110,180 @@ typedef struct {
     /* Records the layer. NULL on failure, as ops do. */
     CornuTensor *(*call)(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
-    /* In place of call, for a layer that may take or give several tensors: x is in[0]. Sets all
-     * that it gives and returns out[0]; how many these are the second function says. */
+    /* In place of call, for a layer with several inputs or outputs: x is in[0]. Sets all outputs
+     * and returns out[0]; `outputs` returns their number. */
     CornuTensor *(*call_many)(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                               int in_count, CornuTensor **out);
     int (*outputs)(const CornuLayer *layer);
 
-    /* The mask that goes on with the result, from x and the one x came with, call->mask; NULL is
-     * none. Without this rule it is the one x came with, which suits layers that treat each step
-     * by itself. */
+    /* Returns the mask of the output, given x and its mask, call->mask; NULL is none. Without this
+     * function the mask of x passes through, which suits layers that process each step
+     * separately. */
     CornuTensor *(*mask)(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
-    /* In place of mask, for a layer that merges: masks[i] is the one of in[i], or NULL. */
+    /* In place of mask, for a layer that merges inputs: masks[i] is the mask of in[i], or NULL. */
     CornuTensor *(*mask_many)(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                               int in_count, CornuTensor *const *masks);
 
-    /* In place of call_many and mask, for a layer made of others, whose results each have a mask of
-     * their own: sets out_masks too. Models are such layers. */
+    /* In place of call_many and mask, for a layer made of others, each of whose outputs has its own
+     * mask: sets out_masks too. Models are such layers. */
     CornuTensor *(*call_masked)(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
-                           int in_count, CornuTensor *const *masks, CornuTensor **out,
-                           CornuTensor **out_masks);
+                                int in_count, CornuTensor *const *masks, CornuTensor **out,
+                                CornuTensor **out_masks);
 
-    /* For a layer made of others that gives each its own place under a precision policy; NULL: all
-     * in it are treated as it is. `last`: it ends a model. True if one of them computes in f16. */
+    /* For a layer made of others that applies a precision policy to each of them itself; NULL: all
+     * inner layers are treated like this one. `last`: it is the last layer of a model. Returns true
+     * if any of them computes in f16. */
     bool (*apply_policy)(CornuLayer *layer, const CornuPolicy *policy, bool last);
 
-    void (*free)(CornuLayer *layer); /* what the layer owns besides weights; may be NULL */
+    void (*free)(CornuLayer *layer); /* frees what the layer owns besides weights; may be NULL */
 
-    bool normalizes;         /* its weights are read in f32 under any policy */
-    bool takes_integers;      /* whole numbers, as they are: indices */
+    bool normalizes;         /* its weights are read as f32 under any policy */
+    bool takes_integers;     /* integer inputs are not converted to floats: indices */
 
-    /* For files: the constructor's arguments, its config's size and place in the layer's struct,
-     * filled in, and the constructor itself; all zero for a layer that files cannot hold. A class
-     * of one's own is registered, too: cornu_register_layer. */
+    /* For files: the constructor's arguments, the size and the offset of the resolved config in the
+     * layer's struct, and the constructor; all zero for a layer that cannot be saved. Custom
+     * classes are registered too: cornu_register_layer. */
     const CornuField *fields;
     size_t            config_size, config_offset;
     CornuLayer     *(*from)(const void *config);
 
-    /* What Keras' files call the parts of the layer, up to a NULL: the layers in it, in their
-     * order; or else, of what its weights' names have in front, as "lstm_cell/kernel" does,
+    /* The names of the layer's parts in Keras' files, NULL-terminated: those of its inner layers,
+     * in order; or the mapping of a prefix of weight names, "lstm_cell/kernel", as
      * "lstm_cell:cell". */
     const char *const *folders;
 
-    /* For files, of a layer that takes several tensors: Keras' keywords for those behind the first,
-     * separated by blanks, "value key"; one that ends in * takes a list of all that are left,
-     * "initial_state*". NULL: all stand in one list, as add([a, b]) does. */
+    /* For files, if the layer takes several tensors: Keras' keywords of the inputs after the first,
+     * separated by spaces, "value key"; one that ends in * takes the list of all remaining inputs,
+     * "initial_state*". NULL: all inputs are one list, as in add([a, b]). */
     const char       *operands;
-    /* For files: those of its fields that Keras takes as keywords of the call, likewise. */
+    /* For files: the fields that Keras takes as keywords of the call, in the same form. */
     const char       *call_arguments;
 } CornuLayerClass;
 
 enum { CORNU_MAX_WRAPPED = 2, CORNU_MAX_LAYER_STATES = 2, CORNU_MAX_LAYER_TENSORS = 16 };
 
-/* How deep layers may lie in layers, such as models in models; what a model's files can hold. How
- * many are one behind the other is not bounded. */
+/* How deep layers may be nested, such as models in models; limited by what files can store. The
+ * number of layers in a row is not limited. */
 enum { CORNU_MAX_LAYER_DEPTH = 16 };
 
 struct CornuLayer {
     const CornuLayerClass *kind;
     char                  *name;        /* NULL until given or added to a model */
-    char                   class_label[48];  /* the class in small letters: "max_pooling2d" */
-    bool                   frozen;      /* Keras' trainable = False; read at compile */
-    CornuRegularizer       activity_regularizer; /* of its output, by row of the batch; or none */
+    char                   class_label[48];  /* the class in snake case: "max_pooling2d" */
+    bool                   frozen;      /* Keras' trainable = False; read when compiling */
+    CornuRegularizer       activity_regularizer; /* of the output, per row of the batch; or none */
     const CornuPolicy     *own_policy;  /* its .dtype, or NULL */
-    CornuDtype             compute;     /* by the policy that rules it: known once compiled,  */
-    CornuDtype             result;      /* f32 before. result is f32 too for the last layer   */
+    CornuDtype             compute;     /* by the policy that applies: known once compiled, */
+    CornuDtype             result;      /* f32 before. result is f32 also for a last layer  */
     bool                   built;
     CornuShape             output;      /* once built; axis 0 is CORNU_NONE */
-    CornuWeight          **weights;     /* in Keras' order; those of inner layers, which own them,
-                                           are listed once more */
+    CornuWeight          **weights;     /* in Keras' order; includes those of inner layers, which
+                                           own them */
     int                    weight_count;
     CornuLayer           **inner;       /* layers that this one calls, each once */
     int                    inner_count;
-    CornuLayer            *wrapped[CORNU_MAX_WRAPPED]; /* those of a layer around others */
-    int                    depth;       /* of layers in layers: 0 without inner ones */
+    CornuLayer            *wrapped[CORNU_MAX_WRAPPED]; /* of wrappers: storage of `inner` */
+    int                    depth;       /* of nesting: 0 without inner layers */
     const CornuLayer      *outer;       /* the layer around this one, or NULL */
-    const char            *prefix;      /* "forward_": of its name in that one */
-    int                    owners;      /* calls and models that hold it; 0: its maker's */
-    int                    calls;       /* in graphs of symbols (functional.h) */
-    int                    compiled;    /* models that were compiled with it */
-    CornuLayer            *next_kept;   /* see functional.c */
-    bool                   numbered;    /* a model has given it its random numbers */
-    CornuVariable         *states[CORNU_MAX_LAYER_STATES]; /* NULL until asked for */
-    bool                   takes_integers; /* of its class, or its inner layer's */
-    uint64_t               seed;        /* these two are set by the model before building: of  */
-    int64_t                generator;   /* the layer's random draws; those of its weights follow */
+    const char            *prefix;      /* of its name in `outer`: "forward_" */
+    int                    owners;      /* references by calls and models; 0: the caller's */
+    int                    calls;       /* number of symbolic calls (functional.h) */
+    int                    compiled;    /* number of compiled models that use it */
+    CornuLayer            *next_kept;   /* see symbol.c */
+    bool                   numbered;    /* a model has assigned its generators */
+    CornuVariable         *states[CORNU_MAX_LAYER_STATES]; /* NULL until first used */
+    bool                   takes_integers; /* its class', or its inner layer's */
+    uint64_t               seed;        /* seed and first generator of its random draws, set   */
+    int64_t                generator;   /* before building; the generators of its weights follow */
 };
 
-/* A weight: its value is drawn when it is first wanted, so a model that its device has no room for
- * takes none here either. Once compiled it lives in a variable of the model's device. */
+/* A weight. Its initial value is drawn when first needed, so that a model too large for its device
+ * takes no host memory either. Once compiled it lives in a variable of the model's device. */
 struct CornuWeight {
     char             *path;          /* Keras' variable path: "conv2d/kernel" */
     CornuType         type;          /* f32 */
     bool              non_trainable; /* moving statistics */
     CornuInitializer  initializer;
-    CornuRegularizer  regularizer;   /* part of the loss while it is trained; or none */
-    CornuConstraint   constraint;    /* that its updates end with; or none */
-    uint64_t          seed;          /* these two are those of its initial draw */
+    CornuRegularizer  regularizer;   /* added to the loss while trainable; or none */
+    CornuConstraint   constraint;    /* applied after each update; or none */
+    uint64_t          seed;          /* seed and generator of its initial value */
     int64_t           generator;
-    float            *host;          /* a value written before compile, else NULL */
-    CornuVariable    *variable;      /* the value after compile, else NULL */
+    float            *host;          /* a value written before compiling, else NULL */
+    CornuVariable    *variable;      /* the value after compiling, else NULL */
 };
 
-/* Makes a class of one's own known to files, and to cornu_model_clone, as "package>Name": what
- * Keras' register_keras_serializable(package) does, default "Custom". Keras reads such a layer
- * where its program has registered a class of the same name. The class is not copied; again is
- * nothing. CORNU_ERR_ARGUMENT for a class without .from, .fields and where its config stands, or a
- * name that another class has. */
+/* Registers a custom class for files and cornu_model_clone as "package>Name", as Keras'
+ * register_keras_serializable(package) does; the default package is "Custom". Keras loads such a
+ * layer if its program has registered a class of the same name. The class is not copied;
+ * registering it again has no effect. CORNU_ERR_ARGUMENT for a class without .from, .fields,
+ * .config_size and .config_offset, or a name that another class has. */
 CornuStatus cornu_register_layer(const CornuLayerClass *kind, const char *package);
 
-/* For kind->build: declares the next weight, "kernel" of shape `shape`; CORNU_ERR_SHAPE where that
- * depends on an extent that is not known. */
+/* For kind->build: declares the next weight, such as "kernel". CORNU_ERR_SHAPE for a shape that
+ * depends on an unknown extent. */
 CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape shape,
                                CornuInitializer initializer, bool non_trainable);
 
-/* For kind->build: rules for the weight declared last. CORNU_ERR_SHAPE for those that do not go
- * with its shape. */
+/* For kind->build: regularizer and constraint of the weight declared last. CORNU_ERR_SHAPE if they
+ * do not apply to its shape. */
 CornuStatus cornu_layer_weight_rules(CornuLayer *layer, CornuRegularizer regularizer,
                                      CornuConstraint constraint);
 
-/* For kind->call: weight number i as a tensor of the trace's graph, in the dtype that the layer
- * computes in; or in another one. */
+/* For kind->call: weight i as a tensor of the call's graph, in the layer's compute dtype or in the
+ * given one. */
 CornuTensor *cornu_layer_read(CornuLayer *layer, const CornuCall *call, int i);
 CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i,
                                  CornuDtype dtype);
 
-/* For kind->call: what weight i shall be after the step (moving statistics), as f32. */
+/* For kind->call: sets the value, f32, that weight i has after the step (moving statistics). */
 CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
                                CornuTensor *value);
 
-/* For kind->call: adds a scalar, f32, to the model's loss; a shard's part of it, as the shards'
- * sum up. CORNU_ERR_DTYPE, pending, for any other type. Keras' add_loss. */
+/* For kind->call: adds an f32 scalar to the model's loss, as Keras' add_loss. On a shard it is the
+ * shard's part: the parts are summed. CORNU_ERR_DTYPE, pending, for any other type. */
 CornuStatus cornu_layer_add_loss(CornuLayer *layer, const CornuCall *call, CornuTensor *loss);
 
-/* For kind->call of a layer that remembers: state i, what the rows of the last batch left behind,
- * f32 of this shape, whose axis 0 are the rows; zeros at first. Each shard keeps that of its rows.
- * Another number of rows than before is CORNU_ERR_SHAPE. */
+/* For kind->call of a stateful layer: state i as the last batch left it, f32 of this shape, whose
+ * axis 0 is the rows; initially zeros. Each shard keeps the state of its rows. CORNU_ERR_SHAPE if
+ * the number of rows changes. */
 CornuTensor *cornu_layer_state(CornuLayer *layer, const CornuCall *call, int i, CornuShape shape);
-/* What state i shall be after the step; value is converted to f32. */
+/* Sets the value of state i after the step; converted to f32. */
 CornuStatus  cornu_layer_set_state(CornuLayer *layer, const CornuCall *call, int i,
                                    CornuTensor *value);
-/* Lets the next batch begin with zeros, as Keras' reset_state. */
+/* Resets the states to zeros, as Keras' reset_state. */
 CornuStatus  cornu_layer_reset_states(CornuLayer *layer);
 
-/* Allocates a layer of the class; the name is copied. A layer without one is named by the model
- * it is added to: conv2d, conv2d_1, … counted per model. dtype: a policy's name (policy.h), or
+/* Allocates a layer of the class; the name is copied. Without one, the model that the layer is
+ * added to names it: conv2d, conv2d_1, … counted per model. dtype: a policy's name (policy.h), or
  * NULL for the model's. NULL while an error is pending. */
 CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, const char *dtype);
-/* Gives one hold on it up: what nobody holds any more is freed. */
+/* Drops a reference; the last one frees the layer. */
 void        cornu_layer_free(CornuLayer *layer);
 
-/* The layer's name or, before it has one, its class in Keras' small letters. */
+/* The layer's name or, before it has one, its class in snake case. */
 const char *cornu_layer_name(const CornuLayer *layer);
 
-/* Builds the layer, draws its weights, and traces it for inference, which gives its output shape;
- * axis 0 of `input` is CORNU_NONE, and so are extents that are not known. Messages begin with the
- * layer's name. */
+/* Builds the layer, declares its weights, and traces it for inference to get its output shape.
+ * Axis 0 of `input` and unknown extents are CORNU_NONE. Messages begin with the layer's name. */
 CornuStatus cornu_layer_build(CornuLayer *layer, CornuShape input);
 CornuStatus cornu_layer_build_many(CornuLayer *layer, const CornuShape *in, int in_count);
 
-/* Moves the weights to a device, whose graphs can then call the layer; models do it for theirs. */
+/* Moves the weights to a device, whose graphs can then call the layer; models do this for their
+ * layers. */
 CornuStatus cornu_layer_move(CornuLayer *layer, CornuDevice *device);
 
-/* Records the layer in the call's graph, under its name; float inputs are converted to the dtype
- * that the layer computes in. NULL on failure, as ops do. */
+/* Records the layer in the call's graph, under its name; float inputs are converted to the layer's
+ * compute dtype. NULL on failure, as ops do. */
 CornuTensor *cornu_layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
-/* How many tensors a call gives: 1, or what the layer's constructor says. Layers of a Sequential
- * model give 1. */
+/* The number of outputs of a call: 1, or as the layer's constructor says. Layers of a Sequential
+ * model have 1. */
 int cornu_layer_outputs(const CornuLayer *layer);
 
-/* The same for a layer that takes or gives several tensors: x, in[0], and what else its constructor
- * says. out_count is what cornu_layer_outputs says. Returns out[0]; NULL, and so all of them, on
- * failure. Of such a layer cornu_layer_call gives the first.
+/* The same for a layer with several inputs or outputs: in[0] is x, the others are listed at its
+ * constructor. out_count must be cornu_layer_outputs. Returns out[0]; on failure NULL, and all
+ * outputs are NULL. For such a layer cornu_layer_call returns the first output.
  *
  *     CornuTensor *y[3], *lstm_in[] = { x, h0, c0 };           Keras' initial_state
  *     cornu_layer_call_many(lstm, &call, lstm_in, 3, y, 3);    return_state: y, h, c */
@@ -291,16 +291,16 @@ CornuTensor *cornu_layer_call_many(CornuLayer *layer, const CornuCall *call,
                                    CornuTensor *const *in, int in_count, CornuTensor **out,
                                    int out_count);
 
-/* The mask that goes on with what the call of x alone returns. */
+/* The mask of the output of a call on x alone. */
 CornuTensor *cornu_layer_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
-/* Keras' layer.trainable = …, of the layer and all in it; read at compile. */
+/* Keras' layer.trainable = …, for the layer and its inner layers; read when compiling. */
 void cornu_layer_set_trainable(CornuLayer *layer, bool trainable);
 
-/* Number of elements of all weights. */
+/* The number of elements of all weights. */
 int64_t cornu_layer_parameters(const CornuLayer *layer);
 
-/* Copies a weight's value out or in, wherever it lives; f32, the weight's shape. */
+/* Copies a weight's value, on whatever device, to or from an f32 array of its shape. */
 CornuStatus cornu_weight_read(const CornuWeight *weight, CornuArray to);
 CornuStatus cornu_weight_write(CornuWeight *weight, CornuArray from);
 

@@ -1,4 +1,4 @@
-/* Nested layers: their names, numbers and policies; and states kept from batch to batch. */
+/* What applies to a layer and its inner layers: names, generators, policies, states. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 /* ---- Names ---- */
 
-/* Those inside of others included: of a pair of inner layers Keras has made both out of one. */
+/* Counts inner layers too, but only the first of a pair: Keras makes both from one. */
 CornuStatus cornu__layer_count_label(const CornuLayer *layer, CornuLookup *labels)
 {
     const int count = cornu__lookup_find(labels, layer->class_label);
@@ -15,7 +15,7 @@ CornuStatus cornu__layer_count_label(const CornuLayer *layer, CornuLookup *label
     return around ? cornu__layer_count_label(layer->inner[0], labels) : CORNU_OK;
 }
 
-/* Gives the layer what stands behind prefix, which it may have already. */
+/* Sets the name to prefix + base; base may begin with the prefix already. */
 static CornuStatus set_name(CornuLayer *layer, const char *prefix, const char *base)
 {
     const size_t known = strlen(prefix), length = known + strlen(base) + 1;
@@ -62,8 +62,8 @@ int64_t cornu__layer_generators(const CornuLayer *layer)
 CornuStatus cornu__check_depth(const char *name, const CornuLayer *inner)
 {
     if (inner->depth < CORNU_MAX_LAYER_DEPTH) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: holds %s, in which layers lie %d deep already; "
-                       "expected at most %d around each other", name, cornu_layer_name(inner),
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: contains %s, whose layers are nested %d deep; "
+                       "expected less than %d", name, cornu_layer_name(inner),
                        inner->depth, CORNU_MAX_LAYER_DEPTH);
 }
 
@@ -112,7 +112,7 @@ void cornu__layer_set_generators(CornuLayer *layer, uint64_t seed, int64_t first
     layer->numbered = true;
 }
 
-/* By some way to the layer that owns it on which nothing is frozen. */
+/* Whether some path to the layer that owns the weight has no frozen layer. */
 bool cornu__layer_trains(const CornuLayer *layer, const CornuWeight *weight)
 {
     if (layer->frozen || weight->non_trainable) return false;

@@ -1,15 +1,15 @@
 /*
- * The layers, by Keras' names, arguments and defaults (keras/src/layers). Each returns a layer
- * for cornu_model_add, or NULL with a pending error: an argument out of its range, named.
+ * The layers, with Keras' names, arguments and defaults (keras/src/layers). Each constructor
+ * returns a layer for cornu_model_add, or NULL with a pending error that names an invalid argument.
  *
- * Every one has .name, and .dtype: the name of the precision policy (policy.h) that the layer
- * computes by, by default the model's. Regularizers (regularizers.h) of weights and, divided by
- * the rows of the batch, of a layer's output are part of the loss; a weight's constraint
- * (constraints.h) is what its updates end with. An activity_regularizer inside of TimeDistributed
- * has no effect, as in Keras. simple_rnn has one, which Keras 3.15 takes and loses.
+ * Every layer has .name and .dtype, the name of its precision policy (policy.h), by default the
+ * model's. Regularizers (regularizers.h) of weights and of a layer's output, the latter divided by
+ * the rows of the batch, are added to the loss; a weight's constraint (constraints.h) is applied
+ * after each update. An activity_regularizer inside TimeDistributed has no effect, as in Keras;
+ * that of simple_rnn works here, while Keras 3.15 ignores it.
  *
- * Further layers are in headers that this one includes: activation_layers.h, attention.h,
- * normalization.h.
+ * This header includes those of the other layers: activation_layers.h, attention.h,
+ * normalization.h, position.h, spatial.h, random.h.
  */
 #ifndef CORNU_NN_LAYERS_H
 #define CORNU_NN_LAYERS_H
@@ -44,9 +44,9 @@ typedef struct {
 CornuLayer *cornu_dense_from(const CornuDenseConfig *config);
 #define cornu_dense(...) cornu_dense_from(&(CornuDenseConfig){ .unset = 0, __VA_ARGS__ })
 
-/* y = activation(x * kernel + bias): x (B, H, W, C), kernel (h, w, C / groups, filters), both C and
- * filters being cut into groups that meet one another alone. The positional sizes are square; to
- * give one both ways is an error. */
+/* y = activation(x * kernel + bias): x (B, H, W, C), kernel (h, w, C / groups, filters); C and
+ * filters are split into groups that are convolved separately. Positional sizes are square; giving
+ * a size both ways is an error. */
 typedef struct {
     char             unset;
     int64_t          filters, kernel, stride; /* filters and kernel are required */
@@ -67,11 +67,10 @@ typedef struct {
 CornuLayer *cornu_conv2d_from(const CornuConv2dConfig *config);
 #define cornu_conv2d(...) cornu_conv2d_from(&(CornuConv2dConfig){ .unset = 0, __VA_ARGS__ })
 
-/* The greatest, or the mean, of each window of (B, H, W, C). Padding never wins, nor does it
- * count in the mean. */
+/* The maximum, or the mean, of each window of (B, H, W, C). Padding counts in neither. */
 typedef struct {
     char         unset;
-    int64_t      pool, stride;            /* square; the stride's default is the pool */
+    int64_t      pool, stride;            /* square; stride defaults to the pool */
     CornuPadding padding;
     int64_t      pool_size[2], strides[2];/* {h, w}; {n} is square. Default of max: 2 */
     const char  *name;
@@ -85,7 +84,7 @@ CornuLayer *cornu_average_pooling2d_from(const CornuPooling2dConfig *config);
 #define cornu_average_pooling2d(...) \
     cornu_average_pooling2d_from(&(CornuPooling2dConfig){ .unset = 0, __VA_ARGS__ })
 
-/* (B, …) becomes (B, n). */
+/* Reshapes (B, …) to (B, n). */
 typedef struct {
     char        unset;
     const char *name;
@@ -95,7 +94,7 @@ typedef struct {
 CornuLayer *cornu_flatten_from(const CornuFlattenConfig *config);
 #define cornu_flatten(...) cornu_flatten_from(&(CornuFlattenConfig){ .unset = 0, __VA_ARGS__ })
 
-/* (B, …) becomes (B, target_shape…); one extent may be CORNU_NONE.
+/* Reshapes (B, …) to (B, target_shape…); one extent may be CORNU_NONE.
  * cornu_reshape(.target_shape = { 28, 28, 1 }) */
 typedef struct {
     char        unset;
@@ -119,11 +118,12 @@ CornuLayer *cornu_dropout_from(const CornuDropoutConfig *config);
 #define cornu_dropout(...) cornu_dropout_from(&(CornuDropoutConfig){ .unset = 0, __VA_ARGS__ })
 
 /* y = gamma (x - mean) / sqrt(variance + epsilon) + beta per channel, the last axis. Training
- * uses the statistics of the batch's valid rows and moves the moving ones:
- * moving = momentum moving + (1 - momentum) batch. Inference, and a frozen layer, use those.
- * On a device with several shards each normalizes with the statistics of its own rows, and the
- * moving ones follow their mean over the shards that have a row; `synchronized`, they share those
- * of the whole batch, the variance being the mean of squares less the square of the mean.
+ * uses the statistics of the batch's valid rows and updates the moving ones:
+ * moving = momentum moving + (1 - momentum) batch. Inference, and a frozen layer, use these.
+ * On a device with several shards, each shard normalizes with the statistics of its own rows, and
+ * the moving ones follow the mean over the shards that have a row. With `synchronized`, all shards
+ * use the statistics of the whole batch; the variance is then the mean of the squares minus the
+ * square of the mean.
  * Source: keras/src/layers/normalization/batch_normalization.py. */
 typedef struct {
     char             unset;
@@ -169,12 +169,12 @@ CornuLayer *cornu_rescaling_from(const CornuRescalingConfig *config);
 #define cornu_rescaling(...) \
     cornu_rescaling_from(&(CornuRescalingConfig){ .unset = 0, __VA_ARGS__ })
 
-/* ---- Of several tensors: for cornu_call (functional.h) ----
+/* ---- Layers with several inputs: for cornu_call (functional.h) ----
  *
  *     x = cornu_call(cornu_add(), x, shortcut);
  *
- * Element by element: axes but the batch are aligned at the right, where an extent of 1 stretches;
- * a tensor of lower rank gets extents of 1 behind the batch. Source: keras/src/layers/merging.
+ * Element by element, with broadcasting: all axes but the batch are aligned at the right; a tensor
+ * of lower rank gets extents of 1 after the batch. Source: keras/src/layers/merging.
  */
 typedef struct {
     char        unset;
@@ -183,7 +183,7 @@ typedef struct {
 } CornuMergeLayerConfig;
 
 CornuLayer *cornu_add_from(const CornuMergeLayerConfig *config);
-CornuLayer *cornu_subtract_from(const CornuMergeLayerConfig *config);   /* a - b: of two */
+CornuLayer *cornu_subtract_from(const CornuMergeLayerConfig *config);   /* a - b: two inputs */
 CornuLayer *cornu_multiply_from(const CornuMergeLayerConfig *config);
 CornuLayer *cornu_average_from(const CornuMergeLayerConfig *config);
 CornuLayer *cornu_maximum_from(const CornuMergeLayerConfig *config);
@@ -195,7 +195,7 @@ CornuLayer *cornu_minimum_from(const CornuMergeLayerConfig *config);
 #define cornu_maximum(...) cornu_maximum_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
 #define cornu_minimum(...) cornu_minimum_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
 
-/* One behind the other along an axis; the other extents are the same. */
+/* Concatenates along an axis; the other extents are equal. */
 typedef struct {
     char        unset;
     int64_t     axis;                     /* default -1, the last one; 0 is the batch */
@@ -207,12 +207,12 @@ CornuLayer *cornu_concatenate_from(const CornuConcatenateConfig *config);
 #define cornu_concatenate(...) \
     cornu_concatenate_from(&(CornuConcatenateConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Sums of products of two tensors along an axis of each: (B, …), what remains of the first one's
- * axes and then of the second one's; (B, 1) if nothing does. */
+/* Dot products of two tensors along an axis of each: (B, …) with the remaining axes of the first
+ * tensor, then those of the second; (B, 1) if there are none. */
 typedef struct {
     char        unset;
     int64_t     axes;                     /* of both; required, or the next */
-    bool        normalize;                /* both to length 1 along it, which gives the cosine */
+    bool        normalize;                /* l2-normalizes both first, which gives cosines */
     int64_t     both_axes[2];             /* of each */
     const char *name;
     const char *dtype;
@@ -223,21 +223,21 @@ CornuLayer *cornu_dot_from(const CornuDotConfig *config);
 
 /* ---- Sequences: (B, T, C) ----
  *
- * A mask (B, T) says which steps count. Embedding with .mask_zero and Masking begin one, it goes on
- * with the sequence through all layers that keep the time axis, recurrent layers skip the steps
- * where it is false, and losses and metrics do not count them.
+ * A mask (B, T) marks the valid steps. Embedding with .mask_zero and Masking create one; it
+ * propagates through all layers that keep the time axis. Recurrent layers skip the steps where it
+ * is false, and losses and metrics do not count them.
  */
 
-/* Rows of a table (input_dim, output_dim): indices (B, …) below input_dim give (B, …, output_dim).
- * Whole numbers are taken as they are stored, floats are cut to whole ones. An index out of range
- * is CORNU_ERR_VALUE when the step runs. Source: keras/src/layers/core/embedding.py. */
+/* Looks up rows of a table (input_dim, output_dim): indices (B, …) below input_dim give
+ * (B, …, output_dim). Integers are taken as stored, floats are truncated. An index out of range is
+ * CORNU_ERR_VALUE when the step runs. Source: keras/src/layers/core/embedding.py. */
 typedef struct {
     char             unset;
     int64_t          input_dim, output_dim;   /* required, at least 1 */
     CornuInitializer embeddings_initializer;  /* default random_uniform */
     CornuRegularizer embeddings_regularizer, activity_regularizer;
     CornuConstraint  embeddings_constraint;
-    bool             mask_zero;               /* index 0 is no step: it is masked */
+    bool             mask_zero;               /* index 0 is padding, and masked */
     const char      *name;
     bool             frozen;
     const char      *dtype;
@@ -247,7 +247,7 @@ CornuLayer *cornu_embedding_from(const CornuEmbeddingConfig *config);
 #define cornu_embedding(...) \
     cornu_embedding_from(&(CornuEmbeddingConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Steps of (B, T, C) whose elements all are mask_value become zeros and are masked.
+/* Masks the steps of (B, T, C) whose elements all equal mask_value, and sets them to 0.
  * Source: keras/src/layers/core/masking.py. */
 typedef struct {
     char        unset;
@@ -265,10 +265,10 @@ CornuLayer *cornu_masking_from(const CornuMaskingConfig *config);
  * (units, G units), bias, with G gates side by side:
  *     lstm        i f c o; bias (4 units), ones for f at first unless no_unit_forget_bias
  *     gru         z r h; bias (2, 3 units), one for each product, or (3 units) with no_reset_after,
- *                 where h is reset before its product and not behind it
- *     simple_rnn  one; no gates, so no recurrent_activation
- * Called by hand (cornu_layer_call_many), they also take Keras' initial_state behind x, and with
- * return_state give behind the result what the rows ended in: h (B, units), and c of lstm.
+ *                 where the reset is applied before the product instead of after it
+ *     simple_rnn  no gates, so no recurrent_activation
+ * cornu_layer_call_many also takes Keras' initial_state after x, and with return_state returns the
+ * final states after the output: h (B, units), and for lstm c.
  * Source: keras/src/layers/rnn.
  */
 typedef struct {
@@ -285,16 +285,17 @@ typedef struct {
     CornuRegularizer kernel_regularizer, recurrent_regularizer, bias_regularizer;
     CornuRegularizer activity_regularizer;
     CornuConstraint  kernel_constraint, recurrent_constraint, bias_constraint;
-    double           dropout;                 /* of the input's elements: 0 or more, below 1   */
-    double           recurrent_dropout;       /* of the state's. The same ones at all steps;   */
-                                              /* with recurrent_dropout others for each gate   */
+    double           dropout;                 /* of the input, from 0 to below 1               */
+    double           recurrent_dropout;       /* of the state. Masks are shared by all steps   */
+                                              /* and differ per gate with recurrent_dropout    */
     bool             return_sequences;
-    bool             return_state;            /* several results: not in a Sequential model */
-    bool             go_backwards;            /* from the last step; results in that order */
-    bool             stateful;                /* each row goes on where that row of the last
-                                                 batch ended: cornu_model_reset_states */
-    bool             unroll;                  /* changes nothing: steps are compiled either way */
-    bool             zero_output_for_mask;    /* masked steps give zeros, not the output before */
+    bool             return_state;            /* several outputs: not in a Sequential model */
+    bool             go_backwards;            /* from the last step; outputs in that order */
+    bool             stateful;                /* each row continues from the final state of
+                                                 that row in the previous batch, until
+                                                 cornu_model_reset_states */
+    bool             unroll;                  /* has no effect: steps are compiled either way */
+    bool             zero_output_for_mask;    /* masked steps give zeros, not the last output */
     const char      *name;
     bool             frozen;
     const char      *dtype;
@@ -308,24 +309,24 @@ CornuLayer *cornu_simple_rnn_from(const CornuRecurrentConfig *config);
 #define cornu_simple_rnn(...) \
     cornu_simple_rnn_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
 
-/* How two results become one: side by side, a + b, a b, (a + b) / 2; or stay two. */
+/* How two outputs are merged: concatenated, a + b, a b, (a + b) / 2, or not at all. */
 typedef enum {
     CORNU_MERGE_CONCAT, CORNU_MERGE_SUM, CORNU_MERGE_MUL, CORNU_MERGE_AVE, CORNU_MERGE_NONE
 } CornuMerge;
 
-/* "concat", "sum", "mul", "ave"; NULL for none and for a number that is none of them. */
+/* "concat", "sum", "mul", "ave"; NULL for CORNU_MERGE_NONE and unknown values. */
 const char *cornu_merge_name(CornuMerge merge);
 
-/* A recurrent layer and its like that runs backwards; results of both in the order of time.
+/* A recurrent layer and one that runs backwards; both outputs are in the order of time:
  * cornu_bidirectional(cornu_lstm(64)). Both layers are taken, also on failure. Where they return
- * sequences, masked steps give zeros. Where they return states, those of the forward layer come
- * behind the result or results, then those of the backward layer; initial states, in the same
- * order, are further inputs. Source: keras/src/layers/rnn/bidirectional.py. */
+ * sequences, masked steps give zeros. Where they return states, those of the forward layer follow
+ * the output or outputs, then those of the backward layer; initial states are further inputs in the
+ * same order. Source: keras/src/layers/rnn/bidirectional.py. */
 typedef struct {
     char        unset;
     CornuLayer *layer;                        /* required: lstm, gru or simple_rnn */
     CornuMerge  merge_mode;
-    CornuLayer *backward_layer;               /* default: like layer, with go_backwards */
+    CornuLayer *backward_layer;               /* default: a copy of layer with go_backwards */
     const char *name;
     bool        frozen;
     const char *dtype;
@@ -335,11 +336,11 @@ CornuLayer *cornu_bidirectional_from(const CornuBidirectionalConfig *config);
 #define cornu_bidirectional(...) \
     cornu_bidirectional_from(&(CornuBidirectionalConfig){ .unset = 0, __VA_ARGS__ })
 
-/* The layer for each step of (B, T, …) by itself, with the same weights. The layer is taken, also
- * on failure. Source: keras/src/layers/rnn/time_distributed.py. */
+/* Applies the layer to each step of (B, T, …) separately, with shared weights. The layer is taken,
+ * also on failure. Source: keras/src/layers/rnn/time_distributed.py. */
 typedef struct {
     char        unset;
-    CornuLayer *layer;                        /* required; none that normalizes over the batch */
+    CornuLayer *layer;                        /* required; not one that normalizes over the batch */
     const char *name;
     bool        frozen;
     const char *dtype;

@@ -1,10 +1,10 @@
 /*
- * Layers that normalize each row by itself, so that training and inference do the same; and one
- * that does by what a data set is like. batch_normalization is in layers.h. Statistics are f32
- * under any policy.
+ * Layers that normalize each row separately, the same in training and inference; and one that
+ * normalizes by the statistics of a data set. batch_normalization is in layers.h. Statistics are
+ * f32 under any policy.
  *
- * Axes are those of the input behind the batch, negative ones count from the last: .axis is one,
- * .axes are several, ending at the first 0; to give both is an error.
+ * Axes are those of the input after the batch, negative ones count from the last: .axis is one,
+ * .axes are several, ending at the first 0; giving both is an error.
  */
 #ifndef CORNU_NN_LAYERS_NORM_H
 #define CORNU_NN_LAYERS_NORM_H
@@ -25,7 +25,7 @@ typedef struct {
     double           epsilon;             /* default 0.001, or CORNU_ZERO */
     bool             no_center, no_scale; /* without beta, without gamma  */
     bool             rms_scaling;         /* gamma x / sqrt(variance + epsilon); Keras advises
-                                             against it: rms_normalization is another thing */
+                                             against it. Not the same as rms_normalization */
     CornuInitializer beta_initializer, gamma_initializer;         /* default zeros, ones */
     CornuRegularizer beta_regularizer, gamma_regularizer;
     CornuConstraint  beta_constraint, gamma_constraint;
@@ -56,7 +56,7 @@ CornuLayer *cornu_rms_normalization_from(const CornuRmsNormalizationConfig *conf
 #define cornu_rms_normalization(...) \
     cornu_rms_normalization_from(&(CornuRmsNormalizationConfig){ .unset = 0, __VA_ARGS__ })
 
-/* y = x / max(|x|, 1e-12), the length |x| over the axes.
+/* y = x / max(|x|, 1e-12), |x| being the l2 norm over the axes.
  * Source: keras/src/layers/normalization/unit_normalization.py. */
 typedef struct {
     char        unset;
@@ -70,12 +70,12 @@ CornuLayer *cornu_unit_normalization_from(const CornuUnitNormalizationConfig *co
 #define cornu_unit_normalization(...) \
     cornu_unit_normalization_from(&(CornuUnitNormalizationConfig){ .unset = 0, __VA_ARGS__ })
 
-/* As layer_normalization over all axes of a row, but apart for each of `groups` equal parts of the
- * channels, which are the axis; gamma and beta have one element for each channel.
+/* As layer_normalization over all axes of a row, but separately for each of `groups` equal groups
+ * of channels, which are along .axis; gamma and beta have one element per channel.
  * Source: keras/src/layers/normalization/group_normalization.py; Wu and He, arXiv 1803.08494. */
 typedef struct {
     char             unset;
-    int64_t          groups;              /* default 32; -1: as many as channels */
+    int64_t          groups;              /* default 32; -1: one per channel */
     int64_t          axis;                /* default -1 */
     double           epsilon;             /* default 0.001, or CORNU_ZERO */
     bool             no_center, no_scale;
@@ -91,14 +91,15 @@ CornuLayer *cornu_group_normalization_from(const CornuGroupNormalizationConfig *
 #define cornu_group_normalization(...) \
     cornu_group_normalization_from(&(CornuGroupNormalizationConfig){ .unset = 0, __VA_ARGS__ })
 
-/* y = (x - mean) / max(sqrt(variance), 1e-7), with one mean and variance for each position along
- * the axes. They are given, the same for all positions, or found by cornu_adapt. Until then they
- * are 0 and 1. Weights, which training leaves alone: mean, variance, and Keras' count, which is 0;
- * none where they are given. Source: keras/src/layers/preprocessing/normalization.py. */
+/* y = (x - mean) / max(sqrt(variance), 1e-7), with a mean and a variance for each position along
+ * the axes. Both are either given, the same for all positions, or computed by cornu_adapt; until
+ * then they are 0 and 1. Non-trainable weights: mean, variance, and Keras' count, which is 0; no
+ * weights where mean and variance are given. Source:
+ * keras/src/layers/preprocessing/normalization.py. */
 typedef struct {
     char        unset;
-    int64_t     axis;                     /* default -1; CORNU_ZERO is Keras' None: no axes, one
-                                             mean and variance for all */
+    int64_t     axis;                     /* default -1; CORNU_ZERO is Keras' None: no axes, a
+                                             single mean and variance */
     double      mean, variance;           /* both or none; CORNU_ZERO for 0 */
     bool        invert;                   /* y = x max(sqrt(variance), 1e-7) + mean */
     int64_t     axes[CORNU_MAX_RANK];
@@ -110,9 +111,9 @@ CornuLayer *cornu_normalization_from(const CornuNormalizationConfig *config);
 #define cornu_normalization(...) \
     cornu_normalization_from(&(CornuNormalizationConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Sets mean and variance of such a layer to those of the data, whatever they were: the rows of
- * component 0 of a data set, or those of an array; any numbers. The layer may be built or not, its
- * model compiled or not. CORNU_ERR_SHAPE for rows of other extents than the layer's.
+/* Sets mean and variance of such a layer to those of the data: the rows of component 0 of a data
+ * set, or of an array, of any number type. The layer may be built or not, its model compiled or
+ * not. CORNU_ERR_SHAPE if the rows do not have the shape of the layer's input.
  *
  *     CornuLayer *scaler = cornu_normalization();
  *     cornu_adapt(scaler, .x = features);

@@ -1,4 +1,4 @@
-/* Where in a sequence a step stands. */
+/* Layers that encode the position of a step in its sequence. */
 #ifndef CORNU_NN_LAYERS_POSITION_H
 #define CORNU_NN_LAYERS_POSITION_H
 
@@ -9,8 +9,8 @@ extern "C" {
 #endif
 
 /*
- * Learned positions: of x (B, T, C), with T up to sequence_length, the first T rows of a table
- * (sequence_length, C), for every row of the batch; (B, T, C), to be added to x.
+ * Learned position embeddings: for x (B, T, C), T at most sequence_length, the first T rows of a
+ * table (sequence_length, C), the same for every row of the batch: (B, T, C), to be added to x.
  *
  *     x = cornu_call(cornu_add(), x, cornu_call(cornu_position_embedding(128), x));
  *

@@ -1,7 +1,7 @@
 /*
- * Layers that draw: augmentation of images (B, H, W, C) and noise. They act in training alone; what
- * they draw for a row depends on the seed, the step and the row's place in the batch (random.h), so
- * neither on shards nor on threads. nn/layers/layers.h has dropout.
+ * Random layers: augmentation of images (B, H, W, C) and noise. They are active only in training.
+ * The random numbers of a row depend on the seed, the step and the row's position in the batch
+ * (device/random.h), not on shards or threads. nn/layers/layers.h has dropout.
  */
 #ifndef CORNU_NN_LAYERS_RANDOM_H
 #define CORNU_NN_LAYERS_RANDOM_H
@@ -18,10 +18,10 @@ typedef enum {
     CORNU_FLIP_HORIZONTAL_AND_VERTICAL, CORNU_FLIP_HORIZONTAL, CORNU_FLIP_VERTICAL
 } CornuFlipMode;
 
-/* "horizontal_and_vertical", …; NULL for a number that is none. */
+/* "horizontal_and_vertical", …; NULL for an unknown value. */
 const char *cornu_flip_mode_name(CornuFlipMode mode);
 
-/* Each image as it is or mirrored, both as likely; of both directions each by itself. */
+/* Mirrors each image with probability 1/2; with both directions, each independently. */
 typedef struct {
     char          unset;
     CornuFlipMode mode;
@@ -33,24 +33,23 @@ CornuLayer *cornu_random_flip_from(const CornuRandomFlipConfig *config);
 #define cornu_random_flip(...) \
     cornu_random_flip_from(&(CornuRandomFlipConfig){ .unset = 0, __VA_ARGS__ })
 
-/* What stands outside of an image: its mirror (d c b a | a b c d | d c b a), fill_value, the pixel
- * at its edge, the image again. */
+/* The pixels outside an image: its mirror (d c b a | a b c d | d c b a), fill_value, the nearest
+ * edge pixel, or the image repeated. */
 typedef enum {
     CORNU_FILL_REFLECT, CORNU_FILL_CONSTANT, CORNU_FILL_NEAREST, CORNU_FILL_WRAP
 } CornuFillMode;
 
-/* "reflect", "constant", "nearest", "wrap"; NULL for a number that is none. */
+/* "reflect", "constant", "nearest", "wrap"; NULL for an unknown value. */
 const char *cornu_fill_mode_name(CornuFillMode mode);
 
-/* Each image moved by a part of its height, downwards, and of its width, to the right, drawn
- * uniformly. */
+/* Moves each image down and to the right by fractions of its height and width, drawn uniformly. */
 typedef struct {
     char               unset;
-    double             height, width;     /* the most, in either direction: below 1 */
+    double             height, width;     /* maximum in either direction: below 1 */
     CornuFillMode      fill_mode;
     CornuInterpolation interpolation;     /* default bilinear */
     double             fill_value;
-    double             height_factor[2];  /* the least and the most, in place of height */
+    double             height_factor[2];  /* minimum and maximum, in place of height */
     double             width_factor[2];   /* likewise */
     const char        *name;
     const char        *dtype;
@@ -60,25 +59,24 @@ CornuLayer *cornu_random_translation_from(const CornuRandomTranslationConfig *co
 #define cornu_random_translation(...) \
     cornu_random_translation_from(&(CornuRandomTranslationConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Each image seen from farther away, or nearer: its height and width divided by 1 plus what is
- * drawn uniformly, above -1, so that positive numbers make it smaller; about its center. Without
- * width and width_factor what is drawn for the height stands for the width too; none at all is
- * .width_factor = { CORNU_ZERO }. */
+/* Zooms each image about its center: height and width are divided by 1 plus a number above -1,
+ * drawn uniformly, so that positive numbers zoom out. Without width and width_factor the height's
+ * number is used for the width too; .width_factor = { CORNU_ZERO } leaves the width as it is. */
 typedef CornuRandomTranslationConfig CornuRandomZoomConfig;
 
 CornuLayer *cornu_random_zoom_from(const CornuRandomZoomConfig *config);
 #define cornu_random_zoom(...) \
     cornu_random_zoom_from(&(CornuRandomZoomConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Each image turned about its center by a part of a whole turn, counter-clockwise, drawn
+/* Rotates each image about its center, counterclockwise, by a fraction of a full turn, drawn
  * uniformly. */
 typedef struct {
     char               unset;
-    double             most;              /* in either direction: 0.1 is up to 36 degrees */
+    double             most;              /* in either direction: 0.1 is 36 degrees */
     CornuFillMode      fill_mode;
     CornuInterpolation interpolation;     /* default bilinear */
     double             fill_value;
-    double             factor[2];         /* the least and the most, in place of most */
+    double             factor[2];         /* minimum and maximum, in place of most */
     const char        *name;
     const char        *dtype;
 } CornuRandomRotationConfig;
@@ -89,7 +87,7 @@ CornuLayer *cornu_random_rotation_from(const CornuRandomRotationConfig *config);
 
 /* ---- Noise: source keras/src/layers/regularization ---- */
 
-/* Dropout of whole channels: of an image's, or of a sequence's. */
+/* Dropout of whole channels of images or of sequences. */
 CornuLayer *cornu_spatial_dropout2d_from(const CornuDropoutConfig *config);
 CornuLayer *cornu_spatial_dropout1d_from(const CornuDropoutConfig *config);
 #define cornu_spatial_dropout2d(...) \
@@ -97,19 +95,19 @@ CornuLayer *cornu_spatial_dropout1d_from(const CornuDropoutConfig *config);
 #define cornu_spatial_dropout1d(...) \
     cornu_spatial_dropout1d_from(&(CornuDropoutConfig){ .unset = 0, __VA_ARGS__ })
 
-/* x times a normal number of mean 1 and standard deviation sqrt(rate / (1 - rate)). rate is below
- * 1. */
+/* Multiplies x by normal noise of mean 1 and standard deviation sqrt(rate / (1 - rate)), with rate
+ * below 1. */
 CornuLayer *cornu_gaussian_dropout_from(const CornuDropoutConfig *config);
 #define cornu_gaussian_dropout(...) \
     cornu_gaussian_dropout_from(&(CornuDropoutConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Dropout for selu: what is dropped becomes its least value, and mean and variance stay. rate is
- * below 1. */
+/* Dropout for selu: dropped elements get selu's least value, and mean and variance are preserved.
+ * rate is below 1. */
 CornuLayer *cornu_alpha_dropout_from(const CornuDropoutConfig *config);
 #define cornu_alpha_dropout(...) \
     cornu_alpha_dropout_from(&(CornuDropoutConfig){ .unset = 0, __VA_ARGS__ })
 
-/* x plus a normal number of mean 0. */
+/* Adds normal noise of mean 0. */
 typedef struct {
     char        unset;
     double      stddev;                   /* 0 or more */

@@ -1,4 +1,4 @@
-/* Classes of layers of the program's own, which files name as Keras does: "package>Name". Source:
+/* Registration of custom layer classes, which files name as Keras does: "package>Name". Source:
  * keras/src/saving/object_registration.py. */
 #include "layer_internal.h"
 
@@ -19,8 +19,8 @@ static CornuStatus check(const CornuLayerClass *kind, const char *package)
                            kind ? "'s .class_name" : "");
     if (!kind->from || !kind->fields || kind->config_size == 0 || kind->config_offset == 0 ||
         kind->config_offset + kind->config_size > kind->size)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: the class %s lacks what files "
-                           "need: expected .from, .fields, .config_size and .config_offset of a "
+        return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: the class %s cannot be stored in "
+                           "files: expected .from, .fields, .config_size and .config_offset of a "
                            "config within its struct", kind->class_name);
     if (!*package || strchr(package, '>') || strlen(package) >= PACKAGE_SIZE)
         return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: the package of %s is \"%.80s\", "
@@ -41,7 +41,8 @@ static CornuStatus add(const CornuLayerClass *kind, const char *package)
                                ? registered[i].package : "another class");
     }
     if (count == MAX_CLASSES)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: %s is one class more than %d",
+        return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: no space for %s, expected at most "
+                           "%d classes",
                            kind->class_name, MAX_CLASSES);
     registered[count].kind = kind;
     snprintf(registered[count].package, PACKAGE_SIZE, "%s", package);
@@ -66,7 +67,7 @@ const char *cornu__registered_package(const CornuLayerClass *kind)
     for (int i = 0; i < count && !package; i++)
         if (registered[i].kind == kind) package = registered[i].package;
     pthread_mutex_unlock(&mutex);
-    return package;   /* which stays */
+    return package;   /* valid after unlocking, as classes stay registered */
 }
 
 const CornuLayerClass *cornu__registered_class(const char *name)

@@ -1,7 +1,7 @@
 /*
  * Layers over images (B, H, W, C) and sequences (B, T, C): the convolution family, pooling,
- * padding, resampling. layers.h says what all layers have in common, and has conv2d and the
- * pools with windows in two dimensions.
+ * padding, resampling. layers.h describes what all layers have in common, and has conv2d and the
+ * two-dimensional pools.
  */
 #ifndef CORNU_NN_LAYERS_SPATIAL_H
 #define CORNU_NN_LAYERS_SPATIAL_H
@@ -13,18 +13,18 @@
 extern "C" {
 #endif
 
-/* Convolutions and pools: "valid" reads inside the image only; "same" pads with zeros so that the
- * output has ceil(n / stride) rows, the odd one after the image. "causal", of conv1d alone,
- * pads with zeros before the sequence, so that no step sees a later one. */
+/* Padding of convolutions and pools: "valid" is none; "same" pads with zeros so that the output has
+ * ceil(n / stride) rows, an odd row of padding after the image. "causal", conv1d only, pads before
+ * the sequence, so that no step depends on later ones. */
 typedef enum { CORNU_VALID, CORNU_SAME, CORNU_CAUSAL } CornuPadding;
 
 const char *cornu_padding_name(CornuPadding padding);
 
 /* ---- Convolutions ---- */
 
-/* y = activation(x * kernel + bias), a convolution for each channel: kernel
- * (h, w, C, depth_multiplier), y (B, Ho, Wo, C depth_multiplier), the results of a channel side by
- * side. Source: keras/src/layers/convolutional/base_depthwise_conv.py. */
+/* y = activation(x * kernel + bias), each channel convolved separately: kernel
+ * (h, w, C, depth_multiplier), y (B, Ho, Wo, C depth_multiplier), with the outputs of a channel
+ * next to each other. Source: keras/src/layers/convolutional/base_depthwise_conv.py. */
 typedef struct {
     char             unset;
     int64_t          kernel, stride;      /* square; kernel is required */
@@ -46,7 +46,7 @@ CornuLayer *cornu_depthwise_conv2d_from(const CornuDepthwiseConv2dConfig *config
     cornu_depthwise_conv2d_from(&(CornuDepthwiseConv2dConfig){ .unset = 0, __VA_ARGS__ })
 
 /* The same over sequences (B, T, C): kernel (k, C, depth_multiplier). The window has one extent,
- * .kernel_size = { 3 }; so it is with the 1-D layers below. */
+ * .kernel_size = { 3 }, as for the 1-D layers below. */
 CornuLayer *cornu_depthwise_conv1d_from(const CornuDepthwiseConv2dConfig *config);
 #define cornu_depthwise_conv1d(...) \
     cornu_depthwise_conv1d_from(&(CornuDepthwiseConv2dConfig){ .unset = 0, __VA_ARGS__ })
@@ -82,18 +82,18 @@ CornuLayer *cornu_separable_conv1d_from(const CornuSeparableConv2dConfig *config
 #define cornu_separable_conv1d(...) \
     cornu_separable_conv1d_from(&(CornuSeparableConv2dConfig){ .unset = 0, __VA_ARGS__ })
 
-/* The gradient by x of a convolution, as a layer: kernel (h, w, filters, C), strides make the image
- * larger. "valid" gives (H - 1) s + d (h - 1) + 1 rows, or H s where the stride is larger than the
- * kernel; "same" gives H s. With output_padding these many more rows than the least:
- * (H - 1) s + d (h - 1) + 1 + output_padding, for "same" less 2 (h / 2).
+/* Transposed convolution, the gradient of a convolution by x: kernel (h, w, filters, C), strides
+ * enlarge the image. "valid" gives (H - 1) s + d (h - 1) + 1 rows, or H s where the stride exceeds
+ * the kernel; "same" gives H s. With output_padding there are
+ * (H - 1) s + d (h - 1) + 1 + output_padding rows, for "same" minus 2 (h / 2).
  * Source: keras/src/layers/convolutional/base_conv_transpose.py. */
 typedef struct {
     char             unset;
     int64_t          filters, kernel, stride; /* square; filters and kernel are required */
     CornuPadding     padding;
     int64_t          kernel_size[2], strides[2];
-    int64_t          output_padding[2];   /* {h, w}, below the strides; CORNU_ZERO for 0. None, the
-                                             default, is not the same as 0 */
+    int64_t          output_padding[2];   /* {h, w}, below the strides; CORNU_ZERO for 0, which
+                                             differs from the default, None */
     int64_t          dilation_rate[2];
     CornuActivation  activation;
     bool             no_bias;
@@ -137,7 +137,7 @@ CornuLayer *cornu_conv1d_from(const CornuConv1dConfig *config);
 
 /* ---- Pooling ---- */
 
-/* The greatest, or the mean, of each window of (B, T, C). */
+/* The maximum, or the mean, of each window of (B, T, C). */
 typedef struct {
     char         unset;
     int64_t      pool_size;               /* default of max: 2 */
@@ -154,9 +154,9 @@ CornuLayer *cornu_average_pooling1d_from(const CornuPooling1dConfig *config);
 #define cornu_average_pooling1d(...) \
     cornu_average_pooling1d_from(&(CornuPooling1dConfig){ .unset = 0, __VA_ARGS__ })
 
-/* The mean, or the greatest, of each channel over all of an image or sequence: (B, C). Of a masked
- * sequence the mean is over the steps that count, NaN where none does. The gradient of the greatest
- * is shared where several are. Source: keras/src/layers/pooling. */
+/* The mean, or the maximum, of each channel over an image or sequence: (B, C). The mean of a masked
+ * sequence is over its valid steps, NaN without any. The gradient of the maximum is shared among
+ * equal maxima. Source: keras/src/layers/pooling. */
 typedef struct {
     char        unset;
     bool        keepdims;                 /* (B, 1, 1, C), (B, 1, C) */
@@ -177,13 +177,13 @@ CornuLayer *cornu_global_max_pooling1d_from(const CornuGlobalPoolingConfig *conf
 #define cornu_global_max_pooling1d(...) \
     cornu_global_max_pooling1d_from(&(CornuGlobalPoolingConfig){ .unset = 0, __VA_ARGS__ })
 
-/* ---- Edges ---- */
+/* ---- Padding and cropping ---- */
 
-/* Zeros around images. */
+/* Pads images with zeros. */
 typedef struct {
     char        unset;
     int64_t     around;                   /* on all four sides; default 1 */
-    int64_t     padding[2][2];            /* {{top, bottom}, {left, right}}; none at all:
+    int64_t     padding[2][2];            /* {{top, bottom}, {left, right}}; no padding:
                                              {{CORNU_ZERO}} */
     const char *name;
     const char *dtype;
@@ -193,11 +193,11 @@ CornuLayer *cornu_zero_padding2d_from(const CornuZeroPadding2dConfig *config);
 #define cornu_zero_padding2d(...) \
     cornu_zero_padding2d_from(&(CornuZeroPadding2dConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Zeros before and after sequences (B, T, C). */
+/* Pads sequences (B, T, C) with zeros. */
 typedef struct {
     char        unset;
     int64_t     around;                   /* on both sides; default 1 */
-    int64_t     padding[2];               /* { before, after }; none at all: { CORNU_ZERO } */
+    int64_t     padding[2];               /* { before, after }; no padding: { CORNU_ZERO } */
     const char *name;
     const char *dtype;
 } CornuZeroPadding1dConfig;
@@ -206,7 +206,7 @@ CornuLayer *cornu_zero_padding1d_from(const CornuZeroPadding1dConfig *config);
 #define cornu_zero_padding1d(...) \
     cornu_zero_padding1d_from(&(CornuZeroPadding1dConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Images without their edges. */
+/* Removes the borders of images. */
 typedef struct {
     char        unset;
     int64_t     around;                   /* of all four sides; default 0 */
@@ -219,11 +219,11 @@ CornuLayer *cornu_cropping2d_from(const CornuCropping2dConfig *config);
 #define cornu_cropping2d(...) \
     cornu_cropping2d_from(&(CornuCropping2dConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Sequences (B, T, C) without their ends. */
+/* Removes steps at both ends of sequences (B, T, C). */
 typedef struct {
     char        unset;
     int64_t     around;                   /* of both ends; default 1 */
-    int64_t     cropping[2];              /* { first, last }; none at all: { CORNU_ZERO } */
+    int64_t     cropping[2];              /* { first, last }; no cropping: { CORNU_ZERO } */
     const char *name;
     const char *dtype;
 } CornuCropping1dConfig;
@@ -234,21 +234,21 @@ CornuLayer *cornu_cropping1d_from(const CornuCropping1dConfig *config);
 
 /* ---- Resampling ---- */
 
-/* Between pixels, whose centers are at 0.5, 1.5, …: the nearest one, or a mean weighted by a
- * function of the distance that reaches 1, 2 (Keys' cubic, a = -1/2), 3 or 5 pixels far; the
- * weights of pixels that there are sum up to 1. */
+/* Interpolation between pixels, whose centers are at 0.5, 1.5, …: the nearest pixel, or a mean
+ * weighted by a function of the distance with a radius of 1, 2 (Keys' cubic, a = -1/2), 3 or 5
+ * pixels. At the border the weights of the existing pixels are normalized to a sum of 1. */
 typedef enum {
     CORNU_DEFAULT_INTERPOLATION, CORNU_NEAREST, CORNU_BILINEAR, CORNU_BICUBIC, CORNU_LANCZOS3,
     CORNU_LANCZOS5
 } CornuInterpolation;
 
-/* "nearest", "bilinear", "bicubic", "lanczos3", "lanczos5"; NULL for a number that is none. */
+/* "nearest", "bilinear", "bicubic", "lanczos3", "lanczos5"; NULL for an unknown value. */
 const char *cornu_interpolation_name(CornuInterpolation interpolation);
 
 /* (B, H size[0], W size[1], C) */
 typedef struct {
     char               unset;
-    int64_t            factor;            /* of both; default 2 */
+    int64_t            factor;            /* for both axes; default 2 */
     CornuInterpolation interpolation;     /* default nearest */
     int64_t            size[2];           /* {h, w}; {n} is square */
     const char        *name;
@@ -259,7 +259,7 @@ CornuLayer *cornu_up_sampling2d_from(const CornuUpSampling2dConfig *config);
 #define cornu_up_sampling2d(...) \
     cornu_up_sampling2d_from(&(CornuUpSampling2dConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Each step `size` times: (B, T size, C). */
+/* Repeats each step `size` times: (B, T size, C). */
 typedef struct {
     char        unset;
     int64_t     size;                     /* default 2 */
@@ -277,9 +277,9 @@ typedef struct {
     char               unset;
     int64_t            height, width;     /* required */
     CornuInterpolation interpolation;     /* default bilinear */
-    bool               crop_to_aspect_ratio; /* of the image its middle part of the new ratio */
-    bool               pad_to_aspect_ratio;  /* fill_value on two sides, for the new ratio    */
-    bool               antialias;            /* for smaller images weights reach as much farther */
+    bool               crop_to_aspect_ratio; /* crop to the center part of the new ratio  */
+    bool               pad_to_aspect_ratio;  /* pad two sides with fill_value to the ratio */
+    bool               antialias;            /* when shrinking, widen the radius accordingly */
     double             fill_value;           /* default 0 */
     const char        *name;
     const char        *dtype;
@@ -290,7 +290,7 @@ CornuLayer *cornu_resizing_from(const CornuResizingConfig *config);
 
 /* ---- Axes ---- */
 
-/* Axis i of the result is axis dims[i - 1] of x, which count from 1 as the batch stays:
+/* Axis i of the output is axis dims[i - 1] of x, counted from 1, as the batch stays in place:
  * cornu_permute(.dims = { 2, 1 }) gives (B, C, T). */
 typedef struct {
     char        unset;
@@ -302,7 +302,7 @@ typedef struct {
 CornuLayer *cornu_permute_from(const CornuPermuteConfig *config);
 #define cornu_permute(...) cornu_permute_from(&(CornuPermuteConfig){ .unset = 0, __VA_ARGS__ })
 
-/* (B, C) becomes (B, n, C). */
+/* Repeats (B, C) n times: (B, n, C). */
 typedef struct {
     char        unset;
     int64_t     n;                        /* required */

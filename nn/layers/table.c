@@ -1,4 +1,4 @@
-/* The table of layers.def, and nothing else, so that no layer needs the others. */
+/* Only the table of layers.def, so that no layer depends on the others. */
 #include "layer_internal.h"
 
 #define LAYER(name) extern const CornuLayerClass cornu__##name##_class;

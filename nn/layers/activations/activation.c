@@ -1,4 +1,4 @@
-/* Activation and Rescaling: layers that work element by element. */
+/* Activation and Rescaling, element by element. */
 #include "../layer_internal.h"
 
 /* ---- Activation ---- */

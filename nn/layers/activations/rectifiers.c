@@ -126,11 +126,11 @@ static CornuStatus prelu_build(CornuLayer *layer, CornuShape input)
     for (int i = 0; i < shape.rank; i++) shape.extent[i] = input.extent[i + 1];
     for (int i = 0; i < CORNU_MAX_RANK && config->shared_axes[i]; i++) {
         const int64_t axis = config->shared_axes[i];
-        /* Keras takes 1 off before it counts negative ones from the end. */
+        /* Keras subtracts 1 before it resolves negative axes. */
         const int64_t at = axis < 0 ? axis - 1 + shape.rank : axis - 1;
         if (at < 0 || at >= shape.rank)
-            return cornu__fail(CORNU_ERR_ARGUMENT, ".shared_axes has %lld, the input is %s",
-                               (long long)axis, cornu_shape_print(&text, input));
+            return cornu__fail(CORNU_ERR_ARGUMENT, ".shared_axes has %lld, which the input %s "
+                               "lacks", (long long)axis, cornu_shape_print(&text, input));
         shape.extent[at] = 1;
     }
     CORNU__TRY(cornu_layer_weight(layer, "alpha", shape, config->alpha_initializer, false));

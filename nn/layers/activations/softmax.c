@@ -5,7 +5,7 @@
 typedef struct {
     CornuLayer         base;
     CornuSoftmaxConfig config;   /* with axes set */
-    int64_t            axes;     /* as bits */
+    int64_t            axes;     /* as a bit mask */
 } Softmax;
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
@@ -14,7 +14,7 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     return cornu__axis_bits(self->config.axes, input, &self->axes);
 }
 
-/* Of differences to the largest element, so that no exponential overflows. */
+/* Subtracts the largest element first, so that no exponential overflows. */
 static CornuTensor *softmax(CornuTensor *x, int64_t axes)
 {
     if (!x) return NULL;

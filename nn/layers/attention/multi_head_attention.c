@@ -8,13 +8,13 @@ typedef struct {
     CornuMultiHeadAttentionConfig config;
 } Attention;
 
-/* What comes in, in Keras' order. */
+/* The inputs, in Keras' order. */
 enum { QUERY, VALUE, KEY, MASK, MAX_INPUTS };
 
 /* ---- Axes ---- */
 
-/* How (B, …, C) becomes (B', T, C): the axes that nothing is gathered along stand beside the batch,
- * the others, `attended` of them, behind one another. */
+/* The permutation from (B, …, C) to (B', T, C): the axes without attention are folded into the
+ * batch, the others, `attended` of them, into T. */
 typedef struct {
     int rank, attended, order[CORNU_MAX_RANK];
 } Layout;
@@ -38,7 +38,7 @@ static Layout layout_of(const Attention *self, int rank)
     return layout;
 }
 
-/* (B', T, C), B' being unknown where the batch is. */
+/* (B', T, C); B' is unknown where the batch is. */
 static CornuShape sequence_shape(const Layout *layout, CornuShape shape)
 {
     int64_t rows = shape.extent[0], steps = 1;
@@ -57,7 +57,7 @@ static CornuTensor *as_sequence(const Layout *layout, CornuTensor *x)
     return cornu_op_reshape(cornu_op_transpose(x, layout->order), shape);
 }
 
-/* y (B', T, …) with the axes of `query` again, but for its last one. */
+/* y (B', T, …) with the axes of `query` restored, except its last one. */
 static CornuTensor *from_sequence(const Layout *layout, CornuShape query, CornuTensor *y)
 {
     if (!y || layout->rank == 3) return y;
@@ -77,7 +77,7 @@ static CornuTensor *from_sequence(const Layout *layout, CornuShape query, CornuT
 
 /* ---- Weights ---- */
 
-/* A linear map from the last axis, or axes, of a shape to others. */
+/* A linear map of the last axis, or axes, of a shape. */
 static CornuStatus declare(CornuLayer *layer, const char *map, CornuShape kernel, int bias_axes)
 {
     const CornuMultiHeadAttentionConfig *config = &((Attention *)layer)->config;
@@ -95,13 +95,13 @@ static CornuStatus declare(CornuLayer *layer, const char *map, CornuShape kernel
     return cornu_layer_weight_rules(layer, config->bias_regularizer, config->bias_constraint);
 }
 
-/* The number of a map's kernel; its bias is the next one. */
+/* The index of a map's kernel; its bias is the next weight. */
 static int kernel_number(const CornuMultiHeadAttentionConfig *config, int map)
 {
     return config->no_bias ? map : 2 * map;
 }
 
-/* Axis 0 is the batch; extents of 1 stretch. */
+/* Axis 0 is the batch; extents of 1 are broadcast. */
 static bool fits(CornuShape mask, CornuShape scores)
 {
     const int ahead = scores.rank - mask.rank;
@@ -113,7 +113,7 @@ static bool fits(CornuShape mask, CornuShape scores)
     return true;
 }
 
-/* Steps that stand in more than one axis have no order, and no mask. */
+/* Steps along several axes have no order, and no masks. */
 static CornuStatus check_many_axes(const Attention *self, const CornuShape *in, int in_count)
 {
     const CornuMultiHeadAttentionConfig *config = &self->config;
@@ -161,7 +161,7 @@ static CornuStatus check_axes(const Attention *self, const CornuShape *in, int i
     return rank == 3 ? CORNU_OK : check_many_axes(self, in, in_count);
 }
 
-/* Of sequences. */
+/* Checks for sequences, (B, T, C). */
 static CornuStatus check_shapes(const Attention *self, const CornuShape *in, int in_count)
 {
     CornuText a, b;
@@ -173,8 +173,8 @@ static CornuStatus check_shapes(const Attention *self, const CornuShape *in, int
     const CornuShape scores = cornu_shape(CORNU_NONE, self->config.num_heads, in[QUERY].extent[1],
                                           in[VALUE].extent[1]);
     if (fits(in[MASK], scores)) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_SHAPE, "the mask is %s, expected it to fit %s, or that without "
-                       "the heads", cornu_shape_print(&a, in[MASK]),
+    return cornu__fail(CORNU_ERR_SHAPE, "the mask is %s, expected it to broadcast to %s, or to "
+                       "that without the heads", cornu_shape_print(&a, in[MASK]),
                        cornu_shape_print(&b, scores));
 }
 
@@ -184,8 +184,8 @@ static CornuStatus build(CornuLayer *layer, const CornuShape *given, int in_coun
     const CornuMultiHeadAttentionConfig *config = &self->config;
     CornuShape in[MAX_INPUTS] = { { 0 } };
     if (in_count > MAX_INPUTS)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%d tensors come in, expected query, value, key and "
-                           "mask at most", in_count);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "got %d tensors, expected at most query, value, key "
+                           "and mask", in_count);
     CORNU__TRY(check_axes(self, given, in_count));
     const Layout layout = layout_of(self, given[QUERY].rank);
     for (int i = 0; i < in_count; i++)
@@ -208,7 +208,7 @@ static CornuStatus build(CornuLayer *layer, const CornuShape *given, int in_coun
     return declare(layer, "attention_output", output, output.rank - 2);
 }
 
-/* ---- Maps ---- */
+/* ---- Linear maps ---- */
 
 static CornuTensor *weight(CornuLayer *layer, const CornuCall *call, int i, double factor,
                            CornuDtype dtype)
@@ -217,9 +217,9 @@ static CornuTensor *weight(CornuLayer *layer, const CornuCall *call, int i, doub
     return cornu_op_convert(factor == 1.0 ? value : cornu_op_scale(value, factor), dtype);
 }
 
-/* x (B, T, …) by map number `map` times a factor, which costs least in the weights: the kernel's
- * first axes are the last ones of x, its others those of the result (B, T, …), in `dtype`. One
- * product of two matrices. */
+/* Applies map `map`, scaled by a factor, to x (B, T, …) as one matrix product: the kernel's first
+ * axes are the last axes of x, its others those of the result (B, T, …), in `dtype`. The factor is
+ * applied to the weights, where it is cheapest. */
 static CornuTensor *mapped(CornuLayer *layer, const CornuCall *call, int map, CornuTensor *x,
                            double factor, CornuDtype dtype)
 {
@@ -245,14 +245,14 @@ static CornuTensor *mapped(CornuLayer *layer, const CornuCall *call, int map, Co
     return cornu_op_reshape(y, shape);
 }
 
-/* ---- Masks: bool, to be stretched to (B, N, T, S); NULL lets all through ---- */
+/* ---- Masks: bool, broadcast to (B, N, T, S); NULL masks nothing ---- */
 
 static CornuTensor *both(CornuTensor *a, CornuTensor *b)
 {
     return a && b ? cornu_op_select(a, b, a) : a ? a : b;
 }
 
-/* A sequence's (B, T), for its steps along axis 2 or 3 of the scores. */
+/* The mask (B, T) of a sequence, whose steps are along axis 2 or 3 of the scores. */
 static CornuTensor *of_sequence(CornuTensor *mask, int axis)
 {
     if (!mask) return NULL;
@@ -262,7 +262,7 @@ static CornuTensor *of_sequence(CornuTensor *mask, int axis)
     return cornu_op_reshape(mask, shape);
 }
 
-/* The one that is given, which may lack the heads. */
+/* The mask given as an input, with or without the axis of heads. */
 static CornuTensor *given_mask(CornuTensor *mask)
 {
     CornuShape shape = cornu_tensor_shape(mask);
@@ -271,7 +271,7 @@ static CornuTensor *given_mask(CornuTensor *mask)
     return cornu_op_reshape(cornu_op_convert(mask, CORNU_BOOL), shape);
 }
 
-/* Step t of T looks at step s of S if s <= t; and, with a window, if |t - s| < window. */
+/* Step t of T attends to step s of S if s <= t; with a window, only if |t - s| < window. */
 static CornuTensor *of_distance(const Attention *self, CornuGraph *graph, int64_t T, int64_t S)
 {
     const CornuMultiHeadAttentionConfig *config = &self->config;
@@ -324,13 +324,13 @@ static CornuTensor *dropped(CornuLayer *layer, const CornuCall *call, CornuTenso
     return cornu_op_reshape(p, s);
 }
 
-/* in[i] as (B', T, C); NULL where it is NULL, or has a mask that goes with one axis of several. */
+/* in[i] as (B', T, C); NULL where it is NULL, or has a mask but several axes. */
 static bool sequences(const Layout *layout, const CornuCall *call, CornuTensor *const *in,
                       int in_count, CornuTensor **to)
 {
     for (int i = 0; i < in_count; i++) {
         if (layout->rank > 3 && call->masks[i]) {
-            cornu__fail_null(CORNU_ERR_UNSUPPORTED, "a mask comes with input %d, which is only "
+            cornu__fail_null(CORNU_ERR_UNSUPPORTED, "input %d has a mask, which is only "
                              "available for (B, T, C)", i);
             return false;
         }

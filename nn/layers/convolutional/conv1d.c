@@ -5,7 +5,7 @@ typedef struct {
     CornuConv1dConfig config;
 } Conv1d;
 
-/* Over an image of one row. */
+/* As a convolution of an image of one row. */
 static CornuKernelWindow window_of(const CornuConv1dConfig *c)
 {
     return (CornuKernelWindow){ c->padding, { 1, c->kernel_size }, { 1, c->strides },

@@ -57,7 +57,7 @@ const CornuLayerClass cornu__conv2d_class = {
     .config_offset = offsetof(Conv2d, config), .from = from,
 };
 
-/* Fills `to` from what was given. */
+/* Resolves the given arguments into `to`. */
 static CornuStatus resolve(const CornuConv2dConfig *config, const char *name,
                            CornuConv2dConfig *to)
 {

@@ -1,4 +1,4 @@
-/* Conv2DTranspose; and Conv1DTranspose, whose sequences are images of one row. */
+/* Conv2DTranspose, and Conv1DTranspose with sequences as images of one row. */
 #include "../../../device/integer_internal.h"
 #include "convolution_internal.h"
 
@@ -15,8 +15,8 @@ static bool is_over_rows(const CornuLayer *layer)
 }
 
 /*
- * Keras takes the outputs apart by so many rows on the left and on the right of x between which
- * s - 1 rows of zeros stand; of the convolution these are the rows that it pads less.
+ * Keras dilates x with s - 1 rows of zeros between its rows and pads the result on both sides; the
+ * padding of the convolution here is smaller by as many rows.
  * Source: keras/src/backend/common/backend_utils.py.
  */
 CornuConvolution cornu__transposed_convolution(const CornuConv2dTransposeConfig *config,
@@ -114,7 +114,7 @@ const CornuLayerClass cornu__conv1d_transpose_class = {
     .config_offset = offsetof(Conv2dTranspose, config), .from = row_from,
 };
 
-/* None stays 0 and 0, {n} is {n, n}. */
+/* None stays { 0, 0 }; { n } is { n, n }. */
 static CornuStatus resolve_output_padding(const char *name, const int64_t strides[2],
                                           int64_t padding[2])
 {
@@ -123,8 +123,8 @@ static CornuStatus resolve_output_padding(const char *name, const int64_t stride
     for (int i = 0; i < 2; i++) {
         const int64_t rows = cornu__integer(padding[i], 0);
         if (rows < 0 || rows >= strides[i])
-            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .output_padding is %lld, expected 0 or "
-                               "more and less than .strides, %lld", name, (long long)rows,
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .output_padding is %lld, expected 0 "
+                               "or more and less than .strides, %lld", name, (long long)rows,
                                (long long)strides[i]);
     }
     return CORNU_OK;

@@ -11,7 +11,7 @@ CornuStatus cornu__resolve_window(const char *name, CornuPadding padding, int64_
     return cornu__pair(name, "dilation_rate", "dilation_rate", 0, dilation_rate, 1, dilation_rate);
 }
 
-/* A file gives { 0, n }. */
+/* Files give { 0, n }. */
 static CornuStatus resolve_row(const char *name, const char *argument, const char *square,
                                int64_t *one, int64_t pair[2], int64_t usual)
 {

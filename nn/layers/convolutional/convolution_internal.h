@@ -1,18 +1,18 @@
-/* What the convolution family shares: windows in two dimensions, weights, and the end of a call. A
+/* Shared by the convolution layers: two-dimensional windows, weights, bias and activation. A
  * sequence (B, T, C) is an image of one row. */
 #ifndef CORNU_NN_LAYERS_CONVOLUTION_INTERNAL_H
 #define CORNU_NN_LAYERS_CONVOLUTION_INTERNAL_H
 
 #include "../layer_internal.h"
 
-/* Arguments that are resolved: {h, w} each. */
+/* Resolved arguments, each {h, w}. */
 typedef struct {
     CornuPadding padding;
     int64_t      size[2], strides[2], dilation[2];
 } CornuKernelWindow;
 
-/* For constructors: puts into the pairs what was given as squares, as pairs or not at all; the
- * squares are 0 then. "causal" is refused. */
+/* For constructors: resolves squares, pairs and defaults to pairs, and sets the squares to 0.
+ * "causal" is an error. */
 typedef CornuStatus CornuResolveWindow(const char *name, CornuPadding padding, int64_t *kernel,
                                        int64_t kernel_size[2], int64_t *stride, int64_t strides[2],
                                        int64_t dilation_rate[2]);
@@ -21,7 +21,7 @@ CornuResolveWindow cornu__resolve_window;
 /* Likewise for layers over sequences, whose windows have one extent: the pairs are { 1, n }. */
 CornuResolveWindow cornu__resolve_row_window;
 
-/* For class tables: the rows of a window's fields, of images and of sequences. */
+/* For class tables: the rows of a window's fields, for images and for sequences. */
 #define CORNU__WINDOW_FIELDS(Config)                                        \
     { "kernel_size", CORNU_FIELD_PAIR, offsetof(Config, kernel_size) },     \
     { "strides", CORNU_FIELD_PAIR, offsetof(Config, strides) },             \
@@ -34,33 +34,33 @@ CornuResolveWindow cornu__resolve_row_window;
 CornuKernelWindow cornu__kernel_window(CornuPadding padding, const int64_t size[2],
                                        const int64_t strides[2], const int64_t dilation[2]);
 
-/* CORNU_ERR_ARGUMENT unless so many groups divide the filters. */
+/* CORNU_ERR_ARGUMENT unless `groups` divides the filters. */
 CornuStatus cornu__check_groups(const char *name, int64_t groups, int64_t filters);
 
-/* CORNU_ERR_SHAPE unless they divide the channels of the input. */
+/* CORNU_ERR_SHAPE unless `groups` divides the channels of the input. */
 CornuStatus cornu__check_channels(CornuShape input, int64_t groups);
 
-/* CORNU_ERR_SHAPE unless the input has this rank and the window fits into the image somewhere;
- * without padding it may not. */
+/* CORNU_ERR_SHAPE unless the input is (B, H, W, C) and, without padding, at least as large as the
+ * window. */
 CornuStatus cornu__window_fits(const CornuKernelWindow *window, CornuShape input);
 
-/* Likewise for a window of one row: the input has to be (B, T, C). */
+/* Likewise for a window of one row and an input (B, T, C). */
 CornuStatus cornu__row_window_fits(const CornuKernelWindow *window, CornuShape input);
 
 CornuConvolution cornu__convolution(const CornuKernelWindow *window, CornuShape image,
                                     int64_t groups);
 
-/* Of resolved arguments: the convolution that makes x (B, H, W, C) of the transposed one's result
- * (B, out[0], out[1], filters); it pads less than 0 where rows are left over. */
+/* For resolved arguments: the convolution that maps the output (B, out[0], out[1], filters) of the
+ * transposed convolution to x (B, H, W, C); its padding is negative where it skips rows. */
 CornuConvolution cornu__transposed_convolution(const CornuConv2dTransposeConfig *config,
                                                CornuShape x, int64_t out[2]);
 
-/* For kind->build: the next weight and the rules for it. */
+/* For kind->build: declares the next weight with its regularizer and constraint. */
 CornuStatus cornu__declare_weight(CornuLayer *layer, const char *name, CornuShape shape,
                                   CornuInitializer initializer, CornuRegularizer regularizer,
                                   CornuConstraint constraint);
 
-/* For kind->call: activation(y + weight number `bias`), which is -1 for none. */
+/* For kind->call: activation(y + weight `bias`); -1: no bias. */
 CornuTensor *cornu__bias_and_activate(CornuLayer *layer, const CornuCall *call, CornuTensor *y,
                                       int bias, CornuActivation activation);
 

@@ -1,5 +1,5 @@
-/* DepthwiseConv2D and SeparableConv2D; and DepthwiseConv1D and SeparableConv1D, whose sequences are
- * images of one row and whose kernels lack the axis of rows. */
+/* DepthwiseConv2D and SeparableConv2D; and DepthwiseConv1D and SeparableConv1D, with sequences as
+ * images of one row and kernels without the axis of rows. */
 #include "convolution_internal.h"
 
 extern const CornuLayerClass cornu__depthwise_conv1d_class, cornu__separable_conv1d_class;
@@ -25,7 +25,7 @@ static CornuShape kernel_shape(const CornuLayer *layer, const int64_t size[2], i
 
 static int64_t channels_of(CornuShape input) { return input.extent[input.rank - 1]; }
 
-/* The depthwise kernel (h, w, C, m) is a convolution of C groups once it is (h, w, 1, C m). */
+/* The depthwise kernel (h, w, C, m), reshaped to (h, w, 1, C m), is one of C groups. */
 static CornuTensor *convolve_channels(const CornuKernelWindow *window, CornuTensor *x,
                                       CornuTensor *kernel)
 {
@@ -84,7 +84,7 @@ static CornuLayer *depthwise_row_from(const void *config)
     return cornu_depthwise_conv1d_from(config);
 }
 
-/* Of SeparableConv too. */
+/* For SeparableConv too. */
 #define AT(name) offsetof(CornuDepthwiseConv2dConfig, name)
 #define DEPTHWISE_FIELDS                                                             \
     { "padding", CORNU_FIELD_PADDING, AT(padding) },                                 \

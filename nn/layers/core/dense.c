@@ -23,8 +23,8 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     return cornu_layer_weight_rules(layer, config->bias_regularizer, config->bias_constraint);
 }
 
-/* A product has two axes: the others are folded into its rows and unfolded after it. The last
- * layer's comes in f32 from its sums, whatever its operands are. */
+/* Leading axes are folded into the rows of the matrix product and restored after it. The last layer
+ * returns the product's f32 sums, whatever the dtype of the operands. */
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuDenseConfig *config = &((Dense *)layer)->config;

@@ -1,4 +1,4 @@
-/* Embedding and Masking: where sequences, and their masks, begin. */
+/* Embedding and Masking, which create masks of sequences. */
 #include "../layer_internal.h"
 
 /* ---- Embedding ---- */
@@ -106,7 +106,7 @@ static CornuStatus masking_build(CornuLayer *layer, CornuShape input)
                        cornu_shape_print(&text, input));
 }
 
-/* bool (B, T, …, 1): whether some element is not the mask's value */
+/* bool (B, T, …, 1): whether any element differs from mask_value */
 static CornuTensor *differs(CornuLayer *layer, CornuTensor *x, bool keep)
 {
     if (!x) return NULL;

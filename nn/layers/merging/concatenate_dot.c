@@ -1,7 +1,7 @@
 /* Concatenate and Dot. Source: keras/src/layers/merging/concatenate.py, dot.py. */
 #include "../layer_internal.h"
 
-/* An axis counted from the end, if it is negative; 0, the batch, for one that is none. */
+/* Negative axes count from the last; 0, the batch, for an axis that does not exist. */
 static int resolved(int64_t axis, int rank)
 {
     const int64_t from_front = axis < 0 ? axis + rank : axis;
@@ -25,14 +25,14 @@ static CornuStatus concat_build(CornuLayer *layer, const CornuShape *in, int in_
     const int axis = concat_axis(layer, in[0].rank);
     CornuText a, b;
     if (!axis)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s has no axis %lld to join along",
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s has no axis %lld to concatenate along",
                            cornu_shape_print(&a, in[0]),
                            (long long)((Concatenate *)layer)->config.axis);
     for (int i = 1; i < in_count; i++) {
         CornuShape like = in[i];
         if (like.rank == in[0].rank) like.extent[axis] = in[0].extent[axis];
         if (!cornu_shape_equal(like, in[0]))
-            return cornu__fail(CORNU_ERR_SHAPE, "%s and %s cannot be joined along axis %d, "
+            return cornu__fail(CORNU_ERR_SHAPE, "%s and %s cannot be concatenated along axis %d, "
                                "expected the same extents along the others",
                                cornu_shape_print(&a, in[0]), cornu_shape_print(&b, in[i]), axis);
     }
@@ -46,7 +46,7 @@ static CornuTensor *concat_call(CornuLayer *layer, const CornuCall *call, CornuT
     return cornu_op_concat(in, in_count, concat_axis(layer, cornu_tensor_shape(in[0]).rank));
 }
 
-/* (B, T) of all steps of x. */
+/* A mask (B, T) with all steps of x valid. */
 static CornuTensor *all_true(const CornuCall *call, CornuTensor *x)
 {
     const CornuShape shape = cornu_tensor_shape(x);
@@ -54,8 +54,8 @@ static CornuTensor *all_true(const CornuCall *call, CornuTensor *x)
                              1.0);
 }
 
-/* Along the time axis masks are joined too; along the last one a step counts if it does in one of
- * the inputs. An input without a mask counts in all its steps. */
+/* Along the time axis, masks are concatenated too; along the last axis, a step is valid if it is in
+ * any input. All steps of an input without a mask are valid. */
 static CornuTensor *concat_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                                 int in_count, CornuTensor *const *masks)
 {
@@ -107,12 +107,12 @@ static int dot_axis(const CornuLayer *layer, int i, int rank)
 static CornuStatus dot_build(CornuLayer *layer, const CornuShape *in, int in_count)
 {
     if (in_count != 2)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%d tensors come in, expected 2", in_count);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "got %d tensors, expected 2", in_count);
     const int a = dot_axis(layer, 0, in[0].rank), b = dot_axis(layer, 1, in[1].rank);
     CornuText first, second;
     if (a && b && in[0].extent[a] == in[1].extent[b]) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_SHAPE, "%s and %s have no products along axes %d and %d, expected "
-                       "equal extents there", cornu_shape_print(&first, in[0]),
+    return cornu__fail(CORNU_ERR_SHAPE, "%s and %s have no dot products along axes %d and %d, "
+                       "expected equal extents there", cornu_shape_print(&first, in[0]),
                        cornu_shape_print(&second, in[1]), a, b);
 }
 
@@ -124,7 +124,7 @@ static CornuTensor *normalized(CornuTensor *x, int axis)
     return cornu_op_multiply(x, cornu_op_rsqrt(cornu_op_maximum(squares, least)));
 }
 
-/* (B, rest, n) with the given axis last, rest being all others as one. */
+/* (B, rest, n) with the given axis last and all others folded into one. */
 static CornuTensor *with_last(CornuTensor *x, int axis)
 {
     if (!x) return NULL;

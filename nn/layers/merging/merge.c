@@ -1,4 +1,4 @@
-/* Layers that make one tensor of several, element by element. Source: keras/src/layers/merging. */
+/* Layers that merge several tensors element by element. Source: keras/src/layers/merging. */
 #include "../layer_internal.h"
 
 typedef CornuTensor *Combine(CornuTensor *a, CornuTensor *b);
@@ -7,11 +7,11 @@ typedef struct {
     CornuLayer             base;
     CornuMergeLayerConfig  config;
     Combine               *combine;
-    bool                   mean;      /* of what was added */
-    int                    most;      /* inputs; 0: any number */
+    bool                   mean;      /* divide the sum by the number of inputs */
+    int                    most;      /* maximum number of inputs; 0: any */
 } Merge;
 
-/* Axes but the batch are aligned at the right, where an extent of 1 stretches. */
+/* Broadcasts with all axes but the batch aligned at the right. */
 static CornuStatus join(CornuShape *all, CornuShape next)
 {
     const CornuShape more = all->rank >= next.rank ? *all : next;
@@ -22,7 +22,7 @@ static CornuStatus join(CornuShape *all, CornuShape next)
         const int64_t a = more.extent[ahead + i], b = less.extent[i];
         CornuText     first, second;
         if (a != b && a != 1 && b != 1)
-            return cornu__fail(CORNU_ERR_SHAPE, "%s and %s do not fit together, expected the same "
+            return cornu__fail(CORNU_ERR_SHAPE, "%s and %s cannot be broadcast, expected the same "
                                "extents or 1 where they differ", cornu_shape_print(&first, *all),
                                cornu_shape_print(&second, next));
         joined.extent[ahead + i] = a == 1 ? b : a;
@@ -36,12 +36,12 @@ static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
     const int  most = ((Merge *)layer)->most;
     CornuShape all = in[0];
     if (most && in_count != most)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%d tensors come in, expected %d", in_count, most);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "got %d tensors, expected %d", in_count, most);
     for (int i = 1; i < in_count; i++) CORNU__TRY(join(&all, in[i]));
     return CORNU_OK;
 }
 
-/* Of lower rank: extents of 1 behind the batch. */
+/* A lower rank gets extents of 1 after the batch. */
 static CornuTensor *raised(CornuTensor *x, int rank)
 {
     const CornuShape shape = cornu_tensor_shape(x);
@@ -66,7 +66,7 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
     return self->mean ? cornu_op_scale(y, 1.0 / in_count) : y;
 }
 
-/* A step counts if it does in one of the inputs; without a mask in one there is none. */
+/* A step is valid if it is in any input; NULL if any input has no mask. */
 static CornuTensor *mask_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                               int in_count, CornuTensor *const *masks)
 {

@@ -1,4 +1,4 @@
-/* What layers that normalize share: axes of a row as arguments, epsilon, scale and offset. */
+/* Shared by normalization layers: axes as arguments, epsilon, scale and offset. */
 #include "../layer_internal.h"
 
 CornuStatus cornu__axes(const char *layer, int64_t one, const int64_t *several, int64_t *to)
@@ -19,7 +19,7 @@ CornuStatus cornu__axis_bits(const int64_t *axes, CornuShape input, int64_t *bit
         const int64_t given = axes[i] == CORNU_ZERO ? 0 : axes[i];
         const int64_t axis = given < 0 ? given + input.rank : given;
         if (axis < 1 || axis >= input.rank)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "the input is %s, which has no axis %lld behind "
+            return cornu__fail(CORNU_ERR_ARGUMENT, "the input is %s, which has no axis %lld after "
                                "the batch", cornu_shape_print(&text, input), (long long)given);
         if (*bits >> axis & 1)
             return cornu__fail(CORNU_ERR_ARGUMENT, "axis %lld is given twice", (long long)axis);

@@ -3,7 +3,7 @@
 typedef struct {
     CornuLayer                    base;
     CornuBatchNormalizationConfig config;
-    int gamma, beta, moving_mean, moving_variance;   /* numbers of the weights, -1 without */
+    int gamma, beta, moving_mean, moving_variance;   /* indices of the weights, or -1 */
 } BatchNormalization;
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
@@ -36,7 +36,7 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
                               config->moving_variance_initializer, true);
 }
 
-/* Weight i, or a constant for one that the layer is without. */
+/* Weight i, or a constant if the layer does not have it. */
 static CornuTensor *weight(CornuLayer *layer, const CornuCall *call, int i, double instead)
 {
     if (i >= 0) return cornu_layer_read(layer, call, i);
@@ -44,12 +44,12 @@ static CornuTensor *weight(CornuLayer *layer, const CornuCall *call, int i, doub
     return cornu_op_constant(call->graph, layer->weights[self->moving_mean]->type, instead);
 }
 
-/* Statistics of the batch, and how many shards' they are the mean of: none have a row, 0. */
+/* Statistics of the batch, and the number of shards that they average: 0 if no shard has a row. */
 typedef struct {
     CornuTensor *mean, *variance, *shards;
 } Statistics;
 
-/* moving = momentum moving + (1 - momentum) batch; as it was when the batch has no row. */
+/* moving = momentum moving + (1 - momentum) batch; unchanged if the batch has no row. */
 static CornuStatus move(CornuLayer *layer, const CornuCall *call, int i, CornuTensor *batch,
                         CornuTensor *shards)
 {
@@ -73,7 +73,7 @@ static CornuTensor *mean_over_shards(CornuTensor *own, CornuTensor *weight, Corn
     return cornu_op_divide(cornu_op_all_reduce(cornu_op_multiply(own, weight)), shards);
 }
 
-/* Each shard with the statistics of its own rows. */
+/* Statistics of each shard's own rows. */
 static CornuTensor *normalize_apart(const CornuCall *call, CornuTensor *x, CornuTensor *gamma,
                                     CornuTensor *beta, double epsilon, Statistics *statistics)
 {
@@ -86,7 +86,7 @@ static CornuTensor *normalize_apart(const CornuCall *call, CornuTensor *x, Cornu
     return y;
 }
 
-/* All with those of the whole batch: one sum over the shards of each channel's x and x^2. */
+/* Statistics of the whole batch: one sum over the shards of each channel's x and x^2. */
 static CornuTensor *normalize_together(const CornuCall *call, CornuTensor *x, CornuTensor *gamma,
                                        CornuTensor *beta, double epsilon, Statistics *statistics)
 {
@@ -128,7 +128,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     CornuTensor *beta = weight(layer, call, self->beta, 0.0);
     if (call->training && !layer->frozen && call->mask)
         return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: its input has a mask, and statistics "
-                                "of what a mask lets through are not available in this version",
+                                "of masked inputs are not available in this version",
                                 cornu_layer_name(layer));
     if (call->training && !layer->frozen) {
         const bool   one = cornu_device_shards(cornu_graph_device(call->graph)) == 1;
@@ -140,7 +140,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
             return cornu__null();
         return y;
     }
-    /* y = x scale + shift, in f32 whatever x is */
+    /* y = x scale + shift, in f32 whatever the dtype of x */
     CornuTensor *mean = cornu_layer_read(layer, call, self->moving_mean);
     CornuTensor *variance = cornu_layer_read(layer, call, self->moving_variance);
     CornuTensor *inverse = cornu_op_rsqrt(cornu_op_shift(variance, self->config.epsilon));

@@ -3,7 +3,7 @@
 typedef struct {
     CornuLayer                    base;
     CornuGroupNormalizationConfig config;
-    int                           axis;     /* of the channels, counted from the front */
+    int                           axis;     /* of the channels, not negative */
     int64_t                       groups;
 } GroupNormalization;
 
@@ -36,7 +36,7 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     return cornu_layer_weight_rules(layer, config->beta_regularizer, config->beta_constraint);
 }
 
-/* x's shape with the axis of channels as two: groups, and the channels of one. */
+/* x's shape with the axis of channels split into groups and channels per group. */
 static CornuShape grouped(const GroupNormalization *self, CornuShape shape)
 {
     CornuShape to = { .rank = shape.rank + 1 };

@@ -1,4 +1,4 @@
-/* LayerNormalization, RMSNormalization and UnitNormalization: over axes of a row. */
+/* LayerNormalization, RMSNormalization and UnitNormalization. */
 #include "../layer_internal.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 typedef struct {
     CornuLayer                    base;
     CornuLayerNormalizationConfig config;   /* with axes set */
-    int64_t                       axes;     /* as bits */
+    int64_t                       axes;     /* as a bit mask */
 } LayerNormalization;
 
 static CornuStatus layer_build(CornuLayer *layer, CornuShape input)

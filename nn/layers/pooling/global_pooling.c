@@ -31,7 +31,7 @@ static CornuTensor *greatest_step(CornuLayer *layer, const CornuCall *call, Corn
     return x ? cornu_op_reduce_max(x, STEPS, keeps(layer)) : NULL;
 }
 
-/* Of a mask (B, T): the sum of the steps that count by their number. */
+/* With a mask (B, T): the sum over valid steps divided by their number. */
 static CornuTensor *mean_of_steps(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     if (!x) return NULL;

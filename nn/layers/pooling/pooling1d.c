@@ -1,4 +1,4 @@
-/* MaxPooling1D and AveragePooling1D: pooling of images of one row. */
+/* MaxPooling1D and AveragePooling1D, as pooling of images of one row. */
 #include "../convolutional/convolution_internal.h"
 
 typedef struct {

@@ -1,4 +1,4 @@
-/* RandomFlip, RandomTranslation, RandomZoom and RandomRotation: per image, in training alone. */
+/* RandomFlip, RandomTranslation, RandomZoom and RandomRotation: per image, only in training. */
 #include "../layer_internal.h"
 
 const char *cornu_flip_mode_name(CornuFlipMode mode)
@@ -22,7 +22,7 @@ const char *cornu_fill_mode_name(CornuFillMode mode)
     return NULL;
 }
 
-/* `count` numbers in [0, 1) for each of the images in x: (B, count). */
+/* `count` uniform numbers in [0, 1) per image: (B, count). */
 static CornuTensor *draw(const CornuLayer *layer, const CornuCall *call, CornuTensor *x, int count)
 {
     if (!x) return NULL;
@@ -31,7 +31,7 @@ static CornuTensor *draw(const CornuLayer *layer, const CornuCall *call, CornuTe
                                    layer->generator);
 }
 
-/* Number i of all that were drawn, (B, 1, 1). */
+/* The i-th of each image's numbers, (B, 1, 1). */
 static CornuTensor *drawn(CornuTensor *numbers, int i)
 {
     if (!numbers) return NULL;
@@ -90,23 +90,23 @@ CornuLayer *cornu_random_flip_from(const CornuRandomFlipConfig *config)
     return layer;
 }
 
-/* ---- Images from elsewhere ---- */
+/* ---- Sampling at other positions ---- */
 
-/* What RandomTranslation, RandomZoom and RandomRotation have in common. */
+/* The common arguments of RandomTranslation, RandomZoom and RandomRotation. */
 typedef struct {
     CornuFillMode      fill_mode;
     CornuInterpolation interpolation;
     double             fill_value;
 } Sampling;
 
-/* Between lowest and highest, from a number in [0, 1). */
+/* Maps [0, 1) to [lowest, highest). */
 static CornuTensor *between(CornuTensor *number, const double range[2])
 {
     return cornu_op_shift(cornu_op_scale(number, range[1] - range[0]), range[0]);
 }
 
-/* Whole numbers i in f32 brought into [0, n), and in *inside whether they were there; that alone is
- * what "constant" wants. */
+/* Maps integers i, in f32, into [0, n) by the fill mode; *inside tells which were there already,
+ * which is all that "constant" needs. */
 static CornuTensor *folded(CornuTensor *i, int64_t n, CornuFillMode mode, CornuTensor **inside)
 {
     if (!i) return *inside = NULL;
@@ -114,15 +114,14 @@ static CornuTensor *folded(CornuTensor *i, int64_t n, CornuFillMode mode, CornuT
     CornuTensor *clamped = cornu_op_clip(i, 0.0, (double)(n - 1));
     *inside = cornu_op_compare(i, CORNU_EQUAL, clamped);
     if (mode == CORNU_FILL_CONSTANT || mode == CORNU_FILL_NEAREST) return clamped;
-    /* Half a pixel keeps i / period away from whole numbers, whatever its rounding. */
+    /* Half a pixel keeps i / period away from integers despite rounding. */
     CornuTensor *times = cornu_op_floor(cornu_op_scale(cornu_op_shift(i, 0.5), 1.0 / period));
     CornuTensor *rest = cornu_op_subtract(i, cornu_op_scale(times, period));
     if (mode == CORNU_FILL_WRAP) return rest;
     return cornu_op_minimum(rest, cornu_op_shift(cornu_op_negative(rest), period - 1.0));
 }
 
-/* The pixels of x (B, H, W, C) at rows and columns (B, H, W), which are whole numbers in f32, as
- * f32. */
+/* The pixels of x (B, H, W, C) at integer rows and columns (B, H, W), given in f32, as f32. */
 static CornuTensor *pixels(CornuTensor *x, CornuTensor *row, CornuTensor *column,
                            const Sampling *sampling)
 {
@@ -152,8 +151,8 @@ static CornuTensor *mixed(CornuTensor *a, CornuTensor *b, CornuTensor *part)
     return cornu_op_add(a, cornu_op_multiply(cornu_op_subtract(b, a), part));
 }
 
-/* x (B, H, W, C) at rows and columns (B, H, W) in f32, between pixels. As Keras has it, what lies
- * outside is filled pixel by pixel, and then mixed; halves are rounded away from zero.
+/* Interpolates x (B, H, W, C) at rows and columns (B, H, W) in f32. As in Keras, pixels outside are
+ * filled first and then interpolated; halves are rounded away from zero.
  * Source: jax.scipy.ndimage.map_coordinates. */
 static CornuTensor *sample(CornuTensor *x, CornuTensor *row, CornuTensor *column,
                            const Sampling *sampling)
@@ -184,7 +183,7 @@ static CornuTensor *sample(CornuTensor *x, CornuTensor *row, CornuTensor *column
     return cornu_op_convert(y, type.dtype);
 }
 
-/* Rows or columns as they are counted, (B, H, W) in f32. */
+/* The index of each row or column, (B, H, W) in f32. */
 static CornuTensor *counted(CornuTensor *x, int axis)
 {
     const CornuShape s = cornu_tensor_shape(x);
@@ -201,7 +200,7 @@ static CornuStatus check_sampling(const char *name, CornuFillMode fill_mode,
     return cornu__check_interpolation(name, interpolation, CORNU_BILINEAR, CORNU_BILINEAR);
 }
 
-/* Puts `most` in either direction into the range, or orders what was given. */
+/* Sets the range to +-`most`, or sorts the given one. */
 static CornuStatus resolve_range(const char *name, const char *square, const char *argument,
                                  double *most, double range[2])
 {
@@ -227,7 +226,7 @@ static CornuStatus resolve_range(const char *name, const char *square, const cha
 
 typedef struct {
     CornuLayer                   base;
-    CornuRandomTranslationConfig config;   /* what was given resolved into the ranges */
+    CornuRandomTranslationConfig config;   /* with resolved ranges */
 } RandomTranslation;
 
 static CornuTensor *translation_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -287,10 +286,10 @@ CornuLayer *cornu_random_translation_from(const CornuRandomTranslationConfig *co
 
 typedef struct {
     CornuLayer            base;
-    CornuRandomZoomConfig config;   /* what was given resolved into the ranges */
+    CornuRandomZoomConfig config;   /* with resolved ranges */
 } RandomZoom;
 
-/* Rows or columns of x, as far from the middle as `zoom` (B, 1, 1) says. */
+/* Rows or columns of x, with distances from the center scaled by `zoom` (B, 1, 1). */
 static CornuTensor *zoomed(CornuTensor *x, int axis, CornuTensor *zoom)
 {
     const double middle = 0.5 * (double)(cornu_tensor_shape(x).extent[axis] - 1);
@@ -348,8 +347,8 @@ CornuLayer *cornu_random_zoom_from(const CornuRandomZoomConfig *config)
         check_sampling(name, to.fill_mode, &to.interpolation))
         return cornu__null();
     if (to.height_factor[0] == -1.0 || width[0] == -1.0)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: a factor is -1, expected more, as the "
-                                "image would be divided by 0", name);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: a factor is -1, expected above -1, as "
+                                "the size is divided by 1 + factor", name);
     if (none_across && !is_given(width)) width[0] = width[1] = (double)CORNU_ZERO;
     CornuLayer *layer = cornu_layer_create(&cornu__random_zoom_class, config->name, config->dtype);
     if (layer) ((RandomZoom *)layer)->config = to;
@@ -360,11 +359,11 @@ CornuLayer *cornu_random_zoom_from(const CornuRandomZoomConfig *config)
 
 typedef struct {
     CornuLayer                base;
-    CornuRandomRotationConfig config;   /* what was given resolved into the range */
+    CornuRandomRotationConfig config;   /* with the resolved range */
 } RandomRotation;
 
-/* Pixel (x, y) of the result is that at (cos x' - sin y', sin x' + cos y') of the image, all
- * counted from the center. */
+/* Pixel (x, y) of the output is the image's at (cos x - sin y, sin x + cos y), relative to the
+ * center. */
 static CornuTensor *rotation_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuRandomRotationConfig *c = &((RandomRotation *)layer)->config;

@@ -9,16 +9,16 @@
 typedef struct {
     CornuLayer               base;
     CornuNormalizationConfig config;     /* with axes set */
-    int64_t                  axes;       /* as bits, once built */
-    CornuShape               shape;      /* of what follows, if it is not NULL */
-    float                   *adapted;    /* means, then variances: for the weights to be */
+    int64_t                  axes;       /* as a bit mask, once built */
+    CornuShape               shape;      /* of `adapted`, unless that is NULL */
+    float                   *adapted;    /* means, then variances, until the weights exist */
 } Normalization;
 
 enum { MEAN, VARIANCE, COUNT };
 
 static bool is_given(const Normalization *self) { return self->config.variance != 0.0; }
 
-/* One mean and variance where there are no axes. */
+/* Without axes there is a single mean and variance. */
 static CornuStatus axes_of(const Normalization *self, CornuShape input, int64_t *bits)
 {
     *bits = 0;
@@ -53,7 +53,7 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     return self->adapted ? write(layer, self->adapted, self->shape) : CORNU_OK;
 }
 
-/* A weight, or the number given instead, as it stands in the input's shape. */
+/* A weight, or the number given instead, broadcastable to the input. */
 static CornuTensor *statistic(CornuLayer *layer, const CornuCall *call, int i, double given,
                               CornuTensor *x)
 {
@@ -127,7 +127,7 @@ CornuLayer *cornu_normalization_from(const CornuNormalizationConfig *config)
 
 /* ---- Statistics of data ---- */
 
-/* Of each position along the axes: mean and sum of squared differences from it.
+/* The mean and the sum of squared differences from it, for each position along the axes.
  * Source: Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products",
  * Technometrics 4(3), 1962. */
 typedef struct {
@@ -188,7 +188,7 @@ static CornuStatus add_array(Moments *m, const Normalization *self, CornuArray x
 {
     CornuShape row = { .rank = x.type.shape.rank - 1 };
     if (row.rank < 0)
-        return cornu__fail(CORNU_ERR_SHAPE, "the data are one number, expected rows of them");
+        return cornu__fail(CORNU_ERR_SHAPE, "the data are a scalar, expected rows");
     for (int i = 0; i < row.rank; i++) row.extent[i] = x.type.shape.extent[i + 1];
     CORNU__TRY(moments_begin(m, self, row));
     moments_add(m, x, x.type.shape.extent[0]);
@@ -199,7 +199,7 @@ static CornuStatus add_dataset(Moments *m, const Normalization *self, CornuDatas
 {
     const CornuBatch *batch;
     if (cornu_dataset_count(data) == CORNU_NONE)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "the data set has no end");
+        return cornu__fail(CORNU_ERR_ARGUMENT, "the data set is infinite, expected a finite one");
     CORNU__TRY(moments_begin(m, self, cornu_dataset_type(data, 0).shape));
     CornuIterator *iterator = cornu_iterator_begin(data, 0);
     if (!iterator) return cornu_error_take();
@@ -210,7 +210,7 @@ static CornuStatus add_dataset(Moments *m, const Normalization *self, CornuDatas
     return status;
 }
 
-/* To the weights, or for them if they are still to be made. */
+/* Writes the weights, or keeps the values until they exist. */
 static CornuStatus keep(CornuLayer *layer, const Moments *m)
 {
     Normalization *self = (Normalization *)layer;
@@ -238,7 +238,7 @@ static CornuStatus adapt(const CornuAdaptConfig *config)
     const Normalization *self = (const Normalization *)config->layer;
     Moments m = { 0 };
     if (is_given(self))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "has .mean and .variance already");
+        return cornu__fail(CORNU_ERR_ARGUMENT, ".mean and .variance are given, nothing to adapt");
     if (!config->data == !config->x.data)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s a data set %s .x given, expected one of them",
                            config->data ? "both" : "neither", config->data ? "and" : "nor");

@@ -1,5 +1,5 @@
-/* SpatialDropout, GaussianDropout, AlphaDropout and GaussianNoise: in training alone. What is drawn
- * and how it is used is in f32 whatever the dtype of x. */
+/* SpatialDropout, GaussianDropout, AlphaDropout and GaussianNoise, only in training. Noise is drawn
+ * and applied in f32 whatever the dtype of x. */
 #include "../layer_internal.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ static bool draws(const CornuLayer *layer, const CornuCall *call)
     return call->training && rate_of(layer) > 0.0;
 }
 
-/* Uniform numbers, `times` for each element of x, (B, times, …). */
+/* `times` uniform numbers per element of x, (B, times, …). */
 static CornuTensor *uniform(const CornuLayer *layer, const CornuCall *call, CornuShape x,
                             int64_t times)
 {
@@ -26,7 +26,7 @@ static CornuTensor *uniform(const CornuLayer *layer, const CornuCall *call, Corn
                                    call->iteration, call->position, layer->generator);
 }
 
-/* Number i for each element. */
+/* The i-th number of each element. */
 static CornuTensor *part(CornuTensor *numbers, int64_t i, CornuShape x)
 {
     if (!numbers) return NULL;
@@ -35,7 +35,7 @@ static CornuTensor *part(CornuTensor *numbers, int64_t i, CornuShape x)
     return cornu_op_reshape(cornu_op_slice(numbers, starts, sizes), x);
 }
 
-/* Normal numbers of mean 0 and deviation 1 in x's shape: sqrt(-2 log(1 - u)) cos(2 pi v).
+/* Standard normal numbers in x's shape: sqrt(-2 log(1 - u)) cos(2 pi v).
  * Source: Box and Muller, "A Note on the Generation of Random Normal Deviates", 1958. */
 static CornuTensor *normal(const CornuLayer *layer, const CornuCall *call, CornuShape x)
 {
@@ -56,7 +56,7 @@ static CornuTensor *applied(CornuTensor *x, CornuTensor *factor, CornuTensor *te
 
 /* ---- SpatialDropout ---- */
 
-/* One number for each row and channel. */
+/* One number per row and channel. */
 static CornuTensor *spatial_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     if (!x || !draws(layer, call)) return x;
@@ -81,8 +81,8 @@ static CornuTensor *gaussian_call(CornuLayer *layer, const CornuCall *call, Corn
 
 /* ---- AlphaDropout ---- */
 
-/* Dropped elements become what selu has at minus infinity; then all is brought back to the mean and
- * the variance of before. Source: Klambauer et al., "Self-Normalizing Neural Networks", arXiv
+/* Dropped elements get the limit of selu at minus infinity; an affine map then restores mean and
+ * variance. Source: Klambauer et al., "Self-Normalizing Neural Networks", arXiv
  * 1706.02515, section "New Dropout Technique"; keras/src/layers/regularization/alpha_dropout.py. */
 static CornuTensor *alpha_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -101,7 +101,7 @@ static CornuTensor *alpha_call(CornuLayer *layer, const CornuCall *call, CornuTe
     return cornu_op_convert(y, type.dtype);
 }
 
-/* ---- Those with a rate ---- */
+/* ---- Layers with a rate ---- */
 
 static CornuLayer *spatial2d_from(const void *config)
 {

@@ -2,8 +2,8 @@
  * ZeroPadding1D and Cropping1D: steps before and after sequences. */
 #include "../layer_internal.h"
 
-/* Puts what was given into the edges, of which there are `count`; without anything `usual` on all
- * sides, so that none at all stays CORNU_ZERO unless it is the usual. */
+/* Resolves the `count` edges from `around` or from themselves; by default all are `usual`. Where
+ * all become 0, but `usual` is not, the first one stays CORNU_ZERO. */
 static CornuStatus resolve(const char *name, const char *argument, int64_t *around, int64_t usual,
                            int64_t *edges, int count)
 {
@@ -83,8 +83,8 @@ static CornuStatus cropping_build(CornuLayer *layer, CornuShape input)
     for (int i = 0; i < 2; i++) {
         const int64_t *cropping = config->cropping[i];
         if (cornu__shorter(input.extent[i + 1], cropping[0] + cropping[1] + 1))
-            return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, nothing of which is left without "
-                               "%lld and %lld %s", cornu_shape_print(&text, input),
+            return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected more than the %lld and "
+                               "%lld %s to crop", cornu_shape_print(&text, input),
                                (long long)cropping[0], (long long)cropping[1],
                                i ? "columns" : "rows");
     }
@@ -191,8 +191,8 @@ static CornuStatus sequence_cropping_build(CornuLayer *layer, CornuShape input)
     CornuText      text;
     CORNU__TRY(cornu__expect_input(input, 3, "(B, T, C)"));
     if (!cornu__shorter(input.extent[1], first + cropping[1] + 1)) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, nothing of which is left without %lld "
-                       "and %lld steps", cornu_shape_print(&text, input), (long long)first,
+    return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected more than the %lld and %lld "
+                       "steps to crop", cornu_shape_print(&text, input), (long long)first,
                        (long long)cropping[1]);
 }
 

@@ -8,7 +8,7 @@ typedef struct {
     CornuPermuteConfig config;
 } Permute;
 
-/* How many axes there are besides the batch. */
+/* The number of axes besides the batch. */
 static int count_of(const CornuPermuteConfig *config)
 {
     int count = 0;
@@ -21,8 +21,8 @@ static CornuStatus permute_build(CornuLayer *layer, CornuShape input)
     const int count = count_of(&((Permute *)layer)->config);
     CornuText text;
     if (input.rank == count + 1) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected %d axes behind the batch as "
-                       ".dims has", cornu_shape_print(&text, input), count);
+    return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected %d axes after the batch, as "
+                       "many as .dims", cornu_shape_print(&text, input), count);
 }
 
 static CornuTensor *permute_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)

@@ -1,11 +1,11 @@
 /*
  * UpSampling1D, UpSampling2D and Resizing.
  *
- * Along one axis an output pixel is a weighted sum of input pixels, so along each axis there is a
- * matrix product with weights that are made of shapes alone, and gradients follow by themselves.
- * Output o stands at (o + 1/2) n / m - 1/2 among the n inputs. The nearest input is that at
- * floor((o + 1/2) n / m); other weights are a function of the distance, divided by their sum. With
- * antialias distances are measured in n / m pixels where that is more than one.
+ * Along one axis an output pixel is a weighted sum of input pixels, so each axis takes one matrix
+ * product with weights that depend on shapes only, and gradients need no extra code.
+ * Output o of m is at position (o + 1/2) n / m - 1/2 among the n inputs. The nearest input is
+ * floor((o + 1/2) n / m); the other interpolations weight inputs by a function of the distance,
+ * normalized to a sum of 1. With antialias the unit of distance is n / m pixels if that is above 1.
  * Source: jax.image.resize, which Keras calls (jax/_src/image/scale.py, compute_weight_mat).
  */
 #include "../../../device/integer_internal.h"
@@ -40,7 +40,7 @@ static CornuTensor *polynomial(CornuTensor *x, double a, double b, double c, dou
     return cornu_op_shift(cornu_op_multiply(y, x), d);
 }
 
-/* Of distances x, which are not negative.
+/* Weights for distances x >= 0.
  * Source: Keys, "Cubic convolution interpolation for digital image processing", 1981. */
 static CornuTensor *keys_cubic(CornuTensor *x)
 {
@@ -80,7 +80,7 @@ static CornuTensor *weights(CornuGraph *graph, int64_t from, int64_t to, const C
 {
     const CornuType type = cornu_type(CORNU_F32, to, from);
     CornuTensor    *in = cornu_op_iota(graph, type, 1), *out = cornu_op_iota(graph, type, 0), *w;
-    /* Divided last, so that whole numbers come out whole. */
+    /* Divided last, so that integer results are exact. */
     out = cornu_op_scale(cornu_op_shift(out, 0.5), (double)from);
     out = cornu_op_divide(out, cornu_op_constant_like(out, (double)to));
     if (how->interpolation == CORNU_NEAREST) {
@@ -95,13 +95,13 @@ static CornuTensor *weights(CornuGraph *graph, int64_t from, int64_t to, const C
 }
 
 CornuStatus cornu__resampling_weights(const CornuResampling *how, int64_t from, int64_t to,
-                                      bool turned, float *values)
+                                      bool transposed, float *values)
 {
     static const int swapped[] = { 1, 0 };
     CornuDevice *device = cornu_device_open("reference");
     CornuGraph  *graph = device ? cornu_graph_create(device) : NULL;
     CornuTensor *made = graph ? weights(graph, from, to, how, CORNU_F32) : NULL;
-    if (made && turned) made = cornu_op_transpose(made, swapped);
+    if (made && transposed) made = cornu_op_transpose(made, swapped);
     CornuStatus  status = made ? cornu_run(graph, &made, 1, &(CornuArray){
                                            cornu_tensor_type(made), values })
                                : cornu_error_take();
@@ -149,7 +149,7 @@ typedef struct {
     CornuUpSampling2dConfig config;   /* the factor resolved into the pair */
 } UpSampling;
 
-/* Each pixel h by w times. */
+/* Repeats each pixel h by w times. */
 static CornuTensor *repeat(CornuTensor *x, int64_t h, int64_t w)
 {
     const CornuShape s = cornu_tensor_shape(x);

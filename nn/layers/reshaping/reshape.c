@@ -50,14 +50,14 @@ static CornuShape target(const CornuLayer *layer, int64_t batch)
     return shape;
 }
 
-/* Checked here, as the op would speak of a batch that nobody gave. */
+/* Checked here, as the op's message would have the batch of the template. */
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
     const CornuShape to = target(layer, CORNU_NONE);
     int64_t          have = 1, want = 1;
     bool             open = false;
     for (int i = 1; i < input.rank; i++) {
-        if (input.extent[i] == CORNU_NONE) return CORNU_OK;   /* each batch tells */
+        if (input.extent[i] == CORNU_NONE) return CORNU_OK;   /* checked for each batch */
         have *= input.extent[i];
     }
     for (int i = 1; i < to.rank; i++) {

@@ -2,7 +2,7 @@
 
 typedef struct {
     CornuLayer               base;
-    CornuBidirectionalConfig config;   /* its layers are the inner ones */
+    CornuBidirectionalConfig config;   /* its layers are the inner layers */
 } Bidirectional;
 
 enum { FORWARD, BACKWARD };
@@ -25,7 +25,7 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     if (merge == CORNU_MERGE_CONCAT || merge == CORNU_MERGE_NONE ||
         cornu_shape_equal(forward, backward))
         return CORNU_OK;
-    return cornu__fail(CORNU_ERR_SHAPE, "forward gives %s, backward %s; expected the same to merge",
+    return cornu__fail(CORNU_ERR_SHAPE, "forward gives %s, backward %s; expected the same shape",
                        cornu_shape_print(&a, forward), cornu_shape_print(&b, backward));
 }
 
@@ -42,7 +42,7 @@ static CornuTensor *merged(CornuMerge merge, CornuTensor *const y[2])
     return y[FORWARD];
 }
 
-/* What comes before the states. */
+/* The number of outputs before the states. */
 static int results(const CornuLayer *layer)
 {
     return ((const Bidirectional *)layer)->config.merge_mode == CORNU_MERGE_NONE ? 2 : 1;
@@ -98,7 +98,7 @@ const CornuLayerClass cornu__bidirectional_class = {
     .operands = "initial_state*",
 };
 
-/* Forward and backward differ in their direction, and in nothing that shapes their results. */
+/* Forward and backward must differ in direction and agree in whatever shapes their outputs. */
 static CornuStatus check_pair(const char *name, const CornuRecurrentConfig *forward,
                               const CornuRecurrentConfig *backward)
 {
@@ -133,7 +133,7 @@ static CornuStatus check(const CornuBidirectionalConfig *config, const char *nam
                        (int)config->merge_mode);
 }
 
-/* The backward layer that was given, or one like the forward layer. */
+/* The given backward layer, or a copy of the forward layer. */
 static CornuLayer *backward_of(const CornuBidirectionalConfig *config)
 {
     if (config->backward_layer) return config->backward_layer;

@@ -1,4 +1,5 @@
-/* LSTM, GRU and SimpleRNN: the products of the whole input at once, then the recurrence, one op. */
+/* LSTM, GRU and SimpleRNN: the input products of all steps at once, then the recurrence as one
+ * op. */
 #include <stdio.h>
 
 #include "recurrent_internal.h"
@@ -24,7 +25,7 @@ bool cornu__is_recurrent(const CornuLayer *layer)
 
 enum { KERNEL, RECURRENT_KERNEL, BIAS };
 
-/* Whether the product of the state has a bias of its own: the second row of two. */
+/* Whether the recurrent product has its own bias, the second of two rows. */
 static bool has_two_biases(const CornuLayer *layer)
 {
     return is_gru(layer) && !config_of(layer)->no_bias && !config_of(layer)->no_reset_after;
@@ -41,7 +42,7 @@ static CornuStatus add_weight(CornuLayer *layer, const char *name, CornuShape sh
     return cornu_layer_weight_rules(layer, regularizer, constraint);
 }
 
-/* Ones for the forget gate: what is not known yet to be worth forgetting is kept.
+/* Ones for the forget gate, so that an untrained layer remembers.
  * Source: Jozefowicz, Zaremba and Sutskever, "An Empirical Exploration of Recurrent Network
  * Architectures", ICML 2015. */
 static CornuStatus keep_at_first(CornuLayer *layer)
@@ -79,14 +80,14 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
 
 /* ---- Dropout ---- */
 
-/* Factors for the input, (B, 1, C) or for each gate, and for the state, (B, G U); NULL where
- * nothing drops. All are cut out of one random tensor. */
+/* Dropout factors for the input, (B, 1, C) or per gate, and for the state, (B, G U); NULL without
+ * dropout. All are slices of one random tensor. */
 typedef struct {
     CornuTensor *input[4], *state;
     int          input_count;
 } Dropped;
 
-/* 0 where a number is below rate, else 1 / (1 - rate). */
+/* 0 where the random number is below rate, else 1 / (1 - rate). */
 static CornuTensor *factors(const CornuLayer *layer, CornuTensor *uniform, int64_t first,
                             int64_t count, double rate)
 {
@@ -120,9 +121,9 @@ static bool draw(const CornuLayer *layer, const CornuCall *call, CornuShape x, D
     return !cornu_error_pending();
 }
 
-/* ---- Calling ---- */
+/* ---- Calls ---- */
 
-/* Columns first to first + count of a kernel. */
+/* Columns first to first + count - 1 of a kernel. */
 static CornuTensor *columns(CornuTensor *kernel, int64_t first, int64_t count)
 {
     if (!kernel) return NULL;
@@ -159,7 +160,7 @@ static CornuTensor *activate(const void *activation, CornuTensor *x)
     return cornu_activation_apply(*(const CornuActivation *)activation, x);
 }
 
-/* The input's part of the gates' arguments. */
+/* The gates' pre-activations from the input. */
 static CornuTensor *input_products(CornuLayer *layer, const CornuCall *call, CornuTensor *x,
                                    const Dropped *dropped)
 {
@@ -178,7 +179,7 @@ static CornuTensor *input_products(CornuLayer *layer, const CornuCall *call, Cor
 
 static int states_of(const CornuLayer *layer) { return is_lstm(layer) ? 2 : 1; }
 
-/* State i at the beginning, f32: what the caller gave, NULL for nothing, or is remembered. */
+/* The initial state i, f32: `given` or, where that is NULL, the stored one if stateful, else 0. */
 static CornuTensor *first_state(CornuLayer *layer, const CornuCall *call, int i, int64_t rows,
                                 CornuTensor *given)
 {
@@ -190,7 +191,7 @@ static CornuTensor *first_state(CornuLayer *layer, const CornuCall *call, int i,
     return given ? cornu_op_convert(given, CORNU_F32) : usual;
 }
 
-/* The initial states that were given are all of them, and fit. */
+/* Checks number and shapes of the given initial states. */
 static CornuStatus check_given(const CornuLayer *layer, int64_t rows, CornuTensor *const *given,
                                int count)
 {
@@ -209,8 +210,8 @@ static CornuStatus check_given(const CornuLayer *layer, int64_t rows, CornuTenso
     return CORNU_OK;
 }
 
-/* The outputs of all steps, each at its own place in time. The caller's initial states are NULL
- * where none was given. */
+/* The outputs of all steps, in the order of time. The initial states are NULL where none are
+ * given. */
 static CornuTensor *recur(CornuLayer *layer, const CornuCall *call, CornuTensor *z,
                           CornuTensor *const *given, CornuTensor *state_factors,
                           CornuTensor **last_c)
@@ -243,7 +244,7 @@ static CornuTensor *recur(CornuLayer *layer, const CornuCall *call, CornuTensor 
     return cornu_op_simple_rnn(z, kernel, h0, &how);
 }
 
-/* h (B, T, U) at the step that came last, (B, U). */
+/* h (B, T, U) at the step that was processed last, (B, U). */
 static CornuTensor *last_of(const CornuLayer *layer, CornuTensor *h)
 {
     const CornuShape shape = cornu_tensor_shape(h);
@@ -378,7 +379,7 @@ static CornuStatus check_rate(const char *name, const char *argument, double rat
                        argument, rate);
 }
 
-/* What this kind of layer is without. */
+/* Refuses arguments that this kind of layer does not have. */
 static CornuStatus check_own(const CornuLayerClass *kind, const CornuRecurrentConfig *config,
                              const char *name)
 {

@@ -1,4 +1,4 @@
-/* Recurrent layers as Bidirectional sees them. */
+/* Recurrent layers, for Bidirectional. */
 #ifndef CORNU_NN_LAYERS_RECURRENT_INTERNAL_H
 #define CORNU_NN_LAYERS_RECURRENT_INTERNAL_H
 

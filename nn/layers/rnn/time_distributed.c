@@ -2,10 +2,10 @@
 
 typedef struct {
     CornuLayer                 base;
-    CornuTimeDistributedConfig config;   /* its layer is the inner one */
+    CornuTimeDistributedConfig config;   /* its layer is the inner layer */
 } TimeDistributed;
 
-/* Of one step, (B, …) of (B, T, …). */
+/* The shape of one step: (B, …) of (B, T, …). */
 static CornuShape step_shape(CornuShape shape)
 {
     CornuShape step = { .rank = shape.rank - 1, .extent = { CORNU_NONE } };
@@ -27,7 +27,7 @@ static CornuTensor *times(CornuTensor *number, int64_t steps)
     return cornu_op_scale(number, (double)steps);
 }
 
-/* All steps of all rows are the rows of one batch. */
+/* Folds all steps of all rows into the rows of one batch. */
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     if (!x) return NULL;
@@ -36,7 +36,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     rows.extent[0] = shape.extent[0] * shape.extent[1];
     CornuCall inner = *call;
     inner.mask = NULL;
-    inner.loss = NULL;   /* Keras records no loss of a layer that is called so */
+    inner.loss = NULL;   /* Keras ignores losses of the wrapped layer */
     inner.count = times(call->count, shape.extent[1]);
     inner.total = times(call->total, shape.extent[1]);
     inner.position = times(call->position, shape.extent[1]);
@@ -74,8 +74,8 @@ CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config
         goto fail;
     }
     if (inner->kind->normalizes) {
-        cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .layer is of class %s, whose statistics Keras "
-                    "takes of each step by itself; that is not available in this version", name,
+        cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .layer is of class %s, which in Keras computes "
+                    "statistics per step; that is not available in this version", name,
                     inner->kind->class_name);
         goto fail;
     }

@@ -1,4 +1,4 @@
-"""Real Keras on a model with a layer of one's own: check_register_layer.py FOLDER
+"""Real Keras on a model with a custom layer: check_register_layer.py FOLDER
 
 Registers the layer of test_register_layer.c, loads FOLDER/a.keras, predicts what FOLDER/a.npz says, and
 writes the layer's JSON, which must be ours.

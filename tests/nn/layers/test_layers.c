@@ -1,5 +1,5 @@
 /* Layers of one input against real Keras (tests/golden/pieces, norms and convs), on each device:
- * outputs, gradients, moving statistics; and what constructors refuse. */
+ * outputs, gradients, moving statistics; and invalid arguments. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 /* ---- Against Keras ---- */
 
-/* A model of the one layer that the settings describe, for inputs like x. */
+/* A model of the single layer that the settings describe, for inputs like x. */
 static CornuModel *model_of(const json_t *settings, CornuType x)
 {
     const char *class_name = json_string_value(json_object_get(settings, "layer"));
@@ -37,7 +37,7 @@ static CornuModel *model_of(const json_t *settings, CornuType x)
 
 enum { MOST = 8 };
 
-/* What the case is about: the output, gradients of sum(y d_y), and assigned weights. */
+/* The results: the output, gradients of sum(y d_y), and assigned weights. */
 static void run_case(Golden *golden, const char *name, const json_t *settings, CornuDevice *device)
 {
     CornuArray  x = golden_array(golden, name, "x"), d_y = golden_array(golden, name, "d_y");
@@ -143,7 +143,7 @@ static void constructors_refuse(void **state)
     refuses(cornu_rescaling(), CORNU_ERR_ARGUMENT, ".scale is required");
 }
 
-/* Nobody checks each line: the model keeps its first failure until it is used. */
+/* Calls need not be checked one by one: the model keeps its first failure until it is used. */
 static void impossible_shapes_are_named(void **state)
 {
     (void)state;
@@ -163,7 +163,7 @@ static void impossible_shapes_are_named(void **state)
     cornu_model_free(model);
 }
 
-/* A mistake inside nested calls stays pending until it is taken. */
+/* An error inside nested calls stays pending until it is taken. */
 static void pending_errors_reach_compile(void **state)
 {
     (void)state;

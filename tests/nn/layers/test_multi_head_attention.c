@@ -104,7 +104,7 @@ static CornuTensor *fed(Run *run, CornuArray array)
     return tensor;
 }
 
-/* y, scores where there are some, gradients of the inputs but the mask, and of the weights. */
+/* y, any scores, and the gradients of all inputs but the mask and of the weights. */
 static void record(Run *run)
 {
     CornuTensor *one = cornu_op_constant(run->graph, cornu_scalar(CORNU_I64), 2.0);
@@ -162,7 +162,7 @@ static void run_case(Golden *golden, int number, CornuDevice *device)
         snprintf(what, sizeof what, "%s/%s", run.name, run.names[i]);
         assert_true(cornu_type_equal(got[i].type, want.type));
         if (!strcmp(run.names[i], "d_w3") && !cases[number].config.no_bias)
-            expect_zeros(what, got[i]);   /* of the keys' bias, which shifts a row of scores */
+            expect_zeros(what, got[i]);   /* the keys' bias only shifts a row of scores */
         else
             expect_near(what, got[i].data, want, 2e-5);
         free(got[i].data);
@@ -190,7 +190,7 @@ static void matches_keras(void **state)
 
 enum { ROWS = 16, STEPS = 6, WORDS = 5 };
 
-/* Each step's label is the word of the step before, which it has to look at. */
+/* Each step's label is the word of the previous step, which it must attend to. */
 static void fill(int32_t x[ROWS][STEPS], int32_t y[ROWS][STEPS])
 {
     for (int i = 0; i < ROWS; i++)
@@ -249,7 +249,7 @@ static void learns_to_look_back(void **state)
     assert_true(trained("cpu", 1, "mixed_bfloat16", 0.1) < 0.5);
 }
 
-/* Only training drops, other elements each step. */
+/* Dropout is active only in training, and different in each step. */
 static void dropout_is_of_training(void **state)
 {
     (void)state;
@@ -317,7 +317,7 @@ static void mistakes_are_named(void **state)
     refuses_shapes(CORNU_ERR_SHAPE, 3, (CornuShape[]){ query, value, query },
                    "the key is (None, 5, 6) and the value (None, 4, 6)");
     refuses_shapes(CORNU_ERR_SHAPE, 4, (CornuShape[]){ query, value, value, mask },
-                   "the mask is (None, 5, 3), expected it to fit (None, 2, 5, 4)");
+                   "the mask is (None, 5, 3), expected it to broadcast to (None, 2, 5, 4)");
     refuses_axes((CornuMultiHeadAttentionConfig){ .num_heads = 2, .key_dim = 3,
                                                   .attention_axes = { 3 } }, CORNU_ERR_ARGUMENT,
                  ".attention_axes has 3, expected 1 to 2");
@@ -325,7 +325,7 @@ static void mistakes_are_named(void **state)
                                                   .use_causal_mask = true }, CORNU_ERR_UNSUPPORTED,
                  "the query is (None, 3, 4, 6), and .use_causal_mask is only available for");
     refuses_shapes(CORNU_ERR_ARGUMENT, 5, (CornuShape[]){ query, query, query, mask, mask },
-                   "5 tensors come in");
+                   "got 5 tensors");
 }
 
 int main(void)

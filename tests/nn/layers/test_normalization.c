@@ -1,5 +1,5 @@
-/* Layers that normalize, and activations with arguments, beside what test_layers.c compares with
- * Keras: statistics of data sets, files, mixed precision, masks, mistakes. */
+/* Normalization layers, and activations with arguments, beyond what test_layers.c compares with
+ * Keras: statistics of data sets, files, mixed precision, masks, invalid use. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static void check_statistics(Golden *golden, const char *name, const CornuLayer 
     assert_int_equal(layer->weight_count, 3);
 }
 
-/* The array or, in batches of three rows, a data set; before and behind building. */
+/* From an array or a data set in batches of three rows; before and after building. */
 static void check_adapt(Golden *golden, const char *name, const CornuNormalizationConfig *config)
 {
     const CornuArray data = golden_array(golden, name, "data");
@@ -59,7 +59,7 @@ static void adapts_to_data(void **state)
     golden_close(&golden);
 }
 
-/* A compiled model's statistics are replaced too, and whole numbers are taken. */
+/* A compiled model's statistics are replaced too, and integers are accepted. */
 static void adapts_compiled_models(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void files_hold_all_arguments(void **state)
     unlink(path[1]);
 }
 
-/* In 8 or 11 bits the predictions stay near those in 24. */
+/* Predictions with 8 or 11 bits are close to those with 24. */
 static void computes_in_mixed_precision(void **state)
 {
     static const struct { const char *device, *policy; double near; } on[] = {
@@ -184,7 +184,7 @@ static void computes_in_mixed_precision(void **state)
 
 /* ---- Masks ---- */
 
-/* Steps that do not count get no share; a row without any gives zeros. */
+/* Masked steps get probability 0; a row with all steps masked gives zeros. */
 static void softmax_leaves_masked_steps_out(void **state)
 {
     (void)state;
@@ -242,12 +242,12 @@ static void mistakes_are_named(void **state)
                   "layer_normalization: the input is (None, 4, 6), which has no axis 3");
     refuses_input(cornu_layer_normalization(.axes = { 1, -2 }), input, CORNU_ERR_ARGUMENT,
                   "axis 1 is given twice");
-    refuses_input(cornu_unit_normalization(-3), input, CORNU_ERR_ARGUMENT, "no axis -3 behind");
-    refuses_input(cornu_softmax(CORNU_ZERO), input, CORNU_ERR_ARGUMENT, "no axis 0 behind");
+    refuses_input(cornu_unit_normalization(-3), input, CORNU_ERR_ARGUMENT, "no axis -3 after");
+    refuses_input(cornu_softmax(CORNU_ZERO), input, CORNU_ERR_ARGUMENT, "no axis 0 after");
     refuses_input(cornu_group_normalization(4), input, CORNU_ERR_SHAPE,
                   "(None, 4, 6) has 6 channels, expected a multiple of the 4 groups");
     refuses_input(cornu_prelu(.shared_axes = { 3 }), input, CORNU_ERR_ARGUMENT,
-                  ".shared_axes has 3, the input is (None, 4, 6)");
+                  ".shared_axes has 3, which the input (None, 4, 6) lacks");
     refuses_input(cornu_activation(CORNU_GLU), cornu_shape(CORNU_NONE, 3), CORNU_ERR_SHAPE,
                   "glu: x is (1, 3), expected an even number");
 }
@@ -265,7 +265,8 @@ static void adapt_refuses(void **state)
                  "normalization: the statistics of the data are (3,), expected (2,)");
     expect_error(cornu_adapt(layer, .x = none), CORNU_ERR_ARGUMENT, "the data have no rows");
     expect_error(cornu_adapt(layer), CORNU_ERR_ARGUMENT, "neither a data set nor .x");
-    expect_error(cornu_adapt(given, .x = wide), CORNU_ERR_ARGUMENT, "has .mean and .variance");
+    expect_error(cornu_adapt(given, .x = wide), CORNU_ERR_ARGUMENT,
+                 ".mean and .variance are given, nothing to adapt");
     expect_error(cornu_adapt(dense, .x = wide), CORNU_ERR_ARGUMENT,
                  "dense: is of class Dense, expected Normalization");
     cornu_layer_free(layer);
@@ -273,7 +274,7 @@ static void adapt_refuses(void **state)
     cornu_layer_free(dense);
 }
 
-/* Of one layer each time: its making, adapting, building, which records it. */
+/* Making, adapting and building, which records it, of one layer. */
 static CornuStatus make_one(int i)
 {
     static const float data[24] = { 1, 2, 3 };

@@ -1,5 +1,5 @@
-/* Learned positions: what is given is the table's rows, what is learned is the sum over the batch's
- * gradients; fewer steps than it has positions, more of them, and files. */
+/* Position embeddings: the output is the table's rows, its gradient the sum over the batch; fewer
+ * and more steps than positions; files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +60,7 @@ static void rows_of_the_table(void **state)
     }
 }
 
-/* An output that does not depend on the data has their rows all the same, on shards too. */
+/* An output that does not depend on the data has as many rows as they, on shards too. */
 static void positions_alone_are_predicted(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Recurrent layers by themselves: states from batch to batch, dropout, names and files, precision,
- * shards, memory, and what is refused. test_recurrent_values.c has their values. */
+/* Recurrent layers: states across batches, dropout, names and files, precision, shards, memory, and
+ * invalid use. test_recurrent_values.c compares values with Keras. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static CornuArray steps_of(int first, int count)
     return cornu_array(part, CORNU_F32, ROWS, count, CHANNELS);
 }
 
-/* One step after the other gives what the whole sequence gives, on any number of shards, and again
+/* Single steps in turn give the same as the whole sequence, on any number of shards, and again
  * after a reset. */
 static void states_carry_over(void **state)
 {
@@ -84,7 +84,7 @@ static void states_carry_over(void **state)
     }
 }
 
-/* On another device the states begin anew; a model that is compiled again likewise. */
+/* States start anew on another device, and when the model is compiled again. */
 static void states_stay_on_their_device(void **state)
 {
     (void)state;
@@ -133,7 +133,7 @@ static void states_keep_to_their_rows(void **state)
 
 /* ---- Dropout ---- */
 
-/* With a kernel of ones and no recurrence a SimpleRNN shows the sum of what is left of x. */
+/* With a kernel of ones and no recurrence a SimpleRNN returns the sum of the kept elements of x. */
 static CornuModel *transparent(double dropout, double recurrent_dropout, CornuDevice *device)
 {
     CornuModel *model = cornu_sequential(.input_shape = { 3, 1 });
@@ -200,7 +200,7 @@ static void dropout_keeps_its_mask_over_time(void **state)
     cornu_device_close(device);
 }
 
-/* With recurrent_dropout the gates of an LSTM drop elements of their own; else they share them. */
+/* With recurrent_dropout each gate of an LSTM has its own dropout mask; else they share one. */
 static void gates_drop_by_themselves(void **state)
 {
     (void)state;
@@ -338,7 +338,7 @@ static void the_forget_gate_is_open_at_first(void **state)
     cornu_model_free(model);
 }
 
-/* A model written and read back is the same, and gives the same. */
+/* A model written and read back is the same, with the same outputs. */
 static void files_hold_sequences(void **state)
 {
     (void)state;
@@ -371,8 +371,8 @@ static void expect_rows(void *context, const char *text)
     assert_non_null(strstr(text, "(8, 6, 4)"));   /* as Keras prints it */
 }
 
-/* What a stateful model's batches have in rows is in its file, as Keras wants it, once it is known:
- * from the first batch, or from the beginning. The loaded model keeps to it. */
+/* The file of a stateful model has its batch size, as Keras requires, once it is known: given, or
+ * from the first batch. The loaded model keeps it. */
 static void files_hold_the_batch_size(void **state)
 {
     (void)state;
@@ -408,7 +408,7 @@ static void files_hold_the_batch_size(void **state)
     cornu_device_close(device);
 }
 
-/* Steps are the rows of the wrapped layer: a mask of steps is none of its own. */
+/* Steps are the rows of the wrapped layer, which has no mask of its own. */
 static void wrapped_layers_see_no_mask(void **state)
 {
     (void)state;
@@ -446,8 +446,8 @@ static void indices_are_checked(void **state)
     cornu_device_close(device);
 }
 
-/* Index 301 is no bf16, and must stay what it is under mixed precision; results are near those in
- * f32. */
+/* Index 301 is not exact in bf16, and must stay as it is under mixed precision; results are close
+ * to those in f32. */
 static void mixed_precision_is_near(void **state)
 {
     (void)state;
@@ -515,7 +515,7 @@ static void shards_train_the_same(void **state)
 
 /* ---- Memory ---- */
 
-/* Text into a model with every kind of state, mask and dropout; false if something failed. */
+/* Trains a model with every kind of state, mask and dropout on text; false if anything fails. */
 static bool train_text(CornuDevice *device, int epochs, CornuStatus *status, int64_t *made)
 {
     static const char story[] = "The same words come again, and again the same words come; the "
@@ -566,7 +566,7 @@ static void steps_allocate_nothing(void **state)
     }
 }
 
-/* Whichever allocation fails, and all after it, the failure is CORNU_ERR_MEMORY. */
+/* If any allocation fails, and all after it, the status is CORNU_ERR_MEMORY. */
 static void memory_may_run_out_anywhere(void **state)
 {
     (void)state;
@@ -646,7 +646,7 @@ static void impossible_shapes_are_named(void **state)
     cornu_model_free(model);
 }
 
-/* Keras would take the statistics of the steps that count. */
+/* Keras would use the statistics of the valid steps. */
 static void masked_normalization_is_refused(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Recurrent layers called by hand: Keras' initial_state and return_state, against Keras (the script
- * is tests/golden/make_recurrent.py), from part to part of a sequence, and what is refused. */
+/* initial_state and return_state of recurrent layers, by cornu_layer_call_many: against Keras (the
+ * script is tests/golden/make_recurrent.py), over parts of a sequence, and invalid use. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 enum { BATCH = 3, STEPS = 5, CHANNELS = 4, UNITS = 6, MOST = 16 };
 
-/* The layer that a case is about, with its weights, on the device. */
+/* The layer under test, with its weights, on the device. */
 static CornuLayer *layer_of(Golden *golden, const char *name, const json_t *about,
                             CornuDevice *device)
 {
@@ -40,7 +40,7 @@ static CornuLayer *layer_of(Golden *golden, const char *name, const json_t *abou
     return layer;
 }
 
-/* A case on a device: what is fed, what comes out, and gradients of the sum of its products. */
+/* A case on a device: inputs, outputs, and gradients of the weighted sum of the outputs. */
 typedef struct {
     Golden      *golden;
     const char  *name;
@@ -110,7 +110,7 @@ static void check_case(CornuDevice *device, Golden *golden, const char *name, co
     }
     CornuTensor *y = cornu_layer_call_many(layer, &call, wanted, count, out, count);
     assert_ptr_equal(y, out[0]);
-    /* The golden outputs stand at their steps' places. */
+    /* The golden outputs are in the order of time. */
     if (json_is_true(json_object_get(about, "go_backwards"))) out[0] = cornu_op_flip(out[0], 1);
     for (int i = 0; i < count; i++) result(&c, out[i], outputs[i]);
     expect_ok(cornu_gradients(c.loss, wanted, count + 3, d));
@@ -164,8 +164,8 @@ typedef struct {
     CornuTensor *x;
 } Part;
 
-/* A graph whose x, steps first to first + count of a sequence, varies from shard to shard, as what
- * is remembered does. */
+/* A graph whose x, steps first to first + count of a sequence, differs per shard, as the states
+ * do. */
 static Part begin(CornuDevice *device, int64_t first, int64_t count)
 {
     static float sequence[BATCH * STEPS * CHANNELS];
@@ -193,7 +193,7 @@ static void expect_same(const char *what, const float *got, const float *wanted)
     expect_near(what, got, cornu_array(copy, CORNU_F32, BATCH, UNITS), 1e-6);
 }
 
-/* What one part ends in, the next begins with; without sequences the result is h. */
+/* The final states of one part are the initial states of the next; h is also the output. */
 static void states_go_from_part_to_part(void **state)
 {
     (void)state;
@@ -217,7 +217,7 @@ static void states_go_from_part_to_part(void **state)
     cornu_device_close(device);
 }
 
-/* A stateful layer begins with what it is given, and remembers what it ended in all the same. */
+/* A stateful layer starts from given states, and still stores its final states. */
 static void a_stateful_layer_takes_states(void **state)
 {
     (void)state;
@@ -263,11 +263,11 @@ static void refusals(void **state)
         CornuStatus status;
         const char *part;
     } wrong[] = {
-        { layer, 1, 1, CORNU_ERR_ARGUMENT, "lstm: gives 3 tensors, 1 are expected" },
+        { layer, 1, 1, CORNU_ERR_ARGUMENT, "lstm: returns 3 tensors, not 1" },
         { layer, 5, 3, CORNU_ERR_ARGUMENT, "lstm: 4 initial states, expected 2 or none" },
         { layer, 2, 3, CORNU_ERR_ARGUMENT, "lstm: 1 initial states, expected 2 or none" },
         { layer, 3, 3, CORNU_ERR_SHAPE, "initial state 0 is f32 (3, 7), expected f32 (3, 6)" },
-        { dense, 2, 1, CORNU_ERR_ARGUMENT, "dense: 2 tensors come in, expected 1 to 1" },
+        { dense, 2, 1, CORNU_ERR_ARGUMENT, "dense: got 2 tensors, expected 1 to 1" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         out[0] = x;
@@ -282,7 +282,7 @@ static void refusals(void **state)
 
     CornuModel *model = cornu_sequential(.input_shape = { STEPS, CHANNELS }, .name = "net");
     expect_error(cornu_model_add(model, cornu_gru(2, .return_state = true)), CORNU_ERR_UNSUPPORTED,
-                 "gru: gives 2 tensors, but what follows in the Sequential model net expects 1");
+                 "gru: returns 2 tensors, expected 1 in the Sequential model net; use cornu_call");
     cornu_model_free(model);
     cornu_graph_free(graph);
     cornu_layer_free(layer), cornu_layer_free(dense);

@@ -85,7 +85,7 @@ static void check_paths(const json_t *about, CornuModel *model)
     }
 }
 
-/* With the leading axis of what a shard is fed, and of what is fetched from it. */
+/* Adds the leading axis of shards, as feeds and fetches have it. */
 static CornuArray on_one_shard(CornuArray array)
 {
     CornuType type = { .dtype = array.type.dtype, .shape = { array.type.shape.rank + 1, { 1 } } };
@@ -108,7 +108,7 @@ static void check(Golden *golden, const char *name, const char *what, CornuTenso
     expect_near(text, got.data, want, 2e-5);
 }
 
-/* What is fetched: y, d_x where x is of floats, the gradients of the weights. */
+/* The fetches: y, d_x where x is of floats, the gradients of the weights. */
 static void run_case(Golden *golden, const char *name, const json_t *about, CornuDevice *device)
 {
     CornuArray  x = golden_array(golden, name, "x"), d_y = golden_array(golden, name, "d_y");
@@ -175,8 +175,8 @@ static void expect_close(const char *what, double got, double want)
         fail_msg("%s is %.8g, Keras has %.8g", what, got, want);
 }
 
-/* Two batches of two rows and one of one, whose steps count differently: what evaluate reports, the
- * loss that fit does, and the weights after six steps. (Keras' trainer on JAX loses the mask on its
+/* Two batches of two rows and one of one, with different masks: the results of evaluate, the losses
+ * of fit, and the weights after six steps. (Keras' trainer on JAX loses the mask on its
  * way to the metrics of fit, whose accuracy here counts all 20 steps; its evaluation does not.) */
 static void masked_training_matches_keras(void **state)
 {

@@ -1,5 +1,5 @@
-/* Layers of one's own in files: registered ones round trip in every format, by themselves, inside
- * of other layers and in models that branch; others are refused by name. Real Keras reads them. */
+/* Custom layers in files: registered ones round trip in every format, by themselves, inside other
+ * layers and in models that branch; others are refused by name. Real Keras reads them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static const CornuLayerClass affine_class = {
     .config_offset = offsetof(Affine, config), .from = from,
 };
 
-/* The same under the name of a layer of Keras, and one that is never registered. */
+/* The same with the name of a Keras layer, and one that is never registered. */
 static const CornuLayerClass dense_class = {
     .class_name = "Dense", .size = sizeof(Affine), .build = build, .call = call,
     .fields = fields, .config_size = sizeof(AffineConfig),
@@ -163,7 +163,7 @@ static void own_layers_round_trip(void **state)
         }
 }
 
-/* A class named as one of Keras' is another one. */
+/* A class with the name of a Keras layer is another class. */
 static void packages_tell_classes_apart(void **state)
 {
     (void)state;
@@ -199,7 +199,7 @@ static void strangers_are_refused_by_name(void **state)
     cornu_model_free(model);
     made_class = &affine_class;
 
-    /* What a program that knows the class has written: "Custom>Affine", here with another name. */
+    /* As if written by a program that knows the class: "Custom>Affine", here with another name. */
     model = branching();
     expect_ok(cornu_model_save(model, in_folder("a.safetensors")));
     cornu_model_free(model);
@@ -231,7 +231,7 @@ static void mistakes_are_named(void **state)
     incomplete.from = NULL;
     expect_error(cornu_register_layer(NULL, NULL), CORNU_ERR_ARGUMENT, "the class is missing");
     expect_error(cornu_register_layer(&incomplete, NULL), CORNU_ERR_ARGUMENT,
-                 "the class Affine lacks what files need: expected .from");
+                 "the class Affine cannot be stored in files: expected .from");
     expect_error(cornu_register_layer(&affine_class, "a>b"), CORNU_ERR_ARGUMENT, "without >");
     expect_error(cornu_register_layer(&affine_class, "other"), CORNU_ERR_ARGUMENT,
                  "other>Affine is registered already as Custom");

@@ -1,6 +1,6 @@
 /*
  * Layers of nn/layers/spatial.h and nn/layers/random.h beyond single calls, which test_layers.c
- * holds against Keras: masks, what is drawn, files, mixed precision, refusals.
+ * compares with Keras: masks, random numbers, files, mixed precision, invalid use.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -89,10 +89,10 @@ static void masked_steps_do_not_count(void **state)
     }
 }
 
-/* ---- What is drawn ---- */
+/* ---- Random numbers ---- */
 
-/* Rows 3 and on of a batch come out the same as the first rows of a call that begins at 3; another
- * step draws others. */
+/* Rows from 3 on of a batch equal the first rows of a call at position 3; another step draws other
+ * numbers. */
 static void draws_belong_to_rows(void **state)
 {
     (void)state;
@@ -120,8 +120,8 @@ static void draws_belong_to_rows(void **state)
     }
 }
 
-/* Moved by all its extents an image that begins again is itself, one that is mirrored its mirror,
- * whatever the extents. */
+/* Moved by its full extents, an image filled by wrapping is itself, one filled by reflection its
+ * mirror, whatever the extents. */
 static void moved_images_fold_back(void **state)
 {
     (void)state;
@@ -138,7 +138,7 @@ static void moved_images_fold_back(void **state)
     }
 }
 
-/* Each image is one of the four, and of 200 about a quarter is each. */
+/* Each image is one of the four flips, each about a quarter of 200. */
 static void flips_are_as_likely(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void flips_are_as_likely(void **state)
     assert_memory_equal(x, y, ROWS * W * sizeof(float));
 }
 
-/* Mean and deviation of what comes of ones, or zeros, within four deviations of the mean's. */
+/* Mean and deviation of noise on ones, or zeros, within four standard errors. */
 static void expect_moments(CornuLayer *layer, float of, double mean, double deviation)
 {
     enum { ROWS = 40, COUNT = 1000 };
@@ -185,13 +185,13 @@ static void noise_has_its_moments(void **state)
     (void)state;
     expect_moments(cornu_gaussian_noise(2.0), 3.0f, 3.0, 2.0);
     expect_moments(cornu_gaussian_dropout(0.2), 3.0f, 3.0, 3.0 * sqrt(0.2 / 0.8));
-    /* Zeros have mean 0 and variance 0: what is dropped alone varies, by a^2 p (1 - p) least^2. */
+    /* Zeros have mean and variance 0: only dropped elements vary, by a^2 p (1 - p) least^2. */
     const double least = 1.7580993408473766, p = 0.3;
     const double a = 1.0 / sqrt((1.0 - p) * (1.0 + p * least * least));
     expect_moments(cornu_alpha_dropout(p), 0.0f, 0.0, a * least * sqrt(p * (1.0 - p)));
 }
 
-/* Whole channels stay or go. */
+/* Channels are dropped as a whole. */
 static void channels_drop_together(void **state)
 {
     (void)state;
@@ -284,7 +284,7 @@ static void files_hold_them(void **state)
     cornu_model_free(loaded);
 }
 
-/* Loss of some epochs over 64 rows of noise whose targets follow from their means. */
+/* The loss of some epochs over 64 rows of noise with targets that depend on their means. */
 static double train(const char *policy, const char *device_name, double *first)
 {
     enum { ROWS = 64, ROW = 12 * 12 * 4 };
@@ -391,10 +391,10 @@ static void impossible_inputs_are_named(void **state)
     refuses_input(cornu_depthwise_conv1d(5), steps, "shorter than the kernel's 5");
     refuses_input(cornu_separable_conv1d(2, 3), image, "expected (B, T, C)");
     refuses_input(cornu_conv1d_transpose(2, 3), image, "expected (B, T, C)");
-    refuses_input(cornu_cropping1d(2), steps, "nothing of which is left without 2 and 2 steps");
+    refuses_input(cornu_cropping1d(2), steps, "expected more than the 2 and 2 steps to crop");
     refuses_input(cornu_max_pooling1d(5), steps, "shorter than the pool of 5");
     refuses_input(cornu_global_max_pooling2d(), steps, "expected (B, H, W, C)");
-    refuses_input(cornu_cropping2d(2), image, "nothing of which is left");
+    refuses_input(cornu_cropping2d(2), image, "expected more than the 2 and 2");
     refuses_input(cornu_permute(.dims = { 1, 2 }), image, "expected 2 axes");
     refuses_input(cornu_repeat_vector(2), image, "expected (B, C)");
 }
