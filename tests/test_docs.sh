@@ -73,7 +73,7 @@ check "nn/README.md names all layers, losses, metrics and their like" names_comp
 if command -v doxygen >/dev/null; then
     pages() {
         make -s -C "$root" docs BUILD="$folder/build" >out 2>err &&
-            grep -q "stride's default is the pool" \
+            grep -q "stride defaults to the pool" \
                 build/docs/html/structCornuPooling2dConfig.html &&
             grep -q CORNU_BF16 build/docs/html/type_8h.html
     }

@@ -1,4 +1,4 @@
-/* A model's trace: the calls of its layers, made again on tensors. */
+/* Calling a model: records its layers' calls on tensors. */
 #include "model_internal.h"
 
 static int input_number(const CornuModel *model, const CornuNode *node)

@@ -5,12 +5,12 @@
  *                   [ test_begin { test_batch_begin test_batch_end } test_end ] epoch_end }
  *     train_end
  *
- * Hooks of batches come once per execution: of n steps (steps_per_execution) that begin with batch
- * i, batch_begin gets i and batch_end i + n - 1, also where the epoch's last one has fewer.
+ * Batch hooks are called once per execution: for n steps (steps_per_execution) from batch i on,
+ * batch_begin gets i and batch_end i + n - 1, also where the epoch's last execution has fewer.
  *
- * fit appends History and, unless silent, the progress bar after the user's callbacks. Logs
- * are sorted by name; behind them come those that callbacks add. A hook that fails ends the
- * training with its status. callbacks.h has the ready-made ones.
+ * fit appends History and, unless silent, the progress bar after the user's callbacks. Logs are
+ * sorted by name; those added by callbacks follow. A hook that fails ends the training with its
+ * status. callbacks.h has the ready-made callbacks.
  */
 #ifndef CORNU_NN_CALLBACK_H
 #define CORNU_NN_CALLBACK_H
@@ -24,16 +24,16 @@ extern "C" {
 
 typedef struct CornuModel CornuModel;
 
-/* What set_params tells. */
+/* Keras' set_params. */
 typedef struct {
     int     verbose;
     int64_t epochs;
     int64_t steps;         /* -1: unknown until the first epoch ends */
-    bool    validates;     /* fit has validation data: logs of epochs may have val_ ones */
+    bool    validates;     /* fit has validation data: epoch logs may include val_ ones */
 } CornuParams;
 
-/* Which values of a monitored log are better. Auto: a loss or an error shall fall, an accuracy
- * shall rise; anything else has to be said. */
+/* Which values of a monitored log are better. Auto: lower for losses and errors, higher for
+ * accuracies; other logs need min or max. */
 typedef enum { CORNU_MODE_AUTO, CORNU_MODE_MIN, CORNU_MODE_MAX } CornuMonitorMode;
 
 enum { CORNU_MAX_ADDED_LOGS = 4 };
@@ -44,25 +44,26 @@ typedef CornuStatus CornuHook(CornuCallback *self, CornuModel *model, const Corn
 typedef CornuStatus CornuIndexHook(CornuCallback *self, CornuModel *model, int64_t index,
                                    const CornuLogs *logs);
 
-/* A callback's own struct begins with this one. Hooks may be NULL. index counts from 0.
+/* The first member of a callback's own struct. Hooks may be NULL. index counts from 0.
  *
- * The logs of batch_end hooks are running means that live on the device. Reading them costs a
- * wait, so before those hooks every callback with wants_batch_logs is asked once; if one says
- * yes the logs are read for all, else they are NULL. cornu_always_wants_logs says yes. */
+ * The logs of batch_end hooks are running means that are kept on the device. As reading them waits
+ * for the device, every wants_batch_logs is called first; if any returns true, the logs are read
+ * for all callbacks, else they are NULL. cornu_always_wants_logs returns true. */
 struct CornuCallback {
     CornuParams     params;
-    CornuLog        added[CORNU_MAX_ADDED_LOGS]; /* up to the first without a name: what epoch_end
-                                       adds to its logs, for callbacks behind this one, the bar and
-                                       History; the name is not copied */
-    bool            takes_nan;      /* a loss that is no finite number does not end fit with an
-                                       error: this callback sees to it */
-    bool            runs_last;   /* its hooks come after those of the others: it keeps what they
-                                    change */
-    /* The numbers that it goes on from, *count of them, the same ones each time; a backup
-     * (backup.h) keeps them and puts them back. NULL: there are none. */
+    CornuLog        added[CORNU_MAX_ADDED_LOGS]; /* up to the first without a name: logs that
+                                       epoch_end adds for later callbacks, the bar and History;
+                                       names are not copied */
+    bool            takes_nan;      /* a NaN or infinite loss does not end fit with an error:
+                                       this callback handles it */
+    bool            runs_last;   /* its hooks run after those of the others, to see their
+                                    changes */
+    /* Returns the numbers, *count of them, from which the callback resumes, always the same array;
+     * a backup (backup.h) saves and restores them. NULL: none. */
     double       *(*state)(CornuCallback *self, int *count);
-    /* Beside those numbers arrays, *count of them, the callback's own. Where a backup is read, the
-     * numbers have been put back, and it makes room for as many as they tell of. NULL: none. */
+    /* Returns further arrays to save, *count of them, owned by the callback. When a backup is
+     * restored, the numbers are restored first, and this allocates the arrays accordingly. NULL:
+     * none. */
     CornuStatus   (*arrays)(CornuCallback *self, CornuModel *model, CornuArray **arrays,
                             int *count);
     bool          (*wants_batch_logs)(CornuCallback *self, int64_t batch);

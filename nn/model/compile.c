@@ -1,5 +1,5 @@
-/* Compiling: what a model is trained with, and its variables on a device, which they may leave
- * for another one. */
+/* Compiling a model with optimizer, losses and metrics; its variables on a device; moving them to
+ * another device. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,7 @@ void cornu__steps_free(CornuModel *model)
     model->steps = NULL;
 }
 
-/* A loss that several outputs share is there for each of them. */
+/* A loss shared by several outputs is in the array several times. */
 static void free_losses(CornuModel *model)
 {
     for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
@@ -47,7 +47,7 @@ static void free_losses(CornuModel *model)
     }
 }
 
-/* Layers know how many models rely on where their weights are. */
+/* Layers count the compiled models that use their weights. */
 static void claim(CornuModel *model, bool claimed)
 {
     if (model->ready != claimed) cornu__layer_count_compiled(&model->base, claimed ? 1 : -1);
@@ -93,16 +93,16 @@ static void free_given(const CornuCompileConfig *config, CornuOptimizer *optimiz
     cornu_loss_free(config->loss);
 }
 
-/* True for an object that somebody took before; else it is taken now. Those that their caller frees
- * may be given as often as he likes. */
+/* Whether the object was taken before; marks it as taken. Objects that the caller frees (no .free)
+ * may be shared. */
 static bool was_taken(bool is_freed, bool *taken, const char *what, const char *name,
                       CornuStatus *status)
 {
     const bool before = is_freed && *taken;
     if (is_freed) *taken = true;
     if (before && !*status)
-        *status = cornu__fail(CORNU_ERR_ARGUMENT, "cornu_compile: the %s %s is taken already, by "
-                              "another model or argument; each needs one of its own", what, name);
+        *status = cornu__fail(CORNU_ERR_ARGUMENT, "cornu_compile: the %s %s is already taken by "
+                              "another model or argument; expected one for each", what, name);
     return before;
 }
 
@@ -122,8 +122,8 @@ static CornuStatus take_metrics(CornuMetric *metrics[CORNU_MAX_METRICS], CornuSt
     return status;
 }
 
-/* What is given becomes the model's. What was taken before is not this call's to free, and stands
- * in `given` no more. */
+/* Takes all given objects. Those taken before are not freed by this call, and are removed from
+ * `given`. */
 static CornuStatus take_given(CornuCompileConfig *given)
 {
     CornuStatus status = take_loss(&given->loss, CORNU_OK);
@@ -140,8 +140,8 @@ static CornuStatus take_given(CornuCompileConfig *given)
     return status;
 }
 
-/* Settles what each layer computes in; gradients may be too small for f16. */
-static CornuStatus settle_precision(CornuModel *model)
+/* Sets the dtypes of all layers; with f16 the loss is scaled, as gradients may underflow. */
+static CornuStatus apply_policy(CornuModel *model)
 {
     model->policy = model->base.own_policy ? model->base.own_policy
                                            : cornu_policy(cornu_device_policy(model->device));
@@ -163,12 +163,12 @@ static CornuStatus make_seed(CornuModel *model)
     return cornu_variable_write(model->seed_variable, cornu_array_from(&seed, type));
 }
 
-/* Moves what the built model has to the device; the optimizer begins anew. */
+/* Moves the built model's weights to the device and creates the optimizer's variables. */
 static CornuStatus make_variables(CornuModel *model)
 {
     int trainable = 0;
     const int weights = cornu_model_weight_count(model);
-    CORNU__TRY(settle_precision(model));
+    CORNU__TRY(apply_policy(model));
     for (int i = 0; i < model->base.inner_count; i++)
         CORNU__TRY(cornu_layer_move(model->base.inner[i], model->device));
     CORNU__TRY(make_seed(model));
@@ -189,14 +189,14 @@ static CornuStatus make_variables(CornuModel *model)
     return status;
 }
 
-/* The device given, or one of the model's own. NULL on failure. */
+/* The given device, or the model's own one. NULL on failure. */
 static CornuDevice *choose_device(CornuModel *model, CornuDevice *given)
 {
     if (!given && !model->own_device) model->own_device = cornu_device_open("cpu");
     return given ? given : model->own_device;
 }
 
-/* ---- What is tracked: losses and metrics, each under its name ---- */
+/* ---- Tracked losses and metrics, by name ---- */
 
 static const char *output_name(const CornuModel *model, int output)
 {
@@ -210,7 +210,7 @@ static bool is_tracked(const CornuModel *model, const char *name)
     return false;
 }
 
-/* `what` or, of one of several outputs, "scores_loss". The metric is taken. */
+/* Named `what` or, for one of several outputs, "scores_loss". Takes the metric. */
 static CornuStatus add_tracked(CornuModel *model, const char *what, CornuMetric *metric, int output,
                                bool weighted)
 {
@@ -226,14 +226,14 @@ static CornuStatus add_tracked(CornuModel *model, const char *what, CornuMetric 
     return name ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* All metrics given are taken before anything can fail. */
+/* Takes all metrics, even if some fail. */
 static CornuStatus track_all(CornuModel *model, const CornuCompileConfig *config)
 {
     const bool  several = model->output_count > 1;
     CornuStatus status = add_tracked(model, "loss", NULL, -1, false), added;
     for (int i = 0; i < model->output_count && several; i++)
         if ((added = add_tracked(model, "loss", NULL, i, false)) && !status) status = added;
-    for (int n = 0; n < 2 * model->output_count; n++) {   /* weighted ones behind all others */
+    for (int n = 0; n < 2 * model->output_count; n++) {   /* weighted ones last */
         const int  i = n % model->output_count;
         const bool weighted = n >= model->output_count;
         CornuMetric *const *metrics = several ? config->output_metrics[i] : config->metrics;
@@ -306,7 +306,7 @@ static CornuStatus check_settings(const CornuModel *model, const CornuCompileCon
     return check_outputs(model, config);
 }
 
-/* Takes what is given, also when it fails. */
+/* Takes all arguments, also on failure. */
 static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *optimizer)
 {
     CornuModel *model = config->model;
@@ -362,7 +362,8 @@ CornuStatus cornu__model_ready(CornuModel *model, CornuType x)
     CORNU__TRY(cornu__model_check(model));
     CORNU__TRY(check_compiled(model));
     if (x.shape.rank < 1)
-        return cornu__fail(CORNU_ERR_SHAPE, "%s: the data are a scalar", model->base.name);
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: the data are a scalar, expected rows",
+                           model->base.name);
     CornuShape row = { .rank = x.shape.rank - 1 };
     for (int i = 0; i < row.rank; i++) row.extent[i] = x.shape.extent[i + 1];
     CORNU__TRY(cornu_model_build(model, row));
@@ -371,15 +372,15 @@ CornuStatus cornu__model_ready(CornuModel *model, CornuType x)
 
 /* ---- Moving ---- */
 
-/* Where variable i is kept, of the weights and, behind them, the seed. */
+/* Variable i of the weights, followed by the seed. */
 static CornuVariable **variable_at(CornuModel *model, int i)
 {
     return i < cornu_model_weight_count(model) ? &cornu_model_weight(model, i)->variable
                                                : &model->seed_variable;
 }
 
-/* fresh[i]: a copy of variable i on the device; w: those that the optimizer trains, as it has
- * them. */
+/* Sets fresh[i] to a copy of variable i on the device, and w to those that the optimizer trains, in
+ * its order. */
 static CornuStatus copy_variables(CornuModel *model, CornuDevice *device, CornuVariable **fresh,
                                   CornuVariable **w)
 {
@@ -398,7 +399,7 @@ static CornuStatus copy_variables(CornuModel *model, CornuDevice *device, CornuV
     return CORNU_OK;
 }
 
-/* The optimizer's too: all of them or none. */
+/* Moves all variables, the optimizer's included, or none. */
 static CornuStatus move_variables(CornuModel *model, CornuDevice *device)
 {
     const int       count = cornu_model_weight_count(model) + 1;
@@ -438,7 +439,7 @@ static CornuStatus move(CornuModel *model, CornuDevice *device)
     for (int i = 0; i < model->tracked_count; i++) cornu__states_free(&model->tracked[i]);
     cornu__layer_free_states(&model->base);
     model->device = device;
-    return model->ready ? settle_precision(model) : CORNU_OK;
+    return model->ready ? apply_policy(model) : CORNU_OK;
 }
 
 CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device)
@@ -446,7 +447,7 @@ CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device)
     CORNU__WITHIN(model, "cornu_model_move", move(model, device));
 }
 
-/* ---- Reading what was accumulated ---- */
+/* ---- Reading losses and metrics ---- */
 
 static CornuStatus read_states(const CornuTracked *tracked)
 {
@@ -471,7 +472,7 @@ CornuStatus cornu__metrics_read(CornuModel *model, double *values)
     return CORNU_OK;
 }
 
-/* The metric, with its states read; NULL without that number, or before the first step. */
+/* Metric i with its states read; NULL if it does not exist, or before the first step. */
 static const CornuTracked *read_metric(const CornuModel *model, int i)
 {
     if (cornu__model_check(model)) return cornu__null();
@@ -480,8 +481,8 @@ static const CornuTracked *read_metric(const CornuModel *model, int i)
                                 model->base.name, i, model->tracked_count - 1);
     const CornuTracked *tracked = &model->tracked[i];
     if (tracked->state_count == 0)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: no step has run yet that the metric %s "
-                                "could be of", model->base.name, tracked->name);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: the metric %s has no result before the "
+                                "first step", model->base.name, tracked->name);
     return read_states(tracked) ? cornu__null() : tracked;
 }
 
@@ -499,7 +500,7 @@ static CornuStatus metric_result(CornuModel *model, int i, double *result, int64
     if (!tracked) return cornu_error_take();
     const int64_t size = cornu_model_metric_size(model, i);
     if (count < 0 || count > size)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %lld numbers of %s are asked for, there are "
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %lld values of %s requested, expected at most "
                            "%lld", model->base.name, (long long)count, tracked->name,
                            (long long)size);
     const bool vector = tracked->metric && tracked->metric->result_at;

@@ -1,19 +1,19 @@
-/* Making a model out of symbols: which calls lead from its inputs to its outputs, and the order of
- * its layers. Source of the order: keras/src/ops/function.py, map_graph. */
+/* Making a model from symbols: finds the calls between its inputs and outputs, and the order of its
+ * layers. Source of the order: keras/src/ops/function.py, map_graph. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "model_internal.h"
 
-/* ---- The calls behind the outputs ---- */
+/* ---- The calls that the outputs depend on ---- */
 
-/* A layer, when a walk from the outputs met it, and how far its farthest call is from them. */
+/* A layer, its position in the walk from the outputs, and its farthest call from them. */
 typedef struct {
     CornuLayer *layer;
     int         met, depth;
 } Placed;
 
-/* A node whose operands are being visited, the next of which is number `next`. */
+/* A node whose operands are being visited; `next` is the index of the next one. */
 typedef struct {
     CornuNode *node;
     int        next;
@@ -22,13 +22,13 @@ typedef struct {
 typedef struct {
     const CornuModelConfig *config;
     const char *name;
-    int         inputs, outputs;      /* how many are given */
+    int         inputs, outputs;      /* number given */
     int         stamp;
-    CornuNode **nodes;                /* those they depend on first */
-    int        *depths;               /* of nodes: calls to the farthest output */
+    CornuNode **nodes;                /* in topological order */
+    int        *depths;               /* per node: calls to the farthest output */
     Placed     *layers;
-    CornuLookup places;               /* of layers in `layers`, before these are sorted */
-    Visit      *visits;               /* nodes around the one that is visited, outermost first */
+    CornuLookup places;               /* of layers in `layers`, before sorting */
+    Visit      *visits;               /* the stack of the walk */
     int         node_count, node_space, layer_count, layer_space, visit_count, visit_space;
 } Map;
 
@@ -52,7 +52,7 @@ static CornuStatus add_layer(Map *map, CornuLayer *layer)
     return CORNU_OK;
 }
 
-/* Begins with a node that was not met yet. */
+/* Starts visiting a new node. */
 static CornuStatus enter(Map *map, CornuNode *node, const CornuSymbol *output)
 {
     CornuText text;
@@ -69,7 +69,7 @@ static CornuStatus enter(Map *map, CornuNode *node, const CornuSymbol *output)
     return CORNU_OK;
 }
 
-/* Chains of calls are as long as files say: the walk keeps its own stack. */
+/* Files can have chains of calls of any length, so the walk has its own stack. */
 static CornuStatus visit(Map *map, const CornuSymbol *output)
 {
     CORNU__TRY(enter(map, output->node, output));
@@ -89,7 +89,7 @@ static CornuStatus visit(Map *map, const CornuSymbol *output)
     return CORNU_OK;
 }
 
-/* Inputs that no output depends on are the model's too. */
+/* Also visits inputs that no output depends on. */
 static CornuStatus visit_all(Map *map)
 {
     map->stamp = cornu__next_stamp();
@@ -107,7 +107,7 @@ static void most(int *a, int b)
     if (*a < b) *a = b;
 }
 
-/* A layer called several times stands where its farthest call does. */
+/* The depth of a layer called several times is that of its farthest call. */
 static CornuStatus measure(Map *map)
 {
     map->depths = cornu__allocate((size_t)map->node_count, sizeof *map->depths);
@@ -123,7 +123,7 @@ static CornuStatus measure(Map *map)
     return CORNU_OK;
 }
 
-/* By depth, the farthest first; of one depth as they were met. */
+/* By depth, the farthest first; then in the order of the walk. */
 static int by_depth(const void *a, const void *b)
 {
     const Placed *x = a, *y = b;
@@ -156,7 +156,7 @@ static CornuStatus check_names(const Map *map)
 
 /* ---- The model ---- */
 
-/* Layers that another model has keep their random numbers; the others get those behind them. */
+/* Layers of another model keep their generators; the others get the ones after these. */
 static void number_layers(CornuModel *model)
 {
     int64_t next = 0;
@@ -209,8 +209,8 @@ static CornuStatus check(Map *map)
     for (int i = 0; i < map->inputs; i++) {
         CornuText text;
         if (!is_input(config->inputs[i]->node))
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .inputs[%d] is %s, which a layer gives; "
-                               "expected what cornu_input gives", map->name, i,
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .inputs[%d] is %s, the output of a "
+                               "layer; expected a symbol of cornu_input", map->name, i,
                                cornu__symbol_print(&text, config->inputs[i]));
         for (int k = 0; k < i; k++)
             if (config->inputs[i] == config->inputs[k])
@@ -288,6 +288,6 @@ CornuSymbol *cornu_model_symbol(const CornuModel *model, const char *layer)
     for (int i = 0; i < model->call_count; i++)
         if (!strcmp(cornu_layer_name(model->calls[i].node->layer), layer))
             return &model->calls[i].node->out[0];
-    return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: makes no call of a layer \"%s\"",
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: does not call a layer \"%s\"",
                             cornu_model_name(model), layer);
 }

@@ -1,6 +1,6 @@
 /*
- * Models whose layers branch, Keras' functional API: symbols stand for tensors, layers are called
- * on symbols, and a model is what leads from some of them to others.
+ * Models whose layers branch, Keras' functional API: symbols are Keras' symbolic tensors, layers
+ * are called on symbols, and a model maps some symbols to others.
  *
  *     CornuSymbol *image = cornu_input(.shape = { 28, 28, 1 });
  *     CornuSymbol *text  = cornu_input(.shape = { 64 }, .name = "text");
@@ -10,16 +10,16 @@
  *     CornuSymbol *y = cornu_call(cornu_dense(10, .activation = CORNU_SOFTMAX), x);
  *     CornuModel  *model = cornu_model(.inputs = { image, text }, .outputs = { y });
  *
- * A layer that is called again shares its weights. A model is a layer too (cornu_as_layer). What
- * cornu_sequential makes is the special case of one layer behind the other.
+ * A layer that is called several times shares its weights. A model is a layer too (cornu_as_layer).
+ * cornu_sequential makes the special case of a sequence of layers.
  *
  * A call given NULL, or with an error pending, returns NULL and keeps the first error, so that
  * cornu_model is the one place to check. Layers are built, and shapes checked, where they are
  * called; messages name the layers on both sides.
  *
- * Ownership: a layer is taken by its first call, also when that fails. Symbols, and the layers
- * behind them, live as long as a model that they are in; those that are in none yet are the
- * thread's, until cornu_model fails or cornu_clear_session is called.
+ * Ownership: a layer is taken by its first call, even if that fails. Symbols and their layers live
+ * as long as a model that contains them; those not in a model yet belong to the thread, until
+ * cornu_model fails or cornu_clear_session is called.
  */
 #ifndef CORNU_NN_FUNCTIONAL_H
 #define CORNU_NN_FUNCTIONAL_H
@@ -35,27 +35,27 @@ typedef struct CornuSymbol CornuSymbol;
 typedef struct {
     char        unset;
     int64_t     shape[CORNU_MAX_RANK];   /* required; without the batch; ends at the first 0.
-                                            CORNU_NONE: differs from batch to batch */
-    int64_t     batch_size;              /* rows that every batch has; default any number    */
-    CornuDtype  dtype;                   /* what layers are given: f32 or a whole number's.
-                                            Default f32, but whole numbers stay what they are for
-                                            layers that look them up (Embedding) */
-    double      scale;                   /* what whole numbers are multiplied by as they become
-                                            f32; default 1 */
+                                            CORNU_NONE: may differ between batches */
+    int64_t     batch_size;              /* rows of every batch; default any number          */
+    CornuDtype  dtype;                   /* dtype that layers get: f32 or an integer type.
+                                            Default f32, except that integers stay integers for
+                                            layers that take indices (Embedding) */
+    double      scale;                   /* factor for integers when converted to f32;
+                                            default 1 */
     const char *name;                    /* default input_layer, input_layer_1, … */
 } CornuInputConfig;
 
-/* A symbol that stands for the model's data. Keras' Input. */
+/* A symbol for the model's data, Keras' Input. */
 CornuSymbol *cornu_input_from(const CornuInputConfig *config);
 #define cornu_input(...) cornu_input_from(&(CornuInputConfig){ .unset = 0, __VA_ARGS__ })
 
-/* What the layer makes of the symbols, 1 to 16: Keras' layer(x) or layer([a, b]). */
+/* Calls the layer on 1 to 16 symbols: Keras' layer(x) or layer([a, b]). */
 CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int count);
 #define cornu_call(layer, ...)                                      \
     cornu_call_from((layer), (CornuSymbol *const[]){ __VA_ARGS__ }, \
                     (int)(sizeof((CornuSymbol *const[]){ __VA_ARGS__ }) / sizeof(CornuSymbol *)))
 
-/* Of the call that gave the symbol: its result number i, from 0. */
+/* Output i, from 0, of the call that returned the symbol. */
 CornuSymbol *cornu_call_result(CornuSymbol *symbol, int i);
 
 CornuShape cornu_symbol_shape(const CornuSymbol *symbol);   /* axis 0 is CORNU_NONE */
@@ -68,23 +68,24 @@ typedef struct {
     const char  *policy;                             /* as cornu_sequential's */
 } CornuModelConfig;
 
-/* The model that leads from the inputs to the outputs; its caller's, as cornu_sequential's. Layers
- * stand in Keras' order: by their distance from the outputs, then as these lead to them. An output
- * that also depends on another input, or two layers of one name, is CORNU_ERR_ARGUMENT. */
+/* The model from the inputs to the outputs; the caller owns it, as with cornu_sequential. Layers
+ * are in Keras' order: by distance from the outputs, then in the order of the walk from them.
+ * CORNU_ERR_ARGUMENT if an output depends on an input that is not given, or two layers have the
+ * same name. */
 CornuModel *cornu_model_from(const CornuModelConfig *config);
 #define cornu_model(...) cornu_model_from(&(CornuModelConfig){ .unset = 0, __VA_ARGS__ })
 
-/* The model as a layer, for cornu_call and cornu_model_add, with the weights that it has. It stays
- * the caller's, who frees it when he no longer needs it himself; the calls hold it too. */
+/* The model as a layer, for cornu_call and cornu_model_add, with its weights. The caller still owns
+ * it and frees it as usual; calls hold their own references. */
 CornuLayer *cornu_as_layer(CornuModel *model);
 
-/* Input and output number i of a model, and the first result of the first call that it makes of
- * the layer of that name: to lead on from, or to make another model of. NULL without one. */
+/* Input and output i of a model, and the first output of its first call of the layer of that name,
+ * to be called on further or to make another model. NULL if there is none. */
 CornuSymbol *cornu_model_input(const CornuModel *model, int i);
 CornuSymbol *cornu_model_output(const CornuModel *model, int i);
 CornuSymbol *cornu_model_symbol(const CornuModel *model, const char *layer);
 
-/* Frees this thread's symbols, and layers behind them, that are in no model. */
+/* Frees this thread's symbols and their layers that are not in a model. */
 void cornu_clear_session(void);
 
 #ifdef __cplusplus

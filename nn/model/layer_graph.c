@@ -1,4 +1,4 @@
-/* What a model is made of: its layers, their weights and calls, and the values that calls give. */
+/* A model's graph: its layers, their weights, their calls, and the values of calls. */
 #include "model_internal.h"
 
 CornuStatus cornu__model_append_layer(CornuModel *model, CornuLayer *layer)
@@ -15,7 +15,7 @@ CornuStatus cornu__model_append_layer(CornuModel *model, CornuLayer *layer)
     return CORNU_OK;
 }
 
-/* Those that models share are there once. */
+/* Weights of shared layers are added once. */
 CornuStatus cornu__model_add_weights(CornuModel *model, const CornuLayer *layer)
 {
     CornuLayer *base = &model->base;

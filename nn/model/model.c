@@ -37,7 +37,7 @@ CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, c
     return model;
 }
 
-/* The input of a Sequential model whose settings are checked. */
+/* The input of a Sequential model, from checked settings. */
 static CornuStatus set_input(CornuModel *model, CornuType type)
 {
     CornuNode *node = cornu__input_node(&(CornuInputConfig){
@@ -84,7 +84,7 @@ static CornuStatus check_name(const CornuModel *model, const CornuLayer *layer)
                        model->base.name, layer->name);
 }
 
-/* Calls the layer on what the last one gives. */
+/* Calls the layer on the output of the last one. */
 static CornuStatus call_next(CornuModel *model, CornuLayer *layer)
 {
     if (!layer->numbered) cornu__layer_set_generators(layer, model->seed, model->next_generator);
@@ -99,7 +99,7 @@ static CornuStatus call_next(CornuModel *model, CornuLayer *layer)
     return status;
 }
 
-/* After calls: what the model is as a layer. */
+/* After all calls: sets the model's properties as a layer. */
 static void set_built(CornuModel *model)
 {
     model->base.built = true;
@@ -115,13 +115,13 @@ static CornuStatus append(CornuModel *model, CornuLayer *layer)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: a layer is added after the model was added to "
                            "another, or called", cornu_model_name(model));
     if (model->base.kind != &cornu__sequential_class)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is no Sequential model, layers are called, not "
-                           "added", cornu_model_name(model));
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is not a Sequential model; call layers instead "
+                           "of adding them", cornu_model_name(model));
     CORNU__TRY(cornu__layer_set_name(layer, &model->labels));
     CORNU__TRY(check_name(model, layer));
     if (cornu_layer_outputs(layer) > 1)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: gives %d tensors, but what follows in the "
-                           "Sequential model %s expects 1; cornu_call gives all",
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: returns %d tensors, expected 1 in the "
+                           "Sequential model %s; use cornu_call",
                            cornu_layer_name(layer), cornu_layer_outputs(layer),
                            cornu_model_name(model));
     if (model->inputs[0]) CORNU__TRY(call_next(model, layer));
@@ -137,11 +137,11 @@ CornuStatus cornu_model_add(CornuModel *model, CornuLayer *layer)
         ? cornu__fail_absent(model ? "cornu_model_add: the layer" : "cornu_model_add: the model")
         : cornu__model_enter(model, "cornu_model_add");
     const bool entered = !status;
-    if (layer) layer->owners++;   /* until it is the model's, or nobody's */
+    if (layer) layer->owners++;   /* for the time of this call */
     if (!status) status = cornu__model_check(model);
     if (!status) {
         status = append(model, layer);
-        /* Nobody checks each of ten lines: the model remembers, and cannot be used. */
+        /* Callers need not check each call: the model keeps the failure and cannot be used. */
         model->failed = status;
         if (status) snprintf(model->failure, sizeof model->failure, "%s", cornu_error_message());
     }
@@ -150,7 +150,7 @@ CornuStatus cornu_model_add(CornuModel *model, CornuLayer *layer)
     return status;
 }
 
-/* Forgets a build that failed. */
+/* Undoes a failed build. */
 static void clear_calls(CornuModel *model)
 {
     while (model->call_count > 0) cornu__node_unref(model->calls[--model->call_count].node);
@@ -206,7 +206,7 @@ CornuStatus cornu__model_check(const CornuModel *model)
     return model->failed ? cornu__fail(model->failed, "%s", model->failure) : CORNU_OK;
 }
 
-/* ---- Asking ---- */
+/* ---- Properties ---- */
 
 const char *cornu_model_name(const CornuModel *model)
 {
@@ -443,7 +443,7 @@ static CornuTensor *call_masked(CornuLayer *layer, const CornuCall *call, CornuT
 {
     const CornuModel *model = (const CornuModel *)layer;
     if (in_count != model->input_count)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: %d tensors come in, expected %d",
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: got %d tensors, expected %d",
                                 layer->name, in_count, model->input_count);
     for (int i = 0; i < in_count; i++) {
         CornuShape got = cornu_tensor_shape(in[i]), want = model->inputs[i]->type.shape;

@@ -10,13 +10,13 @@
  *     CornuHistory *history = cornu_fit(model, train, .epochs = 12, .batch_size = 128,
  *                                       .validation_data = test);
  *
- * Names, defaults, formulas and the order of things are Keras'. In a config zero means Keras'
- * default; where zero itself is meaningful the field says so and takes CORNU_ZERO.
+ * Names, defaults, formulas and orders are Keras'. In a config zero means Keras' default; where
+ * zero itself is meaningful, the field says so and takes CORNU_ZERO.
  *
- * A model is used by one thread at a time. What runs it, changes it or reads its weights is
- * CORNU_ERR_BUSY, naming both functions, while another thread is in it; a callback, which runs on
- * the thread that is, may call anything. Models that share layers, or a device (device.h), count as
- * one.
+ * A model is used by one thread at a time. Functions that run it, change it or read its weights
+ * fail with CORNU_ERR_BUSY, naming both functions, while another thread is in one of them; a
+ * callback, which runs on that thread, may call anything. Models that share layers, or a device
+ * (device.h), count as one.
  */
 #ifndef CORNU_NN_MODEL_H
 #define CORNU_NN_MODEL_H
@@ -35,10 +35,10 @@ extern "C" {
 
 /* ---- Building ----
  *
- * One layer behind the other, here; functional.h has models whose layers branch.
+ * A sequence of layers; functional.h has models whose layers branch.
  */
 
-/* Inputs, and outputs, that a model may have. */
+/* The maximum number of inputs, and of outputs, of a model. */
 enum { CORNU_MAX_MODEL_TENSORS = 8 };
 
 typedef struct {
@@ -46,30 +46,30 @@ typedef struct {
     const char *name;                         /* default sequential, sequential_1, … */
     int64_t     input_shape[CORNU_MAX_RANK];  /* without the batch; ends at the first 0. CORNU_NONE
                                                  is an extent that may differ from batch to batch.
-                                                 Absent: the model is built by its first data */
-    int64_t     batch_size;                   /* rows that every batch has, as Keras' Input takes
-                                                 it; default any number. Stateful layers keep to
-                                                 that of their first batch anyhow */
-    double      input_scale;                  /* what whole-number data, such as u8 pixels, are
-                                                 multiplied by as they become f32; default 1.
-                                                 Data stored as floats are taken as they are */
-    const char *policy;                       /* precision, by its name (policy.h); default the one
-                                                 of cornu_set_dtype_policy, else the device's */
+                                                 Omitted: built by the first data */
+    int64_t     batch_size;                   /* rows of every batch, as in Keras' Input; default
+                                                 any number. Stateful layers require the number
+                                                 of their first batch in any case */
+    double      input_scale;                  /* factor for integer data, such as u8 pixels, when
+                                                 they are converted to f32; default 1. Floats are
+                                                 not scaled */
+    const char *policy;                       /* name of the precision policy (policy.h); default:
+                                                 cornu_set_dtype_policy's, else the device's */
 } CornuSequentialConfig;
 
 CornuModel *cornu_sequential_from(const CornuSequentialConfig *config);
 #define cornu_sequential(...) \
     cornu_sequential_from(&(CornuSequentialConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Takes the layer, also when it fails. With a known input shape the layer is built here. */
+/* Takes the layer, also on failure. With a known input shape the layer is built here. */
 CornuStatus cornu_model_add(CornuModel *model, CornuLayer *layer);
 
-/* Builds what is not built yet, for inputs of this shape without the batch. */
+/* Builds the model, unless it is built, for inputs of this shape without the batch. */
 CornuStatus cornu_model_build(CornuModel *model, CornuShape input);
 
-/* A model of the same architecture, not compiled, with layers and weights of its own: these begin
- * as those of a model made now, see cornu_set_random_seed. Its caller's; NULL for a model with a
- * layer that files cannot hold, or an initializer of one's own. Keras' clone_model. */
+/* Keras' clone_model: an uncompiled model of the same architecture, with its own layers and newly
+ * initialized weights, see cornu_set_random_seed. The caller owns it. NULL for a model with a layer
+ * that cannot be saved, or a custom initializer. */
 CornuModel *cornu_model_clone(const CornuModel *model);
 
 void cornu_model_free(CornuModel *model);
@@ -78,31 +78,31 @@ const char *cornu_model_name(const CornuModel *model);
 int         cornu_model_layer_count(const CornuModel *model);
 CornuLayer *cornu_model_layer(const CornuModel *model, int i);
 bool        cornu_model_built(const CornuModel *model);
-CornuShape  cornu_model_input_shape(const CornuModel *model);  /* axis 0 is CORNU_NONE, and so are
-                                                                  extents that may differ */
-/* Rows of every batch: .batch_size, or those that stateful layers have begun with; CORNU_NONE. */
+CornuShape  cornu_model_input_shape(const CornuModel *model);  /* axis 0 and extents that may
+                                                                  differ are CORNU_NONE */
+/* Rows of every batch: .batch_size, or those of stateful layers' first batch; else CORNU_NONE. */
 int64_t     cornu_model_batch_size(const CornuModel *model);
 CornuShape  cornu_model_output_shape(const CornuModel *model); /* once built */
-/* Both of the first one, of models with several. */
+/* Shapes are those of the first input and output of models with several. */
 int         cornu_model_input_count(const CornuModel *model);
 int         cornu_model_output_count(const CornuModel *model);
 double      cornu_model_input_scale(const CornuModel *model);
 
-/* The policy in force where a layer has none of its own: before compiling the one that was set for
- * the model, or NULL where its device will decide. */
+/* The policy of layers without their own. Before compiling, the one set for the model, or NULL
+ * where its device will decide. */
 const CornuPolicy *cornu_model_policy(const CornuModel *model);
 
-/* The layer of this name, NULL without one; and the weight of a path, as "conv2d/kernel" or, in a
- * model that this one calls, "encoder/conv2d/kernel". */
+/* The layer of this name, and the weight of this path, "conv2d/kernel" or, in a nested model,
+ * "encoder/conv2d/kernel"; NULL if there is none. */
 CornuLayer  *cornu_model_find_layer(const CornuModel *model, const char *name);
 CornuWeight *cornu_model_find_weight(const CornuModel *model, const char *path);
 
-/* What else goes with the model into .safetensors and .keras files, and into clones: the names of
- * its classes, in the order of its output's last axis, and strings of yours, each under a key (what
- * its columns are called, how its images are prepared). They are copied. CORNU_ERR_VALUE for what
- * is not UTF-8, and for an empty class name or one with control characters. A note of NULL removes
- * the one that was there. A name or note that is not there is NULL; it lives until it is set again
- * or the model is freed. */
+/* Metadata stored with the model in .safetensors and .keras files, and in clones: the names of its
+ * classes, in the order of its output's last axis, and notes, strings with a key (say names of
+ * columns, or the preparation of images). Strings are copied. CORNU_ERR_VALUE if one is not UTF-8,
+ * and for a class name that is empty or has control characters. Setting a note to NULL removes it.
+ * A missing name or note is NULL; a returned string lives until it is set again or the model is
+ * freed. */
 CornuStatus cornu_model_set_class_names(CornuModel *model, const char *const *names, int count);
 const char *cornu_model_class_name(const CornuModel *model, int64_t i);
 CornuStatus cornu_model_set_note(CornuModel *model, const char *key, const char *text);
@@ -117,13 +117,13 @@ CornuWeight *cornu_model_weight(const CornuModel *model, int i);
 int            cornu_model_optimizer_variable_count(const CornuModel *model);
 CornuVariable *cornu_model_optimizer_variable(const CornuModel *model, int i);
 
-/* Elements of all, trainable, and the optimizer's variables. */
+/* Number of elements of all weights, of the trainable ones, and of the optimizer's variables. */
 int64_t cornu_model_parameters(const CornuModel *model);
 int64_t cornu_model_trainable_parameters(const CornuModel *model);
 int64_t cornu_model_optimizer_parameters(const CornuModel *model);
 
-/* The seed of initial weights, dropout and shuffling of models made from now on by this
- * thread; 0 at the start. As keras.utils.set_random_seed. */
+/* The seed of initial weights, dropout and shuffling for models that this thread makes from now on;
+ * initially 0. As keras.utils.set_random_seed. */
 void     cornu_set_random_seed(uint64_t seed);
 uint64_t cornu_model_seed(const CornuModel *model);
 
@@ -137,13 +137,13 @@ typedef struct {
     CornuOptimizer *optimizer;                   /* default rmsprop; taken */
     CornuLoss      *loss;                        /* required for training and evaluation; taken */
     CornuMetric    *metrics[CORNU_MAX_METRICS];  /* taken */
-    CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];  /* in place of .loss: of each output; taken.
-                                                    With .loss several outputs share that one */
-    double          loss_weights[CORNU_MAX_MODEL_TENSORS]; /* of outputs in the loss that is
-                                                    trained; default 1; CORNU_ZERO for none */
+    CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];  /* in place of .loss, one per output; taken.
+                                                    With .loss all outputs share it */
+    double          loss_weights[CORNU_MAX_MODEL_TENSORS]; /* per output, in the total loss;
+                                                    default 1; CORNU_ZERO for 0 */
     CornuMetric    *output_metrics[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_METRICS]; /* in place of
                                                     .metrics, for several outputs; taken */
-    CornuMetric    *weighted_metrics[CORNU_MAX_METRICS]; /* these heed sample weights; taken */
+    CornuMetric    *weighted_metrics[CORNU_MAX_METRICS]; /* use sample weights; taken */
     CornuMetric    *output_weighted_metrics[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_METRICS]; /* in place
                                                     of .weighted_metrics, for several outputs */
     CornuDevice    *device;                      /* default: that of the strategy in scope
@@ -152,28 +152,29 @@ typedef struct {
     int64_t         steps_per_execution;         /* steps from one call of the batch hooks to the
                                                     next (callback.h); default the strategy's in
                                                     scope, else 1 */
-    bool            gradient_norm;               /* training logs "gradient_norm", too: the mean
+    bool            gradient_norm;               /* training also logs "gradient_norm": the mean
                                                     over steps of the l2 norm of all gradients
                                                     before clipping; see
-                                                    cornu_optimizer_gradient_norm. Steps whose loss
-                                                    was scaled too far for f16 do not count */
+                                                    cornu_optimizer_gradient_norm. Steps that
+                                                    overflow f16 do not count */
     bool            debug_nans;                  /* a step after which a weight, the loss or another
                                                     result is nan or infinite fails with
                                                     CORNU_ERR_VALUE naming the layer and op that
                                                     first made it so; slower */
 } CornuCompileConfig;
 
-/* Takes what the model will be trained with, settles the precision of its layers (policy.h), and
- * moves the weights to the device. Where a layer computes in f16 the optimizer scales the loss.
- * Compiling again begins with a new optimizer; the weights stay. What is given is taken even on
+/* Takes optimizer, losses and metrics, applies the precision policies of the layers (policy.h), and
+ * moves the weights to the device. If a layer computes in f16, the optimizer scales the loss.
+ * Compiling again starts with a new optimizer and keeps the weights. Arguments are taken even on
  * failure. */
 CornuStatus cornu_compile_from(const CornuCompileConfig *config);
 #define cornu_compile(...) \
     cornu_compile_from(&(CornuCompileConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Moves a compiled model to another device, NULL: a "cpu" device of its own, with its weights and
- * the optimizer's variables; steps are recorded anew there, metrics begin anew, and the precision
- * is settled as if it had been compiled there. All or nothing where the device has no room. */
+/* Moves a compiled model, its weights and the optimizer's variables to another device; NULL: a
+ * "cpu" device of its own. Steps are recorded again, metrics are reset, and precision policies
+ * apply as if it had been compiled there. If the device runs out of memory, the model does not
+ * move. */
 CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device);
 
 bool            cornu_model_compiled(const CornuModel *model);
@@ -182,60 +183,59 @@ CornuOptimizer *cornu_model_optimizer(const CornuModel *model);  /* NULL before 
 
 int64_t         cornu_model_steps_per_execution(const CornuModel *model);  /* likewise 0 */
 
-/* "loss", then the metrics as compiled; for several outputs "loss", then "scores_loss" of each, not
- * weighted, then metrics as "scores_accuracy", after the layers that give the outputs. Weighted
- * metrics come after them, as "weighted_accuracy" where there is one of the name before them, and
- * "gradient_norm" last, which logs of evaluation lack; its number there is 0. */
+/* "loss", then the metrics as compiled. With several outputs: "loss", then the unweighted
+ * "scores_loss" of each, then metrics as "scores_accuracy", named after the output layers. Weighted
+ * metrics follow, as "weighted_accuracy" where the name is in use; "gradient_norm" is last. Logs of
+ * evaluation do not have it, and its value there is 0. */
 int         cornu_model_metric_count(const CornuModel *model);
 const char *cornu_model_metric_name(const CornuModel *model, int i);
 
-/* What metric i has accumulated since it was reset: how many numbers its result has, 1 but for
- * vectors (and before the first step), the first `count` of them, and one of its states. The
- * state's array is the model's, until it is read again; a metric's header says what it holds. What
- * has not run yet is CORNU_ERR_ARGUMENT. */
+/* The result of metric i since it was reset: the number of its values, 1 except for vectors (and
+ * before the first step), the first `count` of them, and one of its states. The state's array is
+ * the model's and valid until it is read again; the metric's header describes it.
+ * CORNU_ERR_ARGUMENT before the first step. */
 int64_t     cornu_model_metric_size(const CornuModel *model, int i);
 CornuStatus cornu_model_metric_result(CornuModel *model, int i, double *result, int64_t count);
 CornuStatus cornu_model_metric_state(CornuModel *model, int i, int state, CornuArray *array);
 
-/* Of the training step, NULL before the first one. */
+/* Statistics of the training step; NULL before the first step. */
 const CornuStatistics *cornu_model_statistics(const CornuModel *model);
 
-/* The training step for batches of these types, as fit and cornu_train_on_batch run it: compiled
- * here if it was not yet, and not run. It is the device's. NULL and a pending error. */
+/* The training step for batches of these types, as fit and cornu_train_on_batch run it; compiled
+ * here if necessary, and not run. Owned by the device. NULL with a pending error. */
 CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuType y);
 
 /* ---- Training, evaluation, prediction ----
  *
- * Data are a data set of (x, y) or arrays .x and .y, of any number type: bytes stay bytes until
- * the step itself converts them. A data set stays the caller's. One that is not batched, and
- * arrays, are put in batches of batch_size (default 32); with a batched one batch_size is an
- * error. x may lack, or have too many, a last axis of extent 1. A last batch with fewer rows
- * counts exactly as those rows; cornu_predict computes as many, up to the next power of two. What a
- * row gives does not depend on the rows beside it, but its last bits may on how many are computed.
+ * Data are a data set of (x, y) or arrays .x and .y, of any number type: bytes stay bytes until the
+ * step converts them. A data set stays the caller's. Arrays and unbatched data sets are batched by
+ * batch_size (default 32), which is an error with a batched data set. A trailing axis of extent 1
+ * of x may be omitted or added. A partial last batch counts exactly as its rows; cornu_predict
+ * computes that many, rounded up to a power of two. The result of a row does not depend on other
+ * rows, but its last bits may depend on how many rows are computed.
  *
- * A step is compiled for the size of its batches and for extents of the data that the model leaves
- * open (CORNU_NONE); the eight used last are kept. All elements of a data set have one shape, which
- * may differ from that of the data of the next call: sequences of several lengths are padded to
- * one, or given in a data set for each length.
+ * A step is compiled for each batch size, and for each value of extents that the model leaves open
+ * (CORNU_NONE); the eight most recently used are kept. All elements of a data set have one shape,
+ * which may differ between calls: pad sequences of different lengths to one length, or use a data
+ * set per length.
  *
- * For several inputs or outputs an element of a data set has a
- * component for each, inputs first, and arrays are given as .xs and .ys.
+ * With several inputs or outputs an element of a data set has a component for each, inputs first,
+ * and arrays are given as .xs and .ys.
  *
- * Sample weights multiply the values of losses and weighted metrics: a further component of a data
- * set, or an array .sample_weight, (N), or (N, T) for a weight of each step; where there are
- * several outputs one for all of them or, as .sample_weights, one for each. Of any number type.
+ * Sample weights multiply the values of losses and weighted metrics: an additional component of a
+ * data set, or an array .sample_weight, (N), or (N, T) for a weight per step. With several outputs
+ * there is one for all of them or, as .sample_weights, one for each. Any number type.
  */
 
-/* What is printed: nothing, a bar, or a line per epoch. auto, the default, is a bar on a terminal,
- * lines elsewhere. Keras' numbers do, too: a 0 that stands in the call is silent, 1 a bar, 2
- * lines. */
+/* What is printed: nothing, a bar, or a line per epoch. Auto, the default, is a bar on a terminal
+ * and lines elsewhere. Keras' numbers work too: an explicit 0 is silent, 1 a bar, 2 lines. */
 typedef enum { CORNU_AUTO = -1, CORNU_BAR = 1, CORNU_LINES = 2, CORNU_SILENT = 3 } CornuVerbose;
 
 enum { CORNU_MAX_CALLBACKS = 16 };
 
 typedef struct {
     char           unset;
-    const char    *written;              /* the call, see keywords.h */
+    const char    *written;              /* source of the call, see keywords.h */
     CornuModel    *model;
     CornuDataset  *data;                 /* or x and y */
     CornuArray     x, y;
@@ -243,32 +243,32 @@ typedef struct {
                                             of each input and output, in the model's order */
     CornuArray     sample_weight;        /* with arrays */
     CornuArray     sample_weights[CORNU_MAX_MODEL_TENSORS];
-    CornuArray     class_weight;         /* (classes): a sample weighs what its class does; classes
-                                            behind the end weigh 1. Labels are numbers, or one of C
-                                            classes. Not for samples held out, or validation */
+    CornuArray     class_weight;         /* (classes): the weight of each class' samples; classes
+                                            after the end have 1. Labels are class indices or
+                                            one-hot. Not applied to validation samples */
     int64_t        batch_size;           /* default 32 */
-    int64_t        epochs;               /* default 1: the index to end before, see initial_epoch;
+    int64_t        epochs;               /* default 1: the index after the last, see initial_epoch;
                                             0, or CORNU_ZERO, for none */
     CornuVerbose   verbose;
     CornuCallback *callbacks[CORNU_MAX_CALLBACKS]; /* taken: freed when fit returns. NULLs among
-                                            them are left out */
-    double         validation_split;     /* this part of the data, the last one, is held out */
+                                            them are skipped */
+    double         validation_split;     /* this fraction, from the end of the data, is held out */
     CornuDataset  *validation_data;      /* or these arrays */
     CornuArray     validation_x, validation_y;
     CornuArray     validation_xs[CORNU_MAX_MODEL_TENSORS], validation_ys[CORNU_MAX_MODEL_TENSORS];
     CornuArray     validation_sample_weight;
     CornuArray     validation_sample_weights[CORNU_MAX_MODEL_TENSORS];
-    bool           no_shuffle;           /* else data not batched are shuffled for each epoch */
-    int64_t        initial_epoch;        /* the first one's index */
-    int64_t        steps_per_epoch;      /* default: all batches. Fewer: the next epoch goes on
-                                            where this one ended */
+    bool           no_shuffle;           /* else unbatched data are shuffled for each epoch */
+    int64_t        initial_epoch;        /* index of the first epoch */
+    int64_t        steps_per_epoch;      /* default: all batches. With fewer, the next epoch
+                                            continues where this one ended */
     int64_t        validation_steps;     /* default: all batches */
     int64_t        validation_batch_size;/* default batch_size */
-    int64_t        validation_freq;      /* default 1: validates after every so many epochs */
+    int64_t        validation_freq;      /* default 1: epochs between validations */
 } CornuFitConfig;
 
-/* Trains. The history is the caller's to free. NULL on failure, also when the loss is no longer
- * a number (CORNU_ERR_VALUE, naming epoch and steps): the weights then are what they are. */
+/* Trains. The caller frees the history. NULL on failure, also when the loss becomes NaN or infinite
+ * (CORNU_ERR_VALUE, naming epoch and steps); the weights then stay as they are. */
 CornuHistory *cornu_fit_from(const CornuFitConfig *config);
 #define cornu_fit(...) \
     cornu_fit_from(&(CornuFitConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
@@ -286,8 +286,8 @@ typedef struct {
     int64_t        steps;                /* default: all batches */
     CornuCallback *callbacks[CORNU_MAX_CALLBACKS];
     double        *results;              /* cornu_model_metric_count() numbers; may be NULL */
-    CornuArray     to;                   /* f32 (rows, …), as predict's: the predictions that the
-                                            results come from; default not kept */
+    CornuArray     to;                   /* f32 (rows, …): gets the predictions, as in predict;
+                                            default: not stored */
     CornuArray     tos[CORNU_MAX_MODEL_TENSORS]; /* in place of .to: of each output */
 } CornuEvaluateConfig;
 
@@ -299,15 +299,15 @@ typedef struct {
     char           unset;
     const char    *written;              /* the call, see keywords.h */
     CornuModel    *model;
-    CornuDataset  *data;                 /* of x, or of (x, y): y is not looked at */
+    CornuDataset  *data;                 /* of x, or of (x, y): y is ignored */
     CornuArray     x;
     CornuArray     xs[CORNU_MAX_MODEL_TENSORS];
     int64_t        batch_size;
     CornuVerbose   verbose;
     int64_t        steps;
     CornuCallback *callbacks[CORNU_MAX_CALLBACKS];
-    CornuArray     to;                   /* f32 (rows, …): gets the predictions; as many rows as
-                                            there are */
+    CornuArray     to;                   /* f32 (rows, …): gets the predictions, one row per row
+                                            of the data */
     CornuArray     tos[CORNU_MAX_MODEL_TENSORS]; /* in place of .to: of each output */
 } CornuPredictConfig;
 
@@ -321,10 +321,10 @@ typedef struct {
     CornuArray  x, y;
     double     *values;                  /* cornu_model_metric_count() numbers; may be NULL */
     CornuArray  sample_weight;
-    CornuArray  class_weight;            /* as fit's; makes an array of weights in each call */
+    CornuArray  class_weight;            /* as in fit; allocates an array of weights per call */
 } CornuOnBatchConfig;
 
-/* One step on one batch. As in Keras the values are means since cornu_model_reset_metrics, fit or
+/* One step on one batch. As in Keras, the values are means since cornu_model_reset_metrics, fit or
  * evaluate. */
 CornuStatus cornu_train_on_batch_from(const CornuOnBatchConfig *config);
 #define cornu_train_on_batch(...) \
@@ -342,24 +342,24 @@ CornuStatus cornu_predict_on_batch_many(CornuModel *model, const CornuArray *x,
                                         const CornuArray *to);
 CornuStatus cornu_model_reset_metrics(CornuModel *model);
 
-/* Lets stateful layers begin the next batch with zeros; as Keras leaves them, they go on from each
- * batch to the next, also from epoch to epoch and from training to evaluation. Their batches must
- * all have the same number of rows, all valid. Compiling and moving the model reset them too. */
+/* Resets the states of stateful layers to zeros. As in Keras, states otherwise carry over from
+ * batch to batch, from epoch to epoch and from training to evaluation. All batches must have the
+ * same number of rows, all valid. Compiling and moving the model reset the states too. */
 CornuStatus cornu_model_reset_states(CornuModel *model);
 
-/* ---- For a loop of one's own (examples/custom_loop.c) ---- */
+/* ---- For a custom training loop (examples/custom_loop.c) ---- */
 
-/* Records the compiled model in the graph of x (B, …), data as fit takes them: whole numbers are
- * converted and scaled there. `call` says whether it is training and, with dropout, which
- * iteration it is; what it leaves NULL is taken from x and the model (all rows count, the
- * model's seed, iteration and position 0). What regularizers add to the loss is in *call->loss, to
- * be NULL before, where that is given. The result is f32 under any policy. */
+/* Records the compiled model in the graph of x (B, …), data as for fit: integers are converted and
+ * scaled there. `call` has the training flag and, for dropout, the iteration; members that are NULL
+ * default to all rows valid, the model's seed, iteration and position 0. If call->loss is given,
+ * *call->loss, NULL before, is set to the sum of the regularizers' losses. The result is f32 under
+ * any policy. */
 CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall *call);
-/* The same of a model with several inputs or outputs; sets all y and returns the first. */
+/* The same for a model with several inputs or outputs; sets all y and returns the first. */
 CornuTensor *cornu_model_call_many(CornuModel *model, CornuTensor *const *x, int x_count,
                                    const CornuCall *call, CornuTensor **y, int y_count);
 
-/* For callbacks: fit ends after the batch or epoch at hand. */
+/* For callbacks: fit ends after the current batch or epoch. */
 void cornu_model_stop_training(CornuModel *model);
 
 #ifdef __cplusplus

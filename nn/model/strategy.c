@@ -58,7 +58,7 @@ int64_t cornu_strategy_iterations_per_loop(const CornuStrategy *strategy)
 enum { DEEPEST = 8 };
 
 static _Thread_local CornuStrategy *scopes[DEEPEST];
-static _Thread_local int            depth;   /* also counts those that found no place */
+static _Thread_local int            depth;   /* including scopes beyond the limit */
 
 bool cornu_scope_enter(CornuStrategy *strategy)
 {

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Whether it is anything but one layer behind the other. */
+/* Whether the model is more than a sequence of layers. */
 static bool branches(const CornuModel *model)
 {
     if (model->base.kind == &cornu__sequential_class) return false;
@@ -18,7 +18,7 @@ static bool branches(const CornuModel *model)
     return false;
 }
 
-/* Where the inputs of a layer's calls come from; NULL without memory. */
+/* The sources of the inputs of a layer's calls; NULL without memory. */
 static char *connections(const CornuModel *model, const CornuLayer *layer)
 {
     char  *text = NULL;
@@ -61,7 +61,7 @@ static CornuSummaryRow describe(const CornuModel *model, const CornuLayer *layer
     return row;
 }
 
-/* What its last call gives besides the first. */
+/* The further outputs of its last call. */
 static CornuStatus add_outputs(const CornuModel *model, const CornuLayer *layer,
                                CornuSummaryRow *row)
 {
@@ -80,7 +80,8 @@ static CornuStatus add_outputs(const CornuModel *model, const CornuLayer *layer,
     return CORNU_OK;
 }
 
-/* A row for each layer, and behind that of a model, if these are expanded, those in it. */
+/* A row for each layer; with expand_nested, the row of a model is followed by those of its
+ * layers. */
 static CornuStatus add_rows(const CornuModel *model, const CornuLayer *around, int depth,
                             bool expand_nested, CornuSummary *summary)
 {
@@ -99,7 +100,7 @@ static CornuStatus add_rows(const CornuModel *model, const CornuLayer *around, i
     return CORNU_OK;
 }
 
-/* Each weight once, also one that several layers have. */
+/* Counts shared weights once. */
 static void add_up(const CornuModel *model, CornuSummary *summary)
 {
     for (int i = 0; i < model->base.weight_count; i++) {
@@ -111,7 +112,7 @@ static void add_up(const CornuModel *model, CornuSummary *summary)
     }
 }
 
-/* Keras makes the optimizer's variables at the first step, and only then counts them. */
+/* Keras creates the optimizer's variables at the first step, and does not count them before. */
 static bool has_trained(const CornuModel *model)
 {
     double iteration = 0.0;
@@ -133,7 +134,7 @@ static CornuStatus gather(const CornuModel *model, bool expand_nested, CornuSumm
     for (int i = 0; i < variables; i++) {
         CornuType type = cornu_variable_type(cornu_model_optimizer_variable(model, i));
         summary->optimizer.count += cornu_type_count(type);
-        /* Keras counts steps in 32 bits: sizes read as it shows them. */
+        /* Keras has 32-bit steps; this gives its sizes. */
         summary->optimizer.bytes += cornu_dtype_is_float(type.dtype)
                                         ? (int64_t)cornu_type_bytes(type)
                                         : 4 * cornu_type_count(type);
@@ -141,7 +142,7 @@ static CornuStatus gather(const CornuModel *model, bool expand_nested, CornuSumm
     return CORNU_OK;
 }
 
-/* The text goes to print_fn in one piece, without codes, for a terminal as wide as stdout. */
+/* Passes the whole text to print_fn at once, without escape codes, as wide as stdout. */
 static CornuStatus print_to_function(const CornuSummary *summary,
                                      const CornuSummaryConfig *config)
 {

@@ -1,6 +1,6 @@
 /*
- * model.summary(): the layers of a model in a table, character for character as Keras prints
- * it. Bold and colours only on a terminal, a box of + - | where the locale is not UTF-8.
+ * model.summary(): a table of the model's layers, byte for byte as Keras prints it. Bold and
+ * colours only on a terminal; the box is drawn with + - | where the locale is not UTF-8.
  *
  *     cornu_summary(model);
  *     cornu_summary(model, .line_length = 100, .show_trainable = true);
@@ -23,7 +23,7 @@ typedef struct {
     CornuModel *model;             /* required */
     int64_t     line_length;       /* default: the terminal's columns - 4, at most 88 */
     bool        show_trainable;    /* one more column */
-    bool        expand_nested;     /* below a model the layers in it, "└ " before their names */
+    bool        expand_nested;     /* lists the layers of nested models, "└ " before their names */
     FILE       *file;              /* default stdout */
     /* Gets the whole text, plain, instead of the file. */
     void      (*print_fn)(void *context, const char *text);

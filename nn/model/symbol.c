@@ -1,4 +1,4 @@
-/* Symbols, the calls of layers that give them, and whose they are until a model has them. */
+/* Symbols and nodes; the thread owns them until a model does. */
 #include "symbol_internal.h"
 
 #include <math.h>
@@ -10,21 +10,21 @@ static _Thread_local CornuNode  *kept_nodes;    /* the newest first */
 static _Thread_local CornuLayer *kept_layers;   /* of calls that failed */
 static _Thread_local int         last_stamp;
 
-/* Counted over all threads, as a node may be walked by one and later by another. */
+/* Unique over all threads, as several may walk a node in turn. */
 int cornu__next_stamp(void)
 {
     static atomic_int stamps;
     return last_stamp = atomic_fetch_add(&stamps, 1) + 1;
 }
 
-/* What names are counted among: what may be in one model with the next layer, which is what is the
- * thread's and what that comes from. Counts go on from call to call until another walk over nodes,
- * by whose stamp they are known, has begun. */
+/* The layers among which default names are counted: those that may share a model with the next
+ * layer, which are all of the thread's nodes and their ancestors. Counts are kept from call to call
+ * until another walk over nodes changes the stamps. */
 static _Thread_local struct {
     int         stamp;
     CornuLookup labels;
-    CornuNode  *newest;        /* of the thread's nodes, when these were counted last */
-    CornuNode **left;          /* nodes to look at */
+    CornuNode  *newest;        /* of the thread's nodes, at the last count */
+    CornuNode **left;          /* nodes still to visit */
     int         left_count, left_space;
 } naming = { .labels = { .of_strings = true } };
 
@@ -45,7 +45,7 @@ CornuNode *cornu__node_ref(CornuNode *node)
     return node;
 }
 
-/* Those that nobody holds any more wait in a list, as chains of them may be long. */
+/* Unreferenced nodes are queued in a list instead of recursing, as chains may be long. */
 void cornu__node_unref(CornuNode *node)
 {
     if (!node || --node->owners > 0) return;
@@ -94,7 +94,7 @@ CornuSymbol *cornu_call_result(CornuSymbol *symbol, int i)
 {
     if (!symbol || cornu_error_pending()) return NULL;
     if (i >= 0 && i < symbol->node->out_count) return &symbol->node->out[i];
-    return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: gives %d tensors, result %d is asked for",
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: returns %d tensors, there is no tensor %d",
                             cornu_layer_name(symbol->node->layer), symbol->node->out_count, i);
 }
 
@@ -154,7 +154,8 @@ CornuNode *cornu__input_node(const CornuInputConfig *config, CornuType type)
 
 /* ---- Calls ---- */
 
-/* A model that is called puts its name in front of its weights': "encoder/dense/kernel". */
+/* A model that is called prefixes the paths of its weights with its name:
+ * "encoder/dense/kernel". */
 static CornuStatus extend_paths(CornuLayer *layer)
 {
     for (int i = 0; i < layer->weight_count; i++) {
@@ -184,7 +185,7 @@ static CornuStatus make_call(CornuLayer *layer, CornuSymbol *const *in, int coun
     return layer->kind->call_masked && layer->calls == 0 ? extend_paths(layer) : CORNU_OK;
 }
 
-/* Puts in front of a message where the tensors that were to be merged come from. */
+/* Prefixes a message with the names of the tensors to be merged. */
 static void name_operands(CornuStatus status, CornuSymbol *const *in, int count)
 {
     char   text[400];
@@ -215,7 +216,7 @@ CornuNode *cornu__call_node(CornuLayer *layer, CornuSymbol *const *in, int count
     return node;
 }
 
-/* ---- The thread's ---- */
+/* ---- Nodes and layers of the thread ---- */
 
 static CornuSymbol *keep(CornuNode *node)
 {
@@ -238,7 +239,7 @@ void cornu__node_detach(CornuNode *node)
     cornu__node_unref(node);
 }
 
-/* Its program may call it again, with an error pending. */
+/* The program may call the layer again while an error is pending. */
 static void keep_layer(CornuLayer *layer)
 {
     if (!layer || layer->owners > 0) return;
@@ -259,7 +260,7 @@ void cornu_clear_session(void)
 
 /* ---- Names ---- */
 
-/* Counts the labels of layers behind a node that were not yet met. */
+/* Counts the labels of layers that the node depends on and that were not counted yet. */
 static CornuStatus gather(CornuNode *node)
 {
     for (naming.left_count = 0; node; ) {
@@ -320,7 +321,7 @@ static CornuStatus check_call(const CornuLayer *layer, CornuSymbol *const *in, i
 {
     if (!layer) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_call: the layer is NULL");
     if (count < 1 || count > CORNU_MAX_LAYER_TENSORS)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is called on %d symbols, expected 1 to %d",
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: called on %d symbols, expected 1 to %d",
                            cornu_layer_name(layer), count, CORNU_MAX_LAYER_TENSORS);
     for (int i = 0; i < count; i++)
         if (!in[i])

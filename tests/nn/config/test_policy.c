@@ -114,7 +114,7 @@ static void train(Golden *golden, CornuModel *model, float *losses, int64_t step
     }
 }
 
-/* ---- What is computed in which dtype ---- */
+/* ---- The dtypes of ops ---- */
 
 static CornuDtype operand_dtype(const CornuProgram *program, const CornuProgramOp *op, int i)
 {

@@ -313,7 +313,7 @@ static void states_can_be_read(void **state)
     CornuArray  matrix;
     double      iou;
     expect_error(cornu_model_metric_state(model, 1, 0, &matrix), CORNU_ERR_ARGUMENT,
-                 "no step has run yet that the metric mean_io_u could be of");
+                 "the metric mean_io_u has no result before the first step");
     expect_ok(cornu_test_on_batch(model, cornu_array(x, CORNU_F32, 6, 1),
                                   cornu_array(y, CORNU_F32, 6, 1)));
     expect_ok(cornu_model_metric_state(model, 1, 0, &matrix));
@@ -325,7 +325,7 @@ static void states_can_be_read(void **state)
     expect_error(cornu_model_metric_state(model, 1, 1, &matrix), CORNU_ERR_ARGUMENT,
                  "mean_io_u has no state 1, expected 0 to 0");
     expect_error(cornu_model_metric_result(model, 1, &iou, 2), CORNU_ERR_ARGUMENT,
-                 "2 numbers of mean_io_u are asked for, there are 1");
+                 "2 values of mean_io_u requested, expected at most 1");
     expect_error(cornu_model_metric_result(model, 5, &iou, 1), CORNU_ERR_ARGUMENT,
                  "there is no metric 5, expected 0 to 1");
     cornu_model_free(model);

@@ -1,6 +1,6 @@
 /*
- * Models of very many layers, one behind the other: what is done with them neither nests calls of
- * functions as deep as the model is, nor takes the square of its length.
+ * Models with very long sequences of layers: no function recurses to the depth of the model, or
+ * takes quadratic time.
  *
  * tests/run: alone
  */
@@ -18,14 +18,14 @@
 #include "../../../nn/cornu.h"
 #include "../../datasets/files.h"
 
-/* A fiftieth of what threads usually have; sanitizers put frames of their own around ours. */
+/* A fiftieth of the usual stack of a thread; sanitizers enlarge frames. */
 #if defined(__SANITIZE_ADDRESS__)
 enum { STACK = 1024 * 1024 };
 #else
 enum { STACK = 128 * 1024 };
 #endif
 
-/* fail_msg is for the first thread alone. */
+/* fail_msg works only on the first thread. */
 typedef struct {
     int         layers;
     const char *path;
@@ -157,8 +157,8 @@ static void many_layers_train(void **state)
 
 /* ---- Files from elsewhere ---- */
 
-/* The file of a chain, its layers from the last to the first: no pass over them finds more than one
- * that can be called. */
+/* The file of a chain with its layers in reverse order: each pass over them finds only one that can
+ * be called. */
 static void write_chain(const char *path, int layers, bool reversed)
 {
     char  *text = NULL;
@@ -186,7 +186,7 @@ static void write_chain(const char *path, int layers, bool reversed)
     free(text);
 }
 
-/* Seconds of this thread that loading takes, the least of three times. */
+/* The thread's seconds for loading, the minimum of three runs. */
 static double seconds_to_load(int layers, bool reversed)
 {
     const char *path = files_path(folder, "foreign.safetensors");
@@ -207,7 +207,7 @@ static double seconds_to_load(int layers, bool reversed)
     return least;
 }
 
-/* Twice as many layers take twice as long, not four times; the rest is for caches and noise. */
+/* Twice as many layers take twice as long, not four times; the margin is for caches and noise. */
 static void loading_is_not_quadratic(void **state)
 {
     (void)state;
@@ -220,7 +220,7 @@ static void loading_is_not_quadratic(void **state)
     }
 }
 
-/* A call that waits for itself, over two layers. */
+/* A cycle of calls over two layers. */
 static void circles_are_refused(void **state)
 {
     static const char *const text =
@@ -255,15 +255,15 @@ static void nesting_is_bounded(void **state)
     }
     assert_null(models[CORNU_MAX_LAYER_DEPTH]);
     assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
-    assert_non_null(strstr(cornu_error_message(), "expected at most 16 around each other"));
+    assert_non_null(strstr(cornu_error_message(), "expected less than 16"));
 
-    /* What can be made can be saved, and what can be saved can be loaded. */
+    /* Any model that can be made can be saved, and loaded again. */
     assert_int_equal(cornu_model_save(models[CORNU_MAX_LAYER_DEPTH - 1], path), CORNU_OK);
     CornuModel *loaded = cornu_model_load(path);
     if (!loaded) fail_msg("%s", cornu_error_message());
     cornu_model_free(loaded);
 
-    /* A model that is a layer already gets no more layers, by which it could become deeper. */
+    /* A model in use as a layer accepts no more layers, which could nest it deeper. */
     CornuModel *inner = cornu_sequential(), *outer = cornu_sequential();
     assert_int_equal(cornu_model_add(outer, cornu_as_layer(inner)), CORNU_OK);
     assert_int_equal(cornu_model_add(inner, cornu_relu()), CORNU_ERR_ARGUMENT);

@@ -1,5 +1,5 @@
 /* Models whose layers branch, against Keras (the script is tests/golden/make_graphs.py): outputs,
- * losses, gradients, ten steps of Adam on every device; and what is refused. */
+ * losses, gradients, ten steps of Adam on every device; and invalid use. */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -138,7 +138,7 @@ static void check_outputs(Run *run, const char *prefix)
     }
 }
 
-/* One step; its logs, in the order of their names, against row `row` of the golden ones. */
+/* One step; compares its logs, sorted by name, with row `row` of the golden ones. */
 static void step(Run *run, const char *logs, int row)
 {
     const json_t    *about = json_object_get(run->golden->cases, run->test_case->name);
@@ -201,8 +201,8 @@ static void check_case(Golden *golden, const Case *test_case, CornuDevice *devic
     cornu_model_free(run.model);
 }
 
-/* tpu in the float32 policy's precision; batch norm's statistics are a shard's, so that the
- * residual net agrees on one shard alone. */
+/* tpu with float32 precision; batch normalization has statistics per shard, so that the residual
+ * net agrees on one shard only. */
 static void agrees_with_keras(void **state)
 {
     static const struct { const char *device; int shards, cases; } on[] = {
@@ -229,7 +229,7 @@ static CornuModel *make_encoder(void)
     return model;
 }
 
-/* Whichever is freed first, the other one goes on, and the same encoder encodes each step. */
+/* Whichever is freed first, the other one keeps working, with the same encoder at each step. */
 static void models_in_layers_stay_their_callers(void **state)
 {
     (void)state;
@@ -317,7 +317,7 @@ static void check_turns(Golden *golden, CornuDevice *device)
     check_after(golden, a, "after_a");
     check_after(golden, b, "after_b");
     cornu_model_free(a);
-    check_after(golden, b, "after_b");   /* what it shared stays */
+    check_after(golden, b, "after_b");   /* shared layers stay */
     cornu_model_free(b);
 }
 
@@ -392,7 +392,7 @@ static void mistakes_are_named(void **state)
     a = cornu_input(.shape = { 4 });
     left = cornu_call(cornu_dense(3), a);
     refuses(cornu_model(.inputs = { left }, .outputs = { left }), CORNU_ERR_UNSUPPORTED,
-            ".inputs[0] is dense[0][0], which a layer gives");
+            ".inputs[0] is dense[0][0], the output of a layer");
 }
 
 int main(void)

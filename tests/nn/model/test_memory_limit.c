@@ -1,5 +1,5 @@
-/* What files and settings make large is held to the limit of device/memory.h, with a message that
- * says so; and what need not be large is not. */
+/* Allocations sized by files and settings respect the limit of device/memory.h, with a message that
+ * names it; and none is larger than needed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 enum { MIB = 1 << 20 };
 
-/* Opened before there is a limit: it has a reserve of its own. */
+/* Opened before the limit is set, as it has a reserve of its own. */
 static CornuDevice *device;
 
 static int begin(void **state)
@@ -57,7 +57,7 @@ static void expect_too_much(CornuStatus status)
 
 /* ---- The limit ---- */
 
-/* In a process of its own, as it is read once. */
+/* In a separate process, as the limit is read once. */
 static size_t limit_with(const char *value)
 {
     int    pipes[2], status;
@@ -117,7 +117,7 @@ static void a_program_sets_it(void **state)
 
 /* ---- Models ---- */
 
-/* The small file of a model with this layer, loaded and asked for one prediction. */
+/* Loads the small file of a model with this layer and predicts one row. */
 static CornuStatus predict_with(CornuLayer *layer, CornuShape input)
 {
     const char *path = files_path(folder, "small.safetensors");
@@ -231,7 +231,7 @@ static void tables_of_names_are_refused(void **state)
     cornu_table_free(table);
 }
 
-/* Only what a reader of headers sees: a frame of this size, and so many scans. */
+/* Only headers: a frame of this size, with so many scans. */
 static const char *jpeg_of(int height, int width, int scans)
 {
     const char         *path = files_path(folder, "scans.jpg");
@@ -259,7 +259,7 @@ static void images_have_few_scans_and_fit(void **state)
     expect_too_much(cornu_image_load(jpeg_of(4096, 4096, 1), 3, &image));
 }
 
-/* 14 GB of which the header says nothing: a sparse file. */
+/* A sparse file with 14 GB that the header does not mention. */
 static void headers_are_checked_before_files_are_read(void **state)
 {
     (void)state;
@@ -273,7 +273,7 @@ static void headers_are_checked_before_files_are_read(void **state)
     assert_null(cornu_safetensors_open(path));
     expect_failure(cornu_error_status(), CORNU_ERR_FORMAT, "its arrays end at byte 0, its data at");
 
-    /* And one that says all of it is still more than may be taken. */
+    /* A header that covers all of it still exceeds the limit. */
     char header[200];
     const int64_t bytes = (int64_t)14 << 30;
     snprintf(header, sizeof header, "........{\"a\":{\"dtype\":\"U8\",\"shape\":[%lld],"
@@ -316,7 +316,7 @@ static void small_files_of_large_arrays_are_refused(void **state)
 int main(void)
 {
 #define WITH_LIMIT(test) cmocka_unit_test_teardown(test, forget_limit)
-    const struct CMUnitTest first[] = {   /* before the limit is looked up */
+    const struct CMUnitTest first[] = {   /* before the limit is read */
         WITH_LIMIT(the_environment_sets_it),
         WITH_LIMIT(what_is_no_limit_is_refused),
     };

@@ -1,7 +1,7 @@
 /*
- * Misuses of the public interface: each ends with a status, or NULL, and a message that names the
- * function and what is wrong with which argument. Each runs in a process of its own, so that one
- * that crashes is counted and named.
+ * Misuse of the public interface: each ends with a status, or NULL, and a message that names the
+ * function, the argument and the error. Each runs in its own process, so that a crash is counted
+ * and named.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@
 #include "../../../nn/cornu.h"
 #include "../../datasets/files.h"
 
-/* ---- What the misuses are made of ---- */
+/* ---- Parts of the misuses ---- */
 
 static float x[32][2], y[32][1];
 
@@ -54,7 +54,7 @@ static CornuDataset *dataset(void)
 /* True where the status was a failure. */
 static bool failed(CornuStatus status) { return status != CORNU_OK; }
 
-/* True where there is nothing; the error is taken if it is pending. */
+/* True if there is no result; takes a pending error. */
 static bool nothing(const void *object)
 {
     cornu_error_take();
@@ -66,8 +66,8 @@ static const char *file(const char *name) { return files_path(folder, name); }
 /* ---- The misuses ---- */
 
 typedef struct {
-    const char *what;          /* what is done */
-    const char *says;          /* what the message says, words separated by | */
+    const char *what;          /* the misuse */
+    const char *says;          /* parts of the message, separated by | */
     bool      (*misuse)(void); /* whether it failed as it should */
 } Misuse;
 
@@ -1420,7 +1420,7 @@ static const Misuse misuses[] = {
     MISUSE(metric_result_99, "99"),
     MISUSE(metric_result_null, "result"),
     MISUSE(metric_size_99, "cornu_model_metric_size|99"),
-    MISUSE(metric_state_99, "no step has run yet"),
+    MISUSE(metric_state_99, "has no result before the first step"),
     MISUSE(optimizer_variable_99, "cornu_model_optimizer_variable|99"),
     MISUSE(optimizer_variable_uncompiled, "cornu_model_optimizer_variable"),
     MISUSE(model_name_null, "cornu_model_name|model"),
@@ -1651,7 +1651,7 @@ static bool says(const char *message, const char *words)
     return true;
 }
 
-/* In the child: how the misuse ended. */
+/* In the child: runs the misuse. */
 static int end_of(const Misuse *misuse)
 {
     if (!misuse->misuse()) return NOT_REFUSED;
@@ -1670,7 +1670,7 @@ static bool try(const Misuse *misuse)
     if (child == 0) {
         static const int crashes[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL };
         for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
-            signal(crashes[i], SIG_DFL);   /* cmocka's would go on in the child */
+            signal(crashes[i], SIG_DFL);   /* else cmocka's handler would run in the child */
         alarm(60);
         const int end = end_of(misuse);
         if (write(pipes[1], cornu_error_message(), strlen(cornu_error_message())) < 0) _exit(99);

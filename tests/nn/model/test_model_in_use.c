@@ -112,7 +112,7 @@ static const struct { Use *use; const char *name; } uses[] = {
 };
 enum { USES = sizeof uses / sizeof *uses };
 
-/* cmocka asserts on its own thread alone: what a second one met is looked at later. */
+/* cmocka asserts only on its own thread: results of the second one are checked later. */
 typedef struct {
     CornuModel *model;
     CornuStatus status[USES];
@@ -175,7 +175,7 @@ static void a_second_thread_is_refused(void **state)
             fail_msg("%s: %s: %s", uses[i].name, cornu_status_name(intruder.status[i]),
                      intruder.message[i]);
     }
-    /* Training has not noticed. */
+    /* Training is not affected. */
     CornuHistory *history = cornu_fit(alone, .x = x_of(ROWS), .y = y_of(ROWS), .epochs = 2,
                                       .batch_size = 4, .verbose = CORNU_SILENT);
     for (int i = 0; i < 2; i++)
@@ -208,7 +208,7 @@ static void threads_take_turns(void **state)
     cornu_model_free(guest.model);
 }
 
-/* Two threads that do not wait for each other: each call is right or refused, no row is wrong. */
+/* Two threads without synchronization: each call succeeds or is refused, and no row is wrong. */
 enum { TRIES = 300 };
 
 typedef struct {
@@ -251,8 +251,8 @@ static void no_row_is_wrong(void **state)
 
 /* ---- Devices ---- */
 
-/* What the device says of a run is heard while it runs, on the thread that runs it. The guest must
- * be silent until it is refused: one line is told at a time. */
+/* The device logs during a run, on the running thread. The other thread must not log before it is
+ * refused, as logging is serialized. */
 static void hear(void *context, CornuLogLevel level, const char *message)
 {
     Guest *guest = context;

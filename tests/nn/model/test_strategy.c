@@ -103,8 +103,8 @@ static void expect_equal(const Values *a, const Values *b)
 
 /* ---- Moving ---- */
 
-/* From one device to another and back: every weight, slot and counter arrives, and training goes
- * on as if it had always been there. */
+/* From one device to another and back: every weight, slot and counter is moved, and training
+ * continues as if nothing had happened. */
 static void a_moved_model_trains_on_as_if_it_had_stayed(void **state)
 {
     (void)state;
@@ -137,8 +137,8 @@ static void a_moved_model_trains_on_as_if_it_had_stayed(void **state)
     cornu_device_close(cpu), cornu_device_close(other);
 }
 
-/* The tpu computes by other rules, and so the model gets its precision with it and loses it again
- * on the way back; what it learned stays. */
+/* The tpu has another default policy, which the model gets there and loses on the way back; its
+ * weights stay. */
 static void precision_follows_the_device(void **state)
 {
     (void)state;
@@ -167,8 +167,8 @@ static void precision_follows_the_device(void **state)
     cornu_model_free(model);
 }
 
-/* In float32 a tpu with one shard computes what the cpu computes: conversion on the way changes
- * the weights of ten steps by rounding alone. */
+/* In float32 a tpu with one shard computes the same as the cpu: conversion in between changes the
+ * weights of ten steps only by rounding. */
 static void a_converted_model_learns_the_same(void **state)
 {
     (void)state;
@@ -193,7 +193,7 @@ static void a_converted_model_learns_the_same(void **state)
     cornu_strategy_free(strategy);
 }
 
-/* A schedule's rate, which is no variable, and the loss scale move too. */
+/* A schedule's rate, which is not a variable, and the loss scale move too. */
 static void settings_move(void **state)
 {
     (void)state;
@@ -235,8 +235,8 @@ static void moves_that_cannot_be_are_refused(void **state)
     cornu_device_close(device);
 }
 
-/* Each allocation fails in turn: the model is then where it was, whole, and trains on; or it has
- * moved and trains on there. */
+/* Each allocation fails in turn: the model either stays where it was, intact, or has moved; in both
+ * cases training continues. */
 static void a_move_without_memory_changes_nothing(void **state)
 {
     (void)state;
@@ -339,7 +339,7 @@ static CornuDevice *device_of_a_compiled_model(CornuDevice *given)
     return device;
 }
 
-/* Blocks that go on, break, and lie in each other. */
+/* Blocks with continue and break, and nested ones. */
 static void compiling_in_a_scope_uses_its_device(void **state)
 {
     (void)state;

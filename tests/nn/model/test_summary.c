@@ -153,7 +153,7 @@ static char *print(int i, CornuTerminal terminal)
     return text;
 }
 
-/* Every golden file there is of the case, at least one. */
+/* All golden files of the case, at least one. */
 static void test_golden(void **state)
 {
     static const struct { const char *suffix; CornuStyling styling; bool utf8; } kinds[] = {

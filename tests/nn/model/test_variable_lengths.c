@@ -1,5 +1,5 @@
 /* Extents that differ from batch to batch: models whose inputs have CORNU_NONE against real Keras
- * (tests/golden/lengths) on every device; how many rows are computed; which steps are kept. */
+ * (tests/golden/lengths) on every device; the number of rows computed; the steps kept. */
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
@@ -61,7 +61,7 @@ static void check_shape(const char *name, CornuShape got, const json_t *want)
                  json_dumps(want, 0));
 }
 
-/* By predict_on_batch and by predict, whose batches may be of other sizes. */
+/* By predict_on_batch and by predict, which may use other batch sizes. */
 static void check_predictions(Golden *golden, const char *name, CornuModel *model)
 {
     static float got[MOST];
@@ -82,7 +82,7 @@ static void check_predictions(Golden *golden, const char *name, CornuModel *mode
     }
 }
 
-/* What is saved reads as what it was. */
+/* Saved models load unchanged. */
 static void check_files(Golden *golden, const char *name, CornuModel *model)
 {
     static const char *const suffixes[] = { "safetensors", "keras" };
@@ -211,7 +211,7 @@ static void each_call_has_its_length(void **state)
     cornu_model_free(model);
 }
 
-/* ---- What cannot be ---- */
+/* ---- Invalid use ---- */
 
 static void expect_refusal(CornuLayer *first, CornuLayer *second, const char *part)
 {
@@ -226,7 +226,7 @@ static void weights_need_known_extents(void **state)
 {
     (void)state;
     expect_refusal(cornu_flatten(), cornu_dense(3),
-                   "dense: kernel would be (None, 3), which depends on an extent");
+                   "dense: kernel would be (None, 3), which depends on an unknown extent");
     expect_refusal(cornu_permute({ 2, 1 }), cornu_lstm(3),
                    "lstm: lstm_cell/kernel would be (None, 12)");
     expect_refusal(cornu_prelu(), NULL, "p_re_lu: alpha would be (None, 4)");
@@ -241,7 +241,7 @@ static void weights_need_known_extents(void **state)
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "from 1 to 2147483647, or CORNU_NONE");
 }
 
-/* A length that a layer cannot take is refused when it comes, by the layer's name. */
+/* A length that a layer does not support is refused when it comes, naming the layer. */
 static void a_length_may_be_too_short(void **state)
 {
     float x[4 * 3] = { 0 }, to[2];
@@ -259,7 +259,7 @@ static void a_length_may_be_too_short(void **state)
 
 /* ---- Rows that are computed ---- */
 
-/* A layer that counts: the flops of what was compiled last tell how many rows it is for. */
+/* The flops of the last program compiled tell its number of rows. */
 static int64_t rows_computed(CornuModel *model, int64_t rows, int64_t batch_size)
 {
     static float x[64 * 3], to[64 * 2];
@@ -302,7 +302,7 @@ static void few_rows_are_not_padded_to_a_batch(void **state)
     cornu_model_free(fixed);
 }
 
-/* The same row, whatever it is computed with. */
+/* A row is the same whatever rows are computed with it. */
 static void rows_do_not_depend_on_their_number(void **state)
 {
     static float x[32 * 6 * 6], all[32 * 3], some[32 * 3];
@@ -354,7 +354,7 @@ static void few_lengths_are_kept(void **state)
             expect_ok(cornu_predict_on_batch(model, cornu_array(x, CORNU_F32, 1, steps, 2),
                                              cornu_array(to, CORNU_F32, 1, 1)));
     assert_int_equal(compiled, 4);
-    /* Length 1 is asked for again and again, so that it stays whatever else comes. */
+    /* Length 1 is used repeatedly, so that its step is never evicted. */
     for (int64_t steps = 5; steps <= 60; steps++) {
         expect_ok(cornu_predict_on_batch(model, cornu_array(x, CORNU_F32, 1, steps, 2),
                                          cornu_array(to, CORNU_F32, 1, 1)));
@@ -363,7 +363,7 @@ static void few_lengths_are_kept(void **state)
     }
     assert_int_equal(compiled, 60);
     assert_int_equal(kept_steps(model), 8);
-    /* The device keeps few programs that nobody uses, too. */
+    /* The device keeps few unused programs, too. */
     expect_ok(cornu_predict_on_batch(model, cornu_array(x, CORNU_F32, 1, 5, 2),
                                      cornu_array(to, CORNU_F32, 1, 1)));
     cornu_set_log(CORNU_LOG_INFO, NULL, NULL);

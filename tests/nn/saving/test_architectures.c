@@ -312,7 +312,7 @@ static void damage_is_named(void **state)
           ONE(DENSE("d", "{\"args\":[" TENSOR("x", 0, 0) "],\"kwargs\":{\"training\":true}}")),
           "d: is called with \"training\"" },
         { CORNU_ERR_ARGUMENT, ONE(DENSE("d", CALL(TENSOR("x", 0, 0) "," TENSOR("x", 0, 0)))),
-          "2 tensors come in, expected 1" },
+          "got 2 tensors, expected 1" },
         { CORNU_ERR_FORMAT, ONE(DENSE("x", "")), "two layers have the name \"x\"" },
         { CORNU_ERR_FORMAT, ONE("3"), "without class_name or name" },
         { CORNU_ERR_UNSUPPORTED,
@@ -328,7 +328,7 @@ static void damage_is_named(void **state)
           "output_layers: a tensor is not of the form [layer, call, result]" },
         { CORNU_ERR_UNSUPPORTED,
           FUNCTIONAL(INPUT "," DENSE("d", CALL(TENSOR("x", 0, 0))), "[\"d\",0,0]", "[\"d\",0,0]"),
-          "m: .inputs[0] is d[0][0], which a layer gives" },
+          "m: .inputs[0] is d[0][0], the output of a layer" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         refuses(cases[i].text, cases[i].status, cases[i].message);

@@ -190,7 +190,7 @@ static void orthogonal_is_orthogonal(void **state)
     }
 }
 
-/* ---- What a draw depends on ---- */
+/* ---- Dependence on seed and generator ---- */
 
 static uint32_t hash_of(const float *values, int64_t count)
 {
@@ -230,7 +230,7 @@ static void default_draws_stay(void **state)
         }
 }
 
-/* An element does not depend on what else is drawn, but differs from weight to weight. */
+/* An element does not depend on other draws, but differs from weight to weight. */
 static void draws_are_addressed(void **state)
 {
     (void)state;
@@ -312,7 +312,7 @@ static void devices_begin_alike(void **state)
     cornu_set_random_seed(0);
 }
 
-/* ---- One's own ---- */
+/* ---- Custom initializers ---- */
 
 /* Ones with a random sign. */
 static CornuStatus signs(const CornuInitializer *self, CornuShape shape, uint64_t seed,
