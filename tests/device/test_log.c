@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#include "../../../nn/cornu.h"
-#include "../../allocations.h"
-#include "../../datasets/files.h"
-#include "../golden.h"
-#include "trainings.h"
+#include "../../nn/cornu.h"
+#include "../allocations.h"
+#include "../datasets/files.h"
+#include "../nn/golden.h"
+#include "../nn/training/trainings.h"
 
 /* ---- Listening ---- */
 
