@@ -116,7 +116,7 @@ static bool is_ours(const Backup *self, const char *name, bool may_be_empty)
 {
     char          head[40];
     const ssize_t got = read_head(self, name, head, sizeof head);
-    return (got == 0 && may_be_empty) || (got > 0 && cornu__training_begins(head, (size_t)got));
+    return (got == 0 && may_be_empty) || (got > 0 && cornu__backup_recognizes(head, (size_t)got));
 }
 
 /* Lists the backups in the folder, newest first; *items are to be released. What a process was
@@ -209,7 +209,7 @@ static CornuStatus save(Backup *self, CornuModel *model)
     const Place place = { .epoch = model->training->epoch, .step = model->training->step };
     Places      places = { .count = 0 };
     char       *path = path_of(self, place);
-    CornuStatus status = path ? cornu__training_write(model, self->settings, path)
+    CornuStatus status = path ? cornu__backup_write(model, self->settings, path)
                               : CORNU_ERR_MEMORY;
     self->passed_over = status == CORNU_ERR_VALUE;
     if (self->passed_over)
@@ -259,7 +259,7 @@ static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64
     CORNU__TRY(save(self, model));
     if (!asked_to_stop(self)) return CORNU_OK;
     snprintf(where, sizeof where, "after %lld%s steps in epoch %lld",
-             (long long)training->step, cornu__of_steps(&text, training->source),
+             (long long)training->step, cornu__of_steps(&text, training->loader),
              (long long)training->epoch + 1);
     return fail_stopped(self, where);
 }
@@ -294,7 +294,7 @@ static CornuSafetensors *open_newest(const Backup *self, const Places *places, i
 {
     for (int i = 0; i < places->count; i++) {
         char             *path = path_of(self, places->items[i]);
-        CornuSafetensors *file = path ? cornu__training_open(path) : cornu__null();
+        CornuSafetensors *file = path ? cornu__backup_open(path) : cornu__null();
         cornu__release(path);
         *number = i;
         if (file || cornu_error_status() == CORNU_ERR_MEMORY) return file;
@@ -315,8 +315,8 @@ static CornuStatus go_on(Backup *self, CornuModel *model, const Places *places,
     CornuText            text;
     char                *path = path_of(self, places->items[number]);
     bool                 compared = true;
-    CornuStatus          status = path ? cornu__training_restore(model, file, self->settings,
-                                                                 &compared)
+    CornuStatus          status = path ? cornu__backup_restore(model, file, self->settings,
+                                                               &compared)
                                        : CORNU_ERR_MEMORY;
     if (status) cornu__fail_prefix(status, path ? path : self->folder);
     /* Damaged ones would be newer than those that are to come. */
@@ -331,7 +331,7 @@ static CornuStatus go_on(Backup *self, CornuModel *model, const Places *places,
     else if (!status)
         say(self, CORNU_LOG_INFO, "Going on from %s: epoch %lld, %lld%s steps are done.",
             path, (long long)training->epoch + 1, (long long)training->step,
-            cornu__of_steps(&text, training->source));
+            cornu__of_steps(&text, training->loader));
     cornu__release(path);
     return status;
 }

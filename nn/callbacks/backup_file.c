@@ -161,7 +161,7 @@ static CornuStatus add_history(Arrays *arrays, const CornuHistory *history)
     return CORNU_OK;
 }
 
-static CornuStatus arrays_of(const CornuCallbacks *callbacks, int i, CornuArray **arrays,
+static CornuStatus arrays_of(const CornuCallbackList *callbacks, int i, CornuArray **arrays,
                              int *count)
 {
     CornuCallback *callback = callbacks->items[i];
@@ -171,7 +171,7 @@ static CornuStatus arrays_of(const CornuCallbacks *callbacks, int i, CornuArray 
 }
 
 /* Callback i's, whose numbers are called `name`. */
-static CornuStatus add_callback_arrays(Arrays *arrays, const CornuCallbacks *callbacks, int i,
+static CornuStatus add_callback_arrays(Arrays *arrays, const CornuCallbackList *callbacks, int i,
                                        const char *name)
 {
     char        full[NAME_SIZE + 20];
@@ -215,12 +215,12 @@ typedef struct {
 static Place place_of(const CornuModel *model)
 {
     const CornuTraining *training = model->training;
-    const CornuSource   *source = training->source;
+    const CornuDataLoader   *loader = training->loader;
     return (Place){
         .epoch = training->epoch, .step = training->step, .samples = training->samples,
-        .pass = source->at.epoch, .index = source->at.index, .seed = (json_int_t)model->seed,
-        .batch_size = cornu_dataset_batch_size(source->dataset), .batches = source->batches,
-        .steps = source->steps, .stopped = model->stop_training,
+        .pass = loader->at.epoch, .index = loader->at.index, .seed = (json_int_t)model->seed,
+        .batch_size = cornu_dataset_batch_size(loader->dataset), .batches = loader->batches,
+        .steps = loader->steps, .stopped = model->stop_training,
     };
 }
 
@@ -268,7 +268,7 @@ static CornuStatus read_values(const Values *values, Arrays *arrays)
     return CORNU_OK;
 }
 
-CornuStatus cornu__training_write(CornuModel *model, const char *settings, const char *path)
+CornuStatus cornu__backup_write(CornuModel *model, const char *settings, const char *path)
 {
     Values      values;
     Arrays      arrays = { .count = 0 };
@@ -291,7 +291,7 @@ CornuStatus cornu__training_write(CornuModel *model, const char *settings, const
 
 /* The keys of a header are sorted, and "@" comes before what names begin with elsewhere. Behind the
  * header's length. */
-bool cornu__training_begins(const char *head, size_t size)
+bool cornu__backup_recognizes(const char *head, size_t size)
 {
     static const char *const firsts[] = { "{\"@callback/", "{\"@history", "{\"@metric/" };
     for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++)
@@ -300,7 +300,7 @@ bool cornu__training_begins(const char *head, size_t size)
     return false;
 }
 
-CornuSafetensors *cornu__training_open(const char *path)
+CornuSafetensors *cornu__backup_open(const char *path)
 {
     CornuSafetensors *file = cornu_safetensors_open(path);
     if (!file) return cornu__null();
@@ -366,7 +366,7 @@ static CornuStatus check_place(const CornuModel *model, const Place *p)
 /* Records the training step, with which the states of metrics and layers are made. */
 static CornuStatus prepare_step(CornuModel *model)
 {
-    const CornuDataset *dataset = model->training->source->dataset;
+    const CornuDataset *dataset = model->training->loader->dataset;
     CornuArray          arrays[CORNU_MAX_COMPONENTS];
     CornuStep          *step;
     for (int i = 0; i < cornu_dataset_components(dataset); i++) {
@@ -377,7 +377,7 @@ static CornuStatus prepare_step(CornuModel *model)
         arrays[i] = cornu_array_from(NULL, rows);
     }
     const CornuBatch  batch = { .arrays = arrays, .count = cornu_dataset_components(dataset) };
-    const CornuArrays all = cornu__arrays_of(model, &batch);
+    const CornuArrays all = cornu__batch_arrays(model, &batch);
     return cornu__step(model, CORNU_STEP_TRAIN, &all, &step);
 }
 
@@ -448,8 +448,8 @@ static CornuStatus restore_history(const CornuTraining *training, const CornuSaf
     return status;
 }
 
-static CornuStatus restore_callback_arrays(const CornuCallbacks *callbacks, int i, const char *name,
-                                           const CornuSafetensors *file)
+static CornuStatus restore_callback_arrays(const CornuCallbackList *callbacks, int i,
+                                           const char *name, const CornuSafetensors *file)
 {
     char        full[NAME_SIZE + 20];
     CornuArray *to;
@@ -480,8 +480,8 @@ static CornuStatus restore_callbacks(const CornuTraining *training, const CornuS
     return CORNU_OK;
 }
 
-CornuStatus cornu__training_restore(CornuModel *model, const CornuSafetensors *file,
-                                    const char *settings, bool *compared)
+CornuStatus cornu__backup_restore(CornuModel *model, const CornuSafetensors *file,
+                                  const char *settings, bool *compared)
 {
     CornuTraining *training = model->training;
     Place          place;
@@ -494,7 +494,7 @@ CornuStatus cornu__training_restore(CornuModel *model, const CornuSafetensors *f
     training->epoch = place.epoch;
     training->step = place.step;
     training->samples = place.samples;
-    training->source->at = (CornuSample){ place.pass, place.index };
+    training->loader->at = (CornuSample){ place.pass, place.index };
     training->stopped = place.stopped;
     *compared = cornu_safetensors_metadata(file, "settings") != NULL;
     return CORNU_OK;

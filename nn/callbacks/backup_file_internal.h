@@ -16,28 +16,28 @@
  * Random numbers and shuffled orders follow from the seed and these places. Equal states give equal
  * bytes, whatever the threads.
  */
-#ifndef CORNU_NN_TRAINING_INTERNAL_H
-#define CORNU_NN_TRAINING_INTERNAL_H
+#ifndef CORNU_NN_BACKUP_FILE_INTERNAL_H
+#define CORNU_NN_BACKUP_FILE_INTERNAL_H
 
-#include "../training/loop_internal.h"
+#include "../training/training_internal.h"
 #include "../formats/safetensors.h"
 #include "../saving/settings_internal.h"
 
 /* Between two steps of a model's fit. CORNU_ERR_VALUE, naming it, and nothing is written, where a
  * weight, a variable of the optimizer, a loss or what a layer remembers is not finite. */
-CornuStatus cornu__training_write(CornuModel *model, const char *settings, const char *path);
+CornuStatus cornu__backup_write(CornuModel *model, const char *settings, const char *path);
 
 /* Whether a file that begins with these bytes is one: its first array is a loss's or callback's. */
-bool cornu__training_begins(const char *head, size_t size);
+bool cornu__backup_recognizes(const char *head, size_t size);
 
 /* Opens such a file. NULL with a pending error if it cannot be read or is damaged. */
-CornuSafetensors *cornu__training_open(const char *path);
+CornuSafetensors *cornu__backup_open(const char *path);
 
 /* Lets the model's fit, which is about to begin with these settings, go on from there. Compiles the
  * step. Nothing is changed if something does not fit: CORNU_ERR_SHAPE and its like name the weight
  * and both sides, CORNU_ERR_ARGUMENT what the trainings do not have in common. *compared: whether
  * the file says its settings, as those of earlier versions do not. */
-CornuStatus cornu__training_restore(CornuModel *model, const CornuSafetensors *file,
-                                    const char *settings, bool *compared);
+CornuStatus cornu__backup_restore(CornuModel *model, const CornuSafetensors *file,
+                                  const char *settings, bool *compared);
 
 #endif

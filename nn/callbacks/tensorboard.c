@@ -10,7 +10,7 @@
 #include "../../device/clock_internal.h"
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
-#include "events_internal.h"
+#include "event_file_internal.h"
 #include "../saving/files_internal.h"
 #include "../model/model_internal.h"
 
@@ -19,7 +19,7 @@ typedef struct {
     char         *log_dir;
     int64_t       histogram_freq, update_freq;    /* 0: none */
     bool          graph, images, speed;           /* what to write; the graph once */
-    CornuEvents  *train, *validation;             /* NULL until there is something */
+    CornuEventFile  *train, *validation;             /* NULL until there is something */
     int64_t       batch;                          /* of this fit, from 1 */
     double        epoch_began, batch_began;       /* seconds */
     int64_t       iterations;                     /* when the epoch began */
@@ -35,14 +35,14 @@ static const char *tag_of(Tag *tag, const char *before, const char *name, const 
     return tag->text;
 }
 
-static CornuStatus open_events(const TensorBoard *self, CornuEvents **events, const char *name)
+static CornuStatus open_events(const TensorBoard *self, CornuEventFile **events, const char *name)
 {
     const size_t size = strlen(self->log_dir) + strlen(name) + 2;
     char        *folder = *events ? NULL : cornu__allocate(size, 1);
     if (*events) return CORNU_OK;
     if (!folder) return CORNU_ERR_MEMORY;
     snprintf(folder, size, "%s/%s", self->log_dir, name);
-    *events = cornu__events_open(folder);
+    *events = cornu__event_file_open(folder);
     cornu__release(folder);
     return *events ? CORNU_OK : cornu_error_status();
 }
@@ -61,7 +61,7 @@ static CornuStatus read_iterations(const CornuModel *model, int64_t *iterations)
 /* ---- Scalars ---- */
 
 /* Those logs that are of validation, or that are not, without their val_. */
-static CornuStatus write_logs(CornuEvents *events, const CornuLogs *logs, bool of_validation,
+static CornuStatus write_logs(CornuEventFile *events, const CornuLogs *logs, bool of_validation,
                               int64_t step)
 {
     Tag tag;
@@ -70,7 +70,7 @@ static CornuStatus write_logs(CornuEvents *events, const CornuLogs *logs, bool o
         const bool  is_validation = strncmp(name, "val_", 4) == 0;
         if (is_validation != of_validation || strcmp(name, "learning_rate") == 0) continue;
         tag_of(&tag, "epoch_", is_validation ? name + 4 : name, "");
-        CORNU__TRY(cornu__events_scalar(events, tag.text, step, logs->logs[i].value));
+        CORNU__TRY(cornu__event_file_scalar(events, tag.text, step, logs->logs[i].value));
     }
     return CORNU_OK;
 }
@@ -81,17 +81,17 @@ static CornuStatus write_epoch(TensorBoard *self, const CornuModel *model, int64
     double rate;
     CORNU__TRY(write_logs(self->train, logs, false, epoch));
     CORNU__TRY(cornu_optimizer_learning_rate(model->optimizer, &rate));
-    CORNU__TRY(cornu__events_scalar(self->train, "epoch_learning_rate", epoch, rate));
+    CORNU__TRY(cornu__event_file_scalar(self->train, "epoch_learning_rate", epoch, rate));
     if (self->speed) {
         int64_t iterations;
         CORNU__TRY(read_iterations(model, &iterations));
         const double seconds = cornu__seconds() - self->epoch_began;
-        CORNU__TRY(cornu__events_scalar(self->train, "epoch_steps_per_second", epoch,
-                                        (double)(iterations - self->iterations) / seconds));
+        CORNU__TRY(cornu__event_file_scalar(self->train, "epoch_steps_per_second", epoch,
+                                            (double)(iterations - self->iterations) / seconds));
     }
     if (!self->validation) return CORNU_OK;
     CORNU__TRY(write_logs(self->validation, logs, true, epoch));
-    return cornu__events_flush(self->validation);
+    return cornu__event_file_flush(self->validation);
 }
 
 /* ---- Weights ---- */
@@ -138,11 +138,12 @@ static CornuStatus write_weight(TensorBoard *self, const CornuWeight *weight, in
         if (!self->values) return CORNU_ERR_MEMORY;
     }
     CORNU__TRY(cornu_weight_read(weight, cornu_array_from(self->values, weight->type)));
-    CORNU__TRY(cornu__events_histogram(self->train, tag_of(&tag, "", weight->path, "/histogram"),
-                                       epoch, self->values, count));
+    CORNU__TRY(cornu__event_file_histogram(self->train,
+                                           tag_of(&tag, "", weight->path, "/histogram"), epoch,
+                                           self->values, count));
     if (!self->images || !as_pictures(self, weight->type.shape, &pictures)) return CORNU_OK;
-    return cornu__events_images(self->train, tag_of(&tag, "", weight->path, "/image"), epoch,
-                                pictures);
+    return cornu__event_file_images(self->train, tag_of(&tag, "", weight->path, "/image"), epoch,
+                                    pictures);
 }
 
 static CornuStatus write_weights(TensorBoard *self, const CornuModel *model, int64_t epoch)
@@ -160,7 +161,7 @@ static CornuStatus write_graph(TensorBoard *self, const CornuModel *model)
     char *text = cornu__json_text(config);
     json_decref(config);
     if (!text) return CORNU_ERR_MEMORY;
-    CornuStatus status = cornu__events_keras_model(self->train, "keras", text);
+    CornuStatus status = cornu__event_file_keras_model(self->train, "keras", text);
     free(text);
     return status;
 }
@@ -179,7 +180,7 @@ static CornuStatus train_end(CornuCallback *base, CornuModel *model, const Cornu
 {
     TensorBoard *self = (TensorBoard *)base;
     (void)model, (void)logs;
-    return cornu__events_flush(self->train);
+    return cornu__event_file_flush(self->train);
 }
 
 static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t epoch,
@@ -198,7 +199,7 @@ static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epo
     CORNU__TRY(write_epoch(self, model, epoch, logs));
     if (self->histogram_freq && epoch % self->histogram_freq == 0)
         CORNU__TRY(write_weights(self, model, epoch));
-    return cornu__events_flush(self->train);
+    return cornu__event_file_flush(self->train);
 }
 
 static CornuStatus train_batch_begin(CornuCallback *base, CornuModel *model, int64_t batch,
@@ -233,12 +234,12 @@ static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64
     self->graph = false;
     if (!is_due(self)) return CORNU_OK;
     if (self->speed)
-        CORNU__TRY(cornu__events_scalar(self->train, "batch_steps_per_second", self->batch,
-                                        1.0 / (cornu__seconds() - self->batch_began)));
+        CORNU__TRY(cornu__event_file_scalar(self->train, "batch_steps_per_second", self->batch,
+                                            1.0 / (cornu__seconds() - self->batch_began)));
     for (int i = 0; i < logs->count; i++)
-        CORNU__TRY(cornu__events_scalar(self->train,
-                                        tag_of(&tag, "batch_", logs->logs[i].name, ""),
-                                        self->batch, logs->logs[i].value));
+        CORNU__TRY(cornu__event_file_scalar(self->train,
+                                            tag_of(&tag, "batch_", logs->logs[i].name, ""),
+                                            self->batch, logs->logs[i].value));
     return CORNU_OK;
 }
 
@@ -257,17 +258,17 @@ static CornuStatus test_end(CornuCallback *base, CornuModel *model, const CornuL
     CORNU__TRY(read_iterations(model, &iterations));
     for (int i = 0; i < logs->count; i++) {
         tag_of(&tag, "evaluation_", logs->logs[i].name, "_vs_iterations");
-        CORNU__TRY(cornu__events_scalar(self->validation, tag.text, iterations,
-                                        logs->logs[i].value));
+        CORNU__TRY(cornu__event_file_scalar(self->validation, tag.text, iterations,
+                                            logs->logs[i].value));
     }
-    return cornu__events_flush(self->validation);
+    return cornu__event_file_flush(self->validation);
 }
 
 static void free_tensorboard(CornuCallback *base)
 {
     TensorBoard *self = (TensorBoard *)base;
-    cornu__events_close(self->train);
-    cornu__events_close(self->validation);
+    cornu__event_file_close(self->train);
+    cornu__event_file_close(self->validation);
     cornu__release(self->values);
     cornu__release(self->log_dir);
     cornu__release(self);

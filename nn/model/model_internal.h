@@ -103,7 +103,8 @@ struct CornuModel {
     int64_t         steps_per_execution;         /* at least 1, once compiled */
     bool            stop_training, debug_nans;
     struct CornuTrace *trace;                    /* the trace of this epoch, or NULL */
-    struct CornuTraining *training;              /* the state of fit (loop_internal.h), or NULL */
+    struct CornuTraining *training;              /* the state of fit (training_internal.h), or
+                                                    NULL */
 };
 
 extern const CornuLayerClass cornu__sequential_class, cornu__functional_class;

@@ -13,9 +13,9 @@ enum { SAMPLES = 4, DIFFERENCES = 4, PATH_SIZE = 160, VALUE_SIZE = 60 };
 
 /* The checksum of a few batches of the first pass, evenly spread: if the data is shuffled, each has
  * rows from everywhere. Only of the first batch if the number of batches is unknown. */
-static CornuStatus check_batches(const CornuSource *source, uLong *sum)
+static CornuStatus check_batches(const CornuDataLoader *loader, uLong *sum)
 {
-    const int64_t batches = source->batches < 0 ? 1 : source->batches;
+    const int64_t batches = loader->batches < 0 ? 1 : loader->batches;
     int64_t       last = -1;
     *sum = crc32(0, NULL, 0);
     for (int64_t i = 0; i < SAMPLES; i++) {
@@ -23,8 +23,8 @@ static CornuStatus check_batches(const CornuSource *source, uLong *sum)
         const int64_t     at = (batches - 1) * i / (SAMPLES - 1);
         if (at == last) continue;
         last = at;
-        CORNU__TRY(cornu_iterator_seek(source->iterator, (CornuSample){ 0, at }));
-        CORNU__TRY(cornu_iterator_next(source->iterator, &batch));
+        CORNU__TRY(cornu_iterator_seek(loader->iterator, (CornuSample){ 0, at }));
+        CORNU__TRY(cornu_iterator_next(loader->iterator, &batch));
         for (int c = 0; batch && c < batch->count; c++)
             *sum = crc32_z(*sum, batch->arrays[c].data, cornu_type_bytes(batch->arrays[c].type));
         if (batch) *sum = crc32(*sum, (const Bytef *)&batch->valid, sizeof batch->valid);
@@ -33,22 +33,22 @@ static CornuStatus check_batches(const CornuSource *source, uLong *sum)
 }
 
 /* Null if there is no data. */
-static CornuStatus describe_data(const CornuSource *source, json_t **data)
+static CornuStatus describe_data(const CornuDataLoader *loader, json_t **data)
 {
     uLong     sum;
     char      text[20];
     CornuText type;
     *data = json_null();
-    if (!source->dataset) return CORNU_OK;
-    CORNU__TRY(check_batches(source, &sum));
+    if (!loader->dataset) return CORNU_OK;
+    CORNU__TRY(check_batches(loader, &sum));
     json_t *types = json_array();
-    for (int i = 0; i < cornu_dataset_components(source->dataset); i++)
+    for (int i = 0; i < cornu_dataset_components(loader->dataset); i++)
         types = cornu__json_append(types, json_string(cornu_type_print(
-                                              &type, cornu_dataset_type(source->dataset, i))));
+                                              &type, cornu_dataset_type(loader->dataset, i))));
     snprintf(text, sizeof text, "%08lx", sum);
     *data = json_pack("{s:o, s:I, s:I, s:s}", "elements", types, "batches",
-                      (json_int_t)source->batches, "batch_size",
-                      (json_int_t)cornu_dataset_batch_size(source->dataset), "checksum", text);
+                      (json_int_t)loader->batches, "batch_size",
+                      (json_int_t)cornu_dataset_batch_size(loader->dataset), "checksum", text);
     return *data ? CORNU_OK : cornu__fail(CORNU_ERR_MEMORY, "no memory to describe the data");
 }
 
@@ -86,7 +86,7 @@ char *cornu__settings_text(const CornuModel *model)
     const CornuDevice   *device = cornu_model_device(model);
     json_t     *architecture = NULL, *data = NULL, *validation = NULL;
     CornuStatus status = describe_model(model, &architecture);
-    if (!status) status = describe_data(training->source, &data);
+    if (!status) status = describe_data(training->loader, &data);
     if (!status) status = describe_data(training->validation, &validation);
     if (status) {
         json_decref(architecture);

@@ -7,7 +7,7 @@
 #ifndef CORNU_NN_SETTINGS_INTERNAL_H
 #define CORNU_NN_SETTINGS_INTERNAL_H
 
-#include "../training/loop_internal.h"
+#include "../training/training_internal.h"
 
 /* The settings of a fit that is about to begin; reads a few batches. The caller frees the string
  * with free(). NULL, not pending, on failure. */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "loop_internal.h"
+#include "training_internal.h"
 
 typedef struct {
     const CornuCheckGradientsConfig *config;
@@ -11,7 +11,7 @@ typedef struct {
     CornuGraph   *graph;
     CornuTensor  *loss;        /* f64 */
     CornuTensor **d_w;         /* f64, of each trained weight */
-    int          *weights;     /* their numbers in the model */
+    int          *weights;     /* their indices in the model */
     int           count;
     double        worst;
 } Check;
@@ -31,8 +31,8 @@ static CornuStatus record(Check *check)
     if (mean && added) mean = cornu_op_add(mean, added);
     if (!mean) return cornu_error_take();
     if (cornu__layer_has_states(&model->base))
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: has stateful layers, whose loss is another "
-                           "each time", model->base.name);
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s has stateful layers, whose loss changes from "
+                           "call to call", model->base.name);
 
     const int     all = cornu_model_weight_count(model);
     CornuTensor **w = check->d_w = cornu__allocate(2 * (size_t)all, sizeof(CornuTensor *));
@@ -65,7 +65,7 @@ static CornuStatus loss_at(const Check *check, CornuWeight *weight, const CornuA
     return cornu_run(check->graph, &check->loss, 1, &to);
 }
 
-/* Weight number i of those that are trained: its values, and its gradient's. */
+/* Checks trained weight i, whose values and gradient are given. */
 static CornuStatus check_weight(Check *check, int i, CornuArray values, const double *gradient)
 {
     const CornuCheckGradientsConfig *config = check->config;
@@ -77,7 +77,7 @@ static CornuStatus check_weight(Check *check, int i, CornuArray values, const do
     double        greatest = 0.0;
     for (int64_t k = 0; k < count; k++) greatest = fmax(greatest, fabs(gradient[k]));
     for (int64_t k = 0; k < count; k += count > samples ? count / samples : 1) {
-        /* Weights are stored as f32: what the element was moved by is not quite the step. */
+        /* Weights are f32: the element moves by the step rounded. */
         const float value = ((float *)values.data)[k];
         const float up = (float)((double)value + step), down = (float)((double)value - step);
         double      high, low;
@@ -88,14 +88,14 @@ static CornuStatus check_weight(Check *check, int i, CornuArray values, const do
                                                                    1e-6);
         check->worst = fmax(check->worst, difference);
         if (!(difference <= tolerance))
-            return cornu__fail(CORNU_ERR_VALUE, "%s: the gradient by element %lld is %.9g, the "
-                               "loss's differences give %.9g", weight->path, (long long)k,
+            return cornu__fail(CORNU_ERR_VALUE, "%s: the gradient by element %lld is %.9g, "
+                               "expected %.9g by finite differences", weight->path, (long long)k,
                                gradient[k], slope);
     }
     return cornu_weight_write(weight, values);
 }
 
-/* All gradients at once, then weight by weight. */
+/* Computes all gradients at once, then compares weight by weight. */
 static CornuStatus compare(Check *check)
 {
     CornuStatus status = CORNU_OK;
@@ -121,22 +121,22 @@ static CornuStatus compare(Check *check)
     return status;
 }
 
-/* Keeps all weights, or puts them back: moving statistics are moved by every run. */
-static CornuStatus keep(const CornuModel *model, CornuArray *values, bool back)
+/* Saves all weights, or restores them: every run updates moving statistics. */
+static CornuStatus keep(const CornuModel *model, CornuArray *values, bool restore)
 {
     for (int i = 0; i < cornu_model_weight_count(model); i++) {
         CornuWeight *weight = cornu_model_weight(model, i);
-        if (!back)
+        if (!restore)
             values[i] = cornu_array_from(cornu__allocate(cornu_type_bytes(weight->type), 1),
                                          weight->type);
         if (!values[i].data) return CORNU_ERR_MEMORY;
-        CORNU__TRY(back ? cornu_weight_write(weight, values[i])
-                        : cornu_weight_read(weight, values[i]));
+        CORNU__TRY(restore ? cornu_weight_write(weight, values[i])
+                           : cornu_weight_read(weight, values[i]));
     }
     return CORNU_OK;
 }
 
-static CornuStatus check_there(Check *check)
+static CornuStatus check_on_reference(Check *check)
 {
     CornuModel *model = check->model;
     const int   count = cornu_model_weight_count(model);
@@ -163,7 +163,7 @@ static CornuStatus check(const CornuCheckGradientsConfig *config)
     Check       check = { .config = config, .model = model };
     CORNU__TRY(cornu__model_check_single(model));
     if (!config->x.data || !config->y.data)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "check_gradients: .x and .y are not given");
+        return cornu__fail(CORNU_ERR_ARGUMENT, "check_gradients: .x and .y are required");
     if (config->samples < 0 || config->step < 0.0 || config->tolerance < 0.0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "check_gradients: .samples is %lld, .step %g, "
                            ".tolerance %g; expected numbers above 0", (long long)config->samples,
@@ -175,7 +175,7 @@ static CornuStatus check(const CornuCheckGradientsConfig *config)
     if (!reference) return cornu_error_take();
     CornuStatus status = cornu_model_move(model, reference);
     if (!status) {
-        status = check_there(&check);
+        status = check_on_reference(&check);
         const CornuStatus back = cornu_model_move(model, home);
         if (!status) status = back;
     }

@@ -1,5 +1,5 @@
 /*
- * Checks the gradients of a model, such as one with layers or losses of one's own.
+ * Checks the gradients of a model, such as one with custom layers or losses.
  *
  *     CornuStatus status = cornu_check_gradients(model, x, y);
  */
@@ -15,18 +15,19 @@ extern "C" {
 typedef struct {
     char        unset;
     CornuModel *model;       /* required: compiled with a loss, of one input and one output */
-    CornuArray  x, y;        /* required: a batch, small ones will do */
-    int64_t     samples;     /* elements of each weight to try; default 8 */
-    double      step;        /* by which they are moved, both ways; default 1e-4 */
-    double      tolerance;   /* of the greatest element of a weight's gradient; default 1e-3 */
-    double     *worst;       /* the greatest difference so measured; or NULL */
+    CornuArray  x, y;        /* required: a batch; a small one suffices */
+    int64_t     samples;     /* elements of each weight to check; default 8 */
+    double      step;        /* added and subtracted; default 1e-4 */
+    double      tolerance;   /* relative to the largest element of a weight's gradient;
+                                default 1e-3 */
+    double     *worst;       /* gets the largest such difference; or NULL */
 } CornuCheckGradientsConfig;
 
 /* Compares the gradient of the training loss by each trained weight with (loss(w + step) - loss(w -
- * step)) / (2 step), in double on the reference device, where the model is for the time of the
- * call; its weights and the optimizer's variables stay what they were. CORNU_ERR_VALUE names the
- * first element that differs, and both numbers. Where the loss has a kink, as relu at 0, they may
- * differ rightly. Stateful layers, which never give the same loss twice, are CORNU_ERR_UNSUPPORTED.
+ * step)) / (2 step), in double on the reference device, to which the model moves during the call;
+ * its weights and the optimizer's variables do not change. CORNU_ERR_VALUE names the first element
+ * that differs, and both numbers. At a kink of the loss, as of relu at 0, they may legitimately
+ * differ. Stateful layers, whose loss changes from call to call, are CORNU_ERR_UNSUPPORTED.
  * Source: "Deep Learning", section 11.5, "Compare back-propagated derivatives to numerical
  * derivatives". */
 CornuStatus cornu_check_gradients_from(const CornuCheckGradientsConfig *config);

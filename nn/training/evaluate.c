@@ -1,15 +1,15 @@
 /* Evaluation, prediction, and single steps. */
 #include <string.h>
 
-#include "loop_internal.h"
+#include "training_internal.h"
 
-/* ---- Predictions of batch after batch ---- */
+/* ---- Predictions, batch by batch ---- */
 
-/* Where predictions go: the caller's rows, by way of one batch; of each output. */
+/* The destination of each output's predictions: the caller's rows, by way of one batch. */
 typedef struct {
     const char *who;
     CornuArray  to[CORNU_MAX_MODEL_TENSORS];
-    bool        wanted;   /* else nowhere */
+    bool        wanted;   /* predictions are kept at all */
     int64_t     rows;     /* written so far */
     CornuArray  batch[CORNU_MAX_MODEL_TENSORS];
 } Output;
@@ -39,11 +39,13 @@ static CornuStatus prepare_one(Output *output, int i, CornuType type)
     want.extent[0] = got.extent[0];
     CornuText a, b;
     if (!to.data || to.type.dtype != type.dtype || !cornu_shape_equal(got, want))
-        return cornu__fail(CORNU_ERR_SHAPE, "%s: .to is %s, a batch of predictions %s",
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: .to is %s, expected one for batches of "
+                           "predictions %s",
                            output->who, to.data ? cornu_type_print(&a, to.type) : "not given",
                            cornu_type_print(&b, type));
     if (got.extent[0] != output->to[0].type.shape.extent[0])
-        return cornu__fail(CORNU_ERR_SHAPE, "%s: .tos have %lld rows and %lld, expected the same",
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: .tos have %lld and %lld rows, expected the same "
+                           "number",
                            output->who, (long long)output->to[0].type.shape.extent[0],
                            (long long)got.extent[0]);
     cornu__release(batch->data);
@@ -51,21 +53,20 @@ static CornuStatus prepare_one(Output *output, int i, CornuType type)
     return batch->data ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* The rows that are computed for the valid ones of a batch to be predicted: the next power of two,
- * so that few sizes are compiled whatever sizes come, and at least one for each shard. Rows that
- * the model insists on stay. */
+/* The rows to compute for the valid rows of a batch: the next power of two, so that few sizes are
+ * compiled whatever comes, and at least one per shard; or the model's fixed batch size. */
 static int64_t rows_to_predict(const CornuModel *model, int64_t valid, int64_t batch)
 {
     const int64_t wanted = cornu_model_batch_size(model);
     if (wanted != CORNU_NONE) return wanted == valid ? valid : batch;
-    if (!model->compiled) return batch;   /* which the step says */
+    if (!model->compiled) return batch;   /* the step reports it */
     int64_t rows = cornu_device_shards(model->device);
     while (rows < valid) rows *= 2;
     return rows < batch ? rows : batch;
 }
 
-/* Runs the step that belongs to mode and the types of a batch, and keeps the predictions. */
-static CornuStatus run_batch(CornuModel *model, CornuSource *source, CornuStepMode mode,
+/* Runs the step for this mode and the types of the batch, and stores the predictions. */
+static CornuStatus run_batch(CornuModel *model, CornuDataLoader *loader, CornuStepMode mode,
                              const CornuBatch *in, Output *output)
 {
     const int64_t valid = in->valid;
@@ -77,19 +78,19 @@ static CornuStatus run_batch(CornuModel *model, CornuSource *source, CornuStepMo
         if (mode == CORNU_STEP_PREDICT) *rows = rows_to_predict(model, valid, *rows);
     }
     const CornuBatch  batch = { .arrays = some, .count = in->count, .valid = valid };
-    const CornuArrays arrays = cornu__arrays_of(model, &batch);
+    const CornuArrays arrays = cornu__batch_arrays(model, &batch);
     CORNU__TRY(cornu__step(model, mode, &arrays, &step));
     if (mode == CORNU_STEP_TEST) {
-        CORNU__TRY(cornu__source_feed(source, step, &arrays, valid));
-        return cornu__source_run(source, step, in->sample, NULL);
+        CORNU__TRY(cornu__data_loader_feed(loader, step, &arrays, valid));
+        return cornu__data_loader_run(loader, step, in->sample, NULL);
     }
     for (int i = 0; i < step->y_count; i++)
         CORNU__TRY(prepare_one(output, i, step->outputs[i]));
     if (valid > output->to[0].type.shape.extent[0] - output->rows)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: .to has %lld rows, the data have more",
                            output->who, (long long)output->to[0].type.shape.extent[0]);
-    CORNU__TRY(cornu__source_feed(source, step, &arrays, valid));
-    CORNU__TRY(cornu__source_run(source, step, in->sample, output->batch));
+    CORNU__TRY(cornu__data_loader_feed(loader, step, &arrays, valid));
+    CORNU__TRY(cornu__data_loader_run(loader, step, in->sample, output->batch));
     for (int i = 0; i < step->y_count; i++) {
         const CornuType type = step->outputs[i];
         const size_t    row = cornu_type_bytes(type) / (size_t)type.shape.extent[0];
@@ -100,20 +101,20 @@ static CornuStatus run_batch(CornuModel *model, CornuSource *source, CornuStepMo
     return CORNU_OK;
 }
 
-/* The steps of one execution, from batch *i on. */
-static CornuStatus run_execution(CornuModel *model, CornuSource *source, CornuStepMode mode,
+/* The steps of one execution, which begins with batch *i. */
+static CornuStatus run_execution(CornuModel *model, CornuDataLoader *loader, CornuStepMode mode,
                                  const CornuBatch *batch, int64_t *i, Output *output)
 {
-    const int64_t end = cornu__execution_end(model, source, *i);
+    const int64_t end = cornu__execution_end(model, loader, *i);
     while (batch) {
-        CORNU__TRY(run_batch(model, source, mode, batch, output));
+        CORNU__TRY(run_batch(model, loader, mode, batch, output));
         batch = NULL;
-        if (++*i < end) CORNU__TRY(cornu__source_next(source, &batch));
+        if (++*i < end) CORNU__TRY(cornu__data_loader_next(loader, &batch));
     }
     return CORNU_OK;
 }
 
-/* All rows that were asked for have been written. */
+/* Checks that all rows of .to have been written. */
 static CornuStatus finish_output(const Output *output)
 {
     const int64_t want = output->to[0].type.shape.extent[0];
@@ -122,70 +123,71 @@ static CornuStatus finish_output(const Output *output)
                       (long long)want, (long long)output->rows);
 }
 
-/* All batches, each execution between the hooks `begin` and `end`, which gets logs unless NULL. */
-static CornuStatus run_batches(CornuModel *model, CornuSource *source, CornuStepMode mode,
-                               const CornuCallbacks *callbacks, size_t begin, size_t end,
+/* All batches. Each execution is between the hooks `begin` and `end`; the latter gets logs unless
+ * they are NULL. */
+static CornuStatus run_batches(CornuModel *model, CornuDataLoader *loader, CornuStepMode mode,
+                               const CornuCallbackList *callbacks, size_t begin, size_t end,
                                CornuLogSet *logs, Output *output)
 {
-    CORNU__TRY(cornu__source_begin(source));
-    for (int64_t i = 0; i < source->steps;) {
+    CORNU__TRY(cornu__data_loader_begin_epoch(loader));
+    for (int64_t i = 0; i < loader->steps;) {
         const int64_t     last = i + model->steps_per_execution - 1;
         const CornuBatch *batch;
-        CORNU__TRY(cornu__source_next(source, &batch));
+        CORNU__TRY(cornu__data_loader_next(loader, &batch));
         if (!batch) break;
-        CORNU__TRY(cornu__index_hook(callbacks, begin, i, NULL));
-        CORNU__TRY(run_execution(model, source, mode, batch, &i, output));
+        CORNU__TRY(cornu__call_index_hook(callbacks, begin, i, NULL));
+        CORNU__TRY(run_execution(model, loader, mode, batch, &i, output));
         const bool wants = logs && cornu__wants_logs(callbacks, end, last);
         if (wants) {
             CORNU__TRY(cornu__metrics_read(model, logs->values));
             cornu__logs_refresh(logs);
         }
-        CORNU__TRY(cornu__index_hook(callbacks, end, last, wants ? &logs->logs : NULL));
+        CORNU__TRY(cornu__call_index_hook(callbacks, end, last, wants ? &logs->logs : NULL));
     }
     return mode == CORNU_STEP_TEST ? CORNU_OK : finish_output(output);
 }
 
 /* ---- Evaluation ---- */
 
-static CornuStatus evaluate_source(CornuModel *model, CornuSource *source,
-                                   const CornuCallbacks *callbacks, CornuLogSet *logs,
-                                   Output *output)
+static CornuStatus evaluate_batches(CornuModel *model, CornuDataLoader *loader,
+                                    const CornuCallbackList *callbacks, CornuLogSet *logs,
+                                    Output *output)
 {
-    source->at = (CornuSample){ 0, 0 };   /* the same batches each time */
+    loader->at = (CornuSample){ 0, 0 };   /* the same batches each time */
     CORNU__TRY(cornu_model_reset_metrics(model));
-    CORNU__TRY(cornu__hook(callbacks, CORNU__HOOK(test_begin), NULL));
-    CORNU__TRY(run_batches(model, source,
+    CORNU__TRY(cornu__call_hook(callbacks, CORNU__HOOK(test_begin), NULL));
+    CORNU__TRY(run_batches(model, loader,
                            output->wanted ? CORNU_STEP_TEST_PREDICT : CORNU_STEP_TEST, callbacks,
                            CORNU__HOOK(test_batch_begin), CORNU__HOOK(test_batch_end), logs,
                            output));
     CORNU__TRY(cornu__metrics_read(model, logs->values));
     cornu__logs_refresh(logs);
-    return cornu__hook(callbacks, CORNU__HOOK(test_end), &logs->logs);
+    return cornu__call_hook(callbacks, CORNU__HOOK(test_end), &logs->logs);
 }
 
-CornuStatus cornu__evaluate_source(CornuModel *model, CornuSource *source,
-                                   const CornuCallbacks *callbacks, CornuLogSet *logs)
+CornuStatus cornu__evaluate_batches(CornuModel *model, CornuDataLoader *loader,
+                                    const CornuCallbackList *callbacks, CornuLogSet *logs)
 {
-    return evaluate_source(model, source, callbacks, logs, &(Output){ .who = "evaluate" });
+    return evaluate_batches(model, loader, callbacks, logs, &(Output){ .who = "evaluate" });
 }
 
-static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbacks *callbacks,
-                            CornuSource *source, CornuLogSet *logs, Output *output)
+static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbackList *callbacks,
+                            CornuDataLoader *loader, CornuLogSet *logs, Output *output)
 {
     CornuModel *model = config->model;
     CORNU__TRY(cornu__model_check(model));
-    CORNU__TRY(cornu__source_open(source, &(CornuSourceConfig){
-        .dataset = cornu__data(model, &(CornuGiven){
+    CORNU__TRY(cornu__data_loader_open(loader, &(CornuDataLoaderConfig){
+        .dataset = cornu__dataset_from_arguments(model, &(CornuDataArguments){
             .who = "evaluate", .data = config->data, .x = config->x, .y = config->y,
             .sample_weight = config->sample_weight, .xs = config->xs, .ys = config->ys,
             .sample_weights = config->sample_weights }),
-        .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
-        .least_rows = cornu__least_rows(model),
+        .batch_size = config->batch_size, .default_batch_size = 32, .steps = config->steps,
+        .min_batch_rows = cornu__min_batch_rows(model),
         .who = "evaluate", .batch_name = "batch_size", .steps_name = "steps" }));
-    CORNU__TRY(cornu__callbacks_open(callbacks, config->written, config->verbose, (CornuParams){
-        .epochs = 1, .steps = cornu__source_steps(source) }));
+    CORNU__TRY(cornu__callback_list_open(callbacks, config->written, config->verbose, (CornuParams){
+        .epochs = 1, .steps = cornu__data_loader_steps(loader) }));
     CORNU__TRY(cornu__logs_open(logs, model, false, true));
-    CORNU__TRY(evaluate_source(model, source, callbacks, logs, output));
+    CORNU__TRY(evaluate_batches(model, loader, callbacks, logs, output));
     if (config->results)
         memcpy(config->results, logs->values,
                (size_t)cornu_model_metric_count(model) * sizeof *config->results);
@@ -194,61 +196,61 @@ static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbacks *c
 
 CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config)
 {
-    CornuCallbacks callbacks;
-    CornuSource    source = { 0 };
+    CornuCallbackList callbacks;
+    CornuDataLoader    loader = { 0 };
     CornuLogSet    logs = { 0 };
     Output         output = output_to("evaluate", config->to, config->tos);
-    CornuStatus    status = cornu__callbacks_take(&callbacks, config->model, config->callbacks);
+    CornuStatus    status = cornu__callback_list_take(&callbacks, config->model, config->callbacks);
     if (!status) status = cornu__model_enter(config->model, "cornu_evaluate");
     const bool     entered = !status;
     if (entered) {
-        status = evaluate(config, &callbacks, &source, &logs, &output);
+        status = evaluate(config, &callbacks, &loader, &logs, &output);
         cornu__model_leave(config->model);
     }
     output_close(&output);
     cornu__logs_close(&logs);
-    cornu__source_close(&source);
-    cornu__callbacks_close(&callbacks);
+    cornu__data_loader_close(&loader);
+    cornu__callback_list_close(&callbacks);
     return status;
 }
 
 /* ---- Prediction ---- */
 
-static CornuStatus predict(const CornuPredictConfig *config, CornuCallbacks *callbacks,
-                           CornuSource *source, Output *output)
+static CornuStatus predict(const CornuPredictConfig *config, CornuCallbackList *callbacks,
+                           CornuDataLoader *loader, Output *output)
 {
     CornuModel *model = config->model;
     CORNU__TRY(cornu__model_check(model));
-    CORNU__TRY(cornu__source_open(source, &(CornuSourceConfig){
-        .dataset = cornu__data(model, &(CornuGiven){
+    CORNU__TRY(cornu__data_loader_open(loader, &(CornuDataLoaderConfig){
+        .dataset = cornu__dataset_from_arguments(model, &(CornuDataArguments){
             .who = "predict", .data = config->data, .x = config->x, .xs = config->xs }),
-        .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
-        .least_rows = cornu__least_rows(model), .few_sizes = true,
+        .batch_size = config->batch_size, .default_batch_size = 32, .steps = config->steps,
+        .min_batch_rows = cornu__min_batch_rows(model), .few_sizes = true,
         .who = "predict", .batch_name = "batch_size", .steps_name = "steps" }));
-    CORNU__TRY(cornu__callbacks_open(callbacks, config->written, config->verbose, (CornuParams){
-        .epochs = 1, .steps = cornu__source_steps(source) }));
-    CORNU__TRY(cornu__hook(callbacks, CORNU__HOOK(predict_begin), NULL));
-    CORNU__TRY(run_batches(model, source, CORNU_STEP_PREDICT, callbacks,
+    CORNU__TRY(cornu__callback_list_open(callbacks, config->written, config->verbose, (CornuParams){
+        .epochs = 1, .steps = cornu__data_loader_steps(loader) }));
+    CORNU__TRY(cornu__call_hook(callbacks, CORNU__HOOK(predict_begin), NULL));
+    CORNU__TRY(run_batches(model, loader, CORNU_STEP_PREDICT, callbacks,
                            CORNU__HOOK(predict_batch_begin), CORNU__HOOK(predict_batch_end), NULL,
                            output));
-    return cornu__hook(callbacks, CORNU__HOOK(predict_end), NULL);
+    return cornu__call_hook(callbacks, CORNU__HOOK(predict_end), NULL);
 }
 
 CornuStatus cornu_predict_from(const CornuPredictConfig *config)
 {
-    CornuCallbacks callbacks;
-    CornuSource    source = { 0 };
+    CornuCallbackList callbacks;
+    CornuDataLoader    loader = { 0 };
     Output         output = output_to("predict", config->to, config->tos);
-    CornuStatus    status = cornu__callbacks_take(&callbacks, config->model, config->callbacks);
+    CornuStatus    status = cornu__callback_list_take(&callbacks, config->model, config->callbacks);
     if (!status) status = cornu__model_enter(config->model, "cornu_predict");
     const bool     entered = !status;
     if (entered) {
-        status = predict(config, &callbacks, &source, &output);
+        status = predict(config, &callbacks, &loader, &output);
         cornu__model_leave(config->model);
     }
     output_close(&output);
-    cornu__source_close(&source);
-    cornu__callbacks_close(&callbacks);
+    cornu__data_loader_close(&loader);
+    cornu__callback_list_close(&callbacks);
     return status;
 }
 
@@ -265,7 +267,7 @@ static CornuStatus on_batch(CornuModel *model, CornuStepMode mode, const CornuAr
     return values ? cornu__metrics_read(model, values) : CORNU_OK;
 }
 
-/* *weights: those of the classes of y, to be released. */
+/* *weights: the sample weights by class, for the caller to release. */
 static CornuStatus weights_by_class(const CornuOnBatchConfig *config, CornuArray *weights)
 {
     CornuClassWeights classes;
@@ -343,7 +345,7 @@ static CornuStatus predict_on_batch(CornuModel *model, const CornuArray *x, cons
         if (!to[i].data)
             return cornu__fail(CORNU_ERR_ARGUMENT, "predict: .to has no data");
         if (!cornu_type_equal(step->outputs[i], to[i].type))
-            return cornu__fail(CORNU_ERR_SHAPE, "predict: .to is %s, the predictions %s",
+            return cornu__fail(CORNU_ERR_SHAPE, "predict: .to is %s, expected %s",
                                cornu_type_print(&a, to[i].type),
                                cornu_type_print(&b, step->outputs[i]));
     }

@@ -1,23 +1,23 @@
-/* Training: batches through the step, callbacks around it. Source of the order of things:
+/* Training: runs the step on every batch and calls the callbacks, in the order of
  * keras/src/backend/jax/trainer.py, fit. */
 #include <math.h>
 
 #include "../../device/log_internal.h"
-#include "loop_internal.h"
+#include "training_internal.h"
 #include "trace_internal.h"
 
 typedef struct {
     const CornuFitConfig *config;
     CornuModel    *model;
-    CornuCallbacks callbacks;
-    CornuSource    train, validation;  /* validation.dataset is NULL without */
-    CornuLogSet    logs;               /* of training: batches, and epochs not validated */
-    CornuLogSet    epoch_logs;         /* with those of validation */
-    CornuLogSet    test_logs;          /* inside validation */
+    CornuCallbackList callbacks;
+    CornuDataLoader    train, validation;  /* validation.dataset is NULL without */
+    CornuLogSet    logs;               /* of training: batches, and epochs without validation */
+    CornuLogSet    epoch_logs;         /* of training and validation */
+    CornuLogSet    test_logs;          /* of validation alone */
     const CornuLogs *last_logs;        /* of the last epoch */
     CornuTraining  at;
     CornuClassWeights classes;
-    int64_t        finite_until;       /* steps of this epoch after which the loss was a number */
+    int64_t        finite_until;       /* steps of this epoch after which the loss was finite */
 } Fit;
 
 /* ---- Data ---- */
@@ -32,8 +32,8 @@ static CornuStatus split(double part, CornuDataset **train, CornuDataset **valid
                            "than 0 and less than 1", part);
     if (cornu_dataset_batch_size(*train) > 0 || count < 0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_split is given, but the data set "
-                           "is %s", count == CORNU_NONE ? "without end" : count == CORNU_UNKNOWN
-                           ? "of a length that is not known; cache it before" : "batched already");
+                           "is %s", count == CORNU_NONE ? "infinite" : count == CORNU_UNKNOWN
+                           ? "of unknown length; cache it before" : "batched already");
     const int64_t first = (int64_t)floor((double)count * (1.0 - part));
     if (first == 0 || first == count)
         return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_split of %g leaves %lld of %lld "
@@ -43,7 +43,7 @@ static CornuStatus split(double part, CornuDataset **train, CornuDataset **valid
     return *train && *validation ? CORNU_OK : cornu_error_take();
 }
 
-/* The two data sets, still as they were given; *validation is NULL without. */
+/* The data sets of training and validation, not batched yet; *validation is NULL without one. */
 static CornuStatus find_data(const CornuFitConfig *config, CornuDataset **train,
                              CornuDataset **validation)
 {
@@ -57,7 +57,7 @@ static CornuStatus find_data(const CornuFitConfig *config, CornuDataset **train,
     if (given && config->validation_split != 0.0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "fit: both validation data and .validation_split "
                            "are given, expected one");
-    *train = cornu__data(config->model, &(CornuGiven){
+    *train = cornu__dataset_from_arguments(config->model, &(CornuDataArguments){
         .who = "fit", .data = config->data, .x = config->x, .y = config->y,
         .sample_weight = config->sample_weight, .xs = config->xs, .ys = config->ys,
         .sample_weights = config->sample_weights });
@@ -65,7 +65,7 @@ static CornuStatus find_data(const CornuFitConfig *config, CornuDataset **train,
     if (config->validation_split != 0.0)
         return split(config->validation_split, train, validation);
     if (!given) return CORNU_OK;
-    *validation = cornu__data(config->model, &(CornuGiven){
+    *validation = cornu__dataset_from_arguments(config->model, &(CornuDataArguments){
         .who = "fit's validation", .data = config->validation_data, .x = config->validation_x,
         .y = config->validation_y, .sample_weight = config->validation_sample_weight,
         .xs = config->validation_xs, .ys = config->validation_ys,
@@ -73,12 +73,12 @@ static CornuStatus find_data(const CornuFitConfig *config, CornuDataset **train,
     return *validation ? CORNU_OK : cornu_error_take();
 }
 
-static CornuStatus open_sources(Fit *fit)
+static CornuStatus open_loaders(Fit *fit)
 {
     const CornuFitConfig *config = fit->config;
     CornuDataset *train = NULL, *validation = NULL;
     CornuStatus   status = find_data(config, &train, &validation);
-    if (!status && config->class_weight.data) {   /* those held out have none */
+    if (!status && config->class_weight.data) {   /* validation data have no class weights */
         train = cornu__add_class_weights(&fit->classes, fit->model, "fit", config->class_weight,
                                          train);
         if (!train) status = cornu_error_take();
@@ -89,10 +89,10 @@ static CornuStatus open_sources(Fit *fit)
         return status;
     }
     const int64_t usual = config->batch_size ? config->batch_size : 32;
-    const int64_t least = cornu__least_rows(fit->model);
-    status = cornu__source_open(&fit->train, &(CornuSourceConfig){
-        .dataset = train, .batch_size = config->batch_size, .usual_batch_size = usual,
-        .least_rows = least,
+    const int64_t least = cornu__min_batch_rows(fit->model);
+    status = cornu__data_loader_open(&fit->train, &(CornuDataLoaderConfig){
+        .dataset = train, .batch_size = config->batch_size, .default_batch_size = usual,
+        .min_batch_rows = least,
         .steps = config->steps_per_epoch, .shuffle = !config->no_shuffle,
         .seed = fit->model->seed, .who = "fit", .batch_name = "batch_size",
         .steps_name = "steps_per_epoch" });
@@ -101,17 +101,17 @@ static CornuStatus open_sources(Fit *fit)
         cornu_dataset_free(validation);
         return status;
     }
-    return cornu__source_open(&fit->validation, &(CornuSourceConfig){
+    return cornu__data_loader_open(&fit->validation, &(CornuDataLoaderConfig){
         .dataset = validation, .batch_size = config->validation_batch_size,
-        .usual_batch_size = usual, .least_rows = least, .steps = config->validation_steps,
+        .default_batch_size = usual, .min_batch_rows = least, .steps = config->validation_steps,
         .who = "fit's validation", .batch_name = "validation_batch_size",
         .steps_name = "validation_steps" });
 }
 
 /* ---- Epochs ---- */
 
-/* Reads the running means, and stops at a loss that is no number: training on would only make
- * more of them. */
+/* Reads the running means. Fails at a loss that is not finite, from which training cannot
+ * recover. */
 static CornuStatus read_logs(Fit *fit)
 {
     const int64_t epoch = fit->at.epoch, done = fit->at.step;
@@ -127,8 +127,8 @@ static CornuStatus read_logs(Fit *fit)
     if (fails)
         return cornu__fail(CORNU_ERR_VALUE, "%s: the loss became %s in epoch %lld, between steps "
                            "%lld and %lld; a smaller learning rate or .clipnorm may help, or the "
-                           "data hold values that are no numbers. Compiled with .debug_nans the "
-                           "model tells where", fit->model->base.name,
+                           "data may hold values that are not finite. Compile with .debug_nans to "
+                           "learn where it happens", fit->model->base.name,
                            isnan(loss) ? "nan" : "infinite", (long long)epoch + 1,
                            (long long)fit->finite_until + 1, (long long)done);
     fit->finite_until = done;
@@ -136,29 +136,29 @@ static CornuStatus read_logs(Fit *fit)
     return CORNU_OK;
 }
 
-/* Batch i of the epoch, with which step i begins. */
+/* Batch i of the epoch, the first part of step i. */
 static CornuStatus next_batch(Fit *fit, int64_t i, const CornuBatch **batch)
 {
     cornu__phase(cornu__trace_of(fit->model->trace, i - 1), NULL);
     cornu__phase(cornu__trace_of(fit->model->trace, i), "wait for the batch");
-    return cornu__source_next(&fit->train, batch);
+    return cornu__data_loader_next(&fit->train, batch);
 }
 
 /* The steps of one execution. */
 static CornuStatus train_execution(Fit *fit, const CornuBatch *batch)
 {
-    CornuSource  *source = &fit->train;
-    const int64_t end = cornu__execution_end(fit->model, source, fit->at.step);
+    CornuDataLoader  *loader = &fit->train;
+    const int64_t end = cornu__execution_end(fit->model, loader, fit->at.step);
     while (batch) {
         CornuTrace *trace = cornu__trace_of(fit->model->trace, fit->at.step);
         CornuStep  *step;
-        const CornuArrays arrays = cornu__arrays_of(fit->model, batch);
+        const CornuArrays arrays = cornu__batch_arrays(fit->model, batch);
         cornu__phase(trace, "prepare");
         CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, &arrays, &step));
         cornu__phase(trace, "infeed");
-        CORNU__TRY(cornu__source_feed(source, step, &arrays, batch->valid));
+        CORNU__TRY(cornu__data_loader_feed(loader, step, &arrays, batch->valid));
         if (trace) CORNU__TRY(cornu_trace_run(trace, cornu_graph_executable(step->graph)));
-        CORNU__TRY(cornu__source_run(source, step, batch->sample, NULL));
+        CORNU__TRY(cornu__data_loader_run(loader, step, batch->sample, NULL));
         fit->at.samples += batch->valid;
         batch = NULL;
         if (++fit->at.step < end) CORNU__TRY(next_batch(fit, fit->at.step, &batch));
@@ -166,60 +166,60 @@ static CornuStatus train_execution(Fit *fit, const CornuBatch *batch)
     return CORNU_OK;
 }
 
-/* One epoch's training steps that have not run yet. */
+/* The remaining training steps of the epoch. */
 static CornuStatus train_epoch(Fit *fit)
 {
-    const CornuCallbacks *callbacks = &fit->callbacks;
-    CornuSource          *source = &fit->train;
+    const CornuCallbackList *callbacks = &fit->callbacks;
+    CornuDataLoader          *loader = &fit->train;
     fit->finite_until = fit->at.step;
-    CORNU__TRY(cornu__source_begin(source));
-    while (fit->at.step < source->steps) {
+    CORNU__TRY(cornu__data_loader_begin_epoch(loader));
+    while (fit->at.step < loader->steps) {
         const int64_t     first = fit->at.step;
         const int64_t     last = first + fit->model->steps_per_execution - 1;
         const CornuBatch *batch;
         CORNU__TRY(next_batch(fit, first, &batch));
         if (!batch) break;
         cornu__phase(cornu__trace_of(fit->model->trace, first), "callbacks");
-        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_begin), first, NULL));
+        CORNU__TRY(cornu__call_index_hook(callbacks, CORNU__HOOK(train_batch_begin), first, NULL));
         CORNU__TRY(train_execution(fit, batch));
         CornuTrace *trace = cornu__trace_of(fit->model->trace, fit->at.step - 1);
         const bool  wants = cornu__wants_logs(callbacks, CORNU__HOOK(train_batch_end), last);
         if (wants) cornu__phase(trace, "outfeed");
         if (wants) CORNU__TRY(read_logs(fit));
         cornu__phase(trace, "callbacks");
-        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_end), last,
-                                     wants ? &fit->logs.logs : NULL));
+        CORNU__TRY(cornu__call_index_hook(callbacks, CORNU__HOOK(train_batch_end), last,
+                                          wants ? &fit->logs.logs : NULL));
         if (fit->model->stop_training) break;
     }
     cornu__phase(cornu__trace_of(fit->model->trace, fit->at.step - 1), NULL);
-    cornu__source_turn(source);
+    cornu__data_loader_end_epoch(loader);
     return read_logs(fit);
 }
 
 /* Validates, and merges the results into the epoch's logs. */
 static CornuStatus validate(Fit *fit)
 {
-    CORNU__TRY(cornu__evaluate_source(fit->model, &fit->validation, &fit->callbacks,
-                                      &fit->test_logs));
+    CORNU__TRY(cornu__evaluate_batches(fit->model, &fit->validation, &fit->callbacks,
+                                       &fit->test_logs));
     const int metrics = fit->logs.metrics;
     for (int i = 0; i < metrics; i++) fit->epoch_logs.values[i] = fit->logs.values[i];
     for (int i = 0; i < fit->test_logs.metrics; i++)
         fit->epoch_logs.values[metrics + i] = fit->test_logs.values[i];
     cornu__logs_refresh(&fit->epoch_logs);
     if (isfinite(fit->test_logs.values[0]) || cornu__takes_nan(&fit->callbacks)) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_VALUE, "%s: val_loss is no finite number after epoch %lld; a "
+    return cornu__fail(CORNU_ERR_VALUE, "%s: val_loss is not finite after epoch %lld; a "
                        "smaller learning rate or .clipnorm may help", fit->model->base.name,
                        (long long)fit->at.epoch + 1);
 }
 
-/* What is left of the epoch: all of it unless a callback has set where to go on. */
+/* The rest of the epoch: all of it unless a callback resumed within it. */
 static CornuStatus run_epoch(Fit *fit)
 {
     const int64_t freq = fit->config->validation_freq ? fit->config->validation_freq : 1;
     const int64_t epoch = fit->at.epoch;
     CORNU__TRY(cornu__history_reserve(fit->at.history));
     if (fit->at.step == 0) CORNU__TRY(cornu_model_reset_metrics(fit->model));
-    CORNU__TRY(cornu__index_hook(&fit->callbacks, CORNU__HOOK(epoch_begin), epoch, NULL));
+    CORNU__TRY(cornu__call_index_hook(&fit->callbacks, CORNU__HOOK(epoch_begin), epoch, NULL));
     const double begin = cornu__seconds();
     CORNU__TRY(train_epoch(fit));
     const double seconds = cornu__seconds() - begin;
@@ -229,7 +229,7 @@ static CornuStatus run_epoch(Fit *fit)
         CORNU__TRY(validate(fit));
         set = &fit->epoch_logs;
     }
-    fit->last_logs = &set->logs;   /* without what callbacks add, as in Keras */
+    fit->last_logs = &set->logs;   /* without the logs that callbacks add, as in Keras */
     CornuLogs logs = set->logs;
     CORNU__TRY(cornu__epoch_end(&fit->callbacks, false, epoch, set, &logs));
     CORNU__TRY(cornu__history_add(fit->at.history, epoch, &logs, seconds, fit->at.samples,
@@ -239,7 +239,7 @@ static CornuStatus run_epoch(Fit *fit)
     return cornu__epoch_end(&fit->callbacks, true, epoch, set, &logs);
 }
 
-/* ---- The whole ---- */
+/* ---- fit ---- */
 
 static int64_t epochs_of(const CornuFitConfig *config)
 {
@@ -271,34 +271,35 @@ static CornuStatus run(Fit *fit)
     const int64_t         epochs = epochs_of(config);
     CornuModel           *model = fit->model;
     CORNU__TRY(check(config));
-    CORNU__TRY(open_sources(fit));
-    CORNU__TRY(cornu__callbacks_open(&fit->callbacks, config->written, config->verbose,
-        (CornuParams){ .epochs = epochs, .steps = cornu__source_steps(&fit->train),
+    CORNU__TRY(open_loaders(fit));
+    CORNU__TRY(cornu__callback_list_open(&fit->callbacks, config->written, config->verbose,
+        (CornuParams){ .epochs = epochs, .steps = cornu__data_loader_steps(&fit->train),
                        .validates = fit->validation.dataset != NULL }));
     CORNU__TRY(cornu__logs_open(&fit->logs, model, true, false));
     CORNU__TRY(cornu__logs_open(&fit->epoch_logs, model, true, true));
     CORNU__TRY(cornu__logs_open(&fit->test_logs, model, false, true));
-    cornu__source_skip(&fit->train, config->initial_epoch);
+    cornu__data_loader_skip_epochs(&fit->train, config->initial_epoch);
 
     model->stop_training = false;
     fit->at.epoch = config->initial_epoch;
-    fit->at.source = &fit->train;
+    fit->at.loader = &fit->train;
     fit->at.validation = &fit->validation;
     fit->at.callbacks = &fit->callbacks;
     model->training = &fit->at;
-    CORNU__TRY(cornu__hook(&fit->callbacks, CORNU__HOOK(train_begin), NULL));
+    CORNU__TRY(cornu__call_hook(&fit->callbacks, CORNU__HOOK(train_begin), NULL));
     while (fit->at.epoch < epochs && !fit->at.stopped) {
         CORNU__TRY(run_epoch(fit));
         fit->at.stopped = model->stop_training;
     }
     if (epochs > 0) CORNU__TRY(cornu_optimizer_finalize_variable_values(model->optimizer));
-    return cornu__hook(&fit->callbacks, CORNU__HOOK(train_end), fit->last_logs);
+    return cornu__call_hook(&fit->callbacks, CORNU__HOOK(train_end), fit->last_logs);
 }
 
 CornuHistory *cornu_fit_from(const CornuFitConfig *config)
 {
     Fit fit = { .config = config, .model = config->model };
-    CornuStatus status = cornu__callbacks_take(&fit.callbacks, config->model, config->callbacks);
+    CornuStatus status = cornu__callback_list_take(&fit.callbacks, config->model,
+                                                   config->callbacks);
     if (!status && !cornu__refused()) fit.at.history = cornu__history_create();
     if (!status)
         status = !fit.at.history ? cornu_error_status()
@@ -308,9 +309,9 @@ CornuHistory *cornu_fit_from(const CornuFitConfig *config)
     cornu__logs_close(&fit.logs);
     cornu__logs_close(&fit.epoch_logs);
     cornu__logs_close(&fit.test_logs);
-    cornu__source_close(&fit.train);
-    cornu__source_close(&fit.validation);
-    cornu__callbacks_close(&fit.callbacks);
+    cornu__data_loader_close(&fit.train);
+    cornu__data_loader_close(&fit.validation);
+    cornu__callback_list_close(&fit.callbacks);
     if (entered) {
         if (config->model) config->model->training = NULL;
         cornu__model_leave(config->model);

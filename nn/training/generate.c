@@ -6,8 +6,8 @@
 #include "../../device/random.h"
 #include "../model/model_internal.h"
 
-/* The numbers of draws: counter = (i / 4, 0, 0, this), see device/random.h; far from the generators
- * of a model, and none of those of data sets. */
+/* Draw i uses the counter (i / 4, 0, 0, this), see device/random.h: a generator that no model and
+ * no data set uses. */
 static const uint32_t draw_generator = UINT32_C(0xFFFF0003);
 
 static double draw(uint64_t seed, int64_t i)
@@ -27,8 +27,8 @@ static int64_t largest(const double *p, int64_t count)
     return best;
 }
 
-/* Leaves the k largest of them, and 0 in place of the others; each is found by a walk over all, as
- * k is small. A kept one is below 0 for the time being. */
+/* Sets all but the k largest to 0. Each is found by a linear search, as k is small; the sign marks
+ * those found so far. */
 static void keep_largest(double *p, int64_t count, int64_t k)
 {
     for (int64_t kept = 0; kept < k; kept++) {
@@ -40,43 +40,43 @@ static void keep_largest(double *p, int64_t count, int64_t k)
 }
 
 int64_t cornu_sample_token(const float *p, int64_t count, double temperature, int64_t top_k,
-                           double uniform, double *room)
+                           double uniform, double *scratch)
 {
     double most = 0.0, sum = 0.0;
     for (int64_t i = 0; i < count; i++) {
         if (!(p[i] >= 0.0f && isfinite(p[i]))) return -1;
-        room[i] = p[i];
-        if (room[i] > most) most = room[i];
+        scratch[i] = p[i];
+        if (scratch[i] > most) most = scratch[i];
     }
     if (most == 0.0) return -1;
-    if (temperature == 0.0) return largest(room, count);
-    if (top_k > 0 && top_k < count) keep_largest(room, count, top_k);
-    /* Relative to the largest one, so that no power vanishes for all of them. */
+    if (temperature == 0.0) return largest(scratch, count);
+    if (top_k > 0 && top_k < count) keep_largest(scratch, count, top_k);
+    /* Relative to the largest, so that the powers do not all underflow. */
     for (int64_t i = 0; i < count; i++) {
-        room[i] = pow(room[i] / most, 1.0 / temperature);
-        sum += room[i];
+        scratch[i] = pow(scratch[i] / most, 1.0 / temperature);
+        sum += scratch[i];
     }
     double  left = uniform * sum;
     int64_t last = -1;
     for (int64_t i = 0; i < count; i++) {
-        if (room[i] == 0.0) continue;
+        if (scratch[i] == 0.0) continue;
         last = i;
-        if (left < room[i]) break;
-        left -= room[i];
+        if (left < scratch[i]) break;
+        left -= scratch[i];
     }
     return last;
 }
 
-/* ---- Many ---- */
+/* ---- Sequences ---- */
 
 typedef struct {
     const CornuGenerateConfig *config;
     double  temperature;
     int64_t vocabulary;
-    int64_t steps, filled;     /* that the model reads at once, and those of them that are tokens */
-    char   *window;            /* the tokens, the last ones there were; zeros behind them */
-    float  *probabilities;     /* of what follows each */
-    double *room;
+    int64_t steps, filled;     /* tokens that the model reads at once; those in the window so far */
+    char   *window;            /* the last tokens, followed by zeros */
+    float  *probabilities;     /* of each token's successor */
+    double *scratch;
 } Generation;
 
 static CornuStatus check(const CornuGenerateConfig *config)
@@ -89,8 +89,8 @@ static CornuStatus check(const CornuGenerateConfig *config)
                            config->model ? ".emit" : "model");
     if (prime.type.shape.rank != 1 || prime.type.shape.extent[0] < 1 || !prime.data ||
         cornu_dtype_is_float(prime.type.dtype))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "generate: .prime is %s, expected whole numbers (n) "
-                           "and at least one", cornu_type_print(&text, prime.type));
+        return cornu__fail(CORNU_ERR_ARGUMENT, "generate: .prime is %s, expected a vector of at "
+                           "least one integer", cornu_type_print(&text, prime.type));
     if (config->count < 0 || config->count > INT32_MAX)
         return cornu__fail(CORNU_ERR_ARGUMENT, "generate: .count is %lld, expected 0 to %d",
                            (long long)config->count, INT32_MAX);
@@ -110,16 +110,17 @@ static CornuStatus check_shapes(const CornuModel *model, CornuDtype tokens)
     const int64_t    steps = in.rank == 2 ? in.extent[1] : 0;
     const bool       each = out.rank == 3 ? out.extent[1] == steps : out.rank == 2 && steps == 1;
     if (steps < 1 || !each)
-        return cornu__fail(CORNU_ERR_SHAPE, "%s turns %s into %s, expected tokens into the "
-                           "probabilities of each one's successor", cornu_model_name(model),
+        return cornu__fail(CORNU_ERR_SHAPE, "%s maps %s to %s, expected tokens to the "
+                           "probabilities of each token's successor", cornu_model_name(model),
                            cornu_shape_print(&a, in), cornu_shape_print(&b, out));
     const int64_t vocabulary = out.extent[out.rank - 1];
     if (tokens != CORNU_U8 || vocabulary <= 256) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_DTYPE, "generate: .prime is u8, which %lld tokens do not fit in",
+    return cornu__fail(CORNU_ERR_DTYPE, "generate: .prime is u8, expected a wider dtype for %lld "
+                       "tokens",
                        (long long)vocabulary);
 }
 
-/* The oldest token goes where there is no room. */
+/* Appends a token to the window; a full one loses its oldest. */
 static void push(Generation *g, double token)
 {
     const CornuDtype dtype = g->config->prime.type.dtype;
@@ -131,7 +132,7 @@ static void push(Generation *g, double token)
     cornu_array_set(cornu_array(g->window, dtype, g->steps), g->filled++, token);
 }
 
-/* The probabilities of what follows the last token. */
+/* *p: the probabilities of the last token's successor. */
 static CornuStatus predict(Generation *g, const float **p)
 {
     CornuModel *model = g->config->model;
@@ -151,15 +152,15 @@ static CornuStatus generate(Generation *g)
     CORNU__TRY(cornu_model_reset_states(config->model));
     for (int64_t i = 0; i < primes; i++) {
         push(g, cornu_array_get(config->prime, i));
-        if (g->steps == 1 && i + 1 < primes) CORNU__TRY(predict(g, &p));   /* for its states */
+        if (g->steps == 1 && i + 1 < primes) CORNU__TRY(predict(g, &p));   /* updates the states */
     }
     for (int64_t i = 0; i < config->count; i++) {
         CORNU__TRY(predict(g, &p));
         const int64_t drawn = cornu_sample_token(p, g->vocabulary, g->temperature, config->top_k,
-                                                 draw(config->seed, i), g->room);
+                                                 draw(config->seed, i), g->scratch);
         if (drawn < 0)
-            return cornu__fail(CORNU_ERR_VALUE, "%s: predicts what is no probability after %lld "
-                               "tokens; its weights may hold what is no number",
+            return cornu__fail(CORNU_ERR_VALUE, "%s predicts values that are not probabilities "
+                               "after %lld tokens; its weights may not be finite",
                                cornu_model_name(config->model), (long long)i);
         if (!config->emit(config->context, drawn)) break;
         push(g, (double)drawn);
@@ -178,11 +179,11 @@ static CornuStatus run(const CornuGenerateConfig *config)
     g.steps = cornu_model_input_shape(config->model).extent[1];
     g.window = cornu__allocate((size_t)g.steps, cornu_dtype_size(config->prime.type.dtype));
     g.probabilities = cornu__allocate((size_t)(g.steps * g.vocabulary), sizeof *g.probabilities);
-    g.room = cornu__allocate((size_t)g.vocabulary, sizeof *g.room);
-    CornuStatus status = g.window && g.probabilities && g.room ? generate(&g) : CORNU_ERR_MEMORY;
+    g.scratch = cornu__allocate((size_t)g.vocabulary, sizeof *g.scratch);
+    CornuStatus status = g.window && g.probabilities && g.scratch ? generate(&g) : CORNU_ERR_MEMORY;
     cornu__release(g.window);
     cornu__release(g.probabilities);
-    cornu__release(g.room);
+    cornu__release(g.scratch);
     return status;
 }
 

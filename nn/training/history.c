@@ -6,7 +6,7 @@
 
 #include "../../device/log_internal.h"
 #include "../../device/text/nearest.h"
-#include "loop_internal.h"
+#include "training_internal.h"
 
 typedef struct {
     int64_t     epoch, samples;
@@ -14,7 +14,7 @@ typedef struct {
     CornuInfeed infeed;
 } Epoch;
 
-/* Values lie key by key: value i of key k is values[k][i]. */
+/* Value i of key k is values[k][i]. */
 struct CornuHistory {
     Epoch   *epochs;
     int      epoch_count, epoch_space;
@@ -42,7 +42,7 @@ void cornu_history_free(CornuHistory *history)
     cornu__release(history);
 }
 
-/* Keys are kept sorted; a new one is NaN in the epochs that were without it. */
+/* Keys are sorted; a new one is NaN in earlier epochs. */
 static CornuStatus add_key(CornuHistory *history, const char *name, int *key)
 {
     int k = 0;
@@ -123,7 +123,7 @@ const char *cornu_history_key(const CornuHistory *history, int key)
     return history->keys[key];
 }
 
-/* NaN, and why. */
+/* NaN, with an error that says why. */
 static double absent(const CornuHistory *history, const char *name, int i)
 {
     char        known[400] = "";
@@ -133,10 +133,10 @@ static double absent(const CornuHistory *history, const char *name, int i)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", k ? ", " : "",
                                  history->keys[k]);
     if (i < 0 || i >= history->epoch_count)
-        cornu__fail(CORNU_ERR_ARGUMENT, "history: there is no epoch %d, expected 0 to %d", i,
+        cornu__fail(CORNU_ERR_ARGUMENT, "history: no epoch %d, expected 0 to %d", i,
                     history->epoch_count - 1);
     else
-        cornu__fail(CORNU_ERR_ARGUMENT, "history: there is no \"%.60s\", expected one of %s%s%s%s",
+        cornu__fail(CORNU_ERR_ARGUMENT, "history: no \"%.60s\", expected one of %s%s%s%s",
                     name, known, near ? "; is \"" : "", near ? near : "", near ? "\" meant?" : "");
     cornu__log(CORNU_LOG_WARNING, "%s", cornu_error_message());
     return NAN;

@@ -1,4 +1,4 @@
-/* What fit returns: the logs of each epoch. */
+/* The logs of each epoch, returned by fit. */
 #ifndef CORNU_NN_HISTORY_H
 #define CORNU_NN_HISTORY_H
 
@@ -20,24 +20,23 @@ int64_t cornu_history_epoch(const CornuHistory *history, int i);
 int         cornu_history_key_count(const CornuHistory *history);
 const char *cornu_history_key(const CornuHistory *history, int key);
 
-/* NaN where epoch i has no such value (validation_freq), and, with CORNU_ERR_ARGUMENT and a message
- * that names those there are, which is logged as a warning, for a name or an epoch that is not
- * there. */
+/* NaN where epoch i has no such value (validation_freq). An unknown name or epoch gives NaN, too,
+ * and CORNU_ERR_ARGUMENT with a message that lists the known ones, also logged as a warning. */
 double cornu_history_get(const CornuHistory *history, const char *name, int i);
 
-/* Seconds that the training steps of epoch i took, validation left out, and their samples. Of an
- * epoch that an earlier run trained (backup.h) the seconds are NaN; of one that it began, they and
- * what is said of the infeed are those of the rest. */
+/* Seconds that the training steps of epoch i took, without validation, and their samples. The
+ * seconds are NaN for an epoch that an earlier run trained (backup.h); for an epoch resumed midway,
+ * seconds and infeed are those of the resumed part. */
 double  cornu_history_seconds(const CornuHistory *history, int i);
 int64_t cornu_history_samples(const CornuHistory *history, int i);
 
-/* How the training batches of epoch i reached the device. Two more are made by the prefetch thread
- * while a step runs; seconds are measured on the thread that trains. */
+/* How the training batches of epoch i reached the device. The prefetch thread prepares two more
+ * while a step runs; seconds are measured on the training thread. */
 typedef struct {
     int64_t batches;
     int64_t bytes;         /* copied to the device, padding included */
-    double  wait_seconds;  /* until a batch was there; without prefetch, making it */
-    double  copy_seconds;  /* dealing its rows over the shards, and copying them */
+    double  wait_seconds;  /* for the next batch; without prefetch, to make it */
+    double  copy_seconds;  /* to distribute its rows over the shards and copy them */
 } CornuInfeed;
 
 CornuInfeed cornu_history_infeed(const CornuHistory *history, int i);

@@ -57,12 +57,12 @@ CornuStatus cornu_record_write(const CornuRunRecord *run, const char *path)
     CORNU__NEED(path);
     json_t *text = describe(run);
     if (!text)
-        return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for the record, or a name in it is "
-                           "not UTF-8", path);
+        return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for the record, or a name in it "
+                           "is not UTF-8", path);
     CornuNewFile file;
     CornuStatus status = cornu__file_create(&file, path);
     if (status == CORNU_OK) {
-        /* In the order above; nine digits are all a float has. */
+        /* In the order above; nine digits hold any float exactly. */
         json_dumpf(text, file.stream, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
         fputc('\n', file.stream);
         status = cornu__file_commit(&file);

@@ -10,8 +10,8 @@
  *                             "copy_seconds": 0.006}}],
  *      "test": {"loss": …, "accuracy": …}}
  *
- * "measured" is what every time in it is: wall clock on this machine. A number that does not
- * exist (no validation data), or is not finite, is null.
+ * "measured": every time is wall-clock time on this machine. A number that does not exist (no
+ * validation data) or is not finite is null.
  */
 #ifndef CORNU_NN_RECORD_H
 #define CORNU_NN_RECORD_H
@@ -33,11 +33,11 @@ typedef struct {
     } data;
     const CornuHistory *history;    /* NULL: no epochs */
     double      flops_per_sample;   /* of a training step, for gflops; NAN if unknown */
-    double      test_loss, test_accuracy; /* NAN where there was no test */
+    double      test_loss, test_accuracy; /* NAN without a test */
 } CornuRunRecord;
 
-/* Writes the file whole or not at all. CORNU_ERR_FILE if it cannot be written; cornu_file_check
- * (file.h) tells before a long training. */
+/* Writes the file completely or not at all. CORNU_ERR_FILE if it cannot be written; to find out
+ * before a long training, call cornu_file_check (file.h). */
 CornuStatus cornu_record_write(const CornuRunRecord *record, const char *path);
 
 #ifdef __cplusplus

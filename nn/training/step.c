@@ -1,5 +1,5 @@
 /*
- * Steps: what happens to one batch, recorded once and run again and again.
+ * Steps: the computation on one batch, recorded once and run for every batch.
  *
  *     x, y as stored -> f32 -> layers -> loss over the valid rows -> gradients
  *       -> optimizer; the loss and the metrics are added to their states
@@ -21,13 +21,14 @@
 
 /* ---- Data ---- */
 
-/* "x", or of several the input's name. */
+/* "x", or the input's name where there are several. */
 static const char *input_name(const CornuModel *model, int i)
 {
     return model->input_count > 1 ? cornu_layer_name(model->inputs[i]->node->layer) : "x";
 }
 
-/* The model's input i for data of this shape: Keras lets a last axis of extent 1 come or go. */
+/* The shape of a model's input for data of this shape. As in Keras a trailing axis of extent 1 may
+ * be omitted or added. */
 static CornuStatus adapt(const CornuModel *model, int input, CornuShape *shape)
 {
     const CornuShape given = *shape, want = model->inputs[input]->type.shape;
@@ -49,7 +50,7 @@ static CornuStatus adapt(const CornuModel *model, int input, CornuShape *shape)
     return CORNU_OK;
 }
 
-/* Bytes become numbers here, inside the step; whole numbers are scaled, indices stay. */
+/* Converts to f32 on the device, and scales integers unless they are indices. */
 static CornuTensor *convert_input(const CornuModel *model, int i, CornuTensor *x, CornuShape shape)
 {
     const CornuInputLayer *input = (CornuInputLayer *)model->inputs[i]->node->layer;
@@ -63,7 +64,7 @@ static CornuTensor *convert_input(const CornuModel *model, int i, CornuTensor *x
 
 /* ---- Forward ---- */
 
-/* As cornu_model_call_many; masks[i] gets the one of y[i], NULL if there is none. */
+/* cornu_model_call_many; sets masks[i] to the mask of y[i] or NULL. */
 static CornuTensor *call_model(CornuModel *model, CornuTensor *const *x, const CornuCall *call,
                                CornuTensor **y, CornuTensor **masks)
 {
@@ -134,7 +135,7 @@ CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall
     return first;
 }
 
-/* added: what layers add to the loss; set unless NULL. */
+/* *added: the sum that layers add to the loss, unchanged if none does. */
 static CornuTensor *forward(CornuModel *model, CornuStep *step, CornuTensor **masks,
                             CornuTensor **added)
 {
@@ -161,13 +162,13 @@ static CornuStatus make_state(CornuModel *model, CornuTracked *tracked, const ch
     return tracked->host[i].data ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* The states of a tracked value, made when they are known: at the first step. All or none. */
+/* Creates the states of a tracked value in the first step, where they are known. All or none. */
 static CornuStatus make_states(CornuModel *model, CornuTracked *tracked, const char *name)
 {
     if (tracked->state_count > 0) return CORNU_OK;
     const int count = tracked->metric ? tracked->metric->state_count : 2;
     if (count < 1 || count > CORNU_MAX_STATES)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "metric %s: has %d states, expected 1 to %d", name,
+        return cornu__fail(CORNU_ERR_ARGUMENT, "metric %s has %d states, expected 1 to %d", name,
                            count, CORNU_MAX_STATES);
     CornuStatus status = CORNU_OK;
     for (int i = 0; i < count && !status; i++)
@@ -178,7 +179,7 @@ static CornuStatus make_states(CornuModel *model, CornuTracked *tracked, const c
     return status;
 }
 
-/* Records the new states of one tracked value. */
+/* Records the update of the states of a tracked value. */
 static CornuStatus track(CornuModel *model, CornuTracked *tracked, const char *name,
                          CornuTensor *loss_values, const CornuMetricCall *call)
 {
@@ -200,8 +201,8 @@ static CornuStatus track(CornuModel *model, CornuTracked *tracked, const char *n
     return CORNU_OK;
 }
 
-/* A loss of the whole batch, as values whose mean it is. */
-static CornuTensor *over_rows(CornuTensor *loss, const CornuMetricCall *call)
+/* A loss of the whole batch, broadcast to per-row values. */
+static CornuTensor *per_row(CornuTensor *loss, const CornuMetricCall *call)
 {
     const int64_t rows = cornu_tensor_shape(call->valid).extent[0];
     return cornu_op_broadcast(cornu_op_all_reduce(loss), cornu_shape(rows));
@@ -213,13 +214,14 @@ static CornuStatus check_rows(const CornuModel *model, const CornuStep *step, Co
     CornuText a, b;
     const CornuType x = step->x_types[0];
     if (array.shape.rank >= 1 && array.shape.extent[0] == x.shape.extent[0]) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_SHAPE, "%s: %s is %s and %s %s, expected as many rows",
+    return cornu__fail(CORNU_ERR_SHAPE, "%s: %s is %s and %s is %s, expected the same "
+                       "number of rows",
                        model->base.name, input_name(model, 0), cornu_shape_print(&a, x.shape), what,
                        cornu_shape_print(&b, array.shape));
 }
 
-/* A mean over steps. Those that the optimizer passes over, with gradients that are not finite under
- * a scaled loss, are not among them. */
+/* A mean over steps, without those that the optimizer skips because gradients of a scaled loss are
+ * not finite. */
 static CornuStatus track_norm(CornuModel *model, CornuGraph *graph, CornuTensor *const *d_w)
 {
     CornuTracked *tracked = model->gradient_norm;
@@ -243,7 +245,7 @@ static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuT
 {
     CornuOptimizer *optimizer = model->optimizer;
     if (optimizer->count == 0)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has no weight to train", model->base.name);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s has no trainable weights", model->base.name);
     const size_t  count = (size_t)optimizer->count;
     CornuTensor **w = cornu__allocate(2 * count, sizeof(CornuTensor *));
     if (!w) return CORNU_ERR_MEMORY;
@@ -258,10 +260,10 @@ static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuT
     return status;
 }
 
-/* What a step knows of each output's loss. */
+/* The losses of the outputs in a step. */
 typedef struct {
     CornuMetricCall call[CORNU_MAX_MODEL_TENSORS];
-    CornuTensor    *shown[CORNU_MAX_MODEL_TENSORS];   /* values whose mean over batches is taken */
+    CornuTensor    *shown[CORNU_MAX_MODEL_TENSORS];   /* values that the logs show the mean of */
     CornuTensor    *loss, *shown_loss;                /* of all of them */
 } Losses;
 
@@ -272,8 +274,8 @@ static CornuTensor *weights_of(const CornuStep *step, int output)
     return cornu_op_convert(step->weights[step->weight_count > 1 ? output : 0], CORNU_F32);
 }
 
-/* One output's part. Where masks, or a reduction, make batches of one size count differently, Keras
- * still gives each batch's loss the weight of its rows. */
+/* Records one output's loss. Even where masks or a reduction give batches of one size different
+ * weights, Keras averages the logged loss over batches by their number of rows. */
 static CornuStatus record_output(CornuModel *model, const CornuStep *step, int i,
                                  CornuTensor *mask, Losses *losses)
 {
@@ -293,14 +295,14 @@ static CornuStatus record_output(CornuModel *model, const CornuStep *step, int i
     CornuTensor    *reduced = cornu__reduce_loss(loss, values, &own);
     const bool      mean_of_rows = !own.mask && loss->reduction == CORNU_MEAN;
     if (!reduced) return cornu_error_take();
-    losses->shown[i] = mean_of_rows ? cornu__weighted(values, &own) : over_rows(reduced, &own);
+    losses->shown[i] = mean_of_rows ? cornu__weighted(values, &own) : per_row(reduced, &own);
     CornuTensor *part = weight == 1.0 ? reduced : cornu_op_scale(reduced, weight);
     losses->loss = i == 0 ? part : cornu_op_add(losses->loss, part);
     return losses->loss ? CORNU_OK : cornu_error_take();
 }
 
-/* added: what layers add to the loss, or NULL. Keras gives the whole loss of each batch the weight
- * of its rows, too. */
+/* added: the sum that layers add to the loss, or NULL. Keras averages the total loss over batches
+ * by their number of rows, too. */
 static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *const *masks,
                                CornuTensor *added)
 {
@@ -311,7 +313,7 @@ static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *
         CORNU__TRY(record_output(model, step, i, masks[i], &losses));
     if (added) losses.loss = cornu_op_add(losses.loss, added);
     const bool alone = step->y_count == 1 && model->loss_weights[0] == 1.0 && !added;
-    losses.shown_loss = alone ? losses.shown[0] : over_rows(losses.loss, &losses.call[0]);
+    losses.shown_loss = alone ? losses.shown[0] : per_row(losses.loss, &losses.call[0]);
     if (!losses.shown_loss) return cornu_error_take();
     for (int i = 0; i < model->tracked_count; i++) {
         CornuTracked   *tracked = &model->tracked[i];
@@ -336,14 +338,14 @@ static size_t row_bytes(CornuType type)
     return cornu_type_bytes(type);
 }
 
-/* A batch's type, but for a shard's rows of it. */
+/* A batch's type with the rows of one shard. */
 static CornuType shard_type(const CornuStep *step, CornuType batch)
 {
     batch.shape.extent[0] = step->rows;
     return batch;
 }
 
-/* What the step is fed. */
+/* The step's inputs. */
 static CornuStatus make_inputs(CornuModel *model, CornuStep *step)
 {
     const CornuType i64 = cornu_scalar(CORNU_I64);
@@ -415,8 +417,9 @@ static bool predicts(const CornuStep *step)
     return step->mode == CORNU_STEP_TEST_PREDICT || step->mode == CORNU_STEP_PREDICT;
 }
 
-/* Staging buffers for predictions that are gathered from several shards. */
-static CornuStatus make_room(CornuStep *step)
+/* Staging buffers for the predictions of all shards, before they are put in the order of the batch;
+ * one shard needs none. */
+static CornuStatus allocate_staging(CornuStep *step)
 {
     const size_t rows = (size_t)(step->shards * step->rows);
     if (step->shards == 1) return CORNU_OK;
@@ -445,7 +448,7 @@ static bool wants_whole(const CornuSerializableClass *kind)
     return kind && (kind->whole_labels || (kind->loss && kind->loss->whole_labels));
 }
 
-/* Whether the labels of output i are floats that are taken for the numbers of classes. */
+/* Whether the labels of output i are class numbers stored as floats. */
 static bool are_classes(const CornuModel *model, int i, CornuType y)
 {
     bool whole = model->losses[i] && wants_whole(model->losses[i]->kind);
@@ -473,10 +476,10 @@ static CornuStep *new_step(const CornuModel *model, CornuStepMode mode, const Co
     return step;
 }
 
-/* Steps of a mode that are kept, for batches of so many sizes and lengths. */
+/* Steps cached per mode, for batches of different sizes and lengths. */
 enum { KEPT_STEPS = 8 };
 
-/* To the front: the last ones of the list were used least recently. */
+/* Moves it to the front: the list is in order of use, the most recent first. */
 static void use(CornuModel *model, CornuStep *step)
 {
     CornuStep **link = &model->steps;
@@ -486,7 +489,7 @@ static void use(CornuModel *model, CornuStep *step)
     model->steps = step;
 }
 
-/* Evicts the step of this mode that was used least recently where there are too many. */
+/* Evicts the least recently used step of this mode if there are too many. */
 static void evict(CornuModel *model, CornuStepMode mode)
 {
     int kept = 0;
@@ -510,12 +513,12 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays
         *step = old;
         return CORNU_OK;
     }
-    if (old) cornu__steps_free(model);   /* another model has packed weights of this one */
+    if (old) cornu__steps_free(model);   /* another model has repacked shared weights */
     if (mode == CORNU_STEP_TRAIN) CORNU__TRY(cornu__optimizer_pack(model->optimizer));
     CornuStep *fresh = new_step(model, mode, arrays);
     if (!fresh) return CORNU_ERR_MEMORY;
     CornuStatus status = record(model, fresh);
-    if (!status) status = make_room(fresh);
+    if (!status) status = allocate_staging(fresh);
     if (!status)
         status = cornu_graph_prepare(fresh->graph, fresh->predictions,
                                      predicts(fresh) ? fresh->y_count : 0);
@@ -536,8 +539,8 @@ CornuStatus cornu__model_check_single(const CornuModel *model)
 {
     CORNU__TRY(cornu__model_check(model));
     if (model->input_count == 1 && model->output_count == 1) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has %d inputs and %d outputs, one array x and one "
-                       "y are given; the calls that end in _many take all", model->base.name,
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s has %d inputs and %d outputs, expected one of each; "
+                       "call the function that ends in _many", model->base.name,
                        model->input_count, model->output_count);
 }
 
@@ -554,7 +557,7 @@ CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuTyp
     return status ? cornu__null() : cornu_graph_executable(step->graph);
 }
 
-/* An array of shards' parts: the leading axis more that feeds and fetches have. */
+/* An array of the shards' parts: feeds and fetches have a leading axis over shards. */
 static CornuArray parts(const CornuStep *step, CornuType batch, const void *data)
 {
     const CornuType part = shard_type(step, batch);
@@ -564,7 +567,7 @@ static CornuArray parts(const CornuStep *step, CornuType batch, const void *data
     return cornu_array_from((void *)(uintptr_t)data, type);
 }
 
-/* Feeds rows to the places from number `first` on, counted over all shards. */
+/* Feeds rows from row `first` on, counted over all shards. */
 static CornuStatus feed_rows(CornuTensor *input, CornuType type, int64_t first, int64_t rows,
                              const void *data)
 {
@@ -583,7 +586,7 @@ static CornuStatus feed(const CornuStep *step, const CornuShardRows *split, Corn
     if (!cornu_type_equal(array.type, type))
         return cornu__fail(CORNU_ERR_SHAPE, "a batch of %s, expected %s",
                            cornu_type_print(&a, array.type), cornu_type_print(&b, type));
-    if (split->count[step->shards - 1] == step->rows)   /* and so have all before it */
+    if (split->count[step->shards - 1] == step->rows)   /* all shards are full */
         return cornu_graph_feed(input, parts(step, type, array.data));
     for (int s = 0; s < step->shards; s++) {
         const int64_t once = split->count[s] > 0 ? split->count[s] : 1;
@@ -596,7 +599,7 @@ static CornuStatus feed(const CornuStep *step, const CornuShardRows *split, Corn
     return CORNU_OK;
 }
 
-/* The device would cut 1.7 to class 1, and make something of NaN. */
+/* The device would truncate 1.7 to class 1, and convert NaN to any number. */
 static CornuStatus check_classes(CornuArray y, int64_t rows)
 {
     const int64_t all = cornu_type_count(y.type), batch = y.type.shape.extent[0];
@@ -604,8 +607,8 @@ static CornuStatus check_classes(CornuArray y, int64_t rows)
     for (int64_t i = 0; i < rows * each; i++) {
         const double label = cornu_array_get(y, i);
         if (label == rint(label) && fabs(label) <= INT32_MAX) continue;
-        return cornu__fail(CORNU_ERR_VALUE, "label %g in row %lld, expected a whole number, that "
-                           "of a class", label, (long long)(i / each));
+        return cornu__fail(CORNU_ERR_VALUE, "label %g in row %lld, expected a whole number, "
+                           "the class", label, (long long)(i / each));
     }
     return CORNU_OK;
 }
@@ -628,7 +631,7 @@ CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t
     const int64_t batch = step->x_types[0].shape.extent[0];
     if (step->stateful && valid != batch)
         return cornu__fail(CORNU_ERR_SHAPE, "a batch of %lld valid rows of %lld, but a layer is "
-                           "stateful: expected whole batches, as drop_remainder gives",
+                           "stateful: expected full batches, as drop_remainder gives",
                            (long long)valid, (long long)batch);
     const CornuShardRows split = cornu__shard_rows(step->shards, step->rows, valid);
     for (int i = 0; i < step->x_count; i++)

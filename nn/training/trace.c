@@ -1,4 +1,4 @@
-/* A traced step. trace_write.c makes the file; the callback in callbacks/trace.c picks the step. */
+/* A traced step: trace_write.c writes it, callbacks/trace_callback.c chooses it. */
 #include "../../device/clock_internal.h"
 #include "../../device/memory_internal.h"
 #include "../../device/status_internal.h"
@@ -11,7 +11,7 @@ CornuTrace *cornu_trace_create(void)
     return trace ? trace : cornu__null();
 }
 
-/* Only the run that it was told of is this trace's. */
+/* Later runs of the executable are not part of this trace. */
 static void stop_measuring(CornuTrace *trace)
 {
     if (trace->measuring) cornu_executable_record(trace->executable, NULL);

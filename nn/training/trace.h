@@ -1,13 +1,13 @@
 /*
- * Traces: what one training step did when, as a file that Perfetto (ui.perfetto.dev) and
- * chrome://tracing open.
+ * Traces: the timeline of one training step, in a file for Perfetto (ui.perfetto.dev) and
+ * chrome://tracing.
  *
  *     cornu_fit(model, train, .epochs = 12, .callbacks = { cornu_trace("step.json") });
  *
- * One process has a track for each thread, of times measured here: the step, in it what the main
- * thread does (wait for the batch, infeed, run, outfeed, callbacks), in that the segments of the
+ * One process has a track for each thread, with measured times: the step; in it the phases of the
+ * main thread (wait for the batch, infeed, run, outfeed, callbacks); in those the segments of the
  * shards and the steps of the executable. On a device that emulates a TPU a second process,
- * "modelled: v2-8, one replica", has a track for each of its units: nothing of it was measured.
+ * "modelled: v2-8, one replica", has a track for each unit of the TPU: its times come from a model.
  *
  * Format: "Trace Event Format", the JSON object with "traceEvents"; ts and dur in microseconds.
  */
@@ -28,13 +28,13 @@ typedef struct {
     const char *path;    /* required; copied */
 } CornuTraceConfig;
 
-/* Measures one step in each epoch, its last but one, and writes the last of them when the training
- * ends. The other steps are not measured. Fails at once if the file cannot be written;
- * cornu_file_check (file.h) asks that even before the model is there. */
+/* Measures the last step but one of each epoch, and writes the last step measured when training
+ * ends. The other steps are not measured. Fails at once if the file cannot be written; to find out
+ * before a model exists, call cornu_file_check (file.h). */
 CornuCallback *cornu_trace_from(const CornuTraceConfig *config);
 #define cornu_trace(...) cornu_trace_from(&(CornuTraceConfig){ .unset = 0, __VA_ARGS__ })
 
-/* ---- In a loop of one's own ----
+/* ---- In a custom loop ----
  *
  *     CornuTrace *trace = cornu_trace_create();
  *     cornu_trace_phase(trace, "infeed");
@@ -48,20 +48,20 @@ CornuCallback *cornu_trace_from(const CornuTraceConfig *config);
 
 typedef struct CornuTrace CornuTrace;
 
-/* Of one step, which begins with its first phase. */
+/* A trace of one step, which begins with its first phase. */
 CornuTrace *cornu_trace_create(void);
 void        cornu_trace_free(CornuTrace *trace);
 
-/* What the calling thread does from now on; NULL ends the step. The text is kept, not copied. Of
- * more than 16 phases the last goes on to the end. */
+/* Begins a phase of the calling thread, which ends the one before; NULL ends the step. The name is
+ * not copied. The 16th phase lasts to the end of the step. */
 void cornu_trace_phase(CornuTrace *trace, const char *name);
 
-/* Begins the phase "run", in which the executable runs once, and measures that until the step
- * ends. Takes memory: the run itself does not. */
+/* Begins the phase "run" and measures the executable, which is to run once, until the step ends.
+ * Allocates memory; the run itself does not. */
 CornuStatus cornu_trace_run(CornuTrace *trace, CornuExecutable *executable);
 
-/* CORNU_ERR_ARGUMENT unless the step has ended and something ran in it; CORNU_ERR_FILE. What ran
- * must still be there: its graph, its device. */
+/* CORNU_ERR_ARGUMENT unless the step has ended and an executable ran in it; CORNU_ERR_FILE. The
+ * executable's graph and device must still exist. */
 CornuStatus cornu_trace_write(const CornuTrace *trace, const char *path);
 
 #ifdef __cplusplus

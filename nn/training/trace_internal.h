@@ -1,4 +1,4 @@
-/* What a trace holds, shared by trace.c and trace_write.c. */
+/* A trace, for trace.c and trace_write.c. */
 #ifndef CORNU_NN_TRACE_INTERNAL_H
 #define CORNU_NN_TRACE_INTERNAL_H
 
@@ -14,7 +14,7 @@ typedef struct {
 } CornuPhase;
 
 struct CornuTrace {
-    int64_t          epoch, step;    /* from 1: which one it waits for; 0 in a loop of one's own */
+    int64_t          epoch, step;    /* from 1: which one to trace; 0 in a custom loop */
     CornuPhase       phases[CORNU_TRACE_PHASES];
     int              phase_count;
     bool             ended, measuring;
@@ -22,13 +22,13 @@ struct CornuTrace {
     CornuStepEvent  *events;
 };
 
-/* The trace, if it is of step i (from 0) of the epoch; else NULL. */
+/* The trace if it traces step i (from 0) of the epoch, else NULL. */
 static inline CornuTrace *cornu__trace_of(CornuTrace *trace, int64_t i)
 {
     return trace && trace->step == i + 1 ? trace : NULL;
 }
 
-/* cornu_trace_phase, which does nothing for NULL. */
+/* cornu_trace_phase unless the trace is NULL. */
 static inline void cornu__phase(CornuTrace *trace, const char *name)
 {
     if (trace) cornu_trace_phase(trace, name);

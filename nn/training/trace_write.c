@@ -1,4 +1,4 @@
-/* A trace as a file of the Trace Event Format. */
+/* Writes a trace in the Trace Event Format. */
 #include "../../device/memory_internal.h"
 #include "../../device/tpu/model.h"
 #include "../formats/file_internal.h"
@@ -13,8 +13,8 @@ enum { MEASURED = 1, MODELLED = 2 };   /* processes */
 
 typedef struct {
     json_t *events;
-    double  zero_s;    /* where the file's time begins */
-    bool    failed;    /* for want of memory */
+    double  zero_s;    /* time 0 of the file */
+    bool    failed;    /* out of memory */
 } Writer;
 
 static void append(Writer *writer, json_t *event)
@@ -29,8 +29,8 @@ static void add_name(Writer *writer, const char *what, int process, int thread, 
                              process, "tid", thread, "args", "name", name));
 }
 
-/* An event of a track, its times rounded to nanoseconds, so that what touches does not overlap.
- * `args` is taken. */
+/* An event of a track. Times are rounded to nanoseconds, so that adjacent events do not overlap.
+ * Takes args. */
 static void add_event(Writer *writer, int process, int thread, const char *category,
                       const char *name, double begin_s, double end_s, json_t *args)
 {
@@ -50,7 +50,7 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What is written of an executable's run. */
+/* An executable's run. */
 typedef struct {
     const CornuTrace          *trace;
     const CornuExecutableStep *steps;
@@ -82,7 +82,7 @@ static void close_run(Run *run)
     cornu__release((void *)run->order);
 }
 
-/* Whether another thread runs the step and this one helps. */
+/* Whether this thread runs a part of another thread's step. */
 static bool is_part(const CornuStepEvent *event)
 {
     const CornuStepEvent *first = event - event->thread;
@@ -100,7 +100,7 @@ static void add_step_event(Writer *writer, const Run *run, const CornuStepEvent 
               event->begin_s, event->end_s, args);
 }
 
-/* The steps on one thread, and around those that belong together the segment of a shard. */
+/* The steps on one thread, each run of steps of one shard's segment inside an event of it. */
 static void add_thread(Writer *writer, Run *run, int thread)
 {
     int count = 0;
@@ -161,7 +161,7 @@ static void add_unit(Writer *writer, int unit, const CornuExecutableStep *step, 
                             cornu_tpu_bound_name(bound)));
 }
 
-/* The host's call, then the steps one after the other beside the infeed of the next batch. */
+/* The host's dispatch, then the steps in order, while the next batch is fed. */
 static CornuStatus add_modelled(Writer *writer, const CornuExecutable *executable)
 {
     static const char *const units[UNITS] = { "MXU", "vector unit", "HBM", "links", "infeed",
@@ -209,8 +209,8 @@ CornuStatus cornu_trace_write(const CornuTrace *trace, const char *path)
     if (!status) status = add_modelled(&writer, trace->executable);
     json_t *file = json_pack("{s:s, s:o}", "displayTimeUnit", "ms", "traceEvents", writer.events);
     if (!status && (!file || writer.failed))
-        status = cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for the trace, or a name in it is "
-                             "not UTF-8", path);
+        status = cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for the trace, or a name in it "
+                             "is not UTF-8", path);
     CornuNewFile to;
     if (!status) status = cornu__file_create(&to, path);
     if (!status) {

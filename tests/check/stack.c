@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../device/clock_internal.h"
-#include "../../nn/training/loop_internal.h"
+#include "../../nn/training/training_internal.h"
 #include "../../tensor/graph_internal.h"
 #include "generator.h"
 

@@ -362,7 +362,7 @@ static void an_epoch_may_start_at_the_end_of_the_data(void **state)
     assert_null(cornu_fit(model, dataset, .verbose = CORNU_SILENT));
     expect_error(cornu_error_take(), CORNU_ERR_FILE, "element 4 of epoch 0: the tap is dry");
     assert_null(cornu_fit(model, dataset, .validation_split = 0.5));
-    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "of a length that is not known");
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "of unknown length");
     cornu_dataset_free(dataset);
     cornu_model_free(model);
 }

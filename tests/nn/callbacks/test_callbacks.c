@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "../../../nn/formats/decimal_internal.h"
-#include "../../../nn/training/loop_internal.h"
+#include "../../../nn/training/training_internal.h"
 #include "../../../nn/callbacks/monitor_internal.h"
 #include "../golden.h"
 
@@ -170,7 +170,7 @@ typedef struct {
     bool     stops, told_rate;
 } Effects;
 
-static void run_hook(const CornuCallbacks *callbacks, Effects *e, const char *verb)
+static void run_hook(const CornuCallbackList *callbacks, Effects *e, const char *verb)
 {
     CornuModel *model = callbacks->model;
     const bool  indexed = strncmp(verb, "train_", 6) != 0 || !strncmp(verb, "train_batch", 11);
@@ -184,18 +184,19 @@ static void run_hook(const CornuCallbacks *callbacks, Effects *e, const char *ve
     CornuLogSet set = { .logs = { e->given, e->items }, .items = e->items };
     CornuLogs   logs = set.logs;
     if (!strcmp(verb, "train_begin")) {
-        expect_ok(cornu__hook(callbacks, CORNU__HOOK(train_begin), NULL));
+        expect_ok(cornu__call_hook(callbacks, CORNU__HOOK(train_begin), NULL));
     } else if (!strcmp(verb, "epoch_begin")) {
-        expect_ok(cornu__index_hook(callbacks, CORNU__HOOK(epoch_begin), index, NULL));
+        expect_ok(cornu__call_index_hook(callbacks, CORNU__HOOK(epoch_begin), index, NULL));
         write_weights(model, (float)index + 1.0f);
     } else if (!strcmp(verb, "epoch_end")) {
         expect_ok(cornu__epoch_end(callbacks, false, index, &set, &logs));
     } else if (!strcmp(verb, "train_batch_end")) {
         assert_true(cornu__wants_logs(callbacks, CORNU__HOOK(train_batch_end), index));
-        expect_ok(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_end), index, &set.logs));
+        expect_ok(cornu__call_index_hook(callbacks, CORNU__HOOK(train_batch_end), index,
+                                         &set.logs));
     } else {
         assert_string_equal(verb, "train_end");
-        expect_ok(cornu__hook(callbacks, CORNU__HOOK(train_end), NULL));
+        expect_ok(cornu__call_hook(callbacks, CORNU__HOOK(train_end), NULL));
     }
     e->count = logs.count;
     e->stops = model->stop_training;
@@ -258,7 +259,7 @@ static void test_script(void **state)
     int            setting_count = 0;
     Effects        effects = { .told_rate = true };
     CornuModel    *model = tiny_model(cornu_sgd(.learning_rate = 0.1));
-    CornuCallbacks callbacks = { .model = model };
+    CornuCallbackList callbacks = { .model = model };
     if (!events || !expected) fail_msg("%s: no golden files", name);
     close(mkstemp(log));
     unlink(log);
@@ -284,7 +285,7 @@ static void test_script(void **state)
             set(&settings[setting_count - 1], verb, rest);
     }
     expect_told(&effects, model, name);
-    cornu__callbacks_close(&callbacks);
+    cornu__callback_list_close(&callbacks);
     fclose(out);
     if (strcmp(printed, expected) != 0) fail_msg("%s: printed %s", name, printed);
     char *logged = read_file(log);

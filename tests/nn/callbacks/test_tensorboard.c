@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "../../../datasets/images/image.h"
-#include "../../../nn/callbacks/events_internal.h"
+#include "../../../nn/callbacks/event_file_internal.h"
 #include "../golden.h"
 
 #define FOLDER "tests/golden/tensorboard/"
@@ -413,13 +413,13 @@ static void histograms_leave_out_what_is_no_number(void **state)
     const char  *at;
     (void)state;
     clear_logs(LOGS "odd");
-    CornuEvents *events = cornu__events_open(LOGS "odd/train");
+    CornuEventFile *events = cornu__event_file_open(LOGS "odd/train");
     assert_non_null(events);
-    expect_ok(cornu__events_histogram(events, "same", 7, same, 3));
-    expect_ok(cornu__events_histogram(events, "none", 7, none, 2));
-    expect_ok(cornu__events_histogram(events, "some", 7, some, 6));
-    expect_ok(cornu__events_flush(events));
-    cornu__events_close(events);
+    expect_ok(cornu__event_file_histogram(events, "same", 7, same, 3));
+    expect_ok(cornu__event_file_histogram(events, "none", 7, none, 2));
+    expect_ok(cornu__event_file_histogram(events, "some", 7, some, 6));
+    expect_ok(cornu__event_file_flush(events));
+    cornu__event_file_close(events);
     char *text = read_logs(LOGS "odd", false);
     assert_null(strstr(text, "none"));
     assert_non_null(at = strstr(text, "train 7 same histograms float64 30x3 2 2 0 2 2 0 "));

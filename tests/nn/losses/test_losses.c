@@ -319,7 +319,7 @@ static void mistakes_are_named(void **state)
     expect_refusal(cornu_huber(), x, row, none, "huber: y_true is (4, 3), y_pred (4, 3, 2)");
     expect_refusal(cornu_ctc(), row, row, none, "ctc: y_true is (4, 3), y_pred (4, 3); expected");
     expect_refusal(cornu_mean_squared_error(), x, x, cornu_array(numbers, CORNU_F32, 3),
-                   "and sample_weight (3,), expected as many rows");
+                   "and sample_weight is (3,), expected the same number of rows");
     expect_refusal(cornu_mean_squared_error(), x, x, cornu_array(numbers, CORNU_F32, 4, 2),
                    "values of shape (4, 3) have sample weights of shape (4, 2)");
     CornuLoss own = { .name = "own", .call = all_of_it };

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../../../nn/training/loop_internal.h"
+#include "../../../nn/training/training_internal.h"
 #include "../golden.h"
 
 enum { ROWS = 8, BATCHES = 4, MOST = 16 };

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../../../nn/training/loop_internal.h"
+#include "../../../nn/training/training_internal.h"
 #include "../../../nn/pictures/pictures_internal.h"
 
 static int count_in(const CornuPlot *plot, int x0, int y0, int x1, int y1, CornuColour colour)

@@ -83,7 +83,7 @@ static void mistakes_are_named(void **state)
     (void)state;
     CornuDevice *device = cornu_device_open("cpu", .threads = 1);
     CornuModel  *model = make_model(device, CORNU_GLOROT_UNIFORM);
-    expect_error(cornu_check_gradients(model, rows_x()), CORNU_ERR_ARGUMENT, "are not given");
+    expect_error(cornu_check_gradients(model, rows_x()), CORNU_ERR_ARGUMENT, "are required");
     expect_error(cornu_check_gradients(model, rows_x(), rows_y(), .step = -1.0),
                  CORNU_ERR_ARGUMENT, ".step -1");
     expect_ok(cornu_compile(model, .optimizer = cornu_sgd(), .device = device));

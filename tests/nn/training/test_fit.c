@@ -666,7 +666,7 @@ static void mistakes_are_named(void **state)
                      "fit: .batch_size is 4, but the data set is batched already");
     expect_fit_error(cornu_fit(model, batched, .validation_split = 0.5), CORNU_ERR_ARGUMENT,
                      ".validation_split is given, but the data set is batched already");
-    expect_fit_error(cornu_fit(model), CORNU_ERR_ARGUMENT, "neither a data set nor arrays");
+    expect_fit_error(cornu_fit(model), CORNU_ERR_ARGUMENT, "expected a data set or arrays");
     for (int i = -1; i < 2; i += 2)
         expect_fit_error(cornu_fit(model, .x = x, .y = y, .validation_split = i),
                          CORNU_ERR_ARGUMENT, "expected more than 0 and less than 1");
@@ -708,10 +708,10 @@ static void history_names_what_it_has(void **state)
     assert_true(isfinite(cornu_history_get(history, "val_loss", 1)));
     assert_string_equal(cornu_error_message(), "before");
     assert_true(isnan(cornu_history_get(history, "acuracy", 0)));
-    expect_error(cornu_error_status(), CORNU_ERR_ARGUMENT, "history: there is no \"acuracy\", "
+    expect_error(cornu_error_status(), CORNU_ERR_ARGUMENT, "history: no \"acuracy\", "
                  "expected one of accuracy, loss, val_accuracy, val_loss; is \"accuracy\" meant?");
     assert_true(isnan(cornu_history_get(history, "loss", 2)));
-    expect_error(cornu_error_status(), CORNU_ERR_ARGUMENT, "there is no epoch 2, expected 0 to 1");
+    expect_error(cornu_error_status(), CORNU_ERR_ARGUMENT, "no epoch 2, expected 0 to 1");
     assert_false(cornu_error_pending());
     cornu_history_free(history);
     cornu_model_free(model);

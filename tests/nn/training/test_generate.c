@@ -231,7 +231,7 @@ static void mistakes_are_named(void **state)
     expect_error(cornu_generate(model, one, 3, .top_k = -1, .emit = keep), CORNU_ERR_ARGUMENT,
                  ".top_k is -1");
     expect_error(cornu_generate(other, one, 3, .emit = keep, .context = &written), CORNU_ERR_SHAPE,
-                 "expected tokens into the probabilities of each one's successor");
+                 "expected tokens to the probabilities of each token's successor");
     cornu_model_free(model);
     cornu_model_free(other);
     cornu_device_close(device);

@@ -301,7 +301,7 @@ static void mistakes_are_named(void **state)
     expect_error(cornu_train_on_batch(model, x, y, values, w, classes), CORNU_ERR_ARGUMENT,
                  "both .sample_weight and .class_weight are given");
     expect_error(cornu_train_on_batch(model, x, y, .sample_weight = few), CORNU_ERR_SHAPE,
-                 "sample_weight (7,), expected as many rows");
+                 "sample_weight is (7,), expected the same number of rows");
     cornu_model_free(model);
 }
 

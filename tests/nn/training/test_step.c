@@ -14,7 +14,7 @@
 
 #include "../../../datasets/synthetic/synthetic.h"
 #include "../../../models/models.h"
-#include "../../../nn/training/loop_internal.h"
+#include "../../../nn/training/training_internal.h"
 #include "../golden.h"
 
 /* Data of ROWS rows, and behind them others for the last batch to be filled up with. */

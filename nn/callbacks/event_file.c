@@ -1,4 +1,4 @@
-#include "events_internal.h"
+#include "event_file_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "../formats/png_internal.h"
 #include "../formats/protobuf_internal.h"
 
-struct CornuEvents {
+struct CornuEventFile {
     FILE        *stream;
     char        *path;
     CornuMessage event, picture;
@@ -42,7 +42,7 @@ static void write_checksum(FILE *stream, const void *bytes, size_t size)
     fwrite(&masked, sizeof masked, 1, stream);
 }
 
-static CornuStatus write_record(CornuEvents *events)
+static CornuStatus write_record(CornuEventFile *events)
 {
     const CornuMessage *m = &events->event;
     const uint64_t length = m->size;
@@ -64,7 +64,7 @@ enum { TENSOR_DTYPE = 1, TENSOR_SHAPE = 2, TENSOR_CONTENT = 4, TENSOR_FLOAT = 5,
 enum { METADATA_PLUGIN = 1, PLUGIN_NAME = 1, PLUGIN_CONTENT = 2 };
 enum { DT_FLOAT = 1, DT_DOUBLE = 2, DT_STRING = 7 };
 
-static CornuMessage *begin_event(CornuEvents *events)
+static CornuMessage *begin_event(CornuEventFile *events)
 {
     CornuMessage        *m = &events->event;
     struct timespec now;
@@ -79,7 +79,7 @@ static CornuMessage *begin_event(CornuEvents *events)
 typedef struct { size_t summary, value, tensor; } Around;
 
 /* Begins an event with a tensor of this shape, whose values are to be put next. */
-static CornuMessage *begin_tensor(CornuEvents *events, const char *tag, int64_t step,
+static CornuMessage *begin_tensor(CornuEventFile *events, const char *tag, int64_t step,
                                   Around *around, int dtype, int rank, const int64_t *extents)
 {
     CornuMessage *m = begin_event(events);
@@ -99,7 +99,7 @@ static CornuMessage *begin_tensor(CornuEvents *events, const char *tag, int64_t 
     return m;
 }
 
-static CornuStatus end_tensor(CornuEvents *events, const Around *around, const char *plugin,
+static CornuStatus end_tensor(CornuEventFile *events, const Around *around, const char *plugin,
                               const char *content)
 {
     CornuMessage *m = &events->event;
@@ -115,7 +115,8 @@ static CornuStatus end_tensor(CornuEvents *events, const Around *around, const c
     return write_record(events);
 }
 
-CornuStatus cornu__events_scalar(CornuEvents *events, const char *tag, int64_t step, double value)
+CornuStatus cornu__event_file_scalar(CornuEventFile *events, const char *tag, int64_t step,
+                                     double value)
 {
     const float   number = (float)value;
     Around        around;
@@ -126,8 +127,8 @@ CornuStatus cornu__events_scalar(CornuEvents *events, const char *tag, int64_t s
 
 enum { BUCKETS = 30 };
 
-CornuStatus cornu__events_histogram(CornuEvents *events, const char *tag, int64_t step,
-                                    const float *values, int64_t count)
+CornuStatus cornu__event_file_histogram(CornuEventFile *events, const char *tag, int64_t step,
+                                        const float *values, int64_t count)
 {
     double low = INFINITY, high = -INFINITY, counts[BUCKETS] = { 0 };
     for (int64_t i = 0; i < count; i++) {
@@ -163,7 +164,7 @@ static void append_bytes(void *context, void *bytes, int size)
 }
 
 /* An image of f32 as a PNG in events->picture. */
-static CornuStatus draw(CornuEvents *events, const float *image, int height, int width,
+static CornuStatus draw(CornuEventFile *events, const float *image, int height, int width,
                         int channels)
 {
     const int count = height * width * channels;
@@ -177,8 +178,8 @@ static CornuStatus draw(CornuEvents *events, const float *image, int height, int
     return picture->failed ? CORNU_ERR_MEMORY : CORNU_OK;
 }
 
-CornuStatus cornu__events_images(CornuEvents *events, const char *tag, int64_t step,
-                                 CornuArray images)
+CornuStatus cornu__event_file_images(CornuEventFile *events, const char *tag, int64_t step,
+                                     CornuArray images)
 {
     enum { MOST_IMAGES = 3, MOST_BYTES = 1 << 28 };
     const int64_t *extent = images.type.shape.extent;
@@ -205,7 +206,7 @@ CornuStatus cornu__events_images(CornuEvents *events, const char *tag, int64_t s
     return end_tensor(events, &around, "images", "");
 }
 
-CornuStatus cornu__events_keras_model(CornuEvents *events, const char *tag, const char *json)
+CornuStatus cornu__event_file_keras_model(CornuEventFile *events, const char *tag, const char *json)
 {
     Around        around;
     CornuMessage *m = begin_tensor(events, tag, 0, &around, DT_STRING, 0, NULL);
@@ -215,13 +216,13 @@ CornuStatus cornu__events_keras_model(CornuEvents *events, const char *tag, cons
 
 /* ---- The file ---- */
 
-CornuStatus cornu__events_flush(CornuEvents *events)
+CornuStatus cornu__event_file_flush(CornuEventFile *events)
 {
     if (!fflush(events->stream) && !ferror(events->stream)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", events->path, strerror(errno));
 }
 
-void cornu__events_close(CornuEvents *events)
+void cornu__event_file_close(CornuEventFile *events)
 {
     if (!events) return;
     if (events->stream) fclose(events->stream);
@@ -232,7 +233,7 @@ void cornu__events_close(CornuEvents *events)
     cornu__release(events);
 }
 
-static CornuStatus open_file(CornuEvents *events, const char *folder)
+static CornuStatus open_file(CornuEventFile *events, const char *folder)
 {
     static atomic_int opened;
     char              host[65] = "localhost";
@@ -256,13 +257,13 @@ static CornuStatus open_file(CornuEvents *events, const char *folder)
     cornu__put_text(m, 1, "cornu");
     cornu__end_field(m, source);
     CORNU__TRY(write_record(events));
-    return cornu__events_flush(events);
+    return cornu__event_file_flush(events);
 }
 
-CornuEvents *cornu__events_open(const char *folder)
+CornuEventFile *cornu__event_file_open(const char *folder)
 {
-    CornuEvents *events = cornu__allocate(1, sizeof *events);
+    CornuEventFile *events = cornu__allocate(1, sizeof *events);
     if (!events || open_file(events, folder) == CORNU_OK) return events;
-    cornu__events_close(events);
+    cornu__event_file_close(events);
     return NULL;
 }

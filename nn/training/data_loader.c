@@ -1,12 +1,12 @@
-/* Sources of batches: arrays and data sets of any kind, as fit and evaluate see them. */
+/* The batches of fit, evaluate and predict, from arrays and data sets. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../../device/log_internal.h"
-#include "loop_internal.h"
+#include "training_internal.h"
 
-/* Lists the arrays given for the model's inputs or outputs, called `what` and `what`s. */
+/* The arrays for the model's inputs or outputs, from the arguments `what` and `what`s. */
 static CornuStatus list_arrays(const char *who, const char *what, CornuArray one,
                                const CornuArray *many, int wanted, CornuArray *to)
 {
@@ -23,59 +23,59 @@ static CornuStatus list_arrays(const char *who, const char *what, CornuArray one
     return CORNU_OK;
 }
 
-static CornuDataset *from_arrays(const CornuModel *model, const CornuGiven *given)
+static CornuDataset *from_arrays(const CornuModel *model, const CornuDataArguments *args)
 {
     CornuArray arrays[3 * CORNU_MAX_MODEL_TENSORS];
     const int  inputs = model->input_count, outputs = model->output_count;
     int        weights = 0;
-    if (!given->x.data && !given->xs[0].data)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: neither a data set nor arrays are given",
-                                given->who);
-    if (given->ys && !given->y.data && !given->ys[0].data)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: x is given without y", given->who);
-    if (list_arrays(given->who, "x", given->x, given->xs, inputs, arrays)) return cornu__null();
-    if (!given->ys) return cornu__dataset_borrow_arrays(arrays, inputs);
-    if (list_arrays(given->who, "y", given->y, given->ys, outputs, arrays + inputs))
+    if (!args->x.data && !args->xs[0].data)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: no data, expected a data set or arrays",
+                                args->who);
+    if (args->ys && !args->y.data && !args->ys[0].data)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: x is given without y", args->who);
+    if (list_arrays(args->who, "x", args->x, args->xs, inputs, arrays)) return cornu__null();
+    if (!args->ys) return cornu__dataset_borrow_arrays(arrays, inputs);
+    if (list_arrays(args->who, "y", args->y, args->ys, outputs, arrays + inputs))
         return cornu__null();
-    if (given->sample_weight.data || given->sample_weights[0].data) {
-        weights = given->sample_weight.data ? 1 : outputs;
-        if (list_arrays(given->who, "sample_weight", given->sample_weight, given->sample_weights,
+    if (args->sample_weight.data || args->sample_weights[0].data) {
+        weights = args->sample_weight.data ? 1 : outputs;
+        if (list_arrays(args->who, "sample_weight", args->sample_weight, args->sample_weights,
                         weights, arrays + inputs + outputs))
             return cornu__null();
     }
     return cornu__dataset_borrow_arrays(arrays, inputs + outputs + weights);
 }
 
-CornuDataset *cornu__data(const CornuModel *model, const CornuGiven *given)
+CornuDataset *cornu__dataset_from_arguments(const CornuModel *model, const CornuDataArguments *args)
 {
-    CornuDataset *data = given->data;
+    CornuDataset *data = args->data;
     if (cornu_error_pending()) return NULL;
-    if (data && (given->x.data || given->y.data || given->xs[0].data))
+    if (data && (args->x.data || args->y.data || args->xs[0].data))
         return cornu__fail_null(CORNU_ERR_ARGUMENT,
                                 "%s: both a data set and arrays are given, expected one",
-                                given->who);
-    if (!data) return from_arrays(model, given);
-    if (given->sample_weight.data || (given->sample_weights && given->sample_weights[0].data))
+                                args->who);
+    if (!data) return from_arrays(model, args);
+    if (args->sample_weight.data || (args->sample_weights && args->sample_weights[0].data))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: both a data set and .sample_weight are "
                                 "given; weights are a further component of the data set",
-                                given->who);
+                                args->who);
     const int inputs = model->input_count, outputs = model->output_count, all = inputs + outputs;
     const int components = cornu_dataset_components(data);
     if (components == all || components == all + 1 || components == all + outputs ||
-        (components == inputs && !given->ys))
+        (components == inputs && !args->ys))
         return cornu_dataset_retain(data);
     if (all > 2)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: an element of the data set has %d "
-                                "components, expected %d: %d inputs and %d outputs, behind which "
-                                "sample weights may stand, one component or %d", given->who,
+                                "components, expected %d: %d inputs and %d outputs, then "
+                                "optional sample weights, one component or %d", args->who,
                                 components, all, inputs, outputs, outputs);
     return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: an element of the data set has %d components, "
-                            "expected %s", given->who, components,
-                            given->ys ? "2 or 3: x and y, and sample weights"
-                                      : "1 to 3: x, or x and y, and sample weights");
+                            "expected %s", args->who, components,
+                            args->ys ? "2 or 3: x and y, and sample weights"
+                                     : "1 to 3: x, or x and y, and sample weights");
 }
 
-CornuArrays cornu__arrays_of(const CornuModel *model, const CornuBatch *batch)
+CornuArrays cornu__batch_arrays(const CornuModel *model, const CornuBatch *batch)
 {
     const int inputs = model->input_count, all = inputs + model->output_count;
     return (CornuArrays){
@@ -123,7 +123,7 @@ void cornu__weigh_classes(const CornuClassWeights *classes, CornuArray labels, i
     }
 }
 
-/* A CornuMapFunction: the element as it is, and its weights behind it. */
+/* A CornuMapFunction: appends the sample weights to the element. */
 static CornuStatus add_weights(void *context, CornuSample sample, const CornuArray *in,
                                const CornuArray *out)
 {
@@ -148,8 +148,8 @@ CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuMo
         status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: both sample weights and .class_weight are "
                              "given, expected one", who);
     if (!status && components == CORNU_MAX_COMPONENTS)
-        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: the data have %d components, with "
-                             ".class_weight there is room for %d", who, components,
+        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: the data have %d components, expected "
+                             "%d at most with .class_weight", who, components,
                              CORNU_MAX_COMPONENTS - 1);
     if (status) {
         cornu_dataset_free(data);
@@ -160,14 +160,14 @@ CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuMo
     return cornu_dataset_map(data, add_weights, classes, types, components + 1);
 }
 
-int64_t cornu__least_rows(const CornuModel *model)
+int64_t cornu__min_batch_rows(const CornuModel *model)
 {
-    if (cornu_model_batch_size(model) != CORNU_NONE) return INT32_MAX;   /* those it is given */
+    if (cornu_model_batch_size(model) != CORNU_NONE) return INT32_MAX;   /* the caller's */
     return model->device ? cornu_device_shards(model->device) : 1;
 }
 
-/* Batches of what is not batched yet. Takes the data set. */
-static CornuDataset *batched(const CornuSourceConfig *config)
+/* Batches and prefetches the data set unless it is batched already. Takes it. */
+static CornuDataset *batched(const CornuDataLoaderConfig *config)
 {
     CornuDataset *dataset = config->dataset;
     if (!dataset) return NULL;
@@ -178,17 +178,16 @@ static CornuDataset *batched(const CornuSourceConfig *config)
         cornu_dataset_free(dataset);
         return NULL;
     }
-    int64_t size = config->batch_size ? config->batch_size : config->usual_batch_size;
+    int64_t size = config->batch_size ? config->batch_size : config->default_batch_size;
     if (size < 1 || size > INT32_MAX) {
         cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected 1 to %d", config->who,
                          config->batch_name, (long long)size, INT32_MAX);
         cornu_dataset_free(dataset);
         return NULL;
     }
-    /* Memory for rows that never come would be for nothing. */
-    const int64_t count = cornu_dataset_count(dataset);
-    int64_t       rows = config->few_sizes || count < config->least_rows ? config->least_rows
-                                                                         : count;
+    /* No memory for rows beyond the end of the data. */
+    const int64_t count = cornu_dataset_count(dataset), least = config->min_batch_rows;
+    int64_t       rows = config->few_sizes || count < least ? least : count;
     while (rows < count && rows < size) rows *= 2;
     if (count > 0 && size > rows) size = rows;
     if (config->shuffle && count >= 0)
@@ -196,126 +195,126 @@ static CornuDataset *batched(const CornuSourceConfig *config)
     return cornu_dataset_prefetch(cornu_dataset_batch(dataset, size, false), 2);
 }
 
-CornuStatus cornu__source_open(CornuSource *source, const CornuSourceConfig *config)
+CornuStatus cornu__data_loader_open(CornuDataLoader *loader, const CornuDataLoaderConfig *config)
 {
-    *source = (CornuSource){ .dataset = batched(config) };
-    if (!source->dataset) return cornu_error_take();
-    source->batches = cornu_dataset_count(source->dataset);
-    source->steps = config->steps ? config->steps
-                  : source->batches == CORNU_UNKNOWN ? CORNU__UNTIL_END : source->batches;
+    *loader = (CornuDataLoader){ .dataset = batched(config) };
+    if (!loader->dataset) return cornu_error_take();
+    loader->batches = cornu_dataset_count(loader->dataset);
+    loader->steps = config->steps ? config->steps
+                  : loader->batches == CORNU_UNKNOWN ? CORNU__UNTIL_END : loader->batches;
     CornuStatus status = CORNU_OK;
-    if (source->batches == 0)
+    if (loader->batches == 0)
         status = cornu__fail(CORNU_ERR_DATA, "%s: the data set is empty", config->who);
-    else if (source->steps == CORNU_NONE)
-        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: the data set is without end, so .%s is "
+    else if (loader->steps == CORNU_NONE)
+        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: the data set is infinite, so .%s is "
                              "required", config->who, config->steps_name);
-    else if (source->steps < 1)
+    else if (loader->steps < 1)
         status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected at least 1",
-                             config->who, config->steps_name, (long long)source->steps);
+                             config->who, config->steps_name, (long long)loader->steps);
     if (!status) {
-        source->iterator = cornu_iterator_begin(source->dataset, 0);
-        if (!source->iterator) status = cornu_error_take();
+        loader->iterator = cornu_iterator_begin(loader->dataset, 0);
+        if (!loader->iterator) status = cornu_error_take();
     }
-    if (status) cornu__source_close(source);
-    else if (source->steps == CORNU__UNTIL_END)
-        cornu__log(CORNU_LOG_INFO, "%s: steps until the data end with batches of %lld rows",
-                   config->who, (long long)cornu_dataset_batch_size(source->dataset));
+    if (status) cornu__data_loader_close(loader);
+    else if (loader->steps == CORNU__UNTIL_END)
+        cornu__log(CORNU_LOG_INFO, "%s: batches of %lld rows until the data end",
+                   config->who, (long long)cornu_dataset_batch_size(loader->dataset));
     else cornu__log(CORNU_LOG_INFO, "%s: %lld steps with batches of %lld rows", config->who,
-                    (long long)source->steps,
-                    (long long)cornu_dataset_batch_size(source->dataset));
+                    (long long)loader->steps,
+                    (long long)cornu_dataset_batch_size(loader->dataset));
     return status;
 }
 
-void cornu__source_close(CornuSource *source)
+void cornu__data_loader_close(CornuDataLoader *loader)
 {
-    cornu_iterator_free(source->iterator);
-    cornu_dataset_free(source->dataset);
-    *source = (CornuSource){ 0 };
+    cornu_iterator_free(loader->iterator);
+    cornu_dataset_free(loader->dataset);
+    *loader = (CornuDataLoader){ 0 };
 }
 
-int64_t cornu__source_steps(const CornuSource *source)
+int64_t cornu__data_loader_steps(const CornuDataLoader *loader)
 {
-    return source->steps == CORNU__UNTIL_END ? -1 : source->steps;
+    return loader->steps == CORNU__UNTIL_END ? -1 : loader->steps;
 }
 
-const char *cornu__of_steps(CornuText *to, const CornuSource *source)
+const char *cornu__of_steps(CornuText *to, const CornuDataLoader *loader)
 {
     to->text[0] = '\0';
-    if (source->steps != CORNU__UNTIL_END)
-        snprintf(to->text, sizeof to->text, " of %lld", (long long)source->steps);
+    if (loader->steps != CORNU__UNTIL_END)
+        snprintf(to->text, sizeof to->text, " of %lld", (long long)loader->steps);
     return to->text;
 }
 
-void cornu__source_turn(CornuSource *source)
+void cornu__data_loader_end_epoch(CornuDataLoader *loader)
 {
-    if (source->ended || (source->batches >= 0 && source->at.index >= source->batches))
-        source->at = (CornuSample){ source->at.epoch + 1, 0 };
-    source->ended = false;
+    if (loader->ended || (loader->batches >= 0 && loader->at.index >= loader->batches))
+        loader->at = (CornuSample){ loader->at.epoch + 1, 0 };
+    loader->ended = false;
 }
 
-void cornu__source_skip(CornuSource *source, int64_t epochs)
+void cornu__data_loader_skip_epochs(CornuDataLoader *loader, int64_t epochs)
 {
     for (int64_t i = 0; i < epochs; i++) {
-        source->ended = source->steps == CORNU__UNTIL_END;
-        if (!source->ended) source->at.index += source->steps;
-        cornu__source_turn(source);
+        loader->ended = loader->steps == CORNU__UNTIL_END;
+        if (!loader->ended) loader->at.index += loader->steps;
+        cornu__data_loader_end_epoch(loader);
     }
 }
 
-CornuStatus cornu__source_begin(CornuSource *source)
+CornuStatus cornu__data_loader_begin_epoch(CornuDataLoader *loader)
 {
-    source->infeed = (CornuInfeed){ 0 };
-    return cornu_iterator_seek(source->iterator, source->at);
+    loader->infeed = (CornuInfeed){ 0 };
+    return cornu_iterator_seek(loader->iterator, loader->at);
 }
 
-CornuStatus cornu__source_next(CornuSource *source, const CornuBatch **batch)
+CornuStatus cornu__data_loader_next(CornuDataLoader *loader, const CornuBatch **batch)
 {
     const double begin = cornu__seconds();
-    CORNU__TRY(cornu_iterator_next(source->iterator, batch));
-    if (!*batch && source->batches == CORNU_UNKNOWN) {
-        if (source->at.index == 0)
+    CORNU__TRY(cornu_iterator_next(loader->iterator, batch));
+    if (!*batch && loader->batches == CORNU_UNKNOWN) {
+        if (loader->at.index == 0)
             return cornu__fail(CORNU_ERR_DATA, "the data set ended before its first batch");
-        source->ended = true;
-        if (source->infeed.batches == 0) {   /* where the epoch before had ended, too */
-            cornu__source_turn(source);
-            CORNU__TRY(cornu_iterator_seek(source->iterator, source->at));
-            return cornu__source_next(source, batch);
+        loader->ended = true;
+        if (loader->infeed.batches == 0) {   /* the previous epoch had taken all */
+            cornu__data_loader_end_epoch(loader);
+            CORNU__TRY(cornu_iterator_seek(loader->iterator, loader->at));
+            return cornu__data_loader_next(loader, batch);
         }
     }
-    source->infeed.wait_seconds += cornu__seconds() - begin;
-    if (*batch) source->at.index++;
+    loader->infeed.wait_seconds += cornu__seconds() - begin;
+    if (*batch) loader->at.index++;
     return CORNU_OK;
 }
 
-int64_t cornu__execution_end(const CornuModel *model, const CornuSource *source, int64_t first)
+int64_t cornu__execution_end(const CornuModel *model, const CornuDataLoader *loader, int64_t first)
 {
     const int64_t steps = model->steps_per_execution;
-    return steps < source->steps - first ? first + steps : source->steps;
+    return steps < loader->steps - first ? first + steps : loader->steps;
 }
 
-CornuStatus cornu__source_feed(CornuSource *source, CornuStep *step, const CornuArrays *arrays,
-                               int64_t valid)
+CornuStatus cornu__data_loader_feed(CornuDataLoader *loader, CornuStep *step,
+                                    const CornuArrays *arrays, int64_t valid)
 {
     const double begin = cornu__seconds();
     CORNU__TRY(cornu__step_feed(step, arrays, valid));
-    source->infeed.copy_seconds += cornu__seconds() - begin;
-    source->infeed.bytes += step->fed_bytes;
-    source->infeed.batches++;
+    loader->infeed.copy_seconds += cornu__seconds() - begin;
+    loader->infeed.bytes += step->fed_bytes;
+    loader->infeed.batches++;
     return CORNU_OK;
 }
 
-CornuStatus cornu__source_run(const CornuSource *source, CornuStep *step, CornuSample at,
-                              CornuArray *to)
+CornuStatus cornu__data_loader_run(const CornuDataLoader *loader, CornuStep *step, CornuSample at,
+                                   CornuArray *to)
 {
     const CornuStatus status = cornu__step_run(step, to);
     const CornuFault  fault = cornu__error_fault();
     if (status != CORNU_ERR_VALUE || fault.count < step->rows || fault.count % step->rows)
         return status;
-    /* Rows have several values each where they are sequences. */
+    /* In sequences a row has several values. */
     const int64_t   each = fault.count / step->rows;
     const CornuShardRows split = cornu__shard_rows(step->shards, step->rows, step->fed_count);
     const int64_t   row = cornu__shard_row(&split, fault.shard, fault.index / each);
-    const int64_t   origin = cornu__dataset_origin(source->dataset, at, row);
+    const int64_t   origin = cornu__dataset_origin(loader->dataset, at, row);
     if (origin < 0) return status;
     return cornu__fail(status, "%s; it is in element %lld of the data set, row %lld of batch %lld",
                        cornu_error_message(), (long long)origin, (long long)row,

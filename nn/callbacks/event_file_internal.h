@@ -1,10 +1,10 @@
 /*
  * Event files, which TensorBoard reads: records that only grow at their end.
  *
- *     CornuEvents *events = cornu__events_open("logs/train");
- *     CORNU__TRY(cornu__events_scalar(events, "epoch_loss", 0, 0.25));
- *     CORNU__TRY(cornu__events_flush(events));
- *     cornu__events_close(events);
+ *     CornuEventFile *events = cornu__event_file_open("logs/train");
+ *     CORNU__TRY(cornu__event_file_scalar(events, "epoch_loss", 0, 0.25));
+ *     CORNU__TRY(cornu__event_file_flush(events));
+ *     cornu__event_file_close(events);
  *
  * A record is its length (u64), the length's checksum (u32), bytes, their checksum (u32); numbers
  * are little-endian, a checksum is CRC-32C, rotated and shifted. The bytes are a protobuf Event:
@@ -17,35 +17,37 @@
  * What is written allocates only where an event is larger than all before it. A write that fails
  * shows at the next flush.
  */
-#ifndef CORNU_NN_EVENTS_INTERNAL_H
-#define CORNU_NN_EVENTS_INTERNAL_H
+#ifndef CORNU_NN_EVENT_FILE_INTERNAL_H
+#define CORNU_NN_EVENT_FILE_INTERNAL_H
 
 #include "../../device/status_internal.h"
 #include "../../device/type.h"
 
-typedef struct CornuEvents CornuEvents;
+typedef struct CornuEventFile CornuEventFile;
 
 /* A new file in the folder, which is made: events.out.tfevents.SECONDS.HOST.PID.NUMBER.v2, the
  * number counting this process' files. NULL and CORNU_ERR_FILE, not pending. */
-CornuEvents *cornu__events_open(const char *folder);
-void         cornu__events_close(CornuEvents *events);   /* NULL does nothing */
+CornuEventFile *cornu__event_file_open(const char *folder);
+void         cornu__event_file_close(CornuEventFile *events);   /* NULL does nothing */
 
 /* A number, as f32. */
-CornuStatus cornu__events_scalar(CornuEvents *events, const char *tag, int64_t step, double value);
+CornuStatus cornu__event_file_scalar(CornuEventFile *events, const char *tag, int64_t step,
+                                     double value);
 
 /* How many of the values lie in each of 30 parts of their range; those not finite are left out,
  * and nothing is written if none is left. */
-CornuStatus cornu__events_histogram(CornuEvents *events, const char *tag, int64_t step,
-                                    const float *values, int64_t count);
+CornuStatus cornu__event_file_histogram(CornuEventFile *events, const char *tag, int64_t step,
+                                        const float *values, int64_t count);
 
 /* The first 3 of f32 images (K, H, W, C), C 1, 3 or 4: 0 is black, 1 white, what is beyond as
  * these. */
-CornuStatus cornu__events_images(CornuEvents *events, const char *tag, int64_t step,
-                                 CornuArray images);
+CornuStatus cornu__event_file_images(CornuEventFile *events, const char *tag, int64_t step,
+                                     CornuArray images);
 
 /* A Keras model's JSON, which TensorBoard draws as its conceptual graph. */
-CornuStatus cornu__events_keras_model(CornuEvents *events, const char *tag, const char *json);
+CornuStatus cornu__event_file_keras_model(CornuEventFile *events, const char *tag,
+                                          const char *json);
 
-CornuStatus cornu__events_flush(CornuEvents *events);
+CornuStatus cornu__event_file_flush(CornuEventFile *events);
 
 #endif

@@ -1,9 +1,9 @@
-/* Calling hooks, and the logs that they get. Source: keras/src/callbacks/callback_list.py. */
+/* Calls the hooks of callbacks, with sorted logs. Source: keras/src/callbacks/callback_list.py. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "loop_internal.h"
 #include "progbar_logger.h"
+#include "training_internal.h"
 
 bool cornu_always_wants_logs(CornuCallback *self, int64_t batch)
 {
@@ -13,29 +13,29 @@ bool cornu_always_wants_logs(CornuCallback *self, int64_t batch)
 
 /* ---- Hooks ---- */
 
-static bool stands_before(CornuCallback *const given[CORNU_MAX_CALLBACKS], int i)
+static bool is_duplicate(CornuCallback *const given[CORNU_MAX_CALLBACKS], int i)
 {
     for (int k = 0; k < i; k++)
         if (given[k] == given[i]) return true;
     return false;
 }
 
-CornuStatus cornu__callbacks_take(CornuCallbacks *callbacks, CornuModel *model,
-                                  CornuCallback *const given[CORNU_MAX_CALLBACKS])
+CornuStatus cornu__callback_list_take(CornuCallbackList *callbacks, CornuModel *model,
+                                      CornuCallback *const given[CORNU_MAX_CALLBACKS])
 {
     CornuStatus status = CORNU_OK;
-    *callbacks = (CornuCallbacks){ .model = model };
+    *callbacks = (CornuCallbackList){ .model = model };
     for (int last = 0; last < 2; last++)
         for (int i = 0; i < CORNU_MAX_CALLBACKS; i++) {
             if (!given[i] || given[i]->runs_last != last) continue;
-            if (!stands_before(given, i)) callbacks->items[callbacks->count++] = given[i];
-            else status = cornu__fail(CORNU_ERR_ARGUMENT, ".callbacks[%d] is given twice: it is "
-                                      "another entry, too", i);
+            if (!is_duplicate(given, i)) callbacks->items[callbacks->count++] = given[i];
+            else status = cornu__fail(CORNU_ERR_ARGUMENT, ".callbacks[%d] is given twice, "
+                                      "expected each callback once", i);
         }
     return status;
 }
 
-/* Keras' number for what is printed; -2: none. */
+/* Keras' number for the setting; -2 for an invalid one. */
 static int verbose_number(const char *written, CornuVerbose verbose)
 {
     switch ((int)verbose) {
@@ -48,8 +48,8 @@ static int verbose_number(const char *written, CornuVerbose verbose)
     }
 }
 
-CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, const char *written,
-                                  CornuVerbose verbose, CornuParams params)
+CornuStatus cornu__callback_list_open(CornuCallbackList *callbacks, const char *written,
+                                      CornuVerbose verbose, CornuParams params)
 {
     params.verbose = verbose_number(written, verbose);
     if (params.verbose < -1)
@@ -65,44 +65,45 @@ CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, const char *written
     return CORNU_OK;
 }
 
-void cornu__callbacks_close(CornuCallbacks *callbacks)
+void cornu__callback_list_close(CornuCallbackList *callbacks)
 {
     for (int i = 0; i < callbacks->count; i++)
         if (callbacks->items[i]->free) callbacks->items[i]->free(callbacks->items[i]);
     callbacks->count = 0;
 }
 
-/* A hook that calls a constructor may leave its error pending: its status reports it. */
-static CornuStatus settled(CornuStatus status)
+/* A hook's status, or else the error that a constructor in it left pending. */
+static CornuStatus with_pending(CornuStatus status)
 {
     const CornuStatus pending = cornu_error_take();
     return status ? status : pending;
 }
 
-CornuStatus cornu__hook(const CornuCallbacks *callbacks, size_t offset, const CornuLogs *logs)
+CornuStatus cornu__call_hook(const CornuCallbackList *callbacks, size_t offset,
+                             const CornuLogs *logs)
 {
     for (int i = 0; i < callbacks->count; i++) {
         CornuCallback *item = callbacks->items[i];
         CornuHook     *hook;
         memcpy(&hook, (const char *)item + offset, sizeof hook);
-        if (hook) CORNU__TRY(settled(hook(item, callbacks->model, logs)));
+        if (hook) CORNU__TRY(with_pending(hook(item, callbacks->model, logs)));
     }
     return CORNU_OK;
 }
 
-CornuStatus cornu__index_hook(const CornuCallbacks *callbacks, size_t offset, int64_t index,
-                              const CornuLogs *logs)
+CornuStatus cornu__call_index_hook(const CornuCallbackList *callbacks, size_t offset, int64_t index,
+                                   const CornuLogs *logs)
 {
     for (int i = 0; i < callbacks->count; i++) {
         CornuCallback  *item = callbacks->items[i];
         CornuIndexHook *hook;
         memcpy(&hook, (const char *)item + offset, sizeof hook);
-        if (hook) CORNU__TRY(settled(hook(item, callbacks->model, index, logs)));
+        if (hook) CORNU__TRY(with_pending(hook(item, callbacks->model, index, logs)));
     }
     return CORNU_OK;
 }
 
-bool cornu__wants_logs(const CornuCallbacks *callbacks, size_t offset, int64_t batch)
+bool cornu__wants_logs(const CornuCallbackList *callbacks, size_t offset, int64_t batch)
 {
     bool wants = false;
     for (int i = 0; i < callbacks->count; i++) {
@@ -114,14 +115,14 @@ bool cornu__wants_logs(const CornuCallbacks *callbacks, size_t offset, int64_t b
     return wants;
 }
 
-bool cornu__takes_nan(const CornuCallbacks *callbacks)
+bool cornu__takes_nan(const CornuCallbackList *callbacks)
 {
     bool takes = false;
     for (int i = 0; i < callbacks->count; i++) takes |= callbacks->items[i]->takes_nan;
     return takes;
 }
 
-/* As a key of a Python dict: a new one comes last. */
+/* As in a Python dict, a new key comes last. */
 static void put(CornuLog *items, int *count, CornuLog log)
 {
     int i = 0;
@@ -130,14 +131,14 @@ static void put(CornuLog *items, int *count, CornuLog log)
     items[i] = log;
 }
 
-CornuStatus cornu__epoch_end(const CornuCallbacks *callbacks, bool last, int64_t epoch,
+CornuStatus cornu__epoch_end(const CornuCallbackList *callbacks, bool last, int64_t epoch,
                              CornuLogSet *set, CornuLogs *logs)
 {
     for (int i = 0; i < callbacks->count; i++) {
         CornuCallback *item = callbacks->items[i];
         if (item->runs_last != last) continue;
         if (item->epoch_end)
-            CORNU__TRY(settled(item->epoch_end(item, callbacks->model, epoch, logs)));
+            CORNU__TRY(with_pending(item->epoch_end(item, callbacks->model, epoch, logs)));
         for (int k = 0; k < CORNU_MAX_ADDED_LOGS && item->added[k].name; k++)
             put(set->items, &logs->count, item->added[k]);
     }
@@ -171,10 +172,10 @@ CornuStatus cornu__logs_open(CornuLogSet *set, const CornuModel *model, bool tra
     const int added = (CORNU_MAX_CALLBACKS + 1) * CORNU_MAX_ADDED_LOGS;
     set->items = cornu__allocate((size_t)(count + added), sizeof *set->items);
     set->names = cornu__allocate((size_t)count, sizeof *set->names);
-    set->source = cornu__allocate((size_t)count, sizeof *set->source);
+    set->value_of = cornu__allocate((size_t)count, sizeof *set->value_of);
     set->values = cornu__allocate((size_t)(2 * all), sizeof *set->values);
     char **unsorted = cornu__allocate((size_t)count, sizeof *unsorted);
-    CornuStatus status = set->items && set->names && set->source && set->values && unsorted
+    CornuStatus status = set->items && set->names && set->value_of && set->values && unsorted
                        ? CORNU_OK : CORNU_ERR_MEMORY;
     for (int i = 0; !status && i < count; i++) {
         unsorted[i] = set->names[i] = join(i < metrics ? "" : "val_",
@@ -186,7 +187,7 @@ CornuStatus cornu__logs_open(CornuLogSet *set, const CornuModel *model, bool tra
         qsort(set->names, (size_t)count, sizeof *set->names, by_name);
         for (int i = 0; i < count; i++) {
             set->items[i].name = set->names[i];
-            while (unsorted[set->source[i]] != set->names[i]) set->source[i]++;
+            while (unsorted[set->value_of[i]] != set->names[i]) set->value_of[i]++;
         }
         set->logs.logs = set->items;
     }
@@ -199,12 +200,12 @@ void cornu__logs_close(CornuLogSet *set)
     for (int i = 0; i < set->logs.count; i++) cornu__release(set->names[i]);
     cornu__release(set->names);
     cornu__release(set->items);
-    cornu__release(set->source);
+    cornu__release(set->value_of);
     cornu__release(set->values);
     *set = (CornuLogSet){ 0 };
 }
 
 void cornu__logs_refresh(CornuLogSet *set)
 {
-    for (int i = 0; i < set->logs.count; i++) set->items[i].value = set->values[set->source[i]];
+    for (int i = 0; i < set->logs.count; i++) set->items[i].value = set->values[set->value_of[i]];
 }

@@ -1,0 +1,220 @@
+/* Shared by fit, evaluate and predict: steps, batches, callbacks and logs. */
+#ifndef CORNU_NN_TRAINING_INTERNAL_H
+#define CORNU_NN_TRAINING_INTERNAL_H
+
+#include "../../datasets/pipeline/dataset_internal.h"
+#include "../../datasets/pipeline/iterator.h"
+#include "../../device/clock_internal.h"
+#include "history.h"
+#include "../model/model_internal.h"
+
+/* ---- Steps ---- */
+
+/* CORNU_OK for a usable model with one input and one output. */
+CornuStatus cornu__model_check_single(const CornuModel *model);
+
+/* The step for batches of arrays of these types: recorded by the first call, cached after it. One
+ * that predicts looks at x only. */
+CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
+                        CornuStep **step);
+
+/* Feeds such a batch, of which the first `valid` rows count. */
+CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t valid);
+
+/* Runs the step on the batch fed last. A step that predicts writes the predictions for the whole
+ * batch to `to`, one array per output. */
+CornuStatus cornu__step_run(CornuStep *step, CornuArray *to);
+
+/* values[i]: the results of the loss and each metric. */
+CornuStatus cornu__metrics_read(CornuModel *model, double *values);
+
+/* ---- Batches ---- */
+
+/* The caller's data: a data set, arrays for one input and one output, or lists of arrays that end
+ * at the first without data. */
+typedef struct {
+    const char       *who;         /* begins messages */
+    CornuDataset     *data;
+    CornuArray        x, y, sample_weight;
+    const CornuArray *xs, *ys, *sample_weights;  /* CORNU_MAX_MODEL_TENSORS of each; NULL where no
+                                                    y and weights are expected */
+} CornuDataArguments;
+
+/* The data set, retained, or a new one of the arrays, which are borrowed for the call. NULL with a
+ * pending error unless they fit the model's inputs and outputs. */
+CornuDataset *cornu__dataset_from_arguments(const CornuModel *model,
+                                            const CornuDataArguments *args);
+
+/* A batch's arrays, divided into x, y and sample weights. */
+CornuArrays cornu__batch_arrays(const CornuModel *model, const CornuBatch *batch);
+
+/* Class weights: element i of an array weighs class i; classes beyond its end weigh 1. */
+typedef struct {
+    CornuArray  weights;   /* borrowed */
+    const char *who;
+    int         label;     /* the component with the labels */
+    CornuType   type;      /* of a label: a number, or one of C classes */
+} CornuClassWeights;
+
+/* Sets *classes for labels of that type. Errors unless the weights are a vector and the labels
+ * classes. */
+CornuStatus cornu__class_weights(CornuClassWeights *classes, const CornuModel *model,
+                                 const char *who, CornuArray weights, CornuType label);
+
+/* Writes the sample weights of `rows` labels. */
+void cornu__weigh_classes(const CornuClassWeights *classes, CornuArray labels, int64_t rows,
+                          float *weights);
+
+/* Appends them to the data set's elements; *classes must outlive it. Takes the data set. */
+CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuModel *model,
+                                       const char *who, CornuArray weights, CornuDataset *data);
+
+/* The steps of an epoch that lasts until the data end, after an unknown number of batches. */
+#define CORNU__UNTIL_END (INT64_MAX / 4)
+
+/* Batches, epoch after epoch. */
+typedef struct {
+    CornuDataset  *dataset;
+    CornuIterator *iterator;
+    int64_t        steps;     /* per epoch; or CORNU__UNTIL_END */
+    int64_t        batches;   /* of a pass; CORNU_NONE: infinite; or CORNU_UNKNOWN */
+    bool           ended;     /* the data of this pass have ended, after unknown many batches */
+    CornuSample    at;        /* the next batch */
+    CornuInfeed    infeed;    /* of this epoch */
+} CornuDataLoader;
+
+/* How a loader is made. Takes the data set. The names are those of the caller's arguments. */
+typedef struct {
+    CornuDataset *dataset;
+    int64_t       batch_size;  /* 0: a batched data set's own, else default_batch_size */
+    int64_t       default_batch_size;
+    int64_t       min_batch_rows;  /* the rows of a batch even where there are fewer in all */
+    bool          few_sizes;   /* round fewer rows up, to min_batch_rows times a power of two */
+    int64_t       steps;       /* 0: a whole pass */
+    bool          shuffle;
+    uint64_t      seed;
+    const char   *who, *batch_name, *steps_name;
+} CornuDataLoaderConfig;
+
+/* The fewest rows that a batch of the model may have: its fixed batch size, or one per shard. */
+int64_t cornu__min_batch_rows(const CornuModel *model);
+
+CornuStatus cornu__data_loader_open(CornuDataLoader *loader, const CornuDataLoaderConfig *config);
+void        cornu__data_loader_close(CornuDataLoader *loader);
+
+/* The steps of an epoch as callbacks get them, -1 if unknown; and " of 12", or "". */
+int64_t     cornu__data_loader_steps(const CornuDataLoader *loader);
+const char *cornu__of_steps(CornuText *to, const CornuDataLoader *loader);
+
+/* Moves on by `epochs` epochs, each of loader->steps steps or to the end of the data. */
+void cornu__data_loader_skip_epochs(CornuDataLoader *loader, int64_t epochs);
+
+/* Begins an epoch at loader->at. */
+CornuStatus cornu__data_loader_begin_epoch(CornuDataLoader *loader);
+
+/* The next batch; NULL at the end of the data. The call after that begins the next pass. */
+CornuStatus cornu__data_loader_next(CornuDataLoader *loader, const CornuBatch **batch);
+
+/* The end, exclusive, of the execution that begins with batch `first` of the epoch, unless the data
+ * end earlier. */
+int64_t cornu__execution_end(const CornuModel *model, const CornuDataLoader *loader, int64_t first);
+
+/* Feeds the step with a batch of this loader. */
+CornuStatus cornu__data_loader_feed(CornuDataLoader *loader, CornuStep *step,
+                                    const CornuArrays *arrays, int64_t valid);
+
+/* cornu__step_run on a batch of this loader: an error about a value names the element of the data
+ * set. */
+CornuStatus cornu__data_loader_run(const CornuDataLoader *loader, CornuStep *step, CornuSample at,
+                                   CornuArray *to);
+
+/* Ends an epoch: after a whole pass the next one begins. */
+void cornu__data_loader_end_epoch(CornuDataLoader *loader);
+
+/* ---- Callbacks ---- */
+
+typedef struct {
+    CornuModel    *model;
+    CornuCallback *items[CORNU_MAX_CALLBACKS + 1];
+    int            count;
+} CornuCallbackList;
+
+/* Takes the callbacks, skipping NULLs. Comes before anything that may fail, so that close frees
+ * them in any case. */
+CornuStatus cornu__callback_list_take(CornuCallbackList *callbacks, CornuModel *model,
+                                      CornuCallback *const given[CORNU_MAX_CALLBACKS]);
+
+/* Appends the progress bar unless verbose is CORNU_SILENT, and sets the params of all, with the
+ * number of `verbose` filled in; `written` is the text of the call. */
+CornuStatus cornu__callback_list_open(CornuCallbackList *callbacks, const char *written,
+                                      CornuVerbose verbose, CornuParams params);
+void        cornu__callback_list_close(CornuCallbackList *callbacks);
+
+/* Calls a hook of each callback; `hook` is its offset in CornuCallback. */
+CornuStatus cornu__call_hook(const CornuCallbackList *callbacks, size_t hook,
+                             const CornuLogs *logs);
+CornuStatus cornu__call_index_hook(const CornuCallbackList *callbacks, size_t hook, int64_t index,
+                                   const CornuLogs *logs);
+#define CORNU__HOOK(name) offsetof(CornuCallback, name)
+
+/* Whether a callback with this batch_end hook wants its logs. */
+bool cornu__wants_logs(const CornuCallbackList *callbacks, size_t hook, int64_t batch);
+
+/* Whether a callback handles a loss that is not finite. */
+bool cornu__takes_nan(const CornuCallbackList *callbacks);
+
+/* ---- Logs ---- */
+
+/* The metrics' results by name, sorted: of training, of evaluation, or of both, with "val_" before
+ * the names of evaluation. */
+typedef struct {
+    CornuLogs logs;
+    CornuLog *items;    /* those of logs, then space for the logs that callbacks add */
+    char    **names;
+    int      *value_of; /* item i shows values[value_of[i]] */
+    int       metrics;  /* the number of values before those of validation */
+    double   *values;   /* of training or evaluation, then of validation */
+} CornuLogSet;
+
+CornuStatus cornu__logs_open(CornuLogSet *set, const CornuModel *model, bool training,
+                             bool evaluation);
+void        cornu__logs_close(CornuLogSet *set);
+
+/* Updates the items from values[]. */
+void cornu__logs_refresh(CornuLogSet *set);
+
+/* Calls epoch_end of the callbacks that run last, or of the others, with *logs, at first the set's.
+ * Logs that a callback adds are visible to the callbacks after it and to History. */
+CornuStatus cornu__epoch_end(const CornuCallbackList *callbacks, bool last, int64_t epoch,
+                             CornuLogSet *set, CornuLogs *logs);
+
+/* ---- Training ---- */
+
+/* The state of fit: all that it resumes from besides the model and the data. Callbacks find it at
+ * model->training and may set it in train_begin. */
+typedef struct CornuTraining {
+    int64_t       epoch, step;   /* `step` steps of this epoch have run */
+    int64_t       samples;       /* in them */
+    bool          stopped;       /* before the last epoch */
+    CornuDataLoader *loader;
+    const CornuDataLoader *validation;   /* without a data set if there is none */
+    CornuHistory *history;       /* of earlier epochs */
+    const CornuCallbackList *callbacks;
+} CornuTraining;
+
+/* ---- Evaluation ---- */
+
+/* Runs the test steps on all batches and leaves the results in logs->values; calls the hooks of
+ * evaluation. */
+CornuStatus cornu__evaluate_batches(CornuModel *model, CornuDataLoader *loader,
+                                    const CornuCallbackList *callbacks, CornuLogSet *logs);
+
+/* ---- History ---- */
+
+CornuHistory *cornu__history_create(void);
+/* Reserves memory for one more epoch: adding it then allocates only for logs of a new name. */
+CornuStatus   cornu__history_reserve(CornuHistory *history);
+CornuStatus   cornu__history_add(CornuHistory *history, int64_t epoch, const CornuLogs *logs,
+                                 double seconds, int64_t samples, const CornuInfeed *infeed);
+
+#endif
