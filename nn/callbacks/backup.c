@@ -21,7 +21,7 @@
 
 #define FORMAT "backup-%06" PRId64 "-%08" PRId64 ".safetensors"
 
-/* In a folder that a backup made: such a one, and no other, goes with the backups. */
+/* In a folder that a backup made; only such a folder is removed with the backups. */
 static const char mark[] = ".cornu-backups";
 static const char mark_text[] =
     "Cornu made this folder for backups of a training, and removes it with them.\n";
@@ -32,18 +32,18 @@ typedef struct {
     char         *settings;        /* of the training, once it has begun */
     int           descriptor;      /* of the folder, locked */
     int64_t       save_freq, keep;
-    int64_t       kept_step;       /* of this epoch: what was kept last */
+    int64_t       saved_step;      /* in this epoch: the last one saved */
     bool          keep_checkpoint;
-    bool          passed_over;     /* the state at hand was not kept: it is not finite */
+    bool          skipped;         /* the present state was not saved: it is not finite */
     const volatile sig_atomic_t *stop;
-    FILE         *file;            /* NULL: nothing is said */
+    FILE         *file;            /* NULL: no messages */
 } Backup;
 
 /* ---- The files: named after the steps that have run ---- */
 
 typedef struct {
     int64_t epoch, step;
-    bool    ours;      /* its content says so, too: one that may be removed */
+    bool    ours;      /* by its content, too; only such a file may be removed */
 } Place;
 
 typedef struct {
@@ -58,7 +58,7 @@ static void print_name(char name[NAME_SIZE], Place place)
     snprintf(name, NAME_SIZE, FORMAT, place.epoch, place.step);
 }
 
-/* The file's path, to be released; NULL without memory. */
+/* The path, for the caller to release; NULL without memory. */
 static char *path_of(const Backup *self, Place place)
 {
     char         name[NAME_SIZE];
@@ -84,7 +84,7 @@ static bool parse_name(const char *name, Place *place)
     return !strcmp(name, again);
 }
 
-/* Whether a name is that under which cornu__file_create writes a backup: ".NAME.PID-N". */
+/* Whether cornu__file_create may write a backup under this name: ".NAME.PID-N". */
 static bool is_temporary(const char *name)
 {
     char  of[NAME_SIZE], again[NAME_SIZE + 40];
@@ -99,7 +99,7 @@ static bool is_temporary(const char *name)
     return parse_name(of, &place) && !strcmp(name, again);
 }
 
-/* The beginning of a regular file in the folder, up to `size` bytes; -1 if it is none. */
+/* Reads the first bytes, up to `size`, of a regular file in the folder; -1 if it is none. */
 static ssize_t read_head(const Backup *self, const char *name, char *head, size_t size)
 {
     struct stat info;
@@ -111,7 +111,7 @@ static ssize_t read_head(const Backup *self, const char *name, char *head, size_
     return got;
 }
 
-/* Whether the file begins as a backup does. One that was being written may be empty. */
+/* Whether the file begins like a backup. One that was being written may be empty. */
 static bool is_ours(const Backup *self, const char *name, bool may_be_empty)
 {
     char          head[40];
@@ -119,8 +119,8 @@ static bool is_ours(const Backup *self, const char *name, bool may_be_empty)
     return (got == 0 && may_be_empty) || (got > 0 && cornu__backup_recognizes(head, (size_t)got));
 }
 
-/* Lists the backups in the folder, newest first; *items are to be released. What a process was
- * writing when it was killed is removed: with the lock nobody else writes here. */
+/* Lists the backups in the folder, newest first; the caller releases *items. Removes what a killed
+ * process was writing: under the lock nobody else writes here. */
 static CornuStatus list(const Backup *self, Places *places)
 {
     *places = (Places){ .count = 0 };
@@ -144,7 +144,8 @@ static CornuStatus list(const Backup *self, Places *places)
     return status;
 }
 
-/* Removes the first `end` of them, but the newest `keep`, and none that only has the name. */
+/* Removes the first `end` backups but the newest `keep`; never a file that is a backup by name
+ * only. */
 static CornuStatus discard(const Backup *self, const Places *places, int64_t keep, int end)
 {
     for (int i = 0; i < end; i++) {
@@ -183,7 +184,7 @@ static CornuStatus remove_all(const Backup *self)
     return status;
 }
 
-/* ---- Saying ---- */
+/* ---- Messages ---- */
 
 static void say(const Backup *self, CornuLogLevel level, const char *format, ...)
     CORNU__PRINTF(3, 4);
@@ -202,7 +203,7 @@ static void say(const Backup *self, CornuLogLevel level, const char *format, ...
     fflush(self->file);
 }
 
-/* ---- Keeping ---- */
+/* ---- Saving ---- */
 
 static CornuStatus save(Backup *self, CornuModel *model)
 {
@@ -211,37 +212,37 @@ static CornuStatus save(Backup *self, CornuModel *model)
     char       *path = path_of(self, place);
     CornuStatus status = path ? cornu__backup_write(model, self->settings, path)
                               : CORNU_ERR_MEMORY;
-    self->passed_over = status == CORNU_ERR_VALUE;
-    if (self->passed_over)
-        say(self, CORNU_LOG_WARNING, "%s; no backup is made of it, those made before stay",
+    self->skipped = status == CORNU_ERR_VALUE;
+    if (self->skipped)
+        say(self, CORNU_LOG_WARNING, "%s; this state is not backed up, earlier backups stay",
             cornu_error_message());
     else if (!status)
         status = list(self, &places);
     if (!status) status = discard(self, &places, self->keep, places.count);
-    self->kept_step = place.step;
+    self->saved_step = place.step;
     cornu__release(places.items);
     cornu__release(path);
-    return self->passed_over ? CORNU_OK : status;
+    return self->skipped ? CORNU_OK : status;
 }
 
 static bool asked_to_stop(const Backup *self) { return self->stop && *self->stop; }
 
 static CornuStatus fail_stopped(const Backup *self, const char *where)
 {
-    if (self->passed_over)
+    if (self->skipped)
         return cornu__fail(CORNU_ERR_INTERRUPTED, "stopped %s, where the model's numbers are not "
-                           "finite; what was kept before is in %s", where, self->folder);
-    return cornu__fail(CORNU_ERR_INTERRUPTED, "stopped %s; what was trained is kept in %s, from "
-                       "where the same training goes on", where, self->folder);
+                           "finite; earlier backups are in %s", where, self->folder);
+    return cornu__fail(CORNU_ERR_INTERRUPTED, "stopped %s; the backup is in %s: run the same "
+                       "training again to resume", where, self->folder);
 }
 
 static bool is_due(const Backup *self, int64_t step)
 {
-    return (self->save_freq > 0 && step - self->kept_step >= self->save_freq) ||
+    return (self->save_freq > 0 && step - self->saved_step >= self->save_freq) ||
            asked_to_stop(self);
 }
 
-/* So that fit looks at the loss before anything is kept. */
+/* Makes fit check the loss before a state is saved. */
 static bool wants_batch_logs(CornuCallback *base, int64_t batch)
 {
     return is_due((Backup *)base, batch + 1);
@@ -264,7 +265,7 @@ static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64
     return fail_stopped(self, where);
 }
 
-/* The place is already that of the next epoch. */
+/* The position is already that of the next epoch. */
 static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
                              const CornuLogs *logs)
 {
@@ -286,10 +287,9 @@ static CornuStatus train_end(CornuCallback *base, CornuModel *model, const Cornu
     return self->keep_checkpoint ? CORNU_OK : remove_all(self);
 }
 
-/* ---- Going on ---- */
+/* ---- Resuming ---- */
 
-/* The newest one that is not damaged, and its number; NULL without a failure if there is none at
- * all. */
+/* The newest backup that is not damaged, and its index; NULL without an error if there are none. */
 static CornuSafetensors *open_newest(const Backup *self, const Places *places, int *number)
 {
     for (int i = 0; i < places->count; i++) {
@@ -299,16 +299,16 @@ static CornuSafetensors *open_newest(const Backup *self, const Places *places, i
         *number = i;
         if (file || cornu_error_status() == CORNU_ERR_MEMORY) return file;
         cornu_error_take();
-        say(self, CORNU_LOG_WARNING, "%s; the backup before is tried", cornu_error_message());
+        say(self, CORNU_LOG_WARNING, "%s; trying the previous backup", cornu_error_message());
     }
     if (places->count)
         cornu__fail_null(CORNU_ERR_FORMAT, "%s: none of its %d backups can be used; remove them to "
-                         "begin anew. The oldest: %s", self->folder, places->count,
+                         "start again. The oldest: %s", self->folder, places->count,
                          cornu_error_message());
     return NULL;
 }
 
-static CornuStatus go_on(Backup *self, CornuModel *model, const Places *places,
+static CornuStatus resume(Backup *self, CornuModel *model, const Places *places,
                          const CornuSafetensors *file, int number)
 {
     const CornuTraining *training = model->training;
@@ -319,17 +319,17 @@ static CornuStatus go_on(Backup *self, CornuModel *model, const Places *places,
                                                                &compared)
                                        : CORNU_ERR_MEMORY;
     if (status) cornu__fail_prefix(status, path ? path : self->folder);
-    /* Damaged ones would be newer than those that are to come. */
+    /* Damaged backups would be newer than the next ones. */
     if (!status) status = discard(self, places, 0, number);
-    self->kept_step = training->step;
+    self->saved_step = training->step;
     if (!status && !compared)
-        say(self, CORNU_LOG_WARNING, "%s does not say which data and settings it was made with, as "
-            "it is of an earlier version; the present ones are taken for the same.", path);
+        say(self, CORNU_LOG_WARNING, "%s does not record its data and settings, as it is of an "
+            "earlier version; the present ones are assumed to be the same.", path);
     if (!status && training->epoch >= self->base.params.epochs)
-        say(self, CORNU_LOG_INFO, "Going on from %s: all %lld epochs are done.", path,
+        say(self, CORNU_LOG_INFO, "Resuming from %s: all %lld epochs are done.", path,
             (long long)self->base.params.epochs);
     else if (!status)
-        say(self, CORNU_LOG_INFO, "Going on from %s: epoch %lld, %lld%s steps are done.",
+        say(self, CORNU_LOG_INFO, "Resuming from %s: epoch %lld, %lld%s steps are done.",
             path, (long long)training->epoch + 1, (long long)training->step,
             cornu__of_steps(&text, training->loader));
     cornu__release(path);
@@ -349,7 +349,7 @@ static CornuStatus train_begin(CornuCallback *base, CornuModel *model, const Cor
     if (!status && !self->settings) status = cornu_error_status();
     if (!status) file = open_newest(self, &places, &number);
     if (!status) status = cornu_error_take();
-    if (!status && file) status = go_on(self, model, &places, file, number);
+    if (!status && file) status = resume(self, model, &places, file, number);
     cornu_safetensors_close(file);
     cornu__release(places.items);
     return status;
@@ -357,7 +357,7 @@ static CornuStatus train_begin(CornuCallback *base, CornuModel *model, const Cor
 
 /* ---- The callback ---- */
 
-/* Makes the folder, and marks it as one that we made. */
+/* Makes the folder, and marks it as ours. */
 static CornuStatus make_folder(const Backup *self)
 {
     bool made;
@@ -378,7 +378,7 @@ static CornuStatus make_folder(const Backup *self)
     return status;
 }
 
-/* Claims the folder for as long as the callback lives. */
+/* Locks the folder as long as the callback lives. */
 static CornuStatus claim(Backup *self)
 {
     self->descriptor = cornu__open(self->folder, O_RDONLY | O_DIRECTORY, 0);
@@ -386,11 +386,11 @@ static CornuStatus claim(Backup *self)
         return cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", self->folder,
                            strerror(errno));
     if (flock(self->descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_FILE, "%s: another process trains with it; expected a folder of "
-                       "this training's own", self->folder);
+    return cornu__fail(CORNU_ERR_FILE, "%s: used by another process; expected a folder for "
+                       "this training alone", self->folder);
 }
 
-/* Without slashes at the end; to be released. */
+/* A copy without trailing slashes; the caller releases it. */
 static char *copy_folder(const char *path)
 {
     char *folder = cornu__copy_text(path);
@@ -412,7 +412,7 @@ CornuCallback *cornu_backup_and_restore_from(const CornuBackupAndRestoreConfig *
 {
     if (cornu__refused()) return NULL;
     if (!config->backup_dir || !*config->backup_dir)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "backup: .backup_dir is not given");
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "backup: .backup_dir is required");
     if (config->save_freq < 0 || config->keep < 0 || config->keep > INT32_MAX)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "backup: .save_freq is %lld and .keep %lld, "
                                 "expected numbers of batches and files",
@@ -437,7 +437,7 @@ CornuCallback *cornu_backup_and_restore_from(const CornuBackupAndRestoreConfig *
 CornuStatus cornu_backup_remove(const char *backup_dir)
 {
     if (!backup_dir || !*backup_dir)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "backup: no folder is given");
+        return cornu__fail(CORNU_ERR_ARGUMENT, "backup: no folder, expected its path");
     if (access(backup_dir, F_OK) != 0 && errno == ENOENT) return CORNU_OK;
     Backup      self = { .folder = copy_folder(backup_dir), .descriptor = -1 };
     CornuStatus status = self.folder ? claim(&self) : CORNU_ERR_MEMORY;

@@ -14,11 +14,11 @@ static const char history_name[] = "@history", history_prefix[] = "@history/";
 
 /* ---- What lives on the device ---- */
 
-/* A value of a variable, in an array on the host. */
+/* A variable's value in a host array. */
 typedef struct {
     char          *name;
     CornuVariable *variable;
-    int            number;      /* of its values */
+    int            number;      /* index among its values */
     bool           any;         /* may be infinite or NaN: a metric's */
     CornuArray     array;
 } Value;
@@ -60,7 +60,7 @@ static CornuStatus add(Values *values, const char *name, CornuVariable *variable
     return CORNU_OK;
 }
 
-/* A layer that several others call is met more than once. */
+/* Adds each state once, though several layers may share a layer. */
 static CornuStatus add_layer_states(Values *values, const CornuLayer *layer, int *number)
 {
     char name[NAME_SIZE];
@@ -102,9 +102,9 @@ static CornuStatus list_values(const CornuModel *model, Values *values)
     return add_layer_states(values, &model->base, &number);
 }
 
-/* ---- What lives on the host ---- */
+/* ---- State on the host ---- */
 
-/* The numbers of callback i, NULL if it has none. */
+/* The state of callback i, NULL if it has none. */
 static double *numbers_of(const CornuTraining *training, int i, int *count)
 {
     CornuCallback *callback = training->callbacks->items[i];
@@ -126,7 +126,7 @@ static void free_arrays(Arrays *arrays)
     cornu__release(arrays->items);
 }
 
-/* A new array of this type and name; NULL without memory. */
+/* Appends an array of this type and name; NULL without memory. */
 static CornuNamedArray *add_array(Arrays *arrays, const char *name, CornuType type)
 {
     if (cornu__reserve(&arrays->items, &arrays->space, arrays->count, 1, sizeof *arrays->items))
@@ -170,7 +170,7 @@ static CornuStatus arrays_of(const CornuCallbackList *callbacks, int i, CornuArr
                             : CORNU_OK;
 }
 
-/* Callback i's, whose numbers are called `name`. */
+/* The arrays of callback i, whose numbers are called `name`. */
 static CornuStatus add_callback_arrays(Arrays *arrays, const CornuCallbackList *callbacks, int i,
                                        const char *name)
 {
@@ -205,7 +205,7 @@ static CornuStatus add_callbacks(Arrays *arrays, const CornuTraining *training)
 
 /* ---- Writing ---- */
 
-/* What is written in the metadata: where training stands, and what it must keep to. */
+/* The metadata: the position of the training, and what must not differ. */
 typedef struct {
     json_int_t epoch, step, samples, pass, index;
     json_int_t seed, batch_size, batches, steps;
@@ -289,8 +289,8 @@ CornuStatus cornu__backup_write(CornuModel *model, const char *settings, const c
 
 /* ---- Reading ---- */
 
-/* The keys of a header are sorted, and "@" comes before what names begin with elsewhere. Behind the
- * header's length. */
+/* The keys of a header, after its length, are sorted, and "@" sorts before the names in other
+ * files. */
 bool cornu__backup_recognizes(const char *head, size_t size)
 {
     static const char *const firsts[] = { "{\"@callback/", "{\"@history", "{\"@metric/" };
@@ -307,7 +307,7 @@ CornuSafetensors *cornu__backup_open(const char *path)
     if (cornu_safetensors_has_checksum(file) && cornu_safetensors_metadata(file, "training"))
         return file;
     cornu_safetensors_close(file);
-    return cornu__fail_null(CORNU_ERR_FORMAT, "%s: holds no training, or no checksum", path);
+    return cornu__fail_null(CORNU_ERR_FORMAT, "%s: not a backup, or without a checksum", path);
 }
 
 static CornuStatus read_place(const CornuSafetensors *file, Place *p)
@@ -330,11 +330,11 @@ static CornuStatus read_place(const CornuSafetensors *file, Place *p)
     p->stopped = json_is_true(json_object_get(json, "stopped"));
     json_decref(json);
     if (!wrong) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_FORMAT, "training: \"%s\" is not the number that is expected",
+    return cornu__fail(CORNU_ERR_FORMAT, "training: \"%s\" is missing or out of range",
                        wrong);
 }
 
-/* Other data, or another order of theirs, would be another training. */
+/* Other data, or the same in another order, would make another training. */
 static CornuStatus check_place(const CornuModel *model, const Place *p)
 {
     const Place here = place_of(model);
@@ -363,7 +363,7 @@ static CornuStatus check_place(const CornuModel *model, const Place *p)
     return CORNU_OK;
 }
 
-/* Records the training step, with which the states of metrics and layers are made. */
+/* Records the training step, which creates the states of metrics and layers. */
 static CornuStatus prepare_step(CornuModel *model)
 {
     const CornuDataset *dataset = model->training->loader->dataset;
@@ -389,7 +389,7 @@ static CornuStatus copy_in(const Value *value, const CornuSafetensors *file)
     return cornu_variable_write_value(value->variable, value->number, value->array);
 }
 
-/* All of them or, if one does not fit or the settings differ, none. */
+/* Restores all values or, if one does not fit or the settings differ, none. */
 static CornuStatus restore_values(const CornuModel *model, const CornuSafetensors *file,
                                   const char *settings)
 {
@@ -419,7 +419,7 @@ static double number_at(CornuArray array, int64_t i)
     return value;
 }
 
-/* The epochs before, one by one, as they were added when they ended. */
+/* Adds the earlier epochs one by one, as when they ended. */
 static CornuStatus restore_history(const CornuTraining *training, const CornuSafetensors *file)
 {
     const CornuNamedArray *table = cornu_safetensors_find(file, history_name);

@@ -39,11 +39,11 @@ static void append(Path *path, const char *format, ...)
 /* What follows the colon: [0][width][.precision][type]. */
 typedef struct {
     bool zeros;
-    int  width, precision;      /* precision -1: not given */
-    char type;                  /* 0: not given */
+    int  width, precision;      /* precision -1: unset */
+    char type;                  /* 0: unset */
 } Format;
 
-/* The number at *text, moved behind it; -1 if there is none, or one above 99. */
+/* Parses the number at *text and advances past it; -1 if there is none, or one above 99. */
 static int parse_digits(const char **text)
 {
     const size_t digits = strspn(*text, "0123456789");
@@ -91,7 +91,7 @@ static CornuStatus unknown_name(const char *filepath, const char *name, const Co
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, ", %s", logs->logs[i].name);
     }
-    return cornu__fail(CORNU_ERR_ARGUMENT, "checkpoint path \"%s\": there is no \"%s\", expected "
+    return cornu__fail(CORNU_ERR_ARGUMENT, "checkpoint path \"%s\": no log \"%s\", expected "
                        "one of %s", filepath, name, known);
 }
 
@@ -103,8 +103,8 @@ static CornuStatus append_field(Path *path, const char *filepath, char *field, i
     char  *colon = strchr(field, ':');
     if (colon) *colon++ = '\0';
     if (colon && !parse_format(colon, &format))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "checkpoint path \"%s\": the format \"%s\" of %s is "
-                           "not like 02d or .4f", filepath, colon, field);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "checkpoint path \"%s\": the format of %s is "
+                           "\"%s\", expected one like 02d or .4f", filepath, field, colon);
 
     const bool is_epoch = strcmp(field, "epoch") == 0;
     double value = (double)epoch + 1;
@@ -182,7 +182,7 @@ static void say(const Checkpoint *self, const char *format, ...)
     fflush(self->file);
 }
 
-/* Whether to save, having said so. */
+/* Decides whether to save, and prints why. */
 static CornuStatus decide(Checkpoint *self, const CornuLogs *logs, const char *path, bool *wanted)
 {
     double current = 0.0;
@@ -279,7 +279,7 @@ CornuCallback *cornu__checkpoint_create(const CornuModelCheckpointConfig *config
 {
     if (cornu__refused()) return NULL;
     if (!config->filepath)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "checkpoint: filepath is not given");
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "checkpoint: filepath is required");
     if (config->save_freq < 0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "checkpoint: save_freq is %lld, expected a "
                                 "number of batches", (long long)config->save_freq);

@@ -22,18 +22,18 @@ typedef struct {
     const char      *filepath;                /* required; {epoch}, {batch} and {LOG}, with a
                                                  format as in {epoch:02d} or {val_loss:.2f} */
     const char      *monitor;                 /* default val_loss */
-    int              verbose;                 /* 1: says what it saves */
+    int              verbose;                 /* 1: prints what it saves */
     bool             save_best_only;
     bool             save_weights_only;
     CornuMonitorMode mode;
-    int64_t          save_freq;               /* batches; default at the end of each epoch */
-    bool             has_initial_value;       /* whether the next one counts */
-    double           initial_value_threshold; /* a first best value */
+    int64_t          save_freq;               /* batches between saves; default each epoch */
+    bool             has_initial_value;       /* whether initial_value_threshold is set */
+    double           initial_value_threshold; /* the best value to begin with */
     FILE            *file;                    /* for verbose; default stdout */
 } CornuModelCheckpointConfig;
 
-/* Folders on the way are made. Texts are copied. Fails at once on a suffix that cannot be
- * saved; on a name in {} that is no log when it first saves. */
+/* Missing folders are made. Strings are copied. Fails at once on a suffix that cannot be saved, and
+ * at the first save on a name in {} that names no log. */
 CornuCallback *cornu_model_checkpoint_from(const CornuModelCheckpointConfig *config);
 #define cornu_model_checkpoint(...) \
     cornu_model_checkpoint_from(&(CornuModelCheckpointConfig){ .unset = 0, __VA_ARGS__ })

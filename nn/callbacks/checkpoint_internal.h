@@ -1,4 +1,4 @@
-/* ModelCheckpoint with its parts apart, so that each can be tested. */
+/* The parts of ModelCheckpoint, for tests. */
 #ifndef CORNU_NN_CHECKPOINT_INTERNAL_H
 #define CORNU_NN_CHECKPOINT_INTERNAL_H
 

@@ -17,7 +17,7 @@ typedef struct {
     char         *filename;
     char          separator;
     bool          append;
-    bool          headed;             /* the file has a header already */
+    bool          headed;             /* the file already has a header */
     FILE         *file;
     char        **keys;               /* of the first epoch; NULL before */
     int           key_count;
@@ -44,7 +44,7 @@ static CornuStatus train_begin(CornuCallback *base, CornuModel *model, const Cor
     return CORNU_OK;
 }
 
-/* A field, quoted if it must be. */
+/* Writes a field, quoted if necessary. */
 static void write_field(const CsvLogger *self, const char *text)
 {
     if (!strchr(text, self->separator) && !strpbrk(text, "\"\r\n")) {
@@ -146,10 +146,10 @@ CornuCallback *cornu_csv_logger_from(const CornuCsvLoggerConfig *config)
     if (cornu__refused()) return NULL;
     const char *separator = config->separator ? config->separator : ",";
     if (!config->filename)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "CSV logger: the filename is not given");
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "CSV logger: the filename is required");
     if (strlen(separator) != 1 || strchr("\"\r\n", *separator))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "CSV logger: .separator is \"%s\", expected "
-                                "one character that is no quote", separator);
+                                "one character other than a quote", separator);
     CsvLogger *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();
     *self = (CsvLogger){ .base = { .train_begin = train_begin, .epoch_end = epoch_end,

@@ -15,7 +15,7 @@ typedef struct {
     double        baseline;
     int64_t       patience, start_from_epoch;
     struct { CornuBest best; double wait, stopped_epoch, best_epoch; } kept;
-    CornuArray   *best;               /* values of each weight in the best epoch, or NULL */
+    CornuArray   *best;               /* the weights of the best epoch, or NULL */
     int           best_count;
 } EarlyStopping;
 
@@ -34,7 +34,7 @@ static void release_best(EarlyStopping *self)
     self->best_count = 0;
 }
 
-/* Makes room for the weights, which stays. */
+/* Allocates memory for the weights, once. */
 static CornuStatus open_best(EarlyStopping *self, const CornuModel *model)
 {
     const int count = cornu_model_weight_count(model);
@@ -60,7 +60,7 @@ static CornuStatus keep_weights(EarlyStopping *self, const CornuModel *model, in
     return CORNU_OK;
 }
 
-/* There are best weights once there is a best value. */
+/* There are best weights as soon as there is a best value. */
 static CornuStatus best_weights(CornuCallback *base, CornuModel *model, CornuArray **arrays,
                                 int *count)
 {

@@ -75,10 +75,10 @@ static CornuMessage *begin_event(CornuEventFile *events)
     return m;
 }
 
-/* Where the messages around a tensor begin. */
+/* The beginnings of the messages around a tensor. */
 typedef struct { size_t summary, value, tensor; } Around;
 
-/* Begins an event with a tensor of this shape, whose values are to be put next. */
+/* Begins an event with a tensor of this shape; the values come next. */
 static CornuMessage *begin_tensor(CornuEventFile *events, const char *tag, int64_t step,
                                   Around *around, int dtype, int rank, const int64_t *extents)
 {
@@ -138,7 +138,7 @@ CornuStatus cornu__event_file_histogram(CornuEventFile *events, const char *tag,
     }
     if (low > high) return CORNU_OK;
 
-    /* All in the last one where they are all the same. */
+    /* If all values are equal, all are in the last bucket. */
     const double width = (high - low) / BUCKETS;
     for (int64_t i = 0; i < count; i++) {
         if (!isfinite(values[i])) continue;
@@ -163,8 +163,8 @@ static void append_bytes(void *context, void *bytes, int size)
     cornu__put(context, bytes, (size_t)size);
 }
 
-/* An image of f32 as a PNG in events->picture. */
-static CornuStatus draw(CornuEventFile *events, const float *image, int height, int width,
+/* Encodes an f32 image as a PNG in events->picture. */
+static CornuStatus encode_image(CornuEventFile *events, const float *image, int height, int width,
                         int channels)
 {
     const int count = height * width * channels;
@@ -200,7 +200,7 @@ CornuStatus cornu__event_file_images(CornuEventFile *events, const char *tag, in
     cornu__put_text(m, TENSOR_STRING, text);
     for (int64_t i = 0; i < count; i++) {
         const float *image = (const float *)images.data + i * size;
-        CORNU__TRY(draw(events, image, height, width, channels));
+        CORNU__TRY(encode_image(events, image, height, width, channels));
         cornu__put_bytes(m, TENSOR_STRING, events->picture.bytes, events->picture.size);
     }
     return end_tensor(events, &around, "images", "");

@@ -1,5 +1,5 @@
 /*
- * Event files, which TensorBoard reads: records that only grow at their end.
+ * Event files, which TensorBoard reads: records appended one by one.
  *
  *     CornuEventFile *events = cornu__event_file_open("logs/train");
  *     CORNU__TRY(cornu__event_file_scalar(events, "epoch_loss", 0, 0.25));
@@ -9,13 +9,13 @@
  * A record is its length (u64), the length's checksum (u32), bytes, their checksum (u32); numbers
  * are little-endian, a checksum is CRC-32C, rotated and shifted. The bytes are a protobuf Event:
  * wall time, step, and a summary of one tagged tensor, as tf.summary of TensorFlow 2 writes it.
- * The first record only says "brain.Event:2".
+ * The first record holds only the version, "brain.Event:2".
  * Sources: tensorflow/core/lib/io/record_writer.cc; tensorflow/core/util/event.proto;
  * tensorflow/core/framework/summary.proto, tensor.proto; tensorboard/plugins/{scalar,histogram,
  * image}/summary_v2.py.
  *
- * What is written allocates only where an event is larger than all before it. A write that fails
- * shows at the next flush.
+ * A write allocates only if its event is larger than all before it. A failed write is reported by
+ * the next flush.
  */
 #ifndef CORNU_NN_EVENT_FILE_INTERNAL_H
 #define CORNU_NN_EVENT_FILE_INTERNAL_H
@@ -25,8 +25,8 @@
 
 typedef struct CornuEventFile CornuEventFile;
 
-/* A new file in the folder, which is made: events.out.tfevents.SECONDS.HOST.PID.NUMBER.v2, the
- * number counting this process' files. NULL and CORNU_ERR_FILE, not pending. */
+/* Creates events.out.tfevents.SECONDS.HOST.PID.NUMBER.v2 in the folder, which is made if absent;
+ * the number counts the files of this process. NULL and CORNU_ERR_FILE, not pending. */
 CornuEventFile *cornu__event_file_open(const char *folder);
 void         cornu__event_file_close(CornuEventFile *events);   /* NULL does nothing */
 
@@ -34,13 +34,13 @@ void         cornu__event_file_close(CornuEventFile *events);   /* NULL does not
 CornuStatus cornu__event_file_scalar(CornuEventFile *events, const char *tag, int64_t step,
                                      double value);
 
-/* How many of the values lie in each of 30 parts of their range; those not finite are left out,
- * and nothing is written if none is left. */
+/* A histogram: the number of values in each of 30 equal parts of their range. Values that are not
+ * finite are left out; nothing is written if none is left. */
 CornuStatus cornu__event_file_histogram(CornuEventFile *events, const char *tag, int64_t step,
                                         const float *values, int64_t count);
 
-/* The first 3 of f32 images (K, H, W, C), C 1, 3 or 4: 0 is black, 1 white, what is beyond as
- * these. */
+/* The first 3 of K images (K, H, W, C) in f32, C 1, 3 or 4: 0 is black, 1 white; values beyond are
+ * clipped. */
 CornuStatus cornu__event_file_images(CornuEventFile *events, const char *tag, int64_t step,
                                      CornuArray images);
 

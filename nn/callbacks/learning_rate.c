@@ -1,5 +1,5 @@
-/* The two that move the learning rate. Sources: keras/src/callbacks/learning_rate_scheduler.py,
- * reduce_lr_on_plateau.py. */
+/* The two callbacks that set the learning rate. Sources:
+ * keras/src/callbacks/learning_rate_scheduler.py, reduce_lr_on_plateau.py. */
 #include "callbacks.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "../model/model.h"
 #include "monitor_internal.h"
 
-/* The rate as the optimizer's variable holds it, also before there is one: an f32. */
+/* The rate as the optimizer's variable holds it, an f32, even before the variable exists. */
 static CornuStatus read_rate(const CornuModel *model, double *rate)
 {
     CORNU__TRY(cornu_optimizer_learning_rate(cornu_model_optimizer(model), rate));
@@ -19,7 +19,7 @@ static CornuStatus read_rate(const CornuModel *model, double *rate)
     return CORNU_OK;
 }
 
-/* Adds it to the logs of the epoch. */
+/* Adds the rate to the logs of the epoch. */
 static CornuStatus log_rate(CornuCallback *base, const CornuModel *model)
 {
     base->added[0].name = "learning_rate";
@@ -71,7 +71,7 @@ CornuCallback *cornu_learning_rate_scheduler_from(const CornuLearningRateSchedul
     if (cornu__refused()) return NULL;
     if (!config->schedule)
         return cornu__fail_null(CORNU_ERR_ARGUMENT,
-                                "learning rate scheduler: the schedule is not given");
+                                "learning rate scheduler: the schedule is required");
     Scheduler *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();
     *self = (Scheduler){
@@ -92,7 +92,7 @@ typedef struct {
     bool          verbose;
     double        factor, min_lr;
     int64_t       patience, cooldown;
-    /* epochs without improvement, and still not to count */
+    /* epochs without improvement, and left to cool down */
     struct { CornuBest best; double wait, cooling; } kept;
 } Plateau;
 
@@ -110,7 +110,7 @@ static CornuStatus plateau_train_begin(CornuCallback *base, CornuModel *model,
     double   rate;
     (void)logs;
     memset(&self->kept, 0, sizeof self->kept);
-    /* A schedule refuses now, not after many epochs. */
+    /* Under a schedule this fails now, not after many epochs. */
     CORNU__TRY(read_rate(model, &rate));
     return cornu_optimizer_set_learning_rate(cornu_model_optimizer(model), rate);
 }

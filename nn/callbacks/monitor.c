@@ -23,7 +23,7 @@ static bool ends_with(const char *text, const char *end)
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-/* By the names of Keras' losses and metrics. */
+/* By the name, as of Keras' losses and metrics. */
 CornuStatus cornu__monitor_find_mode(CornuMonitor *monitor)
 {
     static const char *const falling[] = { "loss", "crossentropy", "error", "divergence", "mse",
@@ -39,8 +39,8 @@ CornuStatus cornu__monitor_find_mode(CornuMonitor *monitor)
     for (size_t i = 0; i < sizeof rising / sizeof *rising; i++)
         if (ends_with(monitor->name, rising[i])) monitor->mode = CORNU_MODE_MAX;
     if (monitor->mode != CORNU_MODE_AUTO) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: whether a small or a large \"%s\" is "
-                       "better is not known, expected .mode = CORNU_MODE_MIN or CORNU_MODE_MAX",
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: unknown whether a small or a large \"%s\" "
+                       "is better, expected .mode = CORNU_MODE_MIN or CORNU_MODE_MAX",
                        monitor->who, monitor->name);
 }
 
@@ -67,7 +67,7 @@ CornuStatus cornu__monitor_read(CornuMonitor *monitor, const CornuParams *params
         const size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", logs->logs[i].name);
     }
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: there is no \"%s\" to watch, expected one of %s%s",
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: no log \"%s\" to monitor, expected one of %s%s",
                        monitor->who, monitor->name, known,
                        of_validation ? "; fit was given no validation data" : "");
 }

@@ -1,5 +1,5 @@
 /*
- * What the callbacks share that watch one log: which values are better, and by how much.
+ * Shared by the callbacks that monitor one log: which values are better, and by how much.
  * Source: keras/src/callbacks/monitor_callback.py.
  */
 #ifndef CORNU_NN_MONITOR_INTERNAL_H
@@ -7,33 +7,33 @@
 
 #include "../model/callback.h"
 
-/* Doubles, as a backup keeps them (callback.h, `state`). */
+/* Doubles, as in a backup (callback.h, `state`). */
 typedef struct { double known, value; } CornuBest;
 
 typedef struct {
     const char      *who;          /* begins messages: "early stopping"; not copied */
     char            *name;         /* of the log */
     CornuMonitorMode mode;
-    double           min_delta;    /* an improvement is more than this */
-    CornuBest       *best;         /* so far: the owner's */
+    double           min_delta;    /* an improvement is larger than this */
+    CornuBest       *best;         /* the best so far, in the callback's state */
 } CornuMonitor;
 
-/* Copies the log's name, val_loss for NULL. Afterwards it is the caller's to release. Checks mode
- * and min_delta. */
+/* Copies the log's name, val_loss for NULL; the caller releases it. Checks mode and min_delta. */
 CornuStatus cornu__monitor_open(CornuMonitor *monitor, const char *name);
 
-/* Says which of AUTO's modes it is; CORNU_ERR_ARGUMENT for a name that tells nothing. */
+/* Resolves CORNU_MODE_AUTO; CORNU_ERR_ARGUMENT for a name whose direction is unknown. */
 CornuStatus cornu__monitor_find_mode(CornuMonitor *monitor);
 
-/* Whether `value` is better than `reference`, as Keras compares: in f32. The mode must be found. */
+/* Whether `value` is better than `reference`, compared in f32 as in Keras. The mode must be
+ * resolved. */
 bool cornu__monitor_improves(const CornuMonitor *monitor, double value, double reference);
 
-/* The log's value at the end of an epoch, *there: whether there is one, as it may be missing after
- * an epoch without validation. CORNU_ERR_ARGUMENT where no epoch will have it. Finds the mode. */
+/* The log's value at the end of an epoch. *there: whether there is one; an epoch without validation
+ * may lack it. CORNU_ERR_ARGUMENT if no epoch will have it. Resolves the mode. */
 CornuStatus cornu__monitor_read(CornuMonitor *monitor, const CornuParams *params,
                                 const CornuLogs *logs, double *value, bool *there);
 
-/* Whether the value is the best so far, which it then becomes. */
+/* Whether the value is better than the best so far, which it then replaces. */
 bool cornu__monitor_takes(CornuMonitor *monitor, double value);
 
 #endif

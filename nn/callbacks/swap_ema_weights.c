@@ -7,10 +7,10 @@
 typedef struct {
     CornuCallback base;
     bool          on_epoch;
-    CornuModel   *averaged;           /* the model that has its averages for weights, or NULL */
+    CornuModel   *averaged;           /* the model whose weights are now its averages, or NULL */
 } SwapEma;
 
-/* Lets the model have the averages, or its weights again. */
+/* Puts the averages, or the weights again, into the model. */
 static CornuStatus show_averages(SwapEma *self, CornuModel *model, bool wanted)
 {
     if (wanted == (self->averaged != NULL)) return CORNU_OK;
@@ -42,7 +42,7 @@ static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t e
     return show_averages((SwapEma *)base, model, false);
 }
 
-/* After the last epoch weights and averages are both the averages, as fit will leave them. */
+/* After the last epoch weights and averages are equal: fit ends with the averages. */
 static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
                              const CornuLogs *logs)
 {
@@ -52,7 +52,7 @@ static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epo
     return show_averages((SwapEma *)base, model, true);
 }
 
-/* An evaluation that failed left the averages in the model. */
+/* A failed evaluation leaves the averages in the model. */
 static void free_swap_ema(CornuCallback *base)
 {
     SwapEma *self = (SwapEma *)base;

@@ -18,12 +18,12 @@ typedef struct {
     CornuCallback base;
     char         *log_dir;
     int64_t       histogram_freq, update_freq;    /* 0: none */
-    bool          graph, images, speed;           /* what to write; the graph once */
-    CornuEventFile  *train, *validation;             /* NULL until there is something */
+    bool          graph, images, speed;           /* what to write; the graph only once */
+    CornuEventFile *train, *validation;           /* NULL until something is written */
     int64_t       batch;                          /* of this fit, from 1 */
     double        epoch_began, batch_began;       /* seconds */
     int64_t       iterations;                     /* when the epoch began */
-    float        *values;                         /* of a weight, and as pictures */
+    float        *values;                         /* a weight's values, then its pictures */
     int64_t       value_space;
 } TensorBoard;
 
@@ -60,7 +60,7 @@ static CornuStatus read_iterations(const CornuModel *model, int64_t *iterations)
 
 /* ---- Scalars ---- */
 
-/* Those logs that are of validation, or that are not, without their val_. */
+/* Writes the logs of validation, without their val_, or the others. */
 static CornuStatus write_logs(CornuEventFile *events, const CornuLogs *logs, bool of_validation,
                               int64_t step)
 {
@@ -96,9 +96,10 @@ static CornuStatus write_epoch(TensorBoard *self, const CornuModel *model, int64
 
 /* ---- Weights ---- */
 
-/* Weights of one to three axes, not counting those of extent 1, as pictures (K, H, W, C) in
- * self->values behind the weight's own: a column, a matrix that lies on its longer side, a matrix
- * for each place of the last axis. Four axes are taken as they are. False for others. */
+/* The values of a weight with one to three axes, not counting those of extent 1, as images (K, H,
+ * W, C), which self->values holds after the values: a column, a matrix with its longer side
+ * horizontal, a matrix for each index of the last axis. Four axes are taken as they are. False for
+ * other weights. */
 static bool as_pictures(const TensorBoard *self, CornuShape shape, CornuArray *pictures)
 {
     int64_t      extent[CORNU_MAX_RANK] = { 0 };
@@ -153,7 +154,7 @@ static CornuStatus write_weights(TensorBoard *self, const CornuModel *model, int
     return CORNU_OK;
 }
 
-/* Nothing for a model with layers of the user's own: no JSON says what they are. */
+/* Writes nothing for a model with custom layers, which no JSON describes. */
 static CornuStatus write_graph(TensorBoard *self, const CornuModel *model)
 {
     json_t *config = cornu__model_config(model);
@@ -279,7 +280,7 @@ static void free_tensorboard(CornuCallback *base)
 static CornuStatus check(const CornuTensorboardConfig *config)
 {
     if (config->profile_batch || config->embeddings_freq)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "tensorboard: .%s is not available",
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "tensorboard: .%s is not supported",
                            config->profile_batch ? "profile_batch" : "embeddings_freq");
     if (config->log_dir && !*config->log_dir)
         return cornu__fail(CORNU_ERR_ARGUMENT, "tensorboard: .log_dir is empty, expected a folder");

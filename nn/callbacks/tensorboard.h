@@ -1,5 +1,5 @@
 /*
- * TensorBoard: what a training measures, and its weights, for `tensorboard --logdir logs`.
+ * TensorBoard: the logs of a training and its weights, for `tensorboard --logdir logs`.
  *
  *     cornu_fit(model, train, .epochs = 12, .validation_data = test,
  *               .callbacks = { cornu_tensorboard("logs", .histogram_freq = 1) });
@@ -14,10 +14,9 @@
  *                                                            paths, without the model's name
  *     keras                                                  train/; the layers, for the tab Graphs
  *
- * The files' names hold time, host and process, as TensorBoard wants: they are logs, and a run adds
- * its own to those of others.
- * Source: keras/src/callbacks/tensorboard.py. Where Keras 3 loses values of epochs and evaluations
- * whose last batch update_freq leaves out, they are written here, as by tf.keras.
+ * The file names hold time, host and process, as TensorBoard expects; each run adds its own files.
+ * Source: keras/src/callbacks/tensorboard.py. Keras 3 omits values of epochs and evaluations
+ * whose last batch update_freq skips; here, as in tf.keras, they are written.
  */
 #ifndef CORNU_NN_TENSORBOARD_H
 #define CORNU_NN_TENSORBOARD_H
@@ -35,13 +34,13 @@ typedef struct {
     bool        no_graph;               /* Keras' write_graph = False */
     bool        write_images;           /* weights as pictures, with their histograms */
     bool        write_steps_per_second; /* epoch_steps_per_second, batch_steps_per_second */
-    int64_t     update_freq;            /* batches between two batch_ values, 1 is Keras' "batch";
-                                           default "epoch": none. Those batches are waited for */
+    int64_t     update_freq;            /* batches between batch_ values; 1 is Keras' "batch";
+                                           default "epoch": none. fit waits for those batches */
     int64_t     profile_batch;          /* these two are refused (CORNU_ERR_UNSUPPORTED): trace.h */
     int64_t     embeddings_freq;        /* has a step's profile */
 } CornuTensorboardConfig;
 
-/* log_dir is made. Fails at once if nothing can be written there. */
+/* Makes log_dir. Fails at once if nothing can be written there. */
 CornuCallback *cornu_tensorboard_from(const CornuTensorboardConfig *config);
 #define cornu_tensorboard(...) \
     cornu_tensorboard_from(&(CornuTensorboardConfig){ .unset = 0, __VA_ARGS__ })

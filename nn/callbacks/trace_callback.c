@@ -1,4 +1,4 @@
-/* The callback that chooses which step of an epoch is traced. */
+/* The callback that traces one step of each epoch. */
 #include "../../device/memory_internal.h"
 #include "../formats/file_internal.h"
 #include "../model/model_internal.h"
@@ -11,7 +11,7 @@ typedef struct {
     CornuTrace   *last;        /* the last whole one */
 } Tracer;
 
-/* The last step but one: the last batch may be a partial one. */
+/* The last step but one, as the last batch may be partial. */
 static int64_t chosen_step(const Tracer *self)
 {
     const int64_t steps = self->base.params.steps;
@@ -23,7 +23,7 @@ static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t e
 {
     Tracer *self = (Tracer *)base;
     (void)logs;
-    cornu_trace_free(model->trace);   /* of an epoch that ended before its step */
+    cornu_trace_free(model->trace);   /* from an epoch that ended before its step */
     self->model = model;
     model->trace = cornu_trace_create();
     if (!model->trace) return cornu_error_take();
@@ -69,7 +69,7 @@ CornuCallback *cornu_trace_from(const CornuTraceConfig *config)
 {
     if (cornu__refused()) return NULL;
     if (!config->path)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "trace: the path of the file is not given");
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "trace: the path of the file is required");
     if (cornu_file_check(config->path) != CORNU_OK) return cornu__null();
     Tracer *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();

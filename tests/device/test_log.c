@@ -167,7 +167,7 @@ static void a_training_tells_what_it_does(void **state)
     listen(CORNU_LOG_INFO);
     train(NULL);
     expect_heard("info: read ");
-    expect_heard("info: Going on from ");
+    expect_heard("info: Resuming from ");
     expect_heard("/backup-000000-00000001.safetensors: epoch 1, 1 of 4 steps are done.\n");
     expect_heard("info: shuffled: a new step that tests with batches of 8 rows\n");
     expect_heard("/model.safetensors: ");
@@ -188,7 +188,7 @@ static void troubles_are_told(void **state)
     listen(CORNU_LOG_WARNING);
     train(NULL);
     expect_heard("warning: ");
-    expect_heard("; the backup before is tried\n");
+    expect_heard("; trying the previous backup\n");
     assert_int_equal(heard.lines, 1);
 }
 

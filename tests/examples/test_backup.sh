@@ -29,7 +29,7 @@ goes_on() {
     [ $status = "$expected" ] && [ ! -e cut.safetensors ] || return 1
     [ -z "$message" ] || grep -q -- "$message" err || return 1
     "$programs/$1" "${@:2}" --threads 1 --backup kept --save cut.safetensors >out 2>err &&
-        cat out err | grep -q '^Going on from kept/backup-' && cmp whole.safetensors cut.safetensors &&
+        cat out err | grep -q '^Resuming from kept/backup-' && cmp whole.safetensors cut.safetensors &&
         [ ! -e kept ]
 }
 
@@ -47,7 +47,7 @@ text="--data synthetic --epochs 2 --steps-per-epoch 5 --batch-size 4 --sequence-
 check "shakespeare_lstm without a backup" \
     "$programs/shakespeare_lstm" $text --save whole.safetensors >out 2>err
 check "shakespeare_lstm goes on after SIGTERM" \
-    goes_on 143 TERM 'what was trained is kept in kept' shakespeare_lstm $text
+    goes_on 143 TERM 'the backup is in kept' shakespeare_lstm $text
 
 # A second signal ends the program at once, within the current step, which takes seconds: with the
 # signal's status, saving nothing, and leaving the terminal as it was.
@@ -194,7 +194,7 @@ check "a folder that cannot be made" refuses '/dev/null' --backup /dev/null/x
 rm -rf kept
 mkdir kept && echo >kept/backup-000001-00000000.safetensors
 check "a damaged backup, and no other" \
-    refuses 'none of its 1 backups can be used; remove them to begin anew' --backup kept
+    refuses 'none of its 1 backups can be used; remove them to start again' --backup kept
 check "which stays" [ -e kept/backup-000001-00000000.safetensors ]
 
 echo "$passed passed, $failed failed, $skipped skipped"

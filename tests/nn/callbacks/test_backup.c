@@ -375,7 +375,7 @@ static void backups_last_until_they_are_removed(void **state)
     assert_int_equal(sizes[0], sizes[1]);
     assert_memory_equal(first, again, sizes[0]);
     CornuCallback *training = cornu_backup_and_restore(kept());
-    expect_error(cornu_backup_remove(kept()), CORNU_ERR_FILE, "another process trains with it");
+    expect_error(cornu_backup_remove(kept()), CORNU_ERR_FILE, "used by another process");
     training->free(training);
     assert_int_equal(each_backup(NULL), 2);
     expect_ok(cornu_backup_remove(kept()));
@@ -473,12 +473,12 @@ static void other_trainings_are_refused(void **state)
     CornuCallback *one = cornu_backup_and_restore(kept());
     assert_non_null(one);
     assert_null(cornu_backup_and_restore(kept()));
-    expect_error(cornu_error_take(), CORNU_ERR_FILE, "another process trains with it");
+    expect_error(cornu_error_take(), CORNU_ERR_FILE, "used by another process");
     one->free(one);
     assert_null(cornu_backup_and_restore("/dev/null/x"));
     expect_error(cornu_error_take(), CORNU_ERR_FILE, "/dev/null");
     assert_null(cornu_backup_and_restore());
-    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "backup_dir is not given");
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "backup_dir is required");
     /* The training itself is as it was. */
     assert_true(run(&plain, 1, -1, false, 100, &none));
 }
@@ -582,7 +582,7 @@ static void backups_without_settings_go_on(void **state)
     assert_memory_equal(resumed.logs, whole.logs, sizeof whole.logs);
     rewind(said);
     assert_true(fread(text, 1, sizeof text - 1, said) > 0);
-    assert_non_null(strstr(text, "does not say which data and settings it was made with"));
+    assert_non_null(strstr(text, "does not record its data and settings"));
     fclose(said);
     cornu_history_free(history);
     cornu_model_free(model);

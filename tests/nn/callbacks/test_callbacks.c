@@ -629,8 +629,8 @@ static void constructors_refuse(void **state)
     REFUSE(cornu_reduce_lr_on_plateau(.factor = NAN), ".factor is");
     REFUSE(cornu_reduce_lr_on_plateau(.cooldown = -1), ".cooldown -1");
     REFUSE(cornu_reduce_lr_on_plateau(.min_lr = -1.0), ".min_lr is -1");
-    REFUSE(cornu_learning_rate_scheduler(), "the schedule is not given");
-    REFUSE(cornu_csv_logger(), "the filename is not given");
+    REFUSE(cornu_learning_rate_scheduler(), "the schedule is required");
+    REFUSE(cornu_csv_logger(), "the filename is required");
     REFUSE(cornu_csv_logger("a", .separator = ""), ".separator is \"\"");
     REFUSE(cornu_csv_logger("a", .separator = ", "), ".separator is \", \"");
 #undef REFUSE
@@ -646,7 +646,7 @@ static void trainings_refuse(void **state)
 {
     (void)state;
     static const struct { CornuStatus status; const char *part; } wanted[] = {
-        { CORNU_ERR_ARGUMENT, "early stopping: there is no \"val_acc\" to watch, expected one of "
+        { CORNU_ERR_ARGUMENT, "early stopping: no log \"val_acc\" to monitor, expected one of "
                               "accuracy, loss, val_accuracy, val_loss" },
         { CORNU_ERR_ARGUMENT, "whether a small or a large \"speed\"" },
         { CORNU_ERR_UNSUPPORTED, "the learning rate follows" },

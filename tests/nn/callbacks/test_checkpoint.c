@@ -152,8 +152,8 @@ static void test_paths(void **state)
     fill("{val_loss:.2f}|{val_loss:.3e}|{loss}|{val_loss}", "0.01|1.235e-02|0.5|0.0123456");
     fill("{loss:08.3f}{epoch:.1f}", "0000.5005.0");
     fill("{{epoch}}", "{epoch}");
-    refuse("{val_los:.2f}", "there is no \"val_los\", expected one of epoch, loss");
-    refuse("{batch}", "there is no \"batch\"");
+    refuse("{val_los:.2f}", "no log \"val_los\", expected one of epoch, loss");
+    refuse("{batch}", "no log \"batch\"");
     refuse("{epoch:02x}", "\"02x\"");
     refuse("{epoch:-1d}", "\"-1d\"");
     refuse("{epoch:999999999d}", "999999999d");
@@ -168,7 +168,7 @@ static void test_constructor(void **state)
 {
     (void)state;
     static const struct { CornuModelCheckpointConfig config; const char *message; } cases[] = {
-        { { 0 }, "filepath is not given" },
+        { { 0 }, "filepath is required" },
         { { .filepath = "a.keras", .save_weights_only = true }, ".weights.h5" },
         { { .filepath = "a.weights.h5" }, ".safetensors" },
         { { .filepath = "a" }, ".safetensors" },

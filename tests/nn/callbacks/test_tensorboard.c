@@ -435,8 +435,8 @@ static void bad_arguments_are_refused(void **state)
     (void)state;
     static const struct { CornuTensorboardConfig config; CornuStatus status; const char *part; }
     cases[] = {
-        { { .profile_batch = 2 }, CORNU_ERR_UNSUPPORTED, ".profile_batch is not available" },
-        { { .embeddings_freq = 1 }, CORNU_ERR_UNSUPPORTED, ".embeddings_freq is not available" },
+        { { .profile_batch = 2 }, CORNU_ERR_UNSUPPORTED, ".profile_batch is not supported" },
+        { { .embeddings_freq = 1 }, CORNU_ERR_UNSUPPORTED, ".embeddings_freq is not supported" },
         { { .histogram_freq = -1 }, CORNU_ERR_ARGUMENT, ".histogram_freq is -1" },
         { { .update_freq = -2 }, CORNU_ERR_ARGUMENT, ".update_freq -2" },
         { { .write_images = true }, CORNU_ERR_ARGUMENT, ".write_images without" },
