@@ -1,4 +1,4 @@
-/* What losses are made of. */
+/* Helpers of the losses. */
 #include "loss_internal.h"
 
 static void free_loss(CornuLoss *loss) { cornu__release(loss); }
@@ -85,8 +85,8 @@ CornuTensor *cornu__axis_last(const char *who, CornuTensor *x, int64_t axis)
     const int64_t given = axis == 0 ? -1 : axis, at = given < 0 ? given + rank : given;
     int           axes[CORNU_MAX_RANK], count = 0;
     if (at < 1 || at >= rank)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .axis is %lld, expected one of 1 to %d "
-                                "behind the batch's", who,
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .axis is %lld, expected 1 to %d, as "
+                                "axis 0 is the batch's", who,
                                 (long long)(axis == CORNU_ZERO ? 0 : given), rank - 1);
     for (int i = 0; i < rank; i++)
         if (i != at) axes[count++] = i;

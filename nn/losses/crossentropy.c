@@ -1,7 +1,7 @@
 /* Losses that compare distributions over classes. */
 #include "loss_internal.h"
 
-/* Arguments as the focal losses have them; the others have fewer. */
+/* The arguments of the focal losses; the others have fewer. */
 typedef struct {
     CornuLoss base;
     bool      from_logits, has_ignored, balanced;
@@ -16,8 +16,8 @@ static CornuTensor *clipped(CornuTensor *p)
     return cornu_op_clip(p, CORNU__EPSILON, 1.0 - CORNU__EPSILON);
 }
 
-/* What probabilities are divided by: their sum, or 1 where that is 0. One such row would make NaN
- * of the gradients of all. */
+/* The divisor of probabilities: their sum, or 1 where that is 0. One such row would otherwise make
+ * all gradients NaN. */
 static CornuTensor *divisor(CornuTensor *y_pred, bool keep)
 {
     CornuTensor *sum = cornu_op_reduce_sum(y_pred, cornu__last_axis(y_pred), keep);
@@ -74,7 +74,7 @@ static double classes_of(CornuTensor *y_pred)
 
 static CornuTensor *not_ignored(const CornuLoss *self, CornuTensor *labels)
 {
-    CornuTensor *all = cornu_op_convert(labels, CORNU_I64);   /* -1 is none of u8 */
+    CornuTensor *all = cornu_op_convert(labels, CORNU_I64);   /* u8 has no -1 */
     if (!all) return NULL;
     return cornu_op_compare(all, CORNU_NOT_EQUAL,
                             cornu_op_constant_like(all, (double)of(self)->ignored));
@@ -86,7 +86,7 @@ static CornuTensor *sparse_mask(const CornuLoss *self, CornuTensor *y_true, Corn
     return not_ignored(self, cornu__class_labels(y_true, y_pred));
 }
 
-/* Labels (B, …) for predictions (B, …, C), whole numbers; those that are ignored are 0. */
+/* Labels (B, …) for predictions (B, …, C) as integers; ignored ones become 0. */
 static CornuTensor *labels_of(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred)
 {
     CornuTensor *labels = cornu__class_labels(y_true, y_pred);
@@ -109,14 +109,14 @@ static CornuTensor *one_hot_of(CornuTensor *labels, CornuTensor *y_pred)
     return cornu_op_one_hot(labels, pred.extent[pred.rank - 1], CORNU_F32);
 }
 
-/* Of the predictions (B, …, C) those of the labels (B, …). */
+/* The predictions (B, …, C) of the labels (B, …). */
 static CornuTensor *predictions_of(CornuTensor *labels, CornuTensor *y_pred)
 {
     CornuTensor *chosen = cornu_op_multiply(one_hot_of(labels, y_pred), y_pred);
     return chosen ? cornu_op_reduce_sum(chosen, cornu__last_axis(chosen), false) : NULL;
 }
 
-/* - log p of the label's class alone: that of the others would be multiplied by 0. */
+/* - log p of the label's class alone: the others would be multiplied by 0. */
 static CornuTensor *sparse_call(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred)
 {
     y_pred = cornu__axis_last(self->name, y_pred, of(self)->axis);
@@ -136,7 +136,7 @@ static CornuTensor *generalized_call(const CornuLoss *self, CornuTensor *y_true,
     if (!labels) return NULL;
     CornuTensor *p = predictions_of(labels, y_pred);
     if (!p) return NULL;
-    /* p^q is infinitely steep at 0: no gradient from there. */
+    /* The slope of p^q at 0 is infinite: no gradient from there. */
     CornuTensor *zero = cornu_op_constant_like(p, 0.0);
     p = cornu_op_select(cornu_op_compare(p, CORNU_EQUAL, zero), zero, p);
     p = cornu_op_power(p, cornu_op_constant_like(p, q));

@@ -1,11 +1,11 @@
-/* Connectionist temporal classification, in logarithms. Two states for each row of labels go from
- * step to step: `between` (B, N + 1), log p of all that spells the first n labels and says nothing
- * now, and `at` (B, N), log p of what says label n now. What cannot be has log p -1e5. */
+/* Connectionist temporal classification, in logarithms. Two states per row of labels go from step
+ * to step: `between` (B, N + 1), log p of all paths that spell the first n labels and are now
+ * blank, and `at` (B, N), log p of those now at label n. An impossible path has log p -1e5. */
 #include "loss_internal.h"
 
 #define IMPOSSIBLE (-1e5)
 
-/* log(exp(a) + exp(b)). The greater one is taken out; it cancels in the gradient, too. */
+/* log(exp(a) + exp(b)). The larger one is factored out; it cancels in the gradient, too. */
 static CornuTensor *log_add(CornuTensor *a, CornuTensor *b)
 {
     CornuTensor *most = cornu_op_maximum(a, b);
@@ -22,7 +22,7 @@ static CornuTensor *columns(CornuTensor *x, int64_t first, int64_t count)
                           (const int64_t[]){ cornu_tensor_shape(x).extent[0], count });
 }
 
-/* `between` with `more` added behind each label. */
+/* `between` with `more` added after each label. */
 static CornuTensor *joined(CornuTensor *between, CornuTensor *more)
 {
     if (!between || !more) return NULL;
@@ -31,8 +31,8 @@ static CornuTensor *joined(CornuTensor *between, CornuTensor *more)
     return parts[0] && parts[1] ? cornu_op_concat(parts, 2, 1) : NULL;
 }
 
-/* in: between, at, log p of the labels (B, N) and of nothing (B, 1) at this step, and where a label
- * is followed by itself (B, N), which takes a step that says nothing. */
+/* in: between, at, log p of the labels (B, N) and of a blank (B, 1) at this step, and where a label
+ * is repeated (B, N), which takes a blank in between. */
 static void step(void *context, CornuTensor *const *in, CornuTensor **out)
 {
     CornuTensor *between = in[0], *at = in[1], *labels = in[2], *nothing = in[3], *again = in[4];
@@ -46,7 +46,7 @@ static void step(void *context, CornuTensor *const *in, CornuTensor **out)
                     cornu_op_add(cornu_op_add(at, nothing), no_need));
 }
 
-/* 1 where a label is followed by itself; the last one is not. */
+/* 1 where a label is followed by itself; never at the last one. */
 static CornuTensor *followed_by_itself(CornuTensor *labels)
 {
     const CornuShape shape = cornu_tensor_shape(labels);
@@ -86,7 +86,7 @@ static CornuTensor *call(const CornuLoss *self, CornuTensor *y_true, CornuTensor
                                      .slice_count = 2, .constants = &again, .constant_count = 1,
                                      .axis = 1 }, step, NULL, last))
         return NULL;
-    /* All labels, and then nothing or nothing more. */
+    /* All labels, then a blank or nothing more. */
     CornuTensor *counts = cornu_op_compare(labels, CORNU_NOT_EQUAL,
                                            cornu_op_constant_like(labels, 0.0));
     CornuTensor *length = cornu_op_reduce_sum(cornu_op_convert(counts, CORNU_I32), 1 << 1, false);

@@ -1,4 +1,4 @@
-/* Losses that are means over the last axis of something made of each pair of numbers. */
+/* Losses that are means over the last axis of a function of each pair of numbers. */
 #include <math.h>
 
 #include "loss_internal.h"
@@ -85,7 +85,7 @@ static CornuTensor *poisson(const Elementwise *self, CornuTensor *t, CornuTensor
 
 /* ---- Margins ---- */
 
-/* Labels of -1 and 1, from those of 0 and 1 where the batch on all shards has no others. */
+/* Labels of -1 and 1: converted from 0 and 1 if the batch, on all shards, has no others. */
 static CornuTensor *signed_labels(CornuTensor *t)
 {
     CornuTensor *others = cornu_op_multiply(t, cornu__one_minus(t));
@@ -137,7 +137,7 @@ static CornuLoss *create(Elementwise loss, const void *config)
     return &made->base;
 }
 
-/* One without arguments of its own. */
+/* A loss without arguments of its own. */
 static CornuLoss *plain(const CornuLossConfig *config, Elementwise loss)
 {
     loss.base.reduction = config->reduction;

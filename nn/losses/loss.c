@@ -1,4 +1,4 @@
-/* What of a loss's values counts, and how much. */
+/* Masks, weights and reduces the values of a loss. */
 #include <string.h>
 
 #include "loss_internal.h"
@@ -8,8 +8,8 @@ void cornu_loss_free(CornuLoss *loss)
     if (loss && loss->free) loss->free(loss);
 }
 
-/* x, whose axes are the first ones of `shape`, with an axis of extent 1 for each of the others. A
- * last axis of extent 1 may be one too many. */
+/* x, whose axes are the leading axes of `shape`, with an axis of extent 1 for each other one. One
+ * trailing axis of extent 1 too many is dropped. */
 static CornuTensor *align(const char *what, CornuTensor *x, CornuShape shape)
 {
     if (!x) return NULL;
@@ -23,7 +23,7 @@ static CornuTensor *align(const char *what, CornuTensor *x, CornuShape shape)
     }
     if (!fits)
         return cornu__fail_null(CORNU_ERR_SHAPE, "values of shape %s have %s of shape %s, "
-                                "expected its axes to be their first ones",
+                                "expected the leading axes of the values",
                                 cornu_shape_print(&a, shape), what,
                                 cornu_shape_print(&b, cornu_tensor_shape(x)));
     return cornu_op_reshape(x, wide);
@@ -45,7 +45,7 @@ CornuTensor *cornu__valid_mask(CornuTensor *mask, CornuTensor *valid)
     return cornu__valid_rows(mask, valid);
 }
 
-/* The loss's own mask, where those of the rows and of the predictions let its values through. */
+/* The loss's own mask, and-ed with those of the rows and of the predictions. */
 static CornuTensor *mask_with(CornuTensor *own, const CornuMetricCall *call)
 {
     if (!own || !call->mask) return cornu__valid_rows(own, call->valid);
@@ -67,8 +67,8 @@ CornuTensor *cornu__loss_values(const CornuLoss *loss, CornuMetricCall *call)
         return NULL;
     if (cornu_tensor_shape(values).rank > 0) return values;
     if (!loss->across_rows)
-        return cornu__fail_null(CORNU_ERR_SHAPE, "%s: gives a scalar, expected a value for each "
-                                "row; a loss of the whole batch says .across_rows", loss->name);
+        return cornu__fail_null(CORNU_ERR_SHAPE, "%s: gives a scalar, expected a value per row; "
+                                "a loss of the whole batch sets .across_rows", loss->name);
     return cornu_op_broadcast(values, cornu_tensor_shape(call->mask ? call->mask : call->valid));
 }
 
@@ -90,7 +90,7 @@ CornuTensor *cornu__value_weights(CornuTensor *values, const CornuMetricCall *ca
     return cornu__valid_rows(cornu__weighted(ones, call), call->valid);
 }
 
-/* Where values count, bool with their rank. */
+/* Where the values count: bool, of the same rank. */
 static CornuTensor *counted(CornuTensor *values, const CornuMetricCall *call)
 {
     if (!values) return NULL;
@@ -111,13 +111,13 @@ CornuTensor *cornu__valid_count(CornuTensor *values, const CornuMetricCall *call
     CornuTensor *where = counted(values, call);
     if (!where) return NULL;
     const CornuShape of = cornu_tensor_shape(values), masked = cornu_tensor_shape(where);
-    int64_t          behind = 1;
+    int64_t          per_mask = 1;
     for (int i = 0; i < of.rank; i++)
-        if (masked.extent[i] == 1 && i > 0) behind *= of.extent[i];
+        if (masked.extent[i] == 1 && i > 0) per_mask *= of.extent[i];
     CornuTensor *all = call->count;
     if (call->mask)
         all = cornu_op_all_reduce(cornu_op_sum(cornu_op_convert(where, CORNU_I64)));
-    return behind == 1 ? all : cornu_op_scale(all, (double)behind);
+    return per_mask == 1 ? all : cornu_op_scale(all, (double)per_mask);
 }
 
 CornuTensor *cornu__valid_weight(CornuTensor *values, const CornuMetricCall *call)

@@ -5,9 +5,9 @@
  *     cornu_compile(model, .loss = cornu_categorical_crossentropy(.label_smoothing = 0.1))
  *     cornu_compile(model, .loss = cornu_loss("mse"))
  *
- * A loss gives one value per element of its result; the model's loss is their mean over the
- * valid rows of the batch. Sample weights (model.h) multiply the values, and the sum is divided by
- * how many they are, not by the sum of the weights.
+ * A loss gives several values or one per row; the model's loss is their mean over the valid rows of
+ * the batch. Sample weights (model.h) multiply the values; the sum is divided by the number of
+ * values, not by the sum of the weights.
  */
 #ifndef CORNU_NN_LOSS_H
 #define CORNU_NN_LOSS_H
@@ -18,43 +18,43 @@
 extern "C" {
 #endif
 
-/* What becomes of the values: their weighted sum / their number (Keras' "sum_over_batch_size", and
+/* The reduction of the values: their weighted sum / their number (Keras' "sum_over_batch_size", and
  * "mean"), the weighted sum, or the weighted sum / the sum of the weights. */
 typedef enum { CORNU_MEAN, CORNU_SUM, CORNU_MEAN_WITH_SAMPLE_WEIGHT } CornuReduction;
 
 typedef struct CornuLoss        CornuLoss;
 typedef struct CornuSerializableClass CornuSerializableClass;
 
-/* A user's own loss is a struct that begins with this one. */
+/* A custom loss is a struct that begins with this one. */
 struct CornuLoss {
     const char *name;
-    /* y_true as it is stored (u8 labels are u8), y_pred f32; both (B, …). Gives f32 values whose
-     * axis 0 is B. NULL on failure, as ops do. */
+    /* y_true as stored (u8 labels are u8), y_pred f32; both (B, …). Returns f32 values whose axis 0
+     * is B. NULL on failure, as ops. */
     CornuTensor *(*call)(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred);
-    /* Which of the values count: bool, of their shape. NULL: all. */
+    /* Whether each value counts: bool, of their shape. NULL: all do. */
     CornuTensor *(*mask)(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred);
-    void (*free)(CornuLoss *self);  /* frees self too; NULL: the caller's */
+    void (*free)(CornuLoss *self);  /* frees self, too; NULL: the caller's */
     CornuReduction reduction;
-    /* Rows have to do with each other. On a device with several shards `call` sees one shard's, so
-     * that its sums over rows pass through cornu_op_all_reduce; rows that are not valid reach it as
-     * zeros. It may give a scalar, the loss of the whole batch. */
+    /* The rows depend on each other. On a device with several shards `call` gets one shard's rows,
+     * so its sums over rows pass through cornu_op_all_reduce; rows that are not valid are zeros. It
+     * may return a scalar, the loss of the whole batch. */
     bool across_rows;
-    /* For files: Keras' class, and the config it was made with; NULL for a user's own. */
+    /* For files: Keras' class, and the constructor's config; NULL for a custom loss. */
     const CornuSerializableClass *kind;
     const void             *config;
-    bool taken;   /* by a model, which frees it: it can be given once */
+    bool taken;   /* owned by a model: it cannot be passed again */
 };
 
-/* name: Keras' string for a default of itself: the functions' names below, or "bce", "kld", "mae",
- * "mape", "mse", "msle", "logcosh", "kullback_leibler_divergence"; "MSE" as "mse". */
+/* name: Keras' string for a loss with default arguments: the function names below, or "bce", "kld",
+ * "mae", "mape", "mse", "msle", "logcosh", "kullback_leibler_divergence"; also "MSE" for "mse". */
 CornuLoss *cornu_loss(const char *name);
 void       cornu_loss_free(CornuLoss *loss);
 
-/* Of those without arguments of their own. */
+/* For losses without arguments of their own. */
 typedef struct {
     char           unset;
     CornuReduction reduction;
-    const char    *name;   /* default the function's; copied */
+    const char    *name;   /* default: the function's; copied */
 } CornuLossConfig;
 
 /* ---- Of classes. `axis` is that of the classes, not the batch's; default the last one. ---- */
@@ -62,7 +62,7 @@ typedef struct {
 typedef struct {
     char           unset;
     bool           from_logits;   /* else y_pred are probabilities */
-    int64_t        ignore_class;  /* labels that do not count; default none, CORNU_ZERO for 0 */
+    int64_t        ignore_class;  /* the class to ignore; default none, CORNU_ZERO for 0 */
     int64_t        axis;
     CornuReduction reduction;
     const char    *name;
@@ -70,9 +70,9 @@ typedef struct {
 
 /* Labels (B, …) or (B, …, 1), whole numbers of any dtype, against y_pred (B, …, C):
  *   - log p[label], p = clip(y_pred / sum(y_pred), 1e-7, 1 - 1e-7), or softmax of logits.
- * p of predictions that sum up to 0 is 1e-7, not NaN. A label outside [0, C) that is not ignored,
- * and one of a float that is not whole, is CORNU_ERR_VALUE when the step runs. The mean is
- * that over the labels that count. */
+ * p of predictions that sum to 0 is 1e-7, not NaN. A label outside [0, C) that is not ignored, or
+ * a fractional one, is CORNU_ERR_VALUE when the step runs. The mean is over the labels that are
+ * not ignored. */
 CornuLoss *cornu_sparse_categorical_crossentropy_from(const CornuSparseCrossentropyConfig *config);
 #define cornu_sparse_categorical_crossentropy(...) \
     cornu_sparse_categorical_crossentropy_from(    \
@@ -109,9 +109,9 @@ typedef struct {
     const char    *name;
 } CornuCategoricalFocalConfig;
 
-/* - sum over C of alpha (1 - p)^gamma y_true log p, p as categorical_crossentropy's of
- * probabilities, which softmax makes of logits.
- * Source: Lin et al., "Focal Loss for Dense Object Detection", arXiv 1708.02002. */
+/* - sum over C of alpha (1 - p)^gamma y_true log p, with categorical_crossentropy's p; logits pass
+ * through softmax first. Source: Lin et al., "Focal Loss for Dense Object Detection", arXiv
+ * 1708.02002. */
 CornuLoss *cornu_categorical_focal_crossentropy_from(const CornuCategoricalFocalConfig *config);
 #define cornu_categorical_focal_crossentropy(...) \
     cornu_categorical_focal_crossentropy_from(    \
@@ -120,8 +120,8 @@ CornuLoss *cornu_categorical_focal_crossentropy_from(const CornuCategoricalFocal
 typedef struct {
     char           unset;
     bool           apply_class_balancing;
-    double         alpha;             /* default 0.25; CORNU_ZERO. With class balancing the weight
-                                         of y = 1 is alpha, that of y = 0 is 1 - alpha */
+    double         alpha;             /* default 0.25; CORNU_ZERO. With class balancing, alpha is
+                                         the weight of y = 1, 1 - alpha that of y = 0 */
     double         gamma;             /* default 2; CORNU_ZERO */
     bool           from_logits;
     double         label_smoothing;
@@ -142,9 +142,9 @@ typedef struct {
     const char    *name;
 } CornuGeneralizedCrossentropyConfig;
 
-/* (1 - p[label]^q) / q, labels as sparse_categorical_crossentropy's, y_pred probabilities, taken as
- * they are. Near 0 q gives the crossentropy, near 1 the absolute error.
- * Source: Zhang and Sabuncu, "Generalized Cross Entropy Loss", arXiv 1805.07836. */
+/* (1 - p[label]^q) / q, labels as sparse_categorical_crossentropy's; y_pred are probabilities, used
+ * unchanged. It tends to the crossentropy for q near 0, to the absolute error near 1. Source: Zhang
+ * and Sabuncu, "Generalized Cross Entropy Loss", arXiv 1805.07836. */
 CornuLoss *cornu_categorical_generalized_cross_entropy_from(
     const CornuGeneralizedCrossentropyConfig *config);
 #define cornu_categorical_generalized_cross_entropy(...) \
@@ -152,12 +152,11 @@ CornuLoss *cornu_categorical_generalized_cross_entropy_from(
         &(CornuGeneralizedCrossentropyConfig){ .unset = 0, __VA_ARGS__ })
 
 /* - log of the probability that the logits y_pred (B, T, C) spell the labels y_true (B, N): class 0
- * says nothing, classes that follow themselves count once unless nothing is between them. Zeros at
- * the end of a row of labels are not part of it. The steps follow one another, and for the gradient
- * each keeps 2 N + 1 numbers a row. What cannot be spelled in T steps costs about 1e5. A label
- * outside [0, C) is CORNU_ERR_VALUE when the step runs.
- * Source: Graves et al., "Connectionist Temporal Classification", ICML 2006, as optax computes it
- * and Keras after it (keras/src/backend/jax/nn.py). */
+ * is the blank, and a repeated class counts once unless a blank separates the two. Trailing zeros
+ * pad a row of labels. The T steps run in sequence; for the gradient each keeps 2 N + 1 numbers per
+ * row. Labels that do not fit in T steps cost about 1e5. A label outside [0, C) is CORNU_ERR_VALUE
+ * when the step runs. Source: Graves et al., "Connectionist Temporal Classification", ICML 2006, as
+ * computed by optax, and hence by Keras (keras/src/backend/jax/nn.py). */
 CornuLoss *cornu_ctc_from(const CornuLossConfig *config);
 #define cornu_ctc(...) cornu_ctc_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
 
@@ -209,7 +208,7 @@ CornuLoss *cornu_huber_from(const CornuHuberConfig *config);
 
 typedef struct {
     char           unset;
-    int64_t        axis;   /* default the last one */
+    int64_t        axis;   /* default: the last one */
     CornuReduction reduction;
     const char    *name;
 } CornuCosineSimilarityConfig;
@@ -228,7 +227,7 @@ CornuLoss *cornu_squared_hinge_from(const CornuLossConfig *config);
 #define cornu_squared_hinge(...) \
     cornu_squared_hinge_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
 
-/* max(1 + max over C of (1 - t) p - sum over C of t p, 0), t 0 or 1 and left so. */
+/* max(1 + max over C of (1 - t) p - sum over C of t p, 0); t is 0 or 1, not converted to signs. */
 CornuLoss *cornu_categorical_hinge_from(const CornuLossConfig *config);
 #define cornu_categorical_hinge(...) \
     cornu_categorical_hinge_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
@@ -238,9 +237,9 @@ CornuLoss *cornu_categorical_hinge_from(const CornuLossConfig *config);
 typedef struct {
     char           unset;
     double         alpha, beta;            /* default 0.5; CORNU_ZERO */
-    int64_t        axis[CORNU_MAX_RANK];   /* none of them the batch's; ends at the first 0;
-                                              negative ones are from the end. Default: all axes
-                                              and the whole batch, one loss for all of it */
+    int64_t        axis[CORNU_MAX_RANK];   /* axes other than the batch's, up to the first 0;
+                                              negative ones count from the end. Default: all axes,
+                                              for one loss of the whole batch */
     CornuReduction reduction;
     const char    *name;
 } CornuTverskyConfig;

@@ -1,4 +1,4 @@
-/* What losses, metrics and steps share. */
+/* Shared by losses, metrics and steps. */
 #ifndef CORNU_NN_LOSS_INTERNAL_H
 #define CORNU_NN_LOSS_INTERNAL_H
 
@@ -10,9 +10,9 @@
 
 /* ---- Making losses ---- */
 
-/* A loss of `size` bytes that begins with *base, named as its config or else its kind says, and
- * freed by cornu_loss_free. NULL with a pending error, also where one was pending or the reduction
- * is none. */
+/* A loss of `size` bytes that begins with *base, named by its config or else its kind, and freed by
+ * cornu_loss_free. NULL with a pending error, also if one was pending or the reduction is
+ * invalid. */
 void *cornu__loss_create(size_t size, const CornuLoss *base, const void *config);
 
 #define LOSS(name)         extern const CornuSerializableClass cornu__##name##_class;
@@ -21,29 +21,29 @@ void *cornu__loss_create(size_t size, const CornuLoss *base, const void *config)
 #undef LOSS
 #undef ALIAS
 
-/* The arguments of losses without any of their own. */
+/* The fields of CornuLossConfig. */
 extern const CornuField cornu__loss_fields[];
 
-/* "sum_over_batch_size"; NULL for what is none. */
+/* Keras' name, as "sum_over_batch_size"; NULL for an invalid reduction. */
 const char *cornu__reduction_name(CornuReduction reduction);
 
 /* Keras' epsilon() */
 #define CORNU__EPSILON 1e-7
 
-/* y_true with a last axis of extent 1 added or removed if y_pred has one more or less.
- * Source: keras/src/losses/loss.py, squeeze_or_expand_to_same_rank. */
+/* y_true with a trailing axis of extent 1 added or removed to match the rank of y_pred. Source:
+ * keras/src/losses/loss.py, squeeze_or_expand_to_same_rank. */
 CornuTensor *cornu__match_ranks(CornuTensor *y_true, CornuTensor *y_pred);
 
-/* Makes y_true f32 of y_pred's shape; false with a pending error that names `who`. */
+/* Converts y_true to f32 and to y_pred's shape; false with a pending error that names `who`. */
 bool cornu__same_shapes(const char *who, CornuTensor **y_true, CornuTensor *y_pred);
 
 /* Class numbers as integers (B, …) for predictions (B, …, C). */
 CornuTensor *cornu__class_labels(CornuTensor *y_true, CornuTensor *y_pred);
 
-/* The set of the last axis, for reductions. */
+/* The bit set of the last axis, for reductions. */
 int64_t cornu__last_axis(CornuTensor *x);
 
-/* x with the axis, 0 for the last one, made the last. It is never the batch's. */
+/* x with the axis moved to the end; 0: the last one. The batch axis is refused. */
 CornuTensor *cornu__axis_last(const char *who, CornuTensor *x, int64_t axis);
 
 CornuTensor *cornu__one_minus(CornuTensor *x);
@@ -56,29 +56,29 @@ CornuTensor *cornu__cosine(CornuTensor *a, CornuTensor *b);
 /* x (B, …) with zeros in rows that are not valid. */
 CornuTensor *cornu__valid_rows(CornuTensor *x, CornuTensor *valid);
 
-/* The mask (B, …) without the steps of rows that are not valid (bool (B)). */
+/* The mask (B, …), false in rows that are not valid (bool (B)). */
 CornuTensor *cornu__valid_mask(CornuTensor *mask, CornuTensor *valid);
 
-/* A loss's values (B, …); *call gets what the loss itself masks. */
+/* A loss's values (B, …). The loss's own mask is added to *call. */
 CornuTensor *cornu__loss_values(const CornuLoss *loss, CornuMetricCall *call);
 
-/* Values of a shape, times the sample weights, if there are any. */
+/* The values times the sample weights, if any. */
 CornuTensor *cornu__weighted(CornuTensor *values, const CornuMetricCall *call);
 
-/* What each of `values` counts, f32 of their shape: its sample weight or 1, and 0 where its row is
- * not valid. Masks are not heeded. */
+/* The weight of each of `values`, f32 of their shape: its sample weight or 1, and 0 where its row
+ * is not valid. Masks are ignored. */
 CornuTensor *cornu__value_weights(CornuTensor *values, const CornuMetricCall *call);
 
-/* The sum, a scalar, of those of `values` (B, …) that stand in valid rows or, with a mask, in steps
- * that it lets through; what the others are does not matter. */
+/* The sum, a scalar, of the `values` (B, …) in valid rows or, with a mask, in steps where it is
+ * true. The others may be anything, even NaN. */
 CornuTensor *cornu__valid_sum(CornuTensor *values, const CornuMetricCall *call);
 
-/* How many values of that shape count on all shards, an i64 scalar; and the sum of their sample
- * weights, an f64 scalar. */
+/* The number of values of that shape that count on all shards, an i64 scalar; and the sum of their
+ * sample weights, an f64 scalar. */
 CornuTensor *cornu__valid_count(CornuTensor *values, const CornuMetricCall *call);
 CornuTensor *cornu__valid_weight(CornuTensor *values, const CornuMetricCall *call);
 
-/* This shard's part of the loss: its values reduced over all shards. */
+/* This shard's part of the loss, reduced over all shards' values. */
 CornuTensor *cornu__reduce_loss(const CornuLoss *loss, CornuTensor *values,
                                 const CornuMetricCall *call);
 

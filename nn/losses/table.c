@@ -1,4 +1,4 @@
-/* The table of losses.def, and nothing else, so that no loss needs the others. */
+/* The table of losses.def, apart so that no loss depends on the others. */
 #include "loss_internal.h"
 
 static const CornuSerializableRow rows[] = {

@@ -1,4 +1,4 @@
-/* Losses of vectors along an axis as wholes: directions, margins between classes, overlaps. */
+/* Losses of whole vectors along an axis: directions, margins between classes, overlaps. */
 #include "loss_internal.h"
 
 typedef struct {
@@ -61,7 +61,7 @@ typedef struct {
     int64_t   axis[CORNU_MAX_RANK];
 } Overlap;
 
-/* Their sum over the axes; over the whole batch, on all shards, without any. */
+/* The sum over the axes; without any, over the whole batch on all shards. */
 static CornuTensor *sum(const Overlap *loss, CornuTensor *x)
 {
     if (!x) return NULL;
@@ -70,8 +70,8 @@ static CornuTensor *sum(const Overlap *loss, CornuTensor *x)
     for (int i = 0; i < CORNU_MAX_RANK && loss->axis[i]; i++) {
         const int64_t given = loss->axis[i], axis = given < 0 ? given + rank : given;
         if (axis < 1 || axis >= rank)
-            return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .axis has %lld, expected 1 to %d "
-                                    "behind the batch's, or none for all", loss->base.name,
+            return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .axis has %lld, expected 1 to %d, as "
+                                    "axis 0 is the batch's, or none for all", loss->base.name,
                                     (long long)(given == CORNU_ZERO ? 0 : given), rank - 1);
         set |= INT64_C(1) << axis;
     }

@@ -323,7 +323,7 @@ static void mistakes_are_named(void **state)
     expect_refusal(cornu_mean_squared_error(), x, x, cornu_array(numbers, CORNU_F32, 4, 2),
                    "values of shape (4, 3) have sample weights of shape (4, 2)");
     CornuLoss own = { .name = "own", .call = all_of_it };
-    expect_refusal(&own, x, x, none, "own: gives a scalar, expected a value for each row");
+    expect_refusal(&own, x, x, none, "own: gives a scalar, expected a value per row");
 }
 
 int main(void)
