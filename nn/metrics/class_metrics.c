@@ -9,7 +9,7 @@
 typedef struct {
     CornuMetric  base;
     CornuAverage average;
-    double       beta, threshold;   /* threshold 0: the greatest of a row */
+    double       beta, threshold;   /* threshold 0: the largest of a row */
     int64_t      classes;
 } FScore;
 
@@ -45,7 +45,7 @@ static CornuTensor *decide(const FScore *score, CornuTensor *p)
     return cornu_op_multiply(cornu_op_convert(yes, CORNU_F32), cornu_op_convert(seen, CORNU_F32));
 }
 
-/* Sums over the rows of x, weighted. */
+/* Weighted sums over the rows of x. */
 static CornuTensor *column_sums(CornuTensor *x, const CornuMetricCall *call)
 {
     CornuTensor *weighted = cornu__valid_rows(cornu__weighted(x, call), call->valid);
@@ -182,7 +182,7 @@ static CornuTensor *class_numbers(CornuTensor *x, bool one_hot)
     return cornu_op_reshape(cornu_op_convert(x, CORNU_I32), cornu_shape(count));
 }
 
-/* x where it is one of the classes, else 0; *weight becomes 0 there. */
+/* x where it is a class, else 0, and *weight 0. */
 static CornuTensor *in_bounds(const Iou *iou, CornuTensor *x, CornuTensor **weight)
 {
     if (!x || !*weight) return NULL;
@@ -247,7 +247,7 @@ static double iou_result(const CornuMetric *self, const CornuArray *states)
     return sum / (seen + CORNU__EPSILON);
 }
 
-/* Keras' MeanIoU is of all classes, IoU of some. */
+/* Keras' MeanIoU covers all classes, IoU some. */
 static const CornuField mean_iou_fields[] = {
     FIELD(CornuIouConfig, num_classes, INTEGER),
     FIELD(CornuIouConfig, ignore_class, INTEGER_OR_NONE),
@@ -277,12 +277,12 @@ static CornuMetric *create_iou(const CornuSerializableClass *kind, const void *c
 {
     const char *name = kind->name;
     if (cornu__refused()) return NULL;
-    if (iou.classes < 1 || iou.classes > 46340)   /* their square is an i32 */
+    if (iou.classes < 1 || iou.classes > 46340)   /* so that the square fits an i32 */
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .num_classes is %lld, expected 1 to 46340",
                                 name, (long long)iou.classes);
     if (iou.classes < 64 && iou.targets >> iou.classes)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .target_classes are 0x%llx, there are "
-                                "%lld classes", name, (unsigned long long)iou.targets,
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .target_classes are 0x%llx, expected bits "
+                                "of %lld classes", name, (unsigned long long)iou.targets,
                                 (long long)iou.classes);
     Iou *made = cornu__metric_create(sizeof *made, &(CornuMetric){
         .kind = kind, .state_count = 1,

@@ -1,5 +1,5 @@
-/* Metrics of binary decisions at thresholds. A batch adds to one histogram of predictions, by how
- * many thresholds they are above; all results follow from it. Source:
+/* Metrics of binary decisions at thresholds. A batch adds to a histogram of predictions by the
+ * number of thresholds below them; all results follow from it. Sources:
  * keras/src/metrics/confusion_metrics.py, metrics_utils.py. */
 #include <math.h>
 
@@ -14,23 +14,23 @@ typedef struct Counts Counts;
 struct Counts {
     CornuMetric base;
     int64_t     thresholds, labels;
-    bool        even;                 /* k / (thresholds - 1); else they are listed */
-    bool        beyond;               /* the outer ones are below 0 and above 1 */
+    bool        even;                 /* k / (thresholds - 1); else thresholds are listed */
+    bool        beyond;               /* the outermost are below 0 and above 1 */
     double      limit[CORNU_MAX_THRESHOLDS + 2];
-    int64_t     top_k, class_id;      /* 0, and -1: none */
+    int64_t     top_k, class_id;      /* 0 and -1: unset */
     bool        multi_label, from_logits;
     double      label_weights[CORNU_MAX_THRESHOLDS];
-    int64_t     weighted_labels;      /* how many of these there are; 0: all weigh 1 */
-    int64_t     num_labels;           /* 0: as many as come */
-    double    (*of)(const Confusion *at);                   /* result at a threshold */
-    double    (*constrained)(const Confusion *at), value;   /* what has to be at least value */
+    int64_t     weighted_labels;      /* their number; 0: all weigh 1 */
+    int64_t     num_labels;           /* 0: any number */
+    double    (*of)(const Confusion *at);                   /* the result at a threshold */
+    double    (*constrained)(const Confusion *at), value;   /* must be at least value */
     CornuCurve     curve;
     CornuSummation summation;
 };
 
 /* ---- Update ---- */
 
-/* p where it is among the k greatest of its row, else a number below all thresholds. */
+/* p where it is among the k largest of its row, else a number below all thresholds. */
 static CornuTensor *only_top(const Counts *counts, CornuTensor *p)
 {
     const CornuShape shape = cornu_tensor_shape(p);
@@ -38,9 +38,9 @@ static CornuTensor *only_top(const Counts *counts, CornuTensor *p)
     const int64_t    classes = shape.extent[last];
     CornuTensor     *rest = p, *taken = NULL, *far = cornu_op_constant_like(p, -INFINITY);
     if (counts->top_k > classes)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "metric %s: .top_k is %lld, there are %lld "
-                                "classes", counts->base.name, (long long)counts->top_k,
-                                (long long)classes);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "metric %s: .top_k is %lld, expected at most "
+                                "%lld, the number of classes", counts->base.name,
+                                (long long)counts->top_k, (long long)classes);
     for (int64_t i = 0; i < counts->top_k; i++) {
         CornuTensor *best = cornu_op_one_hot(cornu_op_argmax(rest, last), classes, CORNU_F32);
         taken = taken ? cornu_op_add(taken, best) : best;
@@ -57,8 +57,9 @@ static CornuTensor *one_class(const Counts *counts, CornuTensor *x)
     const int        last = shape.rank - 1;
     int64_t          starts[CORNU_MAX_RANK] = { 0 }, sizes[CORNU_MAX_RANK];
     if (shape.rank < 2 || counts->class_id >= shape.extent[last])
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "metric %s: .class_id is %lld, there are %lld "
-                                "classes", counts->base.name, (long long)counts->class_id,
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "metric %s: .class_id is %lld, expected less "
+                                "than %lld, the number of classes", counts->base.name,
+                                (long long)counts->class_id,
                                 shape.rank < 2 ? 1LL : (long long)shape.extent[last]);
     for (int i = 0; i <= last; i++) sizes[i] = shape.extent[i];
     starts[last] = counts->class_id;
@@ -66,7 +67,7 @@ static CornuTensor *one_class(const Counts *counts, CornuTensor *x)
     return cornu_op_slice(x, starts, sizes);
 }
 
-/* How many thresholds each p is above, as f32. */
+/* The number of thresholds below each p, as f32. */
 static CornuTensor *buckets(const Counts *counts, CornuTensor *p)
 {
     if (!p) return NULL;
@@ -77,7 +78,7 @@ static CornuTensor *buckets(const Counts *counts, CornuTensor *p)
         above = cornu_op_add(above, cornu_op_convert(is, CORNU_F32));
     }
     if (!counts->even) return above;
-    /* ceil(p (thresholds - 1)), p held to [0, 1]; what is no number counts as 0 */
+    /* ceil(p (thresholds - 1)), p clipped to [0, 1]; NaN counts as 0 */
     p = cornu_op_select(cornu_op_compare(p, CORNU_GREATER, zero), p, zero);
     p = cornu_op_minimum(p, cornu_op_constant_like(p, 1.0));
     p = cornu_op_scale(p, -(double)(counts->thresholds - 1));
@@ -85,7 +86,7 @@ static CornuTensor *buckets(const Counts *counts, CornuTensor *p)
     return p && counts->beyond ? cornu_op_maximum(p, cornu_op_constant_like(p, 1.0)) : p;
 }
 
-/* The row of the histogram for each element of p. */
+/* The histogram row for each element of p. */
 static CornuTensor *histogram_rows(const Counts *counts, CornuTensor *p)
 {
     CornuTensor *row = cornu_op_convert(buckets(counts, p), CORNU_I32);
@@ -96,7 +97,7 @@ static CornuTensor *histogram_rows(const Counts *counts, CornuTensor *p)
     return cornu_op_add(cornu_op_multiply(row, labels), label);
 }
 
-/* Weights of the shape of p, times those of its columns. */
+/* Weights of the shape of p times the weights of its columns. */
 static CornuTensor *by_column(const Counts *counts, CornuTensor *weight)
 {
     if (!weight || counts->weighted_labels == 0 || counts->multi_label) return weight;
@@ -151,7 +152,7 @@ static CornuStatus update(const CornuMetric *self, const CornuMetricCall *call,
 
 /* ---- Results ---- */
 
-/* At a threshold that is above `rank` others. */
+/* At the threshold above `rank` others. */
 static Confusion confusion_at(const Counts *counts, const CornuArray *states, int64_t label,
                               int64_t rank)
 {
@@ -216,7 +217,7 @@ static void point(CornuCurve curve, const Confusion *at, double *x, double *y)
     }
 }
 
-/* Between two thresholds: true positives are taken to be linear in all positives there. */
+/* Between two thresholds: true positives are assumed linear in all positives. */
 static double interpolated(const Confusion *low, const Confusion *high)
 {
     const double d_tp = low->tp - high->tp;
@@ -359,7 +360,7 @@ CORNU__SERIALIZABLE_CLASS(recall_at_precision, "RecallAtPrecision", "recall_at_p
                           CornuAtConfig, .fields = at_precision);
 CORNU__SERIALIZABLE_CLASS(auc, "AUC", "auc", CornuAucConfig, .fields = auc_fields);
 
-/* Lists thresholds behind the first `from` limits; false with a pending error. */
+/* Appends thresholds after the first `from` limits; false with a pending error. */
 static bool list(Counts *counts, const double *thresholds, int from)
 {
     for (int i = 0; i < CORNU_MAX_THRESHOLDS && thresholds[i] != 0.0; i++) {
@@ -409,9 +410,8 @@ static CornuMetric *create(Counts counts, const void *config)
 
 static int64_t class_of(int64_t given) { return given ? cornu__integer(given, 0) : -1; }
 
-/* `full` are the arguments in `config`. */
-static CornuMetric *at_thresholds(const CornuSerializableClass *kind,
-                                  const CornuPrecisionConfig *full,
+/* `full`: the arguments in `config`. */
+static CornuMetric *at_thresholds(const CornuSerializableClass *kind, const CornuPrecisionConfig *full,
                                   const void *config, double (*of)(const Confusion *))
 {
     Counts counts = { .base = { .kind = kind, .result_at = result_at }, .of = of,
@@ -466,7 +466,7 @@ CornuMetric *cornu_recall_from(const CornuPrecisionConfig *config)
     return at_thresholds(&cornu__recall_class, config, config, recall);
 }
 
-/* Thresholds evenly from 0 to 1, 0: 200 of them; false with a pending error. */
+/* Spaces `given` thresholds evenly from 0 to 1, 200 for 0; false with a pending error. */
 static bool spread(Counts *counts, int64_t given, int64_t least)
 {
     counts->thresholds = given ? given : 200;
@@ -510,7 +510,7 @@ CornuMetric *cornu_recall_at_precision_from(const CornuAtConfig *config)
     return best(&cornu__recall_at_precision_class, config, precision, recall);
 }
 
-/* false with a pending error */
+/* False with a pending error. */
 static bool set_label_weights(Counts *counts, const CornuAucConfig *config)
 {
     const double *given = config->label_weights;
@@ -553,8 +553,8 @@ CornuMetric *cornu_auc_from(const CornuAucConfig *config)
         if (!list(&counts, config->thresholds, 1)) return NULL;
         for (int64_t i = 2; i < counts.thresholds; i++)
             if (counts.limit[i] < counts.limit[i - 1])
-                return cornu__fail_null(CORNU_ERR_ARGUMENT, "auc: .thresholds have %g behind %g, "
-                                        "expected them to ascend", counts.limit[i],
+                return cornu__fail_null(CORNU_ERR_ARGUMENT, "auc: .thresholds have %g after %g, "
+                                        "expected ascending ones", counts.limit[i],
                                         counts.limit[i - 1]);
         counts.limit[counts.thresholds++] = 1.0;
         counts.even = are_even(&counts);

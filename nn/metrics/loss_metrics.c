@@ -1,4 +1,4 @@
-/* The classes of metrics that are means of losses, and which of them a loss is. */
+/* The classes of metrics that are means of losses, and which loss has which. */
 #include <string.h>
 
 #include "metric_internal.h"
@@ -59,8 +59,7 @@ static bool has_field(const CornuSerializableClass *kind, const char *name)
     return false;
 }
 
-/* Whether all arguments of the loss are among the metric's, or defaults; its reduction is nothing
- * to the metric. */
+/* Whether the metric has all arguments that the loss sets; the reduction does not matter. */
 static bool says_all(const CornuSerializableClass *kind, const CornuLoss *loss)
 {
     for (const CornuField *field = loss->kind->fields; field->name; field++)

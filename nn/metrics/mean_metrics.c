@@ -1,4 +1,4 @@
-/* Metrics whose result is the mean of some values: accuracies, losses, similarities. Source:
+/* Metrics that are the mean of some values: accuracies, losses, similarities. Sources:
  * keras/src/metrics/accuracy_metrics.py, regression_metrics.py, correlation_metrics.py. */
 #include <math.h>
 
@@ -8,7 +8,7 @@ typedef struct MeanMetric MeanMetric;
 
 typedef CornuTensor *Values(const MeanMetric *self, CornuMetricCall *call);
 
-/* What differs with the shapes of the data: the right values, or the name of the right loss. */
+/* Depends on the shapes of the data: the values, or the name of the loss. */
 typedef struct {
     Values     *values;
     const char *loss;
@@ -17,12 +17,12 @@ typedef struct {
 struct MeanMetric {
     CornuMetric        base;
     Values            *values;
-    CornuMetricValues *given;         /* the user's */
+    CornuMetricValues *given;         /* the custom function */
     CornuLoss         *loss;          /* owned, or NULL */
     Choice             binary, categorical, sparse;
     double             threshold;
     int64_t            k, axis;
-    bool               sorted_ids;    /* predictions are numbers of classes */
+    bool               sorted_ids;    /* predictions are class numbers */
 };
 
 enum { SUM, COUNT };
@@ -86,8 +86,8 @@ CornuMetric *cornu_mean_metric(const char *name, CornuMetricValues *values)
     return &metric->base;
 }
 
-/* Keras looks at what the loss ignores only together with other weights (reduction_metrics.py,
- * reduce_to_samplewise_values). */
+/* Keras heeds the labels that a loss ignores only together with other weights
+ * (reduction_metrics.py, reduce_to_samplewise_values). */
 static CornuTensor *loss_values(const MeanMetric *self, CornuMetricCall *call)
 {
     const bool   all_count = !call->weight && !call->mask;
@@ -108,7 +108,7 @@ CornuMetric *cornu_loss_metric(const char *name, CornuLoss *loss)
     }
     cornu_loss_free(loss);
     if (cornu__refused()) return NULL;
-    return cornu__fail_null(CORNU_ERR_ARGUMENT, "metric %s: the loss is NULL", name);
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "metric %s: the loss is NULL, expected one", name);
 }
 
 /* ---- Accuracies: 1 where the prediction is right ---- */
@@ -338,7 +338,7 @@ static CornuMetric *resolved(const CornuSerializableClass *kind, const CornuPlai
     metric->categorical = categorical;
     metric->sparse = sparse;
     metric->threshold = 0.5;
-    if (binary.loss) metric->base.kind = NULL;   /* Keras has none before shapes are known */
+    if (binary.loss) metric->base.kind = NULL;   /* Keras has no class before shapes are known */
     return &metric->base;
 }
 
@@ -389,7 +389,7 @@ CORNU__SERIALIZABLE_CLASS_OF(root_mean_squared_error, make_root_mean_squared_err
 
 /* ---- Similarities of vectors ---- */
 
-/* y_true and y_pred with the axis of the vectors last. */
+/* Moves the axis of the vectors to the end of y_true and y_pred. */
 static bool vectors(const MeanMetric *self, CornuMetricCall *call, CornuTensor **t,
                     CornuTensor **p)
 {

@@ -1,34 +1,34 @@
-/* What metrics share. The loss is accumulated as a mean too. */
+/* Shared by metrics, and by the loss, which is accumulated as a mean, too. */
 #ifndef CORNU_NN_METRIC_INTERNAL_H
 #define CORNU_NN_METRIC_INTERNAL_H
 
 #include "../losses/loss_internal.h"
 #include "metrics.h"
 
-/* A metric of `size` bytes that begins with *base, named as its config or else its kind says, and
- * freed by cornu_metric_free. One without a kind has no config either, but a base->name. NULL with
- * a pending error, also where one was pending. */
+/* A metric of `size` bytes that begins with *base, named by its config or else its kind, and freed
+ * by cornu_metric_free. One without a kind has no config but a base->name. NULL with a pending
+ * error, also if one was pending. */
 void *cornu__metric_create(size_t size, const CornuMetric *base, const void *config);
 
-/* States 0 and 1 of a mean, f64 sums of values and of their weights, after a batch whose values
- * (B, …) are given; and its result. */
+/* The states 0 and 1 of a mean, f64 sums of values and of their weights, after a batch with these
+ * values (B, …); and its result. */
 CornuStatus cornu__mean_update(CornuTensor *values, const CornuMetricCall *call,
                                CornuTensor *const *old, CornuTensor **new_states);
 double      cornu__mean_result(const CornuArray *states);
 
-/* old + the sum over all shards of `more` f32, in f64. */
+/* old + the sum over all shards of `more`, f32, in f64. */
 CornuTensor *cornu__accumulate(CornuTensor *old, CornuTensor *more);
 
-/* The usual result of one that is a vector. */
+/* The result of a vector metric: the mean. */
 double cornu__mean_of_results(const CornuMetric *self, const CornuArray *states);
 
-/* Elements of an f64 state. */
+/* The elements of an f64 state. */
 static inline const double *cornu__numbers(CornuArray state) { return state.data; }
 
 /* a / b, 0 where b is 0. */
 static inline double cornu__ratio(double a, double b) { return b == 0.0 ? 0.0 : a / b; }
 
-/* Of metrics without arguments. */
+/* The config of metrics without arguments. */
 typedef struct {
     const char *name;
 } CornuPlainConfig;
@@ -42,11 +42,11 @@ typedef struct {
 #undef ALIAS
 #undef ARGUMENTS
 
-/* The class of metrics that are means of such losses; NULL if Keras has none, or none with all the
- * arguments of this one. */
+/* The metric class of the mean of such a loss; NULL if Keras has none, or none with all arguments
+ * of this loss. */
 const CornuSerializableClass *cornu__metric_class_of_loss(const CornuLoss *loss);
 
-/* Keras' texts; NULL for what is none. */
+/* Keras' names; NULL for invalid values. */
 const char *cornu__curve_name(CornuCurve curve);
 const char *cornu__summation_name(CornuSummation summation);
 const char *cornu__average_name(CornuAverage average);

@@ -4,9 +4,9 @@
  *
  *     cornu_compile(model, …, .metrics = { cornu_auc(.curve = CORNU_PR), cornu_precision() })
  *
- * `name` is the key in logs, by default the function's. Values are of all rows since an epoch or an
- * evaluation began, on all shards; sample weights count in .weighted_metrics. As in Keras, only
- * means heed the masks of layers.
+ * `name` is the key in logs, by default the function's. Results cover all rows since the start of
+ * the epoch or evaluation, on all shards; sample weights apply in .weighted_metrics. As in Keras,
+ * only means apply the masks of layers.
  */
 #ifndef CORNU_NN_METRICS_H
 #define CORNU_NN_METRICS_H
@@ -18,11 +18,11 @@
 extern "C" {
 #endif
 
-/* ---- Means: y_true and y_pred as the losses of these names have them ---- */
+/* ---- Means: y_true and y_pred as in the losses of these names ---- */
 
 typedef struct {
     char        unset;
-    double      threshold;   /* default 0.5, CORNU_ZERO: a prediction above it says 1 */
+    double      threshold;   /* default 0.5, CORNU_ZERO: predictions above it are 1 */
     const char *name;
 } CornuBinaryAccuracyConfig;
 
@@ -34,12 +34,12 @@ typedef struct {
     char        unset;
     int64_t     k;           /* default 5 */
     const char *name;
-    bool        from_sorted_ids; /* of the sparse one alone: y_pred (…, N) are numbers of classes,
-                                    the best first, of which k are looked at */
+    bool        from_sorted_ids; /* for the sparse one only: y_pred (…, N) are class numbers, best
+                                    first, of which the first k count */
 } CornuTopKConfig;
 
-/* How often fewer than k classes have a greater prediction than the right one. Labels as one of C
- * classes, or as numbers; one outside [0, C) is CORNU_ERR_VALUE when the step runs. */
+/* The frequency of labels with fewer than k predictions above theirs. Labels are one-hot or class
+ * numbers; one outside [0, C) is CORNU_ERR_VALUE when the step runs. */
 CornuMetric *cornu_top_k_categorical_accuracy_from(const CornuTopKConfig *config);
 #define cornu_top_k_categorical_accuracy(...) \
     cornu_top_k_categorical_accuracy_from(&(CornuTopKConfig){ .unset = 0, __VA_ARGS__ })
@@ -49,7 +49,7 @@ CornuMetric *cornu_sparse_top_k_categorical_accuracy_from(const CornuTopKConfig 
 
 typedef struct {
     char        unset;
-    int64_t     axis;        /* of the vectors, not the batch's; default the last one */
+    int64_t     axis;        /* of the vectors; not the batch's; default: the last one */
     const char *name;        /* default cosine_similarity, … */
 } CornuSimilarityConfig;
 
@@ -65,7 +65,7 @@ CornuMetric *cornu_concordance_correlation_from(const CornuSimilarityConfig *con
 #define cornu_concordance_correlation(...) \
     cornu_concordance_correlation_from(&(CornuSimilarityConfig){ .unset = 0, __VA_ARGS__ })
 
-/* How often y_pred equals y_true, number for number. */
+/* The frequency of y_pred equal to y_true, element by element. */
 typedef struct {
     char        unset;
     const char *name;        /* default accuracy */
@@ -106,13 +106,13 @@ CornuMetric *cornu_false_negatives_from(const CornuCountConfig *config);
 
 typedef struct {
     char        unset;
-    double      thresholds[CORNU_MAX_THRESHOLDS]; /* default 0.5; with top_k none */
-    int64_t     top_k;      /* only the k greatest predictions of a row may be positive */
-    int64_t     class_id;   /* only this class counts, of the last axis; CORNU_ZERO for 0 */
+    double      thresholds[CORNU_MAX_THRESHOLDS]; /* default 0.5, or none with top_k */
+    int64_t     top_k;      /* only the k largest predictions of a row may be positive */
+    int64_t     class_id;   /* the class, of the last axis, that alone counts; CORNU_ZERO for 0 */
     const char *name;
 } CornuPrecisionConfig;
 
-/* tp / (tp + fp), and tp / (tp + fn); 0 where there are none. */
+/* tp / (tp + fp), and tp / (tp + fn); 0 if the divisor is 0. */
 CornuMetric *cornu_precision_from(const CornuPrecisionConfig *config);
 #define cornu_precision(...) \
     cornu_precision_from(&(CornuPrecisionConfig){ .unset = 0, __VA_ARGS__ })
@@ -121,13 +121,13 @@ CornuMetric *cornu_recall_from(const CornuPrecisionConfig *config);
 
 typedef struct {
     char        unset;
-    double      value;            /* the specificity, … that is asked for; 0 to 1 */
+    double      value;            /* the required specificity, …; 0 to 1 */
     int64_t     num_thresholds;   /* default 200, evenly from 0 to 1; 1: 0.5 */
     int64_t     class_id;         /* as above */
     const char *name;
 } CornuAtConfig;
 
-/* The best of the one at a threshold where the other is at least `value`. */
+/* The best first quantity over the thresholds where the second is at least `value`. */
 CornuMetric *cornu_sensitivity_at_specificity_from(const CornuAtConfig *config);
 #define cornu_sensitivity_at_specificity(...) \
     cornu_sensitivity_at_specificity_from(&(CornuAtConfig){ .unset = 0, __VA_ARGS__ })
@@ -141,8 +141,9 @@ CornuMetric *cornu_recall_at_precision_from(const CornuAtConfig *config);
 #define cornu_recall_at_precision(...) \
     cornu_recall_at_precision_from(&(CornuAtConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Of the rates of true and false positives, or of recall and precision; the latter by Davis and
- * Goadrich's interpolation ("The relationship between Precision-Recall and ROC curves", 2006). */
+/* The ROC curve, of true and false positive rates, or recall and precision; the latter with Davis
+ * and Goadrich's interpolation ("The relationship between Precision-Recall and ROC curves",
+ * 2006). */
 typedef enum { CORNU_ROC, CORNU_PR, CORNU_PRGAIN } CornuCurve;
 typedef enum { CORNU_INTERPOLATION, CORNU_MINORING, CORNU_MAJORING } CornuSummation;
 
@@ -152,14 +153,15 @@ typedef struct {
     CornuCurve     curve;
     CornuSummation summation_method;
     const char    *name;
-    double         thresholds[CORNU_MAX_THRESHOLDS]; /* in place of num_thresholds, ascending; 0 and
+    double         thresholds[CORNU_MAX_THRESHOLDS]; /* instead of num_thresholds: ascending; 0 and
                                                         1 are added */
-    bool           multi_label;        /* (B, N): the mean of each column's own area */
+    bool           multi_label;        /* (B, N): the mean of the columns' areas */
     bool           from_logits;
     double         label_weights[CORNU_MAX_THRESHOLDS]; /* of the N columns, 0 or more, CORNU_ZERO
-                                                           for 0; default all the same. Of areas
-                                                           with multi_label, else of predictions */
-    int64_t        num_labels;         /* N: may be said with multi_label */
+                                                           for 0; default all equal. They weigh
+                                                           areas with multi_label, else
+                                                           predictions */
+    int64_t        num_labels;         /* N, with multi_label; optional */
 } CornuAucConfig;
 
 /* The area under the curve. */
@@ -168,15 +170,15 @@ CornuMetric *cornu_auc_from(const CornuAucConfig *config);
 
 /* ---- Of classes: y_true and y_pred (B, C) ---- */
 
-/* No average: a vector, whose mean is shown in logs. */
+/* CORNU_NO_AVERAGE: a vector; logs show its mean. */
 typedef enum { CORNU_NO_AVERAGE, CORNU_MICRO, CORNU_MACRO, CORNU_WEIGHTED } CornuAverage;
 
 typedef struct {
     char         unset;
     CornuAverage average;
     double       beta;        /* default 1 */
-    double       threshold;   /* above 0, at most 1: predictions above it count as positive;
-                                 default: the greatest of a row does */
+    double       threshold;   /* above 0, at most 1: predictions above it are positive; default: the
+                                 largest of a row is */
     const char  *name;
 } CornuFBetaConfig;
 
@@ -199,24 +201,23 @@ CornuMetric *cornu_f1_score_from(const CornuF1Config *config);
 typedef struct {
     char        unset;
     int64_t     num_classes;        /* required */
-    uint64_t    target_classes;     /* bit i stands for class i: whose mean it is; default all. Of
-                                       the first 64 */
-    int64_t     ignore_class;       /* a label that does not count; CORNU_ZERO for 0 */
-    bool        one_hot_y_true;     /* Keras' sparse_y_true = False: (…, C), the greatest counts */
+    uint64_t    target_classes;     /* bit i selects class i, of the first 64; default all */
+    int64_t     ignore_class;       /* the label to ignore; CORNU_ZERO for 0 */
+    bool        one_hot_y_true;     /* Keras' sparse_y_true = False: (…, C), the largest counts */
     bool        one_hot_y_pred;
     const char *name;
 } CornuIouConfig;
 
-/* Intersection over union: the mean over classes of tp / (tp + fp + fn), of those that occur.
- * Labels and predictions are class numbers of any shape; those outside [0, num_classes) do not
- * count. The state is the confusion matrix, f64 (labels, predictions). */
+/* Intersection over union: the mean of tp / (tp + fp + fn) over the classes that occur. Labels and
+ * predictions are class numbers of any shape; those outside [0, num_classes) are ignored. The state
+ * is the confusion matrix, f64 (labels, predictions). */
 CornuMetric *cornu_mean_iou_from(const CornuIouConfig *config);
 #define cornu_mean_iou(...) cornu_mean_iou_from(&(CornuIouConfig){ .unset = 0, __VA_ARGS__ })
 
 typedef struct {
     char        unset;
     uint64_t    target_classes;     /* bits 0 and 1; default both */
-    double      threshold;          /* default 0.5, CORNU_ZERO: predictions from it on are 1 */
+    double      threshold;          /* default 0.5, CORNU_ZERO: predictions at or above it are 1 */
     const char *name;
 } CornuBinaryIouConfig;
 
@@ -238,8 +239,8 @@ typedef struct {
 } CornuR2ScoreConfig;
 
 /* The coefficient of determination, 1 - sum((t - p)^2) / sum((t - mean t)^2), of each column. The
- * states are sum(t), sum(t^2), sum((t - p)^2) and the sum of weights, f64 (N), and how many numbers
- * there were, f64. */
+ * states are sum(t), sum(t^2), sum((t - p)^2) and the sum of weights, f64 (N), and the number of
+ * rows, f64. */
 CornuMetric *cornu_r2_score_from(const CornuR2ScoreConfig *config);
 #define cornu_r2_score(...) \
     cornu_r2_score_from(&(CornuR2ScoreConfig){ .unset = 0, __VA_ARGS__ })

@@ -56,7 +56,7 @@ static double total(const CornuArray *states, int64_t i)
     return cornu__numbers(states[SQUARES])[i] - sum * sum / cornu__numbers(states[WEIGHTS])[i];
 }
 
-/* Adjusted for the number of regressors, where there are numbers enough. */
+/* Adjusts for the number of regressors, if there are enough numbers. */
 static double adjust(const R2Score *score, const CornuArray *states, double r2)
 {
     const double n = *cornu__numbers(states[NUMBERS]), p = (double)score->regressors;

@@ -28,7 +28,7 @@ static CornuStatus check_samples(CornuArray predictions, CornuArray labels, int6
     const CornuDtype dtype = labels.type.dtype;
     CornuText        a, b;
     if (!predictions.data || !labels.data)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "confusion: no %s given",
+        return cornu__fail(CORNU_ERR_ARGUMENT, "confusion: the %s are required",
                            labels.data ? "predictions" : "labels");
     if (predictions.type.dtype != CORNU_F32 ||
         (dtype != CORNU_U8 && dtype != CORNU_I32 && dtype != CORNU_I64))
@@ -78,7 +78,7 @@ CornuStatus cornu_confusion(CornuArray predictions, CornuArray labels, CornuArra
             return cornu__fail(CORNU_ERR_VALUE, "confusion: label %lld is %lld, expected 0 to %lld",
                                (long long)i, (long long)label, (long long)classes - 1);
         if (best < 0)
-            return cornu__fail(CORNU_ERR_VALUE, "confusion: prediction %lld has what is no number",
+            return cornu__fail(CORNU_ERR_VALUE, "confusion: prediction %lld is not a number",
                                (long long)i);
         count[label * classes + best]++;
     }
@@ -92,7 +92,7 @@ static double ratio(int64_t part, int64_t whole)
     return whole ? (double)part / (double)whole : 0.0;
 }
 
-/* What the divisors of precision and recall are. */
+/* The divisors of precision and recall. */
 typedef struct {
     int64_t right, predicted, support;
 } Sums;
@@ -116,7 +116,7 @@ static void add(CornuClassScores *to, const CornuClassScores *scores, double wei
     to->support += scores->support;
 }
 
-/* A sum of weights times scores becomes a mean; without any weight it stays 0. */
+/* Divides a weighted sum of scores by the weights; without any weight it stays 0. */
 static void divide(CornuClassScores *sum, double weights)
 {
     if (weights == 0.0) return;
@@ -159,7 +159,7 @@ CornuStatus cornu_class_scores(CornuArray counts, CornuClassScores *each, CornuC
 
 /* ---- Printing: sklearn/metrics/_classification.py, classification_report ---- */
 
-/* Characters of UTF-8: all bytes but those that continue one. */
+/* The number of UTF-8 characters: bytes that do not continue one. */
 static int characters(const char *text)
 {
     int count = 0;
@@ -183,7 +183,7 @@ static void print_scores(FILE *file, int width, const char *name, const CornuCla
                  scores->recall, digits, scores->f1, (long long)scores->support);
 }
 
-/* Says for how many classes a divisor was 0. F1's is 0 only where both others are. */
+/* Prints for how many classes a divisor was 0. That of F1 is 0 only where both others are. */
 static void print_undivided(FILE *file, CornuArray counts)
 {
     const int64_t classes = counts.type.shape.extent[0];

@@ -1,4 +1,4 @@
-/* The table of metrics.def, and nothing else, so that no metric needs the others. */
+/* The table of metrics.def, apart so that no metric depends on the others. */
 #include "metric_internal.h"
 
 static const CornuSerializableRow rows[] = {

@@ -170,7 +170,7 @@ static void bad_samples_are_refused(void **state)
     y[1] = 0;
     p[2] = NAN;
     expect_error(cornu_confusion(two, labels, square), CORNU_ERR_VALUE,
-                 "prediction 1 has what is no number");
+                 "prediction 1 is not a number");
     p[2] = 0.8F;
     expect_error(cornu_confusion(two, cornu_array(y, CORNU_I32, 1), square), CORNU_ERR_SHAPE,
                  "expected (N, 2) and N of them");
@@ -183,7 +183,7 @@ static void bad_samples_are_refused(void **state)
     expect_error(cornu_confusion(two, cornu_array(p, CORNU_F32, 2), square), CORNU_ERR_DTYPE,
                  "one of u8, i32, i64");
     expect_error(cornu_confusion(two, (CornuArray){ .data = NULL }, square), CORNU_ERR_ARGUMENT,
-                 "no labels given");
+                 "the labels are required");
     expect_ok(cornu_confusion(two, labels, square));
     counts[1] = -1;
     expect_error(cornu_report_print(square, NULL, 2, stdout), CORNU_ERR_VALUE,
