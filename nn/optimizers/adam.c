@@ -79,7 +79,7 @@ CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool rate
                                       double beta_2, double epsilon)
 {
     CornuOptimizer *optimizer = cornu__optimizer_create(kind, rate_given, arguments);
-    const double below_1 = 1.0 - FLT_EPSILON / 2.0;   /* as f32, where 1 would divide by 0 */
+    const double below_1 = 1.0 - FLT_EPSILON / 2.0;   /* in f32, where 1 would divide by 0 */
     beta_1 = cornu__number(beta_1, 0.9);
     beta_2 = cornu__number(beta_2, 0.999);
     epsilon = cornu__number(epsilon, 1e-7);

@@ -7,7 +7,7 @@ CornuOptimizer *cornu_cross_shard_optimizer_from(const CornuCrossShardConfig *co
     bool            given = false;
     for (int i = 0; i < CORNU_MAX_SHARDS; i++) given = given || config->group_assignment[i] != 0;
     if (!optimizer || cornu_error_pending())
-        cornu__fail_null(CORNU_ERR_ARGUMENT, "cross_shard_optimizer: no optimizer given");
+        cornu__fail_null(CORNU_ERR_ARGUMENT, "cross_shard_optimizer: .optimizer is required");
     else if (config->reduction != CORNU_MEAN && config->reduction != CORNU_SUM)
         cornu__fail_null(CORNU_ERR_ARGUMENT, "cross_shard_optimizer: .reduction is %d, expected "
                          "CORNU_MEAN or CORNU_SUM", (int)config->reduction);
@@ -16,7 +16,7 @@ CornuOptimizer *cornu_cross_shard_optimizer_from(const CornuCrossShardConfig *co
                          "to %d", config->group_size, CORNU_MAX_SHARDS);
     else if (given && config->group_size == 0)
         cornu__fail_null(CORNU_ERR_ARGUMENT, "cross_shard_optimizer: .group_assignment is given, "
-                         "expected .group_size beside it");
+                         "expected .group_size, too");
     if (cornu_error_pending()) {
         cornu_optimizer_free(optimizer);
         return NULL;

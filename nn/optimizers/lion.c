@@ -16,7 +16,7 @@ static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
     return 1;
 }
 
-/* beta m + (1 - beta) g, of beta as f32: Keras subtracts after it rounds */
+/* beta m + (1 - beta) g, beta in f32: Keras subtracts after rounding */
 static CornuTensor *between(const CornuUpdate *u, double beta)
 {
     return cornu_op_add(cornu_op_scale(u->slot[0], beta),

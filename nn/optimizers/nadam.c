@@ -27,7 +27,7 @@ static CornuTensor *product(const CornuOptimizer *self, const CornuUpdate *u)
 
 static CornuTensor *rest(CornuTensor *x) { return cornu_op_shift(cornu_op_negative(x), 1.0); }
 
-/* mean + (x - mean)(1 - beta), of beta as f32: unlike Adam, Keras subtracts after it rounds. */
+/* mean + (x - mean)(1 - beta), beta in f32: unlike in Adam, Keras subtracts after rounding. */
 static CornuTensor *moved(CornuTensor *mean, CornuTensor *x, double beta)
 {
     return cornu_op_add(mean, cornu_op_scale(cornu_op_subtract(x, mean), 1.0 - (float)beta));

@@ -25,7 +25,7 @@ static CornuStatus check(const char *name, bool rate_given, const CornuOptimizer
                                positive[i].argument, positive[i].value);
     if ((a->clipnorm > 0.0) + (a->clipvalue > 0.0) + (a->global_clipnorm > 0.0) > 1)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .clipnorm is %g, .clipvalue %g, "
-                           ".global_clipnorm %g; expected one of them at most", name, a->clipnorm,
+                           ".global_clipnorm %g; expected at most one of them", name, a->clipnorm,
                            a->clipvalue, a->global_clipnorm);
     if (a->schedule && rate_given)
         return cornu__fail(CORNU_ERR_ARGUMENT,
@@ -67,7 +67,7 @@ CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
     optimizer->loss_scale_factor = arguments->loss_scale_factor;
     optimizer->accumulation_steps = arguments->gradient_accumulation_steps;
     if (optimizer->learning_rate == 0.0 && !optimizer->schedule)
-        cornu__log(CORNU_LOG_WARNING, "%s: .learning_rate is 0, with which no weight changes; left "
+        cornu__log(CORNU_LOG_WARNING, "%s: .learning_rate is 0, so no weight changes; left "
                    "out it has its default", optimizer->name);
     return CORNU_OK;
 }
@@ -80,7 +80,7 @@ CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool ra
     cornu__snake_case(kind->class_name, label, sizeof label);
     if (schedule && schedule->taken)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .schedule, %s, is taken already by "
-                                "another optimizer; each needs one of its own",
+                                "another optimizer; each needs its own",
                                 arguments->name ? arguments->name : label, schedule->name);
     CornuOptimizer *optimizer = cornu__refused() ? NULL : cornu__allocate(1, kind->size);
     if (!optimizer || !(optimizer->name = cornu__copy_text(label))) {
@@ -170,7 +170,7 @@ static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *devic
     char text[256];
     int  length = snprintf(text, sizeof text, "%s/%s%s%s", owner, of, *of ? "_" : "", name);
     if (length >= (int)sizeof text)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: a variable's name would have %d letters, "
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: a variable's name would have %d bytes, "
                                 "expected %d at most", optimizer->name, length,
                                 (int)sizeof text - 1);
     for (char *c = text + strlen(owner) + 1; *c; c++)
@@ -181,7 +181,7 @@ static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *devic
     return variable;
 }
 
-/* The slots that each weight has: those that every optimizer may have, then the class's. */
+/* The slots of each weight: those of every optimizer, then the class's. */
 typedef struct {
     const char *name[CORNU_MAX_COMMON_SLOTS + CORNU_MAX_SLOTS];
     int         group[CORNU_MAX_COMMON_SLOTS + CORNU_MAX_SLOTS], count;
@@ -227,7 +227,7 @@ bool cornu__optimizer_has_groups(const CornuOptimizer *optimizer)
     return size > 0 && size < cornu__optimizer_shards(optimizer);
 }
 
-/* A shard that is alone on its device meets nobody. */
+/* A single shard has no groups to check. */
 static CornuStatus check_groups(const CornuOptimizer *optimizer)
 {
     const int shards = cornu__optimizer_shards(optimizer);
@@ -273,19 +273,19 @@ static CornuStatus fill(CornuVariable *variable, double value)
     return status;
 }
 
-/* The slots' first values; they are packed by now, and have memory. What is between them begins so
- * too: there as well nothing is to be divided by 0. */
+/* Sets the slots' first values once they are packed and have memory. The padding between them gets
+ * the same values: no division by 0 there either. */
 static CornuStatus begin_slots(CornuOptimizer *optimizer)
 {
     const int common = cornu__common_slots(optimizer);
     for (int s = common; s < optimizer->slot_count && optimizer->kind->initial; s++) {
         const double value = optimizer->kind->initial(optimizer, s - common);
-        if (value != 0.0) CORNU__TRY(fill(optimizer->packed_slots[s], value)); /* 0: made so */
+        if (value != 0.0) CORNU__TRY(fill(optimizer->packed_slots[s], value)); /* new memory is 0 */
     }
     return CORNU_OK;
 }
 
-/* What there is once, whatever the weights. */
+/* Adds the variables that do not depend on the weights. */
 static CornuStatus add_scalars(CornuOptimizer *optimizer, CornuDevice *device)
 {
     static const char scaling[] = "loss_scale_optimizer";   /* Keras wraps the optimizer in one */
@@ -306,7 +306,7 @@ static CornuStatus add_scalars(CornuOptimizer *optimizer, CornuDevice *device)
     return cornu_variable_set(optimizer->rate, optimizer->learning_rate);
 }
 
-/* What the class has besides slots. */
+/* Adds the class's number besides slots. */
 static CornuStatus add_number(CornuOptimizer *optimizer, CornuDevice *device)
 {
     const CornuOptimizerClass *kind = optimizer->kind;
@@ -345,10 +345,10 @@ CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *cons
 {
     if (optimizer->variables) return CORNU_OK;
     if (count < 1)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: there is no weight to train",
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: no weights to train, expected at least one",
                            optimizer->name);
     CornuStatus status = build(optimizer, w, count);
-    if (status) unbuild(optimizer);   /* for another try, on a device with more room */
+    if (status) unbuild(optimizer);   /* for another attempt, on a device with more memory */
     return status;
 }
 
@@ -379,13 +379,13 @@ void cornu_optimizer_constrain(CornuOptimizer *optimizer, int i, CornuConstraint
 
 CornuStatus cornu_optimizer_finalize_variable_values(CornuOptimizer *optimizer)
 {
-    for (int i = 0; i < optimizer->count && optimizer->use_ema; i++)   /* the average comes first */
+    for (int i = 0; i < optimizer->count && optimizer->use_ema; i++)   /* the average is slot 0 */
         CORNU__TRY(cornu_variable_copy(optimizer->w[i],
                                        optimizer->slots[i * optimizer->slot_count]));
     return CORNU_OK;
 }
 
-/* By way of two host arrays, so that what can fail comes before what changes anything. */
+/* Through two host arrays: whatever may fail comes before any change. */
 static CornuStatus swap(CornuVariable *a, CornuVariable *b)
 {
     const CornuType  type = cornu_variable_type(a);

@@ -4,14 +4,14 @@
  *     cornu_compile(model, .optimizer = cornu_adam(.learning_rate = 1e-3), …)
  *     cornu_compile(model, .optimizer = cornu_optimizer("rmsprop"), …)
  *
- * A step clips the gradients, sums them over the shards, lets the weights decay, updates them,
- * holds them to their constraints and counts the iteration. All weights are packed into one flat
- * variable, gradients and slots are laid out likewise: each shard sums one slice of the gradients,
- * updates that slice of the weights with its slice of the slots, and the slices are the new
- * weights, which constraints see as a whole.
- * Its variables, in Keras' order: iteration (i64), learning_rate (f32; absent under a
- * schedule), averages, accumulated gradients, slots, Nadam's u_product; in front of them, where the
- * loss is scaled, step_counter (i64) and dynamic_scale (f32).
+ * A step clips the gradients, sums them over the shards, decays the weights, updates them, applies
+ * their constraints and counts the iteration. All weights are packed into one flat variable;
+ * gradients and slots have the same layout: each shard sums one slice of the gradients and updates
+ * that slice of the weights with its slice of the slots; the slices are gathered into the new
+ * weights, to which constraints apply as a whole.
+ * The variables, in Keras' order: iteration (i64), learning_rate (f32; absent under a schedule),
+ * averages, accumulated gradients, slots, Nadam's u_product; before them, if the loss is scaled,
+ * step_counter (i64) and dynamic_scale (f32).
  */
 #ifndef CORNU_NN_OPTIMIZER_H
 #define CORNU_NN_OPTIMIZER_H
@@ -28,28 +28,29 @@ extern "C" {
 
 typedef struct CornuOptimizer CornuOptimizer;
 
-/* Arguments of every optimizer; of AdamW those behind weight_decay, which it has elsewhere. */
+/* Arguments of every optimizer; AdamW, which has its own weight_decay, has those after it. */
 #define CORNU_OPTIMIZER_ARGUMENTS                                                        \
     CornuSchedule *schedule;        /* instead of learning_rate; taken                */ \
     double         weight_decay;    /* w -= w weight_decay learning_rate              */ \
-    CORNU_OPTIMIZER_ARGUMENTS_BEHIND_DECAY
+    CORNU_OPTIMIZER_ARGUMENTS_AFTER_DECAY
 
-#define CORNU_OPTIMIZER_ARGUMENTS_BEHIND_DECAY                                           \
-    double         clipnorm;        /* at most this norm for each gradient; at most   */ \
-    double         clipvalue;       /* one of the three may be given. Clips elements. */ \
-    double         global_clipnorm; /* at most this norm for all gradients together.  */ \
-                                    /* All see a shard's own gradient, before the sum,*/ \
-                                    /* accumulated gradients the summed one           */ \
-    bool           use_ema;         /* keeps each weight's moving average:            */ \
-    double         ema_momentum;    /* a = ema_momentum a + (1 - ema_momentum) w      */ \
-                                    /* (default 0.99, or CORNU_ZERO). The weights     */ \
-                                    /* become it after every so many steps, and when  */ \
-    int64_t        ema_overwrite_frequency;          /* fit ends; default: then only  */ \
-    double         loss_scale_factor; /* the loss is multiplied by it, gradients are  */ \
-                                    /* divided; of no effect where f16 has the loss   */ \
-                                    /* scaled: cornu_loss_scale_optimizer             */ \
-    int64_t        gradient_accumulation_steps; /* updates by the mean of the         */ \
-                                    /* gradients of so many steps, 2 or more          */ \
+#define CORNU_OPTIMIZER_ARGUMENTS_AFTER_DECAY                                            \
+                                    /* At most one of the three may be given. They    */ \
+                                    /* clip a shard's gradients before the sum, but   */ \
+                                    /* accumulated gradients after it.                */ \
+    double         clipnorm;        /* largest norm of each gradient                  */ \
+    double         clipvalue;       /* largest absolute value of each element         */ \
+    double         global_clipnorm; /* largest norm of all gradients together         */ \
+    bool           use_ema;         /* keeps each weight's moving average,            */ \
+    double         ema_momentum;    /* a = ema_momentum a + (1 - ema_momentum) w;     */ \
+                                    /* default 0.99, or CORNU_ZERO                    */ \
+    int64_t        ema_overwrite_frequency; /* steps after which the averages replace */ \
+                                    /* the weights; default: only when fit ends       */ \
+    double         loss_scale_factor; /* multiplies the loss and divides gradients;   */ \
+                                    /* no effect where f16 scales the loss:           */ \
+                                    /* cornu_loss_scale_optimizer                     */ \
+    int64_t        gradient_accumulation_steps; /* 2 or more: updates by the mean of  */ \
+                                    /* the gradients of so many steps                 */ \
     const char    *name;            /* default Keras': sgd, rm_sprop, adam, adam_w, … */
 
 /* m = momentum m - learning_rate g; w += m; with nesterov w += momentum m - learning_rate g. */
@@ -67,7 +68,7 @@ CornuOptimizer *cornu_sgd_from(const CornuSgdConfig *config);
     cornu_sgd_from(&(CornuSgdConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
 /* v = rho v + (1 - rho) g^2; w -= learning_rate g / sqrt(v + epsilon); centered: v - mean(g)^2.
- * TensorFlow 1 had another form of the same name, whose v began with 1 and whose epsilon was 1e-10:
+ * RMSProp of TensorFlow 1 has an initial v of 1 and an epsilon of 1e-10:
  *     cornu_rmsprop(.initial_velocity = 1.0, .epsilon = 1e-10)
  * Source: keras/src/optimizers/rmsprop.py; tensorflow/python/training/rmsprop.py. */
 typedef struct {
@@ -78,7 +79,7 @@ typedef struct {
     double momentum;
     double epsilon;                 /* default 1e-7, or CORNU_ZERO  */
     bool   centered;
-    double initial_velocity;        /* what v begins with           */
+    double initial_velocity;        /* the initial v */
     CORNU_OPTIMIZER_ARGUMENTS
 } CornuRmspropConfig;
 
@@ -94,7 +95,7 @@ typedef struct {
     double learning_rate;           /* default 0.001, or CORNU_ZERO           */
     double beta_1, beta_2;          /* default 0.9 and 0.999, or CORNU_ZERO; below 1 */
     double epsilon;                 /* default 1e-7, or CORNU_ZERO            */
-    bool   amsgrad;                 /* divides by the greatest v so far       */
+    bool   amsgrad;                 /* divides by the largest v so far */
     CORNU_OPTIMIZER_ARGUMENTS
 } CornuAdamConfig;
 
@@ -109,11 +110,11 @@ typedef struct {
     const char    *written;         /* the call, see keywords.h */
     double         learning_rate;   /* default 0.001, or CORNU_ZERO */
     double         weight_decay;    /* default 0.004, or CORNU_ZERO */
-    double         beta_1, beta_2;  /* these four as Adam's */
+    double         beta_1, beta_2;  /* these four as in Adam */
     double         epsilon;
     bool           amsgrad;
     CornuSchedule *schedule;
-    CORNU_OPTIMIZER_ARGUMENTS_BEHIND_DECAY
+    CORNU_OPTIMIZER_ARGUMENTS_AFTER_DECAY
 } CornuAdamwConfig;
 
 CornuOptimizer *cornu_adamw_from(const CornuAdamwConfig *config);
@@ -126,7 +127,7 @@ typedef struct {
     char   unset;
     const char *written;            /* the call, see keywords.h */
     double learning_rate;           /* default 0.001, or CORNU_ZERO */
-    double initial_accumulator_value; /* what a begins with; default 0.1, or CORNU_ZERO */
+    double initial_accumulator_value; /* the initial a; default 0.1, or CORNU_ZERO */
     double epsilon;                 /* default 1e-7, or CORNU_ZERO  */
     CORNU_OPTIMIZER_ARGUMENTS
 } CornuAdagradConfig;
@@ -151,7 +152,7 @@ CornuOptimizer *cornu_adadelta_from(const CornuAdadeltaConfig *config);
 #define cornu_adadelta(...) \
     cornu_adadelta_from(&(CornuAdadeltaConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
-/* Arguments of Adamax and Nadam, as Adam's. */
+/* Arguments of Adamax and Nadam, as in Adam. */
 typedef struct {
     char   unset;
     const char *written;            /* the call, see keywords.h */
@@ -201,7 +202,7 @@ typedef struct {
     const char *written;            /* the call, see keywords.h */
     double learning_rate;           /* default 0.001, or CORNU_ZERO */
     double learning_rate_power;     /* default -0.5, or CORNU_ZERO; at most 0 */
-    double initial_accumulator_value; /* what n begins with; default 0.1, or CORNU_ZERO */
+    double initial_accumulator_value; /* the initial n; default 0.1, or CORNU_ZERO */
     double l1_regularization_strength, l2_regularization_strength;
     double l2_shrinkage_regularization_strength;
     double beta;
@@ -217,22 +218,22 @@ CornuOptimizer *cornu_ftrl_from(const CornuFtrlConfig *config);
 CornuOptimizer *cornu_optimizer(const char *name);
 void            cornu_optimizer_free(CornuOptimizer *optimizer);
 
-/* Makes it scale the loss, so that gradients in f16 do not vanish; cornu_compile does so under
- * mixed_float16. The scale is 2^15 at first. A step whose gradients are not all finite leaves
- * weights, slots and iteration as they are and halves the scale; 2000 finite ones in a row double
+/* Makes the optimizer scale the loss, so that f16 gradients do not underflow; cornu_compile does so
+ * under mixed_float16. The scale starts at 2^15. A step whose gradients are not all finite leaves
+ * weights, slots and iteration unchanged and halves the scale; 2000 finite steps in a row double
  * it. Returns the optimizer, NULL for NULL.
  * Source: keras/src/optimizers/loss_scale_optimizer.py. */
 CornuOptimizer *cornu_loss_scale_optimizer(CornuOptimizer *optimizer);
 
 /*
- * How an optimizer's gradients meet across the shards of a device. Every optimizer's are summed,
- * and as a shard's loss is its part of the batch's (its sum over valid rows / all valid rows), the
- * sum is the gradient of the mean: CORNU_MEAN. With CORNU_SUM a shard's loss is that of its own
- * rows alone, so gradients are as many times as large as shards work together. Groups of shards
- * (CornuGroups in tensor/ops.h) meet among themselves only: each has weights and slots of its own,
- * all the same at first. What is read, or written to a file, is shard 0's, but a backup (backup.h)
- * keeps each shard's; what is written all shards get. Predictions and metrics come from each
- * shard's own. On a device with one shard there is nothing to meet.
+ * How an optimizer's gradients are reduced over the shards of a device. Every optimizer sums them.
+ * As a shard's loss is its part of the batch's (its sum over valid rows / all valid rows), the sum
+ * is the gradient of the mean: CORNU_MEAN. With CORNU_SUM a shard's loss is the mean over its own
+ * rows, so gradients are larger by the number of shards that are summed. Groups of shards
+ * (CornuGroups in tensor/ops.h) sum among themselves only: each has its own weights and slots, all
+ * equal at first. Reading a variable, or writing it to a file, takes shard 0's value, but a backup
+ * (backup.h) has every shard's; writing a variable sets all. Predictions and metrics use each
+ * shard's own. On a device with one shard there is nothing to reduce.
  *
  *     cornu_cross_shard_optimizer(cornu_adam(.learning_rate = 1e-3), .reduction = CORNU_SUM)
  *
@@ -242,7 +243,7 @@ typedef struct {
     char            unset;
     CornuOptimizer *optimizer;     /* taken, and returned */
     CornuReduction  reduction;     /* CORNU_MEAN or CORNU_SUM */
-    int             group_size;    /* default: all shards; what does not fit is refused by build */
+    int             group_size;    /* default: all shards; build refuses one that does not fit */
     int             group_assignment[CORNU_MAX_SHARDS]; /* default 0, 1, 2, …; needs group_size */
 } CornuCrossShardConfig;
 
@@ -252,10 +253,10 @@ CornuOptimizer *cornu_cross_shard_optimizer_from(const CornuCrossShardConfig *co
 
 const char *cornu_optimizer_name(const CornuOptimizer *optimizer);
 
-/* ---- By hand; cornu_compile and fit do this for a model ---- */
+/* ---- For custom loops; cornu_compile and fit do this for a model ---- */
 
-/* Makes the optimizer's variables for weights w[0 … count), f32, once; they are the optimizer's.
- * The weights are packed (cornu_variable_pack): graphs that read them come after this. */
+/* Creates the optimizer's variables for weights w[0 … count), f32, once; it owns them. The weights
+ * are packed (cornu_variable_pack): record graphs that read them after this. */
 CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count);
 
 int            cornu_optimizer_variable_count(const CornuOptimizer *optimizer);
@@ -263,54 +264,54 @@ CornuVariable *cornu_optimizer_variable(const CornuOptimizer *optimizer, int i);
 /* The i64 that counts steps; NULL before build. */
 CornuVariable *cornu_optimizer_iteration(const CornuOptimizer *optimizer);
 
-/* After each update weight i of build becomes what the constraint makes of it. */
+/* Applies the constraint to weight i of build after each update. */
 void cornu_optimizer_constrain(CornuOptimizer *optimizer, int i, CornuConstraint constraint);
 
-/* With use_ema the weights become their averages; fit does this when it ends. */
+/* With use_ema, replaces the weights by their averages; fit does so when it ends. */
 CornuStatus cornu_optimizer_finalize_variable_values(CornuOptimizer *optimizer);
 
-/* The weights become their averages and these the weights, until it is called again; for a look at
- * the averages between two steps. CORNU_ERR_ARGUMENT without use_ema. */
+/* Swaps the weights and their averages; a second call swaps them back. For the use of the averages
+ * between two steps. CORNU_ERR_ARGUMENT without use_ema. */
 CornuStatus cornu_optimizer_swap_averages(CornuOptimizer *optimizer);
 
-/* What gradients are to be taken of: the loss times the scale, the loss itself where it is not
- * scaled. cornu_optimizer_apply divides by the scale. A shard's loss that is not its part of the
- * batch's mean, by CORNU_SUM or in groups, becomes so here. */
+/* The scaled loss, of which to take gradients; the loss itself if it is not scaled.
+ * cornu_optimizer_apply divides by the scale. Also weighs a shard's loss by the reduction:
+ * CORNU_SUM, or a mean over groups. */
 CornuTensor *cornu_optimizer_scale_loss(const CornuOptimizer *optimizer, CornuTensor *loss);
 
-/* Records one step: assigns the weights of build, and the variables, from the gradients of what
- * cornu_optimizer_scale_loss gave. They are each shard's own and are summed here; those that do not
- * vary from shard to shard, of a loss that does not, are whole already. */
+/* Records one step: assigns the weights of build, and the variables, from the gradients of the loss
+ * that cornu_optimizer_scale_loss returned. These are each shard's own and are summed here, but
+ * gradients that do not vary between shards, of a loss that does not, are not summed. */
 CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
                                   CornuTensor *const *gradients);
 
-/* The l2 norm of all those gradients as they are applied, before clipping: summed over the shards,
- * and not scaled; an f32 scalar that all shards have in common. Where groups have gradients of
- * their own, the root of the mean of their squares. NULL with a pending error. */
+/* The l2 norm of all gradients before clipping, summed over the shards and unscaled: an f32 scalar,
+ * equal on all shards; with groups, the root of the mean of their squared norms. NULL with a
+ * pending error. */
 CornuTensor *cornu_optimizer_gradient_norm(const CornuOptimizer *optimizer, CornuGraph *graph,
                                            CornuTensor *const *gradients);
 
-/* The learning-rate variable; CORNU_ERR_UNSUPPORTED under a schedule, which rules alone. Before
- * build the number is kept for it. */
+/* Sets the learning rate, also before build; CORNU_ERR_UNSUPPORTED under a schedule. */
 CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double value);
-/* The rate that the next step will use, also under a schedule. */
+/* The rate of the next step, also under a schedule. */
 CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, double *value);
 
-/* ---- For an optimizer of one's own ---- */
+/* ---- For a custom optimizer ---- */
 
 enum { CORNU_MAX_SLOTS = 3, CORNU_MAX_COMMON_SLOTS = 2 };
 
-/* What a step gives an optimizer: a slice of all weights laid out in one vector. What it makes of
- * an element must not depend on the others. */
+/* The input of an update: a slice of all weights laid out in one vector. An element's update must
+ * not depend on other elements. */
 typedef struct {
     CornuTensor *w, *gradient;                /* of one shape, f32 */
     CornuTensor *slot[CORNU_MAX_SLOTS];       /* in the order of slots() */
     CornuTensor *learning_rate, *iteration;   /* f32 scalars; the first update is iteration 1 */
-    CornuTensor *number;                      /* f32 scalar, of a class that has number_name */
+    CornuTensor *number;                      /* f32 scalar, if the class has number_name */
 } CornuUpdate;
 
-/* An argument of a class besides those of every optimizer: Keras' name, and where it stands, a
- * double or a bool, in the constructor's config and, filled in, in the optimizer's own struct. */
+/* An argument of a class besides those of every optimizer: Keras' name, and the offset of the
+ * double or bool in the constructor's config and, with its default filled in, in the optimizer's
+ * own struct. */
 typedef struct {
     const char *name;        /* NULL ends a table */
     bool        flag;
@@ -320,25 +321,24 @@ typedef struct {
 typedef struct {
     const char *class_name;  /* Keras': "Adam" */
     size_t      size;        /* of its own struct, whose first field is a CornuOptimizer */
-    /* Names of the slots each weight has, in groups: the slots of a group alternate weight by
-     * weight, one group follows the other. Returns how many. */
+    /* Names of the slots of each weight, in groups: the slots of a group alternate weight by
+     * weight; one group follows the other. Returns their number. */
     int (*slots)(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
                  int group[CORNU_MAX_SLOTS]);
-    /* What the elements of slot number `slot` of slots() begin with; NULL: with 0. */
+    /* The initial value of the elements of slot number `slot` of slots(); NULL: 0. */
     double (*initial)(const CornuOptimizer *self, int slot);
-    /* One number besides the slots that goes from update to update, if it has a name: what it
-     * begins with, and the next one from the last one, which comes before all else. */
+    /* A number kept from update to update besides the slots, if it has a name: its initial value,
+     * and the next one from the last one, computed before the rest of the step. */
     const char  *number_name;
     double       first_number;
     CornuTensor *(*number)(const CornuOptimizer *self, const CornuUpdate *update);
-    /* What is the same for all weights, computed once per step: replaces
-     * update->learning_rate. May be NULL. */
+    /* Computed once per step, for all weights: replaces update->learning_rate. May be NULL. */
     CornuTensor *(*rate)(const CornuOptimizer *self, const CornuUpdate *update);
     /* Records the new weight (returned) and the new slots. */
     CornuTensor *(*update)(const CornuOptimizer *self, const CornuUpdate *update,
                            CornuTensor **new_slot);
     /* For files: its own arguments, the config's size and the constructor; all zero for an
-     * optimizer that files cannot describe. */
+     * optimizer that cannot be saved. */
     const CornuOptimizerField *fields;
     size_t                     config_size;
     CornuOptimizer          *(*from)(const void *config);
@@ -354,12 +354,12 @@ struct CornuOptimizer {
     double            ema_momentum, loss_scale_factor;                     /* 0: none */
     int64_t           ema_overwrite_frequency, accumulation_steps;         /* 0: none */
     bool              scales_loss;
-    bool              taken;                  /* by a model, which frees it: it can be given once */
+    bool              taken;                  /* owned by a model: it cannot be passed again */
     CornuVariable   **variables;              /* its own, in Keras' order */
     int               variable_count;
     CornuVariable    *iteration, *rate;       /* of these; rate is NULL under a schedule, */
     CornuVariable    *step_counter, *dynamic_scale;  /* these two where the loss is not scaled */
-    CornuVariable    *number;                 /* the class's, or NULL */
+    CornuVariable    *number;                 /* the class's number, or NULL */
     CornuVariable   **w;                      /* borrowed */
     CornuConstraint  *constraints;            /* of each w */
     CornuVariable   **slots;                  /* slot s of weight i: slots[i * slot_count + s], */

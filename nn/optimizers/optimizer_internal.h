@@ -1,4 +1,4 @@
-/* What the optimizers share. */
+/* Shared by the optimizers. */
 #ifndef CORNU_NN_OPTIMIZER_INTERNAL_H
 #define CORNU_NN_OPTIMIZER_INTERNAL_H
 
@@ -6,7 +6,7 @@
 #include "../config/keywords_internal.h"
 #include "optimizer.h"
 
-/* The arguments that every config has, by themselves. */
+/* The arguments that every config has. */
 typedef struct {
     double learning_rate;   /* resolved */
     CORNU_OPTIMIZER_ARGUMENTS
@@ -25,12 +25,12 @@ typedef struct {
         .gradient_accumulation_steps = (config)->gradient_accumulation_steps,            \
         .name = (config)->name })
 
-/* Checks what every optimizer is given and allocates one; takes the schedule. rate_given: the
+/* Checks the common arguments and allocates an optimizer; takes the schedule. rate_given: the
  * config's learning_rate is not 0. NULL with a pending error. */
 CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool rate_given,
                                         const CornuOptimizerArguments *arguments);
 
-/* Checks and sets what every optimizer is given; takes the schedule. */
+/* Checks and sets the common arguments; takes the schedule. */
 CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
                                  const CornuOptimizerArguments *arguments);
 
@@ -38,14 +38,14 @@ CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
 #include "optimizers.def"
 #undef OPTIMIZER
 
-/* The optimizers by name; one without a name ends them. */
+/* The optimizers by name; a row without a name ends the table. */
 typedef struct {
     const char                *name;
     const CornuOptimizerClass *kind;
 } CornuOptimizerRow;
 extern const CornuOptimizerRow cornu__optimizers[];
 
-/* The class of this name, among ours; NULL if there is none. */
+/* The built-in class of this name; NULL if there is none. */
 const CornuOptimizerClass *cornu__optimizer_class(const char *class_name);
 
 /* For the tables of arguments. */
@@ -54,24 +54,25 @@ const CornuOptimizerClass *cornu__optimizer_class(const char *class_name);
 #define CORNU__OPTIMIZER_FLAG(Config, Self, field) \
     { #field, true, offsetof(Config, field), offsetof(Self, field) }
 
-/* Slots that are not the class's own: each weight's average, then what its gradients add up to. */
+/* The number of slots that every class may have: each weight's average, then its accumulated
+ * gradients. */
 static inline int cornu__common_slots(const CornuOptimizer *optimizer)
 {
     return optimizer->use_ema + (optimizer->accumulation_steps > 0);
 }
 
 int cornu__optimizer_shards(const CornuOptimizer *optimizer);
-/* Of several shards; a group of all is none. */
+/* Whether there are several groups of shards. */
 bool cornu__optimizer_has_groups(const CornuOptimizer *optimizer);
 
-/* What Adam and its kin have: they estimate the first and the second moment of the gradient. */
+/* Common to Adam and its variants, which estimate two moments of the gradient. */
 typedef struct {
     CornuOptimizer base;
     double         beta_1, beta_2, epsilon;
 } CornuMoments;
 
-/* As cornu__optimizer_create, for a class whose struct begins with CornuMoments; their numbers as
- * they are given. */
+/* As cornu__optimizer_create, for a class whose struct begins with CornuMoments; the numbers as in
+ * the config. */
 CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool rate_given,
                                       const CornuOptimizerArguments *arguments, double beta_1,
                                       double beta_2, double epsilon);
@@ -79,16 +80,16 @@ CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool rate
 /* 1 - beta^t, t counting updates */
 CornuTensor *cornu__bias_correction(const CornuUpdate *update, double beta);
 
-/* Packs the weights it was built with, unless they still are: graphs are recorded after this.
- * Another optimizer that trains some of them packs them otherwise. */
+/* Packs the weights of build unless they still are packed; graphs are recorded after this. Another
+ * optimizer that trains some of them repacks them. */
 CornuStatus cornu__optimizer_pack(CornuOptimizer *optimizer);
 
-/* Moves the optimizer's variables to where w[0 … count) are: copies, on one other device, of the
- * weights it was built with. All or nothing. */
+/* Moves the optimizer's variables to the device of w[0 … count), copies of the weights of build on
+ * one other device. All or nothing. */
 CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuVariable *const *w);
 
-/* For a constructor: NULL with a pending error, naming optimizer and argument, and the optimizer
- * freed, unless low <= value <= high. */
+/* For constructors: unless low <= value <= high, frees the optimizer and returns NULL with a
+ * pending error that names it and the argument. */
 CornuOptimizer *cornu__optimizer_expect(CornuOptimizer *optimizer, const char *argument,
                                         double value, double low, double high);
 

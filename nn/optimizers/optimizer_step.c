@@ -49,7 +49,7 @@ static CornuTensor *limit_norm(CornuTensor *x, CornuTensor *norm, double limit)
 
 static CornuTensor *norm_of(CornuTensor *x) { return cornu_op_sqrt(sum_of_squares(x)); }
 
-/* norm - norm is 0, or NaN for a norm that is infinite: it must not clip to zeros unseen.
+/* norm - norm is 0, or NaN for an infinite norm, which must not be clipped to zeros silently.
  * Source: keras/src/optimizers/base_optimizer.py, clip_by_global_norm. */
 static CornuTensor *limit_global_norm(CornuTensor *x, CornuTensor *norm, double limit)
 {
@@ -58,7 +58,7 @@ static CornuTensor *limit_global_norm(CornuTensor *x, CornuTensor *norm, double 
 
 typedef CornuTensor *Part(const CornuOptimizer *optimizer, int i, CornuTensor *part);
 
-/* Of a tensor laid out as all weights the parts, one by one, made something else. */
+/* Applies a function to the part of each weight in a tensor with the packed layout. */
 static CornuTensor *each(const CornuOptimizer *optimizer, CornuTensor *x, Part *part)
 {
     CornuTensor **parts = cornu__allocate((size_t)optimizer->count, sizeof(CornuTensor *));
@@ -82,7 +82,7 @@ static bool clips(const CornuOptimizer *optimizer)
            optimizer->clipvalue > 0.0;
 }
 
-/* All gradients, packed. */
+/* All gradients, clipped and packed. */
 static CornuTensor *clipped(const CornuOptimizer *optimizer, CornuTensor *g)
 {
     if (optimizer->clipnorm > 0.0) return each(optimizer, g, limit_own_norm);
@@ -94,8 +94,8 @@ static CornuTensor *clipped(const CornuOptimizer *optimizer, CornuTensor *g)
 
 /* ---- Shards ---- */
 
-/* The shards' losses are parts of the mean over all of them: in groups, or without the mean, they
- * count for more. */
+/* A shard's loss is a part of the mean over all shards: in groups, or without the mean, it has a
+ * larger weight. */
 static double weight_of_loss(const CornuOptimizer *optimizer)
 {
     const int shards = cornu__optimizer_shards(optimizer);
@@ -103,8 +103,8 @@ static double weight_of_loss(const CornuOptimizer *optimizer)
     return (double)shards / (optimizer->reduction == CORNU_SUM ? 1 : together);
 }
 
-/* The slice of the summed gradients that this shard will apply, all of them in groups. */
-static CornuTensor *meet(const CornuOptimizer *optimizer, CornuTensor *g)
+/* Sums gradients over the shards: the slice that this shard will apply; in groups all of them. */
+static CornuTensor *reduce_over_shards(const CornuOptimizer *optimizer, CornuTensor *g)
 {
     if (!g) return NULL;
     if (cornu__optimizer_has_groups(optimizer))
@@ -113,7 +113,7 @@ static CornuTensor *meet(const CornuOptimizer *optimizer, CornuTensor *g)
                                   : cornu_op_shard_slice(g, NULL);
 }
 
-/* From what all shards have to what this one updates, and back. */
+/* The slice that this shard updates, and the whole from the slices. */
 static CornuTensor *slice_of(const CornuOptimizer *optimizer, CornuTensor *whole)
 {
     return cornu__optimizer_has_groups(optimizer) ? whole : cornu_op_shard_slice(whole, NULL);
@@ -141,7 +141,7 @@ CornuTensor *cornu_optimizer_scale_loss(const CornuOptimizer *optimizer, CornuTe
     return cornu_op_multiply(loss, cornu_read(graph, optimizer->dynamic_scale));
 }
 
-/* A bool scalar: whether every element is a finite number, on every shard. */
+/* A bool scalar: whether every element on every shard is finite. */
 static CornuTensor *all_finite(CornuTensor *x)
 {
     CornuTensor *one = cornu_op_constant_like(x, 1.0), *zero = cornu_op_constant_like(x, 0.0);
@@ -150,7 +150,7 @@ static CornuTensor *all_finite(CornuTensor *x)
     return cornu_op_compare(faults, CORNU_EQUAL, cornu_op_constant_like(faults, 0.0));
 }
 
-/* The new value, or the old one where the condition, a bool scalar, fails; NULL never does. */
+/* The new value, or the old one if the condition, a bool scalar, is false; NULL is true. */
 static CornuTensor *only_if(CornuTensor *condition, CornuTensor *value, CornuTensor *old)
 {
     return condition ? cornu_op_select(condition, value, old) : value;
@@ -166,7 +166,7 @@ static CornuStatus assign(CornuVariable *variable, CornuTensor *value)
     return value ? cornu_assign(variable, value) : cornu_error_take();
 }
 
-/* Counts finite steps in a row, and moves the scale. */
+/* Counts finite steps in a row, and updates the scale. */
 static CornuStatus move_scale(const CornuOptimizer *optimizer, CornuGraph *graph,
                               CornuTensor *finite)
 {
@@ -182,7 +182,7 @@ static CornuStatus move_scale(const CornuOptimizer *optimizer, CornuGraph *graph
                   cornu_op_select(finite, grown, cornu_op_scale(scale, 0.5)));
 }
 
-/* Divided by what the loss was multiplied by. */
+/* Divides by the scale of the loss. */
 static CornuTensor *unscaled(const CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor *g)
 {
     if (optimizer->scales_loss)
@@ -191,7 +191,7 @@ static CornuTensor *unscaled(const CornuOptimizer *optimizer, CornuGraph *graph,
          ? cornu_op_scale(g, 1.0 / optimizer->loss_scale_factor) : g;
 }
 
-/* *finite: NULL where the scale does not change. */
+/* *finite: NULL if the scale is constant. */
 static CornuStatus unscale(const CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor **g,
                            CornuTensor **finite)
 {
@@ -203,7 +203,7 @@ static CornuStatus unscale(const CornuOptimizer *optimizer, CornuGraph *graph, C
 
 /* ---- Accumulated gradients ---- */
 
-/* How many updates there have been, a scalar of any dtype: Keras' optimizer.iterations. */
+/* The number of updates so far, a scalar of any dtype: Keras' optimizer.iterations. */
 static CornuTensor *updates(const CornuOptimizer *optimizer, CornuGraph *graph)
 {
     CornuTensor *steps = cornu_read(graph, optimizer->iteration);
@@ -221,15 +221,15 @@ static CornuTensor *completes(CornuTensor *number, int64_t of)
     return cornu_op_compare(times, CORNU_EQUAL, cornu_op_floor(times));
 }
 
-/* What this shard applies. Accumulated is what the shards' gradients sum to, so that nothing of it
- * is a shard's own and files have it all; a clip then has to see it whole. */
+/* The gradient that this shard applies. Accumulation comes after the sum over shards, so that no
+ * part of it is a shard's own and files hold all of it; clipping then needs it whole. */
 static CornuTensor *gradient(const CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor *g,
                              CornuTensor *last, CornuTensor *finite)
 {
-    if (!last) return meet(optimizer, clipped(optimizer, g));
+    if (!last) return reduce_over_shards(optimizer, clipped(optimizer, g));
     CornuVariable *accumulator = optimizer->packed_slots[optimizer->use_ema];
     CornuTensor   *old = cornu_read(graph, accumulator);
-    CornuTensor   *sum = cornu_op_add(meet(optimizer, g), old);
+    CornuTensor   *sum = cornu_op_add(reduce_over_shards(optimizer, g), old);
     CornuTensor   *kept = sum ? cornu_op_select(last, cornu_op_constant_like(sum, 0.0), sum) : NULL;
     if (assign(accumulator, only_if(finite, kept, old))) return cornu__null();
     CornuTensor *mean = cornu_op_scale(sum, 1.0 / (double)optimizer->accumulation_steps);
@@ -239,8 +239,8 @@ static CornuTensor *gradient(const CornuOptimizer *optimizer, CornuGraph *graph,
 
 /* ---- Averages and constraints ---- */
 
-/* Moves the averages of w, and returns what becomes of w: itself or, when it is time, they.
- * Source: keras/src/optimizers/base_optimizer.py, _update_model_variables_moving_average. */
+/* Updates the averages of w, and returns the new w: itself or, when due, the averages. Source:
+ * keras/src/optimizers/base_optimizer.py, _update_model_variables_moving_average. */
 static CornuTensor *averaged(const CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor *w,
                              CornuTensor *finite)
 {
@@ -265,7 +265,7 @@ static CornuTensor *held(const CornuOptimizer *optimizer, int i, CornuTensor *pa
     return cornu_constraint_call(&optimizer->constraints[i], part);
 }
 
-/* All weights, whole, held to their constraints. */
+/* Applies the constraints to all weights. */
 static CornuTensor *constrained(const CornuOptimizer *optimizer, CornuTensor *w)
 {
     bool any = false;
@@ -276,7 +276,7 @@ static CornuTensor *constrained(const CornuOptimizer *optimizer, CornuTensor *w)
 /* ---- The whole step ---- */
 
 /* Records the update of this shard's slice of the weights and slots. finite: whether the step
- * counts; last: whether it is one that applies what was accumulated. */
+ * counts; last: whether it applies the accumulated gradients. */
 static CornuStatus update(const CornuOptimizer *optimizer, CornuGraph *graph, CornuUpdate *u,
                           CornuTensor *decay, CornuTensor *finite, CornuTensor *last)
 {
@@ -297,7 +297,7 @@ static CornuStatus update(const CornuOptimizer *optimizer, CornuGraph *graph, Co
     return CORNU_OK;
 }
 
-/* Records the class's own number, the next one of which the update will use. */
+/* Records the class's number; the update uses the next one. */
 static CornuStatus move_number(const CornuOptimizer *optimizer, CornuGraph *graph, CornuUpdate *u,
                                CornuTensor *now)
 {
@@ -307,7 +307,7 @@ static CornuStatus move_number(const CornuOptimizer *optimizer, CornuGraph *grap
     return assign(optimizer->number, only_if(now, u->number, old));
 }
 
-/* Records the step from all gradients, packed; they are scaled where the loss was. */
+/* Records the step from all gradients, packed and, if the loss was, scaled. */
 static CornuStatus apply(CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor *g)
 {
     CornuTensor *finite, *last = NULL;
@@ -342,7 +342,7 @@ CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
     return status;
 }
 
-/* The shards' squares add up to those of all slices; in groups each has its group's whole. */
+/* Sums squares over the slices of all shards; in groups each shard has the whole. */
 CornuTensor *cornu_optimizer_gradient_norm(const CornuOptimizer *optimizer, CornuGraph *graph,
                                            CornuTensor *const *gradients)
 {
@@ -350,8 +350,8 @@ CornuTensor *cornu_optimizer_gradient_norm(const CornuOptimizer *optimizer, Corn
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: gradient_norm comes after build",
                                 optimizer->name);
     CornuTensor *g = cornu_pack(optimizer->packed, gradients);
-    CornuTensor *met = g ? meet(optimizer, unscaled(optimizer, graph, g)) : NULL;
-    CornuTensor *squares = met ? cornu_op_all_reduce(sum_of_squares(met)) : NULL;
+    CornuTensor *reduced = g ? reduce_over_shards(optimizer, unscaled(optimizer, graph, g)) : NULL;
+    CornuTensor *squares = reduced ? cornu_op_all_reduce(sum_of_squares(reduced)) : NULL;
     if (squares && cornu__optimizer_has_groups(optimizer))
         squares = cornu_op_scale(squares, 1.0 / cornu__optimizer_shards(optimizer));
     return cornu_op_sqrt(squares);

@@ -36,7 +36,7 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
                                                rho, rmsprop->epsilon, &new_slot[0]);
     if (!w || (!rmsprop->centered && !(rmsprop->momentum > 0.0))) return w;
 
-    /* The step of its own: learning_rate g / sqrt(v - mean(g)^2 + epsilon) */
+    /* The weight's own step: learning_rate g / sqrt(v - mean(g)^2 + epsilon) */
     CornuTensor *spread = new_slot[0];
     if (rmsprop->centered) {
         const int s = rmsprop->momentum > 0.0 ? 2 : 1;

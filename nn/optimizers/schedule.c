@@ -29,7 +29,7 @@ const CornuScheduleNumbers *cornu__schedule_numbers(const CornuSchedule *schedul
 
 typedef CornuTensor *Call(const CornuSchedule *self, CornuTensor *iteration);
 
-/* Checks what all but the piecewise one need. */
+/* Checks the arguments of all schedules but the piecewise one. */
 static Schedule *create(const char *name, Call *call, double rate, double steps)
 {
     if (!isfinite(rate) || rate < 0.0)
@@ -49,7 +49,7 @@ static Schedule *create(const char *name, Call *call, double rate, double steps)
 
 /* ---- Exponential and inverse time ---- */
 
-/* t / steps, cut to a whole number for a staircase */
+/* t / steps, truncated for a staircase */
 static CornuTensor *periods(const Schedule *self, CornuTensor *t)
 {
     CornuTensor *p = cornu_op_divide(t, cornu_op_constant_like(t, self->steps));
@@ -210,8 +210,8 @@ CornuSchedule *cornu_cosine_decay_from(const CornuCosineConfig *config)
     return &self->base;
 }
 
-/* Which restart t is in, and how far: with periods that grow by t_mul the number of the restart
- * is the logarithm of the geometric sum up to t. */
+/* The restart that t is in, and the fraction of it: with periods that grow by t_mul the number of
+ * the restart is the logarithm of the geometric sum up to t. */
 static CornuTensor *cosine_restarts(const CornuSchedule *schedule, CornuTensor *t)
 {
     const Schedule *self = (const Schedule *)schedule;

@@ -16,13 +16,13 @@ extern "C" {
 
 typedef struct CornuSchedule CornuSchedule;
 
-/* A user's own schedule is a struct that begins with this one. */
+/* A custom schedule is a struct that begins with this one. */
 struct CornuSchedule {
     const char *name;
-    /* iteration: f32 scalar. Gives the learning rate, an f32 scalar. */
+    /* iteration: f32 scalar. Returns the learning rate, an f32 scalar. */
     CornuTensor *(*call)(const CornuSchedule *self, CornuTensor *iteration);
-    void (*free)(CornuSchedule *self);  /* frees self too; NULL: the caller's */
-    bool taken;                         /* by an optimizer, which frees it: it can be given once */
+    void (*free)(CornuSchedule *self);  /* frees self, too; NULL: the caller's */
+    bool taken;                         /* owned by an optimizer: it cannot be passed again */
 };
 
 void cornu_schedule_free(CornuSchedule *schedule);
@@ -30,7 +30,7 @@ void cornu_schedule_free(CornuSchedule *schedule);
 typedef struct {
     char   unset;
     double initial_learning_rate, decay_steps, decay_rate;  /* required; steps above 0 */
-    bool   staircase;                                       /* t / decay_steps is cut to whole */
+    bool   staircase;                                       /* t / decay_steps is truncated */
 } CornuDecayConfig;
 
 /* initial_learning_rate decay_rate^(t / decay_steps) */
@@ -46,7 +46,7 @@ CornuSchedule *cornu_inverse_time_decay_from(const CornuDecayConfig *config);
 /* values[i] while t <= boundaries[i], at last values[count] */
 typedef struct {
     char          unset;
-    const double *boundaries;  /* rising           */
+    const double *boundaries;  /* ascending        */
     const double *values;      /* count + 1 values */
     int64_t       count;       /* of boundaries    */
 } CornuPiecewiseConfig;
@@ -55,8 +55,8 @@ CornuSchedule *cornu_piecewise_constant_decay_from(const CornuPiecewiseConfig *c
 #define cornu_piecewise_constant_decay(...) \
     cornu_piecewise_constant_decay_from(&(CornuPiecewiseConfig){ .unset = 0, __VA_ARGS__ })
 
-/* (initial - end) (1 - s / decay_steps)^power + end, s = min(t, decay_steps). With cycle the
- * decay_steps are instead stretched to their next multiple that t does not exceed. */
+/* (initial - end) (1 - s / decay_steps)^power + end, s = min(t, decay_steps). With cycle,
+ * decay_steps instead grows to its next multiple that is not below t. */
 typedef struct {
     char   unset;
     double initial_learning_rate, decay_steps;  /* required */
@@ -83,7 +83,7 @@ CornuSchedule *cornu_cosine_decay_from(const CornuCosineConfig *config);
 #define cornu_cosine_decay(...) \
     cornu_cosine_decay_from(&(CornuCosineConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Half a cosine again and again: each one t_mul times longer and starting m_mul times lower. */
+/* Repeated half cosines: each one t_mul times longer, starting m_mul times as high. */
 typedef struct {
     char   unset;
     double initial_learning_rate, first_decay_steps;  /* required */

@@ -1,11 +1,11 @@
-/* Schedules as files see them. */
+/* Schedules, for files. */
 #ifndef CORNU_NN_SCHEDULE_INTERNAL_H
 #define CORNU_NN_SCHEDULE_INTERNAL_H
 
 #include "../formats/json_internal.h"
 #include "schedule.h"
 
-/* One struct serves all: each schedule reads the numbers it was given. */
+/* One struct for all schedules: each uses its own numbers. */
 typedef struct {
     CornuSchedule base;
     double rate, steps;                 /* initial_learning_rate, decay_steps */
@@ -18,10 +18,10 @@ typedef struct {
     int64_t count;
 } CornuScheduleNumbers;
 
-/* Of one of our schedules; NULL for a user's own. */
+/* The numbers of a built-in schedule; NULL for a custom one. */
 const CornuScheduleNumbers *cornu__schedule_numbers(const CornuSchedule *schedule);
 
-/* Keras' JSON of one of our schedules, NULL without memory; and back, NULL with a pending error. */
+/* Keras' JSON of a built-in schedule, NULL without memory; and back, NULL with a pending error. */
 json_t        *cornu__schedule_to_json(const CornuScheduleNumbers *schedule);
 CornuSchedule *cornu__schedule_from_json(const json_t *value);
 

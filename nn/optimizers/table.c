@@ -1,4 +1,4 @@
-/* The table of optimizers.def, and nothing else, so that no optimizer needs the others. */
+/* The table of optimizers.def, apart so that no optimizer depends on the others. */
 #include "optimizer_internal.h"
 
 const CornuOptimizerRow cornu__optimizers[] = {

@@ -109,7 +109,7 @@ static void a_rate_of_0_is_told(void **state)
     assert_string_equal(told, "");
     cornu_optimizer_free(cornu_adam(.learning_rate = 0.0));
     cornu_set_log(CORNU_LOG_WARNING, NULL, NULL);
-    assert_string_equal(told, "adam: .learning_rate is 0, with which no weight changes; left out "
+    assert_string_equal(told, "adam: .learning_rate is 0, so no weight changes; left out "
                         "it has its default");
 }
 

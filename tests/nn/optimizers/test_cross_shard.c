@@ -303,13 +303,13 @@ static void wrong_groups_are_refused(void **state)
                               .group_assignment = { 0, 2, 4, 6, 1, 3, 5, 6 })),
             CORNU_ERR_ARGUMENT, "adam: shard 6 is in the groups twice");
     assert_null(cornu_cross_shard_optimizer(cornu_adam(), .group_assignment = { 1, 0 }));
-    refuses(cornu_error_take(), CORNU_ERR_ARGUMENT, "expected .group_size beside it");
+    refuses(cornu_error_take(), CORNU_ERR_ARGUMENT, "expected .group_size, too");
     assert_null(cornu_cross_shard_optimizer(cornu_adam(), .group_size = 9));
     refuses(cornu_error_take(), CORNU_ERR_ARGUMENT, ".group_size is 9, expected 1 to 8");
     assert_null(cornu_cross_shard_optimizer(cornu_adam(), (CornuReduction)5));
     refuses(cornu_error_take(), CORNU_ERR_ARGUMENT, ".reduction is 5");
     assert_null(cornu_cross_shard_optimizer(NULL));
-    refuses(cornu_error_take(), CORNU_ERR_ARGUMENT, "no optimizer given");
+    refuses(cornu_error_take(), CORNU_ERR_ARGUMENT, ".optimizer is required");
     assert_null(cornu_cross_shard_optimizer(cornu_adam(.beta_1 = 2)));
     refuses(cornu_error_take(), CORNU_ERR_ARGUMENT, "adam: .beta_1 is 2");
     cornu_device_close(device);

@@ -432,7 +432,7 @@ static void constructors_refuse(void **state)
     (void)state;
     refuses(cornu_adam(.beta_1 = 2.0), CORNU_ERR_ARGUMENT, "adam: .beta_1 is 2, expected 0 to");
     refuses(cornu_adam(.learning_rate = -1), CORNU_ERR_ARGUMENT, "adam: .learning_rate is -1");
-    refuses(cornu_sgd(.clipnorm = 1, .clipvalue = 1), CORNU_ERR_ARGUMENT, "one of them at most");
+    refuses(cornu_sgd(.clipnorm = 1, .clipvalue = 1), CORNU_ERR_ARGUMENT, "at most one of them");
     refuses(cornu_sgd(.momentum = 1.5), CORNU_ERR_ARGUMENT, "sgd: .momentum is 1.5");
     refuses(cornu_rmsprop(.use_ema = true, .ema_momentum = 1.5), CORNU_ERR_ARGUMENT,
             "rm_sprop: .ema_momentum is 1.5, expected 0 to 1");
