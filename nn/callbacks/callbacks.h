@@ -7,8 +7,9 @@
  *         cornu_csv_logger("training.csv"),
  *     });
  *
- * ModelCheckpoint is in checkpoint.h, TensorBoard in tensorboard.h, the bar in progbar_logger.h. fit
- * takes callbacks and frees them. Strings are copied. Constructors return NULL with a pending error.
+ * ModelCheckpoint is in checkpoint.h, TensorBoard in tensorboard.h, the bar in progbar_logger.h.
+ * fit takes callbacks and frees them. Strings are copied. Constructors return NULL with a pending
+ * error.
  *
  * A monitored log that no epoch can have ends the training with CORNU_ERR_ARGUMENT after the first
  * epoch, where Keras only warns; epochs without validation (validation_freq) are skipped. Values

@@ -1,5 +1,5 @@
-/* What the library tells of its work, and to whom: nobody unless asked, never in a step that runs
- * again, from any thread. */
+/* What the library logs, and where: nowhere unless asked, never in a step that runs again, from any
+ * thread. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 
 /* ---- Listening ---- */
 
-/* What was said, line by line, "info: …". */
+/* The messages, one per line, "info: …". */
 typedef struct {
     char text[1 << 16];
     int  lines;
@@ -48,7 +48,7 @@ static void expect_heard(const char *part)
     if (!strstr(heard.text, part)) fail_msg("\"%s\" is not in\n%s", part, heard.text);
 }
 
-/* Nobody listens, the environment is silent. */
+/* No listener, and no variable in the environment. */
 static int silence(void **state)
 {
     (void)state;
@@ -61,7 +61,7 @@ static int end(void **state) { return silence(state) || files_end(state); }
 
 /* ---- The environment ---- */
 
-/* A run of a graph on a device of its own. */
+/* Runs a graph on a new device. */
 static void use_device(void)
 {
     CornuDevice *device = cornu_device_open("cpu", .threads = 1);
@@ -106,7 +106,7 @@ static void it_is_silent_unless_asked(void **state)
     assert_non_null(strstr(info, " | native, 1 shard\ncornu: info: cpu: compiled a program of "));
     assert_null(strstr(info, "debug"));
     assert_non_null(strstr(printed("debug"), "cornu: debug: cpu: ran a program of "));
-    /* The one who listens has it all. */
+    /* The listener gets everything. */
     listen(CORNU_LOG_WARNING);
     assert_string_equal(printed("info"), "");
     assert_string_equal(heard.text, "");
@@ -133,7 +133,7 @@ static CornuStatus stop_fit(CornuCallback *base, CornuModel *model, int64_t batc
     return batch == 1 ? cornu_error_set(CORNU_ERR_INTERRUPTED, "killed") : CORNU_OK;
 }
 
-/* A training that is killed in its second step, and one that goes on from there. */
+/* A training that is killed in its second step, and one that resumes it. */
 static void train(CornuCallback *killer)
 {
     CornuDevice  *device = cornu_device_open("tpu", .threads = 2, .shards = 2);
@@ -181,7 +181,7 @@ static void troubles_are_told(void **state)
     assert_null(cornu_device_open("gpu"));
     cornu_error_take();
     expect_heard("error: a device cannot be opened: device \"gpu\" is unknown");
-    /* A damaged backup is passed over. */
+    /* A damaged backup is skipped. */
     CornuCallback killer = { .train_batch_end = stop_fit };
     train(&killer);
     files_write(files_path(folder, "kept/backup-000000-00000002.safetensors"), "?", 1);
@@ -233,7 +233,7 @@ static void steps_that_run_again_say_nothing(void **state)
 
 enum { THREADS = 4, ROUNDS = 60 };
 
-/* One of the two that listen in turn. Calls one at a time may count in a plain number. */
+/* One of two listeners in turn. As calls come one at a time, a plain counter suffices. */
 typedef struct {
     int         calls;
     atomic_bool deaf;
@@ -247,7 +247,7 @@ static void count(void *context, CornuLogLevel level, const char *message)
     (void)level, (void)message;
     self->calls++;
     if (self->deaf) atomic_fetch_add(&heard_deaf, 1);
-    /* What Cornu says now is dropped, and nothing waits for itself. */
+    /* Messages from within a listener are dropped, without deadlock. */
     CornuDevice *device = cornu_device_open("reference");
     cornu_device_close(device);
 }

@@ -1,4 +1,4 @@
-/* What a model takes of its device's memory, and a model that the device has no room for. */
+/* A model's use of its device's memory, and models that do not fit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,7 +104,7 @@ static void two_layers_by_hand(void **state)
     assert_int_equal(memory.uses[CORNU_USE_SLOTS].now, 0);
     assert_int_equal(memory.uses[CORNU_USE_INFEED].now, 0);
     assert_int_equal(memory.uses[CORNU_USE_OTHER].now, 0);
-    /* The device keeps its executables until their memory is wanted. */
+    /* The device keeps its executables until their memory is needed. */
     assert_int_equal(memory.total.now, memory.uses[CORNU_USE_ACTIVATIONS].now);
     cornu_device_close(device);
 }
@@ -128,7 +128,7 @@ static void moving_to_another_device_gives_memory_back(void **state)
 
 /* ---- No room ---- */
 
-/* Neither drawn nor allocated on this machine: 10 GB that it may not have. */
+/* Neither initialized nor allocated on this machine: 10 GB that it may not have. */
 static void a_wide_layer_is_refused_at_once(void **state)
 {
     (void)state;
@@ -158,8 +158,8 @@ static void expect_same_weights(CornuModel *a, CornuModel *b)
     }
 }
 
-/* Where room ends among weights, slots, feeds or the step's values: nothing is lost, and with
- * room again the model trains as one that never lacked it. */
+/* Memory ends among weights, slots, feeds or the step's values: nothing is lost, and with enough
+ * memory the model then trains like any other. */
 static void nothing_is_lost_for_lack_of_room(void **state)
 {
     (void)state;
@@ -194,7 +194,7 @@ static void nothing_is_lost_for_lack_of_room(void **state)
     cornu_device_close(tpu);
 }
 
-/* One model after the other on a device that has room for one at a time. */
+/* One model after the other on a device with memory for one at a time. */
 static void models_follow_each_other(void **state)
 {
     (void)state;

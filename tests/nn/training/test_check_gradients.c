@@ -1,4 +1,4 @@
-/* cornu_check_gradients: agrees with right gradients, names a wrong one, leaves the model alone. */
+/* cornu_check_gradients: accepts right gradients, names a wrong one, leaves the model unchanged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,7 @@ static void right_gradients_agree(void **state)
     }
 }
 
-/* At relu's kink the differences give the mean of both slopes, the gradient one of them. */
+/* At relu's kink finite differences give the mean of both slopes, the gradient one of them. */
 static void a_wrong_one_is_named(void **state)
 {
     (void)state;

@@ -142,8 +142,8 @@ static char *read_text(const char *path)
     return text;
 }
 
-/* Keras' lines without set_model and set_params, which are a field here, and without the outputs
- * of predict, which are no logs here. */
+/* Keras' lines without set_model and set_params, which are a field here, and without the outputs of
+ * predict, which are not logs here. */
 static void expect_lines(const char *name, const char *got, const CornuParams *params)
 {
     char path[128];
@@ -177,7 +177,7 @@ typedef struct {
     bool        two, no_validation;
     const char *metrics[2];
     int64_t     epochs, batch_size, steps_per_execution;
-    CornuFitConfig more;   /* what else fit gets */
+    CornuFitConfig more;   /* further arguments of fit */
 } HookCase;
 
 static void run_hooks(CornuDevice *device, const HookCase *c)
@@ -290,7 +290,7 @@ static void read_weights(const CornuModel *model, float to[8])
     assert_int_equal(at, 8);
 }
 
-/* Keras rounds down what is trained with: 7 of 10 rows where a quarter is set aside. */
+/* Keras rounds the training part down: 7 of 10 rows if a quarter is set aside. */
 static void the_split_rounds_as_keras(void **state)
 {
     static const struct { double part; int64_t trained; } cases[] = {
@@ -313,8 +313,8 @@ static void the_split_rounds_as_keras(void **state)
     }
 }
 
-/* Rows that fill up a batch are zeros, and so are a product's results: their probabilities are
- * quotients of zeros, which must not reach the gradient. */
+/* Padding rows are zeros, and so are products of them: their probabilities are quotients of zeros,
+ * which must not reach the gradient. */
 static void rows_that_fill_up_are_harmless(void **state)
 {
     static const char *const losses[] = {
@@ -344,8 +344,8 @@ static void rows_that_fill_up_are_harmless(void **state)
     }
 }
 
-/* The mean of a sequence without a step that counts is 0 / 0, as in Keras; only a row of the data
- * may make one, on one shard and on two. */
+/* The mean of a sequence with all steps masked is 0 / 0, as in Keras; only a row of the data may
+ * have one, on one shard and on two. */
 static void no_row_that_fills_up_is_all_masked(void **state)
 {
     int32_t     x[5][2] = { { 1, 0 }, { 2, 1 }, { 0, 2 }, { 1, 2 }, { 2, 0 } };
@@ -418,7 +418,7 @@ static void partial_batches_are_exact(void **state)
     cornu_model_free(model);
 }
 
-/* Dropout, shuffling and a schedule: stopping after two of four epochs changes nothing. */
+/* With dropout, shuffling and a schedule: stopping after two of four epochs changes nothing. */
 static CornuModel *model_with_everything(CornuDevice *device)
 {
     CornuModel *model = cornu_sequential(.name = "rich", .input_shape = { 3 });
@@ -457,9 +457,8 @@ static void resuming_equals_not_stopping(void **state)
     }
 }
 
-/* Steps are the same steps however many make an execution, also where an epoch's last one has
- * fewer: 4 batches of 3 rows, the last of one; or 3 of them, the next epoch beginning with the
- * fourth. */
+/* The steps are the same for any number per execution, also where an epoch's last one has fewer: 4
+ * batches of 3 rows, the last of one; or 3 of them, the next epoch beginning with the fourth. */
 static void executions_change_no_number(void **state)
 {
     for (int64_t steps = 0; steps < 4; steps += 3) {
@@ -486,9 +485,9 @@ static void executions_change_no_number(void **state)
 
 /* ---- Infeed ---- */
 
-enum { PRODUCED = 10 };   /* milliseconds that a batch takes to be made, at least */
+enum { PRODUCED = 10 };   /* milliseconds, at least, to make a batch */
 
-/* Of the epoch at hand: batches made so far, and seconds spent in callbacks. */
+/* In this epoch: batches made so far, and seconds spent in callbacks. */
 static atomic_llong made;
 static double       lingered;
 
@@ -514,7 +513,7 @@ static CornuStatus make_slowly(void *context, CornuSample sample, const CornuArr
     return CORNU_OK;
 }
 
-/* Until the next batch is made, which takes a thread that does it meanwhile. */
+/* Waits until the next batch is made, which takes another thread. */
 static CornuStatus linger(CornuCallback *self, CornuModel *model, int64_t index,
                           const CornuLogs *logs)
 {
@@ -550,8 +549,8 @@ static CornuInfeed slow_epoch(CornuModel *model, int prefetch, bool lingering)
     return infeed;
 }
 
-/* Whatever else the machine does: without a thread that makes the batches meanwhile, the wait is
- * all of their making; with one, what is made during a step is no wait besides. */
+/* Under any load: without a prefetch thread the wait is the whole time of making the batches; with
+ * one, batches made during a step cause no wait. */
 static void waiting_for_batches_is_measured(void **state)
 {
     CornuModel *model = tiny_model(*state, cornu_sgd(), accuracy);
@@ -561,8 +560,8 @@ static void waiting_for_batches_is_measured(void **state)
     cornu_model_free(model);
 }
 
-/* A row is three floats and a label; on 8 shards ten rows take the room of 16. A batch is no larger
- * than the data, which are ten rows. */
+/* A row is three floats and a label; on 8 shards ten rows take the space of 16. A batch is not
+ * larger than the data, ten rows. */
 static void bytes_fed_are_counted(void **state)
 {
     (void)state;
@@ -612,7 +611,7 @@ static void expect_fit_error(CornuHistory *history, CornuStatus status, const ch
     expect_error(cornu_error_take(), status, part);
 }
 
-/* Classes are whole numbers, whatever dtype holds them; a device would cut others. */
+/* Classes are whole numbers in any dtype; a device would truncate others. */
 static void float_labels_must_be_whole(void **state)
 {
     static const struct { float label; const char *said; } cases[] = {
@@ -642,7 +641,7 @@ static void float_labels_must_be_whole(void **state)
             else expect_ok(status);
             cornu_history_free(history);
         }
-    /* Those of a regression may be anything. */
+    /* Labels of a regression may be anything. */
     cornu_model_free(model);
     model = cornu_sequential(.input_shape = { 3 });
     cornu_model_add(model, cornu_dense(1));
@@ -694,7 +693,7 @@ static void mistakes_are_named(void **state)
     cornu_model_free(model);
 }
 
-/* NaN, and which names there are. */
+/* NaN, and a message with the known names. */
 static void history_names_what_it_has(void **state)
 {
     CornuModel   *model = tiny_model(*state, cornu_sgd(), accuracy);
@@ -729,7 +728,7 @@ static void one_array_is_one(void **state)
     cornu_model_free(model);
 }
 
-/* Of shuffled rows, of sequences, on shards: the element of the data that was given. */
+/* For shuffled rows, for sequences, on shards: names the element of the data. */
 static void wrong_labels_are_found_in_the_data(void **state)
 {
     enum { COUNT = 40, STEPS = 5 };
@@ -780,7 +779,7 @@ static void a_loss_that_is_no_number_ends_fit(void **state)
     cornu_model_free(model);
 }
 
-/* A step is known before it has run, and is then the one that runs. */
+/* A step can be asked for before it runs, and is then the one that runs. */
 static void a_step_is_told_before_it_runs(void **state)
 {
     CornuModel            *model = tiny_model(*state, cornu_adam(), accuracy);
@@ -845,8 +844,8 @@ static CornuHistory *fit_tight(CornuModel *model)
                      .batch_size = 4, .verbose = CORNU_SILENT, .validation_split = 0.3);
 }
 
-/* Each allocation in turn fails, from the first layer to the last epoch: a status and a message,
- * never a crash, and afterwards all is well again. */
+/* Each allocation in turn fails, from the first layer to the last epoch: a status and a message, no
+ * crash, and a retry succeeds. */
 static bool build_and_train(CornuDevice *device, CornuStatus *status)
 {
     CornuModel *model = cornu_sequential(.name = "tight", .input_shape = { 3 });
@@ -860,7 +859,7 @@ static bool build_and_train(CornuDevice *device, CornuStatus *status)
     CornuHistory *history = compiled ? fit_tight(model) : NULL;
     const bool    trained = history != NULL;
     if (compiled && !trained) {
-        /* The model is none the worse for it. */
+        /* The model is undamaged. */
         *status = cornu_error_status();
         allocations_fail_after(NEVER);
         cornu_error_take();

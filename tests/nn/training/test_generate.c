@@ -1,4 +1,4 @@
-/* Drawing tokens, and generating: the sequence a model reads is the one it wrote. */
+/* Sampling tokens and generating: the model reads the sequence that it wrote. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,8 +112,8 @@ static CornuModel *writer(CornuDevice *device, int64_t length)
     return model;
 }
 
-/* Step by step with states, each token is the most probable successor that the model of whole
- * sequences sees, and the draws of another temperature agree with its probabilities. */
+/* Step by step with states, each token is the most probable successor according to the model of
+ * whole sequences, and samples at another temperature agree with its probabilities. */
 static void writing_equals_reading(void **state)
 {
     (void)state;
@@ -126,7 +126,7 @@ static void writing_equals_reading(void **state)
         CornuDevice *device = cornu_device_open(devices[d], .shards = 1);
         cornu_set_dtype_policy("float32");
         CornuModel  *step = writer(device, 1), *whole = writer(device, MOST);
-        for (int round = 0; round < 2; round++) {   /* states begin anew */
+        for (int round = 0; round < 2; round++) {   /* states are reset */
             written.count = 0;
             expect_ok(cornu_generate(step, cornu_array(sequence, CORNU_U8, PRIMES), DRAWN,
                                      CORNU_ZERO, .emit = keep, .context = &written));
@@ -151,7 +151,7 @@ static void writing_equals_reading(void **state)
     }
 }
 
-/* A transformer sees the last tokens, as many as it has positions, and none behind them. */
+/* A transformer sees the last tokens, as many as it has positions, and none after them. */
 static void a_window_moves_on(void **state)
 {
     (void)state;
@@ -184,7 +184,7 @@ static void a_window_moves_on(void **state)
         all[n] = best;
         kinds += best != all[n - 1];
     }
-    assert_true(kinds > 2);   /* else it would say little */
+    assert_true(kinds > 2);   /* or the test would show little */
     cornu_model_free(model);
     cornu_device_close(device);
 }

@@ -71,7 +71,7 @@ static void test_bytes(void **state)
     char path[] = "/tmp/cornu-file-XXXXXX", bytes[16] = { 0 };
     close(mkstemp(path));
     assert_int_equal(cornu_file_write(path, "long\0text", 9), CORNU_OK);
-    assert_int_equal(cornu_file_write(path, "a\0b", 3), CORNU_OK);   /* replaces all of it */
+    assert_int_equal(cornu_file_write(path, "a\0b", 3), CORNU_OK);   /* replaces the whole file */
     FILE *file = fopen(path, "rb");
     assert_int_equal(fread(bytes, 1, sizeof bytes, file), 3);
     assert_memory_equal(bytes, "a\0b", 3);

@@ -102,7 +102,7 @@ static void expect_history(const CornuHistory *history, const char *name, const 
         int         count = 0;
         char        what[160];
         assert_string_equal(key, json_string_value(json_array_get(logs, (size_t)k)));
-        for (int e = 0; e < EPOCHS; e++)   /* with validation_freq some epochs have none */
+        for (int e = 0; e < EPOCHS; e++)   /* epochs without validation have none */
             if (!isnan(cornu_history_get(history, key, e)))
                 got[count++] = (float)cornu_history_get(history, key, e);
         snprintf(what, sizeof what, "%s/%s on %s", name, key, place);
@@ -183,7 +183,7 @@ static void fit_data(CornuDataset *data, CornuArray class_weight, float *kernel)
     cornu_dataset_free(data);
 }
 
-/* Weights as a third component, and by class, of a data set in batches or not, weigh the same. */
+/* Weights as a third component of a data set and by class, batched or not, have the same effect. */
 static void data_sets_have_weights(void **state)
 {
     (void)state;
@@ -240,7 +240,7 @@ static void outputs_have_weights(void **state)
     cornu_model_free(model);
 }
 
-/* Weights of single steps: what they let through is what a mask would. */
+/* Weights of single steps: 0 and 1 have the effect of a mask. */
 static void steps_have_weights(void **state)
 {
     (void)state;
@@ -256,8 +256,8 @@ static void steps_have_weights(void **state)
     expect_ok(cornu_test_on_batch(model, cornu_array(x, CORNU_F32, 2, 3, 2),
                                   cornu_array(y, CORNU_F32, 2, 3, 2), values,
                                   cornu_array(w, CORNU_F32, 2, 3)));
-    assert_float_equal(values[0], loss / 6.0, 1e-6);   /* by their number */
-    assert_float_equal(values[1], loss / 4.0, 1e-6);   /* by the sum of weights */
+    assert_float_equal(values[0], loss / 6.0, 1e-6);   /* divided by their number */
+    assert_float_equal(values[1], loss / 4.0, 1e-6);   /* divided by the sum of weights */
     cornu_model_free(model);
 }
 

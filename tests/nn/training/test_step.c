@@ -1,6 +1,6 @@
 /*
- * What a step may not depend on: rows that only fill a batch up, how the data are cut into calls,
- * the number of threads, the device.
+ * A step must not depend on padding rows, on how the data are divided into calls, on the number of
+ * threads or on the device.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 #include "../../../nn/training/training_internal.h"
 #include "../golden.h"
 
-/* Data of ROWS rows, and behind them others for the last batch to be filled up with. */
+/* Data of ROWS rows, and others after them to pad the last batch. */
 enum { ROWS = 300, BATCH = 128, DRAWN = 384, PIXELS = 784, CLASSES = 10, MAX_WEIGHTS = 64 };
 
 static uint8_t images[DRAWN * PIXELS], labels[DRAWN];
@@ -29,7 +29,7 @@ static int draw(void **state)
     return 0;
 }
 
-/* Rows first to first + count as the model takes them. */
+/* Rows first to first + count, in the shape of the input. */
 static CornuArray images_for(const CornuModel *model, int64_t first, int64_t count)
 {
     return cornu_reference_input(model, cornu_array(images + first * PIXELS, CORNU_U8, count, 28,
@@ -41,11 +41,11 @@ static CornuArray labels_of(int64_t first, int64_t count)
     return cornu_array(labels + first, CORNU_U8, count);
 }
 
-/* Plain descent, so that what a weight moves by is its gradient. */
+/* Plain SGD, so that a weight changes by its gradient. */
 static CornuModel *open_model(const char *name, CornuDevice *device, CornuOptimizer *optimizer)
 {
     cornu_set_random_seed(7);
-    cornu_set_dtype_policy("float32");   /* on every device, whatever its own choice */
+    cornu_set_dtype_policy("float32");   /* on every device, whatever its default */
     const CornuReferenceModel *reference = cornu_reference_model(name);
     CornuModel                *model = reference->build(&(CornuNetworkConfig){ 0 });
     expect_ok(cornu_compile(model, .loss = cornu_loss(reference->loss), .optimizer = optimizer,
@@ -77,8 +77,8 @@ static void free_weights(Weights *weights)
     for (int i = 0; i < weights->count; i++) free(weights->of[i].data);
 }
 
-/* What moved the weights from `before` must be the same in both to `tolerance` of its greatest
- * element, tensor by tensor: gradients, and steps of the moving statistics. */
+/* The changes of the weights from `before` must be equal to `tolerance` of the largest element,
+ * tensor by tensor: gradients, and steps of the moving statistics. */
 static void expect_same_moves(const char *what, const Weights *before, const Weights *one,
                               const Weights *two, double tolerance)
 {
@@ -99,8 +99,8 @@ static void expect_same_moves(const char *what, const Weights *before, const Wei
 
 /* ---- Rows that fill up ---- */
 
-/* One step on a batch of `rows` rows, of which the first `valid` count. The rows beyond are other
- * digits, not zeros: nothing of them may count. */
+/* One step on a batch of `rows` rows, of which the first `valid` count. The padding rows are other
+ * digits, not zeros: none of them may count. */
 static void step_filled_up(CornuModel *model, int64_t first, int64_t valid, int64_t rows,
                            double values[2])
 {
@@ -136,8 +136,8 @@ static void compare_step(const char *name, CornuDevice *device, int64_t valid, i
     cornu_model_free(model), cornu_model_free(filled);
 }
 
-/* Sums of floats in another order differ by some 1e-7 of their terms; a row too many would
- * move a gradient by 1e-2. */
+/* Float sums in another order differ by some 1e-7 of their terms; one row too many would change a
+ * gradient by 1e-2. */
 static void rows_that_fill_up_do_not_count(void **state)
 {
     CornuDevice *device = cornu_device_open("cpu");
@@ -154,10 +154,10 @@ static void rows_that_fill_up_do_not_count(void **state)
 /* fit runs the very steps that are run here by hand, the last one with 84 rows too many, so the
  * weights are the same to the bit. A last batch of its own 44 rows would be added up in another
  * order, and differ by 1e-7; that alone may open a relu (of the 1.2 million activations of
- * mnist_cnn_bn's first convolution one is 1e-8), from which on two trainings part, in double, too.
- * What such a step may differ by is therefore asked of one step, above.
+ * mnist_cnn_bn's first convolution one is 1e-8), after which two trainings diverge, in double, too.
+ * The test above therefore bounds the difference of a single step.
  *
- * fit's loss is summed in f32 on the device, here in double: six roundings of 2^-24. */
+ * fit sums the loss in f32 on the device, this test in double: six roundings of 2^-24. */
 static void fit_equals_steps_by_hand(void **state)
 {
     enum { EPOCHS = 2 };
@@ -228,7 +228,7 @@ static void evaluate_equals_predictions(void **state)
     if (!(fabs(values[0] - loss) <= 1e-6 * loss) || !(fabs(values[1] - right / ROWS) <= 1e-9))
         fail_msg("evaluate gives %.9g, %.9g, the predictions %.9g, %.9g", values[0], values[1],
                  loss, right / ROWS);
-    assert_true(right > 0.2 * ROWS);   /* it has learnt something: the comparison means something */
+    assert_true(right > 0.2 * ROWS);   /* it has learnt something, so the comparison is meaningful */
     cornu_model_free(model);
     cornu_device_close(device);
 }
@@ -274,8 +274,8 @@ static void threads_change_no_bit(void **state)
 
 /* ---- Devices ---- */
 
-/* Of few rows and steps: among a million activations one is so near zero that its relu may be open
- * on one device alone, and from there on the weights part. */
+/* Few rows and steps: among a million activations one is so near zero that its relu may be open on
+ * one device only, after which the weights diverge. */
 static Weights descend_on(const char *name, const char *device_name)
 {
     enum { STEPS = 4, FEW = 16 };
@@ -292,7 +292,7 @@ static Weights descend_on(const char *name, const char *device_name)
     return weights;
 }
 
-/* The float32 policy means float32 on either: six passes of bf16 carry as many bits. */
+/* The float32 policy means float32 on both: six passes of bf16 carry as many bits. */
 static void tpu_trains_as_cpu(void **state)
 {
     Weights cpu = descend_on(*state, "cpu"), tpu = descend_on(*state, "tpu");

@@ -1,6 +1,5 @@
 /*
- * Training once it runs: no allocation; and what it takes to get there: memory, time to the
- * first step.
+ * Steps that run again allocate nothing; memory of a training, and time to its first step.
  *
  * tests/run: alone
  */
@@ -75,9 +74,8 @@ static void single_steps_allocate_nothing(void **state)
     cornu_device_close(device);
 }
 
-/* Counts from the end of batch 5 of the first epoch to its last batch, which is a partial one;
- * and in each later epoch from its begin to its end, validation included. Between epochs the
- * history grows. */
+/* Counts from the end of batch 5 of the first epoch to its last batch, a partial one; and in each
+ * later epoch from its start to its end, validation included. Between epochs the history grows. */
 typedef struct {
     CornuCallback base;
     int64_t       epoch, since, in_first, in_later, batches;
@@ -144,7 +142,7 @@ static bool have_real_digits(void)
     return folder && *folder;
 }
 
-/* Half of what is promised for the program would be lost to a second copy of the images. */
+/* A second copy of the images would take half of the promised memory. */
 static void memory_of_mnist_cnn(void **state)
 {
     (void)state;
@@ -181,8 +179,8 @@ static CornuStatus note_first_step(CornuCallback *self, CornuModel *model, int64
     return CORNU_OK;
 }
 
-/* From nothing to the end of the first step, compiling included. The figure is printed; the
- * limit is wide, for machines that are busy or slow. */
+/* From the start of the program to the end of the first step, compiling included. The time is
+ * printed; the limit is wide, for busy or slow machines. */
 static void time_to_first_step(void **state)
 {
     (void)state;

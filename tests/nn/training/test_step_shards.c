@@ -1,4 +1,4 @@
-/* Models on a device with several shards: the batch is dealt, the result is the same. */
+/* Steps on a device with several shards: the batch is distributed, the result is the same. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +53,7 @@ typedef struct {
     float   predictions[100][10];
 } Run;
 
-/* Two epochs of two batches, the second one of 100 rows in 128; what came of it. */
+/* Runs two epochs of two batches, the second with 100 rows of 128. */
 static void run(const char *network, int shards, int threads, double rate, Run *result)
 {
     cornu_set_random_seed(11);
@@ -96,7 +96,8 @@ static void expect_near(const char *what, const float *a, const float *b, int64_
         fail_msg("%s: %g away, expected at most %g", what, far / scale, bound);
 }
 
-/* Dropout is on: a row's mask depends on its place in the batch, not on who computes it. */
+/* Dropout is on: a row's mask depends on its position in the batch, not on the shard that computes
+ * it. */
 static void shards_learn_what_one_device_learns(void **state)
 {
     (void)state;
@@ -122,7 +123,7 @@ static void bits_do_not_depend_on_threads(void **state)
     }
 }
 
-/* Five rows on eight shards: three shards have none, and take no part in the statistics. */
+/* Five rows on eight shards: three shards have none and do not contribute to the statistics. */
 static void shards_without_rows_leave_statistics_alone(void **state)
 {
     (void)state;
@@ -191,8 +192,7 @@ static void synchronized_statistics_are_the_batch(void **state)
     }
 }
 
-/* A batch without rows, which a layer may be called with, has no statistics: those that were
- * stay. */
+/* A batch without rows, possible in a call of a layer, has no statistics: the old ones stay. */
 static void no_rows_move_no_statistics(void **state)
 {
     (void)state;
@@ -221,9 +221,9 @@ static void no_rows_move_no_statistics(void **state)
     cornu_device_close(device);
 }
 
-/* Features that do not vary: the mean of their squares less the square of their mean is, rounded,
- * as often below 0 as above, and such a variance has no square root. What remains is rounding: of
- * the mean, 2^-22 of it, times 1 / sqrt(epsilon) at most, 32. */
+/* Constant features: the mean of squares less the square of the mean is, rounded, as often below 0
+ * as above, and a negative variance has no square root. The rest is rounding: of the mean, 2^-22 of
+ * it, times 1 / sqrt(epsilon) at most, 32. */
 static void constant_features_have_no_negative_variance(void **state)
 {
     (void)state;

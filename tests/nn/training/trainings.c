@@ -66,7 +66,7 @@ CornuModel *training_model(Training training, CornuDevice *device)
     return NULL;
 }
 
-/* The same elements, each time made anew. */
+/* The same elements each time. */
 static CornuDataset *augmented_images(void)
 {
     const CornuArray arrays[] = { cornu_array(images, CORNU_U8, 2 * ROWS, SIDE, SIDE, 1),
