@@ -35,7 +35,7 @@ CornuArray golden_array(Golden *golden, const char *test_case, const char *name)
     const CornuNamedArray *found = cornu_safetensors_find(golden->file, full);
     if (!found) return cornu_array_from(NULL, cornu_scalar(CORNU_F32));
     const size_t bytes = cornu_type_bytes(found->array.type);
-    void        *copy = malloc(bytes + 1);   /* the file's are unaligned */
+    void        *copy = malloc(bytes + 1);   /* arrays in the file are unaligned */
     golden->copies = realloc(golden->copies, (size_t)(golden->copy_count + 1) * sizeof(void *));
     if (!copy || !golden->copies) abort();
     golden->copies[golden->copy_count++] = copy;

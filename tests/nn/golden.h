@@ -8,9 +8,9 @@
 
 typedef struct {
     CornuSafetensors *file;
-    json_t           *about;       /* the metadata's text */
-    json_t           *cases;       /* settings by the name of a case */
-    void            **copies;      /* the arrays that were given out */
+    json_t           *about;       /* the string in the metadata */
+    json_t           *cases;       /* settings by case name */
+    void            **copies;      /* the arrays returned so far */
     int               copy_count;
 } Golden;
 
@@ -18,11 +18,11 @@ typedef struct {
 Golden golden_open(const char *path);
 void   golden_close(Golden *golden);
 
-/* Tensor "CASE/NAME", or "NAME" for a case that is NULL; data is NULL if there is none. */
+/* Tensor "CASE/NAME", or "NAME" for a NULL case; data is NULL if there is none. */
 CornuArray golden_array(Golden *golden, const char *test_case, const char *name);
 
-/* Arguments among a case's settings as configs have them: 0 for one that is not there or None,
- * CORNU_ZERO for 0. */
+/* Arguments in a case's settings as config values: 0 for one that is missing or None, CORNU_ZERO
+ * for 0. */
 double  golden_number(const json_t *settings, const char *name);
 int64_t golden_integer(const json_t *settings, const char *name);
 bool    golden_flag(const json_t *settings, const char *name);
@@ -30,16 +30,16 @@ bool    golden_flag(const json_t *settings, const char *name);
 /* Fails the test unless the f32 values in `got` are within tolerance max|want| of `want`. */
 void expect_near(const char *what, const float *got, CornuArray want, double tolerance);
 
-/* Fails the test unless the text is what the file `path` holds; for cornu_summary's print_fn. */
+/* Fails the test unless `text` is the content of the file `path`; for cornu_summary's print_fn. */
 void expect_file(void *path, const char *text);
 
-/* A device of one shard, for layers that compute in float32; fails the test if there is none. */
+/* A device of one shard for float32 layers; fails the test if there is none. */
 CornuDevice *expect_device(const char *name);
 
 /* Fails the test with the library's message unless status is CORNU_OK. */
 void expect_ok(CornuStatus status);
 
-/* Fails the test unless the status came, with a message that contains `part`. */
+/* Fails the test unless the status is `wanted` and the message contains `part`. */
 void expect_error(CornuStatus got, CornuStatus wanted, const char *part);
 
 #endif

@@ -1,5 +1,5 @@
-/* BackupAndRestore: a training stopped anywhere goes on with the same bits, on other threads too;
- * which files there are, and which of them are believed. */
+/* BackupAndRestore: a training stopped anywhere resumes with the same bits, on any number of
+ * threads; which files are kept, and which are accepted. */
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
@@ -21,8 +21,8 @@ enum { ALL_STEPS = TRAINING_EPOCHS * TRAINING_STEPS, MAX_FILE = 1 << 16 };
 
 /* ---- Trainings that are stopped ---- */
 
-/* Ends a training after so many steps of this run: by the backup's flag or, as a kill would, with
- * nothing kept of the last steps. At an epoch's end it is before the backup learns of it. */
+/* Ends a training after so many steps of this run: by the stop flag of the backup or, like a kill,
+ * without saving the last steps. At an epoch's end it runs before the backup does. */
 typedef struct {
     CornuCallback base;
     int64_t       steps_left;
@@ -47,7 +47,7 @@ typedef struct {
     Training    training;
 } Case;
 
-/* What a finished training leaves: the model's file, and its logs. */
+/* The results of a finished training: the model's file and its logs. */
 typedef struct {
     unsigned char bytes[MAX_FILE];
     size_t        size;
@@ -58,7 +58,7 @@ typedef struct {
 
 static const char *kept(void) { return files_path(folder, "backup"); }
 
-/* Calls `see` for each backup in the folder; how many there are. */
+/* Calls `see` for each backup in the folder; returns their number. */
 static int each_backup(void (*see)(const char *path))
 {
     DIR *directory = opendir(kept());
@@ -133,18 +133,18 @@ static void stopping_changes_no_bit(void **state)
     const Case   *c = *state;
     static Result whole, resumed;
     assert_true(run(c, 1, -1, false, 0, &whole));
-    /* Asked to stop after each step: nothing runs twice, and every place is gone on from. */
+    /* Stopped by the flag after each step: no step runs twice, every position is resumed from. */
     int64_t runs = 1;
     while (!run(c, 1 + runs % 2, 1, true, 100, &resumed)) runs++;
     assert_int_equal(runs, ALL_STEPS + 1);
     expect_same(c, "stopped after each step, in all", runs, &whole, &resumed);
     assert_int_equal(files_count(kept()), 0);
-    /* Killed at any step: what ran since the last backup runs again. */
+    /* Killed at any step: the steps since the last backup run again. */
     for (int64_t at = 1; at <= ALL_STEPS; at += 2) {
         assert_false(run(c, 2, at, false, 2, &resumed));
         assert_true(run(c, 1, -1, false, 2, &resumed));
         expect_same(c, "killed after step", at, &whole, &resumed);
-        /* No more of it than that: the newest backup is of the last second step before the kill. */
+        /* Only those: the newest backup is of the last even step before the kill. */
         const int64_t epoch = (at - 1) / TRAINING_STEPS, step = (at - 1) % TRAINING_STEPS;
         assert_int_equal(resumed.steps, ALL_STEPS - epoch * TRAINING_STEPS - step / 2 * 2);
     }
@@ -160,7 +160,7 @@ static CornuStatus stop_training(CornuCallback *self, CornuModel *model, int64_t
     return CORNU_OK;
 }
 
-/* Started again, as after a saving that failed, it has nothing left to do. */
+/* Started again, as after a failed save, it has nothing left to do. */
 static void what_has_stopped_stays_stopped(void **state)
 {
     (void)state;
@@ -189,7 +189,7 @@ static void what_has_stopped_stays_stopped(void **state)
 
 enum { WATCHED_EPOCHS = 10, WATCHED_ROWS = 20, WATCHED_STEPS = 3, BEST_EPOCH = 3, LAST_EPOCH = 7 };
 
-/* What is left of a training that ends early, with the weights of an epoch before. */
+/* The results of a training that ends early, with the weights of an earlier epoch. */
 typedef struct {
     unsigned char bytes[MAX_FILE];
     size_t        size;
@@ -197,7 +197,7 @@ typedef struct {
     double        losses[WATCHED_EPOCHS], rates[WATCHED_EPOCHS];
 } Watched;
 
-/* Adds the log that is watched: the best of them is none at either end. */
+/* Adds the monitored log: its best value is neither the first nor the last. */
 static CornuStatus add_score(CornuCallback *base, CornuModel *model, int64_t epoch,
                              const CornuLogs *logs)
 {
@@ -306,7 +306,7 @@ static void the_newest_are_kept(void **state)
     assert_int_equal(each_backup(NULL), 2);
     assert_int_equal(access(files_path(kept(), "backup-000001-00000003.safetensors"), F_OK), 0);
     assert_int_equal(access(files_path(kept(), "backup-000001-00000002.safetensors"), F_OK), 0);
-    /* What a process was writing when it was killed goes. */
+    /* The file that a killed process was writing is removed. */
     unsigned char bytes[100];
     files_write(files_path(kept(), ".backup-000001-00000004.safetensors.1-0"), bytes, 0);
     assert_int_equal(files_read(files_path(kept(), "backup-000001-00000003.safetensors"), bytes,
@@ -318,7 +318,7 @@ static void the_newest_are_kept(void **state)
     assert_int_equal(access(kept(), F_OK), -1);
 }
 
-/* Of the user's own: names that only resemble ours, or are ours over another content. */
+/* The user's files stay: with names that resemble ours, or with our names but other content. */
 static void only_backups_are_removed(void **state)
 {
     static const char *const names[] = {
@@ -342,14 +342,14 @@ static void only_backups_are_removed(void **state)
         assert_memory_equal(bytes, names[i], 8);
         assert_int_equal(unlink(files_path(kept(), names[i])), 0);
     }
-    /* A folder of the user's stays, though it be empty. */
+    /* The user's folder stays even if empty. */
     assert_true(run(&plain, 1, -1, false, 1, &resumed));
     assert_int_equal(access(kept(), F_OK), 0);
     assert_int_equal(files_count(kept()), 0);
     assert_int_equal(rmdir(kept()), 0);
 }
 
-/* A finished training whose files could not be written is not lost. */
+/* A finished training is not lost if its files could not be written. */
 static void backups_last_until_they_are_removed(void **state)
 {
     static unsigned char first[MAX_FILE], again[MAX_FILE];
@@ -399,7 +399,7 @@ static void expect_finite(const char *path)
     cornu_safetensors_close(file);
 }
 
-/* From the third step of epoch 1 on the training comes apart. */
+/* From the third step of epoch 1 on the training diverges. */
 static CornuStatus break_training(CornuCallback *base, CornuModel *model, int64_t batch,
                                   const CornuLogs *logs)
 {
@@ -431,7 +431,7 @@ static void what_is_not_finite_is_not_kept(void **state)
     }
 }
 
-/* fit of a model that is a little different, or with other data. */
+/* Expects fit to refuse a slightly different model or other data. */
 static void expect_refusal(CornuModel *model, int64_t batch_size, CornuStatus wanted,
                            const char *part)
 {
@@ -479,18 +479,18 @@ static void other_trainings_are_refused(void **state)
     expect_error(cornu_error_take(), CORNU_ERR_FILE, "/dev/null");
     assert_null(cornu_backup_and_restore());
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "backup_dir is required");
-    /* The training itself is as it was. */
+    /* The training itself is unchanged. */
     assert_true(run(&plain, 1, -1, false, 100, &none));
 }
 
 /* ---- Other data and settings ---- */
 
-/* One thing at a time that a training is begun with. */
+/* The settings of a training, of which one changes at a time. */
 typedef struct {
     double      learning_rate, dropout, value;   /* value: of one element of x */
     const char *policy, *device;
     int         shards, threads, sgd;
-    const char *differs;                         /* what is said of it; NULL: it goes on */
+    const char *differs;                         /* in the message; NULL: it resumes */
 } Setting;
 
 static CornuStatus train_with(const Setting *setting, bool stops)
@@ -551,7 +551,7 @@ static void other_settings_are_refused(void **state)
     }
 }
 
-/* A backup of a version that did not write settings. */
+/* A backup by a version that did not save settings. */
 static void backups_without_settings_go_on(void **state)
 {
     static Result  whole, resumed;
@@ -619,7 +619,7 @@ static void damaged_files_are_passed_over(void **state)
 
 typedef struct {
     CornuCallback base;
-    double        numbers[2];      /* epochs and batches that it saw */
+    double        numbers[2];      /* epochs and batches seen */
 } Counter;
 
 static double *counter_state(CornuCallback *base, int *count)

@@ -1,4 +1,4 @@
-/* Callbacks under scripted logs: what they say, write and decide, as Keras does, and in small
+/* Callbacks under scripted logs: their messages, files and decisions, as in Keras, and in small
  * trainings (tests/golden/callbacks, made by make_callbacks.py). */
 #include <math.h>
 #include <setjmp.h>
@@ -67,7 +67,7 @@ static char *read_golden(const char *name, const char *suffix)
 
 /* ---- Settings ---- */
 
-/* All arguments that scripts give, of whatever callback. */
+/* The arguments in scripts, of all callbacks. */
 typedef struct {
     char                             callback[40];
     CornuEarlyStoppingConfig         early;
@@ -162,7 +162,7 @@ static double rate_of(const CornuModel *model)
     return rate;
 }
 
-/* What the hook of the last line did, and what of it the script has told. */
+/* The effects of the last hook, and which of them the script has listed. */
 typedef struct {
     CornuLog items[CORNU_MAX_CALLBACKS * CORNU_MAX_ADDED_LOGS];
     int      given, count;      /* logs before the hook and after it */
@@ -203,7 +203,7 @@ static void run_hook(const CornuCallbackList *callbacks, Effects *e, const char 
     model->stop_training = false;
 }
 
-/* Nothing happened that the script has not told. */
+/* Checks that the script lists every effect. */
 static void expect_told(const Effects *e, const CornuModel *model, const char *name)
 {
     if (e->count != e->given) fail_msg("%s: %s is added", name, e->items[e->given].name);
@@ -211,7 +211,7 @@ static void expect_told(const Effects *e, const CornuModel *model, const char *n
     if (!e->told_rate && e->rate != rate_of(model)) fail_msg("%s: the rate changes", name);
 }
 
-/* A line that tells what the last hook did; false for others. */
+/* Checks a line that lists an effect of the last hook; false for other lines. */
 static bool tell(Effects *e, const CornuModel *model, const char *verb, char *rest)
 {
     if (!strcmp(verb, "stops")) {
@@ -247,7 +247,7 @@ static void begin_log(const char *path, const char *text)
     fclose(file);
 }
 
-/* A script runs as in Keras. */
+/* Runs a script, with the effects that it has in Keras. */
 static void test_script(void **state)
 {
     const char *name = *state;
@@ -362,7 +362,7 @@ static CornuHistory *fit(CornuModel *model, const Data *data, int64_t epochs, Co
                      .no_shuffle = true, .verbose = CORNU_SILENT, .callbacks = { a, b, c });
 }
 
-/* Writes down the hooks that a trace tells of, "a " or "b " in front. */
+/* Records the hooks of a trace, with "a " or "b " before each. */
 typedef struct {
     const char *name;
     FILE       *lines;
@@ -431,7 +431,7 @@ static void added_logs_reach_those_behind(void **state)
     fputc('\n', lines);
     fclose(lines);
     assert_true(cornu_history_get(history, "learning_rate", 1) == 0.01f);
-    while (strstr(line, "set_model") || strstr(line, "set_params")) {   /* are no hooks here */
+    while (strstr(line, "set_model") || strstr(line, "set_params")) {   /* are not hooks here */
         char *next = strchr(line, '\n');
         if (!memchr(line, '_', (size_t)(next - line)) || !strncmp(line + 2, "on_", 3)) break;
         line = next + 1;
@@ -444,7 +444,7 @@ static void added_logs_reach_those_behind(void **state)
     golden_close(&data.golden);
 }
 
-/* Keeps the kernel and the bias as they are at the end of each epoch. */
+/* Saves kernel and bias at the end of each epoch. */
 typedef struct { float kernel[3][6], bias[3][2]; } Seen;
 
 static CornuStatus look(CornuCallback *self, CornuModel *model, int64_t epoch,
@@ -547,7 +547,7 @@ static CornuStatus stop(CornuCallback *self, CornuModel *model, int64_t epoch,
     return CORNU_OK;
 }
 
-/* Stopped after its first epoch a training leaves the averages, as one of a single epoch does. */
+/* A training stopped after its first epoch leaves the averages, like a training of one epoch. */
 static void a_stopped_training_leaves_the_averages(void **state)
 {
     (void)state;
@@ -576,7 +576,7 @@ static void a_stopped_training_leaves_the_averages(void **state)
     golden_close(&data.golden);
 }
 
-/* A loss that becomes infinite ends fit with an error, or, if someone sees to it, the training. */
+/* An infinite loss ends fit with an error or, if a callback handles it, the training. */
 static void a_loss_that_is_no_number_stops(void **state)
 {
     (void)state;

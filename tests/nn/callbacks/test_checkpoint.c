@@ -1,4 +1,4 @@
-/* ModelCheckpoint under scripted logs: what it says and what it saves, as Keras does
+/* ModelCheckpoint under scripted logs: its messages and saves, as in Keras
  * (tests/golden/checkpoint, made by make_hooks.py), with our suffix in place of Keras'. */
 #include "../../../nn/callbacks/checkpoint_internal.h"
 
@@ -24,7 +24,7 @@ static CornuStatus remember(CornuModel *model, const char *path, bool weights_on
     return CORNU_OK;
 }
 
-/* The file's text, Keras' suffixes replaced by ours. */
+/* The file's content, with Keras' suffixes replaced by ours. */
 static char *read_golden(const char *name, const char *suffix)
 {
     static const char *const keras[] = { ".keras", ".weights.h5" };

@@ -1,5 +1,5 @@
-/* Which direction is better, for each metric and loss that Keras names; the smallest and the
- * greatest change that counts. */
+/* The better direction for each metric and loss of Keras; the smallest and the largest change that
+ * counts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,8 +21,8 @@ static CornuMonitorMode mode_of(const char *name)
     return monitor.mode;
 }
 
-/* As Keras' monitor_callback.py asks the metric for its _direction; a loss falls. Keras' loss
- * cosine_similarity is -cos, but in logs that name is the metric's. */
+/* Keras' monitor_callback.py asks the metric for its _direction; a loss decreases. Keras' loss
+ * cosine_similarity is -cos, but in logs the name is the metric's. */
 static void directions_are_keras(void **state)
 {
     (void)state;

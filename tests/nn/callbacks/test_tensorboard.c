@@ -1,5 +1,5 @@
-/* Event files: records whole and with right checksums, and in them what Keras' TensorBoard callback
- * writes (tests/golden/tensorboard, made by make_tensorboard.py). */
+/* Event files: complete records with right checksums, with the content that Keras' TensorBoard
+ * callback writes (tests/golden/tensorboard, made by make_tensorboard.py). */
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
@@ -46,7 +46,7 @@ static void expect_checksum(const uint8_t *bytes, size_t size, const uint8_t *at
     assert_int_equal(rotated << 15 | rotated >> 17, crc32c(bytes, size));
 }
 
-/* Bytes of a message that is being read. */
+/* The rest of a message. */
 typedef struct { const uint8_t *at, *end; } Bytes;
 
 static uint64_t take_varint(Bytes *bytes)
@@ -59,7 +59,7 @@ static uint64_t take_varint(Bytes *bytes)
     }
 }
 
-/* The next field: its number, and its bytes or its number as *value. 0 at the end. */
+/* Reads the next field: its number, and its bytes or its value. 0 at the end. */
 static int take_field(Bytes *bytes, Bytes *in, uint64_t *value)
 {
     if (bytes->at == bytes->end) return 0;
@@ -75,7 +75,7 @@ static int take_field(Bytes *bytes, Bytes *in, uint64_t *value)
     assert_true(size <= (uint64_t)(bytes->end - bytes->at));
     const uint8_t *at = bytes->at;
     bytes->at += size;
-    *in = (Bytes){ at, at + size };              /* may be the same ones */
+    *in = (Bytes){ at, at + size };              /* may be the same object */
     return (int)(key >> 3);
 }
 
@@ -213,7 +213,7 @@ static void print_file(FILE *to, const char *folder, const char *path)
     free(bytes);
 }
 
-/* All event files of a run, which are removed first if so wanted. The caller frees the text. */
+/* The content of all event files of a run, for the caller to free; removes the files if wanted. */
 static char *read_logs(const char *logs, bool remove_them)
 {
     static const char *const folders[] = { "train", "validation" };
@@ -238,7 +238,7 @@ static char *read_logs(const char *logs, bool remove_them)
 
 static void clear_logs(const char *logs) { free(read_logs(logs, true)); }
 
-/* Lines of the same words, numbers up to rounding. */
+/* Compares line by line: equal words, numbers up to rounding. */
 static void expect_lines(const char *name, char *got)
 {
     char  path[200], *want = calloc(1, 1 << 16), *save_got, *save_want;
@@ -364,7 +364,7 @@ static void events_are_those_of_keras(void **state)
     golden_close(&golden);
 }
 
-/* Values of epochs come also when update_freq leaves out their last batch. */
+/* Values of epochs are written even if update_freq skips their last batch. */
 static void speed_and_epochs_are_written(void **state)
 {
     Golden      golden = golden_open(FOLDER "data.safetensors");
@@ -404,7 +404,7 @@ static void iterations_are_updates(void **state)
     golden_close(&golden);
 }
 
-/* ---- Values that are no usual ones ---- */
+/* ---- Unusual values ---- */
 
 static void histograms_leave_out_what_is_no_number(void **state)
 {
@@ -448,7 +448,7 @@ static void bad_arguments_are_refused(void **state)
         assert_null(cornu_tensorboard_from(&cases[i].config));
         expect_error(cornu_error_take(), cases[i].status, cases[i].part);
     }
-    assert_int_equal(crc32c((const uint8_t *)"123456789", 9), 0xE3069283);   /* the reader's own */
+    assert_int_equal(crc32c((const uint8_t *)"123456789", 9), 0xE3069283);   /* the test's own */
 }
 
 int main(void)

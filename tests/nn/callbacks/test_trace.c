@@ -1,4 +1,4 @@
-/* Traces: what fit writes of one step, read back with a JSON parser. */
+/* Traces of one step by fit, read with a JSON parser. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,7 +86,7 @@ static double length_of(const json_t *event)
 }
 static double end_of(const json_t *event) { return begin_of(event) + length_of(event); }
 
-/* Two events of one track lie apart or one in the other, to within a rounding of their sum. */
+/* Two events of one track are disjoint or nested, to within a rounding of their sum. */
 static void expect_nested(const json_t *events)
 {
     const double rounding = 1e-6;
@@ -107,7 +107,7 @@ static void expect_nested(const json_t *events)
         }
 }
 
-/* The events of a category on a track (-1: on all): how many, and the sum of their lengths. */
+/* The number of events of a category on a track (-1: all), and the sum of their durations. */
 static int count(const json_t *events, int pid, int tid, const char *category, double *sum)
 {
     int found = 0;
@@ -134,7 +134,7 @@ static const json_t *named(const json_t *events, const char *category, const cha
     return NULL;
 }
 
-/* The name given to a process or thread. */
+/* The name of a process or thread. */
 static const char *title(const json_t *events, const char *what, int pid, int tid)
 {
     for (size_t i = 0; i < json_array_size(events); i++) {
@@ -193,7 +193,7 @@ static void check_device(const char *name, int shards, int threads, bool modelle
     assert_int_equal(strncmp(title(events, "process_name", 1, 0), "measured: ", 10), 0);
     assert_string_equal(title(events, "thread_name", 1, 0), "thread 0, the program's own");
 
-    /* What is modelled has a process of its own, and says so. */
+    /* Modelled events are in their own process, which says so. */
     CornuTpuModel *tpu = modelled ? cornu_tpu_model(.executable = executable, .passes = 6) : NULL;
     const struct { const char *unit; double seconds; } units[] = {
         { "MXU", tpu ? tpu->mxu_s : 0 }, { "vector unit", tpu ? tpu->vector_s : 0 },
@@ -244,9 +244,9 @@ static void test_which_step_is_traced(void **state)
         { ROWS, 3, 1, false, 3, STEPS - 1 },
         { 2 * BATCH, 1, 1, false, 1, 2 },       /* of two steps not the first */
         { BATCH, 2, 1, false, 2, 1 },           /* of one step that */
-        { ROWS, 3, 1, true, 1, STEPS - 1 },     /* of the last epoch that there was */
+        { ROWS, 3, 1, true, 1, STEPS - 1 },     /* in the last epoch that ran */
         { ROWS, 2, 2, false, 2, STEPS - 1 },    /* the end of an execution */
-        { ROWS, 2, 3, false, 2, STEPS - 1 },    /* in the midst of one */
+        { ROWS, 2, 3, false, 2, STEPS - 1 },    /* in the middle of one */
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         CornuDevice  *device = cornu_device_open("cpu", .threads = 1);
@@ -265,7 +265,7 @@ static void test_which_step_is_traced(void **state)
     }
 }
 
-/* A training that is over before there is a second step: said, and the steps go on unmeasured. */
+/* A training that ends before a second step: a message, and later steps are not measured. */
 static void test_no_step_to_trace(void **state)
 {
     (void)state;
@@ -290,9 +290,9 @@ static void test_files_that_cannot_be_written(void **state)
     assert_int_equal(cornu_file_check("/"), CORNU_ERR_FILE);
 }
 
-/* ---- A loop of one's own ---- */
+/* ---- A custom loop ---- */
 
-static void test_a_loop_of_ones_own(void **state)
+static void test_a_custom_loop(void **state)
 {
     (void)state;
     CornuDevice   *device = cornu_device_open("cpu");
@@ -310,7 +310,7 @@ static void test_a_loop_of_ones_own(void **state)
     assert_int_equal(cornu_trace_write(trace, path), CORNU_ERR_ARGUMENT);
     assert_non_null(strstr(cornu_error_message(), "has not ended"));
     cornu_trace_phase(trace, NULL);
-    expect_ok(cornu_run(graph, NULL, 0, NULL));    /* not measured any more */
+    expect_ok(cornu_run(graph, NULL, 0, NULL));    /* no longer measured */
     expect_ok(cornu_trace_write(trace, path));
     json_t *events = read_events();
     expect_nested(events);
@@ -345,7 +345,7 @@ int main(void)
         cmocka_unit_test(test_which_step_is_traced),
         cmocka_unit_test(test_no_step_to_trace),
         cmocka_unit_test(test_files_that_cannot_be_written),
-        cmocka_unit_test(test_a_loop_of_ones_own),
+        cmocka_unit_test(test_a_custom_loop),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

@@ -1,4 +1,4 @@
-/* Losses and metrics against real Keras (tests/golden/pieces). */
+/* Losses and metrics by name, compared with real Keras (tests/golden/pieces). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +57,7 @@ static void run_loss(Golden *golden, const char *name, const json_t *settings, C
         out[i] = cornu_array_from(malloc(cornu_type_bytes(type)), type);
     }
     expect_ok(cornu_run(graph, fetches, 3, out));
-    /* Keras' binary numbers at the clip are f32's: 1 - 1e-7 is 1 - 2^-23 there. */
+    /* Keras clips in f32, where 1 - 1e-7 is 1 - 2^-23. */
     const bool clipped = strstr(name, "binary_extreme") != NULL;
     const bool in_double = !strcmp(cornu_device_name(device), "reference");
     const double near = clipped && in_double ? 2e-2 : 2e-5;
@@ -65,7 +65,7 @@ static void run_loss(Golden *golden, const char *name, const json_t *settings, C
     snprintf(what, sizeof what, "%s on %s", name, cornu_device_name(device));
     expect_near(what, out[0].data, each, near);
     expect_near(what, out[1].data, golden_array(golden, name, "value"), near);
-    if (!(strstr(name, "extreme") && in_double))   /* whether p is at the clip differs, too */
+    if (!(strstr(name, "extreme") && in_double))   /* p may be clipped in one only, too */
         expect_near(what, out[2].data, golden_array(golden, name, "d_x"), near);
     for (int i = 0; i < 3; i++) free(out[i].data);
     cornu_graph_free(graph);
@@ -94,7 +94,7 @@ static void row_values(CornuLoss *loss, CornuArray labels, CornuArray prediction
     cornu_device_close(device);
 }
 
-/* -1 is no class of labels that are bytes: none is ignored, 0 and 255 least of all. */
+/* u8 labels have no class -1: none is ignored, not even 0 or 255. */
 static void ignored_classes_of_bytes(void **state)
 {
     (void)state;
@@ -117,7 +117,7 @@ static void ignored_classes_of_bytes(void **state)
     }
 }
 
-/* A vector of zeros has no direction: it is similar to none, and that can be differentiated. */
+/* The cosine with a vector of zeros is 0, with a finite gradient. */
 static void zeros_have_no_direction(void **state)
 {
     (void)state;
@@ -144,7 +144,7 @@ static void losses_match_keras(void **state)
 
 /* ---- Metrics: through a model that passes its input on ---- */
 
-/* Rows [first, first + count) as an array of their own; no copy. */
+/* Rows [first, first + count) as an array that shares the memory. */
 static CornuArray rows(CornuArray array, int64_t first, int64_t count)
 {
     CornuType type = array.type;
@@ -153,7 +153,7 @@ static CornuArray rows(CornuArray array, int64_t first, int64_t count)
     return cornu_array_from((char *)array.data + (size_t)first * row, type);
 }
 
-/* Keras' classes by the names that we know them by. */
+/* Our name of Keras' class. */
 static const char *metric_name(const char *name, const json_t *settings)
 {
     static const char *const names[][2] = {

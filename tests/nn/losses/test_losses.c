@@ -1,5 +1,5 @@
-/* Every loss with each of its arguments against Keras (tests/golden/make_losses.py): values,
- * gradients, reductions, sample weights, and batches that are not full or dealt over shards. */
+/* Every loss with each of its arguments, compared with Keras (tests/golden/make_losses.py): values,
+ * gradients, reductions, sample weights, and partial batches, on one shard and several. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -130,7 +130,7 @@ static void values_and_gradients(void **state)
     json_t     *settings;
     int         checked = 0;
     for (int d = 0; d < PLACES; d++) {
-        if (places[d].shards > 1) continue;   /* the next test has them */
+        if (places[d].shards > 1) continue;   /* see the next test */
         CornuDevice *device = open_place(d);
         json_object_foreach(golden.cases, name, settings) {
             char what[128];
@@ -155,7 +155,7 @@ static CornuModel *identity(CornuDevice *device, CornuLoss *loss)
     return model;
 }
 
-/* One batch of just these rows; and the same in a batch of twice as many. */
+/* One batch of just these rows, and the same rows in a batch of twice as many. */
 static void check_reduction(Golden *golden, const char *name, const json_t *settings,
                             CornuDevice *device, int reduction, bool weighted, const char *place)
 {
@@ -168,7 +168,7 @@ static void check_reduction(Golden *golden, const char *name, const json_t *sett
     CornuArray x = golden_array(golden, name, "x"), y = golden_array(golden, name, "target");
     if (!want.data) return;
     const bool rows = !strcmp(json_string_value(json_object_get(settings, "loss")), "CTC");
-    const bool steps = x.type.shape.rank == 3 && !rows;   /* what has a value, and a weight */
+    const bool steps = x.type.shape.rank == 3 && !rows;   /* elements with a value and weight */
     CornuArray weights = golden_array(golden, NULL, steps ? "step_weights" : "weights");
     if (!weighted) weights.data = NULL;
     CornuModel *model = identity(device, loss_of(settings, (CornuReduction)reduction));
@@ -200,7 +200,7 @@ static void reductions_and_weights(void **state)
     golden_close(&golden);
 }
 
-/* One label that is neither 0 nor 1, on one shard, leaves those of all shards as they are. */
+/* One label other than 0 and 1, on one shard, leaves the labels of all shards unchanged. */
 static void labels_are_signed_by_the_batch(void **state)
 {
     (void)state;
@@ -216,8 +216,8 @@ static void labels_are_signed_by_the_batch(void **state)
     cornu_device_close(device);
 }
 
-/* Predictions of 1/2 for labels of 1: 1 - 2 n/2 / (n + n/2) = 1/3 for any n rows, also in a last
- * batch of fewer, whose other rows have predictions of 1/2, too. */
+/* Predictions of 1/2 for labels of 1: 1 - 2 n/2 / (n + n/2) = 1/3 for any n rows, also in a partial
+ * last batch whose padding rows have predictions of 1/2, too. */
 static void rows_that_are_none_overlap_nothing(void **state)
 {
     (void)state;

@@ -1,6 +1,5 @@
-/* Every metric with each of its arguments against Keras (tests/golden/make_losses.py), on every
- * device: three batches that are not full, their other rows filled with something else; then again
- * after a reset. */
+/* Every metric with each of its arguments, compared with Keras (tests/golden/make_losses.py), on
+ * every device: three partial batches, padded with other rows; then again after a reset. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -144,7 +143,7 @@ static CornuMetric *mean_of(const char *kind, const json_t *s)
                           : CORNU_UNIFORM_AVERAGE, golden_integer(s, "num_regressors"));
 }
 
-/* The case's metric; by Keras' string where it has no arguments of its own. */
+/* The metric of the case; by Keras' string if it has no arguments. */
 static CornuMetric *metric_of(const char *name, const json_t *settings)
 {
     const char  *kind = text(settings, "metric");
@@ -167,7 +166,7 @@ static CornuTensor *nothing(const CornuLoss *self, CornuTensor *y_true, CornuTen
     return cornu_op_scale(y_pred, 0.0);
 }
 
-/* Rows first, first + 1, … of the array, and behind them what comes next, around the end. */
+/* The array rotated: rows first, first + 1, … and, after the last, row 0. */
 static CornuArray turned(CornuArray array, int first)
 {
     const size_t row = cornu_type_bytes(array.type) / ROWS;
@@ -226,7 +225,7 @@ static void run(Golden *golden, const char *name, const json_t *settings, bool w
             mean += got[i] / (double)size;
         }
         CornuArray row = cornu_array((float *)want.data + b * size, CORNU_F32, size);
-        /* Gains are 1 - a quotient, in f32 there: near 0 Keras' have an absolute error. */
+        /* Gains are 1 - a quotient, in f32 in Keras, with an absolute error near 0. */
         const bool gains = strstr(name, "PRGAIN") != NULL;
         expect_near(what, as_float, row, gains ? 1e-6 / fabs(cornu_array_get(row, 0)) : 2e-5);
         if (size > 1)
@@ -265,7 +264,7 @@ static CornuModel *compiled(CornuMetric *metric)
     return model;
 }
 
-/* Of labels and predictions of 0 to 1 and beyond. Keras 3.15.1 gives the same. */
+/* With labels and predictions inside and outside [0, 1]. Keras 3.15.1 gives the same. */
 static void numbers_beyond_0_and_1_are_held_there(void **state)
 {
     (void)state;
@@ -284,7 +283,7 @@ static void numbers_beyond_0_and_1_are_held_there(void **state)
     }
 }
 
-/* Gains are held to 0 from below, precision's is not: worse than chance is less than 0. */
+/* Gains of recall are clipped at 0, those of precision are not: worse than chance is negative. */
 static void gains_of_recall_are_not_below_0(void **state)
 {
     (void)state;
@@ -331,9 +330,9 @@ static void states_can_be_read(void **state)
     cornu_model_free(model);
 }
 
-/* Of a threshold between 0.4 and 0.6 half of the labels of 1 and of 0 are right, above 0.6 half of
- * the ones and all zeros, below 0.4 all ones and half of the zeros. A value that is just reached is
- * reached; what nothing reaches is 0. */
+/* At a threshold between 0.4 and 0.6 half of the labels of 1 and of 0 are right, above 0.6 half of
+ * the ones and all zeros, below 0.4 all ones and half of the zeros. A value that is exactly reached
+ * counts; if none reaches it the result is 0. */
 static void a_constraint_may_be_just_met(void **state)
 {
     (void)state;
@@ -408,7 +407,7 @@ static void mistakes_are_named(void **state)
                    "predictions are (4, 3), but there are 2 .label_weights");
     expect_refusal(cornu_auc(.multi_label = true, .num_labels = 2), row, row,
                    "predictions are (4, 3), expected 2 columns");
-    expect_refusal(cornu_precision(.class_id = 3), row, row, ".class_id is 3, expected less than 3");
+    expect_refusal(cornu_precision(.class_id = 3), row, row, ".class_id is 3, expected less");
     expect_refusal(cornu_precision(.top_k = 4), row, row, ".top_k is 4, expected at most 3");
 }
 

@@ -1,5 +1,5 @@
-/* Confusion counts and the report on each class: as scikit-learn has them (tests/golden/report),
- * and the same accuracy as the metric's. */
+/* Confusion counts and the report on each class, compared with scikit-learn (tests/golden/report)
+ * and with the metric accuracy. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +57,7 @@ static void read_case(Case *to, const char *name, const json_t *json)
     }
 }
 
-/* The report as a text, to be freed. */
+/* The report as a string for the caller to free. */
 static char *report_text(CornuArray counts, const char *const *names, int digits)
 {
     char  *text = NULL;
@@ -83,7 +83,7 @@ static void expect_case(const Case *want)
     const size_t length = strlen(want->text);
     if (strncmp(text, want->text, length) != 0)
         fail_msg("%s:\n%sinstead of\n%s", want->name, text, want->text);
-    /* What follows is our own: which numbers are 0 for want of a divisor. */
+    /* After scikit-learn's report ours lists the numbers that are 0 by definition. */
     const bool never = !strcmp(want->name, "never_predicted");
     const bool absent = !strcmp(want->name, "absent");
     assert_string_equal(text + length,
@@ -193,7 +193,7 @@ static void bad_samples_are_refused(void **state)
 
 /* ---- Of a model: evaluate keeps the predictions of its one pass ---- */
 
-/* In batches of 20: over eight shards neither the whole one nor the last one is dealt evenly. */
+/* Batches of 20: on eight shards neither the full nor the last batch divides evenly. */
 enum { ROWS = 23 };
 
 static CornuModel *random_model(const char *device_name, CornuDevice **device, int64_t executions)
@@ -254,7 +254,7 @@ static void evaluations_keep_their_predictions(void **state)
     }
 }
 
-/* Names of classes are those of folders and files. */
+/* Class names come from folders and files. */
 static void control_characters_are_shown(void **state)
 {
     static const char *const names[] = { "a\033[31m", "b\xc2\x9b" "2J" };

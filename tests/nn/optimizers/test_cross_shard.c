@@ -1,4 +1,4 @@
-/* How an optimizer's gradients meet: summed in slices, clipped before, in groups. */
+/* Reduction of gradients over shards: clipped, then summed in slices, in groups. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static void step(CornuDevice *device, CornuOptimizer *optimizer, float *a, float
     cornu_optimizer_free(optimizer);
 }
 
-/* What clipping makes of a shard's gradient of weight i, as a factor; clipvalue is none. */
+/* The factor by which clipping scales a shard's gradient of weight i; none for clipvalue. */
 typedef double Factor(int s, int i);
 
 static double norm(int s, int i)
@@ -109,7 +109,7 @@ static void gradients_are_clipped_before_they_meet(void **state)
     }
 }
 
-/* A gradient that is the same for all shards is whole: it is applied once. */
+/* A gradient equal on all shards is complete: it is applied once. */
 static void common_gradients_are_whole(void **state)
 {
     (void)state;
@@ -141,7 +141,7 @@ typedef struct {
     float weights[WEIGHTS], slots[2 * WEIGHTS];
 } Learned;
 
-/* Three steps, the last of 12 rows; weights, and slots if there are any. */
+/* Runs three steps, the last of 12 rows, and reads the weights, and the slots if any. */
 static void learn(int shards, CornuOptimizer *optimizer, Learned *learned)
 {
     static float x[ROWS * IN], y[ROWS * OUT];
@@ -157,7 +157,7 @@ static void learn(int shards, CornuOptimizer *optimizer, Learned *learned)
     CornuHistory *history = made(cornu_fit(
         model, .x = cornu_array(x, CORNU_F32, ROWS, IN), .y = cornu_array(y, CORNU_F32, ROWS, OUT),
         .batch_size = BATCH, .no_shuffle = true, .verbose = CORNU_SILENT));
-    /* On one shard the update reads the loss scale after it has moved: that number is copied. */
+    /* On one shard the update reads the loss scale after its update: that number is copied. */
     assert_int_equal(cornu_model_statistics(model)->copies, shards == 1 && optimizer->scales_loss);
     float *to = learned->weights;
     for (int i = 0; i < cornu_model_weight_count(model); i++) {
@@ -183,7 +183,7 @@ static void expect_near(const float *got, const float *want, int count)
             fail_msg("%d: %g, expected %g", i, got[i], want[i]);
 }
 
-/* Every optimizer keeps its slots in slices; put together they are those of one shard. */
+/* Every optimizer keeps its slots in slices; together they equal those of one shard. */
 static void slices_are_the_slots_of_one_shard(void **state)
 {
     (void)state;
@@ -212,22 +212,22 @@ static void reductions(void **state)
     learn(8, cornu_cross_shard_optimizer(cornu_sgd(.learning_rate = 0.01), CORNU_SUM), &sum);
     learn(8, cornu_sgd(.learning_rate = 0.08), &eight);
     expect_near(sum.weights, eight.weights, WEIGHTS);
-    /* Alone on its device a shard meets nobody. */
+    /* A single shard has nothing to reduce. */
     learn(1, cornu_cross_shard_optimizer(cornu_sgd(.learning_rate = 0.01), CORNU_SUM,
                                          .group_size = 4), &sum);
     expect_near(sum.weights, plain.weights, WEIGHTS);
-    /* A clip sees the larger gradients of the sum. */
+    /* Clipping applies to the larger gradients of the sum. */
     learn(8, cornu_cross_shard_optimizer(cornu_sgd(.learning_rate = 0.01, .clipvalue = 0.01),
                                          CORNU_SUM), &sum);
     learn(8, cornu_sgd(.learning_rate = 0.08, .clipvalue = 0.01 / 8), &eight);
     expect_near(sum.weights, eight.weights, WEIGHTS);
 }
 
-/* Two groups of two see their own rows only: each learns as a device that has just those. */
+/* Two groups of two shards see only their own rows: each learns like a device with just those. */
 static void groups_learn_apart(void **state)
 {
     (void)state;
-    enum { N = 4, STEPS = 4 };   /* after 3 half of the rate led to the same */
+    enum { N = 4, STEPS = 4 };   /* after 3 steps half the rate had the same result */
     CornuDevice    *device = made(cornu_device_open("cpu", .shards = N, .threads = 2));
     CornuVariable  *w = made(cornu_variable_create(device, cornu_type(CORNU_F32, 2), "w"));
     CornuOptimizer *optimizer = cornu_cross_shard_optimizer(
@@ -239,7 +239,7 @@ static void groups_learn_apart(void **state)
     CornuGraph  *graph = made(cornu_graph_create(device));
     CornuTensor *x = cornu_graph_shard_input(graph, cornu_type(CORNU_F32, 2));
     CornuTensor *v = cornu_read(graph, w), *d;
-    /* A quarter of the sum of (w - x)^2 for each of four rows: the batch's mean. */
+    /* A quarter of the sum of (w - x)^2 over each of four rows: the mean over the batch. */
     CornuTensor *rows = cornu_op_sum(cornu_op_square(cornu_op_subtract(v, x)));
     CornuTensor *loss = cornu_optimizer_scale_loss(optimizer, cornu_op_scale(rows, 1.0 / N));
     expect_ok(cornu_gradients(made(loss), &v, 1, &d));
@@ -262,7 +262,7 @@ static void groups_learn_apart(void **state)
             assert_float_equal(seen[first][k], value, 1e-3);
             assert_float_equal(seen[second][k], value, 1e-3);
         }
-    /* Read is shard 0's; written are all. */
+    /* Reading takes shard 0's value; writing sets all. */
     float got[2];
     expect_ok(cornu_variable_write(w, cornu_array((void *)(uintptr_t)start, CORNU_F32, 2)));
     expect_ok(cornu_variable_read(w, cornu_array(got, CORNU_F32, 2)));

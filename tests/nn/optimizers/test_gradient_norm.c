@@ -1,5 +1,5 @@
-/* The norm of all gradients, against gradients worked out by hand: of a linear model
- * p = x w + b with the loss mean (p - y)^2. */
+/* The norm of all gradients, checked by hand for a linear model p = x w + b with the loss mean (p -
+ * y)^2. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static double squares(int first, int rows)
     return sum;
 }
 
-/* Of three steps that change nothing, the last of 12 rows. */
+/* For three steps that change no weight, the last of 12 rows. */
 static double expected_mean(void)
 {
     return (sqrt(squares(0, BATCH)) + sqrt(squares(BATCH, BATCH)) +
@@ -88,7 +88,7 @@ static CornuDevice *open_device(const Case *c)
     return device;
 }
 
-/* Clipping is behind it, scaling the loss in front. */
+/* The norm is taken after unscaling and before clipping. */
 static void it_is_that_of_the_gradients(void **state)
 {
     static const Case cases[] = {
@@ -123,7 +123,7 @@ static void it_is_that_of_the_gradients(void **state)
         }
 }
 
-/* Two groups have gradients of their own, of the means over their rows: here each of half of them,
+/* Each of two groups has its own gradients, of the mean over its rows: here one half of them each,
  * in order. */
 static void groups_are_taken_together(void **state)
 {
@@ -142,7 +142,7 @@ static void groups_are_taken_together(void **state)
     cornu_device_close(device);
 }
 
-/* The gradients of the first step are infinite under a scaled loss, which itself is finite. */
+/* The scaled loss makes the gradients of the first step infinite, though the loss is finite. */
 static void steps_that_are_passed_over_do_not_count(void **state)
 {
     (void)state;
@@ -163,7 +163,7 @@ static void steps_that_are_passed_over_do_not_count(void **state)
     cornu_device_close(device);
 }
 
-/* In the logs of training, not in those of evaluation. */
+/* Logged in training, not in evaluation. */
 static void it_is_logged(void **state)
 {
     (void)state;
@@ -194,7 +194,7 @@ static void it_is_logged(void **state)
     cornu_device_close(device);
 }
 
-/* By hand: its graph need not be that of a model. */
+/* In a custom loop, without a model. */
 static void it_needs_an_optimizer_that_is_built(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Optimizers and schedules against real Keras (tests/golden/optimizers, pieces), what they
- * refuse, and what files keep of them. */
+/* Optimizers and schedules compared with real Keras (tests/golden/optimizers, pieces), their
+ * errors, and saving. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static bool flag(const json_t *settings, const char *name)
 
 /* ---- Optimizers ---- */
 
-/* What the settings lack is 0 here: by the functions, to which a 0 is the default. */
+/* Settings that are missing are 0, which is the default. */
 static CornuOptimizer *optimizer_of(const char *kind, const json_t *given)
 {
     const json_t  *rate = json_object_get(given, "learning_rate");
@@ -120,10 +120,10 @@ static double largest(CornuArray x)
     return most;
 }
 
-/* What Ftrl's linear may be off in f32, by its greatest. Each update adds to it
- * w (sqrt(n') - sqrt(n)) / learning_rate; as f32 either root is off by 2^-24 of it at most. In f64,
+/* The error in f32 of Ftrl's linear, relative to its largest element. Each update adds w (sqrt(n')
+ * - sqrt(n)) / learning_rate; in f32 either root has an error of 2^-24 of itself at most. In f64,
  * ftrl_with_accumulation_all has b_linear[4] = -0.01231966, as the reference has; Keras'
- * -0.01232016 is what f32 in Keras' order gives. */
+ * -0.01232016 is the f32 result in Keras' order. */
 static double linear_rounding(Golden *golden, const char *name, const json_t *given,
                               const char *of, CornuArray linear)
 {
@@ -154,7 +154,7 @@ static void check_slots(Golden *golden, const char *name, const CornuOptimizer *
         if (!want.data) continue;
         float  got[16];
         double tolerance = 1e-5;
-        if (rate_known && !strcmp(plain, "b_linear"))   /* a's is large, as its gradients are */
+        if (rate_known && !strcmp(plain, "b_linear"))   /* that of a is large, like its gradients */
             tolerance = fmax(tolerance, linear_rounding(golden, name, given, "b", want));
         snprintf(what, sizeof what, "%s/%s", name, slot);
         expect_ok(cornu_variable_read(variable, cornu_array_from(got, want.type)));
@@ -162,8 +162,8 @@ static void check_slots(Golden *golden, const char *name, const CornuOptimizer *
     }
 }
 
-/* On several shards each has a part of the gradient; where it is clipped, all have it whole, as the
- * parts would be clipped by themselves. */
+/* On several shards each has a part of the gradient; if it is clipped, each has the whole, as parts
+ * would be clipped separately. */
 static CornuTensor *input_of(CornuGraph *graph, CornuType type, bool parts)
 {
     return parts ? cornu_graph_shard_input(graph, type) : cornu_graph_input(graph, type);
@@ -261,8 +261,8 @@ static void match_keras_on_the_tpu(void **state)
     run_optimizers("tpu", SHARDS);
 }
 
-/* A gradient whose norm is not a number must not be clipped to zeros unseen: all weights tell of
- * it, in a global norm those without such a gradient, too. */
+/* A gradient with an infinite norm must not be clipped to zeros silently: all weights show it, with
+ * a global norm also those whose own gradient is finite. */
 static void clipping_hides_no_infinity(void **state)
 {
     (void)state;
@@ -298,8 +298,8 @@ static void clipping_hides_no_infinity(void **state)
 
 /* ---- In models ---- */
 
-/* A step whose gradients are not finite counts for nothing: neither for averages, accumulated
- * gradients and numbers, nor is a weight held to its constraint. */
+/* A step with gradients that are not finite changes nothing: no averages, no accumulated gradients,
+ * no numbers, and no constraint is applied. */
 static void faulty_steps_leave_all_as_it_was(void **state)
 {
     (void)state;
@@ -321,7 +321,7 @@ static void faulty_steps_leave_all_as_it_was(void **state)
     assert_int_equal(variables, 9);
     for (int step = 0; step < 4; step++) {
         const bool faulty = step == 0 || step == 3;
-        for (int i = 2; i < variables; i++) {   /* behind what the loss scale needs */
+        for (int i = 2; i < variables; i++) {   /* after those of the loss scale */
             CornuVariable *v = cornu_optimizer_variable(optimizer, i);
             expect_ok(cornu_variable_read(v, cornu_array_from(before[i], cornu_variable_type(v))));
         }
@@ -389,7 +389,7 @@ static void expect_same_state(const CornuModel *a, const CornuModel *b)
     }
 }
 
-/* Three steps, a file, four steps: in the middle of accumulating too. */
+/* Three steps, a file, four steps: also in the middle of accumulation. */
 static void states_go_to_files_and_back(void **state)
 {
     (void)state;
@@ -412,7 +412,7 @@ static void states_go_to_files_and_back(void **state)
         expect_same_state(models[0], models[1]);
         for (int k = 0; k < 2; k++) train(models[k], 4);
         expect_same_state(models[0], models[1]);
-        expect_ok(cornu_model_move(models[0], NULL));   /* to a device of its own, and on */
+        expect_ok(cornu_model_move(models[0], NULL));   /* to another device */
         train(models[0], 1);
         for (int k = 0; k < 2; k++) cornu_model_free(models[k]);
         cornu_device_close(device);
