@@ -1,4 +1,4 @@
-"""Whether Keras reads a model that Cornu saved, and predicts with it what it predicted itself.
+"""Checks that Keras reads a model saved by Cornu, and that the model predicts what Keras' does.
 
     check_architecture.py MODEL.safetensors architectures.safetensors CASE
 """

@@ -1,4 +1,4 @@
-"""What the make_*.py scripts share: one place for versions, writing, and the reference networks.
+"""Shared by the make_*.py scripts: versions, writing, and the reference networks.
 
 Run them with KERAS_BACKEND=jax from an interpreter that has the versions in VERSIONS; every
 script rewrites its own folder and is deterministic (text byte for byte, floats on one CPU kind).
@@ -138,7 +138,7 @@ def mnist_convnet(dropout=0.5):
 
 
 def fashion_mnist_cnn(dropout=None):
-    """Takes pixels from 0 to 255. dropout: of every layer; by default 0.25, behind dense 0.5."""
+    """Takes pixels from 0 to 255. dropout: of every layer; by default 0.25, after dense 0.5."""
     L = keras.layers
     layers = [keras.Input((28, 28, 1))]
     for filters in (64, 128, 256):

@@ -1,10 +1,10 @@
-"""Models as Keras writes them in JSON, and what they predict. Writes architectures/.
+"""Models in Keras' JSON, and their predictions. Writes architectures/.
 
-branches   two inputs, two outputs, one of them a nested model's; layers called twice, each on what
-           the other gives; a nested model with a Sequential one in it
-sequences  whole numbers in; states from one recurrent layer to another by keyword; wrappers
-masked     steps that do not count, which Keras has operations for
-image      convolutions with every kind of rule and several initializers, batches of 4
+branches   two inputs, two outputs, one of them a nested model's; layers called twice, each on the
+           other's result; a nested model with a Sequential one in it
+sequences  integers as inputs; states from one recurrent layer to another by keyword; wrappers
+masked     masked steps, for which Keras has operations
+image      convolutions with regularizers, constraints and several initializers, batches of 4
 attention  arguments of the call: causal, key by keyword, with its scores
 translate  from an encoder in both directions to a decoder: their states
 stack      a Sequential model of layers and models
@@ -12,7 +12,7 @@ stack      a Sequential model of layers and models
 NAME.json is model.to_json(), NAME.w100.txt its summary with the layers of nested models (not of
 masked, which has rows for the operations).
 architectures.safetensors has for each NAME/ the weights `w0`, `w1`, …
-in the order of model.weights, the inputs `x0`, `x1`, … and what is predicted, `y0`, `y1`, ….
+in the order of model.weights, the inputs `x0`, `x1`, … and the predictions `y0`, `y1`, ….
 """
 
 import os
@@ -82,7 +82,7 @@ def masked():
 
 
 def attention():
-    # As many steps in both: Keras' summary says the scores' shape by those of x alone.
+    # The same number of steps in both: Keras' summary takes the scores' shape from x alone.
     x, memory = keras.Input((5, 6), name="x"), keras.Input((5, 6), name="memory")
     y = L.LayerNormalization(epsilon=1e-5)(x)
     y = L.MultiHeadAttention(2, 3, name="own")(y, y, use_causal_mask=True)

@@ -2,7 +2,7 @@
 
 NAME.events, NAME.out, NAME.csv   scripted logs (README.md)
 trace.txt                         hooks around a LearningRateScheduler, and the history's keys
-ema.safetensors                   SwapEMAWeights: what is evaluated, what is left
+ema.safetensors                   SwapEMAWeights: weights in evaluation, and at the end
 """
 
 import io
@@ -19,7 +19,7 @@ NAN, INF = float("nan"), float("inf")
 
 
 class Script:
-    """Callbacks driven by hand, as CallbackList would: those behind see what is added to logs."""
+    """Callbacks driven by hand, as by CallbackList: later ones see logs added by earlier ones."""
 
     def __init__(self, out, name, *callbacks, before=""):
         self.out, self.name, self.lines, self.callbacks = out, name, [], []
@@ -167,7 +167,7 @@ def others(out):
 
 
 def trace(out):
-    """Recorder a in front of the callback and b behind it, as in make_hooks.py."""
+    """Recorder a before the callback and b after it, as in make_hooks.py."""
     model, x, y = make_hooks.tiny_model()
     lines = []
     a, b = (make_hooks.Recorder(name, lines) for name in "ab")
@@ -178,7 +178,7 @@ def trace(out):
 
 
 def ema(out):
-    """Three epochs of three steps: the averages are evaluated; what is in the weights then."""
+    """Three epochs of three steps: the averages are evaluated; records the weights then."""
     arrays, cases = {}, {}
     x = common.hashed_uniform("x", 30).reshape(10, 3)
     y = (x.sum(1) > 0).astype("int32")

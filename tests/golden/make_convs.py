@@ -1,6 +1,6 @@
 """The convolution family, layers of images and sequences, augmentation. Writes convs/GROUP.safetensors.
 
-Groups are as in pieces/. Random layers draw between two equal ends, so that there is nothing to draw.
+Groups are as in pieces/. Random layers have ranges of one value, so nothing is random.
 """
 
 import common

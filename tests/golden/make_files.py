@@ -1,4 +1,4 @@
-"""Models that Keras saved, and what they predict and lose from there. Writes files/.
+"""Models saved by Keras, with their predictions and later losses. Writes files/.
 
 sequence  Embedding, Bidirectional LSTM, TimeDistributed Dense, GRU, Dense; Adam under a schedule
 images    Conv2D, BatchNormalization, MaxPooling2D, Flatten, Dropout(0), Dense; SGD with momentum
@@ -6,9 +6,9 @@ branches  two inputs, a Dense called twice, a model in the model; RMSprop, two o
 
 CASE.keras, CASE.weights.h5 and CASE.h5 are the model after three steps; CASE.npz has its inputs
 x0, x1, labels y0, y1, predictions p0, p1, and `losses` of four more steps on the same batch.
-nested.keras is of a class of one's own, as keras/src/saving/test_data/pre_pr22362_nested_container
-and the backbones of KerasHub are: its layers lie in a list of tuples; nested.npz has x0 and p0.
-hostile_NAME.weights.h5 are files of `images` of which some part is what nobody vouches for.
+nested.keras is of a custom class, as keras/src/saving/test_data/pre_pr22362_nested_container
+and the backbones of KerasHub are: its layers are in a list of tuples; nested.npz has x0 and p0.
+hostile_NAME.weights.h5 are files of `images` with one part corrupted.
 """
 
 import os

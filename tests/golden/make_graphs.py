@@ -1,15 +1,15 @@
 """Models whose layers branch: outputs, losses, a step of SGD, ten of Adam. Writes graphs/.
 
 two       two inputs, two outputs, a dense layer called twice, a model called as a layer twice
-residual  convolutions with batch normalization, shortcuts as they are and by 1x1 convolution
+residual  convolutions with batch normalization, identity shortcuts and 1x1 convolutions
 
 turns      two models of one layer, each trained in its turn: `start/PATH`, `x0`, `ya`, `yb`, the loss
-           of each step `losses`, and what both give behind the last, `after_a`, `after_b`
+           of each step `losses`, and both outputs after the last, `after_a`, `after_b`
 
 graphs.safetensors has for each CASE/ of the first two the inputs x0, x1 and labels y0, y1, `start/PATH` of each
 weight, outputs `infer0`, `infer1` before training; `sgd/logs` and `sgd/PATH` after one step of
-SGD at rate 1 (start - sgd is the gradient); `adam/logs` (10, n) and `after0`, `after1` behind ten
-steps of Adam at 0.01 on the same batch. Paths are Cornu's: a nested model's name stands before
+SGD at rate 1 (start - sgd is the gradient); `adam/logs` (10, n) and `after0`, `after1` after ten
+steps of Adam at 0.01 on the same batch. Paths are Cornu's: a nested model's name comes before
 those of its weights. Summaries are in NAME.w100.txt.
 """
 
@@ -115,7 +115,7 @@ def case(name, build, x, y):
 
 
 def turns(arrays):
-    """Five steps: the first model's optimizer does not know of what the second one's does."""
+    """Five steps: the first model's optimizer is unaware of the second's."""
     keras.utils.clear_session()
     keras.utils.set_random_seed(6)
     random = np.random.RandomState(4)

@@ -1,4 +1,4 @@
-"""Which callback hooks Keras calls, in which order, with what. Writes hooks/ and checkpoint/.
+"""The order and arguments of callback hooks in Keras. Writes hooks/ and checkpoint/.
 
 hooks/NAME.txt        one hook a line: CALLBACK HOOK [INDEX] [log keys in their order, by commas]
 hooks/history.json    History of a two-epoch fit: {"epoch", "history", "params"}
@@ -16,7 +16,7 @@ L = keras.layers
 
 
 class Recorder(keras.callbacks.Callback):
-    """Writes down every hook; `stop` is (hook, index) at which it ends training."""
+    """Records every hook; `stop` is the (hook, index) at which it stops training."""
 
     def __init__(self, name, lines, stop=None):
         super().__init__()
@@ -114,7 +114,7 @@ def hooks():
 
 
 class Scripted:
-    """ModelCheckpoint under scripted epochs; what it would save is only named."""
+    """ModelCheckpoint under scripted epochs; it prints the names of files instead of saving."""
 
     def __init__(self, out, name, path, metrics=("accuracy",), **keywords):
         self.out, self.name = out, name

@@ -1,9 +1,8 @@
-"""Initializers with arguments as Keras writes them in JSON, and the distributions that they draw
-from. Writes initializers/initializers.json.
+"""Initializers with arguments in Keras' JSON, and their distributions. Writes initializers/initializers.json.
 
-Of each CASE: `initializer`, Keras' JSON; `shape`; and `values`, where these are no random numbers,
+Of each CASE: `initializer`, Keras' JSON; `shape`; and `values`, where these are not random,
 else `mean` and `deviation` of the distribution and, where it ends, its ends `low` and `high`, by
-Keras' formulas. Keras' own draws are held against them here.
+Keras' formulas. The script checks Keras' own numbers against them.
 """
 
 import json
@@ -90,7 +89,7 @@ def distribution(init, shape):
 
 
 def serialize(init):
-    """Keras 3.15 leaves out the gain of Identity, and reads it."""
+    """Keras 3.15 omits the gain of Identity when writing, but reads it."""
     json = I.serialize(init)
     if isinstance(init, I.Identity):
         json["config"] = {"gain": init.gain}

@@ -1,10 +1,10 @@
-"""Inputs whose extents are not known: models called with several lengths. Writes
+"""Inputs with unknown extents: models called with several lengths. Writes
 lengths/models.safetensors and lengths/summary.txt.
 
-A case is a model in Keras' JSON, "architecture", and the "shape" of what it gives. w0, w1, … are
-its weights; x0_0, x0_1, … a batch of each input, y0 what the model gives for it, x1_0 and y1 those
-of the next length. training: what train_on_batch reports for batches of several lengths in turn,
-and the weights behind them.
+A case is a model in Keras' JSON, "architecture", and the "shape" of its result. w0, w1, … are
+its weights; x0_0, x0_1, … a batch of each input, y0 the result for it, x1_0 and y1 those of
+the next length. training: the logs of train_on_batch for batches of several lengths in turn, and
+the weights after them.
 """
 
 import json
@@ -23,7 +23,7 @@ def values(name, *shape):
 
 
 def tokens(name, rows, steps, most=6):
-    """Whole numbers below `most`; each row ends with as many zeros as its number."""
+    """Integers below `most`; each row ends with as many zeros as its number."""
     drawn = ((values(name, rows, steps) + 1) / 2 * most).astype(np.int32)
     for i in range(rows):
         if i:

@@ -132,7 +132,7 @@ def losses(folder):
         for reduction in ("sum_over_batch_size", "sum", "mean_with_sample_weight"):
             for suffix, weight in weights.items():
                 loss = kind(**settings, reduction=reduction)
-                if each.ndim == 0 and weight is not None:   # Keras leaves a scalar as it is
+                if each.ndim == 0 and weight is not None:   # Keras leaves a scalar unchanged
                     if reduction != "sum_over_batch_size":
                         continue
                 value, d_x = jax.value_and_grad(lambda x: loss(target, x, weight))(x)

@@ -24,9 +24,9 @@ import numpy as np
 B, STEPS, STEP_B = 8, 10, 16
 ADAM_RATE = 1e-3
 SCHEDULE = [0.01 * 0.7**e for e in range(STEPS)]    # mnist_cnn_bn's, one epoch a step
-# Ten Adam steps magnify rounding: when a value of mnist_cnn_bn comes to lie on a ReLU's kink, two
-# f32 runs part by up to 1e-2. This seed is one of six that were tried, for its calm: three runs
-# from weights off by 3e-7 of themselves kept all losses within 4e-5.
+# Ten Adam steps magnify rounding: when a value of mnist_cnn_bn reaches a ReLU's kink, two
+# f32 runs diverge by up to 1e-2. This seed, of six tried, is the most stable: three runs
+# with weights changed by a factor of 1 + 3e-7 kept all losses within 4e-5.
 STEPS_SEED = 52
 WHOLE_BATCH_BYTES = 16384       # larger activations are kept for image 0 alone
 THINNED, EVERY = 100000, 7      # gradients with more elements keep rows 0, 7, 14, ... of the
@@ -129,7 +129,7 @@ def one_step(model, data):
 
 
 def ten_steps(build, data, rates, prefix):
-    """Losses of ten Adam steps by train_on_batch, and what the network then predicts."""
+    """Losses of ten Adam steps by train_on_batch, and the predictions after them."""
     keras.utils.clear_session()
     model = build(dropout=0.0)
     set_weights(model)

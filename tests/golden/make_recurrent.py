@@ -1,5 +1,5 @@
 """recurrent/: LSTM, GRU and SimpleRNN of Keras on one small batch: outputs, last states and the
-gradients of a weighed sum of these. With masks, initial states, both directions, both
+gradients of a weighted sum of these. With masks, initial states, both directions, both
 forms of GRU, and activations other than the usual ones."""
 
 import common
@@ -33,7 +33,7 @@ def numbers(name, *shape):
 
 
 def run(name, make, arguments, masked):
-    """All arrays of one case. Outputs stand at their step's place, whatever the direction."""
+    """All arrays of one case. Outputs are in the order of steps in either direction."""
     layer = make(U, return_sequences=True, return_state=True, **arguments)
     layer.build((B, T, I))
     x = numbers(name + "/x", B, T, I)

@@ -1,6 +1,6 @@
-"""Confusion matrices and the texts of sklearn's classification_report. Writes report/.
+"""Confusion matrices and the output of sklearn's classification_report. Writes report/.
 
-Needs scikit-learn and its numpy, none of what the other scripts need.
+Needs scikit-learn and its numpy, not the packages of the other scripts.
 """
 
 import json

@@ -4,7 +4,7 @@ and sequences/training.safetensors.
 A case is a Sequential model of the layers in its "layers", each [class, arguments]. x, y, d_y as
 everywhere; w0, w1, … are the weights, d_w0, … their gradients of sum(y d_y). A stateful case is
 called twice: x1, y1 come before x, y, and the gradients are those of the second call.
-training: what fit reports, and leaves behind, where a mask makes steps count differently.
+training: the logs and final weights of fit where masks change the weight of steps.
 """
 
 import common
@@ -30,7 +30,7 @@ def values(name, *shape):
 
 
 def masked(x):
-    """Steps of minus one: in the middle, at the beginning, and a row with nothing else."""
+    """Steps of minus one: in the middle, at the beginning, and a row of nothing else."""
     x = np.array(x)
     x[0, 2] = x[0, 4] = x[1, 0] = x[1, 1] = x[2, :] = -1.0
     return jnp.asarray(x)

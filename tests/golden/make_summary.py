@@ -1,9 +1,9 @@
-"""What model.summary() prints, as Keras prints it. Writes summary/.
+"""The output of model.summary() in Keras. Writes summary/.
 
 NAME.wCOLUMNS.txt   through print_fn: no escape codes
 NAME.wCOLUMNS.ansi  on a 256-colour terminal (TERM=xterm-256color)
 NAME.w80.ascii      on a stream whose encoding is ASCII
-memory_sizes.txt    BYTES<TAB>text, the sizes in the last lines
+memory_sizes.txt    BYTES<TAB>string, the sizes in the last lines
 """
 
 import io

@@ -1,10 +1,10 @@
-"""What Keras' TensorBoard callback writes, as TensorBoard reads it. Writes tensorboard/.
+"""The values that Keras' TensorBoard callback writes, as TensorBoard reads them. Writes tensorboard/.
 
 NAME.txt           one value a line: FOLDER STEP TAG PLUGIN DTYPE SHAPE VALUE...
 data.safetensors   what is trained
 
-The callback writes through TensorFlow (here 2.21), which has to be there. Given folders of event
-files, the script needs TensorBoard alone and prints those: so Cornu's are compared with
+The callback writes through TensorFlow (here 2.21), which must be installed. Given folders of event
+files, the script needs TensorBoard alone and prints their values, to compare Cornu's:
     python tests/golden/make_tensorboard.py build/tests/tensorboard/batches
 """
 

@@ -228,7 +228,7 @@ static void evaluate_equals_predictions(void **state)
     if (!(fabs(values[0] - loss) <= 1e-6 * loss) || !(fabs(values[1] - right / ROWS) <= 1e-9))
         fail_msg("evaluate gives %.9g, %.9g, the predictions %.9g, %.9g", values[0], values[1],
                  loss, right / ROWS);
-    assert_true(right > 0.2 * ROWS);   /* it has learnt something, so the comparison is meaningful */
+    assert_true(right > 0.2 * ROWS);   /* it has learnt: the comparison is meaningful */
     cornu_model_free(model);
     cornu_device_close(device);
 }
