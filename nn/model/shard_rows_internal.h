@@ -8,7 +8,7 @@
 #ifndef CORNU_NN_SHARD_ROWS_INTERNAL_H
 #define CORNU_NN_SHARD_ROWS_INTERNAL_H
 
-#include "../../device/ops/op.h"
+#include "../../device/op.h"
 
 typedef struct {
     int     shards;
