@@ -42,6 +42,75 @@ paths_exist() {
 }
 check "README.md names files and folders that exist" paths_exist
 
+# And so do those of the pages that it links; NAME and its like in them stand for others.
+pages_exist() {
+    local page word
+    grep -oE '\]\([a-z/]+/README\.md\)' "$root/README.md" | tr -d ']()' >names
+    [ "$(wc -l <names)" -ge 6 ] || return 1
+    while read -r page; do
+        [ -f "$root/$page" ] || { echo "README.md: no $page"; continue; }
+        grep -oE '`(nn|tensor|device|datasets|models|examples|tests)/[^` ]*`' "$root/$page" |
+            tr -d '`' | grep -vE 'NAME|FAMILY|RULES' |
+            while read -r word; do [ -e "$root/$word" ] || echo "$page: no $word"; done
+        grep -oE '\]\([^)]+\.md\)' "$root/$page" | tr -d ']()' |
+            while read -r word; do
+                [ -e "$root/$(dirname "$page")/$word" ] || echo "$page: no $word"
+            done
+    done <names >err
+    [ ! -s err ]
+}
+check "the pages that README.md links name files and folders that exist" pages_exist
+
+# The path of a training step is at most ten files, and each function is defined in its file.
+path_exists() {
+    local bad=0 file function
+    sed -nE 's/^\| `([^`]+\.c)` \| \(?`(\w+)`\)? \|.*/\1 \2/p' "$root/README.md" >path
+    (($(wc -l <path) >= 6 && $(wc -l <path) <= 10)) || { wc -l path >err; return 1; }
+    while read -r file function; do
+        grep -qE "^[a-zA-Z].*\b$function\(([^;]*|.*[^;])$" "$root/$file" ||
+            { echo "README.md: no $function in $file"; bad=1; }
+    done <path >err
+    return $bad
+}
+check "README.md's path of a step names functions of these files" path_exists
+
+# A training step goes that way: what stands between cornu_fit and a kernel when it runs, where gdb
+# can tell. What is in parentheses has returned by then.
+path_is_true() {
+    local bad=0 file function
+    sed -nE 's/^\| `([^`]+\.c)` \| `(\w+)` \|.*/\1 \2/p' "$root/README.md" >path
+    while read -r file function; do
+        grep -q "^#.* $function .* at .*$file:" out ||
+            { echo "README.md: $function is not in the backtrace"; bad=1; }
+    done <path >err
+    return $bad
+}
+case $BUILD in
+*sanitize*) ;;
+*) gdb -q -batch -ex 'break conv2d' -ex run -ex backtrace --args "$programs/mnist_cnn" \
+       --data synthetic --limit 32 --epochs 1 >out 2>err </dev/null ;;
+esac
+if grep -q '^#0 .* conv2d ' out 2>/dev/null; then
+    check "README.md's path of a step is that of a run" path_is_true
+else
+    echo "no backtrace by gdb"
+    skipped=$((skipped + 1))
+fi
+
+# The passes of a compilation have the order in which passes.c calls them, in its header and in the
+# page's picture.
+passes_in_order() {
+    local compile=$root/device/host/compile
+    local passes='simplify|decompose|distribute|combine|fuse|plan_memory|verify'
+    grep -oE "cornu__(plan_)?($passes)\(" "$compile/passes.c" |
+        sed 's/cornu__//; s/plan_verify/verify/; s/($//' >called
+    sed -nE "s/^ \*     ($passes) .*/\1/p" "$compile/passes.h" >in_header
+    sed -nE "s/^    (device\/host\/compile\/)? +($passes) .*/\2/p" "$root/device/host/README.md" >in_page
+    [ "$(wc -l <called)" -ge 8 ] && diff called in_page >err &&
+        grep -v verify called | diff - in_header >err
+}
+check "the passes have one order" passes_in_order
+
 # The table of golden files lists every folder.
 golden_told() {
     local bad=0 path
