@@ -411,8 +411,9 @@ static CornuMetric *create(Counts counts, const void *config)
 static int64_t class_of(int64_t given) { return given ? cornu__integer(given, 0) : -1; }
 
 /* `full`: the arguments in `config`. */
-static CornuMetric *at_thresholds(const CornuSerializableClass *kind, const CornuPrecisionConfig *full,
-                                  const void *config, double (*of)(const Confusion *))
+static CornuMetric *at_thresholds(const CornuSerializableClass *kind,
+                                  const CornuPrecisionConfig *full, const void *config,
+                                  double (*of)(const Confusion *))
 {
     Counts counts = { .base = { .kind = kind, .result_at = result_at }, .of = of,
                       .top_k = full->top_k, .class_id = class_of(full->class_id) };

@@ -249,7 +249,7 @@ static void mistakes_are_named(void **state)
     refuses_input(cornu_prelu(.shared_axes = { 3 }), input, CORNU_ERR_ARGUMENT,
                   ".shared_axes has 3, which the input (None, 4, 6) lacks");
     refuses_input(cornu_activation(CORNU_GLU), cornu_shape(CORNU_NONE, 3), CORNU_ERR_SHAPE,
-                  "glu: x is (1, 3), expected an even number");
+                  "glu: x is (1, 3), expected an even extent");
 }
 
 static void adapt_refuses(void **state)
