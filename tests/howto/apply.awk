@@ -12,7 +12,7 @@ function fail(why) { print "apply.awk: " FILENAME ": " why >"/dev/stderr"; faile
 function apply(    target, line, text, hits) {
     if (path == "") return
     target = tree "/" path
-    sub(/\n$/, "", lines)
+    sub(/\n\n$/, "\n", lines)   # the blank line before the next section
     if (how == "") {
         if ((getline line <target) >= 0) fail(path " is there already")
         system("mkdir -p \"$(dirname '" target "')\"")
