@@ -1,5 +1,5 @@
 /*
- * Every op at work: rows from which tests/device/ops/test_ops.c makes its tests. An op without a row
+ * Every op at work: rows that tests/device/ops/test_ops.c makes its tests of. An op without a row
  * fails the run. Adding an op means adding rows to its family in op_cases/: one with numbers
  * checked by hand or by an independent program, one that is refused, one to differentiate.
  */
