@@ -94,7 +94,8 @@ static int sparsemax(CornuOnnx *to, int x)
     const int in[] = { x };
     const int count = CORNU__ONNX_NODE(to, "Shape", in, { .name = "start", .whole = -1 });
     const int z = cornu__onnx_node(to, "TopK", (const int[]){ x, count }, 2, NULL, 0, 2);
-    const int ones = joined(to, "Expand", cornu__onnx_scalar(to, 1.0), one(to, "Shape", z));
+    const int shape = one(to, "Shape", z);
+    const int ones = joined(to, "Expand", cornu__onnx_scalar(to, 1.0), shape);
     const int s = running_sum(to, z);
     const int kz = two(to, "Mul", running_sum(to, ones), z);
     const int counts = cast(to, two(to, "Greater", kz, shifted(to, s, -1.0)), CORNU_ONNX_FLOAT);
@@ -169,9 +170,10 @@ static CornuStatus relu(const CornuOnnxCall *call)
         return CORNU_OK;
     }
     int y = one(to, "Relu", x);
-    if (threshold != 0.0)
-        y = selected(to, two(to, "Greater", x, cornu__onnx_scalar(to, threshold)), x,
-                     cornu__onnx_scalar(to, 0.0));
+    if (threshold != 0.0) {
+        const int zero = cornu__onnx_scalar(to, 0.0);
+        y = selected(to, two(to, "Greater", x, cornu__onnx_scalar(to, threshold)), x, zero);
+    }
     if (bounded)
         y = two(to, "Min", y, cornu__onnx_scalar(to, number(call->layer, "max_value")));
     if (slope != 0.0) {

@@ -107,10 +107,10 @@ static CornuStatus attend(const CornuOnnxCall *call)
     const int q = mapped(call, MAP_QUERY, query.extent[2], call->in[QUERY]);
     const int k = mapped(call, MAP_KEY, call->shapes[key].extent[2], call->in[key]);
     const int v = mapped(call, MAP_GATE + gate, call->shapes[value].extent[2], call->in[value]);
-    int scores = joined(to, "MatMul",
-                        heads_of(call, scaled(to, q, 1.0 / sqrt((double)whole(layer, "key_dim"))),
-                                 T, "key_dim", heads_first),
-                        heads_of(call, k, S, "key_dim", steps_last));
+    const int keys = heads_of(call, k, S, "key_dim", steps_last);
+    const int queries = heads_of(call, scaled(to, q, 1.0 / sqrt((double)whole(layer, "key_dim"))),
+                                 T, "key_dim", heads_first);
+    int       scores = joined(to, "MatMul", queries, keys);
     CORNU__TRY(mask_of(call, value, &mask));
     if (mask) scores = selected(to, mask, scores, cornu__onnx_scalar(to, -1e9));
     scores = cornu__onnx_activate(to, CORNU_SOFTMAX, scores);

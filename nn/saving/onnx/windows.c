@@ -81,8 +81,8 @@ static int kernel_of(const CornuOnnxCall *call, int i)
 static CornuStatus convolution(const CornuOnnxCall *call)
 {
     const Window w = window_of(call, "kernel_size");
-    return give(call, convolve(call->to, channels_first(call), kernel_of(call, 0),
-                               bias_of(call, 1), whole(call->layer, "groups"), &w));
+    const int    bias = bias_of(call, 1), kernel = kernel_of(call, 0), x = channels_first(call);
+    return give(call, convolve(call->to, x, kernel, bias, whole(call->layer, "groups"), &w));
 }
 
 /* The depthwise kernel (…, C, m) as (C m, 1, …), with a group per channel. */
@@ -97,9 +97,8 @@ static int convolve_channels(const CornuOnnxCall *call, int bias)
         order[2 + i] = i;
         shape.extent[2 + i] = own.extent[i];
     }
-    return convolve(call->to, channels_first(call),
-                    cornu__onnx_weight_as(call->to, call->layer, 0, order, shape), bias, channels,
-                    &w);
+    const int kernel = cornu__onnx_weight_as(call->to, call->layer, 0, order, shape);
+    return convolve(call->to, channels_first(call), kernel, bias, channels, &w);
 }
 
 static CornuStatus depthwise(const CornuOnnxCall *call)
@@ -112,7 +111,8 @@ static CornuStatus separable(const CornuOnnxCall *call)
     const Window one = { .axes = call->shapes[0].rank - 2, .strides = { 1, 1 },
                          .dilations = { 1, 1 } };
     const int    y = convolve_channels(call, CORNU_ONNX_NONE);
-    return give(call, convolve(call->to, y, kernel_of(call, 1), bias_of(call, 2), 1, &one));
+    const int    bias = bias_of(call, 2), kernel = kernel_of(call, 1);
+    return give(call, convolve(call->to, y, kernel, bias, 1, &one));
 }
 
 /* ONNX has no negative padding: rows that the convolution does not reach are output_padding. A
