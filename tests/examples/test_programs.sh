@@ -164,7 +164,7 @@ done
 rm first second
 refuses 1 'm.h5: whole models cannot be saved as .h5, expected one of .safetensors .keras' \
     mnist_cnn $small --save m.h5
-refuses 1 'expected one that ends in one of .safetensors' mnist_cnn $small --save model
+refuses 1 'expected one of .safetensors' mnist_cnn $small --save model
 if [ -c /dev/full ]; then
     ln -s /dev/full full.safetensors
     refuses 1 'full.safetensors: cannot be written: No space left' mnist_cnn $small --save full.safetensors
@@ -417,7 +417,7 @@ refuses 1 'absent.png: cannot be opened: No such file' predict a.safetensors abs
 for file in short gif empty; do
     refuses 1 "$file.png: not a readable PNG or JPEG image" predict a.safetensors $file.png
 done
-refuses 1 'expected one that ends in one of .safetensors' predict short.png a.safetensors
+refuses 1 'expected one of .safetensors' predict short.png a.safetensors
 if [ -n "$real" ] && [ -d "$real/digit-images" ]; then
     picture=$(ls "$real"/digit-images/*.png | head -n 1)
     refuses 1 "$picture: .*is not finite" predict nan.safetensors "$picture"
