@@ -368,7 +368,8 @@ void cornu_executable_release(CornuExecutable *executable)
     CornuDevice *device = executable->device;
     for (const CornuExecutable *at = device->executables; at; at = at->next)
         unused += at->users == 0;
-    if (unused > KEPT_UNUSED) remove_executable(device, find_unused(device));
+    CornuExecutable **oldest = unused > KEPT_UNUSED ? find_unused(device) : NULL;
+    if (oldest) remove_executable(device, oldest);
 }
 
 /* "input 2: " in front of the message; formatted only on failure. */
