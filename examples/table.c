@@ -69,6 +69,7 @@ static CornuStatus check_scale(const char *column, double variance)
 static CornuStatus check_scales(const Settings *settings, const CornuTable *table,
                                 const Scales *scales)
 {
+    if (!scales->variance) return CORNU_ERR_DATA;   /* nothing was measured: an error is pending */
     CornuStatus status = check_scale(settings->target, scales->variance[scales->columns]);
     int64_t     at = 0;
     for (int c = 0; c < cornu_table_columns(table) && !status; c++) {

@@ -120,7 +120,8 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         const char *text = text_of(field->kind, *(const int *)at);
         return text ? json_string(text) : json_null();
     }
-    case CORNU_FIELD_LAYER: return inside->to_json(*(CornuLayer *const *)at, inside->usual);
+    case CORNU_FIELD_LAYER:
+        return inside ? inside->to_json(*(CornuLayer *const *)at, inside->usual) : NULL;
     case CORNU_FIELD_INITIALIZER: return rule_to_json(&cornu__initializers, at);
     case CORNU_FIELD_REGULARIZER: return rule_to_json(&cornu__regularizers, at);
     case CORNU_FIELD_CONSTRAINT:  return rule_to_json(&cornu__constraints, at);
@@ -408,7 +409,9 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
     case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
         return text ? read_text(field->kind, field->name, text, at)
                     : cornu__unexpected(field->name, "a string");
-    case CORNU_FIELD_LAYER: return inside->from_json(value, inside->usual, at);
+    case CORNU_FIELD_LAYER:
+        return inside ? inside->from_json(value, inside->usual, at)
+                      : cornu__unexpected(field->name, "an argument of a layer");
     case CORNU_FIELD_INITIALIZER:
         return read_rule(&cornu__initializers, value, field->name, at);
     case CORNU_FIELD_REGULARIZER:
