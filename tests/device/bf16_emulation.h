@@ -5,9 +5,9 @@
 #ifndef CORNU_TESTS_DEVICE_BF16_EMULATION_H
 #define CORNU_TESTS_DEVICE_BF16_EMULATION_H
 
-#if defined(__x86_64__)
 #include <cornu/device/host/product.h>
 
+#if defined(__x86_64__)
 extern const CornuProducts cornu__products_emulated_bf16;
 #endif
 

@@ -140,9 +140,10 @@ says_how() {
 }
 check "without --save it says what would have kept it" says_how
 ignored() {
+    rm -f out
     nohup "$programs/mnist_cnn" $small --save hup.safetensors >out 2>err &
     local process=$!
-    for ((i = 0; i < 3000; i++)); do grep -q '^Epoch 1/' out && break; sleep 0.01; done
+    for ((i = 0; i < 3000; i++)); do grep -qs '^Epoch 1/' out && break; sleep 0.01; done
     kill -HUP $process
     wait $process && cmp mnist.safetensors hup.safetensors
 }
