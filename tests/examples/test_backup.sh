@@ -117,10 +117,11 @@ check "and are gone on from until it is" saved_then
 
 # stops SIGNAL ARGUMENT...: in an epoch of a long training; leaves its exit status, out and err.
 stops() {
+    rm -f out
     "$programs/mnist_cnn" --data synthetic --limit 600 --batch-size 50 --epochs 5000 --verbose 2 \
         "${@:2}" >out 2>err &
     local process=$!
-    for ((i = 0; i < 3000; i++)); do grep -q '^Epoch 3/' out && break; sleep 0.02; done
+    for ((i = 0; i < 3000; i++)); do grep -qs '^Epoch 3/' out && break; sleep 0.02; done
     kill "-$1" $process
     wait $process
     status=$?
