@@ -143,7 +143,8 @@ static CornuStatus bound_moved(const Step *s)
     return reference(s, in, s->bound);
 }
 
-/* y[i] = f(a[i], b[i], ...): the results at all corners of the box that the bounds are. */
+/* y[i] = f(a[i], b[i], ...), f monotonic in each or largest at an end: the results at all corners of
+ * the box that the bounds are. An operand without a bound may be NaN, and so may the result. */
 static CornuStatus bound_corners(const Step *s, double units)
 {
     const int     operands = s->call.in_count;
@@ -169,10 +170,24 @@ static CornuStatus bound_corners(const Step *s, double units)
             s->bound[0][i] = fmax(s->bound[0][i],
                                   y[i] == s->out[0][i] ? 0.0 : at_least(fabs(y[i] - s->out[0][i])));
     }
+    for (int k = 0; k < operands; k++)
+        for (int64_t i = 0; i < count; i++)
+            if (!isfinite(s->in_bound[k][i])) s->bound[0][i] = INFINITY;
     free(y);
     for (int k = 0; k < operands; k++) free(moved[k]);
     add_rounding(s, units);
     return status;
+}
+
+/* Between the corners sin and cos may go anywhere, but by no more than x does. */
+static CornuStatus bound_wave(const Step *s, double units)
+{
+    for (int64_t i = 0; i < count_out(s, 0); i++) {
+        const double bound = s->in_bound[0][i];
+        s->bound[0][i] = isfinite(bound) ? fmin(bound, 2.0) : INFINITY;
+    }
+    add_rounding(s, units);
+    return CORNU_OK;
 }
 
 /* a + b, where either may be a sum that the other is a term of. */
@@ -555,10 +570,12 @@ static CornuStatus bound_step(Step *s)
         return bound_corners(s, 1.0);
     case CORNU_OP_DIVIDE:
         return bound_quotient(s);
-    case CORNU_OP_EXP: case CORNU_OP_LOG: case CORNU_OP_RSQRT: case CORNU_OP_SIN:
-    case CORNU_OP_COS: case CORNU_OP_TANH: case CORNU_OP_SIGMOID: case CORNU_OP_ERF:
-    case CORNU_OP_SOFTPLUS: case CORNU_OP_ELU: case CORNU_OP_POWER:
+    case CORNU_OP_EXP: case CORNU_OP_LOG: case CORNU_OP_RSQRT: case CORNU_OP_TANH:
+    case CORNU_OP_SIGMOID: case CORNU_OP_ERF: case CORNU_OP_SOFTPLUS: case CORNU_OP_ELU:
+    case CORNU_OP_POWER:
         return bound_corners(s, 2.0 * 2.5);   /* 2.5 units in the last place: vector.h */
+    case CORNU_OP_SIN: case CORNU_OP_COS:
+        return bound_wave(s, 2.0 * 2.5);
     case CORNU_OP_IS_FINITE:
         for (int64_t i = 0; i < out; i++) s->bound[0][i] = isfinite(s->in_bound[0][i]) ? 0.0 : 1.0;
         return CORNU_OK;
