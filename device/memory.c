@@ -101,11 +101,12 @@ CornuStatus cornu__reserve(void *items, int *space, int count, int extra, size_t
     if (count > INT_MAX / 2 - extra)
         return cornu__fail(CORNU_ERR_MEMORY, "more than %d elements in an array", INT_MAX / 2);
     int    wanted = 2 * *space > count + extra ? 2 * *space : count + extra;
-    CORNU__TRY(cornu__check_memory((size_t)wanted * size));
+    const size_t bytes = (size_t)wanted * size;
+    CORNU__TRY(cornu__check_memory(bytes));
     /* items is the address of some T *, which a void ** may not alias. */
     void *memory;
     memcpy(&memory, items, sizeof memory);
-    memory = realloc(memory, (size_t)wanted * size);
+    memory = realloc(memory, bytes > 0 ? bytes : 1);
     if (!memory)
         return cornu__fail(CORNU_ERR_MEMORY, "no memory for %d elements of %zu bytes", wanted,
                            size);

@@ -118,10 +118,10 @@ static CornuStatus measure(CornuDataset *data, Scales *scales)
 static CornuStatus set_statistic(CornuModel *model, const char *path, const double *numbers)
 {
     CornuWeight  *weight = cornu_model_find_weight(model, path);
-    const int64_t count = weight ? cornu_type_count(weight->type) : 0;
+    if (!weight) return cornu_error_set(CORNU_ERR_ARGUMENT, "the model has no %s", path);
+    const int64_t count = cornu_type_count(weight->type);
     CornuArray    array = cornu_array(malloc((size_t)count * sizeof(float)), CORNU_F32, count);
-    if (!weight || !array.data)
-        return cornu_error_set(CORNU_ERR_MEMORY, "no memory for %s", path);
+    if (!array.data) return cornu_error_set(CORNU_ERR_MEMORY, "no memory for %s", path);
     for (int64_t c = 0; c < count; c++) ((float *)array.data)[c] = (float)numbers[c];
     const CornuStatus status = cornu_weight_write(weight, array);
     free(array.data);
