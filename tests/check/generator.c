@@ -20,7 +20,11 @@ static uint64_t next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-int64_t pick(uint64_t *state, int64_t count) { return (int64_t)(next(state) % (uint64_t)count); }
+int64_t pick(uint64_t *state, int64_t count)
+{
+    const uint64_t drawn = next(state);
+    return count > 0 ? (int64_t)(drawn % (uint64_t)count) : 0;
+}
 
 typedef struct {
     Trial    *c;

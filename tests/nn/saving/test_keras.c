@@ -761,7 +761,7 @@ static void test_damaged_files(void **state)
         int           refused = 0;
         for (int i = 0; i < 300; i++) {
             random = random * 1664525 + 1013904223;
-            const size_t        at = (random >> 8) % size;
+            const size_t        at = size > 0 ? (random >> 8) % size : 0;
             const unsigned char old = bytes[at];
             bytes[at] ^= (unsigned char)(1 << (random >> 29));
             files_write(path, bytes, size);
