@@ -1,12 +1,17 @@
 #include "files.h"
 
 #include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+
+#include <cmocka.h>
 
 static void must(int condition, const char *what)
 {
@@ -140,4 +145,13 @@ const char *files_real(const char *name)
     if (!data || !data[0]) return NULL;
     snprintf(path, sizeof path, "%s/%s", data, name);
     return access(path, R_OK) == 0 ? path : NULL;
+}
+
+void files_expect_image(const char *path, int channels, CornuType type, const uint8_t *pixels)
+{
+    CornuArray image;
+    if (cornu_image_load(path, channels, &image) != CORNU_OK) fail_msg("%s", cornu_error_message());
+    assert_true(cornu_type_equal(image.type, type));
+    assert_memory_equal(image.data, pixels, cornu_type_bytes(type));
+    free(image.data);
 }

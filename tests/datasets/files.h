@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../datasets/images/image.h"
+
 enum { FILES_PATH = 512 };
 
 /* A temporary folder, created by cmocka's set-up and removed with its contents by the teardown. */
@@ -20,6 +22,9 @@ void files_write_gz(const char *path, const void *bytes, size_t size);
 
 /* Writes 8-bit pixels (height, width, channels) as a PNG: grey, grey and alpha, RGB, RGBA. */
 void files_write_png(const char *path, int width, int height, int channels, const uint8_t *pixels);
+
+/* Fails the test unless the image file has these pixels when it is loaded with so many channels. */
+void files_expect_image(const char *path, int channels, CornuType type, const uint8_t *pixels);
 
 /* Reads a file of at most size bytes; returns its length. */
 size_t files_read(const char *path, void *bytes, size_t size);

@@ -1,6 +1,7 @@
 #include "programs.h"
 
 #include "../../device/ops/rules.h"
+#include "../expect.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -9,11 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static void expect_ok(CornuStatus status)
-{
-    if (status != CORNU_OK) fail_msg("%s", cornu_error_message());
-}
 
 CornuValue input(CornuProgram *program, CornuType type)
 {

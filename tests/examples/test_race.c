@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../../datasets/images/image.h"
+#include "../expect.h"
 
 enum { LIMIT = 256, BATCH = 64 };
 
@@ -26,11 +27,6 @@ static Race race_of(const CornuTrainTest *data, const char *model, int64_t epoch
 {
     return (Race){ .reference = cornu_reference_model(model), .data = data, .epochs = epochs,
                    .batch_size = BATCH };
-}
-
-static void expect_ok(CornuStatus status)
-{
-    if (status) fail_msg("%s", cornu_error_message());
 }
 
 /* ---- Training ---- */

@@ -17,6 +17,7 @@
 #include "../../models/models.h"
 #include "../../nn/cornu.h"
 #include "../../nn/formats/safetensors.h"
+#include "../expect.h"
 
 #define GOLDEN "tests/golden/networks/"
 
@@ -24,11 +25,6 @@
 #define TOLERANCE 1e-4
 
 enum { MAX_LAYERS = 24, MAX_WEIGHTS = 24 };
-
-static void expect_ok(CornuStatus status)
-{
-    if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());
-}
 
 /* Fails the test with the error message if a constructor failed. */
 static void *made(void *thing)

@@ -91,17 +91,3 @@ CornuDevice *expect_device(const char *name)
     expect_ok(cornu_set_dtype_policy("float32"));
     return device;
 }
-
-void expect_ok(CornuStatus status)
-{
-    if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());
-}
-
-void expect_error(CornuStatus got, CornuStatus wanted, const char *part)
-{
-    if (got != wanted)
-        fail_msg("%s instead of %s: %s", cornu_status_name(got), cornu_status_name(wanted),
-                 cornu_error_message());
-    if (!strstr(cornu_error_message(), part))
-        fail_msg("message '%s' lacks '%s'", cornu_error_message(), part);
-}

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "../../nn/cornu.h"
+#include "../expect.h"
 
 typedef struct {
     CornuSafetensors *file;
@@ -35,11 +36,5 @@ void expect_file(void *path, const char *text);
 
 /* A device of one shard for float32 layers; fails the test if there is none. */
 CornuDevice *expect_device(const char *name);
-
-/* Fails the test with the library's message unless status is CORNU_OK. */
-void expect_ok(CornuStatus status);
-
-/* Fails the test unless the status is `wanted` and the message contains `part`. */
-void expect_error(CornuStatus got, CornuStatus wanted, const char *part);
 
 #endif

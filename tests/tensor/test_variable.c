@@ -9,24 +9,14 @@
 #include <cmocka.h>
 
 #include "../../tensor/ops.h"
+#include "../expect.h"
 
 enum { PARTS = 3 };
-
-static void expect_ok(CornuStatus status)
-{
-    if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());
-}
 
 static void *made(void *thing)
 {
     if (!thing) fail_msg("%s", cornu_error_message());
     return thing;
-}
-
-static void expect_error(CornuStatus status, CornuStatus expected, const char *part)
-{
-    assert_int_equal(status, expected);
-    if (!strstr(cornu_error_message(), part)) fail_msg("%s", cornu_error_message());
 }
 
 /* (2, 3), () and (17): 6, 1 and 17 elements, counting up from 10, 20 and 30. */

@@ -14,39 +14,30 @@
 
 enum { SIZE = 28, PIXELS = SIZE * SIZE };
 
-static void expect_image(const char *path, int channels, CornuType type, const uint8_t *pixels)
-{
-    CornuArray image;
-    if (cornu_image_load(path, channels, &image) != CORNU_OK) fail_msg("%s", cornu_error_message());
-    assert_true(cornu_type_equal(image.type, type));
-    assert_memory_equal(image.data, pixels, cornu_type_bytes(type));
-    free(image.data);
-}
-
 static void test_png_of_every_kind(void **state)
 {
     (void)state;
     const char   *path = files_path(folder, "image.png");
     const uint8_t grey[] = { 0, 50, 255, 7, 8, 9 };
     files_write_png(path, 3, 2, 1, grey);
-    expect_image(path, 0, cornu_type(CORNU_U8, 2, 3, 1), grey);
-    expect_image(path, 1, cornu_type(CORNU_U8, 2, 3, 1), grey);
-    expect_image(path, 3, cornu_type(CORNU_U8, 2, 3, 3),
+    files_expect_image(path, 0, cornu_type(CORNU_U8, 2, 3, 1), grey);
+    files_expect_image(path, 1, cornu_type(CORNU_U8, 2, 3, 1), grey);
+    files_expect_image(path, 3, cornu_type(CORNU_U8, 2, 3, 3),
                  (const uint8_t[]){ 0, 0, 0, 50, 50, 50, 255, 255, 255,
                                     7, 7, 7, 8,  8,  8,  9,   9,   9 });
 
     const uint8_t rgb[] = { 255, 0, 0, 0, 255, 0, 0, 0, 255, 10, 10, 10 };
     files_write_png(path, 2, 2, 3, rgb);
-    expect_image(path, 0, cornu_type(CORNU_U8, 2, 2, 3), rgb);
-    expect_image(path, 1, cornu_type(CORNU_U8, 2, 2, 1), (const uint8_t[]){ 77, 149, 29, 10 });
+    files_expect_image(path, 0, cornu_type(CORNU_U8, 2, 2, 3), rgb);
+    files_expect_image(path, 1, cornu_type(CORNU_U8, 2, 2, 1), (const uint8_t[]){ 77, 149, 29, 10 });
 
     /* Black ink on transparent ground, which many programs store as black. */
     const uint8_t alpha[] = { 0, 0, 0, 255, 100, 51 };
     files_write_png(path, 3, 1, 2, alpha);
-    expect_image(path, 0, cornu_type(CORNU_U8, 1, 3, 1), (const uint8_t[]){ 255, 0, 224 });
+    files_expect_image(path, 0, cornu_type(CORNU_U8, 1, 3, 1), (const uint8_t[]){ 255, 0, 224 });
     const uint8_t rgba[] = { 0, 0, 0, 0, 9, 8, 7, 255 };
     files_write_png(path, 2, 1, 4, rgba);
-    expect_image(path, 3, cornu_type(CORNU_U8, 1, 2, 3),
+    files_expect_image(path, 3, cornu_type(CORNU_U8, 1, 2, 3),
                  (const uint8_t[]){ 255, 255, 255, 9, 8, 7 });
 }
 
@@ -68,7 +59,7 @@ static void test_jpeg(void **state)
     memcpy(to, scan, sizeof scan), to += sizeof scan;
     files_write(files_path(folder, "image.jpg"), file, (size_t)(to - file));
     memset(expected, 148, sizeof expected);
-    expect_image(files_path(folder, "image.jpg"), 0, cornu_type(CORNU_U8, 8, 8, 1), expected);
+    files_expect_image(files_path(folder, "image.jpg"), 0, cornu_type(CORNU_U8, 8, 8, 1), expected);
 }
 
 static void expect_failure(const char *path, int channels, CornuStatus status, const char *text)

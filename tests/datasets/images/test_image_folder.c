@@ -13,6 +13,7 @@
 #include "../../../datasets/pipeline/iterator.h"
 #include "../../allocations.h"
 #include "../files.h"
+#include "../../expect.h"
 
 enum { CATS = 4, DOGS = 6, ALL = CATS + DOGS };
 
@@ -155,14 +156,6 @@ static void test_links_are_followed_if_asked(void **state)
 }
 
 /* ---- Refusals ---- */
-
-static void expect_failure(CornuDataset *dataset, CornuStatus status, const char *text)
-{
-    assert_null(dataset);
-    assert_int_equal(cornu_error_take(), status);
-    if (!strstr(cornu_error_message(), text))
-        fail_msg("\"%s\" does not contain \"%s\"", cornu_error_message(), text);
-}
 
 static void test_bad_settings(void **state)
 {

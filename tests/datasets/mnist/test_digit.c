@@ -17,15 +17,6 @@
 
 enum { SIZE = 28, PIXELS = SIZE * SIZE };
 
-static void expect_image(const char *path, int channels, CornuType type, const uint8_t *pixels)
-{
-    CornuArray image;
-    if (cornu_image_load(path, channels, &image) != CORNU_OK) fail_msg("%s", cornu_error_message());
-    assert_true(cornu_type_equal(image.type, type));
-    assert_memory_equal(image.data, pixels, cornu_type_bytes(type));
-    free(image.data);
-}
-
 /* The test digits published as PNG equal their idx records, bit for bit. */
 static void test_published_digits(void **state)
 {
@@ -51,7 +42,7 @@ static void test_published_digits(void **state)
         int digit, record;
         assert_int_equal(sscanf(names[i], "digit%1d_test%d", &digit, &record), 2);
         const uint8_t *pixels = (const uint8_t *)images.data + record * PIXELS;
-        expect_image(path, 0, cornu_type(CORNU_U8, SIZE, SIZE, 1), pixels);
+        files_expect_image(path, 0, cornu_type(CORNU_U8, SIZE, SIZE, 1), pixels);
         assert_int_equal(((const uint8_t *)labels.data)[record], digit);
     }
     free(images.data);

@@ -10,15 +10,7 @@
 #include "../../../datasets/synthetic/synthetic.h"
 #include "../../../datasets/text/text.h"
 #include "../files.h"
-
-static void expect_failure(const void *made, CornuStatus status, const char *part)
-{
-    assert_null(made);
-    assert_int_equal(cornu_error_status(), status);
-    cornu_error_take();
-    if (!strstr(cornu_error_message(), part))
-        fail_msg("\"%s\" does not contain \"%s\"", cornu_error_message(), part);
-}
+#include "../../expect.h"
 
 static int64_t count_of(const CornuTextData *text) { return text->tokens.type.shape.extent[0]; }
 
@@ -54,7 +46,7 @@ static void test_shakespeare_in_sequences(void **state)
     cornu_train_test_free(some);
     cornu_train_test_free(all);
     cornu_text_free(text);
-    expect_failure(cornu_shakespeare_load(.limit = -1), CORNU_ERR_ARGUMENT, "limit is -1");
+    expect_unloaded(cornu_shakespeare_load(.limit = -1), CORNU_ERR_ARGUMENT, "limit is -1");
 }
 
 /* The last tenth is one character short of a block. */
@@ -65,7 +57,7 @@ static void test_short_shakespeare_is_refused(void **state)
     cornu_synthetic_text(1, 1010, text);
     text[1010] = 0;
     files_write(files_path(folder, "shakespeare/input.txt"), text, 1009);
-    expect_failure(cornu_shakespeare_load(.data = folder), CORNU_ERR_DATA,
+    expect_unloaded(cornu_shakespeare_load(.data = folder), CORNU_ERR_DATA,
                    "1009 characters, vocabulary 256: a tenth is for testing, expected at "
                    "least 101 characters there");
     files_write(files_path(folder, "shakespeare/input.txt"), text, 1010);

@@ -12,21 +12,13 @@
 #include "../../../datasets/synthetic/synthetic.h"
 #include "../../../datasets/text/text.h"
 #include "../files.h"
+#include "../../expect.h"
 
 static CornuTextData *parse(const char *bytes, CornuTextEncoding encoding)
 {
     CornuTextData *text = cornu_text_parse(bytes, strlen(bytes), encoding, "it");
     if (!text) fail_msg("%s", cornu_error_message());
     return text;
-}
-
-static void expect_failure(const void *made, CornuStatus status, const char *part)
-{
-    assert_null(made);
-    assert_int_equal(cornu_error_status(), status);
-    cornu_error_take();
-    if (!strstr(cornu_error_message(), part))
-        fail_msg("\"%s\" does not contain \"%s\"", cornu_error_message(), part);
 }
 
 static int64_t count_of(const CornuTextData *text) { return text->tokens.type.shape.extent[0]; }
@@ -139,10 +131,10 @@ static void test_bad_utf8_is_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[16];
         snprintf(text, sizeof text, "ok%s", bad[i]);
-        expect_failure(cornu_text_parse(text, strlen(text), CORNU_TEXT_ALPHABET, "it"),
+        expect_unloaded(cornu_text_parse(text, strlen(text), CORNU_TEXT_ALPHABET, "it"),
                        CORNU_ERR_FORMAT, "it: byte 2, 0x");
     }
-    expect_failure(cornu_text_parse("a\0b", 3, CORNU_TEXT_CODE_POINTS, "it"), CORNU_ERR_FORMAT,
+    expect_unloaded(cornu_text_parse("a\0b", 3, CORNU_TEXT_CODE_POINTS, "it"), CORNU_ERR_FORMAT,
                    "byte 1, 0x00, is not a text character");
     CornuTextData *text = parse("\xEF\xBB\xBF" "ab", CORNU_TEXT_ALPHABET);
     assert_int_equal(count_of(text), 2);
@@ -152,9 +144,9 @@ static void test_bad_utf8_is_refused(void **state)
 static void test_empty_text_is_refused(void **state)
 {
     (void)state;
-    expect_failure(cornu_text_parse("", 0, CORNU_TEXT_BYTES, "it"), CORNU_ERR_FORMAT,
+    expect_unloaded(cornu_text_parse("", 0, CORNU_TEXT_BYTES, "it"), CORNU_ERR_FORMAT,
                    "it: the text is empty");
-    expect_failure(cornu_text_parse("\xE2\x82\xAC", 3, CORNU_TEXT_CODE_POINTS, "it"),
+    expect_unloaded(cornu_text_parse("\xE2\x82\xAC", 3, CORNU_TEXT_CODE_POINTS, "it"),
                    CORNU_ERR_FORMAT, "expected characters below code point 255");
 }
 
@@ -179,14 +171,15 @@ static void test_files(void **state)
     assert_non_null(strstr(text->description, "plays/one.txt: 5 characters"));
     cornu_text_free(text);
 
-    expect_failure(cornu_text_load(.file = "plays/none.txt", .data = folder), CORNU_ERR_FORMAT,
+    expect_unloaded(cornu_text_load(.file = "plays/none.txt", .data = folder), CORNU_ERR_FORMAT,
                    "plays/none.txt: the text is empty");
-    expect_failure(cornu_text_load(.file = "plays/two.txt", .data = folder), CORNU_ERR_DATA,
+    expect_unloaded(cornu_text_load(.file = "plays/two.txt", .data = folder), CORNU_ERR_DATA,
                    "file plays/two.txt not found, neither here nor in /");
-    expect_failure(cornu_text_load(.file = folder), CORNU_ERR_FILE, "is a folder, expected a file");
-    expect_failure(cornu_text_load(.data = folder), CORNU_ERR_DATA,
+    expect_unloaded(cornu_text_load(.file = folder), CORNU_ERR_FILE,
+                    "is a folder, expected a file");
+    expect_unloaded(cornu_text_load(.data = folder), CORNU_ERR_DATA,
                    ".data = \"synthetic\" works without the file, .file names another one");
-    expect_failure(cornu_text_load(.file = "x", .limit = -1), CORNU_ERR_ARGUMENT, "limit is -1");
+    expect_unloaded(cornu_text_load(.file = "x", .limit = -1), CORNU_ERR_ARGUMENT, "limit is -1");
 }
 
 /* A seed always gives the same text, a shorter one is a prefix of it, and there is something to

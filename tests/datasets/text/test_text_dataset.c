@@ -8,21 +8,13 @@
 
 #include "../../../datasets/pipeline/iterator.h"
 #include "../../../datasets/text/text.h"
+#include "../../expect.h"
 
 static CornuTextData *parse(const char *bytes, CornuTextEncoding encoding)
 {
     CornuTextData *text = cornu_text_parse(bytes, strlen(bytes), encoding, "it");
     if (!text) fail_msg("%s", cornu_error_message());
     return text;
-}
-
-static void expect_failure(const void *made, CornuStatus status, const char *part)
-{
-    assert_null(made);
-    assert_int_equal(cornu_error_status(), status);
-    cornu_error_take();
-    if (!strstr(cornu_error_message(), part))
-        fail_msg("\"%s\" does not contain \"%s\"", cornu_error_message(), part);
 }
 
 /* ---- Samplings ---- */

@@ -15,14 +15,11 @@
 #include <cornu/cornu.h>
 #include <cornu/device/tpu/model.h>
 
+#include "../../expect.h"
+
 enum { ROWS = 80, BATCH = 32, STEPS = 3 };   /* the last batch is half full */
 
 static char path[] = "/tmp/cornu-trace-XXXXXX";
-
-static void expect_ok(CornuStatus status)
-{
-    if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());
-}
 
 static CornuModel *network(CornuDevice *device, int64_t steps_per_execution)
 {

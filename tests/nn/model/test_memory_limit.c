@@ -17,6 +17,7 @@
 #include "../../../datasets/tables/table.h"
 #include "../../../nn/cornu.h"
 #include "../../datasets/files.h"
+#include "../../expect.h"
 
 enum { MIB = 1 << 20 };
 
@@ -42,16 +43,9 @@ static int forget_limit(void **state)
     return 0;
 }
 
-static void expect_failure(CornuStatus status, CornuStatus expected, const char *part)
-{
-    if (status != expected || !strstr(cornu_error_message(), part))
-        fail_msg("%s: \"%s\", expected %s: \"%s\"", cornu_status_name(status),
-                 cornu_error_message(), cornu_status_name(expected), part);
-}
-
 static void expect_too_much(CornuStatus status)
 {
-    expect_failure(status, CORNU_ERR_MEMORY, "bytes in one allocation, the limit is ");
+    expect_error(status, CORNU_ERR_MEMORY, "bytes in one allocation, the limit is ");
     assert_non_null(strstr(cornu_error_message(), "CORNU_MAX_MEMORY raises it"));
 }
 
@@ -253,7 +247,7 @@ static void images_have_few_scans_and_fit(void **state)
 {
     (void)state;
     CornuArray image;
-    expect_failure(cornu_image_load(jpeg_of(8192, 8192, 17), 3, &image), CORNU_ERR_FORMAT,
+    expect_error(cornu_image_load(jpeg_of(8192, 8192, 17), 3, &image), CORNU_ERR_FORMAT,
                    "has 17 scans of 8192 x 8192 pixels, expected at most 16");
     cornu_set_memory_limit(32 * MIB);
     expect_too_much(cornu_image_load(jpeg_of(4096, 4096, 1), 3, &image));
@@ -271,7 +265,7 @@ static void headers_are_checked_before_files_are_read(void **state)
     assert_int_equal(truncate(path, (off_t)14 << 30), 0);
     cornu_set_memory_limit(32 * MIB);
     assert_null(cornu_safetensors_open(path));
-    expect_failure(cornu_error_status(), CORNU_ERR_FORMAT, "its arrays end at byte 0, its data at");
+    expect_error(cornu_error_status(), CORNU_ERR_FORMAT, "its arrays end at byte 0, its data at");
 
     /* A header that covers all of it still exceeds the limit. */
     char header[200];

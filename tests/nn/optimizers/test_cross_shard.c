@@ -10,13 +10,9 @@
 #include <cmocka.h>
 
 #include "../../../nn/cornu.h"
+#include "../../expect.h"
 
 enum { SHARDS = 8, A = 5, B = 21 };   /* elements of the two weights */
-
-static void expect_ok(CornuStatus status)
-{
-    if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());
-}
 
 static void *made(void *thing)
 {

@@ -3,6 +3,7 @@
 #include "../../../nn/cornu.h"
 #include "../../allocations.h"
 #include "../../datasets/files.h"
+#include "../../expect.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,11 +58,6 @@ static CornuModel *make_model(uint64_t seed, int64_t classes)
     if (cornu_error_take() != CORNU_OK || !cornu_model_built(model))
         fail_msg("%s", cornu_error_message());
     return model;
-}
-
-static void expect_ok(CornuStatus status)
-{
-    if (status != CORNU_OK) fail_msg("%s", cornu_error_message());
 }
 
 static void expect_equal_weights(const CornuModel *a, const CornuModel *b, bool equal)

@@ -12,13 +12,9 @@
 #include "../../../models/models.h"
 #include "../../../nn/cornu.h"
 #include "../../../nn/model/shard_rows_internal.h"
+#include "../../expect.h"
 
 enum { ROWS = 228, BATCH = 128, MOST = 400000 };   /* a whole batch, then one of 100 */
-
-static void expect_ok(CornuStatus status)
-{
-    if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());
-}
 
 static void *made(void *thing)
 {

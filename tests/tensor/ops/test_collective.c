@@ -10,13 +10,9 @@
 #include <cmocka.h>
 
 #include "../../../tensor/ops.h"
+#include "../../expect.h"
 
 enum { BATCH = 32, IN = 9, HIDDEN = 7, OUT = 3, STEPS = 5 };
-
-static void expect_ok(CornuStatus status)
-{
-    if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());
-}
 
 static void *made(void *thing)
 {

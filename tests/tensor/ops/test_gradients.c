@@ -8,12 +8,7 @@
 #include <cmocka.h>
 
 #include "../../../tensor/ops.h"
-
-/* assert_int_equal that shows the library's message. */
-static void expect_ok(CornuStatus status)
-{
-    if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());
-}
+#include "../../expect.h"
 
 static int open_device(void **state)
 {
