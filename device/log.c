@@ -64,8 +64,7 @@ void cornu__log(CornuLogLevel level, const char *format, ...)
     char    message[MESSAGE_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    cornu__vformat(message, sizeof message, format, arguments);
-    cornu__show_controls(message, sizeof message);
+    cornu__vformat_shown(message, sizeof message, format, arguments);
     va_end(arguments);
     logging = true;
     pthread_mutex_lock(&lock);

@@ -72,8 +72,7 @@ static CornuStatus record(CornuStatus status, const char *format, va_list argume
     if (error.pending) return error.status;
     /* Into a buffer of its own, since an argument may be the old message. */
     char text[CORNU_MESSAGE_SIZE];
-    cornu__vformat(text, sizeof text, format, arguments);
-    cornu__show_controls(text, sizeof text);
+    cornu__vformat_shown(text, sizeof text, format, arguments);
     memcpy(error.message, text, sizeof text);
     error.status = status;
     error.unloaded = false;

@@ -21,7 +21,10 @@ int cornu__print(FILE *to, const char *format, ...) CORNU__PRINTF(2, 3);
 double cornu__parse_number(const char *text, char **end);
 
 /* Escapes the control characters of a message except newlines and tabs, and truncates it to fit
- * `size` (shown.c). */
+ * `size`, at most CORNU_MESSAGE_SIZE (shown.c). */
 void cornu__show_controls(char *text, size_t size);
+
+/* As cornu__vformat, with control characters escaped. */
+void cornu__vformat_shown(char *to, size_t size, const char *format, va_list arguments);
 
 #endif

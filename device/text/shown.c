@@ -51,6 +51,12 @@ void cornu__show_controls(char *text, size_t size)
     memcpy(text, shown, strlen(shown) + 1);
 }
 
+void cornu__vformat_shown(char *to, size_t size, const char *format, va_list arguments)
+{
+    cornu__vformat(to, size, format, arguments);
+    cornu__show_controls(to, size);
+}
+
 const char *cornu_shown(CornuShown *to, const char *name)
 {
     if (!has_controls(name, false)) return name;

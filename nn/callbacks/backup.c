@@ -194,9 +194,8 @@ static void say(const Backup *self, CornuLogLevel level, const char *format, ...
     char    text[CORNU_MESSAGE_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    cornu__vformat(text, sizeof text, format, arguments);
+    cornu__vformat_shown(text, sizeof text, format, arguments);
     va_end(arguments);
-    cornu__show_controls(text, sizeof text);
     cornu__log(level, "%s", text);
     if (!self->file) return;
     fprintf(self->file, "%s\n", text);

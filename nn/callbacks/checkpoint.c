@@ -175,9 +175,8 @@ static void say(const Checkpoint *self, const char *format, ...)
     char    text[CORNU_MESSAGE_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    cornu__vformat(text, sizeof text, format, arguments);
+    cornu__vformat_shown(text, sizeof text, format, arguments);
     va_end(arguments);
-    cornu__show_controls(text, sizeof text);
     fprintf(self->file, "\nEpoch %lld: %s\n", (long long)self->epoch + 1, text);
     fflush(self->file);
 }
