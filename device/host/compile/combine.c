@@ -8,7 +8,7 @@
  */
 #include "../../memory_internal.h"
 #include "passes.h"
-#include "rewrite.h"
+#include "../../ops/rewrite.h"
 
 /* Parts are aligned as kernels expect. */
 enum { SEGMENT_BYTES = 64 };

@@ -10,7 +10,7 @@
  */
 #include "../../memory_internal.h"
 #include "passes.h"
-#include "rewrite.h"
+#include "../../ops/rewrite.h"
 
 static bool is_computed(const CornuHost *host, const CornuProgram *program,
                         const CornuProgramOp *op)

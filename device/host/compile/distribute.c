@@ -15,7 +15,7 @@
  */
 #include "../../memory_internal.h"
 #include "passes.h"
-#include "rewrite.h"
+#include "../../ops/rewrite.h"
 
 /* What a shard holds of a value: its rows of the sum over shards, or a term of that sum. */
 typedef enum { ROWS, PART } Share;

@@ -12,7 +12,7 @@
 #include "../../memory_internal.h"
 #include "../../program_internal.h"
 #include "passes.h"
-#include "rewrite.h"
+#include "../../ops/rewrite.h"
 
 typedef struct {
     CornuRewrite rewrite;

@@ -1,7 +1,7 @@
 #include "rewrite.h"
 
-#include "../../memory_internal.h"
-#include "../../ops/build.h"
+#include "../memory_internal.h"
+#include "build.h"
 
 CornuStatus cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from,
                                  bool one_shard)

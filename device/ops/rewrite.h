@@ -1,8 +1,8 @@
-/* A program copied with changes, for the passes from programs to programs. */
-#ifndef CORNU_DEVICE_HOST_REWRITE_H
-#define CORNU_DEVICE_HOST_REWRITE_H
+/* A program copied with changes, for passes from programs to programs. */
+#ifndef CORNU_DEVICE_OPS_REWRITE_H
+#define CORNU_DEVICE_OPS_REWRITE_H
 
-#include "../../program.h"
+#include "../program.h"
 
 typedef struct {
     const CornuProgram *from;

@@ -1,0 +1,101 @@
+/* Ops between shards, which are replicas of the module. */
+#include "emit.h"
+
+static void replica_id(CornuEmitter *e, const CornuEmitCall *call)
+{
+    if (e->shards == 1) {
+        call->out[0] = cornu__hlo_integer(e, cornu__hlo_scalar(PJRT_S64), 0);
+        return;
+    }
+    const CornuName id = cornu__begin(e, "replica_id", cornu__hlo_scalar(PJRT_U32), NULL, 0);
+    cornu__end(e, id, NULL, 0);
+    call->out[0] = cornu__hlo_convert(e, id, PJRT_S64);
+}
+CornuEmit *const cornu__replica_id_stablehlo = replica_id;
+
+/* replica_groups: each group once, at its first member. */
+static void write_groups(CornuEmitter *e, const CornuEmitCall *call)
+{
+    int size = 0, count = 0;
+    cornu__write(e, "replica_groups = dense<[");
+    for (int shard = 0; shard < e->shards; shard++) {
+        const CornuMembers members = cornu__members(call->op.attributes, e->shards, shard);
+        size = members.size;
+        if (members.rank != 0) continue;
+        cornu__write(e, count++ ? ", [" : "[");
+        for (int i = 0; i < size; i++) cornu__write(e, "%s%d", i ? ", " : "", members.member[i]);
+        cornu__write(e, "]");
+    }
+    cornu__write(e, "]> : tensor<%dx%dxi64>", count, size);
+}
+
+static void all_reduce(CornuEmitter *e, const CornuEmitCall *call)
+{
+    const CornuHloType type = cornu__hlo_type(call->out_type[0]);
+    call->out[0] = call->in[0];
+    if (e->shards == 1) return;
+    const CornuName sum = cornu__begin(e, "all_reduce", type, call->in, 1);
+    cornu__write_reducer(e, "add", type.element);
+    cornu__write(e, " {");
+    write_groups(e, call);
+    cornu__write(e, "}");
+    cornu__end(e, sum, call->in, 1);
+    call->out[0] = sum;
+}
+CornuEmit *const cornu__all_reduce_stablehlo = all_reduce;
+
+static void reduce_scatter(CornuEmitter *e, const CornuEmitCall *call)
+{
+    const CornuHloType type = cornu__hlo_type(call->out_type[0]);
+    call->out[0] = call->in[0];
+    if (e->shards == 1) return;
+    const CornuName sum = cornu__begin(e, "reduce_scatter", type, call->in, 1);
+    cornu__write_reducer(e, "add", type.element);
+    cornu__write(e, " {scatter_dimension = 0 : i64, ");
+    write_groups(e, call);
+    cornu__write(e, "}");
+    cornu__end(e, sum, call->in, 1);
+    call->out[0] = sum;
+}
+CornuEmit *const cornu__reduce_scatter_stablehlo = reduce_scatter;
+
+static void all_gather(CornuEmitter *e, const CornuEmitCall *call)
+{
+    call->out[0] = call->in[0];
+    if (e->shards == 1) return;
+    const CornuName all = cornu__begin(e, "all_gather", cornu__hlo_type(call->out_type[0]),
+                                       call->in, 1);
+    cornu__write(e, " {all_gather_dim = 0 : i64, ");
+    write_groups(e, call);
+    cornu__write(e, "}");
+    cornu__end(e, all, call->in, 1);
+    call->out[0] = all;
+}
+CornuEmit *const cornu__all_gather_stablehlo = all_gather;
+
+/* Each shard's first row, from a table by the replica's number. */
+static void shard_slice(CornuEmitter *e, const CornuEmitCall *call)
+{
+    const CornuHloType type = cornu__hlo_type(call->out_type[0]), row = { PJRT_S64, { .rank = 0 } };
+    call->out[0] = call->in[0];
+    if (e->shards == 1) return;
+    CornuName id, starts[CORNU_MAX_RANK + 1];
+    replica_id(e, &(CornuEmitCall){ .out = &id });
+    CornuName first = cornu__hlo_integer(e, row, 0);
+    for (int shard = 0; shard < e->shards; shard++) {
+        const CornuMembers members = cornu__members(call->op.attributes, e->shards, shard);
+        const CornuName own = cornu__hlo_compare(e, id, "EQ", cornu__hlo_integer(e, row, shard));
+        first = cornu__hlo_select(
+            e, own, cornu__hlo_integer(e, row, members.rank * type.shape.extent[0]), first);
+    }
+    starts[0] = call->in[0];
+    starts[1] = first;
+    for (int i = 1; i < type.shape.rank; i++) starts[1 + i] = cornu__hlo_integer(e, row, 0);
+    const CornuName part = cornu__begin(e, "dynamic_slice", type, starts, 1 + type.shape.rank);
+    cornu__write(e, " {slice_sizes = ");
+    cornu__write_array(e, type.shape.extent, type.shape.rank);
+    cornu__write(e, "}");
+    cornu__end(e, part, starts, 1 + type.shape.rank);
+    call->out[0] = part;
+}
+CornuEmit *const cornu__shard_slice_stablehlo = shard_slice;

@@ -1,0 +1,163 @@
+/*
+ * From programs to StableHLO text, the form in which XLA takes them.
+ *
+ * Each op has a rule, `cornu__NAME_stablehlo` in emit/FAMILY.c, which writes it in primitives;
+ * CORNU_DECOMPOSED says that the op is replaced by its decomposition (device/ops/) before. A row of
+ * ops.def without either does not link. Equal programs give equal text.
+ *
+ * Text is in MLIR's generic form, "stablehlo.add"(%1, %2) : (T, T) -> T, which changes least
+ * between versions. Source: the StableHLO specification, openxla/stablehlo, docs/spec.md.
+ */
+#ifndef CORNU_DEVICE_PJRT_EMIT_H
+#define CORNU_DEVICE_PJRT_EMIT_H
+
+#include "../../ops/rules.h"
+#include "../abi.h"
+
+/* ---- Whole programs (module.c) ---- */
+
+/* What an op expects of its data, which the device cannot refuse. The module's last result, i64
+ * (checks, 2), has for each check the first row with a number that is not in [0, limit), at least
+ * `rows` if there is none, and that number. */
+typedef struct {
+    const char *what;      /* "label", "index" */
+    CornuOpId   id;
+    int64_t     rows, limit;
+} CornuCheck;
+
+typedef struct {
+    char       *text;      /* terminated */
+    size_t      size;
+    CornuCheck *checks;
+    int         check_count, check_space;
+} CornuModule;
+
+/* Arguments and results are the program's inputs and outputs; an output that is written into an
+ * input is aliased to it. With more than one shard the module has as many replicas, and inputs of
+ * which every shard has its own lack their axis of shards. cornu__module_free frees it, also after
+ * a failure. */
+CornuStatus cornu__module_emit(CornuModule *module, const CornuProgram *program, int shards);
+void        cornu__module_free(CornuModule *module);
+
+/* The element type of a dtype. */
+PjrtType cornu__pjrt_type(CornuDtype dtype);
+
+/* ---- Rules ---- */
+
+typedef struct CornuEmitter CornuEmitter;
+
+/* A value of the text, %1, %2, ... */
+typedef int CornuName;
+
+typedef struct {
+    PjrtType   element;
+    CornuShape shape;
+} CornuHloType;
+
+/* An op to be written. */
+typedef struct {
+    CornuOpCall      op;
+    const CornuName *in;
+    const CornuType *out_type;
+    CornuName       *out;        /* to be filled */
+} CornuEmitCall;
+
+/* Failures are kept in the emitter. */
+typedef void CornuEmit(CornuEmitter *e, const CornuEmitCall *call);
+
+CornuEmit cornu__decomposed;
+#define CORNU_DECOMPOSED cornu__decomposed
+
+#define CORNU_OP(ID, name, inputs, outputs, LIST) extern CornuEmit *const cornu__##name##_stablehlo;
+#include "../../ops/ops.def"
+#undef CORNU_OP
+
+/* Those of every op (table.c); rules reach it through the emitter. */
+typedef CornuEmit *const *CornuEmitTable[CORNU_OP_COUNT];
+extern const CornuEmitTable cornu__emit_table;
+
+/* ---- Writing (write.c) ---- */
+
+struct CornuEmitter {
+    CornuModule         *module;
+    const CornuEmitTable *table;
+    int                  shards, depth;   /* depth: of regions, for indentation */
+    CornuHloType        *types;           /* of each name */
+    int                  names, type_space;
+    size_t               text_space;
+    CornuName           *failed;          /* of each check: i64 (1, 2) */
+    int                  failed_space;
+    CornuStatus          status;
+};
+
+CornuHloType cornu__hlo_type(CornuType type);
+CornuHloType cornu__hlo_of(const CornuEmitter *e, CornuName x);
+CornuHloType cornu__hlo_scalar(PjrtType element);
+/* The same with another element type, another shape. */
+CornuHloType cornu__hlo_as(CornuHloType type, PjrtType element);
+CornuHloType cornu__hlo_shaped(CornuHloType type, CornuShape shape);
+
+bool cornu__hlo_is_float(PjrtType element);
+
+/* Appends to the text, indented at the start of a line. */
+void cornu__write(CornuEmitter *e, const char *format, ...) CORNU__PRINTF(2, 3);
+void cornu__write_type(CornuEmitter *e, CornuHloType type);
+/* "array<i64: 1, 0>"; "array<i64>" without numbers. */
+void cornu__write_array(CornuEmitter *e, const int64_t *numbers, int count);
+
+/* A new name of this type, not yet written. */
+CornuName cornu__name(CornuEmitter *e, CornuHloType type);
+
+/* An op is begun, its attributes and regions written, and ended:
+ *     %9 = "stablehlo.NAME"(%1, %2)   ...   : (T, T) -> T */
+CornuName cornu__begin(CornuEmitter *e, const char *name, CornuHloType type, const CornuName *in,
+                       int in_count);
+void      cornu__end(CornuEmitter *e, CornuName result, const CornuName *in, int in_count);
+
+/* The region of a reduction, ({ add of two scalars }). */
+void cornu__write_reducer(CornuEmitter *e, const char *op, PjrtType element);
+
+/* ---- Ops of StableHLO (hlo.c) ---- */
+
+CornuName cornu__hlo1(CornuEmitter *e, const char *op, CornuName x);
+CornuName cornu__hlo2(CornuEmitter *e, const char *op, CornuName a, CornuName b);
+CornuName cornu__hlo_compare(CornuEmitter *e, CornuName a, const char *direction, CornuName b);
+CornuName cornu__hlo_select(CornuEmitter *e, CornuName condition, CornuName a, CornuName b);
+CornuName cornu__hlo_constant(CornuEmitter *e, CornuHloType type, double value);
+CornuName cornu__hlo_integer(CornuEmitter *e, CornuHloType type, int64_t value);
+CornuName cornu__hlo_iota(CornuEmitter *e, CornuHloType type, int axis);
+/* Between floats, integers or both as StableHLO's convert; x itself if it has that type. */
+CornuName cornu__hlo_convert(CornuEmitter *e, CornuName x, PjrtType element);
+/* x itself if it has that shape. */
+CornuName cornu__hlo_reshape(CornuEmitter *e, CornuName x, CornuShape shape);
+/* Axis i of x becomes axis axes[i]; extents of 1 are repeated. */
+CornuName cornu__hlo_broadcast(CornuEmitter *e, CornuName x, CornuShape shape, const int *axes);
+CornuName cornu__hlo_transpose(CornuEmitter *e, CornuName x, const int64_t *axes);
+CornuName cornu__hlo_reverse(CornuEmitter *e, CornuName x, const int64_t *axes, int count);
+/* Strides NULL: 1. */
+CornuName cornu__hlo_slice(CornuEmitter *e, CornuName x, const int64_t *starts,
+                           const int64_t *sizes, const int64_t *strides);
+/* low and high may be negative; interior NULL: 0. */
+CornuName cornu__hlo_pad(CornuEmitter *e, CornuName x, double value, const int64_t *low,
+                         const int64_t *high, const int64_t *interior);
+CornuName cornu__hlo_concat(CornuEmitter *e, const CornuName *x, int count, int axis);
+/* Over a set of axes, which are removed; op is "add", "maximum" or "minimum". */
+CornuName cornu__hlo_reduce(CornuEmitter *e, const char *op, CornuName x, int64_t axes,
+                            double initial);
+/* Windows over axes 1 and 2 of images. */
+CornuName cornu__hlo_window_sum(CornuEmitter *e, CornuName x, const int64_t size[2],
+                                const int64_t strides[2], const int64_t low[2],
+                                const int64_t high[2]);
+
+/* Records a check of the op: `x`, integers, must be in [0, limit). */
+void cornu__hlo_check(CornuEmitter *e, const CornuEmitCall *call, const char *what, CornuName x,
+                      int64_t limit);
+
+/* ---- Programs within programs (module.c) ---- */
+
+/* Writes the ops of a program whose inputs have the names `in`, and fills the names of its outputs.
+ * Rules of scan use it for the body. */
+void cornu__emit_program(CornuEmitter *e, const CornuProgram *program, const CornuName *in,
+                         CornuName *out);
+
+#endif

@@ -1,0 +1,37 @@
+/* Lookup of rows, and its gradient. */
+#include "emit.h"
+
+static void gather(CornuEmitter *e, const CornuEmitCall *call)
+{
+    const CornuShape table = call->op.in[0].shape, indices = call->op.in[1].shape;
+    cornu__hlo_check(e, call, "index", call->in[1], table.extent[0]);
+    const CornuName y = cornu__begin(e, "gather", cornu__hlo_type(call->out_type[0]), call->in, 2);
+    cornu__write(e, " {dimension_numbers = #stablehlo.gather<offset_dims = [%d], "
+                 "collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = %d>, "
+                 "slice_sizes = array<i64: 1, %lld>, indices_are_sorted = false}", indices.rank,
+                 indices.rank, (long long)table.extent[1]);
+    cornu__end(e, y, call->in, 2);
+    call->out[0] = y;
+}
+CornuEmit *const cornu__gather_stablehlo = gather;
+
+/* Rows are added to zeros, in f32 at least. */
+static void gather_grad(CornuEmitter *e, const CornuEmitCall *call)
+{
+    const CornuType    out = call->out_type[0];
+    const CornuShape   indices = call->op.in[1].shape;
+    const bool         wide = out.dtype == CORNU_F64 || call->op.in[0].dtype == CORNU_F64;
+    const CornuHloType type = cornu__hlo_as(cornu__hlo_type(out), wide ? PJRT_F64 : PJRT_F32);
+    cornu__hlo_check(e, call, "index", call->in[1], out.shape.extent[0]);
+    const CornuName in[3] = { cornu__hlo_constant(e, type, 0.0), call->in[1],
+                              cornu__hlo_convert(e, call->in[0], type.element) };
+    const CornuName table = cornu__begin(e, "scatter", type, in, 3);
+    cornu__write_reducer(e, "add", type.element);
+    cornu__write(e, " {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [%d], "
+                 "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
+                 "index_vector_dim = %d>, indices_are_sorted = false, unique_indices = false}",
+                 indices.rank, indices.rank);
+    cornu__end(e, table, in, 3);
+    call->out[0] = cornu__hlo_convert(e, table, cornu__pjrt_type(out.dtype));
+}
+CornuEmit *const cornu__gather_grad_stablehlo = gather_grad;

@@ -1,0 +1,144 @@
+/* A program as a module of StableHLO: its inputs, its ops one after the other, its outputs. */
+#include <string.h>
+
+#include "../../memory_internal.h"
+#include "lower.h"
+
+/* Whether the output replaces the buffer of its input. The same value may be returned twice, but
+ * only one result can take over an argument's memory. */
+static int alias_of(const CornuProgram *program, int input)
+{
+    for (int i = 0; i < program->output_count; i++)
+        if (program->outputs[i].alias == input) return i;
+    return -1;
+}
+
+static void write_argument(CornuEmitter *e, const CornuProgram *program, int i, CornuName name)
+{
+    const int alias = alias_of(program, i);
+    cornu__write(e, "%s%%%d: ", i ? ", " : "", name);
+    cornu__write_type(e, cornu__hlo_of(e, name));
+    if (alias >= 0) cornu__write(e, " {tf.aliasing_output = %d : i32}", alias);
+}
+
+static void write_types(CornuEmitter *e, const CornuName *names, int count)
+{
+    cornu__write(e, "(");
+    for (int i = 0; i < count; i++) {
+        if (i) cornu__write(e, ", ");
+        cornu__write_type(e, cornu__hlo_of(e, names[i]));
+    }
+    cornu__write(e, ")");
+}
+
+static void emit_op(CornuEmitter *e, const CornuProgram *program, const CornuProgramOp *op,
+                    CornuName *names, CornuName *in, CornuType *in_type)
+{
+    const CornuOpCall call = cornu_program_call(program, op, in_type);
+    CornuType         out_type[CORNU_MAX_OUTPUTS];
+    for (int i = 0; i < op->in_count; i++)
+        in[i] = names[cornu_program_operands(program, op)[i]];
+    for (int i = 0; i < op->out_count; i++)
+        out_type[i] = cornu_program_type(program, op->out_first + i);
+    (*(*e->table)[op->id])(e, &(CornuEmitCall){ call, in, out_type, names + op->out_first });
+}
+
+void cornu__emit_program(CornuEmitter *e, const CornuProgram *recorded, const CornuName *in,
+                         CornuName *out)
+{
+    if (e->status != CORNU_OK) return;
+    CornuProgram *program = cornu__lower(recorded, e->table);
+    const size_t  values = program ? (size_t)program->value_count : 0;
+    const size_t  operands = program ? (size_t)program->operand_count : 0;
+    CornuName    *names = cornu__allocate(values, sizeof *names);
+    CornuName    *op_in = cornu__allocate(operands, sizeof *op_in);
+    CornuType    *in_type = cornu__allocate(operands, sizeof *in_type);
+    if (!program || !names || !op_in || !in_type) e->status = CORNU_ERR_MEMORY;
+    for (int i = 0; e->status == CORNU_OK && i < program->input_count; i++)
+        names[program->inputs[i]] = in[i];
+    for (int i = 0; e->status == CORNU_OK && i < program->op_count; i++)
+        emit_op(e, program, &program->ops[i], names, op_in, in_type);
+    for (int i = 0; e->status == CORNU_OK && i < program->output_count; i++)
+        out[i] = names[program->outputs[i].value];
+    cornu__release(in_type);
+    cornu__release(op_in);
+    cornu__release(names);
+    cornu_program_free(program);
+}
+
+/* The function's text has its result types in front of its ops, so these are written twice: first
+ * to know them, then in their place. */
+static void write_results(CornuEmitter *e, const CornuName *out, int count)
+{
+    cornu__write(e, "\"func.return\"(");
+    for (int i = 0; i < count; i++) cornu__write(e, "%s%%%d", i ? ", " : "", out[i]);
+    cornu__write(e, ") : ");
+    write_types(e, out, count);
+    cornu__write(e, " -> ()\n");
+}
+
+/* i64 (checks, 2), of all checks. */
+static int write_checks(CornuEmitter *e, CornuName *out)
+{
+    const int count = e->module->check_count;
+    if (count == 0 || e->status != CORNU_OK) return 0;
+    *out = cornu__hlo_concat(e, e->failed, count, 0);
+    return 1;
+}
+
+static void write_module(CornuEmitter *e, const CornuProgram *program, CornuName *in,
+                         CornuName *out)
+{
+    cornu__write(e, "module @step attributes {mhlo.num_partitions = 1 : i32, "
+                 "mhlo.num_replicas = %d : i32} {\n", e->shards);
+    e->depth++;
+    cornu__write(e, "func.func public @main(");
+    for (int i = 0; i < program->input_count; i++) {
+        in[i] = cornu__name(e, cornu__hlo_type(cornu_program_type(program, program->inputs[i])));
+        write_argument(e, program, i, in[i]);
+    }
+    cornu__write(e, ") -> (");
+    for (int i = 0; i < program->output_count; i++) {
+        if (i) cornu__write(e, ", ");
+        cornu__write_type(e, cornu__hlo_type(cornu_program_type(program,
+                                                                program->outputs[i].value)));
+    }
+    /* How many checks there are is known once the ops are written: the place is filled then. */
+    const size_t place = e->module->size;
+    cornu__write(e, "%40s) {\n", "");
+    e->depth++;
+    cornu__emit_program(e, program, in, out);
+    const int more = write_checks(e, &out[program->output_count]);
+    write_results(e, out, program->output_count + more);
+    e->depth--;
+    cornu__write(e, "}\n");
+    e->depth--;
+    cornu__write(e, "}\n");
+    if (e->status != CORNU_OK || !more) return;
+    char      type[41];
+    const int length = snprintf(type, sizeof type, "%stensor<%dx2xi64>",
+                                program->output_count ? ", " : "", e->module->check_count);
+    memcpy(e->module->text + place, type, (size_t)length);
+}
+
+CornuStatus cornu__module_emit(CornuModule *module, const CornuProgram *program, int shards)
+{
+    CornuEmitter e = { .module = module, .table = &cornu__emit_table, .shards = shards };
+    CornuName   *in = cornu__allocate((size_t)program->input_count, sizeof *in);
+    CornuName   *out = cornu__allocate((size_t)program->output_count + 1, sizeof *out);
+    *module = (CornuModule){ 0 };
+    if (!in || !out) e.status = CORNU_ERR_MEMORY;
+    write_module(&e, program, in, out);
+    cornu__release(out);
+    cornu__release(in);
+    cornu__release(e.types);
+    cornu__release(e.failed);
+    return e.status;
+}
+
+void cornu__module_free(CornuModule *module)
+{
+    cornu__release(module->text);
+    cornu__release(module->checks);
+    *module = (CornuModule){ 0 };
+}
