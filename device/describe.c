@@ -83,7 +83,7 @@ CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecuta
     const size_t in = (size_t)step->in_count, out = (size_t)step->out_count;
     const size_t ops = (size_t)step->op_count;
     char         text[LONGEST_NAME];
-    const size_t length = print_name(program, step, text);
+    const size_t length = step->name ? strlen(step->name) : print_name(program, step, text);
     char *memory = cornu__allocate((in + out) * sizeof(CornuType) + ops * sizeof(int) + length + 1,
                                    1);
     if (!memory) return CORNU_ERR_MEMORY;
@@ -93,7 +93,7 @@ CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecuta
     for (size_t i = 0; i < in; i++) types[i] = step->in[i];
     for (size_t i = 0; i < out; i++) types[in + i] = step->out[i];
     for (size_t i = 0; i < ops; i++) numbers[i] = step->ops[i];
-    memcpy(name, text, length + 1);
+    memcpy(name, step->name ? step->name : text, length + 1);
 
     CornuExecutableStep *described = &executable->steps[executable->step_count++];
     *described = *step;

@@ -254,16 +254,17 @@ typedef struct {
 } PjrtBufferFromHost;
 
 typedef struct {
-    PjrtHead head;
-    struct {
-        PjrtHead       head;
-        const int64_t *minor_to_major;
-        size_t         rank;
-        const int64_t *tiles;
-        const size_t  *tile_ranks;
-        size_t         tile_count;
-    } tiled;
-    int kind;   /* 0: tiled */
+    PjrtHead       head;
+    const int64_t *minor_to_major;
+    size_t         rank;
+    const int64_t *tiles;
+    const size_t  *tile_ranks;
+    size_t         tile_count;
+} PjrtTiled;
+typedef struct {
+    PjrtHead  head;
+    PjrtTiled tiled;
+    int       kind;   /* 0: tiled */
 } PjrtLayout;
 
 typedef struct {

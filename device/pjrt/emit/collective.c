@@ -3,7 +3,7 @@
 
 static void replica_id(CornuEmitter *e, const CornuEmitCall *call)
 {
-    if (e->shards == 1) {
+    if (e->target.shards == 1) {
         call->out[0] = cornu__hlo_integer(e, cornu__hlo_scalar(PJRT_S64), 0);
         return;
     }
@@ -18,8 +18,8 @@ static void write_groups(CornuEmitter *e, const CornuEmitCall *call)
 {
     int size = 0, count = 0;
     cornu__write(e, "replica_groups = dense<[");
-    for (int shard = 0; shard < e->shards; shard++) {
-        const CornuMembers members = cornu__members(call->op.attributes, e->shards, shard);
+    for (int shard = 0; shard < e->target.shards; shard++) {
+        const CornuMembers members = cornu__members(call->op.attributes, e->target.shards, shard);
         size = members.size;
         if (members.rank != 0) continue;
         cornu__write(e, count++ ? ", [" : "[");
@@ -33,7 +33,7 @@ static void all_reduce(CornuEmitter *e, const CornuEmitCall *call)
 {
     const CornuHloType type = cornu__hlo_type(call->out_type[0]);
     call->out[0] = call->in[0];
-    if (e->shards == 1) return;
+    if (e->target.shards == 1) return;
     const CornuName sum = cornu__begin(e, "all_reduce", type, call->in, 1);
     cornu__write_reducer(e, "add", type.element);
     cornu__write(e, " {");
@@ -48,7 +48,7 @@ static void reduce_scatter(CornuEmitter *e, const CornuEmitCall *call)
 {
     const CornuHloType type = cornu__hlo_type(call->out_type[0]);
     call->out[0] = call->in[0];
-    if (e->shards == 1) return;
+    if (e->target.shards == 1) return;
     const CornuName sum = cornu__begin(e, "reduce_scatter", type, call->in, 1);
     cornu__write_reducer(e, "add", type.element);
     cornu__write(e, " {scatter_dimension = 0 : i64, ");
@@ -62,7 +62,7 @@ CornuEmit *const cornu__reduce_scatter_stablehlo = reduce_scatter;
 static void all_gather(CornuEmitter *e, const CornuEmitCall *call)
 {
     call->out[0] = call->in[0];
-    if (e->shards == 1) return;
+    if (e->target.shards == 1) return;
     const CornuName all = cornu__begin(e, "all_gather", cornu__hlo_type(call->out_type[0]),
                                        call->in, 1);
     cornu__write(e, " {all_gather_dim = 0 : i64, ");
@@ -78,12 +78,12 @@ static void shard_slice(CornuEmitter *e, const CornuEmitCall *call)
 {
     const CornuHloType type = cornu__hlo_type(call->out_type[0]), row = { PJRT_S64, { .rank = 0 } };
     call->out[0] = call->in[0];
-    if (e->shards == 1) return;
+    if (e->target.shards == 1) return;
     CornuName id, starts[CORNU_MAX_RANK + 1];
     replica_id(e, &(CornuEmitCall){ .out = &id });
     CornuName first = cornu__hlo_integer(e, row, 0);
-    for (int shard = 0; shard < e->shards; shard++) {
-        const CornuMembers members = cornu__members(call->op.attributes, e->shards, shard);
+    for (int shard = 0; shard < e->target.shards; shard++) {
+        const CornuMembers members = cornu__members(call->op.attributes, e->target.shards, shard);
         const CornuName own = cornu__hlo_compare(e, id, "EQ", cornu__hlo_integer(e, row, shard));
         first = cornu__hlo_select(
             e, own, cornu__hlo_integer(e, row, members.rank * type.shape.extent[0]), first);

@@ -33,10 +33,8 @@ static CornuName convolution(CornuEmitter *e, const CornuEmitCall *call, CornuNa
                              CornuName right, const Convolution *c)
 {
     const CornuType out = call->out_type[0];
-    const bool      wide = call->op.in[0].dtype == CORNU_F64 || out.dtype == CORNU_F64;
-    const PjrtType  sums = wide ? PJRT_F64 : PJRT_F32;
     CornuName       in[2] = { left, right };
-    for (int i = 0; i < 2 && wide; i++) in[i] = cornu__hlo_convert(e, in[i], PJRT_F64);
+    const PjrtType  sums = cornu__hlo_factors(e, call, in);
     const CornuHloType type = cornu__hlo_as(cornu__hlo_type(out), sums);
     const CornuName    y = cornu__begin(e, "convolution", type, in, 2);
     cornu__write(e, " {dimension_numbers = #stablehlo.conv<%s>, window_strides = ", c->numbers);

@@ -20,9 +20,10 @@
  * (checks, 2), has for each check the first row with a number that is not in [0, limit), at least
  * `rows` if there is none, and that number. */
 typedef struct {
-    const char *what;      /* "label", "index" */
+    const char *what;      /* "label", "index"; "iteration" */
     CornuOpId   id;
     int64_t     rows, limit;
+    bool        is_scalar; /* not one of several rows */
 } CornuCheck;
 
 typedef struct {
@@ -32,11 +33,17 @@ typedef struct {
     int         check_count, check_space;
 } CornuModule;
 
+typedef struct {
+    int  shards;           /* replicas of the module */
+    bool widens_products;  /* products of bf16 and f16 are those of the same numbers in f32: exact,
+                              for platforms without products that are summed in f32 */
+} CornuTarget;
+
 /* Arguments and results are the program's inputs and outputs; an output that is written into an
- * input is aliased to it. With more than one shard the module has as many replicas, and inputs of
- * which every shard has its own lack their axis of shards. cornu__module_free frees it, also after
- * a failure. */
-CornuStatus cornu__module_emit(CornuModule *module, const CornuProgram *program, int shards);
+ * input is aliased to it. Inputs of which every shard has its own lack their axis of shards.
+ * cornu__module_free frees it, also after a failure. */
+CornuStatus cornu__module_emit(CornuModule *module, const CornuProgram *program,
+                               CornuTarget target);
 void        cornu__module_free(CornuModule *module);
 
 /* The element type of a dtype. */
@@ -81,7 +88,8 @@ extern const CornuEmitTable cornu__emit_table;
 struct CornuEmitter {
     CornuModule         *module;
     const CornuEmitTable *table;
-    int                  shards, depth;   /* depth: of regions, for indentation */
+    CornuTarget          target;
+    int                  depth;           /* of regions, for indentation */
     CornuHloType        *types;           /* of each name */
     int                  names, type_space;
     size_t               text_space;
@@ -113,6 +121,10 @@ CornuName cornu__name(CornuEmitter *e, CornuHloType type);
 CornuName cornu__begin(CornuEmitter *e, const char *name, CornuHloType type, const CornuName *in,
                        int in_count);
 void      cornu__end(CornuEmitter *e, CornuName result, const CornuName *in, int in_count);
+
+/* The type in which products of these operands are summed, and the operands as the target takes
+ * them for it. */
+PjrtType cornu__hlo_factors(CornuEmitter *e, const CornuEmitCall *call, CornuName in[2]);
 
 /* The region of a reduction, ({ add of two scalars }). */
 void cornu__write_reducer(CornuEmitter *e, const char *op, PjrtType element);

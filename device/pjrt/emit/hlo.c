@@ -208,6 +208,17 @@ CornuName cornu__hlo_concat(CornuEmitter *e, const CornuName *x, int count, int 
     return result;
 }
 
+/* ---- Products ---- */
+
+PjrtType cornu__hlo_factors(CornuEmitter *e, const CornuEmitCall *call, CornuName in[2])
+{
+    const bool     wide = call->op.in[0].dtype == CORNU_F64 || call->out_type[0].dtype == CORNU_F64;
+    const PjrtType sums = wide ? PJRT_F64 : PJRT_F32;
+    for (int i = 0; i < 2 && (wide || e->target.widens_products); i++)
+        in[i] = cornu__hlo_convert(e, in[i], sums);
+    return sums;
+}
+
 /* ---- Reductions ---- */
 
 CornuName cornu__hlo_reduce(CornuEmitter *e, const char *op, CornuName x, int64_t axes,
@@ -259,7 +270,8 @@ CornuName cornu__hlo_window_sum(CornuEmitter *e, CornuName x, const int64_t size
 void cornu__hlo_check(CornuEmitter *e, const CornuEmitCall *call, const char *what, CornuName x,
                       int64_t limit)
 {
-    const int64_t      rows = cornu_shape_count(cornu__hlo_of(e, x).shape);
+    const CornuShape   shape = cornu__hlo_of(e, x).shape;
+    const int64_t      rows = cornu_shape_count(shape);
     const CornuHloType list = { PJRT_S64, cornu_shape(rows) };
     CornuModule       *module = e->module;
     if (e->status != CORNU_OK || rows == 0) return;
@@ -287,5 +299,6 @@ void cornu__hlo_check(CornuEmitter *e, const CornuEmitCall *call, const char *wh
     if (e->status != CORNU_OK) return;
     e->failed[module->check_count] = both;
     module->checks[module->check_count++] =
-        (CornuCheck){ .what = what, .id = call->op.id, .rows = rows, .limit = limit };
+        (CornuCheck){ .what = what, .id = call->op.id, .rows = rows, .limit = limit,
+                      .is_scalar = shape.rank == 0 };
 }

@@ -6,11 +6,8 @@ static void matmul(CornuEmitter *e, const CornuEmitCall *call)
 {
     const CornuAttributes_MATMUL *matmul = &call->op.attributes->matmul;
     const CornuShape              a = call->op.in[0].shape, b = call->op.in[1].shape;
-    const CornuDtype              from = call->op.in[0].dtype, to = call->out_type[0].dtype;
-    const PjrtType sums = from == CORNU_F64 || to == CORNU_F64 ? PJRT_F64 : PJRT_F32;
     CornuName      in[2] = { call->in[0], call->in[1] };
-    if (sums == PJRT_F64)
-        for (int i = 0; i < 2; i++) in[i] = cornu__hlo_convert(e, in[i], PJRT_F64);
+    const PjrtType sums = cornu__hlo_factors(e, call, in);
 
     /* Axes of the result: the batches that both have, the others of a, the others of b. */
     const int    shared = a.rank > 2 && b.rank > 2 ? a.rank - 2 : 0;
@@ -45,6 +42,6 @@ static void matmul(CornuEmitter *e, const CornuEmitCall *call)
         axes[b.rank - 1] = b.rank - 1;
         y = cornu__hlo_transpose(e, y, axes);
     }
-    call->out[0] = cornu__hlo_convert(e, y, cornu__pjrt_type(to));
+    call->out[0] = cornu__hlo_convert(e, y, cornu__pjrt_type(call->out_type[0].dtype));
 }
 CornuEmit *const cornu__matmul_stablehlo = matmul;

@@ -90,7 +90,7 @@ static void write_module(CornuEmitter *e, const CornuProgram *program, CornuName
                          CornuName *out)
 {
     cornu__write(e, "module @step attributes {mhlo.num_partitions = 1 : i32, "
-                 "mhlo.num_replicas = %d : i32} {\n", e->shards);
+                 "mhlo.num_replicas = %d : i32} {\n", e->target.shards);
     e->depth++;
     cornu__write(e, "func.func public @main(");
     for (int i = 0; i < program->input_count; i++) {
@@ -121,9 +121,10 @@ static void write_module(CornuEmitter *e, const CornuProgram *program, CornuName
     memcpy(e->module->text + place, type, (size_t)length);
 }
 
-CornuStatus cornu__module_emit(CornuModule *module, const CornuProgram *program, int shards)
+CornuStatus cornu__module_emit(CornuModule *module, const CornuProgram *program,
+                               CornuTarget target)
 {
-    CornuEmitter e = { .module = module, .table = &cornu__emit_table, .shards = shards };
+    CornuEmitter e = { .module = module, .table = &cornu__emit_table, .target = target };
     CornuName   *in = cornu__allocate((size_t)program->input_count, sizeof *in);
     CornuName   *out = cornu__allocate((size_t)program->output_count + 1, sizeof *out);
     *module = (CornuModule){ 0 };

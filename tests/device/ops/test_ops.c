@@ -305,14 +305,18 @@ static void check_on_device(const OpCase *row)
 }
 
 /* A device that this machine or this build does not have is skipped. */
-static void check_device(const char *name)
+static void open_device(const char *name)
 {
     device = cornu_device_open(.name = name, .shards = 1);
-    if (!device) {
-        assert_int_equal(cornu_error_take(), CORNU_ERR_DEVICE);
-        skip();
-    }
     failures = 0;
+    if (device) return;
+    assert_int_equal(cornu_error_take(), CORNU_ERR_DEVICE);
+    skip();
+}
+
+static void check_device(const char *name)
+{
+    open_device(name);
     for (int i = 0; op_case(i); i++) check_on_device(op_case(i));
     cornu_device_close(device);
     assert_int_equal(failures, 0);
@@ -359,6 +363,15 @@ static bool make_narrow(const OpCase *row)
     return taken;
 }
 
+static void check_device_in_bf16(const char *name)
+{
+    open_device(name);
+    for (int i = 0; op_case(i); i++)
+        if (make_narrow(op_case(i))) check_on_device(&narrow_row);
+    cornu_device_close(device);
+    assert_int_equal(failures, 0);
+}
+
 /* In the float32 policy, whose products are as near as any in f32; then in bf16. */
 static void runs_on_tpu(void **state)
 {
@@ -369,13 +382,20 @@ static void runs_on_tpu(void **state)
 static void runs_on_tpu_in_bf16(void **state)
 {
     (void)state;
-    device = cornu_device_open(.name = "tpu", .shards = 1);
-    assert_non_null(device);
-    failures = 0;
-    for (int i = 0; op_case(i); i++)
-        if (make_narrow(op_case(i))) check_on_device(&narrow_row);
-    cornu_device_close(device);
-    assert_int_equal(failures, 0);
+    check_device_in_bf16("tpu");
+}
+
+/* By XLA, where a plugin for CPUs is installed. */
+static void runs_on_pjrt(void **state)
+{
+    (void)state;
+    check_device("pjrt:cpu");
+}
+
+static void runs_on_pjrt_in_bf16(void **state)
+{
+    (void)state;
+    check_device_in_bf16("pjrt:cpu");
 }
 
 /* ---- Gradients ---- */
@@ -526,6 +546,8 @@ int main(void)
         cmocka_unit_test(runs_on_cpu),
         cmocka_unit_test(runs_on_tpu),
         cmocka_unit_test(runs_on_tpu_in_bf16),
+        cmocka_unit_test(runs_on_pjrt),
+        cmocka_unit_test(runs_on_pjrt_in_bf16),
         cmocka_unit_test(gradients_match_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

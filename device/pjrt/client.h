@@ -1,0 +1,69 @@
+/* The pjrt device: a plugin's client, whose devices are the replicas of a program. */
+#ifndef CORNU_DEVICE_PJRT_CLIENT_H
+#define CORNU_DEVICE_PJRT_CLIENT_H
+
+#include "../device_internal.h"
+#include "emit/emit.h"
+#include "plugin.h"
+
+struct CornuPjrtExecutable;
+
+typedef struct {
+    CornuDevice            base;
+    const CornuPjrtPlugin *plugin;
+    PjrtClient            *client;
+    PjrtDevice            *devices[CORNU_MAX_SHARDS];   /* of each shard */
+    int                    ids[CORNU_MAX_SHARDS];
+    char                   platform[32], version[128], kind[64];
+    bool                   is_cpu;
+    CornuTarget            target;
+    /* A step that may still be running, whose data are not yet known to be good. */
+    struct CornuPjrtExecutable *running;
+} CornuPjrtDevice;
+
+static inline CornuPjrtDevice *cornu__pjrt_of(const CornuDevice *device)
+{
+    return (CornuPjrtDevice *)(uintptr_t)device;
+}
+
+/* ---- Buffers (buffer.c) ---- */
+
+/* A value is on the host, on the device, or the same on both. On the device it is whole on every
+ * shard, or split: then axis 0 is the shard. */
+typedef struct {
+    CornuBuffer base;
+    void       *host;         /* NULL: none allocated */
+    bool        host_is_new, device_is_new;
+    bool        split;
+    PjrtBuffer *on[CORNU_MAX_SHARDS];   /* NULL: none */
+} CornuPjrtBuffer;
+
+CornuBuffer *cornu__pjrt_buffer_create(CornuDevice *device, CornuType type);
+void         cornu__pjrt_buffer_free(CornuBuffer *buffer);
+CornuStatus  cornu__pjrt_buffer_write(CornuBuffer *buffer, int64_t first, CornuArray from);
+CornuStatus  cornu__pjrt_buffer_read(const CornuBuffer *buffer, int64_t first, CornuArray to);
+
+/* Has the value on the device; `shard` is the type of what each shard is given. */
+CornuStatus cornu__pjrt_upload(CornuPjrtBuffer *buffer, CornuType shard, bool split);
+
+/* Takes over results of a run, one for each shard; what was on the device is destroyed. */
+void cornu__pjrt_take_over(CornuPjrtBuffer *buffer, PjrtBuffer *const *on, bool split);
+
+/* Destroys a buffer of the device; NULL does nothing. */
+void cornu__pjrt_destroy(const CornuPjrtDevice *device, PjrtBuffer *buffer);
+
+/* Copies a buffer of the device into packed host memory, row by row. */
+CornuStatus cornu__pjrt_fetch(const CornuPjrtDevice *device, PjrtBuffer *buffer, CornuType type,
+                              void *to);
+
+/* ---- Programs (executable.c) ---- */
+
+CornuExecutable *cornu__pjrt_compile(CornuDevice *device, const CornuProgram *program);
+CornuStatus      cornu__pjrt_run(CornuExecutable *executable, CornuBuffer *const *inputs,
+                                 CornuBuffer *const *outputs);
+void             cornu__pjrt_executable_free(CornuExecutable *executable);
+
+/* Waits for the step that may still be running. Its failure, or what is wrong with its data. */
+CornuStatus cornu__pjrt_finish(CornuPjrtDevice *device);
+
+#endif

@@ -1,0 +1,157 @@
+/*
+ * The pjrt device: recorded programs on real accelerators, and on CPUs, through XLA. A plugin, one
+ * shared library per platform, is loaded when the device is opened; README.md says where from.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../host/machine/cpu.h"
+#include "../memory_internal.h"
+#include "client.h"
+
+/* ---- What the plugin says about itself ---- */
+
+static CornuStatus read_text(const CornuPjrtDevice *device, PjrtFunctionId id, char *to,
+                             size_t size)
+{
+    PjrtClientText text = PJRT_ARGUMENTS(PjrtClientText, .client = device->client);
+    CORNU__TRY(cornu__pjrt_call(device->plugin, id, &text));
+    snprintf(to, size, "%.*s", (int)(text.size < size ? text.size : size), text.text);
+    for (char *c = to; *c; c++)   /* some versions have several lines */
+        if ((unsigned char)*c < ' ') *c = ' ';
+    return CORNU_OK;
+}
+
+static CornuStatus describe_device(CornuPjrtDevice *device, int i)
+{
+    PjrtDeviceGetDescription get = PJRT_ARGUMENTS(PjrtDeviceGetDescription,
+                                                  .device = device->devices[i]);
+    CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_DEVICE_GET_DESCRIPTION, &get));
+    PjrtDescriptionId   id = PJRT_ARGUMENTS(PjrtDescriptionId, .description = get.description);
+    PjrtDescriptionText kind = PJRT_ARGUMENTS(PjrtDescriptionText,
+                                              .description = get.description);
+    CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_DESCRIPTION_ID, &id));
+    CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_DESCRIPTION_KIND, &kind));
+    device->ids[i] = id.id;
+    snprintf(device->kind, sizeof device->kind, "%.*s",
+             (int)(kind.size < sizeof device->kind ? kind.size : sizeof device->kind), kind.text);
+    return CORNU_OK;
+}
+
+/* Bytes of memory of the first device, 0 if it does not say. */
+static int64_t capacity_of(const CornuPjrtDevice *device)
+{
+    PjrtDeviceMemoryStats stats = PJRT_ARGUMENTS(PjrtDeviceMemoryStats,
+                                                 .device = device->devices[0]);
+    if (!cornu__pjrt_has(device->plugin, PJRT_DEVICE_MEMORY_STATS) ||
+        cornu__pjrt_call(device->plugin, PJRT_DEVICE_MEMORY_STATS, &stats) != CORNU_OK)
+        return 0;
+    return stats.limit.set ? stats.limit.bytes : 0;
+}
+
+/* ---- Opening ---- */
+
+static CornuStatus create_client(CornuPjrtDevice *device, CornuPjrtName *name, int shards)
+{
+    CornuPjrtLists   lists;
+    PjrtNamedValue   values[CORNU_PJRT_OPTIONS + 1];
+    int              count = cornu__pjrt_values(name, &lists, values);
+    static const char cpus[] = "cpu_device_count";
+    PjrtClientCreate create = PJRT_ARGUMENTS(PjrtClientCreate, .options = values);
+    /* A processor is as many devices as it is told to be; other platforms refuse the option. */
+    if (shards > 1 && device->is_cpu)
+        values[count++] = (PjrtNamedValue)PJRT_ARGUMENTS(PjrtNamedValue, .name = cpus,
+            .name_size = sizeof cpus - 1, .type = PJRT_INT64, .value = { .int64 = shards },
+            .value_size = 1);
+    create.option_count = (size_t)count;
+    CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_CLIENT_CREATE, &create));
+    device->client = create.client;
+    return CORNU_OK;
+}
+
+static void destroy_client(CornuPjrtDevice *device)
+{
+    PjrtClientDestroy destroy = PJRT_ARGUMENTS(PjrtClientDestroy, .client = device->client);
+    if (device->client) cornu__pjrt_call(device->plugin, PJRT_CLIENT_DESTROY, &destroy);
+    device->client = NULL;
+}
+
+static CornuStatus find_devices(CornuPjrtDevice *device, const char *name, int shards)
+{
+    PjrtClientDevices devices = PJRT_ARGUMENTS(PjrtClientDevices, .client = device->client);
+    CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_CLIENT_ADDRESSABLE_DEVICES, &devices));
+    if (devices.count < (size_t)shards)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "device \"%s\": %d shards, but the plugin has %zu "
+                           "device%s", name, shards, devices.count,
+                           devices.count == 1 ? "" : "s");
+    for (int i = 0; i < shards; i++) {
+        device->devices[i] = devices.devices[i];
+        CORNU__TRY(describe_device(device, i));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus open_client(CornuPjrtDevice *device, const CornuDeviceConfig *config)
+{
+    CornuPjrtName name;
+    char          path[CORNU_PJRT_PATH];
+    const int     shards = config->shards ? config->shards : 1;
+    CORNU__TRY(cornu__pjrt_parse(config->name, &name));
+    CORNU__TRY(cornu__pjrt_find(name.plugin, path));
+    CORNU__TRY(cornu__pjrt_load(path, &device->plugin));
+    /* Only a client knows its platform: it is asked first with the options that all take. */
+    CORNU__TRY(create_client(device, &name, 1));
+    CORNU__TRY(read_text(device, PJRT_CLIENT_PLATFORM_NAME, device->platform,
+                         sizeof device->platform));
+    CORNU__TRY(read_text(device, PJRT_CLIENT_PLATFORM_VERSION, device->version,
+                         sizeof device->version));
+    device->is_cpu = strcmp(device->platform, "cpu") == 0;
+    device->target = (CornuTarget){ .shards = shards, .widens_products = device->is_cpu };
+    if (shards > 1 && device->is_cpu) {
+        destroy_client(device);
+        CORNU__TRY(create_client(device, &name, shards));
+    }
+    CORNU__TRY(find_devices(device, config->name, shards));
+    device->base.shards = shards;
+    device->base.threads = config->threads ? config->threads : cornu__cpu_threads();
+    device->base.memory.capacity = capacity_of(device);
+    return CORNU_OK;
+}
+
+static CornuDevice *pjrt_open(const CornuDeviceConfig *config)
+{
+    CornuPjrtDevice *device = cornu__allocate(1, sizeof *device);
+    if (!device) return NULL;
+    if (open_client(device, config) != CORNU_OK) {
+        destroy_client(device);
+        cornu__release(device);
+        return NULL;
+    }
+    if (strcmp(device->platform, "tpu") == 0) device->base.policy = "mixed_bfloat16";
+    snprintf(device->base.description, sizeof device->base.description,
+             "pjrt: %s, %s | %s | %d replica%s", device->platform, device->kind,
+             device->plugin->versions, device->base.shards, device->base.shards == 1 ? "" : "s");
+    return &device->base;
+}
+
+static void pjrt_close(CornuDevice *base)
+{
+    CornuPjrtDevice *device = cornu__pjrt_of(base);
+    destroy_client(device);
+    cornu__release(device);
+}
+
+const CornuDeviceClass cornu__pjrt_device = {
+    .name = "pjrt",
+    .has_profiles = true,
+    .most_shards = CORNU_MAX_SHARDS,
+    .open = pjrt_open,
+    .close = pjrt_close,
+    .buffer_create = cornu__pjrt_buffer_create,
+    .buffer_free = cornu__pjrt_buffer_free,
+    .buffer_write = cornu__pjrt_buffer_write,
+    .buffer_read = cornu__pjrt_buffer_read,
+    .compile = cornu__pjrt_compile,
+    .run = cornu__pjrt_run,
+    .executable_free = cornu__pjrt_executable_free,
+};
