@@ -61,12 +61,34 @@ static void print_profile(const CornuTpuProfile *profile)
            profile->vmem_mib.value);
 }
 
+/* What XLA's plugins run on, if any are installed. */
+static void print_plugins(void)
+{
+    static const char *const names[] = { "pjrt:cpu", "pjrt:cuda", "pjrt:tpu" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        CornuDevice *device = cornu_device_open(names[i]);
+        if (!device) cornu_error_take();
+        printf("  %-10s  %s\n", names[i], device ? "native: compiled by XLA"
+                                                 : "no plugin for it opens:");
+        printf("  %-10s  %s\n", "", device ? cornu_device_description(device)
+                                           : cornu_error_message());
+        const CornuMemory memory = device ? cornu_device_memory(device) : (CornuMemory){ 0 };
+        if (memory.capacity)
+            printf("  %-10s  %.1f GiB of memory\n", "", (double)memory.capacity / (1 << 30));
+        cornu_device_close(device);
+    }
+}
+
 /* Opens each one, which shows that it works. */
 static CornuStatus print_devices(void)
 {
     printf("Devices\n");
     for (int i = 0; cornu_device_known(i); i++) {
         const char  *name = cornu_device_known(i);
+        if (strcmp(name, "pjrt") == 0) {
+            print_plugins();
+            continue;
+        }
         CornuDevice *device = cornu_device_open(name);
         if (!device) return cornu_error_take();
         printf("  %-10s  %s\n", name, kind_of(name));

@@ -28,7 +28,7 @@ static void fill_table(Table *table, Options *o)
 {
     static const char *const devices[] = { "cpu", "tpu", "tpu:v2-8", "tpu:v3-8", "tpu:v4-8",
                                            "tpu:v5e-8", "tpu:v5p-8", "tpu:v6e-8", "reference",
-                                           NULL };
+                                           "pjrt:...", NULL };
     static const char *const policies[] = { "float32", "mixed_bfloat16", "mixed_float16",
                                             NULL };
     static const char *const precisions[] = { "highest", "high", "default", NULL };
@@ -284,8 +284,10 @@ static int set(const Table *table, const Option *flag, const char *value)
         return -1;
     case OPTION_CHOICE:
         for (int i = 0; flag->choices[i]; i++) {
-            if (strcmp(flag->choices[i], value)) continue;
-            *(const char **)flag->to = flag->choices[i];
+            const char *dots = strstr(flag->choices[i], "...");
+            if (dots ? strncmp(flag->choices[i], value, (size_t)(dots - flag->choices[i]))
+                     : strcmp(flag->choices[i], value)) continue;
+            *(const char **)flag->to = value;
             return -1;
         }
         return bad_value(table, flag, value);

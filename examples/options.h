@@ -61,7 +61,8 @@ typedef struct {
     const char        *value;      /* "N", "FILE.json": the word for the value in --help */
     const char        *help;
     double             least, most;
-    const char *const *choices;    /* for OPTION_CHOICE, up to NULL */
+    const char *const *choices;    /* for OPTION_CHOICE, up to NULL; "pjrt:..." is any that begins
+                                      so */
 } Option;
 
 typedef struct {

@@ -67,6 +67,8 @@ typedef struct {
     const CornuName *in;
     const CornuType *out_type;
     CornuName       *out;        /* to be filled */
+    const CornuProgram   *program;    /* which has it as this op */
+    const CornuProgramOp *record;
 } CornuEmitCall;
 
 /* Failures are kept in the emitter. */

@@ -40,7 +40,8 @@ static void emit_op(CornuEmitter *e, const CornuProgram *program, const CornuPro
         in[i] = names[cornu_program_operands(program, op)[i]];
     for (int i = 0; i < op->out_count; i++)
         out_type[i] = cornu_program_type(program, op->out_first + i);
-    (*(*e->table)[op->id])(e, &(CornuEmitCall){ call, in, out_type, names + op->out_first });
+    (*(*e->table)[op->id])(e, &(CornuEmitCall){ call, in, out_type, names + op->out_first,
+                                                program, op });
 }
 
 void cornu__emit_program(CornuEmitter *e, const CornuProgram *recorded, const CornuName *in,

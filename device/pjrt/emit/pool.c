@@ -95,6 +95,35 @@ static CornuName put_back(CornuEmitter *e, CornuName part, const CornuSweep s[2]
     return cornu__hlo_pad(e, part, 0.0, low, high, interior);
 }
 
+/* Whether the positions are those that max_pool2d gave, which lie in the image. */
+static bool is_pooled(const CornuEmitCall *call)
+{
+    const CornuValue index = cornu_program_operands(call->program, call->record)[1];
+    const int        made_by = call->program->values[index].op;
+    return made_by >= 0 && call->program->ops[made_by].id == CORNU_OP_MAX_POOL2D;
+}
+
+/* Checks that every position lies in the window and not in its padding. Those that do not are
+ * given to the check as numbers from the window's size on. */
+static void check_positions(CornuEmitter *e, const CornuEmitCall *call, const CornuSweep s[2])
+{
+    const int64_t      count = s[0].size * s[1].size;
+    const CornuName    index = cornu__hlo_convert(e, call->in[1], PJRT_S32);
+    const CornuHloType type = cornu__hlo_of(e, index);
+    const CornuName    real = real_positions(e, s);
+    CornuName          good = cornu__hlo_constant(e, cornu__hlo_as(type, PJRT_PRED), 0.0);
+    for (int64_t p = 0; p < count; p++) {
+        const CornuName here = cornu__hlo_compare(e, index, "EQ", cornu__hlo_integer(e, type, p));
+        const CornuName tap = position(e, real, s, p / s[1].size, p % s[1].size);
+        good = cornu__hlo2(e, "or", good,
+                           cornu__hlo2(e, "and", here, as_large_as(e, tap, type.shape)));
+    }
+    const CornuName bad = cornu__hlo2(e, "add", index, cornu__hlo_integer(e, type, count));
+    const CornuName x = cornu__hlo_select(e, good, cornu__hlo_integer(e, type, 0), bad);
+    cornu__hlo_check(e, call, "an index of padding or of none, after the window's:",
+                     cornu__hlo_reduce(e, "maximum", x, 0xE, 0.0), count);
+}
+
 /* Overlapping windows are summed in f32. */
 static void max_pool2d_grad(CornuEmitter *e, const CornuEmitCall *call)
 {
@@ -108,6 +137,7 @@ static void max_pool2d_grad(CornuEmitter *e, const CornuEmitCall *call)
     const CornuHloType type = cornu__hlo_of(e, d_y);
     const CornuName    zero = cornu__hlo_constant(e, type, 0.0);
     CornuName          d_x = 0;
+    if (!is_pooled(call)) check_positions(e, call, s);
     for (int64_t u = 0; u < s[0].size; u++)
         for (int64_t v = 0; v < s[1].size; v++) {
             const CornuName number = cornu__hlo_integer(e, cornu__hlo_of(e, index),
