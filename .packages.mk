@@ -1,11 +1,13 @@
 # The packages that are needed, as HEADER:PACKAGE, FILE:PACKAGE or TOOL:PACKAGE with Debian's names.
 # make deps installs the missing ones by apt-get, without ever waiting for a password; without
-# apt-get it lists them. curl fetches the data sets; wget will do.
+# apt-get it lists them. curl fetches the data sets; wget will do. make deps-pjrt also downloads XLA
+# for CPUs, two plugins of 63 MB, with which the device pjrt is tested; python3 will do for unzip.
 
 needs      := $(firstword $(CC)):$(if $(findstring clang,$(CC)),clang,gcc) ld:binutils \
               stdio.h:libc6-dev zlib.h:zlib1g-dev jansson.h:libjansson-dev \
               blis-serial/blis.h:libblis-serial-dev stb/stb_image.h:libstb-dev \
               curl:curl /etc/ssl/certs/ca-certificates.crt:ca-certificates
+pjrt_needs := curl:curl /etc/ssl/certs/ca-certificates.crt:ca-certificates unzip:unzip
 test_needs := cmocka.h:libcmocka-dev hdf5/serial/hdf5.h:libhdf5-dev
 
 arm64_needs    := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu qemu-aarch64:qemu-user
@@ -13,6 +15,10 @@ arm64_packages := zlib1g-dev libjansson-dev libblis-serial-dev libstb-dev libcmo
 
 deps:      ; @$(call find_needs,$(needs))
 deps-test: ; @$(call find_needs,$(needs) $(test_needs))
+deps-pjrt:
+	@$(call find_needs,$(pjrt_needs))
+	@bash device/pjrt/fetch.sh
+
 deps-fuzz: ; @$(call find_needs,$(needs) clang:clang \
                  $(if $(fuzz_runtime),,libFuzzer:libclang-rt-dev))
 
@@ -30,6 +36,7 @@ for need in $(1); do \
              [ -e $$d/$${need%:*} ] && continue 2; done;; \
     /*) [ -e $${need%:*} ] && continue;; \
     curl) command -v curl wget >/dev/null && continue;; \
+    unzip) command -v unzip python3 >/dev/null && continue;; \
     *) command -v $${need%:*} >/dev/null && continue;; \
     esac; \
     missing="$$missing $${need#*:}"; \
@@ -44,4 +51,4 @@ $$as env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recom
     { echo "could not install; as root: apt-get install$$missing"; exit 1; }
 endef
 
-.PHONY: deps deps-test deps-fuzz deps-arm64
+.PHONY: deps deps-test deps-pjrt deps-fuzz deps-arm64
