@@ -29,7 +29,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../text/print.h"
+#include "../open.h"
 #include "hardware.h"
 #include "plugin.h"
 
@@ -163,8 +163,8 @@ static bool read_module(const char *file, const char *plugin, char module[256])
 {
     char  line[512];
     bool  inside = false, found = false;
-    FILE *from = fopen(file, "r");
-    if (!from) return false;
+    FILE *from;
+    if (cornu__open_to_read(file, &from) != CORNU_OK) return false;
     while (!found && fgets(line, sizeof line, from)) {
         char *text = trim(line), *equals = strchr(text, '=');
         if (*text == '[') inside = strcmp(text, "[jax_plugins]") == 0;
@@ -256,6 +256,7 @@ static bool look_in_variable(Search *search, const char *name, const char *below
 static bool look_beside(Search *search, const char *folder, size_t size)
 {
     char python[2][PATH_MAX];
+    while (size > 1 && folder[size - 1] == '/') size--;
     if (snprintf(python[0], PATH_MAX, "%.*s/python3", (int)size, folder) >= PATH_MAX ||
         access(python[0], X_OK) != 0 || !realpath(python[0], python[1]))
         return false;

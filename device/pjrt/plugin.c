@@ -13,7 +13,7 @@
 #include "hardware.h"
 
 /* Functions and fields have only been appended since 0.57. */
-enum { MAJOR = 0, OLDEST_MINOR = 57, MOST_PLUGINS = 16 };
+enum { MAJOR = 0, OLDEST_MINOR = 57, MOST_PLUGINS = 32 };
 
 /* ---- Calls ---- */
 
@@ -152,9 +152,9 @@ static CornuStatus check_version(const char *path, const PjrtApi *api)
                            "has no version", path, api->head.size);
     if (api->version.major != MAJOR || api->version.minor < OLDEST_MINOR)
         return cornu__fail(CORNU_ERR_DEVICE, "%s has version %d.%d of the PJRT API, expected %d.%d "
-                           "or a later %d.x; install a %s plugin", path, api->version.major,
+                           "or a later %d.x; install %s plugin", path, api->version.major,
                            api->version.minor, MAJOR, OLDEST_MINOR, MAJOR,
-                           api->version.major > MAJOR ? "older" : "newer");
+                           api->version.major > MAJOR ? "an older" : "a newer");
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (!api_has(api, needed[i]))
             return cornu__fail(CORNU_ERR_DEVICE, "%s: its PJRT API %d.%d has no %s", path,
