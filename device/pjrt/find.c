@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #include "../open.h"
-#include "hardware.h"
+#include "../host/machine/accelerators.h"
 #include "plugin.h"
 
 /* Below site-packages; the first that is there counts. */
@@ -343,8 +343,8 @@ CornuStatus cornu__pjrt_find(const char *plugin, char path[CORNU_PJRT_PATH])
                            "PJRT plugin, or a folder of Python packages", chosen);
     if (!*plugin && chosen && !S_ISDIR(file.st_mode)) return copy_path(chosen, path);
     if (*plugin ? find(&search, plugin)
-                : (cornu__pjrt_has_tpu() && find(&search, "tpu")) ||
-                  (cornu__pjrt_has_gpu() && find(&search, "cuda")) || find(&search, "cpu"))
+                : (cornu__has_tpu() && find(&search, "tpu")) ||
+                  (cornu__has_gpu() && find(&search, "cuda")) || find(&search, "cpu"))
         return CORNU_OK;
     if (search.status != CORNU_OK) return search.status;
     return cornu__fail(CORNU_ERR_DEVICE, "no PJRT plugin%s%s; install one (%s), set CORNU_PJRT to "

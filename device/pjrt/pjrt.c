@@ -8,6 +8,7 @@
 #include "../host/machine/cpu.h"
 #include "../memory_internal.h"
 #include "client.h"
+#include "../host/machine/accelerators.h"
 
 /* ---- What the plugin says about itself ---- */
 
@@ -76,11 +77,14 @@ static void destroy_client(CornuPjrtDevice *device)
     device->client = NULL;
 }
 
+/* The devices of `shards` replicas. 0: of all, or of one processor, which says it is several. */
 static CornuStatus find_devices(CornuPjrtDevice *device, const char *name, int shards)
 {
     PjrtClientDevices devices = PJRT_ARGUMENTS(PjrtClientDevices, .client = device->client);
     CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_CLIENT_ADDRESSABLE_DEVICES, &devices));
-    if (devices.count < (size_t)shards)
+    const int all = devices.count < CORNU_MAX_SHARDS ? (int)devices.count : CORNU_MAX_SHARDS;
+    if (shards == 0) shards = device->is_cpu ? 1 : all;
+    if (shards == 0 || devices.count < (size_t)shards)
         return cornu__fail(CORNU_ERR_ARGUMENT, "device \"%s\": %d shards, but the plugin has %zu "
                            "device%s", name, shards, devices.count,
                            devices.count == 1 ? "" : "s");
@@ -88,6 +92,8 @@ static CornuStatus find_devices(CornuPjrtDevice *device, const char *name, int s
         device->devices[i] = devices.devices[i];
         CORNU__TRY(describe_device(device, i));
     }
+    device->base.shards = shards;
+    device->target = (CornuTarget){ .shards = shards, .widens_products = device->is_cpu };
     return CORNU_OK;
 }
 
@@ -95,9 +101,11 @@ static CornuStatus open_client(CornuPjrtDevice *device, const CornuDeviceConfig 
 {
     CornuPjrtName name;
     char          path[CORNU_PJRT_PATH];
-    const int     shards = config->shards ? config->shards : 1;
     CORNU__TRY(cornu__pjrt_parse(config->name, &name));
     CORNU__TRY(cornu__pjrt_find(name.plugin, path));
+    if (strcmp(name.plugin, "tpu") == 0 && !cornu__has_tpu())
+        return cornu__fail(CORNU_ERR_DEVICE, "device \"%s\": libtpu is there, %s, but this machine "
+                           "has no TPU", config->name, path);
     CORNU__TRY(cornu__pjrt_load(path, &device->plugin));
     /* Only a client knows its platform: it is asked first with the options that all take. */
     CORNU__TRY(create_client(device, &name, 1));
@@ -106,13 +114,11 @@ static CornuStatus open_client(CornuPjrtDevice *device, const CornuDeviceConfig 
     CORNU__TRY(read_text(device, PJRT_CLIENT_PLATFORM_VERSION, device->version,
                          sizeof device->version));
     device->is_cpu = strcmp(device->platform, "cpu") == 0;
-    device->target = (CornuTarget){ .shards = shards, .widens_products = device->is_cpu };
-    if (shards > 1 && device->is_cpu) {
+    if (config->shards > 1 && device->is_cpu) {
         destroy_client(device);
-        CORNU__TRY(create_client(device, &name, shards));
+        CORNU__TRY(create_client(device, &name, config->shards));
     }
-    CORNU__TRY(find_devices(device, config->name, shards));
-    device->base.shards = shards;
+    CORNU__TRY(find_devices(device, config->name, config->shards));
     device->base.threads = config->threads ? config->threads : cornu__cpu_threads();
     device->base.memory.capacity = capacity_of(device);
     return CORNU_OK;

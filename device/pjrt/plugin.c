@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../log_internal.h"
-#include "hardware.h"
+#include "../host/machine/accelerators.h"
 
 /* Functions and fields have only been appended since 0.57. */
 enum { MAJOR = 0, OLDEST_MINOR = 57, MOST_PLUGINS = 32 };
@@ -192,7 +192,7 @@ static void prepare(const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (strncmp(slash ? slash + 1 : path, "libtpu", 6) != 0 || getenv("TPU_SKIP_MDS_QUERY") ||
-        cornu__pjrt_has_tpu())
+        cornu__has_tpu())
         return;
     cornu__log(CORNU_LOG_INFO, "no TPU found: setting TPU_SKIP_MDS_QUERY=1 for %s", path);
     setenv("TPU_SKIP_MDS_QUERY", "1", 0);

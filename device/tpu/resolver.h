@@ -1,13 +1,15 @@
 /*
  * Finds the TPU to use from the environment, as TPUClusterResolver does for Keras:
  *
- *     CORNU_TPU       set by the user: "local", or a profile to emulate, such as "v3-8"; anything
- *                     else, an address too, is an error, since it is not available
+ *     CORNU_TPU       set by the user: "local", or a profile to emulate, such as "v3-8"; a device
+ *                     such as "pjrt:tpu", which must then open; anything else, an address too, is
+ *                     an error, since it is not available
  *     COLAB_TPU_ADDR  "10.0.0.2:8470": set by notebooks that have a TPU
  *     TPU_NAME        "local", a name or "grpc://…": set on machines with one
  *
- * The first one set decides; an empty variable counts as unset. In this version the only TPU is the
- * one emulated on this machine's processors: an address in one of the last two is not used, and
+ * The first one set decides; an empty variable counts as unset. Unless CORNU_TPU asks for an
+ * emulation, a TPU in this machine is used, which needs libtpu (the device pjrt:tpu); else one is
+ * emulated on this machine's processors. An address in one of the last two is not used, and
  * reported with the reason.
  */
 #ifndef CORNU_DEVICE_TPU_RESOLVER_H
@@ -22,8 +24,10 @@ extern "C" {
 
 typedef struct {
     const CornuTpuProfile *profile;           /* v2-8 unless CORNU_TPU names another       */
-    char                   target[64];        /* "local (emulated v2-8)"                   */
-    char                   device[32];        /* for cornu_device_open: "tpu:v2-8"         */
+    bool                   is_real;           /* not emulated                              */
+    char                   target[320];       /* "local (emulated v2-8)"; what a real one says
+                                                 about itself                              */
+    char                   device[300];       /* for cornu_device_open: "tpu:v2-8", "pjrt:tpu" */
     int                    cores;             /* that a program sees: two joined are one   */
     int                    workers;           /* hosts: 1                                  */
     int                    cores_per_worker;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../../device/pjrt/hardware.h"
+#include "../../../device/host/machine/accelerators.h"
 #include "../../../device/pjrt/plugin.h"
 #include "../../datasets/files.h"
 #include "../../expect.h"
@@ -277,8 +277,8 @@ static void the_best_that_is_there(void **state)
     expect_found("", &LAMMPS[1]);
     make(&CUDA12[1]);
     make(&LIBTPU[1]);
-    expect_found("", cornu__pjrt_has_tpu()   ? &LIBTPU[1]
-                     : cornu__pjrt_has_gpu() ? &CUDA12[1] : &LAMMPS[1]);
+    expect_found("", cornu__has_tpu()   ? &LIBTPU[1]
+                     : cornu__has_gpu() ? &CUDA12[1] : &LAMMPS[1]);
     make("mine.plugin");
     set("CORNU_PJRT", "mine.plugin");
     expect_found("", "mine.plugin");

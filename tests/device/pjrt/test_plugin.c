@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../../../device/pjrt/hardware.h"
+#include "../../../device/host/machine/accelerators.h"
 #include "../../../device/pjrt/plugin.h"
 #include "../../datasets/files.h"
 #include "../../expect.h"
@@ -290,7 +290,7 @@ static void events_are_destroyed(void **state)
 static void without_a_tpu_the_cloud_is_not_asked(void **state)
 {
     (void)state;
-    if (cornu__pjrt_has_tpu()) skip();
+    if (cornu__has_tpu()) skip();
     unsetenv("TPU_SKIP_MDS_QUERY");
     loaded(compiled("other.so", ""));
     assert_null(getenv("TPU_SKIP_MDS_QUERY"));

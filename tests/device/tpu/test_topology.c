@@ -162,6 +162,20 @@ static void an_address_is_not_claimed(void **state)
     assert_non_null(strstr(target.text, local_lines));
 }
 
+/* Any device that opens will do: here a plugin for CPUs, if there is one. */
+static void a_device_that_is_no_emulation_is_taken(void **state)
+{
+    (void)state;
+    CornuTpuTarget target;
+    set_environment("pjrt:cpu", NULL, NULL);
+    if (cornu_tpu_resolve(&target) == CORNU_ERR_DEVICE) skip();
+    assert_true(target.is_real);
+    assert_string_equal(target.device, "pjrt:cpu");
+    assert_int_equal(target.cores, 1);
+    assert_non_null(strstr(target.text, "Found TPU at: pjrt: cpu"));
+    assert_null(strstr(target.text, "emulated"));
+}
+
 static void a_wish_that_cannot_be_met_is_an_error(void **state)
 {
     (void)state;
@@ -169,8 +183,13 @@ static void a_wish_that_cannot_be_met_is_an_error(void **state)
     set_environment("grpc://10.0.0.2:8470", NULL, NULL);
     assert_int_equal(cornu_tpu_resolve(&target), CORNU_ERR_DEVICE);
     assert_string_equal(cornu_error_message(), "CORNU_TPU is grpc://10.0.0.2:8470: this version "
-                        "has no client for TPUs over the network; expected local or a profile "
-                        "such as v2-8");
+                        "has no client for TPUs over the network; expected local, pjrt:tpu or "
+                        "a profile such as v2-8");
+    set_environment("pjrt:/nowhere/plugin.so", NULL, NULL);
+    assert_int_equal(cornu_tpu_resolve(&target), CORNU_ERR_DEVICE);
+    assert_int_equal(strncmp(cornu_error_message(), "CORNU_TPU: ", 11), 0);
+    assert_non_null(strstr(cornu_error_message(), "/nowhere/plugin.so"));
+    assert_false(cornu_error_pending());
     set_environment("v3-9", NULL, NULL);
     assert_int_equal(cornu_tpu_resolve(&target), CORNU_ERR_DEVICE);
     assert_string_equal(cornu_error_message(), "CORNU_TPU: TPU profile \"v3-9\" is unknown, "

@@ -1,4 +1,4 @@
-#include "hardware.h"
+#include "accelerators.h"
 
 #include <glob.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static bool may_be_tpu(const char *device)
     return pci_number(device, "vendor", 0) == GOOGLE && class != STORAGE && class != NETWORK;
 }
 
-bool cornu__pjrt_has_tpu(void)
+bool cornu__has_tpu(void)
 {
     glob_t devices;
     bool   found = false;
@@ -49,7 +49,7 @@ bool cornu__pjrt_has_tpu(void)
 }
 
 /* The last one is that of Linux in Windows. */
-bool cornu__pjrt_has_gpu(void)
+bool cornu__has_gpu(void)
 {
     return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/nvidia0", F_OK) == 0 ||
            access("/dev/dxg", F_OK) == 0;
