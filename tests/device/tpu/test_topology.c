@@ -207,6 +207,7 @@ int main(void)
         cmocka_unit_test_setup(the_emulated_one_answers, clear_environment),
         cmocka_unit_test_setup(a_profile_may_be_wished_for, clear_environment),
         cmocka_unit_test_setup(an_address_is_not_claimed, clear_environment),
+        cmocka_unit_test_setup(a_device_that_is_no_emulation_is_taken, clear_environment),
         cmocka_unit_test_setup(a_wish_that_cannot_be_met_is_an_error, clear_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
