@@ -3,7 +3,7 @@
 # user's cache, ${XDG_CACHE_HOME:-~/.cache}/cornu/pjrt, where the device pjrt finds them. `make
 # deps-pjrt` runs it. A plugin that is there is left alone.
 #
-# They are the newest and the oldest that are known to work, API 0.115 and 0.81. For other processors
+# They are the newest and the oldest known to work, API 0.115 and 0.81. For processors other
 # than x86-64 there are none, which is not an error: the tests that need them are skipped.
 set -u
 

@@ -68,7 +68,7 @@ CornuStatus cornu__pjrt_parse(const char *device_name, CornuPjrtName *name)
     return CORNU_OK;
 }
 
-/* The option goes behind those that remain, where no later call moves it. */
+/* The option goes after those that remain, where no later call moves it. */
 const char *cornu__pjrt_take(CornuPjrtName *name, const char *option)
 {
     for (int i = 0; i < name->count; i++) {

@@ -102,7 +102,7 @@ static CornuStatus fail(const PjrtApi *api, PjrtFunctionId id, PjrtError *error)
     PjrtErrorMessage message = PJRT_ARGUMENTS(PjrtErrorMessage, .error = error);
     destroy_error(api, api->function[PJRT_ERROR_GET_CODE](&code));
     run(api, PJRT_ERROR_MESSAGE, &message);
-    const bool   known = code.code >= 0 && (size_t)code.code < sizeof codes / sizeof *codes;
+    const bool   known = (size_t)code.code < sizeof codes / sizeof *codes;
     const size_t size = message.message ? message.size : 0;
     CornuStatus  status = code.code == PJRT_RESOURCE_EXHAUSTED ? CORNU_ERR_MEMORY
                         : code.code == PJRT_UNIMPLEMENTED      ? CORNU_ERR_UNSUPPORTED

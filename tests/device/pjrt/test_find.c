@@ -173,7 +173,7 @@ static void the_order_of_places(void **state)
 static void pythons_may_be_links(void **state)
 {
     (void)state;
-    set("PATH", "env/bin");
+    set("PATH", "env/bin/");
     const char *real = files_path(folder, "real/bin/python3.11");
     files_write(real, "", 0);
     assert_int_equal(chmod(real, 0755), 0);

@@ -1,5 +1,5 @@
-/* Loading and calling PJRT plugins, with faults: plugins are compiled here from fake.toy, where
- * there is a compiler, and tests/run's programs are not emulated. */
+/* Loading and calling PJRT plugins, with faults: plugins are compiled here from fake.toy, if
+ * there is a compiler and the test is not emulated. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -23,7 +23,7 @@ static const char *compiled(const char *name, const char *options)
     char        command[3 * FILES_PATH];
     const char *path = files_path(folder, name), *compiler = getenv("CC");
     snprintf(command, sizeof command,
-             "${CC:-cc} -std=c11 -shared -fPIC -I. %s -x c tests/device/pjrt/fake.toy -o '%s'",
+             "${CC:-cc} -std=gnu11 -shared -fPIC -I. %s -x c tests/device/pjrt/fake.toy -o '%s'",
              options, path);
     if (getenv("CORNU_TEST_WRAPPER") || system("command -v ${CC:-cc} >/dev/null") != 0) skip();
     if (system(command) != 0) fail_msg("%s, with CC=%s", command, compiler ? compiler : "");
@@ -108,7 +108,7 @@ static void threads_load_it_once(void **state)
     char      path[FILES_PATH];
     pthread_t threads[THREADS];
     void     *plugin[THREADS];
-    strcpy(path, compiled("threads.so", ""));
+    strcpy(path, compiled("threads.so", "-DSLOW"));
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, load_in_thread, path), 0);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], &plugin[i]);
@@ -243,7 +243,7 @@ static void errors_have_the_plugins_words(void **state)
     assert_int_equal(value_of(path, "fake_errors"), 0);
 }
 
-/* Those that are absent, or behind the end of the table. */
+/* Those that are absent, or beyond the end of the table. */
 static void absent_functions_are_not_called(void **state)
 {
     (void)state;
