@@ -69,9 +69,9 @@ static const char *environment(const char *name)
 /* Appends to a pattern; false if it does not fit. */
 static bool append(char pattern[PATTERN], const char *text)
 {
-    const size_t length = strlen(pattern);
-    if (length + strlen(text) >= PATTERN) return false;
-    strcpy(pattern + length, text);
+    const size_t length = strlen(pattern), more = strlen(text);
+    if (length + more >= PATTERN) return false;
+    memcpy(pattern + length, text, more + 1);
     return true;
 }
 
@@ -126,7 +126,7 @@ static bool newest(Search *search, const char *pattern)
         if (strlen(file) < CORNU_PJRT_PATH && (!best || compare(best, file) < 0) && is_file(file))
             best = file;
     }
-    if (best) strcpy(search->path, best);
+    if (best) memcpy(search->path, best, strlen(best) + 1);
     globfree(&files);
     return best;
 }
@@ -174,7 +174,7 @@ static bool read_module(const char *file, const char *plugin, char module[256])
         char *value = trim(equals + 1);
         value[strcspn(value, ":[ ")] = '\0';
         found = *value && *value != '.' && !strchr(value, '/') && strlen(value) < 256;
-        if (found) strcpy(module, value);
+        if (found) memcpy(module, value, strlen(value) + 1);
     }
     fclose(from);
     return found;
@@ -293,7 +293,7 @@ static bool find(Search *search, const char *plugin)
     search->plugin = plugin;
     if (look_in_variable(search, "CORNU_PJRT", "")) return true;
     if (strcmp(plugin, "tpu") == 0 && library && strlen(library) < CORNU_PJRT_PATH) {
-        strcpy(search->path, library);   /* which must be there */
+        memcpy(search->path, library, strlen(library) + 1);   /* which must be there */
         return true;
     }
     return look_in_list(search, environment("PYTHONPATH"), look_there) ||
@@ -323,10 +323,11 @@ static const char *advice(const char *plugin)
 
 static CornuStatus copy_path(const char *from, char path[CORNU_PJRT_PATH])
 {
-    if (strlen(from) >= CORNU_PJRT_PATH)
+    const size_t length = strlen(from);
+    if (length >= CORNU_PJRT_PATH)
         return cornu__fail(CORNU_ERR_DEVICE, "a plugin's path of %zu characters, expected at most "
-                           "%d", strlen(from), CORNU_PJRT_PATH - 1);
-    strcpy(path, from);
+                           "%d", length, CORNU_PJRT_PATH - 1);
+    memcpy(path, from, length + 1);
     return CORNU_OK;
 }
 

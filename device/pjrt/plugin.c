@@ -235,10 +235,11 @@ static CornuStatus load(const char *path, const CornuPjrtPlugin **plugin)
 {
     void           *library;
     CornuPjrtPlugin new = { .api = NULL };
-    if (strlen(path) >= sizeof new.path)
+    const size_t    length = strlen(path);
+    if (length >= sizeof new.path)
         return cornu__fail(CORNU_ERR_DEVICE, "a plugin's path of %zu characters, expected at most "
-                           "%zu", strlen(path), sizeof new.path - 1);
-    strcpy(new.path, path);
+                           "%zu", length, sizeof new.path - 1);
+    memcpy(new.path, path, length + 1);
     CORNU__TRY(open_library(path, &library, &new.api));
     for (int i = 0; i < loaded_count; i++) {
         if (loaded[i].library != library) continue;

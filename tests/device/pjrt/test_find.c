@@ -144,7 +144,7 @@ static void the_order_of_places(void **state)
     expect_found("cpu", "home/.pyenv/versions/3.12.1/lib/python3.12/site-packages" LAMMPS);
 
     char path[3 * FILES_PATH], python[FILES_PATH];
-    strcpy(python, files_path(folder, "python/bin/python3"));
+    snprintf(python, sizeof python, "%s", files_path(folder, "python/bin/python3"));
     snprintf(path, sizeof path, "%s::relative:%s/", files_path(folder, "none"),
              files_path(folder, "python/bin"));
     setenv("PATH", path, 1);

@@ -83,7 +83,7 @@ static void bad_options_are_refused(void **state)
     for (int i = 0; i < CORNU_PJRT_OPTIONS; i++)
         snprintf(many + strlen(many), sizeof many - strlen(many), ",o%d=%d", i, i);
     assert_int_equal(parsed(many).count, CORNU_PJRT_OPTIONS);
-    strcat(many, ",one=more");
+    snprintf(many + strlen(many), sizeof many - strlen(many), ",one=more");
     expect_refused(many, "more than 16 options");
 }
 

@@ -79,8 +79,8 @@ static void a_library_is_loaded_once(void **state)
     (void)state;
     char                   path[FILES_PATH], link[FILES_PATH], here[FILES_PATH];
     const CornuPjrtPlugin *again;
-    strcpy(path, compiled("once.so", ""));
-    strcpy(link, files_path(folder, "link.so"));
+    snprintf(path, sizeof path, "%s", compiled("once.so", ""));
+    snprintf(link, sizeof link, "%s", files_path(folder, "link.so"));
     const CornuPjrtPlugin *plugin = loaded(path);
     assert_ptr_equal(loaded(path), plugin);
     assert_int_equal(symlink(path, link), 0);
@@ -108,7 +108,7 @@ static void threads_load_it_once(void **state)
     char      path[FILES_PATH];
     pthread_t threads[THREADS];
     void     *plugin[THREADS];
-    strcpy(path, compiled("threads.so", "-DSLOW"));
+    snprintf(path, sizeof path, "%s", compiled("threads.so", "-DSLOW"));
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, load_in_thread, path), 0);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], &plugin[i]);
@@ -224,7 +224,7 @@ static void errors_have_the_plugins_words(void **state)
         { 99, CORNU_ERR_DEVICE, "99 unknown code" },   /* and getting it fails */
     };
     char                   path[FILES_PATH], expected[200], words[2000];
-    strcpy(path, compiled("a.so", ""));
+    snprintf(path, sizeof path, "%s", compiled("a.so", ""));
     const CornuPjrtPlugin *plugin = loaded(path);
     expect_ok(compile(plugin, PJRT_CLIENT_COMPILE, 0, "", 0));
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
@@ -272,7 +272,7 @@ static void events_are_destroyed(void **state)
 {
     (void)state;
     char path[FILES_PATH];
-    strcpy(path, compiled("a.so", ""));
+    snprintf(path, sizeof path, "%s", compiled("a.so", ""));
     const CornuPjrtPlugin *plugin = loaded(path);
     expect_ok(cornu__pjrt_await(plugin, NULL));
     expect_ok(cornu__pjrt_await(plugin, event_of(plugin, NULL)));
