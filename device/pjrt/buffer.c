@@ -140,8 +140,8 @@ static CornuStatus upload_to(const CornuPjrtBuffer *buffer, CornuType type, cons
 
 CornuStatus cornu__pjrt_upload(CornuPjrtBuffer *buffer, CornuType shard, bool split)
 {
-    if (buffer->device_is_new) return CORNU_OK;
-    CORNU__TRY(need_host(buffer));
+    if (buffer->device_is_new && buffer->split == split) return CORNU_OK;
+    CORNU__TRY(update_host(buffer));
     drop(buffer);
     buffer->split = split;
     const size_t step = split ? cornu_type_bytes(shard) : 0;

@@ -43,7 +43,8 @@ void         cornu__pjrt_buffer_free(CornuBuffer *buffer);
 CornuStatus  cornu__pjrt_buffer_write(CornuBuffer *buffer, int64_t first, CornuArray from);
 CornuStatus  cornu__pjrt_buffer_read(const CornuBuffer *buffer, int64_t first, CornuArray to);
 
-/* Has the value on the device; `shard` is the type of what each shard is given. */
+/* Has the value on the device, whole or split as asked for; `shard` is the type of what each shard
+ * is given. */
 CornuStatus cornu__pjrt_upload(CornuPjrtBuffer *buffer, CornuType shard, bool split);
 
 /* Takes over results of a run, one for each shard; what was on the device is destroyed. */
