@@ -52,6 +52,13 @@ static int64_t capacity_of(const CornuPjrtDevice *device)
 
 /* ---- Opening ---- */
 
+static bool has_option(const CornuPjrtName *name, const char *option)
+{
+    for (int i = 0; i < name->count; i++)
+        if (strcmp(name->options[i].name, option) == 0) return true;
+    return false;
+}
+
 static CornuStatus create_client(CornuPjrtDevice *device, CornuPjrtName *name, int shards)
 {
     CornuPjrtLists   lists;
@@ -59,8 +66,9 @@ static CornuStatus create_client(CornuPjrtDevice *device, CornuPjrtName *name, i
     int              count = cornu__pjrt_values(name, &lists, values);
     static const char cpus[] = "cpu_device_count";
     PjrtClientCreate create = PJRT_ARGUMENTS(PjrtClientCreate, .options = values);
-    /* A processor is as many devices as it is told to be; other platforms refuse the option. */
-    if (shards > 1 && device->is_cpu)
+    /* A processor is as many devices as it is told to be, by the user first; other platforms refuse
+     * the option. */
+    if (shards > 1 && device->is_cpu && !has_option(name, cpus))
         values[count++] = (PjrtNamedValue)PJRT_ARGUMENTS(PjrtNamedValue, .name = cpus,
             .name_size = sizeof cpus - 1, .type = PJRT_INT64, .value = { .int64 = shards },
             .value_size = 1);
