@@ -1,0 +1,163 @@
+/* The pjrt device itself: what it is opened with, and the text that it compiles. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../datasets/files.h"
+#include "../../expect.h"
+#include "../programs.h"
+#include "opened.h"
+
+/* ---- Opening ---- */
+
+static void it_says_what_it_is(void **state)
+{
+    (void)state;
+    CornuDevice *device = pjrt_open(4);
+    const char  *line = cornu_device_description(device);
+    assert_string_equal(cornu_device_name(device), "pjrt");
+    assert_memory_equal(line, "pjrt: cpu, ", 11);
+    assert_non_null(strstr(line, "| API 0."));
+    assert_non_null(strstr(line, "| 4 replicas"));
+    assert_int_equal(cornu_device_shards(device), 4);
+    assert_string_equal(cornu_device_policy(device), "float32");
+    assert_null(cornu_device_profile(device));
+    cornu_device_close(device);
+}
+
+/* Devices of their own: buffers and programs of one are nothing to the other. */
+static void several_are_open_at_once(void **state)
+{
+    (void)state;
+    CornuProgram *p = cornu_program_create();
+    CornuValue    x = input(p, cornu_type(CORNU_F32, 2));
+    CornuDevice  *devices[2] = { pjrt_open(1), pjrt_open(2) };
+    Compiled      compiled[2];
+    output(p, op2(p, CORNU_OP_ADD, x, x), 0);
+    for (int d = 0; d < 2; d++) {
+        compiled[d] = compile(devices[d], p);
+        set_numbers(&compiled[d], 0, (double[]){ 1 + d, 10 });
+    }
+    for (int i = 0; i < 4; i++) run(&compiled[i % 2]);
+    for (int d = 0; d < 2; d++) {
+        int64_t count;
+        double *got = get_input(&compiled[d], 0, &count);
+        assert_true(got[0] == 4 * (1 + d) && got[1] == 40);
+        free(got);
+        release(&compiled[d]);
+        cornu_executable_release(compiled[d].executable);
+        cornu_device_close(devices[d]);
+    }
+    cornu_program_free(p);
+}
+
+static void too_many_shards_are_refused(void **state)
+{
+    (void)state;
+    cornu_device_close(pjrt_open(1));
+    expect_failure(cornu_device_open(.name = pjrt_name(), .shards = 9), CORNU_ERR_ARGUMENT,
+                   "1 to 8");
+    /* The user's number of devices, below that of shards. */
+    char name[5000];
+    snprintf(name, sizeof name, "%s,cpu_device_count=2", pjrt_name());
+    CornuDevice *device = cornu_device_open(.name = name, .shards = 2);
+    if (!device) fail_msg("%s", cornu_error_message());
+    cornu_device_close(device);
+    expect_failure(cornu_device_open(.name = name, .shards = 4), CORNU_ERR_ARGUMENT,
+                   "4 shards, but the plugin has 2 devices");
+}
+
+/* What becomes of an option is the plugin's: some ignore what they do not know, others refuse it.
+ * Either way there is a device, or a status that names the call. */
+static void an_unknown_option_is_the_plugins_to_refuse(void **state)
+{
+    (void)state;
+    char name[5000];
+    cornu_device_close(pjrt_open(1));
+    snprintf(name, sizeof name, "%s,no_such_option=7", pjrt_name());
+    CornuDevice *device = cornu_device_open(.name = name);
+    if (device) cornu_device_close(device);
+    else expect_error(cornu_error_take(), CORNU_ERR_DEVICE, "no_such_option");
+    snprintf(name, sizeof name, "%s,no_such_option", pjrt_name());
+    expect_failure(cornu_device_open(.name = name), CORNU_ERR_DEVICE,
+                   "\"no_such_option\", expected OPTION=VALUE");
+}
+
+/* ---- The text ---- */
+
+/* A program whose ops need names, regions, constants and checks; `number` is one of its constants.
+ * Tests make it several times. */
+static CornuProgram *example(double number)
+{
+    CornuProgram   *p = cornu_program_create();
+    CornuAttributes pool = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };
+    CornuValue      x = input(p, cornu_type(CORNU_F32, 2, 4, 4, 3)), pooled[2];
+    CornuValue      labels = input(p, cornu_type(CORNU_I32, 2));
+    expect_ok(cornu_program_record(p, CORNU_OP_MAX_POOL2D, &pool, &x, 1, pooled));
+    CornuValue logits = reduce(p, CORNU_OP_REDUCE_SUM, pooled[0], 6);
+    logits = op2(p, CORNU_OP_ADD, logits,
+                 broadcast(p, constant(p, CORNU_F32, number), cornu_shape(2, 3)));
+    output(p, op2(p, CORNU_OP_SPARSE_CROSS_ENTROPY, logits, labels), -1);
+    return p;
+}
+
+/* What compiling prints on stderr; the caller frees it. Plugins print there, too: only the module
+ * is kept. */
+static char *dumped(double number)
+{
+    enum { MOST = 1 << 18 };
+    char         *text = calloc(1, MOST);
+    const char   *path = files_path(folder, "stderr");
+    CornuProgram *p = example(number);
+    CornuDevice  *device = pjrt_open(2);
+    assert_non_null(text);
+    fflush(stderr);
+    const int kept = dup(STDERR_FILENO);
+    assert_non_null(freopen(path, "wb", stderr));
+    setenv("CORNU_DUMP", "stablehlo", 1);
+    Compiled compiled = compile(device, p);
+    unsetenv("CORNU_DUMP");
+    fflush(stderr);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    files_read(path, text, MOST - 1);
+    release(&compiled);
+    cornu_executable_release(compiled.executable);
+    cornu_device_close(device);
+    cornu_program_free(p);
+    char *begin = strstr(text, "module @step"), *end = begin ? strstr(begin, "\n}\n") : NULL;
+    if (!end) fail_msg("no module in: %s", text);
+    end[3] = '\0';
+    memmove(text, begin, strlen(begin) + 1);
+    return text;
+}
+
+static void equal_programs_have_equal_text(void **state)
+{
+    (void)state;
+    char *text = dumped(0.1), *same = dumped(0.1), *other = dumped(0.1 + 0x1p-20);
+    assert_string_equal(text, same);
+    assert_string_not_equal(text, other);
+    assert_non_null(strstr(text, "mhlo.num_replicas = 2 : i32"));
+    assert_non_null(strstr(text, "\"stablehlo.reduce\""));
+    free(text), free(same), free(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_says_what_it_is),
+        cmocka_unit_test(several_are_open_at_once),
+        cmocka_unit_test(too_many_shards_are_refused),
+        cmocka_unit_test(an_unknown_option_is_the_plugins_to_refuse),
+        cmocka_unit_test_setup_teardown(equal_programs_have_equal_text, files_begin, files_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
