@@ -4,8 +4,8 @@
  * size below is that of API 0.81, which plugins up to 0.117 accept, since later versions only
  * append. Source: openxla/xla, xla/pjrt/c/pjrt_c_api.h and the CHANGELOG beside it.
  *
- * Every function takes one struct, which begins with its size, and returns NULL or an error. Fields
- * marked "out" are filled by the plugin.
+ * Every function takes one struct, which begins with its size, and returns NULL or an error; they
+ * are called by cornu__pjrt_call. Fields marked "out" are filled by the plugin.
  */
 #ifndef CORNU_DEVICE_PJRT_ABI_H
 #define CORNU_DEVICE_PJRT_ABI_H
