@@ -26,7 +26,7 @@
 
 #include "../../device/log_internal.h"
 #include "../../device/open.h"
-#include "sha256_internal.h"
+#include "../../device/sha256_internal.h"
 
 extern char **environ;
 

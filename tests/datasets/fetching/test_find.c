@@ -29,7 +29,7 @@
 
 #include "../../../datasets/fetching/download_internal.h"
 #include "../../../datasets/fetching/find.h"
-#include "../../../datasets/fetching/sha256_internal.h"
+#include "../../../device/sha256_internal.h"
 #include "../files.h"
 
 static const char *const no_addresses[] = { "http://127.0.0.1:1/", NULL };

@@ -2,14 +2,14 @@
  * SHA-256, written out here because no library that we link has it: zlib has CRC-32 and Adler-32,
  * jansson and BLIS have no hashes. libcrypto would be a dependency of every program for these 90
  * lines, and loading it at run time would leave downloads and weight files unchecked where it is
- * absent. tests/datasets/fetching/test_sha256.c checks it against the published test vectors.
+ * absent. tests/device/test_sha256.c checks it against the published test vectors.
  */
 #include "sha256_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "../../device/open.h"
+#include "open.h"
 
 enum { BLOCK = CORNU__SHA256_BLOCK, LENGTH_AT = 56 };
 

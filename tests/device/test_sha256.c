@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "../../../datasets/fetching/sha256_internal.h"
-#include "../files.h"
+#include "../../device/sha256_internal.h"
+#include "../datasets/files.h"
 
 static void test_sha256(void **state)
 {

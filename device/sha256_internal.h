@@ -1,8 +1,8 @@
 /* SHA-256: FIPS 180-4, "Secure Hash Standard", section 6.2. */
-#ifndef CORNU_DATASETS_SHA256_INTERNAL_H
-#define CORNU_DATASETS_SHA256_INTERNAL_H
+#ifndef CORNU_DEVICE_SHA256_INTERNAL_H
+#define CORNU_DEVICE_SHA256_INTERNAL_H
 
-#include "../../device/status.h"
+#include "status.h"
 
 #include <stddef.h>
 #include <stdint.h>
