@@ -5,6 +5,7 @@
 #include "../clock_internal.h"
 #include "../debug_internal.h"
 #include "../memory_internal.h"
+#include "cache.h"
 #include "options.h"
 
 typedef struct CornuPjrtExecutable {
@@ -31,9 +32,17 @@ static CornuStatus compile(Executable *executable, CornuPjrtDevice *device)
         .code_size = module->size, .format = format, .format_size = sizeof format - 1);
     PjrtClientCompile call = PJRT_ARGUMENTS(PjrtClientCompile, .client = device->client,
         .program = &program, .options = options.bytes, .options_size = options.size);
-    CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_CLIENT_COMPILE, &call));
-    executable->loaded = call.loaded;
-    return CORNU_OK;
+    CornuPjrtCache    cache;
+    CornuStatus       status = CORNU_OK;
+    cornu__pjrt_cache_open(&cache, device, &program, &options);
+    executable->loaded = cornu__pjrt_cache_load(&cache);
+    if (!executable->loaded) {
+        status = cornu__pjrt_call(device->plugin, PJRT_CLIENT_COMPILE, &call);
+        executable->loaded = call.loaded;
+        if (status == CORNU_OK) cornu__pjrt_cache_store(&cache, call.loaded);
+    }
+    cornu__pjrt_cache_close(&cache);
+    return status;
 }
 
 /* What the plugin says about memory; unknown figures stay 0. */
