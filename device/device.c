@@ -437,3 +437,11 @@ const CornuStatistics *cornu_executable_statistics(const CornuExecutable *execut
 {
     return &executable->statistics;
 }
+
+CornuCompiledFigures cornu_executable_figures(const CornuExecutable *executable)
+{
+    CornuCompiledFigures figures = { .has_memory = false };
+    if (executable && executable->device->class->figures)
+        executable->device->class->figures(executable, &figures);
+    return figures;
+}

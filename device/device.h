@@ -169,6 +169,20 @@ CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const
 
 const CornuStatistics *cornu_executable_statistics(const CornuExecutable *executable);
 
+/* What a compiler below the device, XLA, says of a program. What it does not say is 0. */
+typedef struct {
+    bool    has_memory, has_cost, has_program;
+    /* Bytes on a shard: of inputs, outputs, the outputs that are written into inputs, values
+     * between them, and code; the most at once (0 if not said). */
+    int64_t argument_bytes, output_bytes, alias_bytes, temporary_bytes, code_bytes, peak_bytes;
+    /* Of one run, on a shard; its own estimates, in which a loop's body may count once. */
+    double  flops, bytes_accessed;
+    int64_t fusions;        /* of ops into one, in the optimized program */
+} CornuCompiledFigures;
+
+/* All 0 on devices of which no compiler but Cornu's knows the program: cpu, tpu, reference. */
+CornuCompiledFigures cornu_executable_figures(const CornuExecutable *executable);
+
 /* ---- Steps and their times ---- */
 
 /* One step of a run. */

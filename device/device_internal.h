@@ -35,6 +35,8 @@ typedef struct {
     CornuStatus (*allocate)(CornuExecutable *executable);
     CornuStatus (*run)(CornuExecutable *executable, CornuBuffer *const *inputs,
                        CornuBuffer *const *outputs);
+    /* Fills what is known. NULL: nothing is, since the device compiles by itself. */
+    void (*figures)(const CornuExecutable *executable, CornuCompiledFigures *figures);
     void (*executable_free)(CornuExecutable *executable);
 } CornuDeviceClass;
 

@@ -29,7 +29,8 @@ typedef enum {
     PJRT_EXECUTABLE_SERIALIZE = 49, PJRT_LOADED_DESTROY = 50, PJRT_LOADED_GET_EXECUTABLE = 51,
     PJRT_LOADED_EXECUTE = 55, PJRT_DESERIALIZE_AND_LOAD = 56,
     PJRT_BUFFER_DESTROY = 58, PJRT_BUFFER_TO_HOST = 70, PJRT_BUFFER_READY_EVENT = 72,
-    PJRT_TOPOLOGY_CREATE = 82, PJRT_TOPOLOGY_DESTROY = 83, PJRT_TOPOLOGY_DESCRIPTIONS = 86,
+    PJRT_TOPOLOGY_CREATE = 82, PJRT_TOPOLOGY_DESTROY = 83, PJRT_TOPOLOGY_PLATFORM_NAME = 84,
+    PJRT_TOPOLOGY_DESCRIPTIONS = 86,
     PJRT_COMPILE = 89, PJRT_EXECUTABLE_MEMORY_STATS = 96,
 } PjrtFunctionId;
 
@@ -209,6 +210,12 @@ typedef struct {
     PjrtTopology         *topology;   /* out */
 } PjrtTopologyCreate;
 typedef struct { PjrtHead head; PjrtTopology *topology; } PjrtTopologyDestroy;
+typedef struct {
+    PjrtHead      head;
+    PjrtTopology *topology;
+    const char   *text;   /* out */
+    size_t        size;   /* out */
+} PjrtTopologyText;
 typedef struct {
     PjrtHead                head;
     PjrtTopology           *topology;

@@ -1,4 +1,5 @@
-/* The pjrt device: a plugin's client, whose devices are the replicas of a program. */
+/* The pjrt device: a plugin's client, whose devices are the replicas of a program; or a topology,
+ * for which programs are compiled but not run. */
 #ifndef CORNU_DEVICE_PJRT_CLIENT_H
 #define CORNU_DEVICE_PJRT_CLIENT_H
 
@@ -11,7 +12,8 @@ struct CornuPjrtExecutable;
 typedef struct {
     CornuDevice            base;
     const CornuPjrtPlugin *plugin;
-    PjrtClient            *client;
+    PjrtClient            *client;     /* NULL if it has a topology */
+    PjrtTopology          *topology;   /* NULL if it has a client */
     PjrtDevice            *devices[CORNU_MAX_SHARDS];   /* of each shard */
     int                    ids[CORNU_MAX_SHARDS];
     char                   platform[32], version[128], kind[64];
@@ -25,6 +27,20 @@ static inline CornuPjrtDevice *cornu__pjrt_of(const CornuDevice *device)
 {
     return (CornuPjrtDevice *)(uintptr_t)device;
 }
+
+/* What a replica is: its number and kind, "TPU v3", go to place i of the device. */
+CornuStatus cornu__pjrt_describe(CornuPjrtDevice *device, int i, PjrtDescription *description);
+
+/* A string of the plugin's on one line, cut to `size` with its terminator. */
+void cornu__pjrt_copy(char *to, size_t size, const char *text, size_t text_size);
+
+/* ---- Topologies (topology.c) ---- */
+
+/* A device for `shards` replicas of a topology that need not be there, "v3:2x2"; `name` has the
+ * plugin's other options. CORNU_ERR_ARGUMENT if the topology has fewer. */
+CornuStatus cornu__pjrt_open_topology(CornuPjrtDevice *device, const char *topology,
+                                      const CornuPjrtName *name, int shards);
+void        cornu__pjrt_close_topology(CornuPjrtDevice *device);
 
 /* ---- Buffers (buffer.c) ---- */
 
@@ -62,6 +78,8 @@ CornuStatus cornu__pjrt_fetch(const CornuPjrtDevice *device, PjrtBuffer *buffer,
 CornuExecutable *cornu__pjrt_compile(CornuDevice *device, const CornuProgram *program);
 CornuStatus      cornu__pjrt_run(CornuExecutable *executable, CornuBuffer *const *inputs,
                                  CornuBuffer *const *outputs);
+void             cornu__pjrt_figures(const CornuExecutable *executable,
+                                     CornuCompiledFigures *figures);
 void             cornu__pjrt_executable_free(CornuExecutable *executable);
 
 /* Waits for the step that may still be running. Its failure, or what is wrong with its data. */

@@ -6,12 +6,14 @@
 #include "../debug_internal.h"
 #include "../memory_internal.h"
 #include "cache.h"
+#include "figures.h"
 #include "options.h"
 
 typedef struct CornuPjrtExecutable {
     CornuExecutable base;
     CornuModule     module;
-    PjrtLoaded     *loaded;
+    PjrtExecutable *compiled;
+    PjrtLoaded     *loaded;                    /* NULL if it was compiled ahead of time */
     size_t          in_count, out_count;       /* of the module; one result more for checks */
     PjrtBuffer    **in, **out;                 /* those of shard 0, of shard 1, ... */
     PjrtBuffer    **in_of[CORNU_MAX_SHARDS], **out_of[CORNU_MAX_SHARDS];
@@ -22,6 +24,39 @@ typedef struct CornuPjrtExecutable {
 
 /* ---- Compiling ---- */
 
+static CornuStatus compile_ahead(Executable *executable, const CornuPjrtDevice *device,
+                                 const PjrtProgram *program, const CornuPjrtOptions *options)
+{
+    PjrtCompile call = PJRT_ARGUMENTS(PjrtCompile, .topology = device->topology,
+        .program = program, .options = options->bytes, .options_size = options->size);
+    CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_COMPILE, &call));
+    executable->compiled = call.executable;
+    return CORNU_OK;
+}
+
+static CornuStatus compile_to_run(Executable *executable, const CornuPjrtDevice *device,
+                                  const PjrtProgram *program, const CornuPjrtOptions *options)
+{
+    PjrtClientCompile call = PJRT_ARGUMENTS(PjrtClientCompile, .client = device->client,
+        .program = program, .options = options->bytes, .options_size = options->size);
+    CornuPjrtCache    cache;
+    CornuStatus       status = CORNU_OK;
+    cornu__pjrt_cache_open(&cache, device, program, options);
+    executable->loaded = cornu__pjrt_cache_load(&cache);
+    if (!executable->loaded) {
+        status = cornu__pjrt_call(device->plugin, PJRT_CLIENT_COMPILE, &call);
+        executable->loaded = call.loaded;
+        if (status == CORNU_OK) cornu__pjrt_cache_store(&cache, call.loaded);
+    }
+    cornu__pjrt_cache_close(&cache);
+    if (status) return status;
+    PjrtLoadedGetExecutable get = PJRT_ARGUMENTS(PjrtLoadedGetExecutable,
+                                                 .loaded = executable->loaded);
+    CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_LOADED_GET_EXECUTABLE, &get));
+    executable->compiled = get.executable;
+    return CORNU_OK;
+}
+
 static CornuStatus compile(Executable *executable, CornuPjrtDevice *device)
 {
     static const char  format[] = "mlir";
@@ -30,36 +65,14 @@ static CornuStatus compile(Executable *executable, CornuPjrtDevice *device)
     cornu__pjrt_options(&options, device);
     const PjrtProgram program = PJRT_ARGUMENTS(PjrtProgram, .code = module->text,
         .code_size = module->size, .format = format, .format_size = sizeof format - 1);
-    PjrtClientCompile call = PJRT_ARGUMENTS(PjrtClientCompile, .client = device->client,
-        .program = &program, .options = options.bytes, .options_size = options.size);
-    CornuPjrtCache    cache;
-    CornuStatus       status = CORNU_OK;
-    cornu__pjrt_cache_open(&cache, device, &program, &options);
-    executable->loaded = cornu__pjrt_cache_load(&cache);
-    if (!executable->loaded) {
-        status = cornu__pjrt_call(device->plugin, PJRT_CLIENT_COMPILE, &call);
-        executable->loaded = call.loaded;
-        if (status == CORNU_OK) cornu__pjrt_cache_store(&cache, call.loaded);
-    }
-    cornu__pjrt_cache_close(&cache);
-    return status;
+    return device->topology ? compile_ahead(executable, device, &program, &options)
+                            : compile_to_run(executable, device, &program, &options);
 }
 
-/* What the plugin says about memory; unknown figures stay 0. */
-static void count_memory(Executable *executable, const CornuPjrtDevice *device)
+void cornu__pjrt_figures(const CornuExecutable *base, CornuCompiledFigures *figures)
 {
-    PjrtLoadedGetExecutable   get = PJRT_ARGUMENTS(PjrtLoadedGetExecutable,
-                                                   .loaded = executable->loaded);
-    PjrtExecutableMemoryStats stats = PJRT_ARGUMENTS(PjrtExecutableMemoryStats, .executable = NULL);
-    if (!cornu__pjrt_has(device->plugin, PJRT_EXECUTABLE_MEMORY_STATS) ||
-        cornu__pjrt_call(device->plugin, PJRT_LOADED_GET_EXECUTABLE, &get) != CORNU_OK)
-        return;
-    stats.executable = get.executable;
-    if (cornu__pjrt_call(device->plugin, PJRT_EXECUTABLE_MEMORY_STATS, &stats) == CORNU_OK)
-        executable->base.bytes = stats.temporaries;
-    PjrtExecutableDestroy destroy = PJRT_ARGUMENTS(PjrtExecutableDestroy,
-                                                   .executable = get.executable);
-    cornu__pjrt_call(device->plugin, PJRT_EXECUTABLE_DESTROY, &destroy);
+    cornu__pjrt_read_figures(cornu__pjrt_of(base->device)->plugin,
+                             ((const Executable *)base)->compiled, figures);
 }
 
 /* One step: the plugin's executable, of which XLA alone knows the parts. */
@@ -123,7 +136,9 @@ CornuExecutable *cornu__pjrt_compile(CornuDevice *base, const CornuProgram *prog
     if (!status) status = allocate(executable, program, base->shards);
     if (!status) status = compile(executable, device);
     if (!status) {
-        count_memory(executable, device);
+        CornuCompiledFigures figures = { .has_memory = false };
+        cornu__pjrt_read_memory(device->plugin, executable->compiled, &figures);
+        executable->base.bytes = figures.temporary_bytes;
         status = describe(executable, program, base->shards);
     }
     if (!status) return &executable->base;
@@ -138,6 +153,10 @@ void cornu__pjrt_executable_free(CornuExecutable *base)
     CornuPjrtDevice *device = cornu__pjrt_of(base->device);
     if (device->running == executable) cornu__pjrt_finish(device);
     PjrtLoadedDestroy destroy = PJRT_ARGUMENTS(PjrtLoadedDestroy, .loaded = executable->loaded);
+    PjrtExecutableDestroy destroy_compiled = PJRT_ARGUMENTS(PjrtExecutableDestroy,
+                                                            .executable = executable->compiled);
+    if (executable->compiled)
+        cornu__pjrt_call(device->plugin, PJRT_EXECUTABLE_DESTROY, &destroy_compiled);
     if (executable->loaded) cornu__pjrt_call(device->plugin, PJRT_LOADED_DESTROY, &destroy);
     cornu__module_free(&executable->module);
     cornu__release(executable->in);
@@ -235,6 +254,9 @@ CornuStatus cornu__pjrt_run(CornuExecutable *base, CornuBuffer *const *inputs,
         .options = &options, .arguments = (PjrtBuffer *const *const *)executable->in_of,
         .device_count = (size_t)device->base.shards, .argument_count = executable->in_count,
         .outputs = executable->out_of, .done = executable->done);
+    if (!executable->loaded)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "pjrt: compiled ahead of time for %s: nothing to "
+                           "run it on (the device was opened with a topology)", device->kind);
     CORNU__TRY(upload(executable, inputs));
     CORNU__TRY(cornu__pjrt_finish(device));
     CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_LOADED_EXECUTE, &call));

@@ -12,30 +12,30 @@
 
 /* ---- What the plugin says about itself ---- */
 
+void cornu__pjrt_copy(char *to, size_t size, const char *text, size_t text_size)
+{
+    snprintf(to, size, "%.*s", (int)(text_size < size ? text_size : size), text);
+    for (char *c = to; *c; c++)   /* some versions have several lines */
+        if ((unsigned char)*c < ' ') *c = ' ';
+}
+
 static CornuStatus read_text(const CornuPjrtDevice *device, PjrtFunctionId id, char *to,
                              size_t size)
 {
     PjrtClientText text = PJRT_ARGUMENTS(PjrtClientText, .client = device->client);
     CORNU__TRY(cornu__pjrt_call(device->plugin, id, &text));
-    snprintf(to, size, "%.*s", (int)(text.size < size ? text.size : size), text.text);
-    for (char *c = to; *c; c++)   /* some versions have several lines */
-        if ((unsigned char)*c < ' ') *c = ' ';
+    cornu__pjrt_copy(to, size, text.text, text.size);
     return CORNU_OK;
 }
 
-static CornuStatus describe_device(CornuPjrtDevice *device, int i)
+CornuStatus cornu__pjrt_describe(CornuPjrtDevice *device, int i, PjrtDescription *description)
 {
-    PjrtDeviceGetDescription get = PJRT_ARGUMENTS(PjrtDeviceGetDescription,
-                                                  .device = device->devices[i]);
-    CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_DEVICE_GET_DESCRIPTION, &get));
-    PjrtDescriptionId   id = PJRT_ARGUMENTS(PjrtDescriptionId, .description = get.description);
-    PjrtDescriptionText kind = PJRT_ARGUMENTS(PjrtDescriptionText,
-                                              .description = get.description);
+    PjrtDescriptionId   id = PJRT_ARGUMENTS(PjrtDescriptionId, .description = description);
+    PjrtDescriptionText kind = PJRT_ARGUMENTS(PjrtDescriptionText, .description = description);
     CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_DESCRIPTION_ID, &id));
     CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_DESCRIPTION_KIND, &kind));
     device->ids[i] = id.id;
-    snprintf(device->kind, sizeof device->kind, "%.*s",
-             (int)(kind.size < sizeof device->kind ? kind.size : sizeof device->kind), kind.text);
+    cornu__pjrt_copy(device->kind, sizeof device->kind, kind.text, kind.size);
     return CORNU_OK;
 }
 
@@ -97,38 +97,51 @@ static CornuStatus find_devices(CornuPjrtDevice *device, const char *name, int s
                            "device%s", name, shards, devices.count,
                            devices.count == 1 ? "" : "s");
     for (int i = 0; i < shards; i++) {
+        PjrtDeviceGetDescription get = PJRT_ARGUMENTS(PjrtDeviceGetDescription,
+                                                      .device = devices.devices[i]);
         device->devices[i] = devices.devices[i];
-        CORNU__TRY(describe_device(device, i));
+        CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_DEVICE_GET_DESCRIPTION, &get));
+        CORNU__TRY(cornu__pjrt_describe(device, i, get.description));
     }
     device->base.shards = shards;
-    device->target = (CornuTarget){ .shards = shards, .widens_products = device->is_cpu };
     return CORNU_OK;
 }
 
-static CornuStatus open_client(CornuPjrtDevice *device, const CornuDeviceConfig *config)
+static CornuStatus open_client(CornuPjrtDevice *device, const char *device_name,
+                               CornuPjrtName *name, int shards)
 {
-    CornuPjrtName name;
-    char          path[CORNU_PJRT_PATH];
-    CORNU__TRY(cornu__pjrt_parse(config->name, &name));
-    CORNU__TRY(cornu__pjrt_find(name.plugin, path));
-    if (strcmp(name.plugin, "tpu") == 0 && !cornu__has_tpu())
-        return cornu__fail(CORNU_ERR_DEVICE, "device \"%s\": libtpu is there, %s, but this machine "
-                           "has no TPU", config->name, path);
-    CORNU__TRY(cornu__pjrt_load(path, &device->plugin));
     /* Only a client knows its platform: it is asked first with the options that all take. */
-    CORNU__TRY(create_client(device, &name, 1));
+    CORNU__TRY(create_client(device, name, 1));
     CORNU__TRY(read_text(device, PJRT_CLIENT_PLATFORM_NAME, device->platform,
                          sizeof device->platform));
     CORNU__TRY(read_text(device, PJRT_CLIENT_PLATFORM_VERSION, device->version,
                          sizeof device->version));
     device->is_cpu = strcmp(device->platform, "cpu") == 0;
-    if (config->shards > 1 && device->is_cpu) {
+    if (shards > 1 && device->is_cpu) {
         destroy_client(device);
-        CORNU__TRY(create_client(device, &name, config->shards));
+        CORNU__TRY(create_client(device, name, shards));
     }
-    CORNU__TRY(find_devices(device, config->name, config->shards));
-    device->base.threads = config->threads ? config->threads : cornu__cpu_threads();
+    CORNU__TRY(find_devices(device, device_name, shards));
     device->base.memory.capacity = capacity_of(device);
+    return CORNU_OK;
+}
+
+static CornuStatus open_plugin(CornuPjrtDevice *device, const CornuDeviceConfig *config)
+{
+    CornuPjrtName name;
+    char          path[CORNU_PJRT_PATH];
+    CORNU__TRY(cornu__pjrt_parse(config->name, &name));
+    CORNU__TRY(cornu__pjrt_find(name.plugin, path));
+    CORNU__TRY(cornu__pjrt_load(path, &device->plugin));
+    const char *topology = cornu__pjrt_take(&name, "topology");
+    if (!topology && strcmp(name.plugin, "tpu") == 0 && !cornu__has_tpu())
+        return cornu__fail(CORNU_ERR_DEVICE, "device \"%s\": libtpu is there, %s, but this machine "
+                           "has no TPU", config->name, path);
+    CORNU__TRY(topology ? cornu__pjrt_open_topology(device, topology, &name, config->shards)
+                        : open_client(device, config->name, &name, config->shards));
+    device->target = (CornuTarget){ .shards = device->base.shards,
+                                    .widens_products = device->is_cpu };
+    device->base.threads = config->threads ? config->threads : cornu__cpu_threads();
     return CORNU_OK;
 }
 
@@ -136,15 +149,17 @@ static CornuDevice *pjrt_open(const CornuDeviceConfig *config)
 {
     CornuPjrtDevice *device = cornu__allocate(1, sizeof *device);
     if (!device) return NULL;
-    if (open_client(device, config) != CORNU_OK) {
+    if (open_plugin(device, config) != CORNU_OK) {
         destroy_client(device);
+        cornu__pjrt_close_topology(device);
         cornu__release(device);
         return NULL;
     }
     if (strcmp(device->platform, "tpu") == 0) device->base.policy = "mixed_bfloat16";
     snprintf(device->base.description, sizeof device->base.description,
-             "pjrt: %s, %s | %s | %d replica%s", device->platform, device->kind,
-             device->plugin->versions, device->base.shards, device->base.shards == 1 ? "" : "s");
+             "pjrt: %.16s, %s | %s | %d replica%s%s", device->platform, device->kind,
+             device->plugin->versions, device->base.shards, device->base.shards == 1 ? "" : "s",
+             device->topology ? " | compiles only" : "");
     return &device->base;
 }
 
@@ -152,6 +167,7 @@ static void pjrt_close(CornuDevice *base)
 {
     CornuPjrtDevice *device = cornu__pjrt_of(base);
     destroy_client(device);
+    cornu__pjrt_close_topology(device);
     cornu__release(device);
 }
 
@@ -167,5 +183,6 @@ const CornuDeviceClass cornu__pjrt_device = {
     .buffer_read = cornu__pjrt_buffer_read,
     .compile = cornu__pjrt_compile,
     .run = cornu__pjrt_run,
+    .figures = cornu__pjrt_figures,
     .executable_free = cornu__pjrt_executable_free,
 };

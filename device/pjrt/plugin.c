@@ -52,6 +52,7 @@ static const char *const names[] = {
     [PJRT_BUFFER_READY_EVENT] = "PJRT_Buffer_ReadyEvent",
     [PJRT_TOPOLOGY_CREATE] = "PJRT_TopologyDescription_Create",
     [PJRT_TOPOLOGY_DESTROY] = "PJRT_TopologyDescription_Destroy",
+    [PJRT_TOPOLOGY_PLATFORM_NAME] = "PJRT_TopologyDescription_PlatformName",
     [PJRT_TOPOLOGY_DESCRIPTIONS] = "PJRT_TopologyDescription_GetDeviceDescriptions",
     [PJRT_COMPILE] = "PJRT_Compile",
     [PJRT_EXECUTABLE_MEMORY_STATS] = "PJRT_Executable_GetCompiledMemoryStats",
