@@ -6,7 +6,8 @@
  * "cpu" computes in float32 on this machine's threads, some products with BLIS. "tpu" emulates a
  * TPU: products of bf16, summed in f32, sharded over its replicas. "reference" keeps every element
  * as a double and runs the ops one by one with their reference kernels: slow, easy to check, the
- * oracle of all tests.
+ * oracle of all tests. "pjrt:cpu", "pjrt:cuda", "pjrt:tpu" and "pjrt:PLUGIN.so" compile by XLA, on
+ * what the plugin is for (pjrt/README.md).
  *
  * A device and what was made on it are used by one thread at a time; compiling or running while
  * another thread does either fails with CORNU_ERR_BUSY.
@@ -34,7 +35,7 @@ const char *cornu_precision_name(CornuPrecision precision);
 
 typedef struct {
     char        unset;
-    const char *name;     /* "cpu", "reference", "tpu", "tpu:v3-8"; required */
+    const char *name;     /* "cpu", "reference", "tpu", "tpu:v3-8", "pjrt:cuda"; required */
     int         threads;  /* default: processors this process may use, at most its quota */
     int         shards;   /* replicas that each take a part of the batch, 1 to 8; default: as many
                              as the device has, 1 on cpu. The reference device has one */
