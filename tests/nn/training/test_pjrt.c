@@ -1,0 +1,256 @@
+/*
+ * Networks on the pjrt device against the cpu device: training, evaluation and prediction, on one
+ * replica and on eight. Few rows and small texts; a test of each network takes seconds, most of
+ * them in XLA's compiler.
+ *
+ * tests/run: takes 60 s
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../../datasets/synthetic/synthetic.h"
+#include "../../../models/models.h"
+#include "../../../nn/cornu.h"
+#include "../../device/pjrt/opened.h"
+#include "../../expect.h"
+
+/* A last batch of fewer rows; on eight shards some have none of its rows. */
+enum { ROWS = 36, BATCH = 16, EPOCHS = 2, PIXELS = 784, CLASSES = 10, TIMES = 6, CHARACTERS = 32,
+       MOST_WEIGHTS = 400000, MOST_PREDICTIONS = ROWS * TIMES * CHARACTERS };
+
+static uint8_t images[ROWS * PIXELS], digits[ROWS];
+static uint8_t text[ROWS * TIMES], following[ROWS * TIMES];
+
+static int make_data(void **state)
+{
+    (void)state;
+    cornu_synthetic_digits(1, 0, ROWS, images, digits);
+    for (int i = 0; i < ROWS * TIMES; i++) {
+        text[i] = (uint8_t)(i * i % CHARACTERS);
+        following[i] = (uint8_t)((i + 1) * (i + 1) % CHARACTERS);
+    }
+    return 0;
+}
+
+/* ---- Networks ---- */
+
+static const CornuTextPreset lstm = { .channels = 12, .units = 16, .layers = 2,
+                                      .sequence_length = TIMES };
+static const CornuTextPreset gpt = { .channels = 16, .layers = 2, .heads = 2,
+                                     .sequence_length = TIMES };
+
+typedef struct {
+    const char            *name;     /* of a network for digits */
+    const CornuTextPreset *preset;   /* or of one for text */
+    bool                   per_batch;   /* normalizes batches, which are each shard's own */
+    double                 rate;        /* of learning; deep networks with few rows diverge */
+    double                 weights_near;
+} Network;
+
+/* Trained with plain momentum: Adam would turn the rounding errors of a gradient near 0 into a
+ * whole step. */
+static CornuModel *open_model(const Network *network, CornuDevice *device)
+{
+    cornu_set_random_seed(7);
+    cornu_set_dtype_policy("float32");
+    CornuModel *model;
+    if (network->preset)
+        model = cornu_text_network(.preset = network->preset, .vocabulary = CHARACTERS);
+    else
+        model = cornu_reference_model(network->name)->build(&(CornuNetworkConfig){ 0 });
+    expect_ok(cornu_compile(model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY, .device = device,
+                            .optimizer = cornu_sgd(.learning_rate = network->rate, .momentum = 0.9),
+                            .metrics = { CORNU_ACCURACY }));
+    return model;
+}
+
+static CornuArray x_of(const Network *network, const CornuModel *model)
+{
+    if (network->preset) return cornu_array(text, CORNU_U8, ROWS, TIMES);
+    return cornu_reference_input(model, cornu_array(images, CORNU_U8, ROWS, 28, 28));
+}
+
+static CornuArray y_of(const Network *network)
+{
+    return network->preset ? cornu_array(following, CORNU_U8, ROWS, TIMES)
+                           : cornu_array(digits, CORNU_U8, ROWS);
+}
+
+/* ---- Trainings ---- */
+
+typedef struct {
+    double  loss[EPOCHS], accuracy[EPOCHS], metrics[2];
+    int64_t count;
+    float   weights[MOST_WEIGHTS], predictions[MOST_PREDICTIONS];
+} Run;
+
+static void read_weights(const CornuModel *model, Run *run)
+{
+    run->count = 0;
+    for (int i = 0; i < cornu_model_weight_count(model); i++) {
+        const CornuWeight *weight = cornu_model_weight(model, i);
+        const int64_t      count = cornu_type_count(weight->type);
+        assert_true(weight->type.dtype == CORNU_F32 && run->count + count <= MOST_WEIGHTS);
+        expect_ok(cornu_weight_read(weight,
+                                    cornu_array_from(run->weights + run->count, weight->type)));
+        run->count += count;
+    }
+}
+
+static void train(const Network *network, CornuDevice *device, Run *run)
+{
+    memset(run, 0, sizeof *run);
+    CornuModel      *model = open_model(network, device);
+    const CornuArray x = x_of(network, model), y = y_of(network);
+    CornuHistory    *history = cornu_fit(model, .x = x, .y = y, .batch_size = BATCH,
+                                         .epochs = EPOCHS, .verbose = CORNU_SILENT);
+    if (!history) fail_msg("%s", cornu_error_message());
+    for (int i = 0; i < EPOCHS; i++) {
+        run->loss[i] = cornu_history_get(history, "loss", i);
+        run->accuracy[i] = cornu_history_get(history, "accuracy", i);
+    }
+    expect_ok(cornu_evaluate(model, .x = x, .y = y, .batch_size = BATCH, .results = run->metrics,
+                             .verbose = CORNU_SILENT));
+    expect_ok(cornu_predict(model, .x = x, .batch_size = BATCH, .verbose = CORNU_SILENT,
+                            .to = network->preset
+                                ? cornu_array(run->predictions, CORNU_F32, ROWS, TIMES, CHARACTERS)
+                                : cornu_array(run->predictions, CORNU_F32, ROWS, CLASSES)));
+    read_weights(model, run);
+    cornu_history_free(history);
+    cornu_model_free(model);
+}
+
+static void train_on_cpu(const Network *network, int shards, Run *run)
+{
+    CornuDevice *device = cornu_device_open("cpu", .threads = 1, .shards = shards);
+    if (!device) fail_msg("%s", cornu_error_message());
+    train(network, device, run);
+    cornu_device_close(device);
+}
+
+static void expect_near(const char *what, const float *a, const float *b, int64_t count,
+                        double bound)
+{
+    double far = 0, scale = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const double d = fabs((double)a[i] - b[i]);
+        far = isnan(d) ? INFINITY : fmax(far, d);
+        scale = fmax(scale, fabs(b[i]));
+    }
+    if (!(far <= bound * scale))
+        fail_msg("%s: %.3g of the largest away, expected at most %.3g", what, far / scale, bound);
+}
+
+static void expect_close_runs(const Run *a, const Run *b, double loss, double weights)
+{
+    assert_int_equal(a->count, b->count);
+    assert_float_equal(a->loss[0], b->loss[0], loss);
+    expect_near("weights", a->weights, b->weights, a->count, weights);
+    expect_near("predictions", a->predictions, b->predictions, MOST_PREDICTIONS, 10 * weights);
+    assert_float_equal(a->metrics[0], b->metrics[0], 10 * weights * b->metrics[0]);
+    assert_float_equal(a->metrics[1], b->metrics[1], 1.01 / ROWS);
+}
+
+/* A second training has the same bits. The weights have moved by far more than the bounds. */
+static void networks_learn_as_on_cpu(void **state)
+{
+    const Network *network = *state;
+    static Run     one, again, cpu;
+    CornuDevice   *device = pjrt_open(1);
+    train(network, device, &one);
+    train(network, device, &again);
+    cornu_device_close(device);
+    assert_memory_equal(&one, &again, sizeof one);
+    train_on_cpu(network, 1, &cpu);
+    expect_close_runs(&one, &cpu, 1e-4, network->weights_near);
+    assert_true(fabs(one.loss[1] - one.loss[0]) > 1e-3);
+}
+
+/* Dropout does not depend on the number of shards; statistics of batches do: what normalizes them
+ * is compared with eight shards of the cpu device. */
+static void eight_replicas_learn_what_one_learns(void **state)
+{
+    const Network *network = *state;
+    static Run     eight, again, other;
+    CornuDevice   *device = pjrt_open(8);
+    train(network, device, &eight);
+    train(network, device, &again);
+    cornu_device_close(device);
+    assert_memory_equal(&eight, &again, sizeof eight);
+    if (network->per_batch) {
+        train_on_cpu(network, 8, &other);
+        expect_close_runs(&eight, &other, 1e-4, network->weights_near);
+    } else {
+        device = pjrt_open(1);
+        train(network, device, &other);
+        cornu_device_close(device);
+        expect_close_runs(&eight, &other, 1e-5, 1e-5);
+    }
+}
+
+/* ---- Bad data ---- */
+
+static void wrong_labels_are_found_in_the_data(void **state)
+{
+    enum { COUNT = 40 };
+    static float   x[COUNT * 2];
+    static int32_t y[COUNT];
+    (void)state;
+    y[23] = 7;
+    for (int shards = 1; shards <= 8; shards *= 8) {
+        CornuDevice *device = pjrt_open(shards);
+        CornuModel  *model = cornu_sequential(.input_shape = { 2 });
+        cornu_model_add(model, cornu_dense(3, .activation = CORNU_SOFTMAX));
+        expect_ok(cornu_compile(model, .device = device,
+                                .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY));
+        const CornuArray in = cornu_array(x, CORNU_F32, COUNT, 2);
+        const CornuArray labels = cornu_array(y, CORNU_I32, COUNT);
+        assert_null(cornu_fit(model, .x = in, .y = labels, .batch_size = 8,
+                              .verbose = CORNU_SILENT));
+        expect_error(cornu_error_status(), CORNU_ERR_VALUE, "label 7 in row ");
+        expect_error(cornu_error_take(), CORNU_ERR_VALUE,
+                     "; it is in element 23 of the data set, row ");
+        expect_error(cornu_evaluate(model, .x = in, .y = labels, .batch_size = 8,
+                                    .verbose = CORNU_SILENT), CORNU_ERR_VALUE,
+                     "; it is in element 23 of the data set, row 7 of batch 2");
+        y[23] = 2;
+        expect_ok(cornu_evaluate(model, .x = in, .y = labels, .batch_size = 8,
+                                 .verbose = CORNU_SILENT));
+        y[23] = 7;
+        cornu_model_free(model);
+        cornu_device_close(device);
+    }
+}
+
+int main(void)
+{
+    static Network networks[] = {
+        { .name = "mnist_cnn", .rate = 0.01, .weights_near = 1e-5 },
+        { .name = "mnist_cnn_bn", .per_batch = true, .rate = 0.01, .weights_near = 1e-3 },
+        /* Two rows a shard, whose variance may be almost nothing: small steps. */
+        { .name = "mnist_cnn_bn", .per_batch = true, .rate = 0.0005, .weights_near = 1e-3 },
+        { .name = "resnet20", .per_batch = true, .rate = 0.001, .weights_near = 1e-3 },
+        { .name = "lstm", .preset = &lstm, .rate = 0.1, .weights_near = 1e-5 },
+        { .name = "gpt", .preset = &gpt, .rate = 0.01, .weights_near = 1e-5 },
+    };
+    const struct CMUnitTest tests[] = {
+        { "mnist_cnn", networks_learn_as_on_cpu, NULL, NULL, &networks[0] },
+        { "mnist_cnn_bn", networks_learn_as_on_cpu, NULL, NULL, &networks[1] },
+        { "resnet20", networks_learn_as_on_cpu, NULL, NULL, &networks[3] },
+        { "lstm", networks_learn_as_on_cpu, NULL, NULL, &networks[4] },
+        { "gpt", networks_learn_as_on_cpu, NULL, NULL, &networks[5] },
+        { "mnist_cnn_on_8", eight_replicas_learn_what_one_learns, NULL, NULL, &networks[0] },
+        { "mnist_cnn_bn_on_8", eight_replicas_learn_what_one_learns, NULL, NULL, &networks[2] },
+        { "lstm_on_8", eight_replicas_learn_what_one_learns, NULL, NULL, &networks[4] },
+        { "gpt_on_8", eight_replicas_learn_what_one_learns, NULL, NULL, &networks[5] },
+        cmocka_unit_test(wrong_labels_are_found_in_the_data),
+    };
+    return cmocka_run_group_tests(tests, make_data, NULL);
+}
