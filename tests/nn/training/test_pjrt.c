@@ -233,7 +233,7 @@ int main(void)
 {
     static Network networks[] = {
         { .name = "mnist_cnn", .rate = 0.01, .weights_near = 1e-5 },
-        { .name = "mnist_cnn_bn", .per_batch = true, .rate = 0.01, .weights_near = 1e-3 },
+        { .name = "mnist_cnn_bn", .per_batch = true, .rate = 0.001, .weights_near = 1e-3 },
         /* Two rows a shard, whose variance may be almost nothing: small steps. */
         { .name = "mnist_cnn_bn", .per_batch = true, .rate = 0.0005, .weights_near = 1e-3 },
         { .name = "resnet20", .per_batch = true, .rate = 0.001, .weights_near = 1e-3 },
