@@ -25,8 +25,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < count && i < MOST_MODELS; i++) models[i] = all[i].name;
     Options      options = { .model = "mnist_cnn", .epochs = 4 };
     const Option extra[] = {
-        { "devices", OPTION_TEXT, &devices, "LIST", "devices to compare, separated by commas", 0, 0,
-          NULL },
+        { "devices", OPTION_TEXT, &devices, "LIST", "devices to compare, separated by commas, such "
+          "as cpu,tpu:v3-8,pjrt:cpu; a pjrt device has no options here", 0, 0, NULL },
         { "steps-per-epoch", OPTION_WHOLE, &options.steps_per_epoch, "N",
           "end each epoch after N steps", 1, 1e9, NULL },
         { "json", OPTION_TEXT, &json, "FILE", "write all results as JSON", 0, 0, NULL },

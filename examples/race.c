@@ -13,6 +13,9 @@ static CornuStatus add_racer(Race *race, const char *name, size_t length)
                                "as cpu,tpu:v3-8");
     if (race->count == RACE_DEVICES)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "more than %d devices", RACE_DEVICES);
+    if (length >= sizeof race->racers->name)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "a device's name of %zu characters, expected at "
+                               "most %zu", length, sizeof race->racers->name - 1);
     Racer *racer = &race->racers[race->count++];
     snprintf(racer->name, sizeof racer->name, "%.*s", (int)length, name);
     racer->seconds = calloc((size_t)race->epochs, sizeof *racer->seconds);
@@ -163,11 +166,19 @@ double race_gflops(const Race *race, const Racer *racer)
     return 1e-9 * (double)step->flops * (double)race->steps / race_median(race, racer);
 }
 
+/* Whether it computes here, and not on an accelerator, which its description begins with. */
+static bool is_this_cpu(const CornuDevice *device)
+{
+    return strcmp(cornu_device_name(device), "pjrt") != 0 ||
+           strncmp(cornu_device_description(device), "pjrt: cpu,", 10) == 0;
+}
+
 double race_of_limit(const Race *race, const Racer *racer)
 {
     const char  *policy = cornu_model_policy(racer->model)->name;
     const double gflops = race_gflops(race, racer);
     if (strcmp(cornu_device_name(racer->device), "reference") == 0) return NAN;
+    if (!is_this_cpu(racer->device)) return NAN;
     if (strcmp(policy, "float32") == 0) return 1e9 * gflops / race->limits.f32_flops;
     if (strcmp(policy, "mixed_bfloat16") == 0) return 1e9 * gflops / race->limits.bf16_flops;
     return NAN;

@@ -22,7 +22,7 @@ enum { RACE_DEVICES = 8, RACE_MODELLED = 2 * (RACE_DEVICES + 1) };
 
 /* One device and its results. */
 typedef struct {
-    char         name[32];       /* "tpu:v3-8" */
+    char         name[256];      /* "tpu:v3-8", "pjrt:cpu" */
     CornuDevice *device;
     CornuModel  *model;
     double      *seconds;        /* of the training steps of each epoch, measured */
@@ -62,8 +62,9 @@ typedef struct {
     int                        modelled_count;
 } Race;
 
-/* Opens the devices of a list such as "cpu,tpu:v3-8" and prints what they are. CORNU_ERR_ARGUMENT
- * for an empty name or too many, CORNU_ERR_DEVICE for an unknown one. */
+/* Opens the devices of a list such as "cpu,tpu:v3-8,pjrt:cpu" and prints what they are; since
+ * commas separate them, a pjrt device has no options here. CORNU_ERR_ARGUMENT for an empty name, one
+ * that is too long, or too many, CORNU_ERR_DEVICE for an unknown one. */
 CornuStatus race_open(Race *race, const char *devices);
 
 /* A model as it is trained here, compiled for a device; the caller frees it. NULL on failure. */
@@ -92,7 +93,7 @@ double race_ratio(const Race *race, const Racer *racer, const Racer *than);
 int64_t race_targets(const Race *race);
 
 /* GFLOP/s in the median epoch; and as a fraction of this CPU's limit in the dtype that the policy
- * multiplies in, NAN if that limit is not measured. */
+ * multiplies in, NAN if that limit is not measured or the device is not this CPU. */
 double race_gflops(const Race *race, const Racer *racer);
 double race_of_limit(const Race *race, const Racer *racer);
 

@@ -84,7 +84,10 @@ static void turns_change_nothing(void **state)
 static void lists_of_devices_are_checked(void **state)
 {
     (void)state;
-    static const struct { const char *devices, *message; CornuStatus status; } cases[] = {
+    char longer[300] = "pjrt:";
+    memset(longer + 5, 'x', sizeof longer - 6);
+    const struct { const char *devices, *message; CornuStatus status; } cases[] = {
+        { longer, "a device's name of 299 characters, expected at most 255", CORNU_ERR_ARGUMENT },
         { "cpu,,tpu", "a device without a name", CORNU_ERR_ARGUMENT },
         { "", "a device without a name", CORNU_ERR_ARGUMENT },
         { "cpu,", "a device without a name", CORNU_ERR_ARGUMENT },
