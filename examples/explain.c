@@ -3,6 +3,7 @@
 
 #include <cornu/cornu.h>
 
+#include "explain_ahead.h"
 #include "explain_page.h"
 #include "session.h"
 
@@ -185,12 +186,46 @@ static CornuStatus explain(const Options *options, const CornuReferenceModel *re
     return status;
 }
 
+/* ---- Compiled ahead of time ---- */
+
+/* The step on the tpu device of the same generation, on as many shards, is not run: it is compiled
+ * for its plan and its model. */
+static CornuStatus explain_ahead(const Options *options, const CornuReferenceModel *reference,
+                                 CornuDevice *device, const char *topology)
+{
+    const CornuTpuProfile *profile = explain_topology_profile(topology);
+    const int              shards = cornu_device_shards(device);
+    Subject      subject = { 0 }, emulated = { 0 };
+    Ahead        ahead = { .topology = topology };
+    CornuDevice *tpu = NULL;
+    char         name[32];
+    CornuStatus  status = make(&subject, reference, device, options->batch_size);
+    ahead.ahead = subject.executable;
+    if (!status && profile && shards <= (int)profile->replicas.value) {
+        snprintf(name, sizeof name, "tpu:%s", profile->name);
+        tpu = cornu_device_open(name, .threads = (int)options->threads, .shards = shards,
+                                .precision = session_precision(options));
+        status = tpu ? make(&emulated, reference, tpu, options->batch_size)
+                     : cornu_error_status();
+        ahead.emulated = emulated.executable;
+        if (!status) status = model(options, emulated.executable, profile, &ahead.model);
+    }
+    if (!status) explain_ahead_print(&ahead, stdout);
+    cornu_tpu_model_free((CornuTpuModel *)ahead.model);
+    cornu_model_free(emulated.model);
+    cornu_device_close(tpu);
+    cornu_model_free(subject.model);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     enum { MOST = 16 };
     int                        count;
     const CornuReferenceModel *references = cornu_reference_models(&count);
     const char                *models[MOST + 1] = { NULL }, *json = NULL;
+    const char                *topology = NULL;
+    char                       device_name[512];
     int64_t                    steps = 5;
     bool                       all = false;
     for (int i = 0; i < count && i < MOST; i++) models[i] = references[i].name;
@@ -200,6 +235,8 @@ int main(int argc, char **argv)
         { "steps", OPTION_WHOLE, &steps, "N", "steps to measure", 1, 1000, NULL },
         { "all", OPTION_SWITCH, &all, "", "show every step, and other TPUs, in 120 columns",
           0, 0, NULL },
+        { "topology", OPTION_TEXT, &topology, "TOPOLOGY",
+          "with --device pjrt:tpu: compile for this machine without it, v3:2x2", 0, 0, NULL },
         { "json", OPTION_TEXT, &json, "FILE", "write everything as JSON", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
@@ -214,10 +251,16 @@ int main(int argc, char **argv)
     const CornuReferenceModel *reference = cornu_reference_model(options.model);
     if (!options.batch_size) options.batch_size = reference->batch_size;
     CornuStatus  status = json ? cornu_file_check(json) : CORNU_OK;
+    if (!status && topology) {
+        status = explain_topology_device(options.device, topology, device_name,
+                                         sizeof device_name);
+        options.device = device_name;
+    }
+    topology = explain_topology(options.device);
     CornuDevice *device = status ? NULL : session_open(&options);
-    if (!status) status = device ? explain(&options, reference, device, (int)steps, all,
-                                           json)
-                                 : cornu_error_status();
+    if (!status && !device) status = cornu_error_status();
+    if (!status) status = topology ? explain_ahead(&options, reference, device, topology)
+                                   : explain(&options, reference, device, (int)steps, all, json);
     cornu_device_close(device);
     return session_end("explain", status);
 }
