@@ -49,9 +49,8 @@ static void print_number(FILE *to, bool known, double value, const char *unit)
     char text[32] = "-";
     int  i = 0;
     for (; value >= 1000.0 && i < 5; i++) value *= 1e-3;
-    if (known)
-        snprintf(text, sizeof text, "%.*f %s%s", i == 0 || value >= 100.0 ? 0 : value < 10.0 ? 2 : 1,
-                 value, prefix[i], unit);
+    const int digits = i == 0 || value >= 100.0 ? 0 : value < 10.0 ? 2 : 1;
+    if (known) snprintf(text, sizeof text, "%.*f %s%s", digits, value, prefix[i], unit);
     fprintf(to, " %*s", WIDTH, text);
 }
 

@@ -9,19 +9,22 @@
 #                                     COUNT=1 repeats one
 #   make check-models SECONDS=60 SEED=N      random models likewise
 #   make check-training               the networks in full against the published accuracies: hours
+#   make check-tpu                    compiles ops and networks with libtpu, for TPUs that are not
+#                                     there: T="v3:2x2", NETWORKS="mnist_cnn"; minutes to an hour
 #   make check-faults                 failures of memory, disks, files and processes
 #   make check-mutants T=reduce       puts faults into copies of the code: tests must notice them
 #   make bench                        kernels and steps against this machine's limits, when idle
 #
 # tests/**/test_NAME.c is a test program; the other files are shared by all of them, except that
-# tests/bench/ is one program, files in tests/install/ are compiled as a user would, and those in
-# tests/fuzz/ are fuzz targets.
+# tests/bench/ is one program and tests/ahead/ another, files in tests/install/ are compiled as a
+# user would, and those in tests/fuzz/ are fuzz targets.
 
 test_tree     := $(sort $(shell find tests -name '*.c' ! -path 'tests/install/*' \
                                ! -path 'tests/fuzz/*' 2>/dev/null))
 bench_files   := $(filter tests/bench/%,$(test_tree))
+ahead_files   := $(filter tests/ahead/%,$(test_tree))
 test_sources  := $(foreach f,$(test_tree),$(if $(filter test_%,$(notdir $(f))),$(f)))
-test_helpers  := $(filter-out $(bench_files) $(test_sources),$(test_tree))
+test_helpers  := $(filter-out $(bench_files) $(ahead_files) $(test_sources),$(test_tree))
 test_programs  = $(test_sources:tests/%.c=$(BUILD)/tests/%)
 test_scripts  := $(sort $(shell find tests -name 'test_*.sh' 2>/dev/null))
 all_tests      = $(test_programs) $(test_scripts)
@@ -36,6 +39,11 @@ $(test_programs): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(test_helpers:%.c=$(
 
 $(BUILD)/bench: $(bench_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/examples/options.o \
                 $(BUILD)/libcornu.a $(BUILD)/files
+	$(call say,ld,$@)$(link) $(libraries)
+
+$(BUILD)/check_ahead: $(ahead_files:%.c=$(BUILD)/obj/%.o) \
+                      $(patsubst %.c,$(BUILD)/obj/%.o,tests/op_cases.c $(filter \
+                          tests/op_cases/%,$(test_helpers))) $(BUILD)/libcornu.a $(BUILD)/files
 	$(call say,ld,$@)$(link) $(libraries)
 
 # tests/run reports instruction sets that the processor lacks as skipped.
@@ -60,6 +68,10 @@ test-programs: $(filter-out %.sh,$(tests)) \
 check-training: deps-test
 	$(again) all $(BUILD)/tests/examples/test_predict
 	@bash tests/training/check.sh $(BUILD)
+
+check-tpu:
+	$(again) $(BUILD)/check_ahead
+	@NETWORKS='$(NETWORKS)' bash tests/ahead/check.sh $(BUILD) $(T)
 
 check-arm64: deps-arm64
 	$(again) $(arm64) emulated-tests
@@ -95,4 +107,4 @@ bench: $(bench)
 	$(bench) --json $(BUILD)/bench.json
 
 .PHONY: test test-programs emulated-tests check-isa check-arm64 check-training check-faults \
-        check-mutants check-programs check-models bench
+        check-mutants check-programs check-models check-tpu bench

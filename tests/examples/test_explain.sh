@@ -90,6 +90,18 @@ check "refuses an unknown profile" fails_with 'tpu:v3-8' --device tpu:v3-9
 check "refuses a batch below the shards" fails_with 'a batch of 4 rows for 8 shards' --device tpu --batch-size 4
 check "refuses 3 shards" fails_with '3 shards, expected 1, 2, 4 or 8' --device tpu --shards 3
 check "refuses a file that cannot be written" fails_with 'no/e.json: cannot be written' --json no/e.json
+check "a topology needs a device that compiles for it" fails_with 'expected --device pjrt:tpu' --topology v3:2x2
+check "so does one in a longer name" fails_with 'v3-8, which' --device tpu:v3-8 --topology v3:2x2
+if [ -e "${TPU_LIBRARY_PATH:-}" ]; then   # libtpu compiles without a TPU
+    export ALLOW_MULTIPLE_LIBTPU_LOAD=1
+    explain --device pjrt:tpu --topology v3:2x2 --model mnist_cnn --batch-size 64
+    check "libtpu compiles the step" [ $? = 0 ]
+    check "XLA counts its FLOPs" says '^  FLOPs *[0-9.]* [MG]FLOP *[0-9.]* [MG]FLOP'
+    check "XLA aliases the weights" says '^    of these into arguments *[1-9]'
+    check "XLA fuses ops" says '^  fusions; kernels *[1-9][0-9]* *[1-9]'
+    check "the table is narrow" eval '! sed 1d out | grep -qE "^.{81}"'
+    check "a topology that does not exist" fails_with 'v3:9x9' --device pjrt:tpu --topology v3:9x9
+fi
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]
