@@ -273,9 +273,9 @@ static void collect_measured(const Race *race, Bars *bars)
 {
     for (int i = 0; i < race->count; i++) {
         const Racer *racer = &race->racers[i];
-        char         label[300], text[32];
+        char         label[64], text[32];
         const double median = race_median(race, racer);
-        snprintf(label, sizeof label, "%s, %s", racer->name, policy(racer));
+        snprintf(label, sizeof label, "%.40s, %s", racer->name, policy(racer));
         add_bar(bars, label, median, seconds(text, median),
                 strcmp(race_kind(racer), "emulated") == 0);
     }
