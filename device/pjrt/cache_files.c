@@ -197,7 +197,7 @@ static bool is_key(const char *name)
     return strlen(name) == KEY && strspn(name, "0123456789abcdef") == KEY;
 }
 
-/* Removes leftovers, and the least recently used files until `extra` bytes more are not too many. */
+/* Removes leftovers, and the least recently used files until there is room for `extra` bytes. */
 static void make_room(const CornuPjrtFolder *folder, int64_t extra)
 {
     const int list = open_in(folder, ".", O_RDONLY | O_DIRECTORY);
