@@ -5,19 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../host/machine/accelerators.h"
 #include "../host/machine/cpu.h"
 #include "../memory_internal.h"
 #include "client.h"
-#include "../host/machine/accelerators.h"
 
 /* ---- What the plugin says about itself ---- */
-
-void cornu__pjrt_copy(char *to, size_t size, const char *text, size_t text_size)
-{
-    snprintf(to, size, "%.*s", (int)(text_size < size ? text_size : size), text);
-    for (char *c = to; *c; c++)   /* some versions have several lines */
-        if ((unsigned char)*c < ' ') *c = ' ';
-}
 
 static CornuStatus read_text(const CornuPjrtDevice *device, PjrtFunctionId id, char *to,
                              size_t size)
@@ -25,17 +18,6 @@ static CornuStatus read_text(const CornuPjrtDevice *device, PjrtFunctionId id, c
     PjrtClientText text = PJRT_ARGUMENTS(PjrtClientText, .client = device->client);
     CORNU__TRY(cornu__pjrt_call(device->plugin, id, &text));
     cornu__pjrt_copy(to, size, text.text, text.size);
-    return CORNU_OK;
-}
-
-CornuStatus cornu__pjrt_describe(CornuPjrtDevice *device, int i, PjrtDescription *description)
-{
-    PjrtDescriptionId   id = PJRT_ARGUMENTS(PjrtDescriptionId, .description = description);
-    PjrtDescriptionText kind = PJRT_ARGUMENTS(PjrtDescriptionText, .description = description);
-    CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_DESCRIPTION_ID, &id));
-    CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_DESCRIPTION_KIND, &kind));
-    device->ids[i] = id.id;
-    cornu__pjrt_copy(device->kind, sizeof device->kind, kind.text, kind.size);
     return CORNU_OK;
 }
 
