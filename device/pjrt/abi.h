@@ -18,14 +18,14 @@
 typedef enum {
     PJRT_ERROR_DESTROY = 0, PJRT_ERROR_MESSAGE = 1, PJRT_ERROR_GET_CODE = 2,
     PJRT_PLUGIN_INITIALIZE = 3, PJRT_PLUGIN_ATTRIBUTES = 4,
-    PJRT_EVENT_DESTROY = 5, PJRT_EVENT_IS_READY = 6, PJRT_EVENT_ERROR = 7, PJRT_EVENT_AWAIT = 8,
+    PJRT_EVENT_DESTROY = 5, PJRT_EVENT_AWAIT = 8,
     PJRT_CLIENT_CREATE = 10, PJRT_CLIENT_DESTROY = 11, PJRT_CLIENT_PLATFORM_NAME = 12,
     PJRT_CLIENT_PLATFORM_VERSION = 14, PJRT_CLIENT_ADDRESSABLE_DEVICES = 16,
     PJRT_CLIENT_COMPILE = 20, PJRT_CLIENT_BUFFER_FROM_HOST = 22,
     PJRT_DESCRIPTION_ID = 23, PJRT_DESCRIPTION_KIND = 26, PJRT_DEVICE_GET_DESCRIPTION = 29,
     PJRT_DEVICE_MEMORY_STATS = 34,
-    PJRT_EXECUTABLE_DESTROY = 40, PJRT_EXECUTABLE_NUM_OUTPUTS = 44,
-    PJRT_EXECUTABLE_COST_ANALYSIS = 46, PJRT_EXECUTABLE_OPTIMIZED_PROGRAM = 48,
+    PJRT_EXECUTABLE_DESTROY = 40, PJRT_EXECUTABLE_COST_ANALYSIS = 46,
+    PJRT_EXECUTABLE_OPTIMIZED_PROGRAM = 48,
     PJRT_EXECUTABLE_SERIALIZE = 49, PJRT_LOADED_DESTROY = 50, PJRT_LOADED_GET_EXECUTABLE = 51,
     PJRT_LOADED_EXECUTE = 55, PJRT_DESERIALIZE_AND_LOAD = 56,
     PJRT_BUFFER_DESTROY = 58, PJRT_BUFFER_TO_HOST = 70, PJRT_BUFFER_READY_EVENT = 72,
@@ -166,8 +166,6 @@ typedef struct { PjrtHead head; PjrtLoaded *loaded; PjrtExecutable *executable; 
     PjrtLoadedGetExecutable;
 typedef struct { PjrtHead head; PjrtLoaded *loaded; } PjrtLoadedDestroy;
 typedef struct { PjrtHead head; PjrtExecutable *executable; } PjrtExecutableDestroy;
-typedef struct { PjrtHead head; PjrtExecutable *executable; size_t count; /* out */ }
-    PjrtExecutableNumOutputs;
 typedef struct { PjrtHead head; PjrtExecutable *executable; PjrtProgram *program; }
     PjrtExecutableOptimizedProgram;
 typedef struct {
@@ -239,9 +237,8 @@ typedef enum {
     PJRT_F32 = 11, PJRT_F64 = 12, PJRT_BF16 = 13,
 } PjrtType;
 
-/* What the plugin may do with host memory: read it during the call alone; until the event; as long
- * as the buffer lives. */
-enum { PJRT_DURING_CALL, PJRT_UNTIL_DONE, PJRT_ZERO_COPY };
+/* What the plugin may do with host memory: read it during the call alone. */
+enum { PJRT_DURING_CALL = 0 };
 
 typedef struct {
     PjrtHead       head;

@@ -101,7 +101,6 @@ CornuStatus cornu__pjrt_buffer_read(const CornuBuffer *base, int64_t first, Corn
 {
     CornuPjrtBuffer *buffer = own(base);
     const size_t     bytes = cornu_type_bytes(to.type);
-    CORNU__TRY(cornu__pjrt_finish(cornu__pjrt_of(base->device)));
     if (!buffer->host_is_new && bytes == cornu_type_bytes(base->type))
         return download(buffer, to.data);
     CORNU__TRY(update_host(buffer));

@@ -7,8 +7,6 @@
 #include "emit/emit.h"
 #include "plugin.h"
 
-struct CornuPjrtExecutable;
-
 typedef struct {
     CornuDevice            base;
     const CornuPjrtPlugin *plugin;
@@ -19,8 +17,6 @@ typedef struct {
     char                   platform[32], version[128], kind[64];
     bool                   is_cpu;
     CornuTarget            target;
-    /* A step that may still be running, whose data are not yet known to be good. */
-    struct CornuPjrtExecutable *running;
 } CornuPjrtDevice;
 
 static inline CornuPjrtDevice *cornu__pjrt_of(const CornuDevice *device)
@@ -30,6 +26,11 @@ static inline CornuPjrtDevice *cornu__pjrt_of(const CornuDevice *device)
 
 /* What a replica is: its number and kind, "TPU v3", go to place i of the device. */
 CornuStatus cornu__pjrt_describe(CornuPjrtDevice *device, int i, PjrtDescription *description);
+
+/* How many replicas a program has on a platform with `count` of them: `shards`, or all if that is 0.
+ * CORNU_ERR_ARGUMENT, naming the device or topology, if there are too few. */
+CornuStatus cornu__pjrt_replicas(CornuPjrtDevice *device, const char *name, size_t count,
+                                 int shards);
 
 /* A string of the plugin's on one line, cut to `size` with its terminator. */
 void cornu__pjrt_copy(char *to, size_t size, const char *text, size_t text_size);
@@ -81,8 +82,5 @@ CornuStatus      cornu__pjrt_run(CornuExecutable *executable, CornuBuffer *const
 void             cornu__pjrt_figures(const CornuExecutable *executable,
                                      CornuCompiledFigures *figures);
 void             cornu__pjrt_executable_free(CornuExecutable *executable);
-
-/* Waits for the step that may still be running. Its failure, or what is wrong with its data. */
-CornuStatus cornu__pjrt_finish(CornuPjrtDevice *device);
 
 #endif

@@ -9,7 +9,7 @@
 #include "figures.h"
 #include "options.h"
 
-typedef struct CornuPjrtExecutable {
+typedef struct {
     CornuExecutable base;
     CornuModule     module;
     PjrtExecutable *compiled;
@@ -18,7 +18,6 @@ typedef struct CornuPjrtExecutable {
     PjrtBuffer    **in, **out;                 /* those of shard 0, of shard 1, ... */
     PjrtBuffer    **in_of[CORNU_MAX_SHARDS], **out_of[CORNU_MAX_SHARDS];
     PjrtEvent      *done[CORNU_MAX_SHARDS];
-    PjrtBuffer     *checks[CORNU_MAX_SHARDS];  /* of the step that runs */
     int64_t        *found;                     /* the checks of a shard, fetched */
 } Executable;
 
@@ -151,7 +150,6 @@ void cornu__pjrt_executable_free(CornuExecutable *base)
 {
     Executable      *executable = (Executable *)base;
     CornuPjrtDevice *device = cornu__pjrt_of(base->device);
-    if (device->running == executable) cornu__pjrt_finish(device);
     PjrtLoadedDestroy destroy = PJRT_ARGUMENTS(PjrtLoadedDestroy, .loaded = executable->loaded);
     PjrtExecutableDestroy destroy_compiled = PJRT_ARGUMENTS(PjrtExecutableDestroy,
                                                             .executable = executable->compiled);
@@ -192,23 +190,29 @@ static CornuStatus check(Executable *executable, int shard, int shards)
     return CORNU_OK;
 }
 
-CornuStatus cornu__pjrt_finish(CornuPjrtDevice *device)
+/* Waits for all shards, whatever fails. */
+static CornuStatus await_shards(Executable *executable)
 {
-    Executable *executable = device->running;
-    CornuStatus status = CORNU_OK;
-    if (!executable) return CORNU_OK;
-    device->running = NULL;
-    const int       shards = device->base.shards;
-    const CornuType type = cornu_type(CORNU_I64, executable->module.check_count, 2);
-    for (int i = 0; i < shards; i++) {   /* all of them, whatever fails */
+    const CornuPjrtDevice *device = cornu__pjrt_of(executable->base.device);
+    CornuStatus            status = CORNU_OK;
+    for (int i = 0; i < device->base.shards; i++) {
         const CornuStatus own = cornu__pjrt_await(device->plugin, executable->done[i]);
         if (!status) status = own;
     }
-    for (int i = 0; i < shards && type.shape.extent[0]; i++) {
-        if (!status) status = cornu__pjrt_fetch(device, executable->checks[i], type,
-                                                executable->found);
+    return status;
+}
+
+/* Fetches what the checks found, on every shard, and destroys it. */
+static CornuStatus check_shards(Executable *executable, CornuStatus status)
+{
+    const CornuPjrtDevice *device = cornu__pjrt_of(executable->base.device);
+    const int              shards = device->base.shards;
+    const CornuType        type = cornu_type(CORNU_I64, executable->module.check_count, 2);
+    for (int i = 0; i < shards && executable->module.check_count; i++) {
+        PjrtBuffer *checks = executable->out_of[i][executable->out_count - 1];
+        if (!status) status = cornu__pjrt_fetch(device, checks, type, executable->found);
         if (!status) status = check(executable, i, shards);
-        cornu__pjrt_destroy(device, executable->checks[i]);
+        cornu__pjrt_destroy(device, checks);
     }
     return status;
 }
@@ -239,8 +243,6 @@ static void take_results(Executable *executable, CornuBuffer *const *inputs,
         for (int shard = 0; shard < shards; shard++) on[shard] = executable->out_of[shard][i];
         cornu__pjrt_take_over((CornuPjrtBuffer *)to, on, program->values[output->value].varies);
     }
-    for (int shard = 0; shard < shards && executable->module.check_count; shard++)
-        executable->checks[shard] = executable->out_of[shard][program->output_count];
 }
 
 CornuStatus cornu__pjrt_run(CornuExecutable *base, CornuBuffer *const *inputs,
@@ -258,11 +260,9 @@ CornuStatus cornu__pjrt_run(CornuExecutable *base, CornuBuffer *const *inputs,
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "pjrt: compiled ahead of time for %s: nothing to "
                            "run it on (the device was opened with a topology)", device->kind);
     CORNU__TRY(upload(executable, inputs));
-    CORNU__TRY(cornu__pjrt_finish(device));
     CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_LOADED_EXECUTE, &call));
     take_results(executable, inputs, outputs);
-    device->running = executable;
-    const CornuStatus status = cornu__pjrt_finish(device);
+    const CornuStatus status = check_shards(executable, await_shards(executable));
     for (int i = 0; base->events && i < device->base.shards; i++) {
         CornuStepEvent *event = &base->events[i * device->base.threads];
         event->begin_s = begin;

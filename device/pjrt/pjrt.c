@@ -72,20 +72,15 @@ static CornuStatus find_devices(CornuPjrtDevice *device, const char *name, int s
 {
     PjrtClientDevices devices = PJRT_ARGUMENTS(PjrtClientDevices, .client = device->client);
     CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_CLIENT_ADDRESSABLE_DEVICES, &devices));
-    const int all = devices.count < CORNU_MAX_SHARDS ? (int)devices.count : CORNU_MAX_SHARDS;
-    if (shards == 0) shards = device->is_cpu ? 1 : all;
-    if (shards == 0 || devices.count < (size_t)shards)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "device \"%s\": %d shards, but the plugin has %zu "
-                           "device%s", name, shards, devices.count,
-                           devices.count == 1 ? "" : "s");
-    for (int i = 0; i < shards; i++) {
+    if (shards == 0 && device->is_cpu) shards = 1;
+    CORNU__TRY(cornu__pjrt_replicas(device, name, devices.count, shards));
+    for (int i = 0; i < device->base.shards; i++) {
         PjrtDeviceGetDescription get = PJRT_ARGUMENTS(PjrtDeviceGetDescription,
                                                       .device = devices.devices[i]);
         device->devices[i] = devices.devices[i];
         CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_DEVICE_GET_DESCRIPTION, &get));
         CORNU__TRY(cornu__pjrt_describe(device, i, get.description));
     }
-    device->base.shards = shards;
     return CORNU_OK;
 }
 
@@ -139,8 +134,8 @@ static CornuDevice *pjrt_open(const CornuDeviceConfig *config)
     }
     if (strcmp(device->platform, "tpu") == 0) device->base.policy = "mixed_bfloat16";
     snprintf(device->base.description, sizeof device->base.description,
-             "pjrt: %.16s, %s | %s | %d replica%s%s", device->platform, device->kind,
-             device->plugin->versions, device->base.shards, device->base.shards == 1 ? "" : "s",
+             "pjrt: %.16s, %.63s | %.40s%s%.60s | %d replica%s%s", device->platform, device->kind,
+             device->version, *device->version ? " | " : "", device->plugin->versions, device->base.shards, device->base.shards == 1 ? "" : "s",
              device->topology ? " | compiles only" : "");
     return &device->base;
 }

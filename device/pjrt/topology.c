@@ -38,13 +38,9 @@ CornuStatus cornu__pjrt_open_topology(CornuPjrtDevice *device, const char *topol
     CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_TOPOLOGY_PLATFORM_NAME, &platform));
     CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_TOPOLOGY_DESCRIPTIONS, &get));
     cornu__pjrt_copy(device->platform, sizeof device->platform, platform.text, platform.size);
-    if (shards == 0) shards = get.count < CORNU_MAX_SHARDS ? (int)get.count : CORNU_MAX_SHARDS;
-    if (shards == 0 || get.count < (size_t)shards)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "topology \"%s\": %d shards, but it has %zu "
-                           "device%s", topology, shards, get.count, get.count == 1 ? "" : "s");
-    for (int i = 0; i < shards; i++)
+    CORNU__TRY(cornu__pjrt_replicas(device, topology, get.count, shards));
+    for (int i = 0; i < device->base.shards; i++)
         CORNU__TRY(cornu__pjrt_describe(device, i, get.descriptions[i]));
-    device->base.shards = shards;
     return CORNU_OK;
 }
 
