@@ -433,6 +433,22 @@ CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const
     return status;
 }
 
+void cornu_executable_collect(CornuExecutable *executable, int64_t runs)
+{
+    CORNU__NEED_OR(executable, );
+    if (executable->device->class->collect) executable->device->class->collect(executable, runs);
+}
+
+CornuStatus cornu_device_wait(CornuDevice *device)
+{
+    CORNU__NEED(device);
+    if (!device->class->wait) return CORNU_OK;
+    CORNU__TRY(cornu__guard_enter(&device->guard, device->class->name, "cornu_device_wait"));
+    const CornuStatus status = device->class->wait(device);
+    cornu__guard_leave(&device->guard);
+    return status;
+}
+
 const CornuStatistics *cornu_executable_statistics(const CornuExecutable *executable)
 {
     return &executable->statistics;

@@ -164,9 +164,22 @@ void             cornu_executable_release(CornuExecutable *executable);
 /* Runs once. inputs: one buffer per input of the program; outputs: one per output, NULL for an
  * output that is written into an input. Types must be those of cornu_program_buffer_type. Bad data,
  * such as a label out of range, is CORNU_ERR_VALUE with a message naming op and row; aliased inputs
- * are then undefined. */
+ * are then undefined.
+ *
+ * On a pjrt device a run of which all outputs are aliased may return before it has ended. Its
+ * failure is then that of the next run on the device, of reading a buffer, or of
+ * cornu_device_wait, whichever comes first. */
 CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const *inputs,
                                  CornuBuffer *const *outputs);
+
+/* The next `runs` runs may be done together, each with what its INFEED buffers held when it was
+ * asked for: by a pjrt device, as one loop, if all outputs are aliased. They are started at the
+ * latest when the last of them is asked for, a buffer is read, another is written, or another
+ * program runs. Other devices do not need it. */
+void cornu_executable_collect(CornuExecutable *executable, int64_t runs);
+
+/* Until all runs have ended; the failure of one that has not been reported. */
+CornuStatus cornu_device_wait(CornuDevice *device);
 
 const CornuStatistics *cornu_executable_statistics(const CornuExecutable *executable);
 

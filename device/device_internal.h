@@ -35,6 +35,9 @@ typedef struct {
     CornuStatus (*allocate)(CornuExecutable *executable);
     CornuStatus (*run)(CornuExecutable *executable, CornuBuffer *const *inputs,
                        CornuBuffer *const *outputs);
+    /* As cornu_executable_collect and cornu_device_wait. NULL: each run ends before it returns. */
+    void (*collect)(CornuExecutable *executable, int64_t runs);
+    CornuStatus (*wait)(CornuDevice *device);
     /* Fills what is known. NULL: nothing is, since the device compiles by itself. */
     void (*figures)(const CornuExecutable *executable, CornuCompiledFigures *figures);
     void (*executable_free)(CornuExecutable *executable);

@@ -16,8 +16,8 @@
  * first one stays) and returns the status to report. */
 CornuStatus cornu__fail(CornuStatus status, const char *format, ...) CORNU__PRINTF(2, 3);
 
-/* Where bad data is: row `index` of `count`, on a shard. */
-typedef struct { int64_t index, count; int shard; } CornuFault;
+/* Where bad data is: row `index` of `count`, on a shard, in the run before `runs_ago` others. */
+typedef struct { int64_t index, count; int shard; int64_t runs_ago; } CornuFault;
 
 /* As cornu__fail, for a value of the data. */
 CornuStatus cornu__fail_value(CornuFault fault, const char *format, ...) CORNU__PRINTF(2, 3);

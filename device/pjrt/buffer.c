@@ -38,6 +38,7 @@ static void drop(CornuPjrtBuffer *buffer)
 void cornu__pjrt_buffer_free(CornuBuffer *base)
 {
     CornuPjrtBuffer *buffer = own(base);
+    cornu__pjrt_flush(cornu__pjrt_of(base->device));   /* it may be theirs */
     drop(buffer);
     cornu__release(buffer->host);
     cornu__release(buffer);
@@ -51,8 +52,8 @@ static CornuStatus need_host(CornuPjrtBuffer *buffer)
 
 /* ---- From the device ---- */
 
-CornuStatus cornu__pjrt_fetch(const CornuPjrtDevice *device, PjrtBuffer *buffer, CornuType type,
-                              void *to)
+CornuStatus cornu__pjrt_start_fetch(const CornuPjrtDevice *device, PjrtBuffer *buffer,
+                                    CornuType type, void *to, PjrtEvent **done)
 {
     const int  rank = type.shape.rank;
     int64_t    minor_to_major[CORNU_MAX_RANK];
@@ -62,7 +63,16 @@ CornuStatus cornu__pjrt_fetch(const CornuPjrtDevice *device, PjrtBuffer *buffer,
     PjrtBufferToHost fetch = PJRT_ARGUMENTS(PjrtBufferToHost, .buffer = buffer, .layout = &layout,
                                             .to = to, .size = cornu_type_bytes(type));
     CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_BUFFER_TO_HOST, &fetch));
-    return cornu__pjrt_await(device->plugin, fetch.done);
+    *done = fetch.done;
+    return CORNU_OK;
+}
+
+static CornuStatus fetch(const CornuPjrtDevice *device, PjrtBuffer *buffer, CornuType type,
+                         void *to)
+{
+    PjrtEvent *done;
+    CORNU__TRY(cornu__pjrt_start_fetch(device, buffer, type, to, &done));
+    return cornu__pjrt_await(device->plugin, done);
 }
 
 /* The type of what a shard holds. */
@@ -84,8 +94,7 @@ static CornuStatus download(const CornuPjrtBuffer *buffer, char *to)
     const int              shards = buffer->split ? device->base.shards : 1;
     if (cornu_type_count(type) == 0) return CORNU_OK;
     for (int i = 0; i < shards; i++)
-        CORNU__TRY(cornu__pjrt_fetch(device, buffer->on[i], type,
-                                     to + (size_t)i * cornu_type_bytes(type)));
+        CORNU__TRY(fetch(device, buffer->on[i], type, to + (size_t)i * cornu_type_bytes(type)));
     return CORNU_OK;
 }
 
@@ -101,11 +110,19 @@ CornuStatus cornu__pjrt_buffer_read(const CornuBuffer *base, int64_t first, Corn
 {
     CornuPjrtBuffer *buffer = own(base);
     const size_t     bytes = cornu_type_bytes(to.type);
+    CORNU__TRY(cornu__pjrt_wait(base->device));
     if (!buffer->host_is_new && bytes == cornu_type_bytes(base->type))
         return download(buffer, to.data);
     CORNU__TRY(update_host(buffer));
     memcpy(to.data, (char *)buffer->host + (size_t)first * cornu_dtype_size(base->type.dtype),
            bytes);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__pjrt_on_host(CornuPjrtBuffer *buffer, const char **data)
+{
+    CORNU__TRY(update_host(buffer));
+    *data = buffer->host;
     return CORNU_OK;
 }
 
@@ -115,6 +132,8 @@ CornuStatus cornu__pjrt_buffer_write(CornuBuffer *base, int64_t first, CornuArra
 {
     CornuPjrtBuffer *buffer = own(base);
     const size_t     bytes = cornu_type_bytes(from.type);
+    if (base->held.use != CORNU_USE_INFEED)   /* of which collected runs have copies */
+        CORNU__TRY(cornu__pjrt_flush(cornu__pjrt_of(base->device)));
     if (bytes < cornu_type_bytes(base->type)) CORNU__TRY(update_host(buffer));
     else CORNU__TRY(need_host(buffer));
     memcpy((char *)buffer->host + (size_t)first * cornu_dtype_size(base->type.dtype), from.data,
@@ -124,11 +143,10 @@ CornuStatus cornu__pjrt_buffer_write(CornuBuffer *base, int64_t first, CornuArra
     return CORNU_OK;
 }
 
-static CornuStatus upload_to(const CornuPjrtBuffer *buffer, CornuType type, const char *from,
-                             int shard, PjrtBuffer **made)
+CornuStatus cornu__pjrt_to_device(const CornuPjrtDevice *device, CornuType type, const void *from,
+                                  int shard, PjrtBuffer **made)
 {
-    const CornuPjrtDevice *device = cornu__pjrt_of(buffer->base.device);
-    PjrtBufferFromHost     copy = PJRT_ARGUMENTS(PjrtBufferFromHost, .client = device->client,
+    PjrtBufferFromHost copy = PJRT_ARGUMENTS(PjrtBufferFromHost, .client = device->client,
         .data = from, .type = (int)cornu__pjrt_type(type.dtype), .extents = type.shape.extent,
         .rank = (size_t)type.shape.rank, .semantics = PJRT_DURING_CALL,
         .device = device->devices[shard]);
@@ -145,8 +163,9 @@ CornuStatus cornu__pjrt_upload(CornuPjrtBuffer *buffer, CornuType shard, bool sp
     buffer->split = split;
     const size_t step = split ? cornu_type_bytes(shard) : 0;
     for (int i = 0; i < buffer->base.device->shards; i++)
-        CORNU__TRY(upload_to(buffer, shard, (char *)buffer->host + (size_t)i * step, i,
-                             &buffer->on[i]));
+        CORNU__TRY(cornu__pjrt_to_device(cornu__pjrt_of(buffer->base.device), shard,
+                                         (char *)buffer->host + (size_t)i * step, i,
+                                         &buffer->on[i]));
     buffer->device_is_new = true;
     return CORNU_OK;
 }

@@ -7,6 +7,16 @@
 #include "emit/emit.h"
 #include "plugin.h"
 
+/* A run that was started (run.c). */
+typedef struct {
+    const CornuModule *module;              /* NULL: none */
+    int64_t            first_run;           /* the number of its first */
+    PjrtEvent         *done[CORNU_MAX_SHARDS], *fetched[CORNU_MAX_SHARDS];
+    PjrtBuffer        *checks[CORNU_MAX_SHARDS];
+    const int64_t     *found;               /* where these are fetched to */
+    CornuStatus        failure;             /* of starting to fetch */
+} CornuPjrtFlight;
+
 typedef struct {
     CornuDevice            base;
     const CornuPjrtPlugin *plugin;
@@ -17,6 +27,9 @@ typedef struct {
     char                   platform[32], version[128], kind[64];
     bool                   is_cpu;
     CornuTarget            target;
+    int64_t                runs;       /* so far, collected ones included */
+    CornuPjrtFlight        flight;     /* the one that is not waited for yet */
+    struct CornuPjrtExecutable *collecting;   /* runs of this one are kept; NULL: of none */
 } CornuPjrtDevice;
 
 static inline CornuPjrtDevice *cornu__pjrt_of(const CornuDevice *device)
@@ -70,15 +83,29 @@ void cornu__pjrt_take_over(CornuPjrtBuffer *buffer, PjrtBuffer *const *on, bool 
 /* Destroys a buffer of the device; NULL does nothing. */
 void cornu__pjrt_destroy(const CornuPjrtDevice *device, PjrtBuffer *buffer);
 
-/* Copies a buffer of the device into packed host memory, row by row. */
-CornuStatus cornu__pjrt_fetch(const CornuPjrtDevice *device, PjrtBuffer *buffer, CornuType type,
-                              void *to);
+/* Starts to copy a buffer of the device into packed host memory, row by row; *done is to be waited
+ * for. */
+CornuStatus cornu__pjrt_start_fetch(const CornuPjrtDevice *device, PjrtBuffer *buffer,
+                                    CornuType type, void *to, PjrtEvent **done);
 
-/* ---- Programs (executable.c) ---- */
+/* A new buffer of the device on a shard, from packed host memory, which is free again. */
+CornuStatus cornu__pjrt_to_device(const CornuPjrtDevice *device, CornuType type, const void *from,
+                                  int shard, PjrtBuffer **made);
+
+/* The value on the host, shard after shard if it is split. */
+CornuStatus cornu__pjrt_on_host(CornuPjrtBuffer *buffer, const char **data);
+
+/* ---- Programs (executable.c, run.c, loop.c) ---- */
 
 CornuExecutable *cornu__pjrt_compile(CornuDevice *device, const CornuProgram *program);
 CornuStatus      cornu__pjrt_run(CornuExecutable *executable, CornuBuffer *const *inputs,
                                  CornuBuffer *const *outputs);
+void             cornu__pjrt_collect(CornuExecutable *executable, int64_t runs);
+
+/* Starts the runs that are collected; waits for all that were started. */
+CornuStatus      cornu__pjrt_flush(CornuPjrtDevice *device);
+CornuStatus      cornu__pjrt_wait(CornuDevice *device);
+
 void             cornu__pjrt_figures(const CornuExecutable *executable,
                                      CornuCompiledFigures *figures);
 void             cornu__pjrt_executable_free(CornuExecutable *executable);

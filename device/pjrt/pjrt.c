@@ -135,7 +135,8 @@ static CornuDevice *pjrt_open(const CornuDeviceConfig *config)
     if (strcmp(device->platform, "tpu") == 0) device->base.policy = "mixed_bfloat16";
     snprintf(device->base.description, sizeof device->base.description,
              "pjrt: %.16s, %.63s | %.40s%s%.60s | %d replica%s%s", device->platform, device->kind,
-             device->version, *device->version ? " | " : "", device->plugin->versions, device->base.shards, device->base.shards == 1 ? "" : "s",
+             device->version, *device->version ? " | " : "", device->plugin->versions,
+             device->base.shards, device->base.shards == 1 ? "" : "s",
              device->topology ? " | compiles only" : "");
     return &device->base;
 }
@@ -160,6 +161,8 @@ const CornuDeviceClass cornu__pjrt_device = {
     .buffer_read = cornu__pjrt_buffer_read,
     .compile = cornu__pjrt_compile,
     .run = cornu__pjrt_run,
+    .collect = cornu__pjrt_collect,
+    .wait = cornu__pjrt_wait,
     .figures = cornu__pjrt_figures,
     .executable_free = cornu__pjrt_executable_free,
 };

@@ -199,6 +199,11 @@ CornuStatus cornu__data_loader_open(CornuDataLoader *loader, const CornuDataLoad
 {
     *loader = (CornuDataLoader){ .dataset = batched(config) };
     if (!loader->dataset) return cornu_error_take();
+    loader->recent = cornu__allocate(CORNU__RECENT_BATCHES, sizeof *loader->recent);
+    if (!loader->recent) {
+        cornu__data_loader_close(loader);
+        return CORNU_ERR_MEMORY;
+    }
     loader->batches = cornu_dataset_count(loader->dataset);
     loader->steps = config->steps ? config->steps
                   : loader->batches == CORNU_UNKNOWN ? CORNU__UNTIL_END : loader->batches;
@@ -229,6 +234,7 @@ void cornu__data_loader_close(CornuDataLoader *loader)
 {
     cornu_iterator_free(loader->iterator);
     cornu_dataset_free(loader->dataset);
+    cornu__release(loader->recent);
     *loader = (CornuDataLoader){ 0 };
 }
 
@@ -303,20 +309,37 @@ CornuStatus cornu__data_loader_feed(CornuDataLoader *loader, CornuStep *step,
     return CORNU_OK;
 }
 
-CornuStatus cornu__data_loader_run(const CornuDataLoader *loader, CornuStep *step, CornuSample at,
-                                   CornuArray *to)
+/* Names the element of the data set, if the error just recorded is about a value of a batch that
+ * was run by this loader. */
+static CornuStatus name_element(const CornuDataLoader *loader, CornuStatus status)
 {
-    const CornuStatus status = cornu__step_run(step, to);
-    const CornuFault  fault = cornu__error_fault();
-    if (status != CORNU_ERR_VALUE || fault.count < step->rows || fault.count % step->rows)
+    const CornuFault fault = cornu__error_fault();
+    if (status != CORNU_ERR_VALUE || fault.runs_ago >= loader->infeed.batches ||
+        fault.runs_ago >= CORNU__RECENT_BATCHES)
         return status;
+    const int64_t           number = loader->infeed.batches - 1 - fault.runs_ago;
+    const CornuRecentBatch *batch = &loader->recent[number % CORNU__RECENT_BATCHES];
+    if (fault.count < batch->rows || fault.count % batch->rows) return status;
     /* In sequences a row has several values. */
-    const int64_t   each = fault.count / step->rows;
-    const CornuShardRows split = cornu__shard_rows(step->shards, step->rows, step->fed_count);
-    const int64_t   row = cornu__shard_row(&split, fault.shard, fault.index / each);
-    const int64_t   origin = cornu__dataset_origin(loader->dataset, at, row);
+    const int64_t        each = fault.count / batch->rows;
+    const CornuShardRows split = cornu__shard_rows(batch->shards, batch->rows, batch->valid);
+    const int64_t        row = cornu__shard_row(&split, fault.shard, fault.index / each);
+    const int64_t        origin = cornu__dataset_origin(loader->dataset, batch->at, row);
     if (origin < 0) return status;
     return cornu__fail(status, "%s; it is in element %lld of the data set, row %lld of batch %lld",
                        cornu_error_message(), (long long)origin, (long long)row,
-                       (long long)at.index);
+                       (long long)batch->at.index);
+}
+
+CornuStatus cornu__data_loader_run(CornuDataLoader *loader, CornuStep *step, CornuSample at,
+                                   CornuArray *to)
+{
+    loader->recent[(loader->infeed.batches - 1) % CORNU__RECENT_BATCHES] =
+        (CornuRecentBatch){ at, step->shards, step->rows, step->fed_count };
+    return name_element(loader, cornu__step_run(step, to));
+}
+
+CornuStatus cornu__data_loader_wait(const CornuDataLoader *loader, CornuModel *model)
+{
+    return name_element(loader, cornu_device_wait(model->device));
 }

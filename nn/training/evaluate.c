@@ -65,9 +65,10 @@ static int64_t rows_to_predict(const CornuModel *model, int64_t valid, int64_t b
     return rows < batch ? rows : batch;
 }
 
-/* Runs the step for this mode and the types of the batch, and stores the predictions. */
+/* Runs the step for this mode and the types of the batch, and stores the predictions. The first
+ * batch of an execution says how many there are in it. */
 static CornuStatus run_batch(CornuModel *model, CornuDataLoader *loader, CornuStepMode mode,
-                             const CornuBatch *in, Output *output)
+                             const CornuBatch *in, int64_t batches, Output *output)
 {
     const int64_t valid = in->valid;
     CornuArray    some[CORNU_MAX_COMPONENTS];
@@ -82,6 +83,7 @@ static CornuStatus run_batch(CornuModel *model, CornuDataLoader *loader, CornuSt
     CORNU__TRY(cornu__step(model, mode, &arrays, &step));
     if (mode == CORNU_STEP_TEST) {
         CORNU__TRY(cornu__data_loader_feed(loader, step, &arrays, valid));
+        if (batches) cornu_executable_collect(cornu_graph_executable(step->graph), batches);
         return cornu__data_loader_run(loader, step, in->sample, NULL);
     }
     for (int i = 0; i < step->y_count; i++)
@@ -105,9 +107,9 @@ static CornuStatus run_batch(CornuModel *model, CornuDataLoader *loader, CornuSt
 static CornuStatus run_execution(CornuModel *model, CornuDataLoader *loader, CornuStepMode mode,
                                  const CornuBatch *batch, int64_t *i, Output *output)
 {
-    const int64_t end = cornu__execution_end(model, loader, *i);
+    const int64_t first = *i, end = cornu__execution_end(model, loader, first);
     while (batch) {
-        CORNU__TRY(run_batch(model, loader, mode, batch, output));
+        CORNU__TRY(run_batch(model, loader, mode, batch, *i == first ? end - first : 0, output));
         batch = NULL;
         if (++*i < end) CORNU__TRY(cornu__data_loader_next(loader, &batch));
     }
@@ -139,11 +141,13 @@ static CornuStatus run_batches(CornuModel *model, CornuDataLoader *loader, Cornu
         CORNU__TRY(run_execution(model, loader, mode, batch, &i, output));
         const bool wants = logs && cornu__wants_logs(callbacks, end, last);
         if (wants) {
+            CORNU__TRY(cornu__data_loader_wait(loader, model));
             CORNU__TRY(cornu__metrics_read(model, logs->values));
             cornu__logs_refresh(logs);
         }
         CORNU__TRY(cornu__call_index_hook(callbacks, end, last, wants ? &logs->logs : NULL));
     }
+    CORNU__TRY(cornu__data_loader_wait(loader, model));
     return mode == CORNU_STEP_TEST ? CORNU_OK : finish_output(output);
 }
 

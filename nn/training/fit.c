@@ -115,6 +115,7 @@ static CornuStatus open_loaders(Fit *fit)
 static CornuStatus read_logs(Fit *fit)
 {
     const int64_t epoch = fit->at.epoch, done = fit->at.step;
+    CORNU__TRY(cornu__data_loader_wait(&fit->train, fit->model));
     CORNU__TRY(cornu__metrics_read(fit->model, fit->logs.values));
     const double loss = fit->logs.values[0];
     const bool   fails = !isfinite(loss) && !cornu__takes_nan(&fit->callbacks);
@@ -148,7 +149,7 @@ static CornuStatus next_batch(Fit *fit, int64_t i, const CornuBatch **batch)
 static CornuStatus train_execution(Fit *fit, const CornuBatch *batch)
 {
     CornuDataLoader  *loader = &fit->train;
-    const int64_t end = cornu__execution_end(fit->model, loader, fit->at.step);
+    const int64_t first = fit->at.step, end = cornu__execution_end(fit->model, loader, first);
     while (batch) {
         CornuTrace *trace = cornu__trace_of(fit->model->trace, fit->at.step);
         CornuStep  *step;
@@ -157,6 +158,8 @@ static CornuStatus train_execution(Fit *fit, const CornuBatch *batch)
         CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, &arrays, &step));
         cornu__phase(trace, "infeed");
         CORNU__TRY(cornu__data_loader_feed(loader, step, &arrays, batch->valid));
+        if (fit->at.step == first)
+            cornu_executable_collect(cornu_graph_executable(step->graph), end - first);
         if (trace) CORNU__TRY(cornu_trace_run(trace, cornu_graph_executable(step->graph)));
         CORNU__TRY(cornu__data_loader_run(loader, step, batch->sample, NULL));
         fit->at.samples += batch->valid;

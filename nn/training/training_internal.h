@@ -72,6 +72,15 @@ CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuMo
 /* The steps of an epoch that lasts until the data end, after an unknown number of batches. */
 #define CORNU__UNTIL_END (INT64_MAX / 4)
 
+/* A batch that was run, for the message about bad data in it: a device may report them later. */
+typedef struct {
+    CornuSample at;
+    int         shards;
+    int64_t     rows, valid;   /* of a shard, of all */
+} CornuRecentBatch;
+
+enum { CORNU__RECENT_BATCHES = 1024 };
+
 /* Batches, epoch after epoch. */
 typedef struct {
     CornuDataset  *dataset;
@@ -81,6 +90,7 @@ typedef struct {
     bool           ended;     /* the data of this pass have ended, after unknown many batches */
     CornuSample    at;        /* the next batch */
     CornuInfeed    infeed;    /* of this epoch */
+    CornuRecentBatch *recent; /* CORNU__RECENT_BATCHES; batch i of the epoch at i % of these */
 } CornuDataLoader;
 
 /* How a loader is made. Takes the data set. The names are those of the caller's arguments. */
@@ -123,10 +133,11 @@ int64_t cornu__execution_end(const CornuModel *model, const CornuDataLoader *loa
 CornuStatus cornu__data_loader_feed(CornuDataLoader *loader, CornuStep *step,
                                     const CornuArrays *arrays, int64_t valid);
 
-/* cornu__step_run on a batch of this loader: an error about a value names the element of the data
- * set. */
-CornuStatus cornu__data_loader_run(const CornuDataLoader *loader, CornuStep *step, CornuSample at,
+/* cornu__step_run on the batch just fed; and until all steps have ended. An error about a value
+ * names the element of the data set. */
+CornuStatus cornu__data_loader_run(CornuDataLoader *loader, CornuStep *step, CornuSample at,
                                    CornuArray *to);
+CornuStatus cornu__data_loader_wait(const CornuDataLoader *loader, CornuModel *model);
 
 /* Ends an epoch: after a whole pass the next one begins. */
 void cornu__data_loader_end_epoch(CornuDataLoader *loader);

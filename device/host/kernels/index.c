@@ -112,7 +112,8 @@ static CornuStatus one_hot(const CornuKernelCall *call)
          row++, y += (size_t)depth * size) {
         int64_t label = label_at(labels, row);
         if (label < 0 || label >= depth)
-            return cornu__fail_value((CornuFault){ row, cornu_type_count(labels.type), 0 },
+            return cornu__fail_value((CornuFault){ .index = row,
+                                                   .count = cornu_type_count(labels.type) },
                                      "label %lld in row %lld, expected 0 to %lld",
                                      (long long)label, (long long)row, (long long)depth - 1);
         memcpy(y + (size_t)label * size, &one, size);

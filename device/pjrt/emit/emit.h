@@ -29,9 +29,18 @@ typedef struct {
 typedef struct {
     char       *text;      /* terminated */
     size_t      size;
+    int64_t     steps;     /* of the program, one after the other */
     CornuCheck *checks;
     int         check_count, check_space;
 } CornuModule;
+
+/* Runs of a program in one module: inputs that outputs are written into pass from step to step,
+ * stacked ones have one more axis in front, the step. In the results of checks, rows count through
+ * all steps. */
+typedef struct {
+    int64_t     steps;
+    const bool *is_stacked;   /* of each input */
+} CornuModuleLoop;
 
 typedef struct {
     int  shards;           /* replicas of the module */
@@ -40,10 +49,11 @@ typedef struct {
 } CornuTarget;
 
 /* Arguments and results are the program's inputs and outputs; an output that is written into an
- * input is aliased to it. Inputs of which every shard has its own lack their axis of shards.
- * cornu__module_free frees it, also after a failure. */
+ * input is aliased to it. Inputs of which every shard has its own lack their axis of shards. One
+ * step if `loop` is NULL; in a loop all outputs must be written into inputs. cornu__module_free
+ * frees it, also after a failure. */
 CornuStatus cornu__module_emit(CornuModule *module, const CornuProgram *program,
-                               CornuTarget target);
+                               CornuTarget target, const CornuModuleLoop *loop);
 void        cornu__module_free(CornuModule *module);
 
 /* The element type of a dtype. */
@@ -112,6 +122,9 @@ bool cornu__hlo_is_float(PjrtType element);
 /* Appends to the text, indented at the start of a line. */
 void cornu__write(CornuEmitter *e, const char *format, ...) CORNU__PRINTF(2, 3);
 void cornu__write_type(CornuEmitter *e, CornuHloType type);
+/* "%1, %2", and their types, "(T, T)". */
+void cornu__write_names(CornuEmitter *e, const CornuName *names, int count);
+void cornu__write_types(CornuEmitter *e, const CornuName *names, int count);
 /* "array<i64: 1, 0>"; "array<i64>" without numbers. */
 void cornu__write_array(CornuEmitter *e, const int64_t *numbers, int count);
 
@@ -167,11 +180,29 @@ CornuName cornu__hlo_window_sum(CornuEmitter *e, CornuName x, const int64_t size
 void cornu__hlo_check(CornuEmitter *e, const CornuEmitCall *call, const char *what, CornuName x,
                       int64_t limit);
 
-/* ---- Programs within programs (module.c) ---- */
+/* ---- Programs within programs (module.c, loop.c) ---- */
 
-/* Writes the ops of a program whose inputs have the names `in`, and fills the names of its outputs.
- * Rules of scan use it for the body. */
+/* Writes the ops of a program whose inputs have the names `in`, and fills the names of its
+ * outputs. */
 void cornu__emit_program(CornuEmitter *e, const CornuProgram *program, const CornuName *in,
                          CornuName *out);
+
+/* The type of `steps` values in one, along a new axis. */
+CornuType cornu__hlo_stacked(CornuType type, int axis, int64_t steps);
+
+typedef struct {
+    const CornuProgram *body;
+    int64_t     steps;
+    int         axis;           /* of what is sliced and stacked: the step */
+    bool        reverse;        /* the last slices come first */
+    const bool *is_sliced;      /* of each input: a step is given a slice of it, not all */
+    const int  *carried;        /* of each output: the input that it is for the next step; or -1,
+                                   and those of all steps are stacked */
+    bool        numbers_steps;  /* rows in the results of checks count through all steps */
+} CornuHloLoop;
+
+/* Writes a loop over a program. */
+void cornu__hlo_loop(CornuEmitter *e, const CornuHloLoop *loop, const CornuName *in,
+                     CornuName *out);
 
 #endif

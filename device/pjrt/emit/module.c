@@ -21,16 +21,6 @@ static void write_argument(CornuEmitter *e, const CornuProgram *program, int i, 
     if (alias >= 0) cornu__write(e, " {tf.aliasing_output = %d : i32}", alias);
 }
 
-static void write_types(CornuEmitter *e, const CornuName *names, int count)
-{
-    cornu__write(e, "(");
-    for (int i = 0; i < count; i++) {
-        if (i) cornu__write(e, ", ");
-        cornu__write_type(e, cornu__hlo_of(e, names[i]));
-    }
-    cornu__write(e, ")");
-}
-
 static void emit_op(CornuEmitter *e, const CornuProgram *program, const CornuProgramOp *op,
                     CornuName *names, CornuName *in, CornuType *in_type)
 {
@@ -67,14 +57,12 @@ void cornu__emit_program(CornuEmitter *e, const CornuProgram *recorded, const Co
     cornu_program_free(program);
 }
 
-/* The function's text has its result types in front of its ops, so these are written twice: first
- * to know them, then in their place. */
 static void write_results(CornuEmitter *e, const CornuName *out, int count)
 {
     cornu__write(e, "\"func.return\"(");
-    for (int i = 0; i < count; i++) cornu__write(e, "%s%%%d", i ? ", " : "", out[i]);
+    cornu__write_names(e, out, count);
     cornu__write(e, ") : ");
-    write_types(e, out, count);
+    cornu__write_types(e, out, count);
     cornu__write(e, " -> ()\n");
 }
 
@@ -87,15 +75,45 @@ static int write_checks(CornuEmitter *e, CornuName *out)
     return 1;
 }
 
-static void write_module(CornuEmitter *e, const CornuProgram *program, CornuName *in,
-                         CornuName *out)
+CornuType cornu__hlo_stacked(CornuType type, int axis, int64_t steps)
+{
+    for (int i = type.shape.rank++; i > axis; i--)
+        type.shape.extent[i] = type.shape.extent[i - 1];
+    type.shape.extent[axis] = steps;
+    return type;
+}
+
+static CornuHloType type_of_argument(const CornuProgram *program, const CornuModuleLoop *loop,
+                                     int i)
+{
+    const CornuType type = cornu_program_type(program, program->inputs[i]);
+    return cornu__hlo_type(loop && loop->is_stacked[i] ? cornu__hlo_stacked(type, 0, loop->steps)
+                                                       : type);
+}
+
+static void emit_steps(CornuEmitter *e, const CornuProgram *program, const CornuModuleLoop *loop,
+                       const CornuName *in, CornuName *out)
+{
+    int *carried = cornu__allocate((size_t)program->output_count, sizeof *carried);
+    if (!carried) e->status = CORNU_ERR_MEMORY;
+    for (int i = 0; carried && i < program->output_count; i++)
+        carried[i] = program->outputs[i].alias;
+    if (e->status == CORNU_OK)
+        cornu__hlo_loop(e, &(CornuHloLoop){
+            .body = program, .steps = loop->steps, .is_sliced = loop->is_stacked,
+            .carried = carried, .numbers_steps = true }, in, out);
+    cornu__release(carried);
+}
+
+static void write_module(CornuEmitter *e, const CornuProgram *program,
+                         const CornuModuleLoop *loop, CornuName *in, CornuName *out)
 {
     cornu__write(e, "module @step attributes {mhlo.num_partitions = 1 : i32, "
                  "mhlo.num_replicas = %d : i32} {\n", e->target.shards);
     e->depth++;
     cornu__write(e, "func.func public @main(");
     for (int i = 0; i < program->input_count; i++) {
-        in[i] = cornu__name(e, cornu__hlo_type(cornu_program_type(program, program->inputs[i])));
+        in[i] = cornu__name(e, type_of_argument(program, loop, i));
         write_argument(e, program, i, in[i]);
     }
     cornu__write(e, ") -> (");
@@ -108,7 +126,8 @@ static void write_module(CornuEmitter *e, const CornuProgram *program, CornuName
     const size_t place = e->module->size;
     cornu__write(e, "%40s) {\n", "");
     e->depth++;
-    cornu__emit_program(e, program, in, out);
+    if (loop) emit_steps(e, program, loop, in, out);
+    else cornu__emit_program(e, program, in, out);
     const int more = write_checks(e, &out[program->output_count]);
     write_results(e, out, program->output_count + more);
     e->depth--;
@@ -123,14 +142,14 @@ static void write_module(CornuEmitter *e, const CornuProgram *program, CornuName
 }
 
 CornuStatus cornu__module_emit(CornuModule *module, const CornuProgram *program,
-                               CornuTarget target)
+                               CornuTarget target, const CornuModuleLoop *loop)
 {
     CornuEmitter e = { .module = module, .table = &cornu__emit_table, .target = target };
     CornuName   *in = cornu__allocate((size_t)program->input_count, sizeof *in);
     CornuName   *out = cornu__allocate((size_t)program->output_count + 1, sizeof *out);
-    *module = (CornuModule){ 0 };
+    *module = (CornuModule){ .steps = loop ? loop->steps : 1 };
     if (!in || !out) e.status = CORNU_ERR_MEMORY;
-    write_module(&e, program, in, out);
+    write_module(&e, program, loop, in, out);
     cornu__release(out);
     cornu__release(in);
     cornu__release(e.types);

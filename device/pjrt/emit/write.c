@@ -139,9 +139,19 @@ CornuName cornu__name(CornuEmitter *e, CornuHloType type)
     return e->names++;
 }
 
-static void write_names(CornuEmitter *e, const CornuName *in, int in_count)
+void cornu__write_names(CornuEmitter *e, const CornuName *names, int count)
 {
-    for (int i = 0; i < in_count; i++) cornu__write(e, "%s%%%d", i ? ", " : "", in[i]);
+    for (int i = 0; i < count; i++) cornu__write(e, "%s%%%d", i ? ", " : "", names[i]);
+}
+
+void cornu__write_types(CornuEmitter *e, const CornuName *names, int count)
+{
+    cornu__write(e, "(");
+    for (int i = 0; i < count; i++) {
+        if (i) cornu__write(e, ", ");
+        cornu__write_type(e, cornu__hlo_of(e, names[i]));
+    }
+    cornu__write(e, ")");
 }
 
 CornuName cornu__begin(CornuEmitter *e, const char *name, CornuHloType type, const CornuName *in,
@@ -149,19 +159,16 @@ CornuName cornu__begin(CornuEmitter *e, const char *name, CornuHloType type, con
 {
     const CornuName result = cornu__name(e, type);
     cornu__write(e, "%%%d = \"%s%s\"(", result, strchr(name, '.') ? "" : "stablehlo.", name);
-    write_names(e, in, in_count);
+    cornu__write_names(e, in, in_count);
     cornu__write(e, ")");
     return result;
 }
 
 void cornu__end(CornuEmitter *e, CornuName result, const CornuName *in, int in_count)
 {
-    cornu__write(e, " : (");
-    for (int i = 0; i < in_count; i++) {
-        if (i) cornu__write(e, ", ");
-        cornu__write_type(e, cornu__hlo_of(e, in[i]));
-    }
-    cornu__write(e, ") -> ");
+    cornu__write(e, " : ");
+    cornu__write_types(e, in, in_count);
+    cornu__write(e, " -> ");
     cornu__write_type(e, cornu__hlo_of(e, result));
     cornu__write(e, "\n");
 }

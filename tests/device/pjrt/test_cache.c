@@ -194,7 +194,7 @@ static void a_program_that_was_read_donates(void **state)
     CornuPjrtOptions options;
     CornuPjrtCache   cache;
     const CornuType  type = cornu_type(CORNU_F32, 8, 16);
-    expect_ok(cornu__module_emit(&module, p, device->target));
+    expect_ok(cornu__module_emit(&module, p, device->target, NULL));
     cornu__pjrt_options(&options, device);
     const PjrtProgram program = PJRT_ARGUMENTS(PjrtProgram, .code = module.text,
         .code_size = module.size, .format = "mlir", .format_size = 4);
