@@ -195,38 +195,101 @@ static void eight_replicas_learn_what_one_learns(void **state)
     }
 }
 
+/* ---- Executions of several steps ---- */
+
+/* A small network with dropout, and its weights after two epochs of 9 steps, the last with fewer
+ * rows. */
+static double learn_in_executions(int64_t steps, int shards, float *weights)
+{
+    enum { SMALL_BATCH = 4 };
+    static float pixels[ROWS * 16];
+    double       metrics[2];
+    cornu_set_random_seed(3);
+    for (int i = 0; i < ROWS * 16; i++) pixels[i] = (float)images[i * 49 + 24] / 255.0f;
+    CornuDevice *device = pjrt_open(shards);
+    CornuModel  *model = cornu_sequential(.input_shape = { 16 });
+    cornu_model_add(model, cornu_dense(3, .activation = CORNU_TANH));
+    cornu_model_add(model, cornu_dropout(0.25));
+    cornu_model_add(model, cornu_dense(CLASSES, .activation = CORNU_SOFTMAX));
+    expect_ok(cornu_compile(model, .device = device, .optimizer = cornu_adam(.learning_rate = 0.1),
+                            .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
+                            .metrics = { CORNU_ACCURACY }, .steps_per_execution = steps));
+    const CornuArray x = cornu_array(pixels, CORNU_F32, ROWS - 1, 16);
+    const CornuArray y = cornu_array(digits, CORNU_U8, ROWS - 1);
+    CornuHistory    *history = cornu_fit(model, .x = x, .y = y, .batch_size = SMALL_BATCH,
+                                         .epochs = 2, .verbose = CORNU_SILENT);
+    if (!history) fail_msg("%s", cornu_error_message());
+    const double loss = cornu_history_get(history, "loss", 1);
+    cornu_history_free(history);
+    expect_ok(cornu_evaluate(model, .x = x, .y = y, .batch_size = SMALL_BATCH, .results = metrics,
+                             .verbose = CORNU_SILENT));
+    for (int i = 0, k = 0; i < cornu_model_weight_count(model); i++) {
+        const CornuWeight *weight = cornu_model_weight(model, i);
+        expect_ok(cornu_weight_read(weight, cornu_array_from(weights + k, weight->type)));
+        k += (int)cornu_type_count(weight->type);
+    }
+    cornu_model_free(model);
+    cornu_device_close(device);
+    return loss + metrics[0] + metrics[1];
+}
+
+static void executions_of_several_steps_learn_the_same(void **state)
+{
+    static const int64_t steps[] = { 2, 4, 9, 1000 };
+    enum { WEIGHTS = 16 * 3 + 3 + 3 * CLASSES + CLASSES };
+    float weights[WEIGHTS], expected[WEIGHTS];
+    (void)state;
+    for (int shards = 1; shards <= 4; shards *= 4) {
+        const double sum = learn_in_executions(1, shards, expected);
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+            assert_float_equal(learn_in_executions(steps[i], shards, weights), sum, 1e-5);
+            expect_near("weights", weights, expected, WEIGHTS, 1e-5);
+        }
+    }
+}
+
 /* ---- Bad data ---- */
 
-static void wrong_labels_are_found_in_the_data(void **state)
+static void expect_element_named(int shards, int64_t steps, int element)
 {
     enum { COUNT = 40 };
     static float   x[COUNT * 2];
     static int32_t y[COUNT];
+    char           training[80], evaluation[120];
+    CornuDevice *device = pjrt_open(shards);
+    CornuModel  *model = cornu_sequential(.input_shape = { 2 });
+    y[element] = 7;
+    snprintf(training, sizeof training, "; it is in element %d of the data set, row ", element);
+    snprintf(evaluation, sizeof evaluation, "%s%d of batch %d", training, element % 8,
+             element / 8);
+    cornu_model_add(model, cornu_dense(3, .activation = CORNU_SOFTMAX));
+    expect_ok(cornu_compile(model, .device = device, .steps_per_execution = steps,
+                            .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY));
+    const CornuArray in = cornu_array(x, CORNU_F32, COUNT, 2);
+    const CornuArray labels = cornu_array(y, CORNU_I32, COUNT);
+    assert_null(cornu_fit(model, .x = in, .y = labels, .batch_size = 8, .verbose = CORNU_SILENT));
+    expect_error(cornu_error_status(), CORNU_ERR_VALUE, "label 7 in row ");
+    expect_error(cornu_error_take(), CORNU_ERR_VALUE, training);
+    expect_error(cornu_evaluate(model, .x = in, .y = labels, .batch_size = 8,
+                                .verbose = CORNU_SILENT), CORNU_ERR_VALUE, evaluation);
+    y[element] = 2;
+    expect_ok(cornu_evaluate(model, .x = in, .y = labels, .batch_size = 8,
+                             .verbose = CORNU_SILENT));
+    cornu_model_free(model);
+    cornu_device_close(device);
+}
+
+static void wrong_labels_are_found_in_the_data(void **state)
+{
     (void)state;
-    y[23] = 7;
-    for (int shards = 1; shards <= 8; shards *= 8) {
-        CornuDevice *device = pjrt_open(shards);
-        CornuModel  *model = cornu_sequential(.input_shape = { 2 });
-        cornu_model_add(model, cornu_dense(3, .activation = CORNU_SOFTMAX));
-        expect_ok(cornu_compile(model, .device = device,
-                                .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY));
-        const CornuArray in = cornu_array(x, CORNU_F32, COUNT, 2);
-        const CornuArray labels = cornu_array(y, CORNU_I32, COUNT);
-        assert_null(cornu_fit(model, .x = in, .y = labels, .batch_size = 8,
-                              .verbose = CORNU_SILENT));
-        expect_error(cornu_error_status(), CORNU_ERR_VALUE, "label 7 in row ");
-        expect_error(cornu_error_take(), CORNU_ERR_VALUE,
-                     "; it is in element 23 of the data set, row ");
-        expect_error(cornu_evaluate(model, .x = in, .y = labels, .batch_size = 8,
-                                    .verbose = CORNU_SILENT), CORNU_ERR_VALUE,
-                     "; it is in element 23 of the data set, row 7 of batch 2");
-        y[23] = 2;
-        expect_ok(cornu_evaluate(model, .x = in, .y = labels, .batch_size = 8,
-                                 .verbose = CORNU_SILENT));
-        y[23] = 7;
-        cornu_model_free(model);
-        cornu_device_close(device);
-    }
+    expect_element_named(1, 1, 0);
+    expect_element_named(1, 1, 23);
+    expect_element_named(1, 1, 39);
+    expect_element_named(1, 2, 23);
+    expect_element_named(1, 2, 39);
+    expect_element_named(1, 5, 23);
+    expect_element_named(8, 1, 23);
+    expect_element_named(8, 3, 25);
 }
 
 int main(void)
@@ -250,6 +313,7 @@ int main(void)
         { "mnist_cnn_bn_on_8", eight_replicas_learn_what_one_learns, NULL, NULL, &networks[2] },
         { "lstm_on_8", eight_replicas_learn_what_one_learns, NULL, NULL, &networks[4] },
         { "gpt_on_8", eight_replicas_learn_what_one_learns, NULL, NULL, &networks[5] },
+        cmocka_unit_test(executions_of_several_steps_learn_the_same),
         cmocka_unit_test(wrong_labels_are_found_in_the_data),
     };
     return cmocka_run_group_tests(tests, make_data, NULL);
