@@ -22,7 +22,7 @@ CornuBuffer *cornu__pjrt_buffer_create(CornuDevice *device, CornuType type)
 void cornu__pjrt_destroy(const CornuPjrtDevice *device, PjrtBuffer *buffer)
 {
     PjrtBufferDestroy destroy = PJRT_ARGUMENTS(PjrtBufferDestroy, .buffer = buffer);
-    if (buffer) cornu__pjrt_call(device->plugin, PJRT_BUFFER_DESTROY, &destroy);
+    if (buffer) cornu__pjrt_try(device->plugin, PJRT_BUFFER_DESTROY, &destroy);
 }
 
 static void drop(CornuPjrtBuffer *buffer)
@@ -38,7 +38,8 @@ static void drop(CornuPjrtBuffer *buffer)
 void cornu__pjrt_buffer_free(CornuBuffer *base)
 {
     CornuPjrtBuffer *buffer = own(base);
-    cornu__pjrt_flush(cornu__pjrt_of(base->device));   /* it may be theirs */
+    CornuPjrtDevice *device = cornu__pjrt_of(base->device);
+    if (device->collecting) cornu__pjrt_finish(device);   /* it may be theirs */
     drop(buffer);
     cornu__release(buffer->host);
     cornu__release(buffer);

@@ -39,7 +39,7 @@ static void add_plugin(CornuSha256 *sum, const CornuPjrtDevice *device)
     add_text(sum, device->plugin->versions);
     add_text(sum, device->platform);
     add_text(sum, device->kind);
-    if (cornu__pjrt_call(device->plugin, PJRT_CLIENT_PLATFORM_VERSION, &version) == CORNU_OK)
+    if (cornu__pjrt_try(device->plugin, PJRT_CLIENT_PLATFORM_VERSION, &version))
         add(sum, version.text, version.size);   /* all of it: device->version may be cut */
 }
 
@@ -115,6 +115,7 @@ PjrtLoaded *cornu__pjrt_cache_load(const CornuPjrtCache *cache)
         cornu__log(CORNU_LOG_WARNING, "pjrt: the plugin refuses %s/%s: it is removed, and its "
                    "program compiled again: %s", cache->folder.path, cache->key,
                    cornu_error_message());
+        cornu_error_take();
         cornu__pjrt_folder_remove(&cache->folder, cache->key);
         call.loaded = NULL;
     }
@@ -127,7 +128,7 @@ void cornu__pjrt_cache_store(const CornuPjrtCache *cache, PjrtLoaded *loaded)
     const CornuPjrtPlugin  *plugin = cache->device->plugin;
     PjrtLoadedGetExecutable get = PJRT_ARGUMENTS(PjrtLoadedGetExecutable, .loaded = loaded);
     if (cache->folder.descriptor < 0 ||
-        cornu__pjrt_call(plugin, PJRT_LOADED_GET_EXECUTABLE, &get) != CORNU_OK)
+        !cornu__pjrt_try(plugin, PJRT_LOADED_GET_EXECUTABLE, &get))
         return;
     PjrtExecutableSerialize call = PJRT_ARGUMENTS(PjrtExecutableSerialize,
                                                   .executable = get.executable);
@@ -139,6 +140,7 @@ void cornu__pjrt_cache_store(const CornuPjrtCache *cache, PjrtLoaded *loaded)
     } else {
         cornu__log(CORNU_LOG_DEBUG, "pjrt: a compiled program is not kept: %s",
                    cornu_error_message());
+        cornu_error_take();
     }
-    cornu__pjrt_call(plugin, PJRT_EXECUTABLE_DESTROY, &destroy);
+    cornu__pjrt_try(plugin, PJRT_EXECUTABLE_DESTROY, &destroy);
 }

@@ -102,9 +102,11 @@ CornuStatus      cornu__pjrt_run(CornuExecutable *executable, CornuBuffer *const
                                  CornuBuffer *const *outputs);
 void             cornu__pjrt_collect(CornuExecutable *executable, int64_t runs);
 
-/* Starts the runs that are collected; waits for all that were started. */
+/* Starts the runs that are collected; waits for all that were started; the same where there is
+ * nobody to tell a failure. */
 CornuStatus      cornu__pjrt_flush(CornuPjrtDevice *device);
 CornuStatus      cornu__pjrt_wait(CornuDevice *device);
+void             cornu__pjrt_finish(CornuPjrtDevice *device);
 
 void             cornu__pjrt_figures(const CornuExecutable *executable,
                                      CornuCompiledFigures *figures);

@@ -89,8 +89,8 @@ void cornu__pjrt_compiled_free(CornuPjrtCompiled *compiled, const CornuPjrtDevic
     PjrtExecutableDestroy destroy_compiled = PJRT_ARGUMENTS(PjrtExecutableDestroy,
                                                             .executable = compiled->compiled);
     if (compiled->compiled)
-        cornu__pjrt_call(device->plugin, PJRT_EXECUTABLE_DESTROY, &destroy_compiled);
-    if (compiled->loaded) cornu__pjrt_call(device->plugin, PJRT_LOADED_DESTROY, &destroy);
+        cornu__pjrt_try(device->plugin, PJRT_EXECUTABLE_DESTROY, &destroy_compiled);
+    if (compiled->loaded) cornu__pjrt_try(device->plugin, PJRT_LOADED_DESTROY, &destroy);
     cornu__module_free(&compiled->module);
     cornu__release(compiled->in);
     cornu__release(compiled->out);
@@ -161,7 +161,10 @@ void cornu__pjrt_executable_free(CornuExecutable *base)
 {
     CornuPjrtExecutable *executable = (CornuPjrtExecutable *)base;
     CornuPjrtDevice     *device = cornu__pjrt_of(base->device);
-    cornu__pjrt_wait(base->device);   /* for what it started; there is nobody to tell a failure */
+    const CornuModule   *running = device->flight.module;
+    if (device->collecting == executable || running == &executable->once.module ||
+        running == &executable->loop.compiled.module)
+        cornu__pjrt_finish(device);
     cornu__pjrt_loop_free(&executable->loop, device);
     cornu__pjrt_compiled_free(&executable->once, device);
     cornu__release(executable);

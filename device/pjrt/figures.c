@@ -12,18 +12,12 @@
 
 #include "../memory_internal.h"
 
-/* Calls a function that plugins may lack. */
-static bool ask(const CornuPjrtPlugin *plugin, PjrtFunctionId id, void *arguments)
-{
-    return cornu__pjrt_has(plugin, id) && cornu__pjrt_call(plugin, id, arguments) == CORNU_OK;
-}
-
 void cornu__pjrt_read_memory(const CornuPjrtPlugin *plugin, PjrtExecutable *executable,
                              CornuCompiledFigures *figures)
 {
     PjrtExecutableMemoryStats stats = PJRT_ARGUMENTS(PjrtExecutableMemoryStats,
                                                      .executable = executable);
-    if (!ask(plugin, PJRT_EXECUTABLE_MEMORY_STATS, &stats)) return;
+    if (!cornu__pjrt_try(plugin, PJRT_EXECUTABLE_MEMORY_STATS, &stats)) return;
     figures->has_memory = true;
     figures->argument_bytes = stats.arguments;
     figures->output_bytes = stats.outputs;
@@ -38,7 +32,7 @@ static void read_cost(const CornuPjrtPlugin *plugin, PjrtExecutable *executable,
 {
     PjrtExecutableCostAnalysis cost = PJRT_ARGUMENTS(PjrtExecutableCostAnalysis,
                                                      .executable = executable);
-    if (!ask(plugin, PJRT_EXECUTABLE_COST_ANALYSIS, &cost)) return;
+    if (!cornu__pjrt_try(plugin, PJRT_EXECUTABLE_COST_ANALYSIS, &cost)) return;
     for (size_t i = 0; i < cost.count; i++) {
         const PjrtNamedValue *property = &cost.properties[i];
         const size_t          size = property->name_size;
@@ -176,11 +170,11 @@ static void read_program(const CornuPjrtPlugin *plugin, PjrtExecutable *executab
     PjrtProgram       program = PJRT_ARGUMENTS(PjrtProgram, .code = NULL);
     PjrtExecutableOptimizedProgram get = PJRT_ARGUMENTS(PjrtExecutableOptimizedProgram,
         .executable = executable, .program = &program);
-    if (!ask(plugin, PJRT_EXECUTABLE_OPTIMIZED_PROGRAM, &get) || !program.code_size) return;
+    if (!cornu__pjrt_try(plugin, PJRT_EXECUTABLE_OPTIMIZED_PROGRAM, &get) || !program.code_size) return;
     unsigned char *code = cornu__allocate(program.code_size, 1);
     if (!code) return;
     program.code = (char *)code;
-    if (ask(plugin, PJRT_EXECUTABLE_OPTIMIZED_PROGRAM, &get) &&
+    if (cornu__pjrt_try(plugin, PJRT_EXECUTABLE_OPTIMIZED_PROGRAM, &get) &&
         program.format_size == sizeof format - 1 &&
         memcmp(program.format, format, sizeof format - 1) == 0)
         count_fusions((Bytes){ code, code + program.code_size }, figures);

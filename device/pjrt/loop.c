@@ -34,16 +34,25 @@ bool cornu__pjrt_continues(const CornuPjrtExecutable *executable, CornuBuffer *c
            memcmp(loop->inputs, inputs, count * sizeof *inputs) == 0;
 }
 
+/* On processors XLA compiles convolutions within a loop to plain loops of their own, on one thread:
+ * mnist_cnn's step is 12 times slower so. */
+static bool may_loop(const CornuPjrtExecutable *executable)
+{
+    const CornuProgram *program = executable->base.program;
+    for (int i = 0; i < program->output_count; i++)
+        if (program->outputs[i].alias < 0) return false;
+    for (int i = 0; i < program->input_count; i++)   /* it has one axis more in a loop */
+        if (cornu_program_type(program, program->inputs[i]).shape.rank == CORNU_MAX_RANK)
+            return false;
+    return !cornu__pjrt_of(executable->base.device)->is_cpu ||
+           !strstr(executable->once.module.text, "stablehlo.convolution");
+}
+
 void cornu__pjrt_collect(CornuExecutable *base, int64_t runs)
 {
     CornuPjrtExecutable *executable = (CornuPjrtExecutable *)base;
-    const CornuProgram  *program = base->program;
     if (executable->loop.collected > 0 || !executable->once.loaded) return;
-    for (int i = 0; i < program->output_count; i++)
-        if (program->outputs[i].alias < 0) return;
-    for (int i = 0; i < program->input_count; i++)   /* it has one axis more in a loop */
-        if (cornu_program_type(program, program->inputs[i]).shape.rank == CORNU_MAX_RANK) return;
-    executable->loop.expected = runs > 1 ? runs : 0;
+    executable->loop.expected = runs > 1 && may_loop(executable) ? runs : 0;
 }
 
 /* ---- Memory ---- */
@@ -171,4 +180,13 @@ CornuStatus cornu__pjrt_wait(CornuDevice *base)
     cornu__failure_keep(&failure, cornu__pjrt_flush(device));
     const CornuStatus status = cornu__pjrt_settle(device);
     return failure.status ? cornu__failure_tell(&failure) : status;
+}
+
+void cornu__pjrt_finish(CornuPjrtDevice *device)
+{
+    CornuFailure before;
+    cornu__failure_keep(&before, cornu_error_status());
+    cornu__pjrt_wait(&device->base);
+    if (before.status) cornu__failure_tell(&before);   /* an older message stays */
+    else cornu_error_take();
 }

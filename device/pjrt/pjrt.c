@@ -26,10 +26,8 @@ static int64_t capacity_of(const CornuPjrtDevice *device)
 {
     PjrtDeviceMemoryStats stats = PJRT_ARGUMENTS(PjrtDeviceMemoryStats,
                                                  .device = device->devices[0]);
-    if (!cornu__pjrt_has(device->plugin, PJRT_DEVICE_MEMORY_STATS) ||
-        cornu__pjrt_call(device->plugin, PJRT_DEVICE_MEMORY_STATS, &stats) != CORNU_OK)
-        return 0;
-    return stats.limit.set ? stats.limit.bytes : 0;
+    return cornu__pjrt_try(device->plugin, PJRT_DEVICE_MEMORY_STATS, &stats) && stats.limit.set
+         ? stats.limit.bytes : 0;
 }
 
 /* ---- Opening ---- */
@@ -63,7 +61,7 @@ static CornuStatus create_client(CornuPjrtDevice *device, CornuPjrtName *name, i
 static void destroy_client(CornuPjrtDevice *device)
 {
     PjrtClientDestroy destroy = PJRT_ARGUMENTS(PjrtClientDestroy, .client = device->client);
-    if (device->client) cornu__pjrt_call(device->plugin, PJRT_CLIENT_DESTROY, &destroy);
+    if (device->client) cornu__pjrt_try(device->plugin, PJRT_CLIENT_DESTROY, &destroy);
     device->client = NULL;
 }
 

@@ -127,6 +127,19 @@ CornuStatus cornu__pjrt_call(const CornuPjrtPlugin *plugin, PjrtFunctionId id, v
     return call(plugin->api, id, arguments);
 }
 
+static bool try(const PjrtApi *api, PjrtFunctionId id, void *arguments)
+{
+    if (!api_has(api, id)) return false;
+    PjrtError *error = api->function[id](arguments);
+    if (error) destroy_error(api, error);
+    return !error;
+}
+
+bool cornu__pjrt_try(const CornuPjrtPlugin *plugin, PjrtFunctionId id, void *arguments)
+{
+    return try(plugin->api, id, arguments);
+}
+
 CornuStatus cornu__pjrt_await(const CornuPjrtPlugin *plugin, PjrtEvent *event)
 {
     if (!event) return CORNU_OK;
@@ -134,8 +147,7 @@ CornuStatus cornu__pjrt_await(const CornuPjrtPlugin *plugin, PjrtEvent *event)
     PjrtEventCall     destroy = PJRT_ARGUMENTS(PjrtEventCall, .event = event);
     const CornuStatus status = cornu__pjrt_call(plugin, PJRT_EVENT_AWAIT, &await);
     if (status == CORNU_OK) return cornu__pjrt_call(plugin, PJRT_EVENT_DESTROY, &destroy);
-    if (cornu__pjrt_has(plugin, PJRT_EVENT_DESTROY))   /* the first failure is the one to tell */
-        destroy_error(plugin->api, plugin->api->function[PJRT_EVENT_DESTROY](&destroy));
+    cornu__pjrt_try(plugin, PJRT_EVENT_DESTROY, &destroy);   /* the first failure is told */
     return status;
 }
 
@@ -167,10 +179,8 @@ static void describe(CornuPjrtPlugin *plugin)
     PjrtPluginAttributes all = PJRT_ARGUMENTS(PjrtPluginAttributes, .count = 0);
     const int            length = snprintf(plugin->versions, sizeof plugin->versions, "API %d.%d",
                                            api->version.major, api->version.minor);
-    if (!api_has(api, PJRT_PLUGIN_ATTRIBUTES)) return;
-    PjrtError *error = api->function[PJRT_PLUGIN_ATTRIBUTES](&all);
-    if (error) destroy_error(api, error);
-    for (size_t i = 0; !error && all.attributes && i < all.count; i++) {
+    if (!try(api, PJRT_PLUGIN_ATTRIBUTES, &all)) return;
+    for (size_t i = 0; all.attributes && i < all.count; i++) {
         const PjrtNamedValue *a = &all.attributes[i];
         static const char     wanted[] = "stablehlo_current_version";
         if (a->type != PJRT_INT64_LIST || a->value_size != 3 ||

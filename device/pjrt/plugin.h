@@ -53,6 +53,9 @@ CornuStatus cornu__pjrt_load(const char *path, const CornuPjrtPlugin **plugin);
  * naming the function, if the plugin is too old to have it or does not implement it. */
 CornuStatus cornu__pjrt_call(const CornuPjrtPlugin *plugin, PjrtFunctionId id, void *arguments);
 
+/* The same where a failure is no error: whether the plugin has the function and it succeeded. */
+bool cornu__pjrt_try(const CornuPjrtPlugin *plugin, PjrtFunctionId id, void *arguments);
+
 bool cornu__pjrt_has(const CornuPjrtPlugin *plugin, PjrtFunctionId id);
 
 /* Waits for an event, NULL for none, and destroys it: its error, as above. */

@@ -48,6 +48,6 @@ void cornu__pjrt_close_topology(CornuPjrtDevice *device)
 {
     PjrtTopologyDestroy destroy = PJRT_ARGUMENTS(PjrtTopologyDestroy,
                                                  .topology = device->topology);
-    if (device->topology) cornu__pjrt_call(device->plugin, PJRT_TOPOLOGY_DESTROY, &destroy);
+    if (device->topology) cornu__pjrt_try(device->plugin, PJRT_TOPOLOGY_DESTROY, &destroy);
     device->topology = NULL;
 }

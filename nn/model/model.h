@@ -150,8 +150,9 @@ typedef struct {
                                                     (strategy.h), else a "cpu" device of the
                                                     model's own */
     int64_t         steps_per_execution;         /* steps from one call of the batch hooks to the
-                                                    next (callback.h); default the strategy's in
-                                                    scope, else 1 */
+                                                    next (callback.h), which a pjrt device may run
+                                                    as one loop; default the strategy's in scope,
+                                                    else 1 */
     bool            gradient_norm;               /* training also logs "gradient_norm": the mean
                                                     over steps of the l2 norm of all gradients
                                                     before clipping; see

@@ -22,6 +22,7 @@ static void it_says_what_it_is(void **state)
     (void)state;
     CornuDevice *device = pjrt_open(4);
     const char  *line = cornu_device_description(device);
+    assert_int_equal(cornu_error_status(), CORNU_OK);   /* nor what the plugin could not say */
     assert_string_equal(cornu_device_name(device), "pjrt");
     assert_memory_equal(line, "pjrt: cpu, ", 11);
     assert_non_null(strstr(line, "| API 0."));
