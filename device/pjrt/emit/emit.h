@@ -122,11 +122,11 @@ bool cornu__hlo_is_float(PjrtType element);
 /* Appends to the text, indented at the start of a line. */
 void cornu__write(CornuEmitter *e, const char *format, ...) CORNU__PRINTF(2, 3);
 void cornu__write_type(CornuEmitter *e, CornuHloType type);
-/* "%1, %2", and their types, "(T, T)". */
-void cornu__write_names(CornuEmitter *e, const CornuName *names, int count);
-void cornu__write_types(CornuEmitter *e, const CornuName *names, int count);
 /* "array<i64: 1, 0>"; "array<i64>" without numbers. */
 void cornu__write_array(CornuEmitter *e, const int64_t *numbers, int count);
+/* "%1, %2", and their types: "(T, T)". */
+void cornu__write_names(CornuEmitter *e, const CornuName *names, int count);
+void cornu__write_types(CornuEmitter *e, const CornuName *names, int count);
 
 /* A new name of this type, not yet written. */
 CornuName cornu__name(CornuEmitter *e, CornuHloType type);
@@ -140,6 +140,9 @@ void      cornu__end(CornuEmitter *e, CornuName result, const CornuName *in, int
 /* The type in which products of these operands are summed, and the operands as the target takes
  * them for it. */
 PjrtType cornu__hlo_factors(CornuEmitter *e, const CornuEmitCall *call, CornuName in[2]);
+
+/* The last line of a region or function: op is "stablehlo.return" or "func.return". */
+void cornu__write_return(CornuEmitter *e, const char *op, const CornuName *names, int count);
 
 /* The region of a reduction, ({ add of two scalars }). */
 void cornu__write_reducer(CornuEmitter *e, const char *op, PjrtType element);

@@ -130,11 +130,7 @@ static void begin_region(CornuEmitter *e, Loop *loop)
 
 static void end_region(CornuEmitter *e, const CornuName *out, int count)
 {
-    cornu__write(e, "\"stablehlo.return\"(");
-    cornu__write_names(e, out, count);
-    cornu__write(e, ") : ");
-    cornu__write_types(e, out, count);
-    cornu__write(e, " -> ()\n");
+    cornu__write_return(e, "stablehlo.return", out, count);
     e->depth--;
     cornu__write(e, "}");
 }

@@ -57,15 +57,6 @@ void cornu__emit_program(CornuEmitter *e, const CornuProgram *recorded, const Co
     cornu_program_free(program);
 }
 
-static void write_results(CornuEmitter *e, const CornuName *out, int count)
-{
-    cornu__write(e, "\"func.return\"(");
-    cornu__write_names(e, out, count);
-    cornu__write(e, ") : ");
-    cornu__write_types(e, out, count);
-    cornu__write(e, " -> ()\n");
-}
-
 /* i64 (checks, 2), of all checks. */
 static int write_checks(CornuEmitter *e, CornuName *out)
 {
@@ -129,7 +120,7 @@ static void write_module(CornuEmitter *e, const CornuProgram *program,
     if (loop) emit_steps(e, program, loop, in, out);
     else cornu__emit_program(e, program, in, out);
     const int more = write_checks(e, &out[program->output_count]);
-    write_results(e, out, program->output_count + more);
+    cornu__write_return(e, "func.return", out, program->output_count + more);
     e->depth--;
     cornu__write(e, "}\n");
     e->depth--;

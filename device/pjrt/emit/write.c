@@ -173,6 +173,15 @@ void cornu__end(CornuEmitter *e, CornuName result, const CornuName *in, int in_c
     cornu__write(e, "\n");
 }
 
+void cornu__write_return(CornuEmitter *e, const char *op, const CornuName *names, int count)
+{
+    cornu__write(e, "\"%s\"(", op);
+    cornu__write_names(e, names, count);
+    cornu__write(e, ") : ");
+    cornu__write_types(e, names, count);
+    cornu__write(e, " -> ()\n");
+}
+
 void cornu__write_reducer(CornuEmitter *e, const char *op, PjrtType element)
 {
     const CornuHloType scalar = cornu__hlo_scalar(element);
@@ -182,7 +191,7 @@ void cornu__write_reducer(CornuEmitter *e, const char *op, PjrtType element)
     e->depth++;
     cornu__write(e, "^bb0(%%%d: tensor<%s>, %%%d: tensor<%s>):\n", in[0], type, in[1], type);
     const CornuName result = cornu__hlo2(e, op, in[0], in[1]);
-    cornu__write(e, "\"stablehlo.return\"(%%%d) : (tensor<%s>) -> ()\n", result, type);
+    cornu__write_return(e, "stablehlo.return", &result, 1);
     e->depth--;
     cornu__write(e, "})");
 }
