@@ -79,7 +79,7 @@ static void shard_slice(CornuEmitter *e, const CornuEmitCall *call)
     const CornuHloType type = cornu__hlo_type(call->out_type[0]), row = { PJRT_S64, { .rank = 0 } };
     call->out[0] = call->in[0];
     if (e->target.shards == 1) return;
-    CornuName id, starts[CORNU_MAX_RANK + 1];
+    CornuName id, starts[CORNU_MAX_RANK];
     replica_id(e, &(CornuEmitCall){ .out = &id });
     CornuName first = cornu__hlo_integer(e, row, 0);
     for (int shard = 0; shard < e->target.shards; shard++) {
@@ -88,14 +88,8 @@ static void shard_slice(CornuEmitter *e, const CornuEmitCall *call)
         first = cornu__hlo_select(
             e, own, cornu__hlo_integer(e, row, members.rank * type.shape.extent[0]), first);
     }
-    starts[0] = call->in[0];
-    starts[1] = first;
-    for (int i = 1; i < type.shape.rank; i++) starts[1 + i] = cornu__hlo_integer(e, row, 0);
-    const CornuName part = cornu__begin(e, "dynamic_slice", type, starts, 1 + type.shape.rank);
-    cornu__write(e, " {slice_sizes = ");
-    cornu__write_array(e, type.shape.extent, type.shape.rank);
-    cornu__write(e, "}");
-    cornu__end(e, part, starts, 1 + type.shape.rank);
-    call->out[0] = part;
+    starts[0] = first;
+    for (int i = 1; i < type.shape.rank; i++) starts[i] = cornu__hlo_integer(e, row, 0);
+    call->out[0] = cornu__hlo_dynamic_slice(e, call->in[0], starts, type.shape.extent);
 }
 CornuEmit *const cornu__shard_slice_stablehlo = shard_slice;

@@ -167,6 +167,9 @@ CornuName cornu__hlo_reverse(CornuEmitter *e, CornuName x, const int64_t *axes, 
 /* Strides NULL: 1. */
 CornuName cornu__hlo_slice(CornuEmitter *e, CornuName x, const int64_t *starts,
                            const int64_t *sizes, const int64_t *strides);
+/* Begins at scalar integers, one per axis. */
+CornuName cornu__hlo_dynamic_slice(CornuEmitter *e, CornuName x, const CornuName *starts,
+                                   const int64_t *sizes);
 /* low and high may be negative; interior NULL: 0. */
 CornuName cornu__hlo_pad(CornuEmitter *e, CornuName x, double value, const int64_t *low,
                          const int64_t *high, const int64_t *interior);

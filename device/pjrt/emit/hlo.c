@@ -116,15 +116,24 @@ CornuName cornu__hlo_reshape(CornuEmitter *e, CornuName x, CornuShape shape)
     return plain(e, "reshape", cornu__hlo_shaped(type, shape), &x, 1);
 }
 
-/* One op with one attribute that is a list of integers. */
-static CornuName listed(CornuEmitter *e, const char *op, CornuHloType type, CornuName x,
-                        const char *attribute, const int64_t *numbers, int count)
+/* An attribute that is a list of integers. */
+typedef struct {
+    const char    *name;
+    const int64_t *numbers;
+    int            count;
+} List;
+
+/* One op with up to three such attributes: those with a name. */
+static CornuName listed(CornuEmitter *e, const char *op, CornuHloType type, const CornuName *in,
+                        int in_count, const List lists[3])
 {
-    const CornuName result = cornu__begin(e, op, type, &x, 1);
-    cornu__write(e, " {%s = ", attribute);
-    cornu__write_array(e, numbers, count);
+    const CornuName result = cornu__begin(e, op, type, in, in_count);
+    for (int i = 0; i < 3 && lists[i].name; i++) {
+        cornu__write(e, "%s%s = ", i ? ", " : " {", lists[i].name);
+        cornu__write_array(e, lists[i].numbers, lists[i].count);
+    }
     cornu__write(e, "}");
-    cornu__end(e, result, &x, 1);
+    cornu__end(e, result, in, in_count);
     return result;
 }
 
@@ -133,8 +142,8 @@ CornuName cornu__hlo_broadcast(CornuEmitter *e, CornuName x, CornuShape shape, c
     const CornuHloType type = cornu__hlo_of(e, x);
     int64_t            to[CORNU_MAX_RANK];
     for (int i = 0; i < type.shape.rank; i++) to[i] = axes[i];
-    return listed(e, "broadcast_in_dim", cornu__hlo_shaped(type, shape), x,
-                  "broadcast_dimensions", to, type.shape.rank);
+    return listed(e, "broadcast_in_dim", cornu__hlo_shaped(type, shape), &x, 1,
+                  (List[3]){ { "broadcast_dimensions", to, type.shape.rank } });
 }
 
 CornuName cornu__hlo_transpose(CornuEmitter *e, CornuName x, const int64_t *axes)
@@ -143,34 +152,44 @@ CornuName cornu__hlo_transpose(CornuEmitter *e, CornuName x, const int64_t *axes
     CornuHloType       result = type;
     for (int i = 0; i < type.shape.rank; i++)
         result.shape.extent[i] = type.shape.extent[axes[i]];
-    return listed(e, "transpose", result, x, "permutation", axes, type.shape.rank);
+    return listed(e, "transpose", result, &x, 1,
+                  (List[3]){ { "permutation", axes, type.shape.rank } });
 }
 
 CornuName cornu__hlo_reverse(CornuEmitter *e, CornuName x, const int64_t *axes, int count)
 {
-    return listed(e, "reverse", cornu__hlo_of(e, x), x, "dimensions", axes, count);
+    return listed(e, "reverse", cornu__hlo_of(e, x), &x, 1,
+                  (List[3]){ { "dimensions", axes, count } });
 }
 
 CornuName cornu__hlo_slice(CornuEmitter *e, CornuName x, const int64_t *starts,
                            const int64_t *sizes, const int64_t *strides)
 {
     CornuHloType type = cornu__hlo_of(e, x);
+    const int    rank = type.shape.rank;
     int64_t      limits[CORNU_MAX_RANK], steps[CORNU_MAX_RANK];
-    for (int i = 0; i < type.shape.rank; i++) {
+    for (int i = 0; i < rank; i++) {
         steps[i] = strides ? strides[i] : 1;
         limits[i] = sizes[i] ? starts[i] + (sizes[i] - 1) * steps[i] + 1 : starts[i];
         type.shape.extent[i] = sizes[i];
     }
-    const CornuName result = cornu__begin(e, "slice", type, &x, 1);
-    cornu__write(e, " {start_indices = ");
-    cornu__write_array(e, starts, type.shape.rank);
-    cornu__write(e, ", limit_indices = ");
-    cornu__write_array(e, limits, type.shape.rank);
-    cornu__write(e, ", strides = ");
-    cornu__write_array(e, steps, type.shape.rank);
-    cornu__write(e, "}");
-    cornu__end(e, result, &x, 1);
-    return result;
+    return listed(e, "slice", type, &x, 1,
+                  (List[3]){ { "start_indices", starts, rank },
+                             { "limit_indices", limits, rank }, { "strides", steps, rank } });
+}
+
+CornuName cornu__hlo_dynamic_slice(CornuEmitter *e, CornuName x, const CornuName *starts,
+                                   const int64_t *sizes)
+{
+    CornuHloType type = cornu__hlo_of(e, x);
+    const int    rank = type.shape.rank;
+    CornuName    in[1 + CORNU_MAX_RANK] = { x };
+    for (int i = 0; i < rank; i++) {
+        in[1 + i] = starts[i];
+        type.shape.extent[i] = sizes[i];
+    }
+    return listed(e, "dynamic_slice", type, in, 1 + rank,
+                  (List[3]){ { "slice_sizes", sizes, rank } });
 }
 
 CornuName cornu__hlo_pad(CornuEmitter *e, CornuName x, double value, const int64_t *low,
@@ -178,23 +197,17 @@ CornuName cornu__hlo_pad(CornuEmitter *e, CornuName x, double value, const int64
 {
     static const int64_t none[CORNU_MAX_RANK] = { 0 };
     CornuHloType         type = cornu__hlo_of(e, x);
+    const int            rank = type.shape.rank;
     const CornuName      in[2] = { x, cornu__hlo_constant(e, cornu__hlo_scalar(type.element),
                                                           value) };
     if (!interior) interior = none;
-    for (int i = 0; i < type.shape.rank; i++) {
+    for (int i = 0; i < rank; i++) {
         int64_t *extent = &type.shape.extent[i];
         *extent += low[i] + high[i] + (*extent > 0 ? (*extent - 1) * interior[i] : 0);
     }
-    const CornuName result = cornu__begin(e, "pad", type, in, 2);
-    cornu__write(e, " {edge_padding_low = ");
-    cornu__write_array(e, low, type.shape.rank);
-    cornu__write(e, ", edge_padding_high = ");
-    cornu__write_array(e, high, type.shape.rank);
-    cornu__write(e, ", interior_padding = ");
-    cornu__write_array(e, interior, type.shape.rank);
-    cornu__write(e, "}");
-    cornu__end(e, result, in, 2);
-    return result;
+    return listed(e, "pad", type, in, 2,
+                  (List[3]){ { "edge_padding_low", low, rank }, { "edge_padding_high", high, rank },
+                             { "interior_padding", interior, rank } });
 }
 
 CornuName cornu__hlo_concat(CornuEmitter *e, const CornuName *x, int count, int axis)

@@ -28,19 +28,13 @@ static void indices(CornuEmitter *e, const Loop *loop, CornuName t, int rank, Co
 
 static CornuName slice_at(CornuEmitter *e, const Loop *loop, CornuName x, CornuName t)
 {
-    CornuHloType type = cornu__hlo_of(e, x);
-    CornuName    in[CORNU_MAX_RANK + 1] = { x };
-    CornuShape   step = { .rank = 0 };
-    indices(e, loop, t, type.shape.rank, in + 1);
-    for (int i = 0; i < type.shape.rank; i++)
-        if (i != loop->of->axis) step.extent[step.rank++] = type.shape.extent[i];
-    type.shape.extent[loop->of->axis] = 1;
-    const CornuName slice = cornu__begin(e, "dynamic_slice", type, in, 1 + type.shape.rank);
-    cornu__write(e, " {slice_sizes = ");
-    cornu__write_array(e, type.shape.extent, type.shape.rank);
-    cornu__write(e, "}");
-    cornu__end(e, slice, in, 1 + type.shape.rank);
-    return cornu__hlo_reshape(e, slice, step);
+    CornuShape one = cornu__hlo_of(e, x).shape, step = { .rank = 0 };
+    CornuName  starts[CORNU_MAX_RANK];
+    indices(e, loop, t, one.rank, starts);
+    for (int i = 0; i < one.rank; i++)
+        if (i != loop->of->axis) step.extent[step.rank++] = one.extent[i];
+    one.extent[loop->of->axis] = 1;
+    return cornu__hlo_reshape(e, cornu__hlo_dynamic_slice(e, x, starts, one.extent), step);
 }
 
 static CornuName put_at(CornuEmitter *e, const Loop *loop, CornuName x, CornuName part,
