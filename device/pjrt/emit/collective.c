@@ -29,47 +29,38 @@ static void write_groups(CornuEmitter *e, const CornuEmitCall *call)
     cornu__write(e, "]> : tensor<%dx%dxi64>", count, size);
 }
 
-static void all_reduce(CornuEmitter *e, const CornuEmitCall *call)
+/* An op on what the shards of each group have, which it may sum; `axis` is what it says of an axis.
+ * One shard keeps its own. */
+static void exchange(CornuEmitter *e, const CornuEmitCall *call, const char *op, bool sums,
+                     const char *axis)
 {
     const CornuHloType type = cornu__hlo_type(call->out_type[0]);
     call->out[0] = call->in[0];
     if (e->target.shards == 1) return;
-    const CornuName sum = cornu__begin(e, "all_reduce", type, call->in, 1);
-    cornu__write_reducer(e, "add", type.element);
-    cornu__write(e, " {");
+    const CornuName result = cornu__begin(e, op, type, call->in, 1);
+    if (sums) cornu__write_reducer(e, "add", type.element);
+    cornu__write(e, " {%s", axis);
     write_groups(e, call);
     cornu__write(e, "}");
-    cornu__end(e, sum, call->in, 1);
-    call->out[0] = sum;
+    cornu__end(e, result, call->in, 1);
+    call->out[0] = result;
+}
+
+static void all_reduce(CornuEmitter *e, const CornuEmitCall *call)
+{
+    exchange(e, call, "all_reduce", true, "");
 }
 CornuEmit *const cornu__all_reduce_stablehlo = all_reduce;
 
 static void reduce_scatter(CornuEmitter *e, const CornuEmitCall *call)
 {
-    const CornuHloType type = cornu__hlo_type(call->out_type[0]);
-    call->out[0] = call->in[0];
-    if (e->target.shards == 1) return;
-    const CornuName sum = cornu__begin(e, "reduce_scatter", type, call->in, 1);
-    cornu__write_reducer(e, "add", type.element);
-    cornu__write(e, " {scatter_dimension = 0 : i64, ");
-    write_groups(e, call);
-    cornu__write(e, "}");
-    cornu__end(e, sum, call->in, 1);
-    call->out[0] = sum;
+    exchange(e, call, "reduce_scatter", true, "scatter_dimension = 0 : i64, ");
 }
 CornuEmit *const cornu__reduce_scatter_stablehlo = reduce_scatter;
 
 static void all_gather(CornuEmitter *e, const CornuEmitCall *call)
 {
-    call->out[0] = call->in[0];
-    if (e->target.shards == 1) return;
-    const CornuName all = cornu__begin(e, "all_gather", cornu__hlo_type(call->out_type[0]),
-                                       call->in, 1);
-    cornu__write(e, " {all_gather_dim = 0 : i64, ");
-    write_groups(e, call);
-    cornu__write(e, "}");
-    cornu__end(e, all, call->in, 1);
-    call->out[0] = all;
+    exchange(e, call, "all_gather", false, "all_gather_dim = 0 : i64, ");
 }
 CornuEmit *const cornu__all_gather_stablehlo = all_gather;
 
