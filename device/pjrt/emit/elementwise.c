@@ -3,50 +3,43 @@
 
 #include "emit.h"
 
-/* Rules that are one op of StableHLO, with as many operands. */
-#define ONE(name, op)                                                                        \
-    static void name(CornuEmitter *e, const CornuEmitCall *call)                             \
-    {                                                                                        \
-        call->out[0] = cornu__hlo1(e, op, call->in[0]);                                      \
-    }                                                                                        \
-    CornuEmit *const cornu__##name##_stablehlo = name
+/* Rules that are one op of StableHLO, with the same operands. */
+static void one_op(CornuEmitter *e, const CornuEmitCall *call, const char *op)
+{
+    const CornuHloType type = cornu__hlo_type(call->out_type[0]);
+    call->out[0] = cornu__begin(e, op, type, call->in, call->op.in_count);
+    cornu__end(e, call->out[0], call->in, call->op.in_count);
+}
 
-#define TWO(name, op)                                                                        \
-    static void name(CornuEmitter *e, const CornuEmitCall *call)                             \
+#define ONE(name, op)                                                                        \
+    static void emit_##name(CornuEmitter *e, const CornuEmitCall *call)                      \
     {                                                                                        \
-        call->out[0] = cornu__hlo2(e, op, call->in[0], call->in[1]);                         \
+        one_op(e, call, op);                                                                 \
     }                                                                                        \
-    CornuEmit *const cornu__##name##_stablehlo = name
+    CornuEmit *const cornu__##name##_stablehlo = emit_##name
 
 ONE(negative, "negate");
 ONE(absolute, "abs");
 ONE(sign, "sign");
+ONE(floor, "floor");
 ONE(rsqrt, "rsqrt");
-TWO(add, "add");
-TWO(subtract, "subtract");
-TWO(multiply, "multiply");
-TWO(divide, "divide");
-TWO(maximum, "maximum");
-TWO(minimum, "minimum");
-TWO(power, "power");
-
-/* The names of these are functions of C, too. */
-#define NAMED(name, rule, op)                                                                \
-    static void rule(CornuEmitter *e, const CornuEmitCall *call)                             \
-    {                                                                                        \
-        call->out[0] = cornu__hlo1(e, op, call->in[0]);                                      \
-    }                                                                                        \
-    CornuEmit *const cornu__##name##_stablehlo = rule
-
-NAMED(floor, emit_floor, "floor");
-NAMED(exp, emit_exp, "exponential");
-NAMED(log, emit_log, "log");
-NAMED(sqrt, emit_sqrt, "sqrt");
-NAMED(sin, emit_sin, "sine");
-NAMED(cos, emit_cos, "cosine");
-NAMED(tanh, emit_tanh, "tanh");
-NAMED(sigmoid, emit_sigmoid, "logistic");
-NAMED(erf, emit_erf, "chlo.erf");
+ONE(sqrt, "sqrt");
+ONE(exp, "exponential");
+ONE(log, "log");
+ONE(sin, "sine");
+ONE(cos, "cosine");
+ONE(tanh, "tanh");
+ONE(sigmoid, "logistic");
+ONE(erf, "chlo.erf");
+ONE(is_finite, "is_finite");
+ONE(add, "add");
+ONE(subtract, "subtract");
+ONE(multiply, "multiply");
+ONE(divide, "divide");
+ONE(maximum, "maximum");
+ONE(minimum, "minimum");
+ONE(power, "power");
+ONE(select, "select");
 
 static CornuName zero_like(CornuEmitter *e, CornuName x)
 {
@@ -89,7 +82,7 @@ static void step(CornuEmitter *e, const CornuEmitCall *call)
 }
 CornuEmit *const cornu__step_stablehlo = step;
 
-/* ---- Compare, select, convert ---- */
+/* ---- Compare, convert ---- */
 
 static void compare(CornuEmitter *e, const CornuEmitCall *call)
 {
@@ -101,21 +94,6 @@ static void compare(CornuEmitter *e, const CornuEmitCall *call)
         e, call->in[0], directions[call->op.attributes->compare.comparison], call->in[1]);
 }
 CornuEmit *const cornu__compare_stablehlo = compare;
-
-static void is_finite(CornuEmitter *e, const CornuEmitCall *call)
-{
-    const CornuName in = call->in[0], out =
-        cornu__begin(e, "is_finite", cornu__hlo_type(call->out_type[0]), &in, 1);
-    cornu__end(e, out, &in, 1);
-    call->out[0] = out;
-}
-CornuEmit *const cornu__is_finite_stablehlo = is_finite;
-
-static void emit_select(CornuEmitter *e, const CornuEmitCall *call)
-{
-    call->out[0] = cornu__hlo_select(e, call->in[0], call->in[1], call->in[2]);
-}
-CornuEmit *const cornu__select_stablehlo = emit_select;
 
 /* The numbers that an integer dtype holds, as far as doubles and i64 can say. */
 static void range_of(CornuDtype dtype, int64_t *low, int64_t *high)
