@@ -3,40 +3,55 @@
 
 #include "emit.h"
 
-/* log softmax of x along the last axis, in f32 at least; and softmax if `p` is not NULL. */
-static CornuName log_softmax_of(CornuEmitter *e, CornuName x, CornuName *p)
+/* A number per row, as large as the rows. */
+static CornuName along_rows(CornuEmitter *e, CornuName numbers, CornuShape shape)
 {
-    const PjrtType element = cornu__hlo_of(e, x).element;
-    x = element == PJRT_F64 ? x : cornu__hlo_convert(e, x, PJRT_F32);
-    const CornuHloType type = cornu__hlo_of(e, x);
-    const int          last = type.shape.rank - 1;
-    int                axes[CORNU_MAX_RANK];
-    for (int i = 0; i < last; i++) axes[i] = i;
-    const CornuName largest = cornu__hlo_reduce(e, "maximum", x, INT64_C(1) << last, -INFINITY);
-    const CornuName below = cornu__hlo2(e, "subtract", x,
-                                        cornu__hlo_broadcast(e, largest, type.shape, axes));
-    const CornuName exps = cornu__hlo1(e, "exponential", below);
-    const CornuName sum = cornu__hlo_reduce(e, "add", exps, INT64_C(1) << last, 0.0);
-    if (p) {
-        *p = cornu__hlo2(e, "divide", exps, cornu__hlo_broadcast(e, sum, type.shape, axes));
-        return 0;
-    }
-    const CornuName log_sum = cornu__hlo_broadcast(e, cornu__hlo1(e, "log", sum), type.shape,
-                                                   axes);
-    return cornu__hlo2(e, "subtract", below, log_sum);
+    int axes[CORNU_MAX_RANK];
+    for (int i = 0; i < shape.rank - 1; i++) axes[i] = i;
+    return cornu__hlo_broadcast(e, numbers, shape, axes);
+}
+
+/* The first operand's rows, in f32 at least: less their largest number, the exponentials of that,
+ * and their sums. */
+typedef struct {
+    CornuName below, exps, sum;
+} Shifted;
+
+static Shifted shift(CornuEmitter *e, const CornuEmitCall *call)
+{
+    const CornuType type = call->op.in[0];
+    const int64_t   last = INT64_C(1) << (type.shape.rank - 1);
+    const CornuName x = type.dtype == CORNU_F64 ? call->in[0]
+                                                : cornu__hlo_convert(e, call->in[0], PJRT_F32);
+    const CornuName largest = cornu__hlo_reduce(e, "maximum", x, last, -INFINITY);
+    Shifted         s;
+    s.below = cornu__hlo2(e, "subtract", x, along_rows(e, largest, type.shape));
+    s.exps = cornu__hlo1(e, "exponential", s.below);
+    s.sum = cornu__hlo_reduce(e, "add", s.exps, last, 0.0);
+    return s;
 }
 
 static void softmax(CornuEmitter *e, const CornuEmitCall *call)
 {
-    CornuName p;
-    log_softmax_of(e, call->in[0], &p);
+    const Shifted   s = shift(e, call);
+    const CornuName sum = along_rows(e, s.sum, call->op.in[0].shape);
+    const CornuName p = cornu__hlo2(e, "divide", s.exps, sum);
     call->out[0] = cornu__hlo_convert(e, p, cornu__pjrt_type(call->out_type[0].dtype));
 }
 CornuEmit *const cornu__softmax_stablehlo = softmax;
 
+/* In f32 at least. */
+static CornuName log_softmax_of(CornuEmitter *e, const CornuEmitCall *call)
+{
+    const Shifted   s = shift(e, call);
+    const CornuName log_sum = cornu__hlo1(e, "log", s.sum);
+    return cornu__hlo2(e, "subtract", s.below,
+                       along_rows(e, log_sum, call->op.in[0].shape));
+}
+
 static void log_softmax(CornuEmitter *e, const CornuEmitCall *call)
 {
-    call->out[0] = cornu__hlo_convert(e, log_softmax_of(e, call->in[0], NULL),
+    call->out[0] = cornu__hlo_convert(e, log_softmax_of(e, call),
                                       cornu__pjrt_type(call->out_type[0].dtype));
 }
 CornuEmit *const cornu__log_softmax_stablehlo = log_softmax;
@@ -70,7 +85,7 @@ static void sparse_cross_entropy(CornuEmitter *e, const CornuEmitCall *call)
 {
     const CornuShape logits = call->op.in[0].shape;
     const int        last = logits.rank - 1;
-    const CornuName  log_p = log_softmax_of(e, call->in[0], NULL);
+    const CornuName  log_p = log_softmax_of(e, call);
     const CornuName  there = is_label(e, call, call->in[1], logits.extent[last]);
     const CornuName  zero = cornu__hlo_constant(e, cornu__hlo_of(e, log_p), 0.0);
     const CornuName  chosen = cornu__hlo_select(e, there, log_p, zero);
