@@ -32,20 +32,10 @@ static bool by_filter(CornuOpId id)
     return id == CORNU_OP_CONV2D_GRAD_FILTER || id == CORNU_OP_GROUPED_CONV2D_GRAD_FILTER;
 }
 
-static int64_t groups_of(const CornuOpCall *call)
-{
-    switch (call->id) {
-    case CORNU_OP_GROUPED_CONV2D: return call->attributes->grouped_conv2d.groups;
-    case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT: case CORNU_OP_GROUPED_CONV2D_GRAD_FILTER:
-        return call->attributes->grouped_conv2d_grad.groups;
-    default: return 1;
-    }
-}
-
 static Convolution convolution_of(const CornuOpCall *call)
 {
     const CornuType *in = call->in;
-    const int64_t    groups = groups_of(call);
+    const int64_t    groups = cornu__conv_groups(call);
     CornuSweep       sweeps[2];
     cornu__sweeps(call, sweeps);
     return (Convolution){
@@ -68,7 +58,7 @@ static int64_t conv2d_flops(const CornuOpCall *call)
  * result, groups that divide both last axes. */
 static CornuStatus check_operands(const CornuOpCall *call, CornuDtype result, const char *names)
 {
-    const int64_t groups = groups_of(call);
+    const int64_t groups = cornu__conv_groups(call);
     CORNU__TRY(cornu__expect_float(call, 0, names));
     if (call->in[0].dtype != call->in[1].dtype)
         return cornu__refuse(call, CORNU_ERR_DTYPE, names, "both must have the same dtype");
@@ -91,10 +81,11 @@ static CornuStatus conv2d_type(const CornuOpCall *call, CornuType *out)
     CornuDtype        dtype = call->attributes->conv2d.dtype;
     CORNU__TRY(check_operands(call, dtype, names));
     const int64_t *x = call->in[0].shape.extent, *filter = call->in[1].shape.extent;
-    if (x[3] / groups_of(call) != filter[2])
+    const int64_t  groups = cornu__conv_groups(call);
+    if (x[3] / groups != filter[2])
         return cornu__refuse(call, CORNU_ERR_SHAPE, names,
                              "x has %lld channels in %lld groups, the filter expects %lld in each",
-                             (long long)x[3], (long long)groups_of(call), (long long)filter[2]);
+                             (long long)x[3], (long long)groups, (long long)filter[2]);
     CornuSweep sweeps[2];
     if (!cornu__sweeps(call, sweeps))
         return cornu__refuse(call, CORNU_ERR_SHAPE, names,
@@ -172,7 +163,7 @@ static CornuStatus conv2d_grad_input_type(const CornuOpCall *call, CornuType *ou
                              (long long)d_y[3], (long long)filter[3]);
     CORNU__TRY(check_sweeps(call, &call->in[0], names));
     out[0] = cornu_type(grad->dtype, d_y[0], grad->extents[0], grad->extents[1],
-                        groups_of(call) * filter[2]);
+                        cornu__conv_groups(call) * filter[2]);
     return CORNU_OK;
 }
 
@@ -192,8 +183,8 @@ static CornuStatus conv2d_grad_filter_type(const CornuOpCall *call, CornuType *o
         return cornu__refuse(call, CORNU_ERR_SHAPE, names, "%lld images and %lld gradients",
                              (long long)x[0], (long long)d_y[0]);
     CORNU__TRY(check_sweeps(call, &call->in[1], names));
-    out[0] = cornu_type(grad->dtype, grad->extents[0], grad->extents[1], x[3] / groups_of(call),
-                        d_y[3]);
+    out[0] = cornu_type(grad->dtype, grad->extents[0], grad->extents[1],
+                        x[3] / cornu__conv_groups(call), d_y[3]);
     return CORNU_OK;
 }
 
@@ -261,7 +252,7 @@ static CornuValue part(CornuBuilder *b, CornuValue x, int64_t number, int64_t co
 static CornuStatus each_group(CornuProgram *program, const CornuOpCall *call, const CornuValue *in,
                               CornuValue *out)
 {
-    const int64_t   groups = groups_of(call);
+    const int64_t   groups = cornu__conv_groups(call);
     const CornuOpId id = by_input(call->id)  ? CORNU_OP_CONV2D_GRAD_INPUT
                        : by_filter(call->id) ? CORNU_OP_CONV2D_GRAD_FILTER : CORNU_OP_CONV2D;
     CornuBuilder    b = { program, CORNU_OK };

@@ -60,3 +60,13 @@ bool cornu__sweeps(const CornuOpCall *call, CornuSweep sweeps[2])
     }
     return true;
 }
+
+int64_t cornu__conv_groups(const CornuOpCall *call)
+{
+    switch (call->id) {
+    case CORNU_OP_GROUPED_CONV2D: return call->attributes->grouped_conv2d.groups;
+    case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT: case CORNU_OP_GROUPED_CONV2D_GRAD_FILTER:
+        return call->attributes->grouped_conv2d_grad.groups;
+    default: return 1;
+    }
+}

@@ -16,6 +16,9 @@ typedef struct {
  * window fits, or a number is out of range; always true for a call that passed its type rule. */
 bool cornu__sweeps(const CornuOpCall *call, CornuSweep sweeps[2]);
 
+/* The groups of a convolution or of its gradient; 1 for ops that are not grouped. */
+int64_t cornu__conv_groups(const CornuOpCall *call);
+
 /* The position that output o reads with tap u, -1 for padding. */
 static inline int64_t cornu__tap(const CornuSweep *sweep, int64_t o, int64_t u)
 {

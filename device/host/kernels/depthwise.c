@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "../../integer_internal.h"
+#include "../../ops/window.h"
 #include "../machine/bf16.h"
 #include "convolution.h"
 #include "../isa/depthwise.h"
@@ -51,9 +52,7 @@ static bool is_grad_filter(const CornuOpCall *op)
 static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
 {
     const CornuDtype in = op->in[0].dtype, out = out_type->dtype;
-    const int64_t    groups = op->id == CORNU_OP_GROUPED_CONV2D
-                            ? op->attributes->grouped_conv2d.groups
-                            : op->attributes->grouped_conv2d_grad.groups;
+    const int64_t    groups = cornu__conv_groups(op);
     (void)machine;
     return (in == CORNU_F32 || in == CORNU_BF16) && (out == CORNU_F32 || out == CORNU_BF16) &&
            op->in[0].shape.extent[3] == groups && op->in[1].shape.extent[3] == groups &&

@@ -18,16 +18,6 @@ typedef struct {
     int64_t     feature_groups, batch_groups;
 } Convolution;
 
-static int64_t groups_of(const CornuOpCall *call)
-{
-    switch (call->id) {
-    case CORNU_OP_GROUPED_CONV2D: return call->attributes->grouped_conv2d.groups;
-    case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT: case CORNU_OP_GROUPED_CONV2D_GRAD_FILTER:
-        return call->attributes->grouped_conv2d_grad.groups;
-    default: return 1;
-    }
-}
-
 /* Operands are bf16, f16 or f32 and sums f32, or all f64. */
 static CornuName convolution(CornuEmitter *e, const CornuEmitCall *call, CornuName left,
                              CornuName right, const Convolution *c)
@@ -93,7 +83,7 @@ static void conv2d(CornuEmitter *e, const CornuEmitCall *call)
         .strides = { s[0].stride, s[1].stride },
         .low = { s[0].low, s[1].low }, .high = { s[0].high, s[1].high },
         .left_dilation = { 1, 1 }, .right_dilation = { s[0].dilation, s[1].dilation },
-        .feature_groups = groups_of(&call->op), .batch_groups = 1 });
+        .feature_groups = cornu__conv_groups(&call->op), .batch_groups = 1 });
 }
 CornuEmit *const cornu__conv2d_stablehlo = conv2d;
 CornuEmit *const cornu__grouped_conv2d_stablehlo = conv2d;
@@ -112,7 +102,7 @@ static CornuName swap_channels(CornuEmitter *e, CornuName filter, int64_t groups
 static void conv2d_grad_input(CornuEmitter *e, const CornuEmitCall *call)
 {
     static const int64_t axes[] = { 0, 1 };
-    const int64_t        groups = groups_of(&call->op);
+    const int64_t        groups = cornu__conv_groups(&call->op);
     CornuSweep           s[2];
     cornu__sweeps(&call->op, s);
     Convolution c = { .numbers = "[b, 0, 1, f]x[0, 1, o, i]->[b, 0, 1, f]", .strides = { 1, 1 },
@@ -144,7 +134,7 @@ static void conv2d_grad_filter(CornuEmitter *e, const CornuEmitCall *call)
         .strides = { s[0].dilation, s[1].dilation },
         .low = { s[0].low, s[1].low }, .high = { s[0].high, s[1].high },
         .left_dilation = { 1, 1 }, .right_dilation = { s[0].stride, s[1].stride },
-        .feature_groups = 1, .batch_groups = groups_of(&call->op) });
+        .feature_groups = 1, .batch_groups = cornu__conv_groups(&call->op) });
 }
 CornuEmit *const cornu__conv2d_grad_filter_stablehlo = conv2d_grad_filter;
 CornuEmit *const cornu__grouped_conv2d_grad_filter_stablehlo = conv2d_grad_filter;
