@@ -10,7 +10,9 @@ CornuStatus cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from
                                .one_shard = one_shard };
     rewrite->map = cornu__allocate((size_t)from->value_count, sizeof *rewrite->map);
     rewrite->in = cornu__allocate((size_t)from->operand_count, sizeof *rewrite->in);
-    if (!rewrite->to || !rewrite->map || !rewrite->in) return CORNU_ERR_MEMORY;
+    rewrite->in_type = cornu__allocate((size_t)from->operand_count, sizeof *rewrite->in_type);
+    if (!rewrite->to || !rewrite->map || !rewrite->in || !rewrite->in_type)
+        return CORNU_ERR_MEMORY;
     for (int i = 0; i < from->value_count; i++) rewrite->map[i] = CORNU_NO_VALUE;
     for (int i = 0; i < from->input_count; i++)
         CORNU__TRY(one_shard
@@ -34,6 +36,42 @@ CornuStatus cornu__rewrite_keep(CornuRewrite *rewrite, const CornuProgramOp *op)
     return cornu_program_record(rewrite->to, op->id, &op->attributes,
                                 cornu__rewrite_operands(rewrite, op), op->in_count,
                                 &rewrite->map[op->out_first]);
+}
+
+CornuStatus cornu__rewrite_decompose(CornuRewrite *rewrite, const CornuProgramOp *op)
+{
+    const CornuOpCall call = cornu_program_call(rewrite->from, op, rewrite->in_type);
+    rewrite->decomposed = true;
+    return cornu__op_rules(op->id)->decompose(rewrite->to, &call,
+                                              cornu__rewrite_operands(rewrite, op),
+                                              &rewrite->map[op->out_first]);
+}
+
+/* One round; sets *decomposed if there is to be another. */
+static CornuProgram *rewrite_once(const CornuProgram *program, CornuRewriteOp *record,
+                                  const void *context, bool *decomposed)
+{
+    CornuRewrite rewrite;
+    CornuStatus  status = cornu__rewrite_begin(&rewrite, program, false);
+    for (int i = 0; i < program->op_count && status == CORNU_OK; i++) {
+        status = cornu_program_scope(rewrite.to, program->ops[i].scope);
+        if (status == CORNU_OK) status = record(&rewrite, &program->ops[i], context);
+    }
+    *decomposed = rewrite.decomposed;
+    return cornu__rewrite_end(&rewrite, status);
+}
+
+CornuProgram *cornu__rewrite_rounds(const CornuProgram *program, CornuRewriteOp *record,
+                                    const void *context)
+{
+    bool          decomposed;
+    CornuProgram *result = rewrite_once(program, record, context, &decomposed);
+    while (result && decomposed) {
+        CornuProgram *next = rewrite_once(result, record, context, &decomposed);
+        cornu_program_free(result);
+        result = next;
+    }
+    return result;
 }
 
 CornuProgram *cornu__rewrite_copy(const CornuProgram *program, bool one_shard)
@@ -72,6 +110,7 @@ CornuProgram *cornu__rewrite_end(CornuRewrite *rewrite, CornuStatus status)
     }
     cornu__release(rewrite->map);
     cornu__release(rewrite->in);
+    cornu__release(rewrite->in_type);
     if (status == CORNU_OK) return rewrite->to;
     cornu_program_free(rewrite->to);
     return NULL;

@@ -9,7 +9,9 @@ typedef struct {
     CornuProgram       *to;
     CornuValue         *map;   /* the new value of each old one */
     CornuValue         *in;    /* the mapped operands of the current op */
+    CornuType          *in_type;
     bool                one_shard;
+    bool                decomposed;   /* an op at least */
 } CornuRewrite;
 
 /* Declares the same inputs; for one shard none of them varies from shard to shard. */
@@ -18,10 +20,21 @@ CornuStatus       cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram
 const CornuValue *cornu__rewrite_operands(CornuRewrite *rewrite, const CornuProgramOp *op);
 /* Records the op unchanged. */
 CornuStatus       cornu__rewrite_keep(CornuRewrite *rewrite, const CornuProgramOp *op);
+/* Records the op's decomposition, which it has. */
+CornuStatus       cornu__rewrite_decompose(CornuRewrite *rewrite, const CornuProgramOp *op);
 /* Declares the same outputs, frees everything but the new program, which it returns; NULL after a
  * failure. An output that varied from shard to shard still does, even where the change has made it
  * one value for all, as select(c, x, x) = x does. */
 CornuProgram     *cornu__rewrite_end(CornuRewrite *rewrite, CornuStatus status);
+
+/* Records an op unchanged, decomposed or otherwise changed. */
+typedef CornuStatus CornuRewriteOp(CornuRewrite *rewrite, const CornuProgramOp *op,
+                                   const void *context);
+
+/* A copy with each op as `record` has recorded it; round by round, until it decomposes none: what a
+ * decomposition consists of may have to be decomposed, too. */
+CornuProgram     *cornu__rewrite_rounds(const CornuProgram *program, CornuRewriteOp *record,
+                                        const void *context);
 
 /* A plain copy: the result of a pass that is left out. */
 CornuProgram     *cornu__rewrite_copy(const CornuProgram *program, bool one_shard);

@@ -8,7 +8,6 @@
  * until every op left is computed or has no decomposition. The latter run by their reference
  * kernels.
  */
-#include "../../memory_internal.h"
 #include "passes.h"
 #include "../../ops/rewrite.h"
 
@@ -47,46 +46,17 @@ static CornuStatus widen(CornuRewrite *rewrite, const CornuProgramOp *op)
     return CORNU_OK;
 }
 
-/* One round; sets `changed` if it replaced anything. */
-static CornuProgram *decompose_once(const CornuHost *host, const CornuProgram *program,
-                                    bool *changed)
+static CornuStatus record(CornuRewrite *rewrite, const CornuProgramOp *op, const void *context)
 {
-    CornuRewrite rewrite;
-    CornuStatus  status = cornu__rewrite_begin(&rewrite, program, false);
-    CornuType   *in = cornu__allocate((size_t)program->operand_count, sizeof *in);
-    if (!in) status = CORNU_ERR_MEMORY;
-    for (int i = 0; i < program->op_count && status == CORNU_OK; i++) {
-        const CornuProgramOp *op = &program->ops[i];
-        CornuDecompose       *rule = cornu__op_rules(op->id)->decompose;
-        status = cornu_program_scope(rewrite.to, op->scope);
-        if (status != CORNU_OK) break;
-        if (!is_computed(host, program, op) && cornu__widened_kernel_for(host, program, op)) {
-            status = widen(&rewrite, op);
-            continue;
-        }
-        if (rule == CORNU_PRIMITIVE || is_computed(host, program, op)) {
-            status = cornu__rewrite_keep(&rewrite, op);
-            continue;
-        }
-        *changed = true;
-        CornuOpCall call = cornu_program_call(program, op, in);
-        status = rule(rewrite.to, &call, cornu__rewrite_operands(&rewrite, op),
-                      &rewrite.map[op->out_first]);
-    }
-    cornu__release(in);
-    return cornu__rewrite_end(&rewrite, status);
+    const CornuHost *host = context;
+    const bool       computed = is_computed(host, rewrite->from, op);
+    if (!computed && cornu__widened_kernel_for(host, rewrite->from, op)) return widen(rewrite, op);
+    return computed || cornu__op_rules(op->id)->decompose == CORNU_PRIMITIVE
+         ? cornu__rewrite_keep(rewrite, op) : cornu__rewrite_decompose(rewrite, op);
 }
 
 CornuProgram *cornu__decompose(const CornuHost *host, const CornuProgram *program)
 {
-    bool changed = false;
-    if (!cornu__pass_runs(CORNU_PASS_DECOMPOSE)) return cornu__rewrite_copy(program, false);
-    CornuProgram *result = decompose_once(host, program, &changed);
-    while (result && changed) {
-        changed = false;
-        CornuProgram *next = decompose_once(host, result, &changed);
-        cornu_program_free(result);
-        result = next;
-    }
-    return result;
+    return cornu__pass_runs(CORNU_PASS_DECOMPOSE)
+         ? cornu__rewrite_rounds(program, record, host) : cornu__rewrite_copy(program, false);
 }
