@@ -2,19 +2,12 @@
 #include "find.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../../device/environment_internal.h"
 #include "../../device/status_internal.h"
 #include "download_internal.h"
-
-/* Environment variables that are set but empty count as unset. */
-static const char *environment(const char *name)
-{
-    const char *value = getenv(name);
-    return value && value[0] ? value : NULL;
-}
 
 /* Writes the path of the set's folder in a data directory; false if it is too long. */
 static bool folder_in(char folder[CORNU_PATH_SIZE], const char *directory,
@@ -48,15 +41,11 @@ static const CornuDataFile *missing_from(const char *folder, const CornuDataSour
     return NULL;
 }
 
-/* The user's cache by the XDG base directory specification, which says to ignore relative paths;
- * false if there is none. */
+/* The user's cache; false if there is none. */
 static bool cache_directory(char directory[CORNU_PATH_SIZE])
 {
-    const char *cache = environment("XDG_CACHE_HOME"), *home = environment("HOME");
-    if (cache && cache[0] == '/')
-        return snprintf(directory, CORNU_PATH_SIZE, "%s/cornu", cache) < CORNU_PATH_SIZE;
-    return home && home[0] == '/' &&
-           snprintf(directory, CORNU_PATH_SIZE, "%s/.cache/cornu", home) < CORNU_PATH_SIZE;
+    const int length = cornu__cache_path(directory, CORNU_PATH_SIZE, "");
+    return length >= 0 && length < CORNU_PATH_SIZE;
 }
 
 /* Downloads all missing files from one address; on failure *failed and url say which. */
@@ -77,7 +66,7 @@ static CornuStatus download(const CornuDataSource *source, const char *folder,
                             const CornuDataSearch *search)
 {
     char        own[CORNU_PATH_SIZE], url[CORNU_PATH_SIZE];
-    const char *own_addresses[] = { own, NULL }, *base = environment("CORNU_DATA_URL");
+    const char *own_addresses[] = { own, NULL }, *base = cornu__environment("CORNU_DATA_URL");
     if (base && !folder_in(own, base, source))
         return cornu__fail(CORNU_ERR_ARGUMENT, "CORNU_DATA_URL is too long");
     if (base) strncat(own, "/", sizeof own - strlen(own) - 1);
@@ -119,7 +108,7 @@ CornuStatus cornu_data_find(const CornuDataSource *source, const CornuDataSearch
     static const CornuDataSearch everywhere = { .data = NULL };
     if (!search) search = &everywhere;
     if (search->data) return find_in(search->data, ".data", source, folder);
-    const char *directory = environment("CORNU_DATA");
+    const char *directory = cornu__environment("CORNU_DATA");
     if (directory) return find_in(directory, "CORNU_DATA", source, folder);
 
     folder_in(folder, "./data", source);
@@ -142,7 +131,7 @@ CornuStatus cornu_data_find_file(const char *name, const CornuDataSearch *search
                                  char path[2 * CORNU_PATH_SIZE])
 {
     char        cache[CORNU_PATH_SIZE];
-    const char *directory = search->data ? search->data : environment("CORNU_DATA");
+    const char *directory = search->data ? search->data : cornu__environment("CORNU_DATA");
     if (snprintf(path, 2 * CORNU_PATH_SIZE, "%s", name) >= 2 * CORNU_PATH_SIZE)
         return cornu__fail(CORNU_ERR_ARGUMENT, "the file name is too long");
     if (access(name, F_OK) == 0) return CORNU_OK;

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../environment_internal.h"
 #include "../log_internal.h"
 #include "../memory_internal.h"
 #include "../open.h"
@@ -30,26 +31,13 @@ static const int64_t most_bytes = INT64_C(1) << 30;
 
 /* ---- The folder ---- */
 
-static const char *environment(const char *name)
-{
-    const char *value = getenv(name);
-    return value && *value ? value : NULL;
-}
-
-/* False if nothing is to be kept. Relative paths in XDG_CACHE_HOME are ignored, as its
- * specification says. */
+/* False if nothing is to be kept. */
 static bool find(char path[CORNU_PJRT_PATH])
 {
-    static const char below[] = "cornu/pjrt-compiled";
-    const char *chosen = environment("CORNU_PJRT_CACHE"), *home = environment("HOME");
-    const char *cache = environment("XDG_CACHE_HOME");
-    int         length = -1;
+    const char *chosen = cornu__environment("CORNU_PJRT_CACHE");
     if (chosen && strcmp(chosen, "off") == 0) return false;
-    if (chosen) length = snprintf(path, CORNU_PJRT_PATH, "%s", chosen);
-    else if (cache && cache[0] == '/')
-        length = snprintf(path, CORNU_PJRT_PATH, "%s/%s", cache, below);
-    else if (home && home[0] == '/')
-        length = snprintf(path, CORNU_PJRT_PATH, "%s/.cache/%s", home, below);
+    const int length = chosen ? snprintf(path, CORNU_PJRT_PATH, "%s", chosen)
+                              : cornu__cache_path(path, CORNU_PJRT_PATH, "/pjrt-compiled");
     if (length >= 0 && length < CORNU_PJRT_PATH) return true;
     cornu__log(CORNU_LOG_DEBUG, "pjrt: compiled programs are not kept: %s",
                length < 0 ? "neither XDG_CACHE_HOME nor HOME names a folder"

@@ -29,6 +29,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../environment_internal.h"
 #include "../open.h"
 #include "../host/machine/accelerators.h"
 #include "plugin.h"
@@ -56,13 +57,6 @@ typedef struct {
     CornuStatus status;                      /* out of memory */
     char        searched[CORNU_MESSAGE_SIZE];/* the places, for the message */
 } Search;
-
-/* Environment variables that are set but empty count as unset. */
-static const char *environment(const char *name)
-{
-    const char *value = getenv(name);
-    return value && value[0] ? value : NULL;
-}
 
 /* ---- Files ---- */
 
@@ -247,7 +241,7 @@ static const char packages[] = "/lib*/python3*/*-packages";
 
 static bool look_in_variable(Search *search, const char *name, const char *below)
 {
-    const char *folder = environment(name);
+    const char *folder = cornu__environment(name);
     return folder && look_below(search, folder, strlen(folder), below);
 }
 
@@ -288,25 +282,25 @@ static bool look_there(Search *search, const char *folder, size_t size)
 /* Whether the plugin is found; its path is in search->path. */
 static bool find(Search *search, const char *plugin)
 {
-    const char *const library = environment("TPU_LIBRARY_PATH");
-    const char *const cache = environment("XDG_CACHE_HOME");
+    const char *const library = cornu__environment("TPU_LIBRARY_PATH");
+    char              cache[PATH_MAX];
+    const int         length = cornu__cache_path(cache, sizeof cache, "/pjrt");
     search->plugin = plugin;
     if (look_in_variable(search, "CORNU_PJRT", "")) return true;
     if (strcmp(plugin, "tpu") == 0 && library && strlen(library) < CORNU_PJRT_PATH) {
         memcpy(search->path, library, strlen(library) + 1);   /* which must be there */
         return true;
     }
-    return look_in_list(search, environment("PYTHONPATH"), look_there) ||
+    return look_in_list(search, cornu__environment("PYTHONPATH"), look_there) ||
            look_in_variable(search, "VIRTUAL_ENV", packages) ||
            look_in_variable(search, "CONDA_PREFIX", packages) ||
-           look_in_list(search, environment("PATH"), look_beside) ||
+           look_in_list(search, cornu__environment("PATH"), look_beside) ||
            look_in_variable(search, "HOME", "/.pyenv/versions/*/lib/python3*/site-packages") ||
            look_in_variable(search, "HOME", "/.local/lib/python3*/site-packages") ||
            look_below(search, "/usr/local", strlen("/usr/local"), packages) ||
            look_below(search, "/usr", strlen("/usr"), packages) ||
-           (cache && cache[0] == '/'
-                ? look_in_variable(search, "XDG_CACHE_HOME", "/cornu/pjrt/*")
-                : look_in_variable(search, "HOME", "/.cache/cornu/pjrt/*"));
+           (length > 0 && length < PATH_MAX &&
+            look_below(search, cache, (size_t)length, "/*"));
 }
 
 /* What to install for a plugin. */
@@ -335,7 +329,7 @@ CornuStatus cornu__pjrt_find(const char *plugin, char path[CORNU_PJRT_PATH])
 {
     Search       search = { .path = path };
     struct stat  file;
-    const char  *chosen = environment("CORNU_PJRT");
+    const char  *chosen = cornu__environment("CORNU_PJRT");
     const size_t length = strlen(plugin);
     if (strchr(plugin, '/') || (length > 3 && strcmp(plugin + length - 3, ".so") == 0))
         return copy_path(plugin, path);

@@ -1,21 +1,14 @@
 #include "resolver.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../device.h"
+#include "../environment_internal.h"
 #include "../host/machine/accelerators.h"
 #include "../log_internal.h"
 
 static const char no_client[] = "this version has no client for TPUs over the network";
-
-/* NULL when empty. */
-static const char *variable(const char *name)
-{
-    const char *value = getenv(name);
-    return value && *value ? value : NULL;
-}
 
 /* A network address: "grpc://10.0.0.2:8470", "10.0.0.2:8470". */
 static bool is_address(const char *text)
@@ -64,7 +57,7 @@ static bool find_real(CornuTpuTarget *target, const char *name)
 static CornuStatus choose(CornuTpuTarget *target)
 {
     target->profile = cornu_tpu_profile(NULL);
-    const char *wish = variable("CORNU_TPU");
+    const char *wish = cornu__environment("CORNU_TPU");
     if (wish) {
         if (strcmp(wish, "local") == 0) return CORNU_OK;
         if (strncmp(wish, "pjrt:", 5) == 0 && strlen(wish) < sizeof target->device)
@@ -79,8 +72,8 @@ static CornuStatus choose(CornuTpuTarget *target)
         return cornu__fail_prefix(cornu_error_status(), "CORNU_TPU");
     }
     const char *name = "COLAB_TPU_ADDR";
-    const char *address = variable(name);
-    if (!address) address = variable(name = "TPU_NAME");
+    const char *address = cornu__environment(name);
+    if (!address) address = cornu__environment(name = "TPU_NAME");
     if (cornu__has_tpu() && find_real(target, "pjrt:tpu")) return CORNU_OK;
     if (!address || strcmp(address, "local") == 0) return CORNU_OK;
     char printable[256];
