@@ -38,7 +38,7 @@ static void exchange(CornuEmitter *e, const CornuEmitCall *call, const char *op,
     call->out[0] = call->in[0];
     if (e->target.shards == 1) return;
     const CornuName result = cornu__begin(e, op, type, call->in, 1);
-    if (sums) cornu__write_reducer(e, "add", type.element);
+    if (sums) cornu__hlo_reducer(e, "add", type.element);
     cornu__write(e, " {%s", axis);
     write_groups(e, call);
     cornu__write(e, "}");

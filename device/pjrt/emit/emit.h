@@ -144,9 +144,6 @@ PjrtType cornu__hlo_factors(CornuEmitter *e, const CornuEmitCall *call, CornuNam
 /* The last line of a region or function: op is "stablehlo.return" or "func.return". */
 void cornu__write_return(CornuEmitter *e, const char *op, const CornuName *names, int count);
 
-/* The region of a reduction, ({ add of two scalars }). */
-void cornu__write_reducer(CornuEmitter *e, const char *op, PjrtType element);
-
 /* ---- Ops of StableHLO (hlo.c) ---- */
 
 CornuName cornu__hlo1(CornuEmitter *e, const char *op, CornuName x);
@@ -174,6 +171,8 @@ CornuName cornu__hlo_dynamic_slice(CornuEmitter *e, CornuName x, const CornuName
 CornuName cornu__hlo_pad(CornuEmitter *e, CornuName x, double value, const int64_t *low,
                          const int64_t *high, const int64_t *interior);
 CornuName cornu__hlo_concat(CornuEmitter *e, const CornuName *x, int count, int axis);
+/* The region of a reduction, ({ add of two scalars }). */
+void      cornu__hlo_reducer(CornuEmitter *e, const char *op, PjrtType element);
 /* Over a set of axes, which are removed; op is "add", "maximum" or "minimum". */
 CornuName cornu__hlo_reduce(CornuEmitter *e, const char *op, CornuName x, int64_t axes,
                             double initial);

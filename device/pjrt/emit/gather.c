@@ -26,7 +26,7 @@ static void gather_grad(CornuEmitter *e, const CornuEmitCall *call)
     const CornuName in[3] = { cornu__hlo_constant(e, type, 0.0), call->in[1],
                               cornu__hlo_convert(e, call->in[0], type.element) };
     const CornuName table = cornu__begin(e, "scatter", type, in, 3);
-    cornu__write_reducer(e, "add", type.element);
+    cornu__hlo_reducer(e, "add", type.element);
     cornu__write(e, " {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [%d], "
                  "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
                  "index_vector_dim = %d>, indices_are_sorted = false, unique_indices = false}",

@@ -234,6 +234,23 @@ PjrtType cornu__hlo_factors(CornuEmitter *e, const CornuEmitCall *call, CornuNam
 
 /* ---- Reductions ---- */
 
+void cornu__hlo_reducer(CornuEmitter *e, const char *op, PjrtType element)
+{
+    const CornuHloType scalar = cornu__hlo_scalar(element);
+    const CornuName    in[2] = { cornu__name(e, scalar), cornu__name(e, scalar) };
+    cornu__write(e, " ({\n");
+    e->depth++;
+    cornu__write(e, "^bb0(%%%d: ", in[0]);
+    cornu__write_type(e, scalar);
+    cornu__write(e, ", %%%d: ", in[1]);
+    cornu__write_type(e, scalar);
+    cornu__write(e, "):\n");
+    const CornuName result = cornu__hlo2(e, op, in[0], in[1]);
+    cornu__write_return(e, "stablehlo.return", &result, 1);
+    e->depth--;
+    cornu__write(e, "})");
+}
+
 CornuName cornu__hlo_reduce(CornuEmitter *e, const char *op, CornuName x, int64_t axes,
                             double initial)
 {
@@ -248,7 +265,7 @@ CornuName cornu__hlo_reduce(CornuEmitter *e, const char *op, CornuName x, int64_
     const CornuName in[2] = { x, cornu__hlo_constant(e, cornu__hlo_scalar(from.element),
                                                      initial) };
     const CornuName result = cornu__begin(e, "reduce", type, in, 2);
-    cornu__write_reducer(e, op, from.element);
+    cornu__hlo_reducer(e, op, from.element);
     cornu__write(e, " {dimensions = ");
     cornu__write_array(e, reduced, count);
     cornu__write(e, "}");
@@ -267,7 +284,7 @@ CornuName cornu__hlo_window_sum(CornuEmitter *e, CornuName x, const int64_t size
         *extent = (*extent + low[i] + high[i] - size[i]) / strides[i] + 1;
     }
     const CornuName result = cornu__begin(e, "reduce_window", type, in, 2);
-    cornu__write_reducer(e, "add", type.element);
+    cornu__hlo_reducer(e, "add", type.element);
     cornu__write(e, " {window_dimensions = array<i64: 1, %lld, %lld, 1>, "
                  "window_strides = array<i64: 1, %lld, %lld, 1>, "
                  "padding = dense<[[0, 0], [%lld, %lld], [%lld, %lld], [0, 0]]> : "

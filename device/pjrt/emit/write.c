@@ -181,17 +181,3 @@ void cornu__write_return(CornuEmitter *e, const char *op, const CornuName *names
     cornu__write_types(e, names, count);
     cornu__write(e, " -> ()\n");
 }
-
-void cornu__write_reducer(CornuEmitter *e, const char *op, PjrtType element)
-{
-    const CornuHloType scalar = cornu__hlo_scalar(element);
-    const CornuName    in[2] = { cornu__name(e, scalar), cornu__name(e, scalar) };
-    const char        *type = element_name(element);
-    cornu__write(e, " ({\n");
-    e->depth++;
-    cornu__write(e, "^bb0(%%%d: tensor<%s>, %%%d: tensor<%s>):\n", in[0], type, in[1], type);
-    const CornuName result = cornu__hlo2(e, op, in[0], in[1]);
-    cornu__write_return(e, "stablehlo.return", &result, 1);
-    e->depth--;
-    cornu__write(e, "})");
-}
