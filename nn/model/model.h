@@ -325,8 +325,8 @@ typedef struct {
     CornuArray  class_weight;            /* as in fit; allocates an array of weights per call */
 } CornuOnBatchConfig;
 
-/* One step on one batch. As in Keras, the values are means since cornu_model_reset_metrics, fit or
- * evaluate. */
+/* One step on one batch; without `values` it may return before a pjrt device has ended it. As in
+ * Keras, the values are means since cornu_model_reset_metrics, fit or evaluate. */
 CornuStatus cornu_train_on_batch_from(const CornuOnBatchConfig *config);
 #define cornu_train_on_batch(...) \
     cornu_train_on_batch_from(&(CornuOnBatchConfig){ .unset = 0, __VA_ARGS__ })

@@ -3,7 +3,7 @@
  * replica and on eight. Few rows and small texts; a test of each network takes seconds, most of
  * them in XLA's compiler.
  *
- * tests/run: takes 60 s
+ * tests/run: takes 90 s
  */
 #include <math.h>
 #include <setjmp.h>
@@ -311,6 +311,7 @@ int main(void)
         { "gpt", networks_learn_as_on_cpu, NULL, NULL, &networks[5] },
         { "mnist_cnn_on_8", eight_replicas_learn_what_one_learns, NULL, NULL, &networks[0] },
         { "mnist_cnn_bn_on_8", eight_replicas_learn_what_one_learns, NULL, NULL, &networks[2] },
+        { "resnet20_on_8", eight_replicas_learn_what_one_learns, NULL, NULL, &networks[3] },
         { "lstm_on_8", eight_replicas_learn_what_one_learns, NULL, NULL, &networks[4] },
         { "gpt_on_8", eight_replicas_learn_what_one_learns, NULL, NULL, &networks[5] },
         cmocka_unit_test(executions_of_several_steps_learn_the_same),
