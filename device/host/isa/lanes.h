@@ -173,6 +173,18 @@ INLINE void store_all_narrow(uint16_t *to, Lanes value)
 INLINE void store_all_narrow(uint16_t *to, Lanes value) { store_halves(to, narrowed(value)); }
 #endif
 
+/* The numbers that store_all_narrow stores, as lanes. */
+INLINE Lanes as_stored_narrow(Lanes value)
+{
+#if defined(__AVX512BF16__)
+    return (Lanes)((Bits)_mm512_cvtepu16_epi32(all_narrow(value)) << 16);
+#elif defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+    return (Lanes)((Bits)vmovl_u16(vreinterpret_u16_bf16(vcvt_bf16_f32((float32x4_t)value))) << 16);
+#else
+    return (Lanes)(narrowed(value) << 16);
+#endif
+}
+
 /* The first `count` lanes as bf16. */
 INLINE void store_narrow(uint16_t *to, Lanes value, int64_t count)
 {

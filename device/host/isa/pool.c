@@ -31,15 +31,22 @@ INLINE Mask widen(const uint8_t *from)
     return value;
 }
 
-/* One window, up to LANES channels. x points to tap (0, 0). */
-INLINE void max_window(const float *x, int64_t row, int64_t column, Reach u, Reach v, int64_t taps,
-                       float *y, uint8_t *index, int64_t count)
+/* Up to LANES elements of x, which is bf16 if narrow, else f32. */
+INLINE Lanes load_x(const void *x, int64_t at, bool narrow, int64_t count)
 {
-    Lanes best = load_some(x + u.from * row + v.from * column, count);
+    return narrow ? load_narrow((const uint16_t *)x + at, count)
+                  : load_some((const float *)x + at, count);
+}
+
+/* One window, up to LANES channels. Tap (0, 0) is, or would be, at element `at` of x. */
+INLINE void max_window(const void *x, bool narrow, int64_t at, int64_t row, int64_t column, Reach u,
+                       Reach v, int64_t taps, float *y, uint8_t *index, int64_t count)
+{
+    Lanes best = load_x(x, at + u.from * row + v.from * column, narrow, count);
     Mask  where = (Mask){ 0 } + (int32_t)(u.from * taps + v.from);
     for (int64_t i = u.from; i < u.to; i++)
         for (int64_t j = v.from; j < v.to; j++) {
-            const Lanes value = load_some(x + i * row + j * column, count);
+            const Lanes value = load_x(x, at + i * row + j * column, narrow, count);
             /* larger, or the first NaN */
             const Mask take = ~(value <= best) & (best == best);
             best = choose(take, value, best);
@@ -49,21 +56,34 @@ INLINE void max_window(const float *x, int64_t row, int64_t column, Reach u, Rea
     store_bytes_some(index, (Bits)where, count < LANES ? (int)count : LANES);
 }
 
-static void max(const CornuPool *pool, int64_t i, const float *x, float *y, uint8_t *index)
+INLINE void max_row(const CornuPool *pool, int64_t i, const void *x, bool narrow, float *y,
+                    uint8_t *index)
 {
     const int64_t C = pool->channels, row = pool->width.in * C, taps = pool->width.size;
     const Reach   u = reach(&pool->height, i);
     for (int64_t j = 0; j < pool->width.out; j++, y += C, index += C) {
-        const Reach  v = reach(&pool->width, j);
-        const float *window = x + u.origin * row + v.origin * C;
-        const bool   two_by_two = taps == 2 && u.from == 0 && u.to == 2 && v.from == 0 && v.to == 2;
-        int64_t      c = 0;
+        const Reach   v = reach(&pool->width, j);
+        const int64_t window = u.origin * row + v.origin * C;
+        const bool    two_by_two = taps == 2 && u.from == 0 && u.to == 2 && v.from == 0 &&
+                                v.to == 2;
+        int64_t       c = 0;
         for (; c + LANES <= C && two_by_two; c += LANES)
-            max_window(window + c, row, C, (Reach){ 0, 2, 0 }, (Reach){ 0, 2, 0 }, 2, y + c,
-                       index + c, LANES);
+            max_window(x, narrow, window + c, row, C, (Reach){ 0, 2, 0 }, (Reach){ 0, 2, 0 }, 2,
+                       y + c, index + c, LANES);
         for (; c < C; c += LANES)
-            max_window(window + c, row, C, u, v, taps, y + c, index + c, C - c);
+            max_window(x, narrow, window + c, row, C, u, v, taps, y + c, index + c, C - c);
     }
+}
+
+static void max(const CornuPool *pool, int64_t i, const float *x, float *y, uint8_t *index)
+{
+    max_row(pool, i, x, false, y, index);
+}
+
+static void max_narrow(const CornuPool *pool, int64_t i, const uint16_t *x, float *y,
+                       uint8_t *index)
+{
+    max_row(pool, i, x, true, y, index);
 }
 
 static void average(const CornuPool *pool, int64_t i, const float *x, float *y)
@@ -213,5 +233,5 @@ static void average_grad(const CornuPool *pool, int64_t i, const float *d_y, flo
 }
 
 const CornuPools CORNU__PER_ISA(cornu__pools) = {
-    max, average, max_grad, max_grad_narrow, average_grad,
+    max, max_narrow, average, max_grad, max_grad_narrow, average_grad,
 };

@@ -16,6 +16,8 @@ typedef struct {
 typedef struct {
     /* x: the image; y and index: the row i of outputs. */
     void (*max)(const CornuPool *pool, int64_t i, const float *x, float *y, uint8_t *index);
+    void (*max_narrow)(const CornuPool *pool, int64_t i, const uint16_t *x, float *y,
+                       uint8_t *index);   /* x: bf16 */
     void (*average)(const CornuPool *pool, int64_t i, const float *x, float *y);
     /* d_x: the image. Where windows overlap or leave gaps the image must be zero on entry, and is
      * added to; otherwise (cornu__pool_is_exact) all elements under the row of windows are written.

@@ -43,18 +43,21 @@ typedef struct {
 } CornuTile;
 
 /*
- * The largest of windows of two by two rows, or the first NaN, without a map of all rows in memory:
+ * The largest of windows of two by two rows, the first of equal ones, or the first NaN, without a
+ * map of all rows in memory:
  *
  *     y[w, n] = activation(bias[n] + max over i, j of z[i, j, w, n])
  *     index[w, n] = 2 i + j of that one, y_stride elements between windows
  *     z[i, j, w, n] = sum over runs, k of x[i x_row + (2 w + j) x_stride + offset + k] panel[k, n]
  *
- * tile.rows counts windows, at most most_windows.
+ * tile.rows counts windows, at most most_windows. If `rounds`, z is rounded to bf16 as in a narrow
+ * tile.
  */
 typedef struct {
     CornuTile tile;
     ptrdiff_t x_row;
     uint8_t  *index;
+    bool      rounds;
 } CornuWindows;
 
 /*

@@ -145,21 +145,35 @@ INLINE void windows_fit(int windows, int vectors, const CornuWindows *pooled, co
     }
 }
 
-/* The largest sum of each window, or the first NaN, and its index; rows of the tile are the upper
- * rows of the windows, then the lower ones. */
-INLINE void windows_store(int windows, int vectors, const CornuWindows *pooled, const Sums sum)
+/* Adds a tap of a window: keeps the largest value, the first of equal ones, or the first NaN, and
+ * the tap it is from. */
+INLINE void windows_take(Lanes value, int tap, Lanes *most, Mask *at)
+{
+    const Mask take = ~(value <= *most) & (*most == *most);
+    *most = (Lanes)((take & (Mask)value) | (~take & (Mask)*most));
+    *at = (take & tap) | (~take & *at);
+}
+
+/* The sums of tap `tap` of window w. Rows of the tile are the upper rows of the windows, then the
+ * lower ones. */
+INLINE const Lanes *windows_tap(int windows, int vectors, const Sums sum, int w, int tap)
+{
+    return sum + (tap / 2 * 2 * windows + 2 * w + tap % 2) * vectors;
+}
+
+INLINE void windows_store(int windows, int vectors, bool rounds, const CornuWindows *pooled,
+                          const Sums sum)
 {
     Lanes best[WINDOWS * TILE_VECTORS];
     Bits  where[WINDOWS * TILE_VECTORS];
     UNROLL for (int i = 0; i < windows * vectors; i++) {
-        const int first = i / vectors * 2 * vectors + i % vectors;
-        Lanes     most = sum[first];
-        Mask      at = { 0 };
-        UNROLL for (int tap = 1; tap < 4; tap++) {
-            const Lanes value = sum[first + (tap / 2 * 2 * windows + tap % 2) * vectors];
-            const Mask  take = ~(value <= most) & (most == most);
-            most = (Lanes)((take & (Mask)value) | (~take & (Mask)most));
-            at = (take & tap) | (~take & at);
+        Lanes most = { 0 };
+        Mask  at = { 0 };
+        UNROLL for (int tap = 0; tap < 4; tap++) {
+            const Lanes exact = windows_tap(windows, vectors, sum, i / vectors, tap)[i % vectors];
+            const Lanes value = rounds ? as_stored_narrow(exact) : exact;
+            if (tap == 0) most = value;
+            else windows_take(value, tap, &most, &at);
         }
         most += load(pooled->tile.bias + i % vectors * LANES);
         if (pooled->tile.relu) most = relu(most);
@@ -169,6 +183,67 @@ INLINE void windows_store(int windows, int vectors, const CornuWindows *pooled, 
     windows_fit(windows, vectors, pooled, best, where);
 }
 
+#if defined(__AVX512BF16__)
+/* The same for two whole vectors, rounded and stored narrow. One instruction rounds both; even
+ * columns are compared in one register, odd ones in another. Of a step of mnist_cnn at 1024, Zen 5,
+ * `windows` takes 6.5 % without rounding, 8.1 with each vector rounded by itself, and 6.9 so. */
+INLINE void windows_store_pairs(int windows, const CornuWindows *pooled, const Sums sum)
+{
+    static const uint32_t even[LANES] = { 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28,
+                                          30 };
+    static const uint32_t halves[LANES] = {   /* halves 0, 16, 1, 17, ...: even and odd in turn */
+        0x100000, 0x110001, 0x120002, 0x130003, 0x140004, 0x150005, 0x160006, 0x170007,
+        0x180008, 0x190009, 0x1a000a, 0x1b000b, 0x1c000c, 0x1d000d, 0x1e000e, 0x1f000f,
+    };
+    const CornuTile *tile = &pooled->tile;
+    const __m512     low = (__m512)load(tile->bias), high = (__m512)load(tile->bias + LANES);
+    const Bits       first = *(const UnalignedBits *)even;
+    const Bits       order = *(const UnalignedBits *)halves;
+    const Lanes      bias[2] = {
+        (Lanes)_mm512_permutex2var_ps(low, (__m512i)first, high),
+        (Lanes)_mm512_permutex2var_ps(low, (__m512i)(first + 1), high),
+    };
+    UNROLL for (int w = 0; w < windows; w++) {
+        Lanes most[2];
+        Mask  at[2] = { { 0 }, { 0 } };
+        UNROLL for (int tap = 0; tap < 4; tap++) {
+            const Lanes *exact = windows_tap(windows, 2, sum, w, tap);
+            const Bits   pairs = (Bits)_mm512_cvtne2ps_pbh((__m512)exact[1], (__m512)exact[0]);
+            const Lanes  value[2] = { (Lanes)(pairs << 16), (Lanes)(pairs & 0xffff0000) };
+            UNROLL for (int p = 0; p < 2; p++) {
+                if (tap == 0) most[p] = value[p];
+                else windows_take(value[p], tap, &most[p], &at[p]);
+            }
+        }
+        UNROLL for (int p = 0; p < 2; p++) {
+            most[p] += bias[p];
+            if (tile->relu) most[p] = relu(most[p]);
+        }
+        const __m512i y = (__m512i)_mm512_cvtne2ps_pbh((__m512)most[1], (__m512)most[0]);
+        _mm512_storeu_si512((uint16_t *)tile->y + w * tile->y_stride,
+                            _mm512_permutexvar_epi16((__m512i)order, y));
+        _mm256_storeu_si256((void *)(pooled->index + w * tile->y_stride),
+                            _mm512_cvtepi16_epi8((__m512i)(at[0] | at[1] << 16)));
+    }
+}
+
+INLINE bool windows_pair(int vectors, const CornuWindows *pooled)
+{
+    return vectors == 2 && pooled->rounds && pooled->tile.narrow &&
+           pooled->tile.columns == 2 * LANES;
+}
+#else
+INLINE void windows_store_pairs(int windows, const CornuWindows *pooled, const Sums sum)
+{
+    (void)windows, (void)pooled, (void)sum;
+}
+
+INLINE bool windows_pair(int vectors, const CornuWindows *pooled)
+{
+    return (void)vectors, (void)pooled, false;
+}
+#endif
+
 INLINE void windows_of(int windows, int vectors, const CornuWindows *pooled)
 {
     const CornuTile *tile = &pooled->tile;
@@ -176,7 +251,9 @@ INLINE void windows_of(int windows, int vectors, const CornuWindows *pooled)
     UNROLL for (int i = 0; i < 4 * windows * vectors; i++) sum[i] = (Lanes){ 0 };
     for (int64_t r = 0; r < tile->run_count; r++)
         tile_run(4 * windows, vectors, 2 * windows, tile, pooled->x_row, &tile->runs[r], sum);
-    windows_store(windows, vectors, pooled, sum);
+    if (windows_pair(vectors, pooled)) windows_store_pairs(windows, pooled, sum);
+    else if (pooled->rounds) windows_store(windows, vectors, true, pooled, sum);
+    else windows_store(windows, vectors, false, pooled, sum);
 }
 
 INLINE void windows_rows(int vectors, const CornuWindows *pooled)

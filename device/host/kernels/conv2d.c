@@ -14,9 +14,9 @@
  * pair of taps is gathered, for all positions, from x, which is padded before.
  *
  * Before a max pooling the map stays in the cache and only what the pool keeps is written; bias and
- * activation come last. The map is f32 even if the result is bf16: the pool then compares values
- * that rounding has not made equal. Windows that do not overlap are taken row by row, so that their
- * part of the map stays in the cache.
+ * activation come last. The map has the result's dtype: of sums that are equal once rounded to bf16
+ * the pool takes the first, as it would from a map in memory. Windows that do not overlap are taken
+ * row by row, so that their part of the map stays in the cache.
  *
  * The input gradient is the same product over d_y, with the filter's taps and channels transposed
  * while it is packed. Where d_y is the gradient of a max pooling, each block makes what it reads of
@@ -69,8 +69,9 @@ typedef struct {
     CornuRun              *runs;           /* taps times passes of them per thread   */
     bool                   pools, by_row, in_windows;
     CornuPool              pool;           /* after the convolution, if it pools     */
-    float                 *maps;           /* before pooling: those of one block, per thread,  */
-    int64_t                maps_count;     /* and after them a row that becomes bf16           */
+    float                 *maps;           /* before pooling, f32 or bf16: those of one block,   */
+    int64_t                maps_count;     /* per thread, in floats, and after them a row that
+                                              becomes bf16                                 */
     CornuUnpool           *unpool;         /* NULL: x is in memory                             */
     float                 *unpool_scratch;
     int64_t                unpool_count, image_bytes;   /* of one image of x, not yet in parts, per
@@ -160,6 +161,7 @@ static size_t lay_out(Convolution *c, const CornuOpCall *op, const CornuType *ou
     const size_t rows = (size_t)cornu__walk_size(&c->walk) * sizeof(int64_t);
     const int64_t images = smaller(c->walk.batch, c->products->tile_rows);
     c->maps_count = images * c->walk.axis[0].out * c->walk.axis[1].out * c->walk.out_channels;
+    if (out_type->dtype == CORNU_BF16) c->maps_count = ceil_divide(c->maps_count, 2);
     find_copies(c, &op->in[0], images, unpools);
     const size_t x = threads * ((size_t)c->x_bytes + (size_t)c->unpool_count * sizeof(float));
     if (scratch) {
@@ -432,14 +434,17 @@ static void pool_band(const Convolution *c, const Band *band, const CornuPool *p
     const CornuPools *pools = cornu__pools();
     const int64_t     C = pool->channels, columns = pool->width.out, row = columns * C;
     const bool        narrow = c->call->out_type->dtype == CORNU_BF16;
-    const float      *map = (const float *)(const void *)band->y;
+    const void       *maps = band->y;
     CornuEpilogue     epilogue = *c->call->epilogue;
     if (epilogue.bias) epilogue.bias = c->bias;
-    for (int64_t b = band->b; b < band->b_end; b++, map += band->y_image)
+    for (int64_t b = band->b; b < band->b_end; b++)
         for (int64_t k = 0; k < pool->height.out; k++) {
             const int64_t to = (b * c->pool.height.out + i + k) * row;
+            const int64_t map = (b - band->b) * band->y_image;
             float        *y = narrow ? narrow_row : (float *)c->call->out[0] + to;
-            pools->max(pool, k, map, y, (uint8_t *)c->call->out[1] + to);
+            uint8_t      *index = (uint8_t *)c->call->out[1] + to;
+            if (narrow) pools->max_narrow(pool, k, (const uint16_t *)maps + map, y, index);
+            else pools->max(pool, k, (const float *)maps + map, y, index);
             cornu__epilogue_apply(&epilogue, y, columns, C, C, 0);
             if (narrow) cornu__bf16()->narrow(y, row, (uint16_t *)c->call->out[0] + to);
         }
@@ -449,7 +454,8 @@ static void pool_band(const Convolution *c, const Band *band, const CornuPool *p
 static void convolve_map(const Convolution *c, Band *band, float *narrow_row)
 {
     const CornuSweep *height = &c->pool.height;
-    CornuTile         tile = { .runs = band->runs };
+    CornuTile         tile = { .runs = band->runs,
+                               .narrow = c->call->out_type->dtype == CORNU_BF16 };
     CornuPool         pool = c->pool;
     const int64_t     step = c->by_row ? 1 : height->out;
     for (int64_t i = 0; i < height->out; i += step) {
@@ -478,6 +484,7 @@ static void convolve_windows(const Convolution *c, const Band *band, float *narr
     const int64_t tiles = ceil_divide(columns, c->products->most_windows);
     CornuWindows  windows = { .tile = { .runs = band->runs, .relu = relu, .narrow = bf16 && !wide,
                                         .x_stride = x_step(c), .y_stride = F },
+                              .rounds = bf16,
                               .x_row = c->gather ? 2 * gathered_row(c)
                                      : c->walk.axis[0].stride * c->walk.axis[1].in *
                                        c->walk.in_channels };
