@@ -16,30 +16,13 @@
 #include "../../datasets/files.h"
 #include "../golden.h"
 #include "../training/trainings.h"
+#include "stopper.h"
 
 enum { ALL_STEPS = TRAINING_EPOCHS * TRAINING_STEPS, MAX_FILE = 1 << 16 };
 
 /* ---- Trainings that are stopped ---- */
 
-/* Ends a training after so many steps of this run: by the stop flag of the backup or, like a kill,
- * without saving the last steps. At an epoch's end it runs before the backup does. */
-typedef struct {
-    CornuCallback base;
-    int64_t       steps_left;
-    bool          asks;
-} Stopper;
-
 static volatile sig_atomic_t stop;
-
-static CornuStatus stop_step(CornuCallback *base, CornuModel *model, int64_t batch,
-                             const CornuLogs *logs)
-{
-    Stopper *self = (Stopper *)base;
-    (void)model, (void)batch, (void)logs;
-    if (--self->steps_left != 0) return CORNU_OK;
-    stop = self->asks;
-    return self->asks ? CORNU_OK : cornu_error_set(CORNU_ERR_INTERRUPTED, "killed");
-}
 
 typedef struct {
     const char *device;
@@ -90,8 +73,7 @@ static void read_logs(const CornuHistory *history, Result *result)
 static bool run(const Case *c, int threads, int64_t steps, bool asks, int64_t freq,
                 Result *result)
 {
-    Stopper stopper = { .base = { .train_batch_end = stop_step }, .steps_left = steps,
-                        .asks = asks };
+    Stopper stopper = stop_after(steps, asks ? &stop : NULL);
     stop = 0;
     CornuDevice *device = cornu_device_open(c->device, .threads = threads, .shards = c->shards);
     CornuModel  *model = training_model(c->training, device);
@@ -214,8 +196,8 @@ static bool watch(const Case *c, int threads, int64_t steps, bool backs_up, Watc
     static int32_t y[WATCHED_ROWS];
     for (int i = 0; i < WATCHED_ROWS * 4; i++) x[i] = (float)(i * 37 % 101) / 50.0f - 1.0f;
     for (int i = 0; i < WATCHED_ROWS; i++) y[i] = i * 7 % 3 > 0;
-    Stopper stopper = { .base = { .train_batch_end = stop_step, .epoch_end = add_score },
-                        .steps_left = steps };
+    Stopper stopper = stop_after(steps, NULL);
+    stopper.base.epoch_end = add_score;
     CornuDevice *device = cornu_device_open(c->device, .threads = threads, .shards = c->shards);
     cornu_set_random_seed(5);
     CornuModel *model = cornu_sequential(.name = "watched", .input_shape = { 4 });
@@ -356,7 +338,7 @@ static void backups_last_until_they_are_removed(void **state)
     size_t               sizes[2];
     (void)state;
     for (int i = 0; i < 2; i++) {
-        Stopper counter = { .base = { .train_batch_end = stop_step } };
+        Stopper        counter = stop_after(0, NULL);
         CornuDevice   *device = cornu_device_open("cpu", .threads = 1);
         CornuModel    *model = training_model(TRAINING_SHUFFLED, device);
         CornuCallback *backup = cornu_backup_and_restore(kept(), .keep_checkpoint = true);
@@ -499,7 +481,7 @@ static CornuStatus train_with(const Setting *setting, bool stops)
     static int32_t y[30];
     for (int i = 0; i < 30 * 6; i++) x[i] = (float)(i % 7) - 3.0f;
     x[17] += (float)setting->value;
-    Stopper stopper = { .base = { .train_batch_end = stop_step }, .steps_left = stops ? 3 : -1 };
+    Stopper      stopper = stop_after(stops ? 3 : -1, NULL);
     CornuDevice *device = cornu_device_open(setting->device ? setting->device : "tpu",
                                             .threads = setting->threads,
                                             .shards = setting->shards ? setting->shards : 2);

@@ -1,4 +1,5 @@
-/* What the pjrt device trains is saved and loaded on another device, and resumes where it stopped. */
+/* What the pjrt device trains is saved and loaded on another device, and resumes where it
+ * stopped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,29 +13,13 @@
 #include "../../device/pjrt/opened.h"
 #include "../../expect.h"
 #include "../training/trainings.h"
+#include "stopper.h"
 
 enum { MAX_FILE = 1 << 16, ALL_STEPS = TRAINING_EPOCHS * TRAINING_STEPS };
 
 /* ---- BackupAndRestore ---- */
 
 static volatile sig_atomic_t stop;
-
-/* Asks the training to end after so many steps, or kills it: then the last steps are not saved. */
-typedef struct {
-    CornuCallback base;
-    int64_t       steps_left;
-    bool          asks;
-} Stopper;
-
-static CornuStatus stop_step(CornuCallback *base, CornuModel *model, int64_t batch,
-                             const CornuLogs *logs)
-{
-    Stopper *self = (Stopper *)base;
-    (void)model, (void)batch, (void)logs;
-    if (--self->steps_left != 0) return CORNU_OK;
-    stop = self->asks;
-    return self->asks ? CORNU_OK : cornu_error_set(CORNU_ERR_INTERRUPTED, "killed");
-}
 
 typedef struct {
     unsigned char bytes[MAX_FILE];
@@ -45,8 +30,7 @@ typedef struct {
 static bool fit(Training training, CornuDevice *device, int64_t steps, bool asks, int64_t freq,
                 File *file)
 {
-    Stopper stopper = { .base = { .train_batch_end = stop_step }, .steps_left = steps,
-                        .asks = asks };
+    Stopper stopper = stop_after(steps, asks ? &stop : NULL);
     stop = 0;
     CornuModel *model = training_model(training, device);
     if (!model) fail_msg("%s", cornu_error_message());

@@ -166,16 +166,23 @@ static void expect_close_runs(const Run *a, const Run *b, double loss, double we
     assert_float_equal(a->metrics[1], b->metrics[1], 1.01 / ROWS);
 }
 
-/* A second training has the same bits. The weights have moved by far more than the bounds. */
+/* Twice on a pjrt device: a second training has the same bits. */
+static void train_twice(const Network *network, int shards, Run *run)
+{
+    static Run   again;
+    CornuDevice *device = pjrt_open(shards);
+    train(network, device, run);
+    train(network, device, &again);
+    cornu_device_close(device);
+    assert_memory_equal(run, &again, sizeof again);
+}
+
+/* The weights have moved by far more than the bounds. */
 static void networks_learn_as_on_cpu(void **state)
 {
     const Network *network = *state;
-    static Run     one, again, cpu;
-    CornuDevice   *device = pjrt_open(1);
-    train(network, device, &one);
-    train(network, device, &again);
-    cornu_device_close(device);
-    assert_memory_equal(&one, &again, sizeof one);
+    static Run     one, cpu;
+    train_twice(network, 1, &one);
     train_on_cpu(network, 1, &cpu);
     expect_close_runs(&one, &cpu, 1e-4, network->weights_near);
     assert_true(fabs(one.loss[1] - one.loss[0]) > 1e-3);
@@ -186,17 +193,13 @@ static void networks_learn_as_on_cpu(void **state)
 static void eight_replicas_learn_what_one_learns(void **state)
 {
     const Network *network = *state;
-    static Run     eight, again, other;
-    CornuDevice   *device = pjrt_open(8);
-    train(network, device, &eight);
-    train(network, device, &again);
-    cornu_device_close(device);
-    assert_memory_equal(&eight, &again, sizeof eight);
+    static Run     eight, other;
+    train_twice(network, 8, &eight);
     if (network->per_batch) {
         train_on_cpu(network, 8, &other);
         expect_close_runs(&eight, &other, 1e-4, network->weights_near);
     } else {
-        device = pjrt_open(1);
+        CornuDevice *device = pjrt_open(1);
         train(network, device, &other);
         cornu_device_close(device);
         expect_close_runs(&eight, &other, 1e-5, 1e-5);
