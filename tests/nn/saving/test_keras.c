@@ -1,11 +1,9 @@
 /* Keras' files: those that real Keras saved (tests/golden/files) load, predict and train as there;
- * those saved here load there; untrusted files are validated. */
+ * those saved here load there. */
 #include "../../../device/memory_internal.h"
 #include "../../../nn/formats/zip_internal.h"
-#include "../../../nn/cornu.h"
 #include "../../../nn/saving/keras_internal.h"
-#include "../../datasets/files.h"
-#include "../golden.h"
+#include "golden_files.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,45 +15,12 @@
 
 #include <cmocka.h>
 
-#define GOLDEN "tests/golden/files/"
-
 enum { ROWS = 8, MOST = 2, STEPS = 4 };
 
 static const char *const cases[] = { "sequence", "images", "branches" };
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* libhdf5 1.10.8 leaks memory on damaged files. The leak sanitizer calls this by name. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) { return "leak:libhdf5"; }
-
 static CornuDevice *device;
-
-static const char *golden(const char *name, const char *suffix)
-{
-    static char path[200];
-    snprintf(path, sizeof path, GOLDEN "%s%s", name, suffix);
-    return path;
-}
-
-/* "FOLDER/name.suffix"; eight at a time. */
-static const char *here(const char *name, const char *suffix)
-{
-    static char paths[8][FILES_PATH];
-    static int  next;
-    char        both[100];
-    snprintf(both, sizeof both, "%s%s", name, suffix);
-    next = (next + 1) % 8;
-    return strcpy(paths[next], files_path(folder, both));
-}
-
-/* Without libhdf5 only the error is tested. */
-static bool has_hdf5(void)
-{
-    CornuModel *model = cornu_model_load(golden("images", ".h5"));
-    if (!model) cornu_error_take();
-    cornu_model_free(model);
-    return model || !strstr(cornu_error_message(), "install libhdf5-dev");
-}
 
 static int set_up(void **state)
 {
@@ -67,12 +32,6 @@ static int tear_down(void **state)
 {
     cornu_device_close(device);
     return files_end(state);
-}
-
-static CornuModel *expect_model(CornuModel *model)
-{
-    if (!model) fail_msg("%s", cornu_error_message());
-    return model;
 }
 
 /* ---- Data of a case ---- */
@@ -217,15 +176,6 @@ static void test_goes_on_as_keras(void **state)
 }
 
 /* ---- Round trips ---- */
-
-static void expect_equal_files(const char *a, const char *b)
-{
-    static unsigned char x[400000], y[400000];
-    const size_t size = files_read(a, x, sizeof x);
-    assert_true(size > 0 && size < sizeof x);
-    assert_int_equal(files_read(b, y, sizeof y), size);
-    assert_memory_equal(x, y, size);
-}
 
 /* A loaded model trains bit for bit as the saved one, and is saved to the same bytes. */
 static void test_round_trip(void **state)
@@ -645,143 +595,6 @@ static void test_keras_loads_ours(void **state)
     assert_int_equal(system(command), 0);
 }
 
-/* ---- Untrusted files ---- */
-
-static void test_hostile_files(void **state)
-{
-    static const struct { const char *name; CornuStatus status; const char *message; } hostile[] = {
-        { "soft", CORNU_ERR_UNSUPPORTED, "\"layers/conv2d/vars/0\" is a soft or external link" },
-        { "external_link", CORNU_ERR_UNSUPPORTED, "is a soft or external link" },
-        { "external_data", CORNU_ERR_UNSUPPORTED, "keeps its data in another file" },
-        { "virtual", CORNU_ERR_UNSUPPORTED, "keeps its data in another file" },
-        { "huge", CORNU_ERR_FORMAT, "declares 4398046511104 bytes, but only 0 are stored" },
-        { "texts", CORNU_ERR_UNSUPPORTED, "does not hold numbers" },
-        { "missing", CORNU_ERR_SHAPE, "has 1 weights, the model's layer conv2d has 2" },
-        { "group", CORNU_ERR_FORMAT, "is not an array" },
-        { "shape", CORNU_ERR_SHAPE, "conv2d/kernel: \"layers/conv2d/vars/0\" is (3, 3) in the file,"
-                                    " expected (3, 3, 2, 4)" },
-    };
-    (void)state;
-    if (!has_hdf5()) skip();
-    CornuModel *model = expect_model(cornu_model_load(golden("images", ".keras")));
-    expect_ok(cornu_model_save_weights(model, here("a", ".npz")));
-    for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
-        char name[60];
-        snprintf(name, sizeof name, "hostile_%s", hostile[i].name);
-        const char *path = golden(name, ".weights.h5");
-        const CornuStatus status = cornu_model_load_weights(model, path);
-        expect_error(status, hostile[i].status, hostile[i].message);
-        assert_true(!strncmp(cornu_error_message(), path, strlen(path)));
-    }
-    expect_error(cornu_model_load_weights(model, golden("sequence", ".weights.h5")),
-                 CORNU_ERR_SHAPE, "weights");
-    expect_error(cornu_model_load_weights(model, golden("sequence", ".h5")), CORNU_ERR_SHAPE,
-                 "\"model_weights/embedding\" has 1 weights, the model's conv2d has 2");
-    expect_ok(cornu_model_save_weights(model, here("b", ".npz")));   /* nothing was changed */
-    expect_equal_files(here("a", ".npz"), here("b", ".npz"));
-    cornu_model_free(model);
-}
-
-static size_t read_golden(const char *name, const char *suffix, unsigned char *bytes, size_t room)
-{
-    const size_t size = files_read(golden(name, suffix), bytes, room);
-    assert_true(size > 0 && size < room);
-    return size;
-}
-
-/* Members of an archive that overlap are refused: a few bytes could be any number of arrays. */
-static void test_overlapping_members(void **state)
-{
-    (void)state;
-    assert_null(cornu_npz_open("tests/fuzz/seeds/zip/overlap"));
-    expect_error(cornu_error_status(), CORNU_ERR_FORMAT, "member \"b\": overlaps others");
-}
-
-/* The bytes of a file with the weights of the golden model "images", and a path for writing one. */
-static size_t read_weights_file(CornuModel *model, const char *suffix, const char **path,
-                                unsigned char *bytes, size_t room)
-{
-    *path = here("a", suffix);
-    if (strcmp(suffix, ".npz")) return read_golden("images", suffix, bytes, room);
-    expect_ok(cornu_model_save_weights(model, *path));   /* the golden one has data */
-    return files_read(*path, bytes, room);
-}
-
-/* Truncated files are refused. */
-static void test_truncated_files(void **state)
-{
-    static const char *const suffixes[] = { ".keras", ".weights.h5", ".h5", ".npz" };
-    static unsigned char bytes[400000];
-    (void)state;
-    if (!has_hdf5()) skip();
-    for (int s = 0; s < 4; s++) {
-        const char  *path;
-        CornuModel  *model = expect_model(cornu_model_load(golden("images", ".keras")));
-        const size_t size = read_weights_file(model, suffixes[s], &path, bytes, sizeof bytes);
-        for (size_t cut = 0; cut < size; cut += cut < 200 ? 40 : 1024) {
-            files_write(path, bytes, cut);
-            assert_int_not_equal(cornu_model_load_weights(model, path), CORNU_OK);
-            assert_true(strlen(cornu_error_message()) > strlen(path));
-        }
-        cornu_model_free(model);
-    }
-}
-
-/* All weights of a model in one array; returns the number of values. */
-static int64_t read_all_weights(const CornuModel *model, float *to, int64_t space)
-{
-    int64_t count = 0;
-    for (int i = 0; i < cornu_model_weight_count(model); i++) {
-        const CornuWeight *weight = cornu_model_weight(model, i);
-        assert_true(count + cornu_type_count(weight->type) <= space);
-        expect_ok(cornu_weight_read(weight, cornu_array_from(to + count, weight->type)));
-        count += cornu_type_count(weight->type);
-    }
-    return count;
-}
-
-/* A file with a flipped bit is refused, or the bit is not read at all. HDF5 files have no
- * checksums: there it may be a bit of a weight, but then of that weight alone. */
-static void test_damaged_files(void **state)
-{
-    static const char *const suffixes[] = { ".keras", ".weights.h5", ".h5", ".npz" };
-    static unsigned char bytes[400000];
-    (void)state;
-    if (!has_hdf5()) skip();
-    uint32_t random = 1;
-    for (int s = 0; s < 4; s++) {
-        const char  *path;
-        CornuModel  *model = expect_model(cornu_model_load(golden("images", ".keras")));
-        const size_t size = read_weights_file(model, suffixes[s], &path, bytes, sizeof bytes);
-        static float right[100000], got[100000];
-        const bool   checked = !strcmp(suffixes[s], ".keras") || !strcmp(suffixes[s], ".npz");
-        files_write(path, bytes, size);
-        expect_ok(cornu_model_load_weights(model, path));
-        const int64_t count = read_all_weights(model, right, 100000);
-        int           refused = 0;
-        for (int i = 0; i < 300; i++) {
-            random = random * 1664525 + 1013904223;
-            const size_t        at = size > 0 ? (random >> 8) % size : 0;
-            const unsigned char old = bytes[at];
-            bytes[at] ^= (unsigned char)(1 << (random >> 29));
-            files_write(path, bytes, size);
-            const bool loaded = cornu_model_load_weights(model, path) == CORNU_OK;
-            bytes[at] = old;
-            refused += !loaded;
-            if (!loaded) continue;
-            int others = 0;
-            read_all_weights(model, got, count);
-            for (int64_t k = 0; k < count; k++) others += memcmp(&got[k], &right[k], 4) != 0;
-            if (others > (checked ? 0 : 1))
-                fail_msg("%s with another byte %zu: %d of %lld weights are others", suffixes[s], at,
-                         others, (long long)count);
-        }
-        /* Most bytes of the two with checksums are under these. */
-        assert_true(refused > (checked ? 225 : 0));
-        cornu_model_free(model);
-    }
-}
-
 static void test_suffixes(void **state)
 {
     (void)state;
@@ -840,10 +653,6 @@ int main(void)
         cmocka_unit_test(test_unknown_losses_and_metrics),
         cmocka_unit_test(test_keras_loads_ours),
         cmocka_unit_test(test_keras_compiles_as_ours),
-        cmocka_unit_test(test_hostile_files),
-        cmocka_unit_test(test_overlapping_members),
-        cmocka_unit_test(test_truncated_files),
-        cmocka_unit_test(test_damaged_files),
         cmocka_unit_test(test_suffixes),
         cmocka_unit_test(names_of_npz_files_have_a_limit),
     };
