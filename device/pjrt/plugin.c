@@ -192,18 +192,27 @@ static void describe(CornuPjrtPlugin *plugin)
     }
 }
 
-/* On a machine without a TPU, libtpu asks the cloud's metadata server for minutes before it gives
- * up; with this variable it does not. A value of the user's own stays. setenv while other threads
- * read the environment is a race: programs that do so open TPUs first, or set the variable
- * themselves. */
+/* A value of the user's own stays. setenv while other threads read the environment is a race:
+ * programs that do so open such a device first, or set the variables themselves. */
+static void set_variable(const char *path, const char *name, const char *value)
+{
+    if (getenv(name)) return;
+    cornu__log(CORNU_LOG_INFO, "setting %s=%s for %s", name, value, path);
+    setenv(name, value, 0);
+}
+
+/* XLA tells errors, not what it finds noteworthy (0 all, 1 warnings, 2 errors). On a machine without
+ * a TPU, libtpu asks the cloud's metadata server for minutes what it is part of, and then complains
+ * of names it did not get: it is told not to ask, and a host and a board, which do not count when
+ * it compiles for a topology. */
 static void prepare(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    if (strncmp(slash ? slash + 1 : path, "libtpu", 6) != 0 || getenv("TPU_SKIP_MDS_QUERY") ||
-        cornu__has_tpu())
-        return;
-    cornu__log(CORNU_LOG_INFO, "no TPU found: setting TPU_SKIP_MDS_QUERY=1 for %s", path);
-    setenv("TPU_SKIP_MDS_QUERY", "1", 0);
+    set_variable(path, "TF_CPP_MIN_LOG_LEVEL", "2");
+    if (strncmp(slash ? slash + 1 : path, "libtpu", 6) != 0 || cornu__has_tpu()) return;
+    set_variable(path, "TPU_SKIP_MDS_QUERY", "1");
+    set_variable(path, "TPU_WORKER_HOSTNAMES", "localhost");
+    set_variable(path, "TPU_ACCELERATOR_TYPE", "v3-8");
 }
 
 /* Through the path as given, because plugins for GPUs look for libraries beside themselves, and

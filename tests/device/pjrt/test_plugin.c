@@ -284,21 +284,38 @@ static void events_are_destroyed(void **state)
     assert_int_equal(value_of(path, "fake_errors"), 0);
 }
 
-/* ---- libtpu ---- */
+/* ---- Variables that plugins read ---- */
 
-/* It is told not to ask the cloud, unless there may be a TPU or the user has decided. */
+/* Unless the user has decided. */
+static void plugins_tell_errors_only(void **state)
+{
+    (void)state;
+    unsetenv("TF_CPP_MIN_LOG_LEVEL");
+    loaded(compiled("other.so", ""));
+    assert_string_equal(getenv("TF_CPP_MIN_LOG_LEVEL"), "2");
+    setenv("TF_CPP_MIN_LOG_LEVEL", "0", 1);
+    loaded(compiled("another.so", ""));
+    assert_string_equal(getenv("TF_CPP_MIN_LOG_LEVEL"), "0");
+}
+
+/* libtpu is told what it would ask the cloud, unless there may be a TPU or the user has decided. */
 static void without_a_tpu_the_cloud_is_not_asked(void **state)
 {
     (void)state;
+    static const char *const variables[][2] = { { "TPU_SKIP_MDS_QUERY", "1" },
+                                                { "TPU_WORKER_HOSTNAMES", "localhost" },
+                                                { "TPU_ACCELERATOR_TYPE", "v3-8" } };
+    enum { COUNT = sizeof variables / sizeof *variables };
     if (cornu__has_tpu()) skip();
-    unsetenv("TPU_SKIP_MDS_QUERY");
+    for (int i = 0; i < COUNT; i++) unsetenv(variables[i][0]);
     loaded(compiled("other.so", ""));
-    assert_null(getenv("TPU_SKIP_MDS_QUERY"));
+    for (int i = 0; i < COUNT; i++) assert_null(getenv(variables[i][0]));
     loaded(compiled("libtpu.so", ""));
-    assert_string_equal(getenv("TPU_SKIP_MDS_QUERY"), "1");
-    setenv("TPU_SKIP_MDS_QUERY", "0", 1);
+    for (int i = 0; i < COUNT; i++)
+        assert_string_equal(getenv(variables[i][0]), variables[i][1]);
+    for (int i = 0; i < COUNT; i++) setenv(variables[i][0], "0", 1);
     loaded(compiled("libtpu/libtpu.so", ""));
-    assert_string_equal(getenv("TPU_SKIP_MDS_QUERY"), "0");
+    for (int i = 0; i < COUNT; i++) assert_string_equal(getenv(variables[i][0]), "0");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, files_begin, files_end)
@@ -316,6 +333,7 @@ int main(void)
         TEST(errors_have_the_plugins_words),
         TEST(absent_functions_are_not_called),
         TEST(events_are_destroyed),
+        TEST(plugins_tell_errors_only),
         TEST(without_a_tpu_the_cloud_is_not_asked),
         TEST(there_are_at_most_32),
     };
