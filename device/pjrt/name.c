@@ -1,4 +1,4 @@
-/* Names of devices: "pjrt:PLUGIN,OPTION=VALUE,…". */
+/* Names of devices: "pjrt:PLUGIN,OPTION=VALUE,…", where "\\," is a comma. */
 #include "plugin.h"
 
 #include <errno.h>
@@ -14,19 +14,32 @@ static bool is_option(const char *word, size_t length)
     return equals && (!slash || equals < slash);
 }
 
+/* Characters before the next comma that separates. */
+static size_t word_length(const char *text)
+{
+    size_t length = strcspn(text, ",");
+    while (length && text[length] && text[length - 1] == '\\')
+        length += 1 + strcspn(text + length + 1, ",");
+    return length;
+}
+
 /* Copies a part of a name; false if it does not fit. */
 static bool copy(char *to, size_t size, const char *from, size_t length)
 {
-    if (length >= size) return false;
-    memcpy(to, from, length);
-    to[length] = '\0';
+    size_t used = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (from[i] == '\\' && i + 1 < length && from[i + 1] == ',') continue;
+        if (used + 1 >= size) return false;
+        to[used++] = from[i];
+    }
+    to[used] = '\0';
     return true;
 }
 
 static CornuStatus add_option(const char *device_name, const char *word, size_t length,
                               CornuPjrtName *name)
 {
-    const int   n = (int)length;
+    const int   n = length < 80 ? (int)length : 80;   /* for messages */
     const char *equals = memchr(word, '=', length);
     if (!equals || equals == word)
         return cornu__fail(CORNU_ERR_DEVICE, "device \"%s\": \"%.*s\", expected OPTION=VALUE",
@@ -39,8 +52,8 @@ static CornuStatus add_option(const char *device_name, const char *word, size_t 
     const size_t before = (size_t)(equals - word);
     if (!copy(option, sizeof name->options->name, word, before) ||
         !copy(value, sizeof name->options->value, equals + 1, length - before - 1))
-        return cornu__fail(CORNU_ERR_DEVICE, "device \"%s\": \"%.*s\" is too long: at most %zu "
-                           "characters for an option and %zu for its value", device_name, n, word,
+        return cornu__fail(CORNU_ERR_DEVICE, "device \"pjrt\": \"%.*s\" is too long: at most %zu "
+                           "characters for an option and %zu for its value", n, word,
                            sizeof name->options->name - 1, sizeof name->options->value - 1);
     for (int i = 0; i < name->count; i++)
         if (strcmp(name->options[i].name, option) == 0)
@@ -57,7 +70,7 @@ CornuStatus cornu__pjrt_parse(const char *device_name, CornuPjrtName *name)
     if (!at) return CORNU_OK;
     for (bool first = true; *at; first = false) {
         const char  *word = at + 1;
-        const size_t length = strcspn(word, ",");
+        const size_t length = word_length(word);
         at = word + length;
         if (!first || is_option(word, length))
             CORNU__TRY(add_option(device_name, word, length, name));

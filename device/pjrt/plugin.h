@@ -12,11 +12,12 @@ enum { CORNU_PJRT_PATH = 1024, CORNU_PJRT_OPTIONS = 16 };
 
 /* ---- Names of devices ---- */
 
-/* "pjrt:cuda,preallocate=false": the plugin and its client's options. */
+/* "pjrt:cuda,preallocate=false": the plugin and its client's options. A comma that is part of one
+ * has a backslash before it. */
 typedef struct {
     char plugin[CORNU_PJRT_PATH];   /* "cpu", "cuda", "tpu", or a path; "" for the first found */
     int  count;
-    struct { char name[48], value[128]; } options[CORNU_PJRT_OPTIONS];
+    struct { char name[48], value[512]; } options[CORNU_PJRT_OPTIONS];
 } CornuPjrtName;
 
 /* CORNU_ERR_DEVICE for an option without a name or "=", too many or too long ones. */

@@ -46,6 +46,19 @@ static void a_path_may_have_what_separates(void **state)
     assert_string_equal(name.options[0].value, "0:1");
 }
 
+static void a_comma_may_be_part_of_a_word(void **state)
+{
+    (void)state;
+    CornuPjrtName name = parsed("pjrt:/a\\,b/c.so,x=1\\,\\,2,y=\\,,z=\\n\\");
+    assert_string_equal(name.plugin, "/a,b/c.so");
+    assert_int_equal(name.count, 3);
+    assert_string_equal(name.options[0].value, "1,,2");
+    assert_string_equal(name.options[1].value, ",");
+    assert_string_equal(name.options[2].value, "\\n\\");
+    name = parsed("pjrt:cpu,x=1\\,");
+    assert_string_equal(name.options[0].value, "1,");
+}
+
 /* Without a plugin's name. */
 static void options_may_come_first(void **state)
 {
@@ -76,8 +89,8 @@ static void bad_options_are_refused(void **state)
     expect_refused("pjrt:cpu,a=1,b=2,a=3", "a is given twice");
     snprintf(long_name, sizeof long_name, "pjrt:cpu,%050d=1", 0);
     expect_refused(long_name, "too long: at most 47 characters for an option");
-    snprintf(long_name, sizeof long_name, "pjrt:cpu,a=%0128d", 0);
-    expect_refused(long_name, "127 for its value");
+    snprintf(long_name, sizeof long_name, "pjrt:cpu,a=%0512d", 0);
+    expect_refused(long_name, "511 for its value");
     snprintf(long_name, sizeof long_name, "pjrt:/%0*d", CORNU_PJRT_PATH - 1, 0);
     expect_refused(long_name, "a path of 1024 characters, expected at most 1023");
     for (int i = 0; i < CORNU_PJRT_OPTIONS; i++)
@@ -201,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_have_a_plugin_and_options),
         cmocka_unit_test(a_path_may_have_what_separates),
+        cmocka_unit_test(a_comma_may_be_part_of_a_word),
         cmocka_unit_test(options_may_come_first),
         cmocka_unit_test(bad_options_are_refused),
         cmocka_unit_test(options_are_taken),
