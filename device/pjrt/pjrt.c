@@ -101,6 +101,20 @@ static CornuStatus open_client(CornuPjrtDevice *device, const char *device_name,
     return CORNU_OK;
 }
 
+/* Plugins that look for what is not there take long, or print. */
+static CornuStatus check_hardware(const char *device_name, const char *plugin, const char *path)
+{
+    if (strcmp(plugin, "tpu") == 0 && !cornu__has_tpu())
+        return cornu__fail(CORNU_ERR_DEVICE, "device \"%s\": libtpu is there, %s, but this machine "
+                           "has no TPU; \"pjrt:tpu,topology=v3:2x2\" compiles without one",
+                           device_name, path);
+    if (strcmp(plugin, "cuda") == 0 && !cornu__has_gpu())
+        return cornu__fail(CORNU_ERR_DEVICE, "device \"%s\": the plugin is there, %s, but this "
+                           "machine has no NVIDIA GPU, or no driver for it; "
+                           "\"pjrt:cuda,topology=h100\" compiles without one", device_name, path);
+    return CORNU_OK;
+}
+
 static CornuStatus open_plugin(CornuPjrtDevice *device, const CornuDeviceConfig *config)
 {
     CornuPjrtName name;
@@ -109,9 +123,7 @@ static CornuStatus open_plugin(CornuPjrtDevice *device, const CornuDeviceConfig 
     CORNU__TRY(cornu__pjrt_find(name.plugin, path));
     CORNU__TRY(cornu__pjrt_load(path, &device->plugin));
     const char *topology = cornu__pjrt_take(&name, "topology");
-    if (!topology && strcmp(name.plugin, "tpu") == 0 && !cornu__has_tpu())
-        return cornu__fail(CORNU_ERR_DEVICE, "device \"%s\": libtpu is there, %s, but this machine "
-                           "has no TPU", config->name, path);
+    if (!topology) CORNU__TRY(check_hardware(config->name, name.plugin, path));
     CORNU__TRY(topology ? cornu__pjrt_open_topology(device, topology, &name, config->shards)
                         : open_client(device, config->name, &name, config->shards));
     device->target = (CornuTarget){ .shards = device->base.shards,

@@ -3,34 +3,63 @@
  * created, since that would look for the machine.
  */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "../memory_internal.h"
 #include "client.h"
+#include "gpus.h"
 
-/* libtpu takes the topology as a name, "v3:2x2"; other plugins as an option, "1x1x2". */
-static CornuStatus create(CornuPjrtDevice *device, const char *topology, const CornuPjrtName *name)
+/* By the library's name, since the plugin tells its platform only when it has a topology. */
+static bool is_cuda(const CornuPjrtPlugin *plugin)
 {
-    static const char option[] = "topology";
-    const bool         is_name = isalpha((unsigned char)topology[0]);
+    const char *slash = strrchr(plugin->path, '/');
+    return strstr(slash ? slash + 1 : plugin->path, "cuda");
+}
+
+static void add_option(PjrtTopologyCreate *call, PjrtNamedValue *values, const char *name,
+                       const char *value)
+{
+    values[call->option_count++] = (PjrtNamedValue)PJRT_ARGUMENTS(PjrtNamedValue, .name = name,
+        .name_size = strlen(name), .type = PJRT_STRING, .value = { .string = value },
+        .value_size = strlen(value));
+}
+
+/* libtpu takes the topology as a name, "v3:2x2". Plugins for GPUs take two options: the number of
+ * slices, of hosts in each and of GPUs in each host, "1x1x8", and what a GPU is. */
+static CornuStatus create(CornuPjrtDevice *device, const char *topology, const CornuPjrtName *name,
+                          int shards)
+{
+    char               shape[32];
     CornuPjrtLists     lists;
-    PjrtNamedValue     values[CORNU_PJRT_OPTIONS + 1];
-    int                count = cornu__pjrt_values(name, &lists, values);
-    PjrtTopologyCreate call = PJRT_ARGUMENTS(PjrtTopologyCreate, .name = topology,
-        .name_size = is_name ? strlen(topology) : 0, .options = values);
-    if (!is_name)
-        values[count++] = (PjrtNamedValue)PJRT_ARGUMENTS(PjrtNamedValue, .name = option,
-            .name_size = sizeof option - 1, .type = PJRT_STRING, .value = { .string = topology },
-            .value_size = strlen(topology));
-    call.option_count = (size_t)count;
-    CORNU__TRY(cornu__pjrt_call(device->plugin, PJRT_TOPOLOGY_CREATE, &call));
+    PjrtNamedValue     values[CORNU_PJRT_OPTIONS + 2];
+    PjrtTopologyCreate call = PJRT_ARGUMENTS(PjrtTopologyCreate, .options = values);
+    const bool         is_file = strchr(topology, '/');
+    char              *target = NULL;
+    call.option_count = (size_t)cornu__pjrt_values(name, &lists, values);
+    if (is_file || is_cuda(device->plugin)) {
+        CORNU__TRY(is_file ? cornu__pjrt_read_target(topology, &target)
+                           : cornu__pjrt_gpu_target(topology, &target));
+        device->base.memory.capacity = cornu__pjrt_target_memory(target);
+        snprintf(shape, sizeof shape, "1x1x%d", shards > 0 ? shards : 1);
+        add_option(&call, values, "topology", shape);
+        add_option(&call, values, "target_config", target);
+    } else if (isalpha((unsigned char)topology[0])) {
+        call.name = topology;
+        call.name_size = strlen(topology);
+    } else {
+        add_option(&call, values, "topology", topology);
+    }
+    const CornuStatus status = cornu__pjrt_call(device->plugin, PJRT_TOPOLOGY_CREATE, &call);
+    cornu__release(target);
     device->topology = call.topology;
-    return CORNU_OK;
+    return status;
 }
 
 CornuStatus cornu__pjrt_open_topology(CornuPjrtDevice *device, const char *topology,
                                       const CornuPjrtName *name, int shards)
 {
-    CORNU__TRY(create(device, topology, name));
+    CORNU__TRY(create(device, topology, name, shards));
     PjrtTopologyText         platform = PJRT_ARGUMENTS(PjrtTopologyText,
                                                        .topology = device->topology);
     PjrtTopologyDescriptions get = PJRT_ARGUMENTS(PjrtTopologyDescriptions,
