@@ -20,7 +20,8 @@ const CornuTpuProfile *explain_topology_profile(const char *topology);
 
 typedef struct {
     const CornuExecutable *ahead;      /* by XLA */
-    const CornuExecutable *emulated;   /* by the tpu device, on as many shards; NULL: not done */
+    const CornuExecutable *emulated;   /* by the tpu device, on as many shards; NULL: not done, and
+                                        * what is counted here stands in its place */
     const CornuTpuModel   *model;      /* of that; NULL likewise */
     const char            *topology;
 } Ahead;

@@ -103,5 +103,21 @@ if [ -e "${TPU_LIBRARY_PATH:-}" ]; then   # libtpu compiles without a TPU
     check "a topology that does not exist" fails_with 'v3:9x9' --device pjrt:tpu --topology v3:9x9
 fi
 
+# The plugin for NVIDIA's GPUs compiles without one.
+explain --device pjrt:cuda --topology h100 --model mnist_cnn --batch-size 64
+if [ $? != 0 ] && grep -q 'no PJRT plugin' err; then
+    skipped=$((skipped + 1))
+else
+    check "XLA compiles the step for a GPU" says '^pjrt: cuda, NVIDIA H100 SXM5 80GB .* compiles only'
+    check "its memory is that of the plugin" says '^  temporaries *[1-9][0-9.]* [kMG]B  *-$'
+    check "its FLOPs are counted here" says '^  FLOPs .* 9[0-9][0-9] MFLOP$'
+    check "it aliases the weights" says '^    of these into arguments *[1-9]'
+    check "the table has no third column" says 'XLA says   counted here$'
+    check "it says what the plugin does not" says 'does not say how much work a step is'
+    check "a GPU that is not known" fails_with 'expected "a10", "t4"' --device pjrt:cuda --topology h10
+    check "a step that does not fit" fails_with 'out of memory: a program takes [1-9].* GB of a shard.s 17.18 GB' \
+        --device pjrt:cuda --topology t4 --model mnist_cnn --batch-size 200000
+fi
+
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]
