@@ -11,6 +11,7 @@
 #   make check-training               the networks in full against the published accuracies: hours
 #   make check-tpu                    compiles ops and networks with libtpu, for TPUs that are not
 #                                     there: T="v3:2x2", NETWORKS="mnist_cnn"; minutes to an hour
+#   make check-gpu                    likewise with the CUDA plugin, for GPUs: T="h100 l4"
 #   make check-faults                 failures of memory, disks, files and processes
 #   make check-mutants T=reduce       puts faults into copies of the code: tests must notice them
 #   make bench                        kernels and steps against this machine's limits, when idle
@@ -69,9 +70,11 @@ check-training: deps-test
 	$(again) all $(BUILD)/tests/examples/test_predict
 	@bash tests/training/check.sh $(BUILD)
 
-check-tpu:
+check-tpu: ahead = v2:2x2 v3:2x2 v5e:2x4 v6e:2x2
+check-gpu: ahead = t4 a100 l4 h100
+check-tpu check-gpu:
 	$(again) $(BUILD)/check_ahead
-	@NETWORKS='$(NETWORKS)' bash tests/ahead/check.sh $(BUILD) $(T)
+	@NETWORKS='$(NETWORKS)' bash tests/ahead/check.sh $(BUILD) $(or $(T),$(ahead))
 
 check-arm64: deps-arm64
 	$(again) $(arm64) emulated-tests
@@ -107,4 +110,4 @@ bench: $(bench)
 	$(bench) --json $(BUILD)/bench.json
 
 .PHONY: test test-programs emulated-tests check-isa check-arm64 check-training check-faults \
-        check-mutants check-programs check-models check-tpu bench
+        check-mutants check-programs check-models check-tpu check-gpu bench

@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# tests/ahead/check.sh BUILD [TOPOLOGY...]: compiles all op cases and the networks' training steps
-# with libtpu for TPUs that are not there. NETWORKS="mnist_cnn resnet20" in the environment chooses
-# networks. A process for each topology, since libtpu may end it; its log is shown if it fails.
+# tests/ahead/check.sh BUILD TOPOLOGY...: compiles all op cases and the networks' training steps for
+# TPUs and GPUs that are not there. NETWORKS="mnist_cnn resnet20" in the environment chooses
+# networks. A process for each topology, since a plugin may end it; its log is shown if it fails.
 set -u
 build=$1
 shift
-[ $# -gt 0 ] || set -- v2:2x2 v3:2x2 v5e:2x4 v6e:2x2
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
-export ALLOW_MULTIPLE_LIBTPU_LOAD=1 TPU_WORKER_HOSTNAMES=${TPU_WORKER_HOSTNAMES-localhost}
+export ALLOW_MULTIPLE_LIBTPU_LOAD=1
 failed=0
 for topology; do
     begin=$SECONDS

@@ -1,7 +1,7 @@
 /*
- * check_ahead TOPOLOGY: compiles every op case and a training step of every network for a TPU that
- * need not be there, "v3:2x2", and prints a line. Ends with 0 if all compile, 1 if not, 77 without
- * libtpu.
+ * check_ahead TOPOLOGY: compiles every op case and a training step of every network for a TPU,
+ * "v3:2x2", or a GPU, "h100", that need not be there, and prints a line. Ends with 0 if all compile,
+ * 1 if not, 77 without the plugin.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,11 +121,12 @@ int main(int argc, char **argv)
         fputs("expected: check_ahead TOPOLOGY [NETWORK...]\n", stderr);
         return 2;
     }
-    if (cornu__pjrt_find("tpu", path)) {
+    const char *plugin = strchr(argv[1], ':') ? "tpu" : "cuda";   /* GPUs have no shape */
+    if (cornu__pjrt_find(plugin, path)) {
         printf("%s: skipped: %s\n", argv[1], cornu_error_message());
         return SKIPPED;
     }
-    snprintf(name, sizeof name, "pjrt:tpu,topology=%s", argv[1]);
+    snprintf(name, sizeof name, "pjrt:%s,topology=%s", plugin, argv[1]);
     CornuDevice *one = cornu_device_open(name, .shards = 1), *all = one ? open_all(name) : NULL;
     if (!all) {
         printf("%s: %s\n", argv[1], cornu_error_message());
