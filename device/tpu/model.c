@@ -149,7 +149,8 @@ int64_t cornu_tpu_hbm_bytes(CornuType type)
     int64_t   least = cornu_tpu_tiled_bytes(type);
     if (last < 1) return least;
     least = smaller(least, padded_bytes(type, 0, last));
-    return smaller(least, padded_bytes(type, last, 0));
+    least = smaller(least, padded_bytes(type, last, 0));
+    return last > 1 ? smaller(least, padded_bytes(type, last - 1, 0)) : least;
 }
 
 /* The number of chips that these shards occupy. */

@@ -100,8 +100,9 @@ CornuTpuTiling cornu_tpu_tiling(CornuTpuProduct product, int64_t rows, int64_t c
  * f32 (128, 10) takes 12.8 times its size. A vector is one row, not padded to 8. */
 int64_t cornu_tpu_tiled_bytes(CornuType type);
 
-/* The least of the possible layouts: as above, or with the first axis (the batch) along the 8 or
- * the 128 of a tile. */
+/* The least of the possible layouts: as above; with the first axis (the batch) along the 8 of a
+ * tile; or with it along the 128, and the last axis or, as XLA lays out images of one channel, the
+ * one before it along the 8. */
 int64_t cornu_tpu_hbm_bytes(CornuType type);
 
 /* Whether shards exchange values in it. */
