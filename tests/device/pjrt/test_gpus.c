@@ -16,6 +16,10 @@
 #include "../../expect.h"
 #include "../programs.h"
 
+/* XLA's compiler for GPUs leaks. The leak sanitizer calls this by name. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) { return "leak:xla_cuda_plugin"; }
+
 /* ---- Descriptions ---- */
 
 static void a_gpu_is_described(void **state)
