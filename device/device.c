@@ -19,19 +19,12 @@ const char *cornu_device_known(int i)
 
 static void *fail_unknown(const char *name)
 {
+    char        list[256];
     const char *known[CORNU_DEVICE_COUNT];
     for (int i = 0; i < CORNU_DEVICE_COUNT; i++) known[i] = cornu__device_classes[i]->name;
-    const char *nearest = cornu_nearest(name, known, CORNU_DEVICE_COUNT);
-
-    char   list[256];
-    size_t used = 0;
-    list[0] = '\0';
-    if (nearest) used += (size_t)snprintf(list, sizeof list, "\"%s\"", nearest);
-    for (int i = 0; i < CORNU_DEVICE_COUNT && used < sizeof list; i++)
-        if (known[i] != nearest)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%s\"",
-                                     used ? ", " : "", known[i]);
-    return cornu__fail_null(CORNU_ERR_DEVICE, "device \"%s\" is unknown, expected %s", name, list);
+    return cornu__fail_null(CORNU_ERR_DEVICE, "device \"%s\" is unknown, expected %s", name,
+                            cornu_nearest_first(list, sizeof list, name, known,
+                                                CORNU_DEVICE_COUNT));
 }
 
 static bool is_called(const CornuDeviceClass *class, const char *name)

@@ -48,14 +48,15 @@ static CornuStatus open_text(Run *run)
     const CornuTextEncoding encoding = encoding_of(run->flags);
     if (run->options->epochs == NO_EPOCHS && encoding != CORNU_TEXT_ALPHABET) {
         run->text = cornu_text_encoding(encoding);
-        return cornu_error_status();
+        return run->text ? CORNU_OK : cornu_error_status();
     }
     run->text = cornu_text_load(.file = run->flags->text, .data = run->options->data,
                                 .limit = run->options->limit, .encoding = encoding,
                                 .seed = (uint64_t)run->options->seed,
                                 .progress = session_show_download);
-    if (run->text) printf("%s\n", run->text->description);
-    return cornu_error_status();
+    if (!run->text) return cornu_error_status();
+    printf("%s\n", run->text->description);
+    return CORNU_OK;
 }
 
 /* Batches for training: blocks, in a new order in each epoch, or as many random windows as the
@@ -95,8 +96,9 @@ static CornuStatus open_data(Run *run)
     run->test = cornu_dataset_batch(cornu_text_dataset(run->text, flags->sequence_length,
                                                        .first = count),
                                     run->options->batch_size, false);
+    if (!run->test) return cornu_error_status();
     printf("The last %lld of these are for validation.\n", (long long)(all - count));
-    return cornu_error_status();
+    return CORNU_OK;
 }
 
 /* ---- Training ---- */

@@ -64,19 +64,12 @@ const char *cornu__pjrt_gpu_at(int i) { return i >= 0 && i < GPU_COUNT ? gpus[i]
 
 static CornuStatus fail_unknown(const char *name)
 {
+    char        list[256];
     const char *known[GPU_COUNT];
     for (int i = 0; i < GPU_COUNT; i++) known[i] = gpus[i].name;
-    const char *nearest = cornu_nearest(name, known, GPU_COUNT);
-
-    char   list[256] = "";
-    size_t used = 0;
-    if (nearest) used += (size_t)snprintf(list, sizeof list, "\"%s\"", nearest);
-    for (int i = 0; i < GPU_COUNT && used < sizeof list; i++)
-        if (known[i] != nearest)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%s\"",
-                                     used ? ", " : "", known[i]);
     return cornu__fail(CORNU_ERR_DEVICE, "GPU \"%s\" is unknown, expected %s, or a file that "
-                       "describes one, with a \"/\" in its path", name, list);
+                       "describes one, with a \"/\" in its path", name,
+                       cornu_nearest_first(list, sizeof list, name, known, GPU_COUNT));
 }
 
 CornuStatus cornu__pjrt_gpu_target(const char *name, char **target)

@@ -1,6 +1,7 @@
 #include "print.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LONGEST = 64 };
@@ -38,4 +39,17 @@ const char *cornu_nearest(const char *word, const char *const *known, int count)
         if (far < best) best = far, nearest = known[i];
     }
     return nearest;
+}
+
+const char *cornu_nearest_first(char *to, size_t size, const char *word, const char *const *known,
+                                int count)
+{
+    const char *nearest = cornu_nearest(word, known, count);
+    size_t      used = 0;
+    *to = '\0';
+    for (int i = nearest ? -1 : 0; i < count && used < size; i++)
+        if (i < 0 || known[i] != nearest)
+            used += (size_t)snprintf(to + used, size - used, "%s\"%s\"", used ? ", " : "",
+                                     i < 0 ? nearest : known[i]);
+    return to;
 }

@@ -56,19 +56,11 @@ const CornuTpuProfile *cornu_tpu_profile_at(int i)
 
 static const CornuTpuProfile *fail_unknown(const char *name)
 {
+    char        list[256];
     const char *known[PROFILE_COUNT];
     for (int i = 0; i < PROFILE_COUNT; i++) known[i] = profiles[i].name;
-    const char *nearest = cornu_nearest(name, known, PROFILE_COUNT);
-
-    char   list[128] = "";
-    size_t used = 0;
-    if (nearest) used += (size_t)snprintf(list, sizeof list, "\"%s\"", nearest);
-    for (int i = 0; i < PROFILE_COUNT && used < sizeof list; i++)
-        if (known[i] != nearest)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%s\"",
-                                     used ? ", " : "", known[i]);
     return cornu__fail_null(CORNU_ERR_DEVICE, "TPU profile \"%s\" is unknown, expected %s", name,
-                            list);
+                            cornu_nearest_first(list, sizeof list, name, known, PROFILE_COUNT));
 }
 
 const CornuTpuProfile *cornu_tpu_profile(const char *name)
