@@ -185,10 +185,28 @@ CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config)
     return buffer;
 }
 
+/* Starts runs that are collected before what they are given changes. What they are fed they have
+ * copies of. */
+static CornuStatus flush(const CornuBuffer *buffer)
+{
+    CornuDevice *device = buffer->device;
+    if (!device->class->flush || buffer->held.use == CORNU_USE_INFEED) return CORNU_OK;
+    return device->class->flush(device);
+}
+
+static CornuStatus wait_for_runs(CornuDevice *device)
+{
+    return device->class->wait ? device->class->wait(device) : CORNU_OK;
+}
+
 void cornu_buffer_free(CornuBuffer *buffer)
 {
     if (!buffer) return;
     CornuDevice *device = buffer->device;
+    CornuFailure before;
+    cornu__error_keep(&before);
+    if (device->class->flush) device->class->flush(device);
+    cornu__error_restore(&before);
     cornu__memory_count(device, buffer->held.use, -buffer->held.bytes);
     *(buffer->previous ? &buffer->previous->next : &device->buffers) = buffer->next;
     if (buffer->next) buffer->next->previous = buffer->previous;
@@ -217,6 +235,7 @@ CornuStatus cornu_buffer_write(CornuBuffer *buffer, CornuArray from)
     CORNU__NEED(buffer);
     CORNU__TRY(expect_data(from, __func__));
     CORNU__TRY(expect_type(buffer->type, from.type, "the array written to a buffer"));
+    CORNU__TRY(flush(buffer));
     return buffer->device->class->buffer_write(buffer, 0, from);
 }
 
@@ -225,6 +244,7 @@ CornuStatus cornu_buffer_read(const CornuBuffer *buffer, CornuArray to)
     CORNU__NEED(buffer);
     CORNU__TRY(expect_data(to, __func__));
     CORNU__TRY(expect_type(buffer->type, to.type, "the array read from a buffer"));
+    CORNU__TRY(wait_for_runs(buffer->device));
     return buffer->device->class->buffer_read(buffer, 0, to);
 }
 
@@ -245,6 +265,7 @@ CornuStatus cornu_buffer_write_part(CornuBuffer *buffer, int64_t first, CornuArr
     CORNU__NEED(buffer);
     CORNU__TRY(expect_data(from, __func__));
     CORNU__TRY(expect_part(buffer, first, from.type));
+    CORNU__TRY(flush(buffer));
     return buffer->device->class->buffer_write(buffer, first, from);
 }
 
@@ -253,6 +274,7 @@ CornuStatus cornu_buffer_read_part(const CornuBuffer *buffer, int64_t first, Cor
     CORNU__NEED(buffer);
     CORNU__TRY(expect_data(to, __func__));
     CORNU__TRY(expect_part(buffer, first, to.type));
+    CORNU__TRY(wait_for_runs(buffer->device));
     return buffer->device->class->buffer_read(buffer, first, to);
 }
 
@@ -435,9 +457,8 @@ void cornu_executable_collect(CornuExecutable *executable, int64_t runs)
 CornuStatus cornu_device_wait(CornuDevice *device)
 {
     CORNU__NEED(device);
-    if (!device->class->wait) return CORNU_OK;
     CORNU__TRY(cornu__guard_enter(&device->guard, device->class->name, "cornu_device_wait"));
-    const CornuStatus status = device->class->wait(device);
+    const CornuStatus status = wait_for_runs(device);
     cornu__guard_leave(&device->guard);
     return status;
 }

@@ -35,8 +35,11 @@ typedef struct {
     CornuStatus (*allocate)(CornuExecutable *executable);
     CornuStatus (*run)(CornuExecutable *executable, CornuBuffer *const *inputs,
                        CornuBuffer *const *outputs);
-    /* As cornu_executable_collect and cornu_device_wait. NULL: each run ends before it returns. */
+    /* As cornu_executable_collect; starts the runs that are collected; starts them and waits for
+     * all. Called before a buffer is written or freed, and before one is read. NULL, all three:
+     * each run ends before it returns. */
     void (*collect)(CornuExecutable *executable, int64_t runs);
+    CornuStatus (*flush)(CornuDevice *device);
     CornuStatus (*wait)(CornuDevice *device);
     /* Fills what is known. NULL: nothing is, since the device compiles by itself. */
     void (*figures)(const CornuExecutable *executable, CornuCompiledFigures *figures);

@@ -131,6 +131,14 @@ void cornu__failure_keep(CornuFailure *failure, CornuStatus status)
         snprintf(failure->message, sizeof failure->message, "%s", error.message);
 }
 
+void cornu__error_keep(CornuFailure *before) { cornu__failure_keep(before, error.status); }
+
+void cornu__error_restore(const CornuFailure *before)
+{
+    if (before->status) cornu__failure_tell(before);
+    else if (!error.pending) cornu_error_take();
+}
+
 CornuStatus cornu__failure_tell(const CornuFailure *failure)
 {
     if (failure->status == CORNU_OK) return CORNU_OK;

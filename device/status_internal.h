@@ -65,6 +65,10 @@ void cornu__failure_keep(CornuFailure *failure, CornuStatus status);
 CornuStatus cornu__failure_tell(const CornuFailure *failure);
 CornuStatus cornu__failure_tell_shard(const CornuFailure *failure, int shard);
 
+/* Around calls whose failure nobody is to be told: the message before them stays the last one. */
+void cornu__error_keep(CornuFailure *before);
+void cornu__error_restore(const CornuFailure *before);
+
 /* For public functions: an index that is not in 0 to count - 1. */
 CornuStatus cornu__fail_index(const char *function, const char *argument, int64_t index,
                               int64_t count);

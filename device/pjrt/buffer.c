@@ -38,8 +38,6 @@ static void drop(CornuPjrtBuffer *buffer)
 void cornu__pjrt_buffer_free(CornuBuffer *base)
 {
     CornuPjrtBuffer *buffer = own(base);
-    CornuPjrtDevice *device = cornu__pjrt_of(base->device);
-    if (device->collecting) cornu__pjrt_finish(device);   /* it may be theirs */
     drop(buffer);
     cornu__release(buffer->host);
     cornu__release(buffer);
@@ -111,7 +109,6 @@ CornuStatus cornu__pjrt_buffer_read(const CornuBuffer *base, int64_t first, Corn
 {
     CornuPjrtBuffer *buffer = own(base);
     const size_t     bytes = cornu_type_bytes(to.type);
-    CORNU__TRY(cornu__pjrt_wait(base->device));
     if (!buffer->host_is_new && bytes == cornu_type_bytes(base->type))
         return download(buffer, to.data);
     CORNU__TRY(update_host(buffer));
@@ -133,8 +130,6 @@ CornuStatus cornu__pjrt_buffer_write(CornuBuffer *base, int64_t first, CornuArra
 {
     CornuPjrtBuffer *buffer = own(base);
     const size_t     bytes = cornu_type_bytes(from.type);
-    if (base->held.use != CORNU_USE_INFEED)   /* of which collected runs have copies */
-        CORNU__TRY(cornu__pjrt_flush(cornu__pjrt_of(base->device)));
     if (bytes < cornu_type_bytes(base->type)) CORNU__TRY(update_host(buffer));
     else CORNU__TRY(need_host(buffer));
     memcpy((char *)buffer->host + (size_t)first * cornu_dtype_size(base->type.dtype), from.data,

@@ -95,19 +95,14 @@ CornuStatus cornu__pjrt_to_device(const CornuPjrtDevice *device, CornuType type,
 /* The value on the host, shard after shard if it is split. */
 CornuStatus cornu__pjrt_on_host(CornuPjrtBuffer *buffer, const char **data);
 
-/* ---- Programs (executable.c, run.c, loop.c) ---- */
+/* ---- Programs (executable.c, loop.c) ---- */
 
 CornuExecutable *cornu__pjrt_compile(CornuDevice *device, const CornuProgram *program);
 CornuStatus      cornu__pjrt_run(CornuExecutable *executable, CornuBuffer *const *inputs,
                                  CornuBuffer *const *outputs);
 void             cornu__pjrt_collect(CornuExecutable *executable, int64_t runs);
-
-/* Starts the runs that are collected; waits for all that were started; the same where there is
- * nobody to tell a failure. */
-CornuStatus      cornu__pjrt_flush(CornuPjrtDevice *device);
+CornuStatus      cornu__pjrt_flush(CornuDevice *device);
 CornuStatus      cornu__pjrt_wait(CornuDevice *device);
-void             cornu__pjrt_finish(CornuPjrtDevice *device);
-
 void             cornu__pjrt_figures(const CornuExecutable *executable,
                                      CornuCompiledFigures *figures);
 void             cornu__pjrt_executable_free(CornuExecutable *executable);

@@ -34,6 +34,8 @@ typedef struct CornuPjrtExecutable {
     CornuPjrtLoop     loop;
 } CornuPjrtExecutable;
 
+/* ---- Compiling (compile.c) ---- */
+
 /* Emits and compiles, as a loop unless that is NULL. cornu__pjrt_compiled_free frees it, also after a
  * failure. */
 CornuStatus cornu__pjrt_compile_module(CornuPjrtCompiled *compiled, CornuPjrtDevice *device,

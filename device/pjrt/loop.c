@@ -154,12 +154,13 @@ CornuStatus cornu__pjrt_collect_run(CornuPjrtExecutable *executable, CornuBuffer
     loop->expected--;
     loop->collected++;
     device->collecting = executable;
-    return loop->collected == loop->most || loop->expected == 0 ? cornu__pjrt_flush(device)
+    return loop->collected == loop->most || loop->expected == 0 ? cornu__pjrt_flush(&device->base)
                                                                 : CORNU_OK;
 }
 
-CornuStatus cornu__pjrt_flush(CornuPjrtDevice *device)
+CornuStatus cornu__pjrt_flush(CornuDevice *base)
 {
+    CornuPjrtDevice     *device = cornu__pjrt_of(base);
     CornuPjrtExecutable *executable = device->collecting;
     CornuStatus          status = CORNU_OK;
     if (!executable) return CORNU_OK;
@@ -177,16 +178,7 @@ CornuStatus cornu__pjrt_wait(CornuDevice *base)
 {
     CornuPjrtDevice *device = cornu__pjrt_of(base);
     CornuFailure     failure;
-    cornu__failure_keep(&failure, cornu__pjrt_flush(device));
+    cornu__failure_keep(&failure, cornu__pjrt_flush(base));
     const CornuStatus status = cornu__pjrt_settle(device);
     return failure.status ? cornu__failure_tell(&failure) : status;
-}
-
-void cornu__pjrt_finish(CornuPjrtDevice *device)
-{
-    CornuFailure before;
-    cornu__failure_keep(&before, cornu_error_status());
-    cornu__pjrt_wait(&device->base);
-    if (before.status) cornu__failure_tell(&before);   /* an older message stays */
-    else cornu_error_take();
 }

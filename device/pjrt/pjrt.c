@@ -172,6 +172,7 @@ const CornuDeviceClass cornu__pjrt_device = {
     .compile = cornu__pjrt_compile,
     .run = cornu__pjrt_run,
     .collect = cornu__pjrt_collect,
+    .flush = cornu__pjrt_flush,
     .wait = cornu__pjrt_wait,
     .figures = cornu__pjrt_figures,
     .executable_free = cornu__pjrt_executable_free,

@@ -3,9 +3,6 @@
  * the one before it is waited for; its failure, of the plugin or of bad data, is that of the next
  * run, of reading a buffer, or of waiting.
  */
-#include <string.h>
-
-#include "../clock_internal.h"
 #include "executable.h"
 
 /* ---- What checks found ---- */
@@ -176,41 +173,4 @@ CornuStatus cornu__pjrt_launch(CornuPjrtExecutable *executable, CornuPjrtCompile
     const CornuStatus before = cornu__pjrt_settle(device);
     if (!status) device->flight = flight;
     return before ? before : cornu__failure_tell(&failure);
-}
-
-/* ---- The class's run ---- */
-
-/* Whether the host reads nothing of it at once. The replicas of a processor are threads of one
- * pool, in which two runs could wait for each other. */
-static bool runs_ahead(const CornuExecutable *executable)
-{
-    const CornuPjrtDevice *device = cornu__pjrt_of(executable->device);
-    const CornuProgram    *program = executable->program;
-    if (executable->events || (device->is_cpu && device->base.shards > 1)) return false;
-    for (int i = 0; i < program->output_count; i++)
-        if (program->outputs[i].alias < 0) return false;
-    return true;
-}
-
-CornuStatus cornu__pjrt_run(CornuExecutable *base, CornuBuffer *const *inputs,
-                            CornuBuffer *const *outputs)
-{
-    CornuPjrtExecutable *executable = (CornuPjrtExecutable *)base;
-    CornuPjrtDevice     *device = cornu__pjrt_of(base->device);
-    if (!executable->once.loaded)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "pjrt: compiled ahead of time for %s: nothing to "
-                           "run it on (the device was opened with a topology)", device->kind);
-    if (!cornu__pjrt_continues(executable, inputs)) CORNU__TRY(cornu__pjrt_flush(device));
-    device->runs++;
-    if (cornu__pjrt_collects(executable)) return cornu__pjrt_collect_run(executable, inputs);
-    if (base->events) CORNU__TRY(cornu__pjrt_settle(device));   /* its time is not this run's */
-    const double begin = cornu__seconds();
-    CornuStatus  status = cornu__pjrt_launch(executable, &executable->once, inputs, outputs, -1);
-    if (!status && !runs_ahead(base)) status = cornu__pjrt_settle(device);
-    for (int i = 0; base->events && i < device->base.shards; i++) {
-        CornuStepEvent *event = &base->events[i * device->base.threads];
-        event->begin_s = begin;
-        event->end_s = cornu__seconds();
-    }
-    return status;
 }

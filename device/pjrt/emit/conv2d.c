@@ -6,8 +6,8 @@
  *                       filter reversed, its last two axes swapped
  *     filter gradient   x with the batch as its channels, d_y as a filter that is dilated by s
  *
- * Elements of x that a negative padding or the stride leaves out are sliced off first: on GPUs a
- * negative padding of convolution is slow.
+ * Elements of x that a negative padding or the stride leaves out are sliced off first, and padded
+ * with zeros in the input gradient: on GPUs a negative padding of convolution is slow.
  */
 #include "../../ops/window.h"
 #include "emit.h"
@@ -20,9 +20,8 @@ typedef struct {
 
 /* Operands are bf16, f16 or f32 and sums f32, or all f64. */
 static CornuName convolution(CornuEmitter *e, const CornuEmitCall *call, CornuName left,
-                             CornuName right, const Convolution *c)
+                             CornuName right, CornuType out, const Convolution *c)
 {
-    const CornuType out = call->out_type[0];
     CornuName       in[2] = { left, right };
     const PjrtType  sums = cornu__hlo_factors(e, call, in);
     const CornuHloType type = cornu__hlo_as(cornu__hlo_type(out), sums);
@@ -52,25 +51,30 @@ static int64_t reach(const CornuSweep *s)
     return (s->out - 1) * s->stride + s->dilation * (s->size - 1) - s->low;
 }
 
-/* x without what no window reads: the sweep then has no negative padding. */
-static CornuName slice_read(CornuEmitter *e, CornuName x, CornuSweep sweeps[2])
+/* The part of x that windows read, by the elements before and after it: the sweeps become those of
+ * the part, which have no negative padding. False if it is all. */
+static bool take_read(CornuSweep sweeps[2], int64_t before[4], int64_t after[4])
 {
-    const CornuShape shape = cornu__hlo_of(e, x).shape;
-    int64_t          starts[CORNU_MAX_RANK] = { 0 }, sizes[CORNU_MAX_RANK] = { 0 };
-    bool             whole = true;
-    for (int i = 0; i < shape.rank; i++) sizes[i] = shape.extent[i];
+    for (int i = 0; i < 4; i++) before[i] = after[i] = 0;
     for (int i = 0; i < 2; i++) {
         CornuSweep   *s = &sweeps[i];
-        const int64_t first = at_least_0(-s->low);
         const int64_t end = reach(s) + 1 < s->in ? reach(s) + 1 : s->in;
-        starts[1 + i] = first;
-        sizes[1 + i] = end - first;
-        whole = whole && first == 0 && end == s->in;
+        before[1 + i] = at_least_0(-s->low);
+        after[1 + i] = s->in - end;
         s->high = at_least_0(reach(s) + 1 - s->in);
         s->low = at_least_0(s->low);
-        s->in = end - first;
+        s->in = end - before[1 + i];
     }
-    return whole ? x : cornu__hlo_slice(e, x, starts, sizes, NULL);
+    return before[1] + before[2] + after[1] + after[2] > 0;
+}
+
+static CornuName slice_read(CornuEmitter *e, CornuName x, CornuSweep sweeps[2])
+{
+    int64_t          before[4], after[4], sizes[4];
+    const CornuShape shape = cornu__hlo_of(e, x).shape;
+    if (!take_read(sweeps, before, after)) return x;
+    for (int i = 0; i < 4; i++) sizes[i] = shape.extent[i] - before[i] - after[i];
+    return cornu__hlo_slice(e, x, before, sizes, NULL);
 }
 
 static void conv2d(CornuEmitter *e, const CornuEmitCall *call)
@@ -78,7 +82,7 @@ static void conv2d(CornuEmitter *e, const CornuEmitCall *call)
     CornuSweep s[2];
     cornu__sweeps(&call->op, s);
     const CornuName x = slice_read(e, call->in[0], s);
-    call->out[0] = convolution(e, call, x, call->in[1], &(Convolution){
+    call->out[0] = convolution(e, call, x, call->in[1], call->out_type[0], &(Convolution){
         .numbers = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]",
         .strides = { s[0].stride, s[1].stride },
         .low = { s[0].low, s[1].low }, .high = { s[0].high, s[1].high },
@@ -103,8 +107,11 @@ static void conv2d_grad_input(CornuEmitter *e, const CornuEmitCall *call)
 {
     static const int64_t axes[] = { 0, 1 };
     const int64_t        groups = cornu__conv_groups(&call->op);
+    CornuType            part = call->out_type[0];
     CornuSweep           s[2];
+    int64_t              before[4], after[4];
     cornu__sweeps(&call->op, s);
+    const bool  is_part = take_read(s, before, after);
     Convolution c = { .numbers = "[b, 0, 1, f]x[0, 1, o, i]->[b, 0, 1, f]", .strides = { 1, 1 },
                       .feature_groups = groups, .batch_groups = 1 };
     CornuName   filter = cornu__hlo_reverse(e, call->in[1], axes, 2);
@@ -114,12 +121,14 @@ static void conv2d_grad_input(CornuEmitter *e, const CornuEmitCall *call)
         c.right_dilation[i] = s[i].dilation;
         c.low[i] = room - s[i].low;
         c.high[i] = s[i].in + s[i].low - 1 - (s[i].out - 1) * s[i].stride;
+        part.shape.extent[1 + i] = s[i].in;
     }
     if (groups > 1) {
         filter = swap_channels(e, filter, groups);
         c.numbers = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]";
     }
-    call->out[0] = convolution(e, call, call->in[0], filter, &c);
+    const CornuName d_x = convolution(e, call, call->in[0], filter, part, &c);
+    call->out[0] = is_part ? cornu__hlo_pad(e, d_x, 0.0, before, after, NULL) : d_x;
 }
 CornuEmit *const cornu__conv2d_grad_input_stablehlo = conv2d_grad_input;
 CornuEmit *const cornu__grouped_conv2d_grad_input_stablehlo = conv2d_grad_input;
@@ -129,7 +138,7 @@ static void conv2d_grad_filter(CornuEmitter *e, const CornuEmitCall *call)
     CornuSweep s[2];
     cornu__sweeps(&call->op, s);
     const CornuName x = slice_read(e, call->in[0], s);
-    call->out[0] = convolution(e, call, x, call->in[1], &(Convolution){
+    call->out[0] = convolution(e, call, x, call->in[1], call->out_type[0], &(Convolution){
         .numbers = "[f, 0, 1, b]x[i, 0, 1, o]->[0, 1, b, f]",
         .strides = { s[0].dilation, s[1].dilation },
         .low = { s[0].low, s[1].low }, .high = { s[0].high, s[1].high },
