@@ -236,8 +236,8 @@ int main(int argc, char **argv)
         { "all", OPTION_SWITCH, &all, "", "show every step, and other TPUs, in 120 columns",
           0, 0, NULL },
         { "topology", OPTION_TEXT, &topology, "TOPOLOGY",
-          "with --device pjrt:tpu or pjrt:cuda: compile for this machine without it, v3:2x2 or h100",
-          0, 0, NULL },
+          "with --device pjrt:tpu or pjrt:cuda: compile for this machine without it, "
+          "v3:2x2 or h100", 0, 0, NULL },
         { "json", OPTION_TEXT, &json, "FILE", "write everything as JSON", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };

@@ -63,8 +63,8 @@ typedef struct {
 } Race;
 
 /* Opens the devices of a list such as "cpu,tpu:v3-8,pjrt:cpu" and prints what they are; since
- * commas separate them, a pjrt device has no options here. CORNU_ERR_ARGUMENT for an empty name, one
- * that is too long, or too many, CORNU_ERR_DEVICE for an unknown one. */
+ * commas separate them, a pjrt device has no options here. CORNU_ERR_ARGUMENT for an empty name,
+ * one that is too long, or too many, CORNU_ERR_DEVICE for an unknown one. */
 CornuStatus race_open(Race *race, const char *devices);
 
 /* A model as it is trained here, compiled for a device; the caller frees it. NULL on failure. */

@@ -4,8 +4,9 @@
 static CornuStatus check_index(double index, int64_t row, int64_t count, int64_t rows)
 {
     if (index >= 0.0 && index < (double)rows) return CORNU_OK;
-    return cornu__fail_value((CornuFault){ .index = row, .count = count }, "index %.0f in row %lld, expected 0 to "
-                             "%lld", index, (long long)row, (long long)rows - 1);
+    return cornu__fail_value((CornuFault){ .index = row, .count = count },
+                             "index %.0f in row %lld, expected 0 to %lld", index, (long long)row,
+                             (long long)rows - 1);
 }
 
 static CornuStatus expect_indices(const CornuOpCall *call, const char *names)

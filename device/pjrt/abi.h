@@ -233,8 +233,8 @@ typedef struct {
 /* ---- Buffers and running ---- */
 
 typedef enum {
-    PJRT_PRED = 1, PJRT_S32 = 4, PJRT_S64 = 5, PJRT_U8 = 6, PJRT_U32 = 8, PJRT_U64 = 9, PJRT_F16 = 10,
-    PJRT_F32 = 11, PJRT_F64 = 12, PJRT_BF16 = 13,
+    PJRT_PRED = 1, PJRT_S32 = 4, PJRT_S64 = 5, PJRT_U8 = 6, PJRT_U32 = 8, PJRT_U64 = 9,
+    PJRT_F16 = 10, PJRT_F32 = 11, PJRT_F64 = 12, PJRT_BF16 = 13,
 } PjrtType;
 
 /* What the plugin may do with host memory: read it during the call alone. */

@@ -40,8 +40,8 @@ static inline CornuPjrtDevice *cornu__pjrt_of(const CornuDevice *device)
 /* What a replica is: its number and kind, "TPU v3", go to place i of the device. */
 CornuStatus cornu__pjrt_describe(CornuPjrtDevice *device, int i, PjrtDescription *description);
 
-/* How many replicas a program has on a platform with `count` of them: `shards`, or all if that is 0.
- * CORNU_ERR_ARGUMENT, naming the device or topology, if there are too few. */
+/* How many replicas a program has on a platform with `count` of them: `shards`, or all if that is
+ * 0. CORNU_ERR_ARGUMENT, naming the device or topology, if there are too few. */
 CornuStatus cornu__pjrt_replicas(CornuPjrtDevice *device, const char *name, size_t count,
                                  int shards);
 

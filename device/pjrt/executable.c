@@ -13,7 +13,8 @@ void cornu__pjrt_figures(const CornuExecutable *base, CornuCompiledFigures *figu
 }
 
 /* One step: the plugin's executable, of which XLA alone knows the parts. */
-static CornuStatus describe(CornuPjrtExecutable *executable, const CornuProgram *program, int shards)
+static CornuStatus describe(CornuPjrtExecutable *executable, const CornuProgram *program,
+                            int shards)
 {
     CornuStatistics *statistics = &executable->base.statistics;
     CornuType       *types = cornu__allocate(

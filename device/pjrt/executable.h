@@ -36,8 +36,8 @@ typedef struct CornuPjrtExecutable {
 
 /* ---- Compiling (compile.c) ---- */
 
-/* Emits and compiles, as a loop unless that is NULL. cornu__pjrt_compiled_free frees it, also after a
- * failure. */
+/* Emits and compiles, as a loop unless that is NULL. cornu__pjrt_compiled_free frees it, also after
+ * a failure. */
 CornuStatus cornu__pjrt_compile_module(CornuPjrtCompiled *compiled, CornuPjrtDevice *device,
                                        const CornuProgram *program, const CornuModuleLoop *loop);
 void        cornu__pjrt_compiled_free(CornuPjrtCompiled *compiled, const CornuPjrtDevice *device);

@@ -170,7 +170,9 @@ static void read_program(const CornuPjrtPlugin *plugin, PjrtExecutable *executab
     PjrtProgram       program = PJRT_ARGUMENTS(PjrtProgram, .code = NULL);
     PjrtExecutableOptimizedProgram get = PJRT_ARGUMENTS(PjrtExecutableOptimizedProgram,
         .executable = executable, .program = &program);
-    if (!cornu__pjrt_try(plugin, PJRT_EXECUTABLE_OPTIMIZED_PROGRAM, &get) || !program.code_size) return;
+    if (!cornu__pjrt_try(plugin, PJRT_EXECUTABLE_OPTIMIZED_PROGRAM, &get) ||
+        !program.code_size)
+        return;
     unsigned char *code = cornu__allocate(program.code_size, 1);
     if (!code) return;
     program.code = (char *)code;

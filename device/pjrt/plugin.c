@@ -201,10 +201,10 @@ static void set_variable(const char *path, const char *name, const char *value)
     setenv(name, value, 0);
 }
 
-/* XLA tells errors, not what it finds noteworthy (0 all, 1 warnings, 2 errors). On a machine without
- * a TPU, libtpu asks the cloud's metadata server for minutes what it is part of, and then complains
- * of names it did not get: it is told not to ask, and a host and a board, which do not count when
- * it compiles for a topology. */
+/* XLA tells errors, not what it finds noteworthy (0 all, 1 warnings, 2 errors). On a machine that
+ * has no TPU, libtpu asks the cloud's metadata server for minutes what it is part of, and then
+ * complains of names it did not get: it is told not to ask, and a host and a board, which do not
+ * count when it compiles for a topology. */
 static void prepare(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -1,7 +1,7 @@
 /*
  * check_ahead TOPOLOGY: compiles every op case and a training step of every network for a TPU,
- * "v3:2x2", or a GPU, "h100", that need not be there, and prints a line. Ends with 0 if all compile,
- * 1 if not, 77 without the plugin.
+ * "v3:2x2", or a GPU, "h100", that need not be there, and prints a line. Ends with 0 if all
+ * compile, 1 if not, 77 without the plugin.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -39,9 +39,9 @@ static CornuStatus check(CornuArray indices, int64_t rows)
     for (int64_t i = 0; i < count; i++) {
         const int64_t index = index_at(indices, i);
         if (index < 0 || index >= rows)
-            return cornu__fail_value((CornuFault){ .index = i, .count = count }, "index %lld in row %lld, "
-                                     "expected 0 to %lld", (long long)index, (long long)i,
-                                     (long long)rows - 1);
+            return cornu__fail_value((CornuFault){ .index = i, .count = count },
+                                     "index %lld in row %lld, expected 0 to %lld", (long long)index,
+                                     (long long)i, (long long)rows - 1);
     }
     return CORNU_OK;
 }

@@ -159,6 +159,7 @@ CornuName cornu__hlo_convert(CornuEmitter *e, CornuName x, PjrtType element);
 CornuName cornu__hlo_reshape(CornuEmitter *e, CornuName x, CornuShape shape);
 /* Axis i of x becomes axis axes[i]; extents of 1 are repeated. */
 CornuName cornu__hlo_broadcast(CornuEmitter *e, CornuName x, CornuShape shape, const int *axes);
+CornuName cornu__hlo_repeat(CornuEmitter *e, CornuName scalar, CornuShape shape);
 CornuName cornu__hlo_transpose(CornuEmitter *e, CornuName x, const int64_t *axes);
 CornuName cornu__hlo_reverse(CornuEmitter *e, CornuName x, const int64_t *axes, int count);
 /* Strides NULL: 1. */

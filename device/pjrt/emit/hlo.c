@@ -146,6 +146,12 @@ CornuName cornu__hlo_broadcast(CornuEmitter *e, CornuName x, CornuShape shape, c
                   (List[3]){ { "broadcast_dimensions", to, type.shape.rank } });
 }
 
+CornuName cornu__hlo_repeat(CornuEmitter *e, CornuName scalar, CornuShape shape)
+{
+    static const int no_axes[1] = { 0 };
+    return cornu__hlo_broadcast(e, scalar, shape, no_axes);
+}
+
 CornuName cornu__hlo_transpose(CornuEmitter *e, CornuName x, const int64_t *axes)
 {
     const CornuHloType type = cornu__hlo_of(e, x);
@@ -312,7 +318,7 @@ void cornu__hlo_check(CornuEmitter *e, const CornuEmitCall *call, const char *wh
     const CornuName bad = cornu__hlo2(e, "or", low, high);
     const CornuName rows_of = cornu__hlo_select(e, bad, row, cornu__hlo_integer(e, list, rows));
     const CornuName first = cornu__hlo_reduce(e, "minimum", rows_of, 1, (double)rows);
-    const CornuName every = cornu__hlo_broadcast(e, first, list.shape, NULL);
+    const CornuName every = cornu__hlo_repeat(e, first, list.shape);
     const CornuName there = cornu__hlo_compare(e, row, "EQ", every);
     const CornuName number = cornu__hlo_select(e, there, x, cornu__hlo_integer(e, list, 0));
     const CornuName pair[2] = {

@@ -1,7 +1,7 @@
 /*
  * A program run several times, as while. Its values: the step; the program's inputs, of which some
- * are what the step before made and some are there for all steps, to be sliced; stacked outputs; and
- * for each check within the program what it has found so far.
+ * are what the step before made and some are there for all steps, to be sliced; stacked outputs;
+ * and for each check within the program what it has found so far.
  */
 #include <string.h>
 

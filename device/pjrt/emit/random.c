@@ -7,7 +7,7 @@
 /* (rows, quads): each row's element is the scalar's, a ui32. */
 static CornuName every(CornuEmitter *e, CornuName scalar, CornuShape shape)
 {
-    return cornu__hlo_broadcast(e, cornu__hlo_convert(e, scalar, PJRT_U32), shape, NULL);
+    return cornu__hlo_repeat(e, cornu__hlo_convert(e, scalar, PJRT_U32), shape);
 }
 
 /* The two words of a 64-bit product with a constant. */

@@ -37,8 +37,8 @@ typedef struct {
 
 /* Adds a node and returns its first result; the others have the numbers after it. Out of memory,
  * the graph records the failure and later calls do nothing. C leaves open in which order a call's
- * arguments are evaluated, so at most one of them may add to the graph: files must not depend on the
- * compiler. */
+ * arguments are evaluated, so at most one of them may add to the graph: files must not depend on
+ * the compiler. */
 int cornu__onnx_node(CornuOnnx *to, const char *operator, const int *in, int in_count,
                      const CornuOnnxAttribute *attributes, int attribute_count, int out_count);
 /* A node with attributes, at least one, and one result. */

@@ -29,7 +29,8 @@ static void test_png_of_every_kind(void **state)
     const uint8_t rgb[] = { 255, 0, 0, 0, 255, 0, 0, 0, 255, 10, 10, 10 };
     files_write_png(path, 2, 2, 3, rgb);
     files_expect_image(path, 0, cornu_type(CORNU_U8, 2, 2, 3), rgb);
-    files_expect_image(path, 1, cornu_type(CORNU_U8, 2, 2, 1), (const uint8_t[]){ 77, 149, 29, 10 });
+    files_expect_image(path, 1, cornu_type(CORNU_U8, 2, 2, 1),
+                       (const uint8_t[]){ 77, 149, 29, 10 });
 
     /* Black ink on transparent ground, which many programs store as black. */
     const uint8_t alpha[] = { 0, 0, 0, 255, 100, 51 };

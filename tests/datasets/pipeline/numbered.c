@@ -41,7 +41,8 @@ int numbered_labels(CornuDataset *dataset, int64_t epoch, int32_t *labels, int l
         const int32_t *y = batch->arrays[1].data;
         for (int64_t b = 0; b < size; b++)
             for (int j = 0; j < NUMBERED_WIDTH; j++)
-                assert_int_equal(x[b * NUMBERED_WIDTH + j], b < batch->valid ? (uint8_t)(10 * y[b] + j) : 0);
+                assert_int_equal(x[b * NUMBERED_WIDTH + j],
+                                 b < batch->valid ? (uint8_t)(10 * y[b] + j) : 0);
         for (int64_t b = 0; b < batch->valid && count < limit; b++) labels[count++] = y[b];
     }
     cornu_iterator_free(iterator);

@@ -17,7 +17,8 @@ static void test_arrays_deliver_their_rows(void **state)
     assert_int_equal(cornu_dataset_count(dataset), NUMBERED_ROWS);
     assert_int_equal(cornu_dataset_components(dataset), 2);
     assert_int_equal(cornu_dataset_batch_size(dataset), 0);
-    assert_true(cornu_type_equal(cornu_dataset_type(dataset, 0), cornu_type(CORNU_U8, NUMBERED_WIDTH)));
+    assert_true(cornu_type_equal(cornu_dataset_type(dataset, 0),
+                                 cornu_type(CORNU_U8, NUMBERED_WIDTH)));
     assert_true(cornu_type_equal(cornu_dataset_type(dataset, 1), cornu_scalar(CORNU_I32)));
     int32_t labels[NUMBERED_ROWS + 1];
     assert_int_equal(numbered_labels(dataset, 0, labels, NUMBERED_ROWS + 1), NUMBERED_ROWS);
@@ -78,12 +79,16 @@ static void test_mistakes_are_refused(void **state)
     expect_failure(cornu_dataset_batch(numbered_rows(), 0, false), CORNU_ERR_ARGUMENT, "size is 0");
     expect_failure(cornu_dataset_batch(cornu_dataset_batch(numbered_rows(), 4, false), 2, false),
                    CORNU_ERR_ARGUMENT, "batches of 4");
-    expect_failure(cornu_dataset_batch(numbered_rows(), INT64_MAX, false), CORNU_ERR_SHAPE, "batch");
-    expect_failure(cornu_dataset_take(numbered_rows(), -1), CORNU_ERR_ARGUMENT, "take: count is -1");
-    expect_failure(cornu_dataset_skip(numbered_rows(), -1), CORNU_ERR_ARGUMENT, "skip: count is -1");
+    expect_failure(cornu_dataset_batch(numbered_rows(), INT64_MAX, false),
+                   CORNU_ERR_SHAPE, "batch");
+    expect_failure(cornu_dataset_take(numbered_rows(), -1), CORNU_ERR_ARGUMENT,
+                   "take: count is -1");
+    expect_failure(cornu_dataset_skip(numbered_rows(), -1), CORNU_ERR_ARGUMENT,
+                   "skip: count is -1");
     expect_failure(cornu_dataset_repeat(numbered_rows(), 0), CORNU_ERR_ARGUMENT, "0 times");
     expect_failure(cornu_dataset_prefetch(numbered_rows(), 0), CORNU_ERR_ARGUMENT, "depth is 0");
-    expect_failure(cornu_dataset_map(numbered_rows(), NULL, NULL, NULL, 0), CORNU_ERR_ARGUMENT, "NULL");
+    expect_failure(cornu_dataset_map(numbered_rows(), NULL, NULL, NULL, 0),
+                   CORNU_ERR_ARGUMENT, "NULL");
     expect_failure(cornu_dataset_cache(cornu_dataset_repeat(numbered_rows(), CORNU_NONE)),
                    CORNU_ERR_ARGUMENT, "endlessly");
     expect_failure(cornu_dataset_cache(cornu_dataset_batch(numbered_rows(), 2, false)),
@@ -92,9 +97,10 @@ static void test_mistakes_are_refused(void **state)
                    CORNU_ERR_ARGUMENT, "before repeat");
     expect_failure(cornu_dataset_shuffle(NULL, 0), CORNU_ERR_ARGUMENT, "shuffle");
     /* The first mistake of a chain is reported. */
-    expect_failure(cornu_dataset_prefetch(cornu_dataset_batch(cornu_dataset_take(numbered_rows(), -5),
-                                                              0, false), 0),
-                   CORNU_ERR_ARGUMENT, "take: count is -5");
+    expect_failure(
+        cornu_dataset_prefetch(
+            cornu_dataset_batch(cornu_dataset_take(numbered_rows(), -5), 0, false), 0),
+        CORNU_ERR_ARGUMENT, "take: count is -5");
     CornuDataset *dataset = numbered_rows();
     assert_null(cornu_iterator_begin(dataset, -1));
     cornu_error_take();

@@ -14,12 +14,15 @@ static void test_shuffle_is_a_seeded_permutation(void **state)
     (void)state;
     int32_t first[NUMBERED_ROWS], again[NUMBERED_ROWS], other[NUMBERED_ROWS];
     bool    seen[NUMBERED_ROWS] = { false };
-    assert_int_equal(numbered_labels(cornu_dataset_shuffle(numbered_rows(), 7), 3, first, NUMBERED_ROWS), NUMBERED_ROWS);
+    assert_int_equal(numbered_labels(cornu_dataset_shuffle(numbered_rows(), 7), 3, first,
+                                     NUMBERED_ROWS),
+                     NUMBERED_ROWS);
     for (int i = 0; i < NUMBERED_ROWS; i++) {
         assert_false(seen[first[i]]);
         seen[first[i]] = true;
     }
-    numbered_labels(cornu_dataset_prefetch(cornu_dataset_shuffle(numbered_rows(), 7), 2), 3, again, NUMBERED_ROWS);
+    numbered_labels(cornu_dataset_prefetch(cornu_dataset_shuffle(numbered_rows(), 7), 2),
+                    3, again, NUMBERED_ROWS);
     assert_memory_equal(first, again, sizeof first);
     numbered_labels(cornu_dataset_shuffle(numbered_rows(), 7), 4, other, NUMBERED_ROWS);
     assert_memory_not_equal(first, other, sizeof first);
@@ -64,14 +67,16 @@ static void test_batch_pads_or_drops_the_remainder(void **state)
     CornuDataset *dataset = cornu_dataset_batch(numbered_rows(), 5, false);
     assert_int_equal(cornu_dataset_count(dataset), 5);
     assert_int_equal(cornu_dataset_batch_size(dataset), 5);
-    assert_true(cornu_type_equal(cornu_dataset_type(dataset, 0), cornu_type(CORNU_U8, NUMBERED_WIDTH)));
+    assert_true(cornu_type_equal(cornu_dataset_type(dataset, 0),
+                                 cornu_type(CORNU_U8, NUMBERED_WIDTH)));
     CornuIterator    *iterator = cornu_iterator_begin(dataset, 0);
     const CornuBatch *batch;
     int64_t           valid[] = { 5, 5, 5, 5, 3 };
     for (int i = 0; i < 5; i++) {
         assert_int_equal(cornu_iterator_next(iterator, &batch), CORNU_OK);
         assert_int_equal(batch->valid, valid[i]);
-        assert_true(cornu_type_equal(batch->arrays[0].type, cornu_type(CORNU_U8, 5, NUMBERED_WIDTH)));
+        assert_true(cornu_type_equal(batch->arrays[0].type,
+                                     cornu_type(CORNU_U8, 5, NUMBERED_WIDTH)));
         assert_true(cornu_type_equal(batch->arrays[1].type, cornu_type(CORNU_I32, 5)));
         assert_int_equal((uintptr_t)batch->arrays[0].data % 64, 0);
         assert_int_equal((uintptr_t)batch->arrays[1].data % 64, 0);
@@ -83,34 +88,53 @@ static void test_batch_pads_or_drops_the_remainder(void **state)
     cornu_iterator_free(iterator);
     int32_t labels[NUMBERED_ROWS];
     assert_int_equal(numbered_labels(dataset, 0, labels, NUMBERED_ROWS), NUMBERED_ROWS);
-    assert_int_equal(numbered_labels(cornu_dataset_batch(numbered_rows(), 5, true), 0, labels, NUMBERED_ROWS), 20);
-    assert_int_equal(numbered_labels(cornu_dataset_batch(numbered_rows(), 50, false), 0, labels, NUMBERED_ROWS), NUMBERED_ROWS);
-    assert_int_equal(numbered_labels(cornu_dataset_batch(numbered_rows(), 50, true), 0, labels, NUMBERED_ROWS), 0);
+    assert_int_equal(numbered_labels(cornu_dataset_batch(numbered_rows(), 5, true), 0,
+                                     labels, NUMBERED_ROWS),
+                     20);
+    assert_int_equal(numbered_labels(cornu_dataset_batch(numbered_rows(), 50, false), 0,
+                                     labels, NUMBERED_ROWS),
+                     NUMBERED_ROWS);
+    assert_int_equal(numbered_labels(cornu_dataset_batch(numbered_rows(), 50, true), 0,
+                                     labels, NUMBERED_ROWS),
+                     0);
 }
 
 static void test_take_skip_and_repeat_rename_indices(void **state)
 {
     (void)state;
     int32_t labels[4 * NUMBERED_ROWS] = { 0 };
-    assert_int_equal(numbered_labels(cornu_dataset_take(numbered_rows(), 4), 0, labels, NUMBERED_ROWS), 4);
+    assert_int_equal(
+        numbered_labels(cornu_dataset_take(numbered_rows(), 4), 0, labels, NUMBERED_ROWS),
+        4);
     assert_int_equal(labels[3], 3);
-    assert_int_equal(numbered_labels(cornu_dataset_take(numbered_rows(), 400), 0, labels, NUMBERED_ROWS), NUMBERED_ROWS);
-    assert_int_equal(numbered_labels(cornu_dataset_skip(numbered_rows(), 20), 0, labels, NUMBERED_ROWS), 3);
+    assert_int_equal(numbered_labels(cornu_dataset_take(numbered_rows(), 400), 0, labels,
+                                     NUMBERED_ROWS),
+                     NUMBERED_ROWS);
+    assert_int_equal(numbered_labels(cornu_dataset_skip(numbered_rows(), 20), 0, labels,
+                                     NUMBERED_ROWS),
+                     3);
     assert_int_equal(labels[0], 20);
-    assert_int_equal(numbered_labels(cornu_dataset_skip(numbered_rows(), 400), 0, labels, NUMBERED_ROWS), 0);
+    assert_int_equal(numbered_labels(cornu_dataset_skip(numbered_rows(), 400), 0, labels,
+                                     NUMBERED_ROWS),
+                     0);
     /* Batches, the last one partial. */
     CornuDataset *batches = cornu_dataset_skip(cornu_dataset_batch(numbered_rows(), 5, false), 4);
     assert_int_equal(numbered_labels(batches, 0, labels, NUMBERED_ROWS), 3);
 
-    assert_int_equal(numbered_labels(cornu_dataset_repeat(numbered_rows(), 2), 0, labels, 99), 2 * NUMBERED_ROWS);
+    assert_int_equal(
+        numbered_labels(cornu_dataset_repeat(numbered_rows(), 2), 0, labels, 99),
+        2 * NUMBERED_ROWS);
     assert_int_equal(labels[NUMBERED_ROWS], 0);
     /* Each pass is an epoch of the source: epoch 1 of two passes is epochs 2 and 3. */
     int32_t        pass[2 * NUMBERED_ROWS];
     numbered_labels(cornu_dataset_shuffle(numbered_rows(), 1), 2, pass, NUMBERED_ROWS);
-    numbered_labels(cornu_dataset_shuffle(numbered_rows(), 1), 3, pass + NUMBERED_ROWS, NUMBERED_ROWS);
-    numbered_labels(cornu_dataset_repeat(cornu_dataset_shuffle(numbered_rows(), 1), 2), 1, labels, 99);
+    numbered_labels(cornu_dataset_shuffle(numbered_rows(), 1), 3, pass + NUMBERED_ROWS,
+                    NUMBERED_ROWS);
+    numbered_labels(cornu_dataset_repeat(cornu_dataset_shuffle(numbered_rows(), 1), 2), 1,
+                    labels, 99);
     assert_memory_equal(labels, pass, sizeof pass);
-    CornuDataset *endless = cornu_dataset_repeat(cornu_dataset_shuffle(numbered_rows(), 1), CORNU_NONE);
+    CornuDataset *endless =
+        cornu_dataset_repeat(cornu_dataset_shuffle(numbered_rows(), 1), CORNU_NONE);
     assert_int_equal(cornu_dataset_count(endless), CORNU_NONE);
     endless = cornu_dataset_batch(endless, 4, false);
     assert_int_equal(cornu_dataset_count(endless), CORNU_NONE);

@@ -186,7 +186,8 @@ static void a_described_gpu_has_its_memory(void **state)
     CornuDevice  *device = opened(files_path(folder, "gpu"), 1);
     CornuProgram *p = product(1024);
     assert_int_equal(cornu_device_memory(device).capacity, 1048576);
-    CornuBuffer *x = cornu_buffer_create(.device = device, .type = cornu_type(CORNU_F32, 1024, 1024));
+    CornuBuffer *x =
+        cornu_buffer_create(.device = device, .type = cornu_type(CORNU_F32, 1024, 1024));
     assert_null(x);
     expect_error(cornu_error_take(), CORNU_ERR_MEMORY, "1.05 MB");
     cornu_program_free(p);

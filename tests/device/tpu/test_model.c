@@ -193,7 +193,7 @@ static void a_core_without_room_is_refused(void **state)
 /*
  * The batch on the lanes:
  *     u8 (1024, 28, 28, 1)   rows of W, 28 x 32 x 1024 = 917,504; row-major would be 117 million
- *     bf16 (256, 5, 3)       rows of axis 1, 8 x 3 x 256 x 2 = 12,288, not of axis 2, 5 x 8 x 256 x 2
+ *     bf16 (256, 5, 3)       rows of axis 1, 8 x 3 x 256 x 2 = 12,288; of axis 2: 5 x 8 x 256 x 2
  *     bf16 (256, 3, 5)       rows of axis 2, 3 x 8 x 256 x 2 = 12,288
  */
 static void tiles_are_padded(void **state)
