@@ -32,11 +32,15 @@
 #endif
 
 static atomic_int_fast64_t allocations_made;
+static atomic_int_fast64_t allocations_own_made;
 static atomic_int_fast64_t allocations_freed;
 static atomic_int_fast64_t allocations_allowed = NEVER;
 static atomic_bool         allocations_resume;      /* after one that failed */
 
 static inline int64_t allocations(void) { return atomic_load(&allocations_made); }
+
+/* Of these, those that the program asked for itself; not its shared libraries, such as a plugin. */
+static inline int64_t allocations_own(void) { return atomic_load(&allocations_own_made); }
 
 static inline void allocations_fail_after(int64_t count)
 {
@@ -67,9 +71,15 @@ void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 void  __libc_free(void *memory);
 
-static bool allocation_may_pass(void)
+/* The program's code, as the linker names its ends. */
+extern const char __executable_start[], etext[];
+
+static bool allocation_may_pass(const void *caller)
 {
+    const uintptr_t at = (uintptr_t)caller;
     atomic_fetch_add(&allocations_made, 1);
+    if (at >= (uintptr_t)__executable_start && at < (uintptr_t)etext)
+        atomic_fetch_add(&allocations_own_made, 1);
     if (atomic_load(&allocations_allowed) == NEVER) return true;
     const int_fast64_t left = atomic_fetch_sub(&allocations_allowed, 1);
     if (left > 0 || (left < 0 && atomic_load(&allocations_resume))) return true;
@@ -84,28 +94,31 @@ void free(void *memory)
     __libc_free(memory);
 }
 
-void *malloc(size_t size) { return allocation_may_pass() ? __libc_malloc(size) : NULL; }
+void *malloc(size_t size)
+{
+    return allocation_may_pass(__builtin_return_address(0)) ? __libc_malloc(size) : NULL;
+}
 
 void *calloc(size_t count, size_t size)
 {
-    return allocation_may_pass() ? __libc_calloc(count, size) : NULL;
+    return allocation_may_pass(__builtin_return_address(0)) ? __libc_calloc(count, size) : NULL;
 }
 
 void *realloc(void *memory, size_t size)
 {
-    if (!allocation_may_pass()) return NULL;
+    if (!allocation_may_pass(__builtin_return_address(0))) return NULL;
     if (memory) atomic_fetch_add(&allocations_freed, 1);
     return __libc_realloc(memory, size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
-    return allocation_may_pass() ? __libc_memalign(alignment, size) : NULL;
+    return allocation_may_pass(__builtin_return_address(0)) ? __libc_memalign(alignment, size) : NULL;
 }
 
 int posix_memalign(void **memory, size_t alignment, size_t size)
 {
-    void *got = allocation_may_pass() ? __libc_memalign(alignment, size) : NULL;
+    void *got = allocation_may_pass(__builtin_return_address(0)) ? __libc_memalign(alignment, size) : NULL;
     if (got) *memory = got;
     return got ? 0 : ENOMEM;
 }

@@ -172,11 +172,13 @@ static int check(const Bench *bench, const char *filter)
 {
     char    text[256];
     int64_t numbers[BENCH_MOST_NUMBERS];
+    SubjectConfig configs[SUBJECT_MOST];
     if (!all_known(filter, known_group)) return refuse("filter", filter, join(text, known_group));
     if (!all_known(bench->models, subject_model))
         return refuse("models", bench->models, join(text, subject_model));
-    if (!all_known(bench->devices, subject_device))
-        return refuse("devices", bench->devices, join(text, subject_device));
+    if (subject_configs(bench->devices, &(SubjectConfig){ .unset = 0 }, configs) < 0)
+        return refuse("devices", bench->devices, "a list of cpu, tpu, and pjrt:NAME without "
+                      "options; at most four");
     if (!all_known(bench->isas, known_isa))
         return refuse("isas", bench->isas, join(text, known_isa));
     if (bench->batches && bench_numbers(bench->batches, numbers) < 0)
@@ -213,8 +215,8 @@ int main(int count, char **arguments)
         { "filter", OPTION_TEXT, &filter, "LIST",
           "of limits, threads, kernels, steps, scaling, latency; default all", 0, 0, NULL },
         { "models", OPTION_TEXT, &bench.models, "LIST", "networks; default all", 0, 0, NULL },
-        { "devices", OPTION_TEXT, &bench.devices, "LIST", "of cpu, tpu; default both, in turn", 0,
-          0, NULL },
+        { "devices", OPTION_TEXT, &bench.devices, "LIST",
+          "of cpu, tpu, pjrt:NAME, in turn; default cpu,tpu", 0, 0, NULL },
         { "batches", OPTION_TEXT, &bench.batches, "LIST",
           "batch sizes; default 128,1024 for steps, 128 for kernels, 64 to 4096 for scaling", 0, 0,
           NULL },

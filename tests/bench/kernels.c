@@ -98,11 +98,11 @@ static json_t *pack_step(const Recorder *r, int number)
 
 static CornuStatus measure(Bench *bench, const char *model, int64_t batch)
 {
-    static BenchCase cases[SUBJECT_DEVICES];
-    Recorder         recorders[SUBJECT_DEVICES] = { { .steps = 0 } };
-    SubjectConfig    configs[SUBJECT_DEVICES];
+    static BenchCase cases[SUBJECT_MOST];
+    Recorder         recorders[SUBJECT_MOST] = { { .steps = 0 } };
+    SubjectConfig    configs[SUBJECT_MOST];
     CornuStatus      status = CORNU_OK;
-    const int        count = subject_configs(bench->devices, &(SubjectConfig){
+    const int        count = subject_own_configs(bench->devices, &(SubjectConfig){
         .model = model, .batch = batch }, configs);
     for (int i = 0; i < count && !status; i++) {
         status = open_recorder(&recorders[i], &configs[i]);

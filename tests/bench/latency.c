@@ -35,9 +35,9 @@ static json_t *pack(const Subject *s, const BenchCase *timed)
 
 static CornuStatus measure(Bench *bench, const char *model, int64_t batch)
 {
-    static BenchCase cases[SUBJECT_DEVICES * CALLS];
-    Subject          subjects[SUBJECT_DEVICES] = { { .model = NULL } };
-    SubjectConfig    configs[SUBJECT_DEVICES];
+    static BenchCase cases[SUBJECT_MOST * CALLS];
+    Subject          subjects[SUBJECT_MOST] = { { .model = NULL } };
+    SubjectConfig    configs[SUBJECT_MOST];
     CornuStatus      status = CORNU_OK;
     const int        count = subject_configs(bench->devices, &(SubjectConfig){
         .model = model, .batch = batch, .predicts = true }, configs);
@@ -71,11 +71,11 @@ void bench_latency_print(const Bench *bench)
 {
     const json_t *rows = bench_rows(bench, "latency");
     printf("\nlatency: predictions; of shakespeare_lstm one character for each of the batch\n"
-           "  %-18s %-4s %5s %-17s %10s %10s %10s %11s\n", "model", "on", "batch", "call",
+           "  %-18s %-8s %5s %-17s %10s %10s %10s %11s\n", "model", "on", "batch", "call",
            "median ms", "95 of 100", "99 of 100", "samples/s");
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
-        printf("  %-18s %-4s %5.0f %-17s %10.4f %10.4f %10.4f %11.1f\n", bench_text(row, "model"),
+        printf("  %-18s %-8s %5.0f %-17s %10.4f %10.4f %10.4f %11.1f\n", bench_text(row, "model"),
                bench_text(row, "device"), bench_number(row, "batch"), bench_text(row, "call"),
                bench_number(row, "ms"), bench_number(row, "ms_p95"), bench_number(row, "ms_p99"),
                bench_number(row, "samples_per_s"));

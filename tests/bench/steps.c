@@ -21,17 +21,24 @@
 typedef struct {
     Subject   subject;
     int64_t   allocated;            /* since the first step */
+    bool      own;                  /* count only those of this program: beside a plugin, which
+                                       allocates in threads of its own */
     bool      warm;
     double    sum[WORK_CLASSES];    /* seconds of a step */
 
 } Stepper;
 
+static int64_t made(const Stepper *stepper)
+{
+    return stepper->own ? allocations_own() : allocations();
+}
+
 static CornuStatus train(void *context)
 {
     Stepper      *stepper = context;
-    const int64_t before = allocations();
+    const int64_t before = made(stepper);
     CornuStatus   status = subject_train(&stepper->subject);
-    if (stepper->warm) stepper->allocated += allocations() - before;
+    if (stepper->warm) stepper->allocated += made(stepper) - before;
     stepper->warm = true;
     return status;
 }
@@ -110,7 +117,8 @@ static CornuStatus measure(Bench *bench, const char *group, Stepper *steppers, B
     enum { RECORDED = 5 };
     CornuStatus status = bench_alternate(cases, count, bench->seconds);
     for (int i = 0; i < count && !status; i++) {
-        status = record(&steppers[i], cases[i].rounds < RECORDED ? 1 : RECORDED);
+        if (!subject_is_plugin(steppers[i].subject.config.device))
+            status = record(&steppers[i], cases[i].rounds < RECORDED ? 1 : RECORDED);
         if (!status) add_row(bench, group, &steppers[i], &cases[i]);
     }
     return status;
@@ -118,13 +126,15 @@ static CornuStatus measure(Bench *bench, const char *group, Stepper *steppers, B
 
 CornuStatus steps_measure(Bench *bench, const char *group, const SubjectConfig *config)
 {
-    static Stepper   steppers[SUBJECT_DEVICES];
-    static BenchCase cases[SUBJECT_DEVICES];
-    SubjectConfig    configs[SUBJECT_DEVICES];
+    static Stepper   steppers[SUBJECT_MOST];
+    static BenchCase cases[SUBJECT_MOST];
+    SubjectConfig    configs[SUBJECT_MOST];
     const int        count = subject_configs(bench->devices, config, configs);
     CornuStatus      status = CORNU_OK;
+    bool             plugins = false;
+    for (int i = 0; i < count; i++) plugins |= subject_is_plugin(configs[i].device);
     for (int i = 0; i < count; i++) {
-        steppers[i] = (Stepper){ .warm = false };
+        steppers[i] = (Stepper){ .own = plugins };
         cases[i] = (BenchCase){ .run = train, .context = &steppers[i] };
     }
     fprintf(stderr, "  %s, batch %lld\n", config->model, (long long)config->batch);
@@ -177,14 +187,14 @@ void steps_print(const Bench *bench, const char *group)
     const json_t *rows = bench_rows(bench, group);
     printf("  median, fastest, and 9 of 10 steps; arithmetic that is needed, with zeros in max "
            "pools'\n  gradients, which filter gradients may skip; part of the limit in registers\n"
-           "  %-18s %-4s %5s %2s %2s %10s %10s %10s %11s %8s %8s %6s %6s\n", "model",
+           "  %-18s %-8s %5s %2s %2s %10s %10s %10s %11s %8s %8s %6s %6s\n", "model",
            "on", "batch", "sh", "th", "ms", "fastest", "9 of 10", "samples/s", "GFLOP", "GFLOP/s",
            "limit", "allocs");
     for (size_t i = 0; i < json_array_size(rows); i++) {
         json_t *row = json_array_get(rows, i);
         set_percent(bench, row);
         const json_t *allocated = json_object_get(row, "allocations");
-        printf("  %-18s %-4s %5.0f %2.0f %2.0f %10.3f %10.3f %10.3f %11.1f %8.2f %8.1f %5.1f%%",
+        printf("  %-18s %-8s %5.0f %2.0f %2.0f %10.3f %10.3f %10.3f %11.1f %8.2f %8.1f %5.1f%%",
                bench_text(row, "model"), bench_text(row, "device"), bench_number(row, "batch"),
                bench_number(row, "shards"), bench_number(row, "threads"), bench_number(row, "ms"),
                bench_number(row, "ms_low"), bench_number(row, "ms_high"),

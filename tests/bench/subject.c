@@ -19,15 +19,43 @@ const char *subject_device(int i)
     return names[i];
 }
 
+bool subject_is_plugin(const char *device)
+{
+    return !strncmp(device, "pjrt", 4) && (!device[4] || device[4] == ':');
+}
+
+/* A config for the word at the start of the list, if it is a device. */
+static bool add_config(const char *list, const SubjectConfig *base, SubjectConfig *to)
+{
+    const size_t length = strcspn(list, ",");
+    if (length >= sizeof to->device) return false;
+    *to = *base;
+    memcpy(to->device, list, length);
+    to->device[length] = '\0';
+    bool known = subject_is_plugin(to->device);
+    for (int i = 0; i < SUBJECT_DEVICES; i++) known |= !strcmp(to->device, subject_device(i));
+    return known;
+}
+
 int subject_configs(const char *devices, const SubjectConfig *base,
-                    SubjectConfig to[SUBJECT_DEVICES])
+                    SubjectConfig to[SUBJECT_MOST])
 {
     int count = 0;
-    for (int i = 0; i < SUBJECT_DEVICES; i++) {
-        if (!bench_listed(devices, subject_device(i))) continue;
-        to[count] = *base;
-        to[count++].device = subject_device(i);
+    for (const char *at = devices ? devices : "cpu,tpu"; at;
+         at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        if (count == SUBJECT_MOST || !add_config(at, base, &to[count])) return -1;
+        count++;
     }
+    return count;
+}
+
+int subject_own_configs(const char *devices, const SubjectConfig *base,
+                        SubjectConfig to[SUBJECT_MOST])
+{
+    int       count = 0;
+    const int all = subject_configs(devices, base, to);
+    for (int i = 0; i < all; i++)
+        if (!subject_is_plugin(to[i].device)) to[count++] = to[i];
     return count;
 }
 

@@ -7,7 +7,7 @@
 typedef struct {
     char        unset;
     const char *model;       /* "mnist_cnn" */
-    const char *device;      /* "cpu", "tpu": with the default policy of each */
+    char        device[256]; /* "cpu", "tpu", "pjrt:cpu": with the default policy of each */
     int64_t     batch;
     int         threads;     /* default all */
     bool        predicts;    /* on one shard, a network over text with one step in time; else it
@@ -25,13 +25,22 @@ typedef struct {
 /* The names of the networks; NULL past the last. */
 const char *subject_model(int i);
 
-/* The names of the devices, likewise: "cpu", "tpu". */
-enum { SUBJECT_DEVICES = 2 };
+/* The names of the devices that are measured by default, likewise: "cpu", "tpu". */
+enum { SUBJECT_DEVICES = 2, SUBJECT_MOST = 4 };
 const char *subject_device(int i);
 
-/* Makes a config for each device in the list, otherwise as `base`; returns how many. */
+/* Whether it is a plugin's, "pjrt:NAME", whose step is one program of which nothing more is known.
+ * In a list it has no options, which are separated by commas, too. */
+bool subject_is_plugin(const char *device);
+
+/* Makes a config for each device in the list (NULL: cpu and tpu), otherwise as `base`; returns how
+ * many, or -1 for a name that no device has, or too many. */
 int subject_configs(const char *devices, const SubjectConfig *base,
-                    SubjectConfig to[SUBJECT_DEVICES]);
+                    SubjectConfig to[SUBJECT_MOST]);
+
+/* Likewise, for those that are not plugins'. */
+int subject_own_configs(const char *devices, const SubjectConfig *base,
+                        SubjectConfig to[SUBJECT_MOST]);
 
 /* subject_close frees the subject, also if opening it failed. */
 CornuStatus subject_open(Subject *subject, const SubjectConfig *config);

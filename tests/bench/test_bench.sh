@@ -46,7 +46,7 @@ fi
 
 check "refuses an unknown group" refuses 'expected a list of limits, threads' --filter step
 check "refuses an unknown network" refuses 'expected a list of mnist_cnn,' --models mnist_cnn,lenet
-check "refuses an unknown device" refuses 'expected a list of cpu, tpu' --devices gpu
+check "refuses an unknown device" refuses 'expected a list of cpu, tpu, and pjrt:NAME' --devices gpu
 check "refuses an unknown instruction set" refuses 'expected a list of portable' --isas sse9
 check "refuses batches of nothing" refuses 'whole numbers from 1' --batches 128,0
 check "refuses no time" refuses 'a number from' --seconds 0

@@ -10,15 +10,12 @@ all of them; `compare` takes the best of a dtype. Memory is the process' largest
 means something if one setting alone was run.
 """
 
-import argparse
 import itertools
-import json
 import os
-import resource
-import statistics
-import time
 
+import settings
 import torch
+from settings import numbers, words
 from torch import nn
 
 SEQUENCE, VOCABULARY = 100, 256
@@ -90,13 +87,12 @@ MODELS = {f.__name__: (f, trained) for f, trained in
            (fashion_mnist_cnn, 1619084), (shakespeare_lstm, 4460800 + 4096))}
 
 
-class Setting:
-    """A model with its optimizer and batch under one choice of dtype, mode, layout, threads."""
+class Setting(settings.Setting):
+    """A model in PyTorch, and its optimizer."""
 
     def __init__(self, name, batch, dtype, mode, layout, threads, predicts=False):
+        super().__init__(name, batch, dtype, mode, layout, threads, predicts)
         build, trained = MODELS[name]
-        self.name, self.batch, self.dtype, self.mode = name, batch, dtype, mode
-        self.layout, self.threads, self.times, self.predicts = layout, threads, [], predicts
         torch.set_num_threads(threads)
         torch.manual_seed(0)
         text = name == "shakespeare_lstm"
@@ -118,8 +114,10 @@ class Setting:
             self.optimizer = torch.optim.Adam(self.model.parameters())
         self.forward = torch.compile(self.model) if mode == "compile" else self.model
 
+    def prepare(self):
+        torch.set_num_threads(self.threads)
+
     def once(self):
-        """One step, or one prediction."""
         with torch.autocast("cpu", torch.bfloat16, enabled=self.dtype == "bf16"):
             if self.predicts:
                 with torch.inference_mode():
@@ -129,74 +127,18 @@ class Setting:
         loss.backward()
         self.optimizer.step()
 
-    def run(self, keep=True):
-        torch.set_num_threads(self.threads)
-        start = time.perf_counter()
-        self.once()
-        if keep:
-            self.times.append(1e3 * (time.perf_counter() - start))
-
-    def row(self):
-        ordered = sorted(self.times)
-        at = lambda part: ordered[round(part * (len(ordered) - 1))]
-        row = {"model": self.name, "batch": self.batch, "dtype": self.dtype, "mode": self.mode,
-               "layout": self.layout, "threads": self.threads, "rounds": len(ordered),
-               "ms": statistics.median(ordered), "ms_low": ordered[0], "ms_high": at(0.9)}
-        if self.predicts:
-            row.update(ms_p95=at(0.95), ms_p99=at(0.99))
-        row["samples_per_s"] = 1e3 * self.batch / row["ms"]
-        return row
-
-
-def measure(settings, seconds):
-    """Rows of those that work here, fastest first; failures are printed and left out."""
-    working = []
-    for setting in settings:
-        try:
-            for _ in range(3):                  # compiles, creates primitives, touches memory
-                setting.run(keep=False)
-            working.append(setting)
-        except (RuntimeError, TypeError, NotImplementedError) as error:
-            print(f"  {setting.name} {setting.dtype} {setting.mode}: not here, "
-                  f"{str(error).strip().splitlines()[0][:80]}")
-    begin, rounds = time.perf_counter(), 0
-    while working and (rounds < 3 or time.perf_counter() - begin < seconds * len(working)):
-        for setting in working:
-            setting.run()
-        rounds += 1
-    rows = sorted((s.row() for s in working), key=lambda row: row["ms"])
-    for row in rows:
-        print("  {model:18s} {batch:5d} {dtype:4s} {mode:7s} {layout:13s} {threads:2d} threads "
-              "{ms:10.3f} ms, fastest {ms_low:.3f}".format(**row), flush=True)
-    return rows
-
-
-def words(text):
-    return text.split(",")
-
-
-def numbers(text):
-    return [int(word) for word in text.split(",")]
-
 
 def main():
     cores = len(os.sched_getaffinity(0))
     newest = hasattr(torch, "compile")
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", type=words, default=list(MODELS))
-    parser.add_argument("--batches", type=numbers, default=[128, 1024])
-    parser.add_argument("--dtypes", type=words, default=["fp32", "bf16"])
-    parser.add_argument("--modes", type=words, default=["eager", "compile"] if newest
-                        else ["eager"])
-    parser.add_argument("--layouts", type=words, default=["channels_last", "contiguous"])
-    parser.add_argument("--threads", type=numbers, default=sorted({1, cores}))
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each setting, about")
-    parser.add_argument("--latency", action="store_true", help="predictions, not training steps")
-    parser.add_argument("--json", metavar="FILE")
-    arguments = parser.parse_args()
-    for name in arguments.models:
-        if name not in MODELS:
-            parser.error(f"--models has {name}, expected {', '.join(MODELS)}")
+    options = settings.parser(__doc__.splitlines()[0], MODELS)
+    options.add_argument("--dtypes", type=words, default=["fp32", "bf16"])
+    options.add_argument("--modes", type=words, default=["eager", "compile"] if newest
+                         else ["eager"])
+    options.add_argument("--layouts", type=words, default=["channels_last", "contiguous"])
+    options.add_argument("--threads", type=numbers, default=sorted({1, cores}))
+    options.add_argument("--latency", action="store_true", help="predictions, not training steps")
+    arguments = settings.parse(options, MODELS)
 
     built = torch.__config__.show().splitlines()
     about = [line.strip(" -") for line in built
@@ -205,17 +147,12 @@ def main():
     rows = []
     for name, batch in itertools.product(arguments.models, arguments.batches):
         layouts = arguments.layouts[:1] if name == "shakespeare_lstm" else arguments.layouts
-        rows += measure([Setting(name, batch, *choice, predicts=arguments.latency)
-                         for choice in itertools.product(arguments.dtypes, arguments.modes,
-                                                         layouts, arguments.threads)],
-                        arguments.seconds)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"  at most {peak:.0f} MiB resident")
-    if arguments.json:
-        page = {"torch": torch.__version__, "about": about, "peak_mib": peak,
-                "latency" if arguments.latency else "steps": rows}
-        with open(arguments.json, "w") as file:
-            json.dump(page, file, indent=1)
+        rows += settings.measure([Setting(name, batch, *choice, predicts=arguments.latency)
+                                  for choice in itertools.product(
+                                      arguments.dtypes, arguments.modes, layouts,
+                                      arguments.threads)], arguments.seconds)
+    settings.finish(arguments, {"torch": torch.__version__, "about": about,
+                                "latency" if arguments.latency else "steps": rows})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,115 @@
+"""Training steps and memory of the networks in JAX, float32, also on a PJRT plugin of choice.
+
+    python tests/bench/peers/bench_jax.py --plugin LIBRARY --models mnist_cnn --batches 128
+
+One step is a call of one function that jax.jit has compiled: forward, loss, backward, optimizer,
+metrics, with dropout on. Weights, slots, states and metrics are donated; the batch is handed over
+as bytes on the host; the step is waited for. Products have precision HIGHEST. These are the
+conditions of our pjrt device; with --plugin, `compare` runs both on the same library, with one
+device.
+"""
+
+import itertools
+import os
+
+import settings
+
+
+def parse():
+    options = settings.parser(__doc__.splitlines()[0], [
+        "mnist_cnn", "fashion_mnist_cnn", "resnet20", "shakespeare_lstm",
+        "shakespeare_lstm_quick", "char_gpt"])
+    options.add_argument("--plugin", metavar="LIBRARY", help="a PJRT plugin; default JAX's own")
+    options.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
+                         help="of the plugin's client; may be repeated")
+    options.add_argument("--hlo", action="store_true", help="print the StableHLO of each step")
+    return settings.parse(options, options.get_default("models"))
+
+
+ARGUMENTS = parse()
+if ARGUMENTS.plugin:
+    os.environ["JAX_PLATFORMS"] = "measured"
+
+import jax                                                                      # noqa: E402
+import jax.numpy as jnp                                                         # noqa: E402
+import numpy                                                                    # noqa: E402
+from networks_jax import NETWORKS, SEQUENCE, VOCABULARY                         # noqa: E402
+
+
+def register(library, options):
+    from jax._src import xla_bridge
+    values = {"cpu_device_count": 1} if "cpu" in os.path.basename(library) else {}
+    for option in options:
+        name, value = option.split("=", 1)
+        values[name] = int(value) if value.lstrip("-").isdigit() else value
+    xla_bridge.register_plugin("measured", library_path=library, options=values)
+
+
+class Setting(settings.Setting):
+    """A network as functions, its state on the device, and its compiled step."""
+
+    def __init__(self, name, batch):
+        super().__init__(name, batch, "fp32", "jit", "nhwc", len(os.sched_getaffinity(0)))
+        init, self.logits, trained, self.optimizer, self.penalty = NETWORKS[name]
+        parameters, states = jax.jit(init)(jax.random.key(0))
+        counted = sum(x.size for x in jax.tree.leaves(parameters))
+        assert counted == trained, (name, counted, trained)
+        text = "lstm" in name or name == "char_gpt"
+        classes, shape = (VOCABULARY, (batch, SEQUENCE)) if text else (10, (batch, 28, 28, 1))
+        numbers = numpy.arange(batch * 28 * 28 if not text else batch * SEQUENCE) * 7919 % 65521
+        self.x = (numbers % 256).astype(numpy.uint8).reshape(shape)
+        self.y = (numbers % classes).astype(numpy.uint8)[:numpy.prod(shape[:2] if text else batch)]
+        self.y = self.y.reshape(shape[:2] if text else batch)
+        metrics = {"loss": jnp.zeros(()), "right": jnp.zeros(()), "rows": jnp.zeros(())}
+        self.state = (parameters, states, self.optimizer.init(parameters), jnp.zeros(()), metrics,
+                      jax.random.key_data(jax.random.key(1)))
+        self.step = jax.jit(self.next, donate_argnums=0)
+
+    def loss(self, parameters, states, x, y, key):
+        logits, states = self.logits(parameters, states, x, key)
+        y = y.astype(jnp.int32)
+        log_p = jax.nn.log_softmax(logits)
+        losses = -jnp.take_along_axis(log_p, y[..., None], -1)
+        loss = losses.mean()
+        if self.penalty:
+            loss += self.penalty(parameters)
+        return loss, (states, (logits.argmax(-1) == y).mean())
+
+    def next(self, state, x, y):
+        parameters, states, slots, t, metrics, key = state
+        own = jax.random.fold_in(jax.random.wrap_key_data(key), t.astype(jnp.uint32))
+        (loss, (states, right)), gradients = jax.value_and_grad(self.loss, has_aux=True)(
+            parameters, states, x, y, own)
+        parameters, slots = self.optimizer.update(parameters, gradients, slots, t)
+        rows = float(x.shape[0])
+        metrics = {"loss": metrics["loss"] + rows * loss, "right": metrics["right"] + rows * right,
+                   "rows": metrics["rows"] + rows}
+        return parameters, states, slots, t + 1.0, metrics, key
+
+    def once(self):
+        self.state = self.step(self.state, self.x, self.y)
+        jax.block_until_ready(self.state)
+
+
+def main():
+    jax.config.update("jax_default_matmul_precision", "highest")
+    if ARGUMENTS.plugin:
+        register(ARGUMENTS.plugin, ARGUMENTS.option)
+    device = jax.devices()[0]
+    about = [f"{device.client.platform_version.splitlines()[0]}", f"{jax.device_count()} device"]
+    print(f"jax {jax.__version__}; {'; '.join(about)}")
+    rows = []
+    for name, batch in itertools.product(ARGUMENTS.models, ARGUMENTS.batches):
+        setting = Setting(name, batch)
+        if ARGUMENTS.hlo:
+            print(setting.step.lower(setting.state, setting.x, setting.y).as_text())
+        rows += settings.measure([setting], ARGUMENTS.seconds)
+        metrics = setting.state[4]
+        for row in rows[-1:]:
+            row["loss"] = float(metrics["loss"] / metrics["rows"])
+            assert numpy.isfinite(row["loss"]), (name, row["loss"])
+    settings.finish(ARGUMENTS, {"jax": jax.__version__, "about": about, "steps": rows})
+
+
+if __name__ == "__main__":
+    main()
