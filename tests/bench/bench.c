@@ -39,12 +39,14 @@ int bench_numbers(const char *list, int64_t numbers[BENCH_MOST_NUMBERS])
 
 /* ---- Times ---- */
 
-double bench_now(void)
+static double now_of(clockid_t clock)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
+
+double bench_now(void) { return now_of(CLOCK_MONOTONIC); }
 
 static int by_value(const void *a, const void *b)
 {
@@ -68,15 +70,18 @@ CornuStatus bench_alternate(BenchCase *cases, int count, double seconds)
     for (int round = 0; round < BENCH_MOST_ROUNDS; round++) {
         if (round >= LEAST_ROUNDS && bench_now() - begin > seconds * count) break;
         for (int i = 0; i < count; i++) {
-            const double start = bench_now();
+            const double busy = now_of(CLOCK_PROCESS_CPUTIME_ID), start = bench_now();
             CornuStatus  status = cases[i].run(cases[i].context);
             if (status) return status;
             cases[i].seconds[round] = bench_now() - start;
+            cases[i].busy[round] = now_of(CLOCK_PROCESS_CPUTIME_ID) - busy;
             cases[i].rounds = round + 1;
         }
     }
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         bench_sort(cases[i].seconds, cases[i].rounds);
+        bench_sort(cases[i].busy, cases[i].rounds);
+    }
     return CORNU_OK;
 }
 

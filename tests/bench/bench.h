@@ -63,6 +63,8 @@ typedef struct {
     CornuStatus (*run)(void *context);
     void  *context;
     double seconds[BENCH_MOST_ROUNDS];    /* of each round; once measured, ascending */
+    double busy[BENCH_MOST_ROUNDS];       /* likewise, of all threads' processors: on a machine that
+                                             has other work, too, it varies less */
     int    rounds;
 } BenchCase;
 

@@ -98,10 +98,11 @@ static void add_row(const Bench *bench, const char *group, const Stepper *steppe
     const Work             work = work_of_all(s->executable);
     const double           median = bench_quantile(timed, 0.5);
     json_t                *row = json_pack(
-        "{sssssssIsisisfsfsfsfsfsisfsI}", "model", s->config.model, "device", s->config.device,
+        "{sssssssIsisisfsfsfsfsfsfsisfsI}", "model", s->config.model, "device", s->config.device,
         "policy", cornu_model_policy(s->model)->name, "batch", (json_int_t)s->config.batch,
         "shards", subject_shards(s), "threads", subject_threads(s), "ms", 1e3 * median, "ms_low",
         1e3 * bench_quantile(timed, 0.0), "ms_high", 1e3 * bench_quantile(timed, 0.9),
+        "cpu_ms", 1e3 * timed->busy[timed->rounds / 2],
         "samples_per_s", (double)s->config.batch / median, "gflop_needed",
         1e-9 * work.flops, "rounds", timed->rounds, "mb_moved",
         1e-6 * work.bytes, "fallbacks", (json_int_t)statistics->fallbacks);

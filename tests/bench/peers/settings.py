@@ -13,7 +13,8 @@ class Setting:
 
     def __init__(self, name, batch, dtype, mode, layout, threads, predicts=False):
         self.name, self.batch, self.dtype, self.mode = name, batch, dtype, mode
-        self.layout, self.threads, self.times, self.predicts = layout, threads, [], predicts
+        self.layout, self.threads, self.predicts = layout, threads, predicts
+        self.times, self.busy = [], []          # of each run: passed, and of all processors
 
     def prepare(self):
         """Called before each run, outside the time."""
@@ -24,17 +25,19 @@ class Setting:
 
     def run(self, keep=True):
         self.prepare()
-        start = time.perf_counter()
+        busy, start = time.process_time(), time.perf_counter()
         self.once()
         if keep:
             self.times.append(1e3 * (time.perf_counter() - start))
+            self.busy.append(1e3 * (time.process_time() - busy))
 
     def row(self):
         ordered = sorted(self.times)
         at = lambda part: ordered[round(part * (len(ordered) - 1))]
         row = {"model": self.name, "batch": self.batch, "dtype": self.dtype, "mode": self.mode,
                "layout": self.layout, "threads": self.threads, "rounds": len(ordered),
-               "ms": statistics.median(ordered), "ms_low": ordered[0], "ms_high": at(0.9)}
+               "ms": statistics.median(ordered), "ms_low": ordered[0], "ms_high": at(0.9),
+               "cpu_ms": statistics.median(self.busy)}
         if self.predicts:
             row.update(ms_p95=at(0.95), ms_p99=at(0.99))
         row["samples_per_s"] = 1e3 * self.batch / row["ms"]
