@@ -38,7 +38,8 @@ typedef struct {
     X("kernels", bench_kernels)   /* each kernel, on the shapes of the networks          */ \
     X("steps",   bench_steps)     /* whole training steps                                */ \
     X("scaling", bench_scaling)   /* the same by batch size and by threads               */ \
-    X("latency", bench_latency)   /* predictions for one sample, and for many            */
+    X("latency", bench_latency)   /* predictions for one sample, and for many            */ \
+    X("overhead", bench_overhead) /* the time around what is computed                    */
 
 #define X(name, function)                \
     CornuStatus function(Bench *bench);  \
