@@ -6,9 +6,9 @@ refuses() { bench "${@:2}"; [ $? = 2 ] && grep -q -- "$1" err; }
 
 CORNU_ISA=portable bench --filter limits --seconds 0.01 --json limits.json
 check "limits, of portable kernels" [ $? = 0 ]
-bench --filter steps,latency --models mnist_convnet,mnist_cnn_bn --batches 8 --seconds 0.001 \
-    --json steps.json
-check "steps and latency" [ $? = 0 ]
+bench --filter steps,latency,overhead --models mnist_convnet,mnist_cnn_bn --batches 8 \
+    --seconds 0.001 --json steps.json
+check "steps, latency and overhead" [ $? = 0 ]
 
 if command -v python3 >/dev/null; then
     python3 - >out 2>err <<'PYTHON'
@@ -38,15 +38,43 @@ calls = [(r["model"], r["device"], r["call"], r["batch"]) for r in page["latency
 assert len(set(calls)) == 16 and {call[-1] for call in calls} == {1, 1024}, calls
 for row in page["latency"]:
     assert 0 < row["ms"] <= row["ms_p95"] <= row["ms_p99"], row
+assert [(r["device"], r["what"]) for r in page["overhead"]] == [
+    (d, w) for d in ("cpu", "tpu") for w in ("run", "step")]
+assert all(0 < r["us_low"] <= r["us"] and "bare_us" not in r for r in page["overhead"])
 PYTHON
     check "what the JSON says" [ $? = 0 ]
 else
     skipped=$((skipped + 1))
 fi
 
+# A plugin's device, if one is installed.
+device=pjrt:cpu
+[[ ${CORNU_PJRT:-} == *.so ]] && device=pjrt:$CORNU_PJRT
+bench --filter steps,overhead --models mnist_convnet --batches 8 --seconds 0.001 \
+    --devices "cpu,$device" --json plugin.json
+if [ $? = 1 ] && grep -q 'no PJRT plugin' err || ! command -v python3 >/dev/null; then
+    skipped=$((skipped + 1))
+else
+    python3 - >out 2>err <<'PYTHON'
+import json
+page = json.load(open("plugin.json"))
+cpu, plugin = page["steps"]
+assert cpu["device"] == "cpu" and plugin["device"].startswith("pjrt:")
+assert 0 < cpu["gflop_needed"] <= plugin["gflop_needed"] and plugin["cpu_ms"] > 0
+assert plugin["allocations"] in (0, None) and cpu["allocations"] in (0, None), page["steps"]
+assert cpu["classes"] and not plugin["classes"]
+rows = [row for row in page["overhead"] if row["device"] != "cpu"]
+assert [row["what"] for row in rows] == ["run", "step"]
+assert all(row["bare_us"] > 0 and abs(row["us"] - row["bare_us"] - row["overhead_us"])
+           < 1e-3 * row["us"] for row in rows), rows
+PYTHON
+    check "steps and overhead of a plugin" [ $? = 0 ]
+fi
+
 check "refuses an unknown group" refuses 'expected a list of limits, threads' --filter step
 check "refuses an unknown network" refuses 'expected a list of mnist_cnn,' --models mnist_cnn,lenet
 check "refuses an unknown device" refuses 'expected a list of cpu, tpu, and pjrt:NAME' --devices gpu
+check "refuses too many devices" refuses 'at most four' --devices cpu,tpu,cpu,tpu,cpu
 check "refuses an unknown instruction set" refuses 'expected a list of portable' --isas sse9
 check "refuses batches of nothing" refuses 'whole numbers from 1' --batches 128,0
 check "refuses no time" refuses 'a number from' --seconds 0

@@ -22,6 +22,8 @@ def parse():
     options.add_argument("--plugin", metavar="LIBRARY", help="a PJRT plugin; default JAX's own")
     options.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
                          help="of the plugin's client; may be repeated")
+    options.add_argument("--modes", type=settings.words, metavar="LIST",
+                         help="window,reshape: how max pooling is written; jit: networks without")
     options.add_argument("--hlo", action="store_true", help="print the StableHLO of each step")
     return settings.parse(options, options.get_default("models"))
 
@@ -45,21 +47,26 @@ def register(library, options):
     xla_bridge.register_plugin("measured", library_path=library, options=values)
 
 
+def invent(shape, limit):
+    """Pseudo-random bytes, those of our bench."""
+    numbers = numpy.arange(numpy.prod(shape)) * 7919 % 65521 % limit
+    return numbers.astype(numpy.uint8).reshape(shape)
+
+
 class Setting(settings.Setting):
     """A network as functions, its state on the device, and its compiled step."""
 
-    def __init__(self, name, batch):
-        super().__init__(name, batch, "fp32", "jit", "nhwc", len(os.sched_getaffinity(0)))
-        init, self.logits, trained, self.optimizer, self.penalty = NETWORKS[name]
+    def __init__(self, name, batch, mode):
+        super().__init__(name, batch, "fp32", mode, "nhwc", len(os.sched_getaffinity(0)))
+        init, forms, trained, self.optimizer, self.penalty = NETWORKS[name]
+        self.logits = forms[mode]
         parameters, states = jax.jit(init)(jax.random.key(0))
         counted = sum(x.size for x in jax.tree.leaves(parameters))
         assert counted == trained, (name, counted, trained)
-        text = "lstm" in name or name == "char_gpt"
-        classes, shape = (VOCABULARY, (batch, SEQUENCE)) if text else (10, (batch, 28, 28, 1))
-        numbers = numpy.arange(batch * 28 * 28 if not text else batch * SEQUENCE) * 7919 % 65521
-        self.x = (numbers % 256).astype(numpy.uint8).reshape(shape)
-        self.y = (numbers % classes).astype(numpy.uint8)[:numpy.prod(shape[:2] if text else batch)]
-        self.y = self.y.reshape(shape[:2] if text else batch)
+        if "lstm" in name or name == "char_gpt":
+            self.x, self.y = (invent((batch, SEQUENCE), VOCABULARY) for _ in range(2))
+        else:
+            self.x, self.y = invent((batch, 28, 28, 1), 256), invent((batch,), 10)
         metrics = {"loss": jnp.zeros(()), "right": jnp.zeros(()), "rows": jnp.zeros(())}
         self.state = (parameters, states, self.optimizer.init(parameters), jnp.zeros(()), metrics,
                       jax.random.key_data(jax.random.key(1)))
@@ -100,14 +107,14 @@ def main():
     print(f"jax {jax.__version__}; {'; '.join(about)}")
     rows = []
     for name, batch in itertools.product(ARGUMENTS.models, ARGUMENTS.batches):
-        setting = Setting(name, batch)
-        if ARGUMENTS.hlo:
-            print(setting.step.lower(setting.state, setting.x, setting.y).as_text())
-        rows += settings.measure([setting], ARGUMENTS.seconds)
-        metrics = setting.state[4]
-        for row in rows[-1:]:
-            row["loss"] = float(metrics["loss"] / metrics["rows"])
-            assert numpy.isfinite(row["loss"]), (name, row["loss"])
+        steps = [Setting(name, batch, mode) for mode in NETWORKS[name][1]
+                 if not ARGUMENTS.modes or mode in ARGUMENTS.modes]
+        for step in steps if ARGUMENTS.hlo else []:
+            print(step.step.lower(step.state, step.x, step.y).as_text())
+        rows += settings.measure(steps, ARGUMENTS.seconds)
+        for step in steps:
+            loss = step.state[4]["loss"] / step.state[4]["rows"]
+            assert numpy.isfinite(loss), (name, step.mode, loss)
     settings.finish(ARGUMENTS, {"jax": jax.__version__, "about": about, "steps": rows})
 
 

@@ -2,7 +2,8 @@
 
 Each network is init(key) -> (parameters, states) and logits(parameters, states, x, key) ->
 (logits, new states); x is a batch as bytes, the states are those of batch normalization. Products
-have the precision that the program sets.
+have the precision that the program sets. Networks with max pooling come in two forms, with the
+reduce_window that JAX's libraries use, and with a reshape, which is faster on processors.
 """
 
 import functools
@@ -49,8 +50,13 @@ def conv(p, x, padding, strides=1):
     return y + p["b"]
 
 
-def pool(x):
+def window_pool(x):
     return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+
+
+def reshape_pool(x):
+    b, h, w, c = x.shape[0], x.shape[1] // 2, x.shape[2] // 2, x.shape[3]
+    return x[:, :2 * h, :2 * w].reshape(b, h, 2, w, 2, c).max((2, 4))
 
 
 def dropout(source, rate, x):
@@ -90,7 +96,7 @@ def mnist_cnn_init(key):
             "dense": [linear(s, 576, 64), linear(s, 64, 10)]}, {}
 
 
-def mnist_cnn(p, states, x, key):
+def mnist_cnn(pool, p, states, x, key):
     s = Source(key)
     x = x.astype(jnp.float32) / 255.0
     x = pool(jax.nn.relu(conv(p["conv"][0], x, "VALID")))
@@ -109,7 +115,7 @@ def fashion_init(key):
             "dense": [linear(s, 2304, 256), linear(s, 256, 10)]}, [state for _, state in norms]
 
 
-def fashion_mnist_cnn(p, states, x, key):
+def fashion_mnist_cnn(pool, p, states, x, key):
     s, new_states = Source(key), []
     x = x.astype(jnp.float32)
     for i in range(3):
@@ -299,18 +305,27 @@ def rise_and_fall(t):
     return jnp.where(t < 100.0, 1e-5 * t, 1e-3 * (0.9 * wave + 0.1))
 
 
-# ---- All of them: init, logits, trained parameters, optimizer, penalty ----
+# ---- All of them: init, forms of logits, trained parameters, optimizer, penalty ----
+
+def with_pools(network):
+    return {"window": functools.partial(network, window_pool),
+            "reshape": functools.partial(network, reshape_pool)}
+
+
+def with_gate(gate):
+    return {"jit": functools.partial(lstm_network, gate)}
+
 
 NETWORKS = {
-    "mnist_cnn": (mnist_cnn_init, mnist_cnn, 93322, Adam(constant(1e-3)), None),
-    "fashion_mnist_cnn": (fashion_init, fashion_mnist_cnn, 1619084, Adam(constant(1e-3)), None),
-    "resnet20": (resnet20_init, resnet20, 272778, Adam(staircase), resnet20_penalty),
-    "shakespeare_lstm": (functools.partial(lstm_init, 512, 512, 2),
-                         functools.partial(lstm_network, old_hard_sigmoid), 4460800,
-                         RMSprop(constant(1e-2), 1e-10, 1.0), None),
+    "mnist_cnn": (mnist_cnn_init, with_pools(mnist_cnn), 93322, Adam(constant(1e-3)), None),
+    "fashion_mnist_cnn": (fashion_init, with_pools(fashion_mnist_cnn), 1619084,
+                          Adam(constant(1e-3)), None),
+    "resnet20": (resnet20_init, {"jit": resnet20}, 272778, Adam(staircase), resnet20_penalty),
+    "shakespeare_lstm": (functools.partial(lstm_init, 512, 512, 2), with_gate(old_hard_sigmoid),
+                         4460800, RMSprop(constant(1e-2), 1e-10, 1.0), None),
     "shakespeare_lstm_quick": (functools.partial(lstm_init, 64, 256, 1),
-                               functools.partial(lstm_network, jax.nn.sigmoid), 410880,
+                               with_gate(jax.nn.sigmoid), 410880,
                                RMSprop(constant(1e-2), 1e-7, 0.0), None),
-    "char_gpt": (char_gpt_init, char_gpt, 871936,
+    "char_gpt": (char_gpt_init, {"jit": char_gpt}, 871936,
                  Adam(rise_and_fall, beta_2=0.99, decay=0.01, clip=1.0), None),
 }

@@ -63,7 +63,8 @@ def measure(settings, seconds):
     rows = sorted((s.row() for s in working), key=lambda row: row["ms"])
     for row in rows:
         print("  {model:22s} {batch:5d} {dtype:4s} {mode:7s} {layout:13s} {threads:2d} threads "
-              "{ms:10.3f} ms, fastest {ms_low:.3f}".format(**row), flush=True)
+              "{ms:10.3f} ms, fastest {ms_low:.3f}, processors {cpu_ms:.3f}".format(**row),
+              flush=True)
     return rows
 
 
