@@ -60,7 +60,7 @@ import json
 page = json.load(open("plugin.json"))
 cpu, plugin = page["steps"]
 assert cpu["device"] == "cpu" and plugin["device"].startswith("pjrt:")
-assert 0 < cpu["gflop_needed"] <= plugin["gflop_needed"] and plugin["cpu_ms"] > 0
+assert abs(cpu["gflop_needed"] / plugin["gflop_needed"] - 1) < 0.01 and plugin["cpu_ms"] > 0
 assert plugin["allocations"] in (0, None) and cpu["allocations"] in (0, None), page["steps"]
 assert cpu["classes"] and not plugin["classes"]
 rows = [row for row in page["overhead"] if row["device"] != "cpu"]
