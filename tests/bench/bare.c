@@ -38,7 +38,7 @@ CornuStatus bare_open(Bare *bare, CornuDevice *device, const CornuProgram *progr
 {
     CornuModule module;
     *bare = (Bare){ .device = cornu__pjrt_of(device) };
-    CornuStatus status = cornu__module_emit(&module, program, bare->device->target);
+    CornuStatus status = cornu__module_emit(&module, program, bare->device->target, NULL);
     if (!status) status = compile(bare, &module);
     bare->in_count = program->input_count;
     bare->out_count = program->output_count + (module.check_count > 0);

@@ -5,8 +5,8 @@
  *     step     a training step of a dense layer with one weight, Adam, on one sample:
  *              cornu_train_on_batch, with its feeding, checks and metrics
  *
- * On a plugin's device the same program is also run bare: the plugin executes it and is waited for.
- * The difference is ours.
+ * Each is waited for before the next. On a plugin's device the same program is also run bare: the
+ * plugin executes it and is waited for. The difference is ours.
  */
 #include <stdio.h>
 
@@ -93,12 +93,14 @@ static void close_tiny(Tiny *tiny)
 
 static CornuStatus run_ours(void *context)
 {
-    Tiny       *tiny = context;
+    Tiny        *tiny = context;
     CornuBuffer *nowhere = NULL;
-    CornuStatus status = CORNU_OK;
-    for (int i = 0; i < REPEATS && !status; i++)
+    CornuStatus  status = CORNU_OK;
+    for (int i = 0; i < REPEATS && !status; i++) {
         status = tiny->model ? cornu_train_on_batch(tiny->model, batch(), batch(), NULL)
                              : cornu_executable_run(tiny->executable, &tiny->variable, &nowhere);
+        if (!status) status = cornu_device_wait(tiny->device);
+    }
     return status;
 }
 

@@ -203,7 +203,7 @@ void steps_print(const Bench *bench, const char *group)
                bench_number(row, "gflops"), bench_number(row, "percent"));
         if (json_is_null(allocated)) printf("      -\n");
         else printf(" %6.0f\n", json_number_value(allocated));
-        print_classes(row);
+        if (json_object_size(json_object_get(row, "classes"))) print_classes(row);
     }
 }
 

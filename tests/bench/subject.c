@@ -138,6 +138,7 @@ int subject_threads(const Subject *s) { return cornu_device_threads(s->device); 
 
 CornuStatus subject_train(void *subject)
 {
-    const Subject *s = subject;
-    return cornu_train_on_batch(s->model, s->x, s->y, NULL);
+    const Subject    *s = subject;
+    const CornuStatus status = cornu_train_on_batch(s->model, s->x, s->y, NULL);
+    return status ? status : cornu_device_wait(s->device);
 }

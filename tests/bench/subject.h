@@ -49,7 +49,7 @@ void        subject_close(Subject *subject);
 int subject_shards(const Subject *subject);
 int subject_threads(const Subject *subject);
 
-/* A whole training step on (x, y): feed, run, update. */
+/* A whole training step on (x, y): feed, run, update; until it has ended. */
 CornuStatus subject_train(void *subject);
 
 #endif
