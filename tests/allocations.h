@@ -113,12 +113,14 @@ void *realloc(void *memory, size_t size)
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
-    return allocation_may_pass(__builtin_return_address(0)) ? __libc_memalign(alignment, size) : NULL;
+    return allocation_may_pass(__builtin_return_address(0)) ? __libc_memalign(alignment, size)
+                                                            : NULL;
 }
 
 int posix_memalign(void **memory, size_t alignment, size_t size)
 {
-    void *got = allocation_may_pass(__builtin_return_address(0)) ? __libc_memalign(alignment, size) : NULL;
+    void *got = allocation_may_pass(__builtin_return_address(0)) ? __libc_memalign(alignment, size)
+                                                                 : NULL;
     if (got) *memory = got;
     return got ? 0 : ENOMEM;
 }
