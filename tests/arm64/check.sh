@@ -17,16 +17,21 @@ reason() {
     esac
 }
 
-chosen=() skipped=0
+# Programs that take minutes start first, so that none of them runs alone at the end.
+long=() short=() skipped=0
 for program in "$@"; do
     why=$(reason "$program")
     if [ -z "$why" ]; then
-        chosen+=("$program")
+        case ${program#"$build"/tests/} in
+        nn/training/test_step* | models/* | device/host/kernels/*) long+=("$program") ;;
+        *) short+=("$program") ;;
+        esac
     else
         printf '%-36s skipped: %s\n' "${program#"$build"/}" "$why"
         ((skipped++))
     fi
 done
+chosen=("${long[@]}" "${short[@]}")
 [ ${#chosen[@]} -gt 0 ] || { echo "0 passed, 0 failed, $skipped skipped"; exit 1; }
 
 # The emulated processor has bfdot; SVE and pointer authentication would only cost time.

@@ -208,7 +208,7 @@ static void residual_network_learns(void **state)
     (void)state;
     static const char *const devices[] = { "cpu", "tpu" };
     CornuTrainTest *data = cornu_fashion_mnist_load_from(
-        &(CornuTrainTestConfig){ .data = "synthetic", .limit = 256 });
+        &(CornuTrainTestConfig){ .data = "synthetic", .limit = 32 });
     assert_non_null(data);
     for (int i = 0; i < 2; i++) {
         CornuDevice *device = cornu_device_open(devices[i]);
@@ -216,7 +216,7 @@ static void residual_network_learns(void **state)
         expect_ok(cornu_compile(model, .device = device, .optimizer = cornu_adam(),
                                 .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY));
         CornuHistory *history = cornu_fit(model, .x = cornu_reference_input(model, data->train_x),
-                                          .y = data->train_y, .batch_size = 64, .epochs = 2,
+                                          .y = data->train_y, .batch_size = 8, .epochs = 2,
                                           .verbose = CORNU_SILENT);
         if (!history) fail_msg("%s", cornu_error_message());
         const double first = cornu_history_get(history, "loss", 0);

@@ -24,7 +24,7 @@
 #include "../../allocations.h"
 #include "../golden.h"
 
-enum { ROWS = 1000, TEST_ROWS = 300, BATCH = 128, PIXELS = 784 };
+enum { ROWS = 250, TEST_ROWS = 75, BATCH = 32, PIXELS = 784 };
 
 static uint8_t images[ROWS * PIXELS], labels[ROWS];
 
@@ -194,7 +194,7 @@ static void time_to_first_step(void **state)
     struct { CornuCallback base; double seconds; } timer = {
         .base = { .train_batch_end = note_first_step } };
     CornuHistory *history = cornu_fit(model, .x = cornu_reference_input(model, mnist->train_x),
-                                      .y = mnist->train_y, .batch_size = BATCH,
+                                      .y = mnist->train_y, .batch_size = 128,
                                       .callbacks = { &timer.base }, .verbose = CORNU_SILENT);
     assert_non_null(history);
     printf("# first step done %.3f s after the start\n", timer.seconds - start);
