@@ -265,7 +265,7 @@ static Weights train_on_threads(const char *name, const char *device_name, int t
 static void compare_threads(const char *name, const char *device)
 {
     Weights one = train_on_threads(name, device, 1);
-    for (int threads = 2; threads <= 4; threads++) {
+    for (int threads = 2; threads <= 3; threads++) {
         Weights more = train_on_threads(name, device, threads);
         for (int i = 0; i < one.count; i++)
             if (memcmp(one.of[i].data, more.of[i].data, cornu_type_bytes(one.of[i].type)))
@@ -326,7 +326,7 @@ static void joining_pools_changes_no_bit(void **state)
  * one device only, after which the weights diverge. */
 static Weights descend_on(const char *name, const char *device_name)
 {
-    enum { STEPS = 4, FEW = 16 };
+    enum { STEPS = 2, FEW = 16 };
     CornuDevice *device = cornu_device_open(.name = device_name, .shards = 1);
     CornuModel  *model = open_model(name, device, cornu_sgd(.learning_rate = 0.01));
     for (int i = 0; i < STEPS; i++) {

@@ -24,7 +24,7 @@
 #include "../../allocations.h"
 #include "../golden.h"
 
-enum { ROWS = 250, TEST_ROWS = 75, BATCH = 32, PIXELS = 784 };
+enum { ROWS = 125, TEST_ROWS = 37, BATCH = 16, PIXELS = 784 };
 
 static uint8_t images[ROWS * PIXELS], labels[ROWS];
 
