@@ -23,6 +23,12 @@ const char *cornu_use_name(CornuUse use)
     return (unsigned)use < CORNU_USE_COUNT ? names[use] : "unknown";
 }
 
+const char *cornu_clock_name(CornuClock clock)
+{
+    static const char *const names[] = { "wall clock", "device profiler" };
+    return (unsigned)clock < sizeof names / sizeof *names ? names[clock] : NULL;
+}
+
 CornuStatus cornu__describe_begin(CornuExecutable *executable, const CornuProgram *compiled,
                                   int count)
 {

@@ -223,19 +223,30 @@ const CornuProgram *cornu_executable_program(const CornuExecutable *executable);
 
 CornuDevice *cornu_executable_device(const CornuExecutable *executable);
 
+/* Who measured a time: this machine's CLOCK_MONOTONIC; or the profiler of the device, an
+ * accelerator, which counts neither the host's calls nor copies between host and device. */
+typedef enum { CORNU_CLOCK_WALL, CORNU_CLOCK_DEVICE } CornuClock;
+
+/* "wall clock", "device profiler"; NULL for anything else. */
+const char *cornu_clock_name(CornuClock clock);
+
 /* When a thread worked on a step for a shard (0 for a step that runs once): seconds of
  * CLOCK_MONOTONIC, both 0 if it did not. For the thread that runs the step, from start to end; for
- * threads that help, from their first piece of work to their last. Thread 0 is the caller. */
+ * threads that help, from their first piece of work to their last. Thread 0 is the caller. With
+ * CORNU_CLOCK_DEVICE the difference is the device's own time, and end_s when the host saw its end. */
 typedef struct {
-    int    step, shard, thread;
-    double begin_s, end_s;
+    int        step, shard, thread;
+    double     begin_s, end_s;
+    CornuClock clock;
 } CornuStepEvent;
 
 /* Steps x shards x threads; the event of each is (step * shards + shard) * threads + thread. */
 int cornu_executable_event_count(const CornuExecutable *executable);
 
 /* From now on each run writes its times to the caller's `events`, cornu_executable_event_count() of
- * them, over those of the run before. NULL stops that. Running allocates nothing either way. */
+ * them, over those of the run before. NULL stops that. Running allocates nothing either way, but on
+ * a pjrt device: its plugin's profiler, if it has one, is started and read around each run, which
+ * takes longer than the run. */
 void cornu_executable_record(CornuExecutable *executable, CornuStepEvent *events);
 
 /* seconds[i]: the wall time that step i accounts for in a recorded run. Where each thread runs a

@@ -304,4 +304,58 @@ typedef struct {
     PjrtDevice               *device;      /* NULL: those that it was compiled for */
 } PjrtLoadedExecute;
 
+/* ---- Extensions: a list, of what a plugin has beyond its table ---- */
+
+typedef struct PjrtExtension {
+    size_t                      size;
+    int                         type;
+    const struct PjrtExtension *next;
+} PjrtExtension;
+
+enum { PJRT_PROFILER_EXTENSION = 1 };
+
+/* The profiler, which has structs and errors of its own. Source: openxla/xla,
+ * xla/backends/profiler/plugin/profiler_c_api.h. */
+typedef struct PjrtProfiler      PjrtProfiler;
+typedef struct PjrtProfilerError PjrtProfilerError;
+
+typedef struct { size_t size; void *reserved; PjrtProfilerError *error; } PjrtProfilerErrorDestroy;
+typedef struct {
+    size_t                   size;
+    void                    *reserved;
+    const PjrtProfilerError *error;
+    const char              *message;        /* out, not terminated */
+    size_t                   message_size;   /* out */
+} PjrtProfilerErrorMessage;
+typedef struct {
+    size_t        size;
+    const char   *options;    /* a ProfileOptions */
+    size_t        options_size;
+    PjrtProfiler *profiler;   /* out */
+} PjrtProfilerCreate;
+typedef struct { size_t size; PjrtProfiler *profiler; } PjrtProfilerCall;   /* destroy, start, stop */
+typedef struct {
+    size_t         size;
+    PjrtProfiler  *profiler;
+    unsigned char *bytes;        /* an XSpace, and a zero byte. NULL: asks for its size; then out,
+                                    if the profiler has a buffer of its own */
+    size_t         bytes_size;   /* out */
+} PjrtProfilerCollect;
+
+typedef PjrtProfilerError *PjrtProfilerFunction(void *arguments);
+
+typedef struct {
+    size_t size;
+    void  *reserved;
+    void (*error_destroy)(void *arguments);
+    void (*error_message)(void *arguments);
+    PjrtProfilerFunction *error_get_code, *create, *destroy, *start, *stop, *collect;
+} PjrtProfilerApi;
+
+typedef struct {
+    PjrtExtension          head;
+    const PjrtProfilerApi *api;
+    int64_t                context;
+} PjrtProfilerExtension;
+
 #endif

@@ -30,6 +30,7 @@ typedef struct {
     int64_t                runs;       /* so far, collected ones included */
     CornuPjrtFlight        flight;     /* the one that is not waited for yet */
     struct CornuPjrtExecutable *collecting;   /* runs of this one are kept; NULL: of none */
+    bool                   profiling_fails;   /* it is not tried again */
 } CornuPjrtDevice;
 
 static inline CornuPjrtDevice *cornu__pjrt_of(const CornuDevice *device)

@@ -3,6 +3,7 @@
 #include "../memory_internal.h"
 #include "executable.h"
 #include "figures.h"
+#include "profile.h"
 
 /* ---- Compiling ---- */
 
@@ -89,10 +90,41 @@ static bool runs_ahead(const CornuExecutable *executable)
 {
     const CornuPjrtDevice *device = cornu__pjrt_of(executable->device);
     const CornuProgram    *program = executable->program;
-    if (executable->events || (device->is_cpu && device->base.shards > 1)) return false;
+    if (device->is_cpu && device->base.shards > 1) return false;
     for (int i = 0; i < program->output_count; i++)
         if (program->outputs[i].alias < 0) return false;
     return true;
+}
+
+/* device_s: by shard, what the profiler measured; NULL: it did not. The device's clock is another
+ * one, so all its times end when the host saw the last shard end. */
+static void record(CornuExecutable *base, double begin, double end, const double *device_s)
+{
+    for (int i = 0; i < base->device->shards; i++) {
+        CornuStepEvent *event = &base->events[i * base->device->threads];
+        event->clock = device_s ? CORNU_CLOCK_DEVICE : CORNU_CLOCK_WALL;
+        event->begin_s = device_s ? end - device_s[i] : begin;
+        event->end_s = end;
+    }
+}
+
+static CornuStatus run_timed(CornuPjrtExecutable *executable, CornuBuffer *const *inputs,
+                             CornuBuffer *const *outputs)
+{
+    CornuPjrtDevice *device = cornu__pjrt_of(executable->base.device);
+    const int        shards = device->base.shards;
+    double           seconds[CORNU_MAX_SHARDS];
+    CornuPjrtProfile profile;
+    CORNU__TRY(cornu__pjrt_settle(device));   /* its time is not this run's */
+    bool profiles = !device->profiling_fails && cornu__pjrt_profile_start(&profile, device->plugin);
+    const double begin = cornu__seconds();
+    CornuStatus  status = cornu__pjrt_launch(executable, &executable->once, inputs, outputs, -1);
+    if (!status) status = cornu__pjrt_settle(device);
+    const double end = cornu__seconds();
+    if (profiles) profiles = cornu__pjrt_profile_stop(&profile, shards, end - begin, seconds);
+    if (!profiles && !status) device->profiling_fails = true;
+    record(&executable->base, begin, end, profiles ? seconds : NULL);
+    return status;
 }
 
 CornuStatus cornu__pjrt_run(CornuExecutable *base, CornuBuffer *const *inputs,
@@ -106,14 +138,7 @@ CornuStatus cornu__pjrt_run(CornuExecutable *base, CornuBuffer *const *inputs,
     if (!cornu__pjrt_continues(executable, inputs)) CORNU__TRY(cornu__pjrt_flush(base->device));
     device->runs++;
     if (cornu__pjrt_collects(executable)) return cornu__pjrt_collect_run(executable, inputs);
-    if (base->events) CORNU__TRY(cornu__pjrt_settle(device));   /* its time is not this run's */
-    const double begin = cornu__seconds();
-    CornuStatus  status = cornu__pjrt_launch(executable, &executable->once, inputs, outputs, -1);
-    if (!status && !runs_ahead(base)) status = cornu__pjrt_settle(device);
-    for (int i = 0; base->events && i < device->base.shards; i++) {
-        CornuStepEvent *event = &base->events[i * device->base.threads];
-        event->begin_s = begin;
-        event->end_s = cornu__seconds();
-    }
-    return status;
+    if (base->events) return run_timed(executable, inputs, outputs);
+    CORNU__TRY(cornu__pjrt_launch(executable, &executable->once, inputs, outputs, -1));
+    return runs_ahead(base) ? CORNU_OK : cornu__pjrt_settle(device);
 }

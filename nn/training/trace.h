@@ -6,8 +6,10 @@
  *
  * One process has a track for each thread, with measured times: the step; in it the phases of the
  * main thread (wait for the batch, infeed, run, outfeed, callbacks); in those the segments of the
- * shards and the steps of the executable. On a device that emulates a TPU a second process,
- * "modelled: v2-8, one replica", has a track for each unit of the TPU: its times come from a model.
+ * shards and the steps of the executable. Steps are timed by wall clock, or on a pjrt device by the
+ * profiler of its plugin if that has one; the name of the process and the argument "clock" of each
+ * step say which. On a device that emulates a TPU a second process, "modelled: v2-8, one replica",
+ * has a track for each unit of the TPU: its times come from a model.
  *
  * Format: "Trace Event Format", the JSON object with "traceEvents"; ts and dur in microseconds.
  */

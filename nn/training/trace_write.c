@@ -93,8 +93,8 @@ static bool is_part(const CornuStepEvent *event)
 static void add_step_event(Writer *writer, const Run *run, const CornuStepEvent *event)
 {
     const CornuExecutableStep *step = &run->steps[event->step];
-    json_t *args = json_pack("{s:i, s:s, s:s}", "step", event->step, "scope", step->scope, "kind",
-                             step->kind);
+    json_t *args = json_pack("{s:i, s:s, s:s, s:s}", "step", event->step, "scope", step->scope,
+                             "kind", step->kind, "clock", cornu_clock_name(event->clock));
     if (step->per_shard) json_object_set_new(args, "shard", json_integer(event->shard));
     add_event(writer, MEASURED, event->thread, is_part(event) ? "part" : "step", step->name,
               event->begin_s, event->end_s, args);
@@ -127,10 +127,11 @@ static void add_thread(Writer *writer, Run *run, int thread)
 static CornuStatus add_measured(Writer *writer, const CornuTrace *trace)
 {
     const CornuPhase *last = &trace->phases[trace->phase_count - 1];
-    char              text[300];
+    char              text[340];
     Run               run;
-    snprintf(text, sizeof text, "measured: %s",
-             cornu_device_description(cornu_executable_device(trace->executable)));
+    snprintf(text, sizeof text, "measured: %s | steps timed by %s",
+             cornu_device_description(cornu_executable_device(trace->executable)),
+             cornu_clock_name(trace->events->clock));
     add_name(writer, "process_name", MEASURED, 0, text);
     add_event(writer, MEASURED, 0, "host", "training step", writer->zero_s, last->end_s,
               trace->step ? json_pack("{s:I, s:I}", "epoch", (json_int_t)trace->epoch, "step",

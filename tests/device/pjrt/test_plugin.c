@@ -1,6 +1,5 @@
 /* Loading and calling PJRT plugins, with faults: plugins are compiled here from fake.toy, if
  * there is a compiler and the test is not emulated. */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,18 +15,12 @@
 #include "../../../device/pjrt/plugin.h"
 #include "../../datasets/files.h"
 #include "../../expect.h"
+#include "toys.h"
 
 /* The path of a library that is compiled from fake.toy with these options. */
 static const char *compiled(const char *name, const char *options)
 {
-    char        command[3 * FILES_PATH];
-    const char *path = files_path(folder, name), *compiler = getenv("CC");
-    snprintf(command, sizeof command,
-             "${CC:-cc} -std=gnu11 -shared -fPIC -I. %s -x c tests/device/pjrt/fake.toy -o '%s'",
-             options, path);
-    if (getenv("CORNU_TEST_WRAPPER") || system("command -v ${CC:-cc} >/dev/null") != 0) skip();
-    if (system(command) != 0) fail_msg("%s, with CC=%s", command, compiler ? compiler : "");
-    return path;
+    return toy_compiled("fake.toy", name, options);
 }
 
 static const CornuPjrtPlugin *loaded(const char *path)
@@ -50,11 +43,7 @@ static void expect_unusable(const char *path, const char *part)
 /* A variable of the plugin. */
 static int value_of(const char *path, const char *name)
 {
-    void      *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-    const int *value = library ? dlsym(library, name) : NULL;
-    assert_non_null(value);
-    dlclose(library);
-    return *value;
+    return *(const int *)toy_variable(path, name);
 }
 
 /* ---- Loading ---- */
