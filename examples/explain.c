@@ -69,7 +69,7 @@ static int by_wall(const void *a, const void *b)
 }
 
 /* Runs the step `runs` times after a warm-up, and keeps the median run. */
-static CornuStatus measure(Subject *subject, int runs, double *here_s, double *wall_s)
+static CornuStatus measure(Subject *subject, int runs, double *here_s, Explanation *e)
 {
     const int       count = cornu_executable_event_count(subject->executable);
     const CornuShape out = cornu_model_output_shape(subject->model);
@@ -90,7 +90,8 @@ static CornuStatus measure(Subject *subject, int runs, double *here_s, double *w
     if (!status) {
         qsort(run, (size_t)runs, sizeof *run, by_wall);
         cornu_executable_shares(subject->executable, run[runs / 2].events, here_s);
-        *wall_s = run[runs / 2].wall_s;
+        e->wall_s = run[runs / 2].wall_s;
+        e->clock = run[runs / 2].events->clock;
     }
     free(x.data), free(y.data), free(events), free(run);
     return status;
@@ -172,7 +173,7 @@ static CornuStatus explain(const Options *options, const CornuReferenceModel *re
         e.statistics = *cornu_executable_statistics(subject.executable);
         e.steps = cornu_executable_steps(subject.executable, &e.step_count);
         e.here_s = here_s = calloc((size_t)e.step_count, sizeof *here_s);
-        status = here_s ? measure(&subject, runs, here_s, &e.wall_s)
+        status = here_s ? measure(&subject, runs, here_s, &e)
                         : cornu_error_set(CORNU_ERR_MEMORY, "no memory for the times");
     }
     e.memory = cornu_device_memory(device);

@@ -262,6 +262,12 @@ static double sum_here(const Explanation *e)
     return sum;
 }
 
+/* Who measured, unless it was the clock on the wall. */
+static const char *by_device(const Explanation *e)
+{
+    return e->clock == CORNU_CLOCK_DEVICE ? ", by the device profiler" : "";
+}
+
 /* The memory of each use, now or at its own peak. */
 static void print_memory(const CornuMemory *memory, bool peak, FILE *to)
 {
@@ -291,8 +297,8 @@ static void print_head(const Explanation *e, FILE *to)
                 s->fallbacks == 1 ? "" : "s");
     print_memory(&e->memory, false, to);
     print_memory(&e->memory, true, to);
-    fprintf(to, "measured here: %.3f ms per step (the median of %d), %.1f GFLOP/s, %.0f "
-            "samples/s", 1e3 * e->wall_s, e->runs, 1e-9 * (double)s->flops / e->wall_s,
+    fprintf(to, "measured here: %.3f ms per step (the median of %d%s), %.1f GFLOP/s, %.0f "
+            "samples/s", 1e3 * e->wall_s, e->runs, by_device(e), 1e-9 * (double)s->flops / e->wall_s,
             (double)e->batch / e->wall_s);
     if (e->targets > 1)
         fprintf(to, ", %.0f %ss/s", (double)(e->batch * e->targets) / e->wall_s, e->target);
@@ -563,9 +569,9 @@ void explain_overview(const Explanation *e, FILE *to)
              "and updates %" PRId64 " parameters once: %" PRId64 " ops, compiled to %" PRId64
              " steps, in %s.", e->model, e->batch, e->parameters, s->ops, s->kernels, e->policy);
     int lines = 1 + wrap("", text, EXPLAIN_WIDTH, to);   /* and the line of the device */
-    snprintf(text, sizeof text, "Measured here: %.1f ms (the median of %d), %.0f samples/s, %.1f "
-             "GFLOP/s.", 1e3 * e->wall_s, e->runs, (double)e->batch / e->wall_s,
-             1e-9 * (double)s->flops / e->wall_s);
+    snprintf(text, sizeof text, "Measured here: %.1f ms (the median of %d%s), %.0f samples/s, "
+             "%.1f GFLOP/s.", 1e3 * e->wall_s, e->runs, by_device(e),
+             (double)e->batch / e->wall_s, 1e-9 * (double)s->flops / e->wall_s);
     if (e->targets > 1)
         snprintf(text + strlen(text) - 1, sizeof text - strlen(text), ", %.0f %ss/s.",
                  (double)(e->batch * e->targets) / e->wall_s, e->target);
@@ -688,8 +694,8 @@ static json_t *describe(const Explanation *e)
         if (e->by_profile[i]) append(modelled, describe_model(e, e->by_profile[i]), &failed);
     const CornuStatistics *s = &e->statistics;
     json_t *all = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:{s:f, s:i},"
-        " s:o, s:o, s:o}",
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:{s:f, s:i,"
+        " s:s}, s:o, s:o, s:o}",
         "model", e->model, "device", e->description, "kind", e->tpu ? "emulated" : "native",
         "policy", e->policy, "parameters", (json_int_t)e->parameters, "batch_size",
         (json_int_t)e->batch, "target", e->target, "targets_per_sample", (json_int_t)e->targets,
@@ -697,7 +703,7 @@ static json_t *describe(const Explanation *e)
         "flops", (json_int_t)s->flops, "fallbacks", (json_int_t)s->fallbacks, "bytes_planned",
         (json_int_t)s->bytes_planned, "bytes_moved", (json_int_t)s->bytes_moved,
         "memory_of_a_shard", describe_memory(&e->memory),
-        "measured", "step_s", e->wall_s, "runs", e->runs,
+        "measured", "step_s", e->wall_s, "runs", e->runs, "clock", cornu_clock_name(e->clock),
         "modelled", modelled, "steps", steps, "advice", lines);
     if (!failed) return all;
     json_decref(all);

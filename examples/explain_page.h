@@ -24,11 +24,13 @@ typedef struct {
     const CornuExecutableStep *steps;
     int                        step_count;
 
-    /* Measured: wall-clock seconds on this machine, in the median of `runs` runs.
+    /* Measured: seconds on this machine, in the median of `runs` runs, by wall clock if the device
+     * has no profiler.
      * A step that several threads run for a shard each counts as their time / the threads. */
     const double *here_s;            /* by step */
     double        wall_s;            /* of the run */
     int           runs;
+    CornuClock    clock;
 
     /* Modelled; NULL and 0 on a device that emulates nothing. */
     const CornuTpuModel *tpu;        /* one row per step */

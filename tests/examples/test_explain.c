@@ -329,6 +329,8 @@ static void test_json(void **state)
     assert_int_equal(json_integer_value(json_object_get(slots, "peak")), 4000000);
     assert_true(json_real_value(json_object_get(json_object_get(first, "measured"), "seconds")) ==
                 3e-3);
+    const json_t *measured = json_object_get(all, "measured");
+    assert_string_equal(json_string_value(json_object_get(measured, "clock")), "wall clock");
     json_decref(all);
     assert_int_equal(explain_write(&page, "no/such/folder/e.json"), CORNU_ERR_FILE);
 }
