@@ -262,12 +262,6 @@ static double sum_here(const Explanation *e)
     return sum;
 }
 
-/* Who measured, unless it was the clock on the wall. */
-static const char *by_device(const Explanation *e)
-{
-    return e->clock == CORNU_CLOCK_DEVICE ? ", by the device profiler" : "";
-}
-
 /* The memory of each use, now or at its own peak. */
 static void print_memory(const CornuMemory *memory, bool peak, FILE *to)
 {
@@ -297,12 +291,14 @@ static void print_head(const Explanation *e, FILE *to)
                 s->fallbacks == 1 ? "" : "s");
     print_memory(&e->memory, false, to);
     print_memory(&e->memory, true, to);
-    fprintf(to, "measured here: %.3f ms per step (the median of %d%s), %.1f GFLOP/s, %.0f "
-            "samples/s", 1e3 * e->wall_s, e->runs, by_device(e), 1e-9 * (double)s->flops / e->wall_s,
+    fprintf(to, "measured here: %.3f ms per step (the median of %d), %.1f GFLOP/s, %.0f "
+            "samples/s", 1e3 * e->wall_s, e->runs, 1e-9 * (double)s->flops / e->wall_s,
             (double)e->batch / e->wall_s);
     if (e->targets > 1)
         fprintf(to, ", %.0f %ss/s", (double)(e->batch * e->targets) / e->wall_s, e->target);
     fputc('\n', to);
+    if (e->clock == CORNU_CLOCK_DEVICE)
+        fputs("timed by the device profiler: without the host's calls and copies\n", to);
     if (!e->tpu) return;
     const CornuTpuModel *tpu = e->tpu;
     fprintf(to, "modelled on %s: %.3f ms per step = max(device %.3f, infeed %.3f) + dispatch %.3f "
@@ -570,7 +566,8 @@ void explain_overview(const Explanation *e, FILE *to)
              " steps, in %s.", e->model, e->batch, e->parameters, s->ops, s->kernels, e->policy);
     int lines = 1 + wrap("", text, EXPLAIN_WIDTH, to);   /* and the line of the device */
     snprintf(text, sizeof text, "Measured here: %.1f ms (the median of %d%s), %.0f samples/s, "
-             "%.1f GFLOP/s.", 1e3 * e->wall_s, e->runs, by_device(e),
+             "%.1f GFLOP/s.", 1e3 * e->wall_s, e->runs,
+             e->clock == CORNU_CLOCK_DEVICE ? ", by the device profiler" : "",
              (double)e->batch / e->wall_s, 1e-9 * (double)s->flops / e->wall_s);
     if (e->targets > 1)
         snprintf(text + strlen(text) - 1, sizeof text - strlen(text), ", %.0f %ss/s.",

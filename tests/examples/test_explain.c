@@ -234,6 +234,16 @@ static void test_the_overview_is_one_screen(void **state)
         "\n--all shows every step.\n", NULL });
     assert_null(strstr(text, "layer_34 "));
     assert_true(1 + expect_width(text, EXPLAIN_WIDTH) <= EXPLAIN_LINES);
+    assert_null(strstr(text, "profiler"));
+    free(text);
+    page.clock = CORNU_CLOCK_DEVICE;
+    text = print_by(explain_overview);
+    assert_non_null(strstr(text, "(the median of 5, by the device profiler), "));
+    assert_true(1 + expect_width(text, EXPLAIN_WIDTH) <= EXPLAIN_LINES);
+    free(text);
+    text = print_by(explain_print);
+    assert_non_null(strstr(text, "\ntimed by the device profiler: "));
+    expect_width(text, 120);
     free(text);
     begin(true);
     page.batch = 300;

@@ -187,7 +187,11 @@ static void check_device(const char *name, int shards, int threads, bool modelle
         assert_non_null(named(events, "host", *phase));
     count(events, 1, 0, "host", &sum);
     assert_true(fabs(sum - 2.0 * length_of(whole)) < 1e-3);
-    assert_int_equal(strncmp(title(events, "process_name", 1, 0), "measured: ", 10), 0);
+    const char *measured = title(events, "process_name", 1, 0);
+    assert_int_equal(strncmp(measured, "measured: ", 10), 0);
+    assert_non_null(strstr(measured, " | steps timed by wall clock"));
+    const json_t *args = json_object_get(named(events, "step", steps[0].name), "args");
+    assert_string_equal(text_of(args, "clock"), "wall clock");
     assert_string_equal(title(events, "thread_name", 1, 0), "thread 0, the program's own");
 
     /* Modelled events are in their own process, which says so. */
