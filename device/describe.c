@@ -164,8 +164,10 @@ void cornu_executable_shares(const CornuExecutable *executable, const CornuStepE
             const CornuStepEvent *event = events + (i * shards + s) * threads;
             int                   t = 0;
             while (t < threads - 1 && event[t].begin_s == 0.0) t++;
-            seconds[i] += (event[t].end_s - event[t].begin_s) /
-                          (executable->steps[i].per_shard ? runners : 1);
+            const double took = event[t].end_s - event[t].begin_s;
+            if (!executable->device->class->shards_at_once)
+                seconds[i] += took / (executable->steps[i].per_shard ? runners : 1);
+            else if (took > seconds[i]) seconds[i] = took;
         }
     }
 }

@@ -232,8 +232,9 @@ const char *cornu_clock_name(CornuClock clock);
 
 /* When a thread worked on a step for a shard (0 for a step that runs once): seconds of
  * CLOCK_MONOTONIC, both 0 if it did not. For the thread that runs the step, from start to end; for
- * threads that help, from their first piece of work to their last. Thread 0 is the caller. With
- * CORNU_CLOCK_DEVICE the difference is the device's own time, and end_s when the host saw its end. */
+ * threads that help, from their first piece of work to their last. Thread 0 is the caller. By
+ * CORNU_CLOCK_DEVICE the difference is the device's own time, and end_s is when the host saw its
+ * end. */
 typedef struct {
     int        step, shard, thread;
     double     begin_s, end_s;
@@ -251,7 +252,8 @@ void cornu_executable_record(CornuExecutable *executable, CornuStepEvent *events
 
 /* seconds[i]: the wall time that step i accounts for in a recorded run. Where each thread runs a
  * shard of its own, its times are divided by the number of such threads; where all threads work on
- * one shard, a step takes as long as thread 0 is in it. */
+ * one shard, a step takes as long as thread 0 is in it. On a pjrt device all shards run at the same
+ * time: a step takes as long as it does on the slowest. */
 void cornu_executable_shares(const CornuExecutable *executable, const CornuStepEvent *events,
                              double *seconds);
 

@@ -22,6 +22,7 @@ typedef struct {
                                      unknown profiles */
     bool        has_precisions;   /* it multiplies bf16, and f32 in passes of bf16 */
     bool        is_reference;     /* every op runs by its reference kernel */
+    bool        shards_at_once;   /* they run at the same time, on devices of their own */
     CornuDevice *(*open)(const CornuDeviceConfig *config);
     void (*close)(CornuDevice *device);
     CornuBuffer *(*buffer_create)(CornuDevice *device, CornuType type);

@@ -333,7 +333,8 @@ typedef struct {
     size_t        options_size;
     PjrtProfiler *profiler;   /* out */
 } PjrtProfilerCreate;
-typedef struct { size_t size; PjrtProfiler *profiler; } PjrtProfilerCall;   /* destroy, start, stop */
+typedef struct { size_t size; PjrtProfiler *profiler; }
+    PjrtProfilerCall;   /* destroy, start, stop */
 typedef struct {
     size_t         size;
     PjrtProfiler  *profiler;

@@ -163,6 +163,7 @@ const CornuDeviceClass cornu__pjrt_device = {
     .name = "pjrt",
     .has_profiles = true,
     .most_shards = CORNU_MAX_SHARDS,
+    .shards_at_once = true,
     .open = pjrt_open,
     .close = pjrt_close,
     .buffer_create = cornu__pjrt_buffer_create,

@@ -15,8 +15,8 @@ typedef struct {
 bool cornu__pjrt_profile_start(CornuPjrtProfile *profile, const CornuPjrtPlugin *plugin);
 
 /* Stops it; seconds[i] is how long shard i took, from its first work on the device to its last.
- * False if it does not say that of `shards` devices, or not credibly: of a time above `most_s`, that
- * in which all was done; that is logged. */
+ * False if it does not say that of `shards` devices, or not credibly: a time above `most_s`, in
+ * which all was done. That is logged. */
 bool cornu__pjrt_profile_stop(CornuPjrtProfile *profile, int shards, double most_s,
                               double *seconds);
 

@@ -59,7 +59,8 @@ static bool skip(Message *from, uint64_t size, Message *skipped)
     return true;
 }
 
-/* False at the end, and at what is damaged. A last byte of zero is no field: profilers append one. */
+/* False at the end, and at what is damaged. A last byte of zero is no field: profilers append
+ * one. */
 static bool next(Message *from, Field *field)
 {
     *field = (Field){ .tag = 0 };

@@ -138,8 +138,8 @@ static void a_failing_profiler_is_told(void **state)
         char expected[100];
         give(&space, calls[i].call);
         assert_false(profile(plugin, 1, seconds));
-        snprintf(expected, sizeof expected, "pjrt: the profiler's %s: it is in use; steps are timed "
-                 "by wall clock\n", calls[i].name);
+        snprintf(expected, sizeof expected, "pjrt: the profiler's %s: it is in use; steps are "
+                 "timed by wall clock\n", calls[i].name);
         expect_said(expected);
         expect_nothing_left();
     }
@@ -166,11 +166,11 @@ static void doubtful_times_are_not_taken(void **state)
     assert_false(profile(plugin, 1, seconds));
     expect_said("pjrt: the profile has times of 0 devices, expected 1; steps are timed by wall "
                 "clock\n");
-    space = space_of(2, (const int64_t[]){ 1000000, 1000000001 });
+    space = space_of(2, (const int64_t[]){ 1000000, 2000000000 });
     give(&space, "");
     assert_false(profile(plugin, 2, seconds));
-    expect_said("pjrt: by the profile device 1 took 0.001 s of a run of 0.001 s; steps are timed by "
-                "wall clock\n");
+    expect_said("pjrt: by the profile device 1 took 0.002 s of a run of 0.001 s; steps are timed "
+                "by wall clock\n");
     space = space_of(2, (const int64_t[]){ 0, 1000000 });
     give(&space, "");
     assert_false(profile(plugin, 2, seconds));
@@ -257,6 +257,9 @@ static void runs_have_the_times_of_the_device(void **state)
         assert_true(events[0].end_s == events[2].end_s);
         assert_int_equal(events[0].clock, CORNU_CLOCK_DEVICE);
         assert_int_equal(events[2].clock, CORNU_CLOCK_DEVICE);
+        double share;   /* shards run at the same time: that of the longest */
+        cornu_executable_shares(compiled.executable, events, &share);
+        assert_true(fabs(share - 2e-6) < 1e-9);
         assert_int_equal(*number("fake_profilers_created"), i);
     }
     run(&compiled);   /* not recorded */
