@@ -37,8 +37,9 @@ typedef struct {
     char        unset;
     const char *name;     /* "cpu", "reference", "tpu", "tpu:v3-8", "pjrt:cuda"; required */
     int         threads;  /* default: processors this process may use, at most its quota */
-    int         shards;   /* replicas that each take a part of the batch, 1 to 8; default: as many
-                             as the device has, 1 on cpu. The reference device has one */
+    int         shards;   /* replicas that each take a part of the batch, 1 to 1024, 64 on pjrt;
+                             default: as many as the device has, 1 on cpu. The reference device
+                             has one */
     CornuPrecision precision;   /* default CORNU_PRECISION_HIGHEST; others only on tpu */
 } CornuDeviceConfig;
 

@@ -25,7 +25,9 @@ static const struct {
 #undef CORNU_OP
 };
 
-typedef enum { KIND_I64, KIND_I64S, KIND_F64, KIND_DTYPE, KIND_COMPARISON, KIND_PROGRAM } Kind;
+typedef enum {
+    KIND_I64, KIND_I64S, KIND_INTS, KIND_F64, KIND_DTYPE, KIND_COMPARISON, KIND_PROGRAM
+} Kind;
 
 typedef struct {
     const char *name;   /* NULL ends the fields of an op */
@@ -64,23 +66,32 @@ int         cornu_op_output_count(CornuOpId id) { return known(id) ? ops[id].out
 
 /* ---- Attributes, field by field ---- */
 
-static const Field *program_field(CornuOpId id)
+static const Field *field_of_kind(CornuOpId id, Kind kind)
 {
     for (const Field *field = fields_of(id); field->name; field++)
-        if (field->kind == KIND_PROGRAM) return field;
+        if (field->kind == kind) return field;
     return NULL;
+}
+
+static void *place_of_kind(CornuOpId id, CornuAttributes *attributes, Kind kind)
+{
+    const Field *field = field_of_kind(id, kind);
+    return field ? (char *)attributes + field->offset : NULL;
 }
 
 const CornuProgram **cornu__attributes_place(CornuOpId id, CornuAttributes *attributes)
 {
-    const Field *field = program_field(id);
-    void        *place = field ? (char *)attributes + field->offset : NULL;
-    return place;
+    return place_of_kind(id, attributes, KIND_PROGRAM);
+}
+
+CornuInts *cornu__attributes_list(CornuOpId id, CornuAttributes *attributes)
+{
+    return place_of_kind(id, attributes, KIND_INTS);
 }
 
 const CornuProgram *cornu__attributes_program(CornuOpId id, const CornuAttributes *attributes)
 {
-    const Field *field = program_field(id);
+    const Field *field = field_of_kind(id, KIND_PROGRAM);
     return field ? *(const CornuProgram *const *)field_at(attributes, field) : NULL;
 }
 
@@ -92,7 +103,8 @@ int cornu__result_count(CornuOpId id, const CornuAttributes *attributes)
 }
 
 /* The words by which a field is compared and hashed: doubles by their bits, so that NaN equals
- * itself and -0 differs from 0. Returns their number, 0 for a program. */
+ * itself and -0 differs from 0; of a list how many numbers it has. Returns their number, 0 for a
+ * program. */
 static int field_words(const CornuAttributes *attributes, const Field *field,
                        uint64_t words[CORNU_MAX_RANK])
 {
@@ -105,11 +117,19 @@ static int field_words(const CornuAttributes *attributes, const Field *field,
     case KIND_I64S:
         memcpy(words, at, CORNU_MAX_RANK * sizeof *words);
         return CORNU_MAX_RANK;
+    case KIND_INTS:       words[0] = (uint64_t)((const CornuInts *)at)->count; return 1;
     case KIND_DTYPE:      words[0] = (uint64_t)*(const CornuDtype *)at; return 1;
     case KIND_COMPARISON: words[0] = (uint64_t)*(const CornuComparison *)at; return 1;
     case KIND_PROGRAM:    break;
     }
     return 0;
+}
+
+/* The numbers of a list; none of another field. */
+static CornuInts ints_of(const CornuAttributes *attributes, const Field *field)
+{
+    if (field->kind != KIND_INTS) return (CornuInts){ 0, NULL };
+    return *(const CornuInts *)field_at(attributes, field);
 }
 
 bool cornu__fields_equal(CornuOpId id, const CornuAttributes *a, const CornuAttributes *b)
@@ -120,6 +140,9 @@ bool cornu__fields_equal(CornuOpId id, const CornuAttributes *a, const CornuAttr
         field_words(b, field, in_b);
         for (int i = 0; i < count; i++)
             if (in_a[i] != in_b[i]) return false;
+        const CornuInts list = ints_of(a, field);   /* as long as that of b */
+        for (int i = 0; i < list.count; i++)
+            if (list.at[i] != ints_of(b, field).at[i]) return false;
     }
     return true;
 }
@@ -130,6 +153,8 @@ uint64_t cornu__fields_hash(CornuOpId id, const CornuAttributes *attributes, uin
         uint64_t words[CORNU_MAX_RANK];
         int      count = field_words(attributes, field, words);
         for (int i = 0; i < count; i++) hash = cornu__hash(hash, words[i]);
+        const CornuInts list = ints_of(attributes, field);
+        for (int i = 0; i < list.count; i++) hash = cornu__hash(hash, (uint64_t)list.at[i]);
     }
     return hash;
 }
@@ -190,6 +215,12 @@ int cornu__attributes_print(CornuOpId id, const CornuAttributes *attributes, cha
                 append(text, size, &used, "%s%" PRId64, i ? ", " : "[", ((const int64_t *)at)[i]);
             append(text, size, &used, "]");
             break;
+        case KIND_INTS:
+            for (int i = 0; i < ints_of(attributes, field).count; i++)
+                append(text, size, &used, "%s%d", i ? ", " : "[",
+                       ints_of(attributes, field).at[i]);
+            append(text, size, &used, "]");
+            break;
         }
     }
     return used;
@@ -206,6 +237,9 @@ CornuStatus cornu__attributes_check(CornuOpId id, const CornuAttributes *attribu
         if (field->kind == KIND_COMPARISON && words[0] >= COMPARISON_COUNT)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s is %d, expected one of %d", field->name,
                                (int)words[0], COMPARISON_COUNT);
+        if (ints_of(attributes, field).count < 0)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s has %d numbers, expected 0 or more",
+                               field->name, ints_of(attributes, field).count);
         if (field->kind == KIND_PROGRAM && !cornu__attributes_program(id, attributes))
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s is NULL, expected a program", field->name);
     }
@@ -216,16 +250,12 @@ CornuStatus cornu__attributes_check(CornuOpId id, const CornuAttributes *attribu
 
 CornuMembers cornu__members(const CornuAttributes *attributes, int shards, int shard)
 {
-    CornuMembers m = { .size = 0 };
-    int          group[CORNU_MAX_SHARDS];
-    int64_t      digits = attributes->shards.groups;
-    for (int i = shards - 1; i >= 0; i--, digits /= 10) group[i] = (int)(digits % 10);
-    for (int i = 0; i < shards; i++) {
-        if (group[i] != group[shard]) continue;
-        if (i == shard) m.rank = m.size;
-        m.member[m.size++] = i;
-    }
-    return m;
+    const CornuInts groups = attributes->shards.groups;
+    const int       size = (int)attributes->shards.size;
+    int             at = 0;
+    if (groups.count == 0) return (CornuMembers){ .size = shards, .rank = shard };
+    while (groups.at[at] != shard) at++;
+    return (CornuMembers){ size, at % size, groups.at + at / size * size };
 }
 
 bool cornu__crosses(CornuOpId id)
@@ -241,8 +271,7 @@ bool cornu__is_collective(CornuOpId id)
 CornuStatus cornu__collective_fits(const CornuOpCall *call, int shards)
 {
     const CornuAttributes_SHARDS *s = &call->attributes->shards;
-    int64_t expected = s->groups == 0 ? s->size : 0;
-    for (int64_t digits = s->groups; digits; digits /= 10) expected++;
+    const int64_t expected = s->groups.count ? s->groups.count : s->size;
     if (expected == 0 || expected == shards) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: recorded for %lld shards, the device has %d",
                        cornu_op_name(call->id), (long long)expected, shards);

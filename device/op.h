@@ -28,17 +28,24 @@ typedef enum {
 
 struct CornuProgram;
 
-/* The C type of each kind of attribute field. A program among the attributes is copied when the op
- * is recorded. */
+/* `count` whole numbers; none if that is 0. */
+typedef struct {
+    int        count;
+    const int *at;
+} CornuInts;
+
+/* The C type of each kind of attribute field. A program or a list among the attributes is copied
+ * when the op is recorded. */
 typedef int64_t         CornuField_I64;
 typedef int64_t         CornuField_I64S[CORNU_MAX_RANK];
+typedef CornuInts       CornuField_INTS;
 typedef double          CornuField_F64;
 typedef CornuDtype      CornuField_DTYPE;
 typedef CornuComparison CornuField_COMPARISON;
 typedef const struct CornuProgram *CornuField_PROGRAM;
 
 /* The most shards a device may have. */
-enum { CORNU_MAX_SHARDS = 8 };
+enum { CORNU_MAX_SHARDS = 1024 };
 
 /* One struct per attribute list, CornuAttributes_CONV2D and so on; an op's row names its list. */
 #define F(KIND, name) CornuField_##KIND name;

@@ -23,12 +23,28 @@ CornuProgram *cornu__program_create(const CornuOpRules *const *rules)
 void cornu__attributes_free(CornuOpId id, CornuAttributes *attributes)
 {
     const CornuProgram **place = cornu__attributes_place(id, attributes);
+    CornuInts           *list = cornu__attributes_list(id, attributes);
     if (place) cornu_program_free((CornuProgram *)(uintptr_t)*place);
+    if (list) cornu__release((int *)(uintptr_t)list->at);
+}
+
+static CornuStatus own_list(CornuInts *list)
+{
+    const CornuInts from = *list;
+    *list = (CornuInts){ 0, NULL };
+    if (from.count == 0) return CORNU_OK;
+    int *own = cornu__allocate((size_t)from.count, sizeof *own);
+    if (!own) return CORNU_ERR_MEMORY;
+    memcpy(own, from.at, (size_t)from.count * sizeof *own);
+    *list = (CornuInts){ from.count, own };
+    return CORNU_OK;
 }
 
 CornuStatus cornu__attributes_own(CornuOpId id, CornuAttributes *attributes)
 {
     const CornuProgram **place = cornu__attributes_place(id, attributes);
+    CornuInts           *list = cornu__attributes_list(id, attributes);
+    if (list) CORNU__TRY(own_list(list));
     if (!place || !*place || (*place = cornu_program_copy(*place))) return CORNU_OK;
     cornu_error_take();
     return CORNU_ERR_MEMORY;
@@ -172,7 +188,7 @@ static bool result_varies(CornuOpId id, const CornuAttributes *attributes, bool 
     case CORNU_OP_REPLICA_ID: case CORNU_OP_REDUCE_SCATTER: case CORNU_OP_SHARD_SLICE:
         return true;
     case CORNU_OP_ALL_REDUCE: case CORNU_OP_ALL_GATHER:
-        return operands && attributes->shards.groups != 0;
+        return operands && attributes->shards.groups.count > 0;
     default: return operands;
     }
 }

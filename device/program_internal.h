@@ -29,6 +29,8 @@ const CornuProgram *cornu__attributes_program(CornuOpId id, const CornuAttribute
 
 /* The address of that field; NULL if the op's attributes have none. */
 const CornuProgram **cornu__attributes_place(CornuOpId id, CornuAttributes *attributes);
+/* Likewise of the list. */
+CornuInts           *cornu__attributes_list(CornuOpId id, CornuAttributes *attributes);
 
 /* All fields but the program, which cornu__attributes_equal and cornu__attributes_hash include. */
 bool     cornu__fields_equal(CornuOpId id, const CornuAttributes *a, const CornuAttributes *b);
@@ -38,11 +40,16 @@ uint64_t cornu__fields_hash(CornuOpId id, const CornuAttributes *attributes, uin
 
 /* A shard's group: its members in ascending order, and the shard's index among them. */
 typedef struct {
-    int size, rank;
-    int member[CORNU_MAX_SHARDS];
+    int        size, rank;
+    const int *listed;   /* in the attributes; NULL: all shards */
 } CornuMembers;
 
 CornuMembers cornu__members(const CornuAttributes *attributes, int shards, int shard);
+
+static inline int cornu__member(const CornuMembers *members, int i)
+{
+    return members->listed ? members->listed[i] : i;
+}
 
 bool cornu__is_collective(CornuOpId id);
 
@@ -73,9 +80,9 @@ CornuType cornu__sharded(CornuType type, int shards);
 bool     cornu__attributes_equal(CornuOpId id, const CornuAttributes *a, const CornuAttributes *b);
 uint64_t cornu__attributes_hash(CornuOpId id, const CornuAttributes *attributes, uint64_t hash);
 
-/* Replaces the program among the attributes by a copy, or by NULL if that fails. */
+/* Replaces the program and the list among the attributes by copies, or by none if that fails. */
 CornuStatus cornu__attributes_own(CornuOpId id, CornuAttributes *attributes);
-/* Frees the program among attributes that own it. */
+/* Frees what is among attributes that own it. */
 void        cornu__attributes_free(CornuOpId id, CornuAttributes *attributes);
 
 #endif

@@ -18,18 +18,31 @@
 
 #include <string.h>
 
-/* Each group must have `size` members. */
+/* Every shard is in one group, and the order is the one that equal groups have. */
 static CornuStatus check_groups(const CornuOpCall *call)
 {
     const CornuAttributes_SHARDS *s = &call->attributes->shards;
-    int members[10] = { 0 }, shards = 0;
-    for (int64_t digits = s->groups; digits > 0; digits /= 10, shards++) members[digits % 10]++;
-    bool fits = s->size >= 0 && s->size <= CORNU_MAX_SHARDS && s->groups >= 0 && members[0] == 0 &&
-                shards <= CORNU_MAX_SHARDS;
-    for (int i = 1; i < 10; i++) fits = fits && (members[i] == 0 || members[i] == s->size);
-    if (fits) return CORNU_OK;
-    return cornu__refuse(call, CORNU_ERR_ARGUMENT, "x", "groups are %lld, expected %lld shards in "
-                         "each", (long long)s->groups, (long long)s->size);
+    const CornuInts               groups = s->groups;
+    bool                          seen[CORNU_MAX_SHARDS] = { false };
+    if (s->size < 0 || s->size > CORNU_MAX_SHARDS)
+        return cornu__refuse(call, CORNU_ERR_ARGUMENT, "x", "groups of %lld shards, expected at "
+                             "most %d", (long long)s->size, CORNU_MAX_SHARDS);
+    if (groups.count == 0) return CORNU_OK;
+    if (s->size == 0 || groups.count > CORNU_MAX_SHARDS || groups.count % s->size != 0)
+        return cornu__refuse(call, CORNU_ERR_ARGUMENT, "x", "%d shards in groups of %lld, expected "
+                             "at most %d, the same number in each", groups.count,
+                             (long long)s->size, CORNU_MAX_SHARDS);
+    for (int i = 0; i < groups.count; i++) {
+        const int  shard = groups.at[i];
+        const bool first = i % s->size == 0;   /* of its group */
+        const int  before = i == 0 ? -1 : groups.at[first ? i - s->size : i - 1];
+        if (shard <= before || shard >= groups.count || seen[shard])
+            return cornu__refuse(call, CORNU_ERR_ARGUMENT, "x", "shard %d is number %d in the "
+                                 "groups, expected each of 0 to %d once, in ascending order", shard,
+                                 i, groups.count - 1);
+        seen[shard] = true;
+    }
+    return CORNU_OK;
 }
 
 static CornuStatus expect_summable(const CornuOpCall *call)

@@ -28,7 +28,7 @@ void cornu__pjrt_destroy(const CornuPjrtDevice *device, PjrtBuffer *buffer)
 static void drop(CornuPjrtBuffer *buffer)
 {
     const CornuPjrtDevice *device = cornu__pjrt_of(buffer->base.device);
-    for (int i = 0; i < CORNU_MAX_SHARDS; i++) {
+    for (int i = 0; i < CORNU_PJRT_REPLICAS; i++) {
         if (buffer->on[i]) cornu__pjrt_destroy(device, buffer->on[i]);
         buffer->on[i] = NULL;
     }

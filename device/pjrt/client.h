@@ -7,12 +7,15 @@
 #include "emit/emit.h"
 #include "plugin.h"
 
+/* The most replicas of a program. */
+enum { CORNU_PJRT_REPLICAS = 64 };
+
 /* A run that was started (run.c). */
 typedef struct {
     const CornuModule *module;              /* NULL: none */
     int64_t            first_run;           /* the number of its first */
-    PjrtEvent         *done[CORNU_MAX_SHARDS], *fetched[CORNU_MAX_SHARDS];
-    PjrtBuffer        *checks[CORNU_MAX_SHARDS];
+    PjrtEvent         *done[CORNU_PJRT_REPLICAS], *fetched[CORNU_PJRT_REPLICAS];
+    PjrtBuffer        *checks[CORNU_PJRT_REPLICAS];
     const int64_t     *found;               /* where these are fetched to */
     CornuStatus        failure;             /* of starting to fetch */
 } CornuPjrtFlight;
@@ -22,8 +25,8 @@ typedef struct {
     const CornuPjrtPlugin *plugin;
     PjrtClient            *client;     /* NULL if it has a topology */
     PjrtTopology          *topology;   /* NULL if it has a client */
-    PjrtDevice            *devices[CORNU_MAX_SHARDS];   /* of each shard */
-    int                    ids[CORNU_MAX_SHARDS];
+    PjrtDevice            *devices[CORNU_PJRT_REPLICAS];   /* of each shard */
+    int                    ids[CORNU_PJRT_REPLICAS];
     char                   platform[32], version[128], kind[64];
     bool                   is_cpu;
     CornuTarget            target;
@@ -66,7 +69,7 @@ typedef struct {
     void       *host;         /* NULL: none allocated */
     bool        host_is_new, device_is_new;
     bool        split;
-    PjrtBuffer *on[CORNU_MAX_SHARDS];   /* NULL: none */
+    PjrtBuffer *on[CORNU_PJRT_REPLICAS];   /* NULL: none */
 } CornuPjrtBuffer;
 
 CornuBuffer *cornu__pjrt_buffer_create(CornuDevice *device, CornuType type);

@@ -13,7 +13,7 @@ void cornu__pjrt_copy(char *to, size_t size, const char *text, size_t text_size)
 CornuStatus cornu__pjrt_replicas(CornuPjrtDevice *device, const char *name, size_t count,
                                  int shards)
 {
-    const int all = count < CORNU_MAX_SHARDS ? (int)count : CORNU_MAX_SHARDS;
+    const int all = count < CORNU_PJRT_REPLICAS ? (int)count : CORNU_PJRT_REPLICAS;
     device->base.shards = shards ? shards : all;
     if (device->base.shards > 0 && device->base.shards <= all) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "device \"%s\": %d shards, but the plugin has %zu "

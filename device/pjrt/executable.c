@@ -113,7 +113,7 @@ static CornuStatus run_timed(CornuPjrtExecutable *executable, CornuBuffer *const
 {
     CornuPjrtDevice *device = cornu__pjrt_of(executable->base.device);
     const int        shards = device->base.shards;
-    double           seconds[CORNU_MAX_SHARDS];
+    double           seconds[CORNU_PJRT_REPLICAS];
     CornuPjrtProfile profile;
     CORNU__TRY(cornu__pjrt_settle(device));   /* its time is not this run's */
     bool profiles = !device->profiling_fails && cornu__pjrt_profile_start(&profile, device->plugin);

@@ -12,7 +12,7 @@ typedef struct {
     PjrtLoaded     *loaded;               /* NULL if it was compiled ahead of time */
     size_t          in_count, out_count;  /* of the module; one result more for checks */
     PjrtBuffer    **in, **out;            /* those of shard 0, of shard 1, ... */
-    PjrtBuffer    **in_of[CORNU_MAX_SHARDS], **out_of[CORNU_MAX_SHARDS];
+    PjrtBuffer    **in_of[CORNU_PJRT_REPLICAS], **out_of[CORNU_PJRT_REPLICAS];
     int64_t        *found[2];             /* by the checks of all shards, in turn: that of one run
                                              is read while the next one writes */
     int             turn;

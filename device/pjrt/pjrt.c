@@ -162,7 +162,7 @@ static void pjrt_close(CornuDevice *base)
 const CornuDeviceClass cornu__pjrt_device = {
     .name = "pjrt",
     .has_profiles = true,
-    .most_shards = CORNU_MAX_SHARDS,
+    .most_shards = CORNU_PJRT_REPLICAS,
     .shards_at_once = true,
     .open = pjrt_open,
     .close = pjrt_close,

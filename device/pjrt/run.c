@@ -127,7 +127,7 @@ static void take_results(const CornuPjrtExecutable *executable, const CornuPjrtC
     for (int i = 0; i < program->output_count; i++) {
         const CornuProgramOutput *output = &program->outputs[i];
         CornuBuffer *to = output->alias < 0 ? outputs[i] : inputs[output->alias];
-        PjrtBuffer  *on[CORNU_MAX_SHARDS];
+        PjrtBuffer  *on[CORNU_PJRT_REPLICAS];
         for (int shard = 0; shard < shards; shard++) on[shard] = compiled->out_of[shard][i];
         cornu__pjrt_take_over((CornuPjrtBuffer *)to, on, program->values[output->value].varies);
     }

@@ -17,14 +17,6 @@ typedef struct {
     CornuHost   host;
 } Device;
 
-/* Sums over shards are binary trees. */
-static CornuStatus check_shards(const char *name, int shards)
-{
-    if (shards == 1 || shards == 2 || shards == 4 || shards == 8) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "device \"%s\": %d shards, expected 1, 2, 4 or 8", name,
-                       shards);
-}
-
 static CornuDevice *tpu_open(const CornuDeviceConfig *config)
 {
     CornuIsa    isa;
@@ -33,7 +25,7 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
     const CornuTpuProfile *profile = cornu_tpu_profile(colon ? colon + 1 : NULL);
     if (!profile) return NULL;
     const int shards = config->shards ? config->shards : (int)profile->shards.value;
-    if (check_shards(config->name, shards) || cornu__cpu_isa(&isa) != CORNU_OK) return NULL;
+    if (cornu__cpu_isa(&isa) != CORNU_OK) return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) return NULL;
     device->host = (CornuHost){ .kernels = { cornu__host_kernels }, .pooled = cornu__host_pooled,

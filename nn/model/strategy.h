@@ -27,7 +27,7 @@ typedef struct CornuStrategy CornuStrategy;
 typedef struct {
     char                  unset;
     const CornuTpuTarget *target;              /* default: what cornu_tpu_resolve finds   */
-    int                   num_shards;          /* 1, 2, 4 or 8; default the profile's     */
+    int                   num_shards;          /* 1 to 1024; default the profile's        */
     int                   threads;             /* of the emulation; default as device.h   */
     CornuPrecision        precision;           /* of products of f32; default as device.h */
     int64_t               iterations_per_loop; /* steps_per_execution of models compiled

@@ -1,16 +1,18 @@
 #include "../graph_internal.h"
 
-/* The shard at position i of the groups. */
-static int member_at(const CornuGroups *groups, int i)
+/* Whether any member is not 0: then all are listed, else position i has shard i. */
+static bool lists_members(const CornuGroups *groups)
 {
-    for (int k = 0; k < CORNU_MAX_SHARDS; k++)
-        if (groups->members[k] != 0) return groups->members[i];
-    return i;
+    for (int i = 0; i < CORNU_MAX_SHARDS; i++)
+        if (groups->members[i] != 0) return true;
+    return false;
 }
+
 
 CornuStatus cornu_groups_check(const CornuGroups *groups, int shards)
 {
-    bool seen[CORNU_MAX_SHARDS] = { false };
+    const bool listed = lists_members(groups);
+    bool       seen[CORNU_MAX_SHARDS] = { false };
     if (groups->size == 0) return CORNU_OK;
     if (groups->size < 0 || shards % groups->size != 0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "groups of %d shards, expected a size that divides "
@@ -20,7 +22,7 @@ CornuStatus cornu_groups_check(const CornuGroups *groups, int shards)
             return cornu__fail(CORNU_ERR_ARGUMENT, "the groups have %d members, expected at most "
                                "%d, the number of shards", i + 1, shards);
     for (int i = 0; i < shards; i++) {
-        const int member = member_at(groups, i);
+        const int member = listed ? groups->members[i] : i;
         if (member < 0 || member >= shards)
             return cornu__fail(CORNU_ERR_ARGUMENT, "shard %d is in a group, expected 0 to %d",
                                member, shards - 1);
@@ -32,30 +34,39 @@ CornuStatus cornu_groups_check(const CornuGroups *groups, int shards)
     return CORNU_OK;
 }
 
-/* Each shard's group as a decimal digit (device/ops/attributes.def). Groups are numbered in the
- * order of their first members, so that equal groups give equal numbers. */
-static int64_t digits_of(const CornuGroups *groups, int shards)
+/* The shards group by group in the order of device/ops/attributes.def, which equal groups have in
+ * common. */
+static void put_in_order(const CornuGroups *groups, int shards, int in_order[CORNU_MAX_SHARDS])
 {
-    int     group_of[CORNU_MAX_SHARDS], number[CORNU_MAX_SHARDS] = { 0 }, next = 1;
-    int64_t digits = 0;
-    for (int i = 0; i < shards; i++) group_of[member_at(groups, i)] = i / groups->size;
+    const bool listed = lists_members(groups);
+    int        group_of[CORNU_MAX_SHARDS], start[CORNU_MAX_SHARDS], next = 0;
     for (int i = 0; i < shards; i++) {
-        if (number[group_of[i]] == 0) number[group_of[i]] = next++;
-        digits = 10 * digits + number[group_of[i]];
+        group_of[listed ? groups->members[i] : i] = i / groups->size;
+        start[i / groups->size] = -1;
     }
-    return digits;
+    for (int shard = 0; shard < shards; shard++) {
+        int *at = &start[group_of[shard]];
+        if (*at < 0) {
+            *at = next;
+            next += groups->size;
+        }
+        in_order[(*at)++] = shard;
+    }
 }
 
 static CornuTensor *record(CornuOpId id, CornuTensor *x, const CornuGroups *groups)
 {
     CornuTensor *out[CORNU_MAX_OUTPUTS];
+    int          in_order[CORNU_MAX_SHARDS];
     if (!x) return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: operand 0 is NULL", cornu_op_name(id));
     const int shards = cornu_device_shards(x->graph->device);
     CornuAttributes attributes = { .shards = { .size = shards } };
     if (groups && cornu__fail_prefix(cornu_groups_check(groups, shards), cornu_op_name(id)))
         return cornu__null();
-    if (groups && groups->size > 0 && groups->size < shards)
-        attributes.shards = (CornuAttributes_SHARDS){ groups->size, digits_of(groups, shards) };
+    if (groups && groups->size > 0 && groups->size < shards) {
+        put_in_order(groups, shards, in_order);
+        attributes.shards = (CornuAttributes_SHARDS){ groups->size, { shards, in_order } };
+    }
     return cornu__record(id, &attributes, &x, 1, out);
 }
 

@@ -634,7 +634,7 @@ static void exchange(const CornuOpCall *call, int shards, const double *x, const
             const int64_t first = call->id == CORNU_OP_REDUCE_SCATTER ? m.rank * y_count + i : i;
             if (call->id == CORNU_OP_SHARD_SLICE || call->id == CORNU_OP_ALL_GATHER) {
                 const bool    gather = call->id == CORNU_OP_ALL_GATHER;
-                const int     from = gather ? m.member[i / count] : shard;
+                const int     from = gather ? cornu__member(&m, (int)(i / count)) : shard;
                 const int64_t at = gather ? i % count : m.rank * y_count + i;
                 *to = x[(x_varies ? from * count : 0) + at];
                 *to_bound = e[(x_varies ? from * count : 0) + at];
@@ -642,7 +642,7 @@ static void exchange(const CornuOpCall *call, int shards, const double *x, const
             }
             double size = 0.0;
             for (int k = 0; k < m.size; k++) {
-                const int64_t at = (x_varies ? m.member[k] * count : 0) + first;
+                const int64_t at = (x_varies ? cornu__member(&m, k) * count : 0) + first;
                 *to += x[at];
                 *to_bound += e[at];
                 size += magnitude(x[at], e[at]);

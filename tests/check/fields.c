@@ -2,7 +2,9 @@
 
 #include <stddef.h>
 
-typedef enum { KIND_I64, KIND_I64S, KIND_F64, KIND_DTYPE, KIND_COMPARISON, KIND_PROGRAM } Kind;
+typedef enum {
+    KIND_I64, KIND_I64S, KIND_INTS, KIND_F64, KIND_DTYPE, KIND_COMPARISON, KIND_PROGRAM
+} Kind;
 
 typedef struct {
     const char *name;   /* NULL ends a list */
@@ -78,6 +80,17 @@ static void print_field(const Field *field, const void *at, FILE *to)
             fprintf(to, "%s%lld", i ? ", " : "{ ", (long long)extents[i]);
         fprintf(to, " }");
         break;
+    case KIND_INTS: {
+        const CornuInts *list = at;
+        if (list->count == 0) {
+            fprintf(to, "{ 0 }");
+            break;
+        }
+        fprintf(to, "{ %d, (const int[]){", list->count);
+        for (int i = 0; i < list->count; i++) fprintf(to, "%s%d", i ? ", " : " ", list->at[i]);
+        fprintf(to, " } }");
+        break;
+    }
     case KIND_F64: fprintf(to, "%.17g", *(const double *)at); break;
     case KIND_DTYPE: fprintf(to, "%s", dtype_identifier(*(const CornuDtype *)at)); break;
     case KIND_COMPARISON: fprintf(to, "%d", (int)*(const CornuComparison *)at); break;

@@ -6,7 +6,7 @@
 
 #include "../../tensor/graph_internal.h"
 
-enum { MOST_ELEMENTS = 5000, MOST_INPUTS = 14, MOST_VALUES = 160 };
+enum { MOST_ELEMENTS = 5000, MOST_INPUTS = 14, MOST_VALUES = 160, MOST_SHARDS = 24 };
 
 static const int64_t MOST_FLOPS = 1000000;
 
@@ -151,7 +151,7 @@ static CornuValue fresh_for(Generator *g, CornuType type, Numbers numbers, int64
                             bool varies)
 {
     const int64_t count = cornu_type_count(type) * (varies ? g->c->shards : 1);
-    if (g->c->program->value_count >= MOST_VALUES || count > MOST_ELEMENTS * CORNU_MAX_SHARDS)
+    if (g->c->program->value_count >= MOST_VALUES || count > MOST_ELEMENTS * 8)
         return CORNU_NO_VALUE;
     double *x = calloc((size_t)count + 1, sizeof *x);
     for (int64_t i = 0; i < count; i++)
@@ -740,19 +740,25 @@ static CornuValue make_recurrent(Generator *g, CornuOpId id)
     return emit(g, id, &a, in, n);
 }
 
-/* Groups of two, for four shards and more: the even and the odd, neighbours, or all in one. */
-static CornuAttributes groups(Generator *g)
+/* For an even number of four shards and more sometimes groups: of two or of half of them, some
+ * neighbours, some far apart; else all in one. */
+static CornuAttributes groups(Generator *g, int listed[MOST_SHARDS])
 {
-    static const int64_t pairs[] = { 0, 0, 12, 0, 1122, 0, 0, 0, 11223344 };
     const int shards = g->c->shards;
-    if (shards >= 4 && chance(g, 30)) return (CornuAttributes){ .shards = { 2, pairs[shards] } };
-    return (CornuAttributes){ .shards = { shards, 0 } };
+    if (shards < 4 || shards % 2 || !chance(g, 30))
+        return (CornuAttributes){ .shards = { .size = shards } };
+    const int  size = chance(g, 50) ? 2 : shards / 2, count = shards / size;
+    const bool neighbours = chance(g, 50);
+    for (int i = 0; i < shards; i++)
+        listed[i] = neighbours ? i : i / size + i % size * count;
+    return (CornuAttributes){ .shards = { size, { shards, listed } } };
 }
 
 static CornuValue make_collective(Generator *g, CornuOpId id)
 {
     CornuValue      x = any_value(g, chance(g, 80) ? CORNU_F32 : -1);
-    CornuAttributes attributes = groups(g);
+    int             listed[MOST_SHARDS];
+    CornuAttributes attributes = groups(g, listed);
     if (x == CORNU_NO_VALUE) return x;
     if ((id == CORNU_OP_REDUCE_SCATTER || id == CORNU_OP_SHARD_SLICE) &&
         (type_of(g, x).shape.rank == 0 ||
@@ -930,7 +936,7 @@ static CornuValue make_lookup_gradient(Generator *g)
     CornuAttributes sum = { .reduce = { 1 + draw(g, 3), draw(g, 2), 0 } };
     CornuAttributes left = { .matmul = { .dtype = CORNU_F32, .transpose_b = draw(g, 2) } };
     CornuAttributes right = { .matmul = { .dtype = CORNU_F32, .transpose_a = 1 } };
-    CornuAttributes all = { .shards = { g->c->shards, 0 } };
+    CornuAttributes all = { .shards = { .size = g->c->shards } };
     CornuValue d_y = fresh_for(g, cornu_type(CORNU_F32, count, units), ANY, 0, varies);
     CornuValue indices = fresh_for(g, cornu_type(CORNU_I32, count), LABELS, rows, varies);
     CornuValue d_table = emit(g, CORNU_OP_GATHER_GRAD, &grad, (CornuValue[]){ d_y, indices }, 2);
@@ -1117,8 +1123,11 @@ end:
 bool generate(uint64_t seed, Trial *c)
 {
     static const int shards[] = { 1, 1, 1, 1, 2, 4, 8, 8 };
+    static const int others[] = { 3, 5, 6, 9, 11, 12, 16, MOST_SHARDS };
     Generator g = { .c = c, .state = seed };
-    *c = (Trial){ .program = cornu_program_create(), .shards = shards[draw(&g, 8)] };
+    const int drawn = shards[draw(&g, 8)];
+    *c = (Trial){ .program = cornu_program_create(),
+                  .shards = drawn > 1 && chance(&g, 40) ? others[draw(&g, 8)] : drawn };
     g.bounds = (Bounds){ .shards = c->shards };
     for (int i = 0; i < 3; i++)
         fresh(&g, cornu_type_from(i ? a_float(&g) : CORNU_F32, a_shape(&g, 1 + (int)draw(&g, 4))),

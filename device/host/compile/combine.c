@@ -29,7 +29,7 @@ typedef struct {
 /* Over all shards: sums over groups are rare and stay as they are. */
 static bool is_sum(const CornuProgramOp *op)
 {
-    return op->id == CORNU_OP_ALL_REDUCE && op->attributes.shards.groups == 0;
+    return op->id == CORNU_OP_ALL_REDUCE && op->attributes.shards.groups.count == 0;
 }
 
 static int level_of_operands(const Combiner *c, const CornuProgramOp *op)

@@ -30,7 +30,7 @@ typedef struct {
 static bool is_over_all_shards(const CornuProgramOp *op)
 {
     return (op->id == CORNU_OP_ALL_REDUCE || op->id == CORNU_OP_REDUCE_SCATTER) &&
-           op->attributes.shards.groups == 0;
+           op->attributes.shards.groups.count == 0;
 }
 
 static bool is_shared_matrix(const CornuProgram *program, CornuValue value)

@@ -33,7 +33,7 @@ bool cornu__is_view(const CornuProgram *program, const CornuProgramOp *op, Cornu
     case CORNU_OP_SLICE:   return is_contiguous_slice(&call, &part->offset);
     case CORNU_OP_SHARD_SLICE:
         part->stride = cornu_type_bytes(cornu_program_type(program, op->out_first));
-        return !program->values[whole].varies && op->attributes.shards.groups == 0 &&
+        return !program->values[whole].varies && op->attributes.shards.groups.count == 0 &&
                part->stride % ALIGNMENT == 0;
     default: return false;
     }
@@ -68,7 +68,7 @@ bool cornu__is_joined(const CornuProgram *program, const CornuProgramOp *op, int
         }
         break;
     case CORNU_OP_ALL_GATHER:
-        if (op->attributes.shards.groups != 0 || !program->values[in[0]].varies) return false;
+        if (op->attributes.shards.groups.count > 0 || !program->values[in[0]].varies) return false;
         part->stride = cornu_type_bytes(cornu_program_type(program, in[0]));
         break;
     default: return false;

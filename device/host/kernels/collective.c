@@ -3,7 +3,9 @@
  *
  * Reference: device/ops/collective.c has the definitions; tests/nn/training/test_shards.c compares
  *     training on 2, 4 and 8 shards with one.
- * Source: own; the sum is a binary tree, as in recursive doubling.
+ * Source: own; the sum is a binary tree, as in recursive doubling, walked as a binary counter: of
+ *     the shards so far there is a sum for each 1 in their number, so that 1,024 take 8 buffers over
+ *     sums of 8.
  * Gain: parts added by vectors where they lie (isa/sum_rows.c), eight gradients of 18 MB, one
  *     thread of a Zen 4: 33 ms before, 7.6 after.
  */
@@ -15,24 +17,33 @@
 #include "../../program_internal.h"
 #include "../machine/vector.h"
 
-/* Elements summed at a time, whose eight parts stay in the first-level cache; and those of one
- * piece of work, enough to be worth handing to a thread. */
+/* Elements summed at a time, whose sums stay in the first-level cache; and those of one piece of
+ * work, enough to be worth handing to a thread. */
 enum { BLOCK = 512, PIECE = 8 * BLOCK };
 
-_Static_assert((int)CORNU_MAX_SHARDS <= (int)CORNU_SUM_ROWS, "one pass over all shards' parts");
+/* Shards that are summed in one pass, and the buffers that the sums of so many take. */
+enum { ROWS = CORNU_SUM_ROWS, SUMS = 8 };
+
+_Static_assert((int)CORNU_MAX_SHARDS <= (int)ROWS << (SUMS - 1), "a buffer for each bit, and one");
 
 typedef struct {
-    CornuDtype  dtype;
-    int64_t     count;
-    int         members;
-    const char *x[CORNU_MAX_SHARDS];
-    char       *to;
+    CornuDtype             dtype;
+    int64_t                count;
+    CornuMembers           members;
+    const CornuKernelCall *call;
+    size_t                 offset;   /* bytes, of the first element that is summed in an operand */
+    char                  *to;
 } Sum;
 
-/* parts[0] += parts[1] for `count` elements. */
+/* to += from for `count` elements. */
 static void add(CornuDtype dtype, void *to, const void *from, int64_t count)
 {
     switch (dtype) {
+    case CORNU_F32: {
+        const float *const rows[2] = { to, from };
+        cornu__vectors()->sum_rows(to, rows, 2, count);
+        break;
+    }
     case CORNU_F64:
         for (int64_t i = 0; i < count; i++) ((double *)to)[i] += ((const double *)from)[i];
         break;
@@ -46,54 +57,77 @@ static void add(CornuDtype dtype, void *to, const void *from, int64_t count)
     }
 }
 
-/* f32, the dtype of gradients, straight from the shards' memory. */
-static void sum_floats(const Sum *sum, int64_t first, int64_t count)
-{
-    const float *x[CORNU_MAX_SHARDS];
-    for (int i = 0; i < sum->members; i++) x[i] = (const float *)(const void *)sum->x[i] + first;
-    cornu__vectors()->sum_rows((float *)(void *)sum->to + first, x, sum->members, count);
-}
-
-static void sum_block(const Sum *sum, int64_t first, int64_t count)
-{
-    const size_t size = cornu_dtype_size(sum->dtype);
-    _Alignas(64) char parts[CORNU_MAX_SHARDS][BLOCK * sizeof(double)];
-    for (int i = 0; i < sum->members; i++)
-        memcpy(parts[i], sum->x[i] + (size_t)first * size, (size_t)count * size);
-    for (int step = 1; step < sum->members; step *= 2)
-        for (int i = 0; i + step < sum->members; i += 2 * step)
-            add(sum->dtype, parts[i], parts[i + step], count);
-    memcpy(sum->to + (size_t)first * size, parts[0], (size_t)count * size);
-}
-
-static void sum_piece(void *context, int64_t piece, int thread)
-{
-    (void)thread;
-    const Sum    *sum = context;
-    const int64_t end = smaller(sum->count, (piece + 1) * PIECE);
-    if (sum->dtype == CORNU_F32) {
-        sum_floats(sum, piece * PIECE, end - piece * PIECE);
-        return;
-    }
-    for (int64_t first = piece * PIECE; first < end; first += BLOCK)
-        sum_block(sum, first, smaller(BLOCK, end - first));
-}
-
 /* The operand of another shard. */
 static const char *operand_of(const CornuKernelCall *call, int shard)
 {
     return call->in[(shard - call->shard) * call->shard_stride];
 }
 
+/* Element `first` of what member i adds. */
+static const char *term(const Sum *sum, int i, int64_t first)
+{
+    return operand_of(sum->call, cornu__member(&sum->members, i)) + sum->offset +
+           (size_t)first * cornu_dtype_size(sum->dtype);
+}
+
+/* The tree over at most ROWS members. f32, the dtype of gradients, is added where it lies. */
+static void sum_rows(const Sum *sum, int member, int rows, int64_t first, int64_t count, char *to)
+{
+    const size_t bytes = (size_t)count * cornu_dtype_size(sum->dtype);
+    const float *x[ROWS];
+    _Alignas(64) char parts[ROWS][BLOCK * sizeof(double)];
+    if (sum->dtype == CORNU_F32) {
+        for (int i = 0; i < rows; i++)
+            x[i] = (const float *)(const void *)term(sum, member + i, first);
+        cornu__vectors()->sum_rows((float *)(void *)to, x, rows, count);
+        return;
+    }
+    for (int i = 0; i < rows; i++) memcpy(parts[i], term(sum, member + i, first), bytes);
+    for (int step = 1; step < rows; step *= 2)
+        for (int i = 0; i + step < rows; i += 2 * step)
+            add(sum->dtype, parts[i], parts[i + step], count);
+    memcpy(to, parts[0], bytes);
+}
+
+/* The tree over any number: sums of ROWS members are counted, two of one size become one of twice
+ * the size, and at last the smaller ones are added to the larger. */
+static void sum_block(const Sum *sum, int64_t first, int64_t count)
+{
+    const size_t size = cornu_dtype_size(sum->dtype);
+    _Alignas(64) char sums[SUMS][BLOCK * sizeof(double)];
+    int depth = 0;
+    for (int member = 0; member < sum->members.size; member += ROWS) {
+        sum_rows(sum, member, (int)smaller(ROWS, sum->members.size - member), first, count,
+                 sums[depth++]);
+        for (int done = member / ROWS; done & 1; done >>= 1, depth--)
+            add(sum->dtype, sums[depth - 2], sums[depth - 1], count);
+    }
+    for (; depth > 1; depth--) add(sum->dtype, sums[depth - 2], sums[depth - 1], count);
+    memcpy(sum->to + (size_t)first * size, sums[0], (size_t)count * size);
+}
+
+static void sum_piece(void *context, int64_t piece, int thread)
+{
+    (void)thread;
+    const Sum    *sum = context;
+    const size_t  size = cornu_dtype_size(sum->dtype);
+    const int64_t end = smaller(sum->count, (piece + 1) * PIECE);
+    if (sum->members.size <= ROWS && sum->dtype == CORNU_F32) {
+        sum_rows(sum, 0, sum->members.size, piece * PIECE, end - piece * PIECE,
+                 sum->to + (size_t)(piece * PIECE) * size);
+        return;
+    }
+    for (int64_t first = piece * PIECE; first < end; first += BLOCK)
+        sum_block(sum, first, smaller(BLOCK, end - first));
+}
+
 /* The sum over the group, of as many elements as the result has, from number `first` on. */
 static CornuStatus sum_up(const CornuKernelCall *call, const CornuMembers *group, int64_t first)
 {
     const CornuType type = call->out_type[0];
-    Sum sum = { .dtype = type.dtype, .count = cornu_type_count(type), .members = group->size,
+    Sum sum = { .dtype = type.dtype, .count = cornu_type_count(type), .members = *group,
+                .call = call, .offset = (size_t)first * cornu_dtype_size(type.dtype),
                 .to = call->out[0] };
-    for (int i = 0; i < group->size; i++)
-        sum.x[i] = operand_of(call, group->member[i]) +
-                   (size_t)first * cornu_dtype_size(type.dtype);
     cornu__threads_run(call->threads, ceil_divide(sum.count, PIECE), sum_piece, &sum);
     return CORNU_OK;
 }
@@ -120,7 +154,7 @@ static CornuStatus all_gather(const CornuKernelCall *call)
     const CornuMembers group = group_of(call);
     const size_t       bytes = cornu_type_bytes(call->op.in[0]);
     for (int i = 0; i < group.size; i++) {
-        const char *from = operand_of(call, group.member[i]);
+        const char *from = operand_of(call, cornu__member(&group, i));
         char       *to = (char *)call->out[0] + (size_t)i * bytes;
         if (from != to) memcpy(to, from, bytes);
     }

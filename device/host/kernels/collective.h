@@ -2,8 +2,8 @@
  * Collectives, in the memory that shards share: device/ops/collective.c has their definitions.
  *
  * Every element is summed in the same fixed binary tree over the members of a group: neighbours
- * first (0 and 1, 2 and 3), then the pairs, then the fours. So 1, 2, 4 or 8 processes that each
- * hold some neighbours could exchange one sum each and get the same bits.
+ * first (0 and 1, 2 and 3), then the pairs, then the fours; what has no neighbour goes up as it is.
+ * So processes that each hold some neighbours could exchange a few sums each and get the same bits.
  *
  * Nothing is sent: a kernel reads what other shards made, and the plan makes it wait for them. The
  * slices of a gathered value, and a shard's slice of a shared value, are usually in place already

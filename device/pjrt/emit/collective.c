@@ -23,7 +23,8 @@ static void write_groups(CornuEmitter *e, const CornuEmitCall *call)
         size = members.size;
         if (members.rank != 0) continue;
         cornu__write(e, count++ ? ", [" : "[");
-        for (int i = 0; i < size; i++) cornu__write(e, "%s%d", i ? ", " : "", members.member[i]);
+        for (int i = 0; i < size; i++)
+            cornu__write(e, "%s%d", i ? ", " : "", cornu__member(&members, i));
         cornu__write(e, "]");
     }
     cornu__write(e, "]> : tensor<%dx%dxi64>", count, size);

@@ -189,7 +189,8 @@ static void test_what_is_packed_in_place_stays(void **state)
 {
     (void)state;
     enum { SHARDS = 8 };
-    const CornuAttributes pairs = { .shards = { .size = 2, .groups = 11223344 } };
+    static const int      neighbours[SHARDS] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    const CornuAttributes pairs = { .shards = { 2, { SHARDS, neighbours } } };
     const CornuAttributes all = { .shards = { .size = SHARDS } };
     CornuProgram         *p = cornu_program_create();
     CornuValue            x, scale = input(p, cornu_scalar(CORNU_F32));
