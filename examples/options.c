@@ -44,10 +44,9 @@ static void fill_table(Table *table, Options *o)
           "passes of a float32 product on a tpu, 6, 3 or 1; default highest", 0, 0,
           precisions },
         { "shards", OPTION_WHOLE, &o->shards, "N",
-          o->shards ? "tpu or pjrt replicas that share each batch: 1, 2, 4 or 8"
-                    : "tpu or pjrt replicas that share each batch: 1, 2, 4 or 8; default the "
-                      "profile's",
-          1, 8, NULL },
+          o->shards ? "cpu, tpu or pjrt replicas that share each batch"
+                    : "cpu, tpu or pjrt replicas that share each batch; default the device's",
+          1, CORNU_MAX_SHARDS, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option threads[] = {
@@ -437,7 +436,7 @@ int options_parse(Options *options, const Program *program, int argc, char **arg
         return 0;
     }
     const bool tpu = strncmp(options->device, "tpu", 3) == 0;
-    if (options->shards > 1 && !tpu && strncmp(options->device, "pjrt", 4) != 0) {
+    if (options->shards > 1 && !strcmp(options->device, "reference")) {
         fprintf(stderr, "%s: --shards is \"%lld\", expected 1 on device %s", program->name,
                 (long long)options->shards, options->device);
         return bad_usage(&table);

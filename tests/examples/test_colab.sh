@@ -79,7 +79,7 @@ refuses 1 'CORNU_TPU is 10.0.0.2:8470: this version has no client' CORNU_TPU=10.
 ! grep -q 'Found TPU' out
 report $? "no TPU is claimed then"
 refuses 1 'profile "v9-8" is unknown, expected .*"v2-8".*"v6e-8"' CORNU_TPU=v9-8 -- $small
-refuses 1 '3 shards, expected 1, 2, 4 or 8' -- $small --shards 3
+refuses 2 '.--shards is .1025., expected a whole number from 1 to 1024' -- $small --shards 1025
 refuses 1 'a batch of 6 rows for 8 shards' -- $small --batch-size 6
 refuses 2 'unknown flag --device' -- --device cpu
 refuses 1 'no/m.safetensors: cannot be written' -- $small --save no/m.safetensors

@@ -66,6 +66,10 @@ static void test_defaults(void **state)
     assert_string_equal(parsed.device, "cpu");
     assert_null(parsed.policy);
     assert_int_equal(parsed.shards, 0);
+    assert_int_equal(parse(&trainer, "--device cpu --shards 12"), -1);
+    assert_int_equal(parsed.shards, 12);
+    assert_int_equal(parse(&trainer, "--device tpu:v3-8 --shards 1000"), -1);
+    assert_int_equal(parsed.shards, 1000);
     assert_int_equal(parsed.threads, 0);
     assert_int_equal(parsed.epochs, 12);
     assert_int_equal(parsed.verbose, CORNU_AUTO);
@@ -145,7 +149,8 @@ static const struct { const char *line, *message; } refused[] = {
     { "--epochs ten", "--epochs is \"ten\"" },
     { "--threads 0", "--threads is \"0\", expected a whole number from 1 to 1024" },
     { "--threads=-2", "--threads is \"-2\"" },
-    { "--shards 8", "--shards is \"8\", expected 1" },
+    { "--device reference --shards 8", "--shards is \"8\", expected 1 on device reference" },
+    { "--shards 1025", "--shards is \"1025\", expected a whole number from 1 to 1024" },
     { "--precision high", "--precision is \"high\", expected highest on device cpu" },
     { "--learning-rate 0", "--learning-rate is \"0\", expected a number from" },
     { "--learning-rate nan", "--learning-rate is \"nan\"" },

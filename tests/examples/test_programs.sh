@@ -99,9 +99,9 @@ refuses 1 "CORNU_ISA is 'nonsense', expected portable" CORNU_ISA=nonsense mnist_
 
 tpu="--device tpu $small"
 refuses 2 '--device is "tpu:v9-8", expected cpu, tpu, tpu:v2-8, tpu:v3-8.*did you mean tpu:v' mnist_cnn --device tpu:v9-8
-refuses 2 '--shards is "0", expected a whole number from 1 to 8' mnist_cnn --device tpu --shards 0
-refuses 1 'device "tpu": 3 shards, expected 1, 2, 4 or 8' mnist_cnn $tpu --shards 3
-refuses 1 'device "tpu:v4-8": 6 shards, expected 1, 2, 4 or 8' mnist_cnn --device tpu:v4-8 --shards 6
+refuses 2 '--shards is "0", expected a whole number from 1 to 1024' mnist_cnn --device tpu --shards 0
+refuses 2 '--shards is "1025", expected a whole number from 1 to 1024' mnist_cnn --shards 1025
+refuses 2 '--shards is "2", expected 1 on device reference' mnist_cnn --device reference --shards 2
 refuses 1 'a batch of 5 rows for 8 shards, expected at least one row' mnist_cnn $tpu --batch-size 5
 refuses 1 'the loss became nan in epoch 1.*float16 overflows beyond 65504; mixed_bfloat16 does not' \
     mnist_cnn $tpu --policy mixed_float16 --learning-rate 1e30
