@@ -21,6 +21,7 @@
     X(SIMPLIFY,   simplify)     /* these four in device/host/compile/, one file each      */ \
     X(DECOMPOSE,  decompose)    /* without it, ops without a kernel run on the reference  */ \
     X(DISTRIBUTE, distribute)                                                                \
+    X(SHARE,      share)        /* of sums over many shards: share.c, and sums.c          */ \
     X(COMBINE,    combine)                                                                   \
     X(POOL,       pool)         /* of fuse: a convolution and its gradients with a pool   */ \
     X(EPILOGUE,   epilogue)     /* a kernel with a bias and an activation                 */ \

@@ -6,7 +6,7 @@
 
 #include "../../tensor/graph_internal.h"
 
-enum { MOST_ELEMENTS = 5000, MOST_INPUTS = 14, MOST_VALUES = 160, MOST_SHARDS = 24 };
+enum { MOST_ELEMENTS = 5000, MOST_INPUTS = 14, MOST_VALUES = 160, MOST_SHARDS = 40 };
 
 static const int64_t MOST_FLOPS = 1000000;
 

@@ -24,6 +24,7 @@ static CornuProgram *transform(const CornuHost *host, const CornuProgram *record
     dump(p, "decomposed");
     if (p) p = after(p, cornu__simplify(host, p));
     if (p) p = after(p, cornu__distribute(host, p));
+    if (p) p = after(p, cornu__share(host, p));
     if (p) p = after(p, cornu__combine(p));
     dump(p, "simplified");
     return p;
@@ -64,7 +65,7 @@ static size_t scratch_of(const CornuPlan *plan, const CornuPlanStep *step)
         call = cornu__plan_call(plan, step, types, &out_type);
         return (size_t)cornu__reference_scratch(&call, out_type) * sizeof(double);
     case CORNU_STEP_SCAN: return step->scan->scratch + step->scan->plan.scratch_bytes;
-    case CORNU_STEP_PACK: case CORNU_STEP_COPY: break;
+    case CORNU_STEP_PACK: case CORNU_STEP_COPY: case CORNU_STEP_SUM: break;
     }
     return 0;
 }
@@ -76,6 +77,7 @@ CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host, const Corn
     if (!plan->program) return CORNU_ERR_MEMORY;
     CORNU__TRY(cornu__plan_values(plan));
     CORNU__TRY(cornu__fuse(plan));
+    CORNU__TRY(cornu__plan_sums(plan));
     CORNU__TRY(cornu__plan_memory(plan));
     for (int i = 0; i < plan->step_count; i++) {
         CornuPlanStep *step = &plan->steps[i];

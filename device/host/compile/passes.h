@@ -5,8 +5,10 @@
  *     decompose    replaces ops that have no kernel by ops that have one
  *     simplify     again: decompositions leave duplicates and constants
  *     distribute   moves sums over shards before products of what is summed
+ *     share        with many shards, sums of which each gets a slice are made for all
  *     combine      joins sums over shards into few
  *     fuse         turns ops into steps: kernels with epilogues, elementwise groups
+ *     sums         with many shards, adds up what they have as they are done
  *     plan_memory  orders the steps and gives every value its place in memory
  *
  * Passes up to combine map programs to programs, the others fill a CornuPlan, which verify.c checks
@@ -28,8 +30,10 @@ CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host, const Corn
 CornuProgram *cornu__simplify(const CornuHost *host, const CornuProgram *program);
 CornuProgram *cornu__decompose(const CornuHost *host, const CornuProgram *program);
 CornuProgram *cornu__distribute(const CornuHost *host, const CornuProgram *program);
+CornuProgram *cornu__share(const CornuHost *host, const CornuProgram *program);
 CornuProgram *cornu__combine(const CornuProgram *program);
 CornuStatus   cornu__fuse(CornuPlan *plan);
+CornuStatus   cornu__plan_sums(CornuPlan *plan);
 CornuStatus   cornu__plan_memory(CornuPlan *plan);
 
 /* CORNU_ERR_UNSUPPORTED for a plan that does not compute its program, naming step and value. It

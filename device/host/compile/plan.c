@@ -1,5 +1,6 @@
 #include "plan.h"
 
+#include "../../integer_internal.h"
 #include "../../memory_internal.h"
 #include "../../program_internal.h"
 
@@ -14,6 +15,34 @@ int cornu__plan_workers(const CornuPlan *plan)
 {
     const int threads = cornu__threads_count(plan->host->threads);
     return cornu__plan_shards(plan) > 1 && cornu__plan_shards(plan) >= threads ? threads : 1;
+}
+
+/* Enough blocks to keep the threads busy to the end, and few enough that their sums stay few: at
+ * least four a thread and the eight that one pass adds up, less than twice as many. */
+int cornu__plan_block(const CornuPlan *plan)
+{
+    const int least = (int)larger(4 * cornu__threads_count(plan->host->threads), CORNU_SUM_ROWS);
+    int       block = 1;
+    while (cornu__plan_shards(plan) >= 2 * block * least) block *= 2;
+    return block;
+}
+
+int cornu__plan_blocks(const CornuPlan *plan)
+{
+    const int block = cornu__plan_block(plan);
+    return (cornu__plan_shards(plan) + block - 1) / block;
+}
+
+size_t cornu__plan_sum_bytes(const CornuPlan *plan)
+{
+    return (size_t)cornu__plan_blocks(plan) * plan->sums.block +
+           (size_t)cornu__plan_workers(plan) * plan->sums.worker;
+}
+
+size_t cornu__place_offset(const CornuPlace *place, int shard)
+{
+    const int number = place->block > 1 ? shard / place->block : shard;
+    return place->offset + (size_t)number * place->stride;
 }
 
 size_t cornu__plan_bytes(const CornuPlan *plan, CornuSpace space)
@@ -39,7 +68,8 @@ bool cornu__plan_crosses(const CornuPlan *plan, const CornuPlanStep *step)
 
 const char *cornu__plan_kind_name(const CornuPlan *plan, const CornuPlanStep *step)
 {
-    static const char *const names[] = { "kernel", "pack", "reference", "group", "copy", "scan" };
+    static const char *const names[] = { "kernel", "pack", "reference", "group", "copy", "scan",
+                                         "sum" };
     return cornu__plan_crosses(plan, step) ? "collective" : names[step->kind];
 }
 
@@ -57,15 +87,17 @@ CornuOpCall cornu__plan_call(const CornuPlan *plan, const CornuPlanStep *step,
 }
 
 void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
-                           void *const *outputs, char *arena, char *packed, void **addresses)
+                           void *const *outputs, char *arena, char *packed, char *sums,
+                           void **addresses)
 {
     for (int i = 0; i < plan->operand_count; i++) {
-        CornuPlace place = plan->places[plan->operands[i]];
-        char      *start = place.region == CORNU_INPUT  ? inputs[place.number]
-                         : place.region == CORNU_OUTPUT ? outputs[place.number]
-                         : place.region == CORNU_PACKED ? packed
-                                                        : arena;
-        addresses[i] = start + place.offset + (size_t)shard * place.stride;
+        const CornuPlace *place = &plan->places[plan->operands[i]];
+        char *start = place->region == CORNU_INPUT  ? inputs[place->number]
+                    : place->region == CORNU_OUTPUT ? outputs[place->number]
+                    : place->region == CORNU_PACKED ? packed
+                    : place->region == CORNU_SUMS   ? sums
+                                                    : arena;
+        addresses[i] = start + cornu__place_offset(place, shard);
     }
 }
 

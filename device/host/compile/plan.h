@@ -19,7 +19,7 @@ typedef struct {
 } CornuPart;
 
 typedef enum {
-    CORNU_NOWHERE, CORNU_ARENA, CORNU_PACKED, CORNU_INPUT, CORNU_OUTPUT
+    CORNU_NOWHERE, CORNU_ARENA, CORNU_PACKED, CORNU_SUMS, CORNU_INPUT, CORNU_OUTPUT
 } CornuRegion;
 
 /* Where a value lives. */
@@ -28,6 +28,7 @@ typedef struct {
     int         number;   /* of the input or output buffer */
     size_t      offset;   /* bytes, on shard 0 and worker 0 */
     size_t      stride;   /* bytes from shard to shard; 0: all shards share the value */
+    int         block;    /* over 1: the stride is from block to block of so many shards */
     size_t      worker_stride;   /* bytes from worker to worker */
 } CornuPlace;
 
@@ -36,11 +37,15 @@ typedef struct {
  * that the next shard finds that memory in the cache. */
 typedef struct { size_t shared, shard, worker; } CornuSpace;
 
+/* Bytes of the region of sums over shards, which are made block by block (sums.c): a part for each
+ * block, then one for each worker. */
+typedef struct { size_t block, worker; } CornuSumSpace;
+
 /* ---- Steps ---- */
 
 typedef enum {
     CORNU_STEP_KERNEL, CORNU_STEP_PACK, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP, CORNU_STEP_COPY,
-    CORNU_STEP_SCAN
+    CORNU_STEP_SCAN, CORNU_STEP_SUM
 } CornuStepKind;
 
 typedef struct {
@@ -59,6 +64,8 @@ typedef struct {
     int                packed;     /* the value read that a pack step made, -1: none    */
     bool               varies;     /* every shard runs it; else it runs once            */
     bool               waits;      /* until every shard is done with the steps before   */
+    int                block;      /* of a sum step: shards whose values it adds up; of the
+                                      all_reduce that reads the sums, likewise; else 0 */
     CornuGroup        *group;
     struct CornuScanPlan *scan;
     CornuType         *types;      /* of the values read, then of those written         */
@@ -83,6 +90,7 @@ typedef struct {
     CornuSpace       arena;
     CornuSpace       packed;         /* packed operands: like scratch memory a need of this CPU, not
                                         of the device that is emulated */
+    CornuSumSpace    sums;
     size_t           scratch_bytes;  /* of the step that takes most */
 } CornuPlan;
 
@@ -110,9 +118,19 @@ int cornu__plan_shards(const CornuPlan *plan);
  * after the other. */
 int cornu__plan_workers(const CornuPlan *plan);
 
+/* Shards in a row that one worker runs one after the other, so that it can add up what they have:
+ * a power of two. */
+int cornu__plan_block(const CornuPlan *plan);
+/* Blocks, the last of which may have fewer shards. */
+int cornu__plan_blocks(const CornuPlan *plan);
+
 /* Bytes of one of its regions, and what one shard's device needs of it. */
 size_t cornu__plan_bytes(const CornuPlan *plan, CornuSpace space);
 size_t cornu__plan_bytes_of_shard(CornuSpace space);
+size_t cornu__plan_sum_bytes(const CornuPlan *plan);
+
+/* Bytes from the start of its region to a value on a shard and worker 0. */
+size_t cornu__place_offset(const CornuPlace *place, int shard);
 
 /* Bytes between the parts of two shards in a buffer of the value; 0 if they share it. */
 size_t cornu__plan_stride(const CornuPlan *plan, CornuValue value);
@@ -132,7 +150,8 @@ CornuOpCall cornu__plan_call(const CornuPlan *plan, const CornuPlanStep *step,
 
 /* addresses[i] = the address of operand i on a shard and worker 0. */
 void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
-                           void *const *outputs, char *arena, char *packed, void **addresses);
+                           void *const *outputs, char *arena, char *packed, char *sums,
+                           void **addresses);
 
 /* Enters the values of plan->program, which have no place yet. */
 CornuStatus cornu__plan_values(CornuPlan *plan);
@@ -190,6 +209,11 @@ int64_t cornu__plan_bytes_moved(const CornuPlan *plan, const CornuPlanStep *step
 
 /* Adds the cost of the steps, each run `times` times, to the statistics. */
 void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *statistics);
+
+/* ---- sums.c ---- */
+
+/* The sum step that makes what the all_reduce `step` reads; NULL if it reads the shards' values. */
+const CornuPlanStep *cornu__plan_sum_of(const CornuPlan *plan, const CornuPlanStep *step);
 
 /* ---- plan_print.c ---- */
 

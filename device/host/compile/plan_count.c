@@ -3,9 +3,12 @@
 int64_t cornu__plan_bytes_moved(const CornuPlan *plan, const CornuPlanStep *step, int k)
 {
     const bool    varies = plan->varies[plan->operands[step->in_first + k]];
-    const int64_t bytes = (int64_t)cornu_type_bytes(step->types[k]) *
-                          (varies ? cornu__plan_shards(plan) : 1);
-    CornuPart part;
+    const bool    sums = step->kind == CORNU_STEP_SUM;
+    const int64_t times = !varies ? 1 : step->block > 1 && !sums ? cornu__plan_blocks(plan)
+                                                                 : cornu__plan_shards(plan);
+    const int64_t bytes = (int64_t)cornu_type_bytes(step->types[k]) * times;
+    CornuPart     part;
+    if (sums && k == 2) return 0;   /* the memory for sums on the way is counted as the first's */
     if (step->kind != CORNU_STEP_KERNEL ||
         !cornu__is_joined(plan->program, &plan->program->ops[step->op], 0, &part))
         return bytes;

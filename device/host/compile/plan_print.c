@@ -2,12 +2,13 @@
 
 static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
 {
-    static const char *const regions[] = { "nowhere", "arena", "packed", "input", "output" };
+    static const char *const regions[] = { "nowhere", "arena", "packed", "sums", "input",
+                                            "output" };
     CornuPlace               place = plan->places[value];
     CornuText                text;
     fprintf(to, " %%%d %s %s", (int)value, cornu_type_print(&text, plan->types[value]),
             regions[place.region]);
-    if (place.region == CORNU_ARENA || place.region == CORNU_PACKED)
+    if (place.region < CORNU_INPUT && place.region != CORNU_NOWHERE)
         fprintf(to, "+%zu", place.offset);
     else fprintf(to, " %d%s", place.number, place.offset ? " (part)" : "");
 }

@@ -93,13 +93,20 @@ static bool reads_packed(const CornuPlan *plan, const CornuPlanStep *step, Cornu
     return false;
 }
 
+/* Whether the step reads the sums of blocks of shards in place of `value`. */
+static bool reads_sums(const CornuPlan *plan, const CornuPlanStep *step, CornuValue value)
+{
+    const CornuPlanStep *sum = cornu__plan_sum_of(plan, step);
+    return sum && plan->operands[sum->in_first] == value;
+}
+
 /* Whether op `op` of the step finds this operand: the step reads it or makes it itself; a group, or
  * an epilogue, looks through reshapes and broadcasts and has constants of its own. */
 static bool finds(const CornuPlan *plan, const CornuPlanStep *step, int op, CornuValue value)
 {
     const CornuProgramValue *values = plan->program->values;
     if (reads(plan, step, value) || (values[value].op >= 0 && computes(step, values[value].op)) ||
-        (op == step->op && reads_packed(plan, step, value)))
+        (op == step->op && (reads_packed(plan, step, value) || reads_sums(plan, step, value))))
         return true;
     if (op == step->op || op == step->pool) return false;
     for (;;) {   /* a broadcast is looked through once, so that this may end at any of these */
@@ -181,7 +188,8 @@ static void name_bytes(const Verifier *v, CornuValue value, int shard, Range *s)
     const CornuPart part = cornu__plan_part(v->plan, v->copy_of[value]);
     s->value = part.whole;
     s->first = part.offset + (size_t)shard * part.stride;
-    s->of = v->plan->varies[part.whole] ? shard : 0;
+    const int block = v->plan->places[part.whole].block;
+    s->of = !v->plan->varies[part.whole] ? 0 : block > 1 ? shard / block : shard;
 }
 
 /* The bytes of the value on a shard. */
@@ -191,8 +199,7 @@ static Range range_of(const Verifier *v, CornuValue value, int shard)
     const bool       numbered = place.region == CORNU_INPUT || place.region == CORNU_OUTPUT;
     Range            s = { .region = place.region, .number = numbered ? place.number : 0,
                            .segment = v->segment, .shard = v->shard };
-    s.begin = place.offset + (size_t)shard * place.stride +
-              (size_t)v->worker * place.worker_stride;
+    s.begin = cornu__place_offset(&place, shard) + (size_t)v->worker * place.worker_stride;
     s.end = s.begin + cornu_type_bytes(v->plan->types[value]);
     name_bytes(v, value, shard, &s);
     return s;
@@ -206,7 +213,9 @@ static size_t shards_end(const CornuPlan *plan, CornuSpace space)
 
 static bool is_of_worker(const CornuPlan *plan, const Range *s)
 {
-    return (s->region == CORNU_ARENA && s->begin >= shards_end(plan, plan->arena)) ||
+    const size_t blocks_end = (size_t)cornu__plan_blocks(plan) * plan->sums.block;
+    return (s->region == CORNU_SUMS && s->begin >= blocks_end) ||
+           (s->region == CORNU_ARENA && s->begin >= shards_end(plan, plan->arena)) ||
            (s->region == CORNU_PACKED && s->begin >= shards_end(plan, plan->packed));
 }
 
@@ -218,6 +227,7 @@ static size_t region_bytes(const CornuPlan *plan, const Range *s)
     switch (s->region) {
     case CORNU_ARENA:  return cornu__plan_bytes(plan, plan->arena);
     case CORNU_PACKED: return cornu__plan_bytes(plan, plan->packed);
+    case CORNU_SUMS:   return cornu__plan_sum_bytes(plan);
     case CORNU_INPUT:
         return cornu_type_bytes(
             cornu_program_buffer_type(program, program->inputs[s->number], shards));
@@ -235,9 +245,12 @@ static bool meet(const Range *a, const Range *b)
            b->begin < a->end;
 }
 
-/* Whether two shards may do this at the same time; a worker's memory is for one shard at a time. */
+/* Whether two shards may do this at the same time; a worker's memory is for one shard at a time, as
+ * is a block's. */
 static bool at_once(const Verifier *v, const Range *a, const Range *b)
 {
+    const int block = cornu__plan_block(v->plan);
+    if (a->region == CORNU_SUMS && a->shard / block == b->shard / block) return false;
     return a->segment == b->segment && a->shard != NO_SHARD && b->shard != NO_SHARD &&
            a->shard != b->shard && !is_of_worker(v->plan, a);
 }
@@ -438,13 +451,14 @@ static CornuStatus walk(Verifier *v)
 {
     const CornuPlan *plan = v->plan;
     const int        shards = cornu__plan_shards(plan), workers = cornu__plan_workers(plan);
+    const int        block = cornu__plan_block(plan);
     for (int i = 0, end; i < plan->step_count; i = end, end_segment(v)) {
         const bool per_shard = plan->steps[i].varies;
         for (end = i + 1; per_shard && end < plan->step_count; end++)
             if (!plan->steps[end].varies || plan->steps[end].waits) break;
         for (int shard = 0; shard < (per_shard ? shards : 1); shard++) {
             v->shard = per_shard ? shard : NO_SHARD;
-            v->worker = per_shard ? shard % workers : 0;
+            v->worker = per_shard ? shard / block % workers : 0;
             for (v->step = i; v->step < end; v->step++) {
                 if (shard == 0) CORNU__TRY(check_ops(v, &plan->steps[v->step]));
                 CORNU__TRY(walk_step(v, &plan->steps[v->step]));

@@ -61,6 +61,8 @@ typedef struct {
     CornuMultiplier      multiplier;
     int                  shard, shards;   /* the one that computes, from 0, and how many */
     int64_t              shard_stride;    /* shard s has in[i + (s - shard) shard_stride] */
+    int                  block;           /* over 1: the operand of shard 0, block, 2 block, … is
+                                             the sum of so many shards (collective.h) */
     void                *scratch;    /* the bytes asked for, aligned to 64, contents undefined */
     /* NULL, or the pooling joined with the op, so that the map between the two is never in memory.
      * After conv2d a max_pool2d: `out` are its values and indices, the epilogue applies to the

@@ -18,7 +18,7 @@ typedef struct {
     CornuPlan       plan;
     CornuFailure   *failures;     /* by shard */
     CornuSpan      *spans;        /* by thread: of a step that is measured */
-    char           *arena, *packed, *scratch;
+    char           *arena, *packed, *sums, *scratch;
     void          **addresses;    /* of plan.operands on each shard, for this run; */
     void          **inputs, **outputs;   /* buffers that the program reads and writes */
 } Executable;
@@ -80,7 +80,8 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *recorded
     for (int i = 0; i < recorded->op_count; i++)
         statistics->flops += op_flops(recorded, i, shards);
     statistics->ops = recorded->op_count;
-    statistics->bytes_planned = (int64_t)cornu__plan_bytes(plan, plan->arena);
+    statistics->bytes_planned = (int64_t)cornu__plan_bytes(plan, plan->arena) +
+                                (int64_t)cornu__plan_sum_bytes(plan);
     cornu__plan_count(plan, 1, statistics);
 }
 
@@ -165,6 +166,7 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
     const size_t workers = (size_t)cornu__plan_workers(plan);
     executable->arena = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->arena));
     executable->packed = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->packed));
+    executable->sums = cornu__allocate_aligned(cornu__plan_sum_bytes(plan));
     executable->scratch = cornu__allocate_aligned(plan->scratch_bytes * workers);
     executable->failures = cornu__allocate(shards, sizeof *executable->failures);
     executable->addresses = cornu__allocate((size_t)plan->operand_count * shards,
@@ -175,8 +177,8 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
                                           sizeof *executable->outputs);
     executable->spans = cornu__allocate((size_t)cornu__threads_count(plan->host->threads),
                                         sizeof *executable->spans);
-    return executable->arena && executable->packed && executable->scratch &&
-           executable->failures && executable->addresses && executable->inputs &&
+    return executable->arena && executable->packed && executable->sums &&
+           executable->scratch && executable->failures && executable->addresses && executable->inputs &&
            executable->outputs && executable->spans ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
@@ -186,6 +188,7 @@ void cornu__host_executable_free(CornuExecutable *base)
     cornu__plan_free(&executable->plan);
     cornu__release(executable->arena);
     cornu__release(executable->packed);
+    cornu__release(executable->sums);
     cornu__release(executable->scratch);
     cornu__release(executable->addresses);
     cornu__release(executable->inputs);
@@ -207,7 +210,7 @@ static void find_addresses(Executable *executable, CornuBuffer *const *inputs,
         executable->outputs[i] = outputs[i] ? data_of(outputs[i]) : NULL;
     for (int shard = 0; shard < cornu__plan_shards(plan); shard++)
         cornu__plan_addresses(plan, shard, executable->inputs, executable->outputs,
-                              executable->arena, executable->packed,
+                              executable->arena, executable->packed, executable->sums,
                               executable->addresses + (size_t)shard * plan->operand_count);
 }
 
@@ -282,9 +285,8 @@ static void move_to_worker(const Segment *segment, int64_t shard, int worker)
     }
 }
 
-static void run_segment_on(void *context, int64_t shard, int thread)
+static void run_segment_on(const Segment *segment, int64_t shard, int thread)
 {
-    const Segment *segment = context;
     Executable    *executable = segment->executable;
     char          *scratch = executable->scratch + (size_t)thread * executable->plan.scratch_bytes;
     CornuStatus    status = CORNU_OK;
@@ -293,6 +295,16 @@ static void run_segment_on(void *context, int64_t shard, int thread)
         status = segment->per_thread ? run_alone(executable, i, (int)shard, thread, scratch)
                                      : run_together(executable, i, (int)shard);
     cornu__failure_keep(&executable->failures[shard], status);
+}
+
+/* The shards of a block, in order: their sums are added up on the way. */
+static void run_block(void *context, int64_t block, int thread)
+{
+    const Segment *segment = context;
+    const int64_t  each = cornu__plan_block(&segment->executable->plan), first = block * each;
+    const int64_t  shards = cornu__plan_shards(&segment->executable->plan);
+    for (int64_t shard = first; shard < shards && shard < first + each; shard++)
+        run_segment_on(segment, shard, thread);
 }
 
 /* With at least as many shards as threads, a thread takes a shard from start to end, and the
@@ -304,7 +316,7 @@ static CornuStatus run_segment(Executable *executable, int first, int end)
     const int     shards = cornu__plan_shards(&executable->plan);
     Segment       segment = { executable, first, end, cornu__plan_workers(&executable->plan) > 1 };
     if (segment.per_thread)
-        cornu__threads_run(threads, shards, run_segment_on, &segment);
+        cornu__threads_run(threads, cornu__plan_blocks(&executable->plan), run_block, &segment);
     else
         for (int shard = 0; shard < shards; shard++) run_segment_on(&segment, shard, 0);
     for (int shard = 0; shard < shards; shard++)

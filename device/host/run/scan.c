@@ -47,7 +47,7 @@ static Run lay_out(const CornuScanPlan *scan, const void *const *in, void *const
             buffer += cornu__aligned(cornu_type_bytes(cornu__scan_output_type(scan, i)));
     }
     cornu__plan_addresses(&scan->plan, 0, run.inputs, run.outputs, scratch + scan->arena,
-                          scratch + scan->packed, run.addresses);
+                          scratch + scan->packed, NULL, run.addresses);
     return run;
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "../kernels/collective.h"
 #include "group.h"
 #include "scan.h"
 
@@ -29,7 +30,7 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuPlanStep *step,
             .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,
             .threads = plan->host->threads, .multiplier = plan->host->multiplier,
             .scratch = scratch, .shard = shard, .shards = cornu__plan_shards(plan),
-            .shard_stride = plan->operand_count, .pool = step->pool < 0 ? NULL : &pool });
+            .shard_stride = plan->operand_count, .block = step->block, .pool = step->pool < 0 ? NULL : &pool });
     case CORNU_STEP_PACK:
         call = cornu__plan_call(plan, step, types, &out_type);
         operands[step->kernel->packs] = in[0];
@@ -42,6 +43,11 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuPlanStep *step,
         return cornu__reference_run(&call, out_type, in, out, (double *)(void *)scratch);
     case CORNU_STEP_SCAN:
         return cornu__scan_run(step, in, out, shard, scratch, cornu__plan_run_step);
+    case CORNU_STEP_SUM:
+        cornu__block_add(out_type->dtype, cornu_type_count(*out_type), in[0], out[0],
+                         step->out_count > 1 ? out[1] : NULL, shard, step->block,
+                         cornu__plan_shards(plan));
+        break;
     case CORNU_STEP_COPY: memcpy(out[0], in[0], cornu_type_bytes(*out_type)); break;
     }
     return CORNU_OK;

@@ -12,7 +12,7 @@
 #include "../../../nn/cornu.h"
 #include "../../expect.h"
 
-enum { SHARDS = 8, A = 5, B = 21 };   /* elements of the two weights */
+enum { SHARDS = 8, MOST = 100, A = 5, B = 21 };   /* elements of the two weights */
 
 static void *made(void *thing)
 {
@@ -38,13 +38,13 @@ static void step(CornuDevice *device, CornuOptimizer *optimizer, float *a, float
     CornuVariable *w[2];
     CornuTensor   *g[2];
     for (int i = 0; i < 2; i++) {
-        float      values[SHARDS * B], *to = values;
-        const int  count = count_of(i);
+        float      values[MOST * B], *to = values;
+        const int  count = count_of(i), shards = cornu_device_shards(device);
         w[i] = made(cornu_variable_create(device, cornu_type(CORNU_F32, count), i ? "b" : "a"));
         g[i] = cornu_graph_shard_input(graph, cornu_type(CORNU_F32, count));
-        for (int s = 0; s < SHARDS; s++)
+        for (int s = 0; s < shards; s++)
             for (int k = 0; k < count; k++) *to++ = gradient(s, i, k);
-        expect_ok(cornu_graph_feed(g[i], cornu_array(values, CORNU_F32, SHARDS, count)));
+        expect_ok(cornu_graph_feed(g[i], cornu_array(values, CORNU_F32, shards, count)));
     }
     expect_ok(cornu_optimizer_build(optimizer, w, 2));
     expect_ok(cornu_optimizer_apply(optimizer, graph, g));
@@ -74,35 +74,57 @@ static double all(int s, int i)
     return fmin(1.0, 2.0 / hypot(norm(s, 0), norm(s, 1)));
 }
 
-static void expect_sum(Factor *factor, double most, const float *a, const float *b)
+static void expect_sum(int shards, Factor *factor, double most, const float *a, const float *b)
 {
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < count_of(i); k++) {
             double sum = 0;
-            for (int s = 0; s < SHARDS; s++)
+            for (int s = 0; s < shards; s++)
                 sum += fmax(-most, fmin(most, gradient(s, i, k) * factor(s, i)));
             const float got = i ? b[k] : a[k];
-            if (!(fabs(got + sum) <= 1e-5))
-                fail_msg("weight %d[%d] is %g, not %g", i, k, got, -sum);
+            if (!(fabs(got + sum) <= 1.25e-6 * shards))
+                fail_msg("%d shards: weight %d[%d] is %g, not %g", shards, i, k, got, -sum);
         }
 }
 
 static void gradients_are_clipped_before_they_meet(void **state)
 {
     (void)state;
-    float a[A], b[B];
-    for (int threads = 1; threads <= 3; threads++) {
-        CornuDevice *device = made(cornu_device_open("cpu", .shards = SHARDS, .threads = threads));
+    static const int numbers[] = { SHARDS, 3, 12, 35, MOST };   /* the weights divide into none */
+    float            a[A], b[B];
+    for (int i = 0; i < 15; i++) {
+        const int    shards = numbers[i / 3];
+        CornuDevice *device = made(cornu_device_open("cpu", .shards = shards,
+                                                     .threads = 1 + i % 3));
         step(device, cornu_sgd(.learning_rate = 1), a, b);
-        expect_sum(whole, INFINITY, a, b);
+        expect_sum(shards, whole, INFINITY, a, b);
         step(device, cornu_sgd(.learning_rate = 1, .clipvalue = 0.5), a, b);
-        expect_sum(whole, 0.5, a, b);
+        expect_sum(shards, whole, 0.5, a, b);
         step(device, cornu_sgd(.learning_rate = 1, .clipnorm = 2), a, b);
-        expect_sum(each, INFINITY, a, b);
+        expect_sum(shards, each, INFINITY, a, b);
         step(device, cornu_sgd(.learning_rate = 1, .global_clipnorm = 2), a, b);
-        expect_sum(all, INFINITY, a, b);
+        expect_sum(shards, all, INFINITY, a, b);
         cornu_device_close(device);
     }
+}
+
+/* Each group sums for itself; of 100 shards the first group, whose weights are read, has every
+ * fourth. */
+static void groups_of_many_shards_sum_their_own(void **state)
+{
+    (void)state;
+    float                 a[A], b[B];
+    CornuDevice          *device = made(cornu_device_open("cpu", .shards = MOST, .threads = 2));
+    CornuCrossShardConfig config = { .optimizer = cornu_sgd(.learning_rate = 1), .group_size = 25 };
+    for (int i = 0; i < MOST; i++) config.group_assignment[i] = i / 25 + i % 25 * 4;
+    step(device, made(cornu_cross_shard_optimizer_from(&config)), a, b);
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < count_of(i); k++) {
+            double sum = 0;
+            for (int s = 0; s < MOST; s += 4) sum += gradient(s, i, k);
+            assert_float_equal(i ? b[k] : a[k], -sum, 0);   /* quarters: exact */
+        }
+    cornu_device_close(device);
 }
 
 /* A gradient equal on all shards is complete: it is applied once. */
@@ -315,6 +337,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_are_clipped_before_they_meet),
+        cmocka_unit_test(groups_of_many_shards_sum_their_own),
         cmocka_unit_test(common_gradients_are_whole),
         cmocka_unit_test(slices_are_the_slots_of_one_shard),
         cmocka_unit_test(reductions),

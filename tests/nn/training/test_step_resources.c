@@ -74,6 +74,26 @@ static void single_steps_allocate_nothing(void **state)
     cornu_device_close(device);
 }
 
+/* Sums over many shards are added up block by block in memory that the first step has. */
+static void steps_on_many_shards_allocate_nothing(void **state)
+{
+    (void)state;
+    if (!allocations_counted()) skip();
+    static const int shards[] = { 12, 64, BATCH };
+    for (int k = 0; k < 3; k++) {
+        CornuDevice     *device = cornu_device_open("cpu", .threads = 2, .shards = shards[k]);
+        CornuModel      *model = open_model("mnist_cnn_bn", device);
+        const CornuArray x = images_for(model, BATCH), y = cornu_array(labels, CORNU_U8, BATCH);
+        double           values[2];
+        expect_ok(cornu_train_on_batch(model, x, y, values));
+        const int64_t before = allocations();
+        for (int i = 0; i < 2; i++) expect_ok(cornu_train_on_batch(model, x, y, values));
+        assert_int_equal(allocations() - before, 0);
+        cornu_model_free(model);
+        cornu_device_close(device);
+    }
+}
+
 /* Counts from the end of batch 5 of the first epoch to its last batch, a partial one; and in each
  * later epoch from its start to its end, validation included. Between epochs the history grows. */
 typedef struct {
@@ -214,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FOR_EACH_MODEL(single_steps_allocate_nothing),
+        cmocka_unit_test(steps_on_many_shards_allocate_nothing),
         FOR_EACH_MODEL(fit_allocates_nothing),
         cmocka_unit_test(memory_of_mnist_cnn),
         cmocka_unit_test(time_to_first_step),

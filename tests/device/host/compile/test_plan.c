@@ -412,6 +412,33 @@ static int64_t bytes_moved(const CornuProgram *program, int shards)
     return bytes;
 }
 
+/* A shard's part of a sum over many is added up when it is made, however the sum is used: memory is
+ * for the sums of blocks, not for each shard's part. */
+static void test_memory_of_sums_over_many_shards(void **state)
+{
+    (void)state;
+    enum { SHARDS = 1024, COUNT = 1024 * 16, PARTS = 6 };
+    const CornuAttributes all = { .shards = { .size = SHARDS } };
+    const CornuAttributes pack = { .pack = { 16, COUNT } };
+    CornuProgram         *p = cornu_program_create();
+    CornuValue            x, part[2], sum, slice;
+    assert_int_equal(cornu_program_shard_input(p, cornu_scalar(CORNU_F32), &x), CORNU_OK);
+    for (int i = 0; i < 2; i++)
+        part[i] = op1(p, i ? CORNU_OP_TANH : CORNU_OP_EXP,
+                      broadcast(p, x, cornu_shape(COUNT / 2)));
+    sum = op(p, CORNU_OP_PACK, &pack, part, 2);
+    slice = op(p, CORNU_OP_REDUCE_SCATTER, &all, &sum, 1);
+    output(p, op(p, CORNU_OP_ALL_GATHER, &all, &slice, 1), -1);
+    CornuDevice    *device = cornu_device_open("cpu", .threads = 2, .shards = SHARDS);
+    Compiled        made = compile(device, p);
+    const int64_t   bytes = (int64_t)sizeof(float) * COUNT;
+    /* 8 blocks and the sums on the way, 6 a thread; what a thread computes, the sum, its slices. */
+    assert_in_range(statistics(&made)->bytes_planned, 1, (8 + 2 * PARTS + 2 * 2 + 4) * bytes);
+    release(&made);
+    cornu_device_close(device);
+    cornu_program_free(p);
+}
+
 /* What two shards move that four do not move twice, is moved once: what is packed is read and
  * written, as little as it is. */
 static void test_shards_share_packed_weights(void **state)
@@ -755,6 +782,7 @@ int main(void)
         cmocka_unit_test(test_what_others_read_is_not_fused_away),
         cmocka_unit_test(test_zeros_keep_their_signs),
         cmocka_unit_test(test_the_slope_after_a_gradient),
+        cmocka_unit_test(test_memory_of_sums_over_many_shards),
         cmocka_unit_test(test_shards_share_packed_weights),
         cmocka_unit_test(test_sums_come_before_products),
         cmocka_unit_test(test_sums_of_columns_need_all_rows),

@@ -183,6 +183,31 @@ static void test_shards_that_share_memory(void **state)
     expect_objection(made, "another shard may be");
 }
 
+/* What many shards add up block by block: blocks that write one sum, sums beyond their memory, a
+ * sum of another value, and one that is missing. */
+static void test_sums_of_blocks(void **state)
+{
+    (void)state;
+    static const char *const words[] = { "", "beyond the end of its memory",
+                                         "is read before it is written",
+                                         "is read before it is written", "another shard may be" };
+    for (int fault = 0; fault < 5; fault++) {
+        Planned       *made = planned(64, 2);
+        CornuPlanStep *sum = step_of(made, CORNU_STEP_SUM, 0);
+        CornuPlace    *first = &made->plan.places[made->plan.operands[sum->out_first]];
+        assert_int_equal(first->region, CORNU_SUMS);
+        assert_int_equal(first->block, 8);
+        if (fault == 0) first->block = 4;
+        if (fault == 1) made->plan.sums.worker -= 64;
+        if (fault == 2)
+            made->plan.operands[sum->in_first] = made->plan.operands[
+                step_of(made, CORNU_STEP_SUM, 1)->in_first];
+        if (fault == 3) sum->out_count = 0;
+        if (fault == 4) first->stride = 0;
+        expect_objection(made, words[fault]);
+    }
+}
+
 /* A value that shards read of each other, and that a sum reads packed, is written once: the pack
  * finds it in place. */
 static void test_what_is_packed_in_place_stays(void **state)
@@ -278,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_a_wait_that_is_missing),
         cmocka_unit_test(test_shards_that_share_memory),
         cmocka_unit_test(test_what_is_packed_in_place_stays),
+        cmocka_unit_test(test_sums_of_blocks),
         cmocka_unit_test(test_results_without_a_pass),
         cmocka_unit_test(test_a_pass_that_is_left_out_shows),
         cmocka_unit_test(test_a_pass_that_is_none),
