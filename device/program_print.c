@@ -41,7 +41,7 @@ static void print_op(const CornuProgram *program, const CornuProgramOp *op, int 
     for (int i = 0; i < op->in_count; i++)
         fprintf(to, "%s%%%d", i ? ", " : "", (int)operands[i]);
 
-    char attributes[1024];
+    char attributes[1024 + 6 * CORNU_MAX_SHARDS];   /* a list of shards is the longest */
     cornu__attributes_print(op->id, &op->attributes, attributes, sizeof attributes);
     fprintf(to, ")%s%s : ", *attributes ? " " : "", attributes);
     for (int i = 0; i < op->out_count; i++)

@@ -269,6 +269,59 @@ static void bodies_have_the_rules_of_their_program(void **state)
     cornu_program_free(p);
 }
 
+/* A sum over shards in groups of 2, of which the program has a list of its own. */
+static CornuProgram *sum_in_groups(int shards, int *groups)
+{
+    CornuProgram   *p = cornu_program_create();
+    CornuAttributes attributes = { .shards = { .size = groups ? 2 : shards } };
+    CornuValue      x, y;
+    if (groups) attributes.shards.groups = (CornuInts){ shards, groups };
+    assert_int_equal(cornu_program_shard_input(p, cornu_type(CORNU_F32, 3), &x), CORNU_OK);
+    assert_int_equal(cornu_program_record(p, CORNU_OP_ALL_REDUCE, &attributes, &x, 1, &y),
+                     CORNU_OK);
+    return p;
+}
+
+static void lists_are_owned_printed_and_compared(void **state)
+{
+    (void)state;
+    int           listed[] = { 0, 1, 2, 3 };
+    CornuProgram *of[4];
+    of[0] = sum_in_groups(4, NULL);
+    of[1] = sum_in_groups(4, listed);
+    of[3] = sum_in_groups(4, (int[]){ 0, 1, 2, 3 });
+    listed[1] = 2, listed[2] = 1;
+    of[2] = sum_in_groups(4, listed);
+    listed[0] = listed[3] = 77;   /* the caller's */
+    for (int a = 0; a < 4; a++)
+        for (int b = 0; b < 4; b++) {
+            const bool equal = a == b || (a % 2 == 1 && b % 2 == 1);
+            assert_int_equal(cornu_program_equal(of[a], of[b]), equal);
+            assert_int_equal(cornu_program_hash(of[a]) == cornu_program_hash(of[b]), equal);
+            assert_int_equal(cornu__attributes_equal(CORNU_OP_ALL_REDUCE, &of[a]->ops[0].attributes,
+                                                     &of[b]->ops[0].attributes), equal);
+        }
+    CornuProgram *copy = cornu_program_copy(of[2]);
+    cornu_program_free(of[2]);
+    char *text = printed(copy);
+    assert_string_equal(text, "%0 = input 0 : f32 (3,) per shard\n"
+                              "%1 = all_reduce(%0) size=2 groups=[0, 2, 1, 3] : f32 (3,)\n");
+    free(text);
+    for (int i = 0; i < 4; i++) cornu_program_free(i == 2 ? copy : of[i]);
+}
+
+static void a_list_of_all_shards_is_printed_whole(void **state)
+{
+    (void)state;
+    int listed[CORNU_MAX_SHARDS];
+    for (int i = 0; i < CORNU_MAX_SHARDS; i++) listed[i] = i;
+    CornuProgram *p = sum_in_groups(CORNU_MAX_SHARDS, listed);
+    char         *text = printed(p);
+    assert_non_null(strstr(text, " 1022, 1023] : f32 (3,)\n"));
+    free(text);
+    cornu_program_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +331,8 @@ int main(void)
         cmocka_unit_test(outputs_into_inputs_must_fit),
         cmocka_unit_test(equal_programs_hash_alike),
         cmocka_unit_test(a_copy_stands_alone),
+        cmocka_unit_test(lists_are_owned_printed_and_compared),
+        cmocka_unit_test(a_list_of_all_shards_is_printed_whole),
         cmocka_unit_test(a_concat_may_be_long),
         cmocka_unit_test(ops_mean_what_their_program_says),
         cmocka_unit_test(bodies_have_the_rules_of_their_program),

@@ -73,7 +73,6 @@ refuses 2 '--model is "mnist_cn", expected .*did you mean mnist_cnn' mnist_cnn -
 refuses 2 '--epochs is "0", expected a whole number from 1' mnist_cnn --epochs 0
 refuses 2 '--learning-rate is "fast", expected a number' mnist_cnn --learning-rate fast
 refuses 2 '--threads is "0", expected a whole number from 1' mnist_cnn --threads 0
-refuses 2 '--shards is "8", expected 1' mnist_cnn --shards 8
 refuses 2 'unexpected argument "digits"' mnist_cnn digits
 refuses 2 'unknown flag --save' custom_loop --save x.safetensors
 refuses 2 'expected MODEL IMAGE' predict

@@ -151,12 +151,32 @@ static void a_thousand_shards_train(void **state)
     assert_true(one.loss < 2.3);
 }
 
+/* The sums of synchronized statistics lie between the layers' gradients: each layer's are added up
+ * before the next one's are computed. */
+static void memory_of_normalized_layers(void **state)
+{
+    (void)state;
+    static Trained trained;
+    cornu_set_random_seed(3);
+    CornuDevice *device = made(cornu_device_open("cpu", .threads = 2, .shards = 256));
+    CornuModel  *model = made(cornu_sequential(.input_shape = { 28, 28 }));
+    cornu_model_add(model, cornu_flatten());
+    for (int i = 0; i < 3; i++) {
+        cornu_model_add(model, cornu_dense(128));
+        cornu_model_add(model, cornu_batch_normalization(.synchronized = true));
+    }
+    cornu_model_add(model, cornu_dense(10, .activation = CORNU_SOFTMAX));
+    train(model, device, 256, 1, &trained);
+    assert_true(trained.planned < 60 * trained.count * (int64_t)sizeof(float));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mnist_cnn_learns_what_one_shard_learns),
         cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(a_thousand_shards_train),
+        cmocka_unit_test(memory_of_normalized_layers),
     };
     return cmocka_run_group_tests(tests, draw, NULL);
 }
