@@ -23,8 +23,11 @@ static void *made(void *thing)
     return thing;
 }
 
+/* The verifier tracks what each shard has: of a thousand that takes minutes, and has nothing to see
+ * that fewer do not show. */
 static CornuDevice *open_device(const char *name, int shards, int threads)
 {
+    setenv("CORNU_VERIFY", shards > 40 ? "0" : "1", 1);
     return made(cornu_device_open(name, .threads = threads, .shards = shards));
 }
 
