@@ -1,11 +1,12 @@
 /*
  * share: with many shards, sums of which each shard gets a slice become sums that all share.
  *
- *     reduce_scatter(x) = shard_slice(all_reduce(x))      all_reduce(pack(a, b)) = pack(sums of each)
+ *     reduce_scatter(x) = shard_slice(all_reduce(x))
+ *     all_reduce(pack(a, b)) = pack(all_reduce(a), all_reduce(b))
  *
  * Where all shards read one memory a slice is a view. An all_reduce can be added up shard by shard
- * (sums.c), and its parts each as soon as they are made, so that no shard's gradients wait in memory
- * for those of the layers before. The elements are added in the same order.
+ * (sums.c), and its parts each as soon as they are made, so that no shard's gradients wait in
+ * memory for those of the layers before. The elements are added in the same order.
  */
 #include "../../memory_internal.h"
 #include "passes.h"

@@ -2,8 +2,8 @@
  * sums: what many shards add to a sum over all of them is added up as they are done.
  *
  * An all_reduce reads its operand of every shard, so that each shard's is in memory until all are
- * done: with a thousand shards, a thousand times the gradients. A sum step, the last thing that each
- * shard does with the value, adds it to the sum of its block of shards instead
+ * done: with a thousand shards, a thousand times the gradients. A sum step, the last thing that
+ * each shard does with the value, adds it to the sum of its block of shards instead
  * (kernels/collective.h), and the all_reduce adds up those of the blocks. As blocks are subtrees of
  * the tree of an all_reduce, the bits are the same.
  */

@@ -18,8 +18,8 @@
  * With many shards, what all_reduce sums is first added up block by block: of `block` shards in a
  * row, a power of two, as the shards of a block are done, one after the other. So there need not be
  * memory for what each shard adds, only for the sum of each block, `first`, and for the sums on the
- * way to it, `others`: cornu__block_sums(block) with the first. Adds a shard's `count` elements; the
- * last of all shards ends its block.
+ * way to it, `others`: cornu__block_sums(block) with the first. Adds a shard's `count` elements;
+ * the last of all shards ends its block.
  */
 void cornu__block_add(CornuDtype dtype, int64_t count, const void *x, void *first, void *others,
                       int shard, int block, int shards);

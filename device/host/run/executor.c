@@ -178,8 +178,8 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
     executable->spans = cornu__allocate((size_t)cornu__threads_count(plan->host->threads),
                                         sizeof *executable->spans);
     return executable->arena && executable->packed && executable->sums &&
-           executable->scratch && executable->failures && executable->addresses && executable->inputs &&
-           executable->outputs && executable->spans ? CORNU_OK : CORNU_ERR_MEMORY;
+           executable->scratch && executable->failures && executable->addresses &&
+           executable->inputs && executable->outputs && executable->spans ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 void cornu__host_executable_free(CornuExecutable *base)

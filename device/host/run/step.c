@@ -30,7 +30,8 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuPlanStep *step,
             .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,
             .threads = plan->host->threads, .multiplier = plan->host->multiplier,
             .scratch = scratch, .shard = shard, .shards = cornu__plan_shards(plan),
-            .shard_stride = plan->operand_count, .block = step->block, .pool = step->pool < 0 ? NULL : &pool });
+            .shard_stride = plan->operand_count, .block = step->block,
+            .pool = step->pool < 0 ? NULL : &pool });
     case CORNU_STEP_PACK:
         call = cornu__plan_call(plan, step, types, &out_type);
         operands[step->kernel->packs] = in[0];

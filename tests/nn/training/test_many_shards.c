@@ -80,8 +80,8 @@ static double farthest(const Trained *a, const Trained *b)
 
 /*
  * Every number of shards adds up the same terms, rounded once for each addition, in other orders:
- * errors are of the size of those of one shard, which the reference, in double, tells. Twice that is
- * allowed, and as each weight and loss is itself rounded, half a unit in the last place of the
+ * errors are of the size of those of one shard, which the reference, in double, tells. Twice that
+ * is allowed, and as each weight and loss is itself rounded, half a unit in the last place of the
  * largest, 2^-24 of it, both for the shards' result and for the reference's.
  */
 static void mnist_cnn_learns_what_one_shard_learns(void **state)
