@@ -179,7 +179,8 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
                                         sizeof *executable->spans);
     return executable->arena && executable->packed && executable->sums &&
            executable->scratch && executable->failures && executable->addresses &&
-           executable->inputs && executable->outputs && executable->spans ? CORNU_OK : CORNU_ERR_MEMORY;
+           executable->inputs && executable->outputs && executable->spans
+         ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 void cornu__host_executable_free(CornuExecutable *base)
