@@ -16,8 +16,9 @@ typedef struct {
 
 #define MISUSE(name, says) { #name, says, name }
 
-/* Each runs in its own process, so that a crash is counted and named. */
-void expect_refused(const Misuse *misuses, size_t count);
+/* The main of a test_misuse.c. Each runs in its own process, so that a crash is counted and
+ * named. */
+int misuses_run(const Misuse *misuses, size_t count);
 
 /* True where the status was a failure. */
 static inline bool failed(CornuStatus status) { return status != CORNU_OK; }

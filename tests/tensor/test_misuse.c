@@ -248,14 +248,4 @@ static const Misuse misuses[] = {
     MISUSE(executable_run_null, "cornu_executable_run|executable"),
 };
 
-static void misuses_are_refused(void **state)
-{
-    (void)state;
-    expect_refused(misuses, sizeof misuses / sizeof *misuses);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(misuses_are_refused) };
-    return cmocka_run_group_tests(tests, files_begin, files_end);
-}
+int main(void) { return misuses_run(misuses, sizeof misuses / sizeof *misuses); }

@@ -622,14 +622,4 @@ static const Misuse misuses[] = {
     MISUSE(strategy_device_null, "cornu_strategy_device|strategy"),
 };
 
-static void misuses_are_refused(void **state)
-{
-    (void)state;
-    expect_refused(misuses, sizeof misuses / sizeof *misuses);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(misuses_are_refused) };
-    return cmocka_run_group_tests(tests, files_begin, files_end);
-}
+int main(void) { return misuses_run(misuses, sizeof misuses / sizeof *misuses); }

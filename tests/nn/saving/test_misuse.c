@@ -148,14 +148,4 @@ static const Misuse misuses[] = {
     MISUSE(file_write_null, "cornu_file_write|path"),
 };
 
-static void misuses_are_refused(void **state)
-{
-    (void)state;
-    expect_refused(misuses, sizeof misuses / sizeof *misuses);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(misuses_are_refused) };
-    return cmocka_run_group_tests(tests, files_begin, files_end);
-}
+int main(void) { return misuses_run(misuses, sizeof misuses / sizeof *misuses); }
