@@ -199,14 +199,19 @@ static CornuStatus wait_for_runs(CornuDevice *device)
     return device->class->wait ? device->class->wait(device) : CORNU_OK;
 }
 
+static void flush_quietly(CornuDevice *device)
+{
+    CornuFailure before;
+    cornu__error_keep(&before);
+    device->class->flush(device);
+    cornu__error_restore(&before);
+}
+
 void cornu_buffer_free(CornuBuffer *buffer)
 {
     if (!buffer) return;
     CornuDevice *device = buffer->device;
-    CornuFailure before;
-    cornu__error_keep(&before);
-    if (device->class->flush) device->class->flush(device);
-    cornu__error_restore(&before);
+    if (device->class->flush) flush_quietly(device);
     cornu__memory_count(device, buffer->held.use, -buffer->held.bytes);
     *(buffer->previous ? &buffer->previous->next : &device->buffers) = buffer->next;
     if (buffer->next) buffer->next->previous = buffer->previous;
