@@ -60,12 +60,22 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
                                     "device \"%s\": precision %s, expected highest, as it "
                                     "multiplies f32 itself", config->name,
                                     cornu_precision_name(config->precision));
+        const int ranks = cornu_process_count(config->processes);
+        if (ranks > 1 && !class->has_processes)
+            return cornu__fail_null(CORNU_ERR_ARGUMENT, "device \"%s\" in %d processes, expected 1 "
+                                    "process, or device cpu or tpu", config->name, ranks);
         CornuDevice *device = class->open(config);
         if (!device) return cornu__null();
         device->class = class;
         device->precision = config->precision;
+        device->processes = config->processes;
         if (device->shards == 0) device->shards = 1;
-        return device;
+        device->own = cornu__range_of(device->shards, cornu_process_rank(config->processes), ranks);
+        if (ranks <= device->shards) return device;
+        cornu__fail_null(CORNU_ERR_ARGUMENT, "device \"%s\": %d shards for %d processes, expected at "
+                         "least one for each", config->name, device->shards, ranks);
+        class->close(device);
+        return NULL;
     }
     return fail_unknown(config->name);
 }
@@ -118,6 +128,26 @@ int cornu_device_shards(const CornuDevice *device)
 {
     CORNU__NEED_OR(device, 0);
     return device->shards;
+}
+
+CornuRange cornu__range_of(int count, int rank, int ranks)
+{
+    const int each = count / ranks, more = count % ranks;
+    return (CornuRange){ rank * each + (rank < more ? rank : more), each + (rank < more) };
+}
+
+void cornu_device_own_shards(const CornuDevice *device, int *first, int *count)
+{
+    *first = *count = 0;
+    CORNU__NEED_OR(device, );
+    *first = device->own.first;
+    *count = device->own.count;
+}
+
+CornuProcesses *cornu_device_processes(const CornuDevice *device)
+{
+    CORNU__NEED_OR(device, NULL);
+    return device->processes;
 }
 
 CornuPrecision cornu_device_precision(const CornuDevice *device) { return device->precision; }

@@ -15,6 +15,7 @@
 #ifndef CORNU_DEVICE_DEVICE_H
 #define CORNU_DEVICE_DEVICE_H
 
+#include "processes/processes.h"
 #include "program.h"
 
 #ifdef __cplusplus
@@ -41,11 +42,17 @@ typedef struct {
                              default: as many as the device has, 1 on cpu. The reference device
                              has one */
     CornuPrecision precision;   /* default CORNU_PRECISION_HIGHEST; others only on tpu */
+    CornuProcesses *processes;  /* default none: this process owns all shards. Else on cpu and tpu
+                                   each process owns some of them, at least one */
 } CornuDeviceConfig;
 
 /* NULL and CORNU_ERR_DEVICE for an unknown name (the message lists the known ones, the nearest
- * first), CORNU_ERR_ARGUMENT for negative threads, or shards or a precision that the device lacks.
- * Free everything made on it before closing it. */
+ * first), CORNU_ERR_ARGUMENT for negative threads, or shards, a precision or processes that the
+ * device lacks. Free everything made on it before closing it, and close it before its processes.
+ *
+ * With several processes all of them open the device, and compile, run and read in the same order.
+ * Of buffers per shard each has memory for its own shards' parts, and writes those alone; reading
+ * one gathers the parts, on all processes. */
 CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config);
 #define cornu_device_open(...) \
     cornu_device_open_from(&(CornuDeviceConfig){ .unset = 0, __VA_ARGS__ })
@@ -57,6 +64,13 @@ const char *cornu_device_known(int i);
 const char *cornu_device_name(const CornuDevice *device);
 int         cornu_device_threads(const CornuDevice *device);
 int         cornu_device_shards(const CornuDevice *device);
+
+/* Those that this process owns: `*count` of them, from shard *first on. All, unless several
+ * processes share the device; then as equal as possible, the larger ones first. */
+void cornu_device_own_shards(const CornuDevice *device, int *first, int *count);
+
+/* NULL if it was opened without. */
+CornuProcesses *cornu_device_processes(const CornuDevice *device);
 
 CornuPrecision cornu_device_precision(const CornuDevice *device);
 

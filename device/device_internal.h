@@ -23,6 +23,7 @@ typedef struct {
     bool        has_precisions;   /* it multiplies bf16, and f32 in passes of bf16 */
     bool        is_reference;     /* every op runs by its reference kernel */
     bool        shards_at_once;   /* they run at the same time, on devices of their own */
+    bool        has_processes;    /* several processes may each run some of its shards */
     CornuDevice *(*open)(const CornuDeviceConfig *config);
     void (*close)(CornuDevice *device);
     CornuBuffer *(*buffer_create)(CornuDevice *device, CornuType type);
@@ -47,6 +48,12 @@ typedef struct {
     void (*executable_free)(CornuExecutable *executable);
 } CornuDeviceClass;
 
+/* Shards first, first + 1, ... */
+typedef struct { int first, count; } CornuRange;
+
+/* Those of a rank: `count` shards dealt over `ranks`, as equal as possible, the larger ones first. */
+CornuRange cornu__range_of(int count, int rank, int ranks);
+
 /* An allocation as messages name it. */
 typedef struct {
     char      name[64];
@@ -60,6 +67,8 @@ enum { CORNU_LARGEST = 5 };
 struct CornuDevice {
     const CornuDeviceClass *class;
     int                     threads, shards;
+    CornuRange              own;           /* the shards of this process */
+    CornuProcesses         *processes;     /* NULL: all are */
     CornuPrecision          precision;
     char                    description[256];
     const char             *profile;       /* NULL: it emulates none */

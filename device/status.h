@@ -16,9 +16,9 @@
  * it is still pending, and names cornu_error_take().
  *
  * A *loading* function (its name ends in _load, _open, _parse or _load_compiled: models, tables,
- * texts, digits, files of arrays; all but cornu_device_open) leaves nothing pending. Its result is
- * never an optional argument, so its NULL cannot pass for one that was left out, and a missing
- * file is an ordinary case:
+ * texts, digits, files of arrays; all but cornu_device_open and cornu_processes_open) leaves nothing
+ * pending. Its result is never an optional argument, so its NULL cannot pass for one that was left
+ * out, and a missing file is an ordinary case:
  *
  *     CornuModel *model = cornu_model_load("digits.keras");
  *     if (!model) model = build();
@@ -52,7 +52,8 @@ extern "C" {
     X(ERR_DEVICE,      "a device is absent or cannot be used")                  \
     X(ERR_UNSUPPORTED, "not available in this version")                         \
     X(ERR_INTERRUPTED, "stopped on request")                                    \
-    X(ERR_BUSY,        "in use by another thread")
+    X(ERR_BUSY,        "in use by another thread")                              \
+    X(ERR_PROCESS,     "another process has ended, or differs from this one")
 
 typedef enum {
 #define X(name, text) CORNU_##name,

@@ -61,6 +61,7 @@ static CornuExecutable *cpu_compile(CornuDevice *base, const CornuProgram *progr
 const CornuDeviceClass cornu__cpu_device = {
     .name = "cpu",
     .most_shards = CORNU_MAX_SHARDS,
+    .has_processes = true,
     .open = cpu_open,
     .close = cpu_close,
     .buffer_create = cornu__host_buffer_create,

@@ -69,6 +69,7 @@ const CornuDeviceClass cornu__tpu_device = {
     .has_profiles = true,
     .has_precisions = true,
     .most_shards = CORNU_MAX_SHARDS,
+    .has_processes = true,
     .open = tpu_open,
     .close = tpu_close,
     .buffer_create = cornu__host_buffer_create,

@@ -1,0 +1,84 @@
+/*
+ * Processes: one training over several processes, on one machine or many.
+ *
+ * Each process, a rank, owns a contiguous range of a device's shards. All run the same program on
+ * the same data, and meet where shards do: sums over shards follow one tree over shard numbers, so
+ * that the bits do not depend on how the shards are dealt.
+ *
+ *     CornuProcesses *processes = cornu_processes_open();           as the launcher says
+ *     CornuDevice *device = cornu_device_open("tpu", .processes = processes);
+ *     if (cornu_process_rank(processes) == 0) puts("one of everything");
+ *
+ * What starts the processes says who they are:
+ *
+ *     mpirun, srun            through the library of MPI, by Cornu's plugin for it
+ *     cornu_run -n 4 NAME     through the environment: CORNU_RANK, CORNU_WORKERS
+ *     .workers, .rank         through the program, as where TF_CONFIG lists addresses
+ *     nothing                 rank 0 of 1
+ *
+ * A rank that ends, stops answering, or fails ends the group: the others' next meeting fails with a
+ * message that names it. The group does not come back; a new start of all processes goes on from a
+ * backup (nn/callbacks/backup.h).
+ */
+#ifndef CORNU_DEVICE_PROCESSES_H
+#define CORNU_DEVICE_PROCESSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct CornuProcesses CornuProcesses;
+
+/* As many as there may be shards. */
+enum { CORNU_MAX_PROCESSES = 1024 };
+
+typedef struct {
+    char               unset;
+    const char        *transport;   /* what moves the bytes: "auto", which is the default, "shm":
+                                       shared memory of one machine, "tcp", or "mpi" */
+    const char *const *workers;     /* "host:port" of each rank; default: the launcher's word */
+    int                count;       /* of workers */
+    int                rank;        /* of this process among the workers */
+    double             timeout_s;   /* a rank that does not answer for so long has failed;
+                                       default 60 */
+} CornuProcessesConfig;
+
+/*
+ * Meets the other processes; all of them must call it. Started alone, by no launcher and without
+ * .workers, it is a group of one. NULL with a pending error: CORNU_ERR_ARGUMENT for bad arguments
+ * or environment, CORNU_ERR_UNSUPPORTED if the launcher needs a library that is missing,
+ * CORNU_ERR_PROCESS if the others cannot be reached in time, or differ from this process in what
+ * must be the same: Cornu's version, byte order, instruction set, transport.
+ */
+CornuProcesses *cornu_processes_open_from(const CornuProcessesConfig *config);
+#define cornu_processes_open(...) \
+    cornu_processes_open_from(&(CornuProcessesConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Parts. Close what uses it first. */
+void cornu_processes_close(CornuProcesses *processes);
+
+/* 0 to count - 1; NULL is rank 0 of 1. */
+int cornu_process_rank(const CornuProcesses *processes);
+int cornu_process_count(const CornuProcesses *processes);
+
+/* "4 processes on 2 hosts, by Open MPI 4.1.4 over tcp". */
+const char *cornu_processes_description(const CornuProcesses *processes);
+
+/* What this rank has exchanged with the others since the group was opened. */
+typedef struct {
+    int64_t exchanges;
+    int64_t bytes_sent, bytes_received;
+    double  wait_seconds;   /* that a caller waited for an exchange to end */
+} CornuTraffic;
+
+CornuTraffic cornu_processes_traffic(const CornuProcesses *processes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

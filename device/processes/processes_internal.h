@@ -1,0 +1,63 @@
+/*
+ * Exchanges of bytes between the processes of a group.
+ *
+ * All ranks start the same exchanges in the same order. A thread of the group's own does them one
+ * after the other, so that they overlap what their starter computes until it finishes them. Each
+ * carries its number and what it is for; a rank that meets another in a different exchange fails,
+ * and names both.
+ */
+#ifndef CORNU_DEVICE_PROCESSES_INTERNAL_H
+#define CORNU_DEVICE_PROCESSES_INTERNAL_H
+
+#include <stddef.h>
+
+#include "../status_internal.h"
+#include "processes.h"
+
+/* Bytes for another rank, which are only read, or from it. Messages between two ranks arrive in the
+ * order in which they are listed. */
+typedef struct {
+    int    rank;
+    void  *data;
+    size_t bytes;
+} CornuMessage;
+
+/* The caller's, memory of the messages included, until it is finished. */
+typedef struct {
+    const char         *what;       /* "all_reduce in adam": the same on all ranks */
+    const CornuMessage *sends, *receives;
+    int                 send_count, receive_count;
+    uint64_t            number;     /* set when it starts */
+    double              begin_s, end_s;   /* set when it ends: when the group's thread was at it */
+} CornuExchange;
+
+/* `processes` may be NULL in all of these, and of one rank: then nothing is exchanged. Starting and
+ * finishing allocates nothing. A failure of finish, or of a start after it, is the group's end. */
+CornuStatus cornu__exchange_start(CornuProcesses *processes, CornuExchange *exchange);
+CornuStatus cornu__exchange_finish(CornuProcesses *processes, CornuExchange *exchange);
+
+/* ---- Meetings: start and finish at once, of all ranks ---- */
+
+/* all[r * bytes ...] = rank r's `bytes` bytes at `own`. */
+CornuStatus cornu__processes_gather(CornuProcesses *processes, const char *what, const void *own,
+                                    size_t bytes, void *all);
+
+/* data = rank 0's, on all ranks. */
+CornuStatus cornu__processes_share(CornuProcesses *processes, const char *what, void *data,
+                                   size_t bytes);
+
+/* CORNU_ERR_PROCESS, on all ranks, unless all give the same text: "the seed is 7 on rank 2 and 1 on
+ * rank 0". `what` is the subject, "the seed". */
+CornuStatus cornu__processes_agree(CornuProcesses *processes, const char *what, const char *text);
+
+/* The status of a call that each rank made by itself: CORNU_OK if all succeeded, else on each rank
+ * the failure of the first one that failed, with its message after "rank 2: ". */
+CornuStatus cornu__processes_settle(CornuProcesses *processes, const char *what,
+                                    CornuStatus status);
+
+/* This rank has failed with the message just recorded, and will meet nobody again: the others' next
+ * exchange fails with that message after "rank 2: ". Returns status. Nothing is told of a failure
+ * that another rank told. */
+CornuStatus cornu__processes_fail(CornuProcesses *processes, CornuStatus status);
+
+#endif
