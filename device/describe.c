@@ -141,12 +141,12 @@ CornuDevice *cornu_executable_device(const CornuExecutable *executable)
 
 int cornu_executable_event_count(const CornuExecutable *executable)
 {
-    return executable->step_count * executable->device->shards * executable->device->threads;
+    return executable->step_count * executable->device->own.count * executable->device->threads;
 }
 
 void cornu_executable_record(CornuExecutable *executable, CornuStepEvent *events)
 {
-    const int shards = executable->device->shards, threads = executable->device->threads;
+    const int shards = executable->device->own.count, threads = executable->device->threads;
     for (int i = 0; events && i < cornu_executable_event_count(executable); i++)
         events[i] = (CornuStepEvent){ .step = i / threads / shards,
                                       .shard = i / threads % shards, .thread = i % threads };
@@ -156,8 +156,8 @@ void cornu_executable_record(CornuExecutable *executable, CornuStepEvent *events
 void cornu_executable_shares(const CornuExecutable *executable, const CornuStepEvent *events,
                              double *seconds)
 {
-    const int shards = executable->device->shards, threads = executable->device->threads;
-    const int runners = shards > 1 && shards >= threads ? threads : 1;
+    const int shards = executable->device->own.count, threads = executable->device->threads;
+    const int runners = executable->device->shards > 1 && shards >= threads ? threads : 1;
     for (int i = 0; i < executable->step_count; i++) {
         seconds[i] = 0.0;
         for (int s = 0; s < shards; s++) {

@@ -8,6 +8,7 @@
 #include "debug_internal.h"
 #include "log_internal.h"
 #include "memory_internal.h"
+#include "processes/processes_internal.h"
 #include "text/nearest.h"
 
 /* ---- Devices ---- */
@@ -70,7 +71,7 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
         device->precision = config->precision;
         device->processes = config->processes;
         if (device->shards == 0) device->shards = 1;
-        device->own = cornu__range_of(device->shards, cornu_process_rank(config->processes), ranks);
+        device->own = cornu__own_shards(config, device->shards);
         if (ranks <= device->shards) return device;
         cornu__fail_null(CORNU_ERR_ARGUMENT, "device \"%s\": %d shards for %d processes, expected at "
                          "least one for each", config->name, device->shards, ranks);
@@ -132,8 +133,15 @@ int cornu_device_shards(const CornuDevice *device)
 
 CornuRange cornu__range_of(int count, int rank, int ranks)
 {
+    if (count == 0) count = 1;
     const int each = count / ranks, more = count % ranks;
     return (CornuRange){ rank * each + (rank < more ? rank : more), each + (rank < more) };
+}
+
+CornuRange cornu__own_shards(const CornuDeviceConfig *config, int shards)
+{
+    return cornu__range_of(shards, cornu_process_rank(config->processes),
+                           cornu_process_count(config->processes));
 }
 
 void cornu_device_own_shards(const CornuDevice *device, int *first, int *count)
@@ -203,7 +211,7 @@ CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config)
     held->bytes = (int64_t)cornu_type_bytes(type) / (config->per_shard ? device->shards : 1);
     snprintf(held->name, sizeof held->name, "%s", config->name ? config->name : "a buffer");
     if (make_room(device, held->name, held->bytes, parts) != CORNU_OK) return cornu__null();
-    CornuBuffer *buffer = device->class->buffer_create(device, type);
+    CornuBuffer *buffer = device->class->buffer_create(device, type, config->per_shard);
     if (!buffer) return cornu__null();
     buffer->device = device;
     buffer->type = type;
@@ -362,6 +370,16 @@ static void log_compiled(const CornuExecutable *executable, double seconds)
                name, (long long)counts->fallbacks, slow);
 }
 
+/* All processes compile the same, passes included. */
+static CornuStatus agree_on_program(CornuDevice *device, const CornuProgram *program, uint64_t hash)
+{
+    char        text[160];
+    const char *passes = getenv("CORNU_PASSES");
+    snprintf(text, sizeof text, "%016llx, of %d ops, with the passes \"%s\"",
+             (unsigned long long)hash, program->op_count, passes ? passes : "");
+    return cornu__processes_agree(device->processes, "the program", text);
+}
+
 static CornuExecutable *compile(CornuDevice *device, const CornuProgram *program)
 {
     const double     begin = cornu__seconds();
@@ -371,7 +389,9 @@ static CornuExecutable *compile(CornuDevice *device, const CornuProgram *program
         found->users++;
         return found;
     }
-    if (check_collectives(device, program) || cornu__check_passes()) return cornu__null();
+    if (check_collectives(device, program) || cornu__check_passes() ||
+        agree_on_program(device, program, hash))
+        return cornu__null();
 
     if (cornu__dumps("program")) cornu_program_print(program, stderr);
     CornuProgram *copy = cornu_program_copy(program);

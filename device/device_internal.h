@@ -26,9 +26,11 @@ typedef struct {
     bool        has_processes;    /* several processes may each run some of its shards */
     CornuDevice *(*open)(const CornuDeviceConfig *config);
     void (*close)(CornuDevice *device);
-    CornuBuffer *(*buffer_create)(CornuDevice *device, CornuType type);
+    /* Of a buffer per shard, memory for the own shards' parts. */
+    CornuBuffer *(*buffer_create)(CornuDevice *device, CornuType type, bool per_shard);
     void (*buffer_free)(CornuBuffer *buffer);
-    /* Element `first` of the buffer is the array's first. */
+    /* Element `first` of the buffer is the array's first. Of other processes' parts nothing is
+     * written, and all are read. */
     CornuStatus (*buffer_write)(CornuBuffer *buffer, int64_t first, CornuArray from);
     CornuStatus (*buffer_read)(const CornuBuffer *buffer, int64_t first, CornuArray to);
     /* Fills the marked fields of the base. The base owns `program`, which lives as long. */
@@ -48,11 +50,13 @@ typedef struct {
     void (*executable_free)(CornuExecutable *executable);
 } CornuDeviceClass;
 
-/* Shards first, first + 1, ... */
+/* Shards first, first + 1, … */
 typedef struct { int first, count; } CornuRange;
 
-/* Those of a rank: `count` shards dealt over `ranks`, as equal as possible, the larger ones first. */
+/* Those of a rank: `count` shards, 0 counts as 1, dealt as equally as possible over `ranks`; the
+ * first ranks have one more. And those of this process on a device opened so. */
 CornuRange cornu__range_of(int count, int rank, int ranks);
+CornuRange cornu__own_shards(const CornuDeviceConfig *config, int shards);
 
 /* An allocation as messages name it. */
 typedef struct {

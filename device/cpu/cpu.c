@@ -31,7 +31,9 @@ static CornuDevice *cpu_open(const CornuDeviceConfig *config)
                                 .pooled = cornu__host_pooled,
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads),
-                                .shards = config->shards };
+                                .shards = config->shards,
+                                .own = cornu__own_shards(config, config->shards),
+                                .processes = config->processes };
     if (!device->host.threads) goto fail;
     device->base.threads = threads;
     device->base.shards = config->shards;

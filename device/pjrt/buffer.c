@@ -10,8 +10,9 @@ static CornuPjrtBuffer *own(const CornuBuffer *buffer)
 }
 
 /* The device is not known before the buffer is made. */
-CornuBuffer *cornu__pjrt_buffer_create(CornuDevice *device, CornuType type)
+CornuBuffer *cornu__pjrt_buffer_create(CornuDevice *device, CornuType type, bool per_shard)
 {
+    (void)per_shard;
     (void)device, (void)type;
     CornuPjrtBuffer *buffer = cornu__allocate(1, sizeof *buffer);
     if (!buffer) return NULL;

@@ -40,8 +40,9 @@ static CornuDevice *reference_open(const CornuDeviceConfig *config)
 
 static void reference_close(CornuDevice *device) { cornu__release(device); }
 
-static CornuBuffer *reference_buffer_create(CornuDevice *device, CornuType type)
+static CornuBuffer *reference_buffer_create(CornuDevice *device, CornuType type, bool per_shard)
 {
+    (void)per_shard;
     (void)device;
     Buffer *buffer = cornu__allocate(1, sizeof *buffer);
     if (!buffer) return NULL;

@@ -31,7 +31,9 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
     device->host = (CornuHost){ .kernels = { cornu__host_kernels }, .pooled = cornu__host_pooled,
                                 .multiplier = { true, config->precision },
                                 .vectors = cornu__vectors(),
-                                .threads = cornu__threads_create(threads), .shards = shards };
+                                .threads = cornu__threads_create(threads), .shards = shards,
+                                .own = cornu__own_shards(config, shards),
+                                .processes = config->processes };
     if (!device->host.threads) {
         cornu__release(device);
         return NULL;

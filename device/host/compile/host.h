@@ -2,6 +2,7 @@
 #ifndef CORNU_DEVICE_HOST_HOST_H
 #define CORNU_DEVICE_HOST_HOST_H
 
+#include "../../device_internal.h"
 #include "../../program.h"
 #include "../kernels/kernel.h"
 #include "../machine/threads.h"
@@ -16,6 +17,8 @@ typedef struct {
     const CornuVectors       *vectors;
     CornuThreads             *threads;
     int                       shards;     /* 0 counts as 1 */
+    CornuRange                own;        /* of this process; none counts as all */
+    CornuProcesses           *processes;  /* that own the shards; NULL: this one */
 } CornuHost;
 
 /* The properties of the device that kernels may depend on. */

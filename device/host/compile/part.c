@@ -121,10 +121,12 @@ bool cornu__plan_moves(const CornuPlan *plan, const CornuPlanStep *step, int k)
     const CornuValue value = plan->operands[step->in_first + k];
     const CornuPlace from = plan->places[value];
     const CornuPlace whole = plan->places[plan->operands[step->out_first]];
+    const int        first = cornu__plan_own(plan).first;
     CornuPart        to;
     if (step->kind != CORNU_STEP_KERNEL ||
         !cornu__is_joined(plan->program, &plan->program->ops[step->op], k, &to))
         return false;
     return from.region != whole.region || from.number != whole.number ||
-           from.offset != whole.offset + to.offset || from.stride != whole.stride + to.stride;
+           from.offset != whole.offset + to.offset + (size_t)first * to.stride ||
+           from.stride != whole.stride + to.stride;
 }

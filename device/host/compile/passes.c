@@ -41,6 +41,8 @@ static CornuStatus plan_scan(CornuPlan *plan, CornuPlanStep *step)
     if (status == CORNU_OK) {
         scan->host = *plan->host;
         scan->host.shards = 1;
+        scan->host.own = (CornuRange){ 0, 1 };
+        scan->host.processes = NULL;
         scan->attributes = *attributes;
         status = cornu__plan_build(&scan->plan, &scan->host, body);
     }
@@ -77,6 +79,8 @@ CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host, const Corn
     if (!plan->program) return CORNU_ERR_MEMORY;
     CORNU__TRY(cornu__plan_values(plan));
     CORNU__TRY(cornu__fuse(plan));
+    for (int i = 0; i < plan->step_count; i++)
+        if (cornu__plan_exchanges(plan, &plan->steps[i])) plan->steps[i].varies = false;
     CORNU__TRY(cornu__plan_sums(plan));
     CORNU__TRY(cornu__plan_memory(plan));
     for (int i = 0; i < plan->step_count; i++) {

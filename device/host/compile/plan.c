@@ -11,16 +11,30 @@ int cornu__plan_shards(const CornuPlan *plan)
     return plan->host->shards > 1 ? plan->host->shards : 1;
 }
 
+CornuRange cornu__plan_own(const CornuPlan *plan)
+{
+    const CornuRange own = plan->host->own;
+    return own.count > 0 ? own : (CornuRange){ 0, cornu__plan_shards(plan) };
+}
+
+bool cornu__plan_exchanges(const CornuPlan *plan, const CornuPlanStep *step)
+{
+    return cornu_process_count(plan->host->processes) > 1 && cornu__plan_crosses(plan, step);
+}
+
 int cornu__plan_workers(const CornuPlan *plan)
 {
     const int threads = cornu__threads_count(plan->host->threads);
-    return cornu__plan_shards(plan) > 1 && cornu__plan_shards(plan) >= threads ? threads : 1;
+    const int own = cornu__plan_own(plan).count;
+    return cornu__plan_shards(plan) > 1 && own >= threads ? threads : 1;
 }
 
 /* Enough blocks to keep the threads busy to the end, and few enough that their sums stay few: at
- * least four a thread and the eight that one pass adds up, less than twice as many. */
+ * least four a thread and the eight that one pass adds up, less than twice as many. Processes add up
+ * what they own of the tree when they exchange it. */
 int cornu__plan_block(const CornuPlan *plan)
 {
+    if (cornu_process_count(plan->host->processes) > 1) return 1;
     const int least = (int)larger(4 * cornu__threads_count(plan->host->threads), CORNU_SUM_ROWS);
     int       block = 1;
     while (cornu__plan_shards(plan) >= 2 * block * least) block *= 2;
@@ -47,7 +61,7 @@ size_t cornu__place_offset(const CornuPlace *place, int shard)
 
 size_t cornu__plan_bytes(const CornuPlan *plan, CornuSpace space)
 {
-    return space.shared + (size_t)cornu__plan_shards(plan) * space.shard +
+    return space.shared + (size_t)cornu__plan_own(plan).count * space.shard +
            (size_t)cornu__plan_workers(plan) * space.worker;
 }
 

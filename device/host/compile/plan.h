@@ -11,8 +11,8 @@
 
 /* ---- Values in memory ---- */
 
-/* A value that is part of another's memory: on shard s it begins offset + s stride bytes after the
- * start of the whole. */
+/* A value that is part of another's memory: on shard s of all it begins offset + s stride bytes
+ * after the start of the whole. */
 typedef struct {
     CornuValue whole;
     size_t     offset, stride;
@@ -26,13 +26,13 @@ typedef enum {
 typedef struct {
     CornuRegion region;
     int         number;   /* of the input or output buffer */
-    size_t      offset;   /* bytes, on shard 0 and worker 0 */
+    size_t      offset;   /* bytes, on this process' first shard and worker 0 */
     size_t      stride;   /* bytes from shard to shard; 0: all shards share the value */
     int         block;    /* over 1: the stride is from block to block of so many shards */
     size_t      worker_stride;   /* bytes from worker to worker */
 } CornuPlace;
 
-/* Bytes of a region: a part that shards share, then one part for each shard, then one for each
+/* Bytes of a region: a part that shards share, then one part for each own shard, then one for each
  * worker. Values that live within one segment alone are in the part of the worker that runs it, so
  * that the next shard finds that memory in the cache. */
 typedef struct { size_t shared, shard, worker; } CornuSpace;
@@ -111,8 +111,12 @@ static inline size_t cornu__aligned(size_t bytes) { return (bytes + 63) / 64 * 6
 
 /* ---- plan.c ---- */
 
-/* At least 1. */
-int cornu__plan_shards(const CornuPlan *plan);
+/* At least 1; and those that this process runs, all of them unless it is one of several. */
+int        cornu__plan_shards(const CornuPlan *plan);
+CornuRange cornu__plan_own(const CornuPlan *plan);
+
+/* Whether the step, which runs once on all own shards, meets other processes (run/exchange.h). */
+bool cornu__plan_exchanges(const CornuPlan *plan, const CornuPlanStep *step);
 
 /* Threads that each take a shard from start to end of a segment; 1: all threads work on one shard
  * after the other. */
@@ -129,7 +133,7 @@ size_t cornu__plan_bytes(const CornuPlan *plan, CornuSpace space);
 size_t cornu__plan_bytes_of_shard(CornuSpace space);
 size_t cornu__plan_sum_bytes(const CornuPlan *plan);
 
-/* Bytes from the start of its region to a value on a shard and worker 0. */
+/* Bytes from the start of its region to a value on worker 0 and number `shard` of the own. */
 size_t cornu__place_offset(const CornuPlace *place, int shard);
 
 /* Bytes between the parts of two shards in a buffer of the value; 0 if they share it. */
@@ -148,7 +152,7 @@ enum { CORNU_CALL_TYPES = CORNU_MAX_INPUTS + 1 };
 CornuOpCall cornu__plan_call(const CornuPlan *plan, const CornuPlanStep *step,
                              CornuType types[CORNU_CALL_TYPES], const CornuType **out_type);
 
-/* addresses[i] = the address of operand i on a shard and worker 0. */
+/* addresses[i] = the address of operand i on worker 0 and a shard: number `shard` of the own. */
 void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
                            void *const *outputs, char *arena, char *packed, char *sums,
                            void **addresses);

@@ -174,7 +174,7 @@ static void place_pieces(Arena *arena)
         if (piece->part == OF_SHARD)
             place->offset += space.shared;
         else if (piece->part == OF_WORKER)
-            place->offset += space.shared + (size_t)cornu__plan_shards(plan) * space.shard;
+            place->offset += space.shared + (size_t)cornu__plan_own(plan).count * space.shard;
     }
 }
 

@@ -5,7 +5,7 @@ int64_t cornu__plan_bytes_moved(const CornuPlan *plan, const CornuPlanStep *step
     const bool    varies = plan->varies[plan->operands[step->in_first + k]];
     const bool    sums = step->kind == CORNU_STEP_SUM;
     const int64_t times = !varies ? 1 : step->block > 1 && !sums ? cornu__plan_blocks(plan)
-                                                                 : cornu__plan_shards(plan);
+                                                                 : cornu__plan_own(plan).count;
     const int64_t bytes = (int64_t)cornu_type_bytes(step->types[k]) * times;
     CornuPart     part;
     if (sums && k == 2) return 0;   /* the memory for sums on the way is counted as the first's */
@@ -17,7 +17,7 @@ int64_t cornu__plan_bytes_moved(const CornuPlan *plan, const CornuPlanStep *step
 
 void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *statistics)
 {
-    const int shards = cornu__plan_shards(plan);
+    const int shards = cornu__plan_own(plan).count;
     for (int i = 0; i < plan->step_count; i++) {
         const CornuPlanStep *step = &plan->steps[i];
         if (step->scan) {

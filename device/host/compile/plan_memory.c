@@ -8,11 +8,12 @@
 /* Parts of other values' memory are where their whole is. */
 static void place_parts(CornuPlan *plan)
 {
+    const int first = cornu__plan_own(plan).first;
     for (int i = 0; i < plan->program->value_count; i++) {
         const CornuPart part = cornu__plan_part(plan, i);
         if (part.whole == i) continue;
         plan->places[i] = plan->places[part.whole];
-        plan->places[i].offset += part.offset;
+        plan->places[i].offset += part.offset + (size_t)first * part.stride;
         plan->places[i].stride += part.stride;
     }
 }

@@ -187,7 +187,7 @@ static void name_bytes(const Verifier *v, CornuValue value, int shard, Range *s)
 {
     const CornuPart part = cornu__plan_part(v->plan, v->copy_of[value]);
     s->value = part.whole;
-    s->first = part.offset + (size_t)shard * part.stride;
+    s->first = part.offset + (size_t)(cornu__plan_own(v->plan).first + shard) * part.stride;
     const int block = v->plan->places[part.whole].block;
     s->of = !v->plan->varies[part.whole] ? 0 : block > 1 ? shard / block : shard;
 }
@@ -208,7 +208,7 @@ static Range range_of(const Verifier *v, CornuValue value, int shard)
 /* Where the workers' part of a region begins. */
 static size_t shards_end(const CornuPlan *plan, CornuSpace space)
 {
-    return space.shared + (size_t)cornu__plan_shards(plan) * space.shard;
+    return space.shared + (size_t)cornu__plan_own(plan).count * space.shard;
 }
 
 static bool is_of_worker(const CornuPlan *plan, const Range *s)
@@ -223,7 +223,7 @@ static bool is_of_worker(const CornuPlan *plan, const Range *s)
 static size_t region_bytes(const CornuPlan *plan, const Range *s)
 {
     const CornuProgram *program = plan->program;
-    const int           shards = cornu__plan_shards(plan);
+    const int           shards = cornu__plan_own(plan).count;
     switch (s->region) {
     case CORNU_ARENA:  return cornu__plan_bytes(plan, plan->arena);
     case CORNU_PACKED: return cornu__plan_bytes(plan, plan->packed);
@@ -410,12 +410,13 @@ static CornuStatus walk_step(Verifier *v, const CornuPlanStep *step)
 {
     const CornuPlan *plan = v->plan;
     const int        shard = v->shard == NO_SHARD ? 0 : v->shard;
-    const int        shards = cornu__plan_shards(plan);
+    const int        shards = cornu__plan_own(plan).count;
+    const bool       sharded = cornu__plan_shards(plan) > 1;
     const bool       crosses = cornu__plan_crosses(plan, step);
     for (int k = 0; k < step->in_count; k++) {
         const CornuValue value = plan->operands[step->in_first + k];
         if (!crosses) {
-            if (shards > 1 && plan->varies[value] && !step->varies)
+            if (sharded && plan->varies[value] && !step->varies)
                 return complain(v, value, "differs from shard to shard, and the step runs once");
             CORNU__TRY(read_value(v, value, shard));
             continue;
@@ -427,9 +428,10 @@ static CornuStatus walk_step(Verifier *v, const CornuPlanStep *step)
     CORNU__TRY(check_overlaps(v, step, shard));
     for (int k = 0; k < step->out_count; k++) {
         const CornuValue value = plan->operands[step->out_first + k];
-        CORNU__TRY(joins(plan, step)
-                       ? write_rest(v, value, shard)
-                       : write_range(v, value, range_of(v, value, shard)));
+        const bool       all = plan->varies[value] && !step->varies;   /* an exchange */
+        for (int s = all ? 0 : shard; s < (all ? shards : shard + 1); s++)
+            CORNU__TRY(joins(plan, step) ? write_rest(v, value, s)
+                                         : write_range(v, value, range_of(v, value, s)));
     }
     return CORNU_OK;
 }
@@ -450,7 +452,7 @@ static void end_segment(Verifier *v)
 static CornuStatus walk(Verifier *v)
 {
     const CornuPlan *plan = v->plan;
-    const int        shards = cornu__plan_shards(plan), workers = cornu__plan_workers(plan);
+    const int        shards = cornu__plan_own(plan).count, workers = cornu__plan_workers(plan);
     const int        block = cornu__plan_block(plan);
     for (int i = 0, end; i < plan->step_count; i = end, end_segment(v)) {
         const bool per_shard = plan->steps[i].varies;
@@ -486,7 +488,7 @@ static Range buffer_range(const Verifier *v, CornuRegion region, int number, Cor
 
 static int shards_of(const CornuPlan *plan, CornuValue value)
 {
-    return plan->varies[value] ? cornu__plan_shards(plan) : 1;
+    return plan->varies[value] ? cornu__plan_own(plan).count : 1;
 }
 
 static CornuStatus hold_inputs(Verifier *v)

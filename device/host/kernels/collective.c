@@ -27,17 +27,14 @@ enum { ROWS = CORNU_SUM_ROWS, SUMS = 8 };
 _Static_assert((int)CORNU_MAX_SHARDS <= (int)ROWS << (SUMS - 1), "a buffer for each bit, and one");
 
 typedef struct {
-    CornuDtype             dtype;
-    int64_t                count;
-    CornuMembers           members;
-    const CornuKernelCall *call;
-    int                    block;    /* shards from one operand to the next, at least 1 */
-    size_t                 offset;   /* bytes, of the first element that is summed in an operand */
-    char                  *to;
+    CornuDtype         dtype;
+    int64_t            count;
+    const void *const *terms;
+    int                members;   /* how many terms */
+    char              *to;
 } Sum;
 
-/* to += from for `count` elements. */
-static void add(CornuDtype dtype, void *to, const void *from, int64_t count)
+void cornu__tree_add(CornuDtype dtype, void *to, const void *from, int64_t count)
 {
     switch (dtype) {
     case CORNU_F32: {
@@ -58,17 +55,10 @@ static void add(CornuDtype dtype, void *to, const void *from, int64_t count)
     }
 }
 
-/* The operand of another shard. */
-static const char *operand_of(const CornuKernelCall *call, int shard)
-{
-    return call->in[(shard - call->shard) * call->shard_stride];
-}
-
 /* Element `first` of what member i adds. */
 static const char *term(const Sum *sum, int i, int64_t first)
 {
-    return operand_of(sum->call, cornu__member(&sum->members, i) * sum->block) + sum->offset +
-           (size_t)first * cornu_dtype_size(sum->dtype);
+    return (const char *)sum->terms[i] + (size_t)first * cornu_dtype_size(sum->dtype);
 }
 
 /* The tree over at most ROWS members. f32, the dtype of gradients, is added where it lies. */
@@ -86,7 +76,7 @@ static void sum_rows(const Sum *sum, int member, int rows, int64_t first, int64_
     for (int i = 0; i < rows; i++) memcpy(parts[i], term(sum, member + i, first), bytes);
     for (int step = 1; step < rows; step *= 2)
         for (int i = 0; i + step < rows; i += 2 * step)
-            add(sum->dtype, parts[i], parts[i + step], count);
+            cornu__tree_add(sum->dtype, parts[i], parts[i + step], count);
     memcpy(to, parts[0], bytes);
 }
 
@@ -97,13 +87,13 @@ static void sum_block(const Sum *sum, int64_t first, int64_t count)
     const size_t size = cornu_dtype_size(sum->dtype);
     _Alignas(64) char sums[SUMS][BLOCK * sizeof(double)];
     int depth = 0;
-    for (int member = 0; member < sum->members.size; member += ROWS) {
-        sum_rows(sum, member, (int)smaller(ROWS, sum->members.size - member), first, count,
+    for (int member = 0; member < sum->members; member += ROWS) {
+        sum_rows(sum, member, (int)smaller(ROWS, sum->members - member), first, count,
                  sums[depth++]);
         for (int done = member / ROWS; done & 1; done >>= 1, depth--)
-            add(sum->dtype, sums[depth - 2], sums[depth - 1], count);
+            cornu__tree_add(sum->dtype, sums[depth - 2], sums[depth - 1], count);
     }
-    for (; depth > 1; depth--) add(sum->dtype, sums[depth - 2], sums[depth - 1], count);
+    for (; depth > 1; depth--) cornu__tree_add(sum->dtype, sums[depth - 2], sums[depth - 1], count);
     memcpy(sum->to + (size_t)first * size, sums[0], (size_t)count * size);
 }
 
@@ -113,8 +103,8 @@ static void sum_piece(void *context, int64_t piece, int thread)
     const Sum    *sum = context;
     const size_t  size = cornu_dtype_size(sum->dtype);
     const int64_t end = smaller(sum->count, (piece + 1) * PIECE);
-    if (sum->members.size <= ROWS && sum->dtype == CORNU_F32) {
-        sum_rows(sum, 0, sum->members.size, piece * PIECE, end - piece * PIECE,
+    if (sum->members <= ROWS && sum->dtype == CORNU_F32) {
+        sum_rows(sum, 0, sum->members, piece * PIECE, end - piece * PIECE,
                  sum->to + (size_t)(piece * PIECE) * size);
         return;
     }
@@ -122,19 +112,11 @@ static void sum_piece(void *context, int64_t piece, int thread)
         sum_block(sum, first, smaller(BLOCK, end - first));
 }
 
-/* The sum over the group, of as many elements as the result has, from number `first` on. */
-static CornuStatus sum_up(const CornuKernelCall *call, const CornuMembers *group, int64_t first)
+void cornu__tree_sum(CornuThreads *threads, CornuDtype dtype, int64_t count,
+                     const void *const *terms, int members, void *to)
 {
-    const CornuType type = call->out_type[0];
-    Sum sum = { .dtype = type.dtype, .count = cornu_type_count(type), .members = *group,
-                .call = call, .block = 1, .offset = (size_t)first * cornu_dtype_size(type.dtype),
-                .to = call->out[0] };
-    if (call->block > 1) {
-        sum.block = call->block;
-        sum.members.size = (group->size + call->block - 1) / call->block;
-    }
-    cornu__threads_run(call->threads, ceil_divide(sum.count, PIECE), sum_piece, &sum);
-    return CORNU_OK;
+    Sum sum = { .dtype = dtype, .count = count, .terms = terms, .members = members, .to = to };
+    cornu__threads_run(threads, ceil_divide(count, PIECE), sum_piece, &sum);
 }
 
 /* ---- Sums of blocks ---- */
@@ -180,9 +162,9 @@ void cornu__block_add(CornuDtype dtype, int64_t count, const void *x, void *firs
         int           top = held;
         if (merged == 0) memcpy(sum_at(&sums, top, offset), from, (size_t)some * size);
         for (int i = 0; i < merged; i++, from = sum_at(&sums, top, offset))
-            add(dtype, sum_at(&sums, --top, offset), from, some);
+            cornu__tree_add(dtype, sum_at(&sums, --top, offset), from, some);
         for (; ends && top > 0; top--)
-            add(dtype, sum_at(&sums, top - 1, offset), sum_at(&sums, top, offset), some);
+            cornu__tree_add(dtype, sum_at(&sums, top - 1, offset), sum_at(&sums, top, offset), some);
     }
 }
 
@@ -191,6 +173,26 @@ void cornu__block_add(CornuDtype dtype, int64_t count, const void *x, void *firs
 static CornuMembers group_of(const CornuKernelCall *call)
 {
     return cornu__members(call->op.attributes, call->shards, call->shard);
+}
+
+/* The operand of another shard. */
+static const char *operand_of(const CornuKernelCall *call, int shard)
+{
+    return call->in[(shard - call->shard) * call->shard_stride];
+}
+
+/* The sum over the group, of as many elements as the result has, from number `first` on. */
+static CornuStatus sum_up(const CornuKernelCall *call, const CornuMembers *group, int64_t first)
+{
+    const CornuType type = call->out_type[0];
+    const size_t    offset = (size_t)first * cornu_dtype_size(type.dtype);
+    const int       block = call->block > 1 ? call->block : 1;   /* shards of an operand */
+    const void     *terms[CORNU_MAX_SHARDS];
+    int             count = 0;
+    for (int i = 0; i < group->size; i += block)
+        terms[count++] = operand_of(call, cornu__member(group, i)) + offset;
+    cornu__tree_sum(call->threads, type.dtype, cornu_type_count(type), terms, count, call->out[0]);
+    return CORNU_OK;
 }
 
 static CornuStatus all_reduce(const CornuKernelCall *call)

@@ -3,16 +3,24 @@
  *
  * Every element is summed in the same fixed binary tree over the members of a group: neighbours
  * first (0 and 1, 2 and 3), then the pairs, then the fours; what has no neighbour goes up as it is.
- * So processes that each hold some neighbours could exchange a few sums each and get the same bits.
+ * So processes that each own some neighbours exchange a few sums each and get the same bits
+ * (run/exchange.h).
  *
- * Nothing is sent: a kernel reads what other shards made, and the plan makes it wait for them. The
- * slices of a gathered value, and a shard's slice of a shared value, are usually in place already
- * (compile/plan_outputs.c).
+ * In one process nothing is sent: a kernel reads what other shards made, and the plan makes it wait
+ * for them. The slices of a gathered value, and a shard's slice of a shared value, are usually in
+ * place already (compile/plan_outputs.c).
  */
 #ifndef CORNU_DEVICE_HOST_COLLECTIVE_H
 #define CORNU_DEVICE_HOST_COLLECTIVE_H
 
 #include "kernel.h"
+
+/* to = the tree over `members` terms of `count` elements each, on all threads. */
+void cornu__tree_sum(CornuThreads *threads, CornuDtype dtype, int64_t count,
+                     const void *const *terms, int members, void *to);
+
+/* to += from: one sum of the tree. */
+void cornu__tree_add(CornuDtype dtype, void *to, const void *from, int64_t count);
 
 /*
  * With many shards, what all_reduce sums is first added up block by block: of `block` shards in a

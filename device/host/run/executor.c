@@ -5,61 +5,21 @@
 
 #include "../../clock_internal.h"
 #include "../../memory_internal.h"
+#include "../../processes/processes_internal.h"
 #include "../compile/passes.h"
+#include "exchange.h"
 #include "step.h"
-
-typedef struct {
-    CornuBuffer base;
-    void       *data;
-} Buffer;
 
 typedef struct {
     CornuExecutable base;
     CornuPlan       plan;
     CornuFailure   *failures;     /* by shard */
     CornuSpan      *spans;        /* by thread: of a step that is measured */
+    CornuCollective **collectives;  /* by step; NULL for those that meet no other process */
     char           *arena, *packed, *sums, *scratch;
     void          **addresses;    /* of plan.operands on each shard, for this run; */
     void          **inputs, **outputs;   /* buffers that the program reads and writes */
 } Executable;
-
-/* ---- Buffers ---- */
-
-CornuBuffer *cornu__host_buffer_create(CornuDevice *device, CornuType type)
-{
-    (void)device;
-    Buffer *buffer = cornu__allocate(1, sizeof *buffer);
-    if (!buffer) return NULL;
-    buffer->data = cornu__allocate_aligned(cornu_type_bytes(type));
-    if (buffer->data) return &buffer->base;
-    cornu__release(buffer);
-    return NULL;
-}
-
-static void *data_of(const CornuBuffer *buffer) { return ((const Buffer *)buffer)->data; }
-
-void cornu__host_buffer_free(CornuBuffer *buffer)
-{
-    cornu__release(data_of(buffer));
-    cornu__release(buffer);
-}
-
-static char *element_of(const CornuBuffer *buffer, int64_t number)
-{
-    return (char *)data_of(buffer) + (size_t)number * cornu_dtype_size(buffer->type.dtype);
-}
-
-CornuStatus cornu__host_buffer_write(CornuBuffer *buffer, int64_t first, CornuArray from)
-{
-    memcpy(element_of(buffer, first), from.data, cornu_type_bytes(from.type));
-    return CORNU_OK;
-}
-
-CornuStatus cornu__host_buffer_read(const CornuBuffer *buffer, int64_t first, CornuArray to)
-{
-    memcpy(to.data, element_of(buffer, first), cornu_type_bytes(to.type));
-    return CORNU_OK;
-}
 
 /* ---- Compiling ---- */
 
@@ -76,7 +36,7 @@ static int64_t op_flops(const CornuProgram *program, int op, int shards)
 static void count_work(CornuStatistics *statistics, const CornuProgram *recorded,
                        const CornuPlan *plan)
 {
-    const int shards = cornu__plan_shards(plan);
+    const int shards = cornu__plan_own(plan).count;
     for (int i = 0; i < recorded->op_count; i++)
         statistics->flops += op_flops(recorded, i, shards);
     statistics->ops = recorded->op_count;
@@ -158,11 +118,22 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
     return &executable->base;
 }
 
+static CornuStatus allocate_collectives(Executable *executable)
+{
+    const CornuPlan *plan = &executable->plan;
+    for (int i = 0; i < plan->step_count; i++) {
+        if (!cornu__plan_exchanges(plan, &plan->steps[i])) continue;
+        executable->collectives[i] = cornu__collective_create(plan, &plan->steps[i]);
+        if (!executable->collectives[i]) return CORNU_ERR_MEMORY;
+    }
+    return CORNU_OK;
+}
+
 CornuStatus cornu__host_allocate(CornuExecutable *base)
 {
     Executable  *executable = (Executable *)base;
     CornuPlan   *plan = &executable->plan;
-    const size_t shards = (size_t)cornu__plan_shards(plan);
+    const size_t shards = (size_t)cornu__plan_own(plan).count;
     const size_t workers = (size_t)cornu__plan_workers(plan);
     executable->arena = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->arena));
     executable->packed = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->packed));
@@ -177,15 +148,21 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
                                           sizeof *executable->outputs);
     executable->spans = cornu__allocate((size_t)cornu__threads_count(plan->host->threads),
                                         sizeof *executable->spans);
+    executable->collectives = cornu__allocate((size_t)plan->step_count,
+                                              sizeof *executable->collectives);
     return executable->arena && executable->packed && executable->sums &&
            executable->scratch && executable->failures && executable->addresses &&
-           executable->inputs && executable->outputs && executable->spans
-         ? CORNU_OK : CORNU_ERR_MEMORY;
+           executable->inputs && executable->outputs && executable->spans &&
+           executable->collectives
+         ? allocate_collectives(executable) : CORNU_ERR_MEMORY;
 }
 
 void cornu__host_executable_free(CornuExecutable *base)
 {
     Executable *executable = (Executable *)base;
+    for (int i = 0; i < executable->plan.step_count && executable->collectives; i++)
+        cornu__collective_free(executable->collectives[i]);
+    cornu__release(executable->collectives);
     cornu__plan_free(&executable->plan);
     cornu__release(executable->arena);
     cornu__release(executable->packed);
@@ -206,10 +183,10 @@ static void find_addresses(Executable *executable, CornuBuffer *const *inputs,
 {
     const CornuPlan    *plan = &executable->plan;
     const CornuProgram *program = plan->program;
-    for (int i = 0; i < program->input_count; i++) executable->inputs[i] = data_of(inputs[i]);
+    for (int i = 0; i < program->input_count; i++) executable->inputs[i] = cornu__host_data(inputs[i]);
     for (int i = 0; i < program->output_count; i++)
-        executable->outputs[i] = outputs[i] ? data_of(outputs[i]) : NULL;
-    for (int shard = 0; shard < cornu__plan_shards(plan); shard++)
+        executable->outputs[i] = outputs[i] ? cornu__host_data(outputs[i]) : NULL;
+    for (int shard = 0; shard < cornu__plan_own(plan).count; shard++)
         cornu__plan_addresses(plan, shard, executable->inputs, executable->outputs,
                               executable->arena, executable->packed, executable->sums,
                               executable->addresses + (size_t)shard * plan->operand_count);
@@ -224,21 +201,26 @@ static void *const *addresses_on(const Executable *executable, int shard)
 static CornuStepEvent *events_of(const Executable *executable, int step, int shard)
 {
     const int threads = cornu__threads_count(executable->plan.host->threads);
-    const int shards = cornu__plan_shards(&executable->plan);
+    const int shards = cornu__plan_own(&executable->plan).count;
     return executable->base.events + (step * shards + shard) * threads;
+}
+
+static CornuStatus run_step(Executable *executable, int i, int shard, char *scratch)
+{
+    void *const *addresses = addresses_on(executable, shard);
+    return executable->collectives[i]
+         ? cornu__collective_run(executable->collectives[i], addresses)
+         : cornu__plan_run_step(&executable->plan, &executable->plan.steps[i], addresses, shard,
+                                scratch);
 }
 
 /* Runs a step of a shard's segment on one thread, all its pieces included. */
 static CornuStatus run_alone(Executable *executable, int i, int shard, int thread, char *scratch)
 {
-    const CornuPlanStep *step = &executable->plan.steps[i];
-    void *const     *addresses = addresses_on(executable, shard);
-    if (!executable->base.events)
-        return cornu__plan_run_step(&executable->plan, step, addresses, shard, scratch);
+    if (!executable->base.events) return run_step(executable, i, shard, scratch);
     CornuStepEvent *event = &events_of(executable, i, shard)[thread];
     event->begin_s = cornu__seconds();
-    const CornuStatus status =
-        cornu__plan_run_step(&executable->plan, step, addresses, shard, scratch);
+    const CornuStatus status = run_step(executable, i, shard, scratch);
     event->end_s = cornu__seconds();
     return status;
 }
@@ -303,7 +285,7 @@ static void run_block(void *context, int64_t block, int thread)
 {
     const Segment *segment = context;
     const int64_t  each = cornu__plan_block(&segment->executable->plan), first = block * each;
-    const int64_t  shards = cornu__plan_shards(&segment->executable->plan);
+    const int64_t  shards = cornu__plan_own(&segment->executable->plan).count;
     for (int64_t shard = first; shard < shards && shard < first + each; shard++)
         run_segment_on(segment, shard, thread);
 }
@@ -314,7 +296,7 @@ static void run_block(void *context, int64_t block, int thread)
 static CornuStatus run_segment(Executable *executable, int first, int end)
 {
     CornuThreads *threads = executable->plan.host->threads;
-    const int     shards = cornu__plan_shards(&executable->plan);
+    const int     shards = cornu__plan_own(&executable->plan).count;
     Segment       segment = { executable, first, end, cornu__plan_workers(&executable->plan) > 1 };
     if (segment.per_thread)
         cornu__threads_run(threads, cornu__plan_blocks(&executable->plan), run_block, &segment);
@@ -322,17 +304,15 @@ static CornuStatus run_segment(Executable *executable, int first, int end)
         for (int shard = 0; shard < shards; shard++) run_segment_on(&segment, shard, 0);
     for (int shard = 0; shard < shards; shard++)
         if (executable->failures[shard].status != CORNU_OK)
-            return cornu__failure_tell_shard(&executable->failures[shard], shard);
+            return cornu__failure_tell_shard(&executable->failures[shard],
+                                             cornu__plan_own(&executable->plan).first + shard);
     return CORNU_OK;
 }
 
-CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
-                            CornuBuffer *const *outputs)
+static CornuStatus run_steps(Executable *executable)
 {
-    Executable      *executable = (Executable *)base;
     const CornuPlan *plan = &executable->plan;
     const bool       sharded = cornu__plan_shards(plan) > 1;
-    find_addresses(executable, inputs, outputs);
     for (int i = 0, end; i < plan->step_count; i = end) {
         end = i + 1;
         if (sharded && plan->steps[i].varies) {
@@ -344,4 +324,14 @@ CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
         }
     }
     return CORNU_OK;
+}
+
+/* A failure of this process alone ends the others' wait for it. */
+CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
+                            CornuBuffer *const *outputs)
+{
+    Executable *executable = (Executable *)base;
+    find_addresses(executable, inputs, outputs);
+    const CornuStatus status = run_steps(executable);
+    return status ? cornu__processes_fail(executable->plan.host->processes, status) : CORNU_OK;
 }

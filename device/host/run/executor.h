@@ -10,6 +10,7 @@
 
 #include "../../device_internal.h"
 #include "../compile/host.h"
+#include "buffer.h"
 
 /* `host` must outlive the executable. The class functions of the same names. */
 CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *program);
@@ -17,11 +18,5 @@ CornuStatus      cornu__host_allocate(CornuExecutable *executable);
 CornuStatus      cornu__host_run(CornuExecutable *executable, CornuBuffer *const *inputs,
                                  CornuBuffer *const *outputs);
 void             cornu__host_executable_free(CornuExecutable *executable);
-
-/* Packed elements of the declared dtype, aligned to 64 bytes. */
-CornuBuffer *cornu__host_buffer_create(CornuDevice *device, CornuType type);
-void         cornu__host_buffer_free(CornuBuffer *buffer);
-CornuStatus  cornu__host_buffer_write(CornuBuffer *buffer, int64_t first, CornuArray from);
-CornuStatus  cornu__host_buffer_read(const CornuBuffer *buffer, int64_t first, CornuArray to);
 
 #endif

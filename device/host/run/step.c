@@ -29,7 +29,8 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuPlanStep *step,
         return step->kernel->run(&(CornuKernelCall){
             .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,
             .threads = plan->host->threads, .multiplier = plan->host->multiplier,
-            .scratch = scratch, .shard = shard, .shards = cornu__plan_shards(plan),
+            .scratch = scratch, .shard = cornu__plan_own(plan).first + shard,
+            .shards = cornu__plan_shards(plan),
             .shard_stride = plan->operand_count, .block = step->block,
             .pool = step->pool < 0 ? NULL : &pool });
     case CORNU_STEP_PACK:

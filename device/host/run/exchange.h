@@ -1,0 +1,33 @@
+/*
+ * Collectives between processes: what collective ops do where several processes own the shards.
+ *
+ * Sums follow the tree of kernels/collective.h. A process adds up the subtrees whose shards it owns
+ * all of, at most a few; sends of each the elements that another process wants; and finishes the
+ * tree of its own elements from everybody's subtrees. So no bit depends on how shards are dealt:
+ *
+ *     shards    0 1 2 3 4 5 6 7     rank 0 owns 0 to 2: the subtrees 0-1 and 2
+ *                                   rank 1 owns 3 to 5: the subtrees 3 and 4-5
+ *                                   rank 2 owns 6 to 7: the subtree  6-7
+ *
+ *     reduce_scatter   each process wants the slices of its own shards
+ *     all_reduce       small: each wants all elements; large: each wants its part of them, and a
+ *                      second exchange gathers the parts
+ *     all_gather       each sends what its shards have to all others
+ *     in groups        each sends what its shards have to all others, and adds by itself
+ */
+#ifndef CORNU_DEVICE_HOST_EXCHANGE_H
+#define CORNU_DEVICE_HOST_EXCHANGE_H
+
+#include "../compile/plan.h"
+
+typedef struct CornuCollective CornuCollective;
+
+/* For a step with cornu__plan_exchanges: all memory that its runs need. NULL without memory. The
+ * plan must outlive it. */
+CornuCollective *cornu__collective_create(const CornuPlan *plan, const CornuPlanStep *step);
+void             cornu__collective_free(CornuCollective *collective);
+
+/* addresses: of plan->operands on the first own shard; those of the others follow. */
+CornuStatus cornu__collective_run(CornuCollective *collective, void *const *addresses);
+
+#endif
