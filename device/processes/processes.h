@@ -49,7 +49,9 @@ typedef struct {
 } CornuProcessesConfig;
 
 /*
- * Meets the other processes; all of them must call it. Started alone, by no launcher and without
+ * Meets the other processes; all of them must call it. Until it is closed this process is a member,
+ * of this group alone, and of what the library writes rank 0 writes everything: on other ranks
+ * files are not made, and functions that write them succeed if rank 0's do. Started alone, by no launcher and without
  * .workers, it is a group of one. NULL with a pending error: CORNU_ERR_ARGUMENT for bad arguments
  * or environment, CORNU_ERR_UNSUPPORTED if the launcher needs a library that is missing,
  * CORNU_ERR_PROCESS if the others cannot be reached in time, or differ from this process in what
@@ -65,6 +67,10 @@ void cornu_processes_close(CornuProcesses *processes);
 /* 0 to count - 1; NULL is rank 0 of 1. */
 int cornu_process_rank(const CornuProcesses *processes);
 int cornu_process_count(const CornuProcesses *processes);
+
+/* *flag: whether any rank's is set, for decisions that all must take at the same step, such as to
+ * stop for a signal. All ranks call it. */
+CornuStatus cornu_processes_any(CornuProcesses *processes, bool *flag);
 
 /* "4 processes on 2 hosts, by Open MPI 4.1.4 over tcp". */
 const char *cornu_processes_description(const CornuProcesses *processes);

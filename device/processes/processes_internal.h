@@ -36,6 +36,16 @@ typedef struct {
 CornuStatus cornu__exchange_start(CornuProcesses *processes, CornuExchange *exchange);
 CornuStatus cornu__exchange_finish(CornuProcesses *processes, CornuExchange *exchange);
 
+/* ---- The group that this process is a member of (current.c) ---- */
+
+/* false if it is a member of one already. */
+bool            cornu__processes_enter(CornuProcesses *processes);
+void            cornu__processes_leave(CornuProcesses *processes);
+CornuProcesses *cornu__processes_current(void);   /* NULL: of none */
+
+/* Whether this process writes files: rank 0, or a process on its own. */
+bool cornu__processes_writes(void);
+
 /* ---- Meetings: start and finish at once, of all ranks ---- */
 
 /* all[r * bytes ...] = rank r's `bytes` bytes at `own`. */

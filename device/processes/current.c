@@ -1,0 +1,31 @@
+#include "processes_internal.h"
+
+#include <stdatomic.h>
+
+
+static _Atomic(CornuProcesses *) current;
+
+bool cornu__processes_enter(CornuProcesses *processes)
+{
+    CornuProcesses *none = NULL;
+    return atomic_compare_exchange_strong(&current, &none, processes);
+}
+
+void cornu__processes_leave(CornuProcesses *processes)
+{
+    atomic_compare_exchange_strong(&current, &processes, NULL);
+}
+
+CornuProcesses *cornu__processes_current(void) { return atomic_load(&current); }
+
+bool cornu__processes_writes(void) { return cornu_process_rank(atomic_load(&current)) == 0; }
+
+CornuStatus cornu_processes_any(CornuProcesses *processes, bool *flag)
+{
+    unsigned char own = *flag, all[CORNU_MAX_PROCESSES];
+    const int     ranks = cornu_process_count(processes);
+    CORNU__TRY(cornu__processes_gather(processes, "whether to stop", &own, 1, all));
+    *flag = false;
+    for (int rank = 0; rank < ranks; rank++) *flag |= all[rank] != 0;
+    return CORNU_OK;
+}
