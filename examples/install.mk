@@ -4,7 +4,7 @@
 PREFIX  = /usr/local
 DESTDIR =
 own     = $(filter-out /usr /usr/local,$(PREFIX))
-version = $(shell sed -n 's/^#define CORNU_VERSION "\(.*\)"/\1/p' nn/cornu.h)
+version = $(shell sed -n 's/^#define CORNU_VERSION "\(.*\)"/\1/p' device/version.h)
 
 # The public headers. One that names a cornu__function is internal; so are those of device/host,
 # except for what they say about the machine.
@@ -22,7 +22,7 @@ $(BUILD)/man/%.1: $(BUILD)/% examples/man.awk examples/install.mk
 	@mkdir -p $(@D)
 	$(call say,man,$@)$< --help | awk -f examples/man.awk -v version='Cornu $(version)' > $@
 
-$(BUILD)/man/cornu.7: examples/cornu.7 nn/cornu.h examples/own_model.c examples/install.mk \
+$(BUILD)/man/cornu.7: examples/cornu.7 device/version.h examples/own_model.c examples/install.mk \
                       $(with_help:%=$(BUILD)/man/%.1)
 	@for p in $(with_help); do printf '.TP\n.BR %s (1)\n' $$p; \
 	     sed -n '/^.SH DESCRIPTION/{n;p}' $(@D)/$$p.1; done > $@.programs

@@ -2,9 +2,6 @@
 #ifndef CORNU_H
 #define CORNU_H
 
-/* Major, minor, patch. */
-#define CORNU_VERSION "0.1.0"
-
 #include "../device/device.h"
 #include "../device/host/machine/limits.h"
 #include "../device/host/machine/processor.h"
@@ -20,6 +17,7 @@
 #include "../device/tpu/resolver.h"
 #include "../device/tpu/topology.h"
 #include "../device/type.h"
+#include "../device/version.h"
 
 #include "../tensor/graph.h"
 #include "../tensor/ops.h"

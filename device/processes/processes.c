@@ -1,24 +1,249 @@
+/*
+ * A group of processes: the thread that does its exchanges, one after the other, and the queue that
+ * leads to it. The thread opens the transport, uses and closes it.
+ */
 #include "processes_internal.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "../clock_internal.h"
+#include "../log_internal.h"
 #include "../memory_internal.h"
+#include "../text/print.h"
+#include "open_internal.h"
+
+enum { QUEUE = 64 };   /* exchanges that have started and not ended */
 
 struct CornuProcesses {
-    int          rank, count;
-    CornuTraffic traffic;
+    int             rank, count;
+    CornuLaunch     launch;
+    char            description[200];
+    CornuMessage   *messages;            /* for meetings: 2 for each rank */
+    CornuTransport *transport;           /* the thread's */
+    _Atomic bool    stop;                /* for the transport: this rank has failed */
+
+    pthread_t       thread;
+    bool            threaded;
+    pthread_mutex_t lock;                /* of all below */
+    pthread_cond_t  begun, ended;
+    CornuExchange  *queue[QUEUE];        /* by number */
+    uint64_t        begin_count, end_count;   /* exchanges that have started, and ended */
+    bool            opened, closing;
+    bool            failing, failed;     /* this rank is to tell its failure; the group has failed */
+    CornuFailure    failure;
+    CornuTraffic    traffic;
 };
+
+/* ---- The thread ---- */
+
+/* Tells all, and makes everything fail from now on. Without the lock: with it nothing is seen of
+ * the exchange's messages after it. */
+static void end_group(CornuProcesses *processes, CornuStatus status)
+{
+    CornuFailure failure;
+    pthread_mutex_lock(&processes->lock);
+    const bool own = processes->failing;
+    if (own) failure = processes->failure;
+    pthread_mutex_unlock(&processes->lock);
+    if (!own) cornu__failure_keep(&failure, status);
+    processes->transport->class->tell(processes->transport, failure.message);
+    pthread_mutex_lock(&processes->lock);
+    if (!own) processes->failure = failure;
+    processes->failed = true;
+    processes->failing = false;
+    pthread_cond_broadcast(&processes->ended);
+    pthread_mutex_unlock(&processes->lock);
+    cornu__log(CORNU_LOG_ERROR, "%s", failure.message);
+}
+
+static void count_bytes(CornuTraffic *traffic, const CornuExchange *exchange)
+{
+    traffic->exchanges++;
+    for (int i = 0; i < exchange->send_count; i++)
+        traffic->bytes_sent += (int64_t)exchange->sends[i].bytes;
+    for (int i = 0; i < exchange->receive_count; i++)
+        traffic->bytes_received += (int64_t)exchange->receives[i].bytes;
+}
+
+static void do_exchanges(CornuProcesses *processes)
+{
+    CornuTransport *transport = processes->transport;
+    pthread_mutex_lock(&processes->lock);
+    while (!processes->failed) {
+        if (!processes->failing && processes->end_count == processes->begin_count) {
+            if (processes->closing) break;
+            pthread_cond_wait(&processes->begun, &processes->lock);
+            continue;
+        }
+        const bool     failing = processes->failing;
+        CornuExchange *exchange = processes->queue[processes->end_count % QUEUE];
+        pthread_mutex_unlock(&processes->lock);
+        CornuStatus status = CORNU_ERR_INTERRUPTED;
+        if (!failing) {
+            exchange->begin_s = cornu__seconds();
+            status = transport->class->exchange(transport, exchange,
+                                                processes->launch.timeout_s);
+            exchange->end_s = cornu__seconds();
+        }
+        if (status) end_group(processes, status);
+        pthread_mutex_lock(&processes->lock);
+        if (status) break;
+        count_bytes(&processes->traffic, exchange);
+        processes->end_count++;
+        pthread_cond_broadcast(&processes->ended);
+    }
+    pthread_mutex_unlock(&processes->lock);
+}
+
+static void *thread_main(void *argument)
+{
+    CornuProcesses *processes = argument;
+    CornuTransport *transport = cornu__transport_open(&processes->launch, &processes->stop,
+                                                      processes->description,
+                                                      sizeof processes->description);
+    pthread_mutex_lock(&processes->lock);
+    processes->opened = true;
+    processes->transport = transport;
+    processes->failed = !transport;
+    if (!transport) cornu__failure_keep(&processes->failure, cornu_error_status());
+    pthread_cond_broadcast(&processes->ended);
+    pthread_mutex_unlock(&processes->lock);
+    if (!transport) return NULL;
+    do_exchanges(processes);
+    transport->class->close(transport);
+    return NULL;
+}
+
+/* ---- Opening and closing ---- */
+
+/* It takes no signals: those go to the program's own threads. */
+static CornuStatus start_thread(CornuProcesses *processes)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failure = pthread_create(&processes->thread, NULL, thread_main, processes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failure)
+        return cornu__fail(CORNU_ERR_PROCESS, "the thread that exchanges with other processes "
+                           "cannot be started: %s", strerror(failure));
+    processes->threaded = true;
+    pthread_mutex_lock(&processes->lock);
+    while (!processes->opened) pthread_cond_wait(&processes->ended, &processes->lock);
+    pthread_mutex_unlock(&processes->lock);
+    return processes->failed ? cornu__failure_tell(&processes->failure) : CORNU_OK;
+}
 
 CornuProcesses *cornu_processes_open_from(const CornuProcessesConfig *config)
 {
-    (void)config;
+    CORNU__NEED_TO_MAKE(config);
     CornuProcesses *processes = cornu__refused() ? NULL : cornu__allocate(1, sizeof *processes);
     if (!processes) return cornu__null();
-    processes->count = 1;
+    pthread_mutex_init(&processes->lock, NULL);
+    pthread_cond_init(&processes->begun, NULL);
+    pthread_cond_init(&processes->ended, NULL);
+    atomic_init(&processes->stop, false);
+    snprintf(processes->description, sizeof processes->description, "1 process");
+    if (cornu__launch_read(&processes->launch, config)) goto fail;
+    processes->rank = processes->launch.rank;
+    processes->count = processes->launch.count;
+    if (processes->count == 1) return processes;
+    processes->messages = cornu__allocate(2 * (size_t)processes->count,
+                                          sizeof *processes->messages);
+    if (!processes->messages || start_thread(processes)) goto fail;
+    cornu__log(CORNU_LOG_INFO, "rank %d of %s", processes->rank, processes->description);
     return processes;
+
+fail:
+    cornu_processes_close(processes);
+    return cornu__null();
 }
 
-void cornu_processes_close(CornuProcesses *processes) { cornu__release(processes); }
+void cornu_processes_close(CornuProcesses *processes)
+{
+    if (!processes) return;
+    if (processes->threaded) {
+        pthread_mutex_lock(&processes->lock);
+        processes->closing = true;
+        pthread_cond_broadcast(&processes->begun);
+        pthread_mutex_unlock(&processes->lock);
+        pthread_join(processes->thread, NULL);
+    }
+    cornu__launch_clear(&processes->launch);
+    pthread_cond_destroy(&processes->ended);
+    pthread_cond_destroy(&processes->begun);
+    pthread_mutex_destroy(&processes->lock);
+    cornu__release(processes->messages);
+    cornu__release(processes);
+}
+
+/* ---- Exchanges ---- */
+
+static bool alone(const CornuProcesses *processes) { return !processes || processes->count == 1; }
+
+/* With the lock. */
+static CornuStatus failure_of(const CornuProcesses *processes)
+{
+    return processes->failed || processes->failing ? cornu__failure_tell(&processes->failure)
+                                                   : CORNU_OK;
+}
+
+CornuStatus cornu__exchange_start(CornuProcesses *processes, CornuExchange *exchange)
+{
+    if (alone(processes)) return CORNU_OK;
+    pthread_mutex_lock(&processes->lock);
+    while (!processes->failed && processes->begin_count - processes->end_count == QUEUE)
+        pthread_cond_wait(&processes->ended, &processes->lock);
+    const CornuStatus status = failure_of(processes);
+    if (!status) {
+        processes->queue[processes->begin_count % QUEUE] = exchange;
+        exchange->number = ++processes->begin_count;
+        pthread_cond_signal(&processes->begun);
+    }
+    pthread_mutex_unlock(&processes->lock);
+    return status;
+}
+
+CornuStatus cornu__exchange_finish(CornuProcesses *processes, CornuExchange *exchange)
+{
+    if (alone(processes)) return CORNU_OK;
+    pthread_mutex_lock(&processes->lock);
+    if (!processes->failed && processes->end_count < exchange->number) {
+        const double begin_s = cornu__seconds();
+        while (!processes->failed && processes->end_count < exchange->number)
+            pthread_cond_wait(&processes->ended, &processes->lock);
+        processes->traffic.wait_seconds += cornu__seconds() - begin_s;
+    }
+    const CornuStatus status = failure_of(processes);
+    pthread_mutex_unlock(&processes->lock);
+    return status;
+}
+
+/* Nothing uses messages of exchanges any more when this returns. */
+CornuStatus cornu__processes_fail(CornuProcesses *processes, CornuStatus status)
+{
+    if (alone(processes) || status == CORNU_OK) return status;
+    CornuFailure failure;
+    cornu__failure_keep(&failure, status);
+    pthread_mutex_lock(&processes->lock);
+    if (!processes->failed && !processes->failing) {
+        processes->failing = true;
+        processes->failure.status = CORNU_ERR_PROCESS;
+        cornu__format(processes->failure.message, sizeof processes->failure.message,
+                      "rank %d: %s", processes->rank, failure.message);
+        atomic_store(&processes->stop, true);
+        pthread_cond_signal(&processes->begun);
+    }
+    while (!processes->failed) pthread_cond_wait(&processes->ended, &processes->lock);
+    pthread_mutex_unlock(&processes->lock);
+    return status;
+}
+
+/* ---- What it is ---- */
 
 int cornu_process_rank(const CornuProcesses *processes) { return processes ? processes->rank : 0; }
 int cornu_process_count(const CornuProcesses *processes)
@@ -28,56 +253,17 @@ int cornu_process_count(const CornuProcesses *processes)
 
 const char *cornu_processes_description(const CornuProcesses *processes)
 {
-    (void)processes;
-    return "1 process";
+    return processes ? processes->description : "1 process";
 }
 
 CornuTraffic cornu_processes_traffic(const CornuProcesses *processes)
 {
-    return processes ? processes->traffic : (CornuTraffic){ .exchanges = 0 };
+    if (alone(processes)) return (CornuTraffic){ .exchanges = 0 };
+    CornuProcesses *shared = (CornuProcesses *)processes;   /* for its lock */
+    pthread_mutex_lock(&shared->lock);
+    const CornuTraffic traffic = shared->traffic;
+    pthread_mutex_unlock(&shared->lock);
+    return traffic;
 }
 
-CornuStatus cornu__exchange_start(CornuProcesses *processes, CornuExchange *exchange)
-{
-    (void)processes, (void)exchange;
-    return CORNU_OK;
-}
-
-CornuStatus cornu__exchange_finish(CornuProcesses *processes, CornuExchange *exchange)
-{
-    (void)processes, (void)exchange;
-    return CORNU_OK;
-}
-
-CornuStatus cornu__processes_gather(CornuProcesses *processes, const char *what, const void *own,
-                                    size_t bytes, void *all)
-{
-    (void)processes, (void)what;
-    memcpy(all, own, bytes);
-    return CORNU_OK;
-}
-
-CornuStatus cornu__processes_share(CornuProcesses *processes, const char *what, void *data,
-                                   size_t bytes)
-{
-    (void)processes, (void)what, (void)data, (void)bytes;
-    return CORNU_OK;
-}
-
-CornuStatus cornu__processes_agree(CornuProcesses *processes, const char *what, const char *text)
-{
-    (void)processes, (void)what, (void)text;
-    return CORNU_OK;
-}
-
-CornuStatus cornu__processes_settle(CornuProcesses *processes, const char *what, CornuStatus status)
-{
-    (void)processes, (void)what;
-    return status;
-}
-
-CornuStatus cornu__processes_fail(CornuProcesses *processes, CornuStatus status)
-{
-    (void)processes;
-    return status;
-}
+CornuMessage *cornu__processes_messages(CornuProcesses *processes) { return processes->messages; }

@@ -1,11 +1,14 @@
 /*
  * Transports: what moves bytes between processes. They never add.
  *
- * A transport is opened, used and closed by one thread, the group's own (processes.c). To add one:
- * a file with a class, and a row of transports.def.
+ * A transport is opened, used and closed by one thread, the group's own (processes.c). Two kinds
+ * exist: streams of bytes between each two ranks (streams_internal.h), over TCP or shared memory,
+ * and messages of MPI. README.md says how to add one.
  */
 #ifndef CORNU_DEVICE_TRANSPORT_H
 #define CORNU_DEVICE_TRANSPORT_H
+
+#include <stdatomic.h>
 
 #include "processes_internal.h"
 
@@ -15,10 +18,11 @@ typedef struct {
     const char *name;
     /* Does one exchange: sends and receives all messages. A rank that does not get on for
      * timeout_s, has ended or has told a failure, is CORNU_ERR_PROCESS, whose message begins with
-     * "rank N"; so is one that is in another exchange. */
+     * "rank N"; so is one that is in another exchange. CORNU_ERR_INTERRUPTED soon after *stop. */
     CornuStatus (*exchange)(CornuTransport *transport, const CornuExchange *exchange,
                             double timeout_s);
-    /* Tells all others why this rank has failed, as well as it can within a second. */
+    /* Tells all others why the group has failed, as well as it can within a second. After an
+     * exchange that failed, before its messages are gone. */
     void (*tell)(CornuTransport *transport, const char *why);
     void (*close)(CornuTransport *transport);
 } CornuTransportClass;
@@ -27,7 +31,10 @@ typedef struct {
 struct CornuTransport {
     const CornuTransportClass *class;
     int                        rank, size;
-    char                       description[128];
+    const _Atomic bool        *stop;             /* set by other threads: exchange returns */
+    char                       description[128]; /* "tcp" */
 };
+
+enum { CORNU_SLICE_MS = 50 };   /* transports look at *stop so often */
 
 #endif

@@ -1,0 +1,24 @@
+/*
+ * A mesh: one TCP connection between each two ranks.
+ *
+ * Each rank listens at its address and connects to all lower ones. Both sides of a connection first
+ * say who they are; one that does not speak this protocol is closed and forgotten.
+ */
+#ifndef CORNU_DEVICE_MESH_INTERNAL_H
+#define CORNU_DEVICE_MESH_INTERNAL_H
+
+#include "launch_internal.h"
+
+typedef struct {
+    int  rank, size;
+    int *sockets;   /* by rank, non-blocking; -1 for this one */
+} CornuMesh;
+
+/* Until all are connected, at most launch->timeout_s; takes the launch's listener. On failure the
+ * mesh is empty. */
+CornuStatus cornu__mesh_open(CornuMesh *mesh, CornuLaunch *launch);
+
+/* Waits for what was sent to arrive, 2 s at most. */
+void cornu__mesh_close(CornuMesh *mesh);
+
+#endif
