@@ -78,6 +78,7 @@ CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind
     dataset->count = source->count;
     dataset->batch_size = source->batch_size;
     dataset->prefetch = source->prefetch;
+    dataset->by_row = kind->by_row;
     dataset->components = source->components;
     memcpy(dataset->type, source->type, sizeof dataset->type);
     memcpy(dataset->bytes, source->bytes, sizeof dataset->bytes);
@@ -103,7 +104,7 @@ void *cornu__element_allocate(const CornuDataset *dataset, void **at)
 
 /* ---- stages ---- */
 
-CornuStage *cornu__stages_open(const CornuDataset *dataset, int *count)
+CornuStage *cornu__stages_open(const CornuDataset *dataset, const CornuShare *share, int *count)
 {
     *count = 0;
     for (const CornuDataset *d = dataset; d; d = d->source) ++*count;
@@ -112,6 +113,8 @@ CornuStage *cornu__stages_open(const CornuDataset *dataset, int *count)
     for (int i = *count - 1; i >= 0; i--, dataset = dataset->source) {
         stages[i].dataset = dataset;
         stages[i].source = i ? &stages[i - 1] : NULL;
+        stages[i].share = share;
+        if (!dataset->by_row) share = NULL;
         if (dataset->kind->open && dataset->kind->open(&stages[i]) != CORNU_OK) {
             /* Stages not yet reached have no data set and nothing to close. */
             cornu__stages_close(stages, *count);
@@ -285,7 +288,7 @@ CornuDataset *cornu_dataset_cache(CornuDataset *source)
         goto fail;
     }
     cache->arrays.owned = true;
-    stages = cornu__stages_open(source, &depth);
+    stages = cornu__stages_open(source, NULL, &depth);
     if (!stages || fill_cache(cache, &stages[depth - 1])) goto fail;
     cornu__stages_close(stages, depth);
     cache->source = NULL;

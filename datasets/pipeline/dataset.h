@@ -107,7 +107,8 @@ CornuDataset *cornu_dataset_map(CornuDataset *source, CornuMapFunction *function
                                 const CornuType *types, int count);
 
 /* Computes all elements now, those of epoch 0, and keeps them in memory, so that earlier stages run
- * once and not in every epoch. The source must be finite and not batched. */
+ * once and not in every epoch. The source must be finite and not batched. Each of several processes
+ * keeps all elements, as a shuffle gives it others in every epoch. */
 CornuDataset *cornu_dataset_cache(CornuDataset *source);
 
 /* All elements in a random order, uniform, that depends on (seed, epoch). At most 2^32 - 1

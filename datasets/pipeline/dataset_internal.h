@@ -4,7 +4,8 @@
 
 #include <stdatomic.h>
 
-#include "dataset.h"
+#include "iterator.h"
+#include "shard_rows_internal.h"
 
 /* Positions in an endless data set end here, so that no index overflows on its way down. */
 #define CORNU__ENDLESS (INT64_C(1) << 40)
@@ -19,6 +20,7 @@ typedef struct {
     CornuStatus (*open)(CornuStage *stage);  /* allocates what an iterator needs */
     void        (*close)(CornuStage *stage); /* also after open failed           */
     void        (*free)(CornuDataset *dataset);
+    bool          by_row;                    /* of its data sets, see below      */
 } CornuDatasetKind;
 
 /* The functions of a CornuGeneratorConfig. */
@@ -37,6 +39,8 @@ struct CornuDataset {
     int64_t                 count;      /* elements per epoch, CORNU_NONE, CORNU_UNKNOWN */
     int64_t                 batch_size; /* 0 if not batched                         */
     int                     prefetch;   /* depth; 0 is none                         */
+    bool                    by_row;     /* a batch's row b depends on no row of the
+                                           source's batch but row b                 */
     int                     components;
     CornuType               type[CORNU_MAX_COMPONENTS];  /* as delivered            */
     size_t                  bytes[CORNU_MAX_COMPONENTS]; /* of type                 */
@@ -57,6 +61,7 @@ struct CornuDataset {
 struct CornuStage {
     const CornuDataset *dataset;
     CornuStage         *source;
+    const CornuShare   *share;   /* of a batch's rows: others need not be fetched; NULL: all */
     union {
         void *own; /* of kinds in other folders; freed by their close */
         struct { uint32_t *order; int64_t epoch; } shuffle; /* epoch of order, -1 at first */
@@ -66,9 +71,10 @@ struct CornuStage {
     };
 };
 
-/* The stages of a chain, *count of them, from the first source to the data set itself. NULL on
- * failure, recorded and not pending. */
-CornuStage *cornu__stages_open(const CornuDataset *dataset, int *count);
+/* The stages of a chain, *count of them, from the first source to the data set itself. *share, the
+ * caller's, may change between fetches; NULL: all rows. It reaches the stage that makes batches
+ * unless one after it needs whole ones. NULL on failure, recorded and not pending. */
+CornuStage *cornu__stages_open(const CornuDataset *dataset, const CornuShare *share, int *count);
 void        cornu__stages_close(CornuStage *stages, int count);
 
 static inline CornuStatus cornu__stage_fetch(CornuStage *stage, CornuSample at, void *const *to,
@@ -79,6 +85,11 @@ static inline CornuStatus cornu__stage_fetch(CornuStage *stage, CornuSample at, 
 
 /* As cornu_dataset_from_arrays, without a copy: the arrays must outlive the data set. */
 CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count);
+
+/* As cornu_iterator_begin_for, for any share; and changes the share from the next element on. It
+ * returns the share until then. */
+CornuIterator *cornu__iterator_begin_share(CornuDataset *dataset, int64_t epoch, CornuShare share);
+CornuShare     cornu__iterator_set_share(CornuIterator *iterator, CornuShare share);
 
 /* A data set of `kind` that takes ownership of source and delivers the same types. As any
  * constructor NULL if an error is pending or source is NULL; `name` is for messages. */

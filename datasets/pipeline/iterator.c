@@ -26,12 +26,14 @@ struct CornuIterator {
     Slot         *slots;
     int           slot_count;
     CornuBatch    batch; /* the caller's slot, returned by next */
+    CornuShare    filling; /* of the slot being filled; read without the lock by who fills it */
 
     /* Shared with the thread, under the lock. Numbers of elements since `start`: `made` have been
      * filled, `taken` delivered, and `released` are no longer the caller's. */
     pthread_mutex_t lock;
     pthread_cond_t  changed;
     CornuSample     start;
+    CornuShare      share;
     int64_t         made, taken, released;
     int64_t         end;   /* the index of the end of the epoch once it is reached, else -1 */
     uint64_t        moves; /* so that an element started before a move is discarded */
@@ -60,6 +62,7 @@ static void make_one(CornuIterator *iterator)
     uint64_t    moves = iterator->moves;
     CornuSample at = { iterator->start.epoch, iterator->start.index + iterator->made };
     Slot       *slot = &iterator->slots[iterator->made % iterator->slot_count];
+    iterator->filling = iterator->share;
     pthread_mutex_unlock(&iterator->lock);
     bool        pending = cornu_error_pending();
     CornuStatus status = fill(iterator, slot, at);
@@ -133,22 +136,39 @@ static CornuStatus check_position(const CornuDataset *dataset, CornuSample to)
     return CORNU_OK;
 }
 
+/* Called with the lock held. */
+static void move(CornuIterator *iterator, CornuSample to)
+{
+    iterator->start = to;
+    iterator->made = iterator->taken = iterator->released = 0;
+    iterator->failure.status = CORNU_OK;
+    iterator->end = -1;
+    iterator->moves++;
+    pthread_cond_broadcast(&iterator->changed);
+}
+
 CornuStatus cornu_iterator_seek(CornuIterator *iterator, CornuSample to)
 {
     CORNU__TRY(check_position(iterator->dataset, to));
     pthread_mutex_lock(&iterator->lock);
     bool there = iterator->failure.status == CORNU_OK && to.epoch == iterator->start.epoch &&
                  to.index == iterator->start.index + iterator->taken;
-    if (!there) {
-        iterator->start = to;
-        iterator->made = iterator->taken = iterator->released = 0;
-        iterator->failure.status = CORNU_OK;
-        iterator->end = -1;
-        iterator->moves++;
-        pthread_cond_broadcast(&iterator->changed);
-    }
+    if (!there) move(iterator, to);
     pthread_mutex_unlock(&iterator->lock);
     return CORNU_OK;
+}
+
+CornuShare cornu__iterator_set_share(CornuIterator *iterator, CornuShare share)
+{
+    pthread_mutex_lock(&iterator->lock);
+    const CornuShare was = iterator->share;
+    const bool       both_whole = cornu__share_is_whole(was) && cornu__share_is_whole(share);
+    iterator->share = share;
+    if (!both_whole)   /* elements that were made ahead are made again */
+        move(iterator, (CornuSample){ iterator->start.epoch,
+                                      iterator->start.index + iterator->taken });
+    pthread_mutex_unlock(&iterator->lock);
+    return was;
 }
 
 CornuStatus cornu_iterator_rewind(CornuIterator *iterator, int64_t epoch)
@@ -188,7 +208,7 @@ static CornuStatus start_thread(CornuIterator *iterator)
     return CORNU_OK;
 }
 
-CornuIterator *cornu_iterator_begin(CornuDataset *dataset, int64_t epoch)
+CornuIterator *cornu__iterator_begin_share(CornuDataset *dataset, int64_t epoch, CornuShare share)
 {
     if (cornu__refused()) return NULL;
     if (!dataset)
@@ -201,14 +221,26 @@ CornuIterator *cornu_iterator_begin(CornuDataset *dataset, int64_t epoch)
     pthread_cond_init(&iterator->changed, NULL);
     iterator->dataset = cornu_dataset_retain(dataset);
     iterator->start = start;
+    iterator->share = share;
     iterator->end = -1;
-    iterator->stages = cornu__stages_open(dataset, &iterator->stage_count);
+    iterator->stages = cornu__stages_open(dataset, &iterator->filling, &iterator->stage_count);
     if (!iterator->stages || make_slots(iterator) != CORNU_OK ||
         (dataset->prefetch && start_thread(iterator) != CORNU_OK)) {
         cornu_iterator_free(iterator);
         return cornu__null();
     }
     return iterator;
+}
+
+CornuIterator *cornu_iterator_begin(CornuDataset *dataset, int64_t epoch)
+{
+    return cornu__iterator_begin_share(dataset, epoch, (CornuShare){ 0 });
+}
+
+CornuIterator *cornu_iterator_begin_for(CornuDataset *dataset, int64_t epoch,
+                                        const CornuDevice *device)
+{
+    return cornu__iterator_begin_share(dataset, epoch, cornu__share_of(device));
 }
 
 void cornu_iterator_free(CornuIterator *iterator)

@@ -12,10 +12,14 @@
  *
  * cornu_iterator_begin allocates all buffers and starts the thread of a pipeline with prefetch;
  * epochs and batches allocate nothing. An iterator must be used by one thread at a time.
+ *
+ * Where several processes share a device, each can read its own part of every batch:
+ * cornu_iterator_begin_for. fit, evaluate and predict do.
  */
 #ifndef CORNU_DATASETS_ITERATOR_H
 #define CORNU_DATASETS_ITERATOR_H
 
+#include "../../device/device.h"
 #include "dataset.h"
 
 #ifdef __cplusplus
@@ -36,6 +40,21 @@ typedef struct {
 /* Starts at the first element of the epoch (0 to 2^32 - 1). The iterator holds a reference to the
  * data set. */
 CornuIterator *cornu_iterator_begin(CornuDataset *dataset, int64_t epoch);
+
+/*
+ * As above, to feed the device's shards with batches. Of S shards, shard s gets valid / S rows of a
+ * batch, and one more if s < valid % S, in order. A process that owns some of them
+ * (cornu_device_own_shards) fetches only the rows that these get, and row 0 where one gets none:
+ * the images of other rows are not opened, and maps before cornu_dataset_batch not called for them.
+ * All else is as for one process: order, number and extent of the batches, `valid`; what the
+ * other valid rows hold is unspecified.
+ *
+ * Whole batches are fetched if one process owns all shards or the device is NULL; before a map that
+ * comes after cornu_dataset_batch, which gets them whole; and from elements of an unknown number,
+ * such as a generator's, which can only be read in order.
+ */
+CornuIterator *cornu_iterator_begin_for(CornuDataset *dataset, int64_t epoch,
+                                        const CornuDevice *device);
 
 /*
  * The next element, or NULL at the end of the epoch. It belongs to the iterator and is valid

@@ -144,7 +144,7 @@ static CornuStatus shuffle_open(CornuStage *stage)
 static void shuffle_close(CornuStage *stage) { cornu__release(stage->shuffle.order); }
 
 static const CornuDatasetKind shuffle_kind = { .fetch = shuffle_fetch, .open = shuffle_open,
-                                               .close = shuffle_close };
+                                               .close = shuffle_close, .by_row = true };
 
 CornuDataset *cornu_dataset_shuffle(CornuDataset *source, uint64_t seed)
 {
@@ -167,20 +167,32 @@ CornuDataset *cornu_dataset_shuffle(CornuDataset *source, uint64_t seed)
 
 /* ---- batch ---- */
 
+/* Row b of batch `at`; *valid is 0 if the data end before it. */
+static CornuStatus fetch_row(CornuStage *stage, CornuSample at, int64_t b, void *const *to,
+                             int64_t *valid)
+{
+    const CornuDataset *dataset = stage->dataset;
+    void               *row[CORNU_MAX_COMPONENTS];
+    for (int c = 0; c < dataset->components; c++)
+        row[c] = (char *)to[c] + (size_t)b * dataset->source->bytes[c];
+    at.index = at.index * dataset->batch_size + b;
+    return cornu__stage_fetch(stage->source, at, row, valid);
+}
+
 static CornuStatus batch_fetch(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid)
 {
     const CornuDataset *dataset = stage->dataset, *source = dataset->source;
-    int64_t first = at.index * dataset->batch_size, rows = dataset->batch_size;
+    const int64_t       first = at.index * dataset->batch_size;
+    int64_t             rows = dataset->batch_size, one;
     if (source->count >= 0 && rows > source->count - first) rows = source->count - first;
 
-    void *row[CORNU_MAX_COMPONENTS];
-    for (int64_t b = 0; b < rows; b++) {
-        int64_t one;
-        for (int c = 0; c < dataset->components; c++)
-            row[c] = (char *)to[c] + (size_t)b * source->bytes[c];
-        CORNU__TRY(cornu__stage_fetch(stage->source, (CornuSample){ at.epoch, first + b }, row,
-                                      &one));
-        if (!one) rows = b;
+    /* Elements of an unknown number are read in order, and all of them, to know where they end. */
+    CornuOwnRows own = { .count = rows };
+    if (stage->share && source->count != CORNU_UNKNOWN) own = cornu__own_rows(*stage->share, rows);
+    if (own.row_0) CORNU__TRY(fetch_row(stage, at, 0, to, &one));
+    for (int64_t b = own.first, end = b + own.count; b < end; b++) {
+        CORNU__TRY(fetch_row(stage, at, b, to, &one));
+        if (!one) rows = end = b;
     }
     if (dataset->batch.whole && rows < dataset->batch_size) rows = 0;
     for (int c = 0; c < dataset->components; c++) {
@@ -233,7 +245,7 @@ static CornuStatus window_fetch(CornuStage *stage, CornuSample at, void *const *
     return cornu__stage_fetch(stage->source, at, to, valid);
 }
 
-static const CornuDatasetKind window_kind = { .fetch = window_fetch };
+static const CornuDatasetKind window_kind = { .fetch = window_fetch, .by_row = true };
 
 static CornuDataset *window(CornuDataset *source, int64_t count, const char *name)
 {
@@ -287,7 +299,7 @@ static CornuStatus repeat_fetch(CornuStage *stage, CornuSample at, void *const *
     return cornu__stage_fetch(stage->source, pass_of(stage->dataset, at), to, valid);
 }
 
-static const CornuDatasetKind repeat_kind = { .fetch = repeat_fetch };
+static const CornuDatasetKind repeat_kind = { .fetch = repeat_fetch, .by_row = true };
 
 CornuDataset *cornu_dataset_repeat(CornuDataset *source, int64_t times)
 {

@@ -2,8 +2,8 @@
 #ifndef CORNU_NN_MODEL_INTERNAL_H
 #define CORNU_NN_MODEL_INTERNAL_H
 
+#include "../../datasets/pipeline/shard_rows_internal.h"
 #include "../../device/guard_internal.h"
-#include "shard_rows_internal.h"
 #include "../layers/layer_internal.h"
 #include "model.h"
 #include "symbol_internal.h"
@@ -41,6 +41,7 @@ typedef struct CornuStep {
                                                  /* batch included; y_types of predict are 0 */
     CornuGraph       *graph;
     int               shards;
+    CornuShare        own;                       /* those of this process */
     int64_t           rows;                      /* of a shard */
     CornuTensor      *x[CORNU_MAX_MODEL_TENSORS], *y[CORNU_MAX_MODEL_TENSORS],
                      *weights[CORNU_MAX_MODEL_TENSORS];
@@ -54,7 +55,8 @@ typedef struct CornuStep {
     int64_t           fed_count;                 /* valid rows fed last */
     bool              stateful;                  /* some layer has states, so no partial batches */
     bool              whole[CORNU_MAX_MODEL_TENSORS];   /* y are floats that must be integers */
-    int64_t           fed_bytes;                 /* of x and y, padding rows included */
+    int64_t           fed_bytes;                 /* of x and y to the own shards, padding rows
+                                                    included */
     struct CornuStep *next;
 } CornuStep;
 

@@ -11,8 +11,8 @@ enum { SAMPLES = 4, DIFFERENCES = 4, PATH_SIZE = 160, VALUE_SIZE = 60 };
 
 /* ---- The data ---- */
 
-/* The checksum of a few batches of the first pass, evenly spread: if the data is shuffled, each has
- * rows from everywhere. Only of the first batch if the number of batches is unknown. */
+/* The checksum of a few whole batches of the first pass, evenly spread: if the data is shuffled,
+ * each has rows from everywhere. Only of the first batch if the number of batches is unknown. */
 static CornuStatus check_batches(const CornuDataLoader *loader, uLong *sum)
 {
     const int64_t batches = loader->batches < 0 ? 1 : loader->batches;
@@ -40,7 +40,11 @@ static CornuStatus describe_data(const CornuDataLoader *loader, json_t **data)
     CornuText type;
     *data = json_null();
     if (!loader->dataset) return CORNU_OK;
-    CORNU__TRY(check_batches(loader, &sum));
+    /* Whole batches, so that the sum is the same for all processes, however many there are. */
+    const CornuShare  own = cornu__iterator_set_share(loader->iterator, (CornuShare){ 0 });
+    const CornuStatus status = check_batches(loader, &sum);
+    cornu__iterator_set_share(loader->iterator, own);
+    CORNU__TRY(status);
     json_t *types = json_array();
     for (int i = 0; i < cornu_dataset_components(loader->dataset); i++)
         types = cornu__json_append(types, json_string(cornu_type_print(

@@ -157,7 +157,9 @@ CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuMo
     }
     for (int c = 0; c < components; c++) types[c] = cornu_dataset_type(data, c);
     types[components] = cornu_scalar(CORNU_F32);
-    return cornu_dataset_map(data, add_weights, classes, types, components + 1);
+    data = cornu_dataset_map(data, add_weights, classes, types, components + 1);
+    if (data) data->by_row = true;   /* also where it maps batches */
+    return data;
 }
 
 int64_t cornu__min_batch_rows(const CornuModel *model)
@@ -217,7 +219,7 @@ CornuStatus cornu__data_loader_open(CornuDataLoader *loader, const CornuDataLoad
         status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected at least 1",
                              config->who, config->steps_name, (long long)loader->steps);
     if (!status) {
-        loader->iterator = cornu_iterator_begin(loader->dataset, 0);
+        loader->iterator = cornu_iterator_begin_for(loader->dataset, 0, config->device);
         if (!loader->iterator) status = cornu_error_take();
     }
     if (status) cornu__data_loader_close(loader);

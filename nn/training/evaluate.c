@@ -185,8 +185,8 @@ static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbackList
             .who = "evaluate", .data = config->data, .x = config->x, .y = config->y,
             .sample_weight = config->sample_weight, .xs = config->xs, .ys = config->ys,
             .sample_weights = config->sample_weights }),
-        .batch_size = config->batch_size, .default_batch_size = 32, .steps = config->steps,
-        .min_batch_rows = cornu__min_batch_rows(model),
+        .device = model->device, .batch_size = config->batch_size, .default_batch_size = 32,
+        .steps = config->steps, .min_batch_rows = cornu__min_batch_rows(model),
         .who = "evaluate", .batch_name = "batch_size", .steps_name = "steps" }));
     CORNU__TRY(cornu__callback_list_open(callbacks, config->written, config->verbose, (CornuParams){
         .epochs = 1, .steps = cornu__data_loader_steps(loader) }));
@@ -228,8 +228,8 @@ static CornuStatus predict(const CornuPredictConfig *config, CornuCallbackList *
     CORNU__TRY(cornu__data_loader_open(loader, &(CornuDataLoaderConfig){
         .dataset = cornu__dataset_from_arguments(model, &(CornuDataArguments){
             .who = "predict", .data = config->data, .x = config->x, .xs = config->xs }),
-        .batch_size = config->batch_size, .default_batch_size = 32, .steps = config->steps,
-        .min_batch_rows = cornu__min_batch_rows(model), .few_sizes = true,
+        .device = model->device, .batch_size = config->batch_size, .default_batch_size = 32,
+        .steps = config->steps, .min_batch_rows = cornu__min_batch_rows(model), .few_sizes = true,
         .who = "predict", .batch_name = "batch_size", .steps_name = "steps" }));
     CORNU__TRY(cornu__callback_list_open(callbacks, config->written, config->verbose, (CornuParams){
         .epochs = 1, .steps = cornu__data_loader_steps(loader) }));

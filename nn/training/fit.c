@@ -91,8 +91,8 @@ static CornuStatus open_loaders(Fit *fit)
     const int64_t usual = config->batch_size ? config->batch_size : 32;
     const int64_t least = cornu__min_batch_rows(fit->model);
     status = cornu__data_loader_open(&fit->train, &(CornuDataLoaderConfig){
-        .dataset = train, .batch_size = config->batch_size, .default_batch_size = usual,
-        .min_batch_rows = least,
+        .dataset = train, .device = fit->model->device, .batch_size = config->batch_size,
+        .default_batch_size = usual, .min_batch_rows = least,
         .steps = config->steps_per_epoch, .shuffle = !config->no_shuffle,
         .seed = fit->model->seed, .who = "fit", .batch_name = "batch_size",
         .steps_name = "steps_per_epoch" });
@@ -102,7 +102,8 @@ static CornuStatus open_loaders(Fit *fit)
         return status;
     }
     return cornu__data_loader_open(&fit->validation, &(CornuDataLoaderConfig){
-        .dataset = validation, .batch_size = config->validation_batch_size,
+        .dataset = validation, .device = fit->model->device,
+        .batch_size = config->validation_batch_size,
         .default_batch_size = usual, .min_batch_rows = least, .steps = config->validation_steps,
         .who = "fit's validation", .batch_name = "validation_batch_size",
         .steps_name = "validation_steps" });

@@ -369,7 +369,7 @@ static CornuStatus make_inputs(CornuModel *model, CornuStep *step)
                                                    shard_type(step, step->weight_types[i]));
         row += row_bytes(step->weight_types[i]);
     }
-    step->fed_bytes = step->shards * step->rows * (int64_t)row;
+    step->fed_bytes = step->own.count * step->rows * (int64_t)row;
     return cornu_error_take();
 }
 
@@ -390,6 +390,7 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
                            ".batch_size, %lld", model->base.name, (long long)batch,
                            (long long)model->batch_size);
     step->shards = cornu_device_shards(model->device);
+    step->own = cornu__share_of(model->device);
     step->rows = (batch + step->shards - 1) / step->shards;
     if (batch < step->shards)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows for %d shards, expected at "
@@ -578,7 +579,8 @@ static CornuStatus feed_rows(CornuTensor *input, CornuType type, int64_t first, 
                                  cornu_array_from((void *)(uintptr_t)data, type));
 }
 
-/* Feeds an array of the batch's type, its valid rows split over the shards. */
+/* Feeds an array of the batch's type, its valid rows split over the shards: those of this process'
+ * shards, as the others may not have been fetched. */
 static CornuStatus feed(const CornuStep *step, const CornuShardRows *split, CornuTensor *input,
                         CornuType type, CornuArray array)
 {
@@ -586,9 +588,14 @@ static CornuStatus feed(const CornuStep *step, const CornuShardRows *split, Corn
     if (!cornu_type_equal(array.type, type))
         return cornu__fail(CORNU_ERR_SHAPE, "a batch of %s, expected %s",
                            cornu_type_print(&a, array.type), cornu_type_print(&b, type));
+    const CornuShare own = step->own;
     if (split->count[step->shards - 1] == step->rows)   /* all shards are full */
-        return cornu_graph_feed(input, parts(step, type, array.data));
-    for (int s = 0; s < step->shards; s++) {
+        return cornu__share_is_whole(own)
+             ? cornu_graph_feed(input, parts(step, type, array.data))
+             : feed_rows(input, type, own.first * step->rows, own.count * step->rows,
+                         (const char *)array.data + (size_t)split->first[own.first] *
+                                                        row_bytes(type));
+    for (int s = own.first; s < own.first + own.count; s++) {
         const int64_t once = split->count[s] > 0 ? split->count[s] : 1;
         for (int64_t place = 0; place < step->rows; place += once) {
             const int64_t rest = step->rows - place, row = cornu__shard_row(split, s, place);
@@ -600,11 +607,11 @@ static CornuStatus feed(const CornuStep *step, const CornuShardRows *split, Corn
 }
 
 /* The device would truncate 1.7 to class 1, and convert NaN to any number. */
-static CornuStatus check_classes(CornuArray y, int64_t rows)
+static CornuStatus check_classes(CornuArray y, CornuOwnRows rows)
 {
     const int64_t all = cornu_type_count(y.type), batch = y.type.shape.extent[0];
     const int64_t each = batch > 0 ? all / batch : 0;
-    for (int64_t i = 0; i < rows * each; i++) {
+    for (int64_t i = rows.first * each; i < (rows.first + rows.count) * each; i++) {
         const double label = cornu_array_get(y, i);
         if (label == rint(label) && fabs(label) <= INT32_MAX) continue;
         return cornu__fail(CORNU_ERR_VALUE, "label %g in row %lld, expected a whole number, "
@@ -634,10 +641,11 @@ CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t
                            "stateful: expected full batches, as drop_remainder gives",
                            (long long)valid, (long long)batch);
     const CornuShardRows split = cornu__shard_rows(step->shards, step->rows, valid);
+    const CornuOwnRows   own = cornu__own_rows(step->own, valid);
     for (int i = 0; i < step->x_count; i++)
         CORNU__TRY(feed(step, &split, step->x[i], step->x_types[i], arrays->x[i]));
     for (int i = 0; i < step->y_count && step->y[i]; i++) {
-        if (step->whole[i]) CORNU__TRY(check_classes(arrays->y[i], valid));
+        if (step->whole[i]) CORNU__TRY(check_classes(arrays->y[i], own));
         CORNU__TRY(feed(step, &split, step->y[i], step->y_types[i], arrays->y[i]));
     }
     for (int i = 0; i < step->weight_count; i++)

@@ -18,7 +18,8 @@ CornuStatus cornu__model_check_single(const CornuModel *model);
 CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
                         CornuStep **step);
 
-/* Feeds such a batch, of which the first `valid` rows count. */
+/* Feeds such a batch, of which the first `valid` rows count. Only the rows of this process' shards
+ * are read (cornu__own_rows). */
 CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t valid);
 
 /* Runs the step on the batch fed last. A step that predicts writes the predictions for the whole
@@ -96,6 +97,7 @@ typedef struct {
 /* How a loader is made. Takes the data set. The names are those of the caller's arguments. */
 typedef struct {
     CornuDataset *dataset;
+    const CornuDevice *device; /* whose own shards are fed: only their rows are fetched */
     int64_t       batch_size;  /* 0: a batched data set's own, else default_batch_size */
     int64_t       default_batch_size;
     int64_t       min_batch_rows;  /* the rows of a batch even where there are fewer in all */

@@ -11,7 +11,7 @@
 
 #include "../../../models/models.h"
 #include "../../../nn/cornu.h"
-#include "../../../nn/model/shard_rows_internal.h"
+#include "../../../datasets/pipeline/shard_rows_internal.h"
 #include "../../expect.h"
 
 enum { ROWS = 228, BATCH = 128, MOST = 400000 };   /* a whole batch, then one of 100 */

@@ -4,11 +4,13 @@
  * first[s] + 1, … of the batch. The remaining places of a shard are padding and count nothing: they
  * repeat the shard's rows, or row 0 of the batch where it has none, so that padding never causes a
  * division by 0 or an index out of range that the valid rows do not cause.
+ *
+ * A process that owns some of a device's shards needs only their rows, its share of the batch.
  */
-#ifndef CORNU_NN_SHARD_ROWS_INTERNAL_H
-#define CORNU_NN_SHARD_ROWS_INTERNAL_H
+#ifndef CORNU_DATASETS_SHARD_ROWS_INTERNAL_H
+#define CORNU_DATASETS_SHARD_ROWS_INTERNAL_H
 
-#include "../../device/op.h"
+#include "../../device/device.h"
 
 typedef struct {
     int     shards;
@@ -28,5 +30,27 @@ bool cornu__shard_rows_contiguous(const CornuShardRows *split);
 /* Copies the valid rows, of row_bytes each, from the shards' results back into the batch. */
 void cornu__shard_rows_gather(const CornuShardRows *split, size_t row_bytes, const void *from,
                               void *batch);
+
+/* ---- The share of a process ---- */
+
+/* Those of a device's shards that a process owns: `count` of them, from shard `first` on. All zeros
+ * for a process that owns all, whatever their number. */
+typedef struct {
+    int shards, first, count;
+} CornuShare;
+
+/* Of this process; of no device it is all. */
+CornuShare cornu__share_of(const CornuDevice *device);
+
+static inline bool cornu__share_is_whole(CornuShare share) { return share.count == share.shards; }
+
+/* The valid rows of a batch that the own shards read: `count` from row `first` on, and row 0, if
+ * it is not one of these but repeated where an own shard has none. */
+typedef struct {
+    int64_t first, count;
+    bool    row_0;
+} CornuOwnRows;
+
+CornuOwnRows cornu__own_rows(CornuShare share, int64_t valid);
 
 #endif
