@@ -37,7 +37,8 @@ const char *cornu_precision_name(CornuPrecision precision);
 typedef struct {
     char        unset;
     const char *name;     /* "cpu", "reference", "tpu", "tpu:v3-8", "pjrt:cuda"; required */
-    int         threads;  /* default: processors this process may use, at most its quota */
+    int         threads;  /* default: processors this process may use, at most its quota, dealt
+                             over processes that may use the same */
     int         shards;   /* replicas that each take a part of the batch, 1 to 1024, 64 on pjrt;
                              default: as many as the device has, 1 on cpu. The reference device
                              has one */

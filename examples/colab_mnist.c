@@ -76,9 +76,10 @@ int main(int argc, char **argv)
     if (!status) status = cornu_tpu_resolve(&tpu);
     if (!status) fputs(tpu.text, stdout);
     CornuStrategy  *strategy = status ? NULL
-        : cornu_tpu_strategy(&tpu, .num_shards = (int)options.shards,
+        : cornu_tpu_strategy(&tpu, .num_shards = session_shards(&options),
                              .threads = (int)options.threads,
                              .precision = session_precision(&options),
+                             .processes = session_processes(),
                              .iterations_per_loop = options.steps_per_execution);
     CornuTrainTest *mnist = strategy ? session_mnist(&options) : NULL;
     CornuModel     *model = mnist ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;

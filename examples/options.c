@@ -32,6 +32,7 @@ static void fill_table(Table *table, Options *o)
     static const char *const policies[] = { "float32", "mixed_bfloat16", "mixed_float16",
                                             NULL };
     static const char *const precisions[] = { "highest", "high", "default", NULL };
+    static const char *const transports[] = { "auto", "shm", "tcp", "mpi", NULL };
     static const char *const verbosities[] = { "auto", "0", "1", "2", NULL };
     const Option device[] = {
         { "device", OPTION_CHOICE, &o->device, "NAME", "device to run on", 0, 0, devices },
@@ -52,6 +53,13 @@ static void fill_table(Table *table, Options *o)
     const Option threads[] = {
         { "threads", OPTION_WHOLE, &o->threads, "N",
           "threads to use; default one per processor", 1, 1024, NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Option processes[] = {
+        { "transport", OPTION_CHOICE, &o->transport, "NAME",
+          "what moves bytes between processes; default the best", 0, 0, transports },
+        { "rank-timeout", OPTION_NUMBER, &o->rank_timeout, "S",
+          "seconds after which a silent process has failed; default 60", 0.1, 1e6, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option model[] = {
@@ -134,6 +142,7 @@ static void fill_table(Table *table, Options *o)
     if (table->program->groups & OPTIONS_DEVICE) add(table, device);
     if (table->program->groups & OPTIONS_NUMERICS) add(table, numerics);
     if (table->program->groups & OPTIONS_THREADS) add(table, threads);
+    if (table->program->groups & OPTIONS_PROCESSES) add(table, processes);
     add(table, everywhere);
 }
 

@@ -21,6 +21,8 @@ typedef struct {
     const char *device;            /* cpu unless set; a program without --device sets it */
     const char *policy;            /* NULL: the device decides */
     const char *precision;         /* NULL: the device's default */
+    const char *transport;         /* NULL: the best between the processes */
+    double      rank_timeout;      /* seconds; 0: the library's */
     int64_t     shards, threads;   /* threads 0: as many as there are processors */
     const char *model;
     int64_t     epochs, batch_size, steps_per_epoch, steps_per_execution, limit, seed;
@@ -40,13 +42,14 @@ enum {
     OPTIONS_DEVICE   = 1,          /* --device */
     OPTIONS_NUMERICS = 2,          /* --policy --precision --shards */
     OPTIONS_THREADS  = 4,          /* --threads */
-    OPTIONS_MACHINE  = OPTIONS_DEVICE | OPTIONS_NUMERICS | OPTIONS_THREADS,
+    OPTIONS_PROCESSES = 256,       /* --transport --rank-timeout */
+    OPTIONS_MACHINE  = OPTIONS_DEVICE | OPTIONS_NUMERICS | OPTIONS_THREADS | OPTIONS_PROCESSES,
     OPTIONS_DATA     = 8,          /* --data --limit, and --seed */
     OPTIONS_TRAINING = 16,         /* --epochs --batch-size --learning-rate */
     OPTIONS_FIT      = 32,         /* --steps-per-epoch --steps-per-execution --save --load
                                       --history --trace --tensorboard --plots --backup
                                       --backup-freq --gradient-norm --debug-nans --verbose */
-    OPTIONS_ALL      = 63,         /* all of the above */
+    OPTIONS_ALL      = OPTIONS_MACHINE | OPTIONS_DATA | OPTIONS_TRAINING | OPTIONS_FIT,
     OPTIONS_CLASSES  = 64,         /* --labels */
     OPTIONS_SEED     = 128,        /* --seed, without the data */
 };

@@ -139,13 +139,14 @@ int main(int argc, char **argv)
     CornuDevice *device = status ? NULL
         : cornu_device_open(options.device, .threads = (int)options.threads,
                             .shards = (int)options.shards,
-                            .precision = session_precision(&options));
+                            .precision = session_precision(&options),
+                            .processes = session_processes());
     CornuModel  *model = status ? NULL : cornu_model_load(options.arguments[0]);
     if (!status) status = cornu_compile(model, .device = device);
     if (!status) status = open_reader(&reader, model, options.arguments[0]);
     int failed = 0;
     for (int i = 1; i < options.argument_count && !status; i++)
-        failed |= session_end("predict", predict(&reader, options.arguments[i]));
+        failed |= session_report("predict", predict(&reader, options.arguments[i]));
     free(reader.pixels);
     free(reader.probabilities);
     cornu_model_free(model);

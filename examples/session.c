@@ -21,10 +21,39 @@ CornuPrecision session_precision(const Options *options)
     return precision;
 }
 
+/* ---- Processes ---- */
+
+static CornuProcesses *processes;
+
+CornuProcesses *session_processes(void) { return processes; }
+
+int session_shards(const Options *options)
+{
+    const int count = cornu_process_count(processes);
+    return !options->shards && count > 1 && !strcmp(options->device, "cpu") ? count
+                                                                             : (int)options->shards;
+}
+
+/* All but the first keep quiet on stdout. */
+static CornuStatus meet(const Options *options)
+{
+    processes = cornu_processes_open(.transport = options->transport,
+                                     .timeout_s = options->rank_timeout);
+    if (!processes) return cornu_error_take();
+    if (cornu_process_count(processes) == 1) return CORNU_OK;
+    if (cornu_process_rank(processes) == 0) printf("%s\n", cornu_processes_description(processes));
+    else if (!freopen("/dev/null", "w", stdout))
+        return cornu_error_set(CORNU_ERR_FILE, "/dev/null: %s", strerror(errno));
+    return CORNU_OK;
+}
+
+/* ---- Device and data ---- */
+
 CornuStatus session_begin(const Options *options)
 {
     setlocale(LC_CTYPE, "");
     signal(SIGPIPE, SIG_IGN);
+    if (meet(options)) return cornu_error_status();
     if ((options->save && cornu_model_save_check(options->save)) ||
         (options->history && cornu_file_check(options->history)) ||
         (options->trace && cornu_file_check(options->trace)) ||
@@ -38,8 +67,9 @@ CornuDevice *session_open(const Options *options)
 {
     if (session_begin(options)) return NULL;
     CornuDevice *device = cornu_device_open(options->device, .threads = (int)options->threads,
-                                            .shards = (int)options->shards,
-                                            .precision = session_precision(options));
+                                            .shards = session_shards(options),
+                                            .precision = session_precision(options),
+                                            .processes = processes);
     if (device) printf("%s\n", cornu_device_description(device));
     return device;
 }
@@ -371,6 +401,13 @@ static bool reader_left(void)
 }
 
 int session_end(const char *program, CornuStatus status)
+{
+    cornu_processes_leave(processes, status);
+    processes = NULL;
+    return session_report(program, status);
+}
+
+int session_report(const char *program, CornuStatus status)
 {
     if (status) fprintf(stderr, "%s: %s\n", program, options_translate(cornu_error_message()));
     if (status == CORNU_ERR_INTERRUPTED && stop) {

@@ -21,12 +21,18 @@
 /* ---- Device and data ---- */
 
 /* Sets the user's locale, the seed and the policy; ignores SIGPIPE, so that a reader of stdout who
- * leaves does not end a training. Checks that --save, --history, --trace and --plots can be
+ * leaves does not end a training. Meets the other processes, of which the first alone prints.
+ * Checks that --save, --history, --trace and --plots can be
  * written, which is better known now than after the training. */
 CornuStatus session_begin(const Options *options);
 
 /* session_begin, then opens the device and prints its description. */
 CornuDevice *session_open(const Options *options);
+
+/* The processes that session_begin met, as mpirun, srun or cornu_run started them; NULL: this one
+ * was started alone. And the shards of a device for them: --shards, else one a process on a cpu. */
+CornuProcesses *session_processes(void);
+int             session_shards(const Options *options);
 
 /* The value of --precision. */
 CornuPrecision session_precision(const Options *options);
@@ -108,9 +114,13 @@ CornuStatus session_finish(const Options *options);
 /* Prints how an epoch of a hand-written loop ended; CORNU_ERR_VALUE if the loss is not finite. */
 CornuStatus session_epoch(int64_t epoch, double loss);
 
+/* Leaves the other processes, who are told of a failure; the device is closed by then. Returns the
+ * exit status. */
+int session_end(const char *program, CornuStatus status);
+
 /* The exit status: 0; 1 after a message on stderr if `status` is a failure, or if stdout could not
  * be written and its reader has not left; 128 and the signal's number after one that stopped the
  * training. */
-int session_end(const char *program, CornuStatus status);
+int session_report(const char *program, CornuStatus status);
 
 #endif

@@ -439,7 +439,8 @@ static CornuStatus predict(const Options *options, const Settings *settings)
     CornuDevice *device = status ? NULL
         : cornu_device_open(options->device, .threads = (int)options->threads,
                             .shards = (int)options->shards,
-                            .precision = session_precision(options));
+                            .precision = session_precision(options),
+                            .processes = session_processes());
     CornuModel *model = device ? cornu_model_load(options->load) : NULL;
     if (!status) status = model ? CORNU_OK : cornu_error_status();
     if (!status) status = read_columns(options, model, &columns);

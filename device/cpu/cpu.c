@@ -6,6 +6,7 @@
 
 #include "../host/kernels/kernels.h"
 #include "../host/machine/cpu.h"
+#include "../host/machine/processors.h"
 #include "../host/run/executor.h"
 #include "../memory_internal.h"
 #include "blis.h"
@@ -23,8 +24,10 @@ typedef struct {
 static CornuDevice *cpu_open(const CornuDeviceConfig *config)
 {
     CornuIsa isa;
-    int      threads = config->threads ? config->threads : cornu__cpu_threads();
-    if (cornu__cpu_isa(&isa) != CORNU_OK || cornu__blis_open(threads) != CORNU_OK) return NULL;
+    int      threads;
+    if (cornu__cpu_isa(&isa) != CORNU_OK || cornu__processor_threads(config, &threads) != CORNU_OK ||
+        cornu__blis_open(threads) != CORNU_OK)
+        return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) goto fail;
     device->host = (CornuHost){ .kernels = { cornu__cpu_kernels, cornu__host_kernels },

@@ -29,3 +29,9 @@ CornuStatus cornu_processes_any(CornuProcesses *processes, bool *flag)
     for (int rank = 0; rank < ranks; rank++) *flag |= all[rank] != 0;
     return CORNU_OK;
 }
+
+void cornu_processes_leave(CornuProcesses *processes, CornuStatus status)
+{
+    if (status != CORNU_ERR_INTERRUPTED) cornu__processes_fail(processes, status);
+    cornu_processes_close(processes);
+}

@@ -148,6 +148,11 @@ CornuProcesses *cornu_processes_open_from(const CornuProcessesConfig *config)
     pthread_cond_init(&processes->ended, NULL);
     atomic_init(&processes->stop, false);
     snprintf(processes->description, sizeof processes->description, "1 process");
+    if (!cornu__processes_enter(processes)) {
+        cornu__fail(CORNU_ERR_BUSY, "this process is a member of a group already; "
+                    "cornu_processes_close leaves it");
+        goto fail;
+    }
     if (cornu__launch_read(&processes->launch, config)) goto fail;
     processes->rank = processes->launch.rank;
     processes->count = processes->launch.count;
@@ -173,6 +178,7 @@ void cornu_processes_close(CornuProcesses *processes)
         pthread_mutex_unlock(&processes->lock);
         pthread_join(processes->thread, NULL);
     }
+    cornu__processes_leave(processes);
     cornu__launch_clear(&processes->launch);
     pthread_cond_destroy(&processes->ended);
     pthread_cond_destroy(&processes->begun);

@@ -64,6 +64,10 @@ CornuProcesses *cornu_processes_open_from(const CornuProcessesConfig *config);
 /* Parts. Close what uses it first. */
 void cornu_processes_close(CornuProcesses *processes);
 
+/* The end of a program: tells the others, unless status is CORNU_OK or CORNU_ERR_INTERRUPTED, that
+ * this rank ends with the last message, and closes. */
+void cornu_processes_leave(CornuProcesses *processes, CornuStatus status);
+
 /* 0 to count - 1; NULL is rank 0 of 1. */
 int cornu_process_rank(const CornuProcesses *processes);
 int cornu_process_count(const CornuProcesses *processes);

@@ -7,6 +7,7 @@
 
 #include "../host/kernels/kernels.h"
 #include "../host/machine/cpu.h"
+#include "../host/machine/processors.h"
 #include "../host/run/executor.h"
 #include "../host/isa/product.h"
 #include "../memory_internal.h"
@@ -20,12 +21,13 @@ typedef struct {
 static CornuDevice *tpu_open(const CornuDeviceConfig *config)
 {
     CornuIsa    isa;
-    const int   threads = config->threads ? config->threads : cornu__cpu_threads();
+    int         threads;
     const char *colon = strchr(config->name, ':');
     const CornuTpuProfile *profile = cornu_tpu_profile(colon ? colon + 1 : NULL);
     if (!profile) return NULL;
     const int shards = config->shards ? config->shards : (int)profile->shards.value;
-    if (cornu__cpu_isa(&isa) != CORNU_OK) return NULL;
+    if (cornu__cpu_isa(&isa) != CORNU_OK || cornu__processor_threads(config, &threads) != CORNU_OK)
+        return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) return NULL;
     device->host = (CornuHost){ .kernels = { cornu__host_kernels }, .pooled = cornu__host_pooled,

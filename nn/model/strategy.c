@@ -1,13 +1,36 @@
 #include "strategy.h"
 
+#include <string.h>
+
 #include "../../device/memory_internal.h"
 #include "../../device/status_internal.h"
 #include "model_internal.h"
 
 struct CornuStrategy {
-    CornuDevice *device;
-    int64_t      iterations_per_loop;
+    CornuDevice    *device;
+    CornuProcesses *processes;   /* met by the strategy; NULL: none */
+    int64_t         iterations_per_loop;
 };
+
+static CornuStrategy *create(const char *what, int64_t iterations_per_loop)
+{
+    if (cornu__refused()) return NULL;
+    if (iterations_per_loop < 0 || iterations_per_loop > INT32_MAX)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .iterations_per_loop is %lld, expected 1 "
+                                "to %d", what, (long long)iterations_per_loop, INT32_MAX);
+    CornuStrategy *strategy = cornu__allocate(1, sizeof *strategy);
+    if (!strategy) return cornu__null();
+    strategy->iterations_per_loop = iterations_per_loop ? iterations_per_loop : 1;
+    return strategy;
+}
+
+static CornuStrategy *with_device(CornuStrategy *strategy, CornuDevice *device)
+{
+    strategy->device = device;
+    if (device) return strategy;
+    cornu_strategy_free(strategy);
+    return NULL;
+}
 
 static CornuDevice *open_device(const CornuTpuStrategyConfig *config)
 {
@@ -15,29 +38,35 @@ static CornuDevice *open_device(const CornuTpuStrategyConfig *config)
     if (!config->target && cornu_tpu_resolve(&found)) return cornu__null();
     return cornu_device_open(config->target ? config->target->device : found.device,
                              .shards = config->num_shards, .threads = config->threads,
-                             .precision = config->precision);
+                             .precision = config->precision, .processes = config->processes);
 }
 
 CornuStrategy *cornu_tpu_strategy_from(const CornuTpuStrategyConfig *config)
 {
-    if (cornu__refused()) return NULL;
-    if (config->iterations_per_loop < 0 || config->iterations_per_loop > INT32_MAX)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "tpu_strategy: .iterations_per_loop is %lld, "
-                                "expected 1 to %d", (long long)config->iterations_per_loop,
-                                INT32_MAX);
-    CornuStrategy *strategy = cornu__allocate(1, sizeof *strategy);
-    if (!strategy) return cornu__null();
-    strategy->iterations_per_loop = config->iterations_per_loop ? config->iterations_per_loop : 1;
-    strategy->device = open_device(config);
-    if (strategy->device) return strategy;
-    cornu__release(strategy);
-    return NULL;
+    CornuStrategy *strategy = create("tpu_strategy", config->iterations_per_loop);
+    return strategy ? with_device(strategy, open_device(config)) : NULL;
+}
+
+CornuStrategy *cornu_multi_worker_strategy_from(const CornuMultiWorkerStrategyConfig *config)
+{
+    CornuStrategy *strategy = create("multi_worker_strategy", config->iterations_per_loop);
+    const char    *device = config->device ? config->device : "cpu";
+    int            shards = config->num_shards;
+    if (!strategy) return NULL;
+    strategy->processes = cornu_processes_open_from(&config->processes);
+    if (!strategy->processes) return with_device(strategy, NULL);
+    if (shards == 0 && strcmp(device, "cpu") == 0)
+        shards = cornu_process_count(strategy->processes);
+    return with_device(strategy, cornu_device_open(
+        device, .shards = shards, .threads = config->threads, .precision = config->precision,
+        .processes = strategy->processes));
 }
 
 void cornu_strategy_free(CornuStrategy *strategy)
 {
     if (!strategy) return;
     cornu_device_close(strategy->device);
+    cornu_processes_close(strategy->processes);
     cornu__release(strategy);
 }
 
@@ -45,6 +74,12 @@ CornuDevice *cornu_strategy_device(const CornuStrategy *strategy)
 {
     CORNU__NEED_OR(strategy, NULL);
     return strategy->device;
+}
+
+CornuProcesses *cornu_strategy_processes(const CornuStrategy *strategy)
+{
+    CORNU__NEED_OR(strategy, NULL);
+    return cornu_device_processes(strategy->device);
 }
 
 int64_t cornu_strategy_iterations_per_loop(const CornuStrategy *strategy)

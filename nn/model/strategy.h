@@ -1,6 +1,8 @@
 /*
- * A TPU strategy, as in notebooks for Keras on TPUs: the device found, the number of shards that a
- * batch is split into, and the number of steps per execution.
+ * Strategies: where models compiled in their scope train.
+ *
+ * A TPU strategy is as in notebooks for Keras on TPUs: the device found, the number of shards that
+ * a batch is split into, and the number of steps per execution.
  *
  *     CornuTpuTarget tpu;
  *     cornu_tpu_resolve(&tpu);                                      what is there? see resolver.h
@@ -10,7 +12,15 @@
  *     }
  *     cornu_keras_to_tpu_model(other, strategy);                    compiled before, moved there
  *
- * Sources: tensorflow/contrib/tpu/python/tpu/keras_support.py; tf.distribute.TPUStrategy.
+ * A multi-worker strategy is Keras' MultiWorkerMirroredStrategy: each of several processes runs this
+ * program, owns some of the shards, and sums gradients with the others (processes.h). The weights
+ * that come out have the same bits however many processes there are, for the same number of shards.
+ *
+ *     CornuStrategy *workers = cornu_multi_worker_strategy(.num_shards = 8);
+ *     CORNU_SCOPE(workers) cornu_compile(model, …);
+ *
+ * Sources: tensorflow/contrib/tpu/python/tpu/keras_support.py; tf.distribute.TPUStrategy,
+ * tf.distribute.MultiWorkerMirroredStrategy.
  */
 #ifndef CORNU_NN_STRATEGY_H
 #define CORNU_NN_STRATEGY_H
@@ -32,6 +42,8 @@ typedef struct {
     CornuPrecision        precision;           /* of products of f32; default as device.h */
     int64_t               iterations_per_loop; /* steps_per_execution of models compiled
                                                   in scope or converted; default 1        */
+    CornuProcesses       *processes;           /* that share the shards; default this alone;
+                                                  close them after the strategy           */
 } CornuTpuStrategyConfig;
 
 /* Opens the device. NULL with a pending error if the resolver or the device refuses. */
@@ -39,10 +51,30 @@ CornuStrategy *cornu_tpu_strategy_from(const CornuTpuStrategyConfig *config);
 #define cornu_tpu_strategy(...) \
     cornu_tpu_strategy_from(&(CornuTpuStrategyConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Closes the device; free the models on it, or move them away, before. */
+typedef struct {
+    char                  unset;
+    const char           *device;              /* default "cpu"; or "tpu", "tpu:v3-8"        */
+    int                   num_shards;          /* 1 to 1024, at least one a process; default
+                                                  one a process on cpu, the profile's on tpu */
+    int                   threads;             /* of this process; default as device.h       */
+    CornuPrecision        precision;           /* as device.h                                */
+    int64_t               iterations_per_loop; /* as above                                   */
+    CornuProcessesConfig  processes;           /* how they find each other; by default as
+                                                  the launcher says, or TF_CONFIG            */
+} CornuMultiWorkerStrategyConfig;
+
+/* Meets the other processes and opens the device. NULL with a pending error, as
+ * cornu_processes_open and cornu_device_open. Started alone it is a group of one. */
+CornuStrategy *cornu_multi_worker_strategy_from(const CornuMultiWorkerStrategyConfig *config);
+#define cornu_multi_worker_strategy(...) \
+    cornu_multi_worker_strategy_from(&(CornuMultiWorkerStrategyConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Closes the device, and leaves the processes that the strategy has met; free the models on it, or
+ * move them away, before. */
 void cornu_strategy_free(CornuStrategy *strategy);
 
-CornuDevice *cornu_strategy_device(const CornuStrategy *strategy);
+CornuDevice    *cornu_strategy_device(const CornuStrategy *strategy);
+CornuProcesses *cornu_strategy_processes(const CornuStrategy *strategy);   /* NULL: none */
 int64_t      cornu_strategy_iterations_per_loop(const CornuStrategy *strategy);
 
 /* ---- Scope ---- */

@@ -1,7 +1,7 @@
 /* Evaluation, prediction, and single steps. */
 #include <string.h>
 
-#include "training_internal.h"
+#include "agree_internal.h"
 
 /* ---- Predictions, batch by batch ---- */
 
@@ -208,7 +208,8 @@ CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config)
     if (!status) status = cornu__model_enter(config->model, "cornu_evaluate");
     const bool     entered = !status;
     if (entered) {
-        status = evaluate(config, &callbacks, &loader, &logs, &output);
+        status = cornu__fail_together(config->model,
+                                      evaluate(config, &callbacks, &loader, &logs, &output));
         cornu__model_leave(config->model);
     }
     output_close(&output);
@@ -249,7 +250,8 @@ CornuStatus cornu_predict_from(const CornuPredictConfig *config)
     if (!status) status = cornu__model_enter(config->model, "cornu_predict");
     const bool     entered = !status;
     if (entered) {
-        status = predict(config, &callbacks, &loader, &output);
+        status = cornu__fail_together(config->model,
+                                      predict(config, &callbacks, &loader, &output));
         cornu__model_leave(config->model);
     }
     output_close(&output);

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "../../device/log_internal.h"
-#include "training_internal.h"
+#include "agree_internal.h"
 #include "trace_internal.h"
 
 typedef struct {
@@ -193,6 +193,7 @@ static CornuStatus train_epoch(Fit *fit)
         cornu__phase(trace, "callbacks");
         CORNU__TRY(cornu__call_index_hook(callbacks, CORNU__HOOK(train_batch_end), last,
                                           wants ? &fit->logs.logs : NULL));
+        CORNU__TRY(cornu__agree_to_stop(fit->model));
         if (fit->model->stop_training) break;
     }
     cornu__phase(cornu__trace_of(fit->model->trace, fit->at.step - 1), NULL);
@@ -282,6 +283,7 @@ static CornuStatus run(Fit *fit)
     CORNU__TRY(cornu__logs_open(&fit->logs, model, true, false));
     CORNU__TRY(cornu__logs_open(&fit->epoch_logs, model, true, true));
     CORNU__TRY(cornu__logs_open(&fit->test_logs, model, false, true));
+    CORNU__TRY(cornu__agree_on_training(model, &fit->train, epochs));
     cornu__data_loader_skip_epochs(&fit->train, config->initial_epoch);
 
     model->stop_training = false;
@@ -293,6 +295,7 @@ static CornuStatus run(Fit *fit)
     CORNU__TRY(cornu__call_hook(&fit->callbacks, CORNU__HOOK(train_begin), NULL));
     while (fit->at.epoch < epochs && !fit->at.stopped) {
         CORNU__TRY(run_epoch(fit));
+        CORNU__TRY(cornu__agree_to_stop(model));
         fit->at.stopped = model->stop_training;
     }
     if (epochs > 0) CORNU__TRY(cornu_optimizer_finalize_variable_values(model->optimizer));
@@ -309,7 +312,7 @@ CornuHistory *cornu_fit_from(const CornuFitConfig *config)
         status = !fit.at.history ? cornu_error_status()
                                  : cornu__model_enter(config->model, "cornu_fit");
     const bool  entered = !status;
-    if (entered) status = run(&fit);
+    if (entered) status = cornu__fail_together(config->model, run(&fit));
     cornu__logs_close(&fit.logs);
     cornu__logs_close(&fit.epoch_logs);
     cornu__logs_close(&fit.test_logs);

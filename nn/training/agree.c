@@ -1,0 +1,90 @@
+/* What all processes of a group must have in common before they train. */
+#include "agree_internal.h"
+
+#include <stdio.h>
+#include <zlib.h>
+
+#include "../../device/memory_internal.h"
+#include "../../device/processes/processes_internal.h"
+
+/* Adds the elements of a variable that every process has. */
+static CornuStatus add_variable(const CornuVariable *variable, uLong *sum)
+{
+    const CornuType type = cornu_variable_host_type(variable);
+    CornuArray      host = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
+    if (!host.data) return CORNU_ERR_MEMORY;
+    const CornuStatus status = cornu_variable_read(variable, host);
+    if (!status) *sum = crc32_z(*sum, host.data, cornu_type_bytes(type));
+    cornu__release(host.data);
+    return status;
+}
+
+static CornuStatus agree_on_weights(CornuProcesses *processes, const CornuModel *model)
+{
+    char  text[80];
+    uLong sum = crc32(0, NULL, 0);
+    for (int i = 0; i < cornu_model_weight_count(model); i++)
+        CORNU__TRY(add_variable(cornu_model_weight(model, i)->variable, &sum));
+    snprintf(text, sizeof text, "of %lld parameters with checksum %08lx",
+             (long long)cornu_model_parameters(model), sum);
+    return cornu__processes_agree(processes, "the model", text);
+}
+
+/* Of the first row of the first batch, the middle one and the last: whole batches would be read
+ * again by every process. */
+static CornuStatus agree_on_data(CornuProcesses *processes, const CornuDataLoader *loader)
+{
+    const int64_t    batches = loader->batches < 1 ? 1 : loader->batches;
+    const int64_t    size = cornu_dataset_batch_size(loader->dataset);
+    const int64_t    at[] = { 0, (batches - 1) / 2, batches - 1 };
+    const CornuShare own = cornu__iterator_set_share(
+        loader->iterator, (CornuShare){ .shards = (int)(size < CORNU_MAX_SHARDS ? size : 1),
+                                        .count = 1 });
+    uLong       sum = crc32(0, NULL, 0);
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; i < 3 && !status && loader->batches != CORNU_UNKNOWN; i++) {
+        const CornuBatch *batch;
+        status = cornu_iterator_seek(loader->iterator, (CornuSample){ 0, at[i] });
+        if (!status) status = cornu_iterator_next(loader->iterator, &batch);
+        for (int c = 0; !status && batch && c < batch->count; c++)
+            sum = crc32_z(sum, batch->arrays[c].data,
+                          cornu_type_bytes(batch->arrays[c].type) / (size_t)size);
+    }
+    cornu__iterator_set_share(loader->iterator, own);
+    CORNU__TRY(status);
+    char text[80];
+    snprintf(text, sizeof text, "%lld batches of %lld rows with checksum %08lx",
+             (long long)loader->batches, (long long)size, sum);
+    return cornu__processes_agree(processes, "the data", text);
+}
+
+CornuStatus cornu__agree_on_training(const CornuModel *model, const CornuDataLoader *loader,
+                                     int64_t epochs)
+{
+    CornuProcesses *processes = cornu_device_processes(model->device);
+    char            text[100];
+    if (cornu_process_count(processes) == 1) return CORNU_OK;
+    snprintf(text, sizeof text, "%llu", (unsigned long long)model->seed);
+    CORNU__TRY(cornu__processes_agree(processes, "the seed", text));
+    snprintf(text, sizeof text, "%lld epochs of %lld steps, %lld at a time", (long long)epochs,
+             (long long)cornu__data_loader_steps(loader), (long long)model->steps_per_execution);
+    CORNU__TRY(cornu__processes_agree(processes, "the training", text));
+    CORNU__TRY(agree_on_data(processes, loader));
+    return agree_on_weights(processes, model);
+}
+
+CornuStatus cornu__agree_to_stop(CornuModel *model)
+{
+    unsigned char stop = model->stop_training;
+    CORNU__TRY(cornu__processes_share(cornu_device_processes(model->device),
+                                      "whether to stop training", &stop, 1));
+    model->stop_training = stop;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__fail_together(const CornuModel *model, CornuStatus status)
+{
+    if (status == CORNU_OK || status == CORNU_ERR_INTERRUPTED || !model || !model->device)
+        return status;
+    return cornu__processes_fail(cornu_device_processes(model->device), status);
+}
