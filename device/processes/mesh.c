@@ -277,11 +277,13 @@ CornuStatus cornu__mesh_open(CornuMesh *mesh, CornuLaunch *launch)
 
 /* Whether what was sent is still on its way. What has come is dropped: closing a socket with unread
  * bytes resets the connection, and the other side may wait for room itself. */
-static bool settles(int socket)
+static bool is_busy(int socket)
 {
-    char dropped[4096];
-    int  unacknowledged = 0;
-    while (recv(socket, dropped, sizeof dropped, 0) > 0) {}
+    char    dropped[4096];
+    int     unacknowledged = 0;
+    ssize_t n;
+    while ((n = recv(socket, dropped, sizeof dropped, 0)) > 0) {}
+    if (n == 0 || (errno != EAGAIN && errno != EINTR)) return false;   /* nobody is there */
     return ioctl(socket, TIOCOUTQ, &unacknowledged) == 0 && unacknowledged > 0;
 }
 
@@ -291,7 +293,7 @@ void cornu__mesh_close(CornuMesh *mesh)
     for (bool pending = mesh->sockets; pending && cornu__seconds() < deadline;) {
         pending = false;
         for (int i = 0; i < mesh->size; i++)
-            if (mesh->sockets[i] >= 0) pending |= settles(mesh->sockets[i]);
+            if (mesh->sockets[i] >= 0) pending |= is_busy(mesh->sockets[i]);
         if (pending) poll(NULL, 0, 1);
     }
     for (int i = 0; mesh->sockets && i < mesh->size; i++)
