@@ -64,7 +64,7 @@ int main(int argc, char **argv)
     CornuStatus     status = cornu_compile(
         model, .optimizer = cornu_adam(.learning_rate = options.learning_rate), .device = device);
     CornuGraph     *graph = cornu_graph_create(device);
-    CornuIterator  *batches = mnist ? session_batches(&options, mnist) : NULL;
+    CornuIterator  *batches = mnist ? session_batches(&options, mnist, device) : NULL;
     if (!status) status = train(model, graph, crossentropy, batches, &options);
     cornu_iterator_free(batches), cornu_loss_free(crossentropy), cornu_graph_free(graph);
     cornu_model_free(model), cornu_train_test_free(mnist), cornu_device_close(device);

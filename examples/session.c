@@ -243,12 +243,13 @@ CornuStatus session_train(const Options *options, CornuModel *model, CornuDatase
     return status;
 }
 
-CornuIterator *session_batches(const Options *options, CornuTrainTest *data)
+CornuIterator *session_batches(const Options *options, CornuTrainTest *data,
+                               const CornuDevice *device)
 {
     CornuDataset *train = cornu_train_test_take_train(data);
     train = cornu_dataset_shuffle(train, (uint64_t)options->seed);
     train = cornu_dataset_prefetch(cornu_dataset_batch(train, options->batch_size, true), 2);
-    CornuIterator *iterator = cornu_iterator_begin(train, 0);
+    CornuIterator *iterator = cornu_iterator_begin_for(train, 0, device);
     cornu_dataset_free(train);   /* the iterator keeps it */
     return iterator;
 }

@@ -46,8 +46,10 @@ CornuTrainTest *session_mnist(const Options *options);   /* the digits */
 /* Shows the progress of a download, on stderr. */
 bool session_show_download(void *context, const CornuDataFile *file, int64_t received);
 
-/* The training data in whole batches, shuffled anew in each epoch and prefetched by a thread. */
-CornuIterator *session_batches(const Options *options, CornuTrainTest *data);
+/* The training data in full batches, shuffled anew in each epoch and prefetched by a thread; read
+ * where this process' shards of the device need them. */
+CornuIterator *session_batches(const Options *options, CornuTrainTest *data,
+                               const CornuDevice *device);
 
 /* The steps of an epoch: --steps-per-epoch, or as many as `samples` have batches. */
 int64_t session_steps(const Options *options, int64_t samples);
