@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "../../../datasets/images/image_folder.h"
-#include "../../../datasets/pipeline/iterator.h"
+#include "../../../datasets/pipeline/dataset_internal.h"
 #include "../../allocations.h"
 #include "../files.h"
 #include "../../expect.h"
@@ -221,6 +221,55 @@ static void test_unreadable_images_are_named(void **state)
     cornu_dataset_free(dataset);
 }
 
+enum { SHARED = 23, BATCH = 8, BATCHES = 3 };
+
+/* Reads an epoch, a byte of each image. The status of the first batch that fails. */
+static CornuStatus read_share(CornuDataset *dataset, CornuShare share, uint8_t numbers[SHARED])
+{
+    CornuIterator *iterator = cornu__iterator_begin_share(dataset, 1, share);
+    CornuStatus    status = CORNU_OK;
+    assert_non_null(iterator);
+    for (int64_t i = 0; i < BATCHES && !status; i++) {
+        const CornuBatch *batch;
+        status = cornu_iterator_next(iterator, &batch);
+        for (int64_t b = 0; !status && b < batch->valid; b++)
+            numbers[i * BATCH + b] = ((const uint8_t *)batch->arrays[0].data)[b * 12];
+    }
+    cornu_iterator_free(iterator);
+    return status;
+}
+
+/* One of four processes reads its part of every batch after all other images are gone. */
+static void test_a_share_opens_its_files_alone(void **state)
+{
+    (void)state;
+    static const CornuShare share = { BATCH, 2, 2 };
+    uint8_t                 all[SHARED], own[SHARED] = { 0 };
+    int                     kept = 0;
+    for (int i = 0; i < SHARED; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "shared/%s/%02d.png", i % 2 ? "odd" : "even", i);
+        draw(name, (uint8_t)i, i % 2 != 0);
+    }
+    CornuDataset *dataset = cornu_image_folder(files_path(folder, "shared"), .image_size = { 2 });
+    dataset = cornu_dataset_batch(cornu_dataset_shuffle(dataset, 3), BATCH, false);
+    dataset = cornu_dataset_prefetch(dataset, 2);
+    expect_ok(read_share(dataset, (CornuShare){ 0 }, all));
+    for (int i = 0; i < SHARED; i++) {
+        const int64_t row = i % BATCH;
+        const bool    is_own = row == 2 || row == 3;   /* also of the 7 valid ones */
+        kept += is_own;
+        const int64_t origin = cornu__dataset_origin(dataset, (CornuSample){ 1, i / BATCH }, row);
+        if (!is_own) assert_int_equal(remove(cornu_image_folder_path(dataset, origin)), 0);
+    }
+    assert_int_equal(kept, 6);
+    expect_ok(read_share(dataset, share, own));
+    for (int i = 0; i < SHARED; i++)
+        if (i % BATCH == 2 || i % BATCH == 3) assert_int_equal(own[i], all[i]);
+    expect_error(read_share(dataset, (CornuShare){ BATCH, 4, 2 }, own), CORNU_ERR_FILE, ".png");
+    cornu_dataset_free(dataset);
+}
+
 static void test_without_memory(void **state)
 {
     (void)state;
@@ -247,6 +296,7 @@ int main(void)
         cmocka_unit_test(test_bad_settings),
         cmocka_unit_test(test_folders_without_images),
         cmocka_unit_test(test_unreadable_images_are_named),
+        cmocka_unit_test(test_a_share_opens_its_files_alone),
         cmocka_unit_test(test_without_memory),
     };
     return cmocka_run_group_tests(tests, begin, files_end);
