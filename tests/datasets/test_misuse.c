@@ -113,6 +113,11 @@ static bool iterator_null(void)
     return nothing(cornu_iterator_begin(NULL, 0));
 }
 
+static bool iterator_for_null(void)
+{
+    return nothing(cornu_iterator_begin_for(NULL, 0, NULL));
+}
+
 static bool idx_null(void)
 {
     CornuArray a;
@@ -223,6 +228,7 @@ static const Misuse misuses[] = {
     MISUSE(dataset_count_null, "cornu_dataset_count|dataset"),
     MISUSE(dataset_type_99, "cornu_dataset_type|99"),
     MISUSE(iterator_null, "iterator|data set"),
+    MISUSE(iterator_for_null, "iterator|data set"),
     MISUSE(idx_null, "cornu_idx_load|path"),
     MISUSE(image_null, "cornu_image_load|path"),
     MISUSE(image_channels, "channels|9"),
