@@ -125,6 +125,20 @@ static CornuStatus read_environment(CornuLaunch *launch)
     return listener && launch->count > 1 ? take_listener(launch, listener) : CORNU_OK;
 }
 
+/* What Keras' users say, where nothing else does. */
+static CornuStatus read_tf_config(CornuLaunch *launch, const char *text)
+{
+    CornuTfConfig *config = &launch->tf_config;
+    CORNU__TRY(cornu__tf_config_read(config, text));
+    if (config->count == 0) return CORNU_OK;
+    launch->workers = cornu__allocate((size_t)config->count, sizeof *launch->workers);
+    if (!launch->workers) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < config->count; i++) launch->workers[i] = config->workers[i];
+    launch->count = config->count;
+    launch->rank = config->rank;
+    return CORNU_OK;
+}
+
 CornuStatus cornu__launch_read(CornuLaunch *launch, const CornuProcessesConfig *config)
 {
     *launch = (CornuLaunch){ .count = 1, .listener = -1 };
@@ -134,13 +148,16 @@ CornuStatus cornu__launch_read(CornuLaunch *launch, const CornuProcessesConfig *
     if (config->rank || config->count)
         return cornu__fail(CORNU_ERR_ARGUMENT, "rank is %d and count is %d, but workers is NULL",
                            config->rank, config->count);
-    return read_environment(launch);
+    CORNU__TRY(read_environment(launch));
+    const char *tf_config = cornu__environment("TF_CONFIG");
+    return tf_config && !launch->workers ? read_tf_config(launch, tf_config) : CORNU_OK;
 }
 
 void cornu__launch_clear(CornuLaunch *launch)
 {
     cornu__release(launch->workers);
     cornu__release(launch->text);
+    cornu__tf_config_clear(&launch->tf_config);
     launch->workers = NULL;
     launch->text = NULL;
 }

@@ -3,6 +3,7 @@
 #define CORNU_DEVICE_LAUNCH_INTERNAL_H
 
 #include "processes_internal.h"
+#include "tf_config.h"
 
 typedef struct {
     int          rank, count;
@@ -10,7 +11,8 @@ typedef struct {
     double       timeout_s;
     const char **workers;           /* "host:port" of each rank; NULL in a group of one */
     int          listener;          /* a socket that listens at this rank's address; -1: none yet */
-    char        *text;              /* of the workers */
+    char        *text;              /* of the workers; NULL if they are the program's own, */
+    CornuTfConfig tf_config;        /* or of TF_CONFIG */
 } CornuLaunch;
 
 /* CORNU_ERR_ARGUMENT for what contradicts itself. Clear it in any case. */

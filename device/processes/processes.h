@@ -13,7 +13,8 @@
  *
  *     mpirun, srun            through the library of MPI, by Cornu's plugin for it
  *     cornu_run -n 4 NAME     through the environment: CORNU_RANK, CORNU_WORKERS
- *     .workers, .rank         through the program, as where TF_CONFIG lists addresses
+ *     TF_CONFIG               through the environment, as Keras' users know it
+ *     .workers, .rank         through the program
  *     nothing                 rank 0 of 1
  *
  * A rank that ends, stops answering, or fails ends the group: the others' next meeting fails with a
