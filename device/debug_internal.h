@@ -23,6 +23,7 @@
     X(DISTRIBUTE, distribute)                                                                \
     X(SHARE,      share)        /* of sums over many shards: share.c, and sums.c          */ \
     X(COMBINE,    combine)                                                                   \
+    X(OVERLAP,    overlap)      /* exchanges between processes beside what they compute   */ \
     X(POOL,       pool)         /* of fuse: a convolution and its gradients with a pool   */ \
     X(EPILOGUE,   epilogue)     /* a kernel with a bias and an activation                 */ \
     X(GATE,       gate)         /* a kernel with the slope of a relu                      */ \

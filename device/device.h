@@ -221,7 +221,8 @@ typedef struct {
     const char      *kind;        /* "kernel", "group" (elementwise ops in one pass), "collective"
                                      (between shards), "pack" (lays out an operand for a kernel of
                                      this machine), "copy", "sum" (of many shards' values, as they
-                                     are done), "reference" (a fallback) */
+                                     are done), "send" and "wait" (for other processes),
+                                     "reference" (a fallback) */
     const char      *scope;       /* the layer that recorded it, "conv2d_1", "dense/gradient"; "" */
     const int       *ops;         /* of the compiled program, ascending; none for a copy, a pack */
     int              op_count;

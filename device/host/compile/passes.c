@@ -67,7 +67,8 @@ static size_t scratch_of(const CornuPlan *plan, const CornuPlanStep *step)
         call = cornu__plan_call(plan, step, types, &out_type);
         return (size_t)cornu__reference_scratch(&call, out_type) * sizeof(double);
     case CORNU_STEP_SCAN: return step->scan->scratch + step->scan->plan.scratch_bytes;
-    case CORNU_STEP_PACK: case CORNU_STEP_COPY: case CORNU_STEP_SUM: break;
+    case CORNU_STEP_PACK: case CORNU_STEP_COPY: case CORNU_STEP_SUM: case CORNU_STEP_SEND:
+    case CORNU_STEP_WAIT: break;
     }
     return 0;
 }
@@ -79,10 +80,10 @@ CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host, const Corn
     if (!plan->program) return CORNU_ERR_MEMORY;
     CORNU__TRY(cornu__plan_values(plan));
     CORNU__TRY(cornu__fuse(plan));
-    for (int i = 0; i < plan->step_count; i++)
-        if (cornu__plan_exchanges(plan, &plan->steps[i])) plan->steps[i].varies = false;
     CORNU__TRY(cornu__plan_sums(plan));
+    CORNU__TRY(cornu__plan_exchange(plan));
     CORNU__TRY(cornu__plan_memory(plan));
+    CORNU__TRY(cornu__plan_check_exchanges(plan));
     for (int i = 0; i < plan->step_count; i++) {
         CornuPlanStep *step = &plan->steps[i];
         if (step->kind == CORNU_STEP_SCAN) CORNU__TRY(plan_scan(plan, step));

@@ -9,6 +9,7 @@
  *     combine      joins sums over shards into few
  *     fuse         turns ops into steps: kernels with epilogues, elementwise groups
  *     sums         with many shards, adds up what they have as they are done
+ *     exchanges    with several processes, sends early what they sum, and waits late
  *     plan_memory  orders the steps and gives every value its place in memory
  *
  * Passes up to combine map programs to programs, the others fill a CornuPlan, which verify.c checks
@@ -34,6 +35,9 @@ CornuProgram *cornu__share(const CornuHost *host, const CornuProgram *program);
 CornuProgram *cornu__combine(const CornuProgram *program);
 CornuStatus   cornu__fuse(CornuPlan *plan);
 CornuStatus   cornu__plan_sums(CornuPlan *plan);
+CornuStatus   cornu__plan_exchange(CornuPlan *plan);
+/* Once the order and the places are known. CORNU_ERR_PROCESS if another process has another order. */
+CornuStatus   cornu__plan_check_exchanges(CornuPlan *plan);
 CornuStatus   cornu__plan_memory(CornuPlan *plan);
 
 /* CORNU_ERR_UNSUPPORTED for a plan that does not compute its program, naming step and value. It

@@ -83,8 +83,9 @@ bool cornu__plan_crosses(const CornuPlan *plan, const CornuPlanStep *step)
 const char *cornu__plan_kind_name(const CornuPlan *plan, const CornuPlanStep *step)
 {
     static const char *const names[] = { "kernel", "pack", "reference", "group", "copy", "scan",
-                                         "sum" };
-    return cornu__plan_crosses(plan, step) ? "collective" : names[step->kind];
+                                         "sum", "send", "wait" };
+    return step->kind == CORNU_STEP_KERNEL && cornu__plan_crosses(plan, step) ? "collective"
+                                                                              : names[step->kind];
 }
 
 CornuOpCall cornu__plan_call(const CornuPlan *plan, const CornuPlanStep *step,
@@ -166,7 +167,7 @@ CornuPlanStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const Cornu
     *step = (CornuPlanStep){
         .kind = kind,
         .op = -1,
-        .pool = -1, .packed = -1,
+        .pool = -1, .packed = -1, .input = -1,
         .in_first = plan->operand_count,
         .in_count = in_count,
         .out_first = plan->operand_count + in_count,

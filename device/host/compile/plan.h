@@ -45,13 +45,13 @@ typedef struct { size_t block, worker; } CornuSumSpace;
 
 typedef enum {
     CORNU_STEP_KERNEL, CORNU_STEP_PACK, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP, CORNU_STEP_COPY,
-    CORNU_STEP_SCAN, CORNU_STEP_SUM
+    CORNU_STEP_SCAN, CORNU_STEP_SUM, CORNU_STEP_SEND, CORNU_STEP_WAIT
 } CornuStepKind;
 
 typedef struct {
     CornuStepKind      kind;
     int                position;   /* its last op in the program: the order wanted      */
-    int                op;         /* of a kernel, pack, reference or scan step         */
+    int                op;         /* of a kernel, pack, reference, scan or send step   */
     int                pool;       /* the pooling op joined with a kernel's, or -1      */
     int               *ops;        /* all that it computes, ascending; none for a copy  */
     int                op_count;
@@ -66,6 +66,8 @@ typedef struct {
     bool               waits;      /* until every shard is done with the steps before   */
     int                block;      /* of a sum step: shards whose values it adds up; of the
                                       all_reduce that reads the sums, likewise; else 0 */
+    int                input;      /* of a gather that goes on when the run has ended, what it
+                                      fills; of a wait step, what is waited for; else -1 */
     CornuGroup        *group;
     struct CornuScanPlan *scan;
     CornuType         *types;      /* of the values read, then of those written         */
@@ -218,6 +220,11 @@ void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *st
 
 /* The sum step that makes what the all_reduce `step` reads; NULL if it reads the shards' values. */
 const CornuPlanStep *cornu__plan_sum_of(const CornuPlan *plan, const CornuPlanStep *step);
+
+/* ---- exchanges.c ---- */
+
+/* The send step that has begun what the step `all` ends; NULL if it does all of it itself. */
+const CornuPlanStep *cornu__plan_send_of(const CornuPlan *plan, const CornuPlanStep *all);
 
 /* ---- plan_print.c ---- */
 

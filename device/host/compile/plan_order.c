@@ -75,10 +75,22 @@ static Kind kind_of(const CornuPlan *plan, const CornuPlanStep *step)
     return step->varies ? ON_EVERY_SHARD : ONCE;
 }
 
+/* What is sent to other processes is sent as soon as it can be, and waited for when there is nothing
+ * else to do. */
+typedef enum { SENDS, COMPUTES, WAITS } Turn;
+
+static Turn turn_of(const CornuPlan *plan, const CornuPlanStep *step)
+{
+    if (step->kind == CORNU_STEP_WAIT || cornu__plan_send_of(plan, step)) return WAITS;
+    return step->kind == CORNU_STEP_SEND || step->input >= 0 ? SENDS : COMPUTES;
+}
+
 /* Whether step a should run before b, when the last one was of kind `last`. */
 static bool comes_before(const CornuPlan *plan, const CornuPlanStep *a, const CornuPlanStep *b,
                          Kind last)
 {
+    const Turn turn_a = turn_of(plan, a), turn_b = turn_of(plan, b);
+    if (turn_a != turn_b) return turn_a < turn_b;
     Kind of_a = kind_of(plan, a), of_b = kind_of(plan, b);
     if (of_a == of_b) return a->position < b->position;
     return of_a == last || (of_b != last && of_a < of_b);

@@ -153,7 +153,7 @@ static CornuStatus check_ops(Verifier *v, const CornuPlanStep *step)
         const CornuValue value = plan->operands[step->in_first + k];
         if (!cornu_type_equal(plan->types[value], step->types[k]))
             return complain(v, value, "is not of the type that the step takes it for");
-        if (k >= step->in_count && value < program->value_count &&
+        if (k >= step->in_count && value < program->value_count && step->kind != CORNU_STEP_WAIT &&
             !computes(step, program->values[value].op))
             return complain(v, value, "is written by a step that does not compute it");
     }

@@ -6,11 +6,13 @@
 #include "../../integer_internal.h"
 #include "../../memory_internal.h"
 #include "../../processes/processes_internal.h"
+#include "exchange.h"
 
 typedef struct {
     CornuBuffer base;
     void       *data;
     int64_t     each;   /* elements of a shard; 0: all have the same */
+    CornuCollective *gather;   /* that is under way to it; NULL: none */
 } Buffer;
 
 /* Elements first to end - 1 of a buffer. */
@@ -56,10 +58,26 @@ CornuBuffer *cornu__host_buffer_create(CornuDevice *device, CornuType type, bool
     return NULL;
 }
 
+void cornu__host_gathers(CornuBuffer *buffer, CornuCollective *gather)
+{
+    ((Buffer *)buffer)->gather = gather;
+}
+
+CornuCollective *cornu__host_gather_of(const CornuBuffer *buffer)
+{
+    return ((const Buffer *)buffer)->gather;
+}
+
+static CornuStatus end_gather(const Buffer *buffer)
+{
+    return buffer->gather ? cornu__gather_end(buffer->gather) : CORNU_OK;
+}
+
 void *cornu__host_data(const CornuBuffer *buffer) { return ((const Buffer *)buffer)->data; }
 
 void cornu__host_buffer_free(CornuBuffer *buffer)
 {
+    end_gather((const Buffer *)buffer);   /* a failure is told by whatever comes next */
     cornu__release(cornu__host_data(buffer));
     cornu__release(buffer);
 }
@@ -85,6 +103,7 @@ CornuStatus cornu__host_buffer_write(CornuBuffer *base, int64_t first, CornuArra
 {
     const Buffer *buffer = (const Buffer *)base;
     const Part    part = both(own_part(buffer), part_for(from, first));
+    CORNU__TRY(end_gather(buffer));
     if (part.end > 0)
         memcpy(element_of(buffer, part.first), element_in(from, first, part.first),
                bytes_of(buffer, part));
@@ -119,6 +138,7 @@ CornuStatus cornu__host_buffer_read(const CornuBuffer *base, int64_t first, Corn
 {
     const Buffer *buffer = (const Buffer *)base;
     const Part    part = both(own_part(buffer), part_for(to, first));
+    CORNU__TRY(end_gather(buffer));
     if (part.end > 0)
         memcpy(element_in(to, first, part.first), element_of(buffer, part.first),
                bytes_of(buffer, part));

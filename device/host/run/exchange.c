@@ -8,6 +8,7 @@
 #include "../../processes/processes_internal.h"
 #include "../../program_internal.h"
 #include "../kernels/collective.h"
+#include "buffer.h"
 #include "tree.h"
 
 /* Elements that one piece of work finishes; and bytes up to which it is cheaper that every process
@@ -32,6 +33,7 @@ struct CornuCollective {
     const void         **terms;      /* what a sum adds: by shard, or by node of the tree */
     CornuMessage        *sends, *receives;
     CornuExchange        exchange;
+    CornuBuffer         *buffer;     /* that a gather is under way to; NULL: none is */
     char                 what[96];
 };
 
@@ -117,7 +119,7 @@ CornuCollective *cornu__collective_create(const CornuPlan *plan, const CornuPlan
     c->dtype = step->types[0].dtype;
     c->size = cornu_dtype_size(c->dtype);
     c->count = cornu_type_count(step->types[0]);
-    c->out_count = cornu_type_count(step->types[1]);
+    c->out_count = cornu_type_count(step->types[step->in_count]);
     c->shards = cornu__plan_shards(plan);
     c->rank = cornu_process_rank(c->processes);
     c->ranks = cornu_process_count(c->processes);
@@ -133,6 +135,7 @@ CornuCollective *cornu__collective_create(const CornuPlan *plan, const CornuPlan
 void cornu__collective_free(CornuCollective *c)
 {
     if (!c) return;
+    cornu__gather_end(c);
     cornu__tree_free(&c->tree);
     cornu__release(c->sums);
     cornu__release(c->received);
@@ -160,15 +163,19 @@ static void receive_from(CornuCollective *c, int rank, void *data, size_t bytes)
     c->receives[c->exchange.receive_count++] = (CornuMessage){ rank, data, bytes };
 }
 
-static CornuStatus exchange(CornuCollective *c)
+static CornuStatus begin(CornuCollective *c)
 {
-    CORNU__TRY(cornu__exchange_start(c->processes, &c->exchange));
+    return cornu__exchange_start(c->processes, &c->exchange);
+}
+
+static CornuStatus end(CornuCollective *c)
+{
     return cornu__exchange_finish(c->processes, &c->exchange);
 }
 
-/* Everybody's bytes of one memory to all: rank r's begin at first(r) and are bytes(r) many. */
-static CornuStatus gather(CornuCollective *c, char *memory, Part (*part)(const CornuCollective *c,
-                                                                         int rank))
+/* Everybody's part of one memory to all. */
+static CornuStatus begin_gather(CornuCollective *c, char *memory,
+                                Part (*part)(const CornuCollective *c, int rank))
 {
     const Part own = part(c, c->rank);
     begin_messages(c);
@@ -178,7 +185,7 @@ static CornuStatus gather(CornuCollective *c, char *memory, Part (*part)(const C
         send_to(c, rank, memory + (size_t)own.first * c->size, (size_t)own.count * c->size);
         receive_from(c, rank, memory + (size_t)of.first * c->size, (size_t)of.count * c->size);
     }
-    return exchange(c);
+    return begin(c);
 }
 
 /* ---- The operands and results of own shards, by number ---- */
@@ -255,8 +262,8 @@ static const char *sum_node(CornuCollective *c, void *const *addresses, int node
     return sum;
 }
 
-/* Leaves at terms[i] the elements of node i that this process finishes. */
-static CornuStatus exchange_nodes(CornuCollective *c, void *const *addresses)
+/* When the exchange has ended, terms[i] are the elements of node i that this process finishes. */
+static CornuStatus begin_sum(CornuCollective *c, void *const *addresses)
 {
     const CornuTree *tree = &c->tree;
     const Part       own = part_of(c, c->rank);
@@ -277,12 +284,12 @@ static CornuStatus exchange_nodes(CornuCollective *c, void *const *addresses)
             c->terms[i] = to;
             receive_from(c, rank, to, bytes);
         }
-    return exchange(c);
+    return begin(c);
 }
 
-static CornuStatus sum_all(CornuCollective *c, void *const *addresses)
+static CornuStatus end_sum(CornuCollective *c, void *const *addresses)
 {
-    CORNU__TRY(exchange_nodes(c, addresses));
+    CORNU__TRY(end(c));
     if (c->id == CORNU_OP_REDUCE_SCATTER) {
         for (int i = 0; i < c->own.count; i++)
             finish_tree(c, i * c->out_count, c->out_count, result(c, addresses, i));
@@ -291,7 +298,9 @@ static CornuStatus sum_all(CornuCollective *c, void *const *addresses)
     const Part own = part_of(c, c->rank);
     char      *to = result(c, addresses, 0);
     finish_tree(c, 0, own.count, to + (size_t)own.first * c->size);
-    return c->whole ? CORNU_OK : gather(c, to, part_of);
+    if (c->whole) return CORNU_OK;
+    CORNU__TRY(begin_gather(c, to, part_of));
+    return end(c);
 }
 
 /* ---- The others ---- */
@@ -302,7 +311,7 @@ static Part rows_of(const CornuCollective *c, int rank)
     return (Part){ range.first * c->count, range.count * c->count };
 }
 
-static CornuStatus gather_all(CornuCollective *c, void *const *addresses)
+static CornuStatus begin_gather_all(CornuCollective *c, void *const *addresses)
 {
     const size_t bytes = (size_t)c->count * c->size;
     char        *to = result(c, addresses, 0);
@@ -310,7 +319,7 @@ static CornuStatus gather_all(CornuCollective *c, void *const *addresses)
         char *place = to + (size_t)(c->own.first + i) * bytes;
         if (place != operand(c, addresses, i)) memcpy(place, operand(c, addresses, i), bytes);
     }
-    return gather(c, to, rows_of);
+    return begin_gather(c, to, rows_of);
 }
 
 /* The op on an own shard, whose group has its operands at terms[shard]. */
@@ -342,7 +351,8 @@ static CornuStatus exchange_operands(CornuCollective *c, void *const *addresses)
             if (rank != c->rank) receive_from(c, rank, to, bytes);
         }
     }
-    return exchange(c);
+    CORNU__TRY(begin(c));
+    return end(c);
 }
 
 /* In groups, or of one operand that all shards have. */
@@ -356,8 +366,35 @@ static CornuStatus run_groups(CornuCollective *c, void *const *addresses)
     return CORNU_OK;
 }
 
+CornuStatus cornu__collective_begin(CornuCollective *c, void *const *addresses)
+{
+    return is_sum(c) ? begin_sum(c, addresses) : begin_gather_all(c, addresses);
+}
+
+CornuStatus cornu__collective_end(CornuCollective *c, void *const *addresses)
+{
+    return is_sum(c) ? end_sum(c, addresses) : end(c);
+}
+
 CornuStatus cornu__collective_run(CornuCollective *c, void *const *addresses)
 {
     if (is_grouped(c) || !varies(c)) return run_groups(c, addresses);
-    return is_sum(c) ? sum_all(c, addresses) : gather_all(c, addresses);
+    CORNU__TRY(cornu__collective_begin(c, addresses));
+    return cornu__collective_end(c, addresses);
+}
+
+CornuStatus cornu__gather_begin(CornuCollective *c, void *const *addresses, CornuBuffer *buffer)
+{
+    CORNU__TRY(begin_gather_all(c, addresses));
+    c->buffer = buffer;
+    cornu__host_gathers(buffer, c);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__gather_end(CornuCollective *c)
+{
+    if (!c->buffer) return CORNU_OK;
+    cornu__host_gathers(c->buffer, NULL);
+    c->buffer = NULL;
+    return end(c);
 }

@@ -27,7 +27,17 @@ typedef struct CornuCollective CornuCollective;
 CornuCollective *cornu__collective_create(const CornuPlan *plan, const CornuPlanStep *step);
 void             cornu__collective_free(CornuCollective *collective);
 
-/* addresses: of plan->operands on the first own shard; those of the others follow. */
+/* addresses: of plan->operands on the first own shard; those of the others follow. All of it; or in
+ * two parts, between which what is exchanged stays as it is: begins the exchange of a sum over all
+ * shards, or of a gather, and ends it. */
 CornuStatus cornu__collective_run(CornuCollective *collective, void *const *addresses);
+CornuStatus cornu__collective_begin(CornuCollective *collective, void *const *addresses);
+CornuStatus cornu__collective_end(CornuCollective *collective, void *const *addresses);
+
+/* A gather into the buffer of an input, which begins in one run and ends in another, or whenever the
+ * buffer is used (buffer.h). The second returns CORNU_OK if it has ended. */
+CornuStatus cornu__gather_begin(CornuCollective *gather, void *const *addresses,
+                                CornuBuffer *buffer);
+CornuStatus cornu__gather_end(CornuCollective *gather);
 
 #endif

@@ -15,6 +15,7 @@ typedef struct {
     CornuPlan       plan;
     CornuFailure   *failures;     /* by shard */
     CornuSpan      *spans;        /* by thread: of a step that is measured */
+    CornuBuffer *const *buffers;    /* of the inputs of this run */
     CornuCollective **collectives;  /* by step; NULL for those that meet no other process */
     char           *arena, *packed, *sums, *scratch;
     void          **addresses;    /* of plan.operands on each shard, for this run; */
@@ -80,7 +81,8 @@ static CornuStatus describe(CornuExecutable *base, const CornuPlan *plan)
         CORNU__TRY(cornu__describe_step(base, &(CornuExecutableStep){
             .kind = cornu__plan_kind_name(plan, step), .ops = step->ops,
             .scope = scope_of(plan, step),
-            .op_count = step->op_count, .in = in, .in_count = moves ? step->in_count : 0,
+            .op_count = step->op_count, .in = in,
+            .in_count = !moves ? 0 : cornu__plan_send_of(plan, step) ? 1 : step->in_count,
             .out = step->types + step->in_count, .out_count = moves ? step->out_count : 0,
             .per_shard = step->varies && cornu__plan_shards(plan) > 1 }));
     }
@@ -118,15 +120,32 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
     return &executable->base;
 }
 
+/* One for each kernel step that meets other processes; its send step, or the wait step for what it
+ * gathers, has the same. */
 static CornuStatus allocate_collectives(Executable *executable)
 {
     const CornuPlan *plan = &executable->plan;
     for (int i = 0; i < plan->step_count; i++) {
-        if (!cornu__plan_exchanges(plan, &plan->steps[i])) continue;
-        executable->collectives[i] = cornu__collective_create(plan, &plan->steps[i]);
-        if (!executable->collectives[i]) return CORNU_ERR_MEMORY;
+        const CornuPlanStep *step = &plan->steps[i];
+        if (step->kind != CORNU_STEP_KERNEL || !cornu__plan_exchanges(plan, step)) continue;
+        CornuCollective     *collective = cornu__collective_create(plan, step);
+        const CornuPlanStep *send = cornu__plan_send_of(plan, step);
+        if (!(executable->collectives[i] = collective)) return CORNU_ERR_MEMORY;
+        for (int k = 0; k < plan->step_count; k++)
+            if (&plan->steps[k] == send || (plan->steps[k].kind == CORNU_STEP_WAIT &&
+                                            plan->steps[k].input == step->input))
+                executable->collectives[k] = collective;
     }
     return CORNU_OK;
+}
+
+static void free_collectives(Executable *executable)
+{
+    const CornuPlan *plan = &executable->plan;
+    for (int i = 0; i < plan->step_count && executable->collectives; i++)
+        if (plan->steps[i].kind == CORNU_STEP_KERNEL)
+            cornu__collective_free(executable->collectives[i]);
+    cornu__release(executable->collectives);
 }
 
 CornuStatus cornu__host_allocate(CornuExecutable *base)
@@ -160,9 +179,7 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
 void cornu__host_executable_free(CornuExecutable *base)
 {
     Executable *executable = (Executable *)base;
-    for (int i = 0; i < executable->plan.step_count && executable->collectives; i++)
-        cornu__collective_free(executable->collectives[i]);
-    cornu__release(executable->collectives);
+    free_collectives(executable);
     cornu__plan_free(&executable->plan);
     cornu__release(executable->arena);
     cornu__release(executable->packed);
@@ -205,11 +222,25 @@ static CornuStepEvent *events_of(const Executable *executable, int step, int sha
     return executable->base.events + (step * shards + shard) * threads;
 }
 
+/* A step that meets other processes. */
+static CornuStatus exchange(Executable *executable, int i, void *const *addresses)
+{
+    const CornuPlan     *plan = &executable->plan;
+    const CornuPlanStep *step = &plan->steps[i];
+    CornuCollective     *collective = executable->collectives[i];
+    if (step->kind == CORNU_STEP_WAIT) return cornu__gather_end(collective);
+    if (step->kind == CORNU_STEP_SEND) return cornu__collective_begin(collective, addresses);
+    if (step->input >= 0)
+        return cornu__gather_begin(collective, addresses, executable->buffers[step->input]);
+    return cornu__plan_send_of(plan, step) ? cornu__collective_end(collective, addresses)
+                                           : cornu__collective_run(collective, addresses);
+}
+
 static CornuStatus run_step(Executable *executable, int i, int shard, char *scratch)
 {
     void *const *addresses = addresses_on(executable, shard);
     return executable->collectives[i]
-         ? cornu__collective_run(executable->collectives[i], addresses)
+         ? exchange(executable, i, addresses)
          : cornu__plan_run_step(&executable->plan, &executable->plan.steps[i], addresses, shard,
                                 scratch);
 }
@@ -326,12 +357,35 @@ static CornuStatus run_steps(Executable *executable)
     return CORNU_OK;
 }
 
+static bool waits_for(const CornuPlan *plan, int input)
+{
+    for (int i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].kind == CORNU_STEP_WAIT && plan->steps[i].input == input) return true;
+    return false;
+}
+
+/* Waits for what other programs gather into the inputs. */
+static CornuStatus end_gathers(const Executable *executable)
+{
+    const CornuPlan *plan = &executable->plan;
+    for (int i = 0; i < plan->program->input_count; i++) {
+        CornuCollective *gather = cornu__host_gather_of(executable->buffers[i]);
+        bool             own = false;
+        for (int k = 0; k < plan->step_count && gather; k++)
+            own = own || executable->collectives[k] == gather;
+        if (gather && !(own && waits_for(plan, i))) CORNU__TRY(cornu__gather_end(gather));
+    }
+    return CORNU_OK;
+}
+
 /* A failure of this process alone ends the others' wait for it. */
 CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
                             CornuBuffer *const *outputs)
 {
     Executable *executable = (Executable *)base;
+    executable->buffers = inputs;
     find_addresses(executable, inputs, outputs);
-    const CornuStatus status = run_steps(executable);
+    CornuStatus status = end_gathers(executable);
+    if (!status) status = run_steps(executable);
     return status ? cornu__processes_fail(executable->plan.host->processes, status) : CORNU_OK;
 }
