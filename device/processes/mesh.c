@@ -240,7 +240,7 @@ static CornuStatus read_answer(CornuMesh *mesh, int rank, const CornuLaunch *lau
 {
     Hello hello;
     if (!receive_hello(mesh->sockets[rank], &hello, deadline))
-        return cornu__fail(CORNU_ERR_PROCESS, "rank %d has not answered at %s", rank,
+        return cornu__fail(CORNU_ERR_PROCESS, "rank %d cannot be reached at %s: no answer", rank,
                            launch->workers[rank]);
     CORNU__TRY(check_hello(mesh, &hello, rank));
     if (hello.rank == rank) return CORNU_OK;

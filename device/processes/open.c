@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "../host/machine/cpu.h"
+#include "../log_internal.h"
 #include "../memory_internal.h"
 #include "../version.h"
+#include "shm_internal.h"
 #include "tcp_internal.h"
 
 /* What each rank says of itself first. */
@@ -43,7 +45,8 @@ static CornuStatus gather(CornuTransport *transport, const CornuLaunch *launch, 
 {
     const int     rank = transport->rank, size = transport->size;
     CornuMessage *messages = cornu__allocate(2 * (size_t)size, sizeof *messages);
-    CornuExchange exchange = { .what = "meeting", .sends = messages, .receives = messages + size };
+    CornuExchange exchange = { .what = "meeting", .number = CORNU_EXCHANGE_MEET,
+                               .sends = messages, .receives = messages + size };
     if (!messages) return CORNU_ERR_MEMORY;
     CornuStatus status = describe(&all[rank], launch);
     for (int i = 0; i < size; i++) {
@@ -83,28 +86,56 @@ static int count_hosts(const Rank *all, int size)
     return hosts;
 }
 
+/* The transport that the launch asks for, which may be built on this one. On failure the old one
+ * stays. */
+static CornuStatus choose(CornuTransport **transport, const CornuLaunch *launch, int hosts)
+{
+    const bool      any = strcmp(launch->transport, "auto") == 0;
+    CornuTransport *shm = NULL;
+    if (strcmp(launch->transport, "mpi") == 0)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "transport is \"mpi\", but no launcher of MPI "
+                           "has started this process");
+    if (strcmp(launch->transport, "tcp") == 0 || (any && hosts > 1)) return CORNU_OK;
+    if (hosts > 1)
+        return cornu__fail(CORNU_ERR_PROCESS, "transport is \"shm\", but the processes are on %d "
+                           "hosts, which share no memory", hosts);
+    CORNU__TRY(cornu__shm_open(*transport, launch->timeout_s, &shm));
+    if (shm) *transport = shm;
+    else if (any) cornu__log(CORNU_LOG_WARNING, "tcp instead of shm: %s", cornu_error_message());
+    else return cornu_error_status();
+    return CORNU_OK;
+}
+
+static CornuStatus meet(CornuTransport **transport, const CornuLaunch *launch, char *description,
+                        size_t size)
+{
+    const int   ranks = (*transport)->size;
+    Rank       *all = cornu__allocate((size_t)ranks, sizeof *all);
+    CornuStatus status = all ? gather(*transport, launch, all) : CORNU_ERR_MEMORY;
+    if (!status) status = compare(all, ranks);
+    const int hosts = status ? 0 : count_hosts(all, ranks);
+    if (!status) status = choose(transport, launch, hosts);
+    if (!status)
+        snprintf(description, size, "%d processes on %d host%s, over %s", ranks, hosts,
+                 hosts > 1 ? "s" : "", (*transport)->description);
+    cornu__release(all);
+    return status;
+}
+
 CornuTransport *cornu__transport_open(CornuLaunch *launch, const _Atomic bool *stop,
                                       char *description, size_t size)
 {
-    CornuMesh mesh;
+    CornuMesh    mesh;
+    CornuFailure failure;
     if (cornu__mesh_open(&mesh, launch)) return NULL;
     CornuTransport *transport = cornu__tcp_open(&mesh);
     if (!transport) return NULL;
     transport->stop = stop;
-    Rank       *all = cornu__allocate((size_t)transport->size, sizeof *all);
-    CornuStatus status = all ? gather(transport, launch, all) : CORNU_ERR_MEMORY;
-    if (!status) status = compare(all, transport->size);
-    if (!status) {
-        const int hosts = count_hosts(all, transport->size);
-        snprintf(description, size, "%d processes on %d host%s, over %s", transport->size, hosts,
-                 hosts > 1 ? "s" : "", transport->description);
-    } else {
-        char why[CORNU_MESSAGE_SIZE];
-        snprintf(why, sizeof why, "%s", cornu_error_message());
-        transport->class->tell(transport, why);
-        transport->class->close(transport);
-        transport = NULL;
-    }
-    cornu__release(all);
-    return transport;
+    const CornuStatus status = meet(&transport, launch, description, size);
+    if (!status) return transport;
+    cornu__failure_keep(&failure, status);
+    transport->class->tell(transport, failure.message);
+    transport->class->close(transport);
+    cornu__failure_tell(&failure);
+    return NULL;
 }

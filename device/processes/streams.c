@@ -86,13 +86,13 @@ static bool write_all(CornuStreams *streams, int rank, const void *from, size_t 
             return false;
         }
         *moved += (size_t)n;
-        peer->heard_s = cornu__seconds();
+        if (from != &notice) peer->heard_s = cornu__seconds();   /* room for that is always there */
     }
     return true;
 }
 
 /* A notice that is due, then what can be sent of the exchange's messages. */
-static void push(CornuStreams *streams, int rank)
+static void write_due(CornuStreams *streams, int rank)
 {
     const CornuExchange *exchange = streams->exchange;
     CornuPeer           *peer = &streams->peers[rank];
@@ -111,6 +111,12 @@ static void push(CornuStreams *streams, int rank)
         out->message++;
     }
     out->busy = out->started = false;
+}
+
+static void push(CornuStreams *streams, int rank)
+{
+    write_due(streams, rank);
+    if (streams->class->flush) streams->class->flush(streams, rank);
 }
 
 /* ---- Receiving ---- */
@@ -159,15 +165,15 @@ static CornuStatus check_frame(const CornuStreams *streams, int rank, const Corn
     const int            self = streams->transport.rank;
     size_t               expected = 0;
     if (frame->number != own.number || strcmp(frame->what, own.what) != 0)
-        return cornu__fail(CORNU_ERR_PROCESS, "rank %d is in exchange %llu (%s), but rank %d in "
-                           "exchange %llu (%s)", rank, (unsigned long long)frame->number,
-                           frame->what, self, (unsigned long long)own.number, own.what);
+        return cornu__fail(CORNU_ERR_PROCESS, "rank %d is in exchange %lld (%s), but rank %d in "
+                           "exchange %lld (%s)", rank, (long long)frame->number,
+                           frame->what, self, (long long)own.number, own.what);
     for (int i = 0; i < exchange->receive_count; i++)
         if (exchange->receives[i].rank == rank) expected += exchange->receives[i].bytes;
     if (frame->bytes == expected && streams->peers[rank].in.busy) return CORNU_OK;
     return cornu__fail(CORNU_ERR_PROCESS, "rank %d sends %llu bytes to rank %d, which expects %zu, "
-                       "in exchange %llu (%s)", rank, (unsigned long long)frame->bytes, self,
-                       expected, (unsigned long long)own.number, own.what);
+                       "in exchange %lld (%s)", rank, (unsigned long long)frame->bytes, self,
+                       expected, (long long)own.number, own.what);
 }
 
 /* Reads a frame and what of it can be dealt with before its messages: *ready if those come next. */
@@ -184,7 +190,8 @@ static CornuStatus read_frame(CornuStreams *streams, int rank, bool *ready)
         if (frame->kind == CORNU_FRAME_MESSAGES) break;
     }
     const CornuExchange *exchange = streams->exchange;
-    if (!exchange || (in->frame.number > exchange->number && !in->busy)) return CORNU_OK;
+    const bool later = exchange && (int64_t)(in->frame.number - exchange->number) > 0;
+    if (!exchange || (later && !in->busy)) return CORNU_OK;
     *ready = true;
     return check_frame(streams, rank, &in->frame);
 }
@@ -217,8 +224,8 @@ static CornuStatus pull(CornuStreams *streams, int rank)
 static CornuStatus fail_rank(const CornuStreams *streams, int rank, const char *what)
 {
     const CornuExchange *exchange = streams->exchange;
-    return cornu__fail(CORNU_ERR_PROCESS, "rank %d %s, in exchange %llu (%s)", rank, what,
-                       (unsigned long long)exchange->number, exchange->what);
+    return cornu__fail(CORNU_ERR_PROCESS, "rank %d %s, in exchange %lld (%s)", rank, what,
+                       (long long)exchange->number, exchange->what);
 }
 
 /* When the exchange began, when to say that this rank waits, when to name one that has ended. */
@@ -278,8 +285,8 @@ static CornuStatus look_around(CornuStreams *streams, Patience *patience)
     CornuStreams *control = streams->control;
     const double  now = cornu__seconds();
     if (atomic_load(streams->transport.stop))
-        return cornu__fail(CORNU_ERR_INTERRUPTED, "stopped in exchange %llu (%s)",
-                           (unsigned long long)streams->exchange->number, streams->exchange->what);
+        return cornu__fail(CORNU_ERR_INTERRUPTED, "stopped in exchange %lld (%s)",
+                           (long long)streams->exchange->number, streams->exchange->what);
     if (now < patience->look_s) return CORNU_OK;
     patience->look_s = now + 1e-3 * CORNU_SLICE_MS;
     for (int i = 0; now >= patience->notice_s && i < streams->transport.size; i++)

@@ -54,6 +54,8 @@ typedef struct {
     /* Sets can_write and can_read of peers that want it (below). If there are none, waits for one,
      * at most so long. */
     void (*wait)(CornuStreams *streams, int milliseconds);
+    /* After some writes; may be NULL. */
+    void (*flush)(CornuStreams *streams, int rank);
 } CornuStreamsClass;
 
 struct CornuStreams {

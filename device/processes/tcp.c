@@ -67,7 +67,7 @@ static const CornuTransportClass tcp_transport = {
     .close = tcp_close,
 };
 
-static const CornuStreamsClass tcp_streams = { tcp_write, tcp_read, tcp_wait };
+static const CornuStreamsClass tcp_streams = { tcp_write, tcp_read, tcp_wait, NULL };
 
 CornuTransport *cornu__tcp_open(CornuMesh *mesh)
 {

@@ -35,6 +35,11 @@ struct CornuTransport {
     char                       description[128]; /* "tcp" */
 };
 
+/* Numbers of the exchanges in which a group is opened; those of the group itself begin at 1. */
+#define CORNU_EXCHANGE_MEET  ((uint64_t)-3)
+#define CORNU_EXCHANGE_NAME  ((uint64_t)-2)
+#define CORNU_EXCHANGE_MAP   ((uint64_t)-1)
+
 enum { CORNU_SLICE_MS = 50 };   /* transports look at *stop so often */
 
 #endif

@@ -286,9 +286,10 @@ static void strangers_are_ignored(void **state)
 
 int main(void)
 {
-    static char tcp[] = "tcp";
+    static char tcp[] = "tcp", shm[] = "shm";
     const struct CMUnitTest tests[] = {
         OVER(tcp),
+        OVER(shm),
         cmocka_unit_test_prestate(an_absent_rank_is_named, tcp),
         cmocka_unit_test_prestate(other_counts_are_named, tcp),
         cmocka_unit_test_prestate(strangers_are_ignored, tcp),

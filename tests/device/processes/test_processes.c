@@ -269,12 +269,13 @@ static void bad_environments_are_refused(void **state)
 
 int main(void)
 {
-    static char tcp[] = "tcp";
+    static char tcp[] = "tcp", shm[] = "shm";
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_process_meets_nobody),
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(bad_environments_are_refused),
         OVER(tcp),
+        OVER(shm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
