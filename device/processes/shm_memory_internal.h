@@ -6,8 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CORNU_SHM_PIECES = 8 };      /* of a ring: what is copied at once */
-enum { CORNU_SHM_SPIN_US = 20 };    /* since bytes last moved */
+enum { CORNU_SHM_PIECES = 4 };   /* of a ring: one is copied at once */
 
 /* Of a rank: others ring it when there may be something to do. */
 typedef struct {
