@@ -167,31 +167,23 @@ CornuDataset *cornu_dataset_shuffle(CornuDataset *source, uint64_t seed)
 
 /* ---- batch ---- */
 
-/* Row b of batch `at`; *valid is 0 if the data end before it. */
-static CornuStatus fetch_row(CornuStage *stage, CornuSample at, int64_t b, void *const *to,
-                             int64_t *valid)
-{
-    const CornuDataset *dataset = stage->dataset;
-    void               *row[CORNU_MAX_COMPONENTS];
-    for (int c = 0; c < dataset->components; c++)
-        row[c] = (char *)to[c] + (size_t)b * dataset->source->bytes[c];
-    at.index = at.index * dataset->batch_size + b;
-    return cornu__stage_fetch(stage->source, at, row, valid);
-}
-
 static CornuStatus batch_fetch(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid)
 {
     const CornuDataset *dataset = stage->dataset, *source = dataset->source;
-    const int64_t       first = at.index * dataset->batch_size;
-    int64_t             rows = dataset->batch_size, one;
+    int64_t first = at.index * dataset->batch_size, rows = dataset->batch_size;
     if (source->count >= 0 && rows > source->count - first) rows = source->count - first;
 
     /* Elements of an unknown number are read in order, and all of them, to know where they end. */
     CornuOwnRows own = { .count = rows };
     if (stage->share && source->count != CORNU_UNKNOWN) own = cornu__own_rows(*stage->share, rows);
-    if (own.row_0) CORNU__TRY(fetch_row(stage, at, 0, to, &one));
-    for (int64_t b = own.first, end = b + own.count; b < end; b++) {
-        CORNU__TRY(fetch_row(stage, at, b, to, &one));
+    int64_t end = own.first + own.count;   /* after row 0, if it is wanted too */
+    void   *row[CORNU_MAX_COMPONENTS];
+    for (int64_t b = own.row_0 ? 0 : own.first; b < end; b = b < own.first ? own.first : b + 1) {
+        int64_t one;
+        for (int c = 0; c < dataset->components; c++)
+            row[c] = (char *)to[c] + (size_t)b * source->bytes[c];
+        CORNU__TRY(cornu__stage_fetch(stage->source, (CornuSample){ at.epoch, first + b }, row,
+                                      &one));
         if (!one) rows = end = b;
     }
     if (dataset->batch.whole && rows < dataset->batch_size) rows = 0;
