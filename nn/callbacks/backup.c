@@ -17,6 +17,7 @@
 #include "../../device/open.h"
 #include "../../device/text/print.h"
 #include "../formats/file_internal.h"
+#include "../formats/output_internal.h"
 #include "backup_file_internal.h"
 
 #define FORMAT "backup-%06" PRId64 "-%08" PRId64 ".safetensors"
@@ -36,8 +37,13 @@ typedef struct {
     bool          keep_checkpoint;
     bool          skipped;         /* the present state was not saved: it is not finite */
     const volatile sig_atomic_t *stop;
+    bool          stopping;        /* a rank has been asked to, as all ranks know */
     FILE         *file;            /* NULL: no messages */
 } Backup;
+
+/* Of the ranks that train together rank 0 alone has the folder: it locks, lists, writes and removes.
+ * The others come with it wherever it reads the model, and learn how it went. */
+static bool has_folder(void) { return cornu__output_writes(); }
 
 /* ---- The files: named after the steps that have run ---- */
 
@@ -204,27 +210,43 @@ static void say(const Backup *self, CornuLogLevel level, const char *format, ...
 
 /* ---- Saving ---- */
 
+static CornuStatus discard_old(const Backup *self)
+{
+    Places      places;
+    CornuStatus status = list(self, &places);
+    if (!status) status = discard(self, &places, self->keep, places.count);
+    cornu__release(places.items);
+    return status;
+}
+
 static CornuStatus save(Backup *self, CornuModel *model)
 {
     const Place place = { .epoch = model->training->epoch, .step = model->training->step };
-    Places      places = { .count = 0 };
     char       *path = path_of(self, place);
     CornuStatus status = path ? cornu__backup_write(model, self->settings, path)
                               : CORNU_ERR_MEMORY;
+    cornu__release(path);
+    self->saved_step = place.step;
     self->skipped = status == CORNU_ERR_VALUE;
-    if (self->skipped)
+    if (self->skipped) {
         say(self, CORNU_LOG_WARNING, "%s; this state is not backed up, earlier backups stay",
             cornu_error_message());
-    else if (!status)
-        status = list(self, &places);
-    if (!status) status = discard(self, &places, self->keep, places.count);
-    self->saved_step = place.step;
-    cornu__release(places.items);
-    cornu__release(path);
-    return self->skipped ? CORNU_OK : status;
+        return CORNU_OK;
+    }
+    if (!status && has_folder()) status = discard_old(self);
+    return cornu__output_settle(cornu_model_device(model), "the backup", status);
 }
 
 static bool asked_to_stop(const Backup *self) { return self->stop && *self->stop; }
+
+/* Whether any rank has been asked to; all find it out at the same step. */
+static CornuStatus find_stopping(Backup *self, const CornuModel *model)
+{
+    self->stopping = asked_to_stop(self);
+    return self->stop ? cornu_processes_any(cornu_device_processes(cornu_model_device(model)),
+                                            &self->stopping)
+                      : CORNU_OK;
+}
 
 static CornuStatus fail_stopped(const Backup *self, const char *where)
 {
@@ -237,14 +259,14 @@ static CornuStatus fail_stopped(const Backup *self, const char *where)
 
 static bool is_due(const Backup *self, int64_t step)
 {
-    return (self->save_freq > 0 && step - self->saved_step >= self->save_freq) ||
-           asked_to_stop(self);
+    return self->save_freq > 0 && step - self->saved_step >= self->save_freq;
 }
 
 /* Makes fit check the loss before a state is saved. */
 static bool wants_batch_logs(CornuCallback *base, int64_t batch)
 {
-    return is_due((Backup *)base, batch + 1);
+    const Backup *self = (const Backup *)base;
+    return is_due(self, batch + 1) || asked_to_stop(self);
 }
 
 static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64_t batch,
@@ -255,9 +277,10 @@ static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64
     CornuText            text;
     char                 where[120];
     (void)batch, (void)logs;
-    if (!is_due(self, training->step)) return CORNU_OK;
+    CORNU__TRY(find_stopping(self, model));
+    if (!is_due(self, training->step) && !self->stopping) return CORNU_OK;
     CORNU__TRY(save(self, model));
-    if (!asked_to_stop(self)) return CORNU_OK;
+    if (!self->stopping) return CORNU_OK;
     snprintf(where, sizeof where, "after %lld%s steps in epoch %lld",
              (long long)training->step, cornu__of_steps(&text, training->loader),
              (long long)training->epoch + 1);
@@ -272,7 +295,8 @@ static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epo
     char    where[80];
     (void)logs;
     CORNU__TRY(save(self, model));
-    if (!asked_to_stop(self) || epoch + 1 >= base->params.epochs || model->stop_training)
+    CORNU__TRY(find_stopping(self, model));
+    if (!self->stopping || epoch + 1 >= base->params.epochs || model->stop_training)
         return CORNU_OK;
     snprintf(where, sizeof where, "after epoch %lld of %lld", (long long)epoch + 1,
              (long long)base->params.epochs);
@@ -282,13 +306,16 @@ static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epo
 static CornuStatus train_end(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
 {
     const Backup *self = (Backup *)base;
-    (void)model, (void)logs;
-    return self->keep_checkpoint ? CORNU_OK : remove_all(self);
+    (void)logs;
+    if (self->keep_checkpoint) return CORNU_OK;
+    return cornu__output_settle(cornu_model_device(model), "removing the backups",
+                                has_folder() ? remove_all(self) : CORNU_OK);
 }
 
 /* ---- Resuming ---- */
 
-/* The newest backup that is not damaged, and its index; NULL without an error if there are none. */
+/* The newest backup that is not damaged, and its index; NULL without an error if there are none, as
+ * for a rank without the folder. */
 static CornuSafetensors *open_newest(const Backup *self, const Places *places, int *number)
 {
     for (int i = 0; i < places->count; i++) {
@@ -312,7 +339,8 @@ static CornuStatus resume(Backup *self, CornuModel *model, const Places *places,
 {
     const CornuTraining *training = model->training;
     CornuText            text;
-    char                *path = path_of(self, places->items[number]);
+    char                *path = has_folder() ? path_of(self, places->items[number])
+                                             : cornu__copy_text(self->folder);
     bool                 compared = true;
     CornuStatus          status = path ? cornu__backup_restore(model, file, self->settings,
                                                                &compared)
@@ -339,15 +367,18 @@ static CornuStatus train_begin(CornuCallback *base, CornuModel *model, const Cor
 {
     Backup           *self = (Backup *)base;
     CornuSafetensors *file = NULL;
-    Places            places;
+    Places            places = { .count = 0 };
     int               number = 0;
     (void)logs;
-    CornuStatus status = list(self, &places);
+    CornuStatus status = has_folder() ? list(self, &places) : CORNU_OK;
     free(self->settings);
     self->settings = status ? NULL : cornu__settings_text(model);
     if (!status && !self->settings) status = cornu_error_status();
     if (!status) file = open_newest(self, &places, &number);
     if (!status) status = cornu_error_take();
+    status = cornu__output_settle(cornu_model_device(model), "finding the backup", status);
+    if (!status)
+        status = cornu__backup_share(cornu_device_processes(cornu_model_device(model)), &file);
     if (!status && file) status = resume(self, model, &places, file, number);
     cornu_safetensors_close(file);
     cornu__release(places.items);
@@ -426,9 +457,10 @@ CornuCallback *cornu_backup_and_restore_from(const CornuBackupAndRestoreConfig *
         .folder = copy_folder(config->backup_dir), .descriptor = -1,
         .save_freq = config->save_freq, .keep = config->keep ? config->keep : 2,
         .keep_checkpoint = config->keep_checkpoint, .stop = config->stop,
-        .file = !config->verbose ? NULL : config->file ? config->file : stdout,
+        .file = !config->verbose || !has_folder() ? NULL : config->file ? config->file : stdout,
     };
-    if (self->folder && !make_folder(self) && !claim(self)) return &self->base;
+    if (self->folder && (!has_folder() || (!make_folder(self) && !claim(self))))
+        return &self->base;
     free_backup(&self->base);
     return cornu__null();
 }
@@ -437,7 +469,7 @@ CornuStatus cornu_backup_remove(const char *backup_dir)
 {
     if (!backup_dir || !*backup_dir)
         return cornu__fail(CORNU_ERR_ARGUMENT, "backup: no folder, expected its path");
-    if (access(backup_dir, F_OK) != 0 && errno == ENOENT) return CORNU_OK;
+    if (!has_folder() || (access(backup_dir, F_OK) != 0 && errno == ENOENT)) return CORNU_OK;
     Backup      self = { .folder = copy_folder(backup_dir), .descriptor = -1 };
     CornuStatus status = self.folder ? claim(&self) : CORNU_ERR_MEMORY;
     if (!status) status = remove_all(&self);

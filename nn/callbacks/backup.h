@@ -8,8 +8,12 @@
  * it had never been stopped, on any number of threads. A backup holds the weights, the optimizer's
  * variables (of groups of shards: each group's), the states of layers and metrics, the history, the
  * callbacks' numbers and the best weights of EarlyStopping, and the position in the epochs and in
- * the data; never a time, a host, a path or a number of threads, so that equal states are equal
- * files.
+ * the data; never a time, a host, a path or a number of threads or processes, so that equal states
+ * are equal files.
+ *
+ * Of several processes (device/processes) rank 0 alone has the folder, which the others need not
+ * see: it writes what all of them gather, and hands them what it resumes from. Any number of them
+ * may resume. A signal to any of them stops all after the same step.
  *
  * A file is written under another name, synced and renamed, and has a checksum: a file damaged
  * nevertheless is skipped in favour of the previous one. A state with numbers that are not finite
@@ -47,9 +51,10 @@ typedef struct {
                                     each epoch */
     int64_t     keep;            /* the number of backups to keep; default 2 */
     bool        keep_checkpoint; /* keep the backups when fit ends; see above */
-    const volatile sig_atomic_t *stop; /* set by a handler of SIGINT; or NULL. When it is not 0, fit
-                                          ends after the present step or validation, with a backup
-                                          and CORNU_ERR_INTERRUPTED */
+    const volatile sig_atomic_t *stop; /* set by a handler of SIGINT; or NULL, then on all ranks.
+                                          When it is not 0, on one of them, fit ends after the
+                                          present step or validation, with a backup and
+                                          CORNU_ERR_INTERRUPTED */
     int         verbose;         /* 1: prints where it resumes */
     FILE       *file;            /* for verbose; default stdout */
 } CornuBackupAndRestoreConfig;
@@ -64,7 +69,7 @@ CornuCallback *cornu_backup_and_restore_from(const CornuBackupAndRestoreConfig *
 
 /* Removes the backups of a training whose results are safe, and their folder as above. CORNU_OK if
  * there is none; CORNU_ERR_FILE if a file cannot be removed, or if another process (or a callback
- * not freed yet) uses the folder. */
+ * not freed yet) uses the folder. Meets no other process; on other ranks than 0 it does nothing. */
 CornuStatus cornu_backup_remove(const char *backup_dir);
 
 #ifdef __cplusplus

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../device/processes/processes_internal.h"
+#include "../formats/output_internal.h"
+#include "../formats/safetensors_internal.h"
 #include "../saving/files_internal.h"
 #include "../optimizers/optimizer_internal.h"
 
@@ -261,7 +264,7 @@ static CornuStatus read_values(const Values *values, Arrays *arrays)
     for (int i = 0; i < values->count; i++) {
         const Value *value = &values->items[i];
         CORNU__TRY(cornu_variable_read_value(value->variable, value->number, value->array));
-        CORNU__TRY(check_finite(value));
+        CORNU__TRY(check_finite(value));   /* the same on all ranks */
         arrays->items[arrays->count++] = (CornuNamedArray){ value->name, value->array };
     }
     arrays->first = arrays->count;
@@ -273,12 +276,13 @@ CornuStatus cornu__backup_write(CornuModel *model, const char *settings, const c
     Values      values;
     Arrays      arrays = { .count = 0 };
     char       *text = NULL;
-    CornuStatus status = list_values(model, &values);
+    CornuStatus status = cornu__output_settle(cornu_model_device(model), "before the backup",
+                                              list_values(model, &values));
     if (!status) status = read_values(&values, &arrays);
     if (!status) status = add_history(&arrays, model->training->history);
     if (!status) status = add_callbacks(&arrays, model->training);
     if (!status && !(text = place_text(model))) status = CORNU_ERR_MEMORY;
-    if (!status)
+    if (!status && cornu__output_writes())
         status = cornu_safetensors_write(path, arrays.items, arrays.count, (CornuMetadata[]){
                                          { "training", text }, { "settings", settings } }, 2);
     free(text);
@@ -308,6 +312,27 @@ CornuSafetensors *cornu__backup_open(const char *path)
         return file;
     cornu_safetensors_close(file);
     return cornu__fail_null(CORNU_ERR_FORMAT, "%s: not a backup, or without a checksum", path);
+}
+
+CornuStatus cornu__backup_share(CornuProcesses *processes, CornuSafetensors **file)
+{
+    if (cornu_process_count(processes) == 1) return CORNU_OK;
+    const bool     reads = cornu_process_rank(processes) == 0;
+    CornuFileBytes bytes = { .size = 0 };
+    if (reads && *file) bytes = cornu__safetensors_bytes(*file);
+    uint64_t size = bytes.size;
+    CORNU__TRY(cornu__processes_share(processes, "the size of the backup", &size, sizeof size));
+    if (!reads) *file = NULL;
+    if (size == 0) return CORNU_OK;
+    if (!reads) bytes = (CornuFileBytes){ cornu__allocate((size_t)size, 1), (size_t)size };
+    CornuStatus status = cornu__processes_settle(processes, "memory for the backup",
+                                                 bytes.bytes ? CORNU_OK : CORNU_ERR_MEMORY);
+    if (!status)
+        status = cornu__processes_share(processes, "the backup", bytes.bytes, bytes.size);
+    if (reads) return status;
+    if (!status && !(*file = cornu__safetensors_of(&bytes))) status = cornu_error_take();
+    cornu__file_release(&bytes);
+    return status;
 }
 
 static CornuStatus read_place(const CornuSafetensors *file, Place *p)

@@ -14,7 +14,7 @@
  *                      this one (settings_internal.h)
  *
  * Random numbers and shuffled orders follow from the seed and these positions. Equal states give
- * equal bytes, on any number of threads.
+ * equal bytes, on any number of threads and of processes.
  */
 #ifndef CORNU_NN_BACKUP_FILE_INTERNAL_H
 #define CORNU_NN_BACKUP_FILE_INTERNAL_H
@@ -23,8 +23,9 @@
 #include "../formats/safetensors.h"
 #include "../saving/settings_internal.h"
 
-/* Writes the state between two steps of the model's fit. CORNU_ERR_VALUE, naming it, and nothing is
- * written, if a weight, a variable of the optimizer, a loss or a layer's state is not finite. */
+/* Writes the state between two steps of the model's fit. All ranks gather it, rank 0 writes it.
+ * CORNU_ERR_VALUE on all ranks, naming it, and nothing is written, if a weight, a variable of the
+ * optimizer, a loss or a layer's state is not finite. */
 CornuStatus cornu__backup_write(CornuModel *model, const char *settings, const char *path);
 
 /* Whether a file that begins with these bytes is a backup: its first array is a loss's or a
@@ -33,6 +34,9 @@ bool cornu__backup_recognizes(const char *head, size_t size);
 
 /* Opens a backup. NULL with a pending error if it cannot be read or is damaged. */
 CornuSafetensors *cornu__backup_open(const char *path);
+
+/* *file: rank 0's, which may be NULL, on all ranks; what another rank passes does not matter. */
+CornuStatus cornu__backup_share(CornuProcesses *processes, CornuSafetensors **file);
 
 /* Makes the model's fit, which is about to begin with these settings, resume from the backup.
  * Compiles the step. Changes nothing if something does not fit: CORNU_ERR_SHAPE and the like name

@@ -1,10 +1,10 @@
 #include "checkpoint_internal.h"
 
 #include "../../device/memory_internal.h"
-#include "../../device/open.h"
 #include "../../device/text/print.h"
 #include "../formats/decimal_internal.h"
 #include "../formats/file_internal.h"
+#include "../formats/output_internal.h"
 #include "../saving/files_internal.h"
 #include "monitor_internal.h"
 
@@ -217,7 +217,7 @@ static CornuStatus save(Checkpoint *self, CornuModel *model, int64_t batch, cons
     CORNU__TRY(cornu__fill_path(self->filepath, self->epoch, batch, logs, &path));
     CornuStatus status = decide(self, logs, path, &wanted);
     if (status == CORNU_OK && wanted) {
-        status = cornu__make_folders_above(path);
+        status = cornu__output_folders_above(path);
         if (status == CORNU_OK) status = self->save(model, path, self->weights_only);
         if (status == CORNU_OK) say(self, "finished saving model to %s", path);
     }
@@ -295,7 +295,7 @@ CornuCallback *cornu__checkpoint_create(const CornuModelCheckpointConfig *config
         .filepath = cornu__copy_text(config->filepath),
         .monitor = { .who = "checkpoint", .mode = config->mode, .best = &self->kept.best },
         .file = config->file ? config->file : stdout,
-        .verbose = config->verbose > 0,
+        .verbose = config->verbose > 0 && cornu__output_writes(),
         .best_only = config->save_best_only,
         .weights_only = config->save_weights_only,
         .save_freq = config->save_freq,

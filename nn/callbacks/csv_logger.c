@@ -11,6 +11,7 @@
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
 #include "../formats/decimal_internal.h"
+#include "../formats/output_internal.h"
 
 typedef struct {
     CornuCallback base;
@@ -33,12 +34,12 @@ static CornuStatus train_begin(CornuCallback *base, CornuModel *model, const Cor
 {
     CsvLogger *self = (CsvLogger *)base;
     (void)model, (void)logs;
-    const int file = cornu__open(self->filename,
-                                 O_WRONLY | O_CREAT | (self->append ? O_APPEND : O_TRUNC), 0666);
+    const int flags = O_WRONLY | O_CREAT | (self->append ? O_APPEND : O_TRUNC);
+    const int file = cornu__output_open(self->filename, flags, 0666);
     self->file = file < 0 ? NULL : fdopen(file, self->append ? "ab" : "wb");
     if (!self->file && file >= 0) close(file);
     if (!self->file) return fail(self);
-    cornu__log(CORNU_LOG_INFO, "writing %s", self->filename);
+    if (cornu__output_writes()) cornu__log(CORNU_LOG_INFO, "writing %s", self->filename);
     fseek(self->file, 0, SEEK_END);
     self->headed = ftell(self->file) > 0;
     return CORNU_OK;

@@ -2,6 +2,7 @@
 #include "callbacks.h"
 
 #include "../../device/memory_internal.h"
+#include "../formats/output_internal.h"
 #include "../model/model_internal.h"
 #include "monitor_internal.h"
 
@@ -142,7 +143,7 @@ CornuCallback *cornu_early_stopping_from(const CornuEarlyStoppingConfig *config)
         .monitor = { .who = "early stopping", .mode = config->mode,
                      .min_delta = config->min_delta, .best = &self->kept.best },
         .file = config->file ? config->file : stdout,
-        .verbose = config->verbose > 0,
+        .verbose = config->verbose > 0 && cornu__output_writes(),
         .has_baseline = config->has_baseline,
         .baseline = config->baseline,
         .restores = config->restore_best_weights,

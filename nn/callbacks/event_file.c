@@ -12,6 +12,7 @@
 #include "../../device/log_internal.h"
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
+#include "../formats/output_internal.h"
 #include "../formats/png_internal.h"
 #include "../formats/protobuf_internal.h"
 
@@ -243,14 +244,14 @@ static CornuStatus open_file(CornuEventFile *events, const char *folder)
     if (!events->path) return CORNU_ERR_MEMORY;
     snprintf(events->path, size, "%s/events.out.tfevents.%lld.%s.%ld.%d.v2", folder,
              (long long)time(NULL), host, (long)getpid(), atomic_fetch_add(&opened, 1));
-    CORNU__TRY(cornu__make_folders_above(events->path));
-    const int file = cornu__open(events->path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    CORNU__TRY(cornu__output_folders_above(events->path));
+    const int file = cornu__output_open(events->path, O_WRONLY | O_CREAT | O_EXCL, 0666);
     events->stream = file < 0 ? NULL : fdopen(file, "wb");
     if (!events->stream && file >= 0) close(file);
     if (!events->stream)
         return cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", events->path,
                            strerror(errno));
-    cornu__log(CORNU_LOG_INFO, "writing %s", events->path);
+    if (cornu__output_writes()) cornu__log(CORNU_LOG_INFO, "writing %s", events->path);
     CornuMessage *m = begin_event(events);
     cornu__put_text(m, EVENT_VERSION, "brain.Event:2");
     const size_t source = cornu__begin_field(m, EVENT_SOURCE);

@@ -7,6 +7,7 @@
 
 #include "../../device/memory_internal.h"
 #include "../formats/decimal_internal.h"
+#include "../formats/output_internal.h"
 #include "../config/keywords_internal.h"
 #include "../model/model.h"
 #include "monitor_internal.h"
@@ -78,7 +79,8 @@ CornuCallback *cornu_learning_rate_scheduler_from(const CornuLearningRateSchedul
         .base = { .epoch_begin = scheduler_epoch_begin, .epoch_end = scheduler_epoch_end,
                   .free = free_plain },
         .schedule = config->schedule, .context = config->context,
-        .file = config->file ? config->file : stdout, .verbose = config->verbose > 0,
+        .file = config->file ? config->file : stdout,
+        .verbose = config->verbose > 0 && cornu__output_writes(),
     };
     return &self->base;
 }
@@ -178,7 +180,7 @@ CornuCallback *cornu_reduce_lr_on_plateau_from(const CornuReduceLrOnPlateauConfi
                      .min_delta = cornu__number(config->min_delta, 1e-4),
                      .best = &self->kept.best },
         .file = config->file ? config->file : stdout,
-        .verbose = config->verbose > 0,
+        .verbose = config->verbose > 0 && cornu__output_writes(),
         .factor = factor, .min_lr = config->min_lr,
         .patience = patience, .cooldown = config->cooldown,
     };

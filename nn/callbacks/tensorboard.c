@@ -9,7 +9,7 @@
 
 #include "../../device/clock_internal.h"
 #include "../../device/memory_internal.h"
-#include "../../device/open.h"
+#include "../formats/output_internal.h"
 #include "event_file_internal.h"
 #include "../saving/files_internal.h"
 #include "../model/model_internal.h"
@@ -297,11 +297,12 @@ static CornuStatus check(const CornuTensorboardConfig *config)
 /* Makes log_dir and sees whether it takes files. */
 static CornuStatus prepare(const char *log_dir)
 {
+    if (!cornu__output_writes()) return CORNU_OK;
     const size_t size = strlen(log_dir) + 2;
     char        *folder = cornu__allocate(size, 1);
     if (!folder) return CORNU_ERR_MEMORY;
     snprintf(folder, size, "%s/", log_dir);
-    CornuStatus status = cornu__make_folders_above(folder);
+    CornuStatus status = cornu__output_folders_above(folder);
     if (!status && access(folder, W_OK | X_OK) != 0)
         status = cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", folder, strerror(errno));
     cornu__release(folder);

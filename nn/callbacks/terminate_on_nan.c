@@ -5,12 +5,13 @@
 
 #include "../../device/memory_internal.h"
 #include "../formats/decimal_internal.h"
+#include "../formats/output_internal.h"
 #include "../model/model.h"
 
 typedef struct {
     CornuCallback base;
     bool          raises;
-    FILE         *file;
+    FILE         *file;      /* NULL: no messages */
 } TerminateOnNan;
 
 static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64_t batch,
@@ -24,8 +25,10 @@ static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64
         return cornu__fail(CORNU_ERR_VALUE, "NaN or Inf loss encountered at batch %lld. Loss "
                            "value: %s. Terminating training immediately.", (long long)batch,
                            cornu__decimal(&decimal, loss));
-    fprintf(self->file, "Batch %lld: Invalid loss, terminating training\n", (long long)batch);
-    fflush(self->file);
+    if (self->file) {
+        fprintf(self->file, "Batch %lld: Invalid loss, terminating training\n", (long long)batch);
+        fflush(self->file);
+    }
     cornu_model_stop_training(model);
     return CORNU_OK;
 }
@@ -42,6 +45,7 @@ CornuCallback *cornu_terminate_on_nan_from(const CornuTerminateOnNanConfig *conf
                                         .train_batch_end = train_batch_end,
                                         .free = free_terminate_on_nan },
                               .raises = config->raise_error,
-                              .file = config->file ? config->file : stdout };
+                              .file = !cornu__output_writes() ? NULL
+                                    : config->file ? config->file : stdout };
     return &self->base;
 }

@@ -1,6 +1,7 @@
 #define _XOPEN_SOURCE 700    /* realpath */
 
 #include "file_internal.h"
+#include "output_internal.h"
 
 #include "../../device/log_internal.h"
 #include "../../device/memory_internal.h"
@@ -65,14 +66,14 @@ CornuStatus cornu__file_create(CornuNewFile *file, const char *path)
     }
 
     struct stat old;
-    const bool exists = stat(file->target, &old) == 0;
-    if (exists && S_ISDIR(old.st_mode)) {
+    const bool writes = cornu__output_writes(), exists = stat(file->target, &old) == 0;
+    if (writes && exists && S_ISDIR(old.st_mode)) {
         errno = EISDIR;
         return fail(file, "cannot be written");
     }
     int descriptor;
-    if (exists && !S_ISREG(old.st_mode)) {
-        descriptor = cornu__open(file->target, O_WRONLY, 0);
+    if (!writes || (exists && !S_ISREG(old.st_mode))) {
+        descriptor = cornu__output_open(file->target, O_WRONLY, 0);
     } else {
         descriptor = open_temporary(file, 0666);
         if (descriptor < 0) {
@@ -110,7 +111,8 @@ CornuStatus cornu__file_commit(CornuNewFile *file)
         if (rename(file->temporary, file->target) != 0) return fail(file, "cannot be replaced");
         cornu__sync_folder_of(file->target);
     }
-    cornu__log(CORNU_LOG_INFO, "wrote %s: %ld bytes", file->path, bytes);
+    if (cornu__output_writes())
+        cornu__log(CORNU_LOG_INFO, "wrote %s: %ld bytes", file->path, bytes);
     release(file);
     return CORNU_OK;
 }
@@ -126,6 +128,7 @@ CornuStatus cornu_file_check(const char *path)
 {
     CORNU__NEED(path);
     struct stat old;
+    if (!cornu__output_writes()) return CORNU_OK;
     if (stat(path, &old) == 0 && S_ISFIFO(old.st_mode)) {
         /* Opening it would wait for a reader, and closing it would end the input of one. */
         if (access(path, W_OK) == 0) return CORNU_OK;

@@ -1,4 +1,9 @@
-/* Files that appear whole or not at all: written under a temporary name, then renamed. */
+/*
+ * Files that appear whole or not at all: written under a temporary name, then renamed.
+ *
+ * Of several processes (device/processes) rank 0 alone writes and checks; on the others both
+ * functions do nothing and succeed. They meet nobody: a rank may call them on its own.
+ */
 #ifndef CORNU_NN_FILE_H
 #define CORNU_NN_FILE_H
 

@@ -41,10 +41,22 @@ struct CornuSafetensors {
     int            count;
 };
 
+/* Reads the first bytes, at most `most`. Without a path the bytes of the file are there already. */
+static CornuStatus read_first(CornuSafetensors *file, const char *path, size_t most)
+{
+    if (path) return cornu__file_read_first(&file->head, path, most, &file->size);
+    file->size = file->file.size;
+    file->head.size = most < file->size ? most : file->size;
+    file->head.bytes = cornu__allocate(file->head.size, 1);
+    if (!file->head.bytes) return CORNU_ERR_MEMORY;
+    if (file->head.size) memcpy(file->head.bytes, file->file.bytes, file->head.size);
+    return CORNU_OK;
+}
+
 /* Reads the length and then the header alone: a file of another kind may be very large. */
 static CornuStatus read_header(CornuSafetensors *file, const char *path)
 {
-    CORNU__TRY(cornu__file_read_first(&file->head, path, 10, &file->size));
+    CORNU__TRY(read_first(file, path, 10));
     if (file->size < 10)
         return cornu__fail(CORNU_ERR_FORMAT, "has %zu bytes, a safetensors file has at least 10",
                            file->size);
@@ -59,7 +71,7 @@ static CornuStatus read_header(CornuSafetensors *file, const char *path)
         return cornu__fail(CORNU_ERR_FORMAT, "its header begins with byte 0x%02x, expected '{'",
                            file->head.bytes[8]);
     cornu__file_release(&file->head);
-    CORNU__TRY(cornu__file_read_first(&file->head, path, 8 + (size_t)length, &file->size));
+    CORNU__TRY(read_first(file, path, 8 + (size_t)length));
     if (file->head.size != 8 + length)
         return cornu__fail(CORNU_ERR_FILE, "has %zu bytes now: it was changed while being read",
                            file->size);
@@ -208,7 +220,7 @@ static CornuStatus parse_entries(CornuSafetensors *file)
 /* Reads the whole file, which must still begin with the header that was read. */
 static CornuStatus read_data(CornuSafetensors *file, const char *path)
 {
-    CORNU__TRY(cornu__file_read(&file->file, path));
+    if (path) CORNU__TRY(cornu__file_read(&file->file, path));
     if (file->file.size != file->size ||
         memcmp(file->file.bytes, file->head.bytes, file->head.size) != 0)
         return cornu__fail(CORNU_ERR_FILE, "has %zu bytes now: it was changed while being read",
@@ -250,21 +262,37 @@ static CornuStatus check_sum(const CornuSafetensors *file)
                        "changed by a program that kept the old \"%s\" in its metadata", sum_key);
 }
 
-CornuSafetensors *cornu_safetensors_open(const char *path)
+/* Takes `bytes`, those of the file if it has no path. */
+static CornuSafetensors *open_file(const char *path, CornuFileBytes bytes)
 {
-    CORNU__NEED_TO_LOAD(path);
-    if (cornu__refused()) return NULL;
     CornuSafetensors *file = cornu__allocate(1, sizeof *file);
+    if (!file) cornu__file_release(&bytes);
     if (!file) return cornu__loaded(NULL);
+    file->file = bytes;
     CornuStatus status = read_header(file, path);
     if (status == CORNU_OK) status = parse_entries(file);
     if (status == CORNU_OK) status = read_data(file, path);
     if (status == CORNU_OK) status = check_sum(file);
     if (status == CORNU_OK) return cornu__loaded(file);
-    cornu__fail_prefix(status, path);
+    if (path) cornu__fail_prefix(status, path);
     cornu_safetensors_close(file);
     return cornu__loaded(NULL);
 }
+
+CornuSafetensors *cornu_safetensors_open(const char *path)
+{
+    CORNU__NEED_TO_LOAD(path);
+    return cornu__refused() ? NULL : open_file(path, (CornuFileBytes){ .size = 0 });
+}
+
+CornuSafetensors *cornu__safetensors_of(CornuFileBytes *bytes)
+{
+    const CornuFileBytes taken = *bytes;
+    *bytes = (CornuFileBytes){ .size = 0 };
+    return open_file(NULL, taken);
+}
+
+CornuFileBytes cornu__safetensors_bytes(const CornuSafetensors *file) { return file->file; }
 
 void cornu_safetensors_close(CornuSafetensors *file)
 {

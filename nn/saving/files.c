@@ -2,6 +2,7 @@
 #include "files_internal.h"
 
 #include "../formats/file_internal.h"
+#include "../formats/output_internal.h"
 #include "../model/model_internal.h"
 
 #include <stdio.h>
@@ -63,16 +64,22 @@ static CornuStatus check_model(const CornuModel *model, const char *path)
                        "weights", path, cornu_model_name(model));
 }
 
+/* All ranks gather the values, which may be dealt over them; rank 0 writes them. */
 static CornuStatus save(const CornuModel *model, Task task, const char *path)
 {
     const CornuFormat *format;
     CornuValues        values;
     CORNU__TRY(find_format(path, task, &format));
     CORNU__TRY(check_model(model, path));
-    CornuStatus status = cornu__values_create(model, &values);
+    const CornuDevice *device = cornu_model_device(model);
+    CornuStatus        status = cornu__values_create(model, &values);
+    status = cornu__output_settle(device, "before saving the model", status);
     if (status == CORNU_OK) status = cornu__values_read(model, &values);
-    if (status == CORNU_OK)
-        status = (task == SAVE ? format->save : format->save_weights)(model, &values, path);
+    if (status == CORNU_OK) {
+        if (cornu__output_writes())
+            status = (task == SAVE ? format->save : format->save_weights)(model, &values, path);
+        status = cornu__output_settle(device, "saving the model", status);
+    }
     cornu__values_free(&values);
     return status;
 }

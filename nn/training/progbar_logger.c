@@ -1,6 +1,7 @@
 #include "progbar_logger.h"
 
 #include "../../device/memory_internal.h"
+#include "../formats/output_internal.h"
 #include "../terminal/progbar_internal.h"
 
 #include <time.h>
@@ -25,6 +26,7 @@ static void restart(Logger *logger)
 {
     int verbose = logger->base.params.verbose;
     if (verbose < 0 || verbose > 2) verbose = logger->is_terminal ? 1 : 2;
+    if (!cornu__output_writes()) verbose = 0;
     logger->bar->style.verbose = verbose;
     logger->seen = 0;
     cornu_bar_restart(logger->bar, logger->target, logger->clock());
