@@ -123,6 +123,7 @@ static CornuStatus record(const Run *run, const CornuHistory *history)
         .model = cornu_model_name(run->model), .device = cornu_device_name(run->device),
         .policy = cornu_model_policy(run->model)->name,
         .threads = cornu_device_threads(run->device), .shards = cornu_device_shards(run->device),
+        .processes = cornu_process_count(cornu_device_processes(run->device)),
         .parameters = cornu_model_parameters(run->model),
         .data = { .name = "text", .synthetic = run->text->synthetic, .train = all - held,
                   .test = held },

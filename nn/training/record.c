@@ -39,10 +39,11 @@ static json_t *describe(const CornuRunRecord *run)
         json_decref(epochs);
         epochs = NULL;                /* fails below */
     }
-    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:s, s:I, s:{s:s, s:b, s:I, s:I}, s:o,"
+    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:I, s:{s:s, s:b, s:I, s:I}, s:o,"
                      " s:{s:o, s:o}}",
                      "model", run->model, "device", run->device, "policy", run->policy,
-                     "threads", run->threads, "shards", run->shards, "label", "measured",
+                     "threads", run->threads, "shards", run->shards,
+                     "processes", run->processes ? run->processes : 1, "label", "measured",
                      "parameters", (json_int_t)run->parameters,
                      "data", "name", run->data.name, "synthetic", (int)run->data.synthetic,
                      "train", (json_int_t)run->data.train, "test", (json_int_t)run->data.test,

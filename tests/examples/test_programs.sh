@@ -439,7 +439,7 @@ record = json.load(open(sys.argv[1]))
 epochs = record.pop("epochs")
 assert record.pop("test").keys() == {"loss", "accuracy"}
 assert record == {"model": "mnist_cnn", "device": "cpu", "policy": "float32", "threads": 2,
-                  "shards": 1, "label": "measured", "parameters": 93322,
+                  "shards": 1, "processes": 1, "label": "measured", "parameters": 93322,
                   "data": {"name": "mnist", "synthetic": True, "train": 300, "test": 300}}, record
 assert [epoch["epoch"] for epoch in epochs] == [1, 2]
 for epoch in epochs:

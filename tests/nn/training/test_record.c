@@ -36,6 +36,7 @@ static void test_text(void **state)
         " \"policy\": \"float32\",\n"
         " \"threads\": 2,\n"
         " \"shards\": 1,\n"
+        " \"processes\": 1,\n"
         " \"label\": \"measured\",\n"
         " \"parameters\": 93322,\n"
         " \"data\": {\n"
