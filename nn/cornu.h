@@ -15,6 +15,7 @@
 #include "../device/text/shown.h"
 #include "../device/tpu/model.h"
 #include "../device/tpu/resolver.h"
+#include "../device/tpu/slice.h"
 #include "../device/tpu/topology.h"
 #include "../device/type.h"
 #include "../device/version.h"

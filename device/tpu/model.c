@@ -116,7 +116,7 @@ static int64_t partial_sums(CornuTpuProduct p, int64_t rows, int64_t columns, in
     return parts > 1 ? TIMES(parts - 1, p.count, p.m, p.n) : 0;
 }
 
-/* ---- Memory and links ---- */
+/* ---- Memory ---- */
 
 enum { LANES = 128, SUBLANES = 8, BYTE_ROWS = 32 };
 
@@ -153,25 +153,7 @@ int64_t cornu_tpu_hbm_bytes(CornuType type)
     return last > 1 ? smaller(least, padded_bytes(type, last - 1, 0)) : least;
 }
 
-/* The number of chips that these shards occupy. */
-static int64_t chips_of(const CornuTpuProfile *profile, int64_t shards)
-{
-    return ceil_divide(shards, (int64_t)(profile->replicas.value / profile->chips.value));
-}
-
 bool cornu_tpu_is_collective(CornuOpId id) { return cornu__crosses(id); }
-
-double cornu_tpu_all_reduce_s(const CornuTpuProfile *profile, int64_t shards, int64_t bytes)
-{
-    if (shards <= 1 || bytes <= 0) return 0.0;
-    const double  v = (double)bytes, chips = (double)chips_of(profile, shards);
-    const double  both = 2.0 * profile->link_gbps.value * 1e9, hop = profile->hop_us.value * 1e-6;
-    const bool    shared = profile->replicas.value > profile->chips.value;
-    const double  local = shared ? 3.0 * v / (profile->hbm_gbps.value * 1e9) : 0.0;
-    if (chips < 2.0) return local;
-    if (chips < 3.0) return local + 2.0 * v / both + 2.0 * hop;
-    return local + 2.0 * v / both * (chips - 1.0) / chips + chips * hop;
-}
 
 /* ---- A step ---- */
 
@@ -200,12 +182,39 @@ static void consider(Worst *worst, double seconds, CornuTpuBound bound)
 typedef struct {
     const CornuTpuProfile *profile;
     const CornuProgram    *program;
-    int64_t                shards;
+    const CornuTpuSlice   *slice;
     int                    f32_passes;
     CornuType             *in;             /* room for the operands of any op */
     CornuOpId              collective;     /* of the step before, else CORNU_OP_COUNT */
     int64_t                collected;      /* bytes of it and of the ones before it */
+    double                 shrunk;         /* to what a shard's slices of values shrink; 1: not */
+    bool                  *sliced;         /* by value of the program: such slices; NULL: none  */
 } Setting;
+
+/* With more shards than the executable has, each has smaller slices of what they divide among them
+ * (a part of the weights and of the optimizer's slots), and as much of all else. */
+static CornuStatus find_slices(Setting *setting)
+{
+    const CornuProgram *program = setting->program;
+    setting->sliced = cornu__allocate((size_t)program->value_count, sizeof *setting->sliced);
+    if (!setting->sliced) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        const CornuValue     *in = cornu_program_operands(program, op);
+        bool sliced = op->id == CORNU_OP_REDUCE_SCATTER || op->id == CORNU_OP_SHARD_SLICE;
+        for (int k = 0; k < op->in_count && !cornu_tpu_is_collective(op->id); k++)
+            sliced = sliced || setting->sliced[in[k]];
+        for (int k = 0; k < op->out_count; k++) setting->sliced[op->out_first + k] = sliced;
+    }
+    return CORNU_OK;
+}
+
+static bool works_on_slices(const Setting *setting, const CornuExecutableStep *step)
+{
+    for (int i = 0; setting->sliced && i < step->op_count; i++)
+        if (setting->sliced[setting->program->ops[step->ops[i]].out_first]) return true;
+    return false;
+}
 
 /* The multiply-accumulates that an op calls for. */
 static int64_t useful_macs(const CornuOpCall *call, CornuTpuProduct p)
@@ -261,12 +270,14 @@ static void model_collective(CornuTpuOp *op, Setting *setting, CornuOpId id, int
     /* reduce_scatter and all_gather are the two halves of an all_reduce. */
     const int parts = id == CORNU_OP_ALL_REDUCE ? 1 : 2;
     if (setting->collective != id) setting->collected = 0;
-    const double before = cornu_tpu_all_reduce_s(setting->profile, setting->shards,
-                                                 setting->collected);
+    const CornuTpuExchange before = cornu_tpu_all_reduce(setting->profile, setting->slice,
+                                                         setting->collected);
     setting->collected = add(setting->collected, bytes);
+    const CornuTpuExchange after = cornu_tpu_all_reduce(setting->profile, setting->slice,
+                                                        setting->collected);
     op->link_bytes = bytes / parts;
-    op->links_s = (cornu_tpu_all_reduce_s(setting->profile, setting->shards, setting->collected) -
-                   before) / parts;
+    op->wire_bytes = (after.link_bytes - before.link_bytes) / parts;
+    op->links_s = (after.seconds - before.seconds) / parts;
 }
 
 static double vector_rate(const CornuTpuProfile *profile)
@@ -323,6 +334,10 @@ static CornuTpuOp model_op(Setting *setting, const CornuExecutableStep *step)
         op.hbm_bytes = add(op.hbm_bytes, cornu_tpu_hbm_bytes(step->in[i]));
     for (int i = 0; i < step->out_count; i++)
         op.hbm_bytes = add(op.hbm_bytes, cornu_tpu_hbm_bytes(step->out[i]));
+    if (collective == CORNU_OP_COUNT && works_on_slices(setting, step)) {
+        op.vector_ops = (int64_t)((double)op.vector_ops * setting->shrunk);
+        op.hbm_bytes = (int64_t)((double)op.hbm_bytes * setting->shrunk);
+    }
     op.vector_s = (double)op.vector_ops / vector_rate(setting->profile);
     op.hbm_s = (double)op.hbm_bytes / cornu_tpu_replica_hbm_rate(setting->profile);
 
@@ -348,6 +363,7 @@ static void sum_up(CornuTpuModel *model, int64_t infeed_bytes, int64_t iteration
         model->vector_ops = add(model->vector_ops, op->vector_ops);
         model->hbm_bytes = add(model->hbm_bytes, op->hbm_bytes);
         model->link_bytes = add(model->link_bytes, op->link_bytes);
+        model->wire_bytes += op->wire_bytes;
         model->mxu_s += op->mxu_s;
         model->vector_s += op->vector_s;
         model->hbm_s += op->hbm_s;
@@ -358,7 +374,7 @@ static void sum_up(CornuTpuModel *model, int64_t infeed_bytes, int64_t iteration
     }
     if (cell_cycles > 0.0) model->use_overlapped = (double)model->useful_macs / cell_cycles;
 
-    const double pcie = (double)chips_of(profile, model->shards) * profile->pcie_gbps.value * 1e9;
+    const double pcie = (double)model->slice.chips * profile->pcie_gbps.value * 1e9;
     model->infeed_bytes = infeed_bytes;
     model->infeed_s = (double)infeed_bytes / pcie;
     model->dispatch_s = profile->dispatch_ms.value * 1e-3 / (double)larger(1, iterations_per_loop);
@@ -379,18 +395,17 @@ static void sum_up(CornuTpuModel *model, int64_t infeed_bytes, int64_t iteration
 static CornuStatus check(const CornuTpuModelConfig *config, const CornuTpuProfile *profile,
                          int64_t shards)
 {
-    const int64_t replicas = (int64_t)profile->replicas.value;
+    const CornuTpuSlice pod = cornu_tpu_pod(profile);
+    const int compiled_for = config->executable ? config->executable->device->shards : 0;
     if (!config->program == !config->executable)
         return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %s, expected a program or an executable",
                            config->program ? "both given" : "neither given");
-    if (shards < 1 || shards > replicas)
+    if (shards < 1 || shards > pod.shards)
         return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %lld shards, expected 1 to the %lld "
-                           "replicas of %s", (long long)shards, (long long)replicas,
-                           profile->name);
-    if (config->executable && shards != config->executable->device->shards)
+                           "replicas of %s", (long long)shards, (long long)pod.shards, pod.name);
+    if (config->executable && (config->scaled ? shards < compiled_for : shards != compiled_for))
         return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %lld shards, the executable was "
-                           "compiled for %d", (long long)shards,
-                           config->executable->device->shards);
+                           "compiled for %d", (long long)shards, compiled_for);
     if (config->passes != 0 && config->passes != 1 && config->passes != 3 && config->passes != 6)
         return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %d passes, expected 1, 3 or 6",
                            config->passes);
@@ -484,13 +499,20 @@ CornuTpuModel *cornu_tpu_model_from(const CornuTpuModelConfig *config)
     const int64_t          shards = shards_of(config, profile);
     if (check(config, profile, shards) != CORNU_OK) return cornu__null();
     const CornuProgram *program = executable ? executable->compiled : config->program;
-    Setting             setting = { .profile = profile, .program = program, .shards = shards,
+    const CornuTpuSlice chosen = cornu_tpu_slice(profile, shards);
+    const CornuTpuSlice slice = config->wrapped ? cornu_tpu_wrapped(chosen) : chosen;
+    Setting             setting = { .profile = profile, .program = program, .slice = &slice,
                                     .f32_passes = config->passes ? config->passes : 1,
-                                    .in = operand_space(program), .collective = CORNU_OP_COUNT };
+                                    .in = operand_space(program), .collective = CORNU_OP_COUNT,
+                                    .shrunk = 1.0 };
     CornuType          *in = operand_space(program), out[CORNU_MAX_OUTPUTS];
     CornuTpuModel      *model = cornu__allocate(1, sizeof *model);
     if (!setting.in || !in || !model) goto fail;
-    *model = (CornuTpuModel){ .profile = profile, .shards = shards,
+    if (executable && shards > executable->device->shards) {
+        setting.shrunk = (double)executable->device->shards / (double)shards;
+        if (find_slices(&setting) != CORNU_OK) goto fail;
+    }
+    *model = (CornuTpuModel){ .profile = profile, .slice = slice, .shards = shards,
                               .op_count = executable ? executable->step_count : program->op_count };
     model->ops = cornu__allocate((size_t)model->op_count, sizeof *model->ops);
     if (!model->ops) goto fail;
@@ -503,10 +525,12 @@ CornuTpuModel *cornu_tpu_model_from(const CornuTpuModelConfig *config)
     sum_up(model, config->infeed_bytes || !executable ? config->infeed_bytes
                                                       : fed_bytes(executable->program, shards),
            config->iterations_per_loop);
+    cornu__release(setting.sliced);
     cornu__release(setting.in);
     cornu__release(in);
     return model;
 fail:
+    cornu__release(setting.sliced);
     cornu__release(setting.in);
     cornu__release(in);
     cornu_tpu_model_free(model);

@@ -26,19 +26,21 @@
  * - The operands and results of each step of the executable go through HBM, padded to whole tiles
  *   of 8 by 128, in the best layout the compiler may choose; values between the ops of a step stay
  *   on the chip.
- * - Consecutive collectives of the same kind are combined into one.
+ * - Consecutive collectives of the same kind are combined into one, over the links of the smallest
+ *   slice that has so many replicas: a board, or up to a pod (slice.h).
  * - A step takes as long as the busiest of MXU, vector unit, HBM and links. Steps run one after
  *   the other: no collective overlaps the backward pass. The infeed of the next batch overlaps all
  *   of them; the host's dispatch does not.
  *
  * Sources: Samajdar et al., "SCALE-Sim: Systolic CNN accelerator simulator", arXiv 1811.02883 (one
  * fold); Jouppi et al., "In-datacenter performance analysis of a tensor processing unit", ISCA
- * 2017 (the next tile loads during the stream); jax-ml/scaling-book, sharding.md (all-reduce).
+ * 2017 (the next tile loads during the stream). slice.h has those of the links.
  */
 #ifndef CORNU_DEVICE_TPU_MODEL_H
 #define CORNU_DEVICE_TPU_MODEL_H
 
 #include "../device.h"
+#include "slice.h"
 #include "topology.h"
 
 #ifdef __cplusplus
@@ -94,7 +96,7 @@ typedef struct {
 CornuTpuTiling cornu_tpu_tiling(CornuTpuProduct product, int64_t rows, int64_t columns,
                                 int64_t arrays, int passes, int64_t vmem_bytes);
 
-/* ---- Memory and links ---- */
+/* ---- Memory ---- */
 
 /* Bytes of a value in HBM, row-major: rows padded to 8 (32 for one-byte elements), columns to 128;
  * f32 (128, 10) takes 12.8 times its size. A vector is one row, not padded to 8. */
@@ -107,14 +109,6 @@ int64_t cornu_tpu_hbm_bytes(CornuType type);
 
 /* Whether shards exchange values in it. */
 bool cornu_tpu_is_collective(CornuOpId id);
-
-/*
- * Seconds to sum `bytes` over all of `shards` replicas. The chips used lie on a ring: the four
- * links of a 2x2 board, the rim of a 2x4 slice. With n chips and B the bandwidth of two links,
- *     2 bytes / B (n - 1) / n + n hops;   2 bytes / B + 2 hops for n = 2, where there is no ring
- * after the replicas of each chip have added theirs in memory, in three passes over it.
- */
-double cornu_tpu_all_reduce_s(const CornuTpuProfile *profile, int64_t shards, int64_t bytes);
 
 /* ---- A step ---- */
 
@@ -150,6 +144,7 @@ typedef struct {
     int64_t         vector_ops;    /* element operations                                        */
     int64_t         hbm_bytes;     /* read and written, padding included                        */
     int64_t         link_bytes;    /* of a collective's operand                                 */
+    double          wire_bytes;    /* that the busiest link moves one way for it                */
     double          mxu_s, vector_s, hbm_s, links_s;   /* seconds each unit is busy             */
     double          seconds;       /* the largest of the four                                   */
     CornuTpuBound   bound;         /* the unit it is of                                         */
@@ -157,6 +152,7 @@ typedef struct {
 
 typedef struct {
     const CornuTpuProfile *profile;
+    CornuTpuSlice          slice;
     int64_t                shards;
     CornuTpuOp            *ops;      /* one per step of the executable, or op of the program */
     int                    op_count;
@@ -165,6 +161,7 @@ typedef struct {
     int64_t useful_macs, padded_macs;   /* all passes counted           */
     int64_t folds;                      /* tiles loaded, all passes     */
     int64_t vector_ops, hbm_bytes, link_bytes;
+    double  wire_bytes;
     int64_t infeed_bytes;               /* of all replicas              */
     double  mxu_s, vector_s, hbm_s, links_s;   /* seconds each unit is busy */
     double  use_overlapped;             /* useful_macs / what the arrays do in mxu_s */
@@ -184,8 +181,13 @@ typedef struct {
     const CornuExecutable *executable;         /* a compiled one                             */
     const CornuTpuProfile *profile;            /* default that of the executable's device, or
                                                   v2-8                                       */
-    int64_t                shards;             /* 1 to the profile's replicas; default the
-                                                  profile's. Of an executable: its own       */
+    int64_t                shards;             /* 1 to the replicas of the generation's pod;
+                                                  default the profile's. Of an executable: its
+                                                  own, unless scaled                         */
+    bool                   scaled;             /* .shards may be more than the executable's:
+                                                  each does what one of its shards does, but for
+                                                  smaller slices of what shards divide       */
+    bool                   wrapped;            /* as if links closed every axis of the slice */
     int64_t                infeed_bytes;       /* of the whole batch, all shards; default the
                                                   executable's per-shard inputs              */
     int64_t                iterations_per_loop;/* steps per call from the host; default 1    */

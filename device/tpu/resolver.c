@@ -91,7 +91,7 @@ CornuStatus cornu_tpu_resolve(CornuTpuTarget *target)
     if (*target->refused) cornu__log(CORNU_LOG_WARNING, "%s", target->refused);
     const char *profile = target->profile->name;
     if (!target->is_real) {
-        target->cores = (int)target->profile->replicas.value;
+        target->cores = (int)target->profile->shards.value;   /* of a pod, not all */
         snprintf(target->target, sizeof target->target, "local (emulated %s)", profile);
         snprintf(target->device, sizeof target->device, "tpu:%s", profile);
     }

@@ -49,6 +49,26 @@ static const CornuTpuProfile profiles[] = {
 };
 enum { PROFILE_COUNT = sizeof profiles / sizeof *profiles };
 
+/* Pods, which have more of the same chips: the counts are theirs, the rest is in the columns above.
+ * By default only as many shards are emulated as a board has. */
+static const CornuTpuProfile pods[] = {
+    { .name = "v2-512", .slice = "16x16",
+      .chips = V(256), .cores = V(512), .replicas = V(512), .shards = D(8),
+#define CORNU_TPU_COUNT(field, unit, what, v2, v3, v4, v5e, v5p, v6e)
+#define CORNU_TPU_FIGURE(field, unit, what, v2, v3, v4, v5e, v5p, v6e) .field = v2,
+#include "profiles.def"
+#undef CORNU_TPU_FIGURE
+    },
+    { .name = "v3-2048", .slice = "32x32",
+      .chips = V(1024), .cores = V(2048), .replicas = V(2048), .shards = D(8),
+#define CORNU_TPU_COUNT(field, unit, what, v2, v3, v4, v5e, v5p, v6e)
+#define CORNU_TPU_FIGURE(field, unit, what, v2, v3, v4, v5e, v5p, v6e) .field = v3,
+#include "profiles.def"
+#undef CORNU_TPU_FIGURE
+    },
+};
+enum { POD_COUNT = sizeof pods / sizeof *pods };
+
 const CornuTpuProfile *cornu_tpu_profile_at(int i)
 {
     return i >= 0 && i < PROFILE_COUNT ? &profiles[i] : NULL;
@@ -57,10 +77,12 @@ const CornuTpuProfile *cornu_tpu_profile_at(int i)
 static const CornuTpuProfile *fail_unknown(const char *name)
 {
     char        list[256];
-    const char *known[PROFILE_COUNT];
+    const char *known[PROFILE_COUNT + POD_COUNT];
     for (int i = 0; i < PROFILE_COUNT; i++) known[i] = profiles[i].name;
+    for (int i = 0; i < POD_COUNT; i++) known[PROFILE_COUNT + i] = pods[i].name;
     return cornu__fail_null(CORNU_ERR_DEVICE, "TPU profile \"%s\" is unknown, expected %s", name,
-                            cornu_nearest_first(list, sizeof list, name, known, PROFILE_COUNT));
+                            cornu_nearest_first(list, sizeof list, name, known,
+                                                PROFILE_COUNT + POD_COUNT));
 }
 
 const CornuTpuProfile *cornu_tpu_profile(const char *name)
@@ -68,6 +90,8 @@ const CornuTpuProfile *cornu_tpu_profile(const char *name)
     if (!name) return &profiles[0];
     for (int i = 0; i < PROFILE_COUNT; i++)
         if (strcmp(profiles[i].name, name) == 0) return &profiles[i];
+    for (int i = 0; i < POD_COUNT; i++)
+        if (strcmp(pods[i].name, name) == 0) return &pods[i];
     return fail_unknown(name);
 }
 
@@ -132,6 +156,9 @@ void cornu_tpu_profiles_print(FILE *to)
 
 void cornu_tpu_legend_print(FILE *to)
 {
+    for (int i = 0; i < POD_COUNT; i++)
+        fprintf(to, "%s is %s chips with the figures of %.2s-8; %.0f shards are emulated unless "
+                "told.\n", pods[i].name, pods[i].slice, pods[i].name, pods[i].shards.value);
     fputs("V vendor's or maintainers' pages   P paper on that generation   T third parties only\n"
           "D derived from other figures       F fitted to a published run   ? not published: "
           "assumed\n"

@@ -31,11 +31,12 @@ typedef struct {
 #undef CORNU_TPU_FIGURE
 } CornuTpuProfile;
 
-/* The profile of this name, "v2-8" for NULL. NULL and CORNU_ERR_DEVICE for an unknown name; the
- * message lists the known ones, the nearest first. Profiles are constant and never freed. */
+/* The profile of this name, "v2-8" for NULL; also "v2-512" and "v3-2048", the pods of v2 and v3.
+ * NULL and CORNU_ERR_DEVICE for an unknown name; the message lists the known ones, the nearest
+ * first. Profiles are constant and never freed. */
 const CornuTpuProfile *cornu_tpu_profile(const char *name);
 
-/* Profile i, NULL past the last: for iterating over all of them. */
+/* Profile i, NULL past the last: for iterating over all of them, pods excepted. */
 const CornuTpuProfile *cornu_tpu_profile_at(int i);
 
 /* ---- Derived figures ---- */

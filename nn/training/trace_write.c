@@ -167,13 +167,12 @@ static CornuStatus add_modelled(Writer *writer, const CornuExecutable *executabl
 {
     static const char *const units[UNITS] = { "MXU", "vector unit", "HBM", "links", "infeed",
                                               "host" };
-    const char *profile = cornu_device_profile(cornu_executable_device(executable));
-    if (!profile) return CORNU_OK;
+    if (!cornu_device_profile(cornu_executable_device(executable))) return CORNU_OK;
     CornuTpuModel *model = cornu_tpu_model(.executable = executable,
                                            .passes = CORNU_TPU_HIGHEST);
     if (!model) return cornu_error_take();
     char text[64];
-    snprintf(text, sizeof text, "modelled: %s, one replica", profile);
+    snprintf(text, sizeof text, "modelled: %s, one replica", model->slice.name);
     add_name(writer, "process_name", MODELLED, 0, text);
     for (int i = 0; i < UNITS; i++) add_name(writer, "thread_name", MODELLED, i, units[i]);
     int                        count;

@@ -88,7 +88,7 @@ fi
 check "refuses an unknown model" fails_with 'did you mean mnist_cnn' --model mnist_cn
 check "refuses an unknown profile" fails_with 'tpu:v3-8' --device tpu:v3-9
 check "refuses a batch below the shards" fails_with 'a batch of 4 rows for 8 shards' --device tpu --batch-size 4
-check "refuses more shards than replicas" fails_with '16 shards, expected 1 to the 8 replicas' --device tpu --shards 16 --batch-size 16
+check "refuses more shards than a board without pods has" fails_with '8 shards, expected 1 to the 4 replicas of v4-8' --device tpu:v4-8 --shards 8 --batch-size 16
 check "refuses a file that cannot be written" fails_with 'no/e.json: cannot be written' --json no/e.json
 check "a topology needs a device that compiles for it" fails_with 'expected --device pjrt:tpu' --topology v3:2x2
 check "so does one in a longer name" fails_with 'v3-8, which' --device tpu:v3-8 --topology v3:2x2

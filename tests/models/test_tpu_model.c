@@ -11,11 +11,14 @@
 #include <cornu/device/tpu/model.h>
 #include <cornu/models/models.h>
 
-static CornuTpuModel *modelled(const char *name, int64_t batch)
+/* On a v3 whose step was compiled for so many shards and is modelled for more; with 0 shards, on a
+ * v2-8. */
+static CornuTpuModel *scaled(const char *name, int64_t batch, int shards, int64_t to)
 {
     const CornuReferenceModel *reference = cornu_reference_model(name);
     assert_non_null(reference);
-    CornuDevice *device = cornu_device_open("tpu", .threads = 1);
+    CornuDevice *device = cornu_device_open(shards ? "tpu:v3-8" : "tpu", .threads = 1,
+                                            .shards = shards);
     CornuModel  *model = reference->build(&(CornuNetworkConfig){ 0 });
     assert_int_equal(cornu_compile(model, .loss = cornu_loss(reference->loss), .device = device,
                                    .optimizer = cornu_reference_optimizer(reference, 60, 0.0)),
@@ -23,13 +26,18 @@ static CornuTpuModel *modelled(const char *name, int64_t batch)
     CornuExecutable *step = cornu_model_train_step(model, cornu_reference_input_type(model, batch),
                                                    cornu_reference_label_type(model, batch));
     if (!step) fail_msg("%s", cornu_error_message());
-    CornuTpuModel *tpu = cornu_tpu_model(.executable = step);
+    CornuTpuModel *tpu = cornu_tpu_model(.executable = step, .scaled = to > 0, .shards = to);
     assert_non_null(tpu);
     print_message("# %s, %lld samples: modelled device %.3f ms, infeed %.3f ms\n", name,
                   (long long)batch, 1e3 * tpu->device_s, 1e3 * tpu->infeed_s);
     cornu_model_free(model);
     cornu_device_close(device);
     return tpu;
+}
+
+static CornuTpuModel *modelled(const char *name, int64_t batch)
+{
+    return scaled(name, batch, 0, 0);
 }
 
 static void test_published_times_are_not_exceeded(void **state)
@@ -70,11 +78,64 @@ static void test_the_step_that_was_fitted(void **state)
     cornu_tpu_model_free(tpu);
 }
 
+static void expect_near(double got, double expected, double tolerance)
+{
+    if (!(got > expected * (1.0 - tolerance) && got < expected * (1.0 + tolerance)))
+        fail_msg("%.9g, expected %.9g", got, expected);
+}
+
+/* A step compiled for 2 shards and scaled to 8 is that compiled for 8: what each does is the same
+ * but for its slices of weights and slots, whose padding differs. (Of a collective, whose time is
+ * that of the links, they are not scaled in memory.) */
+static void test_a_step_is_scaled(void **state)
+{
+    (void)state;
+    CornuTpuModel *two = scaled("mnist_cnn", 2 * 32, 2, 8);
+    CornuTpuModel *eight = scaled("mnist_cnn", 8 * 32, 8, 0);
+    CornuTpuModel *own = scaled("mnist_cnn", 2 * 32, 2, 0);
+    assert_string_equal(two->slice.name, "v3-8");
+    assert_int_equal(two->shards, 8);
+    expect_near(two->device_s, eight->device_s, 1e-3);
+    expect_near((double)two->hbm_bytes, (double)eight->hbm_bytes, 1e-2);
+    expect_near((double)two->vector_ops, (double)eight->vector_ops, 1e-3);
+    expect_near(two->wire_bytes, eight->wire_bytes, 1e-2);
+    assert_int_equal(two->infeed_bytes, eight->infeed_bytes);
+    assert_true(two->infeed_s == eight->infeed_s);
+    assert_true((double)own->hbm_bytes > 1.02 * (double)two->hbm_bytes);
+    cornu_tpu_model_free(two);
+    cornu_tpu_model_free(eight);
+    cornu_tpu_model_free(own);
+}
+
+/*
+ * 1,024 chips of v3. The Fashion CNN has 1,619,456 weights in segments, 6,477,824 bytes; apart from
+ * them, 90 numbers of batch normalization and the sums of the losses are exchanged.
+ *     sum of the weights      3 x 6.478 MB / 900 GB/s + 3.236 MB / 82 GB/s + 64 hops = 125.1 us
+ *     of the other numbers    64 hops, and nothing that is seen                        = 64.0 us
+ */
+static void test_a_pod(void **state)
+{
+    (void)state;
+    CornuTpuModel *pod = scaled("fashion_mnist_cnn", 8 * 128, 8, 2048);
+    CornuTpuModel *board = scaled("fashion_mnist_cnn", 8 * 128, 8, 0);
+    assert_string_equal(pod->slice.name, "v3-2048");
+    expect_near(pod->links_s, 189.1e-6, 1e-3);
+    expect_near(pod->wire_bytes, 3.236e6, 1e-3);
+    assert_int_equal(pod->infeed_bytes, 256 * board->infeed_bytes);
+    expect_near(pod->infeed_s, board->infeed_s, 1e-9);
+    assert_true(pod->device_s - pod->links_s < board->device_s - board->links_s);
+    assert_int_equal(pod->useful_macs, board->useful_macs);
+    cornu_tpu_model_free(pod);
+    cornu_tpu_model_free(board);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_published_times_are_not_exceeded),
         cmocka_unit_test(test_the_step_that_was_fitted),
+        cmocka_unit_test(test_a_step_is_scaled),
+        cmocka_unit_test(test_a_pod),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -196,6 +196,13 @@ static void settings_out_of_range_are_refused(void **state)
     refuse(cornu_tpu_model(p, .executable = executable), CORNU_ERR_ARGUMENT, "both given");
     refuse(cornu_tpu_model(.executable = executable, .shards = 4), CORNU_ERR_ARGUMENT,
            "4 shards, the executable was compiled for 2");
+    refuse(cornu_tpu_model(.executable = executable, .scaled = true, .shards = 1),
+           CORNU_ERR_ARGUMENT, "1 shards, the executable was compiled for 2");
+    refuse(cornu_tpu_model(.executable = executable, .scaled = true, .shards = 513),
+           CORNU_ERR_ARGUMENT, "513 shards, expected 1 to the 512 replicas of v2-512");
+    refuse(cornu_tpu_model(p, .shards = -1), CORNU_ERR_ARGUMENT, "-1 shards, expected 1 to");
+    refuse(cornu_tpu_model(p, .profile = cornu_tpu_profile("v3-2048"), .shards = 2049),
+           CORNU_ERR_ARGUMENT, "2049 shards, expected 1 to the 2048 replicas of v3-2048");
     cornu_device_close(device);
     CornuTpuModel *empty = cornu_tpu_model(p);
     assert_non_null(empty);

@@ -52,9 +52,33 @@ static void profiles_are_found_by_name(void **state)
     assert_null(cornu_tpu_profile("v5p8"));
     assert_int_equal(cornu_error_take(), CORNU_ERR_DEVICE);
     assert_string_equal(cornu_error_message(), "TPU profile \"v5p8\" is unknown, expected "
-                        "\"v5p-8\", \"v2-8\", \"v3-8\", \"v4-8\", \"v5e-8\", \"v6e-8\"");
+                        "\"v5p-8\", \"v2-8\", \"v3-8\", \"v4-8\", \"v5e-8\", \"v6e-8\", "
+                        "\"v2-512\", \"v3-2048\"");
     assert_null(cornu_tpu_profile(""));
     assert_int_equal(cornu_error_take(), CORNU_ERR_DEVICE);
+}
+
+/* A pod has more of the same chips. By default as many shards are emulated as on a board. */
+static void pods_have_the_figures_of_their_boards(void **state)
+{
+    (void)state;
+    const struct { const char *pod, *board; double chips; } table[] = {
+        { "v2-512", "v2-8", 256.0 }, { "v3-2048", "v3-8", 1024.0 },
+    };
+    for (int i = 0; i < 2; i++) {
+        const CornuTpuProfile *pod = cornu_tpu_profile(table[i].pod);
+        const CornuTpuProfile *board = cornu_tpu_profile(table[i].board);
+        assert_string_equal(pod->name, table[i].pod);
+        assert_true(pod->chips.value == table[i].chips);
+        assert_true(pod->cores.value == 2.0 * table[i].chips);
+        assert_true(pod->replicas.value == pod->cores.value && pod->shards.value == 8.0);
+        assert_int_equal(cornu_tpu_replica_mxus(pod), cornu_tpu_replica_mxus(board));
+        assert_true(cornu_tpu_chip_flops(pod) == cornu_tpu_chip_flops(board));
+        assert_true(cornu_tpu_replica_hbm(pod) == cornu_tpu_replica_hbm(board));
+        assert_true(cornu_tpu_replica_hbm_rate(pod) == cornu_tpu_replica_hbm_rate(board));
+        assert_true(pod->link_gbps.value == board->link_gbps.value);
+        assert_true(pod->dispatch_ms.mark == board->dispatch_ms.mark);
+    }
 }
 
 /* Each number is printed with its mark, and each mark stands in the legend. */
@@ -71,6 +95,8 @@ static void figures_are_printed_with_their_marks(void **state)
     assert_non_null(strstr(text, "v2-8"));
     assert_non_null(strstr(text, " 3502 D"));
     assert_non_null(strstr(text, "   43.8 F   43.8 ?"));
+    assert_non_null(strstr(text, "v3-2048 is 32x32 chips with the figures of v3-8; 8 shards are "
+                           "emulated unless told.\n"));
     int marks = 0;
     for (const char *at = text; at < text + table; at++) {
         if (at == text || at[-1] != ' ' || !strchr("VPTDF?", *at) || !*at) continue;
@@ -133,6 +159,10 @@ static void a_profile_may_be_wished_for(void **state)
     assert_string_equal(target.device, "tpu:v4-8");
     assert_int_equal(target.cores, 4);   /* two joined */
     assert_int_equal(target.cores_per_worker, 4);
+    set_environment("v3-2048", NULL, NULL);
+    assert_int_equal(cornu_tpu_resolve(&target), CORNU_OK);
+    assert_string_equal(target.device, "tpu:v3-2048");
+    assert_int_equal(target.cores, 8);   /* of 2,048: those that are emulated */
 }
 
 /* An address that the machine sets is named, never claimed. */
@@ -193,7 +223,8 @@ static void a_wish_that_cannot_be_met_is_an_error(void **state)
     set_environment("v3-9", NULL, NULL);
     assert_int_equal(cornu_tpu_resolve(&target), CORNU_ERR_DEVICE);
     assert_string_equal(cornu_error_message(), "CORNU_TPU: TPU profile \"v3-9\" is unknown, "
-                        "expected \"v3-8\", \"v2-8\", \"v4-8\", \"v5e-8\", \"v5p-8\", \"v6e-8\"");
+                        "expected \"v3-8\", \"v2-8\", \"v4-8\", \"v5e-8\", \"v5p-8\", \"v6e-8\", "
+                        "\"v2-512\", \"v3-2048\"");
     assert_false(cornu_error_pending());
 }
 
@@ -203,6 +234,7 @@ int main(void)
         cmocka_unit_test(peaks_follow_from_the_arrays),
         cmocka_unit_test(replicas_share_their_chip),
         cmocka_unit_test(profiles_are_found_by_name),
+        cmocka_unit_test(pods_have_the_figures_of_their_boards),
         cmocka_unit_test(figures_are_printed_with_their_marks),
         cmocka_unit_test_setup(the_emulated_one_answers, clear_environment),
         cmocka_unit_test_setup(a_profile_may_be_wished_for, clear_environment),
