@@ -5,34 +5,9 @@
 
 #include "explain_ahead.h"
 #include "explain_page.h"
+#include "explain_scaling.h"
+#include "explain_step.h"
 #include "session.h"
-
-/* A network with its published optimizer on a device, and its training step for one batch size. */
-typedef struct {
-    CornuModel      *model;
-    CornuType        x, y;
-    CornuExecutable *executable;
-} Subject;
-
-static CornuStatus take_batch(Subject *subject, int64_t batch)
-{
-    subject->x = cornu_reference_input_type(subject->model, batch);
-    subject->y = cornu_reference_label_type(subject->model, batch);
-    subject->executable = cornu_model_train_step(subject->model, subject->x, subject->y);
-    return subject->executable ? CORNU_OK : cornu_error_status();
-}
-
-static CornuStatus make(Subject *subject, const CornuReferenceModel *reference,
-                        CornuDevice *device, int64_t batch)
-{
-    subject->model = reference->build(&(CornuNetworkConfig){ 0 });
-    CornuStatus status = cornu_compile(
-        subject->model, .device = device, .loss = cornu_loss(reference->loss),
-        .metrics = { CORNU_ACCURACY },
-        .optimizer = cornu_reference_optimizer(reference, reference->epoch_samples / batch + 1,
-                                               0.0));
-    return status ? status : take_batch(subject, batch);
-}
 
 /* ---- Measured ---- */
 
@@ -69,7 +44,7 @@ static int by_wall(const void *a, const void *b)
 }
 
 /* Runs the step `runs` times after a warm-up, and keeps the median run. */
-static CornuStatus measure(Subject *subject, int runs, double *here_s, Explanation *e)
+static CornuStatus measure(ExplainStep *subject, int runs, double *here_s, Explanation *e)
 {
     const int       count = cornu_executable_event_count(subject->executable);
     const CornuShape out = cornu_model_output_shape(subject->model);
@@ -99,17 +74,6 @@ static CornuStatus measure(Subject *subject, int runs, double *here_s, Explanati
 
 /* ---- Modelled ---- */
 
-static CornuStatus model(const Options *options, const CornuExecutable *executable,
-                         const CornuTpuProfile *profile, const CornuTpuModel **to)
-{
-    static const int passes[] = { [CORNU_PRECISION_HIGHEST] = CORNU_TPU_HIGHEST,
-                                  [CORNU_PRECISION_HIGH] = CORNU_TPU_HIGH,
-                                  [CORNU_PRECISION_DEFAULT] = CORNU_TPU_DEFAULT };
-    *to = cornu_tpu_model(.executable = executable, .profile = profile,
-                          .passes = passes[session_precision(options)]);
-    return *to ? CORNU_OK : cornu_error_status();
-}
-
 /* The step on so many shards: on the profile in question, and on those that have as many by
  * default. */
 static CornuStatus model_shards(const Options *options, const CornuReferenceModel *reference,
@@ -117,18 +81,18 @@ static CornuStatus model_shards(const Options *options, const CornuReferenceMode
 {
     const int    shards = 1 << row;
     const bool   has = shards <= (int)e->tpu->profile->replicas.value;
-    Subject      subject = { 0 };
+    ExplainStep  subject = { 0 };
     if (shards > e->batch) return CORNU_OK;
     CornuDevice *device = cornu_device_open(has ? options->device : "tpu", .threads = 1,
                                             .shards = shards);
-    CornuStatus  status = device ? make(&subject, reference, device, e->batch)
+    CornuStatus  status = device ? explain_make(&subject, reference, device, e->batch)
                                  : cornu_error_status();
     if (!status && has)
-        status = model(options, subject.executable, e->tpu->profile, &e->by_shards[row]);
+        status = explain_model(options, subject.executable, e->tpu->profile, &e->by_shards[row]);
     for (int i = 0; !status && cornu_tpu_profile_at(i); i++)
         if ((int)cornu_tpu_profile_at(i)->shards.value == shards)
-            status = model(options, subject.executable, cornu_tpu_profile_at(i),
-                           &e->by_profile[i]);
+            status = explain_model(options, subject.executable, cornu_tpu_profile_at(i),
+                                   &e->by_profile[i]);
     cornu_model_free(subject.model);
     cornu_device_close(device);
     return status;
@@ -136,13 +100,13 @@ static CornuStatus model_shards(const Options *options, const CornuReferenceMode
 
 /* With `all` also for other numbers of shards and other TPUs. */
 static CornuStatus model_all(const Options *options, const CornuReferenceModel *reference,
-                             Subject *subject, bool others, Explanation *e)
+                             ExplainStep *subject, bool others, Explanation *e)
 {
-    CornuStatus status = model(options, subject->executable, NULL, &e->tpu);
+    CornuStatus status = explain_model(options, subject->executable, NULL, &e->tpu);
     for (int row = 0; others && !status && row < EXPLAIN_SHARDS; row++)
         status = model_shards(options, reference, row, e);
-    if (!status) status = take_batch(subject, 2 * e->batch);
-    return status ? status : model(options, subject->executable, NULL, &e->doubled);
+    if (!status) status = explain_take_batch(subject, 2 * e->batch);
+    return status ? status : explain_model(options, subject->executable, NULL, &e->doubled);
 }
 
 static void free_models(Explanation *e)
@@ -158,8 +122,8 @@ static void free_models(Explanation *e)
 static CornuStatus explain(const Options *options, const CornuReferenceModel *reference,
                            CornuDevice *device, int runs, bool all, const char *json)
 {
-    Subject     subject = { 0 };
-    CornuStatus status = make(&subject, reference, device, options->batch_size);
+    ExplainStep subject = { 0 };
+    CornuStatus status = explain_make(&subject, reference, device, options->batch_size);
     Explanation e = { .model = reference->name, .description = cornu_device_description(device),
                       .batch = options->batch_size, .epoch_samples = reference->epoch_samples,
                       .target = reference->target,
@@ -196,20 +160,20 @@ static CornuStatus explain_ahead(const Options *options, const CornuReferenceMod
 {
     const CornuTpuProfile *profile = explain_topology_profile(topology);
     const int              shards = cornu_device_shards(device);
-    Subject      subject = { 0 }, emulated = { 0 };
+    ExplainStep  subject = { 0 }, emulated = { 0 };
     Ahead        ahead = { .topology = topology };
     CornuDevice *tpu = NULL;
     char         name[32];
-    CornuStatus  status = make(&subject, reference, device, options->batch_size);
+    CornuStatus  status = explain_make(&subject, reference, device, options->batch_size);
     ahead.ahead = subject.executable;
     if (!status && profile && shards <= (int)profile->replicas.value) {
         snprintf(name, sizeof name, "tpu:%s", profile->name);
         tpu = cornu_device_open(name, .threads = (int)options->threads, .shards = shards,
                                 .precision = session_precision(options));
-        status = tpu ? make(&emulated, reference, tpu, options->batch_size)
+        status = tpu ? explain_make(&emulated, reference, tpu, options->batch_size)
                      : cornu_error_status();
         ahead.emulated = emulated.executable;
-        if (!status) status = model(options, emulated.executable, profile, &ahead.model);
+        if (!status) status = explain_model(options, emulated.executable, profile, &ahead.model);
     }
     if (!status) explain_ahead_print(&ahead, stdout);
     cornu_tpu_model_free((CornuTpuModel *)ahead.model);
@@ -219,13 +183,26 @@ static CornuStatus explain_ahead(const Options *options, const CornuReferenceMod
     return status;
 }
 
+/* ---- Scaling ---- */
+
+/* On slices of the device's TPU; nothing runs. */
+static CornuStatus explain_slices(const Options *options, const CornuReferenceModel *reference,
+                                  const char *list, const char *json)
+{
+    Scaling     scaling;
+    CornuStatus status = session_begin(options);
+    if (!status) status = explain_scaling(options, reference, list, &scaling);
+    if (!status) explain_scaling_print(&scaling, stdout);
+    return status || !json ? status : explain_scaling_write(&scaling, json);
+}
+
 int main(int argc, char **argv)
 {
     enum { MOST = 16 };
     int                        count;
     const CornuReferenceModel *references = cornu_reference_models(&count);
     const char                *models[MOST + 1] = { NULL }, *json = NULL;
-    const char                *topology = NULL;
+    const char                *topology = NULL, *scaling = NULL;
     char                       device_name[512];
     int64_t                    steps = 5;
     bool                       all = false;
@@ -239,6 +216,9 @@ int main(int argc, char **argv)
         { "topology", OPTION_TEXT, &topology, "TOPOLOGY",
           "with --device pjrt:tpu or pjrt:cuda: compile for this machine without it, "
           "v3:2x2 or h100", 0, 0, NULL },
+        { "scaling", OPTION_TEXT, &scaling, "LIST",
+          "with --device tpu: instead, model the step on slices of so many shards, such as "
+          "8,32,128,512,2048", 0, 0, NULL },
         { "json", OPTION_TEXT, &json, "FILE", "write everything as JSON", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
@@ -253,6 +233,8 @@ int main(int argc, char **argv)
     const CornuReferenceModel *reference = cornu_reference_model(options.model);
     if (!options.batch_size) options.batch_size = reference->batch_size;
     CornuStatus  status = json ? cornu_file_check(json) : CORNU_OK;
+    if (!status && scaling)
+        return session_end("explain", explain_slices(&options, reference, scaling, json));
     if (!status && topology) {
         status = explain_topology_device(options.device, topology, device_name,
                                          sizeof device_name);

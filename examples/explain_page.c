@@ -302,7 +302,7 @@ static void print_head(const Explanation *e, FILE *to)
     if (!e->tpu) return;
     const CornuTpuModel *tpu = e->tpu;
     fprintf(to, "modelled on %s: %.3f ms per step = max(device %.3f, infeed %.3f) + dispatch %.3f "
-            "(%c), bound by %s\n", tpu->profile->name, 1e3 * tpu->step_s, 1e3 * tpu->device_s,
+            "(%c), bound by %s\n", tpu->slice.name, 1e3 * tpu->step_s, 1e3 * tpu->device_s,
             1e3 * tpu->infeed_s, 1e3 * tpu->dispatch_s, tpu->profile->dispatch_ms.mark,
             cornu_tpu_bound_name(tpu->bound));
 }
@@ -358,7 +358,7 @@ static void print_emulated(const Explanation *e, FILE *to)
 {
     const CornuTpuModel *tpu = e->tpu;
     char                 title[64];
-    snprintf(title, sizeof title, "modelled: %s, one replica", tpu->profile->name);
+    snprintf(title, sizeof title, "modelled: %s, one replica", tpu->slice.name);
     fprintf(to, "\n%-66s%-40s %s\n", "", title, "measured here");
     fprintf(to, "%-66s%16s\n", "", "MXU use, percent");
     fprintf(to, "%3s %c %-17s %-23s %-16s %6s %3s %3s %3s %7s %7s %-6s %7s %4s\n", "", ' ', "layer",
@@ -403,7 +403,7 @@ static void print_native(const Explanation *e, FILE *to)
 static void print_step(const Explanation *e, const CornuTpuModel *tpu, FILE *to)
 {
     fprintf(to, "%-6s %6" PRId64 " %10.1f %8.1f %10.1f %10.1f %11.2f %10.3f %9.2f  %s\n",
-            tpu->profile->name, tpu->shards, 1e6 * tpu->device_s, 100.0 * tpu->use_overlapped,
+            tpu->slice.name, tpu->shards, 1e6 * tpu->device_s, 100.0 * tpu->use_overlapped,
             1e6 * tpu->links_s, 1e6 * tpu->infeed_s, 1e3 * tpu->dispatch_s, 1e3 * tpu->step_s,
             (double)steps_of_epoch(e) * tpu->step_s, cornu_tpu_bound_name(tpu->device_bound));
 }
@@ -533,7 +533,7 @@ static int print_bound(const Explanation *e, FILE *to)
     const CornuTpuModel *tpu = e->tpu;
     snprintf(text, sizeof text, "Modelled on a TPU %s: %.2f ms, bound by %s. Dispatch %.2f ms, "
              "device %.2f ms (bound by %s), infeed in parallel %.2f ms.",
-             tpu->profile->name, 1e3 * tpu->step_s, cornu_tpu_bound_name(tpu->bound),
+             tpu->slice.name, 1e3 * tpu->step_s, cornu_tpu_bound_name(tpu->bound),
              1e3 * tpu->dispatch_s, 1e3 * tpu->device_s, cornu_tpu_bound_name(tpu->device_bound),
              1e3 * tpu->infeed_s);
     return lines + wrap("", text, EXPLAIN_WIDTH, to);
@@ -642,8 +642,9 @@ static json_t *describe_step(const Explanation *e, int i)
 
 static json_t *describe_model(const Explanation *e, const CornuTpuModel *tpu)
 {
-    return json_pack("{s:s, s:I, s:f, s:f, s:f, s:I, s:f, s:I, s:f, s:f, s:f, s:s, s:s}",
-                     "profile", tpu->profile->name, "shards", (json_int_t)tpu->shards,
+    return json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:I, s:f, s:I, s:f, s:f, s:f, s:s, s:s}",
+                     "profile", tpu->profile->name, "slice", tpu->slice.name,
+                     "shards", (json_int_t)tpu->shards,
                      "device_s", tpu->device_s, "mxu_use", tpu->use_overlapped,
                      "links_s", tpu->links_s, "link_bytes", (json_int_t)tpu->link_bytes,
                      "infeed_s", tpu->infeed_s, "infeed_bytes", (json_int_t)tpu->infeed_bytes,

@@ -27,7 +27,8 @@ static void add(Table *table, const Option *flags)
 static void fill_table(Table *table, Options *o)
 {
     static const char *const devices[] = { "cpu", "tpu", "tpu:v2-8", "tpu:v3-8", "tpu:v4-8",
-                                           "tpu:v5e-8", "tpu:v5p-8", "tpu:v6e-8", "reference",
+                                           "tpu:v5e-8", "tpu:v5p-8", "tpu:v6e-8",
+                                           "tpu:v2-512", "tpu:v3-2048", "reference",
                                            "pjrt:...", NULL };
     static const char *const policies[] = { "float32", "mixed_bfloat16", "mixed_float16",
                                             NULL };

@@ -42,7 +42,7 @@ static void begin(bool emulated)
                                 .bound = CORNU_TPU_BOUND_LINKS };
     modelled[2] = (CornuTpuOp){ .hbm_s = 1e-6, .hbm_bytes = 5000, .seconds = 1e-6,
                                 .bound = CORNU_TPU_BOUND_HBM };
-    tpu = (CornuTpuModel){ .profile = v3, .shards = 4, .ops = modelled, .op_count = 3,
+    tpu = (CornuTpuModel){ .profile = v3, .slice = cornu_tpu_slice(v3, 4), .shards = 4, .ops = modelled, .op_count = 3,
                            .mxu_s = 4e-6, .use_overlapped = 0.5, .links_s = 1e-6,
                            .device_s = 6e-6, .infeed_s = 1e-6, .step_s = 6e-6,
                            .device_bound = CORNU_TPU_BOUND_MXU, .bound = CORNU_TPU_BOUND_MXU };

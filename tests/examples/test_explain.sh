@@ -42,6 +42,35 @@ check "a text's characters are told" says 'samples/s, [0-9]* characters/s$'
 check "a recurrence has a product per time step" says '^ *[0-9]* \* lstm  *lstm  *100x8x256x1024  *1600 100 '
 check "an epoch is as long as the text" says 'an epoch is 9939 samples in 156 steps'
 
+explain --model mnist_convnet --device tpu --shards 16 --batch-size 16 --steps 1
+check "more shards than a board's are modelled on a larger slice" says 'Modelled on a TPU v2-32: '
+
+# Slices of pods: nothing is measured.
+explain --model mnist_cnn --device tpu:v3-8 --batch-size 1024 --scaling 8,32,128,512,2048 \
+    --json scaling.json
+check "a step is modelled on slices" [ $? = 0 ]
+check "the tables say that they are modelled" [ "$(grep -c odelled out)" = 3 ]
+check "no time is measured" eval '! says easured'
+check "each slice has a row of weak scaling" [ "$(sed '/^Strong/,$d' out | grep -cE '^v3-(8|32|128|512|2048) ')" = 5 ]
+check "those with a sample for each shard have one of strong scaling" \
+    [ "$(sed '1,/^Strong/d' out | grep -cE '^v3-(8|32|128|512) ')" = 4 ]
+check "the others are told" says '^From 2048 shards on, some have no sample'
+check "the pod is a torus" says '^v3-2048 32x32 torus  *2048 '
+check "a slice is not" says '^v3-512  16x16  *512 '
+check "what is assumed is marked" says "assumed are those as long as the pod's (?)"
+check "the tables are narrow" eval '! grep -qE "^.{81}" out'
+explain --model mnist_cnn --device tpu:v2-512 --batch-size 64 --scaling 1,512
+check "a pod is a device" says '^v2-512  16x16 torus  *512 '
+check "one shard exchanges nothing" says '^v2-8    2x2  *1  *[0-9.]*  *0.0  *0.00  *100.0  *100.0$'
+scaling_fails() { fails_with "$1" --device tpu:v3-8 --batch-size "${3:-64}" --scaling "$2"; }
+check "scaling refuses more than a pod" scaling_fails '2049 shards, expected 1 to the 2048 of v3-2048' 8,2049
+for list in 8,8 32,8 8, ,8 0,8 8x 8,-1 "" 1234567890 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17; do
+    check "scaling refuses $list" scaling_fails "expected up to 16 ascending numbers\|needs a value" "$list"
+done
+check "scaling refuses a batch below the shards" scaling_fails 'a batch of 4 samples for 8 shards' 8,32 4
+check "scaling needs a TPU" fails_with 'expected --device tpu' --device cpu --scaling 8
+check "scaling has its own shards" fails_with 'expected only one of them' --device tpu --shards 8 --scaling 8
+
 explain --device cpu --batch-size 32 --steps 2 --all --json cpu.json
 check "cpu is native" says 'native, float32, 1 shard,'
 check "cpu has a row per step" [ "$(rows)" = "$(steps)" ]
@@ -79,6 +108,21 @@ for step in tpu["steps"]:
     assert op["useful_macs"] <= op["padded_macs"] and 0 <= op["use"]["overlapped"] <= 1, step
     assert op["seconds"] == max(op[unit] for unit in ("mxu_s", "vector_s", "hbm_s", "links_s"))
     assert step["kind"] == "collective" or op["link_bytes"] == 0
+scaling = json.load(open("scaling.json"))["modelled"]
+assert scaling["rows_of_a_shard"] == 128
+assert [row["shards"] for row in scaling["weak"]] == [8, 32, 128, 512, 2048]
+assert [row["batch_size"] for row in scaling["weak"]] == [128 * n for n in (8, 32, 128, 512, 2048)]
+assert [row["batch_size"] for row in scaling["strong"]] == [1024] * 4
+assert [row["chips"] for row in scaling["weak"]] == [[2, 2], [4, 4], [8, 8], [16, 16], [32, 32]]
+assert [row["closed"] for row in scaling["weak"]] == [[False] * 2] * 4 + [[True] * 2]
+first = scaling["strong"][0]
+assert first["efficiency"] == 1 and first["step_s"] == scaling["weak"][0]["step_s"]
+for row in scaling["weak"]:
+    assert abs(row["efficiency"] * row["step_s"] / scaling["alone_s"] - 1) < 1e-6, row
+    assert 0 < row["links_s"] < row["step_s"] and row["efficiency_wrapped"] >= row["efficiency"]
+for row in scaling["strong"]:
+    speed_up = first["step_s"] / row["step_s"]
+    assert abs(row["efficiency"] * row["shards"] / 8 / speed_up - 1) < 1e-6, row
 PYTHON
     check "what the JSON says agrees" [ $? = 0 ]
 else
