@@ -8,7 +8,6 @@
 #include "debug_internal.h"
 #include "log_internal.h"
 #include "memory_internal.h"
-#include "processes/processes_internal.h"
 #include "text/nearest.h"
 
 /* ---- Devices ---- */
@@ -61,22 +60,14 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
                                     "device \"%s\": precision %s, expected highest, as it "
                                     "multiplies f32 itself", config->name,
                                     cornu_precision_name(config->precision));
-        const int ranks = cornu_process_count(config->processes);
-        if (ranks > 1 && !class->has_processes)
-            return cornu__fail_null(CORNU_ERR_ARGUMENT, "device \"%s\" in %d processes, expected 1 "
-                                    "process, or device cpu or tpu", config->name, ranks);
         CornuDevice *device = class->open(config);
         if (!device) return cornu__null();
         device->class = class;
         device->precision = config->precision;
         device->processes = config->processes;
         if (device->shards == 0) device->shards = 1;
-        device->own = cornu__own_shards(config, device->shards);
-        if (ranks <= device->shards) return device;
-        cornu__fail_null(CORNU_ERR_ARGUMENT, "device \"%s\": %d shards for %d processes, expected at "
-                         "least one for each", config->name, device->shards, ranks);
-        class->close(device);
-        return NULL;
+        if (device->own.count == 0) device->own.count = device->shards;
+        return device;
     }
     return fail_unknown(config->name);
 }
@@ -129,19 +120,6 @@ int cornu_device_shards(const CornuDevice *device)
 {
     CORNU__NEED_OR(device, 0);
     return device->shards;
-}
-
-CornuRange cornu__range_of(int count, int rank, int ranks)
-{
-    if (count == 0) count = 1;
-    const int each = count / ranks, more = count % ranks;
-    return (CornuRange){ rank * each + (rank < more ? rank : more), each + (rank < more) };
-}
-
-CornuRange cornu__own_shards(const CornuDeviceConfig *config, int shards)
-{
-    return cornu__range_of(shards, cornu_process_rank(config->processes),
-                           cornu_process_count(config->processes));
 }
 
 void cornu_device_own_shards(const CornuDevice *device, int *first, int *count)
@@ -370,16 +348,6 @@ static void log_compiled(const CornuExecutable *executable, double seconds)
                name, (long long)counts->fallbacks, slow);
 }
 
-/* All processes compile the same, passes included. */
-static CornuStatus agree_on_program(CornuDevice *device, const CornuProgram *program, uint64_t hash)
-{
-    char        text[160];
-    const char *passes = getenv("CORNU_PASSES");
-    snprintf(text, sizeof text, "%016llx, of %d ops, with the passes \"%s\"",
-             (unsigned long long)hash, program->op_count, passes ? passes : "");
-    return cornu__processes_agree(device->processes, "the program", text);
-}
-
 static CornuExecutable *compile(CornuDevice *device, const CornuProgram *program)
 {
     const double     begin = cornu__seconds();
@@ -389,9 +357,7 @@ static CornuExecutable *compile(CornuDevice *device, const CornuProgram *program
         found->users++;
         return found;
     }
-    if (check_collectives(device, program) || cornu__check_passes() ||
-        agree_on_program(device, program, hash))
-        return cornu__null();
+    if (check_collectives(device, program) || cornu__check_passes()) return cornu__null();
 
     if (cornu__dumps("program")) cornu_program_print(program, stderr);
     CornuProgram *copy = cornu_program_copy(program);

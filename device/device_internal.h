@@ -13,8 +13,8 @@
 #include "status_internal.h"
 
 /* device.c fills the base structs: class, precision, all of a buffer's fields, and those of an
- * executable that are not marked. `open` fills threads, shards, description, policy, profile and
- * capacity. */
+ * executable that are not marked. `open` fills threads, shards, own, description, policy, profile
+ * and capacity. */
 typedef struct {
     const char *name;
     int         most_shards;   /* 0 counts as 1 */
@@ -23,7 +23,6 @@ typedef struct {
     bool        has_precisions;   /* it multiplies bf16, and f32 in passes of bf16 */
     bool        is_reference;     /* every op runs by its reference kernel */
     bool        shards_at_once;   /* they run at the same time, on devices of their own */
-    bool        has_processes;    /* several processes may each run some of its shards */
     CornuDevice *(*open)(const CornuDeviceConfig *config);
     void (*close)(CornuDevice *device);
     /* Of a buffer per shard, memory for the own shards' parts. */
@@ -53,10 +52,12 @@ typedef struct {
 /* Shards first, first + 1, … */
 typedef struct { int first, count; } CornuRange;
 
-/* Those of a rank: `count` shards, 0 counts as 1, dealt as equally as possible over `ranks`; the
- * first ranks have one more. And those of this process on a device opened so. */
-CornuRange cornu__range_of(int count, int rank, int ranks);
-CornuRange cornu__own_shards(const CornuDeviceConfig *config, int shards);
+/* Those of a rank: `count` shards dealt over `ranks`, as equal as possible, the larger ones first. */
+static inline CornuRange cornu__range_of(int count, int rank, int ranks)
+{
+    const int each = count / ranks, more = count % ranks;
+    return (CornuRange){ rank * each + (rank < more ? rank : more), each + (rank < more) };
+}
 
 /* An allocation as messages name it. */
 typedef struct {
@@ -71,7 +72,7 @@ enum { CORNU_LARGEST = 5 };
 struct CornuDevice {
     const CornuDeviceClass *class;
     int                     threads, shards;
-    CornuRange              own;           /* the shards of this process */
+    CornuRange              own;           /* the shards of this process; none counts as all */
     CornuProcesses         *processes;     /* NULL: all are */
     CornuPrecision          precision;
     char                    description[256];

@@ -19,7 +19,7 @@ check() {
     fi
     local bad=0
     for header in cornu.h $headers; do
-        echo "#include <cornu/$header>" >"$source"
+        printf '#include <cornu/%s>\nextern int other;\n' "$header" >"$source"   # not an empty file
         "$3" -x "$1" -std="$2" $warnings -Ibuild/include -fsyntax-only "$source" || bad=1
     done
     if [ $bad = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi

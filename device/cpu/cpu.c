@@ -6,9 +6,9 @@
 
 #include "../host/kernels/kernels.h"
 #include "../host/machine/cpu.h"
-#include "../host/machine/processors.h"
 #include "../host/run/executor.h"
 #include "../memory_internal.h"
+#include "../processes/deal_internal.h"
 #include "blis.h"
 #include "kernels.h"
 
@@ -23,10 +23,11 @@ typedef struct {
 
 static CornuDevice *cpu_open(const CornuDeviceConfig *config)
 {
-    CornuIsa isa;
-    int      threads;
-    if (cornu__cpu_isa(&isa) != CORNU_OK || cornu__processor_threads(config, &threads) != CORNU_OK ||
-        cornu__blis_open(threads) != CORNU_OK)
+    CornuIsa   isa;
+    CornuRange own;
+    int        threads;
+    if (cornu__cpu_isa(&isa) || cornu__deal_shards(config, config->shards, &own) ||
+        cornu__deal_threads(config, &threads) || cornu__blis_open(threads))
         return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) goto fail;
@@ -35,11 +36,11 @@ static CornuDevice *cpu_open(const CornuDeviceConfig *config)
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads),
                                 .shards = config->shards,
-                                .own = cornu__own_shards(config, config->shards),
-                                .processes = config->processes };
+                                .own = own, .processes = config->processes };
     if (!device->host.threads) goto fail;
     device->base.threads = threads;
     device->base.shards = config->shards;
+    device->base.own = own;
     snprintf(device->base.description, sizeof device->base.description,
              "cpu: %s | %s | BLIS %s %s | %d thread%s", cornu__cpu()->name, cornu__isa_name(isa),
              cornu__blis_version(), cornu__blis_kernels(), threads, threads == 1 ? "" : "s");
@@ -66,7 +67,6 @@ static CornuExecutable *cpu_compile(CornuDevice *base, const CornuProgram *progr
 const CornuDeviceClass cornu__cpu_device = {
     .name = "cpu",
     .most_shards = CORNU_MAX_SHARDS,
-    .has_processes = true,
     .open = cpu_open,
     .close = cpu_close,
     .buffer_create = cornu__host_buffer_create,

@@ -8,6 +8,7 @@
 #include "../host/machine/accelerators.h"
 #include "../host/machine/cpu.h"
 #include "../memory_internal.h"
+#include "../processes/deal_internal.h"
 #include "client.h"
 
 /* ---- What the plugin says about itself ---- */
@@ -124,6 +125,7 @@ static CornuStatus open_plugin(CornuPjrtDevice *device, const CornuDeviceConfig 
     CORNU__TRY(cornu__pjrt_load(path, &device->plugin));
     const char *topology = cornu__pjrt_take(&name, "topology");
     if (!topology) CORNU__TRY(check_hardware(config->name, name.plugin, path));
+    CORNU__TRY(cornu__expect_one_process(config));
     CORNU__TRY(topology ? cornu__pjrt_open_topology(device, topology, &name, config->shards)
                         : open_client(device, config->name, &name, config->shards));
     device->target = (CornuTarget){ .shards = device->base.shards,

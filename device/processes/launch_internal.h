@@ -3,7 +3,7 @@
 #define CORNU_DEVICE_LAUNCH_INTERNAL_H
 
 #include "processes_internal.h"
-#include "tf_config.h"
+#include "tf_config_internal.h"
 
 typedef struct {
     int          rank, count;

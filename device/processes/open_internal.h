@@ -3,7 +3,7 @@
 #define CORNU_DEVICE_PROCESSES_OPEN_INTERNAL_H
 
 #include "launch_internal.h"
-#include "transport.h"
+#include "transport_internal.h"
 
 /* Meets the others as the launch says, checks that all are alike, and chooses what moves the bytes.
  * The description is of the group. NULL without a pending error. */

@@ -5,7 +5,7 @@
 #ifndef CORNU_DEVICE_SHM_INTERNAL_H
 #define CORNU_DEVICE_SHM_INTERNAL_H
 
-#include "transport.h"
+#include "transport_internal.h"
 
 enum { CORNU_SHM_MOST = 128 };   /* ranks: rings grow with their square */
 

@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-#include "transport.h"
+#include "transport_internal.h"
 
 typedef enum {
     CORNU_FRAME_MESSAGES,   /* `bytes` of them follow */

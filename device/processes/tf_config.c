@@ -1,4 +1,4 @@
-#include "tf_config.h"
+#include "tf_config_internal.h"
 
 #include <jansson.h>
 #include <string.h>

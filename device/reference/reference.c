@@ -8,6 +8,7 @@
 #include "../clock_internal.h"
 #include "../device_internal.h"
 #include "../memory_internal.h"
+#include "../processes/deal_internal.h"
 #include "../ops/rules.h"
 
 typedef struct {
@@ -29,8 +30,8 @@ typedef struct {
 
 static CornuDevice *reference_open(const CornuDeviceConfig *config)
 {
-    (void)config; /* always one thread: it need not be fast */
-    CornuDevice *device = cornu__allocate(1, sizeof *device);
+    if (cornu__expect_one_process(config)) return NULL;
+    CornuDevice *device = cornu__allocate(1, sizeof *device);   /* one thread: need not be fast */
     if (!device) return NULL;
     device->threads = 1;
     snprintf(device->description, sizeof device->description,

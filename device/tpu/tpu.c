@@ -7,10 +7,10 @@
 
 #include "../host/kernels/kernels.h"
 #include "../host/machine/cpu.h"
-#include "../host/machine/processors.h"
 #include "../host/run/executor.h"
 #include "../host/isa/product.h"
 #include "../memory_internal.h"
+#include "../processes/deal_internal.h"
 #include "topology.h"
 
 typedef struct {
@@ -21,12 +21,14 @@ typedef struct {
 static CornuDevice *tpu_open(const CornuDeviceConfig *config)
 {
     CornuIsa    isa;
+    CornuRange  own;
     int         threads;
     const char *colon = strchr(config->name, ':');
     const CornuTpuProfile *profile = cornu_tpu_profile(colon ? colon + 1 : NULL);
     if (!profile) return NULL;
     const int shards = config->shards ? config->shards : (int)profile->shards.value;
-    if (cornu__cpu_isa(&isa) != CORNU_OK || cornu__processor_threads(config, &threads) != CORNU_OK)
+    if (cornu__cpu_isa(&isa) || cornu__deal_shards(config, shards, &own) ||
+        cornu__deal_threads(config, &threads))
         return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) return NULL;
@@ -34,14 +36,14 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
                                 .multiplier = { true, config->precision },
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads), .shards = shards,
-                                .own = cornu__own_shards(config, shards),
-                                .processes = config->processes };
+                                .own = own, .processes = config->processes };
     if (!device->host.threads) {
         cornu__release(device);
         return NULL;
     }
     device->base.threads = threads;
     device->base.shards = shards;
+    device->base.own = own;
     device->base.profile = profile->name;
     device->base.policy = "mixed_bfloat16";
     device->base.memory.capacity = (int64_t)cornu_tpu_replica_hbm(profile);
@@ -73,7 +75,6 @@ const CornuDeviceClass cornu__tpu_device = {
     .has_profiles = true,
     .has_precisions = true,
     .most_shards = CORNU_MAX_SHARDS,
-    .has_processes = true,
     .open = tpu_open,
     .close = tpu_close,
     .buffer_create = cornu__host_buffer_create,

@@ -11,9 +11,11 @@
  * on when the run has ended. A wait step of the next run, before the first that reads that input,
  * waits for its end; so do reading and writing the buffer, and other programs (run/buffer.h).
  *
- * Collectives between processes run once on all own shards. All processes begin the same ones in the
- * same order, which is checked here.
+ * Collectives between processes run once on all own shards. All processes compile the same programs
+ * and begin the same exchanges in the same order, which is checked here.
  */
+#include <stdlib.h>
+
 #include "../../lookup_internal.h"
 #include "../../memory_internal.h"
 #include "../../processes/processes_internal.h"
@@ -135,6 +137,17 @@ CornuStatus cornu__plan_exchange(CornuPlan *plan)
         CORNU__TRY(add_wait(plan, input));
     }
     return CORNU_OK;
+}
+
+CornuStatus cornu__plan_check_program(const CornuHost *host, const CornuProgram *program)
+{
+    char        text[160];
+    const char *passes = getenv("CORNU_PASSES");
+    if (cornu_process_count(host->processes) == 1) return CORNU_OK;
+    snprintf(text, sizeof text, "%016llx, of %d ops, compiled with the passes \"%s\"",
+             (unsigned long long)cornu_program_hash(program), program->op_count,
+             passes ? passes : "");
+    return cornu__processes_agree(host->processes, "the program", text);
 }
 
 CornuStatus cornu__plan_check_exchanges(CornuPlan *plan)

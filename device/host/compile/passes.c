@@ -76,6 +76,7 @@ static size_t scratch_of(const CornuPlan *plan, const CornuPlanStep *step)
 CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host, const CornuProgram *program)
 {
     plan->host = host;
+    CORNU__TRY(cornu__plan_check_program(host, program));
     plan->program = transform(host, program);
     if (!plan->program) return CORNU_ERR_MEMORY;
     CORNU__TRY(cornu__plan_values(plan));

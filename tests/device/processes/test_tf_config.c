@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "../../../device/processes/tf_config.h"
+#include "../../../device/processes/tf_config_internal.h"
 
 static void expect_rank(const char *text, int rank, int count, const char *last)
 {

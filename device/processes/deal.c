@@ -1,14 +1,14 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 
-#include "processors.h"
+#include "deal_internal.h"
 
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../../lookup_internal.h"
-#include "../../processes/processes_internal.h"
-#include "cpu.h"
+#include "../host/machine/cpu.h"
+#include "../lookup_internal.h"
+#include "processes_internal.h"
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 {
@@ -29,7 +29,7 @@ static uint64_t place_of(void)
     return hash_bytes(hash_bytes(0, boot, strlen(boot)), allowed, sizeof allowed);
 }
 
-CornuStatus cornu__processor_threads(const CornuDeviceConfig *config, int *threads)
+CornuStatus cornu__deal_threads(const CornuDeviceConfig *config, int *threads)
 {
     const int      ranks = cornu_process_count(config->processes);
     const uint64_t own = ranks > 1 ? place_of() : 0;
@@ -42,4 +42,22 @@ CornuStatus cornu__processor_threads(const CornuDeviceConfig *config, int *threa
     for (int rank = 0; rank < ranks; rank++) sharing += places[rank] == own;
     if (!config->threads) *threads = *threads > sharing ? *threads / sharing : 1;
     return CORNU_OK;
+}
+
+CornuStatus cornu__deal_shards(const CornuDeviceConfig *config, int shards, CornuRange *own)
+{
+    const int ranks = cornu_process_count(config->processes);
+    if (shards == 0) shards = 1;
+    *own = cornu__range_of(shards, cornu_process_rank(config->processes), ranks);
+    if (ranks <= shards) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "device \"%s\": %d shards for %d processes, expected at "
+                       "least one for each", config->name, shards, ranks);
+}
+
+CornuStatus cornu__expect_one_process(const CornuDeviceConfig *config)
+{
+    const int ranks = cornu_process_count(config->processes);
+    if (ranks == 1) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "device \"%s\" in %d processes, expected 1 process, or "
+                       "device cpu or tpu", config->name, ranks);
 }
