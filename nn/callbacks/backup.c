@@ -306,10 +306,8 @@ static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epo
 static CornuStatus train_end(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
 {
     const Backup *self = (Backup *)base;
-    (void)logs;
-    if (self->keep_checkpoint) return CORNU_OK;
-    return cornu__output_settle(cornu_model_device(model), "removing the backups",
-                                has_folder() ? remove_all(self) : CORNU_OK);
+    (void)model, (void)logs;
+    return self->keep_checkpoint || !has_folder() ? CORNU_OK : remove_all(self);
 }
 
 /* ---- Resuming ---- */

@@ -48,7 +48,7 @@ static CornuStatus train_end(CornuCallback *base, CornuModel *model, const Cornu
 {
     const Tracer *self = (const Tracer *)base;
     (void)model, (void)logs;
-    if (self->last) return cornu_trace_write(self->last, self->path);
+    if (self->last) return cornu__trace_write_together(self->last, self->path);
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: no step was traced: the training ended before the "
                        "second one", self->path);
 }

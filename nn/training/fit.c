@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "../../device/log_internal.h"
+#include "../formats/output_internal.h"
 #include "agree_internal.h"
 #include "trace_internal.h"
 
@@ -299,7 +300,10 @@ static CornuStatus run(Fit *fit)
         fit->at.stopped = model->stop_training;
     }
     if (epochs > 0) CORNU__TRY(cornu_optimizer_finalize_variable_values(model->optimizer));
-    return cornu__call_hook(&fit->callbacks, CORNU__HOOK(train_end), fit->last_logs);
+    /* A file that rank 0 cannot finish is missing to all. */
+    return cornu__output_settle(model->device, "the end of fit",
+                                cornu__call_hook(&fit->callbacks, CORNU__HOOK(train_end),
+                                                 fit->last_logs));
 }
 
 CornuHistory *cornu_fit_from(const CornuFitConfig *config)

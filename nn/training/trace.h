@@ -11,6 +11,11 @@
  * step say which. On a device that emulates a TPU a second process, "modelled: v2-8, one replica",
  * has a track for each unit of the TPU: its times come from a model.
  *
+ * Of several processes that train together rank 0 writes the callback's file, in which each rank is
+ * a process, "rank 2 of 4, measured: ...". Clocks of several machines are set by an exchange, to
+ * within the time that one takes; cornu_trace_write writes the steps of its own rank, if that is 0,
+ * and meets no other.
+ *
  * Format: "Trace Event Format", the JSON object with "traceEvents"; ts and dur in microseconds.
  */
 #ifndef CORNU_NN_TRACE_H

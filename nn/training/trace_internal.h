@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include <jansson.h>
+
 enum { CORNU_TRACE_PHASES = 16 };
 
 typedef struct {
@@ -33,5 +35,16 @@ static inline void cornu__phase(CornuTrace *trace, const char *name)
 {
     if (trace) cornu_trace_phase(trace, name);
 }
+
+/* ---- Files (trace_write.c, trace_ranks.c) ---- */
+
+/* The events of the trace's process, and on rank 0 of the modelled one; time 0 is zero_s. The caller
+ * drops *events, also after a failure. */
+CornuStatus cornu__trace_events(const CornuTrace *trace, double zero_s, json_t **events);
+CornuStatus cornu__trace_write_events(json_t *events, const char *path);
+
+/* cornu_trace_write of all ranks that share the executable's device, at once: rank 0 writes a file
+ * with a process for each of them. If it cannot, the others do not know. */
+CornuStatus cornu__trace_write_together(const CornuTrace *trace, const char *path);
 
 #endif

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEASURED = 1, MODELLED = 2 };   /* processes */
+enum { MEASURED = 1, MODELLED = 2, RANKS = 3 };   /* processes; those of other ranks than 0 */
 
 typedef struct {
     json_t *events;
+    int     measured;  /* the process */
     double  zero_s;    /* time 0 of the file */
     bool    failed;    /* out of memory */
 } Writer;
@@ -96,7 +97,7 @@ static void add_step_event(Writer *writer, const Run *run, const CornuStepEvent 
     json_t *args = json_pack("{s:i, s:s, s:s, s:s}", "step", event->step, "scope", step->scope,
                              "kind", step->kind, "clock", cornu_clock_name(event->clock));
     if (step->per_shard) json_object_set_new(args, "shard", json_integer(event->shard));
-    add_event(writer, MEASURED, event->thread, is_part(event) ? "part" : "step", step->name,
+    add_event(writer, writer->measured, event->thread, is_part(event) ? "part" : "step", step->name,
               event->begin_s, event->end_s, args);
 }
 
@@ -117,7 +118,7 @@ static void add_thread(Writer *writer, Run *run, int thread)
         if (segment > 0) {
             char name[64];
             snprintf(name, sizeof name, "segment %d, shard %d", segment, first->shard);
-            add_event(writer, MEASURED, thread, "segment", name, first->begin_s,
+            add_event(writer, writer->measured, thread, "segment", name, first->begin_s,
                       run->order[end - 1]->end_s, json_object());
         }
         for (int k = i; k < end; k++) add_step_event(writer, run, run->order[k]);
@@ -126,23 +127,27 @@ static void add_thread(Writer *writer, Run *run, int thread)
 
 static CornuStatus add_measured(Writer *writer, const CornuTrace *trace)
 {
-    const CornuPhase *last = &trace->phases[trace->phase_count - 1];
-    char              text[340];
-    Run               run;
-    snprintf(text, sizeof text, "measured: %s | steps timed by %s",
-             cornu_device_description(cornu_executable_device(trace->executable)),
-             cornu_clock_name(trace->events->clock));
-    add_name(writer, "process_name", MEASURED, 0, text);
-    add_event(writer, MEASURED, 0, "host", "training step", writer->zero_s, last->end_s,
+    const CornuDevice    *device = cornu_executable_device(trace->executable);
+    const CornuProcesses *processes = cornu_device_processes(device);
+    const CornuPhase     *first = &trace->phases[0], *last = first + trace->phase_count - 1;
+    char                  text[400], rank[40] = "";
+    Run                   run;
+    if (cornu_process_count(processes) > 1)
+        snprintf(rank, sizeof rank, "rank %d of %d, ", cornu_process_rank(processes),
+                 cornu_process_count(processes));
+    snprintf(text, sizeof text, "%smeasured: %s | steps timed by %s", rank,
+             cornu_device_description(device), cornu_clock_name(trace->events->clock));
+    add_name(writer, "process_name", writer->measured, 0, text);
+    add_event(writer, writer->measured, 0, "host", "training step", first->begin_s, last->end_s,
               trace->step ? json_pack("{s:I, s:I}", "epoch", (json_int_t)trace->epoch, "step",
                                       (json_int_t)trace->step) : json_object());
     for (int i = 0; i < trace->phase_count; i++)
-        add_event(writer, MEASURED, 0, "host", trace->phases[i].name, trace->phases[i].begin_s,
+        add_event(writer, writer->measured, 0, "host", trace->phases[i].name, trace->phases[i].begin_s,
                   trace->phases[i].end_s, json_object());
     CornuStatus status = open_run(&run, trace);
     for (int thread = 0; !status && thread < run.threads; thread++) {
         snprintf(text, sizeof text, "thread %d%s", thread, thread ? "" : ", the program's own");
-        add_name(writer, "thread_name", MEASURED, thread, text);
+        add_name(writer, "thread_name", writer->measured, thread, text);
         add_thread(writer, &run, thread);
     }
     close_run(&run);
@@ -197,6 +202,36 @@ static CornuStatus add_modelled(Writer *writer, const CornuExecutable *executabl
 
 /* ---- The file ---- */
 
+CornuStatus cornu__trace_events(const CornuTrace *trace, double zero_s, json_t **events)
+{
+    const int rank = cornu_process_rank(
+        cornu_device_processes(cornu_executable_device(trace->executable)));
+    Writer writer = { .events = json_array(), .zero_s = zero_s,
+                      .measured = rank ? RANKS + rank - 1 : MEASURED };
+    CornuStatus status = add_measured(&writer, trace);
+    if (!status && rank == 0) status = add_modelled(&writer, trace->executable);
+    if (!status && writer.failed)
+        status = cornu__fail(CORNU_ERR_MEMORY, "no memory for the trace, or a name in it is not "
+                             "UTF-8");
+    *events = writer.events;
+    return status;
+}
+
+CornuStatus cornu__trace_write_events(json_t *events, const char *path)
+{
+    json_t *file = json_pack("{s:s, s:O}", "displayTimeUnit", "ms", "traceEvents", events);
+    if (!file) return cornu__fail(CORNU_ERR_MEMORY, "no memory for the trace");
+    CornuNewFile to;
+    CornuStatus  status = cornu__file_create(&to, path);
+    if (!status) {
+        json_dumpf(file, to.stream, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
+        fputc('\n', to.stream);
+        status = cornu__file_commit(&to);
+    }
+    json_decref(file);
+    return status;
+}
+
 CornuStatus cornu_trace_write(const CornuTrace *trace, const char *path)
 {
     CORNU__NEED(trace);
@@ -204,20 +239,10 @@ CornuStatus cornu_trace_write(const CornuTrace *trace, const char *path)
     if (!trace->ended || !trace->events)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the traced step %s", path,
                            trace->events ? "has not ended" : "ran nothing");
-    Writer      writer = { .events = json_array(), .zero_s = trace->phases[0].begin_s };
-    CornuStatus status = add_measured(&writer, trace);
-    if (!status) status = add_modelled(&writer, trace->executable);
-    json_t *file = json_pack("{s:s, s:o}", "displayTimeUnit", "ms", "traceEvents", writer.events);
-    if (!status && (!file || writer.failed))
-        status = cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for the trace, or a name in it "
-                             "is not UTF-8", path);
-    CornuNewFile to;
-    if (!status) status = cornu__file_create(&to, path);
-    if (!status) {
-        json_dumpf(file, to.stream, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
-        fputc('\n', to.stream);
-        status = cornu__file_commit(&to);
-    }
-    json_decref(file);
+    json_t     *events;
+    CornuStatus status = cornu__trace_events(trace, trace->phases[0].begin_s, &events);
+    if (status) cornu__fail_prefix(status, path);
+    else status = cornu__trace_write_events(events, path);
+    json_decref(events);
     return status;
 }

@@ -369,6 +369,7 @@ static CornuCallback *writer_of(int which)
     case 0:  return cornu_model_checkpoint("full.safetensors");
     case 1:  return cornu_csv_logger("full.csv");
     case 2:  return cornu_backup_and_restore("kept", 2, .keep_checkpoint = true);
+    case 3:  return cornu_trace("trace.json");
     default: return cornu_tensorboard("tb", .histogram_freq = 1);
     }
 }
@@ -387,25 +388,25 @@ static CornuStatus write_to_full_disk(CornuProcesses *processes)
         (void)!symlink("/dev/full", "full.csv");
         setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 2000, 2000 });
     }
-    CornuCallback *writer = which_writer < 4 ? writer_of(which_writer) : NULL;
+    CornuCallback *writer = which_writer < 5 ? writer_of(which_writer) : NULL;
     CornuHistory  *history = training_fit(task.training, model, writer, NULL);
     CornuStatus    status = history ? CORNU_OK : cornu_error_take();
-    if (!status && which_writer == 4) status = cornu_model_save(model, "full.safetensors");
-    if (!status && which_writer == 5) status = cornu_model_save(model, "big.keras");
+    if (!status && which_writer == 5) status = cornu_model_save(model, "full.safetensors");
+    if (!status && which_writer == 6) status = cornu_model_save(model, "big.keras");
     cornu_history_free(history);
     return close_model(model, device, status);
 }
 
 static void a_full_disk_ends_all_ranks(void **state)
 {
-    static const char *const written[] = { "full.safetensors", "full.csv", "kept/backup-", "tb/",
-                                           "full.safetensors", "big.keras" };
+    static const char *const written[] = { "full.safetensors", "full.csv", "kept/backup-",
+                                           "trace.json", "tb/", "full.safetensors", "big.keras" };
     (void)state;
     if (access("/dev/full", W_OK)) skip();
-    for (which_writer = 0; which_writer < 6; which_writer++) {
+    for (which_writer = 0; which_writer < 7; which_writer++) {
         Ranks ranks;
         char  part[120];
-        if (which_writer == 5 && cornu_model_save_check(files_path(folder, "a.keras"))) continue;
+        if (which_writer == 6 && cornu_model_save_check(files_path(folder, "a.keras"))) continue;
         begin_task("full", TRAINING_SHUFFLED);
         run_ranks(&ranks, 3, write_to_full_disk);
         for (int rank = 0; rank < 3; rank++) {
