@@ -4,6 +4,8 @@
  *     cornu_model_checkpoint("out/{epoch:02d}-{val_loss:.2f}.safetensors",
  *                            .save_best_only = true)
  *
+ * Of several processes all gather the model, and rank 0 writes it.
+ *
  * Source: keras/src/callbacks/model_checkpoint.py.
  */
 #ifndef CORNU_NN_CHECKPOINT_H

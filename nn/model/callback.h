@@ -11,6 +11,11 @@
  * fit appends History and, unless silent, the progress bar after the user's callbacks. Logs are
  * sorted by name; those added by callbacks follow. A hook that fails ends the training with its
  * status. callbacks.h has the ready-made callbacks.
+ *
+ * Of several processes (device/processes) each calls its own callbacks, at the same steps and with
+ * the same logs, save that logs of batches may be read on some only. A hook may exchange with the
+ * other processes, as reading the model's variables does, if it does so on all of them;
+ * wants_batch_logs may not.
  */
 #ifndef CORNU_NN_CALLBACK_H
 #define CORNU_NN_CALLBACK_H

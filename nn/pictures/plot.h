@@ -36,7 +36,8 @@ int         cornu_plot_height(const CornuPlot *plot);
 CornuColour cornu_plot_paper(const CornuPlot *plot);
 CornuColour cornu_plot_pixel(const CornuPlot *plot, int x, int y);
 
-/* Writes a PNG, whole or not at all. CORNU_ERR_FILE, CORNU_ERR_MEMORY. */
+/* Writes a PNG, whole or not at all. CORNU_ERR_FILE, CORNU_ERR_MEMORY. Meets no other process; on
+ * other ranks than 0 nothing is written. */
 CornuStatus cornu_plot_save(const CornuPlot *plot, const char *path);
 
 /* ---- Shapes ---- */

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../formats/output_internal.h"
 #include "progbar_logger.h"
 #include "training_internal.h"
 
@@ -57,7 +56,7 @@ CornuStatus cornu__callback_list_open(CornuCallbackList *callbacks, const char *
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .verbose is %d, expected CORNU_AUTO, "
                            "CORNU_SILENT, CORNU_BAR or CORNU_LINES", callbacks->model->base.name,
                            (int)verbose);
-    if (params.verbose != 0 && cornu__output_writes()) {
+    if (params.verbose != 0) {
         CornuCallback *bar = cornu_progbar();
         if (!bar) return cornu_error_take();
         callbacks->items[callbacks->count++] = bar;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "../../datasets/files.h"
 #include "../../device/processes/ranks.h"
@@ -280,6 +281,42 @@ static CornuStatus write_everything(CornuProcesses *processes)
     return close_model(model, device, status);
 }
 
+/* The processes of the trace are the ranks, and its times begin at 0. */
+static void expect_trace(const char *run, int count)
+{
+    json_error_t error;
+    char         name[40];
+    json_t      *file = json_load_file(files_path(folder_of(run, 0), "trace.json"), 0, &error);
+    if (!file) fail_msg("%s: %s", run, error.text);
+    const json_t *events = json_object_get(file, "traceEvents"), *event;
+    double        first = 1e9;
+    int           ranks = 0, steps[4] = { 0 };
+    size_t        i;
+    json_array_foreach(events, i, event) {
+        const int   process = (int)json_integer_value(json_object_get(event, "pid"));
+        const char *what = json_string_value(json_object_get(event, "name"));
+        const int   rank = process == 1 ? 0 : process - 2;
+        if (process == 2) continue;
+        assert_in_range(rank, 0, count - 1);
+        if (!strcmp(what, "process_name")) {
+            const char *is = json_string_value(
+                json_object_get(json_object_get(event, "args"), "name"));
+            snprintf(name, sizeof name, "rank %d of %d, ", rank, count);
+            const size_t length = count > 1 ? strlen(name) : 0;
+            assert_false(strncmp(is, name, length));
+            assert_false(strncmp(is + length, "measured: tpu", 13));
+            ranks++;
+        }
+        steps[rank] += !strcmp(what, "training step");
+        const json_t *ts = json_object_get(event, "ts");
+        if (ts && json_number_value(ts) < first) first = json_number_value(ts);
+    }
+    assert_int_equal(ranks, count);
+    for (int rank = 0; rank < count; rank++) assert_int_equal(steps[rank], 1);
+    assert_true(first == 0.0);
+    json_decref(file);
+}
+
 static void what_is_written_is_that_of_one_process(void **state)
 {
     (void)state;
@@ -288,6 +325,7 @@ static void what_is_written_is_that_of_one_process(void **state)
         begin_task(runs[count], TRAINING_SHUFFLED);
         succeed(count, write_everything);
         for (int rank = 1; rank < count; rank++) expect_nothing(task.run, rank);
+        expect_trace(task.run, count);
         if (count > 1) expect_same_folder(folder_of("one", 0), folder_of(task.run, 0));
     }
     const Files files = list(folder_of("one", 0));
