@@ -1,197 +1,291 @@
-/* Starts a program several times on this machine, as the ranks of one group. */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
+/* Starts a program several times on this machine, as the ranks of one group, and starts it again
+ * when a rank fails. */
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-/* The others may still be saying why they fail. */
-enum { MOST = 256, TERM_S = 5, KILL_S = 7 };
+#include <cornu/cornu.h>
+
+#include "ranks.h"
+
+enum { DEFAULT_GRACE_S = 15, TERM_S = 5 };
 
 static const char usage[] =
-    "usage: cornu_run -n PROCESSES [--timeout SECONDS] COMMAND [ARGUMENT...]\n"
+    "usage: cornu_run -n RANKS [FLAG...] COMMAND [ARGUMENT...]\n"
     "\n"
-    "Starts the command so many times on this machine, as the ranks of one group\n"
-    "(device/processes/processes.h): training is dealt over them. Ends when all have\n"
-    "ended, with the status of the first one that failed, whereupon the others are\n"
-    "ended too, a few seconds later.\n"
+    "Trains in several processes on this machine.\n"
     "\n"
-    "  -n PROCESSES        how many, 1 to 256\n"
-    "  --timeout SECONDS   a process that does not answer the others for so long has\n"
-    "                      failed; default 60\n"
-    "  --help              shows this\n";
-
-static volatile sig_atomic_t stopped_by, stopped_times;
-
-static void on_signal(int number)
-{
-    stopped_by = number;
-    stopped_times++;
-}
+    "Starts the command RANKS times, as the ranks of one group, over which training is\n"
+    "dealt; the results are the same for any number of them. Ends when all have ended.\n"
+    "When one fails, the others end with a message that names it.\n"
+    "\n"
+    "With --restarts the command is then started again, without the ranks that were\n"
+    "killed or did not answer, or without the one that failed first; a program with\n"
+    "--backup goes on where it was. It is not started again after a wrong flag (status\n"
+    "2), after a signal to cornu_run, nor once rank 0, which writes the results, is done.\n"
+    "\n"
+    "SIGINT, SIGTERM and SIGHUP are passed on to all ranks, so that they save and end; a\n"
+    "second one kills them. If cornu_run is killed, so are its ranks.\n"
+    "\n"
+    "For several machines, start each process there with CORNU_RANK=0, 1, ... and\n"
+    "CORNU_WORKERS=HOST:PORT,HOST:PORT,..., the addresses of all, or use mpirun or srun.\n"
+    "\n"
+    "Exit status: 0 if all ranks succeed, else that of the first one that failed, or 128\n"
+    "and the number of the signal that ended it; 2 after a flag or value it does not know,\n"
+    "126 or 127 if the command cannot be run.\n"
+    "\n"
+    "  -n RANKS            how many processes, 1 to 256\n"
+    "  --restarts N        starts again up to N times after a failure; default 0\n"
+    "  --min-ranks M       starts again with at least M ranks; default 1. With M = RANKS, all\n"
+    "                      are started again\n"
+    "  --rank-timeout S    a rank that does not answer the others for S seconds has failed;\n"
+    "                      default 60\n"
+    "  --grace S           S seconds after a rank has failed the others are ended; default 15\n"
+    "  --help              shows this\n"
+    "  --version           shows the version\n";
 
 typedef struct {
-    int   count, listeners[MOST];
-    pid_t processes[MOST];   /* 0: has ended */
-    char  workers[MOST * 24];
-} Group;
+    long   count, restarts, min_ranks;
+    double timeout_s, grace_s;
+    char **command;
+} Job;
 
-/* Ports are free for certain: the sockets that have them are inherited. */
-static bool listen_all(Group *group)
+static double seconds(void)
 {
-    for (int i = 0; i < group->count; i++) {
-        struct sockaddr_in address = { .sin_family = AF_INET };
-        socklen_t          size = sizeof address;
-        const size_t       length = strlen(group->workers);
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        group->listeners[i] = socket(AF_INET, SOCK_STREAM, 0);
-        if (group->listeners[i] < 0 ||
-            bind(group->listeners[i], (struct sockaddr *)&address, size) ||
-            listen(group->listeners[i], SOMAXCONN) ||
-            getsockname(group->listeners[i], (struct sockaddr *)&address, &size)) {
-            perror("cornu_run: cannot listen on 127.0.0.1");
-            return false;
-        }
-        snprintf(group->workers + length, sizeof group->workers - length, "%s127.0.0.1:%d",
-                 i ? "," : "", ntohs(address.sin_port));
-    }
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- Signals, which are taken one at a time, never handled ---- */
+
+static sigset_t taken;
+
+static void take_signals(void)
+{
+    const int numbers[] = { SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGTSTP };
+    sigemptyset(&taken);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) sigaddset(&taken, numbers[i]);
+    signal(SIGCHLD, SIG_DFL);   /* ignored, it would keep waitpid from telling anything */
+    sigprocmask(SIG_BLOCK, &taken, NULL);
+}
+
+/* The next signal; 0 after so long without one. */
+static int next_signal(double seconds)
+{
+    const struct timespec time = { (time_t)seconds,
+                                   (long)(1e9 * (seconds - (double)(time_t)seconds)) };
+    const int             number = sigtimedwait(&taken, NULL, &time);
+    return number > 0 ? number : 0;
+}
+
+/* Ctrl-Z stops the ranks, too. */
+static void pause_all(const Ranks *ranks)
+{
+    ranks_signal(ranks, SIGSTOP);
+    raise(SIGSTOP);
+    ranks_signal(ranks, SIGCONT);
+}
+
+/* ---- One start ---- */
+
+/* Whether a rank has failed, which it has not if it ended by a signal that was passed on. */
+static bool has_failed(const Rank *rank, int passed_on)
+{
+    const int status = rank->place ? ranks_status(rank) : 0;
+    return status != 0 && (!passed_on || status != 128 + passed_on);
+}
+
+static bool any_failed(const Ranks *ranks, int passed_on)
+{
+    for (int i = 0; i < ranks->count; i++)
+        if (has_failed(&ranks->rank[i], passed_on)) return true;
+    return false;
+}
+
+static bool only_stopped(const Ranks *ranks)
+{
+    for (int i = 0; i < ranks->count; i++)
+        if (ranks->rank[i].process > 0 && !ranks->rank[i].stopped) return false;
     return true;
 }
 
-static void set_number(const char *name, int value)
+/* Ends what is left after a failure: stopped ranks once the others have ended, which may still be
+ * waiting for them; all of them after the grace. */
+static void end_the_rest(Ranks *ranks, const Job *job, double since_s)
 {
-    char text[16];
-    snprintf(text, sizeof text, "%d", value);
-    setenv(name, text, 1);
+    int sent = 0;
+    for (int i = 0; i < ranks->count; i++)
+        if (ranks->rank[i].process > 0 && ranks->rank[i].sent > sent) sent = ranks->rank[i].sent;
+    if (only_stopped(ranks) || since_s >= job->grace_s + TERM_S) ranks_end(ranks, SIGKILL);
+    else if (since_s >= job->grace_s && !sent) ranks_end(ranks, SIGTERM);
 }
 
-static bool start(Group *group, int rank, char **command)
+/* Until all ranks have ended. The signal that was passed on to them, or 0. */
+static int watch(Ranks *ranks, const Job *job)
 {
-    group->processes[rank] = fork();
-    if (group->processes[rank] < 0) {
-        group->processes[rank] = 0;
-        perror("cornu_run: cannot start a process");
-        return false;
-    }
-    if (group->processes[rank] > 0) return true;
-    for (int i = 0; i < group->count; i++)
-        if (i != rank) close(group->listeners[i]);
-    set_number("CORNU_RANK", rank);
-    set_number("CORNU_LISTEN_FD", group->listeners[rank]);
-    setenv("CORNU_WORKERS", group->workers, 1);
-    execvp(command[0], command);
-    fprintf(stderr, "cornu_run: cannot run %s: %s\n", command[0], strerror(errno));
-    _exit(127);
-}
-
-static void signal_all(const Group *group, int number)
-{
-    for (int i = 0; i < group->count; i++)
-        if (group->processes[i] > 0) kill(group->processes[i], number);
-}
-
-static int count_running(const Group *group)
-{
-    int running = 0;
-    for (int i = 0; i < group->count; i++) running += group->processes[i] > 0;
-    return running;
-}
-
-/* Notes those that have ended: the status of the first one that failed, which is said. */
-static int collect(Group *group, int failed)
-{
-    int   status;
-    pid_t ended;
-    while ((ended = waitpid(-1, &status, WNOHANG)) > 0) {
-        int rank = 0;
-        while (rank < group->count && group->processes[rank] != ended) rank++;
-        if (rank == group->count) continue;
-        group->processes[rank] = 0;
-        if (status == 0 || failed) continue;
-        failed = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        if (WIFEXITED(status))
-            fprintf(stderr, "cornu_run: rank %d has ended with status %d\n", rank, failed);
-        else
-            fprintf(stderr, "cornu_run: rank %d was ended by signal %d, %s\n", rank,
-                    WTERMSIG(status), strsignal(WTERMSIG(status)));
-    }
-    return failed;
-}
-
-/* Until all have ended. */
-static int wait_for_all(Group *group)
-{
-    const struct timespec pause = { .tv_nsec = 10000000 };
-    int                   failed = 0, since = 0, passed_on = 0;
+    int    passed_on = 0;
+    double failed_s = 0;
     for (;;) {
-        failed = collect(group, failed);
-        if (count_running(group) == 0) return failed;
-        if (passed_on < stopped_times) {
-            passed_on = stopped_times;
-            signal_all(group, stopped_by);
+        ranks_collect(ranks);
+        if (ranks->running == 0) return passed_on;
+        if (failed_s == 0 && any_failed(ranks, passed_on)) failed_s = seconds();
+        if (failed_s > 0) end_the_rest(ranks, job, seconds() - failed_s);
+        else if (passed_on && only_stopped(ranks)) ranks_end(ranks, SIGKILL);
+        const int number = next_signal(failed_s > 0 ? 0.05 : 3600);
+        if (number == SIGTSTP) {
+            pause_all(ranks);
+        } else if (number && number != SIGCHLD) {
+            if (passed_on) ranks_end(ranks, SIGKILL);
+            else ranks_signal(ranks, number);
+            passed_on = number;
         }
-        if (failed && ++since == 100 * TERM_S) signal_all(group, SIGTERM);
-        if (since >= 100 * KILL_S) signal_all(group, SIGKILL);
-        nanosleep(&pause, NULL);
     }
 }
 
-static bool parse_number(const char *text, double least, double most, double *value)
+/* ---- What has happened ---- */
+
+/* Whether its place is gone: it died, or had to be killed. */
+static bool is_lost(const Rank *rank)
+{
+    return WIFSIGNALED(rank->status) && (WTERMSIG(rank->status) != rank->sent ||
+                                         rank->sent == SIGKILL);
+}
+
+/* The rank that the others failed for: the first one that is lost, else that failed. */
+static int find_culprit(const Ranks *ranks, int *lost)
+{
+    int found = -1;
+    *lost = 0;
+    for (int i = 0; i < ranks->count; i++) {
+        const Rank *rank = &ranks->rank[i], *best = found < 0 ? NULL : &ranks->rank[found];
+        *lost += is_lost(rank);
+        if (ranks_status(rank) == 0) continue;
+        if (!best || is_lost(rank) > is_lost(best) ||
+            (is_lost(rank) == is_lost(best) && rank->place < best->place))
+            found = i;
+    }
+    return found;
+}
+
+static void say(const Ranks *ranks, int culprit, int lost, const Job *job, const char *then)
+{
+    const Rank *rank = &ranks->rank[culprit];
+    fprintf(stderr, "cornu_run: rank %d ", culprit);
+    if (WIFEXITED(rank->status)) fprintf(stderr, "ended with status %d", ranks_status(rank));
+    else if (rank->sent != SIGKILL)
+        fprintf(stderr, "was killed by signal %d", WTERMSIG(rank->status));
+    else if (rank->stopped) fprintf(stderr, "was stopped, and did not answer");
+    else fprintf(stderr, "did not end within %g s after another one", job->grace_s + TERM_S);
+    if (lost > 1)
+        fprintf(stderr, ", and %d other%s died, too", lost - 1, lost > 2 ? "s" : "");
+    fprintf(stderr, "%s\n", then);
+}
+
+/* Starts until it succeeds, or should not be started again: the status to exit with. */
+static int supervise(const Job *job)
+{
+    static Ranks ranks;
+    char         then[120] = "";
+    int          count = (int)job->count, lost;
+    for (long restart = 0;; restart++) {
+        const int failure = ranks_start(&ranks, count, job->command);
+        const int passed_on = watch(&ranks, job);
+        const int culprit = failure ? -1 : find_culprit(&ranks, &lost);
+        if (culprit < 0) return failure;
+        const int status = ranks_status(&ranks.rank[culprit]);
+        if (passed_on) {
+            fprintf(stderr, "cornu_run: stopped by signal %d\n", passed_on);
+            return status;
+        }
+        count -= lost > 1 ? lost : 1;
+        if (count < job->min_ranks) count = (int)job->min_ranks;
+        const bool done = ranks_status(&ranks.rank[0]) == 0;
+        const bool again = restart < job->restarts && !done && status != 2;
+        if (again)
+            snprintf(then, sizeof then, "; starting again with %d rank%s (restart %ld of %ld)",
+                     count, count == 1 ? "" : "s", restart + 1, job->restarts);
+        else if (done) snprintf(then, sizeof then, " after rank 0 was done");
+        else if (job->restarts > 0 && restart == job->restarts)
+            snprintf(then, sizeof then, "; no restarts are left");
+        say(&ranks, culprit, lost, job, then);
+        if (!again) return status;
+    }
+}
+
+/* ---- Flags ---- */
+
+static int refuse(void)
+{
+    fputs("Try 'cornu_run --help'.\n", stderr);
+    return 2;
+}
+
+static bool parse_value(const char *flag, const char *text, bool whole, double least, double most,
+                        double *value)
 {
     char *end;
     *value = strtod(text, &end);
-    return end != text && !*end && *value >= least && *value <= most;
+    if (end != text && !*end && *value >= least && *value <= most &&
+        (!whole || *value == (double)(long)*value))
+        return true;
+    fprintf(stderr, "cornu_run: %s is \"%s\", expected a%s number from %g to %.0f\n", flag, text,
+            whole ? " whole" : "", least, most);
+    return false;
 }
 
-/* The command's place among the arguments; 0 if they are wrong. */
-static int parse(int argc, char **argv, Group *group)
+/* -1 to continue, else the status to exit with. */
+static int parse(Job *job, int argc, char **argv)
 {
-    double value;
-    int    i = 1;
+    double count = 0, restarts = 0, min_ranks = 1;
+    const struct { const char *name; double *to; bool whole; double least, most; } flags[] = {
+        { "-n", &count, true, 1, RANKS_MOST },
+        { "--restarts", &restarts, true, 0, 1000000 },
+        { "--min-ranks", &min_ranks, true, 1, RANKS_MOST },
+        { "--rank-timeout", &job->timeout_s, false, 0.001, 1e9 },
+        { "--grace", &job->grace_s, false, 0, 1e9 },
+    };
+    enum { FLAGS = sizeof flags / sizeof *flags };
+    int i = 1;
     for (; i < argc && argv[i][0] == '-'; i += 2) {
-        if (strcmp(argv[i], "--") == 0) {
-            i++;
-            break;
-        }
-        const bool has = i + 1 < argc;
-        if (strcmp(argv[i], "-n") == 0 && has && parse_number(argv[i + 1], 1, MOST, &value))
-            group->count = (int)value;
-        else if (strcmp(argv[i], "--timeout") == 0 && has &&
-                 parse_number(argv[i + 1], 1e-3, 1e9, &value))
-            setenv("CORNU_RANK_TIMEOUT", argv[i + 1], 1);
-        else
-            return 0;
+        int f = 0;
+        if (strcmp(argv[i], "--") == 0 && ++i) break;
+        if (strcmp(argv[i], "--help") == 0) return fputs(usage, stdout) < 0;
+        if (strcmp(argv[i], "--version") == 0) return puts("Cornu " CORNU_VERSION) < 0;
+        while (f < FLAGS && strcmp(argv[i], flags[f].name) != 0) f++;
+        if (f == FLAGS) fprintf(stderr, "cornu_run: unknown flag %s\n", argv[i]);
+        else if (i + 1 == argc) fprintf(stderr, "cornu_run: %s needs a value\n", argv[i]);
+        if (f == FLAGS || i + 1 == argc ||
+            !parse_value(argv[i], argv[i + 1], flags[f].whole, flags[f].least, flags[f].most,
+                         flags[f].to))
+            return refuse();
     }
-    return group->count > 0 && i < argc ? i : 0;
+    if (count == 0) fputs("cornu_run: -n is missing, how many processes to start\n", stderr);
+    else if (min_ranks > count)
+        fprintf(stderr, "cornu_run: --min-ranks is %g, expected at most the %g of -n\n", min_ranks,
+                count);
+    else if (i >= argc) fputs("cornu_run: expected a command, got none\n", stderr);
+    if (count == 0 || min_ranks > count || i >= argc) return refuse();
+    job->count = (long)count;
+    job->restarts = (long)restarts;
+    job->min_ranks = (long)min_ranks;
+    job->command = argv + i;
+    return -1;
 }
 
 int main(int argc, char **argv)
 {
-    static Group     group;
-    struct sigaction action = { .sa_handler = on_signal };
-    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-        fputs(usage, stdout);
-        return 0;
+    Job       job = { .grace_s = DEFAULT_GRACE_S };
+    char      text[32];
+    const int status = parse(&job, argc, argv);
+    if (status >= 0) return status;
+    if (job.timeout_s > 0) {
+        snprintf(text, sizeof text, "%g", job.timeout_s);
+        setenv("CORNU_RANK_TIMEOUT", text, 1);
     }
-    const int command = parse(argc, argv, &group);
-    if (!command) {
-        fputs(usage, stderr);
-        return 2;
-    }
-    if (!listen_all(&group)) return 1;
-    int failed = 0;
-    for (int i = 0; i < group.count && !failed; i++) failed = !start(&group, i, argv + command);
-    if (failed) signal_all(&group, SIGKILL);
-    for (int i = 0; i < group.count; i++) close(group.listeners[i]);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
-    const int status = wait_for_all(&group);
-    return failed ? 1 : status;
+    take_signals();
+    return supervise(&job);
 }

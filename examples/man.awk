@@ -1,7 +1,7 @@
 # Turns the --help of a program into its manual page, so that the two cannot differ:
 #     PROGRAM --help | awk -f man.awk -v version="Cornu 0.1.0"
 # The help is a usage line, what the program is for, and for each flag "  --name VALUE  text", which
-# may go on below itself.
+# may go on below itself. A paragraph that begins with "Exit status:" replaces the usual one.
 
 function roff(text) {
     gsub(/\\/, "\\e", text)
@@ -20,7 +20,7 @@ NR == 1 {
     next
 }
 
-/^  --/ {
+/^  --?[a-z]/ {
     finish()
     if (!flags++) {
         print ".SH OPTIONS"
@@ -45,6 +45,20 @@ NR == 1 {
     next
 }
 
+/^Exit status: / {
+    sub(/^Exit status: */, "")
+    status = roff($0)
+    for (taking = 1; taking;) {
+        taking = getline > 0 && NF
+        if (taking) status = status "\n" roff($0)
+    }
+    next
+}
+
+!NF {
+    gap = purpose
+}
+
 NF {
     if (!purpose++) {
         print ".TH " toupper(program) " 1 \"\" \"" version "\" \"Cornu\""
@@ -54,11 +68,14 @@ NF {
         print ".SH SYNOPSIS\n\\fB" roff(program) "\\fR " roff(arguments)
         print ".SH DESCRIPTION"
     }
+    if (gap) print ".PP"
+    gap = 0
     print roff($0)
 }
 
 END {
     finish()
-    print ".SH EXIT STATUS\n0 on success, 1 after a failure, 2 after a flag or value it does not know."
+    if (!status) status = "0 on success, 1 after a failure, 2 after a flag or value it does not know."
+    print ".SH EXIT STATUS\n" status
     print ".SH SEE ALSO\n\\fBcornu\\fR(7)"
 }
