@@ -11,7 +11,7 @@
 
 #include "ranks.h"
 
-enum { DEFAULT_GRACE_S = 15, TERM_S = 5 };
+enum { DEFAULT_GRACE_S = 10 };
 
 static const char usage[] =
     "usage: cornu_run -n RANKS [FLAG...] COMMAND [ARGUMENT...]\n"
@@ -43,7 +43,8 @@ static const char usage[] =
     "                      are started again\n"
     "  --rank-timeout S    a rank that does not answer the others for S seconds has failed;\n"
     "                      default 60\n"
-    "  --grace S           S seconds after a rank has failed the others are ended; default 15\n"
+    "  --grace S           S seconds after a rank has failed the others get SIGTERM, after\n"
+    "                      as long again SIGKILL; default 10\n"
     "  --help              shows this\n"
     "  --version           shows the version\n";
 
@@ -114,13 +115,13 @@ static bool only_stopped(const Ranks *ranks)
 }
 
 /* Ends what is left after a failure: stopped ranks once the others have ended, which may still be
- * waiting for them; all of them after the grace. */
+ * waiting for them; all of them after the grace, and after another one by force. */
 static void end_the_rest(Ranks *ranks, const Job *job, double since_s)
 {
     int sent = 0;
     for (int i = 0; i < ranks->count; i++)
         if (ranks->rank[i].process > 0 && ranks->rank[i].sent > sent) sent = ranks->rank[i].sent;
-    if (only_stopped(ranks) || since_s >= job->grace_s + TERM_S) ranks_end(ranks, SIGKILL);
+    if (only_stopped(ranks) || since_s >= 2 * job->grace_s) ranks_end(ranks, SIGKILL);
     else if (since_s >= job->grace_s && !sent) ranks_end(ranks, SIGTERM);
 }
 
@@ -179,7 +180,7 @@ static void say(const Ranks *ranks, int culprit, int lost, const Job *job, const
     else if (rank->sent != SIGKILL)
         fprintf(stderr, "was killed by signal %d", WTERMSIG(rank->status));
     else if (rank->stopped) fprintf(stderr, "was stopped, and did not answer");
-    else fprintf(stderr, "did not end within %g s after another one", job->grace_s + TERM_S);
+    else fprintf(stderr, "did not end within %g s after another one", 2 * job->grace_s);
     if (lost > 1)
         fprintf(stderr, ", and %d other%s died, too", lost - 1, lost > 2 ? "s" : "");
     fprintf(stderr, "%s\n", then);
