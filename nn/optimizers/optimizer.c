@@ -115,11 +115,13 @@ static void unbuild(CornuOptimizer *optimizer)
     cornu__release(optimizer->slots);
     cornu__release(optimizer->w);
     cornu__release(optimizer->constraints);
+    cornu__release(optimizer->buckets);
     optimizer->variables = optimizer->slots = optimizer->w = NULL;
     optimizer->constraints = NULL;
+    optimizer->buckets = NULL;
     optimizer->iteration = optimizer->rate = optimizer->number = NULL;
     optimizer->step_counter = optimizer->dynamic_scale = NULL;
-    optimizer->variable_count = optimizer->count = 0;
+    optimizer->variable_count = optimizer->count = optimizer->bucket_count = 0;
 }
 
 void cornu_optimizer_free(CornuOptimizer *optimizer)
@@ -235,31 +237,12 @@ static CornuStatus check_groups(const CornuOptimizer *optimizer)
     return cornu__fail_prefix(cornu_groups_check(&optimizer->groups, shards), optimizer->name);
 }
 
-CornuStatus cornu__optimizer_pack(CornuOptimizer *optimizer)
-{
-    const bool apart = cornu__optimizer_has_groups(optimizer);
-    if (optimizer->count == 0) return CORNU_OK;
-    optimizer->packed = cornu_variable_pack(optimizer->w, optimizer->count,
-                                            apart ? CORNU_DUPLICATED : CORNU_SHARED, "weights");
-    return cornu_error_take();
-}
-
 static CornuStatus pack_slots(CornuOptimizer *optimizer)
 {
-    const int         count = optimizer->count;
-    const bool        apart = cornu__optimizer_has_groups(optimizer);
-    const CornuSpread own = apart ? CORNU_DUPLICATED : CORNU_SLICED;
-    const Slots       slots = slots_of(optimizer);
-    CornuVariable   **parts = cornu__allocate((size_t)count, sizeof(CornuVariable *));
-    if (!parts) return CORNU_ERR_MEMORY;
-    for (int s = 0; s < slots.count; s++) {
-        char name[128];
-        snprintf(name, sizeof name, "%s/%s", optimizer->name, slots.name[s]);
-        for (int i = 0; i < count; i++) parts[i] = optimizer->slots[i * slots.count + s];
-        optimizer->packed_slots[s] = cornu_variable_pack(parts, count, own, name);
-    }
-    cornu__release(parts);
-    return cornu_error_take();
+    const Slots slots = slots_of(optimizer);
+    for (int s = 0; s < slots.count; s++)
+        CORNU__TRY(cornu__optimizer_pack_slots(optimizer, s, slots.name[s]));
+    return CORNU_OK;
 }
 
 static CornuStatus fill(CornuVariable *variable, double value)
@@ -280,7 +263,8 @@ static CornuStatus begin_slots(CornuOptimizer *optimizer)
     const int common = cornu__common_slots(optimizer);
     for (int s = common; s < optimizer->slot_count && optimizer->kind->initial; s++) {
         const double value = optimizer->kind->initial(optimizer, s - common);
-        if (value != 0.0) CORNU__TRY(fill(optimizer->packed_slots[s], value)); /* new memory is 0 */
+        for (int b = 0; b < optimizer->bucket_count && value != 0.0; b++)   /* new memory is 0 */
+            CORNU__TRY(fill(optimizer->buckets[b].slots[s], value));
     }
     return CORNU_OK;
 }
@@ -327,9 +311,12 @@ static CornuStatus build(CornuOptimizer *optimizer, CornuVariable *const *w, int
     optimizer->slots = cornu__allocate((size_t)(count * slots), sizeof(CornuVariable *));
     optimizer->w = cornu__allocate((size_t)count, sizeof(CornuVariable *));
     optimizer->constraints = cornu__allocate((size_t)count, sizeof(CornuConstraint));
-    if (!optimizer->variables || !optimizer->slots || !optimizer->w || !optimizer->constraints)
+    optimizer->buckets = cornu__allocate((size_t)count, sizeof(CornuBucket));
+    if (!optimizer->variables || !optimizer->slots || !optimizer->w || !optimizer->constraints ||
+        !optimizer->buckets)
         return CORNU_ERR_MEMORY;
     for (int i = 0; i < count; i++) optimizer->w[i] = w[i];
+    cornu__optimizer_divide(optimizer);
 
     CornuDevice *device = cornu_variable_device(w[0]);
     CORNU__TRY(check_groups(optimizer));

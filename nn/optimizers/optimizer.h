@@ -256,7 +256,7 @@ const char *cornu_optimizer_name(const CornuOptimizer *optimizer);
 /* ---- For custom loops; cornu_compile and fit do this for a model ---- */
 
 /* Creates the optimizer's variables for weights w[0 … count), f32, once; it owns them. The weights
- * are packed (cornu_variable_pack): record graphs that read them after this. */
+ * are packed (cornu_variable_pack), by layer: record graphs that read them after this. */
 CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count);
 
 int            cornu_optimizer_variable_count(const CornuOptimizer *optimizer);
@@ -300,7 +300,7 @@ CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, doubl
 
 enum { CORNU_MAX_SLOTS = 3, CORNU_MAX_COMMON_SLOTS = 2 };
 
-/* The input of an update: a slice of all weights laid out in one vector. An element's update must
+/* The input of an update: a slice of weights laid out in one vector. An element's update must
  * not depend on other elements. */
 typedef struct {
     CornuTensor *w, *gradient;                /* of one shape, f32 */
@@ -344,6 +344,14 @@ typedef struct {
     CornuOptimizer          *(*from)(const void *config);
 } CornuOptimizerClass;
 
+/* Weights that are summed over the shards and updated together, as one vector: w[first], …, and
+ * their slots. */
+typedef struct {
+    int            first, count;
+    CornuVariable *weights;                   /* packed: theirs, as each packed slot is the slots' */
+    CornuVariable *slots[CORNU_MAX_COMMON_SLOTS + CORNU_MAX_SLOTS];
+} CornuBucket;
+
 struct CornuOptimizer {
     const CornuOptimizerClass *kind;
     char             *name;
@@ -364,8 +372,9 @@ struct CornuOptimizer {
     CornuConstraint  *constraints;            /* of each w */
     CornuVariable   **slots;                  /* slot s of weight i: slots[i * slot_count + s], */
     int               count, slot_count;      /* those of every optimizer first, then the class's */
-    CornuVariable    *packed;                 /* all of w; theirs, as each packed slot is the   */
-    CornuVariable    *packed_slots[CORNU_MAX_COMMON_SLOTS + CORNU_MAX_SLOTS];   /* slots'       */
+    CornuBucket      *buckets;                /* the last weights' first, as the backward pass */
+    int               bucket_count;           /* makes their gradients                         */
+    size_t            bucket_bytes;           /* of weights, at which a bucket is full; 0: 1 MiB */
     CornuReduction    reduction;
     CornuGroups       groups;
 };

@@ -80,9 +80,17 @@ CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool rate
 /* 1 - beta^t, t counting updates */
 CornuTensor *cornu__bias_correction(const CornuUpdate *update, double beta);
 
-/* Packs the weights of build unless they still are packed; graphs are recorded after this. Another
- * optimizer that trains some of them repacks them. */
+/* Divides the weights of build into buckets, which are allocated, one for each weight at most: runs
+ * of whole layers from the last weight back, each as short as holds 1 MiB, the first layers'
+ * perhaps less. */
+void cornu__optimizer_divide(CornuOptimizer *optimizer);
+
+/* Packs the weights of each bucket unless they still are packed; graphs are recorded after this.
+ * Another optimizer that trains some of them repacks them. */
 CornuStatus cornu__optimizer_pack(CornuOptimizer *optimizer);
+
+/* Packs this slot of all weights, by bucket. */
+CornuStatus cornu__optimizer_pack_slots(CornuOptimizer *optimizer, int slot, const char *name);
 
 /* Moves the optimizer's variables to the device of w[0 … count), copies of the weights of build on
  * one other device. All or nothing. */

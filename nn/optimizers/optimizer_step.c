@@ -40,6 +40,15 @@ CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, doubl
 
 static CornuTensor *sum_of_squares(CornuTensor *x) { return cornu_op_sum(cornu_op_square(x)); }
 
+/* The sum of `of` over the buckets' tensors, always added in the same order. */
+static CornuTensor *sum_over_buckets(const CornuOptimizer *optimizer, CornuTensor *const *x,
+                                     CornuTensor *(*of)(CornuTensor *x))
+{
+    CornuTensor *sum = of(x[0]);
+    for (int b = 1; b < optimizer->bucket_count; b++) sum = cornu_op_add(sum, of(x[b]));
+    return sum;
+}
+
 /* x limit / max(norm, limit): at most this norm */
 static CornuTensor *limit_norm(CornuTensor *x, CornuTensor *norm, double limit)
 {
@@ -58,14 +67,17 @@ static CornuTensor *limit_global_norm(CornuTensor *x, CornuTensor *norm, double 
 
 typedef CornuTensor *Part(const CornuOptimizer *optimizer, int i, CornuTensor *part);
 
-/* Applies a function to the part of each weight in a tensor with the packed layout. */
-static CornuTensor *each(const CornuOptimizer *optimizer, CornuTensor *x, Part *part)
+/* Applies a function to the part of each weight in a tensor with the bucket's layout. */
+static CornuTensor *each(const CornuOptimizer *optimizer, const CornuBucket *bucket, CornuTensor *x,
+                         Part *part)
 {
-    CornuTensor **parts = cornu__allocate((size_t)optimizer->count, sizeof(CornuTensor *));
+    CornuTensor **parts = cornu__allocate((size_t)bucket->count, sizeof(CornuTensor *));
     if (!parts) return cornu__null();
-    for (int i = 0; i < optimizer->count; i++)
-        parts[i] = part(optimizer, i, cornu_part(x, optimizer->w[i]));
-    x = cornu_pack(optimizer->packed, parts);
+    for (int k = 0; k < bucket->count; k++) {
+        const int i = bucket->first + k;
+        parts[k] = part(optimizer, i, cornu_part(x, optimizer->w[i]));
+    }
+    x = cornu_pack(bucket->weights, parts);
     cornu__release(parts);
     return x;
 }
@@ -82,14 +94,18 @@ static bool clips(const CornuOptimizer *optimizer)
            optimizer->clipvalue > 0.0;
 }
 
-/* All gradients, clipped and packed. */
-static CornuTensor *clipped(const CornuOptimizer *optimizer, CornuTensor *g)
+/* Clips the gradients of each bucket. */
+static void clip(const CornuOptimizer *optimizer, CornuTensor **g)
 {
-    if (optimizer->clipnorm > 0.0) return each(optimizer, g, limit_own_norm);
-    if (optimizer->global_clipnorm > 0.0)
-        return limit_global_norm(g, norm_of(g), optimizer->global_clipnorm);
-    if (!(optimizer->clipvalue > 0.0)) return g;
-    return cornu_op_clip(g, -optimizer->clipvalue, optimizer->clipvalue);
+    CornuTensor *norm = optimizer->global_clipnorm > 0.0
+                      ? cornu_op_sqrt(sum_over_buckets(optimizer, g, sum_of_squares)) : NULL;
+    for (int b = 0; b < optimizer->bucket_count; b++)
+        if (optimizer->clipnorm > 0.0)
+            g[b] = each(optimizer, &optimizer->buckets[b], g[b], limit_own_norm);
+        else if (optimizer->global_clipnorm > 0.0)
+            g[b] = limit_global_norm(g[b], norm, optimizer->global_clipnorm);
+        else if (optimizer->clipvalue > 0.0)
+            g[b] = cornu_op_clip(g[b], -optimizer->clipvalue, optimizer->clipvalue);
 }
 
 /* ---- Shards ---- */
@@ -141,11 +157,17 @@ CornuTensor *cornu_optimizer_scale_loss(const CornuOptimizer *optimizer, CornuTe
     return cornu_op_multiply(loss, cornu_read(graph, optimizer->dynamic_scale));
 }
 
-/* A bool scalar: whether every element on every shard is finite. */
-static CornuTensor *all_finite(CornuTensor *x)
+/* The number of elements that are not finite. */
+static CornuTensor *faults_of(CornuTensor *x)
 {
     CornuTensor *one = cornu_op_constant_like(x, 1.0), *zero = cornu_op_constant_like(x, 0.0);
-    CornuTensor *faults = cornu_op_sum(cornu_op_select(cornu_op_is_finite(x), zero, one));
+    return cornu_op_sum(cornu_op_select(cornu_op_is_finite(x), zero, one));
+}
+
+/* A bool scalar: whether every element of every bucket on every shard is finite. */
+static CornuTensor *all_finite(const CornuOptimizer *optimizer, CornuTensor *const *x)
+{
+    CornuTensor *faults = sum_over_buckets(optimizer, x, faults_of);
     if (faults && cornu_tensor_varies(faults)) faults = cornu_op_all_reduce(faults);
     return cornu_op_compare(faults, CORNU_EQUAL, cornu_op_constant_like(faults, 0.0));
 }
@@ -191,12 +213,12 @@ static CornuTensor *unscaled(const CornuOptimizer *optimizer, CornuGraph *graph,
          ? cornu_op_scale(g, 1.0 / optimizer->loss_scale_factor) : g;
 }
 
-/* *finite: NULL if the scale is constant. */
+/* Unscales the gradients of each bucket. *finite: NULL if the scale is constant. */
 static CornuStatus unscale(const CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor **g,
                            CornuTensor **finite)
 {
-    *finite = optimizer->scales_loss ? all_finite(*g) : NULL;
-    *g = unscaled(optimizer, graph, *g);
+    *finite = optimizer->scales_loss ? all_finite(optimizer, g) : NULL;
+    for (int b = 0; b < optimizer->bucket_count; b++) g[b] = unscaled(optimizer, graph, g[b]);
     CORNU__TRY(cornu_error_take());
     return *finite ? move_scale(optimizer, graph, *finite) : CORNU_OK;
 }
@@ -221,30 +243,47 @@ static CornuTensor *completes(CornuTensor *number, int64_t of)
     return cornu_op_compare(times, CORNU_EQUAL, cornu_op_floor(times));
 }
 
-/* The gradient that this shard applies. Accumulation comes after the sum over shards, so that no
- * part of it is a shard's own and files hold all of it; clipping then needs it whole. */
-static CornuTensor *gradient(const CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor *g,
-                             CornuTensor *last, CornuTensor *finite)
+/* Accumulates the bucket's gradient: the mean so far, of this shard's slice. */
+static CornuTensor *accumulated(const CornuOptimizer *optimizer, CornuGraph *graph,
+                                const CornuBucket *bucket, CornuTensor *g, CornuTensor *last,
+                                CornuTensor *finite)
 {
-    if (!last) return reduce_over_shards(optimizer, clipped(optimizer, g));
-    CornuVariable *accumulator = optimizer->packed_slots[optimizer->use_ema];
+    CornuVariable *accumulator = bucket->slots[optimizer->use_ema];
     CornuTensor   *old = cornu_read(graph, accumulator);
     CornuTensor   *sum = cornu_op_add(reduce_over_shards(optimizer, g), old);
     CornuTensor   *kept = sum ? cornu_op_select(last, cornu_op_constant_like(sum, 0.0), sum) : NULL;
     if (assign(accumulator, only_if(finite, kept, old))) return cornu__null();
-    CornuTensor *mean = cornu_op_scale(sum, 1.0 / (double)optimizer->accumulation_steps);
-    if (!clips(optimizer)) return mean;
-    return slice_of(optimizer, clipped(optimizer, gathered(optimizer, mean)));
+    return cornu_op_scale(sum, 1.0 / (double)optimizer->accumulation_steps);
+}
+
+/* Replaces the gradients of each bucket by those that this shard applies. Accumulation comes after
+ * the sum over shards, so that no part of it is a shard's own and files hold all of it; clipping
+ * then needs it whole. */
+static void reduce(const CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor **g,
+                   CornuTensor *last, CornuTensor *finite)
+{
+    const int count = optimizer->bucket_count;
+    if (!last) {
+        clip(optimizer, g);
+        for (int b = 0; b < count; b++) g[b] = reduce_over_shards(optimizer, g[b]);
+        return;
+    }
+    for (int b = 0; b < count; b++)
+        g[b] = accumulated(optimizer, graph, &optimizer->buckets[b], g[b], last, finite);
+    if (!clips(optimizer)) return;
+    for (int b = 0; b < count; b++) g[b] = gathered(optimizer, g[b]);
+    clip(optimizer, g);
+    for (int b = 0; b < count; b++) g[b] = slice_of(optimizer, g[b]);
 }
 
 /* ---- Averages and constraints ---- */
 
-/* Updates the averages of w, and returns the new w: itself or, when due, the averages. Source:
+/* Updates the averages of the bucket's w, and returns the new w: itself or, when due, the averages. Source:
  * keras/src/optimizers/base_optimizer.py, _update_model_variables_moving_average. */
-static CornuTensor *averaged(const CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor *w,
-                             CornuTensor *finite)
+static CornuTensor *averaged(const CornuOptimizer *optimizer, CornuGraph *graph,
+                             const CornuBucket *bucket, CornuTensor *w, CornuTensor *finite)
 {
-    CornuVariable *variable = optimizer->packed_slots[0];
+    CornuVariable *variable = bucket->slots[0];
     CornuTensor   *old = cornu_read(graph, variable), *before = updates(optimizer, graph);
     CornuTensor   *ruling = cornu_op_constant(graph, cornu_scalar(CORNU_F32),
                                               optimizer->ema_momentum);
@@ -265,33 +304,37 @@ static CornuTensor *held(const CornuOptimizer *optimizer, int i, CornuTensor *pa
     return cornu_constraint_call(&optimizer->constraints[i], part);
 }
 
-/* Applies the constraints to all weights. */
-static CornuTensor *constrained(const CornuOptimizer *optimizer, CornuTensor *w)
+/* Applies the constraints to the bucket's weights. */
+static CornuTensor *constrained(const CornuOptimizer *optimizer, const CornuBucket *bucket,
+                                CornuTensor *w)
 {
     bool any = false;
-    for (int i = 0; i < optimizer->count; i++) any |= optimizer->constraints[i].kind != 0;
-    return any ? each(optimizer, w, held) : w;
+    for (int k = 0; k < bucket->count; k++)
+        any |= optimizer->constraints[bucket->first + k].kind != 0;
+    return any ? each(optimizer, bucket, w, held) : w;
 }
 
 /* ---- The whole step ---- */
 
-/* Records the update of this shard's slice of the weights and slots. finite: whether the step
- * counts; last: whether it applies the accumulated gradients. */
-static CornuStatus update(const CornuOptimizer *optimizer, CornuGraph *graph, CornuUpdate *u,
-                          CornuTensor *decay, CornuTensor *finite, CornuTensor *last)
+/* Records the update of this shard's slice of a bucket's weights and slots. finite: whether the
+ * step counts; last: whether it applies the accumulated gradients. */
+static CornuStatus update(const CornuOptimizer *optimizer, CornuGraph *graph,
+                          const CornuBucket *bucket, CornuUpdate *u, CornuTensor *decay,
+                          CornuTensor *finite, CornuTensor *last)
 {
     const int            common = cornu__common_slots(optimizer);
-    CornuVariable *const *slots = optimizer->packed_slots + common;
+    CornuVariable *const *slots = bucket->slots + common;
     CornuTensor *new_slot[CORNU_MAX_SLOTS] = { 0 }, *now = both(finite, last);
-    CornuTensor *whole = cornu_read(graph, optimizer->packed), *w = slice_of(optimizer, whole);
+    CornuTensor *whole = cornu_read(graph, bucket->weights), *w = slice_of(optimizer, whole);
     u->w = decay ? cornu_op_subtract(w, cornu_op_multiply(w, decay)) : w;
     for (int s = 0; s < optimizer->slot_count - common; s++)
         u->slot[s] = cornu_read(graph, slots[s]);
     CornuTensor *new_w = only_if(now, optimizer->kind->update(optimizer, u, new_slot), w);
-    if (optimizer->use_ema) new_w = only_if(finite, averaged(optimizer, graph, new_w, finite), w);
-    CornuTensor *all = gathered(optimizer, new_w), *kept = constrained(optimizer, all);
+    if (optimizer->use_ema)
+        new_w = only_if(finite, averaged(optimizer, graph, bucket, new_w, finite), w);
+    CornuTensor *all = gathered(optimizer, new_w), *kept = constrained(optimizer, bucket, all);
     if (kept != all) kept = only_if(finite, kept, whole);
-    CORNU__TRY(assign(optimizer->packed, kept));
+    CORNU__TRY(assign(bucket->weights, kept));
     for (int s = 0; s < optimizer->slot_count - common; s++)
         CORNU__TRY(assign(slots[s], only_if(now, new_slot[s], u->slot[s])));
     return CORNU_OK;
@@ -307,27 +350,44 @@ static CornuStatus move_number(const CornuOptimizer *optimizer, CornuGraph *grap
     return assign(optimizer->number, only_if(now, u->number, old));
 }
 
-/* Records the step from all gradients, packed and, if the loss was, scaled. */
-static CornuStatus apply(CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor *g)
+/* Records the step from the gradients of each bucket, packed and, if the loss was, scaled; replaces
+ * them. */
+static CornuStatus apply(CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor **g)
 {
     CornuTensor *finite, *last = NULL;
-    CORNU__TRY(unscale(optimizer, graph, &g, &finite));
+    CORNU__TRY(unscale(optimizer, graph, g, &finite));
     CornuTensor *learning_rate = rate(optimizer, graph);
     CornuTensor *iteration = cornu_read(graph, optimizer->iteration);
     if (optimizer->accumulation_steps) last = completes(iteration, optimizer->accumulation_steps);
     CORNU__TRY(cornu_error_take());
     CornuTensor *before = cornu_op_convert(updates(optimizer, graph), CORNU_F32);
-    CornuUpdate  u = { .learning_rate = learning_rate,
-                       .gradient = gradient(optimizer, graph, g, last, finite),
-                       .iteration = cornu_op_shift(before, 1.0) };
+    reduce(optimizer, graph, g, last, finite);
+    CornuUpdate u = { .learning_rate = learning_rate, .iteration = cornu_op_shift(before, 1.0) };
     CORNU__TRY(move_number(optimizer, graph, &u, both(finite, last)));
     if (optimizer->kind->rate) u.learning_rate = optimizer->kind->rate(optimizer, &u);
     CornuTensor *decay = optimizer->weight_decay > 0.0
                        ? cornu_op_scale(learning_rate, optimizer->weight_decay) : NULL;
     CORNU__TRY(cornu_error_take());
-    CORNU__TRY(update(optimizer, graph, &u, decay, finite, last));
+    for (int b = 0; b < optimizer->bucket_count; b++) {
+        u.gradient = g[b];
+        CORNU__TRY(update(optimizer, graph, &optimizer->buckets[b], &u, decay, finite, last));
+    }
     return assign(optimizer->iteration,
                   only_if(finite, cornu_op_shift(iteration, 1.0), iteration));
+}
+
+/* Packs the gradients of the weights of each bucket. NULL with a pending error; the caller's. */
+static CornuTensor **packed(const CornuOptimizer *optimizer, CornuTensor *const *gradients)
+{
+    CornuTensor **g = cornu__allocate((size_t)optimizer->bucket_count, sizeof *g);
+    if (!g) return cornu__null();
+    for (int b = 0; b < optimizer->bucket_count; b++) {
+        const CornuBucket *bucket = &optimizer->buckets[b];
+        g[b] = cornu_pack(bucket->weights, gradients + bucket->first);
+    }
+    if (!cornu_error_pending()) return g;
+    cornu__release(g);
+    return NULL;
 }
 
 CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
@@ -336,9 +396,10 @@ CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
     if (!optimizer->variables)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: apply comes after build", optimizer->name);
     cornu_graph_scope(graph, optimizer->name);
-    CornuTensor *packed = cornu_pack(optimizer->packed, gradients);
-    CornuStatus  status = packed ? apply(optimizer, graph, packed) : cornu_error_take();
+    CornuTensor **g = packed(optimizer, gradients);
+    CornuStatus   status = g ? apply(optimizer, graph, g) : cornu_error_take();
     cornu_graph_scope(graph, NULL);
+    cornu__release(g);
     return status;
 }
 
@@ -349,9 +410,12 @@ CornuTensor *cornu_optimizer_gradient_norm(const CornuOptimizer *optimizer, Corn
     if (!optimizer->variables)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: gradient_norm comes after build",
                                 optimizer->name);
-    CornuTensor *g = cornu_pack(optimizer->packed, gradients);
-    CornuTensor *reduced = g ? reduce_over_shards(optimizer, unscaled(optimizer, graph, g)) : NULL;
-    CornuTensor *squares = reduced ? cornu_op_all_reduce(sum_of_squares(reduced)) : NULL;
+    CornuTensor **g = packed(optimizer, gradients);
+    for (int b = 0; g && b < optimizer->bucket_count; b++)
+        g[b] = reduce_over_shards(optimizer, unscaled(optimizer, graph, g[b]));
+    CornuTensor *squares = g ? sum_over_buckets(optimizer, g, sum_of_squares) : NULL;
+    cornu__release(g);
+    if (squares) squares = cornu_op_all_reduce(squares);
     if (squares && cornu__optimizer_has_groups(optimizer))
         squares = cornu_op_scale(squares, 1.0 / cornu__optimizer_shards(optimizer));
     return cornu_op_sqrt(squares);

@@ -1,0 +1,85 @@
+/*
+ * Buckets: the weights divided into runs, by layer, each packed, and its slots likewise.
+ *
+ * The backward pass makes the gradients of the last layers first, and those of a bucket can be
+ * summed over the shards while it goes on to the layers before. The division depends on the weights
+ * alone, so that results do not depend on how the shards are distributed.
+ */
+#include "optimizer_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Of f32. A sum of fewer bytes takes hardly less time; with more, less of it can overlap. */
+enum { BUCKET_BYTES = 1 << 20 };
+
+/* "dense/kernel" and "dense/bias" are; a name without '/' is a layer by itself. */
+static bool are_of_one_layer(const CornuVariable *a, const CornuVariable *b)
+{
+    const char *x = cornu_variable_name(a), *y = cornu_variable_name(b);
+    const char *end_x = strrchr(x, '/'), *end_y = strrchr(y, '/');
+    return end_x && end_y && end_x - x == end_y - y && memcmp(x, y, (size_t)(end_x - x)) == 0;
+}
+
+/* The first weight of the bucket that ends before weight `end`. */
+static int first_before(const CornuOptimizer *optimizer, int end)
+{
+    const size_t enough = optimizer->bucket_bytes ? optimizer->bucket_bytes : BUCKET_BYTES;
+    size_t       bytes = 0;
+    int          first = end;
+    do {
+        bytes += cornu_type_bytes(cornu_variable_type(optimizer->w[--first]));
+    } while (first > 0 && (bytes < enough ||
+                           are_of_one_layer(optimizer->w[first - 1], optimizer->w[first])));
+    return first;
+}
+
+void cornu__optimizer_divide(CornuOptimizer *optimizer)
+{
+    optimizer->bucket_count = 0;
+    for (int end = optimizer->count; end > 0;) {
+        const int first = first_before(optimizer, end);
+        optimizer->buckets[optimizer->bucket_count++] =
+            (CornuBucket){ .first = first, .count = end - first };
+        end = first;
+    }
+}
+
+/* Packs parts of bucket b as `name`, "weights", with several buckets "weights (1 of 2)": counted
+ * in the order of the weights. */
+static CornuVariable *pack(const CornuOptimizer *optimizer, int b, CornuVariable *const *parts,
+                           CornuSpread spread, const char *name)
+{
+    const int count = optimizer->bucket_count;
+    char      text[160];
+    snprintf(text, sizeof text, count > 1 ? "%s (%d of %d)" : "%s", name, count - b, count);
+    return cornu_variable_pack(parts, optimizer->buckets[b].count, spread, text);
+}
+
+CornuStatus cornu__optimizer_pack(CornuOptimizer *optimizer)
+{
+    const bool apart = cornu__optimizer_has_groups(optimizer);
+    for (int b = 0; b < optimizer->bucket_count; b++) {
+        CornuBucket *bucket = &optimizer->buckets[b];
+        bucket->weights = pack(optimizer, b, optimizer->w + bucket->first,
+                               apart ? CORNU_DUPLICATED : CORNU_SHARED, "weights");
+    }
+    return cornu_error_take();
+}
+
+CornuStatus cornu__optimizer_pack_slots(CornuOptimizer *optimizer, int slot, const char *name)
+{
+    const bool      apart = cornu__optimizer_has_groups(optimizer);
+    CornuVariable **parts = cornu__allocate((size_t)optimizer->count, sizeof(CornuVariable *));
+    char            text[128];
+    if (!parts) return CORNU_ERR_MEMORY;
+    snprintf(text, sizeof text, "%s/%s", optimizer->name, name);
+    for (int i = 0; i < optimizer->count; i++)
+        parts[i] = optimizer->slots[i * optimizer->slot_count + slot];
+    for (int b = 0; b < optimizer->bucket_count; b++)
+        optimizer->buckets[b].slots[slot] =
+            pack(optimizer, b, parts + optimizer->buckets[b].first,
+                 apart ? CORNU_DUPLICATED : CORNU_SLICED, text);
+    cornu__release(parts);
+    return cornu_error_take();
+}
