@@ -69,6 +69,34 @@ static CornuStatus split_sum(CornuPlan *plan, int i)
     return CORNU_OK;
 }
 
+/* The step that makes the value's memory; NULL for an input of the program. */
+static CornuPlanStep *maker_of(const CornuPlan *plan, CornuValue value)
+{
+    const CornuValue root = cornu__plan_root(plan, value);
+    for (int i = 0; i < plan->step_count; i++)
+        for (int k = 0; k < plan->steps[i].out_count; k++)
+            if (plan->operands[plan->steps[i].out_first + k] == root) return &plan->steps[i];
+    return NULL;
+}
+
+/* Programs are recorded layer by layer, and then what is done with all gradients. The steps between
+ * the gradients and the sum, such as packing them, want to run when the last of them is made. */
+static void hurry(CornuPlan *plan, CornuValue value)
+{
+    CornuPlanStep *step = maker_of(plan, value);
+    const bool     packs = step && step->kind == CORNU_STEP_KERNEL &&
+                       plan->program->ops[step->op].id == CORNU_OP_PACK;
+    int            ready = 0;
+    if (!packs && (!step || step->kind != CORNU_STEP_GROUP || !step->varies)) return;
+    for (int k = 0; k < step->in_count; k++) {
+        const CornuValue in = plan->operands[step->in_first + k];
+        hurry(plan, in);
+        const CornuPlanStep *maker = maker_of(plan, in);
+        if (maker && maker->position > ready) ready = maker->position;
+    }
+    if (ready < step->position) step->position = ready;
+}
+
 /* ---- Gathers ---- */
 
 static bool is_read(const CornuPlan *plan, CornuValue value)
@@ -128,6 +156,7 @@ CornuStatus cornu__plan_exchange(CornuPlan *plan)
         step->varies = false;
         if (!overlaps || !is_large(plan, step)) continue;
         if (plan->program->ops[step->op].id != CORNU_OP_ALL_GATHER) {
+            hurry(plan, plan->operands[step->in_first]);
             CORNU__TRY(split_sum(plan, i));
             continue;
         }
