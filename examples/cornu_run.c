@@ -11,7 +11,7 @@
 
 #include "ranks.h"
 
-enum { DEFAULT_GRACE_S = 10 };
+enum { DEFAULT_TIMEOUT_S = 60, DEFAULT_GRACE_S = 10 };
 
 static const char usage[] =
     "usage: cornu_run -n RANKS [FLAG...] COMMAND [ARGUMENT...]\n"
@@ -125,18 +125,22 @@ static void end_the_rest(Ranks *ranks, const Job *job, double since_s)
     else if (since_s >= job->grace_s && !sent) ranks_end(ranks, SIGTERM);
 }
 
-/* Until all ranks have ended. The signal that was passed on to them, or 0. */
+/* Until all ranks have ended. The signal that was passed on to them, or 0. A rank that is stopped as
+ * it ends, when no other waits for it any more, has so long to go on, too. */
 static int watch(Ranks *ranks, const Job *job)
 {
     int    passed_on = 0;
-    double failed_s = 0;
+    double failed_s = 0, changed_s = 0;
     for (;;) {
         ranks_collect(ranks);
         if (ranks->running == 0) return passed_on;
         if (failed_s == 0 && any_failed(ranks, passed_on)) failed_s = seconds();
         if (failed_s > 0) end_the_rest(ranks, job, seconds() - failed_s);
-        else if (passed_on && only_stopped(ranks)) ranks_end(ranks, SIGKILL);
-        const int number = next_signal(failed_s > 0 ? 0.05 : 3600);
+        else if (ranks->running < ranks->count && only_stopped(ranks) &&
+                 (passed_on || seconds() - changed_s >= job->timeout_s))
+            ranks_end(ranks, SIGKILL);
+        const int number = next_signal(failed_s > 0 ? 0.05 : 1);
+        if (number) changed_s = seconds();
         if (number == SIGTSTP) {
             pause_all(ranks);
         } else if (number && number != SIGCHLD) {
@@ -287,6 +291,8 @@ int main(int argc, char **argv)
         snprintf(text, sizeof text, "%g", job.timeout_s);
         setenv("CORNU_RANK_TIMEOUT", text, 1);
     }
+    const char *timeout = getenv("CORNU_RANK_TIMEOUT");
+    job.timeout_s = timeout ? strtod(timeout, NULL) : DEFAULT_TIMEOUT_S;
     take_signals();
     return supervise(&job);
 }

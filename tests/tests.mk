@@ -12,6 +12,8 @@
 #   make check-tpu                    compiles ops and networks with libtpu, for TPUs that are not
 #                                     there: T="v3:2x2", NETWORKS="mnist_cnn"; minutes to an hour
 #   make check-gpu                    likewise with the CUDA plugin, for GPUs: T="h100 l4"
+#   make check-processes KILLS=200 SEED=N    trainings of several processes, of which ranks are
+#                                     killed and stopped, and connections cut
 #   make check-faults                 failures of memory, disks, files and processes
 #   make check-mutants T=reduce       puts faults into copies of the code: tests must notice them
 #   make bench                        kernels and steps against this machine's limits, when idle
@@ -106,8 +108,14 @@ check-models: deps-test
 	$(again) $(BUILD)/tests/check/test_models
 	@$(BUILD)/tests/check/test_models --seconds $(SECONDS) --seed $(SEED) $(COUNT:%=--count %)
 
+# Prints how often each disturbance happened, and what differs from an undisturbed training.
+KILLS = 200
+check-processes:
+	$(again) $(BUILD)/mnist_cnn $(BUILD)/cornu_run
+	@bash tests/processes/chaos.sh $(BUILD) $(KILLS) $(SEED)
+
 bench: $(bench)
 	$(bench) --json $(BUILD)/bench.json
 
 .PHONY: test test-programs emulated-tests check-isa check-arm64 check-training check-faults \
-        check-mutants check-programs check-models check-tpu check-gpu bench
+        check-mutants check-programs check-models check-processes check-tpu check-gpu bench

@@ -21,8 +21,11 @@ wait_for() {
     return 1
 }
 lines_are() { [ "$(cat "$1" 2>/dev/null | wc -l)" = "$2" ]; }
-gone() { ! kill -0 "$@" 2>/dev/null; }
-all_gone() { local p; for p in $(cat pids); do gone "$p" || return 1; done; }
+state_of() { sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null; }
+all_gone() { # or zombies, for their new parent to collect
+    local p
+    for p in $(cat pids); do [[ $(state_of "$p") == [ZX]* || ! -e /proc/$p ]] || return 1; done
+}
 
 # ---- Flags ----
 
@@ -119,14 +122,14 @@ check "nor what rank 0 has done" ends 137 'signal 9 after rank 0 was done$' \
 
 # ---- Signals ----
 
-# Ranks that note each SIGTERM and SIGHUP, and end after a second, or never.
+# Ranks that note each SIGTERM and SIGHUP, and end half a second later, or never.
 cat >notes.sh <<'E'
 #!/bin/bash
 exec 2>/dev/null
 trap 'echo "TERM $CORNU_RANK" >>signals; ends=143' TERM
 trap 'echo "HUP $CORNU_RANK" >>signals; ends=129' HUP
 echo $$ >>pids
-for ((i = 0; i < 50 || lasting; )); do sleep 0.02; [ "$ends" ] && i=$((i + 1)); done
+for ((i = 0; i < 25 || lasting; )); do sleep 0.02; [ "$ends" ] && i=$((i + 1)); done
 exit $ends
 E
 chmod +x notes.sh
@@ -163,7 +166,7 @@ orphans() {
     wait_for all_gone
 } 2>/dev/null
 check "no rank outlives it" orphans
-is_stopped() { [ "$(cut -d ' ' -f 3 "/proc/$1/stat")" = T ]; }
+is_stopped() { [ "$(state_of "$1")" = T ]; }
 goes_on() { ! is_stopped "$1"; }
 pauses() { # as Ctrl-Z and fg do
     local p
@@ -177,6 +180,11 @@ pauses() { # as Ctrl-Z and fg do
     [ $? = 143 ] && lines_are signals 3
 }
 check "it can be paused" pauses
+lingers() { # SIGSTOP comes when no other rank waits any more
+    ends 137 'rank 1 was stopped, and did not answer after rank 0 was done$' \
+        -n 2 --rank-timeout 0.5 sh -c '[ $CORNU_RANK = 0 ] || kill -STOP $$'
+}
+check "a rank that is stopped at the end does not last either" lingers
 
 # ---- Trainings ----
 
@@ -184,12 +192,14 @@ mnist="$programs/mnist_cnn --data synthetic --limit 1600 --batch-size 80 --epoch
        --shards 4 --threads 1 --verbose 2 --backup kept --backup-freq 1"
 check "a training without cornu_run" $mnist --save whole.safetensors >out 2>err
 
-# ranks_of SUPERVISOR: its ranks, in order.
-ranks_of() {
-    local p
-    for p in $(cat "/proc/$1/task/$1/children"); do
-        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | sed -n "s/^CORNU_RANK=\(.*\)/\1 $p/p"
-    done | sort -n | cut -d ' ' -f 2
+# rank_of SUPERVISOR N: its rank N.
+rank_of() {
+    local stat line p
+    for stat in /proc/[0-9]*/stat; do
+        read -r line 2>/dev/null <"$stat" && [[ ${line##*) } == ?\ $1\ * ]] || continue
+        p=${stat//[^0-9]/}
+        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "CORNU_RANK=$2" && echo "$p"
+    done
 }
 # disturbed SIGNAL RANK ARGUMENT...: sends the signal when the first backup exists.
 disturbed() {
@@ -199,7 +209,7 @@ disturbed() {
     "$run" "$@" $mnist --save cut.safetensors >out 2>err &
     supervisor=$!
     wait_for compgen -G 'kept/backup-*' >/dev/null
-    if [ "$rank" ]; then kill "-$signal" "$(ranks_of $supervisor | sed -n "$((rank + 1))p")"
+    if [ "$rank" ]; then kill "-$signal" "$(rank_of $supervisor "$rank")"
     else kill "-$signal" $supervisor; fi
     wait $supervisor
     status=$?
