@@ -192,8 +192,8 @@ static void take_steps(CornuDevice *device, const char *name, const Setting *set
     expect_ok(cornu_optimizer_build(optimizer, w, WEIGHTS));
     assert_int_equal(optimizer->bucket_count, by_bucket ? BUCKETS : 1);
     if (setting->constrained) {
-        cornu_optimizer_constrain(optimizer, 0, cornu_max_norm(0.5));
-        cornu_optimizer_constrain(optimizer, 3, cornu_unit_norm());
+        cornu_optimizer_constrain(optimizer, 2, cornu_max_norm(0.5));
+        cornu_optimizer_constrain(optimizer, 4, cornu_unit_norm());
     }
     CornuTensor *norm = made(cornu_optimizer_gradient_norm(optimizer, graph, g));
     expect_ok(cornu_optimizer_apply(optimizer, graph, g));
