@@ -46,7 +46,7 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
     if (!status && !predictions.data) status = cornu_error_status();
     if (!status) status = session_record(options, tpu_model, history, mnist, test);
     if (!status) {
-        session_fallbacks(cornu_strategy_device(strategy), cornu_model_statistics(tpu_model));
+        session_remarks(cornu_strategy_device(strategy), cornu_model_statistics(tpu_model));
         digits_show(predictions, mnist);
     }
     if (!status && options->plots)

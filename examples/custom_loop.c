@@ -45,7 +45,7 @@ static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *
         }
         if (!status) status = session_epoch(epoch, value);
     }
-    if (!status) session_fallbacks(cornu_graph_device(graph), cornu_graph_statistics(graph));
+    if (!status) session_remarks(cornu_graph_device(graph), cornu_graph_statistics(graph));
     return status;
 }
 

@@ -211,7 +211,7 @@ CornuStatus session_conclude(const Options *options, CornuModel *model, CornuHis
     double      test[2];
     CornuStatus status = session_save(options, model);
     if (!status) status = test_model(options, model, data, test);
-    if (!status) session_fallbacks(cornu_model_device(model), cornu_model_statistics(model));
+    if (!status) session_remarks(cornu_model_device(model), cornu_model_statistics(model));
     if (!status) status = session_record(options, model, history, data, test);
     if (!status) status = session_finish(options);
     cornu_history_free(history);
@@ -232,7 +232,7 @@ CornuStatus session_train(const Options *options, CornuModel *model, CornuDatase
     if (!status && held_out)
         status = cornu_evaluate(model, held_out, .batch_size = options->batch_size,
                                 .verbose = CORNU_SILENT, .results = results);
-    if (!status) session_fallbacks(cornu_model_device(model), cornu_model_statistics(model));
+    if (!status) session_remarks(cornu_model_device(model), cornu_model_statistics(model));
     const CornuTrainTest told = {
         .name = options->arguments[0], .things = things,
         .train_x.type = cornu_type(CORNU_U8, cornu_dataset_count(data)),
@@ -255,8 +255,24 @@ CornuIterator *session_batches(const Options *options, CornuTrainTest *data,
     return iterator;
 }
 
-void session_fallbacks(const CornuDevice *device, const CornuStatistics *step)
+/* What this process has of the training, and what it cost to be one of several. */
+static void remark_on_processes(const CornuDevice *device)
 {
+    const CornuTraffic traffic = cornu_processes_traffic(processes);
+    const double       slots = (double)cornu_device_memory(device).uses[CORNU_USE_SLOTS].now;
+    const int          shards = cornu_device_shards(device);
+    int                first, own;
+    cornu_device_own_shards(device, &first, &own);
+    if (own == shards) return;
+    printf("%d processes; the first has %d of %d shards and %.1f of %.1f kB of the optimizer's "
+           "slots, sent %.1f MB, and waited %.2f s for the others\n",
+           cornu_process_count(processes), own, shards, 1e-3 * slots * own, 1e-3 * slots * shards,
+           1e-6 * (double)traffic.bytes_sent, traffic.wait_seconds);
+}
+
+void session_remarks(const CornuDevice *device, const CornuStatistics *step)
+{
+    remark_on_processes(device);
     if (!step->fallbacks || !strcmp(cornu_device_name(device), "reference")) return;
     printf("%lld op%s fell back to the reference kernels, which are slow",
            (long long)step->fallbacks, step->fallbacks == 1 ? "" : "s");

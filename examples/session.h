@@ -98,9 +98,10 @@ CornuStatus session_save(const Options *options, CornuModel *model);
 CornuArray session_evaluate(CornuModel *model, const CornuTrainTest *data, int64_t batch_size,
                             double test[2]);
 
-/* If ops of the step ran on their slow reference kernels, prints how many and which; nothing on the
- * reference device, which has no others. */
-void session_fallbacks(const CornuDevice *device, const CornuStatistics *step);
+/* Prints what a training cost that was dealt over several processes; and if ops of the step ran on
+ * their slow reference kernels, how many and which, but for the reference device, which has no
+ * others. */
+void session_remarks(const CornuDevice *device, const CornuStatistics *step);
 
 /* --history FILE: what fit measured, and the loss and accuracy of the test. --plots DIR: the curves
  * and filters of pictures.h. */
