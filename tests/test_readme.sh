@@ -51,7 +51,7 @@ learns() { # learns NAME: own_model.c, compiled and run as the README says
 learns "the program of README.md"
 
 # The lines for a TPU: the last one goes to the end, the others after cornu_compile.
-sed -n '/^    CornuStrategy/,/^$/{/./p}' README.md > "$folder/strategy"
+sed -n '/^    CornuStrategy \*strategy/,/^$/{/./p}' README.md > "$folder/strategy"
 sed '$d' "$folder/strategy" > "$folder/begin"
 tail -n 1 "$folder/strategy" > "$folder/end"
 [ "$(wc -l < "$folder/strategy")" -ge 3 ] &&
@@ -60,6 +60,20 @@ tail -n 1 "$folder/strategy" > "$folder/end"
     [ "$(grep -c strategy "$source")" = "$(wc -l < "$folder/strategy")" ]
 report $? "README.md has lines for a TPU"
 learns "the program of README.md on a TPU"
+
+# The line for several processes, which is of one process when the program is started alone.
+{
+    echo '#include <cornu/cornu.h>'
+    echo 'int main(void) {'
+    grep '^    CornuStrategy \*workers' README.md
+    echo '    const bool right = cornu_process_count(cornu_strategy_processes(workers)) == 1;'
+    echo '    cornu_strategy_free(workers);'
+    echo '    return !right; }'
+} > "$source"
+run "$command"
+status=$?
+[ $status = 0 ] || cat "$folder/log"
+report $status "the line of README.md for several processes"
 
 # The line with a branch, in a program made around it.
 {
