@@ -2,6 +2,7 @@
 # make deps installs the missing ones by apt-get, without ever waiting for a password; without
 # apt-get it lists them. curl fetches the data sets; wget will do. make deps-pjrt also downloads XLA
 # for CPUs, two plugins of 63 MB, with which the device pjrt is tested; python3 will do for unzip.
+# make deps-mpi installs Open MPI and MPICH, for which make then builds plugins.
 
 needs      := $(firstword $(CC)):$(if $(findstring clang,$(CC)),clang,gcc) ld:binutils \
               stdio.h:libc6-dev zlib.h:zlib1g-dev jansson.h:libjansson-dev \
@@ -10,11 +11,15 @@ needs      := $(firstword $(CC)):$(if $(findstring clang,$(CC)),clang,gcc) ld:bi
 pjrt_needs := curl:curl /etc/ssl/certs/ca-certificates.crt:ca-certificates unzip:unzip
 test_needs := cmocka.h:libcmocka-dev hdf5/serial/hdf5.h:libhdf5-dev
 
+mpi_needs  := mpicc.openmpi:openmpi-bin /usr/lib/$(processor)-linux-gnu/openmpi/lib/libmpi.so:libopenmpi-dev \
+              mpicc.mpich:mpich mpich/mpi.h:libmpich-dev
+
 arm64_needs    := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu qemu-aarch64:qemu-user
 arm64_packages := zlib1g-dev libjansson-dev libblis-serial-dev libstb-dev libcmocka-dev libhdf5-dev
 
 deps:      ; @$(call find_needs,$(needs))
 deps-test: ; @$(call find_needs,$(needs) $(test_needs))
+deps-mpi:  ; @$(call find_needs,$(mpi_needs))
 deps-pjrt:
 	@$(call find_needs,$(pjrt_needs))
 	@bash device/pjrt/fetch.sh
@@ -51,4 +56,4 @@ $$as env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recom
     { echo "could not install; as root: apt-get install$$missing"; exit 1; }
 endef
 
-.PHONY: deps deps-test deps-pjrt deps-fuzz deps-arm64
+.PHONY: deps deps-test deps-mpi deps-pjrt deps-fuzz deps-arm64

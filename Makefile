@@ -6,6 +6,7 @@
 #   make CC=clang BUILD=build/clang   or keep both
 #   make SANITIZE=address,undefined   in a folder of its own; likewise SANITIZE=thread
 #   make HDF5=                        without libhdf5's header, which .keras and .h5 files need
+#   make MPI=                         without plugins for libraries of MPI
 #   make CROSS=PREFIX- SYSROOT=DIR    with PREFIX-gcc and its binutils, and the libraries in DIR
 #   make V=1                          shows whole commands
 #   make test T=idx                   the test programs whose path contains "idx"
@@ -16,7 +17,8 @@
 #   device/host/isa/isa.mk   instruction sets     examples/install.mk  install, manual pages, docs
 #   device/cpu/blis.mk       BLIS' object         tests/tests.mk       test, check-..., bench
 #   nn/formats/hdf5.mk       libhdf5              tests/fuzz/fuzz.mk   fuzz
-#   .packages.mk             what deps installs   tests/lint.mk        lint, format
+#   device/processes/mpi.mk  plugins for MPI      tests/lint.mk        lint, format
+#   .packages.mk             what deps installs
 
 CFLAGS  ?= -O2 -g
 CROSS    =
@@ -57,11 +59,11 @@ sources  := $(sort $(shell find $(folders) -name '*.c'))
 shared   := $(sort $(shell grep -L '^int main' examples/*.c 2>/dev/null))
 examples := $(filter-out $(shared),$(sort $(wildcard examples/*.c)))
 programs  = $(examples:examples/%.c=$(BUILD)/%)
-include device/host/isa/isa.mk
-objects   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(isa_files),$(sources))) $(isa_objects) \
+include device/host/isa/isa.mk device/processes/mpi.mk
+objects   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(isa_files) $(mpi_files),$(sources))) $(isa_objects) \
             $(BUILD)/blis.o
 
-all: $(BUILD)/libcornu.a $(BUILD)/libcornu.so $(programs)
+all: $(BUILD)/libcornu.a $(BUILD)/libcornu.so $(programs) $(mpi_plugins)
 	@:
 
 compiler := $(shell $(CC) --version 2>/dev/null | head -n 1)

@@ -36,6 +36,7 @@ installed = $(foreach h,$(headers),644:$(h):include/cornu/$(h)) \
             644:build/include/cornu/cornu.h:include/cornu/cornu.h \
             644:$(BUILD)/libcornu.a:lib/libcornu.a \
             755:$(BUILD)/libcornu.so:lib/libcornu.so.0 \
+            $(foreach p,$(mpi_plugins),755:$(p):lib/$(notdir $(p))) \
             644:$(BUILD)/cornu.pc:lib/pkgconfig/cornu.pc \
             $(foreach p,$(with_help),755:$(BUILD)/$(p):bin/$(p) \
                                      644:$(BUILD)/man/$(p).1:share/man/man1/$(p).1) \

@@ -12,7 +12,7 @@ cppcheck_off := missingIncludeSystem unknownEvaluationOrder uninitvar legacyUnin
 # NULL. It and clang-tidy read what is compiled once.
 analyzer_off := use-of-uninitialized-value null-argument
 lint_cflags   = -std=c11 -D_POSIX_C_SOURCE=200809L -Ibuild/include $(hdf5_cflags)
-lint_files    = $(filter-out $(isa_files),$(filter %.c,$(tidy_files)))
+lint_files    = $(filter-out $(isa_files) $(mpi_files),$(filter %.c,$(tidy_files)))
 lint_each     = printf '%s\n' $(1) | xargs -P $(shell nproc) -I{}
 
 check-circles: $(objects)

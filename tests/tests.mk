@@ -63,9 +63,11 @@ check-isa: deps-test
 	$(run_tests) $(foreach i,portable avx2,CORNU_ISA=$(i) $(tests)) CORNU_ISA= $(tests)
 
 # Test scripts may run any program; test programs need no other.
+rank_program = $(BUILD)/tests/device/processes/test_processes
 test-programs: $(filter-out %.sh,$(tests)) \
                $(if $(T),$(if $(filter %.sh,$(tests)),all $(bench)),all $(bench)) \
-               $(if $(filter tests/fuzz/%,$(tests)),fuzz-programs)
+               $(if $(filter tests/fuzz/%,$(tests)),fuzz-programs) \
+               $(if $(filter tests/device/processes/%.sh,$(tests)),$(rank_program))
 	@:
 
 check-training: deps-test

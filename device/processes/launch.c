@@ -125,6 +125,14 @@ static CornuStatus read_environment(CornuLaunch *launch)
     return listener && launch->count > 1 ? take_listener(launch, listener) : CORNU_OK;
 }
 
+static CornuStatus read_mpi(CornuLaunch *launch)
+{
+    CORNU__TRY(cornu__mpi_launcher(&launch->mpi));
+    launch->rank = launch->mpi.rank;
+    launch->count = launch->mpi.count;
+    return CORNU_OK;
+}
+
 /* What Keras' users say, where nothing else does. */
 static CornuStatus read_tf_config(CornuLaunch *launch, const char *text)
 {
@@ -149,6 +157,8 @@ CornuStatus cornu__launch_read(CornuLaunch *launch, const CornuProcessesConfig *
         return cornu__fail(CORNU_ERR_ARGUMENT, "rank is %d and count is %d, but workers is NULL",
                            config->rank, config->count);
     CORNU__TRY(read_environment(launch));
+    if (!launch->workers) CORNU__TRY(read_mpi(launch));
+    if (launch->mpi.name) return CORNU_OK;
     const char *tf_config = cornu__environment("TF_CONFIG");
     return tf_config && !launch->workers ? read_tf_config(launch, tf_config) : CORNU_OK;
 }

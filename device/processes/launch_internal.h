@@ -2,6 +2,7 @@
 #ifndef CORNU_DEVICE_LAUNCH_INTERNAL_H
 #define CORNU_DEVICE_LAUNCH_INTERNAL_H
 
+#include "mpi_library_internal.h"
 #include "processes_internal.h"
 #include "tf_config_internal.h"
 
@@ -13,6 +14,7 @@ typedef struct {
     int          listener;          /* a socket that listens at this rank's address; -1: none yet */
     char        *text;              /* of the workers; NULL if they are the program's own, */
     CornuTfConfig tf_config;        /* or of TF_CONFIG */
+    CornuMpiLauncher mpi;           /* with a name: workers are not known yet */
 } CornuLaunch;
 
 /* CORNU_ERR_ARGUMENT for what contradicts itself. Clear it in any case. */

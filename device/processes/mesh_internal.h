@@ -18,6 +18,10 @@ typedef struct {
  * mesh is empty. */
 CornuStatus cornu__mesh_open(CornuMesh *mesh, CornuLaunch *launch);
 
+/* For a launch without workers: listens at a free port, and writes an address that the other ranks
+ * can connect to, CORNU_ADDRESS or one of this host's. */
+CornuStatus cornu__mesh_listen(CornuLaunch *launch, bool one_host, char *address, size_t size);
+
 /* Waits for what was sent to arrive, 2 s at most. */
 void cornu__mesh_close(CornuMesh *mesh);
 

@@ -9,6 +9,7 @@
 #include "../log_internal.h"
 #include "../memory_internal.h"
 #include "../version.h"
+#include "mpi_internal.h"
 #include "shm_internal.h"
 #include "tcp_internal.h"
 
@@ -40,21 +41,23 @@ static CornuStatus describe(Rank *rank, const CornuLaunch *launch)
     return CORNU_OK;
 }
 
-/* All ranks' descriptions. */
-static CornuStatus gather(CornuTransport *transport, const CornuLaunch *launch, Rank *all)
+/* all[r * bytes ...] = rank r's, which is there already on rank r. */
+static CornuStatus gather(CornuTransport *transport, const char *what, uint64_t number,
+                          double timeout_s, void *all, size_t bytes)
 {
     const int     rank = transport->rank, size = transport->size;
     CornuMessage *messages = cornu__allocate(2 * (size_t)size, sizeof *messages);
-    CornuExchange exchange = { .what = "meeting", .number = CORNU_EXCHANGE_MEET,
-                               .sends = messages, .receives = messages + size };
+    CornuExchange exchange = { .what = what, .number = number, .sends = messages,
+                               .receives = messages + size };
     if (!messages) return CORNU_ERR_MEMORY;
-    CornuStatus status = describe(&all[rank], launch);
     for (int i = 0; i < size; i++) {
         if (i == rank) continue;
-        messages[exchange.send_count++] = (CornuMessage){ i, &all[rank], sizeof *all };
-        messages[size + exchange.receive_count++] = (CornuMessage){ i, &all[i], sizeof *all };
+        messages[exchange.send_count++] =
+            (CornuMessage){ i, (char *)all + (size_t)rank * bytes, bytes };
+        messages[size + exchange.receive_count++] =
+            (CornuMessage){ i, (char *)all + (size_t)i * bytes, bytes };
     }
-    if (!status) status = transport->class->exchange(transport, &exchange, launch->timeout_s);
+    const CornuStatus status = transport->class->exchange(transport, &exchange, timeout_s);
     cornu__release(messages);
     return status;
 }
@@ -86,56 +89,121 @@ static int count_hosts(const Rank *all, int size)
     return hosts;
 }
 
-/* The transport that the launch asks for, which may be built on this one. On failure the old one
- * stays. */
-static CornuStatus choose(CornuTransport **transport, const CornuLaunch *launch, int hosts)
+/* ---- Choosing ---- */
+
+enum { ADDRESS = 128 };
+
+/* Gathers all ranks' addresses into the launch. */
+static CornuStatus gather_addresses(CornuTransport *mpi, CornuLaunch *launch, bool one_host)
 {
-    const bool      any = strcmp(launch->transport, "auto") == 0;
-    CornuTransport *shm = NULL;
-    if (strcmp(launch->transport, "mpi") == 0)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "transport is \"mpi\", but no launcher of MPI "
-                           "has started this process");
-    if (strcmp(launch->transport, "tcp") == 0 || (any && hosts > 1)) return CORNU_OK;
-    if (hosts > 1)
-        return cornu__fail(CORNU_ERR_PROCESS, "transport is \"shm\", but the processes are on %d "
-                           "hosts, which share no memory", hosts);
-    CORNU__TRY(cornu__shm_open(*transport, launch->timeout_s, &shm));
-    if (shm) *transport = shm;
-    else if (any) cornu__log(CORNU_LOG_WARNING, "tcp instead of shm: %s", cornu_error_message());
-    else return cornu_error_status();
+    const size_t size = (size_t)mpi->size;
+    launch->text = cornu__allocate(size, ADDRESS);
+    launch->workers = cornu__allocate(size, sizeof *launch->workers);
+    if (!launch->text || !launch->workers) return CORNU_ERR_MEMORY;
+    for (size_t i = 0; i < size; i++) launch->workers[i] = launch->text + i * ADDRESS;
+    CORNU__TRY(cornu__mesh_listen(launch, one_host, launch->text + (size_t)mpi->rank * ADDRESS,
+                                  ADDRESS));
+    return gather(mpi, "addresses", CORNU_EXCHANGE_ADDRESSES, launch->timeout_s, launch->text,
+                  ADDRESS);
+}
+
+/* TCP between processes that MPI has started. */
+static CornuStatus build_mesh(CornuTransport **transport, CornuLaunch *launch, bool one_host)
+{
+    CornuMesh       mesh;
+    CornuTransport *mpi = *transport;
+    CORNU__TRY(gather_addresses(mpi, launch, one_host));
+    CORNU__TRY(cornu__mesh_open(&mesh, launch));
+    CornuTransport *tcp = cornu__tcp_open(&mesh);
+    if (!tcp) return cornu_error_status();
+    tcp->stop = mpi->stop;
+    tcp->base = mpi;
+    *transport = tcp;
     return CORNU_OK;
 }
 
-static CornuStatus meet(CornuTransport **transport, const CornuLaunch *launch, char *description,
+/* On failure *transport is what has been opened so far. */
+static CornuStatus choose(CornuTransport **transport, CornuLaunch *launch, int hosts)
+{
+    const char     *wanted = launch->transport;
+    const bool      mpi = launch->mpi.name, any = strcmp(wanted, "auto") == 0;
+    CornuTransport *shm = NULL;
+    if (strcmp(wanted, "mpi") == 0 && !mpi)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "transport is \"mpi\", but no launcher of MPI, "
+                           "such as mpirun, has started this process");
+    if (strcmp(wanted, "shm") == 0 && hosts > 1)
+        return cornu__fail(CORNU_ERR_PROCESS, "transport is \"shm\", but the processes are on %d "
+                           "hosts, which share no memory", hosts);
+    if (strcmp(wanted, "mpi") == 0 || (any && mpi && hosts > 1)) return CORNU_OK;
+    if (mpi) CORNU__TRY(build_mesh(transport, launch, hosts == 1));
+    if (strcmp(wanted, "tcp") == 0 || hosts > 1) return CORNU_OK;
+    CORNU__TRY(cornu__shm_open(*transport, launch->timeout_s, &shm));
+    if (!shm && !any) return cornu_error_status();
+    if (shm) *transport = shm;
+    else cornu__log(CORNU_LOG_WARNING, "tcp instead of shm: %s", cornu_error_message());
+    return CORNU_OK;
+}
+
+/* "4 processes on 2 hosts, by Open MPI 4.1.4 over tcp". */
+static void describe_group(const CornuTransport *transport, const CornuLaunch *launch, int hosts,
+                           char *description, size_t size)
+{
+    const CornuTransport *first = transport;
+    while (first->base) first = first->base;
+    const char *by = launch->mpi.name ? first->description : "";
+    snprintf(description, size, "%d processes on %d host%s, %s%s%sover %s", transport->size, hosts,
+             hosts > 1 ? "s" : "", *by ? "by " : "", by, *by ? " " : "", transport->class->name);
+}
+
+static CornuStatus meet(CornuTransport **transport, CornuLaunch *launch, char *description,
                         size_t size)
 {
     const int   ranks = (*transport)->size;
     Rank       *all = cornu__allocate((size_t)ranks, sizeof *all);
-    CornuStatus status = all ? gather(*transport, launch, all) : CORNU_ERR_MEMORY;
+    CornuStatus status = all ? describe(&all[launch->rank], launch) : CORNU_ERR_MEMORY;
+    if (!status)
+        status = gather(*transport, "meeting", CORNU_EXCHANGE_MEET, launch->timeout_s, all,
+                        sizeof *all);
     if (!status) status = compare(all, ranks);
     const int hosts = status ? 0 : count_hosts(all, ranks);
     if (!status) status = choose(transport, launch, hosts);
-    if (!status)
-        snprintf(description, size, "%d processes on %d host%s, over %s", ranks, hosts,
-                 hosts > 1 ? "s" : "", (*transport)->description);
+    if (!status) describe_group(*transport, launch, hosts, description, size);
     cornu__release(all);
     return status;
+}
+
+static CornuTransport *open_first(CornuLaunch *launch, const _Atomic bool *stop)
+{
+    CornuMesh mesh;
+    if (launch->mpi.name) return cornu__mpi_open(&launch->mpi, stop);
+    if (cornu__mesh_open(&mesh, launch)) return NULL;
+    CornuTransport *tcp = cornu__tcp_open(&mesh);
+    if (tcp) tcp->stop = stop;
+    return tcp;
 }
 
 CornuTransport *cornu__transport_open(CornuLaunch *launch, const _Atomic bool *stop,
                                       char *description, size_t size)
 {
-    CornuMesh    mesh;
-    CornuFailure failure;
-    if (cornu__mesh_open(&mesh, launch)) return NULL;
-    CornuTransport *transport = cornu__tcp_open(&mesh);
+    CornuFailure    failure;
+    CornuTransport *transport = open_first(launch, stop);
     if (!transport) return NULL;
-    transport->stop = stop;
     const CornuStatus status = meet(&transport, launch, description, size);
     if (!status) return transport;
     cornu__failure_keep(&failure, status);
+    transport->failed = true;
     transport->class->tell(transport, failure.message);
-    transport->class->close(transport);
+    cornu__transport_close(transport);
     cornu__failure_tell(&failure);
     return NULL;
+}
+
+void cornu__transport_close(CornuTransport *transport)
+{
+    while (transport) {
+        CornuTransport *base = transport->base;
+        if (base) base->failed |= transport->failed;
+        transport->class->close(transport);
+        transport = base;
+    }
 }

@@ -10,6 +10,9 @@
 CornuTransport *cornu__transport_open(CornuLaunch *launch, const _Atomic bool *stop,
                                       char *description, size_t size);
 
+/* With those that it was opened by. */
+void cornu__transport_close(CornuTransport *transport);
+
 /* Messages of the group's own for meetings, 2 for each rank. */
 CornuMessage *cornu__processes_messages(CornuProcesses *processes);
 

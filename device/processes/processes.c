@@ -50,6 +50,7 @@ static void end_group(CornuProcesses *processes, CornuStatus status)
     if (own) failure = processes->failure;
     pthread_mutex_unlock(&processes->lock);
     if (!own) cornu__failure_keep(&failure, status);
+    processes->transport->failed = true;
     processes->transport->class->tell(processes->transport, failure.message);
     pthread_mutex_lock(&processes->lock);
     if (!own) processes->failure = failure;
@@ -114,7 +115,7 @@ static void *thread_main(void *argument)
     pthread_mutex_unlock(&processes->lock);
     if (!transport) return NULL;
     do_exchanges(processes);
-    transport->class->close(transport);
+    cornu__transport_close(transport);
     return NULL;
 }
 

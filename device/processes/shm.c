@@ -111,8 +111,6 @@ static void shm_wait(CornuStreams *streams, int milliseconds)
 static void shm_close(CornuTransport *transport)
 {
     Shm            *shm = (Shm *)transport;
-    CornuTransport *control = &shm->streams.control->transport;
-    control->class->close(control);
     cornu__shm_unmap(&shm->memory);
     cornu__streams_clear(&shm->streams);
     cornu__release(shm);
@@ -196,9 +194,9 @@ CornuStatus cornu__shm_open(CornuTransport *control, double timeout_s, CornuTran
     }
     shm->streams.transport.class = &shm_transport;
     shm->streams.transport.stop = control->stop;
+    shm->streams.transport.base = control;
     shm->streams.class = &shm_streams;
     shm->streams.control = (CornuStreams *)control;
-    snprintf(shm->streams.transport.description, sizeof shm->streams.transport.description, "shm");
     const CornuStatus status = map_all(control, &shm->memory, &reason, timeout_s);
     if (!status && !reason.text[0]) {
         *transport = &shm->streams.transport;

@@ -6,7 +6,7 @@
 #include "../clock_internal.h"
 #include "../memory_internal.h"
 
-enum { MAGIC = 0x434f524e, NONE = -1 };
+enum { NONE = -1 };
 
 /* A rank that ended may have followed another, which is what the others should hear of: so long
  * they listen to each other before they name it; two alone only until what it sent has come. */
@@ -17,30 +17,19 @@ enum { MAGIC = 0x434f524e, NONE = -1 };
  * nothing for LONGEST_WAIT timeouts gives up all the same. */
 enum { NOTICES = 4, LONGEST_WAIT = 4, TELLING_S = 1 };
 
-static const CornuFrame notice = { .magic = MAGIC, .kind = CORNU_FRAME_WAITING };
-
 CornuStatus cornu__streams_create(CornuStreams *streams, int rank, int size)
 {
     streams->transport.rank = rank;
     streams->transport.size = size;
     streams->teller = NONE;
+    streams->notice = cornu__frame_make(CORNU_FRAME_WAITING, NULL, 0);
     streams->peers = cornu__allocate((size_t)size, sizeof *streams->peers);
     if (!streams->peers) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < size; i++) streams->peers[i].notified = sizeof notice;
+    for (int i = 0; i < size; i++) streams->peers[i].notified = sizeof(CornuFrame);
     return CORNU_OK;
 }
 
 void cornu__streams_clear(CornuStreams *streams) { cornu__release(streams->peers); }
-
-static CornuFrame frame_of(CornuFrameKind kind, const CornuExchange *exchange, size_t bytes)
-{
-    CornuFrame frame = { .magic = MAGIC, .kind = kind, .bytes = bytes };
-    if (exchange) {
-        frame.number = exchange->number;
-        snprintf(frame.what, sizeof frame.what, "%s", exchange->what);
-    }
-    return frame;
-}
 
 /* A frame of messages for a later exchange waits until that begins. */
 static bool is_early(const CornuFlow *in)
@@ -53,7 +42,7 @@ bool cornu__streams_want_write(const CornuStreams *streams, int rank)
 {
     const CornuPeer *peer = &streams->peers[rank];
     return rank != streams->transport.rank && !peer->broken &&
-           (peer->out.busy || peer->notified < sizeof notice);
+           (peer->out.busy || peer->notified < sizeof(CornuFrame));
 }
 
 bool cornu__streams_want_read(const CornuStreams *streams, int rank)
@@ -86,7 +75,7 @@ static bool write_all(CornuStreams *streams, int rank, const void *from, size_t 
             return false;
         }
         *moved += (size_t)n;
-        if (from != &notice) peer->heard_s = cornu__seconds();   /* room for that is always there */
+        if (peer->out.started) peer->heard_s = cornu__seconds();   /* a notice always has room */
     }
     return true;
 }
@@ -97,7 +86,9 @@ static void write_due(CornuStreams *streams, int rank)
     const CornuExchange *exchange = streams->exchange;
     CornuPeer           *peer = &streams->peers[rank];
     CornuFlow           *out = &peer->out;
-    if (!out->started && !write_all(streams, rank, &notice, sizeof notice, &peer->notified)) return;
+    if (!out->started && !write_all(streams, rank, &streams->notice, sizeof(CornuFrame),
+                                    &peer->notified))
+        return;
     if (!out->busy) return;
     streams->progress_s = cornu__seconds();
     out->started = true;
@@ -157,25 +148,6 @@ static CornuStatus hear_failure(CornuStreams *streams, int rank)
     return cornu__fail(CORNU_ERR_PROCESS, "%s", streams->failure);
 }
 
-/* Whether messages are those that this exchange expects. */
-static CornuStatus check_frame(const CornuStreams *streams, int rank, const CornuFrame *frame)
-{
-    const CornuExchange *exchange = streams->exchange;
-    const CornuFrame     own = frame_of(CORNU_FRAME_MESSAGES, exchange, 0);
-    const int            self = streams->transport.rank;
-    size_t               expected = 0;
-    if (frame->number != own.number || strcmp(frame->what, own.what) != 0)
-        return cornu__fail(CORNU_ERR_PROCESS, "rank %d is in exchange %lld (%s), but rank %d in "
-                           "exchange %lld (%s)", rank, (long long)frame->number,
-                           frame->what, self, (long long)own.number, own.what);
-    for (int i = 0; i < exchange->receive_count; i++)
-        if (exchange->receives[i].rank == rank) expected += exchange->receives[i].bytes;
-    if (frame->bytes == expected && streams->peers[rank].in.busy) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_PROCESS, "rank %d sends %llu bytes to rank %d, which expects %zu, "
-                       "in exchange %lld (%s)", rank, (unsigned long long)frame->bytes, self,
-                       expected, (long long)own.number, own.what);
-}
-
 /* Reads a frame and what of it can be dealt with before its messages: *ready if those come next. */
 static CornuStatus read_frame(CornuStreams *streams, int rank, bool *ready)
 {
@@ -183,9 +155,7 @@ static CornuStatus read_frame(CornuStreams *streams, int rank, bool *ready)
     for (;; in->framed = 0) {
         CornuFrame *frame = &in->frame;
         if (!read_all(streams, rank, frame, sizeof *frame, &in->framed)) return CORNU_OK;
-        frame->what[sizeof frame->what - 1] = '\0';
-        if (frame->magic != MAGIC || frame->kind > CORNU_FRAME_WAITING)
-            return cornu__fail(CORNU_ERR_PROCESS, "rank %d sends what is not of Cornu", rank);
+        CORNU__TRY(cornu__frame_check(frame, rank));
         if (frame->kind == CORNU_FRAME_FAILURE) return hear_failure(streams, rank);
         if (frame->kind == CORNU_FRAME_MESSAGES) break;
     }
@@ -193,7 +163,7 @@ static CornuStatus read_frame(CornuStreams *streams, int rank, bool *ready)
     const bool later = exchange && (int64_t)(in->frame.number - exchange->number) > 0;
     if (!exchange || (later && !in->busy)) return CORNU_OK;
     *ready = true;
-    return check_frame(streams, rank, &in->frame);
+    return cornu__frame_expect(&in->frame, exchange, rank, streams->transport.rank);
 }
 
 static CornuStatus pull(CornuStreams *streams, int rank)
@@ -220,13 +190,6 @@ static CornuStatus pull(CornuStreams *streams, int rank)
 }
 
 /* ---- Waiting ---- */
-
-static CornuStatus fail_rank(const CornuStreams *streams, int rank, const char *what)
-{
-    const CornuExchange *exchange = streams->exchange;
-    return cornu__fail(CORNU_ERR_PROCESS, "rank %d %s, in exchange %lld (%s)", rank, what,
-                       (long long)exchange->number, exchange->what);
-}
 
 /* When the exchange began, when to say that this rank waits, when to name one that has ended. */
 typedef struct { double begin_s, timeout_s, look_s, notice_s, grace_s; } Patience;
@@ -267,17 +230,17 @@ static CornuStatus check_peers(CornuStreams *streams, Patience *patience, double
     }
     if (gone == NONE) patience->grace_s = 0;
     else if (patience->grace_s == 0) patience->grace_s = now + (size > 2 ? GRACE_S : GRACE_TWO_S);
-    else if (now >= patience->grace_s) return fail_rank(streams, gone, "has ended");
+    else if (now >= patience->grace_s) return cornu__frame_fail(streams->exchange, gone, "has ended");
     if (gone != NONE) return CORNU_OK;
     if (silent != NONE) {
         snprintf(what, sizeof what, "has not answered for %g s", patience->timeout_s);
-        return fail_rank(streams, silent, what);
+        return cornu__frame_fail(streams->exchange, silent, what);
     }
     if (waiting == NONE || now - streams->progress_s < LONGEST_WAIT * patience->timeout_s)
         return CORNU_OK;
     snprintf(what, sizeof what, "answers, but has moved nothing for %g s",
              LONGEST_WAIT * patience->timeout_s);
-    return fail_rank(streams, waiting, what);
+    return cornu__frame_fail(streams->exchange, waiting, what);
 }
 
 static CornuStatus look_around(CornuStreams *streams, Patience *patience)
@@ -290,7 +253,7 @@ static CornuStatus look_around(CornuStreams *streams, Patience *patience)
     if (now < patience->look_s) return CORNU_OK;
     patience->look_s = now + 1e-3 * CORNU_SLICE_MS;
     for (int i = 0; now >= patience->notice_s && i < streams->transport.size; i++)
-        if (control->peers[i].notified == sizeof notice) control->peers[i].notified = 0;
+        if (control->peers[i].notified == sizeof(CornuFrame)) control->peers[i].notified = 0;
     if (now >= patience->notice_s) patience->notice_s = now + patience->timeout_s / NOTICES;
     if (control != streams) CORNU__TRY(use_control(control));
     return check_peers(streams, patience, now);
@@ -304,7 +267,7 @@ static void begin_flow(CornuStreams *streams, const CornuMessage *message, bool 
         flow->message = 0;
         flow->moved = 0;
         if (out) {
-            flow->frame = frame_of(CORNU_FRAME_MESSAGES, streams->exchange, 0);
+            flow->frame = cornu__frame_make(CORNU_FRAME_MESSAGES, streams->exchange, 0);
             flow->framed = 0;
         }
     }
@@ -356,11 +319,11 @@ static bool tell_rank(CornuStreams *streams, int rank, const char *why, size_t b
     if (out->started && out->frame.kind != CORNU_FRAME_FAILURE) push(streams, rank);
     if (out->started && out->frame.kind != CORNU_FRAME_FAILURE) return peer->broken;
     if (!out->started) {
-        if (peer->notified > 0 && !write_all(streams, rank, &notice, sizeof notice,
+        if (peer->notified > 0 && !write_all(streams, rank, &streams->notice, sizeof(CornuFrame),
                                              &peer->notified))
             return peer->broken;
         *out = (CornuFlow){ .busy = true, .started = true };
-        out->frame = frame_of(CORNU_FRAME_FAILURE, NULL, bytes);
+        out->frame = cornu__frame_make(CORNU_FRAME_FAILURE, NULL, bytes);
     }
     out->busy = !write_all(streams, rank, &out->frame, sizeof out->frame, &out->framed) ||
                 !write_all(streams, rank, why, bytes, &out->moved);

@@ -11,20 +11,8 @@
 
 #include <sys/types.h>
 
+#include "frames_internal.h"
 #include "transport_internal.h"
-
-typedef enum {
-    CORNU_FRAME_MESSAGES,   /* `bytes` of them follow */
-    CORNU_FRAME_FAILURE,    /* the message follows, of `bytes` */
-    CORNU_FRAME_WAITING
-} CornuFrameKind;
-
-/* Both sides order bytes alike. */
-typedef struct {
-    uint32_t magic, kind;
-    uint64_t number, bytes;
-    char     what[104];     /* truncated if need be */
-} CornuFrame;
 
 /* What is on its way to another rank, or from it. */
 typedef struct {
@@ -63,6 +51,7 @@ struct CornuStreams {
     const CornuStreamsClass *class;
     CornuStreams            *control;     /* itself unless messages have streams of their own */
     CornuPeer               *peers;       /* by rank */
+    CornuFrame               notice;      /* that this rank waits */
     const CornuExchange     *exchange;    /* the one in progress */
     double                   progress_s;  /* when bytes of it last moved */
     bool                     telling;     /* of a failure: nothing is read any more */

@@ -82,7 +82,6 @@ CornuTransport *cornu__tcp_open(CornuMesh *mesh)
     transport->class = &tcp_transport;
     tcp->streams.class = &tcp_streams;
     tcp->streams.control = &tcp->streams;
-    snprintf(transport->description, sizeof transport->description, "tcp");
     tcp->polled = cornu__allocate((size_t)tcp->mesh.size, sizeof *tcp->polled);
     if (tcp->polled && !cornu__streams_create(&tcp->streams, tcp->mesh.rank, tcp->mesh.size))
         return transport;

@@ -32,13 +32,16 @@ struct CornuTransport {
     const CornuTransportClass *class;
     int                        rank, size;
     const _Atomic bool        *stop;             /* set by other threads: exchange returns */
-    char                       description[128]; /* "tcp" */
+    CornuTransport            *base;             /* by which it was opened: closed after it */
+    bool                       failed;           /* the group has */
+    char                       description[80];   /* "Open MPI 4.1.4" */
 };
 
 /* Numbers of the exchanges in which a group is opened; those of the group itself begin at 1. */
-#define CORNU_EXCHANGE_MEET  ((uint64_t)-3)
-#define CORNU_EXCHANGE_NAME  ((uint64_t)-2)
-#define CORNU_EXCHANGE_MAP   ((uint64_t)-1)
+#define CORNU_EXCHANGE_MEET      ((uint64_t)-4)
+#define CORNU_EXCHANGE_ADDRESSES ((uint64_t)-3)
+#define CORNU_EXCHANGE_NAME      ((uint64_t)-2)
+#define CORNU_EXCHANGE_MAP       ((uint64_t)-1)
 
 enum { CORNU_SLICE_MS = 50 };   /* transports look at *stop so often */
 

@@ -1,5 +1,9 @@
-/* Groups of processes: what ranks exchange arrives, over each transport. */
+/* Groups of processes: what ranks exchange arrives, over each transport.
+ *
+ * test_processes --rank TRANSPORT WHAT is one rank of a group, for launchers (test_mpi.sh): it prints
+ * a line and ends with 0 if all goes well. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -27,6 +31,7 @@ static CornuStatus meet_often(CornuProcesses *processes)
 {
     const int rank = cornu_process_rank(processes), count = cornu_process_count(processes);
     int64_t   all[RANKS_MOST], own;
+    const CornuTraffic before = cornu_processes_traffic(processes);
     for (int k = 0; k < 200; k++) {
         own = 1000 * k + rank;
         CORNU__TRY(cornu__processes_gather(processes, "numbers", &own, sizeof own, all));
@@ -38,7 +43,10 @@ static CornuStatus meet_often(CornuProcesses *processes)
         CORNU__TRY(cornu__processes_settle(processes, "all", CORNU_OK));
         CORNU__TRY(cornu__processes_gather(processes, "nothing", NULL, 0, all));
     }
-    const CornuTraffic traffic = cornu_processes_traffic(processes);
+    CornuTraffic traffic = cornu_processes_traffic(processes);
+    traffic.exchanges -= before.exchanges;
+    traffic.bytes_sent -= before.bytes_sent;
+    traffic.bytes_received -= before.bytes_received;
     if (traffic.exchanges != (count > 1 ? 1000 : 0)) return wrong("exchanges", traffic.exchanges);
     /* Of each round 8 bytes to each for gather, 8 from rank 0, 8 for agree, 4 for settle. */
     const int64_t others = count - 1, sent = 200 * others * (8 + 8 + 4 + (rank ? 0 : 8));
@@ -56,6 +64,7 @@ static void meetings_agree(void **state)
 
 /* Three messages of other sizes to each other rank, and the same from it; some are empty. */
 enum { EACH = 3, SIZES = 6 };
+static int          rounds = 2 * SIZES;
 static const size_t sizes[SIZES] = { 0, 1, 129, 65536, 300001, 3 << 20 };
 
 static CornuStatus exchange_sizes(CornuProcesses *processes)
@@ -68,7 +77,7 @@ static CornuStatus exchange_sizes(CornuProcesses *processes)
         sends[i].data = malloc(sizes[SIZES - 1]);
         receives[i].data = malloc(sizes[SIZES - 1]);
     }
-    for (int round = 0; round < 2 * SIZES && !status; round++) {
+    for (int round = 0; round < rounds && !status; round++) {
         for (int i = 0; i < total; i++) {
             /* Messages to different ranks take turns. */
             const int other = (rank + 1 + i % (count - 1)) % count, k = i / (count - 1);
@@ -127,7 +136,8 @@ static CornuStatus start_many(CornuProcesses *processes)
         for (; start < MANY && start < finish + 50; start++)
             CORNU__TRY(cornu__exchange_start(processes, &all[start].exchange));
         CORNU__TRY(cornu__exchange_finish(processes, &all[finish].exchange));
-        if (all[finish].exchange.number != (uint64_t)finish + 1) return wrong("number", finish);
+        if (all[finish].exchange.number != all[0].exchange.number + (uint64_t)finish)
+            return wrong("number", finish);
         if (all[finish].exchange.end_s < all[finish].exchange.begin_s) return wrong("time", finish);
         for (int i = 0; i < NUMBERS && all[finish].exchange.receive_count; i++)
             if (all[finish].got[i] != all[finish].sent[i]) return wrong("number", i);
@@ -259,6 +269,61 @@ static void bad_environments_are_refused(void **state)
     unsetenv("CORNU_RANK_TIMEOUT");
 }
 
+/* ---- A rank for launchers ---- */
+
+static CornuStatus kill_one(CornuProcesses *processes)
+{
+    CORNU__TRY(meet_often(processes));
+    if (cornu_process_rank(processes) == 1) raise(SIGKILL);
+    return meet_often(processes);
+}
+
+static CornuStatus fail_one(CornuProcesses *processes)
+{
+    CORNU__TRY(meet_often(processes));
+    if (cornu_process_rank(processes) != 1) return meet_often(processes);
+    return cornu__processes_fail(processes, cornu__fail(CORNU_ERR_FILE, "cannot read the rows"));
+}
+
+static CornuStatus stop_one(CornuProcesses *processes)
+{
+    CORNU__TRY(meet_often(processes));
+    if (cornu_process_rank(processes) == 1) raise(SIGSTOP);
+    return meet_often(processes);
+}
+
+static CornuStatus elsewhere(CornuProcesses *processes)
+{
+    int64_t all[RANKS_MOST], own = 0;
+    return cornu__processes_gather(processes, cornu_process_rank(processes) == 1 ? "loss" : "rows",
+                                   &own, sizeof own, all);
+}
+
+static CornuStatus all_well(CornuProcesses *processes)
+{
+    rounds = 3;
+    CORNU__TRY(exchange_sizes(processes));
+    return start_many(processes);
+}
+
+static int be_rank(const char *transport, const char *what)
+{
+    static const struct { const char *name; RankBody *body; } bodies[] = {
+        { "well", all_well }, { "meet", meet_often }, { "kill", kill_one }, { "fail", fail_one }, { "stop", stop_one },
+        { "elsewhere", elsewhere },
+    };
+    CornuProcesses *processes = cornu_processes_open(.transport = transport);
+    CornuStatus     status = processes ? CORNU_OK : cornu_error_take();
+    for (size_t i = 0; processes && i < sizeof bodies / sizeof *bodies; i++)
+        if (strcmp(what, bodies[i].name) == 0) status = bodies[i].body(processes);
+    if (status) printf("rank %d says: %s\n", cornu_process_rank(processes), cornu_error_message());
+    else printf("rank %d of %s\n", cornu_process_rank(processes),
+                cornu_processes_description(processes));
+    fflush(stdout);
+    cornu_processes_close(processes);
+    return status != CORNU_OK;
+}
+
 #define OVER(transport)                                                              \
     cmocka_unit_test_prestate(meetings_agree, transport),                            \
     cmocka_unit_test_prestate(messages_of_all_sizes_arrive, transport),              \
@@ -267,8 +332,9 @@ static void bad_environments_are_refused(void **state)
     cmocka_unit_test_prestate(exchanges_allocate_nothing, transport),                \
     cmocka_unit_test_prestate(groups_describe_themselves, transport)
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 4 && strcmp(argv[1], "--rank") == 0) return be_rank(argv[2], argv[3]);
     static char tcp[] = "tcp", shm[] = "shm";
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_process_meets_nobody),
