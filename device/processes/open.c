@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../host/machine/cpu.h"
@@ -18,7 +19,8 @@ typedef struct {
     char version[24], isa[24], transport[8], host[64];
 } Rank;
 
-/* Differs from host to host, and from boot to boot. */
+/* Differs from host to host, from boot to boot, and between what is on networks of its own, such as
+ * containers, which count as hosts: they do not reach each other by loopback. */
 static void read_host(char *host, size_t size)
 {
     const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -27,6 +29,10 @@ static void read_host(char *host, size_t size)
     if (n > 0) host[n] = '\0';
     else if (gethostname(host, size - 1)) host[0] = '\0';
     host[size - 1] = '\0';
+    const size_t length = strcspn(host, "\n");
+    struct stat  network;
+    if (stat("/proc/self/ns/net", &network) == 0)
+        snprintf(host + length, size - length, " %llu", (unsigned long long)network.st_ino);
 }
 
 static CornuStatus describe(Rank *rank, const CornuLaunch *launch)
