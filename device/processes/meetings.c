@@ -18,7 +18,7 @@ CornuStatus cornu__processes_gather(CornuProcesses *processes, const char *what,
                                     size_t bytes, void *all)
 {
     const int rank = cornu_process_rank(processes), count = cornu_process_count(processes);
-    memmove((char *)all + (size_t)rank * bytes, own, bytes);
+    if (bytes > 0) memmove((char *)all + (size_t)rank * bytes, own, bytes);
     if (alone(processes)) return CORNU_OK;
     CornuMessage *sends = cornu__processes_messages(processes), *receives = sends + count;
     int           others = 0;

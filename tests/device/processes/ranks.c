@@ -84,26 +84,28 @@ static void start_ranks(Ranks *ranks, const char *transport, double timeout_s, R
 void ranks_run(Ranks *ranks, int count, const char *transport, double timeout_s,
                RankPrepare *prepare, RankBody *body)
 {
-    int pipes[RANKS_MOST][2];
+    int pipes[RANKS_MOST][2], status[RANKS_MOST];
     *ranks = (Ranks){ .count = count };
     assert_true(count <= RANKS_MOST);
     start_ranks(ranks, transport, timeout_s, prepare, body, pipes);
     for (int left = count, rounds = 0; left > 0 && rounds < 6000; rounds++) {
         for (int i = 0; i < count; i++) {
-            int status;
             if (ranks->pids[i] <= 0) continue;
-            if (waitpid(ranks->pids[i], &status, WNOHANG | WUNTRACED) != ranks->pids[i]) continue;
+            if (waitpid(ranks->pids[i], &status[i], WNOHANG | WUNTRACED) != ranks->pids[i])
+                continue;
             left--;
-            if (!WIFSTOPPED(status)) ranks->pids[i] = 0;
+            if (!WIFSTOPPED(status[i])) ranks->pids[i] = 0;
         }
         poll(NULL, 0, 10);
     }
     for (int i = 0; i < count; i++) {
         if (ranks->pids[i] > 0) {
             kill(ranks->pids[i], SIGKILL);
-            waitpid(ranks->pids[i], NULL, 0);
+            waitpid(ranks->pids[i], &status[i], 0);
         }
-        if (read(pipes[i][0], &ranks->ends[i], sizeof(RankEnd)) != sizeof(RankEnd))
+        /* One that a sanitizer ends has something else to report. */
+        if (read(pipes[i][0], &ranks->ends[i], sizeof(RankEnd)) != sizeof(RankEnd) ||
+            status[i] != 0)
             ranks->ends[i].reported = false;
         close(pipes[i][0]);
     }
