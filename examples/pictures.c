@@ -1,4 +1,5 @@
 #include "pictures.h"
+#include "session.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,10 +12,12 @@ enum { TITLE = 128 };
 
 /* ---- Files ---- */
 
-/* Makes the folder unless it exists. */
+/* Makes the folder unless it exists, or another process writes the files. */
 static CornuStatus open_folder(const char *folder, bool *made)
 {
     struct stat there;
+    *made = false;
+    if (cornu_process_rank(session_processes()) > 0) return CORNU_OK;
     *made = mkdir(folder, 0777) == 0;
     if (!*made && errno != EEXIST)
         return cornu_error_set(CORNU_ERR_FILE, "%s: the folder cannot be made: %s", folder,

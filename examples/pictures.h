@@ -1,6 +1,7 @@
 /*
  * The pictures of --plots DIR: curves.png, filters.png, predictions.png and confusion.png
- * (nn/pictures/pictures.h). Each is written completely or not at all, and replaces an older one.
+ * (nn/pictures/pictures.h). Each is written completely or not at all, and replaces an older one. Of
+ * several processes the first alone makes folder and files.
  */
 #ifndef CORNU_EXAMPLES_PICTURES_H
 #define CORNU_EXAMPLES_PICTURES_H
