@@ -278,8 +278,8 @@ static void reduce(const CornuOptimizer *optimizer, CornuGraph *graph, CornuTens
 
 /* ---- Averages and constraints ---- */
 
-/* Updates the averages of the bucket's w, and returns the new w: itself or, when due, the averages. Source:
- * keras/src/optimizers/base_optimizer.py, _update_model_variables_moving_average. */
+/* Updates the averages of the bucket's w, and returns the new w: itself or, when due, the averages.
+ * Source: keras/src/optimizers/base_optimizer.py, _update_model_variables_moving_average. */
 static CornuTensor *averaged(const CornuOptimizer *optimizer, CornuGraph *graph,
                              const CornuBucket *bucket, CornuTensor *w, CornuTensor *finite)
 {
