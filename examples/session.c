@@ -332,12 +332,22 @@ static struct {
     bool    has_backup;
 } trained;
 
+/* Whether any process has been asked to stop, so that all do at the same step: else some would wait
+ * for those that have stopped. */
+static CornuStatus find_stopping(bool *stopping)
+{
+    *stopping = stop;
+    return cornu_processes_any(processes, stopping);
+}
+
 static CornuStatus count_step(CornuCallback *self, CornuModel *model, int64_t batch,
                               const CornuLogs *logs)
 {
     (void)model, (void)logs;
+    bool        stopping = false;
+    CornuStatus status = trained.has_backup ? CORNU_OK : find_stopping(&stopping);
     trained.steps++;
-    if (!stop || trained.has_backup) return CORNU_OK;
+    if (status || !stopping) return status;
     return cornu_error_set(CORNU_ERR_INTERRUPTED, "stopped after %lld of %lld steps in epoch %lld "
                            "of %lld", (long long)batch + 1, (long long)self->params.steps,
                            (long long)trained.epoch + 1, (long long)self->params.epochs);
@@ -356,7 +366,9 @@ static CornuStatus test_step(CornuCallback *self, CornuModel *model, int64_t bat
                              const CornuLogs *logs)
 {
     (void)model, (void)batch, (void)logs;
-    if (!stop || trained.has_backup) return CORNU_OK;
+    bool        stopping = false;
+    CornuStatus status = trained.has_backup ? CORNU_OK : find_stopping(&stopping);
+    if (status || !stopping) return status;
     return cornu_error_set(CORNU_ERR_INTERRUPTED, "stopped after epoch %lld of %lld",
                            (long long)trained.epoch + 1, (long long)self->params.epochs);
 }

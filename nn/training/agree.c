@@ -30,6 +30,23 @@ static CornuStatus agree_on_weights(CornuProcesses *processes, const CornuModel 
     return cornu__processes_agree(processes, "the model", text);
 }
 
+/* Its settings are in the program, but for those that may change while it trains: its scalars, the
+ * learning rate among them. Slots follow from these and the weights. */
+static CornuStatus agree_on_optimizer(CornuProcesses *processes, const CornuModel *model)
+{
+    char   text[160];
+    double rate;
+    uLong  sum = crc32(0, NULL, 0);
+    CORNU__TRY(cornu_optimizer_learning_rate(model->optimizer, &rate));
+    for (int i = 0; i < cornu_model_optimizer_variable_count(model); i++) {
+        const CornuVariable *variable = cornu_model_optimizer_variable(model, i);
+        if (cornu_variable_type(variable).shape.rank == 0) CORNU__TRY(add_variable(variable, &sum));
+    }
+    snprintf(text, sizeof text, "%.60s with learning rate %g and scalars with checksum %08lx",
+             cornu_optimizer_name(model->optimizer), rate, sum);
+    return cornu__processes_agree(processes, "the optimizer", text);
+}
+
 /* Of the first row of the first batch, the middle one and the last: whole batches would be read
  * again by every process. */
 static CornuStatus agree_on_data(CornuProcesses *processes, const CornuDataLoader *loader)
@@ -70,7 +87,8 @@ CornuStatus cornu__agree_on_training(const CornuModel *model, const CornuDataLoa
              (long long)cornu__data_loader_steps(loader), (long long)model->steps_per_execution);
     CORNU__TRY(cornu__processes_agree(processes, "the training", text));
     CORNU__TRY(agree_on_data(processes, loader));
-    return agree_on_weights(processes, model);
+    CORNU__TRY(agree_on_weights(processes, model));
+    return agree_on_optimizer(processes, model);
 }
 
 CornuStatus cornu__agree_to_stop(CornuModel *model)

@@ -7,7 +7,7 @@
 #include "training_internal.h"
 
 /* CORNU_ERR_PROCESS, on all, naming a rank and the difference, unless all are about to train for so
- * many epochs with the same seed, steps, data and weights. */
+ * many epochs with the same seed, steps, data, weights and optimizer. */
 CornuStatus cornu__agree_on_training(const CornuModel *model, const CornuDataLoader *loader,
                                      int64_t epochs);
 
