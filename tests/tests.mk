@@ -8,11 +8,13 @@
 #   make check-programs SECONDS=60 SEED=N    random programs on every device against the reference;
 #                                     COUNT=1 repeats one
 #   make check-models SECONDS=60 SEED=N      random models likewise
+#   make check-processes SECONDS=60 SEED=N   random programs in 2, 3, 5 processes against one
+#   make check-processes-bits         the examples in 1 to 8 processes over each transport: minutes
 #   make check-training               the networks in full against the published accuracies: hours
 #   make check-tpu                    compiles ops and networks with libtpu, for TPUs that are not
 #                                     there: T="v3:2x2", NETWORKS="mnist_cnn"; minutes to an hour
 #   make check-gpu                    likewise with the CUDA plugin, for GPUs: T="h100 l4"
-#   make check-processes KILLS=200 SEED=N    trainings of several processes, of which ranks are
+#   make check-kills KILLS=200 SEED=N    trainings of several processes, of which ranks are
 #                                     killed and stopped, and connections cut
 #   make check-faults                 failures of memory, disks, files and processes
 #   make check-mutants T=reduce       puts faults into copies of the code: tests must notice them
@@ -112,12 +114,22 @@ check-models: deps-test
 
 # Prints how often each disturbance happened, and what differs from an undisturbed training.
 KILLS = 200
-check-processes:
+check-kills:
 	$(again) $(BUILD)/mnist_cnn $(BUILD)/cornu_run
 	@bash tests/processes/chaos.sh $(BUILD) $(KILLS) $(SEED)
+
+check-processes: deps-test
+	$(again) $(BUILD)/tests/check/test_processes
+	@$(BUILD)/tests/check/test_processes --seconds $(SECONDS) --seed $(SEED) $(COUNT:%=--count %)
+
+# tests/examples/test_processes.sh in full.
+check-processes-bits: deps-test
+	$(again) all
+	@BUILD=$(BUILD) ALL=1 bash tests/examples/test_processes.sh
 
 bench: $(bench)
 	$(bench) --json $(BUILD)/bench.json
 
 .PHONY: test test-programs emulated-tests check-isa check-arm64 check-training check-faults \
-        check-mutants check-programs check-models check-processes check-tpu check-gpu bench
+        check-mutants check-programs check-models check-processes check-processes-bits \
+        check-kills check-tpu check-gpu bench

@@ -136,14 +136,21 @@ end:
     return done;
 }
 
-bool generate(uint64_t seed, Trial *c)
+/* The first that is drawn. */
+static int draw_shards(Generator *g)
 {
     static const int shards[] = { 1, 1, 1, 1, 2, 4, 8, 8 };
     static const int others[] = { 3, 5, 6, 9, 11, 12, 16, MOST_SHARDS };
+    const int drawn = shards[draw(g, 8)];
+    return drawn > 1 && chance(g, 40) ? others[draw(g, 8)] : drawn;
+}
+
+int generated_shards(uint64_t seed) { return draw_shards(&(Generator){ .state = seed }); }
+
+bool generate(uint64_t seed, Trial *c)
+{
     Generator g = { .c = c, .state = seed };
-    const int drawn = shards[draw(&g, 8)];
-    *c = (Trial){ .program = cornu_program_create(),
-                  .shards = drawn > 1 && chance(&g, 40) ? others[draw(&g, 8)] : drawn };
+    *c = (Trial){ .program = cornu_program_create(), .shards = draw_shards(&g) };
     g.bounds = (Bounds){ .shards = c->shards };
     for (int i = 0; i < 3; i++)
         gen_fresh(&g,

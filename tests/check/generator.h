@@ -14,6 +14,9 @@ int64_t pick(uint64_t *state, int64_t count);
 /* The program of a seed, with its inputs; false if it has no op. */
 bool generate(uint64_t seed, Trial *c);
 
+/* How many shards that program has. */
+int generated_shards(uint64_t seed);
+
 /* Setting number `i` to try it in, by the seed; false past the last. */
 bool generated_setting(uint64_t seed, const Trial *c, int i, Setting *setting);
 

@@ -62,6 +62,10 @@ Verdict trial_run(const Trial *c, const Setting *setting);
 Verdict trial_run_here(const Trial *c, const Setting *setting);
 void    trial_guilty(const Trial *c, const Setting *setting, char *text, size_t size);
 
+/* What all outputs are after each round, one after the other, on a device with the trial's shards,
+ * to be freed. The verdict is that all ran. */
+double *trial_numbers(const Trial *c, CornuDevice *device, int64_t *count, Verdict *verdict);
+
 /* The ops of the trial in a graph on `device`; tensor[v] becomes value v. NULL if it is refused. */
 CornuGraph *trial_graph(const Trial *c, CornuDevice *device, CornuTensor **tensor);
 
