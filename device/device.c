@@ -72,27 +72,10 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
     return fail_unknown(config->name);
 }
 
-/* All processes open the same, whose kernels give the same bits: how many threads and on what
- * processor makes no difference. A description is "cpu: PROCESSOR | KERNELS | THREADS", where what
- * is said of kernels includes the precision, if it may be chosen. */
-static CornuStatus agree_on_device(CornuDevice *device)
-{
-    char        text[300];
-    const char *kernels = strchr(device->description, '|'), *end = strrchr(device->description, '|');
-    snprintf(text, sizeof text, "%s%s%s with %d shard%s %.*s", device->class->name,
-             device->profile ? ":" : "", device->profile ? device->profile : "", device->shards,
-             device->shards == 1 ? "" : "s", (int)(kernels < end ? end - kernels - 1 : 0), kernels);
-    return cornu__processes_agree(device->processes, "the device", text);
-}
-
 CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config)
 {
     if (cornu__refused()) return NULL;
     CornuDevice *device = cornu__log_open() ? cornu__null() : open_device(config);
-    if (device && agree_on_device(device)) {
-        device->class->close(device);
-        device = cornu__null();
-    }
     if (!device)
         cornu__log(CORNU_LOG_ERROR, "a device cannot be opened: %s", cornu_error_message());
     else   /* layers are traced on reference devices: not worth an info line */

@@ -21,6 +21,14 @@ typedef struct {
     CornuHost   host;
 } Device;
 
+static void cpu_close(CornuDevice *base)
+{
+    Device *device = (Device *)base;
+    cornu__threads_free(device->host.threads);
+    cornu__blis_close(base->threads);
+    cornu__release(device);
+}
+
 static CornuDevice *cpu_open(const CornuDeviceConfig *config)
 {
     CornuIsa   isa;
@@ -44,19 +52,13 @@ static CornuDevice *cpu_open(const CornuDeviceConfig *config)
     snprintf(device->base.description, sizeof device->base.description,
              "cpu: %s | %s | BLIS %s %s | %d thread%s", cornu__cpu()->name, cornu__isa_name(isa),
              cornu__blis_version(), cornu__blis_kernels(), threads, threads == 1 ? "" : "s");
-    return &device->base;
+    if (cornu__agree_on_device(config, &device->base) == CORNU_OK) return &device->base;
+    cpu_close(&device->base);
+    return NULL;
 fail:
     cornu__release(device);
     cornu__blis_close(threads);
     return NULL;
-}
-
-static void cpu_close(CornuDevice *base)
-{
-    Device *device = (Device *)base;
-    cornu__threads_free(device->host.threads);
-    cornu__blis_close(base->threads);
-    cornu__release(device);
 }
 
 static CornuExecutable *cpu_compile(CornuDevice *base, const CornuProgram *program)

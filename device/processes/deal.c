@@ -61,3 +61,14 @@ CornuStatus cornu__expect_one_process(const CornuDeviceConfig *config)
     return cornu__fail(CORNU_ERR_ARGUMENT, "device \"%s\" in %d processes, expected 1 process, or "
                        "device cpu or tpu", config->name, ranks);
 }
+
+CornuStatus cornu__agree_on_device(const CornuDeviceConfig *config, const CornuDevice *device)
+{
+    char        text[300];
+    const char *kernels = strchr(device->description, '|'), *end = strrchr(device->description, '|');
+    const int   shards = device->shards > 1 ? device->shards : 1;
+    snprintf(text, sizeof text, "%.*s%s%s with %d shard%s %.*s", (int)strcspn(config->name, ":"),
+             config->name, device->profile ? ":" : "", device->profile ? device->profile : "",
+             shards, shards == 1 ? "" : "s", (int)(kernels < end ? end - kernels - 1 : 0), kernels);
+    return cornu__processes_agree(config->processes, "the device", text);
+}

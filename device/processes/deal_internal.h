@@ -12,6 +12,11 @@ CornuStatus cornu__deal_threads(const CornuDeviceConfig *config, int *threads);
 /* The shards of this process. CORNU_ERR_ARGUMENT if there are fewer than processes. */
 CornuStatus cornu__deal_shards(const CornuDeviceConfig *config, int shards, CornuRange *own);
 
+/* All processes open the same, whose kernels give the same bits: how many threads and on what
+ * processor makes no difference. CORNU_ERR_PROCESS. Comes last, when the description is filled:
+ * "cpu: PROCESSOR | KERNELS | THREADS", where what is said of kernels includes the precision. */
+CornuStatus cornu__agree_on_device(const CornuDeviceConfig *config, const CornuDevice *device);
+
 /* For a class whose devices belong to one process: CORNU_ERR_ARGUMENT if there are more. */
 CornuStatus cornu__expect_one_process(const CornuDeviceConfig *config);
 

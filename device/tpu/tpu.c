@@ -18,6 +18,13 @@ typedef struct {
     CornuHost   host;
 } Device;
 
+static void tpu_close(CornuDevice *base)
+{
+    Device *device = (Device *)base;
+    cornu__threads_free(device->host.threads);
+    cornu__release(device);
+}
+
 static CornuDevice *tpu_open(const CornuDeviceConfig *config)
 {
     CornuIsa    isa;
@@ -55,14 +62,9 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
              config->precision == CORNU_PRECISION_HIGHEST
                  ? "" : cornu_precision_name(config->precision),
              shards, shards == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
-    return &device->base;
-}
-
-static void tpu_close(CornuDevice *base)
-{
-    Device *device = (Device *)base;
-    cornu__threads_free(device->host.threads);
-    cornu__release(device);
+    if (cornu__agree_on_device(config, &device->base) == CORNU_OK) return &device->base;
+    tpu_close(&device->base);
+    return NULL;
 }
 
 static CornuExecutable *tpu_compile(CornuDevice *base, const CornuProgram *program)
