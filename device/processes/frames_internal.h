@@ -24,7 +24,8 @@ CornuFrame cornu__frame_make(CornuFrameKind kind, const CornuExchange *exchange,
 /* CORNU_ERR_PROCESS for one that is not of this version of Cornu. Ends its string. */
 CornuStatus cornu__frame_check(CornuFrame *frame, int from);
 
-/* CORNU_ERR_PROCESS unless messages from a rank are those that the exchange expects on rank `to`. */
+/* CORNU_ERR_PROCESS unless messages from a rank are those that the exchange expects on rank
+ * `to`. */
 CornuStatus cornu__frame_expect(const CornuFrame *frame, const CornuExchange *exchange, int from,
                                 int to);
 

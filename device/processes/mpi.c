@@ -314,8 +314,8 @@ static void mpi_tell(CornuTransport *transport, const char *why)
         if (mpi->ranks[i] >= 0 && i >= first_part(mpi)) mpi->plugin->cancel(i);
 }
 
-/* After a failure MPI's own end would wait for ranks that do not come; and its launcher kills all as
- * soon as one ends otherwise, so they get time to say why. */
+/* After a failure MPI's own end would wait for ranks that do not come; and its launcher kills all
+ * as soon as one ends otherwise, so they get time to say why. */
 static void mpi_close(CornuTransport *transport)
 {
     Mpi *mpi = (Mpi *)transport;

@@ -33,7 +33,7 @@ struct CornuProcesses {
     CornuExchange  *queue[QUEUE];        /* by number */
     uint64_t        begin_count, end_count;   /* exchanges that have started, and ended */
     bool            opened, closing;
-    bool            failing, failed;     /* this rank is to tell its failure; the group has failed */
+    bool            failing, failed;     /* this rank has, and is to tell so; the group has */
     CornuFailure    failure;
     CornuTraffic    traffic;
 };

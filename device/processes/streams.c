@@ -230,7 +230,8 @@ static CornuStatus check_peers(CornuStreams *streams, Patience *patience, double
     }
     if (gone == NONE) patience->grace_s = 0;
     else if (patience->grace_s == 0) patience->grace_s = now + (size > 2 ? GRACE_S : GRACE_TWO_S);
-    else if (now >= patience->grace_s) return cornu__frame_fail(streams->exchange, gone, "has ended");
+    else if (now >= patience->grace_s)
+        return cornu__frame_fail(streams->exchange, gone, "has ended");
     if (gone != NONE) return CORNU_OK;
     if (silent != NONE) {
         snprintf(what, sizeof what, "has not answered for %g s", patience->timeout_s);

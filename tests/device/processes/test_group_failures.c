@@ -248,7 +248,8 @@ static void other_counts_are_named(void **state)
                  "the number of processes is 3 on rank 1 and 2 on rank 0");
 }
 
-/* Strangers at rank 0's door: one that says something else, one that goes, one that says nothing. */
+/* Strangers at rank 0's port: one that says something else, one that goes, one that says
+ * nothing. */
 static void knock(int rank)
 {
     if (rank != 1) return;

@@ -1,7 +1,7 @@
 /* Groups of processes: what ranks exchange arrives, over each transport.
  *
- * test_processes --rank TRANSPORT WHAT is one rank of a group, for launchers (test_mpi.sh): it prints
- * a line and ends with 0 if all goes well. */
+ * test_processes --rank TRANSPORT WHAT is one rank of a group, for launchers (test_launchers.sh): it
+ * prints a line and ends with 0 if all goes well. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -118,8 +118,11 @@ static void messages_of_all_sizes_arrive(void **state)
 static CornuStatus start_many(CornuProcesses *processes)
 {
     enum { MANY = 300, NUMBERS = 100 };
-    static struct { CornuExchange exchange; CornuMessage out, in; int64_t sent[NUMBERS], got[NUMBERS]; }
-        all[MANY];
+    static struct {
+        CornuExchange exchange;
+        CornuMessage  out, in;
+        int64_t       sent[NUMBERS], got[NUMBERS];
+    } all[MANY];
     const int rank = cornu_process_rank(processes), count = cornu_process_count(processes);
     for (int k = 0; k < MANY; k++) {
         const int giver = k % count, taker = (k / count + k + 1) % count;
@@ -223,7 +226,10 @@ static CornuStatus check_description(CornuProcesses *processes)
     return cornu__fail(CORNU_ERR_VALUE, "description is %s", got);
 }
 
-static void groups_describe_themselves(void **state) { ranks_succeed(3, *state, check_description); }
+static void groups_describe_themselves(void **state)
+{
+    ranks_succeed(3, *state, check_description);
+}
 
 static void bad_arguments_are_refused(void **state)
 {
@@ -242,7 +248,8 @@ static void bad_arguments_are_refused(void **state)
     workers[1] = "localhost";
     expect_failure(cornu_processes_open(.workers = workers, .count = 2, .rank = 1,
                                         .timeout_s = 0.1),
-                   CORNU_ERR_ARGUMENT, "the address of rank 1 is \"localhost\", expected host:port");
+                   CORNU_ERR_ARGUMENT,
+                   "the address of rank 1 is \"localhost\", expected host:port");
 }
 
 static void bad_environments_are_refused(void **state)
@@ -309,8 +316,8 @@ static CornuStatus all_well(CornuProcesses *processes)
 static int be_rank(const char *transport, const char *what)
 {
     static const struct { const char *name; RankBody *body; } bodies[] = {
-        { "well", all_well }, { "meet", meet_often }, { "kill", kill_one }, { "fail", fail_one }, { "stop", stop_one },
-        { "elsewhere", elsewhere },
+        { "well", all_well }, { "meet", meet_often }, { "kill", kill_one },
+        { "fail", fail_one }, { "stop", stop_one }, { "elsewhere", elsewhere },
     };
     CornuProcesses *processes = cornu_processes_open(.transport = transport);
     CornuStatus     status = processes ? CORNU_OK : cornu_error_take();
