@@ -11,8 +11,7 @@
 /* Frames and messages between two ranks arrive in order; failures and notices can overtake them. */
 enum { TAG_FRAME = 1, TAG_MESSAGE, TAG_CONTROL };
 
-/* As in streams.c. */
-enum { NOTICES = 4, LONGEST_WAIT = 4, TELLING_S = 1 };
+enum { TELLING_S = 1 };   /* as in streams.c */
 
 /* MPI is asked again and again: sleeping in between leaves the core to threads that compute. The
  * longer nothing has moved, the longer: a part of that time. */
@@ -238,9 +237,9 @@ static CornuStatus check_peers(const Mpi *mpi, double now, double timeout_s)
     }
     if (silent >= 0) snprintf(what, sizeof what, "has not answered for %g s", timeout_s);
     else snprintf(what, sizeof what, "answers, but has moved nothing for %g s",
-                  LONGEST_WAIT * timeout_s);
+                  CORNU_LONGEST_WAIT * timeout_s);
     if (silent >= 0) return cornu__frame_fail(mpi->exchange, silent, what);
-    if (waiting < 0 || now - mpi->progress_s < LONGEST_WAIT * timeout_s) return CORNU_OK;
+    if (waiting < 0 || now - mpi->progress_s < CORNU_LONGEST_WAIT * timeout_s) return CORNU_OK;
     return cornu__frame_fail(mpi->exchange, waiting, what);
 }
 
@@ -253,7 +252,7 @@ static CornuStatus look_around(Mpi *mpi, double now, double timeout_s)
     mpi->look_s = now + 1e-3 * CORNU_SLICE_MS;
     CORNU__TRY(hear(mpi));
     if (now >= mpi->notice_s) {
-        mpi->notice_s = now + timeout_s / NOTICES;
+        mpi->notice_s = now + timeout_s / CORNU_NOTICES;
         CORNU__TRY(say_waiting(mpi));
     }
     return check_peers(mpi, now, timeout_s);
@@ -289,10 +288,19 @@ static CornuStatus mpi_exchange(CornuTransport *transport, const CornuExchange *
     mpi->exchange = exchange;
     mpi->begin_s = mpi->progress_s = cornu__seconds();
     mpi->look_s = mpi->begin_s + 1e-3 * CORNU_SLICE_MS;
-    mpi->notice_s = mpi->begin_s + timeout_s / NOTICES;
+    mpi->notice_s = mpi->begin_s + timeout_s / CORNU_NOTICES;
     CornuStatus status = start(mpi);
     if (!status) status = finish(mpi, timeout_s);
     return status;
+}
+
+static void mpi_notify(CornuTransport *transport)
+{
+    Mpi         *mpi = (Mpi *)transport;
+    CornuFailure before;
+    cornu__error_keep(&before);
+    say_waiting(mpi);
+    cornu__error_restore(&before);   /* what fails now fails in the next exchange, too */
 }
 
 /* ---- Ending ---- */
@@ -327,7 +335,8 @@ static void mpi_close(CornuTransport *transport)
 }
 
 static const CornuTransportClass mpi_transport = {
-    .name = "mpi", .exchange = mpi_exchange, .tell = mpi_tell, .close = mpi_close,
+    .name = "mpi", .exchange = mpi_exchange, .notify = mpi_notify, .tell = mpi_tell,
+    .close = mpi_close,
 };
 
 /* Another MPI's plugin would see as many groups of one. */

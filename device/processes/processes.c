@@ -70,6 +70,19 @@ static void count_bytes(CornuTraffic *traffic, const CornuExchange *exchange)
         traffic->bytes_received += (int64_t)exchange->receives[i].bytes;
 }
 
+/* With the lock. False when it is time to say that this rank, which computes, is well. */
+static bool wait_for_work(CornuProcesses *processes)
+{
+    struct timespec until;
+    const double    pause_s = processes->launch.timeout_s / CORNU_NOTICES;
+    const double    bounded = pause_s < 3600 ? pause_s : 3600;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(1e9 * (bounded - (double)(long)bounded));
+    until.tv_sec += (time_t)bounded + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    return pthread_cond_timedwait(&processes->begun, &processes->lock, &until) == 0;
+}
+
 static void do_exchanges(CornuProcesses *processes)
 {
     CornuTransport *transport = processes->transport;
@@ -77,7 +90,10 @@ static void do_exchanges(CornuProcesses *processes)
     while (!processes->failed) {
         if (!processes->failing && processes->end_count == processes->begin_count) {
             if (processes->closing) break;
-            pthread_cond_wait(&processes->begun, &processes->lock);
+            if (wait_for_work(processes)) continue;
+            pthread_mutex_unlock(&processes->lock);
+            transport->class->notify(transport);
+            pthread_mutex_lock(&processes->lock);
             continue;
         }
         const bool     failing = processes->failing;
@@ -145,7 +161,11 @@ CornuProcesses *cornu_processes_open_from(const CornuProcessesConfig *config)
     CornuProcesses *processes = cornu__refused() ? NULL : cornu__allocate(1, sizeof *processes);
     if (!processes) return cornu__null();
     pthread_mutex_init(&processes->lock, NULL);
-    pthread_cond_init(&processes->begun, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&processes->begun, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     pthread_cond_init(&processes->ended, NULL);
     atomic_init(&processes->stop, false);
     snprintf(processes->description, sizeof processes->description, "1 process");

@@ -117,8 +117,8 @@ static void shm_close(CornuTransport *transport)
 }
 
 static const CornuTransportClass shm_transport = {
-    .name = "shm", .exchange = cornu__streams_exchange, .tell = cornu__streams_tell,
-    .close = shm_close,
+    .name = "shm", .exchange = cornu__streams_exchange, .notify = cornu__streams_notify,
+    .tell = cornu__streams_tell, .close = shm_close,
 };
 
 static const CornuStreamsClass shm_streams = { shm_write, shm_read, shm_wait, shm_flush };

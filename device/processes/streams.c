@@ -13,9 +13,7 @@ enum { NONE = -1 };
 #define GRACE_S     0.5
 #define GRACE_TWO_S 0.1
 
-/* A rank that waits says so this often in a timeout, and is not called silent; but a rank that gets
- * nothing for LONGEST_WAIT timeouts gives up all the same. */
-enum { NOTICES = 4, LONGEST_WAIT = 4, TELLING_S = 1 };
+enum { TELLING_S = 1 };
 
 CornuStatus cornu__streams_create(CornuStreams *streams, int rank, int size)
 {
@@ -237,11 +235,25 @@ static CornuStatus check_peers(CornuStreams *streams, Patience *patience, double
         snprintf(what, sizeof what, "has not answered for %g s", patience->timeout_s);
         return cornu__frame_fail(streams->exchange, silent, what);
     }
-    if (waiting == NONE || now - streams->progress_s < LONGEST_WAIT * patience->timeout_s)
+    if (waiting == NONE || now - streams->progress_s < CORNU_LONGEST_WAIT * patience->timeout_s)
         return CORNU_OK;
     snprintf(what, sizeof what, "answers, but has moved nothing for %g s",
-             LONGEST_WAIT * patience->timeout_s);
+             CORNU_LONGEST_WAIT * patience->timeout_s);
     return cornu__frame_fail(streams->exchange, waiting, what);
+}
+
+static void make_notices_due(CornuStreams *control)
+{
+    for (int i = 0; i < control->transport.size; i++)
+        if (control->peers[i].notified == sizeof(CornuFrame)) control->peers[i].notified = 0;
+}
+
+void cornu__streams_notify(CornuTransport *transport)
+{
+    CornuStreams *control = ((CornuStreams *)transport)->control;
+    make_notices_due(control);
+    for (int rank = 0; rank < transport->size; rank++)
+        if (cornu__streams_want_write(control, rank)) push(control, rank);
 }
 
 static CornuStatus look_around(CornuStreams *streams, Patience *patience)
@@ -253,9 +265,10 @@ static CornuStatus look_around(CornuStreams *streams, Patience *patience)
                            (long long)streams->exchange->number, streams->exchange->what);
     if (now < patience->look_s) return CORNU_OK;
     patience->look_s = now + 1e-3 * CORNU_SLICE_MS;
-    for (int i = 0; now >= patience->notice_s && i < streams->transport.size; i++)
-        if (control->peers[i].notified == sizeof(CornuFrame)) control->peers[i].notified = 0;
-    if (now >= patience->notice_s) patience->notice_s = now + patience->timeout_s / NOTICES;
+    if (now >= patience->notice_s) {
+        patience->notice_s = now + patience->timeout_s / CORNU_NOTICES;
+        make_notices_due(control);
+    }
     if (control != streams) CORNU__TRY(use_control(control));
     return check_peers(streams, patience, now);
 }
@@ -282,7 +295,7 @@ CornuStatus cornu__streams_exchange(CornuTransport *transport, const CornuExchan
     const double  now = cornu__seconds();
     Patience      patience = { .begin_s = now, .timeout_s = timeout_s,
                                .look_s = now + 1e-3 * CORNU_SLICE_MS,
-                               .notice_s = now + timeout_s / NOTICES };
+                               .notice_s = now + timeout_s / CORNU_NOTICES };
     streams->exchange = exchange;
     streams->progress_s = now;
     for (int i = 0; i < exchange->send_count; i++) begin_flow(streams, &exchange->sends[i], true);

@@ -71,6 +71,7 @@ bool cornu__streams_want_read(const CornuStreams *streams, int rank);
 /* For a CornuTransportClass. */
 CornuStatus cornu__streams_exchange(CornuTransport *transport, const CornuExchange *exchange,
                                     double timeout_s);
+void        cornu__streams_notify(CornuTransport *transport);
 void        cornu__streams_tell(CornuTransport *transport, const char *why);
 
 #endif

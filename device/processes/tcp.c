@@ -63,8 +63,8 @@ static void tcp_close(CornuTransport *transport)
 }
 
 static const CornuTransportClass tcp_transport = {
-    .name = "tcp", .exchange = cornu__streams_exchange, .tell = cornu__streams_tell,
-    .close = tcp_close,
+    .name = "tcp", .exchange = cornu__streams_exchange, .notify = cornu__streams_notify,
+    .tell = cornu__streams_tell, .close = tcp_close,
 };
 
 static const CornuStreamsClass tcp_streams = { tcp_write, tcp_read, tcp_wait, NULL };

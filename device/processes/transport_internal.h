@@ -21,6 +21,8 @@ typedef struct {
      * "rank N"; so is one that is in another exchange. CORNU_ERR_INTERRUPTED soon after *stop. */
     CornuStatus (*exchange)(CornuTransport *transport, const CornuExchange *exchange,
                             double timeout_s);
+    /* Between exchanges: says to all others that this rank is well. */
+    void (*notify)(CornuTransport *transport);
     /* Tells all others why the group has failed, as well as it can within a second. After an
      * exchange that failed, before its messages are gone. */
     void (*tell)(CornuTransport *transport, const char *why);
@@ -44,5 +46,9 @@ struct CornuTransport {
 #define CORNU_EXCHANGE_MAP       ((uint64_t)-1)
 
 enum { CORNU_SLICE_MS = 50 };   /* transports look at *stop so often */
+
+/* A rank says this often in a timeout that it is well, be it waiting or computing, and is not called
+ * silent; but whoever gets nothing for CORNU_LONGEST_WAIT timeouts gives up all the same. */
+enum { CORNU_NOTICES = 4, CORNU_LONGEST_WAIT = 10 };
 
 #endif

@@ -1,6 +1,7 @@
 /* How groups end: whatever rank fails, all ranks name it alike, and soon. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -131,6 +132,33 @@ static CornuStatus settles(CornuProcesses *processes)
     return cornu__failure_tell(&failure);
 }
 
+/* Longer than the timeout, while the others wait. */
+static CornuStatus computes(CornuProcesses *processes)
+{
+    CORNU__TRY(meet(processes));
+    if (cornu_process_rank(processes) == FAILS) poll(NULL, 0, 2000);
+    return meet(processes);
+}
+
+/* Rank 0 takes what rank 1 has left for it long after that has ended, and in the meantime has said
+ * to nobody that it is well. */
+static CornuStatus leaves_a_message(CornuProcesses *processes)
+{
+    static char   data[20000];
+    const int     rank = cornu_process_rank(processes);
+    CornuMessage  message = { 1 - rank, data, sizeof data };
+    CornuExchange exchange = { .what = "last", .sends = &message, .receives = &message,
+                               .send_count = rank == 1, .receive_count = rank == 0 };
+    CORNU__TRY(meet(processes));
+    memset(data, rank, sizeof data);
+    if (rank == 0) poll(NULL, 0, 1000);
+    CORNU__TRY(cornu__exchange_start(processes, &exchange));
+    CORNU__TRY(cornu__exchange_finish(processes, &exchange));
+    for (size_t i = 0; i < sizeof data; i++)
+        if (data[i] != 1) return cornu__fail(CORNU_ERR_VALUE, "wrong byte at %zu", i);
+    return CORNU_OK;
+}
+
 /* All ranks but FAILS, which may have ended, say so within the time. */
 static void expect_all(const char *transport, double timeout_s, RankBody *body, CornuStatus status,
                        const char *part, double within_s)
@@ -162,6 +190,22 @@ static void a_stopped_rank_is_named(void **state)
     expect_all(*state, 1, stops, CORNU_ERR_PROCESS,
                "rank 2 has not answered for 1 s, in exchange 4 (ring)", 10);
 }
+
+static void expect_success(int count, const char *transport, double timeout_s, RankBody *body)
+{
+    Ranks ranks;
+    ranks_run(&ranks, count, transport, timeout_s, NULL, body);
+    for (int i = 0; i < count; i++)
+        if (!ranks.ends[i].reported || ranks.ends[i].status)
+            fail_msg("rank %d: %s", i, ranks.ends[i].message);
+}
+
+static void a_rank_that_computes_is_waited_for(void **state)
+{
+    expect_success(RANKS, *state, 0.8, computes);
+}
+
+static void last_messages_arrive(void **state) { expect_success(2, *state, 0.8, leaves_a_message); }
 
 static void a_failure_is_told_to_all(void **state)
 {
@@ -278,6 +322,8 @@ static void strangers_are_ignored(void **state)
     cmocka_unit_test_prestate(a_killed_rank_is_named, transport),           \
     cmocka_unit_test_prestate(a_rank_that_leaves_is_named, transport),      \
     cmocka_unit_test_prestate(a_stopped_rank_is_named, transport),          \
+    cmocka_unit_test_prestate(a_rank_that_computes_is_waited_for, transport), \
+    cmocka_unit_test_prestate(last_messages_arrive, transport),             \
     cmocka_unit_test_prestate(a_failure_is_told_to_all, transport),         \
     cmocka_unit_test_prestate(other_exchanges_are_named, transport),        \
     cmocka_unit_test_prestate(other_sizes_are_named, transport),            \
