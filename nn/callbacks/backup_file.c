@@ -261,13 +261,13 @@ static CornuStatus read_values(const Values *values, Arrays *arrays)
 {
     CORNU__TRY(cornu__reserve(&arrays->items, &arrays->space, 0, values->count,
                               sizeof *arrays->items));
+    arrays->first = values->count;
     for (int i = 0; i < values->count; i++) {
         const Value *value = &values->items[i];
         CORNU__TRY(cornu_variable_read_value(value->variable, value->number, value->array));
         CORNU__TRY(check_finite(value));   /* the same on all ranks */
         arrays->items[arrays->count++] = (CornuNamedArray){ value->name, value->array };
     }
-    arrays->first = arrays->count;
     return CORNU_OK;
 }
 
