@@ -391,11 +391,30 @@ static CornuStatus break_training(CornuCallback *base, CornuModel *model, int64_
     return cornu_optimizer_set_learning_rate(cornu_model_optimizer(model), 1e38);
 }
 
+/* The values before it are. */
+static CornuStatus break_last_weight(CornuCallback *base, CornuModel *model, int64_t batch,
+                                     const CornuLogs *logs)
+{
+    static float       nan[64];
+    Stopper           *self = (Stopper *)base;
+    CornuWeight       *last = cornu_model_weight(model, cornu_model_weight_count(model) - 1);
+    const CornuType    type = cornu_variable_host_type(last->variable);
+    (void)batch, (void)logs;
+    if (++self->steps_left < TRAINING_STEPS + 2) return CORNU_OK;
+    assert_int_equal(type.dtype, CORNU_F32);
+    assert_in_range(cornu_type_count(type), 1, 64);
+    for (int i = 0; i < 64; i++) nan[i] = NAN;
+    return cornu_weight_write(last, cornu_array_from(nan, type));
+}
+
 static void what_is_not_finite_is_not_kept(void **state)
 {
     (void)state;
-    for (int takes = 0; takes < 2; takes++) {
-        Stopper     breaker = { .base = { .train_batch_end = break_training, .takes_nan = takes } };
+    for (int way = 0; way < 3; way++) {
+        const bool  takes = way > 0;
+        Stopper     breaker = { .base = { .train_batch_end = way < 2 ? break_training
+                                                                     : break_last_weight,
+                                          .takes_nan = takes } };
         CornuDevice *device = cornu_device_open("cpu", .threads = 1);
         CornuModel  *model = training_model(TRAINING_SHUFFLED, device);
         CornuHistory *history =
