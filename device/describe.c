@@ -129,6 +129,13 @@ const CornuExecutableStep *cornu_executable_steps(const CornuExecutable *executa
     return executable->steps;
 }
 
+const CornuExchangeEvent *cornu_executable_exchanges(CornuExecutable *executable, int *count)
+{
+    if (executable->device->class->exchanges) executable->device->class->exchanges(executable);
+    *count = executable->exchange_count;
+    return executable->exchanges;
+}
+
 const CornuProgram *cornu_executable_program(const CornuExecutable *executable)
 {
     return executable->compiled;

@@ -268,6 +268,23 @@ int cornu_executable_event_count(const CornuExecutable *executable);
  * takes longer than the run. */
 void cornu_executable_record(CornuExecutable *executable, CornuStepEvent *events);
 
+/* An exchange of a run with other processes; a large sum takes two. Bytes and times are those of
+ * the last one that has ended: of a gather that goes on now, those of the run before. All 0 before
+ * the first. */
+typedef struct {
+    const char *name;                   /* "all_reduce in dense_1/gradient" */
+    int         begin_step, end_step;   /* that starts it, and that waits for its end: between them
+                                           it goes on beside other steps. An end before the
+                                           beginning is that of the next run */
+    int64_t     bytes_sent, bytes_received;   /* by this process */
+    double      begin_s, end_s;         /* when the thread of the processes was at it, in seconds of
+                                           CLOCK_MONOTONIC */
+} CornuExchangeEvent;
+
+/* The exchanges of a run; *count is how many, 0 unless several processes share the device. The
+ * executable owns them, and changes them when it runs, and when this is called again. */
+const CornuExchangeEvent *cornu_executable_exchanges(CornuExecutable *executable, int *count);
+
 /* seconds[i]: the wall time that step i accounts for in a recorded run. Where each thread runs a
  * shard of its own, its times are divided by the number of such threads; where all threads work on
  * one shard, a step takes as long as thread 0 is in it. On a pjrt device all shards run at the same

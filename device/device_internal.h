@@ -46,6 +46,9 @@ typedef struct {
     CornuStatus (*wait)(CornuDevice *device);
     /* Fills what is known. NULL: nothing is, since the device compiles by itself. */
     void (*figures)(const CornuExecutable *executable, CornuCompiledFigures *figures);
+    /* Notes, of exchanges that nobody has waited for, those that have ended. NULL: there are
+     * none. */
+    void (*exchanges)(CornuExecutable *executable);
     void (*executable_free)(CornuExecutable *executable);
 } CornuDeviceClass;
 
@@ -108,6 +111,10 @@ struct CornuExecutable {
     const CornuProgram  *compiled;            /* what the steps compute */
     CornuExecutableStep *steps;
     int                  step_count;
+
+    /* Filled and freed by a class that exchanges with other processes; others leave them 0. */
+    CornuExchangeEvent  *exchanges;
+    int                  exchange_count;
 };
 
 /* Starts the list of the `count` steps of a compiled program, which are then added one by one in

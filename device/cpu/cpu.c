@@ -78,5 +78,6 @@ const CornuDeviceClass cornu__cpu_device = {
     .compile = cpu_compile,
     .allocate = cornu__host_allocate,
     .run = cornu__host_run,
+    .exchanges = cornu__host_exchanges,
     .executable_free = cornu__host_executable_free,
 };

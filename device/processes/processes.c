@@ -250,6 +250,15 @@ CornuStatus cornu__exchange_finish(CornuProcesses *processes, CornuExchange *exc
     return status;
 }
 
+bool cornu__exchange_ended(CornuProcesses *processes, const CornuExchange *exchange)
+{
+    if (alone(processes)) return true;
+    pthread_mutex_lock(&processes->lock);
+    const bool ended = !processes->failed && processes->end_count >= exchange->number;
+    pthread_mutex_unlock(&processes->lock);
+    return ended;
+}
+
 /* Nothing uses messages of exchanges any more when this returns. */
 CornuStatus cornu__processes_fail(CornuProcesses *processes, CornuStatus status)
 {

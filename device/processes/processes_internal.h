@@ -36,6 +36,9 @@ typedef struct {
 CornuStatus cornu__exchange_start(CornuProcesses *processes, CornuExchange *exchange);
 CornuStatus cornu__exchange_finish(CornuProcesses *processes, CornuExchange *exchange);
 
+/* Whether it has ended, so that finish would return at once. */
+bool cornu__exchange_ended(CornuProcesses *processes, const CornuExchange *exchange);
+
 /* ---- The group that this process is a member of (current.c) ---- */
 
 /* false if it is a member of one already. */

@@ -86,5 +86,6 @@ const CornuDeviceClass cornu__tpu_device = {
     .compile = tpu_compile,
     .allocate = cornu__host_allocate,
     .run = cornu__host_run,
+    .exchanges = cornu__host_exchanges,
     .executable_free = cornu__host_executable_free,
 };

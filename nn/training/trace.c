@@ -14,8 +14,12 @@ CornuTrace *cornu_trace_create(void)
 /* Later runs of the executable are not part of this trace. */
 static void stop_measuring(CornuTrace *trace)
 {
-    if (trace->measuring) cornu_executable_record(trace->executable, NULL);
+    if (!trace->measuring) return;
+    int                       count;
+    const CornuExchangeEvent *all = cornu_executable_exchanges(trace->executable, &count);
+    cornu_executable_record(trace->executable, NULL);
     trace->measuring = false;
+    for (int i = 0; i < trace->exchange_count; i++) trace->exchanges[i] = all[i];
 }
 
 void cornu_trace_free(CornuTrace *trace)
@@ -23,6 +27,7 @@ void cornu_trace_free(CornuTrace *trace)
     if (!trace) return;
     stop_measuring(trace);
     cornu__release(trace->events);
+    cornu__release(trace->exchanges);
     cornu__release(trace);
 }
 
@@ -46,9 +51,12 @@ CornuStatus cornu_trace_run(CornuTrace *trace, CornuExecutable *executable)
     CORNU__NEED(executable);
     stop_measuring(trace);
     cornu__release(trace->events);
+    cornu__release(trace->exchanges);
     trace->events = cornu__allocate((size_t)cornu_executable_event_count(executable),
                                     sizeof *trace->events);
-    if (!trace->events) return CORNU_ERR_MEMORY;
+    cornu_executable_exchanges(executable, &trace->exchange_count);
+    trace->exchanges = cornu__allocate((size_t)trace->exchange_count, sizeof *trace->exchanges);
+    if (!trace->events || !trace->exchanges) return CORNU_ERR_MEMORY;
     trace->executable = executable;
     trace->measuring = true;
     cornu_executable_record(executable, trace->events);

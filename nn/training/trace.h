@@ -16,6 +16,10 @@
  * within the time that one takes; cornu_trace_write writes the steps of its own rank, if that is 0,
  * and meets no other.
  *
+ * Each of them has a track "exchanges": what the executable exchanges with the others, and when the
+ * thread that does so was at it, beside the steps that go on meanwhile. Of a gather that goes on when
+ * the step ends, that of the step before is shown.
+ *
  * Format: "Trace Event Format", the JSON object with "traceEvents"; ts and dur in microseconds.
  */
 #ifndef CORNU_NN_TRACE_H

@@ -22,6 +22,8 @@ struct CornuTrace {
     bool             ended, measuring;
     CornuExecutable *executable;
     CornuStepEvent  *events;
+    CornuExchangeEvent *exchanges;   /* as the step's end finds them */
+    int                 exchange_count;
 };
 
 /* The trace if it traces step i (from 0) of the epoch, else NULL. */
@@ -37,6 +39,9 @@ static inline void cornu__phase(CornuTrace *trace, const char *name)
 }
 
 /* ---- Files (trace_write.c, trace_ranks.c) ---- */
+
+/* When the first event begins. Some viewers drop what is before time 0 of a file. */
+double cornu__trace_begin(const CornuTrace *trace);
 
 /* The events of the trace's process, and on rank 0 of the modelled one; time 0 is zero_s. The caller
  * drops *events, also after a failure. */

@@ -21,7 +21,7 @@ static CornuStatus find_zero(CornuProcesses *processes, const CornuTrace *trace,
 {
     const double same = 10e-3;
     const int    rank = cornu_process_rank(processes), count = cornu_process_count(processes);
-    Clock        clocks[CORNU_MAX_PROCESSES], own = { .begin = trace->phases[0].begin_s };
+    Clock        clocks[CORNU_MAX_PROCESSES], own = { .begin = cornu__trace_begin(trace) };
     CORNU__TRY(cornu__processes_gather(processes, "before the clocks", &own, sizeof own, clocks));
     own.now = cornu__seconds();
     CORNU__TRY(cornu__processes_gather(processes, "the clocks", &own, sizeof own, clocks));

@@ -125,6 +125,42 @@ static void add_thread(Writer *writer, Run *run, int thread)
     }
 }
 
+/* ---- Exchanges with other processes ---- */
+
+/* The last one of each, unless it was over long before the step. */
+static bool is_shown(const CornuTrace *trace, const CornuExchangeEvent *exchange)
+{
+    const double begin = trace->phases[0].begin_s;
+    const double seconds = trace->phases[trace->phase_count - 1].end_s - begin;
+    return exchange->begin_s > 0.0 && exchange->end_s > begin - seconds;
+}
+
+double cornu__trace_begin(const CornuTrace *trace)
+{
+    double begin = trace->phases[0].begin_s;
+    for (int i = 0; i < trace->exchange_count; i++)
+        if (is_shown(trace, &trace->exchanges[i]))
+            begin = fmin(begin, trace->exchanges[i].begin_s);
+    return begin;
+}
+
+/* A track of their own. */
+static void add_exchanges(Writer *writer, const CornuTrace *trace, int track)
+{
+    if (trace->exchange_count == 0) return;
+    add_name(writer, "thread_name", writer->measured, track, "exchanges");
+    for (int i = 0; i < trace->exchange_count; i++) {
+        const CornuExchangeEvent *exchange = &trace->exchanges[i];
+        if (!is_shown(trace, exchange)) continue;
+        add_event(writer, writer->measured, track, "exchange", exchange->name, exchange->begin_s,
+                  exchange->end_s,
+                  json_pack("{s:i, s:i, s:I, s:I}", "begun by step", exchange->begin_step,
+                            "ended by step", exchange->end_step, "bytes sent",
+                            (json_int_t)exchange->bytes_sent, "bytes received",
+                            (json_int_t)exchange->bytes_received));
+    }
+}
+
 static CornuStatus add_measured(Writer *writer, const CornuTrace *trace)
 {
     const CornuDevice    *device = cornu_executable_device(trace->executable);
@@ -150,6 +186,7 @@ static CornuStatus add_measured(Writer *writer, const CornuTrace *trace)
         add_name(writer, "thread_name", writer->measured, thread, text);
         add_thread(writer, &run, thread);
     }
+    if (!status) add_exchanges(writer, trace, run.threads);
     close_run(&run);
     return status;
 }
@@ -240,7 +277,7 @@ CornuStatus cornu_trace_write(const CornuTrace *trace, const char *path)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the traced step %s", path,
                            trace->events ? "has not ended" : "ran nothing");
     json_t     *events;
-    CornuStatus status = cornu__trace_events(trace, trace->phases[0].begin_s, &events);
+    CornuStatus status = cornu__trace_events(trace, cornu__trace_begin(trace), &events);
     if (status) cornu__fail_prefix(status, path);
     else status = cornu__trace_write_events(events, path);
     json_decref(events);

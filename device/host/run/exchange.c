@@ -34,7 +34,8 @@ struct CornuCollective {
     CornuMessage        *sends, *receives;
     CornuExchange        exchange;
     CornuBuffer         *buffer;     /* that a gather is under way to; NULL: none is */
-    char                 what[96];
+    CornuExchangeEvent  *events;     /* of the exchanges of a run; NULL: nobody wants to know */
+    char                 what[96], parts[112];
 };
 
 /* ---- Making ---- */
@@ -127,6 +128,7 @@ CornuCollective *cornu__collective_create(const CornuPlan *plan, const CornuPlan
     c->whole = c->id == CORNU_OP_ALL_REDUCE && (size_t)c->count * c->size <= SMALL;
     snprintf(c->what, sizeof c->what, "%s%s%.64s", cornu_op_name(op->id), *op->scope ? " in " : "",
              op->scope);
+    snprintf(c->parts, sizeof c->parts, "%s, parts", c->what);
     if (allocate(c) == CORNU_OK) return c;
     cornu__collective_free(c);
     return NULL;
@@ -143,6 +145,25 @@ void cornu__collective_free(CornuCollective *c)
     cornu__release(c->sends);
     cornu__release(c->receives);
     cornu__release(c);
+}
+
+/* ---- What is told of it ---- */
+
+/* A large all_reduce gathers the parts that each process has finished. */
+int cornu__collective_exchanges(const CornuCollective *c)
+{
+    if (!varies(c)) return 0;
+    return is_sum(c) && !is_grouped(c) && c->id == CORNU_OP_ALL_REDUCE && !c->whole ? 2 : 1;
+}
+
+void cornu__collective_report(CornuCollective *c, int begin_step, int end_step,
+                              CornuExchangeEvent *to)
+{
+    c->events = to;
+    for (int i = 0; i < cornu__collective_exchanges(c); i++)
+        to[i] = (CornuExchangeEvent){ .name = i ? c->parts : c->what,
+                                      .begin_step = i ? end_step : begin_step,
+                                      .end_step = end_step };
 }
 
 /* ---- Messages ---- */
@@ -168,9 +189,28 @@ static CornuStatus begin(CornuCollective *c)
     return cornu__exchange_start(c->processes, &c->exchange);
 }
 
-static CornuStatus end(CornuCollective *c)
+static int64_t bytes_of(const CornuMessage *messages, int count)
 {
-    return cornu__exchange_finish(c->processes, &c->exchange);
+    int64_t bytes = 0;
+    for (int i = 0; i < count; i++) bytes += (int64_t)messages[i].bytes;
+    return bytes;
+}
+
+/* Exchange i of the run has ended. */
+static void note(CornuCollective *c, int i)
+{
+    const CornuExchange *exchange = &c->exchange;
+    c->events[i].bytes_sent = bytes_of(exchange->sends, exchange->send_count);
+    c->events[i].bytes_received = bytes_of(exchange->receives, exchange->receive_count);
+    c->events[i].begin_s = exchange->begin_s;
+    c->events[i].end_s = exchange->end_s;
+}
+
+static CornuStatus end(CornuCollective *c, int i)
+{
+    CORNU__TRY(cornu__exchange_finish(c->processes, &c->exchange));
+    if (c->events) note(c, i);
+    return CORNU_OK;
 }
 
 /* Everybody's part of one memory to all. */
@@ -289,7 +329,7 @@ static CornuStatus begin_sum(CornuCollective *c, void *const *addresses)
 
 static CornuStatus end_sum(CornuCollective *c, void *const *addresses)
 {
-    CORNU__TRY(end(c));
+    CORNU__TRY(end(c, 0));
     if (c->id == CORNU_OP_REDUCE_SCATTER) {
         for (int i = 0; i < c->own.count; i++)
             finish_tree(c, i * c->out_count, c->out_count, result(c, addresses, i));
@@ -300,7 +340,7 @@ static CornuStatus end_sum(CornuCollective *c, void *const *addresses)
     finish_tree(c, 0, own.count, to + (size_t)own.first * c->size);
     if (c->whole) return CORNU_OK;
     CORNU__TRY(begin_gather(c, to, part_of));
-    return end(c);
+    return end(c, 1);
 }
 
 /* ---- The others ---- */
@@ -352,7 +392,7 @@ static CornuStatus exchange_operands(CornuCollective *c, void *const *addresses)
         }
     }
     CORNU__TRY(begin(c));
-    return end(c);
+    return end(c, 0);
 }
 
 /* In groups, or of one operand that all shards have. */
@@ -373,7 +413,7 @@ CornuStatus cornu__collective_begin(CornuCollective *c, void *const *addresses)
 
 CornuStatus cornu__collective_end(CornuCollective *c, void *const *addresses)
 {
-    return is_sum(c) ? end_sum(c, addresses) : end(c);
+    return is_sum(c) ? end_sum(c, addresses) : end(c, 0);
 }
 
 CornuStatus cornu__collective_run(CornuCollective *c, void *const *addresses)
@@ -396,5 +436,10 @@ CornuStatus cornu__gather_end(CornuCollective *c)
     if (!c->buffer) return CORNU_OK;
     cornu__host_gathers(c->buffer, NULL);
     c->buffer = NULL;
-    return end(c);
+    return end(c, 0);
+}
+
+void cornu__gather_note(CornuCollective *c)
+{
+    if (c->buffer && c->events && cornu__exchange_ended(c->processes, &c->exchange)) note(c, 0);
 }

@@ -27,6 +27,11 @@ typedef struct CornuCollective CornuCollective;
 CornuCollective *cornu__collective_create(const CornuPlan *plan, const CornuPlanStep *step);
 void             cornu__collective_free(CornuCollective *collective);
 
+/* The exchanges of a run, at most two, which from now on are written to `to` as they end. */
+int  cornu__collective_exchanges(const CornuCollective *collective);
+void cornu__collective_report(CornuCollective *collective, int begin_step, int end_step,
+                              CornuExchangeEvent *to);
+
 /* addresses: of plan->operands on the first own shard; those of the others follow. All of it; or in
  * two parts, between which what is exchanged stays as it is: begins the exchange of a sum over all
  * shards, or of a gather, and ends it. */
@@ -39,5 +44,8 @@ CornuStatus cornu__collective_end(CornuCollective *collective, void *const *addr
 CornuStatus cornu__gather_begin(CornuCollective *gather, void *const *addresses,
                                 CornuBuffer *buffer);
 CornuStatus cornu__gather_end(CornuCollective *gather);
+
+/* Reports it if it is under way no more, though nobody has waited for its end. */
+void cornu__gather_note(CornuCollective *gather);
 
 #endif

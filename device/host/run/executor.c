@@ -120,6 +120,46 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
     return &executable->base;
 }
 
+/* Steps i and k have the same collective. */
+static bool is_shared(const Executable *executable, int i, int k)
+{
+    return i != k && executable->collectives[k] == executable->collectives[i];
+}
+
+/* The step that starts what the kernel step i exchanges, and the one that waits for it. */
+static void find_steps(const Executable *executable, int i, int *begin, int *end)
+{
+    const CornuPlan *plan = &executable->plan;
+    *begin = *end = i;
+    for (int k = 0; k < plan->step_count; k++) {
+        if (!is_shared(executable, i, k)) continue;
+        *(plan->steps[k].kind == CORNU_STEP_SEND ? begin : end) = k;
+    }
+}
+
+static CornuStatus allocate_exchanges(Executable *executable)
+{
+    const CornuPlan *plan = &executable->plan;
+    CornuExecutable *base = &executable->base;
+    base->exchanges = cornu__allocate(2 * (size_t)plan->step_count, sizeof *base->exchanges);
+    if (!base->exchanges) return CORNU_ERR_MEMORY;
+    for (int i = 0, begin, end; i < plan->step_count; i++) {
+        if (plan->steps[i].kind != CORNU_STEP_KERNEL || !executable->collectives[i]) continue;
+        find_steps(executable, i, &begin, &end);
+        cornu__collective_report(executable->collectives[i], begin, end,
+                                 base->exchanges + base->exchange_count);
+        base->exchange_count += cornu__collective_exchanges(executable->collectives[i]);
+    }
+    return CORNU_OK;
+}
+
+void cornu__host_exchanges(CornuExecutable *base)
+{
+    Executable *executable = (Executable *)base;
+    for (int i = 0; i < executable->plan.step_count; i++)
+        if (executable->collectives[i]) cornu__gather_note(executable->collectives[i]);
+}
+
 /* One for each kernel step that meets other processes; its send step, or the wait step for what it
  * gathers, has the same. */
 static CornuStatus allocate_collectives(Executable *executable)
@@ -136,7 +176,8 @@ static CornuStatus allocate_collectives(Executable *executable)
                                             plan->steps[k].input == step->input))
                 executable->collectives[k] = collective;
     }
-    return CORNU_OK;
+    return cornu_process_count(plan->host->processes) > 1 ? allocate_exchanges(executable)
+                                                          : CORNU_OK;
 }
 
 static void free_collectives(Executable *executable)
@@ -146,6 +187,7 @@ static void free_collectives(Executable *executable)
         if (plan->steps[i].kind == CORNU_STEP_KERNEL)
             cornu__collective_free(executable->collectives[i]);
     cornu__release(executable->collectives);
+    cornu__release(executable->base.exchanges);
 }
 
 CornuStatus cornu__host_allocate(CornuExecutable *base)

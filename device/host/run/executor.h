@@ -17,6 +17,7 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
 CornuStatus      cornu__host_allocate(CornuExecutable *executable);
 CornuStatus      cornu__host_run(CornuExecutable *executable, CornuBuffer *const *inputs,
                                  CornuBuffer *const *outputs);
+void             cornu__host_exchanges(CornuExecutable *executable);
 void             cornu__host_executable_free(CornuExecutable *executable);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -15,6 +16,7 @@
 #include <cornu/cornu.h>
 #include <cornu/device/tpu/model.h>
 
+#include "../../device/processes/ranks.h"
 #include "../../expect.h"
 
 enum { ROWS = 80, BATCH = 32, STEPS = 3 };   /* the last batch is half full */
@@ -326,6 +328,123 @@ static void test_a_custom_loop(void **state)
     cornu_device_close(device);
 }
 
+/* ---- Several processes ---- */
+
+static double sent(const json_t *exchange)
+{
+    const json_t *args = json_object_get(exchange, "args");
+    assert_int_equal(whole_of(args, "bytes sent"), whole_of(args, "bytes received"));
+    return (double)whole_of(args, "bytes sent");
+}
+
+/* The title of the process and of the track after that of the only thread. */
+static void expect_exchanges(const json_t *events, const char *title_part)
+{
+    const char *measured = title(events, "process_name", 1, 0);
+    assert_int_equal(strncmp(measured, title_part, strlen(title_part)), 0);
+    assert_string_equal(title(events, "thread_name", 1, 1), "exchanges");
+    expect_nested(events);
+    for (size_t i = 0; i < json_array_size(events); i++)
+        if (!strcmp(text_of(json_array_get(events, i), "ph"), "X"))
+            assert_true(begin_of(json_array_get(events, i)) >= 0.0);
+}
+
+static CornuStatus train_rank(CornuProcesses *processes)
+{
+    CornuDevice *device = cornu_device_open("tpu", .shards = 4, .threads = 1,
+                                            .processes = processes);
+    CornuModel  *model = network(device, 1);
+    CornuStatus  status = train(model, ROWS, 2, NULL);
+    cornu_model_free(model);
+    cornu_device_close(device);
+    return status;
+}
+
+/* Losses are summed, gradients in slices, and the weights are gathered. */
+static void test_exchanges_of_a_training(void **state)
+{
+    (void)state;
+    ranks_succeed(2, "tcp", train_rank);
+    json_t *events = read_events();
+    double  sum;
+    expect_exchanges(events, "rank 0 of 2, measured: tpu: ");
+    expect_step(events, 2, STEPS - 1);
+    assert_true(count(events, 1, 1, "exchange", &sum) >= 3 && sum > 0.0);
+    assert_non_null(named(events, "exchange", "all_reduce in loss"));
+    const json_t *scatter = named(events, "exchange", "reduce_scatter in adam");
+    const json_t *gather = named(events, "exchange", "all_gather in adam");
+    assert_non_null(scatter);
+    assert_non_null(gather);
+    /* 80 + 2010 weights, of which half are another process', in slices of 4. */
+    assert_true(sent(scatter) >= 1045 * 4 && sent(scatter) <= 1100 * 4);
+    assert_true(sent(gather) == sent(scatter));
+    assert_true(begin_of(gather) >= end_of(scatter) || end_of(gather) <= begin_of(scatter));
+    json_decref(events);
+}
+
+/* Each shard's x is summed, in two exchanges, while something else is computed. The other rank is
+ * late, so that the first of them is under way for long. */
+static CornuStatus sum_beside_products(CornuProcesses *processes)
+{
+    enum { SIDE = 512, PRODUCTS = 4, MANY = 1 << 20 };
+    CornuDevice *device = cornu_device_open("cpu", .shards = 2, .threads = 1,
+                                            .processes = processes);
+    CornuGraph  *graph = cornu_graph_create(device);
+    CornuTensor *sum = cornu_op_all_reduce(
+        cornu_graph_shard_input(graph, cornu_type(CORNU_F32, MANY)));
+    CornuTensor *y = cornu_graph_input(graph, cornu_type(CORNU_F32, SIDE, SIDE));
+    for (int i = 0; i < PRODUCTS; i++) y = cornu_op_matmul(y, y);
+    CornuTensor *total = cornu_op_add(cornu_op_sum(y), cornu_op_sum(sum));
+    float       number;
+    CornuArray  out = cornu_array_from(&number, cornu_scalar(CORNU_F32));
+    CornuTrace *trace = cornu_trace_create();
+    CornuStatus status = cornu_graph_prepare(graph, &total, 1);
+    for (int i = 0; i < 2 && !status; i++) {
+        if (i == 1) status = cornu_trace_run(trace, cornu_graph_executable(graph));
+        if (i == 1 && cornu_process_rank(processes) == 1)
+            nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+        if (!status) status = cornu_run(graph, &total, 1, &out);
+    }
+    cornu_trace_phase(trace, NULL);
+    if (!status) status = cornu_trace_write(trace, path);
+    cornu_trace_free(trace);
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+    return status ? status : cornu_error_take();
+}
+
+static double overlap(const json_t *a, const json_t *b)
+{
+    return fmin(end_of(a), end_of(b)) - fmax(begin_of(a), begin_of(b));
+}
+
+static void test_exchanges_beside_computing(void **state)
+{
+    (void)state;
+    ranks_succeed(2, "tcp", sum_beside_products);
+    json_t       *events = read_events();
+    const json_t *exchange = named(events, "exchange", "all_reduce");
+    const json_t *parts = named(events, "exchange", "all_reduce, parts");
+    double        beside = 0.0;
+    expect_exchanges(events, "rank 0 of 2, measured: cpu: ");
+    assert_non_null(exchange);
+    assert_non_null(parts);
+    assert_true(sent(exchange) == 2 << 20);
+    assert_true(sent(parts) == 2 << 20);
+    assert_true(end_of(exchange) <= begin_of(parts));
+    const json_t *args = json_object_get(exchange, "args");
+    assert_true(whole_of(args, "begun by step") < whole_of(args, "ended by step"));
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+        if (strcmp(text_of(event, "cat"), "step") || strcmp(text_of(event, "name"), "matmul"))
+            continue;
+        beside += fmax(overlap(exchange, event), 0.0);
+        assert_true(overlap(parts, event) <= 0.0);   /* which the rest waits for */
+    }
+    assert_true(beside > 0.0);
+    json_decref(events);
+}
+
 static int make_file(void **state)
 {
     (void)state;
@@ -347,6 +466,8 @@ int main(void)
         cmocka_unit_test(test_no_step_to_trace),
         cmocka_unit_test(test_files_that_cannot_be_written),
         cmocka_unit_test(test_a_custom_loop),
+        cmocka_unit_test(test_exchanges_of_a_training),
+        cmocka_unit_test(test_exchanges_beside_computing),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }
