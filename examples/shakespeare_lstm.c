@@ -229,9 +229,13 @@ static CornuModel *open_writer(Run *run)
     return NULL;
 }
 
+/* All processes generate the same, and the first writes it. */
+static bool writes(void) { return cornu_process_rank(session_processes()) == 0; }
+
 static bool print_token(void *context, int64_t token)
 {
     const Run *run = context;
+    if (!writes()) return true;
     char       bytes[5];
     const int  length = cornu_text_decode(run->text, token, bytes);
     return fwrite(bytes, 1, (size_t)length, run->page) == (size_t)length &&
@@ -251,7 +255,7 @@ static CornuStatus write_text(Run *run)
                                     .seed = (uint64_t)run->options->seed, .emit = print_token,
                                     .context = run)
                    : cornu_error_status();
-    if (!status) fputc('\n', run->page);
+    if (!status && writes()) fputc('\n', run->page);
     cornu_model_free(model);
     free(prime.data);
     return status;

@@ -1,0 +1,154 @@
+# The programs in several processes: for any number of ranks, over each transport, the same model,
+# byte by byte, and one of everything on stdout, the same but for times. ALL=1 tries all programs
+# with all numbers of ranks (make check-processes-bits).
+#
+# tests/run: takes 60 s
+. tests/checks.sh
+all=${ALL:-}
+data="--data synthetic --limit 400 --batch-size 50 --epochs 1 --verbose 2"
+shards="--shards 8 --threads 1"
+
+skip() { # skip NAME REASON
+    skipped=$((skipped + 1))
+    echo "skipped: $1: $2"
+}
+
+# What a program prints, without times and the line on processes.
+printed() {
+    sed -E '/^[0-9]+ process(es)? on /d; s/[0-9.,]+ ?(s|ms|us|µs|ns)(\/(step|epoch))?\b/TIME/g
+            s/[0-9.,]+ (samples|images|rows|characters)\/s/RATE/g' out
+}
+
+# The command that starts $1 ranks over transport $2, in `launch` and `transport`.
+launcher() {
+    launch=("$programs/cornu_run" -n "$1")
+    transport=(--transport "$2")
+    case $2 in
+    alone)   launch=() transport=() ;;
+    openmpi) launch=(mpirun.openmpi --oversubscribe --allow-run-as-root -n "$1")
+             transport=() ;;
+    openmpi-*) launch=(mpirun.openmpi --oversubscribe --allow-run-as-root -n "$1"
+                       --mca coll_tuned_use_dynamic_rules 1
+                       --mca coll_tuned_allreduce_algorithm "${2#*-}")
+               transport=() ;;
+    mpich)   launch=(mpirun.mpich -n "$1") transport=() ;;
+    esac
+}
+
+# alike RANKS TRANSPORT FORMAT PROGRAM ARGUMENT...: as the run alone, whose results are expected.*
+alike() {
+    local ranks=$1 over=$2 format=$3 launch transport saved=()
+    shift 3
+    launcher "$ranks" "$over"
+    [ "$format" = none ] || saved=(--save "model.$format")
+    rm -f model.* out err
+    timeout "${CORNU_TEST_TIMEOUT:-300}" "${launch[@]}" "$programs/$1" "${@:2}" "${saved[@]}" \
+        "${transport[@]}" >out 2>err </dev/null || return 1
+    printed >now.out
+    if [ "$over" = alone ]; then
+        rm -f expected.*
+        cp now.out expected.out
+        [ "$format" = none ] || cp "model.$format" "expected.$format"
+        return 0
+    fi
+    diff expected.out now.out && { [ "$format" = none ] || cmp "expected.$format" "model.$format"; } &&
+        { [[ $over == *mpi* ]] || cat out err | grep -q "^$ranks processes on 1 host" || [ "$ranks" = 1 ]; }
+}
+
+# bits FORMAT "RANKS:TRANSPORT..." PROGRAM ARGUMENT...: alone, and so.
+bits() {
+    local format=$1 groups=$2 group
+    shift 2
+    check "$1 alone, .$format" alike 1 alone "$format" "$@"
+    if [ "$all" ]; then
+        groups=$(for p in 1 2 3 4 5 8; do for t in shm tcp $mpi; do echo $p:$t; done; done)
+    fi
+    for group in $groups; do
+        check "$1, .$format, $group" alike "${group%:*}" "${group#*:}" "$format" "$@"
+    done
+}
+
+# ---- MPI: its launchers, where the plugins are built ----
+
+mpi=
+for kind in openmpi mpich; do
+    if [ ! -e "$programs/libcornu_mpi_$kind.so" ]; then
+        skip "mpirun of $kind" "build/libcornu_mpi_$kind.so is not built"
+    elif ! command -v mpirun.$kind >/dev/null; then
+        skip "mpirun of $kind" "it is not installed"
+    else
+        mpi="$mpi $kind"
+        [ $kind != openmpi ] || mpi="$mpi openmpi-1 openmpi-4"   # neighbours' sums in other orders
+    fi
+done
+
+# ---- Data of one's own ----
+
+awk 'BEGIN { print "a,b,kind"
+     for (i = 0; i < 150; i++) { a = i * 37 % 101 / 50 - 1; b = i * 53 % 97 / 48 - 1
+         print a "," b "," (a + b > 0.2 ? "high" : a > b ? "left" : "low") } }' >table.csv
+awk -F, '{ print $1 "," $2 }' table.csv >rows.csv
+
+draw_pictures() {
+    python3 - <<'PYTHON'
+import os, struct, zlib
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+for i in range(96):
+    folder = "pictures/%s" % "abc"[i % 3]
+    os.makedirs(folder, exist_ok=True)
+    rows = b"".join(b"\0" + bytes((x * (i % 3 + 1) * 17 + y * 31 + i * 7) % 256 for x in range(12))
+                    for y in range(12))
+    with open("%s/%02d.png" % (folder, i), "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 12, 12, 8, 0, 0, 0, 0))
+                   + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+PYTHON
+}
+
+# ---- The same bits ----
+
+short=${mpi:+$(for t in $mpi; do echo 4:$t; done)}
+bits safetensors "1:shm 2:tcp 3:shm 4:tcp 5:shm 8:tcp $short" mnist_cnn $data $shards
+bits keras "3:tcp 4:shm" mnist_cnn $data $shards --device tpu
+bits safetensors "2:shm 3:tcp" mnist_cnn $data $shards --model mnist_cnn_bn
+bits safetensors "4:shm" fashion_mnist_cnn $data $shards
+bits safetensors "3:shm" colab_mnist $data $shards
+bits none "5:tcp" custom_loop --data synthetic --limit 400 --batch-size 40 --epochs 1 $shards
+bits safetensors "4:shm" shakespeare_lstm --data synthetic --epochs 1 --steps-per-epoch 5 \
+    --batch-size 8 --sequence-length 8 --validation 0 --limit 4000 --verbose 2 --device tpu \
+    $shards --generate 20
+bits safetensors "3:shm 4:tcp" table --target kind --epochs 2 --verbose 2 table.csv --shards 6 \
+    --threads 1
+cp expected.safetensors table.safetensors
+bits none "3:shm" table --predict --load table.safetensors rows.csv --shards 6 --threads 1
+if command -v python3 >/dev/null && draw_pictures; then
+    pictures="--image-size 20 --color-mode grayscale --epochs 2 --batch-size 16 --verbose 2"
+    bits safetensors "4:shm" image_folder $pictures $shards pictures
+else
+    skip image_folder "python3, which draws pictures, is not installed"
+fi
+
+# ---- Each rank opens the pictures of its own shards: of 96, 24, and one row of three batches ----
+# Without a cache, which every process fills with all.
+
+# As seen by ranks: the names of the pictures that each opens.
+opens_its_own() {
+    local rank count
+    rm -f opened.*
+    "$programs/cornu_run" -n 4 bash -c 'exec strace -f -qq -e trace=openat -o "opened.$CORNU_RANK" \
+        "$@"' strace "$programs/image_folder" $pictures --no-cache --epochs 1 \
+        --validation-split 0 $shards pictures >out 2>err </dev/null || return 1
+    for rank in 0 1 2 3; do
+        count=$(grep -o 'pictures/[^"]*\.png' opened.$rank | sort -u | wc -l)
+        echo "rank $rank opens $count of 96 pictures" >&3
+        ((count >= 24 && count <= 24 + 4)) || return 1
+    done
+    [ "$(cat opened.? | grep -o 'pictures/[^"]*\.png' | sort -u | wc -l)" = 96 ]
+}
+if [ ! -d pictures ] || ! command -v strace >/dev/null || ! strace -o /dev/null true 2>/dev/null; then
+    skip "files that ranks open" "strace or python3 is not installed"
+else
+    check "each of four ranks opens a quarter of the pictures" opens_its_own
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
