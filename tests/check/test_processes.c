@@ -37,7 +37,7 @@ static CornuStatus try_program(uint64_t number, CornuProcesses *processes)
                                                 .shards = c.shards, .processes = processes);
         if (!device) return cornu_error_take();
         double *numbers = trial_numbers(&c, device, &all, &verdict);
-        result(name, numbers, (size_t)all * sizeof *numbers);
+        if (!verdict.unusable) result(name, numbers, (size_t)all * sizeof *numbers);
         free(numbers);
         cornu_device_close(device);
     }

@@ -263,8 +263,12 @@ static CornuStatus run_rounds(const Trial *c, CornuDevice *device, const Expecte
 double *trial_numbers(const Trial *c, CornuDevice *device, int64_t *count, Verdict *verdict)
 {
     Made made = { NULL, 0 };
-    *verdict = (Verdict){ .output = -1 };
-    run_rounds(c, device, NULL, verdict, &made);
+    Expected *expected = expect(c);
+    *verdict = (Verdict){ .output = -1, .unusable = !expected };
+    if (expected) {
+        run_rounds(c, device, NULL, verdict, &made);
+        expected_free(expected, c->program->output_count);
+    }
     *count = made.count;
     return made.numbers;
 }

@@ -63,7 +63,7 @@ Verdict trial_run_here(const Trial *c, const Setting *setting);
 void    trial_guilty(const Trial *c, const Setting *setting, char *text, size_t size);
 
 /* What all outputs are after each round, one after the other, on a device with the trial's shards,
- * to be freed. The verdict is that all ran. */
+ * to be freed; NULL if the trial is unusable. The verdict is that all ran. */
 double *trial_numbers(const Trial *c, CornuDevice *device, int64_t *count, Verdict *verdict);
 
 /* The ops of the trial in a graph on `device`; tensor[v] becomes value v. NULL if it is refused. */
