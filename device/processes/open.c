@@ -53,9 +53,9 @@ static CornuStatus gather(CornuTransport *transport, const char *what, uint64_t 
 {
     const int     rank = transport->rank, size = transport->size;
     CornuMessage *messages = cornu__allocate(2 * (size_t)size, sizeof *messages);
+    if (!messages) return CORNU_ERR_MEMORY;
     CornuExchange exchange = { .what = what, .number = number, .sends = messages,
                                .receives = messages + size };
-    if (!messages) return CORNU_ERR_MEMORY;
     for (int i = 0; i < size; i++) {
         if (i == rank) continue;
         messages[exchange.send_count++] =
