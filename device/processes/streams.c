@@ -264,6 +264,9 @@ static CornuStatus look_around(CornuStreams *streams, Patience *patience)
         return cornu__fail(CORNU_ERR_INTERRUPTED, "stopped in exchange %lld (%s)",
                            (long long)streams->exchange->number, streams->exchange->what);
     if (now < patience->look_s) return CORNU_OK;
+    /* A rank that was stopped itself, as all are when a job is suspended, has not listened. */
+    if (now - patience->look_s > patience->timeout_s / CORNU_NOTICES)
+        patience->begin_s = streams->progress_s = now;
     patience->look_s = now + 1e-3 * CORNU_SLICE_MS;
     if (now >= patience->notice_s) {
         patience->notice_s = now + patience->timeout_s / CORNU_NOTICES;

@@ -226,6 +226,22 @@ check "a rank is killed" survives 'rank 1 was killed by signal 9' KILL 1 -n 3 --
 check "rank 0 is killed" survives 'rank 0 was killed by signal 9' KILL 0 -n 3 --restarts 1
 check "a rank is stopped" survives 'rank 2 was stopped, and did not answer' \
     STOP 2 -n 3 --restarts 1 --rank-timeout 1
+suspends() { # for longer than ranks wait for each other, as they do
+    local rank
+    rm -rf kept cut.safetensors
+    "$run" -n 3 --rank-timeout 1 $mnist --save cut.safetensors >out 2>err &
+    supervisor=$!
+    wait_for compgen -G 'kept/backup-*' >/dev/null
+    rank=$(rank_of $supervisor 1)
+    kill -STOP "$rank"
+    sleep 0.2
+    kill -TSTP $supervisor
+    wait_for is_stopped $supervisor || return 1
+    sleep 1.5
+    kill -CONT $supervisor
+    wait $supervisor && same_model
+}
+check "all are suspended, and go on" suspends
 interrupted() {
     disturbed TERM '' -n 3 --restarts 1
     [ $status = 143 ] && [ -e kept ] && [ ! -e cut.safetensors ] || return 1
