@@ -398,6 +398,11 @@ CornuStatus session_stopped(const Options *options, CornuModel *model)
     char              why[1000];
     snprintf(why, sizeof why, "%s", cornu_error_message());
     if (kept || status == CORNU_ERR_VALUE || trained.steps == 0) return status;
+    if (status == CORNU_ERR_PROCESS) {   /* which could not save together any more */
+        if (trained.has_backup) return status;
+        return cornu_error_set(status, "%s; nothing is kept of it. --backup DIR would have kept a "
+                               "training to go on with", why);
+    }
     if (!options->save)
         return cornu_error_set(status, "%s; nothing is kept of it. --save FILE would have kept the "
                                "model, --backup DIR a training to go on with", why);
