@@ -344,11 +344,10 @@ typedef struct {
     CornuOptimizer          *(*from)(const void *config);
 } CornuOptimizerClass;
 
-/* Weights that are summed over the shards and updated together, as one vector: w[first], …, and
- * their slots. */
+/* A run of weights and their slots, summed over the shards and updated together, as one vector. */
 typedef struct {
     int            first, count;
-    CornuVariable *weights;                   /* packed: theirs, as each packed slot is the slots' */
+    CornuVariable *weights;                   /* packed; theirs, as a packed slot is the slots' */
     CornuVariable *slots[CORNU_MAX_COMMON_SLOTS + CORNU_MAX_SLOTS];
 } CornuBucket;
 

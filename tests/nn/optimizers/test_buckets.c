@@ -1,4 +1,5 @@
-/* Buckets: how weights are divided, and that updates by bucket equal those of all weights as one. */
+/* Buckets: how weights are divided, and that updates by bucket equal those of all weights as
+ * one. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
