@@ -6,6 +6,12 @@
 
 /* ---- Devices and models ---- */
 
+static int shards_of(const Race *race, const char *device)
+{
+    const int ranks = cornu_process_count(race->processes);
+    return !race->shards && ranks > 1 && strcmp(device, "cpu") == 0 ? ranks : race->shards;
+}
+
 static CornuStatus add_racer(Race *race, const char *name, size_t length)
 {
     if (length == 0)
@@ -20,7 +26,9 @@ static CornuStatus add_racer(Race *race, const char *name, size_t length)
     snprintf(racer->name, sizeof racer->name, "%.*s", (int)length, name);
     racer->seconds = calloc((size_t)race->epochs, sizeof *racer->seconds);
     if (!racer->seconds) return cornu_error_set(CORNU_ERR_MEMORY, "no memory for the epochs");
-    racer->device = cornu_device_open(racer->name, .threads = (int)race->threads);
+    racer->device = cornu_device_open(racer->name, .threads = (int)race->threads,
+                                      .shards = shards_of(race, racer->name),
+                                      .processes = race->processes);
     if (!racer->device) return cornu_error_status();
     printf("%s\n", cornu_device_description(racer->device));
     return CORNU_OK;
@@ -104,11 +112,34 @@ static bool goes_on(const Race *race)
     return false;
 }
 
+/* The sums over all processes. */
+static CornuStatus add_up(const Race *race, double *numbers, int count)
+{
+    const int   ranks = cornu_process_count(race->processes);
+    double     *all = calloc((size_t)ranks * (size_t)count, sizeof *all);
+    CornuStatus status = all ? cornu_processes_gather(race->processes, numbers, count, all)
+                             : cornu_error_set(CORNU_ERR_MEMORY, "no memory for %d processes",
+                                               ranks);
+    for (int i = 0; !status && i < count; i++) {
+        numbers[i] = 0.0;
+        for (int rank = 0; rank < ranks; rank++) numbers[i] += all[rank * count + i];
+    }
+    free(all);
+    return status;
+}
+
+/* All processes measure at the same time, with the threads that they train with. */
 static CornuStatus measure_limits(Race *race)
 {
     CornuCpuLimits *best = &race->limits, now;
-    CornuStatus     status = cornu_cpu_limits((int)race->threads, &now);
+    const int       each = cornu_device_threads(race->racers[0].device);
+    const bool      alone = cornu_process_count(race->processes) == 1;
+    CornuStatus     status = cornu_cpu_limits(alone ? (int)race->threads : each, &now);
+    double          sums[] = { now.f32_flops, now.bf16_flops, now.read_bytes, now.threads };
+    if (!status) status = add_up(race, sums, sizeof sums / sizeof *sums);
     if (status) return status;
+    now.f32_flops = sums[0], now.bf16_flops = sums[1], now.read_bytes = sums[2];
+    now.threads = (int)sums[3];
     if (best->f32_flops > now.f32_flops) now.f32_flops = best->f32_flops;
     if (best->bf16_flops > now.bf16_flops) now.bf16_flops = best->bf16_flops;
     if (best->read_bytes > now.read_bytes) now.read_bytes = best->read_bytes;
@@ -162,8 +193,9 @@ int64_t race_targets(const Race *race)
 double race_gflops(const Race *race, const Racer *racer)
 {
     const CornuStatistics *step = cornu_model_statistics(racer->model);
-    if (!step) return NAN;
-    return 1e-9 * (double)step->flops * (double)race->steps / race_median(race, racer);
+    const double           own = step ? (double)step->flops : NAN;
+    return 1e-9 * (racer->flops > 0.0 ? racer->flops : own) * (double)race->steps /
+           race_median(race, racer);
 }
 
 /* Whether it computes here, and not on an accelerator, which its description begins with. */
@@ -281,5 +313,10 @@ CornuStatus race_run(Race *race)
         for (int i = 0; !status && i < race->count; i++)
             status = run_epoch(race, &race->racers[i], race->done);
     if (!status) status = measure_limits(race);
-    return status ? status : model_tpus(race);
+    for (int i = 0; !status && i < race->count; i++) {
+        const CornuStatistics *step = cornu_model_statistics(race->racers[i].model);
+        race->racers[i].flops = step ? (double)step->flops : 0.0;
+        status = add_up(race, &race->racers[i].flops, 1);
+    }
+    return status || cornu_process_rank(race->processes) > 0 ? status : model_tpus(race);
 }

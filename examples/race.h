@@ -27,6 +27,7 @@ typedef struct {
     CornuModel  *model;
     double      *seconds;        /* of the training steps of each epoch, measured */
     double       loss, val_loss, val_accuracy;   /* of the last epoch */
+    double       flops;          /* of a step, of all processes; 0: as its model says */
 } Racer;
 
 /* Seconds that an epoch of published length would take on a TPU; if none is published, one of the
@@ -51,13 +52,17 @@ typedef struct {
     int64_t                    steps;          /* of an epoch; 0: all batches */
     int64_t                    seed, threads;  /* 0: as many as there are processors */
     double                     learning_rate;  /* 0: the published one */
+    CornuProcesses            *processes;      /* that run the race together; NULL: this one */
+    int                        shards;         /* 0: those of the device, but on a cpu one for each
+                                                  process */
 
     /* Set by race_open and race_run. */
     int64_t                    samples;        /* of an epoch */
     int64_t                    done;           /* epochs that every device has run */
     Racer                      racers[RACE_DEVICES];
     int                        count;
-    CornuCpuLimits             limits;         /* the better of before and after training */
+    CornuCpuLimits             limits;         /* the better of before and after training; of
+                                                  all processes together */
     ModelledEpoch              modelled[RACE_MODELLED];
     int                        modelled_count;
 } Race;

@@ -32,6 +32,15 @@ static CornuProcessor processor(void)
     return cpu;
 }
 
+/* " in 2 processes", or nothing for one. */
+static const char *processes(char text[48], const Race *race)
+{
+    const int count = cornu_process_count(race->processes);
+    text[0] = '\0';
+    if (count > 1) snprintf(text, 48, " in %d processes", count);
+    return text;
+}
+
 static int64_t fallbacks(const Racer *racer)
 {
     const CornuStatistics *step = cornu_model_statistics(racer->model);
@@ -71,10 +80,12 @@ static void print_ratios(const Race *race, FILE *to)
 static void print_measured(const Race *race, FILE *to)
 {
     const CornuProcessor cpu = processor();
+    char                 ranks[48];
     fprintf(to, "\nMeasured: %s%s, %lld samples per epoch in batches of %lld, on\n%s with %s, %d "
-            "threads\n\n", race->reference->name, race->data->synthetic ? " on SYNTHETIC data" : "",
-            (long long)race->samples, (long long)race->batch_size, cpu.name, cpu.isa,
-            race->limits.threads);
+            "threads%s\n\n", race->reference->name,
+            race->data->synthetic ? " on SYNTHETIC data" : "", (long long)race->samples,
+            (long long)race->batch_size, cpu.name, cpu.isa, race->limits.threads,
+            processes(ranks, race));
     fprintf(to, "%-9s %-8s %-14s %6s %7s %8s %8s %9s %7s %7s %7s %7s %9s\n", "device", "runs as",
             "policy", "shards", "threads", "first s", "median s", "samples/s", "GFLOP/s", "limit",
             "loss", "val_acc", "fallbacks");
@@ -216,7 +227,7 @@ static json_t *describe(const Race *race)
         json_array_append_new(published, describe_published(race_published(race, i)));
     const CornuProcessor cpu = processor();
     return json_pack("{s:s, s:{s:s, s:b}, s:s, s:I, s:I, s:I, s:I, s:I,"
-                     " s:{s:s, s:s, s:s, s:i, s:o, s:o, s:b, s:o}, s:o, s:o, s:o}",
+                     " s:{s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:b, s:o}, s:o, s:o, s:o}",
                      "model", race->reference->name,
                      "data", "name", race->data->name, "synthetic", (int)race->data->synthetic,
                      "target", race->reference->target,
@@ -225,6 +236,7 @@ static json_t *describe(const Race *race)
                      "steps", (json_int_t)race->steps, "samples", (json_int_t)race->samples,
                      "machine", "cpu", cpu.name, "isa", cpu.isa, "label", "measured",
                      "threads", race->limits.threads,
+                     "processes", cornu_process_count(race->processes),
                      "float32_gflops", number(1e-9 * race->limits.f32_flops),
                      "bfloat16_gflops", number(1e-9 * race->limits.bf16_flops),
                      "bfloat16_instructions", (int)race->limits.bf16_instructions,
@@ -303,10 +315,10 @@ static void collect_others(const Race *race, Bars *bars)
 static void draw_head(const Race *race, CornuPlot *plot)
 {
     const CornuProcessor cpu = processor();
-    char title[128], below[256];
+    char title[128], below[256], ranks[48];
     snprintf(title, sizeof title, "%s: seconds per epoch", race->reference->name);
-    snprintf(below, sizeof below, "%s, %s, %d threads; %lld samples of %s%s in batches of %lld",
-             cpu.name, cpu.isa, race->limits.threads, (long long)race->samples,
+    snprintf(below, sizeof below, "%s, %s, %d threads%s; %lld samples of %s%s in batches of "
+             "%lld", cpu.name, cpu.isa, race->limits.threads, processes(ranks, race), (long long)race->samples,
              race->data->synthetic ? "SYNTHETIC " : "", race->data->name,
              (long long)race->batch_size);
     cornu_plot_text(plot, title, MARGIN, MARGIN + 16, 18, .bold = true, .colour = INK);

@@ -30,6 +30,18 @@ CornuStatus cornu_processes_any(CornuProcesses *processes, bool *flag)
     return CORNU_OK;
 }
 
+CornuStatus cornu_processes_gather(CornuProcesses *processes, const double *own, int count,
+                                   double *all)
+{
+    CORNU__NEED(own);
+    CORNU__NEED(all);
+    if (count < 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%d numbers of each process, expected 0 or more",
+                           count);
+    return cornu__processes_gather(processes, "numbers of all processes", own,
+                                   (size_t)count * sizeof *own, all);
+}
+
 void cornu_processes_leave(CornuProcesses *processes, CornuStatus status)
 {
     if (status != CORNU_ERR_INTERRUPTED) cornu__processes_fail(processes, status);

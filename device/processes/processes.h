@@ -77,6 +77,11 @@ int cornu_process_count(const CornuProcesses *processes);
  * stop for a signal. All ranks call it. */
 CornuStatus cornu_processes_any(CornuProcesses *processes, bool *flag);
 
+/* all[r * count ...] = rank r's `count` numbers at `own`, on every rank. All ranks call it, with the
+ * same count. */
+CornuStatus cornu_processes_gather(CornuProcesses *processes, const double *own, int count,
+                                   double *all);
+
 /* "4 processes on 2 hosts, by Open MPI 4.1.4 over tcp". */
 const char *cornu_processes_description(const CornuProcesses *processes);
 
