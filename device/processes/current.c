@@ -2,7 +2,6 @@
 
 #include <stdatomic.h>
 
-
 static _Atomic(CornuProcesses *) current;
 
 bool cornu__processes_enter(CornuProcesses *processes)
@@ -22,8 +21,10 @@ bool cornu__processes_writes(void) { return cornu_process_rank(atomic_load(&curr
 
 CornuStatus cornu_processes_any(CornuProcesses *processes, bool *flag)
 {
-    unsigned char own = *flag, all[CORNU_MAX_PROCESSES];
-    const int     ranks = cornu_process_count(processes);
+    unsigned char all[CORNU_MAX_PROCESSES];
+    CORNU__NEED(flag);
+    const unsigned char own = *flag;
+    const int           ranks = cornu_process_count(processes);
     CORNU__TRY(cornu__processes_gather(processes, "whether to stop", &own, 1, all));
     *flag = false;
     for (int rank = 0; rank < ranks; rank++) *flag |= all[rank] != 0;

@@ -43,12 +43,14 @@ static CornuDevice *open_device(const CornuTpuStrategyConfig *config)
 
 CornuStrategy *cornu_tpu_strategy_from(const CornuTpuStrategyConfig *config)
 {
+    CORNU__NEED_TO_MAKE(config);
     CornuStrategy *strategy = create("tpu_strategy", config->iterations_per_loop);
     return strategy ? with_device(strategy, open_device(config)) : NULL;
 }
 
 CornuStrategy *cornu_multi_worker_strategy_from(const CornuMultiWorkerStrategyConfig *config)
 {
+    CORNU__NEED_TO_MAKE(config);
     CornuStrategy *strategy = create("multi_worker_strategy", config->iterations_per_loop);
     const char    *device = config->device ? config->device : "cpu";
     int            shards = config->num_shards;

@@ -250,12 +250,127 @@ static void trainings_have_the_bits_of_one_process(void **state)
     results_agree(*state, counts, 500, train_all);
 }
 
+/* ---- A rank that fails: the others end with its message, whatever they are in ---- */
+
+enum { FAILING = 2, BAD_ROW = 9 };   /* of 16 rows on 4 shards, row 9 is rank 2's */
+
+static CornuModel *open_small(CornuProcesses *processes, CornuDevice **device)
+{
+    make_data();
+    cornu_set_random_seed(11);
+    *device = cornu_device_open("cpu", .threads = 1, .shards = 4, .processes = processes);
+    CornuModel *model = *device ? cnn_bn() : NULL;
+    if (model && !cornu_compile(model, .optimizer = cornu_adam(), .device = *device,
+                                .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY))
+        return model;
+    cornu_model_free(model);
+    return NULL;
+}
+
+static CornuStatus close_small(CornuModel *model, CornuDevice *device, CornuStatus status)
+{
+    if (!model) status = cornu_error_take();
+    cornu_model_free(model);
+    cornu_device_close(device);
+    return status;
+}
+
+static const CornuArray small_x = { .data = x, .type = { CORNU_F32, { 4, { BATCH, SIDE, SIDE, 1 } } } };
+static const CornuArray small_y = { .data = y, .type = { CORNU_I32, { 1, { BATCH } } } };
+
+static CornuStatus fit_small(CornuModel *model, CornuCallback *callback)
+{
+    CornuHistory *history = cornu_fit(model, .x = small_x, .y = small_y, .batch_size = BATCH,
+                                      .epochs = 3, .no_shuffle = true, .verbose = CORNU_SILENT,
+                                      .callbacks = { callback });
+    if (!history) return cornu_error_take();
+    cornu_history_free(history);
+    return CORNU_OK;
+}
+
+static CornuStatus fit_bad_label(CornuProcesses *processes)
+{
+    CornuDevice *device;
+    CornuModel  *model = open_small(processes, &device);
+    y[BAD_ROW] = 99;
+    return close_small(model, device, model ? fit_small(model, NULL) : CORNU_OK);
+}
+
+static CornuStatus evaluate_bad_label(CornuProcesses *processes)
+{
+    CornuDevice *device;
+    CornuModel  *model = open_small(processes, &device);
+    y[BAD_ROW] = 99;
+    return close_small(model, device,
+                       model ? cornu_evaluate(model, .x = small_x, .y = small_y,
+                                              .batch_size = BATCH, .verbose = CORNU_SILENT)
+                             : CORNU_OK);
+}
+
+/* The rank that has failed goes on to the next batch: its sums must not be added to those that the
+ * others wait for. */
+static CornuStatus train_on_bad_label(CornuProcesses *processes)
+{
+    CornuDevice *device;
+    CornuModel  *model = open_small(processes, &device);
+    CornuStatus  status = CORNU_OK;
+    for (int i = 0; i < 4 && model; i++) {
+        y[BAD_ROW] = i == 1 ? 99 : 0;
+        const CornuStatus of_batch = cornu_train_on_batch(model, small_x, small_y, NULL);
+        if (i > 1 && of_batch == CORNU_OK)
+            return cornu__fail(CORNU_ERR_SHAPE, "batch %d is trained on without all ranks", i);
+        if (!status) status = of_batch;
+    }
+    return close_small(model, device, status);
+}
+
+static CornuStatus fail_at_second_epoch(CornuCallback *self, CornuModel *model, int64_t epoch,
+                                        const CornuLogs *logs)
+{
+    (void)self, (void)model, (void)logs;
+    return epoch == 0 ? CORNU_OK : cornu_error_set(CORNU_ERR_FILE, "label 99 cannot be noted");
+}
+
+static CornuStatus fit_bad_callback(CornuProcesses *processes)
+{
+    CornuDevice  *device;
+    CornuModel   *model = open_small(processes, &device);
+    CornuCallback callback = { .epoch_begin = fail_at_second_epoch };
+    const bool    fails = cornu_process_rank(processes) == FAILING;
+    return close_small(model, device, model ? fit_small(model, fails ? &callback : NULL)
+                                            : CORNU_OK);
+}
+
+static void a_rank_that_fails_is_named(void **state)
+{
+    static const struct { const char *name; RankBody *body; CornuStatus own; } fails[] = {
+        { "fit", fit_bad_label, CORNU_ERR_VALUE },
+        { "evaluate", evaluate_bad_label, CORNU_ERR_VALUE },
+        { "train_on_batch", train_on_bad_label, CORNU_ERR_VALUE },
+        { "a callback", fit_bad_callback, CORNU_ERR_FILE },
+    };
+    for (size_t k = 0; k < sizeof fails / sizeof *fails; k++) {
+        Ranks ranks;
+        ranks_run(&ranks, 4, *state, 20, NULL, fails[k].body);
+        for (int i = 0; i < 4; i++) {
+            const bool own = i == FAILING;
+            ranks_expect(&ranks, i, own ? fails[k].own : CORNU_ERR_PROCESS,
+                         own ? "label 99" : "rank 2: ");
+            ranks_expect(&ranks, i, own ? fails[k].own : CORNU_ERR_PROCESS, "label 99");
+            if (ranks.ends[i].seconds > 10) fail_msg("%s: rank %d is late", fails[k].name, i);
+        }
+        printf("%-16s %s\n", fails[k].name, ranks.ends[0].message);
+    }
+}
+
 int main(void)
 {
     static char shm[] = "shm", tcp[] = "tcp";
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(trainings_have_the_bits_of_one_process, shm),
         cmocka_unit_test_prestate(trainings_have_the_bits_of_one_process, tcp),
+        cmocka_unit_test_prestate(a_rank_that_fails_is_named, shm),
+        cmocka_unit_test_prestate(a_rank_that_fails_is_named, tcp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
