@@ -154,6 +154,12 @@ static void arrays_free(CornuDataset *dataset)
 
 static const CornuDatasetKind arrays_kind = { .fetch = arrays_fetch, .free = arrays_free };
 
+const CornuDataset *cornu__dataset_arrays(const CornuDataset *dataset)
+{
+    while (dataset->source) dataset = dataset->source;
+    return dataset->kind == &arrays_kind ? dataset : NULL;
+}
+
 static CornuStatus check_arrays(const CornuArray *arrays, int count)
 {
     if (count < 1 || count > CORNU_MAX_COMPONENTS)

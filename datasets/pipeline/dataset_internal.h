@@ -86,6 +86,10 @@ static inline CornuStatus cornu__stage_fetch(CornuStage *stage, CornuSample at, 
 /* As cornu_dataset_from_arrays, without a copy: the arrays must outlive the data set. */
 CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count);
 
+/* The arrays that the data set is made from, a data set of their rows; NULL if it is made of
+ * something else. */
+const CornuDataset *cornu__dataset_arrays(const CornuDataset *dataset);
+
 /* As cornu_iterator_begin_for, for any share; and changes the share from the next element on. It
  * returns the share until then. */
 CornuIterator *cornu__iterator_begin_share(CornuDataset *dataset, int64_t epoch, CornuShare share);

@@ -47,9 +47,26 @@ static CornuStatus agree_on_optimizer(CornuProcesses *processes, const CornuMode
     return cornu__processes_agree(processes, "the optimizer", text);
 }
 
-/* Of the first row of the first batch, the middle one and the last: whole batches would be read
- * again by every process. */
-static CornuStatus agree_on_data(CornuProcesses *processes, const CornuDataLoader *loader)
+/* Of arrays in memory that the data are made from: all rows, or of very many some that are equally
+ * far apart. */
+static uLong sum_of_arrays(const CornuDataset *dataset)
+{
+    const size_t       most = (size_t)256 << 20;
+    const CornuDataset *arrays = cornu__dataset_arrays(dataset);
+    uLong              sum = crc32(0, NULL, 0);
+    for (int c = 0; arrays && c < arrays->components; c++) {
+        const unsigned char *data = arrays->arrays.data[c];
+        const size_t         row = arrays->bytes[c], rows = (size_t)arrays->count;
+        const size_t         step = row * rows / most + 1;
+        if (step == 1) sum = crc32_z(sum, data, row * rows);
+        else for (size_t i = 0; i < rows; i += step) sum = crc32_z(sum, data + i * row, row);
+    }
+    return sum;
+}
+
+/* Of the first row of the first batch, the middle one and the last, in the order in which rows are
+ * drawn: whole batches would be read again by every process. */
+static CornuStatus add_some_rows(const CornuDataLoader *loader, uLong *sum)
 {
     const int64_t    batches = loader->batches < 1 ? 1 : loader->batches;
     const int64_t    size = cornu_dataset_batch_size(loader->dataset);
@@ -57,22 +74,34 @@ static CornuStatus agree_on_data(CornuProcesses *processes, const CornuDataLoade
     const CornuShare own = cornu__iterator_set_share(
         loader->iterator, (CornuShare){ .shards = (int)(size < CORNU_MAX_SHARDS ? size : 1),
                                         .count = 1 });
-    uLong       sum = crc32(0, NULL, 0);
     CornuStatus status = CORNU_OK;
     for (int i = 0; i < 3 && !status && loader->batches != CORNU_UNKNOWN; i++) {
         const CornuBatch *batch;
         status = cornu_iterator_seek(loader->iterator, (CornuSample){ 0, at[i] });
         if (!status) status = cornu_iterator_next(loader->iterator, &batch);
         for (int c = 0; !status && batch && c < batch->count; c++)
-            sum = crc32_z(sum, batch->arrays[c].data,
-                          cornu_type_bytes(batch->arrays[c].type) / (size_t)size);
+            *sum = crc32_z(*sum, batch->arrays[c].data,
+                           cornu_type_bytes(batch->arrays[c].type) / (size_t)size);
     }
     cornu__iterator_set_share(loader->iterator, own);
-    CORNU__TRY(status);
-    char text[80];
+    return status;
+}
+
+static CornuStatus agree_on_sum(CornuProcesses *processes, const CornuDataLoader *loader,
+                                const char *what, uLong sum)
+{
+    char text[100];
     snprintf(text, sizeof text, "%lld batches of %lld rows with checksum %08lx",
-             (long long)loader->batches, (long long)size, sum);
-    return cornu__processes_agree(processes, "the data", text);
+             (long long)loader->batches, (long long)cornu_dataset_batch_size(loader->dataset), sum);
+    return cornu__processes_agree(processes, what, text);
+}
+
+CornuStatus cornu__agree_on_data(const CornuModel *model, const CornuDataLoader *loader,
+                                 const char *what)
+{
+    CornuProcesses *processes = cornu_device_processes(model->device);
+    if (cornu_process_count(processes) == 1) return CORNU_OK;
+    return agree_on_sum(processes, loader, what, sum_of_arrays(loader->dataset));
 }
 
 CornuStatus cornu__agree_on_training(const CornuModel *model, const CornuDataLoader *loader,
@@ -86,7 +115,9 @@ CornuStatus cornu__agree_on_training(const CornuModel *model, const CornuDataLoa
     snprintf(text, sizeof text, "%lld epochs of %lld steps, %lld at a time", (long long)epochs,
              (long long)cornu__data_loader_steps(loader), (long long)model->steps_per_execution);
     CORNU__TRY(cornu__processes_agree(processes, "the training", text));
-    CORNU__TRY(agree_on_data(processes, loader));
+    uLong sum = sum_of_arrays(loader->dataset);
+    CORNU__TRY(add_some_rows(loader, &sum));
+    CORNU__TRY(agree_on_sum(processes, loader, "the data", sum));
     CORNU__TRY(agree_on_weights(processes, model));
     return agree_on_optimizer(processes, model);
 }

@@ -11,6 +11,11 @@
 CornuStatus cornu__agree_on_training(const CornuModel *model, const CornuDataLoader *loader,
                                      int64_t epochs);
 
+/* As above unless all have as many batches and, if these are made from arrays in memory, the same
+ * data; `what` they are is for the message, "the validation data". */
+CornuStatus cornu__agree_on_data(const CornuModel *model, const CornuDataLoader *loader,
+                                 const char *what);
+
 /* model->stop_training is rank 0's, on all. */
 CornuStatus cornu__agree_to_stop(CornuModel *model);
 

@@ -191,6 +191,7 @@ static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbackList
     CORNU__TRY(cornu__callback_list_open(callbacks, config->written, config->verbose, (CornuParams){
         .epochs = 1, .steps = cornu__data_loader_steps(loader) }));
     CORNU__TRY(cornu__logs_open(logs, model, false, true));
+    CORNU__TRY(cornu__agree_on_data(model, loader, "the data of the evaluation"));
     CORNU__TRY(evaluate_batches(model, loader, callbacks, logs, output));
     if (config->results)
         memcpy(config->results, logs->values,
@@ -234,6 +235,7 @@ static CornuStatus predict(const CornuPredictConfig *config, CornuCallbackList *
         .who = "predict", .batch_name = "batch_size", .steps_name = "steps" }));
     CORNU__TRY(cornu__callback_list_open(callbacks, config->written, config->verbose, (CornuParams){
         .epochs = 1, .steps = cornu__data_loader_steps(loader) }));
+    CORNU__TRY(cornu__agree_on_data(model, loader, "the data of the prediction"));
     CORNU__TRY(cornu__call_hook(callbacks, CORNU__HOOK(predict_begin), NULL));
     CORNU__TRY(run_batches(model, loader, CORNU_STEP_PREDICT, callbacks,
                            CORNU__HOOK(predict_batch_begin), CORNU__HOOK(predict_batch_end), NULL,

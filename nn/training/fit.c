@@ -285,6 +285,8 @@ static CornuStatus run(Fit *fit)
     CORNU__TRY(cornu__logs_open(&fit->epoch_logs, model, true, true));
     CORNU__TRY(cornu__logs_open(&fit->test_logs, model, false, true));
     CORNU__TRY(cornu__agree_on_training(model, &fit->train, epochs));
+    if (fit->validation.dataset)
+        CORNU__TRY(cornu__agree_on_data(model, &fit->validation, "the validation data"));
     cornu__data_loader_skip_epochs(&fit->train, config->initial_epoch);
 
     model->stop_training = false;

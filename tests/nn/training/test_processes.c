@@ -363,12 +363,73 @@ static void a_rank_that_fails_is_named(void **state)
     }
 }
 
+/* ---- Data that differ ---- */
+
+static CornuStatus evaluate_other_data(CornuProcesses *processes)
+{
+    CornuDevice *device;
+    CornuModel  *model = open_small(processes, &device);
+    if (cornu_process_rank(processes) == FAILING) x[3] = 0.1234f;
+    return close_small(model, device,
+                       model ? cornu_evaluate(model, .x = small_x, .y = small_y,
+                                              .batch_size = BATCH, .verbose = CORNU_SILENT)
+                             : CORNU_OK);
+}
+
+static CornuStatus predict_more(CornuProcesses *processes)
+{
+    CornuDevice *device;
+    CornuModel  *model = open_small(processes, &device);
+    float        to[ROWS * CLASSES];
+    const int    rows = cornu_process_rank(processes) == FAILING ? ROWS : BATCH;
+    return close_small(model, device,
+                       model ? cornu_predict(model, .x = cornu_array(x, CORNU_F32, rows, SIDE, SIDE,
+                                                                     1),
+                                             .to = cornu_array(to, CORNU_F32, rows, CLASSES),
+                                             .batch_size = 8, .verbose = CORNU_SILENT)
+                             : CORNU_OK);
+}
+
+static CornuStatus fit_other_validation(CornuProcesses *processes)
+{
+    CornuDevice *device;
+    CornuModel  *model = open_small(processes, &device);
+    int32_t      labels[8] = { 0 };
+    if (!model) return close_small(model, device, CORNU_OK);
+    if (cornu_process_rank(processes) == FAILING) labels[7] = 1;
+    CornuHistory *history = cornu_fit(model, .x = small_x, .y = small_y, .batch_size = BATCH,
+                                      .validation_x = cornu_array(x, CORNU_F32, 8, SIDE, SIDE, 1),
+                                      .validation_y = cornu_array(labels, CORNU_I32, 8),
+                                      .verbose = CORNU_SILENT);
+    const CornuStatus status = history ? CORNU_OK : cornu_error_take();
+    cornu_history_free(history);
+    return close_small(model, device, status);
+}
+
+static void other_data_are_named(void **state)
+{
+    static const struct { const char *what; RankBody *body; } differ[] = {
+        { "the data of the evaluation is 1 batches", evaluate_other_data },
+        { "the data of the prediction is 5 batches", predict_more },
+        { "the validation data is 1 batches", fit_other_validation },
+    };
+    for (size_t k = 0; k < sizeof differ / sizeof *differ; k++) {
+        Ranks ranks;
+        ranks_run(&ranks, 4, *state, 20, NULL, differ[k].body);
+        for (int i = 0; i < 4; i++) {
+            ranks_expect(&ranks, i, CORNU_ERR_PROCESS, differ[k].what);
+            ranks_expect(&ranks, i, CORNU_ERR_PROCESS, "on rank 2 and ");
+        }
+    }
+}
+
 int main(void)
 {
     static char shm[] = "shm", tcp[] = "tcp";
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(trainings_have_the_bits_of_one_process, shm),
         cmocka_unit_test_prestate(trainings_have_the_bits_of_one_process, tcp),
+        cmocka_unit_test_prestate(other_data_are_named, shm),
         cmocka_unit_test_prestate(a_rank_that_fails_is_named, shm),
         cmocka_unit_test_prestate(a_rank_that_fails_is_named, tcp),
     };
