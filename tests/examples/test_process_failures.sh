@@ -142,14 +142,15 @@ for i in range(96):
                     for y in range(20))
     data = zlib.compress(rows)
     with open("%s/%02d.png" % (folder, i), "wb") as file:
-        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 20, 20, 8, 0, 0, 0, 0))
+        file.write(b"\x89PNG\r\n\x1a\n"
+                   + chunk(b"IHDR", struct.pack(">2I5B", 20, 20, 8, 0, 0, 0, 0))
                    + (b"\0\0" if i == 50 else chunk(b"IDAT", data) + chunk(b"IEND", b"")))
 PYTHON
 }
 if command -v python3 >/dev/null && draw_pictures; then
-    check "picture is cut" differs "picture is cut" "" 'pictures/c/50.png' "$programs/image_folder" \
-        --image-size 20 --no-cache --validation-split 0 --batch-size 24 --epochs 1 --verbose 0 \
-        --threads 1 pictures
+    check "picture is cut" differs "picture is cut" "" 'pictures/c/50.png' \
+        "$programs/image_folder" --image-size 20 --no-cache --validation-split 0 \
+        --batch-size 24 --epochs 1 --verbose 0 --threads 1 pictures
 else
     skipped=$((skipped + 1))
     echo "skipped: picture is cut: python3, which draws pictures, is not installed"
@@ -164,7 +165,7 @@ signalled() {
     local rank=$2 signal=$3 pattern=$4 process begun i
     shift 4
     begin none ""
-    "$programs/cornu_run" -n 4 ./rank "$programs/mnist_cnn" $long --rank-timeout 3 --trace t.json \
+    "$programs/cornu_run" -n 4 ./rank "$programs/mnist_cnn" $long --rank-timeout 3 \
         >out 2>launcher </dev/null &
     process=$!
     for ((i = 0; i < 500; i++)); do
@@ -190,7 +191,8 @@ check "rank 3 stops" signalled "rank 3 stops" 3 STOP 'rank 3 has not answered fo
 check "rank 0 stops" signalled "rank 0 stops" 0 STOP 'rank 0 has not answered for 3 s' 1 2 3
 check "rank 1 is asked to stop" signalled "rank 1 is asked to stop" 1 TERM \
     'stopped after [0-9]+ of 100 steps' 0 1 2 3
-check "all stop at the same step" [ "$(cat err.? | grep -o 'stopped after .* of 500' | uniq | wc -l)" = 1 ]
+same_step() { [ "$(cat err.? | grep -o 'stopped after .* of 500' | uniq | wc -l)" = 1 ]; }
+check "all stop at the same step" same_step
 
 # ---- Another library of MPI than the launcher's ----
 
@@ -201,13 +203,14 @@ other_mpi() { # other_mpi LAUNCHER LIBRARY
     local launch=(mpirun.$1 -n 2)
     [ "$1" = mpich ] || launch=(mpirun.openmpi --oversubscribe --allow-run-as-root -n 2)
     begun=$(now)
-    CORNU_MPI=$programs/libcornu_mpi_$2.so timeout 100 "${launch[@]}" "$programs/mnist_cnn" $small --save none.safetensors \
-        >out 2>err.0 </dev/null
+    CORNU_MPI=$programs/libcornu_mpi_$2.so timeout 100 "${launch[@]}" "$programs/mnist_cnn" $small \
+        --save none.safetensors >out 2>err.0 </dev/null
     status=$? took=$(awk "BEGIN { print ($(now) - $begun) / 1e6 }")
     told "[Ll]aunche?|started|CORNU_MPI" 0 && [ ! -e none.safetensors ]
 }
 for pair in openmpi:mpich mpich:openmpi; do
-    if [ -e "$programs/libcornu_mpi_${pair#*:}.so" ] && command -v mpirun.${pair%:*} >/dev/null; then
+    if [ -e "$programs/libcornu_mpi_${pair#*:}.so" ] &&
+            command -v mpirun.${pair%:*} >/dev/null; then
         check "${pair%:*}'s launcher, ${pair#*:}" other_mpi "${pair%:*}" "${pair#*:}"
     else
         skipped=$((skipped + 1))

@@ -16,7 +16,8 @@ skip() { # skip NAME REASON
 
 # What a program prints, without times and the lines on processes.
 printed() {
-    sed -E 's/\r$//; /^[0-9]+ process(es)?( on |; the first )/d; s/[0-9.,]+ ?(s|ms|us|µs|ns)(\/(step|epoch))?\b/TIME/g
+    sed -E 's/\r$//; /^[0-9]+ process(es)?( on |; the first )/d
+            s/[0-9.,]+ ?(s|ms|us|µs|ns)(\/(step|epoch))?\b/TIME/g
             s/[0-9.,]+ (samples|images|rows|characters)\/s/RATE/g' out
 }
 
@@ -52,8 +53,9 @@ alike() {
         [ "$format" = none ] || cp "model.$format" "expected.$format"
         return 0
     fi
-    diff expected.out now.out && { [ "$format" = none ] || cmp "expected.$format" "model.$format"; } &&
-        { [[ $over == *mpi* ]] || cat out err | grep -q "^$ranks processes on 1 host" || [ "$ranks" = 1 ]; }
+    diff expected.out now.out || return 1
+    [ "$format" = none ] || cmp "expected.$format" "model.$format" || return 1
+    [ "$ranks" = 1 ] || cat out err | grep -q "^$ranks processes on 1 host"
 }
 
 # bits FORMAT "RANKS:TRANSPORT..." PROGRAM ARGUMENT...: alone, and so.
@@ -101,7 +103,8 @@ for i in range(96):
     rows = b"".join(b"\0" + bytes((x * (i % 3 + 1) * 17 + y * 31 + i * 7) % 256 for x in range(12))
                     for y in range(12))
     with open("%s/%02d.png" % (folder, i), "wb") as file:
-        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 12, 12, 8, 0, 0, 0, 0))
+        file.write(b"\x89PNG\r\n\x1a\n"
+                   + chunk(b"IHDR", struct.pack(">2I5B", 12, 12, 8, 0, 0, 0, 0))
                    + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 PYTHON
 }
@@ -129,27 +132,28 @@ else
     skip image_folder "python3, which draws pictures, is not installed"
 fi
 
-# ---- Each rank opens the pictures of its own shards: of 96, 24, and one row of three batches ----
+# ---- Each rank decodes the pictures of its own shards ----
+# Of 96 that is 24, some that are prefetched for an epoch that never begins, and a row of some
+# batches by which ranks find that their data are the same. Before, the sizes of all are read.
 # Without a cache, which every process fills with all.
 
-# As seen by ranks: the names of the pictures that each opens.
-opens_its_own() {
+decodes_its_own() {
     local rank count
     rm -f opened.*
-    "$programs/cornu_run" -n 4 bash -c 'exec strace -f -qq -e trace=openat -o "opened.$CORNU_RANK" \
-        "$@"' strace "$programs/image_folder" $pictures --no-cache --epochs 1 \
-        --validation-split 0 $shards pictures >out 2>err </dev/null || return 1
+    "$programs/cornu_run" -n 4 bash -c '
+        exec strace -f -qq -e trace=openat -o "opened.$CORNU_RANK" "$@"' strace \
+        "$programs/image_folder" $pictures --no-cache --epochs 1 --validation-split 0 $shards \
+        pictures >out 2>err </dev/null || return 1
     for rank in 0 1 2 3; do
-        count=$(grep -o 'pictures/[^"]*\.png' opened.$rank | sort -u | wc -l)
-        echo "rank $rank opens $count of 96 pictures" >&3
-        ((count >= 24 && count <= 24 + 4)) || return 1
+        count=$(($(grep -c 'pictures/.*\.png' opened.$rank) - 96))
+        echo "rank $rank decodes $count of 96 pictures" >&3
+        ((count >= 24 && count <= 48)) || return 1
     done
-    [ "$(cat opened.? | grep -o 'pictures/[^"]*\.png' | sort -u | wc -l)" = 96 ]
 }
-if [ ! -d pictures ] || ! command -v strace >/dev/null || ! strace -o /dev/null true 2>/dev/null; then
-    skip "files that ranks open" "strace or python3 is not installed"
+if [ ! -d pictures ] || ! strace -o /dev/null true 2>/dev/null; then
+    skip "pictures that ranks decode" "strace or python3 is not installed"
 else
-    check "each of four ranks opens a quarter of the pictures" opens_its_own
+    check "each of four ranks decodes a quarter of the pictures" decodes_its_own
 fi
 
 echo "$passed passed, $failed failed, $skipped skipped"

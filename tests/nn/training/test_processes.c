@@ -16,7 +16,8 @@
 #include "../../../nn/cornu.h"
 #include "../../device/processes/results.h"
 
-enum { ROWS = 37, BATCH = 16, SIDE = 6, TIMES = 4, FEATURES = SIDE * SIDE, WORDS = 11, CLASSES = 3 };
+enum { ROWS = 37, BATCH = 16, SIDE = 6, TIMES = 4, FEATURES = SIDE * SIDE, WORDS = 11,
+       CLASSES = 3 };
 
 static float   x[ROWS * FEATURES];
 static int32_t words[ROWS * TIMES], y[ROWS];
@@ -107,7 +108,10 @@ static CornuOptimizer *accumulated(void)
                       .ema_momentum = 0.7, .ema_overwrite_frequency = 2, .global_clipnorm = 0.5);
 }
 
-static CornuOptimizer *rms_centered(void) { return cornu_rmsprop(.momentum = 0.5, .centered = true); }
+static CornuOptimizer *rms_centered(void)
+{
+    return cornu_rmsprop(.momentum = 0.5, .centered = true);
+}
 
 static CornuOptimizer *decayed(void) { return cornu_adamw(.learning_rate = 0.01, .amsgrad = true); }
 
@@ -275,7 +279,8 @@ static CornuStatus close_small(CornuModel *model, CornuDevice *device, CornuStat
     return status;
 }
 
-static const CornuArray small_x = { .data = x, .type = { CORNU_F32, { 4, { BATCH, SIDE, SIDE, 1 } } } };
+static const CornuArray small_x = { .data = x,
+                                    .type = { CORNU_F32, { 4, { BATCH, SIDE, SIDE, 1 } } } };
 static const CornuArray small_y = { .data = y, .type = { CORNU_I32, { 1, { BATCH } } } };
 
 static CornuStatus fit_small(CornuModel *model, CornuCallback *callback)
