@@ -17,8 +17,8 @@
  * and meets no other.
  *
  * Each of them has a track "exchanges": what the executable exchanges with the others, and when the
- * thread that does so was at it, beside the steps that go on meanwhile. Of a gather that goes on when
- * the step ends, that of the step before is shown.
+ * thread that does so was at it, beside the steps that go on meanwhile. Of a gather that is left
+ * to the next step, that of the step before is shown.
  *
  * Format: "Trace Event Format", the JSON object with "traceEvents"; ts and dur in microseconds.
  */

@@ -7,9 +7,10 @@
  *     send      adds up what own shards have, and begins the exchange
  *     kernel    waits for its end, and finishes the sum
  *
- * A gather that only writes an input of the program, as of weights that were updated in slices, goes
- * on when the run has ended. A wait step of the next run, before the first that reads that input,
- * waits for its end; so do reading and writing the buffer, and other programs (run/buffer.h).
+ * A gather that only writes an input of the program, as of weights that were updated in slices, is
+ * left to the next run, which begins it first of all; a wait step, before the first step that reads
+ * that input, waits for its end. Reading and writing the buffer, and other programs, do both
+ * (run/buffer.h).
  *
  * Collectives between processes run once on all own shards. All processes compile the same programs
  * and begin the same exchanges in the same order, which is checked here.
@@ -133,14 +134,15 @@ static int first_reader(const CornuPlan *plan, CornuValue value)
     return first;
 }
 
-static CornuStatus add_wait(CornuPlan *plan, int input)
+/* The gather, step i, is left to the next run, which needs it at that position. */
+static CornuStatus add_wait(CornuPlan *plan, int i, int input)
 {
     const CornuValue value = plan->program->inputs[input];
     const int        position = first_reader(plan, value);
     CornuPlanStep   *wait = cornu__plan_step(plan, CORNU_STEP_WAIT, NULL, 0, &value, 1);
     if (!wait) return CORNU_ERR_MEMORY;
-    wait->position = position;
-    wait->input = input;
+    wait->position = plan->steps[i].position = position;
+    wait->input = plan->steps[i].input = input;
     return CORNU_OK;
 }
 
@@ -161,9 +163,7 @@ CornuStatus cornu__plan_exchange(CornuPlan *plan)
             continue;
         }
         const int input = replaced_input(plan, plan->operands[step->out_first]);
-        if (input < 0) continue;
-        step->input = input;
-        CORNU__TRY(add_wait(plan, input));
+        if (input >= 0) CORNU__TRY(add_wait(plan, i, input));
     }
     return CORNU_OK;
 }

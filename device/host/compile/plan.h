@@ -66,8 +66,8 @@ typedef struct {
     bool               waits;      /* until every shard is done with the steps before   */
     int                block;      /* of a sum step: shards whose values it adds up; of the
                                       all_reduce that reads the sums, likewise; else 0 */
-    int                input;      /* of a gather that goes on when the run has ended, what it
-                                      fills; of a wait step, what is waited for; else -1 */
+    int                input;      /* of a gather that is left to the next run, what it fills; of a
+                                      wait step, what is waited for; else -1 */
     CornuGroup        *group;
     struct CornuScanPlan *scan;
     CornuType         *types;      /* of the values read, then of those written         */

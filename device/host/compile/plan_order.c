@@ -75,14 +75,17 @@ static Kind kind_of(const CornuPlan *plan, const CornuPlanStep *step)
     return step->varies ? ON_EVERY_SHARD : ONCE;
 }
 
-/* What is sent to other processes is sent as soon as it can be, and waited for when there is nothing
- * else to do. */
-typedef enum { SENDS, COMPUTES, WAITS } Turn;
+/* What other processes sum is sent as soon as it can be, and waited for when there is nothing else to
+ * do. Gathers begin when all sums have ended: one after the other passes through the network, and
+ * those come first that the next run needs first. */
+typedef enum { SENDS, COMPUTES, ENDS_A_SUM, GATHERS, WAITS } Turn;
 
 static Turn turn_of(const CornuPlan *plan, const CornuPlanStep *step)
 {
-    if (step->kind == CORNU_STEP_WAIT || cornu__plan_send_of(plan, step)) return WAITS;
-    return step->kind == CORNU_STEP_SEND || step->input >= 0 ? SENDS : COMPUTES;
+    if (step->kind == CORNU_STEP_SEND) return SENDS;
+    if (step->kind == CORNU_STEP_WAIT) return WAITS;
+    if (step->input >= 0) return GATHERS;
+    return cornu__plan_send_of(plan, step) ? ENDS_A_SUM : COMPUTES;
 }
 
 /* Whether step a should run before b, when the last one was of kind `last`. */

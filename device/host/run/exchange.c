@@ -33,7 +33,8 @@ struct CornuCollective {
     const void         **terms;      /* what a sum adds: by shard, or by node of the tree */
     CornuMessage        *sends, *receives;
     CornuExchange        exchange;
-    CornuBuffer         *buffer;     /* that a gather is under way to; NULL: none is */
+    CornuBuffer         *buffer;     /* that a gather is left or under way to; NULL: none is */
+    bool                 begun;      /* that gather */
     CornuExchangeEvent  *events;     /* of the exchanges of a run; NULL: nobody wants to know */
     char                 what[96], parts[112];
 };
@@ -214,8 +215,8 @@ static CornuStatus end(CornuCollective *c, int i)
 }
 
 /* Everybody's part of one memory to all. */
-static CornuStatus begin_gather(CornuCollective *c, char *memory,
-                                Part (*part)(const CornuCollective *c, int rank))
+static void list_gather(CornuCollective *c, char *memory,
+                        Part (*part)(const CornuCollective *c, int rank))
 {
     const Part own = part(c, c->rank);
     begin_messages(c);
@@ -225,7 +226,6 @@ static CornuStatus begin_gather(CornuCollective *c, char *memory,
         send_to(c, rank, memory + (size_t)own.first * c->size, (size_t)own.count * c->size);
         receive_from(c, rank, memory + (size_t)of.first * c->size, (size_t)of.count * c->size);
     }
-    return begin(c);
 }
 
 /* ---- The operands and results of own shards, by number ---- */
@@ -339,7 +339,8 @@ static CornuStatus end_sum(CornuCollective *c, void *const *addresses)
     char      *to = result(c, addresses, 0);
     finish_tree(c, 0, own.count, to + (size_t)own.first * c->size);
     if (c->whole) return CORNU_OK;
-    CORNU__TRY(begin_gather(c, to, part_of));
+    list_gather(c, to, part_of);
+    CORNU__TRY(begin(c));
     return end(c, 1);
 }
 
@@ -351,7 +352,7 @@ static Part rows_of(const CornuCollective *c, int rank)
     return (Part){ range.first * c->count, range.count * c->count };
 }
 
-static CornuStatus begin_gather_all(CornuCollective *c, void *const *addresses)
+static void list_rows(CornuCollective *c, void *const *addresses)
 {
     const size_t bytes = (size_t)c->count * c->size;
     char        *to = result(c, addresses, 0);
@@ -359,7 +360,7 @@ static CornuStatus begin_gather_all(CornuCollective *c, void *const *addresses)
         char *place = to + (size_t)(c->own.first + i) * bytes;
         if (place != operand(c, addresses, i)) memcpy(place, operand(c, addresses, i), bytes);
     }
-    return begin_gather(c, to, rows_of);
+    list_gather(c, to, rows_of);
 }
 
 /* The op on an own shard, whose group has its operands at terms[shard]. */
@@ -408,7 +409,9 @@ static CornuStatus run_groups(CornuCollective *c, void *const *addresses)
 
 CornuStatus cornu__collective_begin(CornuCollective *c, void *const *addresses)
 {
-    return is_sum(c) ? begin_sum(c, addresses) : begin_gather_all(c, addresses);
+    if (is_sum(c)) return begin_sum(c, addresses);
+    list_rows(c, addresses);
+    return begin(c);
 }
 
 CornuStatus cornu__collective_end(CornuCollective *c, void *const *addresses)
@@ -423,23 +426,31 @@ CornuStatus cornu__collective_run(CornuCollective *c, void *const *addresses)
     return cornu__collective_end(c, addresses);
 }
 
-CornuStatus cornu__gather_begin(CornuCollective *c, void *const *addresses, CornuBuffer *buffer)
+void cornu__gather_leave(CornuCollective *c, void *const *addresses, CornuBuffer *buffer)
 {
-    CORNU__TRY(begin_gather_all(c, addresses));
+    list_rows(c, addresses);
     c->buffer = buffer;
+    c->begun = false;
     cornu__host_gathers(buffer, c);
-    return CORNU_OK;
+}
+
+CornuStatus cornu__gather_begin(CornuCollective *c)
+{
+    if (!c->buffer || c->begun) return CORNU_OK;
+    c->begun = true;
+    return begin(c);
 }
 
 CornuStatus cornu__gather_end(CornuCollective *c)
 {
     if (!c->buffer) return CORNU_OK;
+    const CornuStatus status = cornu__gather_begin(c);
     cornu__host_gathers(c->buffer, NULL);
     c->buffer = NULL;
-    return end(c, 0);
+    return status ? status : end(c, 0);
 }
 
 void cornu__gather_note(CornuCollective *c)
 {
-    if (c->buffer && c->events && cornu__exchange_ended(c->processes, &c->exchange)) note(c, 0);
+    if (c->buffer && c->begun && c->events && cornu__exchange_ended(c->processes, &c->exchange)) note(c, 0);
 }

@@ -39,10 +39,13 @@ CornuStatus cornu__collective_run(CornuCollective *collective, void *const *addr
 CornuStatus cornu__collective_begin(CornuCollective *collective, void *const *addresses);
 CornuStatus cornu__collective_end(CornuCollective *collective, void *const *addresses);
 
-/* A gather into the buffer of an input, which begins in one run and ends in another, or whenever the
- * buffer is used (buffer.h). The second returns CORNU_OK if it has ended. */
-CornuStatus cornu__gather_begin(CornuCollective *gather, void *const *addresses,
+/* A gather into the buffer of an input that a run leaves to the next one: that begins it when it
+ * begins, and ends it before it reads the buffer; whatever else uses the buffer does both (buffer.h).
+ * What ranks exchange between runs, callbacks for instance, need not wait for it. CORNU_OK if there
+ * is nothing left to begin or to end. */
+void        cornu__gather_leave(CornuCollective *gather, void *const *addresses,
                                 CornuBuffer *buffer);
+CornuStatus cornu__gather_begin(CornuCollective *gather);
 CornuStatus cornu__gather_end(CornuCollective *gather);
 
 /* Reports it if it is under way no more, though nobody has waited for its end. */

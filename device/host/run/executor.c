@@ -272,8 +272,10 @@ static CornuStatus exchange(Executable *executable, int i, void *const *addresse
     CornuCollective     *collective = executable->collectives[i];
     if (step->kind == CORNU_STEP_WAIT) return cornu__gather_end(collective);
     if (step->kind == CORNU_STEP_SEND) return cornu__collective_begin(collective, addresses);
-    if (step->input >= 0)
-        return cornu__gather_begin(collective, addresses, executable->buffers[step->input]);
+    if (step->input >= 0) {
+        cornu__gather_leave(collective, addresses, executable->buffers[step->input]);
+        return CORNU_OK;
+    }
     return cornu__plan_send_of(plan, step) ? cornu__collective_end(collective, addresses)
                                            : cornu__collective_run(collective, addresses);
 }
@@ -406,8 +408,8 @@ static bool waits_for(const CornuPlan *plan, int input)
     return false;
 }
 
-/* Waits for what other programs gather into the inputs. */
-static CornuStatus end_gathers(const Executable *executable)
+/* Begins what the run before has left, and waits for what other programs gather into the inputs. */
+static CornuStatus begin_gathers(const Executable *executable)
 {
     const CornuPlan *plan = &executable->plan;
     for (int i = 0; i < plan->program->input_count; i++) {
@@ -417,6 +419,9 @@ static CornuStatus end_gathers(const Executable *executable)
             own = own || executable->collectives[k] == gather;
         if (gather && !(own && waits_for(plan, i))) CORNU__TRY(cornu__gather_end(gather));
     }
+    for (int i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].kind == CORNU_STEP_KERNEL && plan->steps[i].input >= 0)
+            CORNU__TRY(cornu__gather_begin(executable->collectives[i]));
     return CORNU_OK;
 }
 
@@ -427,7 +432,7 @@ CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
     Executable *executable = (Executable *)base;
     executable->buffers = inputs;
     find_addresses(executable, inputs, outputs);
-    CornuStatus status = end_gathers(executable);
+    CornuStatus status = begin_gathers(executable);
     if (!status) status = run_steps(executable);
     return status ? cornu__processes_fail(executable->plan.host->processes, status) : CORNU_OK;
 }
