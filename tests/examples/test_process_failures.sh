@@ -190,7 +190,7 @@ check "rank 1 crashes" signalled "rank 1 crashes" 1 SEGV 'rank 1 has ended, in e
 check "rank 3 stops" signalled "rank 3 stops" 3 STOP 'rank 3 has not answered for 3 s' 0 1 2
 check "rank 0 stops" signalled "rank 0 stops" 0 STOP 'rank 0 has not answered for 3 s' 1 2 3
 check "rank 1 is asked to stop" signalled "rank 1 is asked to stop" 1 TERM \
-    'stopped after [0-9]+ of 100 steps' 0 1 2 3
+    'stopped after ([0-9]+ of 100 steps|epoch [0-9]+)' 0 1 2 3
 same_step() { [ "$(cat err.? | grep -o 'stopped after .* of 500' | uniq | wc -l)" = 1 ]; }
 check "all stop at the same step" same_step
 
