@@ -34,7 +34,7 @@ static void fill(CornuArray array)
         state = state * 6364136223846793005u + 1442695040888963407u;
         const int64_t whole = (int64_t)(state >> 33) - (1 << 30);
         if (array.type.dtype == CORNU_I32) ((int32_t *)array.data)[i] = (int32_t)(2 * whole);
-        else if (array.type.dtype == CORNU_I64) ((int64_t *)array.data)[i] = whole << 32;
+        else if (array.type.dtype == CORNU_I64) ((int64_t *)array.data)[i] = whole * (1LL << 32);
         else cornu_array_set(array, i, ldexp((double)whole, (int)(state >> 50 & 15) - 30));
     }
 }
