@@ -139,6 +139,7 @@ static CornuStatus explain(const Options *options, const CornuReferenceModel *re
         e.here_s = here_s = calloc((size_t)e.step_count, sizeof *here_s);
         status = here_s ? measure(&subject, runs, here_s, &e)
                         : cornu_error_set(CORNU_ERR_MEMORY, "no memory for the times");
+        e.exchanges = explain_exchanges(subject.executable);
     }
     e.memory = cornu_device_memory(device);
     if (!status && cornu_device_profile(device))

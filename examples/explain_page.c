@@ -255,6 +255,28 @@ int explain_advise(const Explanation *e, Advice advice[EXPLAIN_ADVICE])
 
 /* ---- The page ---- */
 
+/* Prints words on lines of at most `width`, the first after `mark`, which is "-" or "", and returns
+ * how many lines. With `to` NULL they are only counted. */
+static int wrap(const char *mark, const char *text, int width, FILE *to)
+{
+    int column = (int)strlen(mark), lines = 1;
+    if (to) fputs(mark, to);
+    while (*text) {
+        const int length = (int)strcspn(text, " ");
+        if (column + 1 + length > width) {
+            column = (int)strlen(mark);
+            lines++;
+            if (to) fprintf(to, "\n%*s", column, "");
+        }
+        const char *blank = column ? " " : "";
+        column += length + *blank / ' ';
+        if (to) fprintf(to, "%s%.*s", blank, length, text);
+        text += length + (text[length] == ' ');
+    }
+    if (to) fputc('\n', to);
+    return lines;
+}
+
 static double sum_here(const Explanation *e)
 {
     double sum = 0.0;
@@ -279,6 +301,7 @@ static void print_memory(const CornuMemory *memory, bool peak, FILE *to)
 static void print_head(const Explanation *e, FILE *to)
 {
     const CornuStatistics *s = &e->statistics;
+    char                   exchanged[400];
     fprintf(to, "%s: %" PRId64 " parameters, a training step of %" PRId64 " samples, %s, %s, %d "
             "shard%s, %d thread%s\n", e->model, e->parameters, e->batch,
             e->tpu ? "emulated" : "native", e->policy, e->shards, e->shards == 1 ? "" : "s",
@@ -289,6 +312,8 @@ static void print_head(const Explanation *e, FILE *to)
     if (s->fallbacks)
         fprintf(to, "%" PRId64 " op%s fell back to the reference kernels\n", s->fallbacks,
                 s->fallbacks == 1 ? "" : "s");
+    explain_exchanges_line(&e->exchanges, exchanged);
+    if (*exchanged) wrap("", exchanged, 118, to);
     print_memory(&e->memory, false, to);
     print_memory(&e->memory, true, to);
     fprintf(to, "measured here: %.3f ms per step (the median of %d), %.1f GFLOP/s, %.0f "
@@ -422,28 +447,6 @@ static void print_steps(const Explanation *e, FILE *to)
         if (e->by_profile[i]) print_step(e, e->by_profile[i], to);
 }
 
-/* Prints words on lines of at most `width`, the first after `mark`, which is "-" or "", and returns
- * how many lines. With `to` NULL they are only counted. */
-static int wrap(const char *mark, const char *text, int width, FILE *to)
-{
-    int column = (int)strlen(mark), lines = 1;
-    if (to) fputs(mark, to);
-    while (*text) {
-        const int length = (int)strcspn(text, " ");
-        if (column + 1 + length > width) {
-            column = (int)strlen(mark);
-            lines++;
-            if (to) fprintf(to, "\n%*s", column, "");
-        }
-        const char *blank = column ? " " : "";
-        column += length + *blank / ' ';
-        if (to) fprintf(to, "%s%.*s", blank, length, text);
-        text += length + (text[length] == ' ');
-    }
-    if (to) fputc('\n', to);
-    return lines;
-}
-
 /* ---- The overview ---- */
 
 enum { PARTS = 64, PARTS_SHOWN = 5 };
@@ -560,7 +563,7 @@ void explain_overview(const Explanation *e, FILE *to)
 {
     const CornuStatistics *s = &e->statistics;
     Advice                 advice[EXPLAIN_ADVICE];
-    char                   text[400];
+    char                   text[400], exchanged[400];
     snprintf(text, sizeof text, "%s: a training step takes %" PRId64 " samples forward and back "
              "and updates %" PRId64 " parameters once: %" PRId64 " ops, compiled to %" PRId64
              " steps, in %s.", e->model, e->batch, e->parameters, s->ops, s->kernels, e->policy);
@@ -572,6 +575,8 @@ void explain_overview(const Explanation *e, FILE *to)
     if (e->targets > 1)
         snprintf(text + strlen(text) - 1, sizeof text - strlen(text), ", %.0f %ss/s.",
                  (double)(e->batch * e->targets) / e->wall_s, e->target);
+    explain_exchanges_line(&e->exchanges, exchanged);
+    if (*exchanged) lines += wrap("", exchanged, EXPLAIN_WIDTH, to);
     fputc('\n', to);
     lines += 1 + wrap("", text, EXPLAIN_WIDTH, to);
     lines += print_parts(e, to);
@@ -604,6 +609,7 @@ void explain_print(const Explanation *e, FILE *to)
     } else {
         print_native(e, to);
     }
+    explain_exchanges_print(&e->exchanges, to);
     if (count > 0) fputc('\n', to);
     for (int i = 0; i < count; i++) wrap("-", advice[i].text, 118, to);
 }
@@ -691,13 +697,16 @@ static json_t *describe(const Explanation *e)
     for (int i = 0; i < EXPLAIN_PROFILES; i++)
         if (e->by_profile[i]) append(modelled, describe_model(e, e->by_profile[i]), &failed);
     const CornuStatistics *s = &e->statistics;
+    json_t *exchanges = explain_exchanges_json(&e->exchanges);
+    if (!exchanges) failed = true;
     json_t *all = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:{s:f, s:i,"
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:i, s:i, s:i, s:i, s:o, s:I, s:I, s:I, s:I, s:o, s:{s:f, s:i,"
         " s:s}, s:o, s:o, s:o}",
         "model", e->model, "device", e->description, "kind", e->tpu ? "emulated" : "native",
         "policy", e->policy, "parameters", (json_int_t)e->parameters, "batch_size",
         (json_int_t)e->batch, "target", e->target, "targets_per_sample", (json_int_t)e->targets,
-        "shards", e->shards, "threads", e->threads,
+        "shards", e->shards, "threads", e->threads, "processes", e->exchanges.processes,
+        "own_shards", e->exchanges.own, "exchanges", exchanges,
         "flops", (json_int_t)s->flops, "fallbacks", (json_int_t)s->fallbacks, "bytes_planned",
         (json_int_t)s->bytes_planned, "bytes_moved", (json_int_t)s->bytes_moved,
         "memory_of_a_shard", describe_memory(&e->memory),

@@ -9,6 +9,8 @@
 
 #include <cornu/cornu.h>
 
+#include "explain_exchanges.h"
+
 enum { EXPLAIN_LINES = 24, EXPLAIN_WIDTH = 80 };
 enum { EXPLAIN_SHARDS = 4, EXPLAIN_PROFILES = 8, EXPLAIN_ADVICE = 12 };
 
@@ -23,6 +25,7 @@ typedef struct {
 
     const CornuExecutableStep *steps;
     int                        step_count;
+    Exchanges                  exchanges;
 
     /* Measured: seconds on this machine, in the median of `runs` runs, by wall clock if the device
      * has no profiler.

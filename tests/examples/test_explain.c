@@ -1,5 +1,6 @@
 /* The page of a training step: what it says, how wide it is, which advice it gives. */
 #include "../../examples/explain_page.c" /* NOLINT(bugprone-suspicious-include): its statics */
+#include "../../examples/explain_exchanges.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -311,6 +312,57 @@ static void test_the_page_of_a_native_device(void **state)
     free(text);
 }
 
+/* What is exchanged is told of several processes alone; the second goes on into the next step. */
+static void test_exchanges(void **state)
+{
+    (void)state;
+    static const CornuExchangeEvent exchanges[] = {
+        { .name = "reduce_scatter in adam", .begin_step = 0, .end_step = 1, .bytes_sent = 187000,
+          .bytes_received = 93500, .begin_s = 10.0, .end_s = 10.0015 },
+        { .name = "all_gather in adam", .begin_step = 1, .end_step = 0, .bytes_sent = 1000,
+          .bytes_received = 2000, .begin_s = 11.0, .end_s = 11.25 },
+        { .name = "all_reduce in loss", .begin_step = 1, .end_step = 1, .bytes_sent = 500,
+          .bytes_received = 500, .begin_s = 12.0, .end_s = 12.001 },
+    };
+    for (int i = 0; i < 2; i++) {
+        begin(i == 0);
+        char *alone = print(), *line = print_by(explain_overview);
+        assert_null(strstr(alone, "xchanged with"));
+        assert_null(strstr(line, "processes"));
+        free(alone), free(line);
+        page.exchanges = (Exchanges){ .processes = 3, .rank = 0, .own = 2, .shards = 4,
+                                      .steps = steps, .exchanges = exchanges, .count = 3 };
+        char *text = print();
+        expect_width(text, 120);
+        expect_texts(text, (const char *const[]){
+            "In 3 processes, of which this one, rank 0, has 2 of 4 shards: ",
+            "Exchanged with the other 2 processes by rank 0, which has 2 of 4 shards",
+            "\n  0 kernel        1 collective       187.0         93.5    1.500  reduce_scatter in",
+            "\n  1 collective    0 kernel             1.0          2.0  250.000  all_gather in adam, "
+            "until the next step\n",
+            "\n  1 collective    1 collective         0.5          0.5    1.000  all_reduce in loss\n",
+            NULL });
+        free(text);
+        text = print_by(explain_overview);
+        assert_true(expect_width(text, EXPLAIN_WIDTH) < EXPLAIN_LINES);
+        expect_texts(text, (const char *const[]){
+            "sends 188.5 kB in 3 exchanges, 188.0\nkB of it beside other steps.", NULL });
+        free(text);
+    }
+    char    path[] = "/tmp/cornu-explain-XXXXXX";
+    json_t *root;
+    close(mkstemp(path));
+    assert_int_equal(explain_write(&page, path), CORNU_OK);
+    root = json_load_file(path, 0, NULL);
+    unlink(path);
+    assert_int_equal(json_integer_value(json_object_get(root, "processes")), 3);
+    const json_t *second = json_array_get(json_object_get(root, "exchanges"), 1);
+    assert_string_equal(json_string_value(json_object_get(second, "name")), "all_gather in adam");
+    assert_int_equal(json_integer_value(json_object_get(second, "end_step")), 0);
+    assert_int_equal(json_integer_value(json_object_get(second, "bytes_received")), 2000);
+    json_decref(root);
+}
+
 static void test_json(void **state)
 {
     (void)state;
@@ -353,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_the_overview_is_one_screen),
         cmocka_unit_test(test_the_page_of_an_emulated_device),
         cmocka_unit_test(test_the_page_of_a_native_device),
+        cmocka_unit_test(test_exchanges),
         cmocka_unit_test(test_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

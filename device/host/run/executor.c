@@ -55,10 +55,21 @@ static bool moves_nothing(const CornuPlan *plan, const CornuPlanStep *step)
     return bytes == 0;
 }
 
-/* Of a kernel its own op's, whatever is joined with it. */
+/* The step that gathers what a wait step waits for; itself for others. */
+static const CornuPlanStep *gather_of(const CornuPlan *plan, const CornuPlanStep *step)
+{
+    for (int i = 0; i < plan->step_count && step->kind == CORNU_STEP_WAIT; i++)
+        if (plan->steps[i].kind == CORNU_STEP_KERNEL && plan->steps[i].input == step->input)
+            return &plan->steps[i];
+    return step;
+}
+
+/* Of a kernel, and of what it exchanges, its own op's, whatever is joined with it. */
 static const char *scope_of(const CornuPlan *plan, const CornuPlanStep *step)
 {
-    const bool  own = step->kind == CORNU_STEP_PACK || step->kind == CORNU_STEP_KERNEL;
+    step = gather_of(plan, step);
+    const bool  own = step->kind == CORNU_STEP_PACK || step->kind == CORNU_STEP_KERNEL ||
+                      step->kind == CORNU_STEP_SEND;
     const char *scope = own ? plan->program->ops[step->op].scope : "";
     return *scope ? scope : NULL;
 }
