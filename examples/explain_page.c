@@ -700,8 +700,8 @@ static json_t *describe(const Explanation *e)
     json_t *exchanges = explain_exchanges_json(&e->exchanges);
     if (!exchanges) failed = true;
     json_t *all = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:i, s:i, s:i, s:i, s:o, s:I, s:I, s:I, s:I, s:o, s:{s:f, s:i,"
-        " s:s}, s:o, s:o, s:o}",
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:i, s:i, s:i, s:i, s:o, s:I, s:I, s:I, s:I, s:o,"
+        " s:{s:f, s:i, s:s}, s:o, s:o, s:o}",
         "model", e->model, "device", e->description, "kind", e->tpu ? "emulated" : "native",
         "policy", e->policy, "parameters", (json_int_t)e->parameters, "batch_size",
         (json_int_t)e->batch, "target", e->target, "targets_per_sample", (json_int_t)e->targets,

@@ -318,7 +318,8 @@ static void draw_head(const Race *race, CornuPlot *plot)
     char title[128], below[256], ranks[48];
     snprintf(title, sizeof title, "%s: seconds per epoch", race->reference->name);
     snprintf(below, sizeof below, "%s, %s, %d threads%s; %lld samples of %s%s in batches of "
-             "%lld", cpu.name, cpu.isa, race->limits.threads, processes(ranks, race), (long long)race->samples,
+             "%lld", cpu.name, cpu.isa, race->limits.threads, processes(ranks, race),
+             (long long)race->samples,
              race->data->synthetic ? "SYNTHETIC " : "", race->data->name,
              (long long)race->batch_size);
     cornu_plot_text(plot, title, MARGIN, MARGIN + 16, 18, .bold = true, .colour = INK);

@@ -178,11 +178,11 @@ static CornuStatus measure(Race *race, CornuDevice *device, StepClock *clock)
 CornuStatus race_measure_row(Race *race, const char *device_name)
 {
     const int64_t samples = race->data->train_x.type.shape.extent[0];
+    const int     ranks = cornu_process_count(race->processes);
     if (samples < race->batch_size)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "%lld samples, fewer than the batch of %lld for "
-                               "%d processes: a smaller --batch-size or fewer processes fit",
-                               (long long)samples, (long long)race->batch_size,
-                               cornu_process_count(race->processes));
+                               "%d process%s: a smaller --batch-size fits", (long long)samples,
+                               (long long)race->batch_size, ranks, ranks == 1 ? "" : "es");
     if (!race->steps || race->steps > samples / race->batch_size)
         race->steps = samples / race->batch_size;
     if (race->epochs * race->steps < 2)

@@ -1,8 +1,8 @@
 /*
  * How the steps of a training scale over processes of this machine: *measured*, one group of
- * processes after the other, in three rounds. Strong scaling divides the same batch among more processes; weak scaling
- * gives each process as many rows as it has in the smallest group. The shards are the same for all
- * of them, so that the same batches end with the same weights.
+ * processes after the other, in three rounds. Strong scaling divides the same batch among more
+ * processes; weak scaling gives each process as many rows as it has in the smallest group. The
+ * shards are the same for all of them, so that the same batches end with the same weights.
  */
 #ifndef CORNU_EXAMPLES_RACE_SCALING_H
 #define CORNU_EXAMPLES_RACE_SCALING_H
@@ -56,7 +56,8 @@ CornuStatus race_measure_row(Race *race, const char *device);
 /* At most 80 columns. */
 void race_scaling_print(const Race *race, const RanksScaling *scaling, FILE *to);
 
-/* {"model", "data", "measured": [{"device", "shards", "checksum", "strong": [...], "weak": [...]}]} */
+/* {"model", "data", "measured": [{"device", "shards", "checksum", "strong": [...], "weak": [...]},
+ * ...]} */
 CornuStatus race_scaling_write(const Race *race, const RanksScaling *scalings, int count,
                                const char *path);
 

@@ -41,7 +41,7 @@ void race_scaling_print(const Race *race, const RanksScaling *scaling, FILE *to)
     const RanksRow *strong = scaling->strong, *last = &strong[scaling->count - 1];
     CornuProcessor  cpu = { .name = "unknown CPU", .threads = 1 };
     cornu_processor_describe(&cpu);
-    fprintf(to, "\nStrong scaling, measured: %s%s on %s, a batch of %lld samples in %lld shards\n",
+    fprintf(to, "\nStrong scaling, measured: %s%s on %s,\na batch of %lld samples in %lld shards\n",
             race->reference->name, race->data->synthetic ? " on SYNTHETIC data" : "",
             scaling->device, (long long)strong->batch, (long long)strong->shards);
     print_rows(strong, scaling->count, to);
@@ -51,11 +51,11 @@ void race_scaling_print(const Race *race, const RanksScaling *scaling, FILE *to)
     fprintf(to, "\n%s with %d processor%s; %s\n", cpu.name, cpu.threads,
             cpu.threads == 1 ? "" : "s", last->description);
     if (is_crowded(scaling, cpu.threads))
-        fprintf(to, "Rows with more threads than processors share them: no speed-up is expected.\n");
+        fputs("Rows with more threads than processors share them: no speed-up is expected.\n", to);
     fprintf(to, "step: the median of those after the first epoch, and of three rounds.\n"
             "sent: by a rank in a step, at most. wait: in a step, the mean of the rank that\n"
             "waited longest for others.\n"
-            "All numbers of processes have trained the same weights: checksum %016llx\n",
+            "All of these groups have trained the same weights: checksum %016llx\n",
             (unsigned long long)strong->checksum);
     if (!scaling->is_modelled) return;
     fputc('\n', to);

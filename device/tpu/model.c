@@ -310,12 +310,20 @@ static void add_op(CornuTpuOp *op, const Setting *setting, const CornuProgram *p
     if (product.count) add_product(op, setting, call.in[0].dtype, product, times);
 }
 
+/* Steps for this machine's kernels, or between its processes: of what those exchange, the collective
+ * says what a TPU's links do. */
+static bool is_only_here(const CornuExecutableStep *step)
+{
+    return step->kind && (strcmp(step->kind, "pack") == 0 || strcmp(step->kind, "send") == 0 ||
+                          strcmp(step->kind, "wait") == 0);
+}
+
 static CornuTpuOp model_op(Setting *setting, const CornuExecutableStep *step)
 {
     const CornuProgram *program = setting->program;
     CornuTpuOp          op = { .passes = 0 };
     CornuOpId           collective = CORNU_OP_COUNT;
-    if (step->kind && strcmp(step->kind, "pack") == 0) return op;   /* only for this machine */
+    if (is_only_here(step)) return op;
     for (int i = 0; i < step->op_count; i++) {
         const CornuProgramOp *recorded = &program->ops[step->ops[i]];
         if (cornu_tpu_is_collective(recorded->id)) {

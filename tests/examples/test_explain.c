@@ -338,15 +338,15 @@ static void test_exchanges(void **state)
             "In 3 processes, of which this one, rank 0, has 2 of 4 shards: ",
             "Exchanged with the other 2 processes by rank 0, which has 2 of 4 shards",
             "\n  0 kernel        1 collective       187.0         93.5    1.500  reduce_scatter in",
-            "\n  1 collective    0 kernel             1.0          2.0  250.000  all_gather in adam, "
-            "until the next step\n",
-            "\n  1 collective    1 collective         0.5          0.5    1.000  all_reduce in loss\n",
-            NULL });
+            ("\n  1 collective    0 kernel             1.0          2.0  250.000  all_gather in adam,"
+             " until the next step\n"),
+            ("\n  1 collective    1 collective         0.5          0.5    1.000  all_reduce in "
+             "loss\n"), NULL });
         free(text);
         text = print_by(explain_overview);
         assert_true(expect_width(text, EXPLAIN_WIDTH) < EXPLAIN_LINES);
         expect_texts(text, (const char *const[]){
-            "sends 188.5 kB in 3 exchanges, 188.0\nkB of it beside other steps.", NULL });
+            "sends 188.5 kB in 3 exchanges, 188.0 kB of it beside\nother steps.\n", NULL });
         free(text);
     }
     char    path[] = "/tmp/cornu-explain-XXXXXX";

@@ -53,8 +53,8 @@ check "fewer shards than processes" fails_with 'a shard for each process' --scal
 check "no chart" fails_with 'expected only one' --scaling 1,2 --chart no
 check "a group that fails" fails_with 'the group of 2 processes has failed' --scaling 2 --devices reference
 check "what it says is shown" grep -q 'reference' err
-check "a batch of more than there is" fails_with '96 samples, fewer than the batch of 256 for 2' \
-    --scaling 1,2 --batch-size 128 --limit 96 --devices cpu --epochs 2
+check "a batch of more than there is" fails_with '96 samples, fewer than the batch of 128 for 2' \
+    --scaling 1,2 --batch-size 64 --devices cpu --epochs 2
 check "processes of processes" eval \
     '! ranks compare_devices $small --scaling 1,2 && grep -q "started as one of 2 processes" err'
 

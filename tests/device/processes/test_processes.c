@@ -43,16 +43,21 @@ static CornuStatus meet_often(CornuProcesses *processes)
         CORNU__TRY(cornu__processes_settle(processes, "all", CORNU_OK));
         CORNU__TRY(cornu__processes_gather(processes, "nothing", NULL, 0, all));
     }
+    double numbers[2] = { rank, 0.5 * rank }, gathered[2 * RANKS_MOST];
+    CORNU__TRY(cornu_processes_gather(processes, numbers, 2, gathered));
+    for (int i = 0; i < 2 * count; i++)
+        if (gathered[i] != (i % 2 ? 0.5 : 1.0) * (i / 2)) return wrong("numbers", i);
     CornuTraffic traffic = cornu_processes_traffic(processes);
     /* Ranks wake each other, and do not sleep until it is time to look whether others live. */
     if (traffic.wait_seconds - before.wait_seconds > 15) return wrong("time", 1000);
     traffic.exchanges -= before.exchanges;
     traffic.bytes_sent -= before.bytes_sent;
     traffic.bytes_received -= before.bytes_received;
-    if (traffic.exchanges != (count > 1 ? 1000 : 0)) return wrong("exchanges", traffic.exchanges);
-    /* Of each round 8 bytes to each for gather, 8 from rank 0, 8 for agree, 4 for settle. */
-    const int64_t others = count - 1, sent = 200 * others * (8 + 8 + 4 + (rank ? 0 : 8));
-    const int64_t received = 200 * (others * (8 + 8 + 4) + (rank ? 8 : 0));
+    if (traffic.exchanges != (count > 1 ? 1001 : 0)) return wrong("exchanges", traffic.exchanges);
+    /* Of each round 8 bytes to each for gather, 8 from rank 0, 8 for agree, 4 for settle; and 16
+     * for two numbers. */
+    const int64_t others = count - 1, sent = others * (200 * (8 + 8 + 4 + (rank ? 0 : 8)) + 16);
+    const int64_t received = 200 * (others * (8 + 8 + 4) + (rank ? 8 : 0)) + 16 * others;
     if (traffic.bytes_sent != sent) return wrong("bytes sent", traffic.bytes_sent);
     if (traffic.bytes_received != received) return wrong("bytes received", traffic.bytes_received);
     return CORNU_OK;
@@ -201,8 +206,15 @@ static void one_process_meets_nobody(void **state)
     CornuExchange   exchange = { .what = "nothing" };
     CornuProcesses *one = cornu_processes_open();
     assert_non_null(one);
+    double number = 2.5, gathered = 0.0;
+    assert_int_equal(cornu_processes_gather(one, NULL, 1, &gathered), CORNU_ERR_ARGUMENT);
+    assert_int_equal(cornu_processes_gather(one, &number, 1, NULL), CORNU_ERR_ARGUMENT);
+    assert_int_equal(cornu_processes_gather(one, &number, -1, &gathered), CORNU_ERR_ARGUMENT);
     for (int i = 0; i < 2; i++) {
         CornuProcesses *processes = i ? one : NULL;
+        number += 1.0;
+        expect_ok(cornu_processes_gather(processes, &number, 1, &gathered));
+        assert_true(gathered == number);
         assert_int_equal(cornu_process_rank(processes), 0);
         assert_int_equal(cornu_process_count(processes), 1);
         assert_string_equal(cornu_processes_description(processes), "1 process");
