@@ -57,7 +57,7 @@ enum { CORNU_MAX_FOLDER_CLASSES = 65536, CORNU_MAX_FOLDER_DEPTH = 32 };
 /*
  * Images are the files in a class folder and the folders below it named *.png, *.jpg or *.jpeg in
  * upper or lower case; hidden classes (".git") and other files are skipped. All headers are read
- * here.
+ * here, but by one of several processes: it opens the images of its rows alone, when it needs them.
  * NULL and a pending error: CORNU_ERR_DATA if there are no classes or no images, or a named class
  * is missing; CORNU_ERR_FILE if a folder cannot be read; CORNU_ERR_FORMAT, naming the images, if
  * some cannot be read, such as those of more than CORNU_IMAGE_PIXELS pixels, and for *.bmp and

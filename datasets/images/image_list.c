@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "../../device/memory_internal.h"
+#include "../../device/processes/processes_internal.h"
 #include "../fetching/find.h"
 #include "image.h"
 #include "image_folder.h"
@@ -161,13 +162,15 @@ static int by_path(const void *a, const void *b)
     return order ? order : strcmp(one->path + one->folder, other->path + other->folder);
 }
 
-/* Reads all headers, so that bad files are reported before training starts. */
+/* Reads all headers, so that bad files are reported before training starts. One of several processes
+ * opens no file but those of its rows, and reports a bad one when it reads it. */
 static CornuStatus check_files(const CornuImageList *list, const char *directory)
 {
     enum { NAMED = 3, TEXT = 800 };
     char   text[TEXT] = "";
     size_t used = 0;
     int    bad = 0;
+    if (cornu_process_count(cornu__processes_current()) > 1) return CORNU_OK;
     for (int i = 0; i < list->count; i++) {
         int64_t height, width;
         if (cornu_image_size(list->files[i].path, &height, &width) == CORNU_OK) continue;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
+#include "../../device/processes/processes_internal.h"
 
 static void free_one(CornuDataset *dataset)
 {
@@ -279,6 +280,9 @@ static CornuStatus fill_cache(CornuDataset *cache, CornuStage *last)
 
 CornuDataset *cornu_dataset_cache(CornuDataset *source)
 {
+    if (source && source->count >= 0 && !source->batch_size &&
+        cornu_process_count(cornu__processes_current()) > 1)
+        return cornu__dataset_cache_on_demand(source);
     /* Derived first, which checks source and takes ownership of it. */
     CornuDataset *cache = cornu__dataset_derive(source, &arrays_kind, "cache");
     if (!cache) return NULL;

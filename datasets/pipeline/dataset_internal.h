@@ -83,6 +83,10 @@ static inline CornuStatus cornu__stage_fetch(CornuStage *stage, CornuSample at, 
     return stage->dataset->kind->fetch(stage, at, to, valid);
 }
 
+/* A cache of a source with a known count that computes elements when they are first asked for: of
+ * the rows of a share, those alone. Takes the source. */
+CornuDataset *cornu__dataset_cache_on_demand(CornuDataset *source);
+
 /* As cornu_dataset_from_arrays, without a copy: the arrays must outlive the data set. */
 CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count);
 

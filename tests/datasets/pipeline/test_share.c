@@ -333,6 +333,43 @@ static void a_device_has_its_share(void **state)
     cornu_device_close(device);
 }
 
+/* Each element at most once, as that of epoch 0; in the first epoch the own rows alone. */
+static void a_cache_on_demand_is_filled_by_own_rows(void **state)
+{
+    (void)state;
+    const CornuShare share = { .shards = SHARDS, .first = 2, .count = 3 };
+    const int        rows = 43, batch_rows = 16;
+    forget();
+    CornuDataset *dataset = cornu_dataset_prefetch(cornu_dataset_batch(cornu_dataset_shuffle(
+        cornu__dataset_cache_on_demand(counted(rows)), 5), batch_rows, false), 2);
+    CornuIterator *iterator = cornu__iterator_begin_share(dataset, 0, share);
+    assert_non_null(iterator);
+    for (int64_t epoch = 0; epoch < 3; epoch++) {
+        const CornuBatch *batch = NULL;
+        int               own = 0, cached = 0;
+        expect_ok(cornu_iterator_rewind(iterator, epoch));
+        for (;;) {
+            expect_ok(cornu_iterator_next(iterator, &batch));
+            if (!batch) break;
+            for (int64_t b = 0; b < batch_rows; b++) {
+                if (!is_read(share, batch_rows, batch->valid, b)) continue;
+                const float  *x = (const float *)batch->arrays[0].data + b * WIDTH;
+                const int32_t index = ((const int32_t *)batch->arrays[1].data)[b];
+                assert_true(x[0] == 0.0f && x[1] == (float)(1000 + index) && x[2] == (float)-index);
+                own++;
+            }
+        }
+        for (int i = 0; i < rows; i++) {
+            assert_in_range(atomic_load(&fetched[i]), 0, 1);
+            cached += atomic_load(&fetched[i]);
+        }
+        if (epoch == 0) assert_int_equal(cached, own);
+        assert_true(cached < rows);
+    }
+    cornu_iterator_free(iterator);
+    cornu_dataset_free(dataset);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +377,7 @@ int main(void)
         cmocka_unit_test(the_share_reaches_the_batches),
         cmocka_unit_test(elements_in_order_are_all_read),
         cmocka_unit_test(a_cache_is_whole),
+        cmocka_unit_test(a_cache_on_demand_is_filled_by_own_rows),
         cmocka_unit_test(an_iterator_can_seek),
         cmocka_unit_test(the_share_can_change),
         cmocka_unit_test(a_device_has_its_share),
