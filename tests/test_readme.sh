@@ -119,6 +119,8 @@ while read -r line; do
                 > "$tree/$file.csv"
         done
         shorter="--epochs 1" ;;
+    build/compare_devices*--scaling*)
+        shorter="--data synthetic --limit 256 --epochs 2 --batch-size 32" ;;
     build/explain*) shorter=$less ;;
     *) shorter="--data synthetic --limit $images --epochs 1 $less" ;;
     esac
