@@ -16,9 +16,9 @@
  * it is still pending, and names cornu_error_take().
  *
  * A *loading* function (its name ends in _load, _open, _parse or _load_compiled: models, tables,
- * texts, digits, files of arrays; all but cornu_device_open and cornu_processes_open) leaves nothing
- * pending. Its result is never an optional argument, so its NULL cannot pass for one that was left
- * out, and a missing file is an ordinary case:
+ * texts, digits, files of arrays; all but cornu_device_open and cornu_processes_open) leaves
+ * nothing pending. Its result is never an optional argument, so its NULL cannot pass for one that
+ * was left out, and a missing file is an ordinary case:
  *
  *     CornuModel *model = cornu_model_load("digits.keras");
  *     if (!model) model = build();

@@ -125,8 +125,8 @@ static void end_the_rest(Ranks *ranks, const Job *job, double since_s)
     else if (since_s >= job->grace_s && !sent) ranks_end(ranks, SIGTERM);
 }
 
-/* Until all ranks have ended. The signal that was passed on to them, or 0. A rank that is stopped as
- * it ends, when no other waits for it any more, has so long to go on, too. */
+/* Until all ranks have ended. The signal that was passed on to them, or 0. A rank that is stopped
+ * as it ends, when no other waits for it any more, has so long to go on, too. */
 static int watch(Ranks *ranks, const Job *job)
 {
     int    passed_on = 0;

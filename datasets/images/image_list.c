@@ -162,8 +162,8 @@ static int by_path(const void *a, const void *b)
     return order ? order : strcmp(one->path + one->folder, other->path + other->folder);
 }
 
-/* Reads all headers, so that bad files are reported before training starts. One of several processes
- * opens no file but those of its rows, and reports a bad one when it reads it. */
+/* Reads all headers, so that bad files are reported before training starts. One of several
+ * processes opens no file but those of its rows, and reports a bad one when it reads it. */
 static CornuStatus check_files(const CornuImageList *list, const char *directory)
 {
     enum { NAMED = 3, TEXT = 800 };

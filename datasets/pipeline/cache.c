@@ -1,5 +1,5 @@
-/* The cache of one of several processes, which asks for its own rows alone: elements are computed when
- * they are first asked for. */
+/* The cache of one of several processes, which asks for its own rows alone: elements are computed
+ * when they are first asked for. */
 #include <pthread.h>
 #include <string.h>
 

@@ -108,8 +108,8 @@ CornuDataset *cornu_dataset_map(CornuDataset *source, CornuMapFunction *function
 
 /* Computes all elements now, those of epoch 0, and keeps them in memory, so that earlier stages run
  * once and not in every epoch. The source must be finite and not batched. One of several processes
- * computes an element when it first needs it, if their number is known: its rows of the first epoch,
- * then more of them, as a shuffle gives it others in every epoch. */
+ * computes an element when it first needs it, if their number is known: its rows of the first
+ * epoch, then more of them, as a shuffle gives it others in every epoch. */
 CornuDataset *cornu_dataset_cache(CornuDataset *source);
 
 /* All elements in a random order, uniform, that depends on (seed, epoch). At most 2^32 - 1

@@ -65,7 +65,8 @@ CornuStatus cornu__expect_one_process(const CornuDeviceConfig *config)
 CornuStatus cornu__agree_on_device(const CornuDeviceConfig *config, const CornuDevice *device)
 {
     char        text[300];
-    const char *kernels = strchr(device->description, '|'), *end = strrchr(device->description, '|');
+    const char *kernels = strchr(device->description, '|');
+    const char *end = strrchr(device->description, '|');
     const int   shards = device->shards > 1 ? device->shards : 1;
     snprintf(text, sizeof text, "%.*s%s%s with %d shard%s %.*s", (int)strcspn(config->name, ":"),
              config->name, device->profile ? ":" : "", device->profile ? device->profile : "",

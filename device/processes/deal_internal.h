@@ -5,8 +5,8 @@
 #include "../device_internal.h"
 
 /* The threads of a device opened so: those asked for; else the processors that this process may run
- * on, dealt over the group's processes that may run on the same ones. All processes of the group ask
- * at the same time. CORNU_ERR_PROCESS. */
+ * on, dealt over the group's processes that may run on the same ones. All processes of the group
+ * ask at the same time. CORNU_ERR_PROCESS. */
 CornuStatus cornu__deal_threads(const CornuDeviceConfig *config, int *threads);
 
 /* The shards of this process. CORNU_ERR_ARGUMENT if there are fewer than processes. */

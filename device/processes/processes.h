@@ -52,11 +52,12 @@ typedef struct {
 /*
  * Meets the other processes; all of them must call it. Until it is closed this process is a member,
  * of this group alone, and of what the library writes rank 0 writes everything: on other ranks
- * files are not made, and functions that write them succeed if rank 0's do. Started alone, by no launcher and without
- * .workers, it is a group of one. NULL with a pending error: CORNU_ERR_ARGUMENT for bad arguments
- * or environment, CORNU_ERR_UNSUPPORTED if the launcher needs a library that is missing,
- * CORNU_ERR_PROCESS if the others cannot be reached in time, or differ from this process in what
- * must be the same: Cornu's version, byte order, instruction set, transport.
+ * files are not made, and functions that write them succeed if rank 0's do. Started alone, by no
+ * launcher and without .workers, it is a group of one. NULL with a pending error:
+ * CORNU_ERR_ARGUMENT for bad arguments or environment, CORNU_ERR_UNSUPPORTED if the launcher needs
+ * a library that is missing, CORNU_ERR_PROCESS if the others cannot be reached in time, or differ
+ * from this process in what must be the same: Cornu's version, byte order, instruction set,
+ * transport.
  */
 CornuProcesses *cornu_processes_open_from(const CornuProcessesConfig *config);
 #define cornu_processes_open(...) \
@@ -77,8 +78,8 @@ int cornu_process_count(const CornuProcesses *processes);
  * stop for a signal. All ranks call it. */
 CornuStatus cornu_processes_any(CornuProcesses *processes, bool *flag);
 
-/* all[r * count ...] = rank r's `count` numbers at `own`, on every rank. All ranks call it, with the
- * same count. */
+/* all[r * count ...] = rank r's `count` numbers at `own`, on every rank. All ranks call it, with
+ * the same count. */
 CornuStatus cornu_processes_gather(CornuProcesses *processes, const double *own, int count,
                                    double *all);
 

@@ -19,8 +19,8 @@ typedef struct {
     int    count, rank;
 } CornuTfConfig;
 
-/* CORNU_ERR_ARGUMENT for a text that is no such object, naming what was expected. A config without a
- * cluster is of one process, without workers. Cleared after a failure, too. */
+/* CORNU_ERR_ARGUMENT for a text that is no such object, naming what was expected. A config without
+ * a cluster is of one process, without workers. Cleared after a failure, too. */
 CornuStatus cornu__tf_config_read(CornuTfConfig *config, const char *text);
 void        cornu__tf_config_clear(CornuTfConfig *config);
 

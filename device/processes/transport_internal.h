@@ -47,8 +47,8 @@ struct CornuTransport {
 
 enum { CORNU_SLICE_MS = 50 };   /* transports look at *stop so often */
 
-/* A rank says this often in a timeout that it is well, be it waiting or computing, and is not called
- * silent; but whoever gets nothing for CORNU_LONGEST_WAIT timeouts gives up all the same. */
+/* A rank says this often in a timeout that it is well, be it waiting or computing, and is not
+ * called silent; but whoever gets nothing for CORNU_LONGEST_WAIT timeouts gives up all the same. */
 enum { CORNU_NOTICES = 4, CORNU_LONGEST_WAIT = 10 };
 
 #endif

@@ -310,8 +310,8 @@ static void add_op(CornuTpuOp *op, const Setting *setting, const CornuProgram *p
     if (product.count) add_product(op, setting, call.in[0].dtype, product, times);
 }
 
-/* Steps for this machine's kernels, or between its processes: of what those exchange, the collective
- * says what a TPU's links do. */
+/* Steps for this machine's kernels, or between its processes: of what those exchange, the
+ * collective says what a TPU's links do. */
 static bool is_only_here(const CornuExecutableStep *step)
 {
     return step->kind && (strcmp(step->kind, "pack") == 0 || strcmp(step->kind, "send") == 0 ||

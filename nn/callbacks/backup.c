@@ -41,8 +41,8 @@ typedef struct {
     FILE         *file;            /* NULL: no messages */
 } Backup;
 
-/* Of the ranks that train together rank 0 alone has the folder: it locks, lists, writes and removes.
- * The others come with it wherever it reads the model, and learn how it went. */
+/* Of the ranks that train together rank 0 alone has the folder: it locks, lists, writes and
+ * removes. The others come with it wherever it reads the model, and learn how it went. */
 static bool has_folder(void) { return cornu__output_writes(); }
 
 /* ---- The files: named after the steps that have run ---- */

@@ -12,9 +12,9 @@
  * error.
  *
  * Of several processes (device/processes) all give fit the same callbacks, and what these decide is
- * the same on all, as the logs are. Rank 0 alone prints and writes; if it cannot write, fit fails on
- * all with its message. Constructors meet no other process: one that fails on rank 0 leaves it to
- * the program to end the others (cornu_processes_leave).
+ * the same on all, as the logs are. Rank 0 alone prints and writes; if it cannot write, fit fails
+ * on all with its message. Constructors meet no other process: one that fails on rank 0 leaves it
+ * to the program to end the others (cornu_processes_leave).
  *
  * A monitored log that no epoch can have ends the training with CORNU_ERR_ARGUMENT after the first
  * epoch, where Keras only warns; epochs without validation (validation_freq) are skipped. Values

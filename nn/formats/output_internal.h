@@ -1,7 +1,7 @@
 /*
- * What a training writes and prints: one of everything, however many processes train. Rank 0 writes;
- * another rank goes the same way, because what it reads on it may be an exchange with the others,
- * but its files are the null device, it makes no folder, and prints nothing.
+ * What a training writes and prints: one of everything, however many processes train. Rank 0
+ * writes; another rank goes the same way, because what it reads on it may be an exchange with the
+ * others, but its files are the null device, it makes no folder, and prints nothing.
  *
  * Caches of downloads and of compiled programs are no results: each host has its own.
  */

@@ -12,9 +12,10 @@
  *     }
  *     cornu_keras_to_tpu_model(other, strategy);                    compiled before, moved there
  *
- * A multi-worker strategy is Keras' MultiWorkerMirroredStrategy: each of several processes runs this
- * program, owns some of the shards, and sums gradients with the others (processes.h). The weights
- * that come out have the same bits however many processes there are, for the same number of shards.
+ * A multi-worker strategy is Keras' MultiWorkerMirroredStrategy: each of several processes runs
+ * this program, owns some of the shards, and sums gradients with the others (processes.h). The
+ * weights that come out have the same bits however many processes there are, for the same number of
+ * shards.
  *
  *     CornuStrategy *workers = cornu_multi_worker_strategy(.num_shards = 8);
  *     CORNU_SCOPE(workers) cornu_compile(model, …);

@@ -29,9 +29,9 @@
  * refused, naming the layer and the reason: masks that reach a recurrent layer, .stateful,
  * activations that ONNX' recurrent operators do not have, user-defined classes.
  *
- * Of several processes (device/processes) rank 0 alone writes, and those that share the model's device
- * all save it: what is dealt over them is gathered, and if rank 0 cannot write the file all of them
- * fail with its message. Each loads from its own path.
+ * Of several processes (device/processes) rank 0 alone writes, and those that share the model's
+ * device all save it: what is dealt over them is gathered, and if rank 0 cannot write the file all
+ * of them fail with its message. Each loads from its own path.
  *
  * Files contain no time, host or path: equal models give equal bytes, and the date that Keras
  * writes is always 1980-01-01. HDF5 files need libhdf5's header when Cornu is built and the library

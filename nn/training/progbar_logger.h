@@ -17,8 +17,8 @@ extern "C" {
 #endif
 
 /* params.verbose is 0, 1 or 2; anything else is "auto", 1 on a terminal and 2 elsewhere, so that a
- * log file gets one line per epoch. Batch logs are requested only when they will be drawn. Of several
- * processes rank 0 alone prints. */
+ * log file gets one line per epoch. Batch logs are requested only when they will be drawn. Of
+ * several processes rank 0 alone prints. */
 typedef struct {
     char     unset;
     FILE    *file;                 /* default stdout */

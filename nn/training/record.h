@@ -39,8 +39,8 @@ typedef struct {
 } CornuRunRecord;
 
 /* Writes the file completely or not at all. CORNU_ERR_FILE if it cannot be written; to find out
- * before a long training, call cornu_file_check (file.h). Meets no other process; on other ranks than
- * 0 nothing is written. */
+ * before a long training, call cornu_file_check (file.h). Meets no other process; on other ranks
+ * than 0 nothing is written. */
 CornuStatus cornu_record_write(const CornuRunRecord *record, const char *path);
 
 #ifdef __cplusplus

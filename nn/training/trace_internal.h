@@ -43,8 +43,8 @@ static inline void cornu__phase(CornuTrace *trace, const char *name)
 /* When the first event begins. Some viewers drop what is before time 0 of a file. */
 double cornu__trace_begin(const CornuTrace *trace);
 
-/* The events of the trace's process, and on rank 0 of the modelled one; time 0 is zero_s. The caller
- * drops *events, also after a failure. */
+/* The events of the trace's process, and on rank 0 of the modelled one; time 0 is zero_s. The
+ * caller drops *events, also after a failure. */
 CornuStatus cornu__trace_events(const CornuTrace *trace, double zero_s, json_t **events);
 CornuStatus cornu__trace_write_events(json_t *events, const char *path);
 

@@ -178,8 +178,8 @@ static CornuStatus add_measured(Writer *writer, const CornuTrace *trace)
               trace->step ? json_pack("{s:I, s:I}", "epoch", (json_int_t)trace->epoch, "step",
                                       (json_int_t)trace->step) : json_object());
     for (int i = 0; i < trace->phase_count; i++)
-        add_event(writer, writer->measured, 0, "host", trace->phases[i].name, trace->phases[i].begin_s,
-                  trace->phases[i].end_s, json_object());
+        add_event(writer, writer->measured, 0, "host", trace->phases[i].name,
+                  trace->phases[i].begin_s, trace->phases[i].end_s, json_object());
     CornuStatus status = open_run(&run, trace);
     for (int thread = 0; !status && thread < run.threads; thread++) {
         snprintf(text, sizeof text, "thread %d%s", thread, thread ? "" : ", the program's own");

@@ -43,7 +43,8 @@ static void begin(bool emulated)
                                 .bound = CORNU_TPU_BOUND_LINKS };
     modelled[2] = (CornuTpuOp){ .hbm_s = 1e-6, .hbm_bytes = 5000, .seconds = 1e-6,
                                 .bound = CORNU_TPU_BOUND_HBM };
-    tpu = (CornuTpuModel){ .profile = v3, .slice = cornu_tpu_slice(v3, 4), .shards = 4, .ops = modelled, .op_count = 3,
+    tpu = (CornuTpuModel){ .profile = v3, .slice = cornu_tpu_slice(v3, 4), .shards = 4,
+                           .ops = modelled, .op_count = 3,
                            .mxu_s = 4e-6, .use_overlapped = 0.5, .links_s = 1e-6,
                            .device_s = 6e-6, .infeed_s = 1e-6, .step_s = 6e-6,
                            .device_bound = CORNU_TPU_BOUND_MXU, .bound = CORNU_TPU_BOUND_MXU };
@@ -338,8 +339,8 @@ static void test_exchanges(void **state)
             "In 3 processes, of which this one, rank 0, has 2 of 4 shards: ",
             "Exchanged with the other 2 processes by rank 0, which has 2 of 4 shards",
             "\n  0 kernel        1 collective       187.0         93.5    1.500  reduce_scatter in",
-            ("\n  1 collective    0 kernel             1.0          2.0  250.000  all_gather in adam,"
-             " until the next step\n"),
+            ("\n  1 collective    0 kernel             1.0          2.0  250.000  all_gather in "
+             "adam, until the next step\n"),
             ("\n  1 collective    1 collective         0.5          0.5    1.000  all_reduce in "
              "loss\n"), NULL });
         free(text);

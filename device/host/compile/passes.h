@@ -38,7 +38,7 @@ CornuStatus   cornu__plan_sums(CornuPlan *plan);
 CornuStatus   cornu__plan_exchange(CornuPlan *plan);
 /* CORNU_ERR_PROCESS unless all processes are about to compile this program. */
 CornuStatus   cornu__plan_check_program(const CornuHost *host, const CornuProgram *program);
-/* Once the order and the places are known. CORNU_ERR_PROCESS if another process has another order. */
+/* Once order and places are known. CORNU_ERR_PROCESS if another process has another order. */
 CornuStatus   cornu__plan_check_exchanges(CornuPlan *plan);
 CornuStatus   cornu__plan_memory(CornuPlan *plan);
 

@@ -30,8 +30,8 @@ int cornu__plan_workers(const CornuPlan *plan)
 }
 
 /* Enough blocks to keep the threads busy to the end, and few enough that their sums stay few: at
- * least four a thread and the eight that one pass adds up, less than twice as many. Processes add up
- * what they own of the tree when they exchange it. */
+ * least four a thread and the eight that one pass adds up, less than twice as many. Processes add
+ * up what they own of the tree when they exchange it. */
 int cornu__plan_block(const CornuPlan *plan)
 {
     if (cornu_process_count(plan->host->processes) > 1) return 1;

@@ -75,9 +75,9 @@ static Kind kind_of(const CornuPlan *plan, const CornuPlanStep *step)
     return step->varies ? ON_EVERY_SHARD : ONCE;
 }
 
-/* What other processes sum is sent as soon as it can be, and waited for when there is nothing else to
- * do. Gathers begin when all sums have ended: one after the other passes through the network, and
- * those come first that the next run needs first. */
+/* What other processes sum is sent as soon as it can be, and waited for when there is nothing else
+ * to do. Gathers begin when all sums have ended: one after the other passes through the network,
+ * and those come first that the next run needs first. */
 typedef enum { SENDS, COMPUTES, ENDS_A_SUM, GATHERS, WAITS } Turn;
 
 static Turn turn_of(const CornuPlan *plan, const CornuPlanStep *step)

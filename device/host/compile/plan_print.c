@@ -18,8 +18,9 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
     fprintf(to, "plan: %d steps, %zu bytes of values, %zu bytes of scratch memory\n",
             plan->step_count, cornu__plan_bytes_of_shard(plan->arena), plan->scratch_bytes);
     if (cornu__plan_shards(plan) > 1)
-        fprintf(to, "%d shards, %d of them here; of the values %zu bytes on each, %zu on the worker "
-                "that runs it\n", cornu__plan_shards(plan), cornu__plan_own(plan).count, plan->arena.shard, plan->arena.worker);
+        fprintf(to, "%d shards, %d of them here; of the values %zu bytes on each, %zu on the "
+                "worker that runs it\n", cornu__plan_shards(plan), cornu__plan_own(plan).count,
+                plan->arena.shard, plan->arena.worker);
     for (int i = 0; i < plan->step_count; i++) {
         const CornuPlanStep *step = &plan->steps[i];
         fprintf(to, "%4d%s %s%s", i, step->varies ? " *" : "", step->waits ? "waits, " : "",

@@ -164,7 +164,8 @@ void cornu__block_add(CornuDtype dtype, int64_t count, const void *x, void *firs
         for (int i = 0; i < merged; i++, from = sum_at(&sums, top, offset))
             cornu__tree_add(dtype, sum_at(&sums, --top, offset), from, some);
         for (; ends && top > 0; top--)
-            cornu__tree_add(dtype, sum_at(&sums, top - 1, offset), sum_at(&sums, top, offset), some);
+            cornu__tree_add(dtype, sum_at(&sums, top - 1, offset), sum_at(&sums, top, offset),
+                            some);
     }
 }
 

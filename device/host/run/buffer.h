@@ -14,7 +14,7 @@ CornuStatus  cornu__host_buffer_read(const CornuBuffer *buffer, int64_t first, C
 /* The first element in memory. */
 void *cornu__host_data(const CornuBuffer *buffer);
 
-/* A gather is under way to the buffer, which ends before anything else uses it; NULL: it has ended. */
+/* A gather to the buffer is left to whatever uses it next; NULL: none is any more. */
 struct CornuCollective;
 void                    cornu__host_gathers(CornuBuffer *buffer, struct CornuCollective *gather);
 struct CornuCollective *cornu__host_gather_of(const CornuBuffer *buffer);

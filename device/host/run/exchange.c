@@ -452,5 +452,6 @@ CornuStatus cornu__gather_end(CornuCollective *c)
 
 void cornu__gather_note(CornuCollective *c)
 {
-    if (c->buffer && c->begun && c->events && cornu__exchange_ended(c->processes, &c->exchange)) note(c, 0);
+    if (c->buffer && c->begun && c->events && cornu__exchange_ended(c->processes, &c->exchange))
+        note(c, 0);
 }

@@ -40,9 +40,9 @@ CornuStatus cornu__collective_begin(CornuCollective *collective, void *const *ad
 CornuStatus cornu__collective_end(CornuCollective *collective, void *const *addresses);
 
 /* A gather into the buffer of an input that a run leaves to the next one: that begins it when it
- * begins, and ends it before it reads the buffer; whatever else uses the buffer does both (buffer.h).
- * What ranks exchange between runs, callbacks for instance, need not wait for it. CORNU_OK if there
- * is nothing left to begin or to end. */
+ * begins, and ends it before it reads the buffer; whatever else uses the buffer does both
+ * (buffer.h). What ranks exchange between runs, callbacks for instance, need not wait for it.
+ * CORNU_OK if there is nothing left to begin or to end. */
 void        cornu__gather_leave(CornuCollective *gather, void *const *addresses,
                                 CornuBuffer *buffer);
 CornuStatus cornu__gather_begin(CornuCollective *gather);

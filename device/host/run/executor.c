@@ -253,7 +253,8 @@ static void find_addresses(Executable *executable, CornuBuffer *const *inputs,
 {
     const CornuPlan    *plan = &executable->plan;
     const CornuProgram *program = plan->program;
-    for (int i = 0; i < program->input_count; i++) executable->inputs[i] = cornu__host_data(inputs[i]);
+    for (int i = 0; i < program->input_count; i++)
+        executable->inputs[i] = cornu__host_data(inputs[i]);
     for (int i = 0; i < program->output_count; i++)
         executable->outputs[i] = outputs[i] ? cornu__host_data(outputs[i]) : NULL;
     for (int shard = 0; shard < cornu__plan_own(plan).count; shard++)

@@ -1,7 +1,7 @@
 /* Groups of processes: what ranks exchange arrives, over each transport.
  *
- * test_processes --rank TRANSPORT WHAT is one rank of a group, for launchers (test_launchers.sh): it
- * prints a line and ends with 0 if all goes well. */
+ * test_processes --rank TRANSPORT WHAT is one rank of a group, for launchers (test_launchers.sh):
+ * it prints a line and ends with 0 if all goes well. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

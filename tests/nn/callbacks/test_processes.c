@@ -1,5 +1,5 @@
-/* One of everything: what a training of several processes writes, prints, stops by and resumes from.
- * Each rank has a folder of its own, as on machines that share no file system. */
+/* One of everything: what a training of several processes writes, prints, stops by and resumes
+ * from. Each rank has a folder of its own, as on machines that share no file system. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
