@@ -75,17 +75,20 @@ static Kind kind_of(const CornuPlan *plan, const CornuPlanStep *step)
     return step->varies ? ON_EVERY_SHARD : ONCE;
 }
 
-/* What other processes sum is sent as soon as it can be, and waited for when there is nothing else
- * to do. Gathers begin when all sums have ended: one after the other passes through the network,
- * and those come first that the next run needs first. */
-typedef enum { SENDS, COMPUTES, ENDS_A_SUM, GATHERS, WAITS } Turn;
+/* Exchanges pass through the network one after the other. So what other processes sum is sent as
+ * soon as it can be, and waited for when there is nothing else to do; small sums, which are sent and
+ * waited for at once, come after the waits for gathers that are under way, which they would wait for
+ * as well; and gathers are left when all sums have ended, those first that the next run needs first.
+ */
+typedef enum { SENDS, COMPUTES, WAITS, MEETS, ENDS_A_SUM, GATHERS } Turn;
 
 static Turn turn_of(const CornuPlan *plan, const CornuPlanStep *step)
 {
     if (step->kind == CORNU_STEP_SEND) return SENDS;
     if (step->kind == CORNU_STEP_WAIT) return WAITS;
     if (step->input >= 0) return GATHERS;
-    return cornu__plan_send_of(plan, step) ? ENDS_A_SUM : COMPUTES;
+    if (!cornu__plan_exchanges(plan, step)) return COMPUTES;
+    return cornu__plan_send_of(plan, step) ? ENDS_A_SUM : MEETS;
 }
 
 /* Whether step a should run before b, when the last one was of kind `last`. */
