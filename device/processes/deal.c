@@ -40,7 +40,7 @@ CornuStatus cornu__deal_threads(const CornuDeviceConfig *config, int *threads)
     CORNU__TRY(cornu__processes_gather(config->processes, "the processors", &own, sizeof own,
                                        places));
     for (int rank = 0; rank < ranks; rank++) sharing += places[rank] == own;
-    if (!config->threads) *threads = *threads > sharing ? *threads / sharing : 1;
+    if (!config->threads && sharing > 1) *threads = *threads > sharing ? *threads / sharing : 1;
     return CORNU_OK;
 }
 
