@@ -56,7 +56,7 @@ static CornuStatus measure(ExplainStep *subject, int runs, double *here_s, Expla
                                  ? CORNU_OK : cornu_error_set(CORNU_ERR_MEMORY, "no memory for %d "
                                                               "measured steps", runs);
     if (!status) status = cornu_train_on_batch(subject->model, x, y, NULL);
-    for (int i = 0; !status && i < runs; i++) {
+    for (int i = 0; !status && run && i < runs; i++) {
         cornu_executable_record(subject->executable, events + (size_t)i * (size_t)count);
         status = cornu_train_on_batch(subject->model, x, y, NULL);
         run[i] = read_run(events + (size_t)i * (size_t)count, count);

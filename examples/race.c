@@ -117,9 +117,8 @@ static CornuStatus add_up(const Race *race, double *numbers, int count)
 {
     const int   ranks = cornu_process_count(race->processes);
     double     *all = calloc((size_t)ranks * (size_t)count, sizeof *all);
-    CornuStatus status = all ? cornu_processes_gather(race->processes, numbers, count, all)
-                             : cornu_error_set(CORNU_ERR_MEMORY, "no memory for %d processes",
-                                               ranks);
+    if (!all) return cornu_error_set(CORNU_ERR_MEMORY, "no memory for %d processes", ranks);
+    CornuStatus status = cornu_processes_gather(race->processes, numbers, count, all);
     for (int i = 0; !status && i < count; i++) {
         numbers[i] = 0.0;
         for (int rank = 0; rank < ranks; rank++) numbers[i] += all[rank * count + i];

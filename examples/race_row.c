@@ -100,8 +100,8 @@ static CornuStatus add_checksum(const CornuModel *model, uint64_t *sum)
         const CornuType    type = weight->type;
         const size_t       bytes = cornu_type_bytes(type);
         unsigned char     *value = malloc(bytes);
-        status = value ? cornu_weight_read(weight, cornu_array_from(value, type))
-                       : cornu_error_set(CORNU_ERR_MEMORY, "no memory for a weight");
+        if (!value) return cornu_error_set(CORNU_ERR_MEMORY, "no memory for a weight");
+        status = cornu_weight_read(weight, cornu_array_from(value, type));
         for (size_t k = 0; k < bytes && !status; k++)
             *sum = (*sum ^ value[k]) * UINT64_C(0x100000001b3);
         free(value);

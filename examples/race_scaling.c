@@ -101,7 +101,7 @@ static CornuStatus run_group(const Race *race, char *const *arguments, const cha
     CornuStatus status = find_programs(self, launcher);
     while (arguments[given]) given++;
     char **command = calloc((size_t)given + MORE + 1, sizeof *command);
-    if (!status && !command) status = cornu_error_set(CORNU_ERR_MEMORY, "no memory for arguments");
+    if (!command) return cornu_error_set(CORNU_ERR_MEMORY, "no memory for arguments");
     if (!status) {
         snprintf(numbers[0], NUMBER, "%lld", (long long)ranks);
         snprintf(numbers[1], NUMBER, "%lld", (long long)batch);
