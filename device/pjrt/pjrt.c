@@ -120,12 +120,12 @@ static CornuStatus open_plugin(CornuPjrtDevice *device, const CornuDeviceConfig 
 {
     CornuPjrtName name;
     char          path[CORNU_PJRT_PATH];
+    CORNU__TRY(cornu__expect_one_process(config));
     CORNU__TRY(cornu__pjrt_parse(config->name, &name));
     CORNU__TRY(cornu__pjrt_find(name.plugin, path));
     CORNU__TRY(cornu__pjrt_load(path, &device->plugin));
     const char *topology = cornu__pjrt_take(&name, "topology");
     if (!topology) CORNU__TRY(check_hardware(config->name, name.plugin, path));
-    CORNU__TRY(cornu__expect_one_process(config));
     CORNU__TRY(topology ? cornu__pjrt_open_topology(device, topology, &name, config->shards)
                         : open_client(device, config->name, &name, config->shards));
     device->target = (CornuTarget){ .shards = device->base.shards,

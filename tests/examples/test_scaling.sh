@@ -10,6 +10,16 @@ says() { grep -q -- "$1" out; }
 fails_with() { ! compare "${@:2}" && grep -q -- "$1" err && [ ! -e no ]; }
 narrow() { ! grep -qE '^.{81}' out; }
 
+# python_check NAME: the program on stdin succeeds; skipped without Python.
+python_check() {
+    if command -v python3 >/dev/null; then
+        check "$1" python3 -
+    else
+        echo "skipped: $1: python3 is not installed"
+        skipped=$((skipped + 1))
+    fi
+}
+
 # ---- Measured rows with ranks ----
 
 check "one to two processes" compare --scaling 1,2 --devices cpu,tpu --epochs 2 --json s.json
@@ -24,7 +34,7 @@ check "modelled rows say so" [ "$(grep -c '^[SW].*scaling, modelled: ' out)" = 2
 check "modelled is below measured" eval \
     '[ "$(grep -n "scaling, modelled" out | head -1 | cut -d: -f1)" -gt "$(grep -n "scaling, measured" out | tail -1 | cut -d: -f1)" ]'
 check "the tables are narrow" narrow
-check "the file has the rows" python3 - <<'EOF'
+python_check "the file has the rows" <<'EOF'
 import json
 measured = json.load(open("s.json"))["measured"]
 assert [m["device"] for m in measured] == ["cpu", "tpu"]
@@ -78,7 +88,7 @@ check "says how many" says '^In 2 processes, of which this one, rank 0, has 4 of
 check "fits a screen" [ "$(wc -l <out)" -le 25 ]
 check "all of it" ranks $explain --all --json e.json
 check "has rows of exchanges" [ "$(grep -cE '^ *[0-9]+ (send|collective) +[0-9]+ (collective|wait) +[0-9.]+ ' out)" -ge 3 ]
-check "which are those of the file" python3 - <<'EOF'
+python_check "which are those of the file" <<'EOF'
 import json
 page = json.load(open("e.json"))
 assert page["processes"] == 2 and page["own_shards"] == 4
