@@ -198,3 +198,4 @@ check "a damaged backup, and no other" \
 check "which stays" [ -e kept/backup-000001-00000000.safetensors ]
 
 echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

@@ -256,3 +256,4 @@ interrupted() {
 check "all are interrupted, and go on as two" interrupted
 
 echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

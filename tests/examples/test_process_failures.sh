@@ -219,3 +219,4 @@ for pair in openmpi:mpich mpich:openmpi; do
 done
 
 echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

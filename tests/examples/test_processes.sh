@@ -161,3 +161,4 @@ else
 fi
 
 echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

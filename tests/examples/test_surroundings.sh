@@ -51,3 +51,4 @@ mkdir -p "$evil/mnist"
 check "a data directory" shown '\\x1b\[2J.*mnist/' mnist_cnn $small --data "$evil"
 
 echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
