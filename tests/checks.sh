@@ -7,6 +7,7 @@ cd "$folder" || exit 1
 passed=0 failed=0 skipped=0
 export LC_ALL=C.UTF-8
 unset BLIS_ARCH_TYPE CORNU_DUMP CORNU_LOG
+unset CORNU_RANK CORNU_WORKERS CORNU_LISTEN_FD CORNU_RANK_TIMEOUT CORNU_SCALING_FD TF_CONFIG
 
 exec 3>&1   # the log, which shows what was being checked if a program hangs
 

@@ -6,11 +6,11 @@
 #include "iterator.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../../device/memory_internal.h"
+#include "../../device/thread_internal.h"
 #include "dataset_internal.h"
 
 typedef struct {
@@ -195,12 +195,7 @@ static CornuStatus make_slots(CornuIterator *iterator)
 
 static CornuStatus start_thread(CornuIterator *iterator)
 {
-    /* Signals are delivered to the program's own threads. */
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int error = pthread_create(&iterator->thread, NULL, work, iterator);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    const int error = cornu__thread_start(&iterator->thread, work, iterator);
     if (error)
         return cornu__fail(CORNU_ERR_MEMORY, "prefetch: cannot start a thread: %s",
                            strerror(error));

@@ -19,11 +19,9 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 /* Equal for processes of one host that may run on the same processors. */
 static uint64_t place_of(void)
 {
-    char      boot[64] = "";
+    char      boot[64];
     cpu_set_t allowed[8];   /* 8,192 processors */
-    FILE     *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (file && !fgets(boot, sizeof boot, file)) boot[0] = '\0';
-    if (file) fclose(file);
+    cornu__boot_id(boot, sizeof boot);
     memset(allowed, 0, sizeof allowed);
     if (sched_getaffinity(0, sizeof allowed, allowed)) memset(allowed, 0, sizeof allowed);
     return hash_bytes(hash_bytes(0, boot, strlen(boot)), allowed, sizeof allowed);

@@ -1,6 +1,5 @@
 #include "open_internal.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,13 +22,10 @@ typedef struct {
  * containers, which count as hosts: they do not reach each other by loopback. */
 static void read_host(char *host, size_t size)
 {
-    const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t   n = file >= 0 ? read(file, host, size - 1) : -1;
-    if (file >= 0) close(file);
-    if (n > 0) host[n] = '\0';
-    else if (gethostname(host, size - 1)) host[0] = '\0';
+    cornu__boot_id(host, size);
+    if (!host[0] && gethostname(host, size - 1)) host[0] = '\0';
     host[size - 1] = '\0';
-    const size_t length = strcspn(host, "\n");
+    const size_t length = strlen(host);
     struct stat  network;
     if (stat("/proc/self/ns/net", &network) == 0)
         snprintf(host + length, size - length, " %llu", (unsigned long long)network.st_ino);

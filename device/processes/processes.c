@@ -5,7 +5,6 @@
 #include "processes_internal.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "../log_internal.h"
 #include "../memory_internal.h"
 #include "../text/print.h"
+#include "../thread_internal.h"
 #include "open_internal.h"
 
 enum { QUEUE = 64 };   /* exchanges that have started and not ended */
@@ -137,14 +137,9 @@ static void *thread_main(void *argument)
 
 /* ---- Opening and closing ---- */
 
-/* It takes no signals: those go to the program's own threads. */
 static CornuStatus start_thread(CornuProcesses *processes)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int failure = pthread_create(&processes->thread, NULL, thread_main, processes);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const int failure = cornu__thread_start(&processes->thread, thread_main, processes);
     if (failure)
         return cornu__fail(CORNU_ERR_PROCESS, "the thread that exchanges with other processes "
                            "cannot be started: %s", strerror(failure));

@@ -1,7 +1,6 @@
 # cornu_run: what it starts, how it ends, what it starts again, and that no process is left behind.
 # Most commands are short scripts; at the end trainings are disturbed, and must give the same model.
 . tests/checks.sh
-unset CORNU_RANK CORNU_WORKERS CORNU_LISTEN_FD CORNU_RANK_TIMEOUT TF_CONFIG
 run=$programs/cornu_run
 
 # ends STATUS MESSAGE ARGUMENT...: cornu_run does, and says so once on stderr, or nothing.

@@ -1,6 +1,5 @@
 # A program in several processes writes and prints one of everything, which is what it writes alone.
 . tests/checks.sh
-unset CORNU_RANK CORNU_WORKERS CORNU_LISTEN_FD CORNU_RANK_TIMEOUT TF_CONFIG
 small="--device tpu --data synthetic --limit 600 --batch-size 60 --epochs 2"
 files="--save m.safetensors --history h.json --trace t.json --plots figures --backup kept --tensorboard tb"
 

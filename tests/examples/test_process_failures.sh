@@ -3,6 +3,7 @@
 # with its message: that of rank 0, or of rank 1 where rank 0 cannot speak.
 #
 # tests/run: takes 60 s
+. tests/pictures.sh
 . tests/checks.sh
 small="--data synthetic --limit 400 --batch-size 40 --epochs 1 --verbose 0 --threads 1"
 long="--data synthetic --limit 4000 --batch-size 40 --epochs 500 --verbose 0 --threads 1"
@@ -130,24 +131,7 @@ full_disk() {
 check "disk is full" full_disk
 
 # One of 96 pictures is cut: the rank that decodes it names it to the others.
-draw_pictures() {
-    python3 - <<'PYTHON'
-import os, struct, zlib
-def chunk(kind, data):
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-for i in range(96):
-    folder = "pictures/%s" % "abc"[i % 3]
-    os.makedirs(folder, exist_ok=True)
-    rows = b"".join(b"\0" + bytes((x * 17 + y * 31 + i * 7) % 256 for x in range(20))
-                    for y in range(20))
-    data = zlib.compress(rows)
-    with open("%s/%02d.png" % (folder, i), "wb") as file:
-        file.write(b"\x89PNG\r\n\x1a\n"
-                   + chunk(b"IHDR", struct.pack(">2I5B", 20, 20, 8, 0, 0, 0, 0))
-                   + (b"\0\0" if i == 50 else chunk(b"IDAT", data) + chunk(b"IEND", b"")))
-PYTHON
-}
-if command -v python3 >/dev/null && draw_pictures; then
+if command -v python3 >/dev/null && draw_pictures 20 50; then
     check "picture is cut" differs "picture is cut" "" 'pictures/c/50.png' \
         "$programs/image_folder" --image-size 20 --no-cache --validation-split 0 \
         --batch-size 24 --epochs 1 --verbose 0 --threads 1 pictures

@@ -3,6 +3,7 @@
 # with all numbers of ranks (make check-processes-bits).
 #
 # tests/run: takes 60 s
+. tests/pictures.sh
 . tests/checks.sh
 all=${ALL:-}
 export TERM=dumb NO_COLOR=1   # mpirun of Open MPI gives each rank a terminal
@@ -94,23 +95,6 @@ awk 'BEGIN { print "a,b,kind"
          print a "," b "," (a + b > 0.2 ? "high" : a > b ? "left" : "low") } }' >table.csv
 awk -F, '{ print $1 "," $2 }' table.csv >rows.csv
 
-draw_pictures() {
-    python3 - <<'PYTHON'
-import os, struct, zlib
-def chunk(kind, data):
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-for i in range(96):
-    folder = "pictures/%s" % "abc"[i % 3]
-    os.makedirs(folder, exist_ok=True)
-    rows = b"".join(b"\0" + bytes((x * (i % 3 + 1) * 17 + y * 31 + i * 7) % 256 for x in range(12))
-                    for y in range(12))
-    with open("%s/%02d.png" % (folder, i), "wb") as file:
-        file.write(b"\x89PNG\r\n\x1a\n"
-                   + chunk(b"IHDR", struct.pack(">2I5B", 12, 12, 8, 0, 0, 0, 0))
-                   + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
-PYTHON
-}
-
 # ---- The same bits ----
 
 short=${mpi:+$(for t in $mpi; do echo 4:$t; done)}
@@ -127,7 +111,7 @@ bits safetensors "3:shm 4:tcp" table --target kind --epochs 2 --verbose 2 table.
     --threads 1
 cp expected.safetensors table.safetensors
 bits none "3:shm" table --predict --load table.safetensors rows.csv --shards 9 --threads 1
-if command -v python3 >/dev/null && draw_pictures; then
+if command -v python3 >/dev/null && draw_pictures 12; then
     pictures="--image-size 20 --color-mode grayscale --epochs 2 --batch-size 16 --verbose 2"
     bits safetensors "4:shm" image_folder $pictures $shards pictures
 else

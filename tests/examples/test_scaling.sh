@@ -1,6 +1,5 @@
 # Several processes: compare_devices --scaling, races that cornu_run starts, the page of explain.
 . tests/checks.sh
-unset CORNU_RANK CORNU_WORKERS CORNU_LISTEN_FD CORNU_RANK_TIMEOUT CORNU_SCALING_FD TF_CONFIG
 limit=${CORNU_TEST_TIMEOUT:-300}
 small="--data synthetic --limit 96 --batch-size 16 --threads 1"
 

@@ -34,15 +34,18 @@ static bool is_large(const CornuPlan *plan, const CornuPlanStep *step)
 
 /* ---- Sums ---- */
 
-const CornuPlanStep *cornu__plan_send_of(const CornuPlan *plan, const CornuPlanStep *all)
+/* Sums have one operand: a second one is what the send step makes. */
+bool cornu__plan_ends_sum(const CornuPlan *plan, const CornuPlanStep *step)
 {
-    if (all->kind != CORNU_STEP_KERNEL || all->in_count != 2 || !cornu__plan_exchanges(plan, all))
-        return NULL;
-    for (int i = 0; i < plan->step_count; i++)
-        if (plan->steps[i].kind == CORNU_STEP_SEND &&
-            plan->operands[plan->steps[i].out_first] == plan->operands[all->in_first + 1])
-            return &plan->steps[i];
-    return NULL;
+    return step->kind == CORNU_STEP_KERNEL && step->in_count == 2 &&
+           cornu__plan_exchanges(plan, step);
+}
+
+bool cornu__plan_begins(const CornuPlan *plan, const CornuPlanStep *send,
+                        const CornuPlanStep *step)
+{
+    return send->kind == CORNU_STEP_SEND && cornu__plan_ends_sum(plan, step) &&
+           plan->operands[send->out_first] == plan->operands[step->in_first + 1];
 }
 
 /* Splits step i. A value without use of its own, `begun`, orders the two. */
@@ -188,7 +191,7 @@ CornuStatus cornu__plan_check_exchanges(CornuPlan *plan)
     if (cornu_process_count(processes) == 1) return CORNU_OK;
     for (int i = 0; i < plan->step_count; i++) {
         CornuPlanStep *step = &plan->steps[i];
-        if (!cornu__plan_exchanges(plan, step) || cornu__plan_send_of(plan, step)) continue;
+        if (!cornu__plan_exchanges(plan, step) || cornu__plan_ends_sum(plan, step)) continue;
         /* A gather into memory of the program's own is copied from there in this run. */
         const CornuPlace place = plan->places[plan->operands[step->out_first]];
         if (step->input >= 0 && (place.region != CORNU_INPUT || place.number != step->input))

@@ -44,7 +44,7 @@ int cornu__plan_block(const CornuPlan *plan)
 int cornu__plan_blocks(const CornuPlan *plan)
 {
     const int block = cornu__plan_block(plan);
-    return (cornu__plan_shards(plan) + block - 1) / block;
+    return (cornu__plan_own(plan).count + block - 1) / block;
 }
 
 size_t cornu__plan_sum_bytes(const CornuPlan *plan)

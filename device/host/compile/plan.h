@@ -127,7 +127,7 @@ int cornu__plan_workers(const CornuPlan *plan);
 /* Shards in a row that one worker runs one after the other, so that it can add up what they have:
  * a power of two. */
 int cornu__plan_block(const CornuPlan *plan);
-/* Blocks, the last of which may have fewer shards. */
+/* Blocks of own shards, the last of which may have fewer. */
 int cornu__plan_blocks(const CornuPlan *plan);
 
 /* Bytes of one of its regions, and what one shard's device needs of it. */
@@ -223,8 +223,10 @@ const CornuPlanStep *cornu__plan_sum_of(const CornuPlan *plan, const CornuPlanSt
 
 /* ---- exchanges.c ---- */
 
-/* The send step that has begun what the step `all` ends; NULL if it does all of it itself. */
-const CornuPlanStep *cornu__plan_send_of(const CornuPlan *plan, const CornuPlanStep *all);
+/* Whether the kernel step only ends a sum that a send step has begun; whether `send` is that one. */
+bool cornu__plan_ends_sum(const CornuPlan *plan, const CornuPlanStep *step);
+bool cornu__plan_begins(const CornuPlan *plan, const CornuPlanStep *send,
+                        const CornuPlanStep *step);
 
 /* ---- plan_print.c ---- */
 

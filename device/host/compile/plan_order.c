@@ -88,7 +88,7 @@ static Turn turn_of(const CornuPlan *plan, const CornuPlanStep *step)
     if (step->kind == CORNU_STEP_WAIT) return WAITS;
     if (step->input >= 0) return GATHERS;
     if (!cornu__plan_exchanges(plan, step)) return COMPUTES;
-    return cornu__plan_send_of(plan, step) ? ENDS_A_SUM : MEETS;
+    return cornu__plan_ends_sum(plan, step) ? ENDS_A_SUM : MEETS;
 }
 
 /* Whether step a should run before b, when the last one was of kind `last`. */

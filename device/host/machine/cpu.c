@@ -334,6 +334,11 @@ int cornu__cpu_quota(const char *membership, const char *mount)
     return least;
 }
 
+void cornu__boot_id(char *id, size_t size)
+{
+    read_line("/proc/sys/kernel/random/boot_id", id, size);
+}
+
 int cornu__cpu_threads(void)
 {
     cpu_set_t allowed[8]; /* 8,192 processors */

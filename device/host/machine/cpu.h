@@ -8,6 +8,7 @@
 #define CORNU_DEVICE_HOST_CPU_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "../../status.h"
@@ -33,6 +34,10 @@ CornuStatus cornu__cpu_isa(CornuIsa *isa);
 
 /* The last answer, without reading the environment; the preferred set before the first. */
 CornuIsa cornu__isa_in_use(void);
+
+/* Writes what differs from host to host and from boot to boot, without a line's end; "" if this
+ * system does not say. */
+void cornu__boot_id(char *id, size_t size);
 
 /* Default number of threads: the processors that this process may run on, but at most its cgroups'
  * CPU quota rounded up; at least 1. */

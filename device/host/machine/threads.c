@@ -9,12 +9,11 @@
  * that it sleeps, then looks for work; the other publishes work, then looks for sleepers; the four
  * accesses are sequentially consistent, so at least one side sees the other.
  */
-#define _GNU_SOURCE /* sched_yield, pthread_sigmask under -std=c11 */
+#define _GNU_SOURCE /* sched_yield under -std=c11 */
 #include "threads.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 
 #include "../../clock_internal.h"
 #include "../../memory_internal.h"
+#include "../../thread_internal.h"
 #include "cpu.h"
 
 enum { SPIN_NANOSECONDS = 40000, LINE = 64 };
@@ -209,17 +209,6 @@ void cornu__threads_watch(CornuThreads *pool, CornuSpan *spans) { pool->spans = 
 
 int cornu__threads_count(const CornuThreads *pool) { return pool->count; }
 
-/* Workers take no signals: those go to the program's own threads. */
-static int start_worker(Worker *worker)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int failure = pthread_create(&worker->handle, NULL, worker_main, worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failure;
-}
-
 CornuThreads *cornu__threads_create(int count)
 {
     if (count < 1)
@@ -246,7 +235,7 @@ CornuThreads *cornu__threads_create(int count)
         Worker *worker = &pool->workers[pool->started];
         worker->pool = pool;
         worker->number = pool->started + 1;
-        const int failure = start_worker(worker);
+        const int failure = cornu__thread_start(&worker->handle, worker_main, worker);
         if (failure) {
             cornu__fail(CORNU_ERR_DEVICE, "only %d of %d threads could be started: %s; use fewer",
                         pool->started + 1, count, strerror(failure));

@@ -93,7 +93,7 @@ static CornuStatus describe(CornuExecutable *base, const CornuPlan *plan)
             .kind = cornu__plan_kind_name(plan, step), .ops = step->ops,
             .scope = scope_of(plan, step),
             .op_count = step->op_count, .in = in,
-            .in_count = !moves ? 0 : cornu__plan_send_of(plan, step) ? 1 : step->in_count,
+            .in_count = !moves ? 0 : cornu__plan_ends_sum(plan, step) ? 1 : step->in_count,
             .out = step->types + step->in_count, .out_count = moves ? step->out_count : 0,
             .per_shard = step->varies && cornu__plan_shards(plan) > 1 }));
     }
@@ -179,12 +179,11 @@ static CornuStatus allocate_collectives(Executable *executable)
     for (int i = 0; i < plan->step_count; i++) {
         const CornuPlanStep *step = &plan->steps[i];
         if (step->kind != CORNU_STEP_KERNEL || !cornu__plan_exchanges(plan, step)) continue;
-        CornuCollective     *collective = cornu__collective_create(plan, step);
-        const CornuPlanStep *send = cornu__plan_send_of(plan, step);
+        CornuCollective *collective = cornu__collective_create(plan, step);
         if (!(executable->collectives[i] = collective)) return CORNU_ERR_MEMORY;
         for (int k = 0; k < plan->step_count; k++)
-            if (&plan->steps[k] == send || (plan->steps[k].kind == CORNU_STEP_WAIT &&
-                                            plan->steps[k].input == step->input))
+            if (cornu__plan_begins(plan, &plan->steps[k], step) ||
+                (plan->steps[k].kind == CORNU_STEP_WAIT && plan->steps[k].input == step->input))
                 executable->collectives[k] = collective;
     }
     return cornu_process_count(plan->host->processes) > 1 ? allocate_exchanges(executable)
@@ -288,7 +287,7 @@ static CornuStatus exchange(Executable *executable, int i, void *const *addresse
         cornu__gather_leave(collective, addresses, executable->buffers[step->input]);
         return CORNU_OK;
     }
-    return cornu__plan_send_of(plan, step) ? cornu__collective_end(collective, addresses)
+    return cornu__plan_ends_sum(plan, step) ? cornu__collective_end(collective, addresses)
                                            : cornu__collective_run(collective, addresses);
 }
 
@@ -413,23 +412,25 @@ static CornuStatus run_steps(Executable *executable)
     return CORNU_OK;
 }
 
-static bool waits_for(const CornuPlan *plan, int input)
+/* Whether a wait step ends the gather, before the first step that reads the input. */
+static bool waits_for(const Executable *executable, const CornuCollective *gather, int input)
 {
+    const CornuPlan *plan = &executable->plan;
     for (int i = 0; i < plan->step_count; i++)
-        if (plan->steps[i].kind == CORNU_STEP_WAIT && plan->steps[i].input == input) return true;
+        if (plan->steps[i].kind == CORNU_STEP_WAIT && plan->steps[i].input == input &&
+            executable->collectives[i] == gather)
+            return true;
     return false;
 }
 
-/* Begins what the run before has left, and waits for what other programs gather into the inputs. */
+/* Waits for what other programs gather into the inputs, and begins what the run before has left. */
 static CornuStatus begin_gathers(const Executable *executable)
 {
     const CornuPlan *plan = &executable->plan;
+    if (cornu_process_count(plan->host->processes) == 1) return CORNU_OK;
     for (int i = 0; i < plan->program->input_count; i++) {
         CornuCollective *gather = cornu__host_gather_of(executable->buffers[i]);
-        bool             own = false;
-        for (int k = 0; k < plan->step_count && gather; k++)
-            own = own || executable->collectives[k] == gather;
-        if (gather && !(own && waits_for(plan, i))) CORNU__TRY(cornu__gather_end(gather));
+        if (gather && !waits_for(executable, gather, i)) CORNU__TRY(cornu__gather_end(gather));
     }
     for (int i = 0; i < plan->step_count; i++)
         if (plan->steps[i].kind == CORNU_STEP_KERNEL && plan->steps[i].input >= 0)
