@@ -223,7 +223,7 @@ const CornuPlanStep *cornu__plan_sum_of(const CornuPlan *plan, const CornuPlanSt
 
 /* ---- exchanges.c ---- */
 
-/* Whether the kernel step only ends a sum that a send step has begun; whether `send` is that one. */
+/* Whether a kernel step only ends a sum that a send step has begun; whether `send` is that one. */
 bool cornu__plan_ends_sum(const CornuPlan *plan, const CornuPlanStep *step);
 bool cornu__plan_begins(const CornuPlan *plan, const CornuPlanStep *send,
                         const CornuPlanStep *step);

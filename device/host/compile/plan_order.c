@@ -76,9 +76,10 @@ static Kind kind_of(const CornuPlan *plan, const CornuPlanStep *step)
 }
 
 /* Exchanges pass through the network one after the other. So what other processes sum is sent as
- * soon as it can be, and waited for when there is nothing else to do; small sums, which are sent and
- * waited for at once, come after the waits for gathers that are under way, which they would wait for
- * as well; and gathers are left when all sums have ended, those first that the next run needs first.
+ * soon as it can be, and waited for when there is nothing else to do; small sums, which are sent
+ * and waited for at once, come after the waits for gathers that are under way, which they would
+ * wait for as well; and gathers are left when all sums have ended, those first that the next run
+ * needs first.
  */
 typedef enum { SENDS, COMPUTES, WAITS, MEETS, ENDS_A_SUM, GATHERS } Turn;
 
