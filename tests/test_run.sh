@@ -107,6 +107,9 @@ report $? "nothing of it goes on"
 script stuck 'echo "checking: a long one"; sleep 100'
 ! CORNU_TEST_TIMEOUT=3 run stuck && says 'TIMED OUT after [0-9]+ s in a long one'
 report $? "a script that hangs names its check"
+script stuck 'echo "checking: a long one"; trap : TERM; sleep 100' 'echo "$result"'
+! CORNU_TEST_TIMEOUT=3 run stuck && says 'TIMED OUT after [0-9]+ s in a long one' && total 0 1 0
+report $? "also one that goes on to its last line when what hung is ended"
 script long '# tests/run: takes 90 s' 'echo "$CORNU_TEST_TIMEOUT" >half'
 run long && [ "$(cat half)" -ge 180 ]
 report $? "a program may say what it takes, and a script's programs have half of its limit"
