@@ -21,15 +21,17 @@
 #   make bench                        kernels and steps against this machine's limits, when idle
 #
 # tests/**/test_NAME.c is a test program; the other files are shared by all of them, except that
-# tests/bench/ is one program and tests/ahead/ another, files in tests/install/ are compiled as a
-# user would, and those in tests/fuzz/ are fuzz targets.
+# tests/bench/ is one program, tests/ahead/ and tests/keras/ others, files in tests/install/ are
+# compiled as a user would, and those in tests/fuzz/ are fuzz targets.
 
 test_tree     := $(sort $(shell find tests -name '*.c' ! -path 'tests/install/*' \
                                ! -path 'tests/fuzz/*' 2>/dev/null))
 bench_files   := $(filter tests/bench/%,$(test_tree))
 ahead_files   := $(filter tests/ahead/%,$(test_tree))
+keras_files   := $(filter tests/keras/%,$(test_tree))
 test_sources  := $(foreach f,$(test_tree),$(if $(filter test_%,$(notdir $(f))),$(f)))
-test_helpers  := $(filter-out $(bench_files) $(ahead_files) $(test_sources),$(test_tree))
+test_helpers  := $(filter-out $(bench_files) $(ahead_files) $(keras_files) \
+                               $(test_sources),$(test_tree))
 test_programs  = $(test_sources:tests/%.c=$(BUILD)/tests/%)
 test_scripts  := $(sort $(shell find tests -name 'test_*.sh' 2>/dev/null))
 all_tests      = $(test_programs) $(test_scripts)
@@ -49,6 +51,9 @@ $(BUILD)/bench: $(bench_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/examples/option
 $(BUILD)/check_ahead: $(ahead_files:%.c=$(BUILD)/obj/%.o) \
                       $(patsubst %.c,$(BUILD)/obj/%.o,tests/op_cases.c $(filter \
                           tests/op_cases/%,$(test_helpers))) $(BUILD)/libcornu.a $(BUILD)/files
+	$(call say,ld,$@)$(link) $(libraries)
+
+$(BUILD)/keras_model: $(keras_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/libcornu.a $(BUILD)/files
 	$(call say,ld,$@)$(link) $(libraries)
 
 # tests/run reports instruction sets that the processor lacks as skipped.
