@@ -189,7 +189,8 @@ static void run_metric(Golden *golden, const char *name, const char *metric, Cor
     expect_ok(cornu_test_on_batch(model, rows(x, 0, 8), rows(target, 0, 8), values));
     snprintf(what, sizeof what, "%s on %s", name, cornu_device_name(device));
     expect_near(what, &(float){ (float)values[1] }, rows(result, 0, 1), 2e-6);
-    expect_ok(cornu_test_on_batch(model, rows(x, 8, 4), rows(target, 8, 4), values));
+    expect_ok(cornu_evaluate(model, .x = rows(x, 0, 12), .y = rows(target, 0, 12),
+                             .batch_size = 8, .verbose = 0, .results = values));
     expect_near(what, &(float){ (float)values[1] }, rows(result, 1, 1), 2e-6);
     cornu_model_free(model);
 }
