@@ -16,6 +16,7 @@
 #   make check-gpu                    likewise with the CUDA plugin, for GPUs: T="h100 l4"
 #   make check-kills KILLS=200 SEED=N    trainings of several processes, of which ranks are
 #                                     killed and stopped, and connections cut
+#   make check-keras-cases T=pooling  Keras' own tests of its layers; PYTHON=... has Keras, JAX, pytest
 #   make check-faults                 failures of memory, disks, files and processes
 #   make check-mutants T=reduce       puts faults into copies of the code: tests must notice them
 #   make bench                        kernels and steps against this machine's limits, when idle
@@ -123,6 +124,11 @@ check-kills:
 	$(again) $(BUILD)/mnist_cnn $(BUILD)/cornu_run
 	@bash tests/processes/chaos.sh $(BUILD) $(KILLS) $(SEED)
 
+PYTHON = python3
+check-keras-cases:
+	$(again) $(BUILD)/keras_model
+	@BUILD=$(BUILD) $(PYTHON) tests/keras/layer_cases.py $(T)
+
 check-processes: deps-test
 	$(again) $(BUILD)/tests/check/test_processes
 	@$(BUILD)/tests/check/test_processes --seconds $(SECONDS) --seed $(SEED) $(COUNT:%=--count %)
@@ -137,4 +143,4 @@ bench: $(bench)
 
 .PHONY: test test-programs emulated-tests check-isa check-arm64 check-training check-faults \
         check-mutants check-programs check-models check-processes check-processes-bits \
-        check-kills check-tpu check-gpu bench
+        check-kills check-tpu check-gpu check-keras-cases bench
