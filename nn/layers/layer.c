@@ -438,7 +438,9 @@ static void end_scope(const CornuLayer *layer, const CornuCall *call)
 /* The input, converted to the dtype that the layer takes. */
 static CornuTensor *converted(const CornuLayer *layer, CornuTensor *x)
 {
-    if (!x || layer->takes_integers || !cornu_dtype_is_float(cornu_tensor_type(x).dtype)) return x;
+    if (!x || layer->takes_integers || layer->kind->keeps_dtypes ||
+        !cornu_dtype_is_float(cornu_tensor_type(x).dtype))
+        return x;
     return cornu_op_convert(x, layer->compute);
 }
 

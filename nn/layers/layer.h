@@ -140,6 +140,7 @@ typedef struct {
 
     bool normalizes;         /* its weights are read as f32 under any policy */
     bool takes_integers;     /* integer inputs are not converted to floats: indices */
+    bool keeps_dtypes;       /* float inputs are not converted to the layer's compute dtype */
 
     /* For files: the constructor's arguments, the size and the offset of the resolved config in the
      * layer's struct, and the constructor; all zero for a layer that cannot be saved. Custom
@@ -157,11 +158,14 @@ typedef struct {
      * separated by spaces, "value key"; one that ends in * takes the list of all remaining inputs,
      * "initial_state*". NULL: all inputs are one list, as in add([a, b]). */
     const char       *operands;
+    /* For files, if each input has a mask of its own: Keras' keyword of the first input, whose mask
+     * is KEYWORD_mask. NULL: the keyword is "mask", also for the list of the masks of a list. */
+    const char       *first_operand;
     /* For files: the fields that Keras takes as keywords of the call, in the same form. */
     const char       *call_arguments;
 } CornuLayerClass;
 
-enum { CORNU_MAX_WRAPPED = 2, CORNU_MAX_LAYER_STATES = 2, CORNU_MAX_LAYER_TENSORS = 16 };
+enum { CORNU_MAX_WRAPPED = 2, CORNU_MAX_LAYER_STATES = 2, CORNU_MAX_LAYER_TENSORS = 64 };
 
 /* How deep layers may be nested, such as models in models; limited by what files can store. The
  * number of layers in a row is not limited. */

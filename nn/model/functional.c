@@ -76,7 +76,7 @@ static CornuStatus visit(Map *map, const CornuSymbol *output)
     while (map->visit_count > 0) {
         Visit     *at = &map->visits[map->visit_count - 1];
         CornuNode *node = at->node;
-        if (at->next < node->in_count) {
+        if (at->next < cornu__node_symbols(node)) {
             CORNU__TRY(enter(map, node->in[at->next++]->node, output));
             continue;
         }
@@ -117,7 +117,7 @@ static CornuStatus measure(Map *map)
         int *of_layer = &map->layers[cornu__lookup_find(&map->places, node->layer)].depth;
         most(&map->depths[i], *of_layer);
         *of_layer = map->depths[i];
-        for (int k = 0; k < node->in_count; k++)
+        for (int k = 0; k < cornu__node_symbols(node); k++)
             most(&map->depths[node->in[k]->node->at], map->depths[i] + 1);
     }
     return CORNU_OK;

@@ -88,7 +88,7 @@ static CornuStatus check_name(const CornuModel *model, const CornuLayer *layer)
 static CornuStatus call_next(CornuModel *model, CornuLayer *layer)
 {
     if (!layer->numbered) cornu__layer_set_generators(layer, model->seed, model->next_generator);
-    CornuNode *node = cornu__call_node(layer, &model->outputs[0], 1);
+    CornuNode *node = cornu__call_node(layer, &model->outputs[0], 1, NULL);
     if (!node) return cornu_error_take();
     const int64_t end = layer->generator + cornu__layer_generators(layer);
     if (end > model->next_generator) model->next_generator = end;
@@ -153,7 +153,11 @@ CornuStatus cornu_model_add(CornuModel *model, CornuLayer *layer)
 /* Undoes a failed build. */
 static void clear_calls(CornuModel *model)
 {
-    while (model->call_count > 0) cornu__node_unref(model->calls[--model->call_count].node);
+    while (model->call_count > 0) {
+        const CornuModelCall *last = &model->calls[--model->call_count];
+        cornu__release(last->in);
+        cornu__node_unref(last->node);
+    }
     cornu__lookup_clear(&model->calls_of);
     model->inputs[0] = model->outputs[0] = NULL;
     model->value_count = 0;
@@ -464,7 +468,10 @@ static void free_model(CornuLayer *layer)
     CornuModel *model = (CornuModel *)layer;
     cornu__uncompile(model);
     cornu_variable_free(model->seed_variable);
-    for (int i = model->call_count - 1; i >= 0; i--) cornu__node_unref(model->calls[i].node);
+    for (int i = model->call_count - 1; i >= 0; i--) {
+        cornu__release(model->calls[i].in);
+        cornu__node_unref(model->calls[i].node);
+    }
     for (int i = 0; i < layer->inner_count; i++) {
         cornu__layer_leave_device(layer->inner[i], model->own_device);
         cornu_layer_free(layer->inner[i]);

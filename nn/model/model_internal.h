@@ -63,7 +63,8 @@ typedef struct CornuStep {
 /* A call of a model. The outputs of all calls, in order, are the model's values. */
 typedef struct {
     CornuNode *node;
-    int        in[CORNU_MAX_LAYER_TENSORS];      /* indices of its input values */
+    int       *in;                               /* indices of its input values, then of the
+                                                    masks given for them */
     int        first;                            /* index of its first output value */
     int        next;                             /* the next call of the same layer, cyclic */
 } CornuModelCall;

@@ -11,7 +11,7 @@ static bool branches(const CornuModel *model)
     if (model->base.kind == &cornu__sequential_class) return false;
     for (int i = 1; i < model->call_count; i++) {
         const CornuNode *node = model->calls[i].node;
-        if (node->in_count != 1 || node->in[0]->node != model->calls[i - 1].node ||
+        if (cornu__node_symbols(node) != 1 || node->in[0]->node != model->calls[i - 1].node ||
             cornu__model_first_call(model, node->layer) < i)
             return true;
     }
@@ -29,7 +29,7 @@ static char *connections(const CornuModel *model, const CornuLayer *layer)
     for (int i = cornu__model_first_call(model, layer); i >= 0;
          i = cornu__model_next_call(model, i)) {
         const CornuNode *node = model->calls[i].node;
-        for (int k = 0; k < node->in_count; k++) {
+        for (int k = 0; k < cornu__node_symbols(node); k++) {
             CornuText place;
             fprintf(memory, "%s%s", first ? "" : ", ", cornu__symbol_print(&place, node->in[k]));
             first = false;

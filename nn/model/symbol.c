@@ -51,7 +51,7 @@ void cornu__node_unref(CornuNode *node)
     if (!node || --node->owners > 0) return;
     node->next = NULL;
     for (CornuNode *last = node; node; ) {
-        for (int i = 0; i < node->in_count; i++) {
+        for (int i = 0; i < cornu__node_symbols(node); i++) {
             CornuNode *in = node->in[i]->node;
             if (--in->owners > 0) continue;
             in->next = NULL;
@@ -64,10 +64,16 @@ void cornu__node_unref(CornuNode *node)
     }
 }
 
-static CornuNode *node_of(CornuLayer *layer, const CornuType *out, int out_count)
+/* One block of memory with the lists of the node; `symbols` are its operands and masks. */
+static CornuNode *node_of(CornuLayer *layer, const CornuType *out, int out_count, int symbols)
 {
-    CornuNode *node = cornu__allocate(1, sizeof *node);
+    const size_t lists = (size_t)symbols * (sizeof(CornuSymbol *) + sizeof(int));
+    CornuNode   *node = cornu__allocate(1, sizeof *node + (size_t)out_count * sizeof *node->out +
+                                        lists);
     if (!node) return cornu__null();
+    node->out = (CornuSymbol *)(node + 1);
+    node->in = (CornuSymbol **)(node->out + out_count);
+    node->mask_of = (int *)(node->in + symbols);
     node->layer = layer;
     node->number = layer->calls++;
     node->out_count = out_count;
@@ -147,7 +153,7 @@ CornuNode *cornu__input_node(const CornuInputConfig *config, CornuType type)
     input->batch_size = config->batch_size;
     layer->output = type.shape;
     layer->built = true;
-    CornuNode *node = node_of(layer, &type, 1);
+    CornuNode *node = node_of(layer, &type, 1, 0);
     if (!node) cornu_layer_free(layer);
     return node;
 }
@@ -200,19 +206,32 @@ static void name_operands(CornuStatus status, CornuSymbol *const *in, int count)
     cornu__fail_prefix(status, text);
 }
 
-CornuNode *cornu__call_node(CornuLayer *layer, CornuSymbol *const *in, int count)
+static void add_mask(CornuNode *node, int operand, CornuSymbol *mask)
+{
+    node->mask_of[node->mask_count] = operand;
+    node->in[node->in_count + node->mask_count++] = mask;
+    cornu__node_ref(mask->node);
+}
+
+CornuNode *cornu__call_node(CornuLayer *layer, CornuSymbol *const *in, int count,
+                            const CornuCallOptions *options)
 {
     CornuType   out[CORNU_MAX_LAYER_TENSORS];
+    int         masks = 0;
+    for (int i = 0; i < count && options; i++) masks += options->masks[i] != NULL;
     CornuStatus status = make_call(layer, in, count, out);
     if (status && count > 1) name_operands(status, in, count);
     if (status) return cornu__null();
-    CornuNode *node = node_of(layer, out, cornu_layer_outputs(layer));
+    CornuNode *node = node_of(layer, out, cornu_layer_outputs(layer), count + masks);
     if (!node) return NULL;
     node->in_count = count;
     for (int i = 0; i < count; i++) {
         node->in[i] = in[i];
         cornu__node_ref(in[i]->node);
     }
+    for (int i = 0; i < count && options; i++)
+        if (options->masks[i]) add_mask(node, i, options->masks[i]);
+    if (options) node->training = options->training;
     return node;
 }
 
@@ -269,8 +288,8 @@ static CornuStatus gather(CornuNode *node)
             if (node->number == 0)
                 CORNU__TRY(cornu__layer_count_label(node->layer, &naming.labels));
             CORNU__TRY(cornu__reserve(&naming.left, &naming.left_space, naming.left_count,
-                                      node->in_count, sizeof *naming.left));
-            for (int i = 0; i < node->in_count; i++)
+                                      cornu__node_symbols(node), sizeof *naming.left));
+            for (int i = 0; i < cornu__node_symbols(node); i++)
                 naming.left[naming.left_count++] = node->in[i]->node;
         }
         node = naming.left_count > 0 ? naming.left[--naming.left_count] : NULL;
@@ -337,7 +356,7 @@ CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int coun
         if (check_call(layer, in, count) || (layer->calls == 0 && set_name(layer, in, count)))
             cornu__null();
         else
-            node = cornu__call_node(layer, in, count);
+            node = cornu__call_node(layer, in, count, NULL);
     }
     if (node) return keep(node);
     keep_layer(layer);

@@ -7,6 +7,9 @@
 
 typedef struct CornuNode CornuNode;
 
+/* Keras' training= of a call. */
+typedef enum { CORNU_NOT_FORCED, CORNU_FORCED_INFERENCE, CORNU_FORCED_TRAINING } CornuForced;
+
 struct CornuSymbol {
     CornuNode *node;   /* the call that returns it */
     int        index;  /* among its outputs        */
@@ -18,9 +21,11 @@ struct CornuNode {
     int          owners;    /* references: dependent calls, models, the thread */
     CornuLayer  *layer;
     int          number;    /* earlier calls of the layer */
-    CornuSymbol *in[CORNU_MAX_LAYER_TENSORS];
-    CornuSymbol  out[CORNU_MAX_LAYER_TENSORS];
-    int          in_count, out_count;
+    CornuSymbol **in;       /* the operands, then masks given for some of them */
+    CornuSymbol *out;
+    int          in_count, mask_count, out_count;
+    int         *mask_of;   /* per mask, in[in_count + i]: the operand that it is for */
+    CornuForced  training;  /* of this call, whatever the model does */
     CornuNode   *next, *previous; /* in the thread's list */
     bool         kept;      /* in the thread's list */
     int          stamp, at; /* of the last walk over nodes, and its mark */
@@ -44,9 +49,22 @@ CornuStatus cornu__input_check(const CornuInputConfig *config, const char *who, 
 /* An input from checked settings, without references yet. NULL with a pending error. */
 CornuNode *cornu__input_node(const CornuInputConfig *config, CornuType type);
 
+/* What a call has besides its operands. */
+typedef struct {
+    CornuSymbol *masks[CORNU_MAX_LAYER_TENSORS];   /* of each operand; NULL: its own */
+    CornuForced  training;
+} CornuCallOptions;
+
 /* A call of a named layer, which is built if necessary; without references yet. NULL with a pending
- * error; the layer is not taken then. */
-CornuNode *cornu__call_node(CornuLayer *layer, CornuSymbol *const *in, int count);
+ * error; the layer is not taken then. options may be NULL. */
+CornuNode *cornu__call_node(CornuLayer *layer, CornuSymbol *const *in, int count,
+                            const CornuCallOptions *options);
+
+/* The number of symbols that the node depends on: operands and masks. */
+static inline int cornu__node_symbols(const CornuNode *node)
+{
+    return node->in_count + node->mask_count;
+}
 
 /* Adds a reference, and drops one; the last one frees the node. */
 CornuNode *cornu__node_ref(CornuNode *node);

@@ -23,6 +23,7 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
 {
     const CornuLayerClass *kind = layer->kind;
     if (kind->call_masked) return cornu__model_to_json((const CornuModel *)layer, usual);
+    if (cornu__as_operation(layer)) return cornu__operation_to_json(layer);
     const CornuPolicy *policy = layer->own_policy ? layer->own_policy : usual;
     json_t *config = json_pack("{s:s, s:b, s:o}", "name", cornu_layer_name(layer), "trainable",
                                !layer->frozen, "dtype", cornu__policy_to_json(policy));

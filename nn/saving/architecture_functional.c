@@ -125,9 +125,60 @@ static json_t *keywords_to_json(const Written *written, const CornuNode *node, j
     return kwargs;
 }
 
+/* The mask given for operand i; null if there is none. */
+static json_t *mask_to_json(const Written *written, const CornuNode *node, int i)
+{
+    int k = 0;
+    while (k < node->mask_count && node->mask_of[k] != i) k++;
+    return k < node->mask_count ? symbol_to_json(written, node->in[node->in_count + k])
+                                : json_null();
+}
+
+/* Masks that were given: "mask" is that of the first operand, or a list where the operands are one;
+ * or each operand has a keyword. */
+static json_t *masks_to_json(const Written *written, const CornuNode *node, json_t *kwargs)
+{
+    const CornuLayerClass *kind = node->layer->kind;
+    const char            *words = kind->operands;
+    char                   word[64], key[80];
+    if (kind->first_operand && node->in_count > 1) {
+        snprintf(word, sizeof word, "%s", kind->first_operand);
+        for (int i = 0; i < node->in_count && (i == 0 || next_word(&words, word)); i++) {
+            snprintf(key, sizeof key, "%s_mask", word);
+            kwargs = cornu__json_with(kwargs, key, mask_to_json(written, node, i));
+        }
+        return kwargs;
+    }
+    json_t *list = json_array();
+    if (kind->operands || node->in_count == 1) {
+        json_decref(list);
+        return cornu__json_with(kwargs, "mask", mask_to_json(written, node, 0));
+    }
+    for (int i = 0; i < node->in_count; i++)
+        list = cornu__json_append(list, mask_to_json(written, node, i));
+    return cornu__json_with(kwargs, "mask", list);
+}
+
+typedef struct { const Written *written; const CornuNode *node; } WrittenNode;
+
+static json_t *operand_to_json(void *context, int i)
+{
+    const WrittenNode *of = context;
+    return symbol_to_json(of->written, of->node->in[i]);
+}
+
 static json_t *call_to_json(const Written *written, const CornuNode *node, json_t *kwargs)
 {
     const bool keywords = node->layer->kind->operands != NULL;
+    if (cornu__as_operation(node->layer)) {
+        json_decref(kwargs);
+        return cornu__operation_call_to_json(node->layer, operand_to_json,
+                                             &(WrittenNode){ written, node });
+    }
+    if (node->mask_count) kwargs = masks_to_json(written, node, kwargs);
+    if (node->training != CORNU_NOT_FORCED)
+        kwargs = cornu__json_with(kwargs, "training",
+                                  json_boolean(node->training == CORNU_FORCED_TRAINING));
     json_t    *args = symbols_to_json(written, node->in, keywords ? 1 : node->in_count);
     if (keywords) kwargs = keywords_to_json(written, node, kwargs);
     const char *format = node->in_count > 1 && !keywords ? "{s:[o], s:o}" : "{s:o, s:o}";
@@ -196,12 +247,13 @@ json_t *cornu__functional_to_json(const CornuModel *model, const CornuPolicy *us
 
 /* ---- Reading ---- */
 
-/* An input has no `layer`: its node holds it. Nor has an operation: Keras writes those that compute
- * masks, which are passed on implicitly here. */
+/* An input has no `layer`: its node holds it. Nor has an operation of an unknown class: if it
+ * computes a mask, that is passed on implicitly. */
 typedef struct {
     const char   *name;
     CornuLayer   *layer;
     bool          is_operation;
+    const char   *class_name;     /* of an operation of an unknown class */
     const json_t *calls;
     size_t        count, made;    /* of its calls */
     CornuNode   **nodes;
@@ -275,9 +327,11 @@ static json_t *with_call_arguments(const json_t *value)
 static CornuStatus make_linked(const json_t *value, const CornuPolicy *usual, Linked *layer)
 {
     const char *module = json_string_value(json_object_get(value, "module"));
-    layer->is_operation = module && !strncmp(module, "keras.src.ops.", strlen("keras.src.ops."));
-    if (layer->is_operation) {
+    layer->is_operation = module && !strncmp(module, CORNU__OPERATIONS_MODULE,
+                                             strlen(CORNU__OPERATIONS_MODULE));
+    if (layer->is_operation && !cornu__operation_of_json(value)) {
         layer->name = json_string_value(json_object_get(value, "name"));
+        layer->class_name = json_string_value(json_object_get(value, "class_name"));
         return layer->name ? CORNU_OK : cornu__fail(CORNU_ERR_FORMAT, "an operation without name");
     }
     layer->calls = json_object_get(value, "inbound_nodes");
@@ -285,6 +339,11 @@ static CornuStatus make_linked(const json_t *value, const CornuPolicy *usual, Li
     if (!(layer->nodes = cornu__allocate(layer->count + 1, sizeof *layer->nodes)))
         return CORNU_ERR_MEMORY;
     if (cornu__is_input_json(value)) return make_input(value, layer);
+    if (layer->is_operation) {
+        CORNU__TRY(cornu__operation_from_json(value, &layer->layer));
+        layer->name = cornu_layer_name(layer->layer);
+        return CORNU_OK;
+    }
     json_t     *whole = with_call_arguments(value);
     CornuStatus status = cornu__layer_from_json(whole, usual, &layer->layer);
     json_decref(whole);
@@ -326,9 +385,10 @@ static CornuStatus find_symbol(const Links *links, const json_t *history, bool g
         return cornu__fail(CORNU_ERR_FORMAT, "there is no layer \"%.60s\", a result of which is "
                            "used", name);
     Linked *layer = &links->layers[json_integer_value(place)];
-    if (layer->is_operation)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "a result of the operation %.60s is used, "
-                           "expected one of a layer", name);
+    if (layer->is_operation && !layer->layer)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "the operation %.60s of class %.60s is not "
+                           "available in this version", name,
+                           layer->class_name ? layer->class_name : "");
     const bool    from_one = given && layer->layer &&
                              layer->layer->kind == &cornu__functional_class;
     const int64_t number = json_integer_value(call) - from_one, i = json_integer_value(result);
@@ -351,6 +411,7 @@ static CornuStatus find_symbol(const Links *links, const json_t *history, bool g
 typedef struct {
     CornuSymbol *in[CORNU_MAX_LAYER_TENSORS];
     int          count;
+    CornuCallOptions options;
     Linked      *waits;           /* a layer whose call has not been made yet; or NULL */
     size_t       calls;           /* that it must make */
 } Operands;
@@ -387,16 +448,44 @@ static bool has_word(const char *words, const char *wanted)
     return false;
 }
 
-/* Arguments of a call that change nothing: null, no training, masks as Keras makes them. */
-static bool says_nothing(const Links *links, const char *keyword, const json_t *value)
+/* The number of the operand whose mask the keyword gives; -1 if it gives none. */
+static int masked_operand(const CornuLayerClass *kind, const char *keyword)
 {
-    const json_t *history = json_object_get(json_object_get(value, "config"), "keras_history");
+    const char *words = kind->operands;
+    char        word[64], key[80];
+    if (!strcmp(keyword, "mask")) return 0;
+    snprintf(key, sizeof key, "%s_mask", kind->first_operand ? kind->first_operand : "");
+    for (int i = 0; kind->first_operand; i++) {
+        if (!strcmp(keyword, key)) return i;
+        if (!next_word(&words, word)) break;
+        snprintf(key, sizeof key, "%s_mask", word);
+    }
+    return -1;
+}
+
+/* Whether the tensor is a result of an operation that is not available here. */
+static bool is_unknown_operation(const Links *links, const json_t *tensor)
+{
+    const json_t *history = json_object_get(json_object_get(tensor, "config"), "keras_history");
     const char   *name = json_string_value(json_array_get(history, 0));
     const json_t *place = name ? json_object_get(links->places, name) : NULL;
-    if (json_is_null(value)) return true;
-    if (!strcmp(keyword, "training")) return json_is_false(value);
-    return !strcmp(keyword, "mask") && place &&
-           links->layers[json_integer_value(place)].is_operation;
+    const Linked *layer = place ? &links->layers[json_integer_value(place)] : NULL;
+    return layer && layer->is_operation && !layer->layer;
+}
+
+/* The mask of an operand, or a list of the masks of it and those after it. */
+static CornuStatus read_masks(const Links *links, const json_t *value, int operand,
+                              Operands *operands)
+{
+    const json_t *history = json_object_get(json_object_get(value, "config"), "keras_history");
+    for (size_t i = 0; i < json_array_size(value); i++)
+        CORNU__TRY(read_masks(links, json_array_get(value, i), operand + (int)i, operands));
+    if (json_is_array(value) || json_is_null(value) || operand >= operands->count) return CORNU_OK;
+    if (is_unknown_operation(links, value)) return CORNU_OK;
+    if (!history)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "has a mask other than a tensor");
+    return find_symbol(links, history, false, &operands->options.masks[operand], &operands->waits,
+                       &operands->calls);
 }
 
 /* The operands by keyword, in the order of the layer's class, without gaps. */
@@ -416,9 +505,36 @@ static CornuStatus read_keywords(const Links *links, const char *words, const js
     return CORNU_OK;
 }
 
+/* All calls of an operation have the same arguments but for the tensors. */
+static CornuStatus read_operation_call(const Links *links, const Linked *layer, const json_t *call,
+                                       Operands *operands)
+{
+    const CornuOperation *operation = cornu__as_operation(layer->layer);
+    json_t               *histories = json_array();
+    json_t               *given = cornu__operation_operands(call, histories);
+    const size_t          count = json_array_size(histories);
+    CornuStatus           status = CORNU_OK;
+    if (count < 1 || count > CORNU_MAX_LAYER_TENSORS ||
+        !json_equal(json_object_get(given, "args"), operation->args) ||
+        !json_equal(json_object_get(given, "kwargs"), operation->kwargs))
+        status = cornu__fail(CORNU_ERR_UNSUPPORTED, "is called on %zu tensors or with several "
+                             "lists of arguments, expected 1 to %d and one", count,
+                             CORNU_MAX_LAYER_TENSORS);
+    for (size_t i = 0; i < count && !status; i++) {
+        CornuSymbol *symbol;
+        status = find_symbol(links, json_array_get(histories, i), false, &symbol,
+                             &operands->waits, &operands->calls);
+        operands->in[operands->count++] = symbol;
+    }
+    json_decref(histories);
+    json_decref(given);
+    return status;
+}
+
 static CornuStatus read_call(const Links *links, const Linked *layer, const json_t *call,
                              Operands *operands)
 {
+    if (layer->is_operation) return read_operation_call(links, layer, call, operands);
     const CornuLayerClass *kind = layer->layer->kind;
     const json_t          *kwargs = json_object_get(call, "kwargs");
     const char            *keyword;
@@ -426,9 +542,19 @@ static CornuStatus read_call(const Links *links, const Linked *layer, const json
     CORNU__TRY(read_operands(links, json_object_get(call, "args"), operands));
     CORNU__TRY(read_keywords(links, kind->operands, kwargs, operands));
     json_object_foreach((json_t *)kwargs, keyword, value) {
+        const int masked = has_word(kind->operands, keyword) ? -1 : masked_operand(kind, keyword);
+        if (masked >= 0) {
+            CORNU__TRY(read_masks(links, value, masked, operands));
+            continue;
+        }
+        if (!strcmp(keyword, "training") && json_is_boolean(value)) {
+            operands->options.training = json_is_true(value) ? CORNU_FORCED_TRAINING
+                                                             : CORNU_FORCED_INFERENCE;
+            continue;
+        }
         const bool own = has_word(kind->call_arguments, keyword) &&
                          json_equal(value, json_object_get(kwargs_of(layer->calls, 0), keyword));
-        if (!own && !has_word(kind->operands, keyword) && !says_nothing(links, keyword, value))
+        if (!own && !has_word(kind->operands, keyword) && !json_is_null(value))
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "is called with \"%.60s\", which is not "
                                "available in this version", keyword);
     }
@@ -450,7 +576,8 @@ static CornuStatus make_calls(const Links *links, Linked *layer, Linked **waits)
             if (!operands.waits->waited_for) operands.waits->wanted = operands.calls;
             return CORNU_OK;
         }
-        CornuNode *node = cornu__call_node(layer->layer, operands.in, operands.count);
+        CornuNode *node = cornu__call_node(layer->layer, operands.in, operands.count,
+                                           &operands.options);
         if (!node) return cornu_error_take();
         hold(layer, node);
     }

@@ -4,6 +4,7 @@
 #define CORNU_NN_ARCHITECTURE_INTERNAL_H
 
 #include "files_internal.h"
+#include "../layers/operations/operation_internal.h"
 #include "../model/model_internal.h"
 
 /* ---- Writing: NULL when out of memory, or if an operand is NULL ---- */
@@ -48,6 +49,12 @@ json_t *cornu__fields_to_json(const CornuLayersInside *inside, const CornuField 
  * written as "float32", Keras' default. */
 json_t *cornu__policy_to_json(const CornuPolicy *policy);
 
+/* An operation, and a call of it, in which to_json writes operand i. */
+typedef json_t *CornuTensorToJson(void *context, int i);
+json_t *cornu__operation_to_json(const CornuLayer *layer);
+json_t *cornu__operation_call_to_json(const CornuLayer *layer, CornuTensorToJson *to_json,
+                                      void *context);
+
 /* ---- Reading ---- */
 
 /* A layer or model, which the caller releases by cornu_layer_free; messages begin with its name.
@@ -57,6 +64,15 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
 
 /* Likewise; NULL with a pending error. */
 CornuModel *cornu__model_from_json(const json_t *value, const CornuPolicy *usual);
+
+/* The class of an operation, or NULL; and an operation of a known class, which the caller releases
+ * by cornu_layer_free. */
+const CornuOperationClass *cornu__operation_of_json(const json_t *value);
+CornuStatus cornu__operation_from_json(const json_t *value, CornuLayer **layer);
+
+/* The arguments of a call of an operation, { "args", "kwargs" }, with its tensors as numbers; their
+ * histories are appended to a list. NULL when out of memory. */
+json_t *cornu__operation_operands(const json_t *call, json_t *histories);
 
 /* A Functional model from its config; policy is the name of its own, or NULL. */
 CornuModel *cornu__functional_from_json(const json_t *config, const char *policy,

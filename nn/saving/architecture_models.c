@@ -75,7 +75,7 @@ static bool is_known(const CornuLayerClass *kind)
 {
     const CornuLayerClass *const *known = cornu__layer_classes;
     while (*known && *known != kind) known++;
-    return *known || cornu__registered_package(kind);
+    return *known || cornu__registered_package(kind) || kind->call_many == cornu__operation_call;
 }
 
 /* Whether files can hold all its layers, by their classes and arguments. */

@@ -3,14 +3,14 @@
 branches   two inputs, two outputs, one of them a nested model's; layers called twice, each on the
            other's result; a nested model with a Sequential one in it
 sequences  integers as inputs; states from one recurrent layer to another by keyword; wrappers
-masked     masked steps, for which Keras has operations
+masked     masked steps, for which Keras has operations; masks given by keyword
+operations on tensors, written as Python has them; a call with training=False
 image      convolutions with regularizers, constraints and several initializers, batches of 4
 attention  arguments of the call: causal, key by keyword, with its scores
 translate  from an encoder in both directions to a decoder: their states
 stack      a Sequential model of layers and models
 
-NAME.json is model.to_json(), NAME.w100.txt its summary with the layers of nested models (not of
-masked, which has rows for the operations).
+NAME.json is model.to_json(), NAME.w100.txt its summary with the layers of nested models.
 architectures.safetensors has for each NAME/ the weights `w0`, `w1`, …
 in the order of model.weights, the inputs `x0`, `x1`, … and the predictions `y0`, `y1`, ….
 """
@@ -78,7 +78,24 @@ def masked():
     text, steps = keras.Input((7,), name="text"), keras.Input((7, 5), name="steps")
     x = L.Embedding(11, 5, mask_zero=True)(text)
     x = L.LSTM(6, return_sequences=True)(L.Add()([x, L.Masking(0.0)(steps)]))
-    return keras.Model([text, steps], L.Bidirectional(L.GRU(3))(x), name="masked")
+    x = L.Bidirectional(L.GRU(3, return_sequences=True))(x)
+    x = L.GRU(4)(x, mask=keras.ops.any(steps > 0.3, axis=-1))
+    return keras.Model([text, steps], x, name="masked")
+
+
+def operations():
+    ops = keras.ops
+    x, y = keras.Input((4, 6), name="x"), keras.Input((4, 6), name="y")
+    z = L.Dense(6, name="z")(2 * x[:, ::-1] - y / 3)
+    z = L.Dropout(0.5)(z, training=False)
+    z = ops.concatenate([z, ops.absolute(x - y)], axis=1)[:, 1:7]
+    heads = ops.transpose(ops.reshape(z, (-1, 6, 2, 3)), (0, 2, 1, 3))
+    scores = ops.softmax(ops.matmul(heads, ops.transpose(heads, (0, 1, 3, 2))) / np.sqrt(3.0))
+    z = ops.reshape(ops.einsum("bhts,bhsd->bthd", scores, heads), (-1, 6, 6))
+    z = ops.where(z > 0, z, ops.mean(z, axis=-1, keepdims=True)) + np.arange(6, dtype="float32")
+    first, second = ops.split(z, 2, axis=1)
+    last = ops.stack([first[:, 0], ops.max(second, axis=1), x[:, -1]], axis=1)
+    return keras.Model([x, y], [L.Dense(2)(last), z ** 2], name="operations")
 
 
 def attention():
@@ -121,8 +138,7 @@ def case(build, inputs, arrays):
     lines = []
     os.environ["COLUMNS"] = "100"
     model.summary(print_fn=lines.append, expand_nested=True)
-    if name != "masked":
-        (OUT / f"{name}.w100.txt").write_text("".join(lines))
+    (OUT / f"{name}.w100.txt").write_text("".join(lines))
     random = np.random.RandomState(3)
     weights = [np.asarray(w) + (0.1 * random.rand(*w.shape)).astype(np.float32)
                for w in model.get_weights()]
@@ -145,6 +161,7 @@ def main():
         case(stack, [f32(6, 3)], arrays),
         case(attention, [f32(6, 5, 6), f32(6, 5, 6)], arrays),
         case(translate, [f32(6, 7, 5), f32(6, 4, 3)], arrays),
+        case(operations, [f32(6, 4, 6), f32(6, 4, 6)], arrays),
         case(masked, [random.randint(0, 4, (6, 7)).astype(np.float32), f32(6, 7, 5)], arrays),
     ])
     common.write_arrays(OUT / "architectures.safetensors", arrays, cases)

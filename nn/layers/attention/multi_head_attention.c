@@ -411,7 +411,7 @@ const CornuLayerClass cornu__multi_head_attention_class = {
     .call_many = call_many, .outputs = outputs, .fields = fields,
     .config_size = sizeof(CornuMultiHeadAttentionConfig),
     .config_offset = offsetof(Attention, config), .from = from, .folders = folders,
-    .operands = "value key attention_mask",
+    .first_operand = "query", .operands = "value key attention_mask",
     .call_arguments = "use_causal_mask return_attention_scores",
 };
 

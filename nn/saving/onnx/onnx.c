@@ -47,6 +47,8 @@ static CornuStatus add_call(CornuOnnx *to, const CornuModelCall *call, int *valu
         in_masks[i] = masks[call->in[i]];
         shapes[i] = node->in[i]->type.shape;
     }
+    for (int i = 0; i < node->mask_count; i++)
+        in_masks[node->mask_of[i]] = values[call->in[node->in_count + i]];
     for (int i = 0; i < node->out_count; i++) results[i] = node->out[i].type.shape;
     return put_layer(&(CornuOnnxCall){
         .to = to, .layer = node->layer, .in = in, .masks = in_masks, .shapes = shapes,

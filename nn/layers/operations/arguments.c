@@ -1,0 +1,115 @@
+/* The arguments of operations that are not tensors, as Keras writes them. */
+#include "operation_internal.h"
+
+#include <string.h>
+
+#include "../../../device/integer_internal.h"
+
+void *cornu__operation_refuse(const CornuOperands *o, const char *what)
+{
+    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: %s", cornu_layer_name(o->layer), what);
+}
+
+const json_t *cornu__argument(const CornuOperands *o, const char *name, int at)
+{
+    const json_t *value = json_object_get(o->config, name);
+    if (!value) value = json_object_get(o->kwargs, name);
+    if (!value && at >= 0) value = json_array_get(o->args, (size_t)at);
+    return json_is_null(value) ? NULL : value;
+}
+
+int64_t cornu__argument_integer(const CornuOperands *o, const char *name, int64_t usual)
+{
+    const json_t *value = cornu__argument(o, name, -1);
+    return json_is_integer(value) ? json_integer_value(value) : usual;
+}
+
+double cornu__argument_number(const CornuOperands *o, const char *name, double usual)
+{
+    const json_t *value = cornu__argument(o, name, -1);
+    return json_is_number(value) ? json_number_value(value) : usual;
+}
+
+bool cornu__argument_flag(const CornuOperands *o, const char *name)
+{
+    return json_is_true(cornu__argument(o, name, -1));
+}
+
+const char *cornu__argument_text(const CornuOperands *o, const char *name, const char *usual)
+{
+    const char *text = json_string_value(cornu__argument(o, name, -1));
+    return text ? text : usual;
+}
+
+CornuDtype cornu__argument_dtype(const CornuOperands *o, const char *name, CornuDtype usual)
+{
+    static const char *const names[CORNU_DTYPE_COUNT] = {
+        [CORNU_F32] = "float32", [CORNU_F64] = "float64", [CORNU_BF16] = "bfloat16",
+        [CORNU_F16] = "float16", [CORNU_I64] = "int64", [CORNU_I32] = "int32",
+        [CORNU_U32] = "uint32", [CORNU_U8] = "uint8", [CORNU_BOOL] = "bool",
+    };
+    const char *text = cornu__argument_text(o, name, NULL);
+    int         dtype = 0;
+    if (!text) return usual;
+    while (dtype < CORNU_DTYPE_COUNT && strcmp(text, names[dtype])) dtype++;
+    return (CornuDtype)dtype;
+}
+
+int cornu__argument_list(const CornuOperands *o, const char *name, int at,
+                         int64_t numbers[CORNU_MAX_RANK])
+{
+    const json_t *value = cornu__argument(o, name, at);
+    if (!value) return -1;
+    const size_t count = json_is_array(value) ? json_array_size(value) : 1;
+    if (count > CORNU_MAX_RANK)
+        return cornu__operation_refuse(o, "a list has too many numbers"), -2;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *number = json_is_array(value) ? json_array_get(value, i) : value;
+        if (!json_is_integer(number)) {
+            cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: %s is not a list of whole numbers",
+                             cornu_layer_name(o->layer), name);
+            return -2;
+        }
+        numbers[i] = json_integer_value(number);
+    }
+    return (int)count;
+}
+
+/* From the front; -1 with a pending error. */
+static int check_axis(const CornuOperands *o, int64_t axis, int rank)
+{
+    const int64_t from_front = axis < 0 ? axis + rank : axis;
+    if (from_front < 0 || from_front >= rank)
+        cornu__fail_null(CORNU_ERR_SHAPE, "%s: axis is %lld, the tensor has %d axes",
+                         cornu_layer_name(o->layer), (long long)axis, rank);
+    else if (from_front == 0)
+        cornu__operation_refuse(o, "works along axis 0, the batch, whose rows must stay apart");
+    else
+        return (int)from_front;
+    return -1;
+}
+
+int cornu__argument_axis(const CornuOperands *o, const char *name, int rank, int usual)
+{
+    int64_t   axes[CORNU_MAX_RANK];
+    const int count = cornu__argument_list(o, name, -1, axes);
+    if (count == -1) return check_axis(o, usual, rank);
+    if (count == 1) return check_axis(o, axes[0], rank);
+    if (count >= 0) cornu__operation_refuse(o, "expected one axis");
+    return -1;
+}
+
+int64_t cornu__argument_axes(const CornuOperands *o, const char *name, int rank)
+{
+    int64_t   axes[CORNU_MAX_RANK], bits = 0;
+    const int count = cornu__argument_list(o, name, -1, axes);
+    if (count == -1)
+        cornu__operation_refuse(o, "works along all axes, also the batch, whose rows must stay "
+                                "apart");
+    for (int i = 0; i < count; i++) {
+        const int axis = check_axis(o, axes[i], rank);
+        if (axis < 0) return 0;
+        bits |= INT64_C(1) << axis;
+    }
+    return bits;
+}

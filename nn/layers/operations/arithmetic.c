@@ -1,0 +1,339 @@
+/* Operations element by element: arithmetic and functions of one variable. */
+#include "operation_internal.h"
+
+#include <math.h>
+
+/* ---- Of two operands ---- */
+
+typedef CornuTensor *Combine(CornuTensor *a, CornuTensor *b);
+
+static CornuTensor *combined(const CornuOperands *o, bool floats, Combine *combine)
+{
+    CornuTensor *a, *b;
+    return cornu__operand_pair(o, floats, &a, &b) ? combine(a, b) : NULL;
+}
+
+CornuTensor *cornu__operation_add(const CornuOperands *o)
+{
+    return combined(o, false, cornu_op_add);
+}
+
+CornuTensor *cornu__operation_subtract(const CornuOperands *o)
+{
+    return combined(o, false, cornu_op_subtract);
+}
+
+CornuTensor *cornu__operation_multiply(const CornuOperands *o)
+{
+    return combined(o, false, cornu_op_multiply);
+}
+
+CornuTensor *cornu__operation_maximum(const CornuOperands *o)
+{
+    return combined(o, false, cornu_op_maximum);
+}
+
+CornuTensor *cornu__operation_minimum(const CornuOperands *o)
+{
+    return combined(o, false, cornu_op_minimum);
+}
+
+CornuTensor *cornu__operation_divide(const CornuOperands *o)
+{
+    return combined(o, true, cornu_op_divide);
+}
+
+static CornuTensor *divide_no_nan(CornuTensor *a, CornuTensor *b)
+{
+    CornuTensor *zero = cornu_op_compare(b, CORNU_EQUAL, cornu__like(b, 0.0));
+    CornuTensor *safe = cornu_op_select(zero, cornu__like(b, 1.0), b);
+    CornuTensor *ratio = cornu_op_divide(a, safe);
+    return cornu_op_select(zero, cornu__like(ratio, 0.0), ratio);
+}
+
+CornuTensor *cornu__operation_divide_no_nan(const CornuOperands *o)
+{
+    return combined(o, true, divide_no_nan);
+}
+
+/* floor(a / b); whole numbers of 32 bits are exact in f64. */
+static CornuTensor *floor_divide(CornuTensor *a, CornuTensor *b)
+{
+    if (!a || !b) return NULL;
+    const CornuDtype dtype = cornu_tensor_type(a).dtype;
+    const CornuDtype within = cornu_dtype_is_float(dtype) ? dtype : CORNU_F64;
+    CornuTensor *ratio = cornu_op_divide(cornu_op_convert(a, within), cornu_op_convert(b, within));
+    return cornu_op_convert(cornu_op_floor(ratio), dtype);
+}
+
+CornuTensor *cornu__operation_floor_divide(const CornuOperands *o)
+{
+    return combined(o, false, floor_divide);
+}
+
+static CornuTensor *modulo(CornuTensor *a, CornuTensor *b)
+{
+    return cornu_op_subtract(a, cornu_op_multiply(floor_divide(a, b), b));
+}
+
+CornuTensor *cornu__operation_mod(const CornuOperands *o) { return combined(o, false, modulo); }
+
+static CornuTensor *hypotenuse(CornuTensor *a, CornuTensor *b)
+{
+    return cornu_op_sqrt(cornu_op_add(cornu_op_square(a), cornu_op_square(b)));
+}
+
+CornuTensor *cornu__operation_hypot(const CornuOperands *o)
+{
+    return combined(o, true, hypotenuse);
+}
+
+/* max(a, b) + log(1 + exp(-|a - b|)) */
+static CornuTensor *log_add_exp(CornuTensor *a, CornuTensor *b)
+{
+    CornuTensor *distance = cornu_op_absolute(cornu_op_subtract(a, b));
+    return cornu_op_add(cornu_op_maximum(a, b), cornu_op_softplus(cornu_op_negative(distance)));
+}
+
+CornuTensor *cornu__operation_logaddexp(const CornuOperands *o)
+{
+    return combined(o, true, log_add_exp);
+}
+
+/* Products for small whole exponents: exact, and with gradients at and below 0. */
+static CornuTensor *whole_power(CornuTensor *x, int exponent)
+{
+    CornuTensor *y = NULL;
+    for (; exponent > 0 && x; exponent >>= 1) {
+        if (exponent & 1) y = y ? cornu_op_multiply(y, x) : x;
+        if (exponent > 1) x = cornu_op_multiply(x, x);
+    }
+    return y;
+}
+
+CornuTensor *cornu__operation_power(const CornuOperands *o)
+{
+    CornuOperand operands[2];
+    CornuTensor *x[2];
+    if (!cornu__operand(o, "x1", 0, &operands[0]) || !cornu__operand(o, "x2", 1, &operands[1]) ||
+        !cornu__operands_join(o, operands, 2, false, x))
+        return NULL;
+    const double exponent = operands[1].number;
+    if (operands[1].tensor) return cornu_op_power(x[0], x[1]);
+    if (exponent == 0.5) return cornu_op_sqrt(x[0]);
+    if (exponent == 0.0) return cornu__like(x[0], 1.0);
+    if (exponent != floor(exponent) || fabs(exponent) > 64) return cornu_op_power(x[0], x[1]);
+    CornuTensor *y = whole_power(x[0], (int)fabs(exponent));
+    return exponent < 0 ? cornu_op_divide(cornu__like(y, 1.0), y) : y;
+}
+
+/* ---- Of one operand: any dtype ---- */
+
+CornuTensor *cornu__operation_identity(const CornuOperands *o) { return cornu__operand_x(o); }
+
+CornuTensor *cornu__operation_negative(const CornuOperands *o)
+{
+    return cornu_op_negative(cornu__operand_x(o));
+}
+
+static bool is_whole(const CornuTensor *x)
+{
+    return x && !cornu_dtype_is_float(cornu_tensor_type(x).dtype);
+}
+
+CornuTensor *cornu__operation_absolute(const CornuOperands *o)
+{
+    CornuTensor *x = cornu__operand_x(o);
+    return x && cornu_tensor_type(x).dtype == CORNU_BOOL ? x : cornu_op_absolute(x);
+}
+
+CornuTensor *cornu__operation_square(const CornuOperands *o)
+{
+    CornuTensor *x = cornu__operand_x(o);
+    if (x && cornu_tensor_type(x).dtype == CORNU_BOOL) x = cornu_op_convert(x, CORNU_I32);
+    return cornu_op_multiply(x, x);
+}
+
+CornuTensor *cornu__operation_sign(const CornuOperands *o)
+{
+    CornuTensor *x = cornu__operand_x(o);
+    if (!is_whole(x)) return cornu_op_sign(x);
+    return cornu_op_convert(cornu_op_sign(cornu_op_convert(x, CORNU_F64)),
+                            cornu_tensor_type(x).dtype);
+}
+
+CornuTensor *cornu__operation_clip(const CornuOperands *o)
+{
+    CornuTensor  *x = cornu__operand_x(o);
+    const double  low = cornu__argument_number(o, "x_min", -INFINITY);
+    const double  high = cornu__argument_number(o, "x_max", INFINITY);
+    if (!x) return NULL;
+    if (cornu_tensor_type(x).dtype == CORNU_BOOL) x = cornu_op_convert(x, CORNU_I32);
+    if (low > -INFINITY) x = cornu_op_maximum(x, cornu__like(x, low));
+    return high < INFINITY ? cornu_op_minimum(x, cornu__like(x, high)) : x;
+}
+
+/* ---- Of one operand: floats ---- */
+
+CornuTensor *cornu__operation_exp(const CornuOperands *o)
+{
+    return cornu_op_exp(cornu__operand_float(o));
+}
+
+CornuTensor *cornu__operation_exp2(const CornuOperands *o)
+{
+    return cornu_op_exp(cornu_op_scale(cornu__operand_float(o), log(2.0)));
+}
+
+/* exp(x) - 1 = 2 t / (1 - t) with t = tanh(x / 2), which does not cancel near 0. */
+CornuTensor *cornu__operation_expm1(const CornuOperands *o)
+{
+    CornuTensor *x = cornu__operand_float(o);
+    CornuTensor *near = cornu_op_compare(cornu_op_absolute(x), CORNU_LESS, cornu__like(x, 1.0));
+    CornuTensor *small = cornu_op_select(near, x, cornu__like(x, 0.0));
+    CornuTensor *t = cornu_op_tanh(cornu_op_scale(small, 0.5));
+    CornuTensor *y = cornu_op_divide(cornu_op_scale(t, 2.0),
+                                     cornu_op_shift(cornu_op_negative(t), 1.0));
+    return cornu_op_select(near, y, cornu_op_shift(cornu_op_exp(x), -1.0));
+}
+
+CornuTensor *cornu__operation_log(const CornuOperands *o)
+{
+    return cornu_op_log(cornu__operand_float(o));
+}
+
+CornuTensor *cornu__operation_log2(const CornuOperands *o)
+{
+    return cornu_op_scale(cornu_op_log(cornu__operand_float(o)), 1.0 / log(2.0));
+}
+
+CornuTensor *cornu__operation_log10(const CornuOperands *o)
+{
+    return cornu_op_scale(cornu_op_log(cornu__operand_float(o)), 1.0 / log(10.0));
+}
+
+/* log(1 + x) = x log(u) / (u - 1) with u = 1 + x as rounded.
+ * Source: Higham, "Accuracy and Stability of Numerical Algorithms", section 1.14.1. */
+CornuTensor *cornu__operation_log1p(const CornuOperands *o)
+{
+    CornuTensor *x = cornu__operand_float(o), *u = cornu_op_shift(x, 1.0);
+    CornuTensor *same = cornu_op_compare(u, CORNU_EQUAL, cornu__like(x, 1.0));
+    CornuTensor *part = cornu_op_select(same, cornu__like(x, 1.0), cornu_op_shift(u, -1.0));
+    CornuTensor *y = cornu_op_multiply(cornu_op_log(u), cornu_op_divide(x, part));
+    return cornu_op_select(same, x, y);
+}
+
+CornuTensor *cornu__operation_sqrt(const CornuOperands *o)
+{
+    return cornu_op_sqrt(cornu__operand_float(o));
+}
+
+CornuTensor *cornu__operation_rsqrt(const CornuOperands *o)
+{
+    return cornu_op_rsqrt(cornu__operand_float(o));
+}
+
+CornuTensor *cornu__operation_reciprocal(const CornuOperands *o)
+{
+    CornuTensor *x = cornu__operand_float(o);
+    return cornu_op_divide(cornu__like(x, 1.0), x);
+}
+
+CornuTensor *cornu__operation_sin(const CornuOperands *o)
+{
+    return cornu_op_sin(cornu__operand_float(o));
+}
+
+CornuTensor *cornu__operation_cos(const CornuOperands *o)
+{
+    return cornu_op_cos(cornu__operand_float(o));
+}
+
+CornuTensor *cornu__operation_tan(const CornuOperands *o)
+{
+    CornuTensor *x = cornu__operand_float(o);
+    return cornu_op_divide(cornu_op_sin(x), cornu_op_cos(x));
+}
+
+static CornuTensor *half_of_exponentials(CornuTensor *x, Combine *combine)
+{
+    CornuTensor *sum = combine(cornu_op_exp(x), cornu_op_exp(cornu_op_negative(x)));
+    return cornu_op_scale(sum, 0.5);
+}
+
+CornuTensor *cornu__operation_sinh(const CornuOperands *o)
+{
+    return half_of_exponentials(cornu__operand_float(o), cornu_op_subtract);
+}
+
+CornuTensor *cornu__operation_cosh(const CornuOperands *o)
+{
+    return half_of_exponentials(cornu__operand_float(o), cornu_op_add);
+}
+
+CornuTensor *cornu__operation_tanh(const CornuOperands *o)
+{
+    return cornu_op_tanh(cornu__operand_float(o));
+}
+
+CornuTensor *cornu__operation_erf(const CornuOperands *o)
+{
+    return cornu_op_erf(cornu__operand_float(o));
+}
+
+CornuTensor *cornu__operation_floor(const CornuOperands *o)
+{
+    return cornu_op_floor(cornu__operand_float(o));
+}
+
+static CornuTensor *ceiling(CornuTensor *x)
+{
+    return cornu_op_negative(cornu_op_floor(cornu_op_negative(x)));
+}
+
+CornuTensor *cornu__operation_ceil(const CornuOperands *o)
+{
+    return ceiling(cornu__operand_float(o));
+}
+
+static CornuTensor *truncated(CornuTensor *x)
+{
+    CornuTensor *below = cornu_op_compare(x, CORNU_LESS, cornu__like(x, 0.0));
+    return cornu_op_select(below, ceiling(x), cornu_op_floor(x));
+}
+
+CornuTensor *cornu__operation_trunc(const CornuOperands *o)
+{
+    CornuTensor *x = cornu__operand_x(o);
+    return is_whole(x) ? x : truncated(x);
+}
+
+/* To the nearest whole number, of two the even one. */
+static CornuTensor *rounded(CornuTensor *x)
+{
+    CornuTensor *low = cornu_op_floor(x), *rest = cornu_op_subtract(x, low);
+    CornuTensor *half = cornu_op_scale(low, 0.5);
+    CornuTensor *even = cornu_op_compare(half, CORNU_EQUAL, cornu_op_floor(half));
+    CornuTensor *tie = cornu_op_compare(rest, CORNU_EQUAL, cornu__like(rest, 0.5));
+    CornuTensor *above = cornu_op_compare(rest, CORNU_GREATER, cornu__like(rest, 0.5));
+    CornuTensor *high = cornu_op_shift(low, 1.0);
+    CornuTensor *at_tie = cornu_op_select(even, low, high);
+    return cornu_op_select(tie, at_tie, cornu_op_select(above, high, low));
+}
+
+CornuTensor *cornu__operation_round(const CornuOperands *o)
+{
+    CornuTensor *x = cornu__operand_x(o);
+    const double unit = pow(10.0, (double)cornu__argument_integer(o, "decimals", 0));
+    if (is_whole(x)) return x;
+    return unit == 1.0 ? rounded(x) : cornu_op_scale(rounded(cornu_op_scale(x, unit)), 1.0 / unit);
+}
+
+/* ---- Dtypes ---- */
+
+CornuTensor *cornu__operation_cast(const CornuOperands *o)
+{
+    const CornuDtype dtype = cornu__argument_dtype(o, "dtype", CORNU_F32);
+    if (dtype == CORNU_DTYPE_COUNT) return cornu__operation_refuse(o, "its dtype is not available");
+    return cornu_op_convert(cornu__operand_x(o), dtype);
+}

@@ -1,0 +1,118 @@
+/* Writing and reading operations on tensors as Keras' JSON (operation_internal.h). In Keras' form
+ * the arguments of a call contain tensors, which a layer here has as operands: in its copy of the
+ * arguments each stands as a number. */
+#include "architecture_internal.h"
+
+#include <string.h>
+
+static bool is_tensor(const json_t *value)
+{
+    const char *name = json_string_value(json_object_get(value, "class_name"));
+    return name && !strcmp(name, "__keras_tensor__");
+}
+
+/* The value with its lists copied and each tensor replaced by change(context, tensor). */
+typedef json_t *Change(void *context, const json_t *tensor);
+
+static json_t *changed(const json_t *value, Change *change, void *context)
+{
+    if (is_tensor(value)) return change(context, value);
+    if (json_is_array(value)) {
+        json_t *list = json_array();
+        for (size_t i = 0; i < json_array_size(value); i++)
+            list = cornu__json_append(list, changed(json_array_get(value, i), change, context));
+        return list;
+    }
+    const bool is_object = json_is_object(value) && !json_object_get(value, "class_name");
+    if (!is_object) return json_incref((json_t *)value);
+    json_t     *object = json_object(), *member;
+    const char *key;
+    json_object_foreach((json_t *)value, key, member)
+        object = cornu__json_with(object, key, changed(member, change, context));
+    return object;
+}
+
+/* ---- Writing ---- */
+
+json_t *cornu__operation_to_json(const CornuLayer *layer)
+{
+    const CornuOperation      *operation = cornu__as_operation(layer);
+    const CornuOperationClass *kind = (const CornuOperationClass *)layer->kind;
+    json_t *config = cornu__json_with(json_copy(operation->config), "name",
+                                      json_string(cornu_layer_name(layer)));
+    return json_pack("{s:o, s:s, s:o, s:s}", "module",
+                     json_sprintf(CORNU__OPERATIONS_MODULE "%s", kind->module), "class_name",
+                     kind->kind.class_name, "config", config, "registered_name",
+                     kind->kind.class_name);
+}
+
+typedef struct {
+    CornuTensorToJson *to_json;
+    void              *context;
+} Writing;
+
+static json_t *write_tensor(void *context, const json_t *tensor)
+{
+    const Writing *writing = context;
+    return writing->to_json(writing->context,
+                            (int)json_integer_value(json_object_get(tensor, "config")));
+}
+
+json_t *cornu__operation_call_to_json(const CornuLayer *layer, CornuTensorToJson *to_json,
+                                      void *context)
+{
+    const CornuOperation *operation = cornu__as_operation(layer);
+    Writing               writing = { to_json, context };
+    json_t *args = changed(operation->args, write_tensor, &writing);
+    return json_pack("{s:o, s:o}", "args", args, "kwargs",
+                     changed(operation->kwargs, write_tensor, &writing));
+}
+
+/* ---- Reading ---- */
+
+static json_t *number_tensor(void *context, const json_t *tensor)
+{
+    json_t *histories = context;
+    json_t *history = json_object_get(json_object_get(tensor, "config"), "keras_history");
+    const json_int_t number = (json_int_t)json_array_size(histories);
+    if (json_array_append(histories, history)) return NULL;
+    return json_pack("{s:s, s:I}", "class_name", "__keras_tensor__", "config", number);
+}
+
+json_t *cornu__operation_operands(const json_t *call, json_t *histories)
+{
+    json_t *args = changed(json_object_get(call, "args"), number_tensor, histories);
+    return json_pack("{s:o, s:o}", "args", args, "kwargs",
+                     changed(json_object_get(call, "kwargs"), number_tensor, histories));
+}
+
+const CornuOperationClass *cornu__operation_of_json(const json_t *value)
+{
+    const char *module = json_string_value(json_object_get(value, "module"));
+    const char *class_name = json_string_value(json_object_get(value, "class_name"));
+    return module && class_name ? cornu__operation_class(module, class_name) : NULL;
+}
+
+CornuStatus cornu__operation_from_json(const json_t *value, CornuLayer **layer)
+{
+    const CornuOperationClass *kind = cornu__operation_of_json(value);
+    const json_t *first = json_array_get(json_object_get(value, "inbound_nodes"), 0);
+    const char   *name = json_string_value(json_object_get(value, "name"));
+    json_t       *histories = json_array();
+    json_t       *call = cornu__operation_operands(first, histories);
+    json_t       *config = json_copy(json_object_get(value, "config"));
+    json_object_del(config, "name");
+    *layer = NULL;
+    if (!name || !json_is_array(json_object_get(call, "args")) || !config ||
+        !json_is_object(json_object_get(call, "kwargs")))
+        cornu__fail_null(CORNU_ERR_FORMAT, "%.60s: an operation without name, config, args or "
+                         "kwargs", name ? name : "");
+    else
+        *layer = cornu__operation_create(kind, name, config, json_object_get(call, "args"),
+                                         json_object_get(call, "kwargs"));
+    if (*layer) (*layer)->owners = 1;
+    json_decref(histories);
+    json_decref(call);
+    json_decref(config);
+    return *layer ? CORNU_OK : cornu_error_take();
+}
