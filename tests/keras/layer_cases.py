@@ -9,8 +9,10 @@ pytest; --onnx compares what onnxruntime makes of the .onnx file, too.
 """
 
 import collections
+import contextlib
 import importlib
 import inspect
+import io
 import os
 import pathlib
 import re
@@ -54,7 +56,8 @@ def make_inputs(case):
     """The symbolic inputs in the case's structure, and their data."""
     rng = np.random.default_rng(0)
     if case["input_data"] is not None:
-        data = tree.map_structure(np.asarray, case["input_data"])
+        data = tree.map_structure(lambda x: as_array(keras.ops.convert_to_tensor(x)),
+                                  case["input_data"])
         symbols = tree.map_structure(
             lambda x: keras.Input(x.shape[1:], dtype=str(x.dtype)), data)
         return symbols, data
@@ -130,7 +133,7 @@ def check(case, folder, with_onnx):
     try:
         # Weights of zeros and ones hide errors.
         rng = np.random.default_rng(1)
-        for w in model.weights:
+        for w in model.weights if not isinstance(layer, keras.layers.Normalization) else []:
             if "float" in w.dtype and len(w.shape) < 2 and "variance" not in w.path:
                 w.assign(as_array(w) + 0.1 * rng.random(w.shape))
         before = predict(model, x)
@@ -141,6 +144,7 @@ def check(case, folder, with_onnx):
             model.compile(keras.optimizers.SGD(0.01), ["mse"] * len(before) if len(before) > 1
                           else "mse")
         model.save(path("model.keras"))
+        x = [v.astype(np.int32) if v.dtype.kind in "iu" and v.dtype != np.uint8 else v for v in x]
         np.savez(path("in.npz"), **{f"x{i}": v for i, v in enumerate(x)},
                  **{f"y{i}": v for i, v in enumerate(targets)},
                  **{f"p{i}": v for i, v in enumerate(before)})
@@ -209,8 +213,9 @@ def collect(part):
                     source = inspect.getsource(inspect.unwrap(function))
                 except (OSError, TypeError):
                     source = ""
-                if "run_layer_test" in source or "param" in source:
-                    one.run(unittest.TestResult())
+                if "run_layer_test" in source or "bound_param_test" in source:
+                    with contextlib.redirect_stdout(io.StringIO()):
+                        one.run(unittest.TestResult())
     return cases
 
 
@@ -221,6 +226,7 @@ def main():
     counts = collections.defaultdict(collections.Counter)
     refusals = collections.Counter()
     cases = collect(words[0] if words else "")
+    print(f"{len(cases)} cases", flush=True)
     for name, case in cases:
         kind = case["layer_cls"].__name__
         with tempfile.TemporaryDirectory() as folder:
