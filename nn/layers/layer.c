@@ -236,8 +236,9 @@ CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i
 {
     const CornuWeight *weight = layer->weights[i];
     /* A template graph infers shapes only. */
-    CornuTensor *value = weight->variable ? cornu_read(call->graph, weight->variable)
-                                          : cornu_op_constant(call->graph, weight->type, 0.0);
+    CornuTensor *value = call->weight       ? call->weight(call->weight_context, weight)
+                         : weight->variable ? cornu_read(call->graph, weight->variable)
+                                            : cornu_op_constant(call->graph, weight->type, 0.0);
     return cornu_op_convert(value, dtype);
 }
 

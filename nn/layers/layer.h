@@ -36,6 +36,10 @@ typedef struct CornuCall {
     CornuTensor *mask;       /* bool (B, T): the valid steps of the (first) input; NULL: all */
     CornuTensor *const *masks; /* the masks of all inputs, for kind->call_many */
     bool         shapes_only;/* shape inference, nothing runs: create no states */
+    /* What the weights are read as, in a graph that describes the layer and is never run; NULL:
+     * their values. */
+    CornuTensor *(*weight)(void *context, const CornuWeight *weight);
+    void        *weight_context;
     CornuTensor **loss;      /* where cornu_layer_add_loss accumulates; NULL: not needed */
 } CornuCall;
 

@@ -27,7 +27,7 @@
  * outputs are "NAME_out" of the layer NAME, "NAME_out_1" for its next output. It computes
  * inference, without dropout and other random layers of training. What ONNX cannot express is
  * refused, naming the layer and the reason: masks that reach a recurrent layer, .stateful,
- * activations that ONNX' recurrent operators do not have, user-defined classes.
+ * activations that ONNX' recurrent operators do not have. User-defined layers are written op by op.
  *
  * Of several processes (device/processes) rank 0 alone writes, and those that share the model's
  * device all save it: what is dealt over them is gathered, and if rank 0 cannot write the file all

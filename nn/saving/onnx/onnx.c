@@ -1,7 +1,8 @@
 /* Writing models as ONNX files: the layers one by one, then the file that contains the graph. */
-#include "rules_internal.h"
+#include "recorded_internal.h"
 
 #include "../../../device/memory_internal.h"
+#include "../../layers/operations/operation_internal.h"
 #include "../../formats/file_internal.h"
 #include "../../formats/protobuf_internal.h"
 
@@ -27,31 +28,43 @@ static CornuStatus put_layer(const CornuOnnxCall *call)
     const CornuLayerClass *kind = call->layer->kind;
     const int              outputs = cornu_layer_outputs(call->layer);
     if (kind->call_masked) return put_model(call);
-    CornuOnnxRule *rule = rule_of(kind->class_name);
-    if (!rule)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: layers of class %s are not available in "
-                           "ONNX files of this version", cornu_layer_name(call->layer),
-                           kind->class_name);
+    CornuOnnxRule *rule = cornu__as_operation(call->layer) ? NULL : rule_of(kind->class_name);
+    if (!rule) return cornu__onnx_recorded(call);
     for (int i = 0; i < outputs; i++) call->out_masks[i] = CORNU_ONNX_NONE;
     if (!kind->mask && !kind->mask_many) call->out_masks[0] = call->masks[0];
     return rule(call);
 }
 
-static CornuStatus add_call(CornuOnnx *to, const CornuModelCall *call, int *values, int *masks)
+/* Symbols of inputs are floats even where layers get integers, as indices. */
+static CornuDtype dtype_of(const CornuModel *model, const CornuSymbol *symbol)
+{
+    for (int i = 0; i < model->input_count; i++)
+        if (model->inputs[i] == symbol && cornu__model_takes_integers(model, i) &&
+            cornu_dtype_is_float(symbol->type.dtype))
+            return CORNU_I32;
+    return symbol->type.dtype;
+}
+
+static CornuStatus add_call(CornuOnnx *to, const CornuModel *model, const CornuModelCall *call,
+                            int *values, int *masks)
 {
     const CornuNode *node = call->node;
+    CornuDtype       dtypes[CORNU_MAX_LAYER_TENSORS];
     int              in[CORNU_MAX_LAYER_TENSORS], in_masks[CORNU_MAX_LAYER_TENSORS];
     CornuShape       shapes[CORNU_MAX_LAYER_TENSORS], results[CORNU_MAX_LAYER_TENSORS];
     for (int i = 0; i < node->in_count; i++) {
         in[i] = values[call->in[i]];
         in_masks[i] = masks[call->in[i]];
         shapes[i] = node->in[i]->type.shape;
+        dtypes[i] = dtype_of(model, node->in[i]);
     }
     for (int i = 0; i < node->mask_count; i++)
-        in_masks[node->mask_of[i]] = values[call->in[node->in_count + i]];
+        in_masks[node->mask_of[i]] = cast(to, values[call->in[node->in_count + i]],
+                                          CORNU_ONNX_BOOL);
     for (int i = 0; i < node->out_count; i++) results[i] = node->out[i].type.shape;
     return put_layer(&(CornuOnnxCall){
         .to = to, .layer = node->layer, .in = in, .masks = in_masks, .shapes = shapes,
+        .dtypes = dtypes,
         .in_count = node->in_count, .results = results, .out = &values[call->first],
         .out_masks = &masks[call->first],
     });
@@ -71,7 +84,7 @@ static CornuStatus put_model(const CornuOnnxCall *call)
     CornuStatus status = CORNU_OK;
     for (int i = 0; i < model->call_count && status == CORNU_OK; i++)
         if (model->calls[i].node->layer->kind != &cornu__input_class)
-            status = add_call(call->to, &model->calls[i], values, masks);
+            status = add_call(call->to, model, &model->calls[i], values, masks);
     for (int i = 0; i < model->output_count; i++) {
         call->out[i] = values[cornu__model_value_index(model, model->outputs[i])];
         call->out_masks[i] = masks[cornu__model_value_index(model, model->outputs[i])];

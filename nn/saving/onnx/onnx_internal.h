@@ -93,6 +93,7 @@ typedef struct {
     const CornuLayer *layer;
     const int        *in, *masks;
     const CornuShape *shapes;           /* of the inputs */
+    const CornuDtype *dtypes;           /* likewise, as the layer gets them in Cornu */
     int               in_count;
     const CornuShape *results;          /* of the outputs */
     int              *out, *out_masks;

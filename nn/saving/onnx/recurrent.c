@@ -243,7 +243,8 @@ static CornuStatus time_distributed(const CornuOnnxCall *call)
     for (int i = 1; i < rows.rank; i++) rows.extent[i] = shape.extent[i + 1];
     const int x = cornu__onnx_reshape(call->to, call->in[0], rows);
     CORNU__TRY(call->to->layer(&(CornuOnnxCall){
-        .to = call->to, .layer = layer, .in = &x, .masks = &none, .shapes = &rows, .in_count = 1,
+        .to = call->to, .layer = layer, .in = &x, .masks = &none, .shapes = &rows,
+        .dtypes = call->dtypes, .in_count = 1,
         .results = &layer->output, .out = &y, .out_masks = &mask,
     }));
     *call->out = cornu__onnx_reshape(call->to, y, call->results[0]);

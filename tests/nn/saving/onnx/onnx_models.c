@@ -477,6 +477,7 @@ const OnnxCase onnx_cases[] = {
     { "merges", merges, "Add 4 Sub 1 Mul 2 Max 1 Min 1 Concat 2 Expand 1" },
     { "over_sequences", over_sequences,
       "Conv 3 MaxPool 2 AveragePool 1 ReduceMax 1 ReduceMean 1 Transpose 7" },
+    { "own", onnx_own_layers, "Where 1 Or 1 Range 2 Conv 1 ConvTranspose 1 MatMul 1 OneHot 1" },
     { "pools", pools, "MaxPool 2 AveragePool 2 ReduceMax 2 ReduceMean 2 Transpose 5" },
     { "positions", positions, "Expand 2 Slice 1" },
     { "random_ones", random_ones, "Identity 2 Reshape 1 constants 1" },

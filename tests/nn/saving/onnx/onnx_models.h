@@ -11,6 +11,9 @@ typedef struct {
     const char *nodes;   /* "Conv 3 Transpose 2": how many of some operators; "constants 5" */
 } OnnxCase;
 
+/* A model of user-defined layers (onnx_own.c). */
+CornuModel *onnx_own_layers(void);
+
 extern const OnnxCase onnx_cases[];
 extern const int      onnx_case_count;
 

@@ -1,4 +1,4 @@
-/* Models as ONNX files: every class of layers has a rule, the files have the expected nodes, ONNX'
+/* Models as ONNX files: every class of layers is written, the files have the expected nodes, ONNX'
  * checker accepts them, and the ONNX runtime computes the same numbers. The last two need onnx and
  * onnxruntime in the interpreter that CORNU_PYTHON names (default python3), or are skipped. */
 #include "../../../../models/models.h"
@@ -368,16 +368,17 @@ static CornuModel *of_one(CornuLayer *layer)
     return model;
 }
 
-static CornuTensor *twice(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *noise(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    (void)layer, (void)call;
-    return cornu_op_scale(x, 2.0);
+    (void)layer;
+    return cornu_op_add(x, cornu_op_random_uniform(cornu_tensor_shape(x), call->seed,
+                                                   call->iteration, call->position, 0));
 }
 
 static void test_refused(void **state)
 {
-    static const CornuLayerClass own = { .class_name = "Twice", .size = sizeof(CornuLayer),
-                                         .call = twice };
+    static const CornuLayerClass own = { .class_name = "Noise", .size = sizeof(CornuLayer),
+                                         .call = noise };
     (void)state;
     CornuModel *masked = cornu_sequential(.input_shape = { 5 });
     cornu_model_add(masked, cornu_embedding(10, 4, .mask_zero = true));
@@ -394,7 +395,7 @@ static void test_refused(void **state)
            "lstm: stateful is not available in ONNX files, which keep nothing from batch to "
            "batch");
     refuse(of_one(cornu_layer_create(&own, NULL, NULL)),
-           "twice: layers of class Twice are not available in ONNX files of this version");
+           "noise: the op random_uniform is not available in ONNX files, it has no counterpart");
     assert_null(cornu_model_load("a.onnx"));
     expect_error(cornu_error_status(), CORNU_ERR_UNSUPPORTED,
                  "whole models cannot be loaded as .onnx");

@@ -1,0 +1,519 @@
+/* Ops as ONNX nodes. Operands of elementwise ops may be small, others are in full shape. */
+#include "recorded_internal.h"
+
+#include "../../../device/memory_internal.h"
+
+#include <string.h>
+
+/* An op as its writer sees it. */
+typedef struct {
+    CornuOnnxProgram      *program;
+    CornuOnnx             *to;
+    const CornuProgramOp  *op, *other;   /* in both programs */
+    const CornuAttributes *attributes;
+    const CornuValue      *in;
+    CornuValue             out;
+} Op;
+
+typedef CornuStatus Writer(const Op *op);
+
+static CornuType type_of(const Op *op, CornuValue value)
+{
+    return op->program->program->values[value].type;
+}
+
+static int full(const Op *op, int i) { return cornu__onnx_full(op->program, op->in[i]); }
+
+static CornuStatus give(const Op *op, int value)
+{
+    op->program->full[op->out] = value;
+    return CORNU_OK;
+}
+
+static CornuStatus refuse(const Op *op, const char *why)
+{
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "the op %s is not available in ONNX files, %s",
+                       cornu_op_name(op->op->id), why);
+}
+
+static CornuStatus refuse_batch(const Op *op)
+{
+    return refuse(op, "an extent depends on the size of the batch");
+}
+
+/* ---- Sources, and what only repeats ---- */
+
+static int typed_scalar(CornuOnnx *to, CornuDtype dtype, double value)
+{
+    const bool    flag = value != 0;
+    const int64_t whole = cornu_dtype_is_float(dtype) ? 0 : (int64_t)value;
+    if (dtype == CORNU_BOOL)
+        return cornu__onnx_constant(to, cornu_array_from((void *)&flag, cornu_scalar(dtype)));
+    if (cornu_dtype_is_float(dtype)) return cornu__onnx_scalar(to, value);
+    return cornu__onnx_constant(to, cornu_array_from((void *)&whole, cornu_scalar(CORNU_I64)));
+}
+
+static void keep_small(const Op *op, int value, CornuShape extents)
+{
+    op->program->small[op->out] = value;
+    op->program->extents[op->out] = extents;
+}
+
+static CornuStatus constant(const Op *op)
+{
+    const CornuType type = type_of(op, op->out);
+    const int       value = typed_scalar(op->to, type.dtype, op->attributes->constant.value);
+    if (type.shape.rank == 0) return give(op, value);
+    keep_small(op, value, (CornuShape){ 0 });
+    return CORNU_OK;
+}
+
+/* Small: of extent 1 along all axes but its own. */
+static CornuStatus iota(const Op *op)
+{
+    const CornuType type = type_of(op, op->out);
+    const int       axis = (int)op->attributes->iota.axis;
+    CornuShape      shape, kept = { .rank = type.shape.rank };
+    if (!cornu__onnx_extents(op->program, op->out, &shape)) return refuse_batch(op);
+    for (int i = 0; i < kept.rank; i++) kept.extent[i] = i == axis ? shape.extent[i] : 1;
+    const int zero = typed_scalar(op->to, CORNU_I64, 0), one_ = typed_scalar(op->to, CORNU_I64, 1);
+    const int64_t axes = 0;
+    int count = cornu__onnx_shape(op->program, cornu_shape(shape.extent[axis]));
+    count = joined(op->to, "Squeeze", count, cornu__onnx_integers(op->to, &axes, 1));
+    int y = cornu__onnx_node(op->to, "Range", (const int[]){ zero, count, one_ }, 3, NULL, 0, 1);
+    if (cornu_dtype_is_float(type.dtype)) y = cast(op->to, y, CORNU_ONNX_FLOAT);
+    int64_t flat[CORNU_MAX_RANK];
+    for (int i = 0; i < kept.rank; i++) flat[i] = i == axis ? -1 : 1;
+    y = joined(op->to, "Reshape", y, cornu__onnx_integers(op->to, flat, kept.rank));
+    keep_small(op, y, kept);
+    return CORNU_OK;
+}
+
+static CornuStatus broadcast(const Op *op)
+{
+    const CornuValue x = op->in[0];
+    CornuShape       shape;
+    if (op->program->small[x]) {
+        shape = op->program->extents[x];
+    } else if (!cornu__onnx_extents(op->program, x, &shape)) {
+        return refuse_batch(op);
+    }
+    keep_small(op, cornu__onnx_small(op->program, x), shape);
+    return CORNU_OK;
+}
+
+/* ---- Elementwise ---- */
+
+/* The extents that two small values have together: axes are aligned at the right. */
+static CornuShape joined_extents(CornuShape a, CornuShape b)
+{
+    CornuShape wide = a.rank > b.rank ? a : b, thin = a.rank > b.rank ? b : a;
+    for (int i = 0; i < thin.rank; i++) {
+        int64_t *extent = &wide.extent[wide.rank - thin.rank + i];
+        if (*extent == 1) *extent = thin.extent[i];
+    }
+    return wide;
+}
+
+/* Keeps the value of an elementwise op: of small operands it is small, unless together they have
+ * its extents. */
+static CornuStatus keep(const Op *op, int value)
+{
+    bool       whole = false;
+    CornuShape extents = { 0 }, shape;
+    if (!cornu__onnx_extents(op->program, op->out, &shape)) return refuse_batch(op);
+    for (int i = 0; i < op->op->in_count; i++) {
+        whole |= !op->program->small[op->in[i]];
+        extents = joined_extents(extents, op->program->extents[op->in[i]]);
+    }
+    if (whole || cornu_shape_equal(extents, shape)) return give(op, value);
+    keep_small(op, value, extents);
+    return CORNU_OK;
+}
+
+static int small(const Op *op, int i) { return cornu__onnx_small(op->program, op->in[i]); }
+
+static CornuStatus elementwise(const Op *op, const char *operator,
+                               const CornuOnnxAttribute *attributes, int attribute_count)
+{
+    int in[3];
+    for (int i = 0; i < op->op->in_count; i++) in[i] = small(op, i);
+    return keep(op, cornu__onnx_node(op->to, operator, in, op->op->in_count, attributes,
+                                     attribute_count, 1));
+}
+
+#define ELEMENTWISE(name, operator) \
+    static CornuStatus name(const Op *op) { return elementwise(op, operator, NULL, 0); }
+ELEMENTWISE(negative, "Neg")
+ELEMENTWISE(absolute, "Abs")
+ELEMENTWISE(sign, "Sign")
+ELEMENTWISE(round_down, "Floor")
+ELEMENTWISE(exponential, "Exp")
+ELEMENTWISE(logarithm, "Log")
+ELEMENTWISE(square_root, "Sqrt")
+ELEMENTWISE(sine, "Sin")
+ELEMENTWISE(cosine, "Cos")
+ELEMENTWISE(hyperbolic_tangent, "Tanh")
+ELEMENTWISE(sigmoid, "Sigmoid")
+ELEMENTWISE(error_function, "Erf")
+ELEMENTWISE(softplus, "Softplus")
+ELEMENTWISE(relu, "Relu")
+ELEMENTWISE(add, "Add")
+ELEMENTWISE(subtract, "Sub")
+ELEMENTWISE(multiply, "Mul")
+ELEMENTWISE(divide, "Div")
+ELEMENTWISE(maximum, "Max")
+ELEMENTWISE(minimum, "Min")
+ELEMENTWISE(power, "Pow")
+#undef ELEMENTWISE
+
+static CornuStatus elu(const Op *op)
+{
+    const double alpha = op->attributes->alpha.alpha;
+    return elementwise(op, "Elu", &(CornuOnnxAttribute){ .name = "alpha", .numbers = &alpha }, 1);
+}
+
+/* Runtimes have no Where of booleans. */
+static CornuStatus select_(const Op *op)
+{
+    if (type_of(op, op->out).dtype != CORNU_BOOL) return elementwise(op, "Where", NULL, 0);
+    const int a = joined(op->to, "And", small(op, 0), small(op, 1));
+    const int b = joined(op->to, "And", one(op->to, "Not", small(op, 0)), small(op, 2));
+    return keep(op, joined(op->to, "Or", a, b));
+}
+
+/* Writes further nodes after an elementwise one, which read its result as it is kept. */
+static int *kept_value(const Op *op)
+{
+    return op->program->full[op->out] ? &op->program->full[op->out]
+                                      : &op->program->small[op->out];
+}
+
+static CornuStatus inverse_root(const Op *op)
+{
+    CORNU__TRY(elementwise(op, "Sqrt", NULL, 0));
+    *kept_value(op) = one(op->to, "Reciprocal", *kept_value(op));
+    return CORNU_OK;
+}
+
+static CornuStatus step(const Op *op)
+{
+    CORNU__TRY(elementwise(op, "Relu", NULL, 0));
+    *kept_value(op) = one(op->to, "Sign", *kept_value(op));
+    return CORNU_OK;
+}
+
+static CornuStatus compare(const Op *op)
+{
+    static const char *const operators[] = {
+        [CORNU_EQUAL] = "Equal", [CORNU_NOT_EQUAL] = "Equal", [CORNU_LESS] = "Less",
+        [CORNU_LESS_EQUAL] = "LessOrEqual", [CORNU_GREATER] = "Greater",
+        [CORNU_GREATER_EQUAL] = "GreaterOrEqual",
+    };
+    const CornuComparison comparison = op->attributes->compare.comparison;
+    CORNU__TRY(elementwise(op, operators[comparison], NULL, 0));
+    if (comparison == CORNU_NOT_EQUAL) *kept_value(op) = one(op->to, "Not", *kept_value(op));
+    return CORNU_OK;
+}
+
+/* Neither infinite nor NaN, for which x - x is NaN. */
+static CornuStatus is_finite(const Op *op)
+{
+    const int x = full(op, 0), none = two(op->to, "Sub", x, x);
+    return give(op, one(op->to, "Not", one(op->to, "IsNaN", none)));
+}
+
+/* Floats of all widths are FLOAT, integers INT64; a conversion between integers that overflows is
+ * not met in layers. */
+static CornuStatus convert(const Op *op)
+{
+    const int from = cornu__onnx_type(type_of(op, op->in[0]).dtype);
+    const int to = cornu__onnx_type(type_of(op, op->out).dtype);
+    const CornuOnnxAttribute attribute = { .name = "to", .whole = to };
+    if (from != to) return elementwise(op, "Cast", &attribute, 1);
+    op->program->full[op->out] = op->program->full[op->in[0]];
+    op->program->small[op->out] = op->program->small[op->in[0]];
+    op->program->extents[op->out] = op->program->extents[op->in[0]];
+    return CORNU_OK;
+}
+
+/* ---- Shape ---- */
+
+/* At most one extent that depends on the batch is inferred. */
+static CornuStatus reshape(const Op *op)
+{
+    CornuShape shape;
+    int        open = 0;
+    if (!cornu__onnx_extents(op->program, op->out, &shape)) return refuse_batch(op);
+    for (int i = 0; i < shape.rank; i++) open += shape.extent[i] < 0;
+    for (int i = 0; i < shape.rank && open == 1; i++)
+        if (shape.extent[i] < 0) shape.extent[i] = -1;
+    const int x = full(op, 0);
+    const int extents = open == 1 ? cornu__onnx_integers(op->to, shape.extent, shape.rank)
+                                  : cornu__onnx_shape(op->program, shape);
+    return give(op, joined(op->to, "Reshape", x, extents));
+}
+
+static CornuStatus transpose(const Op *op)
+{
+    const int rank = type_of(op, op->in[0]).shape.rank;
+    return give(op, cornu__onnx_transpose(op->to, full(op, 0), op->attributes->permutation.axes,
+                                          rank));
+}
+
+/* Along axes that it does not take whole, extents must not depend on the batch. */
+static CornuStatus slice(const Op *op)
+{
+    const CornuAttributes_SLICE *at = &op->attributes->slice, *other = &op->other->attributes.slice;
+    const CornuShape x = type_of(op, op->in[0]).shape;
+    int y = full(op, 0);
+    for (int i = 0; i < x.rank; i++) {
+        if (at->sizes[i] == x.extent[i]) continue;
+        if (at->sizes[i] != other->sizes[i] || at->starts[i] != other->starts[i])
+            return refuse_batch(op);
+        y = cornu__onnx_slice(op->to, y, i, at->starts[i], at->starts[i] + at->sizes[i]);
+    }
+    return give(op, y);
+}
+
+static CornuStatus pad(const Op *op)
+{
+    const CornuAttributes_PAD *at = &op->attributes->pad;
+    const CornuType type = type_of(op, op->in[0]);
+    int64_t         pads[2 * CORNU_MAX_RANK];
+    if (memcmp(at, &op->other->attributes.pad, sizeof *at)) return refuse_batch(op);
+    for (int i = 0; i < type.shape.rank; i++) {
+        pads[i] = at->low[i];
+        pads[type.shape.rank + i] = at->high[i];
+    }
+    const bool flag = type.dtype == CORNU_BOOL;   /* which Pad takes in later versions */
+    int x = full(op, 0);
+    if (flag) x = cast(op->to, x, CORNU_ONNX_FLOAT);
+    const int extents = cornu__onnx_integers(op->to, pads, 2 * type.shape.rank);
+    const int value = typed_scalar(op->to, flag ? CORNU_F32 : type.dtype, at->value);
+    x = cornu__onnx_node(op->to, "Pad", (const int[]){ x, extents, value }, 3, NULL, 0, 1);
+    return give(op, flag ? cast(op->to, x, CORNU_ONNX_BOOL) : x);
+}
+
+static CornuStatus concat(const Op *op)
+{
+    const int count = op->op->in_count;
+    const CornuOnnxAttribute axis = { .name = "axis", .whole = op->attributes->axis.axis };
+    int *in = cornu__allocate((size_t)count, sizeof *in);
+    if (!in) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < count; i++) in[i] = full(op, i);
+    const int y = cornu__onnx_node(op->to, "Concat", in, count, &axis, 1, 1);
+    cornu__release(in);
+    return give(op, y);
+}
+
+static CornuStatus flip(const Op *op)
+{
+    const int64_t begin = -1, end = INT64_MIN + 1, axis = op->attributes->axis.axis, stride = -1;
+    const int     x = full(op, 0);
+    const int     from = cornu__onnx_integers(op->to, &begin, 1);
+    const int     till = cornu__onnx_integers(op->to, &end, 1);
+    const int     along = cornu__onnx_integers(op->to, &axis, 1);
+    const int     by = cornu__onnx_integers(op->to, &stride, 1);
+    return give(op, cornu__onnx_node(op->to, "Slice", (const int[]){ x, from, till, along, by }, 5,
+                                     NULL, 0, 1));
+}
+
+/* ---- Reductions ---- */
+
+/* Over no axes ONNX' reductions are those over all. */
+static CornuStatus reduce(const Op *op, const char *operator)
+{
+    const CornuType type = type_of(op, op->in[0]);
+    const int64_t   axes = op->attributes->reduce.axes;
+    int             x = full(op, 0);
+    if (!(axes & ((INT64_C(1) << type.shape.rank) - 1))) return give(op, x);
+    if (type.dtype == CORNU_BOOL) x = cast(op->to, x, CORNU_ONNX_FLOAT);
+    x = cornu__onnx_reduce(op->to, operator, x, type.shape.rank, axes,
+                           op->attributes->reduce.keep);
+    return give(op, type.dtype == CORNU_BOOL ? cast(op->to, x, CORNU_ONNX_BOOL) : x);
+}
+
+static CornuStatus reduce_sum(const Op *op) { return reduce(op, "ReduceSum"); }
+static CornuStatus reduce_max(const Op *op) { return reduce(op, "ReduceMax"); }
+
+static CornuStatus argmax(const Op *op)
+{
+    const int in[] = { full(op, 0) };
+    return give(op, CORNU__ONNX_NODE(op->to, "ArgMax", in,
+                                     { .name = "axis", .whole = op->attributes->axis.axis },
+                                     { .name = "keepdims", .whole = 0 }));
+}
+
+/* ---- Products ---- */
+
+static int turned(const Op *op, int i, bool turn)
+{
+    const int rank = type_of(op, op->in[i]).shape.rank, x = full(op, i);
+    int64_t   order[CORNU_MAX_RANK];
+    for (int k = 0; k < rank; k++) order[k] = turn && k >= rank - 2 ? 2 * rank - 3 - k : k;
+    return cornu__onnx_transpose(op->to, x, order, rank);
+}
+
+static CornuStatus matmul(const Op *op)
+{
+    const int a = turned(op, 0, op->attributes->matmul.transpose_a);
+    const int b = turned(op, 1, op->attributes->matmul.transpose_b);
+    return give(op, joined(op->to, "MatMul", a, b));
+}
+
+/* A filter (h, w, C, F) as (F, C, h, w). */
+static int filter_of(const Op *op, int i)
+{
+    return cornu__onnx_transpose(op->to, full(op, i), (const int64_t[]){ 3, 2, 0, 1 }, 4);
+}
+
+/* Negative padding crops x, which is (B, H, W, C), and becomes 0. */
+static int cropped(const Op *op, int x, CornuShape shape, int64_t pads[4])
+{
+    for (int i = 0; i < 2; i++) {
+        const int64_t low = pads[i] < 0 ? -pads[i] : 0, high = pads[2 + i] < 0 ? -pads[2 + i] : 0;
+        if (low || high)
+            x = cornu__onnx_slice(op->to, x, i + 1, low, shape.extent[i + 1] - high);
+        if (low) pads[i] = 0;
+        if (high) pads[2 + i] = 0;
+    }
+    return x;
+}
+
+static int64_t groups_of(const Op *op)
+{
+    const int64_t groups = op->attributes->grouped_conv2d.groups;
+    return op->op->id == CORNU_OP_GROUPED_CONV2D && groups > 0 ? groups : 1;
+}
+
+static CornuStatus conv2d(const Op *op)
+{
+    const CornuAttributes_CONV2D *at = &op->attributes->conv2d;
+    int64_t pads[] = { at->low[0], at->low[1], at->high[0], at->high[1] };
+    int     x = cropped(op, full(op, 0), type_of(op, op->in[0]).shape, pads);
+    x = cornu__onnx_channels_first(op->to, x, 4);
+    const int in[] = { x, filter_of(op, 1) };
+    const int y = CORNU__ONNX_NODE(op->to, "Conv", in,
+                                   { .name = "strides", .integers = at->strides, .count = 2 },
+                                   { .name = "dilations", .integers = at->dilation, .count = 2 },
+                                   { .name = "pads", .integers = pads, .count = 4 },
+                                   { .name = "group", .whole = groups_of(op) });
+    return give(op, cornu__onnx_channels_last(op->to, y, 4));
+}
+
+/* The transposed convolution: ONNX cuts off the rows that only padding reached, as many as `pads`;
+ * rows that no window reached are zeros, which are added. */
+static CornuStatus conv2d_grad_input(const Op *op)
+{
+    const bool grouped = op->op->id == CORNU_OP_GROUPED_CONV2D_GRAD_INPUT;
+    const CornuAttributes_CONV2D_GRAD *at = &op->attributes->conv2d_grad;
+    const CornuShape x = type_of(op, op->in[0]).shape, filter = type_of(op, op->in[1]).shape;
+    int64_t          pads[4], zeros[8] = { 0 };
+    bool             padded = false;
+    for (int i = 0; i < 2; i++) {
+        const int64_t reached = (x.extent[i + 1] - 1) * at->strides[i] +
+                                (filter.extent[i] - 1) * at->dilation[i] + 1;
+        const int64_t low = at->low[i], high = reached - low - at->extents[i];
+        pads[i] = low > 0 ? low : 0;
+        pads[2 + i] = high > 0 ? high : 0;
+        zeros[2 + i] = low < 0 ? -low : 0;
+        zeros[6 + i] = high < 0 ? -high : 0;
+        padded |= low < 0 || high < 0;
+    }
+    const int first = cornu__onnx_channels_first(op->to, full(op, 0), 4);
+    const int in[] = { first, filter_of(op, 1) };
+    int y = CORNU__ONNX_NODE(op->to, "ConvTranspose", in,
+                             { .name = "strides", .integers = at->strides, .count = 2 },
+                             { .name = "dilations", .integers = at->dilation, .count = 2 },
+                             { .name = "pads", .integers = pads, .count = 4 },
+                             { .name = "group", .whole = grouped
+                                   ? op->attributes->grouped_conv2d_grad.groups : 1 });
+    if (padded) y = joined(op->to, "Pad", y, cornu__onnx_integers(op->to, zeros, 8));
+    return give(op, cornu__onnx_channels_last(op->to, y, 4));
+}
+
+static CornuStatus pool(const Op *op, const char *operator)
+{
+    const CornuAttributes_WINDOW *at = &op->attributes->window;
+    const int64_t pads[] = { at->low[0], at->low[1], at->high[0], at->high[1] };
+    const int     in[] = { cornu__onnx_channels_first(op->to, full(op, 0), 4) };
+    const int     y = CORNU__ONNX_NODE(op->to, operator, in,
+                                       { .name = "kernel_shape", .integers = at->size, .count = 2 },
+                                       { .name = "strides", .integers = at->strides, .count = 2 },
+                                       { .name = "pads", .integers = pads, .count = 4 });
+    return give(op, cornu__onnx_channels_last(op->to, y, 4));
+}
+
+/* Its second result, where the maxima are, serves gradients. */
+static CornuStatus max_pool2d(const Op *op) { return pool(op, "MaxPool"); }
+static CornuStatus average_pool2d(const Op *op) { return pool(op, "AveragePool"); }
+
+/* ---- Over the last axis ---- */
+
+static CornuStatus last_axis(const Op *op, const char *operator)
+{
+    const int in[] = { full(op, 0) };
+    return give(op, CORNU__ONNX_NODE(op->to, operator, in, { .name = "axis", .whole = -1 }));
+}
+
+static CornuStatus softmax(const Op *op) { return last_axis(op, "Softmax"); }
+static CornuStatus log_softmax(const Op *op) { return last_axis(op, "LogSoftmax"); }
+
+static CornuStatus one_hot(const Op *op)
+{
+    const int64_t depth = op->attributes->one_hot.depth;
+    const float   values[] = { 0, 1 };
+    const int     x = full(op, 0), classes = typed_scalar(op->to, CORNU_I64, (double)depth);
+    const int     both = cornu__onnx_constant(op->to, cornu_array((void *)values, CORNU_F32, 2));
+    const int     y = cornu__onnx_node(op->to, "OneHot", (const int[]){ x, classes, both }, 3, NULL,
+                                       0, 1);
+    const CornuDtype dtype = type_of(op, op->out).dtype;
+    return give(op, cornu_dtype_is_float(dtype) ? y : cast(op->to, y, cornu__onnx_type(dtype)));
+}
+
+static CornuStatus gather(const Op *op)
+{
+    const int table = full(op, 0), rows = full(op, 1);
+    return give(op, joined(op->to, "Gather", table, rows));
+}
+
+/* ---- All ops; those without a row serve training, or several shards ---- */
+
+static Writer *const writers[CORNU_OP_COUNT] = {
+    [CORNU_OP_CONSTANT] = constant, [CORNU_OP_IOTA] = iota, [CORNU_OP_NEGATIVE] = negative,
+    [CORNU_OP_ABSOLUTE] = absolute, [CORNU_OP_SIGN] = sign, [CORNU_OP_FLOOR] = round_down,
+    [CORNU_OP_EXP] = exponential, [CORNU_OP_LOG] = logarithm, [CORNU_OP_SQRT] = square_root,
+    [CORNU_OP_RSQRT] = inverse_root, [CORNU_OP_SIN] = sine, [CORNU_OP_COS] = cosine,
+    [CORNU_OP_TANH] = hyperbolic_tangent, [CORNU_OP_SIGMOID] = sigmoid,
+    [CORNU_OP_ERF] = error_function, [CORNU_OP_SOFTPLUS] = softplus, [CORNU_OP_RELU] = relu,
+    [CORNU_OP_ELU] = elu, [CORNU_OP_STEP] = step, [CORNU_OP_ADD] = add,
+    [CORNU_OP_SUBTRACT] = subtract, [CORNU_OP_MULTIPLY] = multiply, [CORNU_OP_DIVIDE] = divide,
+    [CORNU_OP_MAXIMUM] = maximum, [CORNU_OP_MINIMUM] = minimum, [CORNU_OP_POWER] = power,
+    [CORNU_OP_COMPARE] = compare, [CORNU_OP_IS_FINITE] = is_finite, [CORNU_OP_SELECT] = select_,
+    [CORNU_OP_CONVERT] = convert, [CORNU_OP_BROADCAST] = broadcast, [CORNU_OP_RESHAPE] = reshape,
+    [CORNU_OP_TRANSPOSE] = transpose, [CORNU_OP_SLICE] = slice, [CORNU_OP_PAD] = pad,
+    [CORNU_OP_CONCAT] = concat, [CORNU_OP_FLIP] = flip, [CORNU_OP_REDUCE_SUM] = reduce_sum,
+    [CORNU_OP_REDUCE_MAX] = reduce_max, [CORNU_OP_ARGMAX] = argmax, [CORNU_OP_MATMUL] = matmul,
+    [CORNU_OP_CONV2D] = conv2d, [CORNU_OP_GROUPED_CONV2D] = conv2d,
+    [CORNU_OP_CONV2D_GRAD_INPUT] = conv2d_grad_input,
+    [CORNU_OP_GROUPED_CONV2D_GRAD_INPUT] = conv2d_grad_input,
+    [CORNU_OP_MAX_POOL2D] = max_pool2d, [CORNU_OP_AVERAGE_POOL2D] = average_pool2d,
+    [CORNU_OP_SOFTMAX] = softmax, [CORNU_OP_LOG_SOFTMAX] = log_softmax,
+    [CORNU_OP_ONE_HOT] = one_hot, [CORNU_OP_GATHER] = gather,
+};
+
+CornuStatus cornu__onnx_ops(CornuOnnxProgram *program)
+{
+    for (int i = 0; i < program->program->op_count; i++) {
+        const CornuProgramOp *op = &program->program->ops[i];
+        const Op              at = {
+            .program = program, .to = program->to, .op = op, .other = &program->other->ops[i],
+            .attributes = &op->attributes, .in = cornu_program_operands(program->program, op),
+            .out = op->out_first,
+        };
+        if (!writers[op->id]) return refuse(&at, "it has no counterpart there");
+        CORNU__TRY(writers[op->id](&at));
+    }
+    return CORNU_OK;
+}

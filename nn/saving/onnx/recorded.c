@@ -1,0 +1,181 @@
+/* Recording a layer twice, and writing the program. */
+#include "recorded_internal.h"
+
+#include "../../../device/memory_internal.h"
+#include "../../layers/layer_internal.h"
+
+/* A layer, recorded: its inputs and weights are inputs of the program, its results and their masks
+ * the first outputs. */
+typedef struct {
+    CornuGraph  *graph;
+    CornuLayer  *layer;
+    CornuTensor *in[CORNU_MAX_LAYER_TENSORS], *masks[CORNU_MAX_LAYER_TENSORS];
+    CornuTensor **weights;                 /* of the layer; NULL where it reads none */
+    CornuTensor *out[CORNU_MAX_LAYER_TENSORS], *out_masks[CORNU_MAX_LAYER_TENSORS];
+    CornuTensor **fetched;
+    int          fetched_count;
+} Record;
+
+/* The weight as an input of the graph, for CornuCall.weight. */
+static CornuTensor *weight_of(void *context, const CornuWeight *weight)
+{
+    Record *record = context;
+    int     i = 0;
+    while (record->layer->weights[i] != weight) i++;
+    if (!record->weights[i]) record->weights[i] = cornu_graph_input(record->graph, weight->type);
+    return record->weights[i];
+}
+
+/* Of its own dtype for layers that do not convert it, else f32. */
+static CornuTensor *input_of(Record *record, const CornuOnnxCall *call, int i, int64_t rows)
+{
+    const CornuLayer *layer = record->layer;
+    const bool        keeps = layer->takes_integers || layer->kind->keeps_dtypes;
+    CornuType         type = { keeps ? call->dtypes[i] : CORNU_F32, call->shapes[i] };
+    type.shape.extent[0] = rows;
+    return cornu_graph_input(record->graph, type);
+}
+
+static CornuTensor *mask_of(Record *record, const CornuOnnxCall *call, int i, int64_t rows)
+{
+    const CornuShape shape = call->shapes[i];
+    if (!call->masks[i]) return NULL;
+    return cornu_graph_input(record->graph, cornu_type(CORNU_BOOL, rows, shape.extent[1]));
+}
+
+/* What is fetched is not dropped: also the inputs, which so keep their order. */
+static void fetch(Record *record, CornuTensor *tensor)
+{
+    if (tensor) record->fetched[record->fetched_count++] = tensor;
+}
+
+static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, CornuDevice *device,
+                                int64_t rows)
+{
+    const int outputs = cornu_layer_outputs(call->layer);
+    const int weights = call->layer->weight_count;
+    record->layer = (CornuLayer *)call->layer;
+    record->weights = cornu__allocate((size_t)weights + 1, sizeof *record->weights);
+    record->fetched = cornu__allocate((size_t)weights + 4 * CORNU_MAX_LAYER_TENSORS,
+                                      sizeof *record->fetched);
+    if (!record->weights || !record->fetched) return CORNU_ERR_MEMORY;
+    if (!(record->graph = cornu_graph_create(device))) return cornu_error_take();
+    CornuTensor *count = cornu_op_constant(record->graph, cornu_scalar(CORNU_I64), (double)rows);
+    CornuTensor *zero = cornu_op_constant(record->graph, cornu_scalar(CORNU_I64), 0.0);
+    for (int i = 0; i < call->in_count; i++) {
+        record->in[i] = input_of(record, call, i, rows);
+        record->masks[i] = mask_of(record, call, i, rows);
+    }
+    const CornuCall traced = { .graph = record->graph, .count = count, .total = count,
+                               .seed = zero, .iteration = zero, .position = zero,
+                               .mask = record->masks[0], .masks = record->masks,
+                               .shapes_only = true, .weight = weight_of,
+                               .weight_context = record };
+    if (!cornu__layer_call_masked(record->layer, &traced, record->in, call->in_count,
+                                  record->masks, record->out, record->out_masks))
+        return cornu_error_take();
+    for (int i = 0; i < outputs; i++) fetch(record, record->out[i]);
+    for (int i = 0; i < outputs; i++) fetch(record, record->out_masks[i]);
+    for (int i = 0; i < call->in_count; i++) fetch(record, record->in[i]);
+    for (int i = 0; i < call->in_count; i++) fetch(record, record->masks[i]);
+    for (int i = 0; i < weights; i++) fetch(record, record->weights[i]);
+    return cornu_graph_prepare(record->graph, record->fetched, record->fetched_count);
+}
+
+static void free_record(Record *record)
+{
+    cornu_graph_free(record->graph);
+    cornu__release(record->weights);
+    cornu__release(record->fetched);
+}
+
+/* ---- Writing ---- */
+
+/* The value of a tensor, by its place among the fetched ones. */
+static CornuValue fetched_value(const CornuProgram *program, int *next)
+{
+    return program->outputs[(*next)++].value;
+}
+
+/* Sets the values of the program's inputs, and writes it. */
+static CornuStatus put_program(const CornuOnnxCall *call, const Record *record,
+                               CornuOnnxProgram *program)
+{
+    CornuOnnx *to = call->to;
+    const int  outputs = cornu_layer_outputs(call->layer);
+    int        next = 0;
+    CornuValue results[CORNU_MAX_LAYER_TENSORS], masks[CORNU_MAX_LAYER_TENSORS];
+    for (int i = 0; i < outputs; i++) results[i] = fetched_value(program->program, &next);
+    for (int i = 0; i < outputs; i++)
+        masks[i] = record->out_masks[i] ? fetched_value(program->program, &next) : CORNU_NO_VALUE;
+    for (int i = 0; i < call->in_count; i++) {
+        const CornuValue value = fetched_value(program->program, &next);
+        const CornuDtype dtype = program->program->values[value].type.dtype;
+        program->full[value] = dtype == CORNU_F32 && cornu_dtype_is_float(call->dtypes[i])
+                                   ? call->in[i] : cast(to, call->in[i], cornu__onnx_type(dtype));
+    }
+    for (int i = 0; i < call->in_count; i++)
+        if (record->masks[i])
+            program->full[fetched_value(program->program, &next)] = call->masks[i];
+    for (int i = 0; i < call->layer->weight_count; i++)
+        if (record->weights[i])
+            program->full[fetched_value(program->program, &next)] =
+                cornu__onnx_weight(to, call->layer, i);
+    CORNU__TRY(cornu__fail_prefix(cornu__onnx_ops(program), cornu_layer_name(call->layer)));
+    for (int i = 0; i < outputs; i++) {
+        const int y = cornu__onnx_full(program, results[i]);
+        const CornuDtype dtype = program->program->values[results[i]].type.dtype;
+        call->out[i] = cornu_dtype_is_float(dtype) ? y : cast(to, y, CORNU_ONNX_FLOAT);
+        call->out_masks[i] = masks[i] == CORNU_NO_VALUE ? CORNU_ONNX_NONE
+                                                        : cornu__onnx_full(program, masks[i]);
+    }
+    return CORNU_OK;
+}
+
+/* Whether the programs differ in extents alone. */
+static bool alike(const CornuProgram *a, const CornuProgram *b)
+{
+    if (a->op_count != b->op_count || a->value_count != b->value_count) return false;
+    for (int i = 0; i < a->op_count; i++)
+        if (a->ops[i].id != b->ops[i].id || a->ops[i].out_first != b->ops[i].out_first)
+            return false;
+    return true;
+}
+
+static CornuStatus put_records(const CornuOnnxCall *call, const Record *one, const Record *two)
+{
+    int              rows = 0;
+    CornuOnnxProgram program = {
+        .to = call->to, .program = cornu_graph_program(one->graph),
+        .other = cornu_graph_program(two->graph), .rows = &rows, .source = call->in[0],
+    };
+    if (!alike(program.program, program.other))
+        return cornu__onnx_refuse(call->layer, "this layer", "what it computes depends on the "
+                                  "size of the batch");
+    const size_t count = (size_t)program.program->value_count;
+    program.full = cornu__allocate(2 * count, sizeof *program.full);
+    CornuStatus status = program.full ? CORNU_OK : CORNU_ERR_MEMORY;
+    program.extents = cornu__allocate(count, sizeof *program.extents);
+    if (!program.extents) status = CORNU_ERR_MEMORY;
+    if (!status) {
+        program.small = program.full + count;
+        status = put_program(call, one, &program);
+    }
+    cornu__release(program.full);
+    cornu__release(program.extents);
+    return status;
+}
+
+CornuStatus cornu__onnx_recorded(const CornuOnnxCall *call)
+{
+    Record       one = { .graph = NULL }, two = { .graph = NULL };
+    CornuDevice *device = cornu_device_open("reference");
+    CornuStatus  status = device ? CORNU_OK : cornu_error_take();
+    if (!status) status = record_layer(&one, call, device, CORNU_ONNX_ROWS);
+    if (!status) status = record_layer(&two, call, device, CORNU_ONNX_OTHER_ROWS);
+    if (!status) status = put_records(call, &one, &two);
+    free_record(&one);
+    free_record(&two);
+    cornu_device_close(device);
+    return status;
+}
