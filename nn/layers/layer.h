@@ -90,7 +90,8 @@ typedef enum {
     CORNU_FIELD_SUMMATION,   /* CornuSummation                                            */
     CORNU_FIELD_AVERAGE,     /* CornuAverage                                              */
     CORNU_FIELD_AGGREGATION, /* CornuAggregation                                          */
-    CORNU_FIELD_LAYER        /* CornuLayer *                                              */
+    CORNU_FIELD_LAYER,       /* CornuLayer *                                              */
+    CORNU_FIELD_LAYERS       /* CornuLayer *[CORNU_MAX_WRAPPED], ends at the first NULL   */
 } CornuFieldKind;
 
 typedef struct {
@@ -155,7 +156,8 @@ typedef struct {
 
     /* The names of the layer's parts in Keras' files, NULL-terminated: those of its inner layers,
      * in order; or the mapping of a prefix of weight names, "lstm_cell/kernel", as
-     * "lstm_cell:cell". */
+     * "lstm_cell:cell"; or, for a list of inner layers, its name and a slash, "cells/", in which
+     * they are counted by class. */
     const char *const *folders;
 
     /* For files, if the layer takes several tensors: Keras' keywords of the inputs after the first,
@@ -169,7 +171,7 @@ typedef struct {
     const char       *call_arguments;
 } CornuLayerClass;
 
-enum { CORNU_MAX_WRAPPED = 2, CORNU_MAX_LAYER_STATES = 2, CORNU_MAX_LAYER_TENSORS = 64 };
+enum { CORNU_MAX_WRAPPED = 8, CORNU_MAX_LAYER_STATES = 16, CORNU_MAX_LAYER_TENSORS = 64 };
 
 /* How deep layers may be nested, such as models in models; limited by what files can store. The
  * number of layers in a row is not limited. */

@@ -57,9 +57,15 @@ void cornu__layer_leave_device(CornuLayer *layer, const CornuDevice *device);
  * layers. */
 void cornu__layer_count_compiled(CornuLayer *layer, int models);
 
-/* An unbuilt copy of a layer that can be saved, with the arguments in `config`, of its class'
- * config_size. */
-CornuLayer *cornu__layer_copy(const CornuLayer *layer, const void *config);
+/* An unbuilt copy of a layer that can be saved, and of its inner layers. */
+CornuLayer *cornu__layer_copy(const CornuLayer *layer);
+
+/* The number of layers that a field holds: 0 unless it is one of layers. */
+static inline int cornu__field_layers(const CornuField *field)
+{
+    return field->kind == CORNU_FIELD_LAYER ? 1
+         : field->kind == CORNU_FIELD_LAYERS ? CORNU_MAX_WRAPPED : 0;
+}
 
 /* The first function counts the layer in `labels`, the number of layers of each class in a model.
  * The second one names the layer and its inner layers, unless they have names: conv2d, conv2d_1, …

@@ -138,13 +138,31 @@ void cornu__layer_count_compiled(CornuLayer *layer, int models)
         cornu__layer_count_compiled(layer->inner[i], models);
 }
 
-CornuLayer *cornu__layer_copy(const CornuLayer *layer, const void *config)
+/* Replaces the layers among the arguments by copies; NULL where that fails. */
+static void copy_layers(const CornuLayerClass *kind, char *config)
 {
-    CornuLayer *copy = layer->kind->from(config);
+    for (const CornuField *field = kind->fields; field->name; field++) {
+        CornuLayer **layers = (CornuLayer **)(void *)(config + field->offset);
+        for (int i = 0; i < cornu__field_layers(field); i++)
+            if (layers[i]) layers[i] = cornu__layer_copy(layers[i]);
+    }
+}
+
+CornuLayer *cornu__layer_copy(const CornuLayer *layer)
+{
+    const CornuLayerClass *kind = layer->kind;
+    char *config = cornu__allocate(kind->config_size, 1);
+    if (!config) return cornu__null();
+    memcpy(config, (const char *)layer + kind->config_offset, kind->config_size);
+    copy_layers(kind, config);
+    CornuLayer *copy = kind->from(config);
+    cornu__release(config);
     if (!copy) return NULL;
     copy->own_policy = layer->own_policy;
     copy->frozen = layer->frozen;
-    if (!layer->name || (copy->name = cornu__copy_text(layer->name))) return copy;
+    if (!layer->name) return copy;
+    cornu__release(copy->name);
+    if ((copy->name = cornu__copy_text(layer->name))) return copy;
     cornu_layer_free(copy);
     return cornu__null();
 }

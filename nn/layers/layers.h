@@ -309,6 +309,54 @@ CornuLayer *cornu_simple_rnn_from(const CornuRecurrentConfig *config);
 #define cornu_simple_rnn(...) \
     cornu_simple_rnn_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
 
+/* The cells of these layers: one step x (B, C) and, further inputs of cornu_layer_call_many, the
+ * states give the output (B, units) and the next states. The arguments after recurrent_dropout but
+ * .name, .frozen and .dtype are those of cornu_rnn. */
+CornuLayer *cornu_lstm_cell_from(const CornuRecurrentConfig *config);
+CornuLayer *cornu_gru_cell_from(const CornuRecurrentConfig *config);
+CornuLayer *cornu_simple_rnn_cell_from(const CornuRecurrentConfig *config);
+#define cornu_lstm_cell(...) \
+    cornu_lstm_cell_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_gru_cell(...) \
+    cornu_gru_cell_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_simple_rnn_cell(...) \
+    cornu_simple_rnn_cell_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Cells one after another, as one: each takes the output of the one before. The states are those of
+ * the first cell, then those of the second, … The cells are taken, also on failure. Together they
+ * have at most CORNU_MAX_LAYER_STATES states. Source: keras/src/layers/rnn/stacked_rnn_cells.py. */
+typedef struct {
+    char        unset;
+    CornuLayer *cells[CORNU_MAX_WRAPPED];     /* at least one, up to the first NULL */
+    const char *name;
+    bool        frozen;
+    const char *dtype;
+} CornuStackedRnnCellsConfig;
+
+CornuLayer *cornu_stacked_rnn_cells_from(const CornuStackedRnnCellsConfig *config);
+#define cornu_stacked_rnn_cells(...) \
+    cornu_stacked_rnn_cells_from(&(CornuStackedRnnCellsConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Runs a cell over (B, T, C): cornu_rnn(cornu_lstm_cell(64)) is cornu_lstm(64). The cell is taken,
+ * also on failure. Source: keras/src/layers/rnn/rnn.py. */
+typedef struct {
+    char             unset;
+    CornuLayer      *cell;                    /* required */
+    bool             return_sequences;        /* as above */
+    bool             return_state;
+    bool             go_backwards;
+    bool             stateful;
+    bool             unroll;
+    bool             zero_output_for_mask;
+    CornuRegularizer activity_regularizer;
+    const char      *name;
+    bool             frozen;
+    const char      *dtype;
+} CornuRnnConfig;
+
+CornuLayer *cornu_rnn_from(const CornuRnnConfig *config);
+#define cornu_rnn(...) cornu_rnn_from(&(CornuRnnConfig){ .unset = 0, __VA_ARGS__ })
+
 /* How two outputs are merged: concatenated, a + b, a b, (a + b) / 2, or not at all. */
 typedef enum {
     CORNU_MERGE_CONCAT, CORNU_MERGE_SUM, CORNU_MERGE_MUL, CORNU_MERGE_AVE, CORNU_MERGE_NONE
@@ -324,7 +372,7 @@ const char *cornu_merge_name(CornuMerge merge);
  * same order. Source: keras/src/layers/rnn/bidirectional.py. */
 typedef struct {
     char        unset;
-    CornuLayer *layer;                        /* required: lstm, gru or simple_rnn */
+    CornuLayer *layer;                        /* required: rnn, lstm, gru, simple_rnn */
     CornuMerge  merge_mode;
     CornuLayer *backward_layer;               /* default: a copy of layer with go_backwards */
     const char *name;

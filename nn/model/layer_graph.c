@@ -81,6 +81,15 @@ CornuStatus cornu__model_append_call(CornuModel *model, CornuNode *node)
     return CORNU_OK;
 }
 
+/* Of a wrapper it is the wrapped layer that takes them, which may be a model. */
+static bool takes_integers(const CornuLayer *layer, int input)
+{
+    if (layer->kind->call_masked)
+        return cornu__model_takes_integers((const CornuModel *)layer, input);
+    if (layer->takes_integers && layer->inner_count > 0) return takes_integers(layer->inner[0], 0);
+    return layer->takes_integers;
+}
+
 bool cornu__model_takes_integers(const CornuModel *model, int input)
 {
     const int value = cornu__model_value_index(model, model->inputs[input]);
@@ -89,10 +98,7 @@ bool cornu__model_takes_integers(const CornuModel *model, int input)
         const CornuModelCall *call = &model->calls[i];
         const CornuLayer     *layer = call->node->layer;
         for (int k = 0; k < call->node->in_count; k++) {
-            if (call->in[k] != value) continue;
-            takes &= layer->kind->call_masked
-                   ? cornu__model_takes_integers((const CornuModel *)layer, k)
-                   : layer->takes_integers;
+            if (call->in[k] == value) takes &= takes_integers(layer, k);
         }
     }
     return takes;

@@ -72,9 +72,11 @@ static const CornuLayerClass *find_class(const char *name)
 /* Releases the layers among the arguments: the layer made of them holds references of its own. */
 static void free_layers(const CornuLayerClass *kind, const void *arguments)
 {
-    for (const CornuField *field = kind->fields; field->name; field++)
-        if (field->kind == CORNU_FIELD_LAYER)
-            cornu_layer_free(*(CornuLayer *const *)((const char *)arguments + field->offset));
+    for (const CornuField *field = kind->fields; field->name; field++) {
+        CornuLayer *const *layers =
+            (CornuLayer *const *)(const void *)((const char *)arguments + field->offset);
+        for (int i = 0; i < cornu__field_layers(field); i++) cornu_layer_free(layers[i]);
+    }
 }
 
 /* Layers of other packages may have the names of Keras'. */

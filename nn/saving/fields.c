@@ -122,6 +122,13 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
     }
     case CORNU_FIELD_LAYER:
         return inside ? inside->to_json(*(CornuLayer *const *)at, inside->usual) : NULL;
+    case CORNU_FIELD_LAYERS: {
+        CornuLayer *const *layers = at;
+        json_t            *list = inside ? json_array() : NULL;
+        for (int i = 0; i < CORNU_MAX_WRAPPED && layers[i]; i++)
+            list = cornu__json_append(list, inside->to_json(layers[i], inside->usual));
+        return list;
+    }
     case CORNU_FIELD_INITIALIZER: return rule_to_json(&cornu__initializers, at);
     case CORNU_FIELD_REGULARIZER: return rule_to_json(&cornu__regularizers, at);
     case CORNU_FIELD_CONSTRAINT:  return rule_to_json(&cornu__constraints, at);
@@ -336,6 +343,19 @@ static CornuStatus read_classes(const json_t *value, const char *name, uint64_t 
     return count > 0 ? CORNU_OK : cornu__unexpected(name, "a list of at least one number");
 }
 
+/* A list of layers, which a NULL ends unless it is full. */
+static CornuStatus read_layers(const CornuLayersInside *inside, const json_t *value,
+                               const char *name, CornuLayer **layers)
+{
+    const size_t count = json_array_size(value);
+    if (!inside || !json_is_array(value) || count > CORNU_MAX_WRAPPED)
+        return cornu__fail(CORNU_ERR_FORMAT, "%s is not a list of at most %d layers", name,
+                           CORNU_MAX_WRAPPED);
+    for (size_t i = 0; i < count; i++)
+        CORNU__TRY(inside->from_json(json_array_get(value, i), inside->usual, &layers[i]));
+    return CORNU_OK;
+}
+
 static CornuStatus read_rule(const CornuWeightRuleFamily *family, const json_t *value,
                              const char *name, void *rule);
 
@@ -412,6 +432,7 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
     case CORNU_FIELD_LAYER:
         return inside ? inside->from_json(value, inside->usual, at)
                       : cornu__unexpected(field->name, "an argument of a layer");
+    case CORNU_FIELD_LAYERS: return read_layers(inside, value, field->name, at);
     case CORNU_FIELD_INITIALIZER:
         return read_rule(&cornu__initializers, value, field->name, at);
     case CORNU_FIELD_REGULARIZER:

@@ -156,21 +156,36 @@ static CornuStatus add_layers(Walk *walk, const CornuLayer *model, const char *l
     return CORNU_OK;
 }
 
-static CornuStatus add_model(Walk *walk, const CornuLayer *model, const char *folder)
+/* A model's layers, or a list of layers. */
+static CornuStatus add_list(Walk *walk, const CornuLayer *layer, const char *folder,
+                            const char *list)
 {
     char        layers[MAX_PATH];
     CornuLookup labels = { .of_strings = true };
-    CORNU__TRY(add_group(walk, folder, cornu_layer_name(model)));
-    CORNU__TRY(join(layers, folder, walk->layers));
-    CornuStatus status = add_layers(walk, model, layers, &labels);
+    CORNU__TRY(add_group(walk, folder, cornu_layer_name(layer)));
+    CORNU__TRY(join(layers, folder, list));
+    CornuStatus status = add_layers(walk, layer, layers, &labels);
     cornu__lookup_clear(&labels);
     return status;
 }
 
+/* The list that holds the inner layers, "cells" for "cells/" in the table of the layer's class; its
+ * length is 0 if each has a folder of its own. */
+static void list_of(const CornuLayer *layer, char list[MAX_PATH])
+{
+    const char  *folder = layer->kind->folders ? layer->kind->folders[0] : NULL;
+    const size_t length = folder ? strlen(folder) : 0;
+    const bool   is_list = length > 1 && folder[length - 1] == '/';
+    snprintf(list, MAX_PATH, "%.*s", is_list ? (int)length - 1 : 0, folder ? folder : "");
+}
+
 static CornuStatus add_layer(Walk *walk, const CornuLayer *layer, const char *folder)
 {
-    if (layer->kind->call_masked) return add_model(walk, layer, folder);
+    char list[MAX_PATH];
+    if (layer->kind->call_masked) return add_list(walk, layer, folder, walk->layers);
     if (layer->inner_count == 0) return add_weights(walk, layer, folder);
+    list_of(layer, list);
+    if (*list) return add_list(walk, layer, folder, list);
     CORNU__TRY(add_group(walk, folder, cornu_layer_name(layer)));
     for (int i = 0; i < layer->inner_count; i++) {
         char        path[MAX_PATH];

@@ -216,8 +216,9 @@ static void gru_step(void *context, CornuTensor *const *in, CornuTensor **out)
         zr = cornu_op_add(zr, gates(cell, o.bias, 0, 2));
         bias_h = gates(cell, o.bias, 2, 1);
     }
-    zr = activate_gate(cell, cornu_op_add(gates(cell, o.z, 0, 2), zr));
-    CornuTensor *z = gates(cell, zr, 0, 1), *r = gates(cell, zr, 1, 1);
+    zr = cornu_op_add(gates(cell, o.z, 0, 2), zr);
+    CornuTensor *z = activate_gate(cell, gates(cell, zr, 0, 1));
+    CornuTensor *r = activate_gate(cell, gates(cell, zr, 1, 1));
     if (cell->reset_after) {
         inner = product(cell, h, o.kernel, o.dropout, 2, 1);
         if (bias_h) inner = cornu_op_add(inner, bias_h);

@@ -19,7 +19,8 @@ CASES = {}
 
 def layer_of(description):
     kind, arguments = description
-    made = {k: layer_of(v) if k in ("layer", "backward_layer") else v
+    made = {k: layer_of(v) if k in ("layer", "backward_layer", "cell") else
+               [layer_of(cell) for cell in v] if k == "cells" else v
             for k, v in arguments.items()}
     return getattr(keras.layers, kind)(**made)
 
@@ -147,11 +148,20 @@ def training():
     return about, arrays
 
 
-out = common.folder("sequences")
-layers()
-common.write_arrays(out / "layers.safetensors",
-                    {f"{n}/{k}": v for n, (_, a) in CASES.items() for k, v in a.items()},
-                    {n: about for n, (about, _) in CASES.items()})
-about, arrays = training()
-common.write_arrays(out / "training.safetensors", {f"masked/{k}": v for k, v in arrays.items()},
-                    {"masked": about})
+def write(path):
+    common.write_arrays(path, {f"{n}/{k}": v for n, (_, a) in CASES.items()
+                               for k, v in a.items()},
+                        {n: about for n, (about, _) in CASES.items()})
+
+
+def main():
+    out = common.folder("sequences")
+    layers()
+    write(out / "layers.safetensors")
+    about, arrays = training()
+    common.write_arrays(out / "training.safetensors",
+                        {f"masked/{k}": v for k, v in arrays.items()}, {"masked": about})
+
+
+if __name__ == "__main__":
+    main()

@@ -68,7 +68,7 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
         for (int k = 0; k < states; k++) out[results(layer) + i * states + k] = made[1 + k];
         y[i] = cornu_op_convert(made[0], layer->result);
     }
-    if (((CornuRecurrent *)layer->inner[BACKWARD])->config.return_sequences)
+    if (*cornu__over_time(layer->inner[BACKWARD], "return_sequences"))
         y[BACKWARD] = cornu_op_flip(y[BACKWARD], 1);
     if (results(layer) == 2) out[1] = y[BACKWARD];
     return out[0] = merged(((Bidirectional *)layer)->config.merge_mode, y);
@@ -99,21 +99,18 @@ const CornuLayerClass cornu__bidirectional_class = {
 };
 
 /* Forward and backward must differ in direction and agree in whatever shapes their outputs. */
-static CornuStatus check_pair(const char *name, const CornuRecurrentConfig *forward,
-                              const CornuRecurrentConfig *backward)
+static CornuStatus check_pair(const char *name, CornuLayer *const layers[2])
 {
-    if (forward->go_backwards == backward->go_backwards)
+    static const char *const common[] = { "stateful", "return_sequences", "return_state" };
+    const bool forward = *cornu__over_time(layers[FORWARD], "go_backwards");
+    if (forward == *cornu__over_time(layers[BACKWARD], "go_backwards"))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .go_backwards is %s in both layers, expected "
-                           "true in one", name, forward->go_backwards ? "true" : "false");
-    if (forward->stateful != backward->stateful)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .stateful differs in .layer and "
-                           ".backward_layer, expected the same", name);
-    if (forward->return_sequences != backward->return_sequences)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .return_sequences differs in .layer and "
-                           ".backward_layer, expected the same", name);
-    if (forward->return_state != backward->return_state)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .return_state differs in .layer and "
-                           ".backward_layer, expected the same", name);
+                           "true in one", name, forward ? "true" : "false");
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        if (*cornu__over_time(layers[FORWARD], common[i]) !=
+            *cornu__over_time(layers[BACKWARD], common[i]))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s differs in .layer and "
+                               ".backward_layer, expected the same", name, common[i]);
     return CORNU_OK;
 }
 
@@ -124,8 +121,8 @@ static CornuStatus check(const CornuBidirectionalConfig *config, const char *nam
     const CornuLayer *layers[] = { config->layer, config->backward_layer };
     for (int i = 0; i < 2; i++)
         if (layers[i] && !cornu__is_recurrent(layers[i]))
-            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is of class %s, expected LSTM, GRU or "
-                               "SimpleRNN", name, i ? "backward_layer" : "layer",
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is of class %s, expected RNN, LSTM, "
+                               "GRU or SimpleRNN", name, i ? "backward_layer" : "layer",
                                layers[i]->kind->class_name);
     if (cornu_merge_name(config->merge_mode) || config->merge_mode == CORNU_MERGE_NONE)
         return CORNU_OK;
@@ -137,9 +134,9 @@ static CornuStatus check(const CornuBidirectionalConfig *config, const char *nam
 static CornuLayer *backward_of(const CornuBidirectionalConfig *config)
 {
     if (config->backward_layer) return config->backward_layer;
-    CornuRecurrentConfig like = ((CornuRecurrent *)config->layer)->config;
-    like.go_backwards = true;
-    return cornu__layer_copy(config->layer, &like);
+    CornuLayer *copy = cornu__layer_copy(config->layer);
+    if (copy) *cornu__over_time(copy, "go_backwards") = true;
+    return copy;
 }
 
 CornuLayer *cornu_bidirectional_from(const CornuBidirectionalConfig *config)
@@ -148,12 +145,10 @@ CornuLayer *cornu_bidirectional_from(const CornuBidirectionalConfig *config)
     CornuLayer *layer = NULL, *inner[2] = { config->layer, config->backward_layer };
     if (cornu__refused() || check(config, name) || !(inner[BACKWARD] = backward_of(config)))
         goto fail;
-    CornuRecurrentConfig *of[2];
-    for (int i = 0; i < 2; i++) {
-        of[i] = &((CornuRecurrent *)inner[i])->config;
-        of[i]->zero_output_for_mask = of[i]->return_sequences;
-    }
-    if (check_pair(name, of[FORWARD], of[BACKWARD])) goto fail;
+    for (int i = 0; i < 2; i++)
+        *cornu__over_time(inner[i], "zero_output_for_mask") =
+            *cornu__over_time(inner[i], "return_sequences");
+    if (check_pair(name, inner)) goto fail;
     layer = cornu_layer_create(&cornu__bidirectional_class, config->name, config->dtype);
     if (!layer) goto fail;
     cornu__layer_add_inner(layer, inner[FORWARD], "forward_");

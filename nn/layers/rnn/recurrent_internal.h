@@ -1,15 +1,79 @@
-/* Recurrent layers, for Bidirectional. */
+/* Recurrent layers: a cell, and its run over time. */
 #ifndef CORNU_NN_LAYERS_RECURRENT_INTERNAL_H
 #define CORNU_NN_LAYERS_RECURRENT_INTERNAL_H
 
 #include "../layer_internal.h"
 
-/* An LSTM, GRU or SimpleRNN. */
+/* What a kind of cell does. A cell is a layer: of RNN it is the inner one, an LSTM is its own. */
 typedef struct {
-    CornuLayer           base;
+    /* The number of states, at most CORNU_MAX_LAYER_STATES. */
+    int (*states)(const CornuLayer *cell);
+    /* The shape of state i for an input x (B, T, …); the first extent is the batch. */
+    CornuShape (*state_shape)(const CornuLayer *cell, int i, CornuShape x);
+    /* Records all steps of x (B, T, …), the last one first if `reverse`: returns the outputs, in
+     * the order of time, and fills `last` with the final states. `first` are the initial ones, f32.
+     * A step where call->mask (B, T) is false keeps the states and repeats the output. */
+    CornuTensor *(*run)(CornuLayer *cell, const CornuCall *call, CornuTensor *x,
+                        CornuTensor *const *first, bool reverse, CornuTensor **last);
+} CornuCell;
+
+/* The beginning of the struct of every layer that is a cell. */
+typedef struct {
+    CornuLayer       base;
+    const CornuCell *cell;
+} CornuCellLayer;
+
+/* An LSTM, GRU or SimpleRNN, or the cell of one. */
+typedef struct {
+    CornuCellLayer       base;
     CornuRecurrentConfig config;   /* resolved */
 } CornuRecurrent;
 
+/* Whether it runs a cell over time, as RNN does. */
 bool cornu__is_recurrent(const CornuLayer *layer);
+
+/* Whether it is a cell that RNN takes. */
+bool cornu__is_cell(const CornuLayer *layer);
+
+/* The cell of a layer that is recurrent. */
+CornuLayer *cornu__cell_of(const CornuLayer *layer);
+
+static inline const CornuCell *cornu__cell(const CornuLayer *cell)
+{
+    return ((const CornuCellLayer *)cell)->cell;
+}
+
+/* ---- Over time (over_time.c) ---- */
+
+/* An argument that all recurrent layers have, by Keras' name: return_sequences, return_state,
+ * go_backwards, stateful, unroll, zero_output_for_mask. */
+bool *cornu__over_time(const CornuLayer *layer, const char *argument);
+
+/* For class tables: the rows of these arguments. */
+#define CORNU__OVER_TIME_FIELDS(Config)                                                    \
+    { "return_sequences", CORNU_FIELD_FLAG, offsetof(Config, return_sequences) },          \
+    { "return_state", CORNU_FIELD_FLAG, offsetof(Config, return_state) },                  \
+    { "go_backwards", CORNU_FIELD_FLAG, offsetof(Config, go_backwards) },                  \
+    { "stateful", CORNU_FIELD_FLAG, offsetof(Config, stateful) },                          \
+    { "unroll", CORNU_FIELD_FLAG, offsetof(Config, unroll) },                              \
+    { "zero_output_for_mask", CORNU_FIELD_FLAG, offsetof(Config, zero_output_for_mask) }
+
+/* For class tables: calls of recurrent layers, on x and, if given, the initial states. */
+CornuTensor *cornu__over_time_call(CornuLayer *layer, const CornuCall *call,
+                                   CornuTensor *const *in, int in_count, CornuTensor **out);
+int          cornu__over_time_outputs(const CornuLayer *layer);
+CornuTensor *cornu__over_time_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
+
+/* For class tables: calls of cells, on one step x (B, …) and, if given, the states. The outputs are
+ * Keras': the output and the next states. */
+CornuTensor *cornu__cell_call(CornuLayer *cell, const CornuCall *call, CornuTensor *const *in,
+                              int in_count, CornuTensor **out);
+int          cornu__cell_outputs(const CornuLayer *cell);
+
+/* ---- LSTM, GRU and SimpleRNN (gates.c) ---- */
+
+int         cornu__gates_count(const CornuLayer *layer);
+CornuStatus cornu__gates_build(CornuLayer *layer, int64_t channels);
+extern const CornuCell cornu__gates;
 
 #endif

@@ -614,7 +614,7 @@ static void constructors_refuse(void **state)
     refuses(cornu_embedding(3), CORNU_ERR_ARGUMENT, "embedding: .output_dim is 0");
     refuses(cornu_bidirectional(), CORNU_ERR_ARGUMENT, "bidirectional: .layer is required");
     refuses(cornu_bidirectional(cornu_dense(3)), CORNU_ERR_ARGUMENT,
-            ".layer is of class Dense, expected LSTM, GRU or SimpleRNN");
+            ".layer is of class Dense, expected RNN, LSTM, GRU or SimpleRNN");
     refuses(cornu_bidirectional(cornu_lstm(3), 9), CORNU_ERR_ARGUMENT, ".merge_mode is 9");
     refuses(cornu_bidirectional(cornu_lstm(3, .go_backwards = true)), CORNU_ERR_ARGUMENT,
             ".go_backwards is true in both layers");

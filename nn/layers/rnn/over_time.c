@@ -1,0 +1,160 @@
+/* Layers that run a cell over time: initial states, states that outlast a batch, what is
+ * returned. */
+#include <string.h>
+
+#include "recurrent_internal.h"
+
+extern const CornuLayerClass cornu__lstm_class, cornu__gru_class, cornu__simple_rnn_class;
+extern const CornuLayerClass cornu__rnn_class;
+
+bool cornu__is_recurrent(const CornuLayer *layer)
+{
+    const CornuLayerClass *kind = layer->kind;
+    return kind == &cornu__rnn_class || kind == &cornu__lstm_class || kind == &cornu__gru_class ||
+           kind == &cornu__simple_rnn_class;
+}
+
+CornuLayer *cornu__cell_of(const CornuLayer *layer)
+{
+    return layer->kind == &cornu__rnn_class ? layer->inner[0] : (CornuLayer *)layer;
+}
+
+bool *cornu__over_time(const CornuLayer *layer, const char *argument)
+{
+    const CornuField *field = layer->kind->fields;
+    while (strcmp(field->name, argument)) field++;
+    return (bool *)((char *)layer + layer->kind->config_offset + field->offset);
+}
+
+static bool is_set(const CornuLayer *layer, const char *argument)
+{
+    return *cornu__over_time(layer, argument);
+}
+
+/* ---- States ---- */
+
+static int states_of(const CornuLayer *cell) { return cornu__cell(cell)->states(cell); }
+
+/* Checks number and shapes of the given states. */
+static CornuStatus check_given(const CornuLayer *layer, const CornuLayer *cell, CornuShape x,
+                               CornuTensor *const *given, int count)
+{
+    if (count != 0 && count != states_of(cell))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d initial states, expected %d or none",
+                           cornu_layer_name(layer), count, states_of(cell));
+    for (int i = 0; i < count; i++) {
+        const CornuShape want = cornu__cell(cell)->state_shape(cell, i, x);
+        const CornuType  type = cornu_tensor_type(given[i]);
+        CornuText        a, b;
+        if (cornu_shape_equal(type.shape, want) && cornu_dtype_is_float(type.dtype)) continue;
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: initial state %d is %s, expected %s",
+                           cornu_layer_name(layer), i, cornu_type_print(&a, type),
+                           cornu_type_print(&b, cornu_type_from(layer->compute, want)));
+    }
+    return CORNU_OK;
+}
+
+/* The initial state i, f32: `given` or, where that is NULL, the stored one if stateful, else 0. */
+static CornuTensor *first_state(CornuLayer *layer, const CornuLayer *cell, const CornuCall *call,
+                                int i, CornuShape x, bool stateful, CornuTensor *given)
+{
+    const CornuShape shape = cornu__cell(cell)->state_shape(cell, i, x);
+    CornuTensor *usual = stateful
+        ? cornu_layer_state(layer, call, i, shape)
+        : cornu_op_constant(call->graph, cornu_type_from(CORNU_F32, shape), 0.0);
+    return given ? cornu_op_convert(given, CORNU_F32) : usual;
+}
+
+/* Fills `first`; false with a pending error. */
+static bool begin(CornuLayer *layer, const CornuLayer *cell, const CornuCall *call,
+                  CornuTensor *const *in, int in_count, bool stateful, CornuTensor **first)
+{
+    const CornuShape x = cornu_tensor_shape(in[0]);
+    if (check_given(layer, cell, x, in + 1, in_count - 1)) {
+        cornu__null();
+        return false;
+    }
+    for (int i = 0; i < states_of(cell); i++) {
+        CornuTensor *given = i + 1 < in_count ? in[i + 1] : NULL;
+        if (!(first[i] = first_state(layer, cell, call, i, x, stateful, given))) return false;
+    }
+    return true;
+}
+
+/* ---- Layers ---- */
+
+int cornu__over_time_outputs(const CornuLayer *layer)
+{
+    return is_set(layer, "return_state") ? 1 + states_of(cornu__cell_of(layer)) : 1;
+}
+
+/* h (B, T, …) at the step that was processed last. */
+static CornuTensor *last_of(CornuTensor *h, bool reverse)
+{
+    CornuShape  shape = cornu_tensor_shape(h);
+    int64_t     starts[CORNU_MAX_RANK] = { 0, reverse ? 0 : shape.extent[1] - 1 };
+    shape.extent[1] = 1;
+    CornuTensor *last = cornu_op_slice(h, starts, shape.extent);
+    for (int i = 1; i + 1 < shape.rank; i++) shape.extent[i] = shape.extent[i + 1];
+    shape.extent[--shape.rank] = 0;
+    return cornu_op_reshape(last, shape);
+}
+
+/* h (B, T, …) where the mask (B, T) is true, else 0. */
+static CornuTensor *zeroed(CornuTensor *h, CornuTensor *mask)
+{
+    CornuShape shape = cornu_tensor_shape(mask);
+    while (shape.rank < cornu_tensor_shape(h).rank) shape.extent[shape.rank++] = 1;
+    return cornu_op_select(cornu_op_reshape(mask, shape), h, cornu_op_constant_like(h, 0.0));
+}
+
+CornuTensor *cornu__over_time_call(CornuLayer *layer, const CornuCall *call,
+                                   CornuTensor *const *in, int in_count, CornuTensor **out)
+{
+    const bool   reverse = is_set(layer, "go_backwards"), stateful = is_set(layer, "stateful");
+    CornuLayer  *cell = cornu__cell_of(layer);
+    CornuTensor *first[CORNU_MAX_LAYER_STATES], *last[CORNU_MAX_LAYER_STATES] = { NULL };
+    if (!in[0] || !begin(layer, cell, call, in, in_count, stateful, first)) return NULL;
+    CornuTensor *h = cornu__cell(cell)->run(cell, call, in[0], first, reverse, last);
+    for (int i = 0; i < states_of(cell); i++) {
+        if (!h || !last[i]) return NULL;
+        if (stateful && cornu_layer_set_state(layer, call, i, last[i])) return cornu__null();
+        if (is_set(layer, "return_state")) out[1 + i] = cornu_op_convert(last[i], layer->compute);
+    }
+    h = cornu_op_convert(h, layer->compute);
+    if (h && is_set(layer, "zero_output_for_mask") && call->mask) h = zeroed(h, call->mask);
+    if (!h) return NULL;
+    if (!is_set(layer, "return_sequences")) return last_of(h, reverse);
+    return reverse ? cornu_op_flip(h, 1) : h;
+}
+
+CornuTensor *cornu__over_time_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)x;
+    return is_set(layer, "return_sequences") ? call->mask : NULL;
+}
+
+/* ---- Cells ---- */
+
+int cornu__cell_outputs(const CornuLayer *cell) { return 1 + states_of(cell); }
+
+/* A sequence of one step. */
+CornuTensor *cornu__cell_call(CornuLayer *cell, const CornuCall *call, CornuTensor *const *in,
+                              int in_count, CornuTensor **out)
+{
+    CornuTensor *first[CORNU_MAX_LAYER_STATES], *given[CORNU_MAX_LAYER_TENSORS];
+    CornuCall    step = *call;
+    if (!in[0]) return NULL;
+    CornuShape shape = cornu_tensor_shape(in[0]);
+    for (int i = shape.rank++; i > 1; i--) shape.extent[i] = shape.extent[i - 1];
+    shape.extent[1] = 1;
+    step.mask = NULL;
+    for (int i = 1; i < in_count; i++) given[i] = in[i];
+    if (!(given[0] = cornu_op_reshape(in[0], shape)) ||
+        !begin(cell, cell, &step, given, in_count, false, first))
+        return NULL;
+    CornuTensor *h = cornu__cell(cell)->run(cell, &step, given[0], first, false, out + 1);
+    for (int i = 0; i < states_of(cell); i++)
+        out[1 + i] = out[1 + i] ? cornu_op_convert(out[1 + i], cell->compute) : NULL;
+    return h ? last_of(h, false) : NULL;
+}
