@@ -357,6 +357,47 @@ typedef struct {
 CornuLayer *cornu_rnn_from(const CornuRnnConfig *config);
 #define cornu_rnn(...) cornu_rnn_from(&(CornuRnnConfig){ .unset = 0, __VA_ARGS__ })
 
+/* An LSTM whose products are convolutions: x (B, T, H, W, C) gives (B, H', W', filters) or, with
+ * return_sequences, (B, T, H', W', filters), and so do the states h and c. Weights: kernel
+ * (h, w, C, 4 filters), convolved with x as conv2d does; recurrent_kernel (h, w, filters,
+ * 4 filters), convolved with h, whose extents it keeps; bias (4 filters); gates i f c o.
+ * conv_lstm1d takes (B, T, W, C), and a window of one extent, .kernel_size = { 3 }.
+ * Source: keras/src/layers/rnn/conv_lstm.py; Shi et al., "Convolutional LSTM Network", arXiv
+ * 1506.04214. */
+typedef struct {
+    char             unset;
+    int64_t          filters, kernel, stride; /* square; filters and kernel are required */
+    CornuPadding     padding;                 /* of the convolution of x */
+    int64_t          kernel_size[2], strides[2], dilation_rate[2]; /* {h, w}; {n} is square */
+    CornuActivation  activation;              /* default tanh    */
+    CornuActivation  recurrent_activation;    /* default sigmoid */
+    bool             no_bias;
+    CornuInitializer kernel_initializer;      /* default glorot_uniform */
+    CornuInitializer recurrent_initializer;   /* default orthogonal     */
+    CornuInitializer bias_initializer;        /* default zeros          */
+    bool             no_unit_forget_bias;
+    CornuRegularizer kernel_regularizer, recurrent_regularizer, bias_regularizer;
+    CornuRegularizer activity_regularizer;
+    CornuConstraint  kernel_constraint, recurrent_constraint, bias_constraint;
+    double           dropout, recurrent_dropout; /* masks are shared by all steps, one per gate */
+    bool             return_sequences;        /* these six as above */
+    bool             return_state;
+    bool             go_backwards;
+    bool             stateful;
+    bool             unroll;
+    bool             zero_output_for_mask;
+    const char      *name;
+    bool             frozen;
+    const char      *dtype;
+} CornuConvLstmConfig;
+
+CornuLayer *cornu_conv_lstm1d_from(const CornuConvLstmConfig *config);
+CornuLayer *cornu_conv_lstm2d_from(const CornuConvLstmConfig *config);
+#define cornu_conv_lstm1d(...) \
+    cornu_conv_lstm1d_from(&(CornuConvLstmConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_conv_lstm2d(...) \
+    cornu_conv_lstm2d_from(&(CornuConvLstmConfig){ .unset = 0, __VA_ARGS__ })
+
 /* How two outputs are merged: concatenated, a + b, a b, (a + b) / 2, or not at all. */
 typedef enum {
     CORNU_MERGE_CONCAT, CORNU_MERGE_SUM, CORNU_MERGE_MUL, CORNU_MERGE_AVE, CORNU_MERGE_NONE

@@ -1,4 +1,4 @@
-"""RNN, its cells, and cells one after another. Writes cells/layers.safetensors.
+"""RNN, its cells, cells one after another, and ConvLSTM. Writes cells/layers.safetensors.
 
 The cases are as those of make_sequences.py.
 """
@@ -52,5 +52,24 @@ def cells():
          input_shape=(2, T, C))
 
 
+def convolutions():
+    """Without masks, which Keras' JAX backend broadcasts over the wrong axes."""
+    def conv(rank, **arguments):
+        return (f"ConvLSTM{rank}D", {"filters": 2, "kernel_size": [3] * rank} | arguments)
+
+    row, image = {"input_shape": (3, 6, 2)}, {"input_shape": (3, 5, 4, 2)}
+    case("ConvLSTM1D", conv(1), **row)
+    case("ConvLSTM1D_dilated", conv(1, dilation_rate=[2], return_sequences=True), **row)
+    case("ConvLSTM1D_stateful", conv(1, strides=[2], stateful=True), **row)
+    case("ConvLSTM2D", conv(2), **image)
+    case("ConvLSTM2D_same", conv(2, kernel_size=[3, 2], padding="same", return_sequences=True),
+         conv(2, strides=[2, 1], go_backwards=True), **image)
+    case("ConvLSTM2D_activations", conv(2, activation="relu", recurrent_activation="hard_sigmoid",
+                                        use_bias=False, return_sequences=True), **image)
+    case("Bidirectional_ConvLSTM2D", ("Bidirectional", {"layer": conv(2, return_sequences=True)}),
+         **image)
+
+
 cells()
+convolutions()
 make_sequences.write(out / "layers.safetensors")

@@ -53,10 +53,9 @@ static CornuStatus add_weight(CornuLayer *layer, const char *name, CornuShape sh
 /* Ones for the forget gate, so that an untrained layer remembers.
  * Source: Jozefowicz, Zaremba and Sutskever, "An Empirical Exploration of Recurrent Network
  * Architectures", ICML 2015. */
-static CornuStatus keep_at_first(CornuLayer *layer)
+CornuStatus cornu__forget_bias(CornuWeight *bias)
 {
-    const int64_t units = config_of(layer)->units;
-    CornuWeight  *bias = layer->weights[BIAS];
+    const int64_t units = bias->type.shape.extent[0] / 4;
     float        *values = cornu__allocate((size_t)(4 * units), sizeof *values);
     if (!values) return CORNU_ERR_MEMORY;
     const CornuArray array = cornu_array_from(values, bias->type);
@@ -82,7 +81,8 @@ CornuStatus cornu__gates_build(CornuLayer *layer, int64_t channels)
                                                                : cornu_shape(wide),
                           config->bias_initializer, config->bias_regularizer,
                           config->bias_constraint));
-    return is_lstm(layer) && !config->no_unit_forget_bias ? keep_at_first(layer) : CORNU_OK;
+    return is_lstm(layer) && !config->no_unit_forget_bias ? cornu__forget_bias(layer->weights[BIAS])
+                                                        : CORNU_OK;
 }
 
 /* ---- Dropout ---- */
@@ -95,8 +95,8 @@ typedef struct {
 } Dropped;
 
 /* 0 where the random number is below rate, else 1 / (1 - rate). */
-static CornuTensor *factors(const CornuLayer *layer, CornuTensor *uniform, int64_t first,
-                            int64_t count, double rate)
+CornuTensor *cornu__dropout_factors(const CornuLayer *layer, CornuTensor *uniform, int64_t first,
+                                    int64_t count, double rate)
 {
     const int64_t starts[] = { 0, first };
     const int64_t sizes[] = { cornu_tensor_shape(uniform).extent[0], count };
@@ -120,10 +120,10 @@ static bool draw(const CornuLayer *layer, const CornuCall *call, CornuShape x, D
     if (!uniform) return false;
     for (int g = 0; g < dropped->input_count && rate > 0.0; g++)
         dropped->input[g] = cornu_op_reshape(
-            factors(layer, uniform, g * channels, channels, rate),
+            cornu__dropout_factors(layer, uniform, g * channels, channels, rate),
             cornu_shape(x.extent[0], 1, channels));
     if (state_rate > 0.0)
-        dropped->state = factors(layer, uniform, dropped->input_count * channels, states,
+        dropped->state = cornu__dropout_factors(layer, uniform, dropped->input_count * channels, states,
                                  state_rate);
     return !cornu_error_pending();
 }

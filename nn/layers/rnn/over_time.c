@@ -5,13 +5,14 @@
 #include "recurrent_internal.h"
 
 extern const CornuLayerClass cornu__lstm_class, cornu__gru_class, cornu__simple_rnn_class;
-extern const CornuLayerClass cornu__rnn_class;
+extern const CornuLayerClass cornu__rnn_class, cornu__conv_lstm1d_class, cornu__conv_lstm2d_class;
 
 bool cornu__is_recurrent(const CornuLayer *layer)
 {
     const CornuLayerClass *kind = layer->kind;
     return kind == &cornu__rnn_class || kind == &cornu__lstm_class || kind == &cornu__gru_class ||
-           kind == &cornu__simple_rnn_class;
+           kind == &cornu__simple_rnn_class || kind == &cornu__conv_lstm1d_class ||
+           kind == &cornu__conv_lstm2d_class;
 }
 
 CornuLayer *cornu__cell_of(const CornuLayer *layer)

@@ -101,7 +101,7 @@ static bool is_cell_class(const CornuLayerClass *kind)
            kind == &cornu__simple_rnn_cell_class;
 }
 
-static CornuStatus check_rate(const char *name, const char *argument, double rate)
+CornuStatus cornu__check_rate(const char *name, const char *argument, double rate)
 {
     if (rate >= 0.0 && rate < 1.0) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %g, expected 0 or more and below 1", name,
@@ -142,9 +142,9 @@ static CornuStatus check(const CornuLayerClass *kind, const CornuRecurrentConfig
     CORNU__TRY(cornu__check_enums(name, config->activation, initializers, 3));
     CORNU__TRY(cornu__check_enums(name, config->recurrent_activation, NULL, 0));
     CORNU__TRY(cornu__check_activity(name, &config->activity_regularizer));
-    CORNU__TRY(check_rate(name, "dropout", cornu__number(config->dropout, 0.0)));
-    CORNU__TRY(check_rate(name, "recurrent_dropout",
-                          cornu__number(config->recurrent_dropout, 0.0)));
+    CORNU__TRY(cornu__check_rate(name, "dropout", cornu__number(config->dropout, 0.0)));
+    CORNU__TRY(cornu__check_rate(name, "recurrent_dropout",
+                                 cornu__number(config->recurrent_dropout, 0.0)));
     return check_own(kind, config, name);
 }
 

@@ -76,4 +76,15 @@ int         cornu__gates_count(const CornuLayer *layer);
 CornuStatus cornu__gates_build(CornuLayer *layer, int64_t channels);
 extern const CornuCell cornu__gates;
 
+/* For kind->build: ones for the forget gate, the second of four in the bias. */
+CornuStatus cornu__forget_bias(CornuWeight *bias);
+
+/* Columns first to first + count - 1 of random numbers (B, N) as factors of dropout: 0 where the
+ * number is below the rate, else 1 / (1 - rate). */
+CornuTensor *cornu__dropout_factors(const CornuLayer *layer, CornuTensor *uniform, int64_t first,
+                                    int64_t count, double rate);
+
+/* CORNU_ERR_ARGUMENT for a rate of dropout below 0, or 1 and above. */
+CornuStatus cornu__check_rate(const char *name, const char *argument, double rate);
+
 #endif
