@@ -66,9 +66,7 @@ static int squareplus(CornuOnnx *to, int x)
 
 static int glu(CornuOnnx *to, int x)
 {
-    const CornuOnnxAttribute attributes[] = { { .name = "axis", .whole = -1 },
-                                              { .name = "num_outputs", .whole = 2 } };
-    const int a = cornu__onnx_node(to, "Split", &x, 1, attributes, 2, 2);
+    const int a = cornu__onnx_split(to, x, -1, 2);
     return two(to, "Mul", a, one(to, "Sigmoid", a + 1));
 }
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ATTRIBUTE_FLOAT = 1, ATTRIBUTE_INT = 2, ATTRIBUTE_STRING = 3, ATTRIBUTE_FLOATS = 6,
-       ATTRIBUTE_INTS = 7, ATTRIBUTE_STRINGS = 8 };
+enum { ATTRIBUTE_FLOAT = 1, ATTRIBUTE_INT = 2, ATTRIBUTE_STRING = 3, ATTRIBUTE_GRAPH = 5,
+       ATTRIBUTE_FLOATS = 6, ATTRIBUTE_INTS = 7, ATTRIBUTE_STRINGS = 8 };
 
 /* ---- Values ---- */
 
@@ -50,7 +50,10 @@ static void put_attribute(CornuMessage *node, const CornuOnnxAttribute *from)
     const size_t attribute = cornu__begin_field(node, 5);
     int64_t      type = ATTRIBUTE_INT;
     cornu__put_text(node, 1, from->name);
-    if (from->texts) {
+    if (from->graph) {
+        cornu__put_bytes(node, 6, from->graph->bytes, from->graph->size);
+        type = ATTRIBUTE_GRAPH;
+    } else if (from->texts) {
         const char *text = from->text;
         for (int i = 0; i < from->texts; i++, text += strlen(text) + 1)
             cornu__put_text(node, 9, text);
@@ -113,6 +116,46 @@ int cornu__onnx_node(CornuOnnx *to, const char *operator, const int *in, int in_
     cornu__end_field(nodes, node);
     return first;
 }
+
+/* ---- Bodies of loops ---- */
+
+CornuOnnxBody cornu__onnx_begin_body(CornuOnnx *to, int in_count, int *in)
+{
+    CornuOnnxBody body = { .around = to->nodes };
+    to->nodes = (CornuMessage){ .failed = body.around.failed };
+    for (int i = 0; i < in_count; i++) in[i] = cornu__onnx_value(to, (CornuOnnxValue){ 0 });
+    return body;
+}
+
+/* An input or output of a body; shapes follow from the operands of the loop. */
+static void put_body_value(CornuMessage *body, int field, int value, int type)
+{
+    CornuOnnxName name;
+    const size_t  at = cornu__begin_field(body, field);
+    cornu__put_text(body, 1, cornu__onnx_name(&name, value));
+    const size_t kind = cornu__begin_field(body, 2), tensor = cornu__begin_field(body, 1);
+    cornu__put_number(body, 1, type);
+    cornu__end_field(body, tensor);
+    cornu__end_field(body, kind);
+    cornu__end_field(body, at);
+}
+
+void cornu__onnx_end_body(CornuOnnx *to, CornuOnnxBody *body, const int *in, const bool *truths,
+                          int in_count, const int *out, int out_count)
+{
+    CornuOnnxName name;
+    for (int i = 0; i < out_count; i++) cornu__onnx_put_transpose(to, out[i]);
+    body->body = to->nodes;
+    to->nodes = body->around;
+    cornu__put_text(&body->body, 2, cornu__onnx_name(&name, in[0]));
+    for (int i = 0; i < in_count; i++)
+        put_body_value(&body->body, 11, in[i], truths[i] ? CORNU_ONNX_BOOL : CORNU_ONNX_FLOAT);
+    for (int i = 0; i < out_count; i++)
+        put_body_value(&body->body, 12, out[i], CORNU_ONNX_FLOAT);
+    to->nodes.failed |= body->body.failed;
+}
+
+void cornu__onnx_free_body(CornuOnnxBody *body) { cornu__release(body->body.bytes); }
 
 /* ---- Layout ---- */
 
@@ -200,8 +243,7 @@ int cornu__onnx_scalar(CornuOnnx *to, double value)
     return cornu__onnx_constant(to, cornu_array_from(&narrow, cornu_scalar(CORNU_F32)));
 }
 
-/* Memory for a new constant; failure is recorded in the graph. */
-static float *make_room(CornuOnnx *to, CornuShape shape)
+float *cornu__onnx_room(CornuOnnx *to, CornuShape shape)
 {
     float *room = cornu__allocate((size_t)cornu_shape_count(shape), sizeof *room);
     if (!room) to->nodes.failed = true;
@@ -210,7 +252,7 @@ static float *make_room(CornuOnnx *to, CornuShape shape)
 
 int cornu__onnx_filled(CornuOnnx *to, CornuShape shape, float value)
 {
-    float *values = make_room(to, shape);
+    float *values = cornu__onnx_room(to, shape);
     if (!values) return CORNU_ONNX_NONE;
     for (int64_t i = 0; i < cornu_shape_count(shape); i++) values[i] = value;
     const int constant = cornu__onnx_constant(
@@ -266,7 +308,7 @@ int cornu__onnx_weight_as(CornuOnnx *to, const CornuLayer *layer, int i, const i
     const CornuShape own = layer->weights[i]->type.shape;
     const int        known = *place;
     if (known) return known;
-    float *turned = order ? make_room(to, own) : NULL;
+    float *turned = order ? cornu__onnx_room(to, own) : NULL;
     if (order && !turned) return CORNU_ONNX_NONE;
     if (order) reorder(values, own, order, turned);
     *place = cornu__onnx_constant(to, cornu_array_from(order ? turned : (void *)values,

@@ -31,6 +31,7 @@ typedef struct {
     const char    *text;                /* a string, or `texts` strings, each followed by NUL */
     const int64_t *integers;            /* a list of `count` */
     const double  *numbers;             /* likewise; a single one if count is 0 */
+    const CornuMessage *graph;          /* a body */
     int            count, texts;
     int64_t        whole;
 } CornuOnnxAttribute;
@@ -47,6 +48,18 @@ int cornu__onnx_node(CornuOnnx *to, const char *operator, const int *in, int in_
                      (const CornuOnnxAttribute[]){ __VA_ARGS__ },                \
                      (int)(sizeof((const CornuOnnxAttribute[]){ __VA_ARGS__ }) / \
                            sizeof(CornuOnnxAttribute)), 1)
+
+/* ---- Bodies of loops ---- */
+
+/* A graph in an attribute. Nodes added between the first two calls are in it; they may read
+ * constants, but no other values of the graph around. `in` gets its inputs, of floats or, where
+ * `truths` is true, of bool. */
+typedef struct { CornuMessage around, body; } CornuOnnxBody;
+CornuOnnxBody cornu__onnx_begin_body(CornuOnnx *to, int in_count, int *in);
+void          cornu__onnx_end_body(CornuOnnx *to, CornuOnnxBody *body, const int *in,
+                                   const bool *truths, int in_count, const int *out,
+                                   int out_count);
+void          cornu__onnx_free_body(CornuOnnxBody *body);
 
 /* ---- Layout ---- */
 
@@ -78,6 +91,10 @@ int cornu__onnx_filled(CornuOnnx *to, CornuShape shape, float value);
 int cornu__onnx_weight(CornuOnnx *to, const CornuLayer *layer, int i);
 int cornu__onnx_weight_as(CornuOnnx *to, const CornuLayer *layer, int i, const int *order,
                           CornuShape shape);
+
+/* Memory for a new constant, which the caller releases; NULL, recorded in the graph, when out of
+ * memory. */
+float *cornu__onnx_room(CornuOnnx *to, CornuShape shape);
 
 /* For rules that make the constant of a weight themselves: its numbers, and the place that holds
  * the constant, 0 until there is one. */

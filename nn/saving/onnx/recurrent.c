@@ -1,175 +1,97 @@
-/* LSTM, GRU and SimpleRNN, and their wrappers. In ONNX time is the first axis, and there is an axis
- * of extent 1 for the direction; a kernel is (1, gates units, rows). */
-#include "rules_internal.h"
+/* Recurrent layers and their wrappers. */
+#include "recurrent_internal.h"
 
 #include <string.h>
 
-#include "../../../device/memory_internal.h"
-
-/* Keras' gates i f c o are ONNX' i o f c; z r h are the same. */
-static const int lstm_gates[] = { 0, 3, 1, 2 }, gru_gates[] = { 0, 1, 2 }, rnn_gates[] = { 0 };
-
-typedef struct {
-    const char *operator;
-    const int  *order;
-    int         gates, states;
-} Cell;
-
-static Cell cell_of(const CornuLayer *layer)
+int cornu__onnx_gates(const CornuLayer *cell)
 {
-    const char *name = layer->kind->class_name;
-    if (!strcmp(name, "LSTM")) return (Cell){ "LSTM", lstm_gates, 4, 2 };
-    if (!strcmp(name, "GRU")) return (Cell){ "GRU", gru_gates, 3, 1 };
-    return (Cell){ "RNN", rnn_gates, 1, 1 };
+    const char *name = cell->kind->class_name;
+    return !strncmp(name, "LSTM", 4) ? 4 : !strncmp(name, "GRU", 3) ? 3 : 1;
 }
 
-/* ---- Weights ---- */
+/* ---- A layer ---- */
 
-/* Weight i, of which `rows` rows hold all gates side by side, reordered: the gates in ONNX' order,
- * of each its units, and of a unit all rows; or, for a bias, row after row. */
-static CornuStatus put_gates(const CornuOnnxCall *call, int i, Cell cell, bool bias, int *value)
+/* The cells that a layer runs, one after another; returns their number. */
+static int cells_of(const CornuLayer *layer, CornuLayer *const **cells)
 {
-    const CornuShape shape = call->layer->weights[i]->type.shape;
-    const int64_t    wide = shape.extent[shape.rank - 1], units = wide / cell.gates;
-    const int64_t    rows = shape.rank == 2 ? shape.extent[0] : 1, room = bias ? 2 : rows;
-    const float     *from = cornu__onnx_values(call->to, call->layer, i);
-    int             *place = cornu__onnx_place(call->to, call->layer, i);
-    float           *to = cornu__allocate((size_t)(room * wide), sizeof *to);
-    if (!to) return CORNU_ERR_MEMORY;
-    for (int64_t r = 0; r < rows; r++)
-        for (int g = 0; g < cell.gates; g++)
-            for (int64_t u = 0; u < units; u++) {
-                const int64_t at = g * units + u;
-                to[bias ? r * wide + at : at * rows + r] =
-                    from[r * wide + cell.order[g] * units + u];
-            }
-    if (!*place)
-        *place = cornu__onnx_constant(call->to,
-                                      bias ? cornu_array(to, CORNU_F32, 1, 2 * wide)
-                                           : cornu_array(to, CORNU_F32, 1, wide, rows));
-    *value = *place;
-    cornu__release(to);
-    return CORNU_OK;
+    const bool is_rnn = !strcmp(layer->kind->class_name, "RNN");
+    if (!is_rnn) return 1;
+    const CornuLayer *cell = layer->inner[0];
+    const bool        several = cell->inner_count > 0;
+    *cells = several ? cell->inner : layer->inner;
+    return several ? cell->inner_count : 1;
 }
 
-/* ---- Activations ---- */
-
-/* The activations of a cell as ONNX lists them: names, each followed by NUL, and the parameters of
- * those that have any. */
-typedef struct {
-    char   names[64];
-    double alpha[3], beta[3];
-    int    count, alphas, betas;
-    size_t used;
-} Activations;
-
-static CornuStatus add_activation(const CornuLayer *layer, const char *argument, Activations *to)
+static bool is_convolution(const CornuLayer *cell)
 {
-    static const struct {
-        CornuActivation activation;
-        const char     *name;
-        int             numbers;
-        double          alpha, beta;
-    } known[] = {
-        { CORNU_TANH, "Tanh", 0, 0, 0 }, { CORNU_SIGMOID, "Sigmoid", 0, 0, 0 },
-        { CORNU_RELU, "Relu", 0, 0, 0 }, { CORNU_SOFTSIGN, "Softsign", 0, 0, 0 },
-        { CORNU_SOFTPLUS, "Softplus", 0, 0, 0 }, { CORNU_ELU, "Elu", 1, 1.0, 0 },
-        { CORNU_CELU, "Elu", 1, 1.0, 0 }, { CORNU_LEAKY_RELU, "LeakyRelu", 1, 0.2, 0 },
-        { CORNU_LINEAR, "Affine", 2, 1.0, 0.0 },
-        { CORNU_HARD_SIGMOID, "HardSigmoid", 2, 1.0 / 6.0, 0.5 },
-        { CORNU_KERAS_2_HARD_SIGMOID, "HardSigmoid", 2, 0.2, 0.5 },
-        { CORNU_SPARSE_SIGMOID, "HardSigmoid", 2, 0.5, 0.5 },
-    };
-    const CornuActivation activation = activation_of(layer, argument);
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (known[i].activation != activation) continue;
-        const size_t length = strlen(known[i].name) + 1;
-        memcpy(to->names + to->used, known[i].name, length);
-        to->used += length;
-        to->count++;
-        if (known[i].numbers > 0) to->alpha[to->alphas++] = known[i].alpha;
-        if (known[i].numbers > 1) to->beta[to->betas++] = known[i].beta;
-        return CORNU_OK;
+    return !strncmp(cell->kind->class_name, "ConvLSTM", 8);
+}
+
+static int states_of(const CornuLayer *cell)
+{
+    return is_convolution(cell) || cornu__onnx_gates(cell) == 4 ? 2 : 1;
+}
+
+static CornuStatus run_cell(CornuOnnxRun *run)
+{
+    if (is_convolution(run->cell)) return cornu__onnx_scan_convolutions(run);
+    return cornu__onnx_has_operator(run) ? cornu__onnx_run_operator(run)
+                                         : cornu__onnx_scan_gates(run);
+}
+
+/* The result (B, T, …) with zeros where the mask is false. */
+static int zeroed(CornuOnnx *to, int y, int rank, int mask)
+{
+    const int64_t last = -1;
+    for (int i = 2; i < rank; i++)
+        mask = joined(to, "Unsqueeze", mask, cornu__onnx_integers(to, &last, 1));
+    const int in[] = { mask, y, cornu__onnx_scalar(to, 0.0) };
+    return cornu__onnx_node(to, "Where", in, 3, NULL, 0, 1);
+}
+
+/* y (B, T, …) at the step that was processed last. */
+static int last_of(CornuOnnx *to, int y, bool reverse)
+{
+    const int64_t    at = reverse ? 0 : -1, time = 1;
+    const int        in[] = { y, cornu__onnx_constant(to, cornu_array_from(
+                                     (void *)&at, cornu_scalar(CORNU_I64))) };
+    return CORNU__ONNX_NODE(to, "Gather", in, { .name = "axis", .whole = time });
+}
+
+/* Sets what the layer returns of x and its initial states, in[1], …: the output in the order of
+ * time, and after it the states if the layer returns them. */
+static CornuStatus run_layer(const CornuOnnxCall *call, const CornuLayer *layer, const int *in,
+                             int in_count, int *out)
+{
+    CornuLayer *const *cells = (CornuLayer *const *)&layer;
+    const int          count = cells_of(layer, &cells);
+    const int          mask = call->masks[0];
+    const bool         sequences = flag(layer, "return_sequences");
+    const bool         zeros = flag(layer, "zero_output_for_mask") && mask != CORNU_ONNX_NONE;
+    CornuOnnxRun       run = { .to = call->to, .x = in[0], .mask = mask, .shape = call->shapes[0],
+                               .reverse = flag(layer, "go_backwards"),
+                               .wanted_states = flag(layer, "return_state") };
+    int                state = 0;
+    for (int i = 0; i < count; i++) {
+        run.cell = cells[i];
+        run.first = in_count > 1 ? in + 1 + state : NULL;
+        run.wanted_steps = i + 1 < count || sequences || zeros;
+        CORNU__TRY(run_cell(&run));
+        for (int k = 0; k < states_of(cells[i]) && run.wanted_states; k++)
+            out[1 + state + k] = run.last[k];
+        state += states_of(cells[i]);
+        if (i + 1 == count) break;
+        run.x = run.y;
+        run.shape.extent[2] = whole(cells[i], "units");
     }
-    char what[80];
-    snprintf(what, sizeof what, "its %s %s", argument, cornu_activation_name(activation));
-    return cornu__onnx_refuse(layer, what, "whose recurrent operators do not have it");
-}
-
-/* The activation of the gates, if there are any, and that of the cell, which an LSTM has twice. */
-static CornuStatus activations_of(const CornuLayer *layer, Cell cell, Activations *to)
-{
-    *to = (Activations){ 0 };
-    if (cell.gates > 1) CORNU__TRY(add_activation(layer, "recurrent_activation", to));
-    for (int i = 0; i < cell.states; i++) CORNU__TRY(add_activation(layer, "activation", to));
+    if (zeros) run.y = zeroed(call->to, run.y, run.shape.rank, mask);
+    *out = sequences ? run.y : zeros ? last_of(call->to, run.y, run.reverse) : run.last[0];
     return CORNU_OK;
 }
 
-/* ---- The layers ---- */
-
-static CornuStatus check(const CornuOnnxCall *call)
+static void pass_mask(const CornuOnnxCall *call, const CornuLayer *layer)
 {
-    if (flag(call->layer, "stateful"))
-        return cornu__onnx_refuse(call->layer, "stateful", "which keep nothing from batch to "
-                                  "batch");
-    if (call->masks[0])
-        return cornu__onnx_refuse(call->layer, "the mask of its input (of mask_zero, of Masking)",
-                                  "whose recurrent operators have lengths instead");
-    return CORNU_OK;
-}
-
-/* Sets the outputs of all steps (T, 1, B, U), in the order of time, and after them the states
- * (1, B, U). */
-static CornuStatus recur(const CornuOnnxCall *call, int *first)
-{
-    CornuOnnx        *to = call->to;
-    const CornuLayer *layer = call->layer;
-    const Cell        cell = cell_of(layer);
-    const int64_t     direction = 0;
-    Activations       activations;
-    int               in[7] = { 0 }, attributes = 3;
-    CORNU__TRY(check(call));
-    CORNU__TRY(activations_of(layer, cell, &activations));
-    in[0] = cornu__onnx_transpose(to, call->in[0], (const int64_t[]){ 1, 0, 2 }, 3);
-    CORNU__TRY(put_gates(call, 0, cell, false, &in[1]));
-    CORNU__TRY(put_gates(call, 1, cell, false, &in[2]));
-    if (given(layer, "use_bias")) CORNU__TRY(put_gates(call, 2, cell, true, &in[3]));
-    for (int i = 1; i < call->in_count; i++)
-        in[4 + i] = joined(to, "Unsqueeze", call->in[i], cornu__onnx_integers(to, &direction, 1));
-    CornuOnnxAttribute list[6] = {
-        { .name = "hidden_size", .whole = whole(layer, "units") },
-        { .name = "direction", .text = flag(layer, "go_backwards") ? "reverse" : "forward" },
-        { .name = "activations", .text = activations.names, .texts = activations.count },
-    };
-    if (activations.alphas)
-        list[attributes++] = (CornuOnnxAttribute){
-            .name = "activation_alpha", .numbers = activations.alpha, .count = activations.alphas };
-    if (activations.betas)
-        list[attributes++] = (CornuOnnxAttribute){
-            .name = "activation_beta", .numbers = activations.beta, .count = activations.betas };
-    if (cell.gates == 3)
-        list[attributes++] = (CornuOnnxAttribute){ .name = "linear_before_reset",
-                                                   .whole = given(layer, "reset_after") };
-    *first = cornu__onnx_node(to, cell.operator, in, call->in_count > 1 ? 4 + call->in_count : 4,
-                              list, attributes, 1 + cell.states);
-    return CORNU_OK;
-}
-
-/* A state, (1, B, U), as (B, U). */
-static int state_of(const CornuOnnxCall *call, int state)
-{
-    const int64_t direction = 0;
-    return joined(call->to, "Squeeze", state, cornu__onnx_integers(call->to, &direction, 1));
-}
-
-/* (B, T, U), in the order of time even if it goes backwards, or the last output (B, U). */
-static int output_of(const CornuOnnxCall *call, int first)
-{
-    const int64_t direction = 1;
-    if (!flag(call->layer, "return_sequences")) return state_of(call, first + 1);
-    const int y = joined(call->to, "Squeeze", first,
-                         cornu__onnx_integers(call->to, &direction, 1));
-    return cornu__onnx_transpose(call->to, y, (const int64_t[]){ 1, 0, 2 }, 3);
+    if (flag(layer, "return_sequences")) call->out_masks[0] = call->masks[0];
 }
 
 /* Keras returns the steps in the order of computation. */
@@ -182,18 +104,18 @@ static int reversed(CornuOnnx *to, int y)
     return cornu__onnx_node(to, "Slice", in, 5, NULL, 0, 1);
 }
 
+/* States from batch to batch are not in files: a stateful layer begins with zeros. */
 static CornuStatus recurrent(const CornuOnnxCall *call)
 {
     const CornuLayer *layer = call->layer;
-    int               first;
-    CORNU__TRY(recur(call, &first));
-    *call->out = output_of(call, first);
+    CORNU__TRY(run_layer(call, layer, call->in, call->in_count, call->out));
     if (flag(layer, "go_backwards") && flag(layer, "return_sequences"))
         *call->out = reversed(call->to, *call->out);
-    for (int i = 1; i < cornu_layer_outputs(layer); i++)
-        call->out[i] = state_of(call, first + i);
+    pass_mask(call, layer);
     return CORNU_OK;
 }
+
+/* ---- Wrappers ---- */
 
 static int merged(CornuOnnx *to, CornuMerge merge, const int y[2])
 {
@@ -216,19 +138,15 @@ static CornuStatus bidirectional(const CornuOnnxCall *call)
     const int         given_states = (call->in_count - 1) / 2;
     int              *states = call->out + (merge == CORNU_MERGE_NONE ? 2 : 1), y[2];
     for (int i = 0; i < 2; i++) {
-        CornuOnnxCall inner = *call;
-        int           in[CORNU_MAX_LAYER_TENSORS] = { call->in[0] }, first;
-        inner.layer = layer->inner[i];
-        inner.in = in;
-        inner.in_count = 1 + given_states;
+        int in[CORNU_MAX_LAYER_TENSORS] = { call->in[0] }, out[CORNU_MAX_LAYER_TENSORS];
         for (int k = 1; k <= given_states; k++) in[k] = call->in[i * given_states + k];
-        CORNU__TRY(recur(&inner, &first));
-        y[i] = output_of(&inner, first);
-        for (int k = 1; k < cornu_layer_outputs(inner.layer); k++)
-            *states++ = state_of(&inner, first + k);
+        CORNU__TRY(run_layer(call, layer->inner[i], in, 1 + given_states, out));
+        y[i] = out[0];
+        for (int k = 1; k < cornu_layer_outputs(layer->inner[i]); k++) *states++ = out[k];
     }
     call->out[0] = merged(call->to, merge, y);
     if (merge == CORNU_MERGE_NONE) call->out[1] = y[1];
+    pass_mask(call, layer->inner[0]);
     return CORNU_OK;
 }
 
@@ -253,8 +171,11 @@ static CornuStatus time_distributed(const CornuOnnxCall *call)
 
 const CornuOnnxRow cornu__onnx_recurrent[] = {
     { "Bidirectional", bidirectional },
+    { "ConvLSTM1D", recurrent },
+    { "ConvLSTM2D", recurrent },
     { "GRU", recurrent },
     { "LSTM", recurrent },
+    { "RNN", recurrent },
     { "SimpleRNN", recurrent },
     { "TimeDistributed", time_distributed },
     { 0 },

@@ -50,6 +50,13 @@ int cornu__onnx_reduce(CornuOnnx *to, const char *operator, int x, int rank, int
                 : cornu__onnx_transpose(to, y, rest, left);
 }
 
+int cornu__onnx_split(CornuOnnx *to, int x, int64_t axis, int count)
+{
+    const CornuOnnxAttribute attributes[] = { { .name = "axis", .whole = axis },
+                                              { .name = "num_outputs", .whole = count } };
+    return cornu__onnx_node(to, "Split", &x, 1, attributes, 2, count);
+}
+
 int cornu__onnx_unit(CornuOnnx *to, int x, int rank, int64_t axes)
 {
     const int length = cornu__onnx_reduce(to, "ReduceL2", x, rank, axes, true);

@@ -97,6 +97,9 @@ int cornu__onnx_reshape(CornuOnnx *to, int x, CornuShape shape);
 int cornu__onnx_reduce(CornuOnnx *to, const char *operator, int x, int rank, int64_t axes,
                        bool keep);
 
+/* The first of `count` equal parts of x along an axis; the others have the numbers after it. */
+int cornu__onnx_split(CornuOnnx *to, int x, int64_t axis, int count);
+
 /* x / max(|x|, 1e-12), |x| being the length over the axes. */
 int cornu__onnx_unit(CornuOnnx *to, int x, int rank, int64_t axes);
 
