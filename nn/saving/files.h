@@ -26,8 +26,11 @@
  * An .onnx file takes floats, as fit does (indices as i32), under the names of its inputs. The
  * outputs are "NAME_out" of the layer NAME, "NAME_out_1" for its next output. It computes
  * inference, without dropout and other random layers of training. What ONNX cannot express is
- * refused, naming the layer and the reason: masks that reach a recurrent layer, .stateful,
- * activations that ONNX' recurrent operators do not have. User-defined layers are written op by op.
+ * refused, naming the layer and the reason: inputs of unknown extent, for instance. User-defined
+ * layers are written op by op.
+ *
+ * The states of stateful layers are in no file, as in Keras: a loaded model begins with zeros, and
+ * an .onnx file computes every batch from zeros.
  *
  * Of several processes (device/processes) rank 0 alone writes, and those that share the model's
  * device all save it: what is dealt over them is gathered, and if rank 0 cannot write the file all

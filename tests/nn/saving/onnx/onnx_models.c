@@ -304,6 +304,63 @@ static CornuModel *cells(void)
                 cornu_simple_rnn(3, .activation = CORNU_SOFTPLUS));
 }
 
+/* Activations that ONNX' recurrent operators lack. */
+static CornuModel *loops(void)
+{
+    return EACH("loops", cornu_input(.shape = { 4, 3 }),
+                cornu_lstm(3, .recurrent_activation = CORNU_SILU, .activation = CORNU_GELU),
+                cornu_gru(3, .recurrent_activation = CORNU_SOFTMAX, .go_backwards = true,
+                          .return_sequences = true, .no_bias = true),
+                cornu_gru(3, .activation = CORNU_MISH, .no_reset_after = true),
+                cornu_simple_rnn(3, .activation = CORNU_SELU, .return_sequences = true),
+                cornu_bidirectional(cornu_lstm(2, .activation = CORNU_HARD_SILU)));
+}
+
+/* A mask reaches recurrent layers. */
+static CornuModel *masked_loops(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 5, 4 }), *y = cornu_call(cornu_masking(), x);
+    CornuSymbol *h = cornu_call(cornu_lstm(3, .return_state = true, .return_sequences = true), y);
+    CornuSymbol *in[] = { y, cornu_call_result(h, 1), cornu_call_result(h, 2) };
+    return cornu_model(.inputs = { x }, .name = "masked_loops", .outputs = {
+        h, cornu_call_from(cornu_lstm(3, .zero_output_for_mask = true), in, 3),
+        cornu_call(cornu_gru(3, .return_sequences = true), h),
+        cornu_call(cornu_gru(2, .go_backwards = true, .zero_output_for_mask = true), y),
+        cornu_call(cornu_bidirectional(cornu_simple_rnn(2, .return_sequences = true)), y),
+        cornu_call(cornu_global_average_pooling1d(), cornu_call(
+            cornu_bidirectional(cornu_gru(2, .return_sequences = true)), y)),
+        cornu_call(cornu_rnn(cornu_stacked_rnn_cells(.cells = { cornu_gru_cell(2),
+                                                                cornu_lstm_cell(3) })), y),
+    });
+}
+
+static CornuModel *own_cells(void)
+{
+    return EACH("own_cells", cornu_input(.shape = { 4, 3 }), cornu_rnn(cornu_lstm_cell(3)),
+                cornu_rnn(cornu_gru_cell(2, .activation = CORNU_GELU), .return_sequences = true),
+                cornu_bidirectional(cornu_rnn(cornu_simple_rnn_cell(2), .unroll = true)),
+                cornu_rnn(cornu_stacked_rnn_cells(.cells = {
+                    cornu_lstm_cell(3), cornu_gru_cell(4), cornu_simple_rnn_cell(2) }),
+                          .return_sequences = true, .go_backwards = true));
+}
+
+static CornuModel *pictures_in_time(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 3, 6, 5, 2 });
+    CornuSymbol *y = cornu_call(cornu_conv_lstm2d(2, 3, .stride = 2, .return_state = true), x);
+    CornuSymbol *in[] = { cornu_call(cornu_conv_lstm2d(3, 2, .padding = CORNU_SAME,
+                                                       .return_sequences = true), x),
+                          cornu_call_result(y, 1), cornu_call_result(y, 2) };
+    CornuSymbol *rows = cornu_call(cornu_reshape(.target_shape = { 3, 10, 6 }), x);
+    return cornu_model(.inputs = { x }, .name = "pictures_in_time", .outputs = {
+        cornu_call_from(cornu_conv_lstm2d(2, 3, .stride = 2, .go_backwards = true,
+                                          .return_sequences = true), in, 3),
+        cornu_call(cornu_conv_lstm1d(2, 3, .dilation_rate = { 2 }, .no_bias = true,
+                                     .activation = CORNU_RELU), rows),
+        cornu_call(cornu_bidirectional(cornu_conv_lstm1d(2, 4)), rows),
+    });
+}
+
 /* A decoder starts from the states of an encoder. */
 static CornuModel *states(void)
 {
@@ -473,11 +530,15 @@ const OnnxCase onnx_cases[] = {
     { "convolutions", convolutions, "Conv 9 Transpose 8 constants 13" },
     { "cross_attention", cross_attention, "MatMul 21 Softmax 3 And 1 Where 1" },
     { "dots", dots, "MatMul 4 ReduceL2 2 Transpose 3" },
+    { "loops", loops, "Scan 6 LSTM 0" },
+    { "masked_loops", masked_loops, "Scan 10 Where 7" },
     { "masks", masks, "Where 5 Or 2 And 1 Equal 2 Expand 1 ReduceSum 8 ReduceMean 1" },
     { "merges", merges, "Add 4 Sub 1 Mul 2 Max 1 Min 1 Concat 2 Expand 1" },
     { "over_sequences", over_sequences,
       "Conv 3 MaxPool 2 AveragePool 1 ReduceMax 1 ReduceMean 1 Transpose 7" },
     { "own", onnx_own_layers, "Where 1 Or 1 Range 2 Conv 1 ConvTranspose 1 MatMul 1 OneHot 1" },
+    { "own_cells", own_cells, "LSTM 2 GRU 1 RNN 3 Scan 1" },
+    { "pictures_in_time", pictures_in_time, "Scan 6" },
     { "pools", pools, "MaxPool 2 AveragePool 2 ReduceMax 2 ReduceMean 2 Transpose 5" },
     { "positions", positions, "Expand 2 Slice 1" },
     { "random_ones", random_ones, "Identity 2 Reshape 1 constants 1" },

@@ -380,20 +380,6 @@ static void test_refused(void **state)
     static const CornuLayerClass own = { .class_name = "Noise", .size = sizeof(CornuLayer),
                                          .call = noise };
     (void)state;
-    CornuModel *masked = cornu_sequential(.input_shape = { 5 });
-    cornu_model_add(masked, cornu_embedding(10, 4, .mask_zero = true));
-    cornu_model_add(masked, cornu_dropout(0.5));
-    cornu_model_add(masked, cornu_lstm(2));
-    refuse(masked, "lstm: the mask of its input (of mask_zero, of Masking) is not available in "
-                   "ONNX files, whose recurrent operators have lengths instead");
-    refuse(of_one(cornu_lstm(2, .activation = CORNU_GELU)),
-           "lstm: its activation gelu is not available in ONNX files, whose recurrent operators "
-           "do not have it");
-    refuse(of_one(cornu_bidirectional(cornu_gru(2, .recurrent_activation = CORNU_SILU))),
-           "gru: its recurrent_activation silu is not available");
-    refuse(of_one(cornu_lstm(2, .stateful = true)),
-           "lstm: stateful is not available in ONNX files, which keep nothing from batch to "
-           "batch");
     refuse(of_one(cornu_layer_create(&own, NULL, NULL)),
            "noise: the op random_uniform is not available in ONNX files, it has no counterpart");
     assert_null(cornu_model_load("a.onnx"));
