@@ -550,7 +550,7 @@ const OnnxCase onnx_cases[] = {
     { "shapes", shapes, "Transpose 1 Reshape 3 Expand 1" },
     { "sizes", sizes, "Transpose 0 Pad 1 Slice 2 Gather 4 Resize 3" },
     { "softmaxes", softmaxes, "Softmax 2 ReduceMax 1 ReduceSum 1" },
-    { "states", states, "LSTM 2 GRU 1 RNN 1 Squeeze 8 Unsqueeze 3" },
+    { "states", states, "LSTM 2 GRU 1 RNN 1 Squeeze 6 Unsqueeze 3" },
     { "states_of_both", states_of_both, "LSTM 4 Unsqueeze 4" },
     { "transposed_convolutions", transposed_convolutions,
       "ConvTranspose 8 Transpose 9 constants 15" },
