@@ -2,6 +2,8 @@
 #include "layer_internal.h"
 #include "../weights/weight_rules_internal.h"
 
+#include <string.h>
+
 const char *cornu_padding_name(CornuPadding padding)
 {
     return padding == CORNU_VALID ? "valid" : padding == CORNU_SAME ? "same"
@@ -55,6 +57,27 @@ void cornu__padding(CornuPadding padding, int64_t extent, int64_t window, int64_
 CornuInitializer cornu__initializer(CornuInitializer given, CornuInitializer usual)
 {
     return given.kind == CORNU_DEFAULT_INITIALIZER && !given.call ? usual : given;
+}
+
+static void list_axes(int64_t bits, int64_t axes[CORNU_MAX_RANK])
+{
+    int count = 0;
+    for (int i = 0; i < CORNU_MAX_RANK; i++)
+        if (bits >> i & 1) axes[count++] = i == 0 ? CORNU_ZERO : i;
+}
+
+CornuInitializer cornu__initializer_along(CornuInitializer initializer, int64_t input_axes,
+                                          int64_t output_axes)
+{
+    const bool scales = initializer.kind >= CORNU_VARIANCE_SCALING_INITIALIZER &&
+                        initializer.kind <= CORNU_LECUN_NORMAL_INITIALIZER;
+    if (!scales || initializer.call) return initializer;
+    if (initializer.input_axes[0] && initializer.output_axes[0]) return initializer;
+    memset(initializer.input_axes, 0, sizeof initializer.input_axes);
+    memset(initializer.output_axes, 0, sizeof initializer.output_axes);
+    list_axes(input_axes, initializer.input_axes);
+    list_axes(output_axes, initializer.output_axes);
+    return initializer;
 }
 
 CornuActivation cornu__activation(CornuActivation given, CornuActivation usual)

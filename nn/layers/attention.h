@@ -9,6 +9,54 @@ extern "C" {
 #endif
 
 /*
+ * Attention of query (B, T, C) to key (B, S, C), and value (B, S, V) weighted by it:
+ *     p = softmax(scores) over S, where a mask is false 0;   y = p value, (B, T, V)
+ * Called on query, value; or on query, value, key, where by default the key is the value. Scores of
+ * step t of T and s of S are
+ *     dot        query[t] . key[s], times scale
+ *     concat     concat_score_weight times the sum of tanh(scale (query[t] + key[s]))
+ *     additive_attention: the sum of scale tanh(query[t] + key[s])
+ * with the weights scale (), or (C) for additive_attention, and concat_score_weight (). Steps of S
+ * that the value's mask marks are not attended to, steps of T that the query's mask marks give 0;
+ * the output has the query's mask. Source: keras/src/layers/attention/attention.py,
+ * additive_attention.py; Luong et al., arXiv 1508.04025; Bahdanau et al., arXiv 1409.0473.
+ */
+typedef enum { CORNU_SCORE_DOT, CORNU_SCORE_CONCAT } CornuScoreMode;
+
+/* "dot", "concat"; NULL for unknown values. */
+const char *cornu_score_mode_name(CornuScoreMode mode);
+
+typedef struct {
+    char           unset;
+    bool           use_scale;
+    CornuScoreMode score_mode;
+    double         dropout;                 /* of the elements of p: 0 or more, below 1  */
+    bool           use_causal_mask;         /* no step attends to later ones; and p      */
+    bool           return_attention_scores; /* (B, T, S) is a second output: in Keras    */
+    const char    *name;                    /* both are arguments of the call            */
+    bool           frozen;
+    const char    *dtype;
+} CornuAttentionConfig;
+
+CornuLayer *cornu_attention_from(const CornuAttentionConfig *config);
+#define cornu_attention(...) \
+    cornu_attention_from(&(CornuAttentionConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char        unset;
+    bool        no_scale;                /* without the weight */
+    double      dropout;
+    bool        use_causal_mask, return_attention_scores;   /* as above */
+    const char *name;
+    bool        frozen;
+    const char *dtype;
+} CornuAdditiveAttentionConfig;
+
+CornuLayer *cornu_additive_attention_from(const CornuAdditiveAttentionConfig *config);
+#define cornu_additive_attention(...) \
+    cornu_additive_attention_from(&(CornuAdditiveAttentionConfig){ .unset = 0, __VA_ARGS__ })
+
+/*
  * Multi-head attention. For each of N heads, with linear maps of query (B, T, Dq), key (B, S, Dk)
  * and value (B, S, Dv) to q (B, T, N, H), k (B, S, N, H) and v (B, S, N, V),
  *     p = softmax(q k' / sqrt(H)) over S, where a mask is false 0;   y = p v

@@ -54,6 +54,8 @@ typedef enum {
     CORNU_FIELD_EDGES,       /* int64_t[2][2]: (top, bottom), (left, right); where all are 0
                                 the first is CORNU_ZERO                                   */
     CORNU_FIELD_SHAPE,       /* int64_t[CORNU_MAX_RANK], ends at the first 0              */
+    CORNU_FIELD_EXTENTS,     /* likewise; CORNU_NONE is Keras' None                       */
+    CORNU_FIELD_TEXT,        /* const char *, NULL is Keras' None; the constructor copies it */
     CORNU_FIELD_NUMBER,      /* double; CORNU_ZERO is 0                                   */
     CORNU_FIELD_RANGE,       /* double[2]: lowest and highest                             */
     CORNU_FIELD_RANGE_OR_NONE, /* likewise; Keras' None where both are 0, CORNU_ZERO is 0  */
@@ -65,6 +67,7 @@ typedef enum {
     CORNU_FIELD_SEED,        /* int64_t; 0 is Keras' None, CORNU_ZERO is 0                */
     CORNU_FIELD_FAN_MODE,    /* CornuFanMode                                              */
     CORNU_FIELD_DISTRIBUTION, /* CornuDistribution                                        */
+    CORNU_FIELD_SCORE_MODE,  /* CornuScoreMode                                            */
     CORNU_FIELD_MERGE,       /* CornuMerge                                                */
     CORNU_FIELD_INTERPOLATION, /* CornuInterpolation                                      */
     CORNU_FIELD_FILL_MODE,   /* CornuFillMode                                             */

@@ -171,6 +171,11 @@ CornuTensor *cornu__scale_and_center(CornuLayer *layer, const CornuCall *call, C
 CornuInitializer cornu__initializer(CornuInitializer given, CornuInitializer usual);
 CornuActivation  cornu__activation(CornuActivation given, CornuActivation usual);
 
+/* The initializer with the fans of a weight: the products of its extents along these axes, given as
+ * bits. One without fans, or with axes of its own, is returned as it is. */
+CornuInitializer cornu__initializer_along(CornuInitializer initializer, int64_t input_axes,
+                                          int64_t output_axes);
+
 /* CORNU_ERR_ARGUMENT, pending, for an unknown activation or kind of initializer. */
 CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,
                                const CornuInitializer *initializers, int count);

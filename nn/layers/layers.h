@@ -8,7 +8,7 @@
  * after each update. An activity_regularizer inside TimeDistributed has no effect, as in Keras;
  * that of simple_rnn works here, while Keras 3.15 ignores it.
  *
- * This header includes those of the other layers: activation_layers.h, attention.h,
+ * This header includes those of the other layers: activation_layers.h, attention.h, core.h,
  * normalization.h, position.h, spatial.h, random.h.
  */
 #ifndef CORNU_NN_LAYERS_H
@@ -18,6 +18,7 @@
 #include "layer.h"
 #include "activation_layers.h"
 #include "attention.h"
+#include "core.h"
 #include "normalization.h"
 #include "position.h"
 #include "spatial.h"

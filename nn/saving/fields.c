@@ -53,6 +53,7 @@ static const char *text_of(CornuFieldKind kind, int number)
     case CORNU_FIELD_INTERPOLATION: return cornu_interpolation_name((CornuInterpolation)number);
     case CORNU_FIELD_FILL_MODE:     return cornu_fill_mode_name((CornuFillMode)number);
     case CORNU_FIELD_FLIP_MODE:     return cornu_flip_mode_name((CornuFlipMode)number);
+    case CORNU_FIELD_SCORE_MODE:    return cornu_score_mode_name((CornuScoreMode)number);
     case CORNU_FIELD_FAN_MODE:      return cornu__fan_mode_name((CornuFanMode)number);
     case CORNU_FIELD_DISTRIBUTION:  return cornu__distribution_name((CornuDistribution)number);
     case CORNU_FIELD_REDUCTION:     return cornu__reduction_name((CornuReduction)number);
@@ -66,6 +67,14 @@ static const char *text_of(CornuFieldKind kind, int number)
 
 static json_t *rule_to_json(const CornuWeightRuleFamily *family, const void *rule);
 
+/* A list of axes, in which -1 is the last one. */
+static json_t *axes_to_json(const int64_t *axes, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++) list = cornu__json_append(list, json_integer(axes[i]));
+    return list;
+}
+
 static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *field,
                              const void *config)
 {
@@ -77,7 +86,7 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         const int64_t number = *(const int64_t *)at, plain = cornu__integer(number, 0);
         return number ? cornu__json_list(&plain, 1) : json_null();
     }
-    case CORNU_FIELD_PAIR:    return cornu__json_list(at, 2);
+    case CORNU_FIELD_PAIR:    return axes_to_json(at, 2);
     case CORNU_FIELD_PAIR_OR_NONE: {
         const int64_t *pair = at;
         if (!pair[0] && !pair[1]) return json_null();
@@ -96,6 +105,16 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         for (int i = 0; i < CORNU_MAX_RANK && extents[i] != 0; i++)   /* written as -1 by Keras */
             shape = cornu__json_append(shape, json_integer(extents[i]));
         return shape;
+    }
+    case CORNU_FIELD_EXTENTS: {
+        const int64_t *extents = at;
+        int            count = 0;
+        while (count < CORNU_MAX_RANK && extents[count] != 0) count++;
+        return cornu__json_list(extents, count);
+    }
+    case CORNU_FIELD_TEXT: {
+        const char *text = *(const char *const *)at;
+        return text ? json_string(text) : json_null();
     }
     case CORNU_FIELD_NUMBER: {
         const double number = *(const double *)at;
@@ -116,7 +135,8 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
     case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
     case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION:
     case CORNU_FIELD_CURVE: case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
-    case CORNU_FIELD_AGGREGATION: case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION: {
+    case CORNU_FIELD_AGGREGATION: case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
+    case CORNU_FIELD_SCORE_MODE: {
         const char *text = text_of(field->kind, *(const int *)at);
         return text ? json_string(text) : json_null();
     }
@@ -150,7 +170,7 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         if (axis[0] == CORNU_ZERO) return json_array();
         while (count < CORNU_MAX_RANK && axis[count] != 0) count++;
         return count == 0 ? json_null() : count == 1 ? json_integer(axis[0])
-             : cornu__json_list(axis, count);
+             : axes_to_json(axis, count);
     }
     case CORNU_FIELD_AXES_OR_NONE: {
         const int64_t *axis = at;
@@ -163,7 +183,7 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         const int64_t *axis = at;
         int count = 1;
         while (count < CORNU_MAX_RANK && axis[count] != 0) count++;
-        return count == 1 ? json_integer(axis[0]) : cornu__json_list(axis, count);
+        return count == 1 ? json_integer(axis[0]) : axes_to_json(axis, count);
     }
     case CORNU_FIELD_THRESHOLDS: {
         const double *number = at;
@@ -407,7 +427,12 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
         for (int i = 0; i < 2; i++) range[i] = range[i] == 0.0 ? (double)CORNU_ZERO : range[i];
         return CORNU_OK;
     }
+    case CORNU_FIELD_TEXT:
+        if (!text) return cornu__unexpected(field->name, "a string");
+        *(const char **)at = text;
+        return CORNU_OK;
     case CORNU_FIELD_SHAPE:
+    case CORNU_FIELD_EXTENTS:
         return cornu__read_list(value, field->name, at, CORNU_MAX_RANK, &count);
     case CORNU_FIELD_NUMBER:
     case CORNU_FIELD_NUMBER_OR_NONE:
@@ -426,7 +451,7 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
     case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
     case CORNU_FIELD_PADDING: case CORNU_FIELD_INTERPOLATION: case CORNU_FIELD_FILL_MODE:
     case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION: case CORNU_FIELD_CURVE:
-    case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
+    case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE: case CORNU_FIELD_SCORE_MODE:
         return text ? read_text(field->kind, field->name, text, at)
                     : cornu__unexpected(field->name, "a string");
     case CORNU_FIELD_LAYER:

@@ -1,0 +1,73 @@
+/* Layers of products with weights other than Dense, and layers that change nothing. */
+#ifndef CORNU_NN_LAYERS_CORE_H
+#define CORNU_NN_LAYERS_CORE_H
+
+#include "activations.h"
+#include "layer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * y = activation(einsum(equation, x, kernel) + bias). The equation has one of the forms "X,Y->Z",
+ * "...X,Y->...Z" and "X...,Y->Z...", a letter for each axis:
+ *
+ *     cornu_einsum_dense("abc,cd->abd", .output_shape = { CORNU_NONE, 64 }, .bias_axes = "d")
+ *
+ * The kernel's extents are those of the input and of output_shape, its fans the products of the
+ * extents that are summed over and of those that remain. The output has no mask, as in Keras.
+ * Source: keras/src/layers/core/einsum_dense.py.
+ */
+typedef struct {
+    char             unset;
+    const char      *equation;            /* required; copied */
+    int64_t          output_shape[CORNU_MAX_RANK]; /* required: without the batch and the axes of
+                                             "..."; CORNU_NONE: as the input's; ends at the
+                                             first 0 */
+    CornuActivation  activation;
+    const char      *bias_axes;           /* letters of the result that the bias has; default: no
+                                             bias */
+    CornuInitializer kernel_initializer;  /* default glorot_uniform */
+    CornuInitializer bias_initializer;    /* default zeros          */
+    CornuRegularizer kernel_regularizer, bias_regularizer, activity_regularizer;
+    CornuConstraint  kernel_constraint, bias_constraint;
+    const char      *name;
+    bool             frozen;
+    const char      *dtype;
+} CornuEinsumDenseConfig;
+
+CornuLayer *cornu_einsum_dense_from(const CornuEinsumDenseConfig *config);
+#define cornu_einsum_dense(...) \
+    cornu_einsum_dense_from(&(CornuEinsumDenseConfig){ .unset = 0, __VA_ARGS__ })
+
+/* y = x. Source: keras/src/layers/core/identity.py. */
+typedef struct {
+    char        unset;
+    const char *name;
+    const char *dtype;
+} CornuIdentityLayerConfig;
+
+CornuLayer *cornu_identity_layer_from(const CornuIdentityLayerConfig *config);
+#define cornu_identity_layer(...) \
+    cornu_identity_layer_from(&(CornuIdentityLayerConfig){ .unset = 0, __VA_ARGS__ })
+
+/* y = x, and l1 times the sum of |x|, l2 times the sum of x^2, both divided by the rows of the
+ * batch, are added to the loss.
+ * Source: keras/src/layers/regularization/activity_regularization.py. */
+typedef struct {
+    char        unset;
+    double      l1, l2;                   /* 0 or more */
+    const char *name;
+    const char *dtype;
+} CornuActivityRegularizationConfig;
+
+CornuLayer *cornu_activity_regularization_from(const CornuActivityRegularizationConfig *config);
+#define cornu_activity_regularization(...)                                                     \
+    cornu_activity_regularization_from(&(CornuActivityRegularizationConfig){ .unset = 0, \
+                                                                                __VA_ARGS__ })
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,148 @@
+"""Layers in small models: as Keras writes them, their predictions and a step of training. Writes
+models/, a file for each family of layers.
+
+A case has in its settings `model`, which is model.to_json(), and `paths`, those of model.weights;
+its arrays are the weights before, w0, …, and after a step of SGD at 0.1 on the mean squared error of
+every output, s0, …; inputs x0, …, predictions y0, … and targets z0, ….
+"""
+
+import json
+import sys
+
+import common
+import keras
+import numpy as np
+
+L = keras.layers
+OUT = common.HERE / "models"
+RATE = 0.1
+
+
+def values(name, shape, kind):
+    """kind: None for floats, or the number of indices."""
+    count = int(np.prod(shape))
+    x = common.hashed_uniform(name, count).reshape(shape)
+    if kind is None:
+        return x
+    return np.minimum((x + 1) / 2 * kind, kind - 1).astype(np.int32)
+
+
+def as_list(x):
+    return list(x) if isinstance(x, (list, tuple)) else [x]
+
+
+def case(group, name, build, inputs, rows=4, train=True):
+    """inputs: for each input of the model its shape without the batch, or a pair of the shape and
+    the number of indices."""
+    keras.utils.clear_session()
+    keras.utils.set_random_seed(7)
+    shapes = [i if len(i) != 2 or not isinstance(i[0], tuple) else i[0] for i in inputs]
+    kinds = [None if len(i) != 2 or not isinstance(i[0], tuple) else i[1] for i in inputs]
+    symbols = [keras.Input(s, dtype="float32" if k is None else "int32", name=f"in{i}")
+               for i, (s, k) in enumerate(zip(shapes, kinds))]
+    model = keras.Model(symbols if len(symbols) > 1 else symbols[0], build(*symbols), name=name)
+    for i, weight in enumerate(model.weights):
+        if np.issubdtype(np.dtype(weight.dtype), np.floating):
+            weight.assign(np.asarray(weight) + 0.3 * values(f"{name}/w{i}", weight.shape, None))
+    text = model.to_json()
+    fixed = [tuple(5 if e is None else e for e in s) for s in shapes]
+    x = [values(f"{name}/x{i}", (rows, *s), k) for i, (s, k) in enumerate(zip(fixed, kinds))]
+    arrays = {f"x{i}": a for i, a in enumerate(x)}
+    arrays |= {f"w{i}": np.asarray(w) for i, w in enumerate(model.weights)}
+    y = as_list(model.predict_on_batch(x if len(x) > 1 else x[0]))
+    arrays |= {f"y{i}": np.asarray(a) for i, a in enumerate(y)}
+    paths = [w.path for w in model.weights]
+    assert len(set(paths)) == len(paths), paths
+    if train:
+        z = [values(f"{name}/z{i}", a.shape, None) for i, a in enumerate(y)]
+        model.compile(keras.optimizers.SGD(RATE), loss=["mse"] * len(y) if len(y) > 1 else "mse")
+        model.train_on_batch(x if len(x) > 1 else x[0], z if len(z) > 1 else z[0])
+        arrays |= {f"z{i}": a for i, a in enumerate(z)}
+        arrays |= {f"s{i}": np.asarray(w) for i, w in enumerate(model.weights)}
+    group[name] = ({"model": json.loads(text), "paths": paths, "inputs": len(x),
+                    "outputs": len(y), "train": train}, arrays)
+
+
+def write(family, group):
+    common.write_arrays(OUT / f"{family}.safetensors",
+                        {f"{n}/{k}": v for n, (_, a) in group.items() for k, v in a.items()},
+                        {n: about for n, (about, _) in group.items()})
+
+
+def lookup(symbol):
+    """Indices with a mask."""
+    return L.Embedding(5, 3, mask_zero=True)(symbol)
+
+
+def attention():
+    group = {}
+    two, three = [(4, 3), (5, 3)], [(4, 3), (5, 2), (5, 3)]
+    masked = [((4,), 5), ((5,), 5)]
+    for kind in L.Attention, L.AdditiveAttention:
+        short = "attention" if kind is L.Attention else "additive"
+        case(group, short, lambda q, v: kind()([q, v]), two)
+        case(group, f"{short}_key", lambda q, v, k: kind(use_scale=True)([q, v, k]), three)
+        case(group, f"{short}_causal", lambda q, v: kind(dropout=0.5)([q, v], use_causal_mask=True),
+             two, train=False)
+        case(group, f"{short}_scores",
+             lambda q, v: kind(use_scale=False)([q, v], return_attention_scores=True), two)
+        def both(q, v):
+            q, v = lookup(q), lookup(v)
+            return L.GlobalAveragePooling1D()(kind()([q, v], use_causal_mask=True))
+        case(group, f"{short}_masked", both, masked)
+        case(group, f"{short}_value_masked", lambda q, v: kind()([q, lookup(v)]), [(4, 3), masked[1]])
+        case(group, f"{short}_open", lambda q, v: kind()([q, v]), [(None, 3), (None, 3)])
+    case(group, "attention_concat", lambda q, v: L.Attention(score_mode="concat")([q, v]), two)
+    case(group, "attention_concat_scale",
+         lambda q, v: L.Attention(use_scale=True, score_mode="concat")([q, v]), two)
+    write("attention", group)
+
+
+def core():
+    group = {}
+    # Those of keras/src/layers/core/einsum_dense_test.py, with other extents.
+    for name, equation, bias, shape, output in (
+        ("1d_end", "ab,b->a", None, (3,), ()),
+        ("2d_middle", "ab,bc->ac", "c", (3,), (4,)),
+        ("3d_middle", "abc,cd->abd", None, (3, 2), (3, 4)),
+        ("3d_none", "abc,cd->abd", "d", (3, 2), (None, 4)),
+        ("3d_bias_two", "abc,cd->abd", "bd", (3, 2), (3, 4)),
+        ("3d_three", "abc,cde->abde", "de", (3, 2), (3, 4, 5)),
+        ("3d_one_bias", "abc,cde->abde", "e", (3, 2), (3, 4, 5)),
+        ("3d_middle_bias", "abc,cde->abde", "d", (3, 2), (3, 4, 5)),
+        ("4d_end", "abcd,cd->ab", None, (2, 3, 4), (2,)),
+        ("4d_contract", "abcd,cde->abe", "e", (2, 3, 4), (2, 5)),
+        ("4d_swap", "abc,bd->adc", None, (2, 3), (4, 3)),
+        ("4d_shared", "abc,bcd->abd", "bd", (2, 3), (2, 4)),
+        ("outer", "ab,cd->abcd", None, (2,), (2, 3, 2)),
+        ("elements", "abc,bc->abc", "c", (2, 3), (2, 3)),
+        ("left", "...b,bc->...c", "c", (2, 3), (4,)),
+        ("left_four", "...b,bc->...c", None, (2, 2, 3), (4,)),
+        ("left_more", "...bc,cd->...bd", "d", (2, 3, 2), (3, 4)),
+        ("right", "ab...,bc->ac...", "c", (3, 2, 2), (4,)),
+        ("right_two", "abc...,bd->adc...", "d", (3, 2, 2), (4, 2)),
+    ):
+        if output == ():
+            continue
+        case(group, f"einsum_{name}",
+             lambda x: L.EinsumDense(equation, output, bias_axes=bias, activation="tanh")(x),
+             [shape])
+    case(group, "einsum_arguments", lambda x: L.EinsumDense(
+        "abc,cd->abd", (None, 4), bias_axes="d", kernel_regularizer="l2", bias_regularizer="l1",
+        activity_regularizer="l2", kernel_constraint="max_norm", bias_constraint="non_neg")(x),
+        [(None, 3)])
+    case(group, "einsum_int", lambda x: L.EinsumDense("ab,bc->ac", 4)(x), [(3,)])
+    case(group, "identity", lambda x: L.GRU(2)(L.Identity()(lookup(x))), [((4,), 5)])
+    case(group, "activity", lambda x: L.ActivityRegularization(0.1, 0.2)(
+        L.Dense(3, "tanh")(L.ActivityRegularization(l2=0.1)(x))), [(3,)])
+    write("core", group)
+
+
+FAMILIES = (attention, core)
+
+if __name__ == "__main__":
+    if len(sys.argv) == 1:
+        common.folder("models")
+    for family in FAMILIES:
+        if len(sys.argv) == 1 or family.__name__ in sys.argv[1:]:
+            family()
