@@ -80,18 +80,20 @@ def attention():
     masked = [((4,), 5), ((5,), 5)]
     for kind in L.Attention, L.AdditiveAttention:
         short = "attention" if kind is L.Attention else "additive"
-        case(group, short, lambda q, v: kind()([q, v]), two)
+        case(group, short, lambda q, v: L.Dense(2)(kind()([q, v])), two)
         case(group, f"{short}_key", lambda q, v, k: kind(use_scale=True)([q, v, k]), three)
         case(group, f"{short}_causal", lambda q, v: kind(dropout=0.5)([q, v], use_causal_mask=True),
              two, train=False)
         case(group, f"{short}_scores",
-             lambda q, v: kind(use_scale=False)([q, v], return_attention_scores=True), two)
+             lambda q, v: [L.Dense(2)(y) for y in kind(use_scale=False)(
+                 [q, v], return_attention_scores=True)], two)
         def both(q, v):
             q, v = lookup(q), lookup(v)
             return L.GlobalAveragePooling1D()(kind()([q, v], use_causal_mask=True))
         case(group, f"{short}_masked", both, masked)
         case(group, f"{short}_value_masked", lambda q, v: kind()([q, lookup(v)]), [(4, 3), masked[1]])
-        case(group, f"{short}_open", lambda q, v: kind()([q, v]), [(None, 3), (None, 3)])
+        case(group, f"{short}_open", lambda q, v: L.Dense(2)(kind()([q, v])),
+             [(None, 3), (None, 3)])
     case(group, "attention_concat", lambda q, v: L.Attention(score_mode="concat")([q, v]), two)
     case(group, "attention_concat_scale",
          lambda q, v: L.Attention(use_scale=True, score_mode="concat")([q, v]), two)

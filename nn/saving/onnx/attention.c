@@ -1,4 +1,5 @@
-/* MultiHeadAttention: T steps attend to S steps with N heads of key size H and value size V. */
+/* Attention: T steps attend to S steps; in MultiHeadAttention with N heads of key size H and value
+ * size V. */
 #include "rules_internal.h"
 
 #include <math.h>
@@ -50,11 +51,12 @@ static int of_sequence(CornuOnnx *to, int mask, int64_t steps, int axis)
     return mask ? cornu__onnx_reshape(to, mask, shape) : CORNU_ONNX_NONE;
 }
 
-/* Step t of T attends to step s of S if s <= t; and, with a window, if |t - s| < window. */
+/* Step t of T attends to step s of S if s <= t; and, with a window, if |t - s| < window. (T, S) */
 static CornuStatus of_distance(const CornuOnnxCall *call, int64_t T, int64_t S, int *mask)
 {
     const bool    causal = flag(call->layer, "use_causal_mask");
-    const int64_t window = whole(call->layer, "sliding_window");
+    const bool    has_window = cornu__onnx_argument(call->layer, "sliding_window");
+    const int64_t window = has_window ? whole(call->layer, "sliding_window") : 0;
     *mask = CORNU_ONNX_NONE;
     if (!causal && !window) return CORNU_OK;
     unsigned char *looks = cornu__allocate((size_t)(T * S), 1);
@@ -63,7 +65,7 @@ static CornuStatus of_distance(const CornuOnnxCall *call, int64_t T, int64_t S, 
         for (int64_t s = 0; s < S; s++)
             looks[t * S + s] = (!causal || s <= t) &&
                                (!window || (s < t ? t - s : s - t) < window);
-    *mask = cornu__onnx_constant(call->to, cornu_array(looks, CORNU_BOOL, 1, 1, T, S));
+    *mask = cornu__onnx_constant(call->to, cornu_array(looks, CORNU_BOOL, T, S));
     cornu__release(looks);
     return CORNU_OK;
 }
@@ -178,7 +180,90 @@ static CornuStatus multi_head_attention(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
+/* ---- Attention and AdditiveAttention ---- */
+
+/* The shape with an extent of 1 at an axis. */
+static int expanded(CornuOnnx *to, int x, CornuShape shape, int axis)
+{
+    for (int i = shape.rank++; i > axis; i--) shape.extent[i] = shape.extent[i - 1];
+    shape.extent[axis] = 1;
+    return cornu__onnx_reshape(to, x, shape);
+}
+
+/* query (…, T, 1, C) + key (…, 1, S, C) */
+static int sums(const CornuOnnxCall *call, int key)
+{
+    const int rank = call->shapes[QUERY].rank;
+    const int query = expanded(call->to, call->in[QUERY], call->shapes[QUERY], rank - 1);
+    return two(call->to, "Add", query,
+               expanded(call->to, call->in[key], call->shapes[key], rank - 2));
+}
+
+static int over_last(const CornuOnnxCall *call, int x)
+{
+    const int rank = call->shapes[QUERY].rank + 1;
+    return cornu__onnx_reduce(call->to, "ReduceSum", x, rank, INT64_C(1) << (rank - 1), false);
+}
+
+/* The output for scores (…, T, S). Masked scores are lowered, not replaced. */
+static CornuStatus weigh(const CornuOnnxCall *call, int scores)
+{
+    CornuOnnx       *to = call->to;
+    const CornuShape query = call->shapes[QUERY];
+    const int64_t    T = query.extent[query.rank - 2];
+    const int64_t    S = call->shapes[VALUE].extent[query.rank - 2];
+    int              mask;
+    CORNU__TRY(of_distance(call, T, S, &mask));
+    if (call->masks[VALUE])
+        mask = both(to, mask, cornu__onnx_reshape(to, call->masks[VALUE], cornu_shape(0, 1, S)));
+    if (mask) scores = selected(to, mask, scores, shifted(to, scores, -1e9));
+    const int p = cornu__onnx_activate(to, CORNU_SOFTMAX, scores);
+    call->out[0] = joined(to, "MatMul", p, call->in[VALUE]);
+    if (call->masks[QUERY]) {
+        const int counts = cornu__onnx_reshape(to, call->masks[QUERY], cornu_shape(0, T, 1));
+        call->out[0] = selected(to, counts, call->out[0], cornu__onnx_scalar(to, 0.0));
+    }
+    if (cornu_layer_outputs(call->layer) > 1) call->out[1] = p;
+    call->out_masks[0] = call->masks[QUERY];
+    return CORNU_OK;
+}
+
+static CornuStatus attention(const CornuOnnxCall *call)
+{
+    CornuOnnx        *to = call->to;
+    const CornuLayer *layer = call->layer;
+    const int         key = call->in_count > KEY ? KEY : VALUE, rank = call->shapes[QUERY].rank;
+    const bool        scale = flag(layer, "use_scale");
+    const CornuScoreMode mode = *(const CornuScoreMode *)cornu__onnx_argument(layer, "score_mode");
+    int64_t           order[CORNU_MAX_RANK] = { 0 };
+    int               scores;
+    for (int i = 1; i < rank; i++) order[i] = i;
+    order[rank - 2] = rank - 1;
+    order[rank - 1] = rank - 2;
+    if (mode == CORNU_SCORE_DOT) {
+        scores = joined(to, "MatMul", call->in[QUERY],
+                        cornu__onnx_transpose(to, call->in[key], order, rank));
+        if (scale) scores = two(to, "Mul", scores, cornu__onnx_weight(to, layer, 0));
+        return weigh(call, scores);
+    }
+    scores = sums(call, key);
+    if (scale) scores = two(to, "Mul", scores, cornu__onnx_weight(to, layer, 0));
+    scores = over_last(call, one(to, "Tanh", scores));
+    return weigh(call, two(to, "Mul", scores, cornu__onnx_weight(to, layer, scale)));
+}
+
+static CornuStatus additive_attention(const CornuOnnxCall *call)
+{
+    CornuOnnx *to = call->to;
+    int        x = one(to, "Tanh", sums(call, call->in_count > KEY ? KEY : VALUE));
+    if (given(call->layer, "use_scale"))
+        x = two(to, "Mul", x, cornu__onnx_weight(to, call->layer, 0));
+    return weigh(call, over_last(call, x));
+}
+
 const CornuOnnxRow cornu__onnx_attention[] = {
+    { "AdditiveAttention", additive_attention },
+    { "Attention", attention },
     { "MultiHeadAttention", multi_head_attention },
     { 0 },
 };

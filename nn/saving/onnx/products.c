@@ -1,4 +1,4 @@
-/* Dense, Embedding and PositionEmbedding: products with weights, or rows of them. */
+/* Dense, EinsumDense, Embedding and PositionEmbedding: products with weights, or rows of them. */
 #include "rules_internal.h"
 
 static CornuStatus dense(const CornuOnnxCall *call)
@@ -7,6 +7,21 @@ static CornuStatus dense(const CornuOnnxCall *call)
     int y = joined(to, "MatMul", call->in[0], cornu__onnx_weight(to, call->layer, 0));
     if (given(call->layer, "use_bias"))
         y = two(to, "Add", y, cornu__onnx_weight(to, call->layer, 1));
+    *call->out = activated(call, y);
+    return CORNU_OK;
+}
+
+/* ONNX' equations are Keras'. */
+static CornuStatus einsum_dense(const CornuOnnxCall *call)
+{
+    CornuOnnx        *to = call->to;
+    const CornuLayer *layer = call->layer;
+    const int         in[] = { call->in[0], cornu__onnx_weight(to, layer, 0) };
+    const char       *equation = *(const char *const *)cornu__onnx_argument(layer, "equation");
+    int               y = CORNU__ONNX_NODE(to, "Einsum", in,
+                                           { .name = "equation", .text = equation });
+    if (*(const char *const *)cornu__onnx_argument(layer, "bias_axes"))
+        y = two(to, "Add", y, cornu__onnx_weight(to, layer, 1));
     *call->out = activated(call, y);
     return CORNU_OK;
 }
@@ -39,6 +54,7 @@ static CornuStatus position_embedding(const CornuOnnxCall *call)
 
 const CornuOnnxRow cornu__onnx_products[] = {
     { "Dense", dense },
+    { "EinsumDense", einsum_dense },
     { "Embedding", embedding },
     { "PositionEmbedding", position_embedding },
     { 0 },

@@ -48,11 +48,13 @@ static CornuStatus masking(const CornuOnnxCall *call)
 }
 
 const CornuOnnxRow cornu__onnx_shapes[] = {
+    { "ActivityRegularization", as_it_is },
     { "AlphaDropout", as_it_is },
     { "Dropout", as_it_is },
     { "Flatten", reshape },
     { "GaussianDropout", as_it_is },
     { "GaussianNoise", as_it_is },
+    { "Identity", as_it_is },
     { "Masking", masking },
     { "Permute", permute },
     { "RandomFlip", as_it_is },

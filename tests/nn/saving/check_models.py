@@ -1,20 +1,19 @@
-"""Real Keras, or onnxruntime, on a model that Cornu saved.
+"""Real Keras and onnxruntime on the models that Cornu saved: check_models.py FOLDER GOLDENS
 
-    check_models.py MODEL.keras|MODEL.onnx GOLDEN.safetensors CASE
-
-The .keras file has the weights after the case's step of training, the .onnx file those before it.
+FOLDER has CASE.keras with the weights after the case's step of training, and CASE.onnx, where the
+model can be one, with those before it. GOLDENS is tests/golden/models/.
 """
 
-import json
 import os
 import pathlib
 import sys
 
 os.environ.setdefault("KERAS_BACKEND", "jax")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "golden"))
 
+import keras
 import numpy as np
+import onnxruntime
 import safetensors.numpy
 
 
@@ -27,35 +26,52 @@ def numbered(arrays, case, kind):
 
 def compare(case, got, want, tolerance):
     if len(got) != len(want):
-        sys.exit(f"{case}: {len(got)} arrays, expected {len(want)}")
+        return [f"{case}: {len(got)} arrays, expected {len(want)}"]
     for i, (g, w) in enumerate(zip(got, want)):
         if np.shape(g) != w.shape:
-            sys.exit(f"{case}: {i} is {np.shape(g)}, expected {w.shape}")
+            return [f"{case}: {i} is {np.shape(g)}, expected {w.shape}"]
         off = np.abs(np.asarray(g, np.float64) - w).max(initial=0)
         if not off <= tolerance * max(1, np.abs(w).max(initial=0)):
-            sys.exit(f"{case}: {i} is off by {off}")
+            return [f"{case}: {i} is off by {off}"]
+    return []
+
+
+def by_onnxruntime(path, case, x, y):
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    given = {f"in{i}": a for i, a in enumerate(x)}
+    kinds = {"tensor(int32)": np.int32, "tensor(float)": np.float32}
+    feed = {i.name: given[i.name].astype(kinds[i.type]) for i in session.get_inputs()}
+    return compare(f"{case}.onnx", session.run(None, feed), y, 1e-5)
+
+
+def by_keras(path, case, x, y, s):
+    model = keras.models.load_model(path)
+    if s:
+        by_path = {w.path: np.asarray(w) for w in model.weights}
+        return compare(case, list(by_path.values()), s, 2e-5)
+    got = model.predict_on_batch(x if len(x) > 1 else x[0])
+    return compare(case, got if isinstance(got, (list, tuple)) else [got], y, 1e-5)
 
 
 def main():
-    path, golden, case = sys.argv[1:]
-    arrays = safetensors.numpy.load_file(golden)
-    x, y = numbered(arrays, case, "x"), numbered(arrays, case, "y")
-    if path.endswith(".onnx"):
-        import onnxruntime
-        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-        names = [i.name for i in session.get_inputs()]
-        given = {f"in{i}": a for i, a in enumerate(x)}
-        feed = {n: given[n] for n in names}
-        got = session.run(None, feed)
-        return compare(case, got, y, 1e-5)
-    import keras
-    model = keras.models.load_model(path)
-    s = numbered(arrays, case, "s")
-    if s:
-        compare(case, [np.asarray(w) for w in model.weights], s, 2e-5)
-    else:
-        got = model.predict_on_batch(x if len(x) > 1 else x[0])
-        compare(case, got if isinstance(got, (list, tuple)) else [got], y, 1e-5)
+    folder, goldens = map(pathlib.Path, sys.argv[1:])
+    faults, counts = [], {".keras": 0, ".onnx": 0}
+    for golden in sorted(goldens.glob("*.safetensors")):
+        arrays = safetensors.numpy.load_file(golden)
+        for case in sorted({name.split("/")[0] for name in arrays}):
+            x, y, s = (numbered(arrays, case, kind) for kind in "xys")
+            for suffix in counts:
+                path = folder / f"{case}{suffix}"
+                if not path.exists():
+                    continue
+                counts[suffix] += 1
+                try:
+                    faults += (by_keras(path, case, x, y, s) if suffix == ".keras"
+                               else by_onnxruntime(path, case, x, y))
+                except Exception as error:
+                    faults.append(f"{path.name}: {str(error)[:400]}")
+    print(counts)
+    sys.exit("\n".join(faults) or 0)
 
 
 if __name__ == "__main__":
