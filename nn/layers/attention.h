@@ -70,11 +70,13 @@ CornuLayer *cornu_additive_attention_from(const CornuAdditiveAttentionConfig *co
  *     cornu_call(cornu_multi_head_attention(8, 64, .use_causal_mask = true), x)
  *
  * With more axes, all inputs being (B, …, C), the steps are the positions along .attention_axes;
- * positions along other axes do not attend to each other. Masks and scores are not supported then.
+ * positions along other axes do not attend to each other. Masks and scores then have the axes
+ * (B, other axes, N, attention axes of the query, attention axes of the value); a mask may lack N,
+ * and the other axes. Such inputs cannot have masks of their own.
  *
  * All masks are combined: the fourth input, the causal mask, the window, and the masks of the
- * sequences. A query step with every key masked attends to all of them equally, as in Keras without
- * dropout. The query's own mask is the output's.
+ * sequences. A query step with every key masked attends to all of them equally, with dropout,
+ * scores or more axes to none, as in Keras. The query's own mask is the output's.
  *
  * Weights: query/kernel (Dq, N, H), query/bias (N, H), likewise key and value, with use_gate gate
  * before value, and attention_output/kernel (N, V, Dq), attention_output/bias (Dq). Products are
@@ -107,6 +109,30 @@ typedef struct {
 CornuLayer *cornu_multi_head_attention_from(const CornuMultiHeadAttentionConfig *config);
 #define cornu_multi_head_attention(...) \
     cornu_multi_head_attention_from(&(CornuMultiHeadAttentionConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Multi-head attention of (B, T, C) in which each head of key and value serves several heads of the
+ * query: num_query_heads / num_key_value_heads of them. Called as multi_head_attention, whose words
+ * apply. Weights: query/kernel (Dq, N, H), key/kernel and value/kernel (D, G, H), likewise biases,
+ * gate, and attention_output. Source: keras/src/layers/attention/grouped_query_attention.py;
+ * Ainslie et al., arXiv 2305.13245. */
+typedef struct {
+    char             unset;
+    int64_t          head_dim, num_query_heads, num_key_value_heads;   /* H, N, G: required */
+    double           dropout;
+    bool             no_bias;
+    int64_t          sliding_window;
+    CornuInitializer kernel_initializer, bias_initializer;
+    CornuRegularizer kernel_regularizer, bias_regularizer;
+    CornuConstraint  kernel_constraint, bias_constraint;
+    bool             use_gate, use_causal_mask, return_attention_scores;
+    const char      *name;
+    bool             frozen;
+    const char      *dtype;
+} CornuGroupQueryAttentionConfig;
+
+CornuLayer *cornu_group_query_attention_from(const CornuGroupQueryAttentionConfig *config);
+#define cornu_group_query_attention(...) \
+    cornu_group_query_attention_from(&(CornuGroupQueryAttentionConfig){ .unset = 0, __VA_ARGS__ })
 
 #ifdef __cplusplus
 }

@@ -24,7 +24,8 @@ CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, co
     layer->own_policy = policy;
     layer->compute = layer->result = CORNU_F32;
     layer->takes_integers = kind->takes_integers;
-    cornu__snake_case(kind->class_name, layer->class_label, sizeof layer->class_label);
+    cornu__snake_case(kind->label ? kind->label : kind->class_name, layer->class_label,
+                      sizeof layer->class_label);
     if (name && !(layer->name = cornu__copy_text(name))) {
         cornu__release(layer);
         return cornu__null();
@@ -239,6 +240,7 @@ CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i
     CornuTensor *value = call->weight       ? call->weight(call->weight_context, weight)
                          : weight->variable ? cornu_read(call->graph, weight->variable)
                                             : cornu_op_constant(call->graph, weight->type, 0.0);
+    if (weight->lora_a) value = cornu__layer_with_lora(layer, call, i, value);
     return cornu_op_convert(value, dtype);
 }
 
@@ -405,6 +407,7 @@ CornuStatus cornu__layer_declare_weights(CornuLayer *layer, const CornuShape *in
     if (layer->built) return CORNU_OK;
     CornuStatus status = kind->build_many ? kind->build_many(layer, in, in_count)
                          : kind->build    ? kind->build(layer, in[0]) : CORNU_OK;
+    if (!status) status = cornu__layer_add_lora(layer);
     return cornu__fail_prefix(status, cornu_layer_name(layer));
 }
 

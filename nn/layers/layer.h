@@ -105,6 +105,7 @@ typedef struct {
 
 typedef struct {
     const char *class_name;  /* Keras' class, "Conv2D"; default names derive from it: conv2d_1 */
+    const char *label;       /* the class in snake case, where Keras' own name is another one */
     size_t      size;        /* of the layer's own struct, whose first field is a CornuLayer */
 
     /* Declares the weights (cornu_layer_weight) for inputs of this shape. Axis 0, the batch, is
@@ -145,6 +146,10 @@ typedef struct {
     bool (*apply_policy)(CornuLayer *layer, const CornuPolicy *policy, bool last);
 
     void (*free)(CornuLayer *layer); /* frees what the layer owns besides weights; may be NULL */
+
+    const char *lora;        /* "kernel", the weight for which cornu_layer_enable_lora adds others;
+                                NULL: none */
+    bool lora_resets_alpha;  /* a layer read from a file takes its rank for lora_alpha, as Keras' */
 
     bool normalizes;         /* its weights are read as f32 under any policy */
     bool takes_integers;     /* integer inputs are not converted to floats: indices */
@@ -207,6 +212,8 @@ struct CornuLayer {
     bool                   numbered;    /* a model has assigned its generators */
     CornuVariable         *states[CORNU_MAX_LAYER_STATES]; /* NULL until first used */
     bool                   takes_integers; /* its class', or its inner layer's */
+    int64_t                lora_rank;   /* 0: none */
+    double                 lora_alpha;
     uint64_t               seed;        /* seed and first generator of its random draws, set   */
     int64_t                generator;   /* before building; the generators of its weights follow */
 };
@@ -222,6 +229,9 @@ struct CornuWeight {
     CornuConstraint   constraint;    /* applied after each update; or none */
     uint64_t          seed;          /* seed and generator of its initial value */
     int64_t           generator;
+    const CornuWeight *lora_a, *lora_b; /* read as its value + lora_scale a b, or NULL */
+    double            lora_scale;
+    bool              is_lora;       /* one of these two, which Keras' files do not hold */
     float            *host;          /* a value written before compiling, else NULL */
     CornuVariable    *variable;      /* the value after compiling, else NULL */
 };
@@ -306,6 +316,22 @@ CornuTensor *cornu_layer_call_many(CornuLayer *layer, const CornuCall *call,
 
 /* The mask of the output of a call on x alone. */
 CornuTensor *cornu_layer_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
+
+/*
+ * Keras' layer.enable_lora: low-rank adaptation of a Dense, EinsumDense, Embedding or convolution.
+ * The kernel W is frozen and read as W + alpha / rank A B, where A (…, rank), drawn as he_uniform,
+ * and B (rank, N), zeros, are new weights, lora_kernel_a and lora_kernel_b, which are trained.
+ * Keras' files and .onnx files hold the sum as the kernel, and A and B are 0 when they are read;
+ * .safetensors files hold all three. alpha 0 stands for the rank.
+ *
+ *     cornu_layer_enable_lora(cornu_model_find_layer(model, "dense"), 4, 0.0);
+ *     cornu_compile(model, …);
+ *
+ * For a layer that is not built yet, or is in models that are not compiled: these list the new
+ * weights once they are compiled. CORNU_ERR_ARGUMENT otherwise, and for a layer with a constraint of
+ * the kernel. Source: keras/src/layers/core/dense.py; Hu et al., arXiv 2106.09685.
+ */
+CornuStatus cornu_layer_enable_lora(CornuLayer *layer, int64_t rank, double alpha);
 
 /* Keras' layer.trainable = …, for the layer and its inner layers; read when compiling. */
 void cornu_layer_set_trainable(CornuLayer *layer, bool trainable);

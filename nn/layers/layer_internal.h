@@ -32,6 +32,12 @@ CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input)
 /* Runs kind->build_many, or kind->build, without the trace that infers output shapes. */
 CornuStatus cornu__layer_declare_weights(CornuLayer *layer, const CornuShape *in, int in_count);
 
+/* Adds the weights of cornu_layer_enable_lora to a layer that has its others, if it has a rank. */
+CornuStatus cornu__layer_add_lora(CornuLayer *layer);
+/* Weight i, whose value this is, with the product of its lora_a and lora_b. */
+CornuTensor *cornu__layer_with_lora(CornuLayer *layer, const CornuCall *call, int i,
+                                    CornuTensor *value);
+
 /* Infers the types of the outputs. Axis 0 of all types, and extents that depend on an unknown one,
  * are CORNU_NONE; `out` holds CORNU_MAX_LAYER_TENSORS. The weights must have been declared. */
 CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_count,

@@ -160,6 +160,8 @@ CornuLayer *cornu__layer_copy(const CornuLayer *layer)
     if (!copy) return NULL;
     copy->own_policy = layer->own_policy;
     copy->frozen = layer->frozen;
+    copy->lora_rank = layer->lora_rank;
+    copy->lora_alpha = layer->lora_alpha;
     if (!layer->name) return copy;
     cornu__release(copy->name);
     if ((copy->name = cornu__copy_text(layer->name))) return copy;

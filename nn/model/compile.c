@@ -330,6 +330,7 @@ static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *opt
     model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution
                                : strategy ? cornu_strategy_iterations_per_loop(strategy) : 1;
     model->debug_nans = config->debug_nans;
+    CORNU__TRY(cornu__model_list_weights(model));   /* layers may have more since */
     model->compiled = true;
     return model->base.built ? make_variables(model) : CORNU_OK;
 }

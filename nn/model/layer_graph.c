@@ -32,6 +32,10 @@ CornuStatus cornu__model_add_weights(CornuModel *model, const CornuLayer *layer)
 
 CornuStatus cornu__model_list_weights(CornuModel *model)
 {
+    for (int i = 0; i < model->base.inner_count; i++) {
+        CornuLayer *layer = model->base.inner[i];
+        if (layer->kind->call_masked) CORNU__TRY(cornu__model_list_weights((CornuModel *)layer));
+    }
     model->base.weight_count = 0;
     cornu__lookup_clear(&model->numbers);
     for (int i = 0; i < model->base.inner_count; i++)

@@ -30,6 +30,10 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
     const CornuLayersInside layers = inside(usual);
     config = cornu__fields_to_json(&layers, kind->fields,
                                    (const char *)layer + kind->config_offset, config);
+    if (layer->lora_rank) {
+        config = cornu__json_with(config, "lora_rank", json_integer(layer->lora_rank));
+        config = cornu__json_with(config, "lora_alpha", json_real(layer->lora_alpha));
+    }
     const char *package = cornu__registered_package(kind);
     if (!package) return cornu__json_object("keras.layers", kind->class_name, config);
     return json_pack("{s:s, s:s, s:o, s:o}", "module", package, "class_name", kind->class_name,
@@ -104,6 +108,18 @@ const CornuLayerClass *cornu__json_class(const json_t *value)
     return class_name ? find_class(class_name) : NULL;
 }
 
+/* Dense and Embedding of Keras lose their alpha when they are built. */
+static CornuStatus set_lora(CornuLayer *layer, const json_t *config)
+{
+    const json_t *rank = json_object_get(config, "lora_rank");
+    const json_t *alpha = json_object_get(config, "lora_alpha");
+    if (!rank || json_is_null(rank)) return CORNU_OK;
+    if (!json_is_integer(rank)) return cornu__unexpected("lora_rank", "a whole number");
+    return cornu_layer_enable_lora(layer, json_integer_value(rank),
+                                   layer->kind->lora_resets_alpha ? 0.0
+                                                                  : json_number_value(alpha));
+}
+
 static CornuStatus make_layer(const json_t *value, const CornuPolicy *usual,
                               const CornuLayerClass *kind, CornuLayer **layer)
 {
@@ -124,6 +140,7 @@ static CornuStatus make_layer(const json_t *value, const CornuPolicy *usual,
     (*layer)->name = cornu__copy_text(json_string_value(json_object_get(config, "name")));
     (*layer)->frozen = json_is_false(json_object_get(config, "trainable"));
     (*layer)->owners = 1;
+    CORNU__TRY(set_lora(*layer, config));
     return (*layer)->name ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 

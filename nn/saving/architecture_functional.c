@@ -76,7 +76,7 @@ static json_t *symbol_to_json(const Written *written, const CornuSymbol *symbol)
 {
     const CornuShape shape = symbol->type.shape;
     return json_pack("{s:s, s:{s:o, s:s, s:o}}", "class_name", "__keras_tensor__", "config",
-                     "shape", cornu__json_list(shape.extent, shape.rank),
+                     "shape", cornu__json_shape(shape),
                      "dtype", cornu__keras_dtype(symbol->type.dtype),
                      "keras_history", history_to_json(written, symbol, false));
 }
@@ -488,7 +488,8 @@ static CornuStatus read_masks(const Links *links, const json_t *value, int opera
                        &operands->calls);
 }
 
-/* The operands by keyword, in the order of the layer's class, without gaps. */
+/* The operands by keyword, in the order of the layer's class. One that is not given is, as in Keras'
+ * attention, the one before it: the key is the value. */
 static CornuStatus read_keywords(const Links *links, const char *words, const json_t *kwargs,
                                  Operands *operands)
 {
@@ -497,9 +498,11 @@ static CornuStatus read_keywords(const Links *links, const char *words, const js
         cut_star(word);
         const json_t *value = json_object_get(kwargs, word);
         if (!value || json_is_null(value)) continue;
-        if (operands->count != i)
+        if (operands->count > i)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "is called with \"%s\" and %d tensors "
                                "before it, expected %d", word, operands->count, i);
+        for (; operands->count < i && operands->count > 0; operands->count++)
+            operands->in[operands->count] = operands->in[operands->count - 1];
         CORNU__TRY(read_operands(links, value, operands));
     }
     return CORNU_OK;

@@ -27,8 +27,9 @@ json_t *cornu__json_append(json_t *list, json_t *value);
 /* The object with one more member; takes both. */
 json_t *cornu__json_with(json_t *object, const char *key, json_t *value);
 
-/* CORNU_NONE is null. */
 json_t *cornu__json_list(const int64_t *numbers, int count);
+/* CORNU_NONE is null. */
+json_t *cornu__json_shape(CornuShape shape);
 
 /* {"module", "class_name", "config", "registered_name": null}; takes config. */
 json_t *cornu__json_object(const char *module, const char *class_name, json_t *config);

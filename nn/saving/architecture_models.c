@@ -32,7 +32,7 @@ json_t *cornu__input_to_json(const CornuModel *model, const CornuSymbol *symbol)
     shape.extent[0] = cornu_model_batch_size(model);   /* which Keras requires of a stateful one */
     return cornu__json_object(
         "keras.layers", "InputLayer",
-        json_pack("{s:o, s:s, s:s}", "batch_shape", cornu__json_list(shape.extent, shape.rank),
+        json_pack("{s:o, s:s, s:s}", "batch_shape", cornu__json_shape(shape),
                   "dtype", dtype_names[input->dtype], "name", cornu_layer_name(&input->base)));
 }
 

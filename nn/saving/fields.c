@@ -31,8 +31,16 @@ json_t *cornu__json_list(const int64_t *numbers, int count)
 {
     json_t *result = json_array();
     for (int i = 0; i < count; i++)
-        result = cornu__json_append(result, numbers[i] == CORNU_NONE ? json_null()
-                                                         : json_integer(numbers[i]));
+        result = cornu__json_append(result, json_integer(numbers[i]));
+    return result;
+}
+
+json_t *cornu__json_shape(CornuShape shape)
+{
+    json_t *result = json_array();
+    for (int i = 0; i < shape.rank; i++)
+        result = cornu__json_append(result, shape.extent[i] == CORNU_NONE
+                                                ? json_null() : json_integer(shape.extent[i]));
     return result;
 }
 
@@ -67,14 +75,6 @@ static const char *text_of(CornuFieldKind kind, int number)
 
 static json_t *rule_to_json(const CornuWeightRuleFamily *family, const void *rule);
 
-/* A list of axes, in which -1 is the last one. */
-static json_t *axes_to_json(const int64_t *axes, int count)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < count; i++) list = cornu__json_append(list, json_integer(axes[i]));
-    return list;
-}
-
 static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *field,
                              const void *config)
 {
@@ -86,7 +86,7 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         const int64_t number = *(const int64_t *)at, plain = cornu__integer(number, 0);
         return number ? cornu__json_list(&plain, 1) : json_null();
     }
-    case CORNU_FIELD_PAIR:    return axes_to_json(at, 2);
+    case CORNU_FIELD_PAIR:    return cornu__json_list(at, 2);
     case CORNU_FIELD_PAIR_OR_NONE: {
         const int64_t *pair = at;
         if (!pair[0] && !pair[1]) return json_null();
@@ -107,10 +107,12 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         return shape;
     }
     case CORNU_FIELD_EXTENTS: {
-        const int64_t *extents = at;
-        int            count = 0;
-        while (count < CORNU_MAX_RANK && extents[count] != 0) count++;
-        return cornu__json_list(extents, count);
+        CornuShape shape = { .rank = 0 };
+        while (shape.rank < CORNU_MAX_RANK && ((const int64_t *)at)[shape.rank] != 0) {
+            shape.extent[shape.rank] = ((const int64_t *)at)[shape.rank];
+            shape.rank++;
+        }
+        return cornu__json_shape(shape);
     }
     case CORNU_FIELD_TEXT: {
         const char *text = *(const char *const *)at;
@@ -170,7 +172,7 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         if (axis[0] == CORNU_ZERO) return json_array();
         while (count < CORNU_MAX_RANK && axis[count] != 0) count++;
         return count == 0 ? json_null() : count == 1 ? json_integer(axis[0])
-             : axes_to_json(axis, count);
+             : cornu__json_list(axis, count);
     }
     case CORNU_FIELD_AXES_OR_NONE: {
         const int64_t *axis = at;
@@ -183,7 +185,7 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         const int64_t *axis = at;
         int count = 1;
         while (count < CORNU_MAX_RANK && axis[count] != 0) count++;
-        return count == 1 ? json_integer(axis[0]) : axes_to_json(axis, count);
+        return count == 1 ? json_integer(axis[0]) : cornu__json_list(axis, count);
     }
     case CORNU_FIELD_THRESHOLDS: {
         const double *number = at;
@@ -486,7 +488,10 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
 /* Arguments of every layer, whatever its class. */
 static bool is_common(const char *name)
 {
-    return !strcmp(name, "name") || !strcmp(name, "trainable") || !strcmp(name, "dtype");
+    static const char *const names[] = { "name", "trainable", "dtype", "lora_rank", "lora_alpha" };
+    size_t i = 0;
+    while (i < sizeof names / sizeof *names && strcmp(name, names[i])) i++;
+    return i < sizeof names / sizeof *names;
 }
 
 /* Arguments that Keras writes and no class here has, with the value that they must have; NULL if

@@ -76,6 +76,7 @@ static CornuStatus save(const CornuModel *model, Task task, const char *path)
     status = cornu__output_settle(device, "before saving the model", status);
     if (status == CORNU_OK) status = cornu__values_read(model, &values);
     if (status == CORNU_OK) {
+        if (format->merges_lora) cornu__values_merge_lora(model, &values);
         if (cornu__output_writes())
             status = (task == SAVE ? format->save : format->save_weights)(model, &values, path);
         status = cornu__output_settle(device, "saving the model", status);

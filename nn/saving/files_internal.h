@@ -20,6 +20,9 @@ CornuStatus cornu__values_list(const CornuModel *model, CornuValues *values);
 CornuStatus cornu__values_create(const CornuModel *model, CornuValues *values);
 void        cornu__values_free(CornuValues *values);
 
+/* Adds to each kernel the product of its lora_a and lora_b, which become 0. */
+void cornu__values_merge_lora(const CornuModel *model, CornuValues *values);
+
 /* Copies the values from the model, or into it. */
 CornuStatus cornu__values_read(const CornuModel *model, CornuValues *values);
 CornuStatus cornu__values_write(CornuModel *model, const CornuValues *values);
@@ -35,6 +38,7 @@ typedef struct {
      * variables of its optimizer. NULL with a pending error. */
     CornuModel *(*load)(const char *path, bool compile, CornuDevice *device);
     CornuStatus (*load_weights)(CornuModel *model, const char *path);
+    bool        merges_lora;        /* what is saved is cornu__values_merge_lora's */
     CornuStatus (*check)(void);     /* loads the library that saving needs; NULL if none */
 } CornuFormat;
 

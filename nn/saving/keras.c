@@ -264,12 +264,12 @@ static CornuStatus check(void)
 
 const CornuFormat cornu__keras_format = {
     .suffix = ".keras", .save = save, .load = load, .load_weights = load_archive_weights,
-    .check = check,
+    .check = check, .merges_lora = true,
 };
 
 const CornuFormat cornu__keras_weights_format = {
     .suffix = ".weights.h5", .save_weights = save_weights, .load_weights = load_weights,
-    .check = check,
+    .check = check, .merges_lora = true,
 };
 
 const CornuFormat cornu__older_format = {

@@ -69,6 +69,13 @@ static const char *part_of(const CornuLayer *layer, const CornuWeight *weight, s
     return part ? part : weight->path;
 }
 
+/* Whether a weight is among the trainable ones of a file: a kernel with low-rank adaptation is,
+ * though it is frozen; the products' factors are in no file. */
+static bool is_first(const CornuWeight *weight)
+{
+    return !weight->non_trainable || weight->lora_a;
+}
+
 /* Adds the weights of one part to the last group, the trainable ones first. */
 static void place(Walk *walk, const CornuLayer *layer, const char *part, size_t length)
 {
@@ -78,7 +85,7 @@ static void place(Walk *walk, const CornuLayer *layer, const char *part, size_t 
             const CornuWeight *weight = layer->weights[i];
             size_t      own;
             const char *of = part_of(layer, weight, &own);
-            if (weight->non_trainable != (pass == 1) || own != length ||
+            if (weight->is_lora || is_first(weight) != (pass == 0) || own != length ||
                 strncmp(of, part, length))
                 continue;
             const int number = cornu__model_weight_index(walk->model, weight);

@@ -121,6 +121,19 @@ static CornuStatus check_layers(CornuHdf5 *file, const CornuModel *model, const 
                        (long long)count, cornu_model_name(model), cornu_model_layer_count(model));
 }
 
+/* The factors of low-rank adaptation, which are part of the kernels in a file. */
+static CornuStatus clear_lora(const CornuModel *model, CornuValues *values)
+{
+    for (int i = 0; i < values->weights; i++) {
+        CornuArray *array = &values->arrays[i].array;
+        if (!cornu_model_weight(model, i)->is_lora) continue;
+        if (!array->data && !(array->data = cornu__allocate(cornu_type_bytes(array->type), 1)))
+            return CORNU_ERR_MEMORY;
+        memset(array->data, 0, cornu_type_bytes(array->type));
+    }
+    return CORNU_OK;
+}
+
 /* "layers" or, in files of Keras 2.13, its former name. */
 static CornuStatus read_weights(CornuHdf5 *file, const CornuModel *model, CornuValues *values)
 {
@@ -135,7 +148,7 @@ static CornuStatus read_weights(CornuHdf5 *file, const CornuModel *model, CornuV
     for (int g = 0; g < layout.count && status == CORNU_OK; g++)
         status = read_group(file, &layout, &layout.groups[g], values);
     cornu__keras_layout_free(&layout);
-    return status;
+    return status ? status : clear_lora(model, values);
 }
 
 /* Whether the group belongs to an optimizer of this name; true if it does not say. */

@@ -4,6 +4,8 @@
 #include "../../device/memory_internal.h"
 #include "../model/model_internal.h"
 
+#include <string.h>
+
 CornuStatus cornu__values_list(const CornuModel *model, CornuValues *values)
 {
     *values = (CornuValues){ .weights = cornu_model_weight_count(model),
@@ -50,6 +52,29 @@ CornuStatus cornu__values_read(const CornuModel *model, CornuValues *values)
         CORNU__TRY(cornu_variable_read(cornu_model_optimizer_variable(model, i),
                                        variables[i].array));
     return CORNU_OK;
+}
+
+void cornu__values_merge_lora(const CornuModel *model, CornuValues *values)
+{
+    for (int i = 0; i < values->weights; i++) {
+        const CornuWeight *weight = cornu_model_weight(model, i);
+        const int at = weight->lora_a ? cornu__model_weight_index(model, weight->lora_a) : -1;
+        const int bt = weight->lora_b ? cornu__model_weight_index(model, weight->lora_b) : -1;
+        if (at < 0 || bt < 0) continue;
+        float *kernel = values->arrays[i].array.data;
+        float *a = values->arrays[at].array.data, *b = values->arrays[bt].array.data;
+        const CornuShape shape = weight->lora_b->type.shape;
+        const int64_t rank = shape.extent[0], N = shape.extent[1];
+        for (int64_t m = 0; m < cornu_type_count(weight->type) / N; m++)
+            for (int64_t n = 0; n < N; n++) {
+                double sum = 0.0;
+                for (int64_t k = 0; k < rank; k++)
+                    sum += (double)a[m * rank + k] * (double)b[k * N + n];
+                kernel[m * N + n] += (float)(weight->lora_scale * sum);
+            }
+        memset(a, 0, cornu_type_bytes(weight->lora_a->type));
+        memset(b, 0, cornu_type_bytes(weight->lora_b->type));
+    }
 }
 
 CornuStatus cornu__values_write(CornuModel *model, const CornuValues *values)

@@ -100,6 +100,65 @@ def attention():
     write("attention", group)
 
 
+def heads():
+    group = {}
+    two, three = [(4, 3), (5, 2)], [(4, 3), (5, 2), (5, 4)]
+    both = [((4,), 5), ((5,), 5)]
+    kinds = {"heads": lambda **k: L.MultiHeadAttention(2, 3, **k),
+             "grouped": lambda **k: L.GroupQueryAttention(3, 4, 2, **k)}
+    for short, kind in kinds.items():
+        # GroupQueryAttention wants values as wide as the query.
+        two, three = ([(4, 3), (5, w)] for w in ((3, 3) if short == "grouped" else (2, 2)))
+        three = [*three, (5, 4)]
+        given, mask = [*two, (4, 5)], lambda m: keras.ops.cast(m, "bool")
+        case(group, short, lambda q, v: kind(use_gate=True)(q, v), two)
+        case(group, f"{short}_self", lambda q: kind(use_bias=False)(q, q), [(4, 3)])
+        case(group, f"{short}_key", lambda q, v, k: kind()(q, v, key=k, use_causal_mask=True), three)
+        case(group, f"{short}_given", lambda q, v, m: kind()(q, v, attention_mask=m),
+             [*two, ((4, 5), 2)])
+        case(group, f"{short}_given_key",
+             lambda q, v, k, m: kind(sliding_window=3)(q, v, k, attention_mask=m),
+             [*three, ((4, 5), 2)])
+        # Keras takes the shape of MultiHeadAttention's scores from the query alone.
+        def scores(q, v):
+            y, p = kind()(q, v, return_attention_scores=True)
+            return [L.Dense(2)(y), p]
+        case(group, f"{short}_scores", scores, two)
+        def masked(q, v, **keywords):
+            q, v = lookup(q), lookup(v)
+            return L.GlobalAveragePooling1D()(kind()(q, v, **keywords))
+        case(group, f"{short}_masked", masked, both)
+        case(group, f"{short}_masked_causal", lambda q, v: masked(q, v, use_causal_mask=True), both)
+        case(group, f"{short}_masked_dropout", lambda q: L.Flatten()(kind(dropout=0.3)(
+            lookup(q), lookup(q), use_causal_mask=True)), both[:1], train=False)
+        case(group, f"{short}_rules", lambda q: kind(
+            kernel_regularizer="l2", bias_regularizer="l1", kernel_constraint="unit_norm",
+            bias_constraint="non_neg", kernel_initializer="he_normal")(q, q), [(4, 3)])
+        case(group, f"{short}_open", lambda q, v: kind()(q, v),
+             [(None, two[0][1]), (None, two[1][1])])
+    case(group, "heads_output", lambda q, v: L.MultiHeadAttention(2, 3, dropout=0.2, value_dim=2,
+                                                                  output_shape=(2, 3))(q, v), two,
+         train=False)
+    # Those of keras/src/layers/attention/multi_head_attention_test.py.
+    for name, q, v, m, axes in (
+        ("mask2", (3, 4), (3, 2), (4, 2), (2,)), ("mask3", (3, 4), (3, 2), (3, 4, 2), (2,)),
+        ("mask4", (3, 2), (4, 2), (2, 3, 4), (1,)), ("two", (3, 2), (3, 4), (3, 2, 3, 4), (1, 2)),
+        ("five", (2, 3, 2), (2, 2, 2), (3, 2, 2, 2), (2, 3)),
+    ):
+        layer = lambda: L.MultiHeadAttention(2, 2, attention_axes=axes)
+        case(group, f"axes_{name}", lambda q, v: layer()(q, v), [(*q, 3), (*v, 3)])
+        if name in ("mask3", "mask4", "two"):
+            case(group, f"axes_{name}_given", lambda q, v, m: layer()(q, v, attention_mask=m),
+                 [(*q, 3), (*v, 3), (m, 2)])
+    case(group, "axes_first", lambda q: L.MultiHeadAttention(2, 2, attention_axes=1)(
+        q, q, use_causal_mask=True), [(3, 2, 3)])
+    def scores(q):
+        y, p = L.MultiHeadAttention(2, 2, attention_axes=-2)(q, q, return_attention_scores=True)
+        return [L.Dense(2)(y), p]
+    case(group, "axes_scores", scores, [(2, 2, 3)])
+    write("heads", group)
+
+
 def core():
     group = {}
     # Those of keras/src/layers/core/einsum_dense_test.py, with other extents.
@@ -140,7 +199,7 @@ def core():
     write("core", group)
 
 
-FAMILIES = (attention, core)
+FAMILIES = (attention, heads, core)
 
 if __name__ == "__main__":
     if len(sys.argv) == 1:

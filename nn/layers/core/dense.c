@@ -51,6 +51,7 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__dense_class = {
     .class_name = "Dense", .size = sizeof(Dense), .build = build, .call = call,
+    .lora = "kernel", .lora_resets_alpha = true,
     .fields = fields, .config_size = sizeof(CornuDenseConfig),
     .config_offset = offsetof(Dense, config), .from = from,
 };

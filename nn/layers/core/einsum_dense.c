@@ -207,6 +207,7 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__einsum_dense_class = {
     .class_name = "EinsumDense", .size = sizeof(EinsumDense), .build = build, .call = call,
+    .lora = "kernel",
     .mask = cornu__no_mask, .fields = fields, .config_size = sizeof(CornuEinsumDenseConfig),
     .config_offset = offsetof(EinsumDense, config), .from = from,
 };

@@ -61,6 +61,7 @@ static const CornuField embedding_fields[] = {
 const CornuLayerClass cornu__embedding_class = {
     .class_name = "Embedding", .size = sizeof(Embedding), .build = embedding_build,
     .call = embedding_call, .mask = embedding_mask, .takes_integers = true,
+    .lora = "embeddings", .lora_resets_alpha = true,
     .fields = embedding_fields, .config_size = sizeof(CornuEmbeddingConfig),
     .config_offset = offsetof(Embedding, config), .from = embedding_from,
 };

@@ -27,13 +27,27 @@ static int mapped(const CornuOnnxCall *call, int map, int64_t features, int x)
                                                    cornu_shape(outputs)));
 }
 
-/* (B, T, N H) split into heads, with the axes (B, T, N, H) in this order. */
-static int heads_of(const CornuOnnxCall *call, int x, int64_t steps, const char *size,
-                    const int64_t order[4])
+/* Heads of the query, N, and of key and value, G; sizes of keys, H, and values, V. */
+typedef struct {
+    int64_t query, shared, key_size, value_size;
+} Heads;
+
+static Heads heads_of(const CornuLayer *layer)
 {
-    const CornuShape split = cornu_shape(0, steps, whole(call->layer, "num_heads"),
-                                         whole(call->layer, size));
-    return cornu__onnx_transpose(call->to, cornu__onnx_reshape(call->to, x, split), order, 4);
+    if (!cornu__onnx_argument(layer, "num_key_value_heads"))
+        return (Heads){ whole(layer, "num_heads"), whole(layer, "num_heads"),
+                        whole(layer, "key_dim"), whole(layer, "value_dim") };
+    const int64_t size = whole(layer, "head_dim");
+    return (Heads){ whole(layer, "num_query_heads"), whole(layer, "num_key_value_heads"), size,
+                    size };
+}
+
+/* (B, T, heads size) split into heads, with the axes (B, T, heads, size) in this order. */
+static int split(const CornuOnnxCall *call, int x, int64_t steps, int64_t heads, int64_t size,
+                 const int64_t order[4])
+{
+    const CornuShape apart = cornu_shape(0, steps, heads, size);
+    return cornu__onnx_transpose(call->to, cornu__onnx_reshape(call->to, x, apart), order, 4);
 }
 
 /* ---- Masks: bool, broadcast to (B, N, T, S) ---- */
@@ -94,29 +108,45 @@ static CornuStatus mask_of(const CornuOnnxCall *call, int value, int *mask)
 
 /* ---- The layer ---- */
 
+/* x (B, N, T, n) by y (B, G, n, m), each head of which serves N / G of x: (B, N, T, m) */
+static int by_heads(CornuOnnx *to, int x, CornuShape shape, int y, int64_t G, int64_t m)
+{
+    const int64_t N = shape.extent[1], T = shape.extent[2];
+    if (N == G) return joined(to, "MatMul", x, y);
+    x = cornu__onnx_reshape(to, x, cornu_shape(0, G, N / G * T, shape.extent[3]));
+    return cornu__onnx_reshape(to, joined(to, "MatMul", x, y), cornu_shape(0, N, T, m));
+}
+
 /* Of sequences (B, T, C). */
 static CornuStatus attend(const CornuOnnxCall *call)
 {
     static const int64_t heads_first[] = { 0, 2, 1, 3 }, steps_last[] = { 0, 2, 3, 1 };
     CornuOnnx        *to = call->to;
     const CornuLayer *layer = call->layer;
+    const Heads       heads = heads_of(layer);
     const int         value = call->in_count > VALUE ? VALUE : QUERY;
     const int         key = call->in_count > KEY ? KEY : value, gate = flag(layer, "use_gate");
     const CornuShape  query = call->shapes[QUERY];
     const int64_t     T = query.extent[1], S = call->shapes[value].extent[1];
-    const int64_t     wide = whole(layer, "num_heads") * whole(layer, "value_dim");
+    const int64_t     wide = heads.query * heads.value_size;
+    const bool        scores_too = cornu_layer_outputs(layer) > 1;
     int               mask;
     const int q = mapped(call, MAP_QUERY, query.extent[2], call->in[QUERY]);
     const int k = mapped(call, MAP_KEY, call->shapes[key].extent[2], call->in[key]);
     const int v = mapped(call, MAP_GATE + gate, call->shapes[value].extent[2], call->in[value]);
-    const int keys = heads_of(call, k, S, "key_dim", steps_last);
-    const int queries = heads_of(call, scaled(to, q, 1.0 / sqrt((double)whole(layer, "key_dim"))),
-                                 T, "key_dim", heads_first);
-    int       scores = joined(to, "MatMul", queries, keys);
+    const int keys = split(call, k, S, heads.shared, heads.key_size, steps_last);
+    const int queries = split(call, scaled(to, q, 1.0 / sqrt((double)heads.key_size)), T,
+                              heads.query, heads.key_size, heads_first);
+    int       scores = by_heads(to, queries, cornu_shape(0, heads.query, T, heads.key_size), keys,
+                                heads.shared, S);
     CORNU__TRY(mask_of(call, value, &mask));
     if (mask) scores = selected(to, mask, scores, cornu__onnx_scalar(to, -1e9));
     scores = cornu__onnx_activate(to, CORNU_SOFTMAX, scores);
-    int y = joined(to, "MatMul", scores, heads_of(call, v, S, "value_dim", heads_first));
+    if (mask && (scores_too || number(layer, "dropout") > 0.0))   /* see layers/attention/heads.c */
+        scores = selected(to, mask, scores, cornu__onnx_scalar(to, 0.0));
+    int y = by_heads(to, scores, cornu_shape(0, heads.query, T, S),
+                     split(call, v, S, heads.shared, heads.value_size, heads_first), heads.shared,
+                     heads.value_size);
     y = cornu__onnx_transpose(to, y, heads_first, 4);
     y = cornu__onnx_reshape(to, y, cornu_shape(0, T, wide));
     if (gate)
@@ -124,7 +154,7 @@ static CornuStatus attend(const CornuOnnxCall *call)
                 one(to, "Sigmoid", mapped(call, MAP_GATE, query.extent[2], call->in[QUERY])));
     y = mapped(call, MAP_GATE + 1 + gate, wide, y);
     call->out[0] = call->results[0].rank == 3 ? y : cornu__onnx_reshape(to, y, call->results[0]);
-    if (cornu_layer_outputs(layer) > 1) call->out[1] = scores;
+    if (scores_too) call->out[1] = scores;
     return CORNU_OK;
 }
 
@@ -149,7 +179,7 @@ static CornuShape as_sequences(const CornuOnnxCall *call, CornuShape shape, int6
     return cornu_shape(CORNU_NONE, steps, shape.extent[shape.rank - 1]);
 }
 
-/* Tensors of higher rank, which have neither masks nor scores: as sequences, and back. */
+/* Tensors of higher rank: as sequences, and back. */
 static CornuStatus multi_head_attention(const CornuOnnxCall *call)
 {
     const int     rank = call->shapes[QUERY].rank, made = call->results[0].rank;
@@ -158,6 +188,9 @@ static CornuStatus multi_head_attention(const CornuOnnxCall *call)
     CornuShape    shapes[MASK], result, apart = { .rank = made };
     CornuOnnxCall own = *call;
     if (rank == 3) return attend(call);
+    if (call->in_count > MASK || cornu_layer_outputs(call->layer) > 1)
+        return cornu__onnx_refuse(call->layer, "attention along several axes with a mask or scores",
+                                  "whose axes differ from theirs");
     for (int i = call->in_count - 1; i >= 0; i--) {   /* the order of the query remains */
         shapes[i] = as_sequences(call, call->shapes[i], order);
         in[i] = cornu__onnx_reshape(call->to, cornu__onnx_transpose(call->to, call->in[i], order,
@@ -264,6 +297,7 @@ static CornuStatus additive_attention(const CornuOnnxCall *call)
 const CornuOnnxRow cornu__onnx_attention[] = {
     { "AdditiveAttention", additive_attention },
     { "Attention", attention },
+    { "GroupQueryAttention", multi_head_attention },
     { "MultiHeadAttention", multi_head_attention },
     { 0 },
 };

@@ -205,4 +205,4 @@ static CornuStatus save(const CornuModel *model, const CornuValues *values, cons
     return status;
 }
 
-const CornuFormat cornu__onnx_format = { .suffix = ".onnx", .save = save };
+const CornuFormat cornu__onnx_format = { .suffix = ".onnx", .save = save, .merges_lora = true };

@@ -323,7 +323,7 @@ static void mistakes_are_named(void **state)
                  ".attention_axes has 3, expected 1 to 2");
     refuses_axes((CornuMultiHeadAttentionConfig){ .num_heads = 2, .key_dim = 3,
                                                   .use_causal_mask = true }, CORNU_ERR_UNSUPPORTED,
-                 "the query is (None, 3, 4, 6), and .use_causal_mask is only available for");
+                 "the query is (None, 3, 4, 6), and .use_causal_mask is only available along");
     refuses_shapes(CORNU_ERR_ARGUMENT, 5, (CornuShape[]){ query, query, query, mask, mask },
                    "got 5 tensors");
 }

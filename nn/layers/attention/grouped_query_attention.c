@@ -1,0 +1,88 @@
+#include "heads_internal.h"
+
+typedef struct {
+    CornuHeads                       heads;
+    CornuGroupQueryAttentionConfig config;
+} GroupedQuery;
+
+static CornuStatus build(CornuLayer *layer, const CornuShape *given, int in_count)
+{
+    CornuText text;
+    for (int i = 0; i < in_count && i < CORNU_HEADS_MASK; i++)
+        if (given[i].rank != 3)
+            return cornu__fail(CORNU_ERR_SHAPE, "input %d is %s, expected (B, T, C)", i,
+                               cornu_shape_print(&text, given[i]));
+    return cornu__heads_build(layer, given, in_count);
+}
+
+static CornuLayer *from(const void *config) { return cornu_group_query_attention_from(config); }
+
+#define FIELD(field) offsetof(CornuGroupQueryAttentionConfig, field)
+static const CornuField fields[] = {
+    { "head_dim", CORNU_FIELD_INTEGER, FIELD(head_dim) },
+    { "num_query_heads", CORNU_FIELD_INTEGER, FIELD(num_query_heads) },
+    { "num_key_value_heads", CORNU_FIELD_INTEGER, FIELD(num_key_value_heads) },
+    { "use_bias", CORNU_FIELD_NOT, FIELD(no_bias) },
+    { "use_gate", CORNU_FIELD_FLAG, FIELD(use_gate) },
+    { "sliding_window", CORNU_FIELD_INTEGER_OR_NONE, FIELD(sliding_window) },
+    { "dropout", CORNU_FIELD_NUMBER, FIELD(dropout) },
+    { "kernel_initializer", CORNU_FIELD_INITIALIZER, FIELD(kernel_initializer) },
+    { "bias_initializer", CORNU_FIELD_INITIALIZER, FIELD(bias_initializer) },
+    { "kernel_regularizer", CORNU_FIELD_REGULARIZER, FIELD(kernel_regularizer) },
+    { "bias_regularizer", CORNU_FIELD_REGULARIZER, FIELD(bias_regularizer) },
+    { "kernel_constraint", CORNU_FIELD_CONSTRAINT, FIELD(kernel_constraint) },
+    { "bias_constraint", CORNU_FIELD_CONSTRAINT, FIELD(bias_constraint) },
+    { "use_causal_mask", CORNU_FIELD_FLAG, FIELD(use_causal_mask) },
+    { "return_attention_scores", CORNU_FIELD_FLAG, FIELD(return_attention_scores) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__group_query_attention_class = {
+    .class_name = "GroupQueryAttention", .label = "grouped_query_attention",
+    .size = sizeof(GroupedQuery), .build_many = build, .call_many = cornu__heads_call,
+    .outputs = cornu__heads_outputs, .fields = fields,
+    .config_size = sizeof(CornuGroupQueryAttentionConfig),
+    .config_offset = offsetof(GroupedQuery, config), .from = from,
+    .folders = cornu__heads_folders, .operands = "value key attention_mask",
+    .call_arguments = "use_causal_mask return_attention_scores",
+};
+
+static CornuStatus check(const CornuGroupQueryAttentionConfig *config, const char *name)
+{
+    CORNU__TRY(cornu__positive(name, "head_dim", config->head_dim));
+    CORNU__TRY(cornu__positive(name, "num_query_heads", config->num_query_heads));
+    CORNU__TRY(cornu__positive(name, "num_key_value_heads", config->num_key_value_heads));
+    if (config->num_query_heads % config->num_key_value_heads == 0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .num_query_heads is %lld, expected a multiple of "
+                       ".num_key_value_heads, %lld", name, (long long)config->num_query_heads,
+                       (long long)config->num_key_value_heads);
+}
+
+CornuLayer *cornu_group_query_attention_from(const CornuGroupQueryAttentionConfig *config)
+{
+    const char *name = config->name ? config->name : "grouped_query_attention";
+    const CornuMultiHeadAttentionConfig heads = {
+        .num_heads = config->num_query_heads, .key_dim = config->head_dim,
+        .dropout = config->dropout, .no_bias = config->no_bias,
+        .sliding_window = config->sliding_window, .kernel_initializer = config->kernel_initializer,
+        .bias_initializer = config->bias_initializer,
+        .kernel_regularizer = config->kernel_regularizer,
+        .bias_regularizer = config->bias_regularizer,
+        .kernel_constraint = config->kernel_constraint,
+        .bias_constraint = config->bias_constraint, .use_gate = config->use_gate,
+        .use_causal_mask = config->use_causal_mask,
+        .return_attention_scores = config->return_attention_scores, .frozen = config->frozen,
+    };
+    if (check(config, name) || cornu__heads_check(&heads, name)) return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__group_query_attention_class, config->name,
+                                           config->dtype);
+    if (!layer) return NULL;
+    GroupedQuery *self = (GroupedQuery *)layer;
+    cornu__heads_set(&self->heads, &heads, config->num_key_value_heads);
+    self->config = *config;
+    self->config.name = self->config.dtype = NULL;
+    self->config.dropout = self->heads.config.dropout;
+    self->config.kernel_initializer = self->heads.config.kernel_initializer;
+    self->config.bias_initializer = self->heads.config.bias_initializer;
+    return layer;
+}
