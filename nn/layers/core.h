@@ -41,6 +41,27 @@ CornuLayer *cornu_einsum_dense_from(const CornuEinsumDenseConfig *config);
 #define cornu_einsum_dense(...) \
     cornu_einsum_dense_from(&(CornuEinsumDenseConfig){ .unset = 0, __VA_ARGS__ })
 
+/*
+ * The layer, with its kernel W, or its embeddings, divided by an estimate of its largest singular
+ * value in training. The estimate begins with the vector u, the weight vector_u (1, N), for which
+ * power_iterations times v = unit(u W'), u = unit(v W) is computed; it is v W u'. Gradients pass
+ * through W, not through u and v. The kernel itself is trained without being replaced by the
+ * quotient, as Keras' JAX backend does. The layer is taken, also on failure.
+ * Source: keras/src/layers/normalization/spectral_normalization.py; Miyato et al., arXiv 1802.05957.
+ */
+typedef struct {
+    char        unset;
+    CornuLayer *layer;                    /* required: with a weight kernel or embeddings */
+    int64_t     power_iterations;         /* default 1 */
+    const char *name;
+    bool        frozen;
+    const char *dtype;
+} CornuSpectralNormalizationConfig;
+
+CornuLayer *cornu_spectral_normalization_from(const CornuSpectralNormalizationConfig *config);
+#define cornu_spectral_normalization(...) \
+    cornu_spectral_normalization_from(&(CornuSpectralNormalizationConfig){ .unset = 0, __VA_ARGS__ })
+
 /* y = x. Source: keras/src/layers/core/identity.py. */
 typedef struct {
     char        unset;

@@ -46,8 +46,7 @@ void cornu_layer_free(CornuLayer *layer)
     if (!layer || (layer->owners > 0 && --layer->owners > 0)) return;
     if (layer->kind->free) layer->kind->free(layer);
     cornu__layer_free_states(layer);
-    for (int i = 0; i < layer->weight_count && !layer->inner_count; i++)
-        weight_free(layer->weights[i]);
+    for (int i = 0; i < layer->own_count; i++) weight_free(layer->weights[i]);
     for (int i = 0; i < layer->inner_count; i++) {
         if (layer->inner[i]->outer == layer) layer->inner[i]->outer = NULL;
         cornu_layer_free(layer->inner[i]);
@@ -108,13 +107,15 @@ CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape s
                               sizeof *layer->weights));
     CornuWeight *weight = cornu__allocate(1, sizeof *weight);
     if (!weight) return CORNU_ERR_MEMORY;
-    layer->weights[layer->weight_count] = weight;
+    for (int i = layer->weight_count; i > layer->own_count; i--)   /* those of inner layers */
+        layer->weights[i] = layer->weights[i - 1];
+    layer->weights[layer->own_count++] = weight;
     layer->weight_count++;
     weight->type = type;
     weight->non_trainable = non_trainable;
     weight->initializer = initializer;
     weight->seed = layer->seed;
-    weight->generator = layer->generator + layer->weight_count;
+    weight->generator = layer->generator + cornu__layer_generators(layer) - 1;
 
     weight->path = path_of(layer, name);
     if (!weight->path) return CORNU_ERR_MEMORY;
@@ -125,7 +126,7 @@ CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape s
 CornuStatus cornu_layer_weight_rules(CornuLayer *layer, CornuRegularizer regularizer,
                                      CornuConstraint constraint)
 {
-    CornuWeight     *weight = layer->weights[layer->weight_count - 1];
+    CornuWeight     *weight = layer->weights[layer->own_count - 1];
     const CornuShape shape = weight->type.shape;
     const char      *name = strrchr(weight->path, '/') + 1;
     CORNU__TRY(cornu__fail_prefix(cornu__regularizer_check(&regularizer, shape), name));
@@ -236,6 +237,8 @@ CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i
                                  CornuDtype dtype)
 {
     const CornuWeight *weight = layer->weights[i];
+    for (const CornuReplaced *r = call->replaced; r; r = r->next)
+        if (r->weight == weight) return cornu_op_convert(r->value, dtype);
     /* A template graph infers shapes only. */
     CornuTensor *value = call->weight       ? call->weight(call->weight_context, weight)
                          : weight->variable ? cornu_read(call->graph, weight->variable)

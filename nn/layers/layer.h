@@ -24,6 +24,13 @@ extern "C" {
 typedef struct CornuLayer  CornuLayer;
 typedef struct CornuWeight CornuWeight;
 
+/* A value that layers read in place of a weight's. */
+typedef struct CornuReplaced {
+    const CornuWeight          *weight;
+    CornuTensor                *value;   /* f32 */
+    const struct CornuReplaced *next;
+} CornuReplaced;
+
 /* The context of a call: what a trace passes to a layer besides its input. */
 typedef struct CornuCall {
     CornuGraph  *graph;
@@ -40,6 +47,7 @@ typedef struct CornuCall {
      * their values. */
     CornuTensor *(*weight)(void *context, const CornuWeight *weight);
     void        *weight_context;
+    const CornuReplaced *replaced;
     CornuTensor **loss;      /* where cornu_layer_add_loss accumulates; NULL: not needed */
 } CornuCall;
 
@@ -168,6 +176,10 @@ typedef struct {
      * they are counted by class. */
     const char *const *folders;
 
+    /* For files: the weight of the inner layer that Keras lists before the wrapper's own, too. NULL:
+     * none. */
+    const char *(*lists)(const CornuLayer *layer);
+
     /* For files, if the layer takes several tensors: Keras' keywords of the inputs after the first,
      * separated by spaces, "value key"; one that ends in * takes the list of all remaining inputs,
      * "initial_state*". NULL: all inputs are one list, as in add([a, b]). */
@@ -196,9 +208,9 @@ struct CornuLayer {
     CornuDtype             result;      /* f32 before. result is f32 also for a last layer  */
     bool                   built;
     CornuShape             output;      /* once built; axis 0 is CORNU_NONE */
-    CornuWeight          **weights;     /* in Keras' order; includes those of inner layers, which
-                                           own them */
-    int                    weight_count;
+    CornuWeight          **weights;     /* in Keras' order: its own, then those of inner layers,
+                                           which own them */
+    int                    weight_count, own_count;
     CornuLayer           **inner;       /* layers that this one calls, each once */
     int                    inner_count;
     CornuLayer            *wrapped[CORNU_MAX_WRAPPED]; /* of wrappers: storage of `inner` */

@@ -56,7 +56,7 @@ int64_t cornu__layer_generators(const CornuLayer *layer)
 {
     int64_t count = 1;
     for (int i = 0; i < layer->inner_count; i++) count += cornu__layer_generators(layer->inner[i]);
-    return layer->inner_count ? count : count + layer->weight_count;
+    return count + layer->own_count;
 }
 
 CornuStatus cornu__check_depth(const char *name, const CornuLayer *inner)
@@ -105,7 +105,7 @@ void cornu__layer_set_generators(CornuLayer *layer, uint64_t seed, int64_t first
         cornu__layer_set_generators(layer->inner[i], seed, first + 1);
         first += cornu__layer_generators(layer->inner[i]);
     }
-    for (int i = 0; i < layer->weight_count && !layer->inner_count; i++) {
+    for (int i = 0; i < layer->own_count; i++) {
         layer->weights[i]->seed = seed;
         layer->weights[i]->generator = first + 1 + i;
     }
@@ -118,7 +118,7 @@ bool cornu__layer_trains(const CornuLayer *layer, const CornuWeight *weight)
     if (layer->frozen || weight->non_trainable) return false;
     for (int i = 0; i < layer->inner_count; i++)
         if (cornu__layer_trains(layer->inner[i], weight)) return true;
-    for (int i = 0; i < layer->weight_count && !layer->inner_count; i++)
+    for (int i = 0; i < layer->own_count; i++)
         if (layer->weights[i] == weight) return true;
     return false;
 }

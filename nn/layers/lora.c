@@ -29,7 +29,7 @@ static CornuStatus add(CornuLayer *layer, const char *which, CornuShape shape,
     snprintf(name, sizeof name, "lora_%s_%s", layer->kind->lora, which);
     CORNU__TRY(cornu_layer_weight(layer, name, shape, initializer, false));
     CORNU__TRY(cornu_layer_weight_rules(layer, regularizer, (CornuConstraint){ .kind = 0 }));
-    layer->weights[layer->weight_count - 1]->is_lora = true;
+    layer->weights[layer->own_count - 1]->is_lora = true;
     return CORNU_OK;
 }
 
@@ -46,8 +46,8 @@ CornuStatus cornu__layer_add_lora(CornuLayer *layer)
     CORNU__TRY(add(layer, "a", a, CORNU_HE_UNIFORM, kernel->regularizer));
     CORNU__TRY(add(layer, "b", cornu_shape(rank, last), CORNU_ZEROS, kernel->regularizer));
     kernel->non_trainable = true;
-    kernel->lora_a = layer->weights[layer->weight_count - 2];
-    kernel->lora_b = layer->weights[layer->weight_count - 1];
+    kernel->lora_a = layer->weights[layer->own_count - 2];
+    kernel->lora_b = layer->weights[layer->own_count - 1];
     kernel->lora_scale = layer->lora_alpha / (double)rank;
     return CORNU_OK;
 }

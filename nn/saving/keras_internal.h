@@ -21,7 +21,8 @@ typedef struct {
 typedef struct {
     CornuKerasGroup *groups;
     int              count, space;
-    int             *order;          /* indices of the model's weights, each once */
+    int             *order;          /* indices of the model's weights, each once
+                                        or, where a wrapper lists it too, twice */
     int              placed;
 } CornuKerasLayout;
 

@@ -96,6 +96,26 @@ static void place(Walk *walk, const CornuLayer *layer, const char *part, size_t 
         }
 }
 
+static void put(Walk *walk, const CornuWeight *weight)
+{
+    walk->layout->order[walk->layout->placed++] = cornu__model_weight_index(walk->model, weight);
+    walk->layout->groups[walk->layout->count - 1].count++;
+}
+
+/* Adds the weights that a wrapper has besides those of its inner layers to the last group, after the
+ * one that Keras lists twice. */
+static void place_own(Walk *walk, const CornuLayer *layer)
+{
+    const char *also = layer->kind->lists ? layer->kind->lists(layer) : NULL;
+    for (int i = layer->own_count; i < layer->weight_count && also; i++)
+        if (!strcmp(strrchr(layer->weights[i]->path, '/') + 1, also))
+            put(walk, layer->weights[i]);
+    for (int i = 0; i < layer->own_count; i++) {
+        walk->seen[cornu__model_weight_index(walk->model, layer->weights[i])] = true;
+        put(walk, layer->weights[i]);
+    }
+}
+
 /* The folder of part i, by the table of the layer's class. */
 static CornuStatus folder_of(const CornuLayer *layer, int i, const char **folder)
 {
@@ -194,6 +214,7 @@ static CornuStatus add_layer(Walk *walk, const CornuLayer *layer, const char *fo
     list_of(layer, list);
     if (*list) return add_list(walk, layer, folder, list);
     CORNU__TRY(add_group(walk, folder, cornu_layer_name(layer)));
+    place_own(walk, layer);
     for (int i = 0; i < layer->inner_count; i++) {
         char        path[MAX_PATH];
         const char *below = "";
@@ -208,7 +229,7 @@ CornuStatus cornu__keras_layout(const CornuModel *model, const char *layers,
                                 CornuKerasLayout *layout)
 {
     const size_t weights = (size_t)cornu_model_weight_count(model);
-    *layout = (CornuKerasLayout){ .order = cornu__allocate(weights, sizeof *layout->order) };
+    *layout = (CornuKerasLayout){ .order = cornu__allocate(2 * weights, sizeof *layout->order) };
     Walk walk = { .model = model, .layers = layers, .layout = layout,
                   .seen = cornu__allocate(weights, sizeof(bool)) };
     CornuStatus status = layout->order && walk.seen ? add_layer(&walk, &model->base, "")

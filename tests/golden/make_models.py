@@ -199,7 +199,103 @@ def core():
     write("core", group)
 
 
-FAMILIES = (attention, heads, core)
+def wrapped():
+    group = {}
+    spectral = L.SpectralNormalization
+    case(group, "spectral_dense", lambda x: spectral(L.Dense(4, "tanh"))(x), [(3,)])
+    case(group, "spectral_conv", lambda x: spectral(L.Conv2D(3, 2), power_iterations=3)(x),
+         [(4, 3, 2)])
+    case(group, "spectral_embedding", lambda x: spectral(L.Embedding(5, 3))(x), [((4,), 5)])
+    case(group, "spectral_einsum",
+         lambda x: spectral(L.EinsumDense("abc,cde->abde", (None, 2, 3), bias_axes="de"))(x),
+         [(3, 2)])
+    case(group, "spectral_twice", lambda x: spectral(L.Dense(3, kernel_regularizer="l2"))(
+        spectral(L.Dense(4, use_bias=False))(x)), [(3,)])
+    case(group, "lora_dense", lambda x: L.Dense(4, "tanh", lora_rank=2, kernel_regularizer="l2")(x),
+         [(3,)])
+    case(group, "lora_dense_alpha", lambda x: L.Dense(4, lora_rank=2, lora_alpha=6)(x), [(2, 3)])
+    case(group, "lora_einsum", lambda x: L.EinsumDense(
+        "ab,bcd->acd", (3, 4), bias_axes="d", lora_rank=2, lora_alpha=3)(x), [(3,)])
+    case(group, "lora_embedding", lambda x: L.Dense(2)(L.Embedding(5, 3, lora_rank=2)(x)),
+         [((4,), 5)])
+    case(group, "lora_conv1d", lambda x: L.Conv1D(3, 2, lora_rank=1, lora_alpha=2)(x), [(5, 2)])
+    case(group, "lora_conv2d", lambda x: L.Conv2D(4, (2, 1), lora_rank=2, padding="same")(x),
+         [(3, 4, 2)])
+    write("wrapped", group)
+
+
+def merging():
+    group = {}
+    dense = lambda x, n=3: L.Dense(n)(x)
+    pair = [(4, 3), (4, 3)]
+    for kind in (L.Add, L.Subtract, L.Multiply, L.Average, L.Maximum, L.Minimum):
+        name = kind.__name__.lower()
+        case(group, name, lambda a, b: kind()([dense(a), b]), pair)
+        case(group, f"{name}_ranks", lambda a, b: kind()([dense(a), dense(b)]), [(4, 2, 3), (3,)])
+    case(group, "add_many", lambda a, b, c: L.Add()([dense(a), b, c]), [(4, 3), (1, 3), (3,)])
+    case(group, "multiply_broadcast", lambda a, b: L.Multiply()([dense(a), b]), [(4, 1, 3), (1, 5, 1)])
+    case(group, "add_one", lambda a: L.Add()([dense(a), a]), [(4, 3)])
+    case(group, "average_masked", lambda a, b: L.GRU(2)(L.Average()([lookup(a), lookup(b)])),
+         [((4,), 5), ((4,), 5)])
+    case(group, "add_part_masked", lambda a, b: L.GRU(2)(L.Add()([lookup(a), b])), [((4,), 5), (4, 3)])
+    for axis in (1, 2, -1, -2):
+        case(group, f"concatenate{axis}", lambda a, b: L.Concatenate(axis=axis)([dense(a), dense(b)]),
+             pair)
+    case(group, "concatenate_masked", lambda a, b: L.GRU(2)(L.Concatenate()([lookup(a), b])),
+         [((4,), 5), (4, 2)])
+    case(group, "concatenate_steps", lambda a, b: L.GRU(2)(L.Concatenate(axis=1)(
+        [lookup(a), lookup(b)])), [((4,), 5), ((3,), 5)])
+    case(group, "concatenate_open", lambda a, b: L.Concatenate(axis=1)([dense(a), dense(b)]),
+         [(None, 3), (None, 3)])
+    for name, axes, a, b in (
+        ("vectors", -1, (3,), (3,)), ("last", -1, (4, 3), (2, 3)), ("first", 1, (3, 4), (3, 2)),
+        ("both", (2, 1), (4, 3), (3, 2)), ("negative", (-1, -2), (4, 3), (3, 2)),
+        ("higher", (-2, -1), (3, 2), (1, 2, 3)), ("vector", (2, 1), (4, 3), (3,)),
+        ("vector_first", (1, 2), (3,), (4, 3)), ("normalized", 1, (3,), (3,)),
+    ):
+        case(group, f"dot_{name}", lambda x, y: L.Dot(axes, normalize=name == "normalized")(
+            [L.Dense(x.shape[-1])(x), y]), [a, b])
+    write("merging", group)
+
+
+def simple():
+    group = {}
+    scaled = {"kernel_initializer": "random_uniform", "bias_initializer": "ones"}
+    case(group, "dense", lambda x: L.Dense(4, "relu", **scaled)(x), [(3,)])
+    case(group, "dense_ranks", lambda x: L.Dense(
+        5, "sigmoid", kernel_regularizer="l2", bias_regularizer="l2",
+        activity_regularizer="l2", kernel_constraint="max_norm")(x), [(2, 2, 2, 3)])
+    case(group, "embedding", lambda x: L.Embedding(
+        5, 4, embeddings_initializer="ones", embeddings_regularizer="l1",
+        embeddings_constraint="non_neg")(x), [((2, 3), 5)])
+    case(group, "embedding_floats", lambda x: L.Embedding(5, 4)(L.ReLU()(x)), [(3,)])
+    case(group, "masking", lambda x: L.GRU(3)(L.Masking(0.5)(x)), [(4, 3)])
+    d = lambda x: L.Dense(x.shape[-1])(x)
+    for name, layer, shape in (
+        ("layer_normalization", lambda: L.LayerNormalization(
+            -2, beta_regularizer="l2", gamma_regularizer="l1", beta_constraint="non_neg",
+            gamma_constraint="unit_norm", beta_initializer="ones"), (3, 4)),
+        ("layer_normalization_axes", lambda: L.LayerNormalization([-2, -1]), (3, 4)),
+        ("layer_normalization_rms", lambda: L.LayerNormalization(rms_scaling=True, scale=False), (4,)),
+        ("layer_normalization_bare", lambda: L.LayerNormalization(center=False, scale=False), (4,)),
+        ("rms_normalization", lambda: L.RMSNormalization(axis=[-1, 1], epsilon=1e-3), (3, 4)),
+        ("unit_normalization", lambda: L.UnitNormalization(axis=[1, -1]), (3, 2, 2)),
+        ("group_normalization", lambda: L.GroupNormalization(2, axis=-2, epsilon=1e-2), (4, 3)),
+        ("prelu", lambda: L.PReLU("he_normal", "l1", "max_norm", shared_axes=1), (3, 4)),
+        ("prelu_list", lambda: L.PReLU("ones", shared_axes=[1, 2]), (3, 4, 2)),
+        ("leaky_relu", lambda: L.LeakyReLU(negative_slope=1), (3, 4)),
+        ("relu", lambda: L.ReLU(10, 1, 0.5), (3, 4)),
+        ("elu", lambda: L.ELU(alpha=0.3), (3, 4)),
+        ("softmax", lambda: L.Softmax(axis=-2), (3, 4)),
+        ("softmax_axes", lambda: L.Softmax(axis=[1, 2]), (3, 4)),
+        ("softmax_list", lambda: L.Softmax(axis=[-1]), (3, 4)),
+        ("activation", lambda: L.Activation("gelu"), (3, 4)),
+    ):
+        case(group, name, lambda x: layer()(d(x)), [shape])
+    write("simple", group)
+
+
+FAMILIES = (attention, heads, core, merging, simple, wrapped)
 
 if __name__ == "__main__":
     if len(sys.argv) == 1:

@@ -37,13 +37,18 @@ static const CornuField fields[] = {
     { 0 },
 };
 
+static const char *const folders[] = {
+    "query:_query_dense", "key:_key_dense", "gate:_gate_dense", "value:_value_dense",
+    "attention_output:_output_dense", NULL
+};
+
 const CornuLayerClass cornu__group_query_attention_class = {
     .class_name = "GroupQueryAttention", .label = "grouped_query_attention",
     .size = sizeof(GroupedQuery), .build_many = build, .call_many = cornu__heads_call,
     .outputs = cornu__heads_outputs, .fields = fields,
     .config_size = sizeof(CornuGroupQueryAttentionConfig),
     .config_offset = offsetof(GroupedQuery, config), .from = from,
-    .folders = cornu__heads_folders, .operands = "value key attention_mask",
+    .folders = folders, .operands = "value key attention_mask",
     .call_arguments = "use_causal_mask return_attention_scores",
 };
 

@@ -11,11 +11,6 @@ enum { QUERY = CORNU_HEADS_QUERY, VALUE = CORNU_HEADS_VALUE, KEY = CORNU_HEADS_K
 /* The linear maps, in the order of their weights; only layers with use_gate have a gate. */
 typedef enum { MAP_QUERY, MAP_KEY, MAP_GATE, MAP_VALUE, MAP_OUTPUT } Map;
 
-const char *const cornu__heads_folders[] = {
-    "query:query_dense", "key:key_dense", "gate:gate_dense", "value:value_dense",
-    "attention_output:output_dense", NULL
-};
-
 int cornu__heads_outputs(const CornuLayer *layer)
 {
     return ((const CornuHeads *)layer)->config.return_attention_scores ? 2 : 1;

@@ -27,7 +27,6 @@ CornuStatus  cornu__heads_build(CornuLayer *layer, const CornuShape *given, int 
 CornuTensor *cornu__heads_call(CornuLayer *layer, const CornuCall *call,
                                CornuTensor *const *given, int in_count, CornuTensor **out);
 int          cornu__heads_outputs(const CornuLayer *layer);
-extern const char *const cornu__heads_folders[];
 
 /* ---- Inputs of many axes (attention_axes.c) ---- */
 

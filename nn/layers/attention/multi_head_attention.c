@@ -24,11 +24,16 @@ static const CornuField fields[] = {
     { 0 },
 };
 
+static const char *const folders[] = {
+    "query:query_dense", "key:key_dense", "gate:_gate_dense", "value:value_dense",
+    "attention_output:output_dense", NULL
+};
+
 const CornuLayerClass cornu__multi_head_attention_class = {
     .class_name = "MultiHeadAttention", .size = sizeof(CornuHeads), .build_many = cornu__heads_build,
     .call_many = cornu__heads_call, .outputs = cornu__heads_outputs, .fields = fields,
     .config_size = sizeof(CornuMultiHeadAttentionConfig),
-    .config_offset = offsetof(CornuHeads, config), .from = from, .folders = cornu__heads_folders,
+    .config_offset = offsetof(CornuHeads, config), .from = from, .folders = folders,
     .first_operand = "query", .operands = "value key attention_mask",
     .call_arguments = "use_causal_mask return_attention_scores",
 };

@@ -60,7 +60,7 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__conv1d_class = {
     .class_name = "Conv1D", .size = sizeof(Conv1d), .build = build, .call = call,
-    .mask = cornu__no_mask,
+    .mask = cornu__no_mask, .lora = "kernel",
     .fields = fields, .config_size = sizeof(CornuConv1dConfig),
     .config_offset = offsetof(Conv1d, config), .from = from,
 };

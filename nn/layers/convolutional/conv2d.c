@@ -52,7 +52,7 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__conv2d_class = {
     .class_name = "Conv2D", .size = sizeof(Conv2d), .build = build, .call = call,
-    .mask = cornu__no_mask,
+    .mask = cornu__no_mask, .lora = "kernel",
     .fields = fields, .config_size = sizeof(CornuConv2dConfig),
     .config_offset = offsetof(Conv2d, config), .from = from,
 };

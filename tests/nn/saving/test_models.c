@@ -144,7 +144,12 @@ static void predicts_and_trains_as_keras(void **state)
     if (!again) fail_msg("%s", cornu_error_message());
     compile(again, device);
     check_predictions(&golden, self->name, again);
-    if (json_is_true(json_object_get(about, "train"))) check_step(&golden, self->name, again);
+    if (strstr(self->name, "lora")) {   /* the file has the sum, in the kernel */
+        check_step(&golden, self->name, model);
+        set_weights(&golden, self->name, model);
+    } else if (json_is_true(json_object_get(about, "train"))) {
+        check_step(&golden, self->name, again);
+    }
     expect_ok(cornu_model_save(again, files_path(folder, saved)));
     if (cornu_model_save(model, files_path(folder, onnx)))
         print_message("# %s\n", cornu_error_message());
