@@ -2,6 +2,7 @@
 #include "layer_internal.h"
 #include "../weights/weight_rules_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *cornu_padding_name(CornuPadding padding)
@@ -130,4 +131,39 @@ CornuStatus cornu__build_sequence(CornuLayer *layer, CornuShape input)
 {
     (void)layer;
     return cornu__expect_input(input, 3, "(B, T, C)");
+}
+
+/* ---- Arrays ---- */
+
+/* Fed once: an input keeps its value. */
+CornuTensor *cornu__constant_array(const CornuCall *call, const float *values, CornuShape shape)
+{
+    const CornuType type = cornu_type_from(CORNU_F32, shape);
+    CornuTensor    *input = cornu_graph_input(call->graph, type);
+    if (!input || call->shapes_only) return input;
+    if (!cornu_graph_feed(input, cornu_array_from((void *)(uintptr_t)values, type))) return input;
+    return cornu__null();
+}
+
+CornuTensor *cornu__numbers_tensor(const CornuCall *call, const CornuNumbers *numbers,
+                                   CornuShape shape)
+{
+    const int64_t count = cornu_shape_count(numbers->shape);
+    float        *values = cornu__allocate((size_t)count, sizeof *values);
+    if (!values) return cornu__null();
+    for (int64_t i = 0; i < count; i++) values[i] = (float)numbers->values[i];
+    CornuTensor *tensor = cornu__constant_array(call, values, shape);
+    cornu__release(values);
+    return tensor;
+}
+
+CornuStatus cornu__check_numbers(const char *layer, const char *argument,
+                                 const CornuNumbers *numbers)
+{
+    const int64_t count = numbers->values ? cornu_shape_count(numbers->shape) : 0;
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(numbers->values[i]))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s has %g, expected finite numbers",
+                               layer, argument, numbers->values[i]);
+    return CORNU_OK;
 }

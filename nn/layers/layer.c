@@ -51,9 +51,34 @@ void cornu_layer_free(CornuLayer *layer)
         if (layer->inner[i]->outer == layer) layer->inner[i]->outer = NULL;
         cornu_layer_free(layer->inner[i]);
     }
+    for (int i = 0; i < layer->kept_count; i++) cornu__release(layer->kept[i]);
+    cornu__release(layer->kept);
     cornu__release(layer->weights);
     cornu__release(layer->name);
     cornu__release(layer);
+}
+
+CornuStatus cornu__layer_keep(CornuLayer *layer, void *memory)
+{
+    const CornuStatus status = cornu__reserve(&layer->kept, &layer->kept_space, layer->kept_count,
+                                              1, sizeof *layer->kept);
+    if (status) cornu__release(memory);
+    else layer->kept[layer->kept_count++] = memory;
+    return status;
+}
+
+CornuStatus cornu__layer_copy_numbers(CornuLayer *layer, CornuNumbers *numbers)
+{
+    const double *from = numbers->values;
+    if (!from) return CORNU_OK;
+    const size_t count = (size_t)cornu_shape_count(numbers->shape);
+    double      *copy = cornu__allocate(count, sizeof *copy);
+    numbers->values = NULL;
+    if (!copy) return CORNU_ERR_MEMORY;
+    memcpy(copy, from, count * sizeof *copy);
+    CORNU__TRY(cornu__layer_keep(layer, copy));
+    numbers->values = copy;
+    return CORNU_OK;
 }
 
 const char *cornu_layer_name(const CornuLayer *layer)

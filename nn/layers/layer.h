@@ -14,6 +14,7 @@
 #include "../weights/constraints.h"
 #include "../weights/initializers.h"
 #include "../config/keywords.h"
+#include "../config/numbers.h"
 #include "../config/policy.h"
 #include "../weights/regularizers.h"
 
@@ -64,6 +65,7 @@ typedef enum {
     CORNU_FIELD_SHAPE,       /* int64_t[CORNU_MAX_RANK], ends at the first 0              */
     CORNU_FIELD_EXTENTS,     /* likewise; CORNU_NONE is Keras' None                       */
     CORNU_FIELD_TEXT,        /* const char *, NULL is Keras' None; the constructor copies it */
+    CORNU_FIELD_SHAPE_OR_NONE, /* likewise, with null for CORNU_NONE; Keras' None without extents */
     CORNU_FIELD_NUMBER,      /* double; CORNU_ZERO is 0                                   */
     CORNU_FIELD_RANGE,       /* double[2]: lowest and highest                             */
     CORNU_FIELD_RANGE_OR_NONE, /* likewise; Keras' None where both are 0, CORNU_ZERO is 0  */
@@ -96,6 +98,9 @@ typedef enum {
     CORNU_FIELD_THRESHOLDS,  /* double[CORNU_MAX_THRESHOLDS], ends at the first 0, CORNU_ZERO
                                 is 0; all 0 is None                                       */
     CORNU_FIELD_CLASSES,     /* uint64_t: the list of the bits set; 0 is omitted           */
+    CORNU_FIELD_NUMBERS,     /* CornuNumbers: omitted if none is given. After a row of the same name
+                                whose field holds a single number, the list in its place         */
+    CORNU_FIELD_INTEGERS,    /* likewise, of whole numbers                                */
     CORNU_FIELD_REDUCTION,   /* CornuReduction                                            */
     CORNU_FIELD_CURVE,       /* CornuCurve                                                */
     CORNU_FIELD_SUMMATION,   /* CornuSummation                                            */
@@ -226,6 +231,8 @@ struct CornuLayer {
     bool                   takes_integers; /* its class', or its inner layer's */
     int64_t                lora_rank;   /* 0: none */
     double                 lora_alpha;
+    void                 **kept;        /* memory that is freed with the layer */
+    int                    kept_count, kept_space;
     uint64_t               seed;        /* seed and first generator of its random draws, set   */
     int64_t                generator;   /* before building; the generators of its weights follow */
 };

@@ -73,6 +73,27 @@ static inline int cornu__field_layers(const CornuField *field)
          : field->kind == CORNU_FIELD_LAYERS ? CORNU_MAX_WRAPPED : 0;
 }
 
+/* For constructors: replaces a list in the layer's config by a copy that is freed with the layer. */
+CornuStatus cornu__layer_copy_numbers(CornuLayer *layer, CornuNumbers *numbers);
+
+/* Frees the memory with the layer; on failure at once. */
+CornuStatus cornu__layer_keep(CornuLayer *layer, void *memory);
+
+/* For kind->call: an array as a constant f32 tensor of this shape, which has as many elements. */
+CornuTensor *cornu__numbers_tensor(const CornuCall *call, const CornuNumbers *numbers,
+                                   CornuShape shape);
+/* Likewise, of values that are not copied before the graph is fed. */
+CornuTensor *cornu__constant_array(const CornuCall *call, const float *values, CornuShape shape);
+
+/* The shape in which an array is broadcast to the input: its axes are the last ones of these axes,
+ * a bit mask. CORNU_ERR_SHAPE if it does not fit. */
+CornuStatus cornu__spread_numbers(const CornuNumbers *numbers, CornuShape input, int64_t axes,
+                                  CornuShape *shape);
+
+/* CORNU_ERR_ARGUMENT, naming layer and argument, unless all are finite. */
+CornuStatus cornu__check_numbers(const char *layer, const char *argument,
+                                 const CornuNumbers *numbers);
+
 /* The first function counts the layer in `labels`, the number of layers of each class in a model.
  * The second one names the layer and its inner layers, unless they have names: conv2d, conv2d_1, …
  * Counting per model keeps the names independent of models made before. */

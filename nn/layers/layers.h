@@ -111,6 +111,8 @@ CornuLayer *cornu_reshape_from(const CornuReshapeConfig *config);
 typedef struct {
     char        unset;
     double      rate;                     /* 0 to 1 */
+    int64_t     noise_shape[CORNU_MAX_RANK]; /* of the draws, broadcast to x: CORNU_NONE is x's
+                                             extent; default all of them. Dropout, AlphaDropout */
     const char *name;
     const char *dtype;
 } CornuDropoutConfig;
@@ -159,11 +161,12 @@ CornuLayer *cornu_activation_from(const CornuActivationConfig *config);
 
 /* y = x scale + offset */
 typedef struct {
-    char        unset;
-    double      scale;                    /* required; CORNU_ZERO for 0 */
-    double      offset;
-    const char *name;
-    const char *dtype;
+    char         unset;
+    double       scale;                   /* required, or scales; CORNU_ZERO for 0 */
+    double       offset;
+    CornuNumbers scales, offsets;         /* in place of them: arrays, broadcast to x */
+    const char  *name;
+    const char  *dtype;
 } CornuRescalingConfig;
 
 CornuLayer *cornu_rescaling_from(const CornuRescalingConfig *config);

@@ -103,6 +103,8 @@ typedef struct {
     double      mean, variance;           /* both or none; CORNU_ZERO for 0 */
     bool        invert;                   /* y = x max(sqrt(variance), 1e-7) + mean */
     int64_t     axes[CORNU_MAX_RANK];
+    CornuNumbers means, variances;        /* in place of mean and variance: of the same shape,
+                                             broadcast to the extents along the axes */
     const char *name;
     const char *dtype;
 } CornuNormalizationConfig;

@@ -75,6 +75,20 @@ static const char *text_of(CornuFieldKind kind, int number)
 
 static json_t *rule_to_json(const CornuWeightRuleFamily *family, const void *rule);
 
+/* Nested lists, one for each axis. */
+static json_t *numbers_to_json(const CornuNumbers *numbers, bool whole, int axis,
+                               const double **next)
+{
+    if (axis == numbers->shape.rank) {
+        const double number = *(*next)++;
+        return whole ? json_integer((json_int_t)number) : json_real(number);
+    }
+    json_t *list = json_array();
+    for (int64_t i = 0; i < numbers->shape.extent[axis]; i++)
+        list = cornu__json_append(list, numbers_to_json(numbers, whole, axis + 1, next));
+    return list;
+}
+
 static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *field,
                              const void *config)
 {
@@ -117,6 +131,12 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
     case CORNU_FIELD_TEXT: {
         const char *text = *(const char *const *)at;
         return text ? json_string(text) : json_null();
+    }
+    case CORNU_FIELD_SHAPE_OR_NONE: {
+        const int64_t *extents = at;
+        int            rank = 0;
+        while (rank < CORNU_MAX_RANK && extents[rank] != 0) rank++;
+        return rank ? cornu__json_list(extents, rank) : json_null();
     }
     case CORNU_FIELD_NUMBER: {
         const double number = *(const double *)at;
@@ -202,6 +222,11 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         for (int i = 0; i < 64; i++)
             if (classes >> i & 1) list = cornu__json_append(list, json_integer(i));
         return list;
+    }
+    case CORNU_FIELD_NUMBERS: case CORNU_FIELD_INTEGERS: {
+        const CornuNumbers *numbers = at;
+        const double       *next = numbers->values;
+        return numbers_to_json(numbers, field->kind == CORNU_FIELD_INTEGERS, 0, &next);
     }
     }
     return NULL;
@@ -378,6 +403,49 @@ static CornuStatus read_layers(const CornuLayersInside *inside, const json_t *va
     return CORNU_OK;
 }
 
+/* A NumPy array is written with its dtype, others as nested lists. */
+static const json_t *list_in(const json_t *value)
+{
+    const char *class_name = json_string_value(json_object_get(value, "class_name"));
+    if (!class_name || strcmp(class_name, "__numpy__")) return value;
+    return json_object_get(json_object_get(value, "config"), "value");
+}
+
+/* Checks the numbers and, unless `next` is NULL, copies them. */
+static CornuStatus copy_numbers(const json_t *value, const char *name, const CornuShape *shape,
+                                int axis, double **next)
+{
+    if (axis == shape->rank) {
+        if (!json_is_number(value)) return cornu__unexpected(name, "a list of numbers");
+        if (next) *(*next)++ = json_number_value(value);
+        return CORNU_OK;
+    }
+    if (!json_is_array(value) || (int64_t)json_array_size(value) != shape->extent[axis])
+        return cornu__unexpected(name, "a list whose parts have the same lengths");
+    for (size_t i = 0; i < json_array_size(value); i++)
+        CORNU__TRY(copy_numbers(json_array_get(value, i), name, shape, axis + 1, next));
+    return CORNU_OK;
+}
+
+/* A number, or an array as nested lists. */
+static CornuStatus read_numbers(const json_t *value, const char *name, CornuNumbers *numbers)
+{
+    CornuShape shape = { 0 };
+    value = list_in(value);
+    for (const json_t *at = value; json_is_array(at); at = json_array_get(at, 0)) {
+        if (shape.rank == CORNU_MAX_RANK || json_array_size(at) == 0)
+            return cornu__fail(CORNU_ERR_FORMAT, "%s is %s", name, shape.rank == CORNU_MAX_RANK
+                               ? "a list nested too deep" : "an empty list, expected numbers");
+        shape.extent[shape.rank++] = (int64_t)json_array_size(at);
+    }
+    CORNU__TRY(copy_numbers(value, name, &shape, 0, NULL));   /* the file has as many as it says */
+    const size_t count = (size_t)cornu_shape_count(shape);
+    double      *values = cornu__allocate(count, sizeof *values), *next = values;
+    if (!values) return CORNU_ERR_MEMORY;
+    *numbers = (CornuNumbers){ values, shape };
+    return copy_numbers(value, name, &shape, 0, &next);
+}
+
 static CornuStatus read_rule(const CornuWeightRuleFamily *family, const json_t *value,
                              const char *name, void *rule);
 
@@ -435,6 +503,7 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
         return CORNU_OK;
     case CORNU_FIELD_SHAPE:
     case CORNU_FIELD_EXTENTS:
+    case CORNU_FIELD_SHAPE_OR_NONE:
         return cornu__read_list(value, field->name, at, CORNU_MAX_RANK, &count);
     case CORNU_FIELD_NUMBER:
     case CORNU_FIELD_NUMBER_OR_NONE:
@@ -481,8 +550,20 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
                     : cornu__unexpected(field->name, "null or a string");
     case CORNU_FIELD_THRESHOLDS: return read_thresholds(value, field->name, at);
     case CORNU_FIELD_CLASSES: return read_classes(value, field->name, at);
+    case CORNU_FIELD_NUMBERS: case CORNU_FIELD_INTEGERS:
+        return read_numbers(value, field->name, at);
     }
     return CORNU_OK;
+}
+
+/* The row of an argument. Of two with the same name the second one is for lists. */
+static const CornuField *find_field(const CornuField *field, const char *name, const json_t *value)
+{
+    const CornuField *found = NULL;
+    const bool        listed = json_is_array(list_in(value));
+    for (; field && field->name; field++)
+        if (!strcmp(field->name, name) && (!found || listed)) found = field;
+    return found;
 }
 
 /* Arguments of every layer, whatever its class. */
@@ -529,11 +610,10 @@ CornuStatus cornu__read_arguments(const CornuLayersInside *inside, const CornuFi
     const char *name;
     json_t     *value;
     json_object_foreach((json_t *)config, name, value) {
-        const CornuField *field = fields;
-        while (field && field->name && strcmp(field->name, name)) field++;
+        const CornuField *field = find_field(fields, name, value);
         if (json_is_null(value) && !(field && field->kind == CORNU_FIELD_MERGE))
             continue;   /* not given; for Bidirectional null is a merge_mode */
-        if (field && field->name)
+        if (field)
             CORNU__TRY(cornu__read_field(inside, field, value, arguments));
         else if (!is_common(name))
             CORNU__TRY(check_foreign(name, value));

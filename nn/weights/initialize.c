@@ -197,6 +197,23 @@ static void fill_identity(double gain, CornuShape shape, float *values)
         for (int64_t j = 0; j < columns; j++) values[i * columns + j] = i == j ? (float)gain : 0.0f;
 }
 
+/* The array broadcast to the shape. */
+static void fill_values(const CornuNumbers *from, CornuShape shape, float *values)
+{
+    const int64_t count = cornu_shape_count(shape);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t rest = i, at = 0, stride = 1;
+        for (int k = 1; k <= from->shape.rank; k++) {
+            const int64_t extent = from->shape.extent[from->shape.rank - k];
+            const int64_t whole = shape.extent[shape.rank - k];
+            if (extent > 1) at += rest % whole * stride;
+            stride *= extent;
+            rest /= whole;
+        }
+        values[i] = (float)from->values[at];
+    }
+}
+
 /* ---- All kinds ---- */
 
 static CornuStatus fill(const CornuInitializer *self, const Draw *draw, CornuShape shape,
@@ -207,6 +224,10 @@ static CornuStatus fill(const CornuInitializer *self, const Draw *draw, CornuSha
     case CORNU_ZEROS_INITIALIZER:
     case CORNU_ONES_INITIALIZER:
     case CORNU_CONSTANT_INITIALIZER:
+        if (self->values.values) {
+            fill_values(&self->values, shape, values);
+            return CORNU_OK;
+        }
         for (int64_t i = 0; i < count; i++) values[i] = (float)self->value;
         return CORNU_OK;
     case CORNU_IDENTITY_INITIALIZER: fill_identity(self->gain, shape, values); return CORNU_OK;

@@ -12,7 +12,10 @@
 #define FAN_FIELDS FIELD(SEED, seed), FIELD(AXES_OR_NONE, input_axes), \
                    FIELD(AXES_OR_NONE, output_axes), { 0 }
 static const CornuField plain_fields[] = { { 0 } };
-static const CornuField constant_fields[] = { FIELD(NUMBER, value), { 0 } };
+static const CornuField constant_fields[] = {
+    FIELD(NUMBER, value), { "value", CORNU_FIELD_NUMBERS, offsetof(CornuInitializer, values) },
+    { 0 },
+};
 /* Keras 3.15 reads it but does not write it. */
 static const CornuField identity_fields[] = { FIELD(NUMBER, gain), { 0 } };
 static const CornuField orthogonal_fields[] = { FIELD(SEED, seed), FIELD(NUMBER, gain), { 0 } };
@@ -182,6 +185,21 @@ static CornuStatus check_axes(const CornuInitializer *self, const char *argument
     return CORNU_OK;
 }
 
+/* The array of a constant is broadcast to the weight. */
+static CornuStatus check_values(const CornuShape *values, CornuShape shape)
+{
+    CornuText a, b;
+    bool      fits = values->rank <= shape.rank;
+    for (int i = 1; fits && i <= values->rank; i++) {
+        const int64_t extent = values->extent[values->rank - i];
+        fits = extent == 1 || extent == shape.extent[shape.rank - i];
+    }
+    if (fits) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "constant: the values are %s, which cannot be broadcast to "
+                       "a weight %s", cornu_shape_print(&a, *values),
+                       cornu_shape_print(&b, shape));
+}
+
 CornuStatus cornu__initializer_check(const CornuInitializer *self, CornuShape shape,
                                      int64_t generator)
 {
@@ -197,6 +215,7 @@ CornuStatus cornu__initializer_check(const CornuInitializer *self, CornuShape sh
         CORNU__TRY(check_axes(self, "input_axes", self->input_axes, shape));
         CORNU__TRY(check_axes(self, "output_axes", self->output_axes, shape));
     }
+    if (self->values.values) CORNU__TRY(check_values(&self->values.shape, shape));
     if (generator < 0 || generator > UINT32_MAX || count / 4 > UINT32_MAX)
         return cornu__fail(CORNU_ERR_VALUE, "initializer: generator %lld or %lld elements do not "
                            "fit in the random numbers' counter", (long long)generator,
@@ -237,7 +256,7 @@ CornuInitializer cornu_ones_from(const CornuPlainInitializerConfig *config)
 CornuInitializer cornu_constant_from(const CornuConstantConfig *config)
 {
     return resolved((CornuInitializer){ .kind = CORNU_CONSTANT_INITIALIZER,
-                                        .value = config->value });
+                                        .value = config->value, .values = config->values });
 }
 
 CornuInitializer cornu_identity_from(const CornuIdentityConfig *config)

@@ -20,6 +20,7 @@
 
 #include "../../device/type.h"
 #include "../config/keywords.h"
+#include "../config/numbers.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,6 +54,7 @@ struct CornuInitializer {
     CornuFanMode      mode;
     CornuDistribution distribution;
     double            value, minval, maxval, mean, stddev, scale, gain;
+    CornuNumbers      values;            /* of a constant; not copied */
     int64_t           seed;              /* as given */
     int64_t           input_axes[CORNU_MAX_RANK], output_axes[CORNU_MAX_RANK];
     /* A custom initializer: fills `values`, cornu_shape_count(shape) of them, as cornu_initialize
@@ -69,8 +71,10 @@ typedef struct {
 } CornuPlainInitializerConfig;
 
 typedef struct {
-    char   unset;
-    double value;                        /* default 0 */
+    char         unset;
+    double       value;                  /* default 0 */
+    CornuNumbers values;                 /* in place of it, broadcast to the weight's shape; not
+                                            copied: they must live as long as the layer */
 } CornuConstantConfig;
 
 typedef struct {

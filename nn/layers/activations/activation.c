@@ -46,12 +46,23 @@ typedef struct {
     CornuRescalingConfig config;
 } Rescaling;
 
+/* The array in x's dtype. */
+static CornuTensor *like(CornuTensor *x, const CornuCall *call, const CornuNumbers *numbers)
+{
+    if (!x) return NULL;
+    return cornu_op_convert(cornu__numbers_tensor(call, numbers, numbers->shape),
+                            cornu_tensor_type(x).dtype);
+}
+
 static CornuTensor *rescaling_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuRescalingConfig *config = &((Rescaling *)layer)->config;
-    (void)call;
-    CornuTensor *y = cornu_op_scale(x, cornu__number(config->scale, 0.0));
+    x = cornu_op_convert(x, layer->compute);   /* whole numbers too */
+    CornuTensor *y = config->scales.values
+        ? cornu_op_multiply(x, like(x, call, &config->scales))
+        : cornu_op_scale(x, cornu__number(config->scale, 0.0));
     const double offset = cornu__number(config->offset, 0.0);
+    if (config->offsets.values) return cornu_op_add(y, like(y, call, &config->offsets));
     return offset == 0.0 ? y : cornu_op_shift(y, offset);
 }
 
@@ -59,7 +70,9 @@ static CornuLayer *rescaling_from(const void *config) { return cornu_rescaling_f
 
 static const CornuField rescaling_fields[] = {
     { "scale", CORNU_FIELD_NUMBER, offsetof(CornuRescalingConfig, scale) },
+    { "scale", CORNU_FIELD_NUMBERS, offsetof(CornuRescalingConfig, scales) },
     { "offset", CORNU_FIELD_NUMBER, offsetof(CornuRescalingConfig, offset) },
+    { "offset", CORNU_FIELD_NUMBERS, offsetof(CornuRescalingConfig, offsets) },
     { 0 },
 };
 
@@ -71,12 +84,21 @@ const CornuLayerClass cornu__rescaling_class = {
 
 CornuLayer *cornu_rescaling_from(const CornuRescalingConfig *config)
 {
-    if (config->scale == 0.0)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .scale is required",
-                                config->name ? config->name : "rescaling");
+    const char *name = config->name ? config->name : "rescaling";
+    if (config->scale == 0.0 && !config->scales.values)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .scale is required", name);
+    if ((config->scale != 0.0 && config->scales.values) ||
+        (config->offset != 0.0 && config->offsets.values))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: both .scale and .scales, or .offset and "
+                                ".offsets, are given, expected one of them", name);
     CornuLayer *layer = cornu_layer_create(&cornu__rescaling_class, config->name, config->dtype);
     if (!layer) return NULL;
-    ((Rescaling *)layer)->config = *config;
-    ((Rescaling *)layer)->config.name = ((Rescaling *)layer)->config.dtype = NULL;
-    return layer;
+    CornuRescalingConfig *to = &((Rescaling *)layer)->config;
+    *to = *config;
+    to->name = to->dtype = NULL;
+    if (!cornu__layer_copy_numbers(layer, &to->scales) &&
+        !cornu__layer_copy_numbers(layer, &to->offsets))
+        return layer;
+    cornu_layer_free(layer);
+    return cornu__null();
 }

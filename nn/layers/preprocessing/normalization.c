@@ -16,7 +16,10 @@ typedef struct {
 
 enum { MEAN, VARIANCE, COUNT };
 
-static bool is_given(const Normalization *self) { return self->config.variance != 0.0; }
+static bool is_given(const Normalization *self)
+{
+    return self->config.variance != 0.0 || self->config.variances.values;
+}
 
 /* Without axes there is a single mean and variance. */
 static CornuStatus axes_of(const Normalization *self, CornuShape input, int64_t *bits)
@@ -41,10 +44,28 @@ static CornuStatus write(CornuLayer *layer, float *means, CornuShape shape)
     return cornu_weight_write(layer->weights[VARIANCE], cornu_array_from(variances, type));
 }
 
+CornuStatus cornu__spread_numbers(const CornuNumbers *numbers, CornuShape input, int64_t axes,
+                                  CornuShape *shape)
+{
+    CornuText a, b;
+    int       left = numbers->shape.rank;
+    *shape = (CornuShape){ .rank = input.rank };
+    for (int i = input.rank - 1; i >= 0; i--) {
+        shape->extent[i] = axes >> i & 1 && left > 0 ? numbers->shape.extent[--left] : 1;
+        if (shape->extent[i] != 1 && shape->extent[i] != input.extent[i]) left = input.rank;
+    }
+    if (left == 0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "the given means and variances are %s, which cannot be "
+                       "broadcast along the layer's axes of the input %s",
+                       cornu_shape_print(&a, numbers->shape), cornu_shape_print(&b, input));
+}
+
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
     Normalization *self = (Normalization *)layer;
     CORNU__TRY(axes_of(self, input, &self->axes));
+    if (self->config.variances.values)
+        return cornu__spread_numbers(&self->config.variances, input, self->axes, &(CornuShape){ 0 });
     if (is_given(self)) return CORNU_OK;
     const CornuShape shape = cornu__along(input, self->axes, false);
     CORNU__TRY(cornu_layer_weight(layer, "mean", shape, CORNU_ZEROS, true));
@@ -55,10 +76,14 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
 
 /* A weight, or the number given instead, broadcastable to the input. */
 static CornuTensor *statistic(CornuLayer *layer, const CornuCall *call, int i, double given,
-                              CornuTensor *x)
+                              const CornuNumbers *numbers, CornuTensor *x)
 {
     const Normalization *self = (Normalization *)layer;
     const CornuShape     kept = cornu__along(cornu_tensor_shape(x), self->axes, true);
+    CornuShape           shape;
+    if (numbers->values)
+        return cornu__spread_numbers(numbers, cornu_tensor_shape(x), self->axes, &shape)
+                   ? cornu__null() : cornu__numbers_tensor(call, numbers, shape);
     if (is_given(self))
         return cornu_op_constant(call->graph, cornu_type_from(CORNU_F32, kept),
                                  cornu__number(given, 0.0));
@@ -68,8 +93,10 @@ static CornuTensor *statistic(CornuLayer *layer, const CornuCall *call, int i, d
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuNormalizationConfig *config = &((Normalization *)layer)->config;
-    CornuTensor *mean = statistic(layer, call, MEAN, config->mean, x);
-    CornuTensor *root = cornu_op_sqrt(statistic(layer, call, VARIANCE, config->variance, x));
+    if (!x) return NULL;
+    CornuTensor *mean = statistic(layer, call, MEAN, config->mean, &config->means, x);
+    CornuTensor *root = cornu_op_sqrt(statistic(layer, call, VARIANCE, config->variance,
+                                                &config->variances, x));
     CornuTensor *least = root ? cornu_op_constant_like(root, 1e-7) : NULL;
     CornuTensor *deviation = cornu_op_maximum(root, least);
     x = cornu_op_convert(x, CORNU_F32);
@@ -89,7 +116,9 @@ static CornuLayer *from(const void *config) { return cornu_normalization_from(co
 static const CornuField fields[] = {
     { "axis", CORNU_FIELD_ROW_AXES, offsetof(CornuNormalizationConfig, axes) },
     { "mean", CORNU_FIELD_NUMBER_OR_NONE, offsetof(CornuNormalizationConfig, mean) },
+    { "mean", CORNU_FIELD_NUMBERS, offsetof(CornuNormalizationConfig, means) },
     { "variance", CORNU_FIELD_NUMBER_OR_NONE, offsetof(CornuNormalizationConfig, variance) },
+    { "variance", CORNU_FIELD_NUMBERS, offsetof(CornuNormalizationConfig, variances) },
     { "invert", CORNU_FIELD_FLAG, offsetof(CornuNormalizationConfig, invert) },
     { 0 },
 };
@@ -113,7 +142,16 @@ CornuLayer *cornu_normalization_from(const CornuNormalizationConfig *config)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .mean and .variance are %g and %g, "
                                 "expected finite ones, the variance 0 or more", name,
                                 cornu__number(config->mean, 0.0), variance);
-    if (cornu__axes(name, config->axis, config->axes, axes)) return cornu__null();
+    if (!config->means.values != !config->variances.values ||
+        (config->means.values && (config->mean != 0.0 ||
+                                  !cornu_shape_equal(config->means.shape,
+                                                     config->variances.shape))))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .means and .variances are not both given, "
+                                "in one shape and without .mean", name);
+    if (cornu__check_numbers(name, "means", &config->means) ||
+        cornu__check_numbers(name, "variances", &config->variances) ||
+        cornu__axes(name, config->axis, config->axes, axes))
+        return cornu__null();
     CornuLayer *layer = cornu_layer_create(&cornu__normalization_class, config->name,
                                            config->dtype);
     if (!layer) return NULL;
@@ -122,7 +160,11 @@ CornuLayer *cornu_normalization_from(const CornuNormalizationConfig *config)
     to->name = to->dtype = NULL;
     to->axis = 0;
     memcpy(to->axes, axes, sizeof axes);
-    return layer;
+    if (!cornu__layer_copy_numbers(layer, &to->means) &&
+        !cornu__layer_copy_numbers(layer, &to->variances))
+        return layer;
+    cornu_layer_free(layer);
+    return cornu__null();
 }
 
 /* ---- Statistics of data ---- */

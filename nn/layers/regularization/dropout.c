@@ -1,15 +1,61 @@
-#include "../layer_internal.h"
+#include "noise_internal.h"
 
-typedef struct {
-    CornuLayer         base;
-    CornuDropoutConfig config;
-} Dropout;
+#include <string.h>
+
+CornuStatus cornu__check_noise_shape(const char *layer, const int64_t *noise)
+{
+    for (int i = 0; i < CORNU_MAX_RANK && noise[i] != 0; i++)
+        if (noise[i] != CORNU_NONE && noise[i] < 1)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .noise_shape has %lld, expected 1 or more, "
+                               "or CORNU_NONE", layer, (long long)noise[i]);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__build_noise(CornuLayer *layer, CornuShape input)
+{
+    CornuText      text;
+    const int64_t *noise = ((CornuDropoutLayer *)layer)->config.noise_shape;
+    int            rank = 0;
+    bool           fits = true;
+    for (; rank < CORNU_MAX_RANK && noise[rank] != 0; rank++)
+        fits = fits && (rank >= input.rank || noise[rank] == CORNU_NONE || noise[rank] == 1 ||
+                        input.extent[rank] == CORNU_NONE || input.extent[rank] == noise[rank]);
+    if (rank == 0 || (fits && rank == input.rank)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "its .noise_shape cannot be broadcast to the input %s",
+                       cornu_shape_print(&text, input));
+}
+
+CornuShape cornu__noise_of(const CornuLayer *layer, CornuShape x)
+{
+    const int64_t *noise = ((const CornuDropoutLayer *)layer)->config.noise_shape;
+    for (int i = 0; i < x.rank && noise[i] != 0; i++)
+        if (noise[i] != CORNU_NONE) x.extent[i] = noise[i];
+    return x;
+}
+
+CornuTensor *cornu__noise_position(const CornuLayer *layer, const CornuCall *call)
+{
+    const int64_t rows = ((const CornuDropoutLayer *)layer)->config.noise_shape[0];
+    return rows == 0 || rows == CORNU_NONE ? call->position
+                                           : cornu_op_constant_like(call->position, 0.0);
+}
 
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    const double rate = ((Dropout *)layer)->config.rate;
+    const CornuDropoutConfig *config = &((CornuDropoutLayer *)layer)->config;
+    const double              rate = config->rate;
     if (!x || !call->training || rate == 0.0) return x;
     if (rate == 1.0) return cornu_op_constant_like(x, 0.0);
+    if (config->noise_shape[0] != 0) {
+        const CornuShape shape = cornu__noise_of(layer, cornu_tensor_shape(x));
+        CornuTensor     *ones = cornu_op_constant(call->graph, cornu_type_from(CORNU_F32, shape),
+                                                  1.0);
+        CornuTensor     *kept = cornu_op_dropout(ones, rate, call->seed, call->iteration,
+                                                 cornu__noise_position(layer, call),
+                                                 layer->generator);
+        CornuTensor     *y = cornu_op_multiply(cornu_op_convert(x, CORNU_F32), kept);
+        return cornu_op_convert(y, cornu_tensor_type(x).dtype);
+    }
     return cornu_op_dropout(x, rate, call->seed, call->iteration, call->position,
                             layer->generator);
 }
@@ -18,22 +64,29 @@ static CornuLayer *from(const void *config) { return cornu_dropout_from(config);
 
 static const CornuField fields[] = {
     { "rate", CORNU_FIELD_NUMBER, offsetof(CornuDropoutConfig, rate) },
+    { "noise_shape", CORNU_FIELD_SHAPE_OR_NONE, offsetof(CornuDropoutConfig, noise_shape) },
     { 0 },
 };
 
 const CornuLayerClass cornu__dropout_class = {
-    .class_name = "Dropout", .size = sizeof(Dropout), .call = call,
+    .class_name = "Dropout", .size = sizeof(CornuDropoutLayer),
+    .build = cornu__build_noise, .call = call,
     .fields = fields, .config_size = sizeof(CornuDropoutConfig),
-    .config_offset = offsetof(Dropout, config), .from = from,
+    .config_offset = offsetof(CornuDropoutLayer, config), .from = from,
 };
 
 CornuLayer *cornu_dropout_from(const CornuDropoutConfig *config)
 {
+    const char  *name = config->name ? config->name : "dropout";
     const double rate = cornu__number(config->rate, 0.0);
     if (!(rate >= 0.0 && rate <= 1.0))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .rate is %g, expected 0 to 1",
-                                config->name ? config->name : "dropout", rate);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .rate is %g, expected 0 to 1", name,
+                                rate);
+    if (cornu__check_noise_shape(name, config->noise_shape)) return cornu__null();
     CornuLayer *layer = cornu_layer_create(&cornu__dropout_class, config->name, config->dtype);
-    if (layer) ((Dropout *)layer)->config.rate = rate;
+    if (!layer) return NULL;
+    CornuDropoutConfig *to = &((CornuDropoutLayer *)layer)->config;
+    to->rate = rate;
+    memcpy(to->noise_shape, config->noise_shape, sizeof to->noise_shape);
     return layer;
 }

@@ -1,15 +1,11 @@
 /* SpatialDropout, GaussianDropout, AlphaDropout and GaussianNoise, only in training. Noise is drawn
  * and applied in f32 whatever the dtype of x. */
-#include "../layer_internal.h"
+#include "noise_internal.h"
 
 #include <math.h>
+#include <string.h>
 
-typedef struct {
-    CornuLayer         base;
-    CornuDropoutConfig config;
-} Dropout;
-
-static double rate_of(const CornuLayer *layer) { return ((const Dropout *)layer)->config.rate; }
+static double rate_of(const CornuLayer *layer) { return ((const CornuDropoutLayer *)layer)->config.rate; }
 
 static bool draws(const CornuLayer *layer, const CornuCall *call)
 {
@@ -91,12 +87,14 @@ static CornuTensor *alpha_call(CornuLayer *layer, const CornuCall *call, CornuTe
     const double a = 1.0 / sqrt((1.0 - rate) * (1.0 + rate * least * least));
     if (!x || !draws(layer, call)) return x;
     const CornuType type = cornu_tensor_type(x);
-    CornuTensor    *number = part(uniform(layer, call, type.shape, 1), 0, type.shape);
+    CornuTensor    *number = cornu_op_random_uniform(
+        cornu__noise_of(layer, type.shape), call->seed, call->iteration,
+        cornu__noise_position(layer, call), layer->generator);
     if (!number) return NULL;
     CornuTensor *dropped = cornu_op_compare(number, CORNU_LESS,
                                             cornu_op_constant_like(number, rate));
-    CornuTensor *y = cornu_op_select(dropped, cornu_op_constant_like(number, least),
-                                     cornu_op_convert(x, CORNU_F32));
+    CornuTensor *y = cornu_op_convert(x, CORNU_F32);
+    y = y ? cornu_op_select(dropped, cornu_op_constant_like(y, least), y) : NULL;
     y = cornu_op_shift(cornu_op_scale(y, a), -a * least * rate);
     return cornu_op_convert(y, type.dtype);
 }
@@ -121,23 +119,31 @@ static const CornuField fields[] = {
     { 0 },
 };
 
-#define COMMON                                                                         \
-    .size = sizeof(Dropout), .fields = fields, .config_size = sizeof(CornuDropoutConfig), \
-    .config_offset = offsetof(Dropout, config)
+static const CornuField alpha_fields[] = {
+    { "rate", CORNU_FIELD_NUMBER, offsetof(CornuDropoutConfig, rate) },
+    { "noise_shape", CORNU_FIELD_SHAPE_OR_NONE, offsetof(CornuDropoutConfig, noise_shape) },
+    { 0 },
+};
+
+#define COMMON                                                                  \
+    .size = sizeof(CornuDropoutLayer), .config_size = sizeof(CornuDropoutConfig), \
+    .config_offset = offsetof(CornuDropoutLayer, config)
 
 const CornuLayerClass cornu__spatial_dropout2d_class = {
     .class_name = "SpatialDropout2D", .build = cornu__build_image, .call = spatial_call,
-    .from = spatial2d_from, COMMON
+    .from = spatial2d_from, .fields = fields, COMMON
 };
 const CornuLayerClass cornu__spatial_dropout1d_class = {
     .class_name = "SpatialDropout1D", .build = cornu__build_sequence, .call = spatial_call,
-    .from = spatial1d_from, COMMON
+    .from = spatial1d_from, .fields = fields, COMMON
 };
 const CornuLayerClass cornu__gaussian_dropout_class = {
-    .class_name = "GaussianDropout", .call = gaussian_call, .from = gaussian_from, COMMON
+    .class_name = "GaussianDropout", .call = gaussian_call, .from = gaussian_from,
+    .fields = fields, COMMON
 };
 const CornuLayerClass cornu__alpha_dropout_class = {
-    .class_name = "AlphaDropout", .call = alpha_call, .from = alpha_from, COMMON
+    .class_name = "AlphaDropout", .build = cornu__build_noise, .call = alpha_call,
+    .from = alpha_from, .fields = alpha_fields, COMMON
 };
 
 static CornuLayer *create(const CornuLayerClass *kind, const CornuDropoutConfig *config,
@@ -148,8 +154,16 @@ static CornuLayer *create(const CornuLayerClass *kind, const CornuDropoutConfig 
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .rate is %g, expected 0 to 1%s",
                                 config->name ? config->name : label, rate,
                                 takes_one ? "" : ", less than 1");
+    if (config->noise_shape[0] != 0 && kind != &cornu__alpha_dropout_class)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .noise_shape is given, which the layer "
+                                "does not take", config->name ? config->name : label);
+    if (cornu__check_noise_shape(config->name ? config->name : label, config->noise_shape))
+        return cornu__null();
     CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (layer) ((Dropout *)layer)->config.rate = rate;
+    if (!layer) return NULL;
+    CornuDropoutConfig *to = &((CornuDropoutLayer *)layer)->config;
+    to->rate = rate;
+    memcpy(to->noise_shape, config->noise_shape, sizeof to->noise_shape);
     return layer;
 }
 

@@ -153,8 +153,17 @@ static CornuStatus resizing(const CornuOnnxCall *call)
 
 static CornuStatus rescaling(const CornuOnnxCall *call)
 {
-    *call->out = shifted(call->to, scaled(call->to, call->in[0], number(call->layer, "scale")),
-                         number(call->layer, "offset"));
+    CornuOnnx          *to = call->to;
+    const CornuNumbers *scales = cornu__onnx_numbers(call->layer, "scale");
+    const CornuNumbers *offsets = cornu__onnx_numbers(call->layer, "offset");
+    const int           factor = scales->values
+        ? cornu__onnx_array(to, scales, scales->shape)
+        : cornu__onnx_scalar(to, number(call->layer, "scale"));
+    const int           y = two(to, "Mul", call->in[0], factor);
+    const int           term = offsets->values
+        ? cornu__onnx_array(to, offsets, offsets->shape)
+        : cornu__onnx_scalar(to, number(call->layer, "offset"));
+    *call->out = two(to, "Add", y, term);
     return CORNU_OK;
 }
 

@@ -164,6 +164,19 @@ static CornuStatus deviations(const CornuOnnxCall *call, CornuShape shape, int *
     return CORNU_OK;
 }
 
+/* Given variances as standard deviations of this shape. */
+static CornuStatus given_deviations(CornuOnnx *to, const CornuNumbers *variances, CornuShape shape,
+                                    int *deviation)
+{
+    const int64_t count = cornu_shape_count(shape);
+    double       *values = cornu__allocate((size_t)count, sizeof *values);
+    if (!values) return CORNU_ERR_MEMORY;
+    for (int64_t i = 0; i < count; i++) values[i] = (double)deviation_of(variances->values[i]);
+    *deviation = cornu__onnx_array(to, &(CornuNumbers){ values, shape }, shape);
+    cornu__release(values);
+    return CORNU_OK;
+}
+
 /* Statistics given as arguments are the same everywhere; CORNU_ZERO as the axis means no axis. */
 static CornuStatus normalization(const CornuOnnxCall *call)
 {
@@ -175,7 +188,14 @@ static CornuStatus normalization(const CornuOnnxCall *call)
     int               mean, deviation;
     if (*axis != CORNU_ZERO) CORNU__TRY(cornu__axis_bits(axis, call->shapes[0], &axes));
     const CornuShape kept = cornu__along(call->shapes[0], axes, true);
-    if (given) {
+    const CornuNumbers *means = cornu__onnx_numbers(layer, "mean");
+    CornuShape          spread;
+    if (means->values) {
+        CORNU__TRY(cornu__spread_numbers(means, call->shapes[0], axes, &spread));
+        mean = cornu__onnx_array(to, means, spread);
+        CORNU__TRY(given_deviations(to, cornu__onnx_numbers(layer, "variance"), spread,
+                                    &deviation));
+    } else if (given) {
         mean = cornu__onnx_scalar(to, number(layer, "mean"));
         deviation = cornu__onnx_scalar(to, (double)deviation_of(number(layer, "variance")));
     } else {

@@ -20,7 +20,31 @@ const void *cornu__onnx_argument(const CornuLayer *layer, const char *name)
     return (const char *)layer + layer->kind->config_offset + field->offset;
 }
 
+const CornuNumbers *cornu__onnx_numbers(const CornuLayer *layer, const char *name)
+{
+    const CornuField *field = layer->kind->fields;
+    while (strcmp(field->name, name) || (field->kind != CORNU_FIELD_NUMBERS &&
+                                         field->kind != CORNU_FIELD_INTEGERS))
+        field++;
+    return (const void *)((const char *)layer + layer->kind->config_offset + field->offset);
+}
+
 /* ---- Nodes ---- */
+
+int cornu__onnx_array(CornuOnnx *to, const CornuNumbers *numbers, CornuShape shape)
+{
+    const int64_t count = cornu_shape_count(shape);
+    float        *values = cornu__allocate((size_t)count, sizeof *values);
+    if (!values) {
+        to->nodes.failed = true;
+        return CORNU_ONNX_NONE;
+    }
+    for (int64_t i = 0; i < count; i++) values[i] = (float)numbers->values[i];
+    const int constant = cornu__onnx_constant(
+        to, cornu_array_from(values, cornu_type_from(CORNU_F32, shape)));
+    cornu__release(values);
+    return constant;
+}
 
 int cornu__onnx_reshape(CornuOnnx *to, int x, CornuShape shape)
 {

@@ -40,6 +40,11 @@ static inline bool flag(const CornuLayer *layer, const char *name)
     return *(const bool *)cornu__onnx_argument(layer, name);
 }
 
+/* An argument's array, with values NULL if none is given. */
+const CornuNumbers *cornu__onnx_numbers(const CornuLayer *layer, const char *name);
+/* Likewise, as a constant of this shape. */
+int cornu__onnx_array(CornuOnnx *to, const CornuNumbers *numbers, CornuShape shape);
+
 /* A flag that is named by the opposite of Keras'. */
 static inline bool given(const CornuLayer *layer, const char *name) { return !flag(layer, name); }
 

@@ -141,6 +141,11 @@ static void constructors_refuse(void **state)
     refuses(cornu_batch_normalization(.axis = 1), CORNU_ERR_UNSUPPORTED, ".axis is 1");
     refuses(cornu_batch_normalization(.momentum = 2), CORNU_ERR_ARGUMENT, ".momentum is 2");
     refuses(cornu_rescaling(), CORNU_ERR_ARGUMENT, ".scale is required");
+    refuses(cornu_rescaling(2.0, .scales = cornu_numbers(1.0)), CORNU_ERR_ARGUMENT,
+            "both .scale and .scales");
+    refuses(cornu_normalization(.means = cornu_numbers(1.0)), CORNU_ERR_ARGUMENT,
+            ".means and .variances are not both given");
+    refuses(cornu_dropout(0.5, .noise_shape = { -3 }), CORNU_ERR_ARGUMENT, ".noise_shape has -3");
 }
 
 /* Calls need not be checked one by one: the model keeps its first failure until it is used. */
@@ -190,6 +195,7 @@ int main(void)
         { "convolutions", matches_keras, NULL, NULL, "../convs/convolutions" },
         { "spatial", matches_keras, NULL, NULL, "../convs/spatial" },
         { "augmentation", matches_keras, NULL, NULL, "../convs/augmentation" },
+        { "numbers", matches_keras, NULL, NULL, "../preprocessing/numbers" },
         cmocka_unit_test(constructors_refuse),
         cmocka_unit_test(impossible_shapes_are_named),
         cmocka_unit_test(pending_errors_reach_compile),
