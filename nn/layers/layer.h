@@ -69,6 +69,7 @@ typedef enum {
     CORNU_FIELD_NUMBER,      /* double; CORNU_ZERO is 0                                   */
     CORNU_FIELD_RANGE,       /* double[2]: lowest and highest                             */
     CORNU_FIELD_RANGE_OR_NONE, /* likewise; Keras' None where both are 0, CORNU_ZERO is 0  */
+    CORNU_FIELD_REACH,       /* likewise; written as x if it is from -x to x               */
     CORNU_FIELD_FLAG,        /* bool                                                      */
     CORNU_FIELD_NOT,         /* bool, the opposite of Keras' flag                         */
     CORNU_FIELD_ACTIVATION,  /* CornuActivation                                           */
@@ -205,7 +206,7 @@ enum { CORNU_MAX_LAYER_DEPTH = 16 };
 struct CornuLayer {
     const CornuLayerClass *kind;
     char                  *name;        /* NULL until given or added to a model */
-    char                   class_label[48];  /* the class in snake case: "max_pooling2d" */
+    char                   class_label[64];  /* the class in snake case: "max_pooling2d" */
     bool                   frozen;      /* Keras' trainable = False; read when compiling */
     CornuRegularizer       activity_regularizer; /* of the output, per row of the batch; or none */
     const CornuPolicy     *own_policy;  /* its .dtype, or NULL */

@@ -447,6 +447,7 @@ CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config
 }
 #endif
 
+#include "augmentation.h"
 #include "random.h"
 
 #endif

@@ -85,6 +85,59 @@ CornuLayer *cornu_random_rotation_from(const CornuRandomRotationConfig *config);
 #define cornu_random_rotation(...) \
     cornu_random_rotation_from(&(CornuRandomRotationConfig){ .unset = 0, __VA_ARGS__ })
 
+/* Shears each image: column + x row, row + y column, both with the same random sign. */
+typedef struct {
+    char               unset;
+    double             x, y;              /* maximum: up to 1 */
+    CornuFillMode      fill_mode;
+    CornuInterpolation interpolation;     /* default bilinear */
+    double             fill_value;
+    double             x_factor[2], y_factor[2];  /* minimum and maximum, in place of x and y */
+    const char        *name;
+    const char        *dtype;
+} CornuRandomShearConfig;
+
+CornuLayer *cornu_random_shear_from(const CornuRandomShearConfig *config);
+#define cornu_random_shear(...) \
+    cornu_random_shear_from(&(CornuRandomShearConfig){ .unset = 0, __VA_ARGS__ })
+
+/* With a probability drawn from `factor`, by default 0 to 1, moves each corner by up to half of
+ * `scale` times its coordinates, and the image with them. */
+typedef struct {
+    char               unset;
+    double             most;
+    double             scale;             /* 0 to 1, the default */
+    CornuInterpolation interpolation;     /* default bilinear */
+    double             fill_value;
+    double             factor[2];
+    const char        *name;
+    const char        *dtype;
+} CornuRandomPerspectiveConfig;
+
+CornuLayer *cornu_random_perspective_from(const CornuRandomPerspectiveConfig *config);
+#define cornu_random_perspective(...) \
+    cornu_random_perspective_from(&(CornuRandomPerspectiveConfig){ .unset = 0, __VA_ARGS__ })
+
+/* With a probability drawn from `factor`, by default 0 to 1, moves each pixel by blurred normal
+ * noise: with s drawn from `scale` for the batch, by 0.1 s times the longer side times noise of
+ * the standard deviation 0.05 s times the shorter side, blurred by as much. */
+typedef struct {
+    char               unset;
+    double             most;
+    double             factor[2], scale[2];  /* scale: by default 0 to 1 */
+    CornuInterpolation interpolation;     /* default bilinear */
+    CornuFillMode      fill_mode;
+    double             fill_value;
+    double             value_range[2];    /* default 0 to 255 */
+    const char        *name;
+    const char        *dtype;
+} CornuRandomElasticTransformConfig;
+
+CornuLayer *cornu_random_elastic_transform_from(const CornuRandomElasticTransformConfig *config);
+#define cornu_random_elastic_transform(...)                                                 \
+    cornu_random_elastic_transform_from(                                                    \
+        &(CornuRandomElasticTransformConfig){ .unset = 0, __VA_ARGS__ })
+
 /* ---- Noise: source keras/src/layers/regularization ---- */
 
 /* Dropout of whole channels of images or of sequences. */

@@ -142,8 +142,9 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         const double number = *(const double *)at;
         return json_real(number == (double)CORNU_ZERO ? 0.0 : number);
     }
-    case CORNU_FIELD_RANGE: case CORNU_FIELD_RANGE_OR_NONE: {
+    case CORNU_FIELD_RANGE: case CORNU_FIELD_RANGE_OR_NONE: case CORNU_FIELD_REACH: {
         const double *range = at;
+        if (field->kind == CORNU_FIELD_REACH && range[0] == -range[1]) return json_real(range[1]);
         if (field->kind == CORNU_FIELD_RANGE_OR_NONE && range[0] == 0.0 && range[1] == 0.0)
             return json_null();
         return cornu__json_append(
@@ -491,7 +492,7 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
     }
     case CORNU_FIELD_EDGES: return read_edges(value, field->name, at);
     case CORNU_FIELD_RANGE: return read_range(value, field->name, at);
-    case CORNU_FIELD_RANGE_OR_NONE: {
+    case CORNU_FIELD_RANGE_OR_NONE: case CORNU_FIELD_REACH: {
         double *range = at;
         CORNU__TRY(read_range(value, field->name, range));
         for (int i = 0; i < 2; i++) range[i] = range[i] == 0.0 ? (double)CORNU_ZERO : range[i];

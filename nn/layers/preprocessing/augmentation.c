@@ -1,5 +1,6 @@
 /* RandomFlip, RandomTranslation, RandomZoom and RandomRotation: per image, only in training. */
-#include "../layer_internal.h"
+#include "image_internal.h"
+#include "sampling_internal.h"
 
 const char *cornu_flip_mode_name(CornuFlipMode mode)
 {
@@ -56,14 +57,18 @@ static CornuTensor *flip_half(CornuTensor *x, CornuTensor *number, int axis)
     return cornu_op_select(flips, cornu_op_flip(x, axis), x);
 }
 
-static CornuTensor *flip_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *flip(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    const CornuFlipMode mode = ((RandomFlip *)layer)->config.mode;
-    if (!x || !call->training) return x;
+    const CornuFlipMode mode = ((const RandomFlip *)layer)->config.mode;
     CornuTensor *numbers = draw(layer, call, x, 2);
     if (mode != CORNU_FLIP_VERTICAL) x = flip_half(x, drawn(numbers, 0), 2);
     if (mode != CORNU_FLIP_HORIZONTAL) x = flip_half(x, drawn(numbers, 1), 1);
     return x;
+}
+
+static CornuTensor *flip_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    return cornu__image_call(layer, call, x, flip, false);
 }
 
 static CornuLayer *flip_from(const void *config) { return cornu_random_flip_from(config); }
@@ -74,7 +79,7 @@ static const CornuField flip_fields[] = {
 };
 
 const CornuLayerClass cornu__random_flip_class = {
-    .class_name = "RandomFlip", .size = sizeof(RandomFlip), .build = cornu__build_image,
+    .class_name = "RandomFlip", .size = sizeof(RandomFlip), .build = cornu__build_images,
     .call = flip_call, .mask = cornu__no_mask,
     .fields = flip_fields, .config_size = sizeof(CornuRandomFlipConfig),
     .config_offset = offsetof(RandomFlip, config), .from = flip_from,
@@ -90,105 +95,12 @@ CornuLayer *cornu_random_flip_from(const CornuRandomFlipConfig *config)
     return layer;
 }
 
-/* ---- Sampling at other positions ---- */
-
-/* The common arguments of RandomTranslation, RandomZoom and RandomRotation. */
-typedef struct {
-    CornuFillMode      fill_mode;
-    CornuInterpolation interpolation;
-    double             fill_value;
-} Sampling;
+/* ---- Arguments of layers that move images ---- */
 
 /* Maps [0, 1) to [lowest, highest). */
 static CornuTensor *between(CornuTensor *number, const double range[2])
 {
     return cornu_op_shift(cornu_op_scale(number, range[1] - range[0]), range[0]);
-}
-
-/* Maps integers i, in f32, into [0, n) by the fill mode; *inside tells which were there already,
- * which is all that "constant" needs. */
-static CornuTensor *folded(CornuTensor *i, int64_t n, CornuFillMode mode, CornuTensor **inside)
-{
-    if (!i) return *inside = NULL;
-    const double period = (double)(mode == CORNU_FILL_REFLECT ? 2 * n : n);
-    CornuTensor *clamped = cornu_op_clip(i, 0.0, (double)(n - 1));
-    *inside = cornu_op_compare(i, CORNU_EQUAL, clamped);
-    if (mode == CORNU_FILL_CONSTANT || mode == CORNU_FILL_NEAREST) return clamped;
-    /* Half a pixel keeps i / period away from integers despite rounding. */
-    CornuTensor *times = cornu_op_floor(cornu_op_scale(cornu_op_shift(i, 0.5), 1.0 / period));
-    CornuTensor *rest = cornu_op_subtract(i, cornu_op_scale(times, period));
-    if (mode == CORNU_FILL_WRAP) return rest;
-    return cornu_op_minimum(rest, cornu_op_shift(cornu_op_negative(rest), period - 1.0));
-}
-
-/* The pixels of x (B, H, W, C) at integer rows and columns (B, H, W), given in f32, as f32. */
-static CornuTensor *pixels(CornuTensor *x, CornuTensor *row, CornuTensor *column,
-                           const Sampling *sampling)
-{
-    if (!x || !row || !column) return NULL;
-    const CornuShape s = cornu_tensor_shape(x);
-    const int64_t    B = s.extent[0], H = s.extent[1], W = s.extent[2], C = s.extent[3];
-    CornuTensor     *row_inside, *column_inside;
-    row = cornu_op_convert(folded(row, H, sampling->fill_mode, &row_inside), CORNU_I64);
-    column = cornu_op_convert(folded(column, W, sampling->fill_mode, &column_inside), CORNU_I64);
-    if (!row || !column) return NULL;
-    CornuTensor *image = cornu_op_iota(cornu_tensor_graph(x), cornu_type(CORNU_I64, B, H, W), 0);
-    CornuTensor *at = cornu_op_multiply(image, cornu_op_constant_like(image, (double)H));
-    at = cornu_op_add(at, row);
-    at = cornu_op_add(cornu_op_multiply(at, cornu_op_constant_like(at, (double)W)), column);
-    CornuTensor *found = cornu_op_gather(cornu_op_reshape(x, cornu_shape(B * H * W, C)), at);
-    found = cornu_op_convert(found, CORNU_F32);
-    if (sampling->fill_mode != CORNU_FILL_CONSTANT) return found;
-    const CornuShape each = cornu_shape(B, H, W, 1);
-    CornuTensor     *fill = cornu_op_constant_like(found, sampling->fill_value);
-    found = cornu_op_select(cornu_op_reshape(row_inside, each), found, fill);
-    return cornu_op_select(cornu_op_reshape(column_inside, each), found, fill);
-}
-
-/* a + (b - a) part */
-static CornuTensor *mixed(CornuTensor *a, CornuTensor *b, CornuTensor *part)
-{
-    return cornu_op_add(a, cornu_op_multiply(cornu_op_subtract(b, a), part));
-}
-
-/* Interpolates x (B, H, W, C) at rows and columns (B, H, W) in f32. As in Keras, pixels outside are
- * filled first and then interpolated; halves are rounded away from zero.
- * Source: jax.scipy.ndimage.map_coordinates. */
-static CornuTensor *sample(CornuTensor *x, CornuTensor *row, CornuTensor *column,
-                           const Sampling *sampling)
-{
-    if (!x || !row || !column) return NULL;
-    const CornuType type = cornu_tensor_type(x);
-    CornuTensor    *at[2] = { row, column }, *part[2], *next[2];
-    for (int i = 0; i < 2; i++) {
-        CornuTensor *where = at[i];
-        if (sampling->interpolation == CORNU_NEAREST) {
-            CornuTensor *size = cornu_op_floor(cornu_op_shift(cornu_op_absolute(where), 0.5));
-            at[i] = cornu_op_multiply(cornu_op_sign(where), size);
-            continue;
-        }
-        at[i] = cornu_op_floor(where);
-        next[i] = cornu_op_shift(at[i], 1.0);
-        part[i] = cornu_op_reshape(cornu_op_subtract(where, at[i]),
-                                   cornu_shape(type.shape.extent[0], type.shape.extent[1],
-                                               type.shape.extent[2], 1));
-    }
-    CornuTensor *y = pixels(x, at[0], at[1], sampling);
-    if (sampling->interpolation == CORNU_BILINEAR) {
-        y = mixed(y, pixels(x, at[0], next[1], sampling), part[1]);
-        CornuTensor *below = mixed(pixels(x, next[0], at[1], sampling),
-                                   pixels(x, next[0], next[1], sampling), part[1]);
-        y = mixed(y, below, part[0]);
-    }
-    return cornu_op_convert(y, type.dtype);
-}
-
-/* The index of each row or column, (B, H, W) in f32. */
-static CornuTensor *counted(CornuTensor *x, int axis)
-{
-    const CornuShape s = cornu_tensor_shape(x);
-    return cornu_op_iota(cornu_tensor_graph(x),
-                         cornu_type(CORNU_F32, s.extent[0], s.extent[1], s.extent[2]), axis);
 }
 
 static CornuStatus check_sampling(const char *name, CornuFillMode fill_mode,
@@ -229,19 +141,23 @@ typedef struct {
     CornuRandomTranslationConfig config;   /* with resolved ranges */
 } RandomTranslation;
 
-static CornuTensor *translation_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *translation(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    const CornuRandomTranslationConfig *c = &((RandomTranslation *)layer)->config;
-    const Sampling sampling = { c->fill_mode, c->interpolation, c->fill_value };
-    if (!x || !call->training) return x;
+    const CornuRandomTranslationConfig *c = &((const RandomTranslation *)layer)->config;
+    const CornuSampling sampling = { c->fill_mode, c->interpolation, c->fill_value };
     const CornuShape s = cornu_tensor_shape(x);
     CornuTensor     *numbers = draw(layer, call, x, 2);
     CornuTensor     *down = cornu_op_scale(between(drawn(numbers, 0), c->height_factor),
                                            (double)s.extent[1]);
     CornuTensor     *right = cornu_op_scale(between(drawn(numbers, 1), c->width_factor),
                                             (double)s.extent[2]);
-    return sample(x, cornu_op_subtract(counted(x, 1), down),
-                  cornu_op_subtract(counted(x, 2), right), &sampling);
+    return cornu__sample(x, cornu_op_subtract(cornu__counted(x, 1), down),
+                  cornu_op_subtract(cornu__counted(x, 2), right), &sampling);
+}
+
+static CornuTensor *translation_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    return cornu__image_call(layer, call, x, translation, false);
 }
 
 static CornuLayer *translation_from(const void *config)
@@ -261,7 +177,7 @@ static const CornuField translation_fields[] = {
 
 const CornuLayerClass cornu__random_translation_class = {
     .class_name = "RandomTranslation", .size = sizeof(RandomTranslation),
-    .build = cornu__build_image, .call = translation_call, .mask = cornu__no_mask,
+    .build = cornu__build_images, .call = translation_call, .mask = cornu__no_mask,
     .fields = translation_fields, .config_size = sizeof(CornuRandomTranslationConfig),
     .config_offset = offsetof(RandomTranslation, config), .from = translation_from,
 };
@@ -293,17 +209,16 @@ typedef struct {
 static CornuTensor *zoomed(CornuTensor *x, int axis, CornuTensor *zoom)
 {
     const double middle = 0.5 * (double)(cornu_tensor_shape(x).extent[axis] - 1);
-    CornuTensor *place = cornu_op_multiply(cornu_op_shift(counted(x, axis), -middle), zoom);
+    CornuTensor *place = cornu_op_multiply(cornu_op_shift(cornu__counted(x, axis), -middle), zoom);
     return cornu_op_shift(place, middle);
 }
 
 static bool is_given(const double range[2]) { return range[0] != 0.0 || range[1] != 0.0; }
 
-static CornuTensor *zoom_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *zoom(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    const CornuRandomZoomConfig *c = &((RandomZoom *)layer)->config;
-    const Sampling sampling = { c->fill_mode, c->interpolation, c->fill_value };
-    if (!x || !call->training) return x;
+    const CornuRandomZoomConfig *c = &((const RandomZoom *)layer)->config;
+    const CornuSampling sampling = { c->fill_mode, c->interpolation, c->fill_value };
     const double width[2] = { cornu__number(c->width_factor[0], 0.0),
                               cornu__number(c->width_factor[1], 0.0) };
     CornuTensor *numbers = draw(layer, call, x, 2);
@@ -311,7 +226,12 @@ static CornuTensor *zoom_call(CornuLayer *layer, const CornuCall *call, CornuTen
     CornuTensor *across = down;
     if (is_given(c->width_factor))
         across = cornu_op_shift(between(drawn(numbers, 1), width), 1.0);
-    return sample(x, zoomed(x, 1, down), zoomed(x, 2, across), &sampling);
+    return cornu__sample(x, zoomed(x, 1, down), zoomed(x, 2, across), &sampling);
+}
+
+static CornuTensor *zoom_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    return cornu__image_call(layer, call, x, zoom, false);
 }
 
 static CornuLayer *zoom_from(const void *config) { return cornu_random_zoom_from(config); }
@@ -327,7 +247,7 @@ static const CornuField zoom_fields[] = {
 };
 
 const CornuLayerClass cornu__random_zoom_class = {
-    .class_name = "RandomZoom", .size = sizeof(RandomZoom), .build = cornu__build_image,
+    .class_name = "RandomZoom", .size = sizeof(RandomZoom), .build = cornu__build_images,
     .call = zoom_call, .mask = cornu__no_mask,
     .fields = zoom_fields, .config_size = sizeof(CornuRandomZoomConfig),
     .config_offset = offsetof(RandomZoom, config), .from = zoom_from,
@@ -364,25 +284,30 @@ typedef struct {
 
 /* Pixel (x, y) of the output is the image's at (cos x - sin y, sin x + cos y), relative to the
  * center. */
-static CornuTensor *rotation_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *rotation(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    const CornuRandomRotationConfig *c = &((RandomRotation *)layer)->config;
-    const Sampling sampling = { c->fill_mode, c->interpolation, c->fill_value };
+    const CornuRandomRotationConfig *c = &((const RandomRotation *)layer)->config;
+    const CornuSampling sampling = { c->fill_mode, c->interpolation, c->fill_value };
     const double   whole_turn = 6.283185307179586;
-    if (!x || !call->training) return x;
     const CornuShape s = cornu_tensor_shape(x);
     const double     middle[2] = { 0.5 * (double)(s.extent[1] - 1),
                                    0.5 * (double)(s.extent[2] - 1) };
     CornuTensor *angle = cornu_op_scale(between(drawn(draw(layer, call, x, 1), 0), c->factor),
                                         whole_turn);
     CornuTensor *sine = cornu_op_sin(angle), *cosine = cornu_op_cos(angle);
-    CornuTensor *down = cornu_op_shift(counted(x, 1), -middle[0]);
-    CornuTensor *right = cornu_op_shift(counted(x, 2), -middle[1]);
+    CornuTensor *down = cornu_op_shift(cornu__counted(x, 1), -middle[0]);
+    CornuTensor *right = cornu_op_shift(cornu__counted(x, 2), -middle[1]);
     CornuTensor *row = cornu_op_add(cornu_op_multiply(right, sine),
                                     cornu_op_multiply(down, cosine));
     CornuTensor *column = cornu_op_subtract(cornu_op_multiply(right, cosine),
                                             cornu_op_multiply(down, sine));
-    return sample(x, cornu_op_shift(row, middle[0]), cornu_op_shift(column, middle[1]), &sampling);
+    return cornu__sample(x, cornu_op_shift(row, middle[0]), cornu_op_shift(column, middle[1]),
+                         &sampling);
+}
+
+static CornuTensor *rotation_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    return cornu__image_call(layer, call, x, rotation, false);
 }
 
 static CornuLayer *rotation_from(const void *config) { return cornu_random_rotation_from(config); }
@@ -398,7 +323,7 @@ static const CornuField rotation_fields[] = {
 
 const CornuLayerClass cornu__random_rotation_class = {
     .class_name = "RandomRotation", .size = sizeof(RandomRotation),
-    .build = cornu__build_image, .call = rotation_call, .mask = cornu__no_mask,
+    .build = cornu__build_images, .call = rotation_call, .mask = cornu__no_mask,
     .fields = rotation_fields, .config_size = sizeof(CornuRandomRotationConfig),
     .config_offset = offsetof(RandomRotation, config), .from = rotation_from,
 };

@@ -132,6 +132,12 @@ static CornuTensor *resize(CornuGraph *graph, CornuTensor *x, int64_t height, in
     return cornu_op_reshape(x, cornu_shape(B, height, width, C));
 }
 
+CornuTensor *cornu__resize(CornuGraph *graph, CornuTensor *x, int64_t height, int64_t width,
+                           const CornuResampling *how)
+{
+    return resize(graph, x, height, width, how);
+}
+
 CornuStatus cornu__check_interpolation(const char *layer, CornuInterpolation *given,
                                        CornuInterpolation usual, CornuInterpolation last)
 {

@@ -14,6 +14,10 @@ typedef struct {
 CornuStatus cornu__resampling_weights(const CornuResampling *how, int64_t from, int64_t to,
                                       bool transposed, float *values);
 
+/* x (B, H, W, C) to (B, height, width, C). */
+CornuTensor *cornu__resize(CornuGraph *graph, CornuTensor *x, int64_t height, int64_t width,
+                           const CornuResampling *how);
+
 /* For images of from[0] by from[1] to be resized to `size`: the extents of the largest center part
  * with that aspect ratio; and the rows and columns that Keras pads on each side, without an odd
  * remaining one. */

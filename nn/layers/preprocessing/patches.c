@@ -1,0 +1,328 @@
+/* RandomErasing, RandomGaussianBlur, MixUp and CutMix. */
+#include "moves_internal.h"
+
+#include <math.h>
+
+/* bool (B, H, W, 1): the pixels of a rectangle whose sides are these parts of the image's, at a
+ * place that takes two draws. */
+static CornuTensor *rectangle(CornuTensor *x, CornuDraws *draws, CornuTensor *width,
+                              CornuTensor *height)
+{
+    const CornuShape s = cornu_tensor_shape(x);
+    CornuTensor     *inside = NULL, *sides[2] = { width, height };
+    for (int i = 0; i < 2; i++) {
+        const int    axis = 2 - i;
+        const double extent = (double)s.extent[axis];
+        const CornuType line = cornu_type(CORNU_F32, 1, i ? s.extent[1] : 1, i ? 1 : s.extent[2],
+                                          1);
+        CornuTensor *side = cornu_op_scale(sides[i], extent);
+        CornuTensor *rest = cornu_op_shift(cornu_op_negative(side), extent);
+        CornuTensor *first = cornu_op_multiply(cornu__draw(draws), rest);
+        CornuTensor *place = cornu_op_iota(cornu_tensor_graph(x), line, axis);
+        CornuTensor *from = cornu_op_compare(place, CORNU_GREATER_EQUAL, first);
+        CornuTensor *to = cornu__less(place, cornu_op_add(first, side));
+        CornuTensor *none = to ? cornu_op_constant_like(to, 0.0) : NULL;
+        CornuTensor *both = cornu_op_select(from, to, none);
+        none = both ? cornu_op_constant_like(both, 0.0) : NULL;
+        inside = inside ? cornu_op_select(inside, both, none) : both;
+    }
+    return inside;
+}
+
+/* ---- RandomErasing ---- */
+
+typedef struct {
+    CornuLayer               base;
+    CornuRandomErasingConfig config;      /* with resolved ranges */
+} RandomErasing;
+
+static CornuTensor *erase(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuRandomErasingConfig *c = &((const RandomErasing *)layer)->config;
+    const CornuShape s = cornu_tensor_shape(x);
+    const bool       noise = c->fill_value == 0.0 && !c->fill_values.values;
+    const int64_t    row = s.extent[1] * s.extent[2] * s.extent[3];
+    CornuDraws   draws = cornu__draws(layer, call, x, 6 + (noise ? 2 * row : 0));
+    CornuTensor *width = cornu_op_sqrt(cornu__draw_between(&draws, c->scale));
+    CornuTensor *height = cornu_op_sqrt(cornu__draw_between(&draws, c->scale));
+    CornuTensor *inside = rectangle(x, &draws, width, height);
+    CornuTensor *chosen = cornu__draw_chance(&draws, c->factor), *fill;
+    if (noise)
+        fill = cornu_op_scale(cornu__draw_normal(&draws, s), cornu__end(c->value_range, 1));
+    else if (c->fill_values.values)
+        fill = cornu__numbers_tensor(call, &c->fill_values, c->fill_values.shape);
+    else
+        fill = cornu_op_constant_like(x, cornu__number(c->fill_value, 0.0));
+    CornuTensor *erased = cornu_op_select(inside, cornu__clip_to(fill, c->value_range), x);
+    return cornu_op_select(chosen, erased, x);
+}
+
+static CornuTensor *erase_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    return cornu__image_call(layer, call, x, erase, false);
+}
+
+static CornuLayer *erase_from(const void *config) { return cornu_random_erasing_from(config); }
+
+static const CornuField erase_fields[] = {
+    { "factor", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomErasingConfig, factor) },
+    { "scale", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomErasingConfig, scale) },
+    { "fill_value", CORNU_FIELD_NUMBER_OR_NONE, offsetof(CornuRandomErasingConfig, fill_value) },
+    { "fill_value", CORNU_FIELD_NUMBERS, offsetof(CornuRandomErasingConfig, fill_values) },
+    { "value_range", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomErasingConfig, value_range) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__random_erasing_class = {
+    .class_name = "RandomErasing", .size = sizeof(RandomErasing), .build = cornu__build_images,
+    .call = erase_call, .mask = cornu__no_mask, .fields = erase_fields,
+    .config_size = sizeof(CornuRandomErasingConfig),
+    .config_offset = offsetof(RandomErasing, config), .from = erase_from,
+};
+
+CornuLayer *cornu_random_erasing_from(const CornuRandomErasingConfig *config)
+{
+    const char              *name = config->name ? config->name : "random_erasing";
+    CornuRandomErasingConfig to = *config;
+    double                   none = 0.0;
+    to.name = to.dtype = NULL;
+    if (to.scale[0] == 0.0 && to.scale[1] == 0.0) {
+        to.scale[0] = 0.02;
+        to.scale[1] = 0.33;
+    }
+    if (to.fill_values.values && (to.fill_value != 0.0 || to.fill_values.shape.rank != 1 ||
+                                  to.fill_values.shape.extent[0] != 3))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .fill_values are not three numbers, or "
+                                "given with .fill_value", name);
+    if (cornu__resolve_factor(name, "factor", &to.most, to.factor, 1.0, 0.0, 1.0) ||
+        cornu__resolve_factor(name, "scale", &none, to.scale, 0.0, 0.0, 1.0) ||
+        cornu__resolve_value_range(name, to.value_range))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__random_erasing_class, config->name,
+                                           config->dtype);
+    if (!layer) return NULL;
+    ((RandomErasing *)layer)->config = to;
+    if (!cornu__layer_copy_numbers(layer, &((RandomErasing *)layer)->config.fill_values))
+        return layer;
+    cornu_layer_free(layer);
+    return cornu__null();
+}
+
+/* ---- RandomGaussianBlur ---- */
+
+/* (1, size, size', 1) with the weights along an axis. */
+static CornuTensor *bell(CornuGraph *graph, int64_t size, int axis, CornuTensor *sigma)
+{
+    const CornuType type = cornu_type(CORNU_F32, 1, axis == 1 ? size : 1, axis == 2 ? size : 1, 1);
+    CornuTensor *distance = cornu_op_shift(cornu_op_iota(graph, type, axis),
+                                           -0.5 * (double)(size - 1));
+    CornuTensor *w = cornu_op_square(cornu_op_divide(distance, sigma));
+    w = cornu_op_exp(cornu_op_scale(w, -0.5));
+    return cornu_op_divide(w, cornu_op_reduce_sum(w, INT64_C(1) << axis, true));
+}
+
+CornuTensor *cornu__blur(CornuTensor *x, const int64_t size[2], CornuTensor *const sigma[2])
+{
+    if (!x || !sigma[0] || !sigma[1]) return NULL;
+    const int64_t C = cornu_tensor_shape(x).extent[3];
+    for (int i = 0; i < 2; i++) {
+        const int64_t    half = size[i] / 2;
+        CornuConvolution how = { .strides = { 1, 1 }, .groups = C };
+        CornuTensor *filter = bell(cornu_tensor_graph(x), size[i], i + 1, sigma[i]);
+        const CornuShape shape = i == 0 ? cornu_shape(size[0], 1, 1, 1)
+                                        : cornu_shape(1, size[1], 1, 1);
+        filter = cornu_op_reshape(filter, shape);
+        filter = cornu_op_broadcast(filter, cornu_shape(shape.extent[0], shape.extent[1], 1, C));
+        how.low[i] = how.high[i] = half;
+        x = cornu_op_conv2d(x, filter, &how);
+    }
+    return x;
+}
+
+typedef struct {
+    CornuLayer                    base;
+    CornuRandomGaussianBlurConfig config;  /* with resolved ranges */
+} RandomGaussianBlur;
+
+/* As in Keras the first size and sigma are of the width; of the size, the first is. */
+static CornuTensor *blur(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuRandomGaussianBlurConfig *c = &((const RandomGaussianBlur *)layer)->config;
+    CornuDraws   shared = cornu__shared_draws(layer, call, 2);
+    CornuDraws   draws = cornu__draws(layer, call, x, 2);
+    CornuTensor *chosen = cornu__draw_chance(&draws, c->factor), *sigma[2];
+    for (int i = 1; i >= 0; i--)
+        sigma[i] = cornu_op_shift(cornu__draw_between(&shared, c->sigma), 1e-6);
+    CornuTensor *y = cornu__blur(x, (const int64_t[]){ c->kernel_size[1], c->kernel_size[0] },
+                                 sigma);
+    return cornu__clip_to(cornu_op_select(chosen, y, x), c->value_range);
+}
+
+static CornuTensor *blur_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    return cornu__image_call(layer, call, x, blur, false);
+}
+
+static CornuLayer *blur_from(const void *config) { return cornu_random_gaussian_blur_from(config); }
+
+static const CornuField blur_fields[] = {
+    { "factor", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomGaussianBlurConfig, factor) },
+    { "kernel_size", CORNU_FIELD_PAIR, offsetof(CornuRandomGaussianBlurConfig, kernel_size) },
+    { "sigma", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomGaussianBlurConfig, sigma) },
+    { "value_range", CORNU_FIELD_RANGE_OR_NONE,
+      offsetof(CornuRandomGaussianBlurConfig, value_range) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__random_gaussian_blur_class = {
+    .class_name = "RandomGaussianBlur", .size = sizeof(RandomGaussianBlur),
+    .build = cornu__build_images, .call = blur_call, .mask = cornu__no_mask,
+    .fields = blur_fields, .config_size = sizeof(CornuRandomGaussianBlurConfig),
+    .config_offset = offsetof(RandomGaussianBlur, config), .from = blur_from,
+};
+
+CornuLayer *cornu_random_gaussian_blur_from(const CornuRandomGaussianBlurConfig *config)
+{
+    const char                   *name = config->name ? config->name : "random_gaussian_blur";
+    CornuRandomGaussianBlurConfig to = *config;
+    double                        none = 0.0;
+    to.name = to.dtype = NULL;
+    if (cornu__pair(name, "kernel_size", "kernel_size", 0, config->kernel_size, 3,
+                    to.kernel_size) ||
+        cornu__resolve_factor(name, "factor", &to.most, to.factor, 1.0, 0.0, 1.0) ||
+        cornu__resolve_factor(name, "sigma", &none, to.sigma, 1.0, 0.0, 1.0) ||
+        cornu__resolve_value_range(name, to.value_range))
+        return cornu__null();
+    if (to.kernel_size[0] % 2 == 0 || to.kernel_size[1] % 2 == 0)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .kernel_size is (%lld, %lld), expected "
+                                "odd numbers", name, (long long)to.kernel_size[0],
+                                (long long)to.kernel_size[1]);
+    CornuLayer *layer = cornu_layer_create(&cornu__random_gaussian_blur_class, config->name,
+                                           config->dtype);
+    if (layer) ((RandomGaussianBlur *)layer)->config = to;
+    return layer;
+}
+
+/* ---- Partners ---- */
+
+/* Each image's partner is the one `distance` places on, among the images that count; the distance
+ * is drawn for the batch. */
+static CornuTensor *partners(const CornuCall *call, CornuTensor *x, CornuDraws *shared)
+{
+    const CornuShape s = cornu_tensor_shape(x);
+    const int64_t    B = s.extent[0], row = cornu_shape_count(s) / (B ? B : 1);
+    CornuTensor *number = cornu_op_reshape(cornu__draw(shared), cornu_shape(1));
+    CornuTensor *rows = cornu_op_iota(call->graph, cornu_type(CORNU_F32, B), 0);
+    CornuTensor *count = call->count
+        ? cornu_op_convert(call->count, CORNU_F32)
+        : cornu_op_constant(call->graph, cornu_scalar(CORNU_F32), (double)B);
+    count = cornu_op_maximum(count, cornu_op_constant(call->graph, cornu_scalar(CORNU_F32), 1.0));
+    CornuTensor *at = cornu_op_add(rows, cornu_op_floor(cornu_op_multiply(number, count)));
+    CornuTensor *laps = cornu_op_floor(cornu_op_divide(at, count));
+    at = cornu_op_subtract(at, cornu_op_multiply(laps, count));
+    at = cornu_op_clip(at, 0.0, (double)(B - 1));
+    x = cornu_op_gather(cornu_op_reshape(x, cornu_shape(B, row)), cornu_op_convert(at, CORNU_I64));
+    return cornu_op_reshape(x, s);
+}
+
+/* Of the distribution Beta(alpha, alpha): 1 / (1 + b / a) of two numbers of Gamma(alpha). */
+static CornuTensor *beta(CornuDraws *draws, CornuTensor *alpha)
+{
+    CornuTensor *a = cornu__draw_log_gamma(draws, alpha);
+    return cornu_op_sigmoid(cornu_op_subtract(a, cornu__draw_log_gamma(draws, alpha)));
+}
+
+/* ---- MixUp ---- */
+
+typedef struct {
+    CornuLayer       base;
+    CornuMixUpConfig config;
+} MixUp;
+
+static CornuTensor *mix(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const double alpha = ((const MixUp *)layer)->config.alpha;
+    CornuDraws   draws = cornu__draws(layer, call, x, 2 * CORNU_GAMMA_DRAWS);
+    CornuDraws   shared = cornu__shared_draws(layer, call, 1);
+    CornuTensor *one = cornu_op_constant(call->graph, cornu_type(CORNU_F32, 1, 1, 1, 1), alpha);
+    CornuTensor *other = partners(call, x, &shared);
+    CornuTensor *apart = cornu_op_multiply(beta(&draws, one), cornu_op_subtract(x, other));
+    return cornu_op_add(other, apart);
+}
+
+static CornuTensor *mix_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    return cornu__image_call(layer, call, x, mix, false);
+}
+
+static CornuLayer *mix_from(const void *config) { return cornu_mix_up_from(config); }
+
+static const CornuField mix_fields[] = {
+    { "alpha", CORNU_FIELD_NUMBER, offsetof(CornuMixUpConfig, alpha) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__mix_up_class = {
+    .class_name = "MixUp", .size = sizeof(MixUp), .build = cornu__build_images, .call = mix_call,
+    .mask = cornu__no_mask, .fields = mix_fields, .config_size = sizeof(CornuMixUpConfig),
+    .config_offset = offsetof(MixUp, config), .from = mix_from,
+};
+
+CornuLayer *cornu_mix_up_from(const CornuMixUpConfig *config)
+{
+    const double alpha = cornu__number(config->alpha, 0.2);
+    if (!(alpha > 0.0 && alpha < INFINITY))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .alpha is %g, expected above 0",
+                                config->name ? config->name : "mix_up", alpha);
+    CornuLayer *layer = cornu_layer_create(&cornu__mix_up_class, config->name, config->dtype);
+    if (layer) ((MixUp *)layer)->config.alpha = alpha;
+    return layer;
+}
+
+/* ---- CutMix ---- */
+
+typedef struct {
+    CornuLayer        base;
+    CornuCutMixConfig config;             /* with the resolved range */
+} CutMix;
+
+static CornuTensor *cut(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuCutMixConfig *config = &((const CutMix *)layer)->config;
+    CornuDraws   draws = cornu__draws(layer, call, x, 2 * CORNU_GAMMA_DRAWS + 2);
+    CornuDraws   shared = cornu__shared_draws(layer, call, 2);
+    CornuTensor *alpha = cornu_op_shift(cornu__draw_between(&shared, config->factor), 1e-6);
+    CornuTensor *weight = beta(&draws, alpha);
+    CornuTensor *side = cornu_op_sqrt(cornu_op_shift(cornu_op_negative(weight), 1.0));
+    return cornu_op_select(rectangle(x, &draws, side, side), partners(call, x, &shared), x);
+}
+
+static CornuTensor *cut_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    return cornu__image_call(layer, call, x, cut, false);
+}
+
+static CornuLayer *cut_from(const void *config) { return cornu_cut_mix_from(config); }
+
+static const CornuField cut_fields[] = {
+    { "factor", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuCutMixConfig, factor) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__cut_mix_class = {
+    .class_name = "CutMix", .size = sizeof(CutMix), .build = cornu__build_images, .call = cut_call,
+    .mask = cornu__no_mask, .fields = cut_fields, .config_size = sizeof(CornuCutMixConfig),
+    .config_offset = offsetof(CutMix, config), .from = cut_from,
+};
+
+CornuLayer *cornu_cut_mix_from(const CornuCutMixConfig *config)
+{
+    CornuCutMixConfig to = *config;
+    to.name = to.dtype = NULL;
+    if (cornu__resolve_factor(config->name ? config->name : "cut_mix", "factor", &to.most,
+                              to.factor, 1.0, 0.0, 1.0))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__cut_mix_class, config->name, config->dtype);
+    if (layer) ((CutMix *)layer)->config = to;
+    return layer;
+}

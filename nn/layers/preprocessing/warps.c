@@ -1,0 +1,317 @@
+/* RandomShear, RandomPerspective and RandomElasticTransform. */
+#include <math.h>
+
+#include "moves_internal.h"
+
+/* ---- Moves ---- */
+
+/* (B, 1, 1, 1) as (B, 1, 1). */
+static CornuTensor *flat(CornuTensor *number)
+{
+    return number ? cornu_op_reshape(number, cornu_shape(cornu_tensor_shape(number).extent[0], 1,
+                                                         1)) : NULL;
+}
+
+/* Both either way. */
+CornuTensor *cornu__shear(CornuTensor *x, CornuDraws *draws, const double x_factor[2],
+                          const double y_factor[2], const CornuSampling *sampling)
+{
+    CornuTensor *way = cornu__below(flat(cornu__draw(draws)), 0.5);
+    CornuTensor *across = flat(cornu__draw_between(draws, x_factor));
+    CornuTensor *down = flat(cornu__draw_between(draws, y_factor));
+    across = cornu_op_select(way, across, cornu_op_negative(across));
+    down = cornu_op_select(way, down, cornu_op_negative(down));
+    if (!across || !down) return NULL;
+    CornuTensor *zero = cornu_op_constant_like(down, 0.0), *one = cornu_op_constant_like(down, 1.0);
+    CornuTensor *const a[3] = { one, across, zero }, *const b[3] = { down, one, zero };
+    return cornu__project(x, a, b, NULL, sampling);
+}
+
+CornuTensor *cornu__translate(CornuTensor *x, CornuDraws *draws, const double height[2],
+                              const double width[2], const CornuSampling *sampling)
+{
+    if (!x) return NULL;
+    const CornuShape s = cornu_tensor_shape(x);
+    CornuTensor *down = cornu_op_scale(flat(cornu__draw_between(draws, height)),
+                                       -(double)s.extent[1]);
+    CornuTensor *right = cornu_op_scale(flat(cornu__draw_between(draws, width)),
+                                        -(double)s.extent[2]);
+    if (!down || !right) return NULL;
+    CornuTensor *zero = cornu_op_constant_like(down, 0.0), *one = cornu_op_constant_like(down, 1.0);
+    CornuTensor *const a[3] = { one, zero, right }, *const b[3] = { zero, one, down };
+    return cornu__project(x, a, b, NULL, sampling);
+}
+
+/* About the center (p, q): x' = cos (x - p) - sin (y - q) + p. */
+CornuTensor *cornu__rotate(CornuTensor *x, CornuDraws *draws, const double factor[2],
+                           const CornuSampling *sampling)
+{
+    if (!x) return NULL;
+    const CornuShape s = cornu_tensor_shape(x);
+    const double     q = 0.5 * (double)(s.extent[1] - 1), p = 0.5 * (double)(s.extent[2] - 1);
+    CornuTensor *angle = cornu_op_scale(flat(cornu__draw_between(draws, factor)), 2.0 * acos(-1.0));
+    CornuTensor *sine = cornu_op_sin(angle), *cosine = cornu_op_cos(angle);
+    CornuTensor *back = cornu_op_negative(sine);
+    CornuTensor *right = cornu_op_subtract(cornu_op_scale(sine, q), cornu_op_scale(cosine, p));
+    CornuTensor *down = cornu_op_add(cornu_op_scale(sine, -p), cornu_op_scale(cosine, -q));
+    CornuTensor *const a[3] = { cosine, back, cornu_op_shift(right, p) };
+    CornuTensor *const b[3] = { sine, cosine, cornu_op_shift(down, q) };
+    return cornu__project(x, a, b, NULL, sampling);
+}
+
+/* ---- RandomShear ---- */
+
+typedef struct {
+    CornuLayer             base;
+    CornuRandomShearConfig config;        /* with resolved ranges */
+} RandomShear;
+
+static CornuTensor *shear(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuRandomShearConfig *c = &((const RandomShear *)layer)->config;
+    const CornuSampling           sampling = { c->fill_mode, c->interpolation, c->fill_value };
+    CornuDraws                    draws = cornu__draws(layer, call, x, 3);
+    return cornu__shear(x, &draws, c->x_factor, c->y_factor, &sampling);
+}
+
+static CornuTensor *shear_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    return cornu__image_call(layer, call, x, shear, false);
+}
+
+static CornuLayer *shear_from(const void *config) { return cornu_random_shear_from(config); }
+
+static const CornuField shear_fields[] = {
+    { "x_factor", CORNU_FIELD_REACH, offsetof(CornuRandomShearConfig, x_factor) },
+    { "y_factor", CORNU_FIELD_REACH, offsetof(CornuRandomShearConfig, y_factor) },
+    { "fill_mode", CORNU_FIELD_FILL_MODE, offsetof(CornuRandomShearConfig, fill_mode) },
+    { "interpolation", CORNU_FIELD_INTERPOLATION,
+      offsetof(CornuRandomShearConfig, interpolation) },
+    { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuRandomShearConfig, fill_value) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__random_shear_class = {
+    .class_name = "RandomShear", .size = sizeof(RandomShear), .build = cornu__build_images,
+    .call = shear_call, .mask = cornu__no_mask, .fields = shear_fields,
+    .config_size = sizeof(CornuRandomShearConfig), .config_offset = offsetof(RandomShear, config),
+    .from = shear_from,
+};
+
+static CornuStatus check_sampling(const char *name, CornuFillMode fill_mode,
+                                  CornuInterpolation *interpolation, double *fill_value)
+{
+    *fill_value = cornu__number(*fill_value, 0.0);
+    if (!cornu_fill_mode_name(fill_mode))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .fill_mode is %d, expected 0 to 3", name,
+                           (int)fill_mode);
+    return cornu__check_interpolation(name, interpolation, CORNU_BILINEAR, CORNU_BILINEAR);
+}
+
+CornuLayer *cornu_random_shear_from(const CornuRandomShearConfig *config)
+{
+    const char            *name = config->name ? config->name : "random_shear";
+    CornuRandomShearConfig to = *config;
+    to.name = to.dtype = NULL;
+    if (cornu__resolve_factor(name, "x_factor", &to.x, to.x_factor, 0.0, -1.0, 1.0) ||
+        cornu__resolve_factor(name, "y_factor", &to.y, to.y_factor, 0.0, -1.0, 1.0) ||
+        check_sampling(name, to.fill_mode, &to.interpolation, &to.fill_value))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__random_shear_class, config->name,
+                                           config->dtype);
+    if (layer) ((RandomShear *)layer)->config = to;
+    return layer;
+}
+
+/* ---- RandomPerspective ---- */
+
+typedef struct {
+    CornuLayer                   base;
+    CornuRandomPerspectiveConfig config;  /* with the resolved range */
+} RandomPerspective;
+
+static CornuTensor *product(CornuTensor *a, CornuTensor *b, CornuTensor *c, CornuTensor *d)
+{
+    return cornu_op_subtract(cornu_op_multiply(a, b), cornu_op_multiply(c, d));
+}
+
+/* The map from the quadrilateral with these corners (right[i], down[i]), in the order (0, 0),
+ * (1, 0), (0, 1), (1, 1), to the unit square: the inverse of the map of the square to it.
+ * Source: Heckbert, "Fundamentals of Texture Mapping and Image Warping", 1989, section 2.2.3. */
+static void to_square(CornuTensor *const right[4], CornuTensor *const down[4], CornuTensor *map[9])
+{
+    CornuTensor *const *p[2] = { right, down };
+    CornuTensor *u[2], *v[2], *sum[2], *g, *h, *m[3][3];
+    for (int i = 0; i < 2; i++) {
+        u[i] = cornu_op_subtract(p[i][1], p[i][3]);
+        v[i] = cornu_op_subtract(p[i][2], p[i][3]);
+        sum[i] = cornu_op_add(cornu_op_subtract(p[i][0], p[i][1]),
+                              cornu_op_subtract(p[i][3], p[i][2]));
+    }
+    CornuTensor *area = product(u[0], v[1], v[0], u[1]);
+    g = cornu_op_divide(product(sum[0], v[1], v[0], sum[1]), area);
+    h = cornu_op_divide(product(u[0], sum[1], sum[0], u[1]), area);
+    for (int i = 0; i < 2; i++) {
+        m[i][0] = cornu_op_add(cornu_op_subtract(p[i][1], p[i][0]), cornu_op_multiply(g, p[i][1]));
+        m[i][1] = cornu_op_add(cornu_op_subtract(p[i][2], p[i][0]), cornu_op_multiply(h, p[i][2]));
+        m[i][2] = p[i][0];
+    }
+    m[2][0] = g, m[2][1] = h;
+    m[2][2] = g ? cornu_op_constant_like(g, 1.0) : NULL;
+    for (int i = 0; i < 3; i++)       /* the adjugate */
+        for (int k = 0; k < 3; k++) {
+            const int a = (k + 1) % 3, b = (k + 2) % 3, c = (i + 1) % 3, d = (i + 2) % 3;
+            map[3 * i + k] = product(m[a][c], m[b][d], m[a][d], m[b][c]);
+        }
+}
+
+static CornuTensor *perspective(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuRandomPerspectiveConfig *c = &((const RandomPerspective *)layer)->config;
+    const CornuSampling sampling = { CORNU_FILL_CONSTANT, c->interpolation, c->fill_value };
+    const CornuShape    s = cornu_tensor_shape(x);
+    const double        size[2] = { (double)(s.extent[2] - 1), (double)(s.extent[1] - 1) };
+    const double        scale = cornu__number(c->scale, 0.0);
+    const double        reach[2] = { -0.5 * scale, 0.5 * scale };
+    CornuDraws          draws = cornu__draws(layer, call, x, 10);
+    CornuTensor        *chosen = cornu__draw_chance(&draws, c->factor), *corner[2][4], *map[9];
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 2; k++) {
+            /* The corner moves by a part of its coordinates. */
+            const double place = (k == 0 ? i & 1 : i >> 1) ? size[k] : 0.0;
+            CornuTensor *part = flat(cornu__draw_between(&draws, reach));
+            corner[k][i] = cornu_op_scale(cornu_op_shift(part, 1.0), place);
+        }
+    to_square(corner[0], corner[1], map);
+    for (int i = 0; i < 9; i++) {
+        CornuTensor *one = i < 8 ? cornu_op_divide(map[i], map[8]) : NULL;
+        map[i] = cornu_op_scale(one, i < 3 ? size[0] : i < 6 ? size[1] : 1.0);
+    }
+    CornuTensor *y = cornu__project(x, map, map + 3, map + 6, &sampling);
+    return cornu_op_select(chosen, y, x);
+}
+
+static CornuTensor *perspective_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    return cornu__image_call(layer, call, x, perspective, false);
+}
+
+static CornuLayer *perspective_from(const void *config)
+{
+    return cornu_random_perspective_from(config);
+}
+
+static const CornuField perspective_fields[] = {
+    { "factor", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomPerspectiveConfig, factor) },
+    { "scale", CORNU_FIELD_NUMBER, offsetof(CornuRandomPerspectiveConfig, scale) },
+    { "interpolation", CORNU_FIELD_INTERPOLATION,
+      offsetof(CornuRandomPerspectiveConfig, interpolation) },
+    { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuRandomPerspectiveConfig, fill_value) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__random_perspective_class = {
+    .class_name = "RandomPerspective", .size = sizeof(RandomPerspective),
+    .build = cornu__build_images, .call = perspective_call, .mask = cornu__no_mask,
+    .fields = perspective_fields, .config_size = sizeof(CornuRandomPerspectiveConfig),
+    .config_offset = offsetof(RandomPerspective, config), .from = perspective_from,
+};
+
+CornuLayer *cornu_random_perspective_from(const CornuRandomPerspectiveConfig *config)
+{
+    const char                  *name = config->name ? config->name : "random_perspective";
+    CornuRandomPerspectiveConfig to = *config;
+    const double                 scale = cornu__number(to.scale, 1.0);
+    to.name = to.dtype = NULL;
+    to.scale = scale == 0.0 ? (double)CORNU_ZERO : scale;
+    if (!(scale >= 0.0 && scale <= 1.0))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .scale is %g, expected 0 to 1", name,
+                                scale);
+    if (cornu__resolve_factor(name, "factor", &to.most, to.factor, 1.0, 0.0, 1.0) ||
+        check_sampling(name, CORNU_FILL_CONSTANT, &to.interpolation, &to.fill_value))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__random_perspective_class, config->name,
+                                           config->dtype);
+    if (layer) ((RandomPerspective *)layer)->config = to;
+    return layer;
+}
+
+/* ---- RandomElasticTransform ---- */
+
+typedef struct {
+    CornuLayer                        base;
+    CornuRandomElasticTransformConfig config;  /* with resolved ranges */
+} RandomElasticTransform;
+
+/* Rows and columns move alike, as Keras 3.15 draws both with one seed. The blurred noise is of the
+ * standard deviation sigma before it is blurred by that; the window is as large as the largest
+ * sigma's. */
+static CornuTensor *elastic(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuRandomElasticTransformConfig *c = &((const RandomElasticTransform *)layer)->config;
+    const CornuSampling sampling = { c->fill_mode, c->interpolation, c->fill_value };
+    const CornuShape    s = cornu_tensor_shape(x);
+    const int64_t       B = s.extent[0], H = s.extent[1], W = s.extent[2];
+    const double        longer = (double)(H > W ? H : W), shorter = (double)(H > W ? W : H);
+    const int64_t       window = (int64_t)(0.3 * shorter * cornu__end(c->scale, 1)) | 1;
+    if (cornu__end(c->scale, 1) == 0.0 || cornu__end(c->factor, 1) == 0.0) return x;
+    CornuDraws   shared = cornu__shared_draws(layer, call, 1);
+    CornuDraws   draws = cornu__draws(layer, call, x, 2 + 2 * H * W);
+    CornuTensor *chosen = cornu__draw_chance(&draws, c->factor);
+    CornuTensor *scale = cornu__draw_between(&shared, c->scale);
+    CornuTensor *sigma = cornu_op_shift(cornu_op_scale(scale, 0.05 * shorter), 1e-12);
+    CornuTensor *move = cornu__draw_normal(&draws, cornu_shape(B, H, W, 1));
+    CornuTensor *const both[2] = { sigma, sigma };
+    move = cornu__blur(cornu_op_multiply(move, sigma), (const int64_t[]){ window, window }, both);
+    move = cornu_op_multiply(move, cornu_op_scale(scale, 0.1 * longer));
+    move = cornu_op_reshape(move, cornu_shape(B, H, W));
+    CornuTensor *y = cornu__sample(x, cornu_op_add(cornu__counted(x, 1), move),
+                                   cornu_op_add(cornu__counted(x, 2), move), &sampling);
+    return cornu__clip_to(cornu_op_select(chosen, y, x), c->value_range);
+}
+
+static CornuTensor *elastic_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    return cornu__image_call(layer, call, x, elastic, false);
+}
+
+static CornuLayer *elastic_from(const void *config)
+{
+    return cornu_random_elastic_transform_from(config);
+}
+
+#define ELASTIC(name) offsetof(CornuRandomElasticTransformConfig, name)
+static const CornuField elastic_fields[] = {
+    { "factor", CORNU_FIELD_RANGE_OR_NONE, ELASTIC(factor) },
+    { "scale", CORNU_FIELD_RANGE_OR_NONE, ELASTIC(scale) },
+    { "interpolation", CORNU_FIELD_INTERPOLATION, ELASTIC(interpolation) },
+    { "fill_mode", CORNU_FIELD_FILL_MODE, ELASTIC(fill_mode) },
+    { "fill_value", CORNU_FIELD_NUMBER, ELASTIC(fill_value) },
+    { "value_range", CORNU_FIELD_RANGE_OR_NONE, ELASTIC(value_range) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__random_elastic_transform_class = {
+    .class_name = "RandomElasticTransform", .size = sizeof(RandomElasticTransform),
+    .build = cornu__build_images, .call = elastic_call, .mask = cornu__no_mask,
+    .fields = elastic_fields, .config_size = sizeof(CornuRandomElasticTransformConfig),
+    .config_offset = offsetof(RandomElasticTransform, config), .from = elastic_from,
+};
+
+CornuLayer *cornu_random_elastic_transform_from(const CornuRandomElasticTransformConfig *config)
+{
+    const char                       *name = config->name ? config->name
+                                                          : "random_elastic_transform";
+    CornuRandomElasticTransformConfig to = *config;
+    double                            none = 0.0;
+    to.name = to.dtype = NULL;
+    if (cornu__resolve_factor(name, "factor", &to.most, to.factor, 1.0, 0.0, 1.0) ||
+        cornu__resolve_factor(name, "scale", &none, to.scale, 1.0, 0.0, 1.0) ||
+        cornu__resolve_value_range(name, to.value_range) ||
+        check_sampling(name, to.fill_mode, &to.interpolation, &to.fill_value))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__random_elastic_transform_class, config->name,
+                                           config->dtype);
+    if (layer) ((RandomElasticTransform *)layer)->config = to;
+    return layer;
+}
