@@ -8,6 +8,10 @@
 typedef struct CornuNode CornuNode;
 
 /* Keras' training= of a call. */
+/* The argument `training` that a call in a file was recorded with, which is kept. It has no effect,
+ * as in Keras 3.15, where predict, evaluate and fit set the argument of every layer; layers whose
+ * argument is true by default, the augmentations, are recorded with it.
+ * Source: keras/src/models/functional.py, operation_fn. */
 typedef enum { CORNU_NOT_FORCED, CORNU_FORCED_INFERENCE, CORNU_FORCED_TRAINING } CornuForced;
 
 struct CornuSymbol {

@@ -40,10 +40,10 @@ CornuDraws cornu__draws(const CornuLayer *layer, const CornuCall *call, CornuTen
                                                             call->position, layer->generator) };
 }
 
-/* Row 2^40 of the batch, which no image has. */
+/* The last row that a batch can have. */
 CornuDraws cornu__shared_draws(const CornuLayer *layer, const CornuCall *call, int64_t count)
 {
-    CornuTensor *position = cornu_op_constant_like(call->position, 1099511627776.0);
+    CornuTensor *position = cornu_op_constant_like(call->position, (double)UINT32_MAX);
     return (CornuDraws){ .numbers = cornu_op_random_uniform(cornu_shape(1, count), call->seed,
                                                             call->iteration, position,
                                                             layer->generator) };

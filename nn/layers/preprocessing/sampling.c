@@ -22,20 +22,20 @@ CornuTensor *cornu__pixels(CornuTensor *x, CornuTensor *row, CornuTensor *column
                            const CornuSampling *sampling)
 {
     if (!x || !row || !column) return NULL;
-    const CornuShape s = cornu_tensor_shape(x);
+    const CornuShape s = cornu_tensor_shape(x), grid = cornu_tensor_shape(row);
     const int64_t    B = s.extent[0], H = s.extent[1], W = s.extent[2], C = s.extent[3];
     CornuTensor     *row_inside, *column_inside;
     row = cornu_op_convert(folded(row, H, sampling->fill_mode, &row_inside), CORNU_I64);
     column = cornu_op_convert(folded(column, W, sampling->fill_mode, &column_inside), CORNU_I64);
     if (!row || !column) return NULL;
-    CornuTensor *image = cornu_op_iota(cornu_tensor_graph(x), cornu_type(CORNU_I64, B, H, W), 0);
+    CornuTensor *image = cornu_op_iota(cornu_tensor_graph(x), cornu_type_from(CORNU_I64, grid), 0);
     CornuTensor *at = cornu_op_multiply(image, cornu_op_constant_like(image, (double)H));
     at = cornu_op_add(at, row);
     at = cornu_op_add(cornu_op_multiply(at, cornu_op_constant_like(at, (double)W)), column);
     CornuTensor *found = cornu_op_gather(cornu_op_reshape(x, cornu_shape(B * H * W, C)), at);
     found = cornu_op_convert(found, CORNU_F32);
     if (sampling->fill_mode != CORNU_FILL_CONSTANT) return found;
-    const CornuShape each = cornu_shape(B, H, W, 1);
+    const CornuShape each = cornu_shape(B, grid.extent[1], grid.extent[2], 1);
     CornuTensor     *fill = cornu_op_constant_like(found, sampling->fill_value);
     found = cornu_op_select(cornu_op_reshape(row_inside, each), found, fill);
     return cornu_op_select(cornu_op_reshape(column_inside, each), found, fill);

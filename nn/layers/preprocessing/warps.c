@@ -183,10 +183,9 @@ static CornuTensor *perspective(const CornuLayer *layer, const CornuCall *call, 
             corner[k][i] = cornu_op_scale(cornu_op_shift(part, 1.0), place);
         }
     to_square(corner[0], corner[1], map);
-    for (int i = 0; i < 9; i++) {
-        CornuTensor *one = i < 8 ? cornu_op_divide(map[i], map[8]) : NULL;
-        map[i] = cornu_op_scale(one, i < 3 ? size[0] : i < 6 ? size[1] : 1.0);
-    }
+    for (int i = 0; i < 8; i++)
+        map[i] = cornu_op_scale(cornu_op_divide(map[i], map[8]),
+                                i < 3 ? size[0] : i < 6 ? size[1] : 1.0);
     CornuTensor *y = cornu__project(x, map, map + 3, map + 6, &sampling);
     return cornu_op_select(chosen, y, x);
 }

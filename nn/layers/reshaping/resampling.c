@@ -9,6 +9,7 @@
  * Source: jax.image.resize, which Keras calls (jax/_src/image/scale.py, compute_weight_mat).
  */
 #include "../../../device/integer_internal.h"
+#include "../preprocessing/image_internal.h"
 #include "resampling_internal.h"
 
 #include <math.h>
@@ -296,11 +297,15 @@ static CornuTensor *resizing_call(CornuLayer *layer, const CornuCall *call, Corn
     const CornuResizingConfig *config = &((Resizing *)layer)->config;
     const int64_t              size[2] = { config->height, config->width };
     if (!x) return NULL;
+    const CornuDtype dtype = cornu_tensor_type(x).dtype;
+    const bool       whole = !cornu_dtype_is_float(dtype);
+    if (whole) x = cornu_op_convert(x, CORNU_F32);
     if (config->crop_to_aspect_ratio) x = crop_to_ratio(x, size);
     if (config->pad_to_aspect_ratio)
         x = pad_to_ratio(x, size, cornu__number(config->fill_value, 0.0));
-    return resize(call->graph, x, size[0], size[1],
-                  &(CornuResampling){ config->interpolation, config->antialias });
+    x = resize(call->graph, x, size[0], size[1],
+               &(CornuResampling){ config->interpolation, config->antialias });
+    return whole ? cornu_op_convert(cornu__round_even(x), dtype) : x;   /* saturates */
 }
 
 static CornuLayer *resizing_from(const void *config) { return cornu_resizing_from(config); }

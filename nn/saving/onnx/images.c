@@ -91,22 +91,24 @@ static CornuStatus weigh_both(const CornuOnnxCall *call, const int64_t *from, in
 }
 
 /* Resizes x of these extents to the size of the result. */
-static CornuStatus resize_from(const CornuOnnxCall *call, int x, const int64_t *from)
+static CornuStatus resize_from(const CornuOnnxCall *call, int x, const int64_t *from,
+                               CornuInterpolation usual)
 {
     CornuOnnx     *to = call->to;
     const int      rank = call->shapes[0].rank;
     const int64_t *size = call->results[0].extent;
-    const CornuInterpolation *how = cornu__onnx_argument(call->layer, "interpolation");
+    const CornuInterpolation *given = cornu__onnx_argument(call->layer, "interpolation");
+    const CornuInterpolation  how = given ? *given : usual;
     const bool    *antialias = cornu__onnx_argument(call->layer, "antialias");
     int64_t        order[CORNU_MAX_RANK];
-    if (how && *how != CORNU_NEAREST && (*how != CORNU_BILINEAR || (antialias && *antialias))) {
+    if (how != CORNU_NEAREST && (how != CORNU_BILINEAR || (antialias && *antialias))) {
         x = cornu__onnx_channels_first(to, x, rank);
         CORNU__TRY(weigh_both(call, from, &x));
         *call->out = cornu__onnx_channels_last(to, x, rank);
         return CORNU_OK;
     }
     cornu__onnx_lying(to, (const int[]){ x }, 1, &x, order);
-    if (!how || *how == CORNU_NEAREST) {
+    if (how == CORNU_NEAREST) {
         for (int i = 1; i + 1 < rank; i++)
             if (size[i] != from[i]) CORNU__TRY(pick(to, order[i], from[i], size[i], &x));
     } else {
@@ -121,7 +123,7 @@ static CornuStatus resize_from(const CornuOnnxCall *call, int x, const int64_t *
 
 static CornuStatus up_sampling(const CornuOnnxCall *call)
 {
-    return resize_from(call, call->in[0], call->shapes[0].extent);
+    return resize_from(call, call->in[0], call->shapes[0].extent, CORNU_NEAREST);
 }
 
 static CornuStatus resizing(const CornuOnnxCall *call)
@@ -148,7 +150,53 @@ static CornuStatus resizing(const CornuOnnxCall *call)
         x = cornu__onnx_node(to, "Pad", in, 3, NULL, 0, 1);
         for (int i = 0; i < 2; i++) from.extent[1 + i] += 2 * around[i];
     }
-    return resize_from(call, x, from.extent);
+    return resize_from(call, x, from.extent, CORNU_BILINEAR);
+}
+
+/* Images smaller on a side are cropped to the ratio and resized. */
+static CornuStatus center_crop(const CornuOnnxCall *call)
+{
+    const int64_t *size = call->results[0].extent + 1;
+    CornuShape     from = call->shapes[0];
+    if (from.rank != 4)
+        return cornu__onnx_refuse(call->layer, "a single image", "whose batch is missing");
+    const bool     smaller = from.extent[1] < size[0] || from.extent[2] < size[1];
+    int            x = call->in[0];
+    if (smaller) cornu__crop_to_ratio(call->shapes[0].extent + 1, size, from.extent + 1);
+    for (int i = 1; i < 3; i++) {
+        if (!smaller) from.extent[i] = size[i - 1];
+        const int64_t begin = (call->shapes[0].extent[i] - from.extent[i]) / 2;
+        x = cornu__onnx_slice(call->to, x, i, begin, begin + from.extent[i]);
+    }
+    if (smaller) return resize_from(call, x, from.extent, CORNU_BILINEAR);
+    *call->out = x;
+    return CORNU_OK;
+}
+
+/* As nn/layers/preprocessing/levels.c. */
+static CornuStatus auto_contrast(const CornuOnnxCall *call)
+{
+    CornuOnnx    *to = call->to;
+    const double *range = cornu__onnx_argument(call->layer, "value_range");
+    const double  low = cornu__number(range[0], 0.0), width = cornu__number(range[1], 0.0) - low;
+    const int64_t pixels = 1 << 1 | 1 << 2;
+    const int     x = call->in[0];
+    if (call->shapes[0].rank != 4)
+        return cornu__onnx_refuse(call->layer, "a single image", "whose batch is missing");
+    const int y = scaled(to, shifted(to, x, -low), 255.0 / width);
+    const int least = cornu__onnx_reduce(to, "ReduceMin", y, 4, pixels, true);
+    const int most = cornu__onnx_reduce(to, "ReduceMax", y, 4, pixels, true);
+    const int flat = two(to, "Equal", least, most);
+    const int span = two(to, "Sub", most, least);
+    const int one_value = cornu__onnx_scalar(to, 1.0);
+    const int unit = selected(to, flat, one_value, span);
+    const int bytes = cornu__onnx_scalar(to, 255.0);
+    const int scale = two(to, "Div", bytes, unit);
+    const int lifted = two(to, "Sub", two(to, "Mul", y, scale), two(to, "Mul", least, scale));
+    const int zero = cornu__onnx_scalar(to, 0.0);
+    const int z = two(to, "Min", two(to, "Max", lifted, zero), bytes);
+    *call->out = selected(to, flat, x, shifted(to, scaled(to, z, width / 255.0), low));
+    return CORNU_OK;
 }
 
 static CornuStatus rescaling(const CornuOnnxCall *call)
@@ -168,6 +216,8 @@ static CornuStatus rescaling(const CornuOnnxCall *call)
 }
 
 const CornuOnnxRow cornu__onnx_images[] = {
+    { "AutoContrast", auto_contrast },
+    { "CenterCrop", center_crop },
     { "Cropping1D", cropping },
     { "Cropping2D", cropping },
     { "Rescaling", rescaling },
