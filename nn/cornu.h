@@ -59,6 +59,7 @@
 #include "layers/position.h"
 #include "layers/random.h"
 #include "layers/spatial.h"
+#include "layers/spatial3d.h"
 #include "losses/loss.h"
 #include "metrics/logs.h"
 #include "metrics/metric.h"

@@ -18,21 +18,29 @@ CornuStatus cornu__check_padding(const char *layer, CornuPadding padding)
                        layer, (int)padding);
 }
 
-CornuStatus cornu__pair(const char *layer, const char *argument, const char *square, int64_t one,
-                        const int64_t pair[2], int64_t usual, int64_t to[2])
+CornuStatus cornu__extents(const char *layer, const char *argument, const char *cube, int64_t one,
+                           const int64_t *given, int64_t usual, int axes, int64_t *to)
 {
-    if (one && (pair[0] || pair[1]))
+    bool any = false;
+    for (int i = 0; i < axes; i++) any |= given[i] != 0;
+    if (one && any)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .%s and .%s are given, expected one",
-                           layer, square, argument);
-    if (!one && !pair[0] && !usual)
+                           layer, cube, argument);
+    if (!one && !given[0] && !usual)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is required", layer, argument);
-    to[0] = one ? one : pair[0] ? pair[0] : usual;
-    to[1] = one ? one : pair[1] ? pair[1] : to[0];
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < axes; i++) {
+        to[i] = one ? one : given[i] ? given[i] : i ? to[0] : usual;
         if (to[i] < 1 || to[i] > INT32_MAX)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected 1 to %d", layer,
                                argument, (long long)to[i], INT32_MAX);
+    }
     return CORNU_OK;
+}
+
+CornuStatus cornu__pair(const char *layer, const char *argument, const char *square, int64_t one,
+                        const int64_t pair[2], int64_t usual, int64_t to[2])
+{
+    return cornu__extents(layer, argument, square, one, pair, usual, 2, to);
 }
 
 CornuStatus cornu__positive(const char *name, const char *argument, int64_t value)
@@ -121,16 +129,34 @@ CornuStatus cornu__expect_input(CornuShape input, int rank, const char *axes)
                        cornu_shape_print(&text, input), axes);
 }
 
-CornuStatus cornu__build_image(CornuLayer *layer, CornuShape input)
+CornuStatus cornu__expect_spatial(CornuShape input, int axes)
 {
-    (void)layer;
-    return cornu__expect_input(input, 4, "(B, H, W, C)");
+    static const char *const names[] = { "(B, C)", "(B, T, C)", "(B, H, W, C)",
+                                         "(B, D, H, W, C)" };
+    return cornu__expect_input(input, axes + 2, names[axes]);
+}
+
+int cornu__spatial_axes(const CornuLayerClass *kind)
+{
+    const char *digit = strpbrk(kind->class_name, "123");
+    return digit ? *digit - '0' : 2;
+}
+
+CornuStatus cornu__build_spatial(CornuLayer *layer, CornuShape input)
+{
+    return cornu__expect_spatial(input, cornu__spatial_axes(layer->kind));
 }
 
 CornuStatus cornu__build_sequence(CornuLayer *layer, CornuShape input)
 {
     (void)layer;
-    return cornu__expect_input(input, 3, "(B, T, C)");
+    return cornu__expect_spatial(input, 1);
+}
+
+CornuStatus cornu__build_image(CornuLayer *layer, CornuShape input)
+{
+    (void)layer;
+    return cornu__expect_spatial(input, 2);
 }
 
 /* ---- Arrays ---- */

@@ -432,9 +432,11 @@ CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_co
 CornuStatus cornu__layer_declare_weights(CornuLayer *layer, const CornuShape *in, int in_count)
 {
     const CornuLayerClass *kind = layer->kind;
+    CornuShape             given[CORNU_MAX_LAYER_TENSORS];
     if (layer->built) return CORNU_OK;
-    CornuStatus status = kind->build_many ? kind->build_many(layer, in, in_count)
-                         : kind->build    ? kind->build(layer, in[0]) : CORNU_OK;
+    for (int i = 0; i < in_count; i++) given[i] = cornu__shape_channels_last(layer, in[i]);
+    CornuStatus status = kind->build_many ? kind->build_many(layer, given, in_count)
+                         : kind->build    ? kind->build(layer, given[0]) : CORNU_OK;
     if (!status) status = cornu__layer_add_lora(layer);
     return cornu__fail_prefix(status, cornu_layer_name(layer));
 }
@@ -467,9 +469,10 @@ static void end_scope(const CornuLayer *layer, const CornuCall *call)
     if (!layer->outer) cornu_graph_scope(call->graph, NULL);
 }
 
-/* The input, converted to the dtype that the layer takes. */
+/* The input, converted to the dtype and the order of axes that the layer takes. */
 static CornuTensor *converted(const CornuLayer *layer, CornuTensor *x)
 {
+    x = cornu__to_channels_last(layer, x);
     if (!x || layer->takes_integers || layer->kind->keeps_dtypes ||
         !cornu_dtype_is_float(cornu_tensor_type(x).dtype))
         return x;
@@ -497,8 +500,10 @@ static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor
     out[0] = kind->call_many ? kind->call_many(layer, call, given, in_count, out)
                              : kind->call(layer, call, given[0]);
     CornuStatus status = CORNU_OK;
-    for (int i = 0; out[0] && !status && i < cornu_layer_outputs(layer); i++)
+    for (int i = 0; out[0] && !status && i < cornu_layer_outputs(layer); i++) {
+        out[i] = cornu__from_channels_last(layer, out[i]);
         status = penalize_activity(layer, call, out[i]);
+    }
     end_scope(layer, call);
     return status ? cornu__null() : out[0];
 }

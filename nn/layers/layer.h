@@ -52,6 +52,13 @@ typedef struct CornuCall {
     CornuTensor **loss;      /* where cornu_layer_add_loss accumulates; NULL: not needed */
 } CornuCall;
 
+/* Where the axis of channels is: last, or right after the batch. A layer whose table of fields has a
+ * CORNU_FIELD_DATA_FORMAT is written for channels last alone: its inputs and outputs, and the shapes
+ * that `build` gets, are transposed around it. */
+typedef enum { CORNU_CHANNELS_LAST, CORNU_CHANNELS_FIRST } CornuDataFormat;
+
+const char *cornu_data_format_name(CornuDataFormat format);
+
 /* An argument of a layer's constructor: Keras' name, its kind, and its offset in the config. One
  * table serves writing and reading of architectures. */
 typedef enum {
@@ -60,8 +67,11 @@ typedef enum {
     CORNU_FIELD_SINGLE_OR_NONE, /* likewise; 0 is Keras' None, CORNU_ZERO is 0            */
     CORNU_FIELD_PAIR,        /* int64_t[2]: height, width                                 */
     CORNU_FIELD_PAIR_OR_NONE, /* likewise; Keras' None where both are 0, CORNU_ZERO is 0  */
+    CORNU_FIELD_TRIPLE,      /* int64_t[3]: depth, height, width                          */
+    CORNU_FIELD_TRIPLE_OR_NONE, /* likewise, as a pair                                    */
     CORNU_FIELD_EDGES,       /* int64_t[2][2]: (top, bottom), (left, right); where all are 0
                                 the first is CORNU_ZERO                                   */
+    CORNU_FIELD_EDGES_3D,    /* int64_t[3][2]: (front, back), then likewise               */
     CORNU_FIELD_SHAPE,       /* int64_t[CORNU_MAX_RANK], ends at the first 0              */
     CORNU_FIELD_EXTENTS,     /* likewise; CORNU_NONE is Keras' None                       */
     CORNU_FIELD_TEXT,        /* const char *, NULL is Keras' None; the constructor copies it */
@@ -74,6 +84,7 @@ typedef enum {
     CORNU_FIELD_NOT,         /* bool, the opposite of Keras' flag                         */
     CORNU_FIELD_ACTIVATION,  /* CornuActivation                                           */
     CORNU_FIELD_PADDING,     /* CornuPadding                                              */
+    CORNU_FIELD_DATA_FORMAT, /* CornuDataFormat                                           */
     CORNU_FIELD_INITIALIZER, /* CornuInitializer                                          */
     CORNU_FIELD_SEED,        /* int64_t; 0 is Keras' None, CORNU_ZERO is 0                */
     CORNU_FIELD_FAN_MODE,    /* CornuFanMode                                              */

@@ -7,6 +7,7 @@
 #include "../config/keywords_internal.h"
 #include "../config/naming_internal.h"
 #include "layers.h"
+#include "spatial3d.h"
 
 /* Moves a weight's value into a variable of the device, unless it is there already. */
 CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device);
@@ -28,6 +29,14 @@ void cornu__layer_free_unowned(CornuLayer *inner);
 
 /* For kind->build of such a layer: builds inner layer i and adds its weights to the layer's. */
 CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input);
+
+/* The shape, or the tensor, with the channels last, as the layer's functions take it, and back, as
+ * its caller sees it: transposed if the layer has channels first, else unchanged. */
+CornuShape   cornu__shape_channels_last(const CornuLayer *layer, CornuShape shape);
+CornuTensor *cornu__to_channels_last(const CornuLayer *layer, CornuTensor *x);
+CornuTensor *cornu__from_channels_last(const CornuLayer *layer, CornuTensor *x);
+/* Whether the layer has channels first. */
+bool         cornu__channels_first(const CornuLayer *layer);
 
 /* Runs kind->build_many, or kind->build, without the trace that infers output shapes. */
 CornuStatus cornu__layer_declare_weights(CornuLayer *layer, const CornuShape *in, int in_count);
@@ -118,9 +127,15 @@ CornuStatus cornu__check_activity(const char *layer, const CornuRegularizer *reg
 /* For class tables, kind->mask: the output has no mask, as the time axis is gone. */
 CornuTensor *cornu__no_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
-/* For class tables: kind->build of layers without weights, for (B, H, W, C) and (B, T, C). */
-CornuStatus cornu__build_image(CornuLayer *layer, CornuShape input);
+/* The number of axes between batch and channels, by Keras' name of the class: 1 for Conv1D, 2 for
+ * UpSampling2D and for names without a number. */
+int cornu__spatial_axes(const CornuLayerClass *kind);
+
+/* For class tables: kind->build of layers without weights, for inputs with so many axes, for
+ * (B, T, C) and for (B, H, W, C). */
+CornuStatus cornu__build_spatial(CornuLayer *layer, CornuShape input);
 CornuStatus cornu__build_sequence(CornuLayer *layer, CornuShape input);
+CornuStatus cornu__build_image(CornuLayer *layer, CornuShape input);
 
 /* For class tables: rows of `fields` for configs that have these members, in Keras' order. */
 #define CORNU__KERNEL_FIELDS(Config)                                                             \
@@ -152,6 +167,10 @@ const CornuLayerClass *cornu__registered_class(const char *name);
  * and argument; giving both, and an extent below 1, are errors. */
 CornuStatus cornu__pair(const char *layer, const char *argument, const char *square, int64_t one,
                         const int64_t pair[2], int64_t usual, int64_t to[2]);
+
+/* Likewise for any number of axes, of which the first extent is taken where only it is given. */
+CornuStatus cornu__extents(const char *layer, const char *argument, const char *cube, int64_t one,
+                           const int64_t *given, int64_t usual, int axes, int64_t *to);
 
 /* CORNU_ERR_ARGUMENT unless value is from 1 to INT32_MAX. */
 CornuStatus cornu__positive(const char *name, const char *argument, int64_t value);
@@ -216,7 +235,9 @@ static inline bool cornu__shorter(int64_t extent, int64_t least)
 /* Whether the shape `given` matches `want`, whose axis 0 and unknown extents match anything. */
 bool cornu__shape_fits(CornuShape given, CornuShape want);
 
-/* CORNU_ERR_SHAPE unless the input has this rank. */
+/* CORNU_ERR_SHAPE unless the input has this rank; or so many axes between batch and channels, at
+ * most 3. */
 CornuStatus cornu__expect_input(CornuShape input, int rank, const char *axes);
+CornuStatus cornu__expect_spatial(CornuShape input, int axes);
 
 #endif

@@ -54,6 +54,7 @@ typedef struct {
     CornuPadding     padding;
     int64_t          kernel_size[2], strides[2], dilation_rate[2]; /* {h, w}; {n} is square */
     int64_t          groups;              /* default 1; divides C and filters */
+    CornuDataFormat  data_format;
     CornuActivation  activation;
     bool             no_bias;
     CornuInitializer kernel_initializer;  /* default glorot_uniform */
@@ -74,6 +75,7 @@ typedef struct {
     int64_t      pool, stride;            /* square; stride defaults to the pool */
     CornuPadding padding;
     int64_t      pool_size[2], strides[2];/* {h, w}; {n} is square. Default of max: 2 */
+    CornuDataFormat data_format;
     const char  *name;
     const char  *dtype;
 } CornuPooling2dConfig;
@@ -85,11 +87,12 @@ CornuLayer *cornu_average_pooling2d_from(const CornuPooling2dConfig *config);
 #define cornu_average_pooling2d(...) \
     cornu_average_pooling2d_from(&(CornuPooling2dConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Reshapes (B, …) to (B, n). */
+/* Reshapes (B, …) to (B, n), elements in the order of channels last. */
 typedef struct {
-    char        unset;
-    const char *name;
-    const char *dtype;
+    char            unset;
+    CornuDataFormat data_format;
+    const char     *name;
+    const char     *dtype;
 } CornuFlattenConfig;
 
 CornuLayer *cornu_flatten_from(const CornuFlattenConfig *config);

@@ -140,13 +140,24 @@ CornuLayer *cornu_random_elastic_transform_from(const CornuRandomElasticTransfor
 
 /* ---- Noise: source keras/src/layers/regularization ---- */
 
-/* Dropout of whole channels of images or of sequences. */
-CornuLayer *cornu_spatial_dropout2d_from(const CornuDropoutConfig *config);
-CornuLayer *cornu_spatial_dropout1d_from(const CornuDropoutConfig *config);
-#define cornu_spatial_dropout2d(...) \
-    cornu_spatial_dropout2d_from(&(CornuDropoutConfig){ .unset = 0, __VA_ARGS__ })
+/* Dropout of whole channels of sequences, images and volumes (B, D, H, W, C). */
+typedef struct {
+    char            unset;
+    double          rate;                 /* 0 to 1 */
+    CornuDataFormat data_format;          /* not for sequences */
+    const char     *name;
+    const char     *dtype;
+} CornuSpatialDropoutConfig;
+
+CornuLayer *cornu_spatial_dropout1d_from(const CornuSpatialDropoutConfig *config);
+CornuLayer *cornu_spatial_dropout2d_from(const CornuSpatialDropoutConfig *config);
+CornuLayer *cornu_spatial_dropout3d_from(const CornuSpatialDropoutConfig *config);
 #define cornu_spatial_dropout1d(...) \
-    cornu_spatial_dropout1d_from(&(CornuDropoutConfig){ .unset = 0, __VA_ARGS__ })
+    cornu_spatial_dropout1d_from(&(CornuSpatialDropoutConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_spatial_dropout2d(...) \
+    cornu_spatial_dropout2d_from(&(CornuSpatialDropoutConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_spatial_dropout3d(...) \
+    cornu_spatial_dropout3d_from(&(CornuSpatialDropoutConfig){ .unset = 0, __VA_ARGS__ })
 
 /* Multiplies x by normal noise of mean 1 and standard deviation sqrt(rate / (1 - rate)), with rate
  * below 1. */

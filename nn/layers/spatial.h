@@ -20,6 +20,9 @@ typedef enum { CORNU_VALID, CORNU_SAME, CORNU_CAUSAL } CornuPadding;
 
 const char *cornu_padding_name(CornuPadding padding);
 
+/* With .data_format = CORNU_CHANNELS_FIRST (layer.h) inputs and outputs are (B, C, H, W) and
+ * (B, C, T). */
+
 /* ---- Convolutions ---- */
 
 /* y = activation(x * kernel + bias), each channel convolved separately: kernel
@@ -31,6 +34,7 @@ typedef struct {
     CornuPadding     padding;
     int64_t          depth_multiplier;    /* default 1 */
     int64_t          kernel_size[2], strides[2], dilation_rate[2]; /* {h, w}; {n} is square */
+    CornuDataFormat  data_format;
     CornuActivation  activation;
     bool             no_bias;
     CornuInitializer depthwise_initializer, bias_initializer; /* default glorot_uniform, zeros */
@@ -60,6 +64,7 @@ typedef struct {
     CornuPadding     padding;
     int64_t          kernel_size[2], strides[2], dilation_rate[2]; /* {h, w}; {n} is square */
     int64_t          depth_multiplier;    /* default 1 */
+    CornuDataFormat  data_format;
     CornuActivation  activation;
     bool             no_bias;
     CornuInitializer depthwise_initializer, pointwise_initializer; /* default glorot_uniform */
@@ -95,6 +100,7 @@ typedef struct {
     int64_t          output_padding[2];   /* {h, w}, below the strides; CORNU_ZERO for 0, which
                                              differs from the default, None */
     int64_t          dilation_rate[2];
+    CornuDataFormat  data_format;
     CornuActivation  activation;
     bool             no_bias;
     CornuInitializer kernel_initializer, bias_initializer; /* default glorot_uniform, zeros */
@@ -122,6 +128,7 @@ typedef struct {
     int64_t          strides;              /* default 1 */
     CornuPadding     padding;              /* CORNU_CAUSAL too */
     int64_t          dilation_rate, groups; /* default 1 */
+    CornuDataFormat  data_format;
     CornuActivation  activation;
     bool             no_bias;
     CornuInitializer kernel_initializer, bias_initializer; /* default glorot_uniform, zeros */
@@ -139,12 +146,13 @@ CornuLayer *cornu_conv1d_from(const CornuConv1dConfig *config);
 
 /* The maximum, or the mean, of each window of (B, T, C). */
 typedef struct {
-    char         unset;
-    int64_t      pool_size;               /* default of max: 2 */
-    int64_t      strides;                 /* default: the pool */
-    CornuPadding padding;
-    const char  *name;
-    const char  *dtype;
+    char            unset;
+    int64_t         pool_size;            /* default of max: 2 */
+    int64_t         strides;              /* default: the pool */
+    CornuPadding    padding;
+    CornuDataFormat data_format;
+    const char     *name;
+    const char     *dtype;
 } CornuPooling1dConfig;
 
 CornuLayer *cornu_max_pooling1d_from(const CornuPooling1dConfig *config);
@@ -158,10 +166,11 @@ CornuLayer *cornu_average_pooling1d_from(const CornuPooling1dConfig *config);
  * sequence is over its valid steps, NaN without any. The gradient of the maximum is shared among
  * equal maxima. Source: keras/src/layers/pooling. */
 typedef struct {
-    char        unset;
-    bool        keepdims;                 /* (B, 1, 1, C), (B, 1, C) */
-    const char *name;
-    const char *dtype;
+    char            unset;
+    bool            keepdims;             /* (B, 1, 1, C), (B, 1, C) */
+    CornuDataFormat data_format;
+    const char     *name;
+    const char     *dtype;
 } CornuGlobalPoolingConfig;
 
 CornuLayer *cornu_global_average_pooling2d_from(const CornuGlobalPoolingConfig *config);
@@ -185,6 +194,7 @@ typedef struct {
     int64_t     around;                   /* on all four sides; default 1 */
     int64_t     padding[2][2];            /* {{top, bottom}, {left, right}}; no padding:
                                              {{CORNU_ZERO}} */
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuZeroPadding2dConfig;
@@ -198,6 +208,7 @@ typedef struct {
     char        unset;
     int64_t     around;                   /* on both sides; default 1 */
     int64_t     padding[2];               /* { before, after }; no padding: { CORNU_ZERO } */
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuZeroPadding1dConfig;
@@ -211,6 +222,7 @@ typedef struct {
     char        unset;
     int64_t     around;                   /* of all four sides; default 0 */
     int64_t     cropping[2][2];           /* {{top, bottom}, {left, right}} */
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuCropping2dConfig;
@@ -251,6 +263,7 @@ typedef struct {
     int64_t            factor;            /* for both axes; default 2 */
     CornuInterpolation interpolation;     /* default nearest */
     int64_t            size[2];           /* {h, w}; {n} is square */
+    CornuDataFormat    data_format;
     const char        *name;
     const char        *dtype;
 } CornuUpSampling2dConfig;
@@ -281,6 +294,7 @@ typedef struct {
     bool               pad_to_aspect_ratio;  /* pad two sides with fill_value to the ratio */
     bool               antialias;            /* when shrinking, widen the radius accordingly */
     double             fill_value;           /* default 0 */
+    CornuDataFormat    data_format;
     const char        *name;
     const char        *dtype;
 } CornuResizingConfig;

@@ -57,6 +57,7 @@ static const char *text_of(CornuFieldKind kind, int number)
 {
     switch (kind) {
     case CORNU_FIELD_PADDING:       return cornu_padding_name((CornuPadding)number);
+    case CORNU_FIELD_DATA_FORMAT:   return cornu_data_format_name((CornuDataFormat)number);
     case CORNU_FIELD_MERGE:         return cornu_merge_name((CornuMerge)number);
     case CORNU_FIELD_INTERPOLATION: return cornu_interpolation_name((CornuInterpolation)number);
     case CORNU_FIELD_FILL_MODE:     return cornu_fill_mode_name((CornuFillMode)number);
@@ -89,30 +90,56 @@ static json_t *numbers_to_json(const CornuNumbers *numbers, bool whole, int axis
     return list;
 }
 
+/* How many spatial axes the extents of this kind have. */
+static int axes_of(CornuFieldKind kind)
+{
+    switch (kind) {
+    case CORNU_FIELD_SINGLE: case CORNU_FIELD_SINGLE_OR_NONE: return 1;
+    case CORNU_FIELD_PAIR:   case CORNU_FIELD_PAIR_OR_NONE:   return 2;
+    default:                                                  return 3;
+    }
+}
+
+static bool may_be_none(CornuFieldKind kind)
+{
+    return kind == CORNU_FIELD_SINGLE_OR_NONE || kind == CORNU_FIELD_PAIR_OR_NONE ||
+           kind == CORNU_FIELD_TRIPLE_OR_NONE;
+}
+
+static json_t *extents_to_json(CornuFieldKind kind, const int64_t *extents)
+{
+    const int count = axes_of(kind);
+    int64_t   plain[3];
+    bool      given = !may_be_none(kind);
+    for (int i = 0; i < count; i++) {
+        given |= extents[i] != 0;
+        plain[i] = cornu__integer(extents[i], 0);
+    }
+    return given ? cornu__json_list(plain, count) : json_null();
+}
+
+static json_t *edges_to_json(const int64_t *edges, int axes)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < axes; i++) {
+        const int64_t both[] = { cornu__integer(edges[2 * i], 0), edges[2 * i + 1] };
+        list = cornu__json_append(list, cornu__json_list(both, 2));
+    }
+    return list;
+}
+
 static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *field,
                              const void *config)
 {
     const void *at = (const char *)config + field->offset;
     switch (field->kind) {
     case CORNU_FIELD_INTEGER: return json_integer(*(const int64_t *)at);
-    case CORNU_FIELD_SINGLE:  return cornu__json_list(at, 1);
-    case CORNU_FIELD_SINGLE_OR_NONE: {
-        const int64_t number = *(const int64_t *)at, plain = cornu__integer(number, 0);
-        return number ? cornu__json_list(&plain, 1) : json_null();
-    }
-    case CORNU_FIELD_PAIR:    return cornu__json_list(at, 2);
-    case CORNU_FIELD_PAIR_OR_NONE: {
-        const int64_t *pair = at;
-        if (!pair[0] && !pair[1]) return json_null();
-        return cornu__json_list((const int64_t[]){ cornu__integer(pair[0], 0),
-                                                   cornu__integer(pair[1], 0) }, 2);
-    }
-    case CORNU_FIELD_EDGES: {
-        const int64_t *edges = at, top = cornu__integer(edges[0], 0);
-        json_t *rows = cornu__json_list((const int64_t[]){ top, edges[1] }, 2);
-        return cornu__json_append(cornu__json_append(json_array(), rows),
-                                  cornu__json_list(edges + 2, 2));
-    }
+    case CORNU_FIELD_SINGLE: case CORNU_FIELD_PAIR: case CORNU_FIELD_TRIPLE:
+    case CORNU_FIELD_SINGLE_OR_NONE: case CORNU_FIELD_PAIR_OR_NONE:
+    case CORNU_FIELD_TRIPLE_OR_NONE:
+        return extents_to_json(field->kind, at);
+    case CORNU_FIELD_EDGES:    return edges_to_json(at, 2);
+    case CORNU_FIELD_EDGES_3D: return edges_to_json(at, 3);
     case CORNU_FIELD_SHAPE: {
         const int64_t *extents = at;
         json_t *shape = json_array();
@@ -156,6 +183,7 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
     case CORNU_FIELD_ACTIVATION:
         return json_string(cornu_activation_name(*(const CornuActivation *)at));
     case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
+    case CORNU_FIELD_DATA_FORMAT:
     case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION:
     case CORNU_FIELD_CURVE: case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
     case CORNU_FIELD_AGGREGATION: case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
@@ -290,14 +318,35 @@ static CornuStatus read_text(CornuFieldKind kind, const char *name, const char *
     return cornu__fail(CORNU_ERR_FORMAT, "%s is \"%.40s\", expected one of %s", name, text, all);
 }
 
-/* (top, bottom), (left, right) */
-static CornuStatus read_edges(const json_t *value, const char *name, int64_t *edges)
+/* A number stands for all axes. */
+static CornuStatus read_extents(CornuFieldKind kind, const json_t *value, const char *name,
+                                int64_t *extents)
+{
+    const size_t axes = (size_t)axes_of(kind);
+    size_t       count = axes;
+    if (json_is_integer(value))
+        for (size_t i = 0; i < axes; i++) extents[i] = json_integer_value(value);
+    else
+        CORNU__TRY(cornu__read_list(value, name, extents, axes, &count));
+    for (size_t i = 0; i < count && may_be_none(kind); i++)
+        if (extents[i] == 0) extents[i] = CORNU_ZERO;
+    if (count == axes) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "%s is not %sa list of %zu number%s", name,
+                       may_be_none(kind) ? "null or " : "", axes, axes == 1 ? "" : "s");
+}
+
+/* (top, bottom), (left, right), before them (front, back) if there are three axes */
+static CornuStatus read_edges(const json_t *value, const char *name, int64_t *edges, size_t axes)
 {
     size_t count = json_array_size(value), two = 2;
-    for (size_t i = 0; i < 2 && count == 2 && two == 2; i++)
+    bool   any = false;
+    for (size_t i = 0; i < axes && count == axes && two == 2; i++) {
         CORNU__TRY(cornu__read_list(json_array_get(value, i), name, edges + 2 * i, 2, &two));
-    if (!edges[0] && !edges[1] && !edges[2] && !edges[3]) edges[0] = CORNU_ZERO;
-    return count == 2 && two == 2 ? CORNU_OK : cornu__unexpected(name, "two lists of two numbers");
+        any |= edges[2 * i] != 0 || edges[2 * i + 1] != 0;
+    }
+    if (!any) edges[0] = CORNU_ZERO;
+    if (count == axes && two == 2) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "%s is not %zu lists of two numbers", name, axes);
 }
 
 /* The two ends of a range, or a number x for -x and x. */
@@ -467,30 +516,12 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
         *(int64_t *)at = json_integer_value(value);
         if (field->kind != CORNU_FIELD_INTEGER && *(int64_t *)at == 0) *(int64_t *)at = CORNU_ZERO;
         return CORNU_OK;
-    case CORNU_FIELD_PAIR:
-        if (json_is_integer(value)) {
-            ((int64_t *)at)[0] = ((int64_t *)at)[1] = json_integer_value(value);
-            return CORNU_OK;
-        }
-        CORNU__TRY(cornu__read_list(value, field->name, at, 2, &count));
-        return count == 2 ? CORNU_OK : cornu__unexpected(field->name, "a list of two numbers");
-    case CORNU_FIELD_SINGLE:
-        CORNU__TRY(cornu__read_list(value, field->name, at, 1, &count));
-        return count == 1 ? CORNU_OK : cornu__unexpected(field->name, "a list of one number");
-    case CORNU_FIELD_SINGLE_OR_NONE:
-        CORNU__TRY(cornu__read_list(value, field->name, at, 1, &count));
-        if (*(int64_t *)at == 0) *(int64_t *)at = CORNU_ZERO;
-        return count == 1 ? CORNU_OK
-                          : cornu__unexpected(field->name, "null or a list of one number");
-    case CORNU_FIELD_PAIR_OR_NONE: {
-        int64_t *pair = at;
-        if (json_is_null(value)) return CORNU_OK;
-        CORNU__TRY(cornu__read_list(value, field->name, pair, 2, &count));
-        for (int i = 0; i < 2; i++) pair[i] = pair[i] ? pair[i] : CORNU_ZERO;
-        return count == 2 ? CORNU_OK
-                          : cornu__unexpected(field->name, "null or a list of two numbers");
-    }
-    case CORNU_FIELD_EDGES: return read_edges(value, field->name, at);
+    case CORNU_FIELD_SINGLE: case CORNU_FIELD_PAIR: case CORNU_FIELD_TRIPLE:
+    case CORNU_FIELD_SINGLE_OR_NONE: case CORNU_FIELD_PAIR_OR_NONE:
+    case CORNU_FIELD_TRIPLE_OR_NONE:
+        return read_extents(field->kind, value, field->name, at);
+    case CORNU_FIELD_EDGES:    return read_edges(value, field->name, at, 2);
+    case CORNU_FIELD_EDGES_3D: return read_edges(value, field->name, at, 3);
     case CORNU_FIELD_RANGE: return read_range(value, field->name, at);
     case CORNU_FIELD_RANGE_OR_NONE: case CORNU_FIELD_REACH: {
         double *range = at;
@@ -522,8 +553,9 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
         return text ? cornu_activation_find(text, at) : cornu__unexpected(field->name, "a string");
     case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
     case CORNU_FIELD_PADDING: case CORNU_FIELD_INTERPOLATION: case CORNU_FIELD_FILL_MODE:
+    case CORNU_FIELD_DATA_FORMAT: case CORNU_FIELD_SCORE_MODE:
     case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION: case CORNU_FIELD_CURVE:
-    case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE: case CORNU_FIELD_SCORE_MODE:
+    case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
         return text ? read_text(field->kind, field->name, text, at)
                     : cornu__unexpected(field->name, "a string");
     case CORNU_FIELD_LAYER:

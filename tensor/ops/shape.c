@@ -1,4 +1,4 @@
-#include "../tensor_internal.h"
+#include "../graph_internal.h"
 
 static CornuTensor *record(CornuOpId id, const CornuAttributes *attributes, CornuTensor *x)
 {
@@ -34,12 +34,35 @@ static void reshape_gradient(const CornuRecorded *op, CornuTensor *const *d, Cor
 }
 CornuGradient *const cornu__reshape_gradient = reshape_gradient;
 
+/* If x is a transpose itself: makes `axes` those of the transpose of its operand, which is returned;
+ * else x. */
+static CornuTensor *before_transpose(CornuTensor *x, int64_t *axes)
+{
+    const CornuProgram *program = x->graph->program;
+    const int           at = program->values[x->value].op;
+    if (at < 0 || program->ops[at].id != CORNU_OP_TRANSPOSE) return x;
+    const CornuProgramOp *first = &program->ops[at];
+    for (int i = 0; i < cornu_tensor_shape(x).rank; i++)
+        axes[i] = first->attributes.permutation.axes[axes[i]];
+    return cornu__tensor(x->graph, cornu_program_operands(program, first)[0]);
+}
+
+/* Two transposes are recorded as one, or as none if they cancel: those of adjacent layers with
+ * channels first do. */
 CornuTensor *cornu_op_transpose(CornuTensor *x, const int *axes)
 {
     if (!x) return cornu__fail_null(CORNU_ERR_ARGUMENT, "transpose: operand 0 is NULL");
     CornuAttributes attributes = { .permutation = { .axes = { 0 } } };
-    for (int i = 0; i < cornu_tensor_shape(x).rank; i++) attributes.permutation.axes[i] = axes[i];
-    return record(CORNU_OP_TRANSPOSE, &attributes, x);
+    const int rank = cornu_tensor_shape(x).rank;
+    bool      valid = true, moves = false;
+    for (int i = 0; i < rank; i++) {
+        attributes.permutation.axes[i] = axes[i];
+        valid = valid && axes[i] >= 0 && axes[i] < rank;
+    }
+    if (!valid) return record(CORNU_OP_TRANSPOSE, &attributes, x);   /* which refuses it */
+    CornuTensor *source = before_transpose(x, attributes.permutation.axes);
+    for (int i = 0; i < rank; i++) moves |= attributes.permutation.axes[i] != i;
+    return moves && source ? record(CORNU_OP_TRANSPOSE, &attributes, source) : source;
 }
 
 /* The inverse permutation. */

@@ -142,6 +142,106 @@ def spatial():
     layers("spatial", cases)
 
 
+def volumes():
+    cases = []
+    for padding in ("valid", "same"):
+        for kernel, stride, dilation, groups in (
+            (1, 1, 1, 1), (3, 1, 1, 1), (2, 2, 1, 1), ((3, 1, 2), (2, 1, 3), 1, 2), (2, 1, 2, 1),
+            ((2, 3, 1), 1, (3, 1, 2), 4), ((1, 2, 2), (3, 1, 1), 1, 1),
+        ):
+            cases.append((f"conv_{padding}_{len(cases)}",
+                          L.Conv3D(4, kernel, strides=stride, dilation_rate=dilation,
+                                   groups=groups, padding=padding), (1, 4, 3, 5, 4)))
+        for kernel, stride, dilation, more in (
+            (2, 1, 1, None), (3, 2, 1, None), (2, 3, 1, None), (3, 2, 1, 1), (3, 2, 1, 0),
+            ((2, 1, 3), (3, 2, 1), 1, (2, 1, 0)), ((1, 2, 3), 1, (1, 3, 2), None),
+            (1, (3, 1, 1), 1, None), (3, 1, (2, 1, 1), None),
+        ):
+            cases.append((f"transpose_{padding}_{len(cases)}",
+                          L.Conv3DTranspose(2, kernel, strides=stride, dilation_rate=dilation,
+                                            output_padding=more, padding=padding),
+                          (1, 3, 2, 4, 3)))
+        for word, layer in (("max", L.MaxPooling3D), ("average", L.AveragePooling3D)):
+            for pool, stride in ((2, None), (3, 2), ((1, 2, 3), (2, 1, 2)), ((3, 1, 2), 1)):
+                cases.append((f"{word}_pool_{padding}_{len(cases)}",
+                              layer(pool, strides=stride, padding=padding), (1, 4, 5, 6, 1)))
+    for keep in (False, True):
+        cases += [(f"global_average_{keep}", L.GlobalAveragePooling3D(keepdims=keep),
+                   (2, 3, 2, 4, 3)),
+                  (f"global_max_{keep}", L.GlobalMaxPooling3D(keepdims=keep), (2, 3, 2, 4, 3))]
+    cases += [
+        ("conv_relu_no_bias", L.Conv3D(2, 2, use_bias=False, activation="relu"), (1, 3, 3, 3, 2)),
+        ("transpose_relu_no_bias",
+         L.Conv3DTranspose(2, 2, use_bias=False, activation="relu"), (1, 2, 2, 2, 3)),
+        ("up_sampling", L.UpSampling3D(), (2, 2, 3, 2, 2)),
+        ("up_sampling_3x1x2", L.UpSampling3D((3, 1, 2)), (2, 2, 3, 2, 2)),
+        ("zero_padding", L.ZeroPadding3D(), (2, 2, 3, 2, 2)),
+        ("zero_padding_each", L.ZeroPadding3D((0, 2, 1)), (2, 2, 3, 2, 2)),
+        ("zero_padding_sides", L.ZeroPadding3D(((0, 1), (2, 0), (1, 3))), (2, 2, 1, 2, 2)),
+        ("zero_padding_none", L.ZeroPadding3D(0), (2, 2, 1, 2, 2)),
+        ("cropping", L.Cropping3D(), (2, 3, 4, 3, 2)),
+        ("cropping_sides", L.Cropping3D(((0, 1), (2, 0), (0, 0))), (2, 3, 4, 3, 2)),
+        ("cropping_none", L.Cropping3D(0), (2, 3, 4, 3, 2)),
+        ("spatial_dropout_inference", L.SpatialDropout3D(0.5), (2, 3, 2, 2, 2), False),
+    ]
+    layers("volumes", cases)
+
+
+def channels_first():
+    cases = []
+    sequence, image, volume = (2, 4, 7), (2, 4, 6, 5), (2, 4, 3, 4, 5)
+    first = {"data_format": "channels_first"}
+    for padding in ("valid", "same"):
+        window = {"padding": padding} | first
+        cases += [
+            (f"conv1d_{padding}", L.Conv1D(3, 3, strides=2, **window), sequence),
+            (f"conv2d_{padding}", L.Conv2D(6, (2, 3), groups=2, **window), image),
+            (f"conv3d_{padding}", L.Conv3D(3, 2, strides=(1, 2, 2), **window), volume),
+            (f"conv1d_transpose_{padding}", L.Conv1DTranspose(3, 3, strides=2, **window), sequence),
+            (f"conv2d_transpose_{padding}",
+             L.Conv2DTranspose(2, (2, 3), strides=2, **window), image),
+            (f"conv3d_transpose_{padding}",
+             L.Conv3DTranspose(2, 2, strides=(1, 2, 1), **window), volume),
+            (f"depthwise1d_{padding}", L.DepthwiseConv1D(3, depth_multiplier=2, **window), sequence),
+            (f"depthwise2d_{padding}", L.DepthwiseConv2D((3, 2), **window), image),
+            (f"separable1d_{padding}", L.SeparableConv1D(3, 2, **window), sequence),
+            (f"separable2d_{padding}", L.SeparableConv2D(3, 2, strides=2, **window), image),
+        ]
+        for word, pools in (("max", (L.MaxPooling1D, L.MaxPooling2D, L.MaxPooling3D)),
+                            ("average", (L.AveragePooling1D, L.AveragePooling2D,
+                                         L.AveragePooling3D))):
+            for pool, shape in zip(pools, (sequence, image, volume)):
+                cases.append((f"{word}_pool_{len(shape)}_{padding}",
+                              pool(2, strides=1, **window), shape))
+    for keep in (False, True):
+        for pool, shape in (
+            (L.GlobalAveragePooling1D, sequence), (L.GlobalAveragePooling2D, image),
+            (L.GlobalAveragePooling3D, volume), (L.GlobalMaxPooling1D, sequence),
+            (L.GlobalMaxPooling2D, image), (L.GlobalMaxPooling3D, volume),
+        ):
+            cases.append((f"{pool.__name__}_{keep}", pool(keepdims=keep, **first), shape))
+    cases += [
+        ("conv2d_softmax", L.Conv2D(3, 2, activation="softmax", use_bias=False, **first),
+         image),
+        ("conv2d_relu", L.Conv2D(3, 2, activation="relu", **first), image),
+        ("up_sampling2d", L.UpSampling2D((2, 3), **first), image),
+        ("up_sampling2d_bilinear", L.UpSampling2D(2, interpolation="bilinear", **first), image),
+        ("up_sampling3d", L.UpSampling3D((1, 2, 3), **first), volume),
+        ("zero_padding1d", L.ZeroPadding1D((1, 2), **first), sequence),
+        ("zero_padding2d", L.ZeroPadding2D(((1, 2), (0, 3)), **first), image),
+        ("zero_padding3d", L.ZeroPadding3D((2, 0, 1), **first), volume),
+        ("cropping2d", L.Cropping2D(((1, 2), (0, 3)), **first), image),
+        ("cropping3d", L.Cropping3D(((1, 0), (0, 3), (2, 1)), **first), volume),
+        ("flatten3", L.Flatten(**first), sequence),
+        ("flatten4", L.Flatten(**first), image),
+        ("flatten5", L.Flatten(**first), volume),
+        ("flatten2", L.Flatten(**first), (2, 3)),
+        ("spatial_dropout2d", L.SpatialDropout2D(0.5, **first), image, False),
+        ("resizing", L.Resizing(3, 8, **first), image),
+    ]
+    layers("channels_first", cases)
+
+
 def augmentation():
     cases = []
     for mode in ("reflect", "constant", "nearest", "wrap"):
@@ -170,7 +270,7 @@ def augmentation():
 
 def main():
 
-    for make in (convolutions, spatial, augmentation):
+    for make in (convolutions, spatial, volumes, channels_first, augmentation):
         make()
     out = common.folder("convs")
     for name, group in make_pieces.GROUPS.items():

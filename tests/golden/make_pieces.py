@@ -212,10 +212,10 @@ def layer_case(group, name, layer, shape, training=None, scale=1.0):
             for v, new in zip(layer.non_trainable_variables, updated):
                 if v.shape:
                     result[f"after_{v.name}"] = new
-    skip = ("name", "trainable", "data_format", "synchronized", "renorm", "renorm_momentum")
+    skip = ("name", "trainable", "synchronized", "renorm", "renorm_momentum")
     plain = (int, float, bool, str, tuple, list)
     config = {k: v for k, v in layer.get_config().items()
-              if k not in skip and isinstance(v, plain)}
+              if k not in skip and isinstance(v, plain) and v != "channels_last"}
     if training is not None:
         config["training"] = training
     group.case(name, {"layer": type(layer).__name__} | config, **result)

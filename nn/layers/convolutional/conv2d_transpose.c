@@ -19,26 +19,37 @@ static bool is_over_rows(const CornuLayer *layer)
  * padding of the convolution here is smaller by as many rows.
  * Source: keras/src/backend/common/backend_utils.py.
  */
-CornuConvolution cornu__transposed_convolution(const CornuConv2dTransposeConfig *config,
-                                               CornuShape x, int64_t out[2])
+void cornu__transposed_axis(const CornuTransposedAxis *axis, int64_t extent, int64_t *low,
+                            int64_t *high, int64_t *out)
+{
+    const int64_t stride = axis->stride, size = (axis->size - 1) * axis->dilation + 1;
+    const int64_t more = cornu__integer(axis->output_padding, 0);
+    const bool    none = !axis->output_padding;
+    int64_t       left = size - 1, right = size - 1 + (none ? larger(stride - size, 0) : more);
+    if (axis->padding == CORNU_SAME) {
+        const int64_t both = none ? stride + size - 2 : size + size % 2 - 2 + more;
+        left = smaller(ceil_divide(both, 2), size - 1);
+        right = both - left;
+    }
+    *low = size - 1 - left;
+    *high = size - 1 - right;
+    *out = (extent - 1) * stride + left + right - size + 2;
+}
+
+/* The convolution that maps the output (B, out[0], out[1], filters) to x (B, H, W, C); its padding
+ * is negative where it skips rows. */
+static CornuConvolution convolution(const CornuConv2dTransposeConfig *config, CornuShape x,
+                                    int64_t out[2])
 {
     CornuConvolution c = { .groups = 1 };
     for (int i = 0; i < 2; i++) {
-        const int64_t stride = config->strides[i], dilation = config->dilation_rate[i];
-        const int64_t size = (config->kernel_size[i] - 1) * dilation + 1;
-        const int64_t more = cornu__integer(config->output_padding[i], 0);
-        const bool    none = !config->output_padding[0] && !config->output_padding[1];
-        int64_t       left = size - 1, right = size - 1 + (none ? larger(stride - size, 0) : more);
-        if (config->padding == CORNU_SAME) {
-            const int64_t both = none ? stride + size - 2 : size + size % 2 - 2 + more;
-            left = smaller(ceil_divide(both, 2), size - 1);
-            right = both - left;
-        }
-        c.strides[i] = stride;
-        c.dilation[i] = dilation;
-        c.low[i] = size - 1 - left;
-        c.high[i] = size - 1 - right;
-        out[i] = (x.extent[i + 1] - 1) * stride + left + right - size + 2;
+        c.strides[i] = config->strides[i];
+        c.dilation[i] = config->dilation_rate[i];
+        cornu__transposed_axis(&(CornuTransposedAxis){ config->padding, config->kernel_size[i],
+                                                       config->strides[i],
+                                                       config->dilation_rate[i],
+                                                       config->output_padding[i] },
+                               x.extent[i + 1], &c.low[i], &c.high[i], &out[i]);
     }
     return c;
 }
@@ -48,7 +59,7 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     const CornuConv2dTransposeConfig *config = &((Conv2dTranspose *)layer)->config;
     const int64_t *size = config->kernel_size, filters = config->filters;
     const bool     row = is_over_rows(layer);
-    CORNU__TRY(row ? cornu__build_sequence(layer, input) : cornu__build_image(layer, input));
+    CORNU__TRY(cornu__build_spatial(layer, input));
     CORNU__TRY(cornu__declare_weight(layer, "kernel",
                                      row ? cornu_shape(size[1], filters, input.extent[2])
                                   : cornu_shape(size[0], size[1], filters, input.extent[3]),
@@ -66,8 +77,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     int64_t                           out[2];
     if (is_over_rows(layer)) x = cornu__as_image(x);
     if (!x) return NULL;
-    const CornuConvolution c = cornu__transposed_convolution(config, cornu_tensor_shape(x),
-                                                              out);
+    const CornuConvolution c = convolution(config, cornu_tensor_shape(x), out);
     CornuTensor *kernel = cornu_op_reshape(cornu_layer_read(layer, call, 0),
                                            cornu_shape(config->kernel_size[0],
                                                        config->kernel_size[1], config->filters,
@@ -85,6 +95,7 @@ static const CornuField fields[] = {
     { "filters", CORNU_FIELD_INTEGER, AT(filters) },
     CORNU__WINDOW_FIELDS(CornuConv2dTransposeConfig),
     { "padding", CORNU_FIELD_PADDING, AT(padding) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, AT(data_format) },
     { "output_padding", CORNU_FIELD_PAIR_OR_NONE, AT(output_padding) },
     CORNU__KERNEL_FIELDS(CornuConv2dTransposeConfig),
     { 0 },
@@ -94,6 +105,7 @@ static const CornuField row_fields[] = {
     { "filters", CORNU_FIELD_INTEGER, AT(filters) },
     CORNU__ROW_WINDOW_FIELDS(CornuConv2dTransposeConfig),
     { "padding", CORNU_FIELD_PADDING, AT(padding) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, AT(data_format) },
     { "output_padding", CORNU_FIELD_SINGLE_OR_NONE, AT(output_padding[1]) },
     CORNU__KERNEL_FIELDS(CornuConv2dTransposeConfig),
     { 0 },
@@ -114,13 +126,13 @@ const CornuLayerClass cornu__conv1d_transpose_class = {
     .config_offset = offsetof(Conv2dTranspose, config), .from = row_from,
 };
 
-/* None stays { 0, 0 }; { n } is { n, n }. */
-static CornuStatus resolve_output_padding(const char *name, const int64_t strides[2],
-                                          int64_t padding[2])
+CornuStatus cornu__resolve_output_padding(const char *name, int axes, const int64_t *strides,
+                                          int64_t *padding)
 {
-    if (padding[0] && !padding[1]) padding[1] = padding[0];
-    if (padding[1] && !padding[0]) padding[0] = CORNU_ZERO;
-    for (int i = 0; i < 2; i++) {
+    bool given = false;
+    for (int i = 0; i < axes; i++) given |= padding[i] != 0;
+    for (int i = 0; i < axes && given; i++) {
+        if (!padding[i]) padding[i] = i && padding[0] != CORNU_ZERO ? padding[0] : CORNU_ZERO;
         const int64_t rows = cornu__integer(padding[i], 0);
         if (rows < 0 || rows >= strides[i])
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .output_padding is %lld, expected 0 "
@@ -145,7 +157,7 @@ static CornuStatus resolve(const char *name, bool row, CornuConv2dTransposeConfi
                       to->dilation_rate));
     if (row && !to->output_padding[1]) to->output_padding[1] = to->output_padding[0];
     if (row && to->output_padding[1]) to->output_padding[0] = CORNU_ZERO;
-    return resolve_output_padding(name, to->strides, to->output_padding);
+    return cornu__resolve_output_padding(name, 2, to->strides, to->output_padding);
 }
 
 static CornuLayer *create(const CornuLayerClass *kind, const char *label,

@@ -61,29 +61,28 @@ CornuStatus cornu__check_channels(CornuShape input, int64_t groups)
                        (long long)groups);
 }
 
+CornuStatus cornu__kernel_fits(CornuPadding padding, int axes, const int64_t *size,
+                               const int64_t *dilation, CornuShape input)
+{
+    CornuText a, b, c;
+    CORNU__TRY(cornu__expect_spatial(input, axes));
+    for (int i = 0; i < axes && padding == CORNU_VALID; i++)
+        if (cornu__shorter(input.extent[i + 1], dilation[i] * (size[i] - 1) + 1))
+            return cornu__fail(CORNU_ERR_SHAPE, "the input %s is smaller than the kernel %s with "
+                               "dilation %s", cornu_shape_print(&a, input),
+                               cornu_shape_print(&b, cornu_shape_from(axes, size)),
+                               cornu_shape_print(&c, cornu_shape_from(axes, dilation)));
+    return CORNU_OK;
+}
+
 CornuStatus cornu__window_fits(const CornuKernelWindow *window, CornuShape input)
 {
-    const int64_t *size = window->size, *dilation = window->dilation;
-    CornuText      text;
-    CORNU__TRY(cornu__expect_input(input, 4, "(B, H, W, C)"));
-    for (int i = 0; i < 2 && window->padding == CORNU_VALID; i++)
-        if (cornu__shorter(input.extent[i + 1], dilation[i] * (size[i] - 1) + 1))
-            return cornu__fail(CORNU_ERR_SHAPE, "the input %s is smaller than the kernel "
-                               "(%lld, %lld) with dilation (%lld, %lld)",
-                               cornu_shape_print(&text, input), (long long)size[0],
-                               (long long)size[1], (long long)dilation[0],
-                               (long long)dilation[1]);
-    return CORNU_OK;
+    return cornu__kernel_fits(window->padding, 2, window->size, window->dilation, input);
 }
 
 CornuStatus cornu__row_window_fits(const CornuKernelWindow *window, CornuShape input)
 {
-    const int64_t reach = window->dilation[1] * (window->size[1] - 1) + 1;
-    CornuText     text;
-    CORNU__TRY(cornu__expect_input(input, 3, "(B, T, C)"));
-    if (window->padding != CORNU_VALID || !cornu__shorter(input.extent[1], reach)) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_SHAPE, "the input %s is shorter than the kernel's %lld steps",
-                       cornu_shape_print(&text, input), (long long)reach);
+    return cornu__kernel_fits(window->padding, 1, window->size + 1, window->dilation + 1, input);
 }
 
 CornuConvolution cornu__convolution(const CornuKernelWindow *window, CornuShape image,
@@ -107,11 +106,20 @@ CornuStatus cornu__declare_weight(CornuLayer *layer, const char *name, CornuShap
     return cornu_layer_weight_rules(layer, regularizer, constraint);
 }
 
+bool cornu__along_last_axis(CornuActivation activation)
+{
+    return activation == CORNU_SOFTMAX || activation == CORNU_LOG_SOFTMAX ||
+           activation == CORNU_SPARSEMAX || activation == CORNU_GLU;
+}
+
 CornuTensor *cornu__bias_and_activate(CornuLayer *layer, const CornuCall *call, CornuTensor *y,
                                       int bias, CornuActivation activation)
 {
     if (bias >= 0) y = cornu_op_add(y, cornu_layer_read(layer, call, bias));
-    return y ? cornu_activation_apply(activation, y) : NULL;
+    if (!y) return NULL;
+    if (!cornu__along_last_axis(activation)) return cornu_activation_apply(activation, y);
+    y = cornu_activation_apply(activation, cornu__from_channels_last(layer, y));
+    return cornu__to_channels_last(layer, y);
 }
 
 CornuTensor *cornu__as_image(CornuTensor *x)

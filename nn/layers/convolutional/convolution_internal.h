@@ -31,6 +31,11 @@ CornuResolveWindow cornu__resolve_row_window;
     { "strides", CORNU_FIELD_SINGLE, offsetof(Config, strides[1]) },             \
     { "dilation_rate", CORNU_FIELD_SINGLE, offsetof(Config, dilation_rate[1]) }
 
+/* CORNU_ERR_SHAPE unless the input has so many axes between batch and channels and, without padding,
+ * at least the extents of the dilated kernel. */
+CornuStatus cornu__kernel_fits(CornuPadding padding, int axes, const int64_t *size,
+                               const int64_t *dilation, CornuShape input);
+
 CornuKernelWindow cornu__kernel_window(CornuPadding padding, const int64_t size[2],
                                        const int64_t strides[2], const int64_t dilation[2]);
 
@@ -50,15 +55,28 @@ CornuStatus cornu__row_window_fits(const CornuKernelWindow *window, CornuShape i
 CornuConvolution cornu__convolution(const CornuKernelWindow *window, CornuShape image,
                                     int64_t groups);
 
-/* For resolved arguments: the convolution that maps the output (B, out[0], out[1], filters) of the
- * transposed convolution to x (B, H, W, C); its padding is negative where it skips rows. */
-CornuConvolution cornu__transposed_convolution(const CornuConv2dTransposeConfig *config,
-                                               CornuShape x, int64_t out[2]);
+/* One axis of a transposed convolution; output_padding 0 is Keras' None, CORNU_ZERO is 0. */
+typedef struct {
+    CornuPadding padding;
+    int64_t      size, stride, dilation, output_padding;
+} CornuTransposedAxis;
+
+/* The padding of the convolution that maps the output, of extent `out`, to x; it is negative where
+ * that skips rows. */
+void cornu__transposed_axis(const CornuTransposedAxis *axis, int64_t extent, int64_t *low,
+                            int64_t *high, int64_t *out);
+
+/* None stays all 0; { n } stands for all axes. CORNU_ERR_ARGUMENT unless below the strides. */
+CornuStatus cornu__resolve_output_padding(const char *name, int axes, const int64_t *strides,
+                                          int64_t *padding);
 
 /* For kind->build: declares the next weight with its regularizer and constraint. */
 CornuStatus cornu__declare_weight(CornuLayer *layer, const char *name, CornuShape shape,
                                   CornuInitializer initializer, CornuRegularizer regularizer,
                                   CornuConstraint constraint);
+
+/* Whether it depends on the last axis, which with channels first is a spatial one. */
+bool cornu__along_last_axis(CornuActivation activation);
 
 /* For kind->call: activation(y + weight `bias`); -1: no bias. */
 CornuTensor *cornu__bias_and_activate(CornuLayer *layer, const CornuCall *call, CornuTensor *y,

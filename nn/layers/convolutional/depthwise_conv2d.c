@@ -88,6 +88,7 @@ static CornuLayer *depthwise_row_from(const void *config)
 #define AT(name) offsetof(CornuDepthwiseConv2dConfig, name)
 #define DEPTHWISE_FIELDS                                                             \
     { "padding", CORNU_FIELD_PADDING, AT(padding) },                                 \
+    { "data_format", CORNU_FIELD_DATA_FORMAT, AT(data_format) },                     \
     { "depth_multiplier", CORNU_FIELD_INTEGER, AT(depth_multiplier) },               \
     { "activation", CORNU_FIELD_ACTIVATION, AT(activation) },                        \
     { "use_bias", CORNU_FIELD_NOT, AT(no_bias) },                                    \

@@ -1,4 +1,4 @@
-/* GlobalAveragePooling and GlobalMaxPooling, in one and two dimensions. */
+/* GlobalAveragePooling and GlobalMaxPooling of sequences, images and volumes. */
 #include "../layer_internal.h"
 
 typedef struct {
@@ -6,68 +6,62 @@ typedef struct {
     CornuGlobalPoolingConfig config;
 } GlobalPooling;
 
-enum { STEPS = 1 << 1, PIXELS = 1 << 1 | 1 << 2 };
-
 static bool keeps(const CornuLayer *layer)
 {
     return ((const GlobalPooling *)layer)->config.keepdims;
 }
 
-static CornuTensor *mean_of_pixels(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+/* All axes between batch and channels, as bits. */
+static int64_t spatial_axes(CornuTensor *x)
 {
-    (void)call;
-    return x ? cornu_op_reduce_mean(x, PIXELS, keeps(layer)) : NULL;
+    return (INT64_C(1) << (cornu_tensor_shape(x).rank - 1)) - 2;
 }
 
-static CornuTensor *greatest_pixel(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *greatest(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     (void)call;
-    return x ? cornu_op_reduce_max(x, PIXELS, keeps(layer)) : NULL;
+    return x ? cornu_op_reduce_max(x, spatial_axes(x), keeps(layer)) : NULL;
 }
 
-static CornuTensor *greatest_step(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    (void)call;
-    return x ? cornu_op_reduce_max(x, STEPS, keeps(layer)) : NULL;
-}
-
-/* With a mask (B, T): the sum over valid steps divided by their number. */
-static CornuTensor *mean_of_steps(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+/* With a mask (B, T) of a sequence: the sum over valid steps divided by their number. */
+static CornuTensor *mean(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     if (!x) return NULL;
-    if (!call->mask) return cornu_op_reduce_mean(x, STEPS, keeps(layer));
     const CornuType type = cornu_tensor_type(x);
-    CornuTensor    *mask = cornu_op_reshape(
+    const int64_t   axes = spatial_axes(x);
+    if (!call->mask || type.shape.rank != 3) return cornu_op_reduce_mean(x, axes, keeps(layer));
+    CornuTensor *mask = cornu_op_reshape(
         call->mask, cornu_shape(type.shape.extent[0], type.shape.extent[1], 1));
     CornuTensor *counted = cornu_op_select(mask, x, cornu_op_constant_like(x, 0.0));
     CornuTensor *count = cornu_op_convert(mask, type.dtype);
-    return cornu_op_divide(cornu_op_reduce_sum(counted, STEPS, keeps(layer)),
-                           cornu_op_reduce_sum(count, STEPS, keeps(layer)));
+    return cornu_op_divide(cornu_op_reduce_sum(counted, axes, keeps(layer)),
+                           cornu_op_reduce_sum(count, axes, keeps(layer)));
 }
 
 static const CornuField fields[] = {
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuGlobalPoolingConfig, data_format) },
     { "keepdims", CORNU_FIELD_FLAG, offsetof(CornuGlobalPoolingConfig, keepdims) },
     { 0 },
 };
 
-#define COMMON                                                                                \
-    .size = sizeof(GlobalPooling), .mask = cornu__no_mask, .fields = fields,                  \
-    .config_size = sizeof(CornuGlobalPoolingConfig), .config_offset = offsetof(GlobalPooling, \
-                                                                               config)
+#define COMMON                                                                          \
+    .size = sizeof(GlobalPooling), .build = cornu__build_spatial, .mask = cornu__no_mask, \
+    .fields = fields, .config_size = sizeof(CornuGlobalPoolingConfig),                  \
+    .config_offset = offsetof(GlobalPooling, config)
+
+static CornuLayer *average1d_from(const void *config)
+{
+    return cornu_global_average_pooling1d_from(config);
+}
 
 static CornuLayer *average2d_from(const void *config)
 {
     return cornu_global_average_pooling2d_from(config);
 }
 
-static CornuLayer *max2d_from(const void *config)
+static CornuLayer *average3d_from(const void *config)
 {
-    return cornu_global_max_pooling2d_from(config);
-}
-
-static CornuLayer *average1d_from(const void *config)
-{
-    return cornu_global_average_pooling1d_from(config);
+    return cornu_global_average_pooling3d_from(config);
 }
 
 static CornuLayer *max1d_from(const void *config)
@@ -75,38 +69,42 @@ static CornuLayer *max1d_from(const void *config)
     return cornu_global_max_pooling1d_from(config);
 }
 
-const CornuLayerClass cornu__global_average_pooling2d_class = {
-    .class_name = "GlobalAveragePooling2D", .build = cornu__build_image,
-    .call = mean_of_pixels, .from = average2d_from, COMMON
-};
-const CornuLayerClass cornu__global_max_pooling2d_class = {
-    .class_name = "GlobalMaxPooling2D", .build = cornu__build_image,
-    .call = greatest_pixel, .from = max2d_from, COMMON
-};
+static CornuLayer *max2d_from(const void *config)
+{
+    return cornu_global_max_pooling2d_from(config);
+}
+
+static CornuLayer *max3d_from(const void *config)
+{
+    return cornu_global_max_pooling3d_from(config);
+}
+
 const CornuLayerClass cornu__global_average_pooling1d_class = {
-    .class_name = "GlobalAveragePooling1D", .build = cornu__build_sequence,
-    .call = mean_of_steps, .from = average1d_from, COMMON
+    .class_name = "GlobalAveragePooling1D", .call = mean, .from = average1d_from, COMMON
+};
+const CornuLayerClass cornu__global_average_pooling2d_class = {
+    .class_name = "GlobalAveragePooling2D", .call = mean, .from = average2d_from, COMMON
+};
+const CornuLayerClass cornu__global_average_pooling3d_class = {
+    .class_name = "GlobalAveragePooling3D", .call = mean, .from = average3d_from, COMMON
 };
 const CornuLayerClass cornu__global_max_pooling1d_class = {
-    .class_name = "GlobalMaxPooling1D", .build = cornu__build_sequence,
-    .call = greatest_step, .from = max1d_from, COMMON
+    .class_name = "GlobalMaxPooling1D", .call = greatest, .from = max1d_from, COMMON
+};
+const CornuLayerClass cornu__global_max_pooling2d_class = {
+    .class_name = "GlobalMaxPooling2D", .call = greatest, .from = max2d_from, COMMON
+};
+const CornuLayerClass cornu__global_max_pooling3d_class = {
+    .class_name = "GlobalMaxPooling3D", .call = greatest, .from = max3d_from, COMMON
 };
 
 static CornuLayer *create(const CornuLayerClass *kind, const CornuGlobalPoolingConfig *config)
 {
     CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (layer) ((GlobalPooling *)layer)->config.keepdims = config->keepdims;
+    if (!layer) return NULL;
+    ((GlobalPooling *)layer)->config.keepdims = config->keepdims;
+    ((GlobalPooling *)layer)->config.data_format = config->data_format;
     return layer;
-}
-
-CornuLayer *cornu_global_average_pooling2d_from(const CornuGlobalPoolingConfig *config)
-{
-    return create(&cornu__global_average_pooling2d_class, config);
-}
-
-CornuLayer *cornu_global_max_pooling2d_from(const CornuGlobalPoolingConfig *config)
-{
-    return create(&cornu__global_max_pooling2d_class, config);
 }
 
 CornuLayer *cornu_global_average_pooling1d_from(const CornuGlobalPoolingConfig *config)
@@ -114,7 +112,27 @@ CornuLayer *cornu_global_average_pooling1d_from(const CornuGlobalPoolingConfig *
     return create(&cornu__global_average_pooling1d_class, config);
 }
 
+CornuLayer *cornu_global_average_pooling2d_from(const CornuGlobalPoolingConfig *config)
+{
+    return create(&cornu__global_average_pooling2d_class, config);
+}
+
+CornuLayer *cornu_global_average_pooling3d_from(const CornuGlobalPoolingConfig *config)
+{
+    return create(&cornu__global_average_pooling3d_class, config);
+}
+
 CornuLayer *cornu_global_max_pooling1d_from(const CornuGlobalPoolingConfig *config)
 {
     return create(&cornu__global_max_pooling1d_class, config);
+}
+
+CornuLayer *cornu_global_max_pooling2d_from(const CornuGlobalPoolingConfig *config)
+{
+    return create(&cornu__global_max_pooling2d_class, config);
+}
+
+CornuLayer *cornu_global_max_pooling3d_from(const CornuGlobalPoolingConfig *config)
+{
+    return create(&cornu__global_max_pooling3d_class, config);
 }

@@ -1,4 +1,4 @@
-/* SpatialDropout, GaussianDropout, AlphaDropout and GaussianNoise, only in training. Noise is drawn
+/* GaussianDropout, AlphaDropout and GaussianNoise, only in training. Noise is drawn
  * and applied in f32 whatever the dtype of x. */
 #include "noise_internal.h"
 
@@ -50,20 +50,6 @@ static CornuTensor *applied(CornuTensor *x, CornuTensor *factor, CornuTensor *te
     return y ? cornu_op_convert(y, cornu_tensor_type(x).dtype) : NULL;
 }
 
-/* ---- SpatialDropout ---- */
-
-/* One number per row and channel. */
-static CornuTensor *spatial_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    if (!x || !draws(layer, call)) return x;
-    if (rate_of(layer) == 1.0) return cornu_op_constant_like(x, 0.0);
-    CornuShape shape = cornu_tensor_shape(x);
-    for (int i = 1; i < shape.rank - 1; i++) shape.extent[i] = 1;
-    CornuTensor *ones = cornu_op_constant(call->graph, cornu_type_from(CORNU_F32, shape), 1.0);
-    return applied(x, cornu_op_dropout(ones, rate_of(layer), call->seed, call->iteration,
-                                       call->position, layer->generator), NULL);
-}
-
 /* ---- GaussianDropout ---- */
 
 static CornuTensor *gaussian_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -101,16 +87,6 @@ static CornuTensor *alpha_call(CornuLayer *layer, const CornuCall *call, CornuTe
 
 /* ---- Layers with a rate ---- */
 
-static CornuLayer *spatial2d_from(const void *config)
-{
-    return cornu_spatial_dropout2d_from(config);
-}
-
-static CornuLayer *spatial1d_from(const void *config)
-{
-    return cornu_spatial_dropout1d_from(config);
-}
-
 static CornuLayer *gaussian_from(const void *config) { return cornu_gaussian_dropout_from(config); }
 static CornuLayer *alpha_from(const void *config) { return cornu_alpha_dropout_from(config); }
 
@@ -129,14 +105,6 @@ static const CornuField alpha_fields[] = {
     .size = sizeof(CornuDropoutLayer), .config_size = sizeof(CornuDropoutConfig), \
     .config_offset = offsetof(CornuDropoutLayer, config)
 
-const CornuLayerClass cornu__spatial_dropout2d_class = {
-    .class_name = "SpatialDropout2D", .build = cornu__build_image, .call = spatial_call,
-    .from = spatial2d_from, .fields = fields, COMMON
-};
-const CornuLayerClass cornu__spatial_dropout1d_class = {
-    .class_name = "SpatialDropout1D", .build = cornu__build_sequence, .call = spatial_call,
-    .from = spatial1d_from, .fields = fields, COMMON
-};
 const CornuLayerClass cornu__gaussian_dropout_class = {
     .class_name = "GaussianDropout", .call = gaussian_call, .from = gaussian_from,
     .fields = fields, COMMON
@@ -147,13 +115,12 @@ const CornuLayerClass cornu__alpha_dropout_class = {
 };
 
 static CornuLayer *create(const CornuLayerClass *kind, const CornuDropoutConfig *config,
-                          const char *label, bool takes_one)
+                          const char *label)
 {
     const double rate = cornu__number(config->rate, 0.0);
-    if (!(rate >= 0.0 && (takes_one ? rate <= 1.0 : rate < 1.0)))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .rate is %g, expected 0 to 1%s",
-                                config->name ? config->name : label, rate,
-                                takes_one ? "" : ", less than 1");
+    if (!(rate >= 0.0 && rate < 1.0))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .rate is %g, expected 0 to 1, less "
+                                "than 1", config->name ? config->name : label, rate);
     if (config->noise_shape[0] != 0 && kind != &cornu__alpha_dropout_class)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .noise_shape is given, which the layer "
                                 "does not take", config->name ? config->name : label);
@@ -167,24 +134,14 @@ static CornuLayer *create(const CornuLayerClass *kind, const CornuDropoutConfig 
     return layer;
 }
 
-CornuLayer *cornu_spatial_dropout2d_from(const CornuDropoutConfig *config)
-{
-    return create(&cornu__spatial_dropout2d_class, config, "spatial_dropout2d", true);
-}
-
-CornuLayer *cornu_spatial_dropout1d_from(const CornuDropoutConfig *config)
-{
-    return create(&cornu__spatial_dropout1d_class, config, "spatial_dropout1d", true);
-}
-
 CornuLayer *cornu_gaussian_dropout_from(const CornuDropoutConfig *config)
 {
-    return create(&cornu__gaussian_dropout_class, config, "gaussian_dropout", false);
+    return create(&cornu__gaussian_dropout_class, config, "gaussian_dropout");
 }
 
 CornuLayer *cornu_alpha_dropout_from(const CornuDropoutConfig *config)
 {
-    return create(&cornu__alpha_dropout_class, config, "alpha_dropout", false);
+    return create(&cornu__alpha_dropout_class, config, "alpha_dropout");
 }
 
 /* ---- GaussianNoise ---- */

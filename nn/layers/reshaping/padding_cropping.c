@@ -1,19 +1,19 @@
-/* ZeroPadding2D and Cropping2D: rows and columns around images, {{top, bottom}, {left, right}};
- * ZeroPadding1D and Cropping1D: steps before and after sequences. */
+/* ZeroPadding and Cropping: elements before and after each axis of volumes, {{front, back},
+ * {top, bottom}, {left, right}}, of images, without the first, and of sequences, the first alone. */
 #include "../layer_internal.h"
 
-/* Resolves the `count` edges from `around` or from themselves; by default all are `usual`. Where
- * all become 0, but `usual` is not, the first one stays CORNU_ZERO. */
+/* Resolves the edges of so many axes from `around` or from themselves; by default all are `usual`.
+ * Where all become 0, but `usual` is not, the first one stays CORNU_ZERO. */
 static CornuStatus resolve(const char *name, const char *argument, int64_t *around, int64_t usual,
-                           int64_t *edges, int count)
+                           int axes, int64_t (*edges)[2])
 {
     bool given = false, any = false;
-    for (int i = 0; i < count; i++) given |= edges[i] != 0;
+    for (int i = 0; i < 2 * axes; i++) given |= edges[i / 2][i % 2] != 0;
     if (*around && given)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .around and .%s are given, expected one",
                            name, argument);
-    for (int i = 0; i < count; i++) {
-        int64_t *edge = &edges[i];
+    for (int i = 0; i < 2 * axes; i++) {
+        int64_t *edge = &edges[i / 2][i % 2];
         *edge = given ? cornu__integer(*edge, 0) : cornu__integer(*around, usual);
         any |= *edge != 0;
         if (*edge < 0 || *edge > INT32_MAX)
@@ -21,219 +21,225 @@ static CornuStatus resolve(const char *name, const char *argument, int64_t *arou
                                given ? argument : "around", (long long)*edge, INT32_MAX);
     }
     *around = 0;
-    if (usual && !any) edges[0] = CORNU_ZERO;
+    if (usual && !any) edges[0][0] = CORNU_ZERO;
     return CORNU_OK;
 }
 
-/* ---- ZeroPadding2D ---- */
+/* ---- ZeroPadding ---- */
 
+/* One config for all: the first edges count, as many as there are axes. */
 typedef struct {
     CornuLayer               base;
-    CornuZeroPadding2dConfig config;
+    CornuZeroPadding3dConfig config;
 } ZeroPadding;
 
 static CornuTensor *padding_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    const CornuZeroPadding2dConfig *c = &((ZeroPadding *)layer)->config;
-    const int64_t low[4] = { 0, cornu__integer(c->padding[0][0], 0), c->padding[1][0], 0 };
-    const int64_t high[4] = { 0, c->padding[0][1], c->padding[1][1], 0 };
+    const CornuZeroPadding3dConfig *config = &((ZeroPadding *)layer)->config;
+    int64_t                         low[CORNU_MAX_RANK] = { 0 }, high[CORNU_MAX_RANK] = { 0 };
     (void)call;
+    for (int i = 0; i < cornu__spatial_axes(layer->kind); i++) {
+        low[i + 1] = cornu__integer(config->padding[i][0], 0);
+        high[i + 1] = config->padding[i][1];
+    }
     return cornu_op_pad(x, low, high, 0.0);
 }
 
-static CornuLayer *padding_from(const void *config) { return cornu_zero_padding2d_from(config); }
-
-static const CornuField padding_fields[] = {
-    { "padding", CORNU_FIELD_EDGES, offsetof(CornuZeroPadding2dConfig, padding) },
-    { 0 },
-};
-
-const CornuLayerClass cornu__zero_padding2d_class = {
-    .class_name = "ZeroPadding2D", .size = sizeof(ZeroPadding),
-    .build = cornu__build_image, .call = padding_call, .mask = cornu__no_mask,
-    .fields = padding_fields, .config_size = sizeof(CornuZeroPadding2dConfig),
-    .config_offset = offsetof(ZeroPadding, config), .from = padding_from,
-};
-
-CornuLayer *cornu_zero_padding2d_from(const CornuZeroPadding2dConfig *config)
+static CornuLayer *padding_create(const CornuLayerClass *kind, const char *label,
+                                  const CornuZeroPadding3dConfig *config)
 {
-    CornuZeroPadding2dConfig resolved = *config;
-    if (resolve(config->name ? config->name : "zero_padding2d", "padding", &resolved.around, 1,
-                resolved.padding[0], 4))
+    CornuZeroPadding3dConfig resolved = *config;
+    if (resolve(config->name ? config->name : label, "padding", &resolved.around, 1,
+                cornu__spatial_axes(kind), resolved.padding))
         return cornu__null();
     resolved.name = resolved.dtype = NULL;
-    CornuLayer *layer = cornu_layer_create(&cornu__zero_padding2d_class, config->name,
-                                           config->dtype);
+    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
     if (layer) ((ZeroPadding *)layer)->config = resolved;
     return layer;
 }
 
-/* ---- Cropping2D ---- */
+extern const CornuLayerClass cornu__zero_padding1d_class, cornu__zero_padding2d_class,
+    cornu__zero_padding3d_class;
+
+static CornuLayer *padding1d_from(const void *config)
+{
+    return padding_create(&cornu__zero_padding1d_class, "zero_padding1d", config);
+}
+
+static CornuLayer *padding2d_from(const void *config)
+{
+    return padding_create(&cornu__zero_padding2d_class, "zero_padding2d", config);
+}
+
+static CornuLayer *padding3d_from(const void *config)
+{
+    return padding_create(&cornu__zero_padding3d_class, "zero_padding3d", config);
+}
+
+#define FIELDS(word, Config, EDGES)                                                  \
+    {                                                                                \
+        { #word, EDGES, offsetof(Config, word) },                                    \
+        { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(Config, data_format) },   \
+        { 0 },                                                                       \
+    }
+static const CornuField padding1d_fields[] =
+    FIELDS(padding, CornuZeroPadding3dConfig, CORNU_FIELD_PAIR_OR_NONE);
+static const CornuField padding2d_fields[] =
+    FIELDS(padding, CornuZeroPadding3dConfig, CORNU_FIELD_EDGES);
+static const CornuField padding3d_fields[] =
+    FIELDS(padding, CornuZeroPadding3dConfig, CORNU_FIELD_EDGES_3D);
+
+#define PADDING                                                              \
+    .size = sizeof(ZeroPadding), .build = cornu__build_spatial,              \
+    .call = padding_call, .mask = cornu__no_mask,                            \
+    .config_size = sizeof(CornuZeroPadding3dConfig),                         \
+    .config_offset = offsetof(ZeroPadding, config)
+
+const CornuLayerClass cornu__zero_padding1d_class = {
+    .class_name = "ZeroPadding1D", .fields = padding1d_fields, .from = padding1d_from, PADDING
+};
+const CornuLayerClass cornu__zero_padding2d_class = {
+    .class_name = "ZeroPadding2D", .fields = padding2d_fields, .from = padding2d_from, PADDING
+};
+const CornuLayerClass cornu__zero_padding3d_class = {
+    .class_name = "ZeroPadding3D", .fields = padding3d_fields, .from = padding3d_from, PADDING
+};
+
+CornuLayer *cornu_zero_padding1d_from(const CornuZeroPadding1dConfig *c)
+{
+    return padding1d_from(&(CornuZeroPadding3dConfig){
+        .around = c->around, .padding = { { c->padding[0], c->padding[1] } },
+        .data_format = c->data_format, .name = c->name, .dtype = c->dtype });
+}
+
+CornuLayer *cornu_zero_padding2d_from(const CornuZeroPadding2dConfig *c)
+{
+    return padding2d_from(&(CornuZeroPadding3dConfig){
+        .around = c->around, .padding = { { c->padding[0][0], c->padding[0][1] },
+                                          { c->padding[1][0], c->padding[1][1] } },
+        .data_format = c->data_format, .name = c->name, .dtype = c->dtype });
+}
+
+CornuLayer *cornu_zero_padding3d_from(const CornuZeroPadding3dConfig *config)
+{
+    return padding3d_from(config);
+}
+
+/* ---- Cropping ---- */
 
 typedef struct {
     CornuLayer            base;
-    CornuCropping2dConfig config;
+    CornuCropping3dConfig config;
 } Cropping;
+
+static int64_t first(const CornuCropping3dConfig *config, int axis)
+{
+    return cornu__integer(config->cropping[axis][0], 0);
+}
 
 static CornuStatus cropping_build(CornuLayer *layer, CornuShape input)
 {
-    const CornuCropping2dConfig *config = &((Cropping *)layer)->config;
+    static const char *const    what[] = { "columns", "rows", "planes" };
+    const CornuCropping3dConfig *config = &((Cropping *)layer)->config;
+    const int                    axes = cornu__spatial_axes(layer->kind);
     CornuText                    text;
-    CORNU__TRY(cornu__expect_input(input, 4, "(B, H, W, C)"));
-    for (int i = 0; i < 2; i++) {
-        const int64_t *cropping = config->cropping[i];
-        if (cornu__shorter(input.extent[i + 1], cropping[0] + cropping[1] + 1))
+    CORNU__TRY(cornu__expect_spatial(input, axes));
+    for (int i = 0; i < axes; i++)
+        if (cornu__shorter(input.extent[i + 1], first(config, i) + config->cropping[i][1] + 1))
             return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected more than the %lld and "
                                "%lld %s to crop", cornu_shape_print(&text, input),
-                               (long long)cropping[0], (long long)cropping[1],
-                               i ? "columns" : "rows");
-    }
+                               (long long)first(config, i), (long long)config->cropping[i][1],
+                               axes == 1 ? "steps" : what[axes - 1 - i]);
     return CORNU_OK;
 }
 
 static CornuTensor *cropping_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    const CornuCropping2dConfig *config = &((Cropping *)layer)->config;
+    const CornuCropping3dConfig *config = &((Cropping *)layer)->config;
+    int64_t                      starts[CORNU_MAX_RANK] = { 0 };
     (void)call;
     if (!x) return NULL;
-    const CornuShape shape = cornu_tensor_shape(x);
-    int64_t          starts[4] = { 0 }, sizes[4] = { shape.extent[0], 0, 0, shape.extent[3] };
-    for (int i = 0; i < 2; i++) {
-        const int64_t *cropping = config->cropping[i];
-        starts[i + 1] = cropping[0];
-        sizes[i + 1] = shape.extent[i + 1] - cropping[0] - cropping[1];
+    CornuShape part = cornu_tensor_shape(x);
+    for (int i = 0; i < cornu__spatial_axes(layer->kind); i++) {
+        starts[i + 1] = first(config, i);
+        part.extent[i + 1] -= starts[i + 1] + config->cropping[i][1];
     }
-    return cornu_op_slice(x, starts, sizes);
+    return cornu_op_slice(x, starts, part.extent);
 }
 
-static CornuLayer *cropping_from(const void *config) { return cornu_cropping2d_from(config); }
-
-static const CornuField cropping_fields[] = {
-    { "cropping", CORNU_FIELD_EDGES, offsetof(CornuCropping2dConfig, cropping) },
-    { 0 },
-};
-
-const CornuLayerClass cornu__cropping2d_class = {
-    .class_name = "Cropping2D", .size = sizeof(Cropping), .build = cropping_build,
-    .call = cropping_call, .mask = cornu__no_mask,
-    .fields = cropping_fields, .config_size = sizeof(CornuCropping2dConfig),
-    .config_offset = offsetof(Cropping, config), .from = cropping_from,
-};
-
-CornuLayer *cornu_cropping2d_from(const CornuCropping2dConfig *config)
+/* By default images are not cropped, sequences and volumes by 1. */
+static CornuLayer *cropping_create(const CornuLayerClass *kind, const char *label, int64_t usual,
+                                   const CornuCropping3dConfig *config)
 {
-    CornuCropping2dConfig resolved = *config;
-    if (resolve(config->name ? config->name : "cropping2d", "cropping", &resolved.around, 0,
-                resolved.cropping[0], 4))
+    CornuCropping3dConfig resolved = *config;
+    if (resolve(config->name ? config->name : label, "cropping", &resolved.around, usual,
+                cornu__spatial_axes(kind), resolved.cropping))
         return cornu__null();
     resolved.name = resolved.dtype = NULL;
-    CornuLayer *layer = cornu_layer_create(&cornu__cropping2d_class, config->name, config->dtype);
+    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
     if (layer) ((Cropping *)layer)->config = resolved;
     return layer;
 }
 
-/* ---- ZeroPadding1D ---- */
+extern const CornuLayerClass cornu__cropping1d_class, cornu__cropping2d_class,
+    cornu__cropping3d_class;
 
-typedef struct {
-    CornuLayer               base;
-    CornuZeroPadding1dConfig config;
-} SequencePadding;
-
-static CornuTensor *sequence_padding_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuLayer *cropping1d_from(const void *config)
 {
-    const int64_t *padding = ((SequencePadding *)layer)->config.padding;
-    (void)call;
-    return cornu_op_pad(x, (const int64_t[]){ 0, cornu__integer(padding[0], 0), 0 },
-                        (const int64_t[]){ 0, padding[1], 0 }, 0.0);
+    return cropping_create(&cornu__cropping1d_class, "cropping1d", 1, config);
 }
 
-static CornuLayer *sequence_padding_from(const void *config)
+static CornuLayer *cropping2d_from(const void *config)
 {
-    return cornu_zero_padding1d_from(config);
+    return cropping_create(&cornu__cropping2d_class, "cropping2d", 0, config);
 }
 
-static const CornuField sequence_padding_fields[] = {
-    { "padding", CORNU_FIELD_PAIR_OR_NONE, offsetof(CornuZeroPadding1dConfig, padding) },
+static CornuLayer *cropping3d_from(const void *config)
+{
+    return cropping_create(&cornu__cropping3d_class, "cropping3d", 1, config);
+}
+
+static const CornuField cropping1d_fields[] = {   /* Keras' has no data_format */
+    { "cropping", CORNU_FIELD_PAIR_OR_NONE, offsetof(CornuCropping3dConfig, cropping) },
     { 0 },
 };
+static const CornuField cropping2d_fields[] =
+    FIELDS(cropping, CornuCropping3dConfig, CORNU_FIELD_EDGES);
+static const CornuField cropping3d_fields[] =
+    FIELDS(cropping, CornuCropping3dConfig, CORNU_FIELD_EDGES_3D);
 
-const CornuLayerClass cornu__zero_padding1d_class = {
-    .class_name = "ZeroPadding1D", .size = sizeof(SequencePadding),
-    .build = cornu__build_sequence, .call = sequence_padding_call, .mask = cornu__no_mask,
-    .fields = sequence_padding_fields, .config_size = sizeof(CornuZeroPadding1dConfig),
-    .config_offset = offsetof(SequencePadding, config), .from = sequence_padding_from,
-};
-
-CornuLayer *cornu_zero_padding1d_from(const CornuZeroPadding1dConfig *config)
-{
-    CornuZeroPadding1dConfig resolved = *config;
-    if (resolve(config->name ? config->name : "zero_padding1d", "padding", &resolved.around, 1,
-                resolved.padding, 2))
-        return cornu__null();
-    resolved.name = resolved.dtype = NULL;
-    CornuLayer *layer = cornu_layer_create(&cornu__zero_padding1d_class, config->name,
-                                           config->dtype);
-    if (layer) ((SequencePadding *)layer)->config = resolved;
-    return layer;
-}
-
-/* ---- Cropping1D ---- */
-
-typedef struct {
-    CornuLayer            base;
-    CornuCropping1dConfig config;
-} SequenceCropping;
-
-static CornuStatus sequence_cropping_build(CornuLayer *layer, CornuShape input)
-{
-    const int64_t *cropping = ((SequenceCropping *)layer)->config.cropping;
-    const int64_t  first = cornu__integer(cropping[0], 0);
-    CornuText      text;
-    CORNU__TRY(cornu__expect_input(input, 3, "(B, T, C)"));
-    if (!cornu__shorter(input.extent[1], first + cropping[1] + 1)) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected more than the %lld and %lld "
-                       "steps to crop", cornu_shape_print(&text, input), (long long)first,
-                       (long long)cropping[1]);
-}
-
-static CornuTensor *sequence_cropping_call(CornuLayer *layer, const CornuCall *call,
-                                           CornuTensor *x)
-{
-    const int64_t *cropping = ((SequenceCropping *)layer)->config.cropping;
-    const int64_t  first = cornu__integer(cropping[0], 0);
-    (void)call;
-    if (!x) return NULL;
-    const CornuShape s = cornu_tensor_shape(x);
-    return cornu_op_slice(x, (const int64_t[]){ 0, first, 0 },
-                          (const int64_t[]){ s.extent[0], s.extent[1] - first - cropping[1],
-                                             s.extent[2] });
-}
-
-static CornuLayer *sequence_cropping_from(const void *config)
-{
-    return cornu_cropping1d_from(config);
-}
-
-static const CornuField sequence_cropping_fields[] = {
-    { "cropping", CORNU_FIELD_PAIR_OR_NONE, offsetof(CornuCropping1dConfig, cropping) },
-    { 0 },
-};
+#define CROPPING                                                           \
+    .size = sizeof(Cropping), .build = cropping_build,                     \
+    .call = cropping_call, .mask = cornu__no_mask,                         \
+    .config_size = sizeof(CornuCropping3dConfig),                          \
+    .config_offset = offsetof(Cropping, config)
 
 const CornuLayerClass cornu__cropping1d_class = {
-    .class_name = "Cropping1D", .size = sizeof(SequenceCropping),
-    .build = sequence_cropping_build, .call = sequence_cropping_call, .mask = cornu__no_mask,
-    .fields = sequence_cropping_fields, .config_size = sizeof(CornuCropping1dConfig),
-    .config_offset = offsetof(SequenceCropping, config), .from = sequence_cropping_from,
+    .class_name = "Cropping1D", .fields = cropping1d_fields, .from = cropping1d_from, CROPPING
+};
+const CornuLayerClass cornu__cropping2d_class = {
+    .class_name = "Cropping2D", .fields = cropping2d_fields, .from = cropping2d_from, CROPPING
+};
+const CornuLayerClass cornu__cropping3d_class = {
+    .class_name = "Cropping3D", .fields = cropping3d_fields, .from = cropping3d_from, CROPPING
 };
 
-CornuLayer *cornu_cropping1d_from(const CornuCropping1dConfig *config)
+CornuLayer *cornu_cropping1d_from(const CornuCropping1dConfig *c)
 {
-    CornuCropping1dConfig resolved = *config;
-    if (resolve(config->name ? config->name : "cropping1d", "cropping", &resolved.around, 1,
-                resolved.cropping, 2))
-        return cornu__null();
-    resolved.name = resolved.dtype = NULL;
-    CornuLayer *layer = cornu_layer_create(&cornu__cropping1d_class, config->name, config->dtype);
-    if (layer) ((SequenceCropping *)layer)->config = resolved;
-    return layer;
+    return cropping1d_from(&(CornuCropping3dConfig){
+        .around = c->around, .cropping = { { c->cropping[0], c->cropping[1] } }, .name = c->name,
+        .dtype = c->dtype });
+}
+
+CornuLayer *cornu_cropping2d_from(const CornuCropping2dConfig *c)
+{
+    return cropping2d_from(&(CornuCropping3dConfig){
+        .around = c->around, .cropping = { { c->cropping[0][0], c->cropping[0][1] },
+                                           { c->cropping[1][0], c->cropping[1][1] } },
+        .data_format = c->data_format, .name = c->name, .dtype = c->dtype });
+}
+
+CornuLayer *cornu_cropping3d_from(const CornuCropping3dConfig *config)
+{
+    return cropping3d_from(config);
 }

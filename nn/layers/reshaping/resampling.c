@@ -1,5 +1,5 @@
 /*
- * UpSampling1D, UpSampling2D and Resizing.
+ * Resizing, and the interpolations of UpSampling2D.
  *
  * Along one axis an output pixel is a weighted sum of input pixels, so each axis takes one matrix
  * product with weights that depend on shapes only, and gradients need no extra code.
@@ -122,7 +122,7 @@ static CornuTensor *resample(CornuGraph *graph, CornuTensor *x, int64_t to,
     return cornu_op_matmul(weights(graph, from, to, how, type.dtype), x);
 }
 
-static CornuTensor *resize(CornuGraph *graph, CornuTensor *x, int64_t height, int64_t width,
+CornuTensor *cornu__resize(CornuGraph *graph, CornuTensor *x, int64_t height, int64_t width,
                            const CornuResampling *how)
 {
     if (!x) return NULL;
@@ -133,12 +133,6 @@ static CornuTensor *resize(CornuGraph *graph, CornuTensor *x, int64_t height, in
     return cornu_op_reshape(x, cornu_shape(B, height, width, C));
 }
 
-CornuTensor *cornu__resize(CornuGraph *graph, CornuTensor *x, int64_t height, int64_t width,
-                           const CornuResampling *how)
-{
-    return resize(graph, x, height, width, how);
-}
-
 CornuStatus cornu__check_interpolation(const char *layer, CornuInterpolation *given,
                                        CornuInterpolation usual, CornuInterpolation last)
 {
@@ -147,111 +141,6 @@ CornuStatus cornu__check_interpolation(const char *layer, CornuInterpolation *gi
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .interpolation is %d, expected %d (nearest) to %d "
                        "(%s)", layer, (int)*given, CORNU_NEAREST, (int)last,
                        cornu_interpolation_name(last));
-}
-
-/* ---- UpSampling2D ---- */
-
-typedef struct {
-    CornuLayer              base;
-    CornuUpSampling2dConfig config;   /* the factor resolved into the pair */
-} UpSampling;
-
-/* Repeats each pixel h by w times. */
-static CornuTensor *repeat(CornuTensor *x, int64_t h, int64_t w)
-{
-    const CornuShape s = cornu_tensor_shape(x);
-    const int64_t    B = s.extent[0], H = s.extent[1], W = s.extent[2], C = s.extent[3];
-    x = cornu_op_reshape(x, cornu_shape(B * H, 1, W, 1, C));
-    x = cornu_op_broadcast(x, cornu_shape(B * H, h, W, w, C));
-    return cornu_op_reshape(x, cornu_shape(B, H * h, W * w, C));
-}
-
-static CornuTensor *up_sampling_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    const CornuUpSampling2dConfig *config = &((UpSampling *)layer)->config;
-    const int64_t                 *size = config->size;
-    if (!x) return NULL;
-    if (config->interpolation == CORNU_NEAREST) return repeat(x, size[0], size[1]);
-    const CornuShape shape = cornu_tensor_shape(x);
-    return resize(call->graph, x, shape.extent[1] * size[0], shape.extent[2] * size[1],
-                  &(CornuResampling){ .interpolation = config->interpolation });
-}
-
-static CornuLayer *up_sampling_from(const void *config) { return cornu_up_sampling2d_from(config); }
-
-static const CornuField up_sampling_fields[] = {
-    { "size", CORNU_FIELD_PAIR, offsetof(CornuUpSampling2dConfig, size) },
-    { "interpolation", CORNU_FIELD_INTERPOLATION,
-      offsetof(CornuUpSampling2dConfig, interpolation) },
-    { 0 },
-};
-
-const CornuLayerClass cornu__up_sampling2d_class = {
-    .class_name = "UpSampling2D", .size = sizeof(UpSampling), .build = cornu__build_image,
-    .call = up_sampling_call, .mask = cornu__no_mask,
-    .fields = up_sampling_fields, .config_size = sizeof(CornuUpSampling2dConfig),
-    .config_offset = offsetof(UpSampling, config), .from = up_sampling_from,
-};
-
-CornuLayer *cornu_up_sampling2d_from(const CornuUpSampling2dConfig *config)
-{
-    const char             *name = config->name ? config->name : "up_sampling2d";
-    CornuUpSampling2dConfig resolved = *config;
-    resolved.name = resolved.dtype = NULL;
-    resolved.factor = 0;
-    if (cornu__check_interpolation(name, &resolved.interpolation, CORNU_NEAREST,
-                                   CORNU_LANCZOS5) ||
-        cornu__pair(name, "size", "factor", config->factor, config->size, 2, resolved.size))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__up_sampling2d_class, config->name,
-                                           config->dtype);
-    if (layer) ((UpSampling *)layer)->config = resolved;
-    return layer;
-}
-
-/* ---- UpSampling1D ---- */
-
-typedef struct {
-    CornuLayer              base;
-    CornuUpSampling1dConfig config;
-} SequenceSampling;
-
-static CornuTensor *sequence_sampling_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    const int64_t size = ((SequenceSampling *)layer)->config.size;
-    (void)call;
-    if (!x) return NULL;
-    const CornuShape s = cornu_tensor_shape(x);
-    x = repeat(cornu_op_reshape(x, cornu_shape(s.extent[0], 1, s.extent[1], s.extent[2])), 1, size);
-    return cornu_op_reshape(x, cornu_shape(s.extent[0], s.extent[1] * size, s.extent[2]));
-}
-
-static CornuLayer *sequence_sampling_from(const void *config)
-{
-    return cornu_up_sampling1d_from(config);
-}
-
-static const CornuField sequence_sampling_fields[] = {
-    { "size", CORNU_FIELD_INTEGER, offsetof(CornuUpSampling1dConfig, size) },
-    { 0 },
-};
-
-const CornuLayerClass cornu__up_sampling1d_class = {
-    .class_name = "UpSampling1D", .size = sizeof(SequenceSampling),
-    .build = cornu__build_sequence, .call = sequence_sampling_call, .mask = cornu__no_mask,
-    .fields = sequence_sampling_fields, .config_size = sizeof(CornuUpSampling1dConfig),
-    .config_offset = offsetof(SequenceSampling, config), .from = sequence_sampling_from,
-};
-
-CornuLayer *cornu_up_sampling1d_from(const CornuUpSampling1dConfig *config)
-{
-    const int64_t size = config->size ? config->size : 2;
-    if (cornu__positive(config->name ? config->name : "up_sampling1d", "size", size))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__up_sampling1d_class, config->name,
-                                           config->dtype);
-    if (layer) ((SequenceSampling *)layer)->config.size = size;
-    return layer;
 }
 
 /* ---- Resizing ---- */
@@ -303,8 +192,8 @@ static CornuTensor *resizing_call(CornuLayer *layer, const CornuCall *call, Corn
     if (config->crop_to_aspect_ratio) x = crop_to_ratio(x, size);
     if (config->pad_to_aspect_ratio)
         x = pad_to_ratio(x, size, cornu__number(config->fill_value, 0.0));
-    x = resize(call->graph, x, size[0], size[1],
-               &(CornuResampling){ config->interpolation, config->antialias });
+    x = cornu__resize(call->graph, x, size[0], size[1],
+                      &(CornuResampling){ config->interpolation, config->antialias });
     return whole ? cornu_op_convert(cornu__round_even(x), dtype) : x;   /* saturates */
 }
 
@@ -320,11 +209,12 @@ static const CornuField resizing_fields[] = {
       offsetof(CornuResizingConfig, pad_to_aspect_ratio) },
     { "antialias", CORNU_FIELD_FLAG, offsetof(CornuResizingConfig, antialias) },
     { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuResizingConfig, fill_value) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuResizingConfig, data_format) },
     { 0 },
 };
 
 const CornuLayerClass cornu__resizing_class = {
-    .class_name = "Resizing", .size = sizeof(Resizing), .build = cornu__build_image,
+    .class_name = "Resizing", .size = sizeof(Resizing), .build = cornu__build_spatial,
     .call = resizing_call, .mask = cornu__no_mask,
     .fields = resizing_fields, .config_size = sizeof(CornuResizingConfig),
     .config_offset = offsetof(Resizing, config), .from = resizing_from,

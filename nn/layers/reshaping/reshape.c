@@ -15,12 +15,15 @@ static CornuTensor *flatten_call(CornuLayer *layer, const CornuCall *call, Cornu
 
 static CornuLayer *flatten_from(const void *config) { return cornu_flatten_from(config); }
 
-static const CornuField flatten_fields[] = { { 0 } };
-
 typedef struct {
     CornuLayer         base;
     CornuFlattenConfig config;
 } Flatten;
+
+static const CornuField flatten_fields[] = {
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuFlattenConfig, data_format) },
+    { 0 },
+};
 
 const CornuLayerClass cornu__flatten_class = {
     .class_name = "Flatten", .size = sizeof(Flatten), .call = flatten_call,
@@ -31,7 +34,9 @@ const CornuLayerClass cornu__flatten_class = {
 
 CornuLayer *cornu_flatten_from(const CornuFlattenConfig *config)
 {
-    return cornu_layer_create(&cornu__flatten_class, config->name, config->dtype);
+    CornuLayer *layer = cornu_layer_create(&cornu__flatten_class, config->name, config->dtype);
+    if (layer) ((Flatten *)layer)->config.data_format = config->data_format;
+    return layer;
 }
 
 /* ---- Reshape ---- */

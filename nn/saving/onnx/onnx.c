@@ -23,6 +23,29 @@ static CornuOnnxRule *rule_of(const char *class_name)
     return NULL;
 }
 
+/* Rules take and give channels last, as the layers' functions do. */
+static CornuStatus turned(const CornuOnnxCall *call, CornuOnnxRule *rule)
+{
+    int           in[CORNU_MAX_LAYER_TENSORS];
+    CornuShape    shapes[CORNU_MAX_LAYER_TENSORS], results[CORNU_MAX_LAYER_TENSORS];
+    CornuOnnxCall last = *call;
+    for (int i = 0; i < call->in_count; i++) {
+        const int rank = call->shapes[i].rank;
+        in[i] = rank < 3 ? call->in[i] : cornu__onnx_channels_last(call->to, call->in[i], rank);
+        shapes[i] = cornu__shape_channels_last(call->layer, call->shapes[i]);
+    }
+    for (int i = 0; i < cornu_layer_outputs(call->layer); i++)
+        results[i] = cornu__shape_channels_last(call->layer, call->results[i]);
+    last.in = in;
+    last.shapes = shapes;
+    last.results = results;
+    CORNU__TRY(rule(&last));
+    for (int i = 0; i < cornu_layer_outputs(call->layer); i++)
+        if (results[i].rank >= 3)
+            call->out[i] = cornu__onnx_channels_first(call->to, call->out[i], results[i].rank);
+    return CORNU_OK;
+}
+
 static CornuStatus put_layer(const CornuOnnxCall *call)
 {
     const CornuLayerClass *kind = call->layer->kind;
@@ -32,7 +55,7 @@ static CornuStatus put_layer(const CornuOnnxCall *call)
     if (!rule) return cornu__onnx_recorded(call);
     for (int i = 0; i < outputs; i++) call->out_masks[i] = CORNU_ONNX_NONE;
     if (!kind->mask && !kind->mask_many) call->out_masks[0] = call->masks[0];
-    return rule(call);
+    return cornu__channels_first(call->layer) ? turned(call, rule) : rule(call);
 }
 
 /* Symbols of inputs are floats even where layers get integers, as indices. */

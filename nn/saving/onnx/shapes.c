@@ -88,5 +88,6 @@ const CornuOnnxRow cornu__onnx_shapes[] = {
     { "Solarization", as_it_is },
     { "SpatialDropout1D", as_it_is },
     { "SpatialDropout2D", as_it_is },
+    { "SpatialDropout3D", as_it_is },
     { 0 },
 };

@@ -1,4 +1,4 @@
-/* Convolutions and pooling with windows, of images and sequences: two spatial axes or one. */
+/* Convolutions and pooling with windows: of sequences, images and volumes. */
 #include "rules_internal.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "../../../device/integer_internal.h"
 #include "../../layers/convolutional/convolution_internal.h"
 
-enum { MOST = 2 };   /* spatial axes */
+enum { MOST = 3 };   /* spatial axes */
 
 /* Padding as in ONNX: before each axis, then after each. */
 typedef struct {
@@ -60,7 +60,11 @@ static int channels_first(const CornuOnnxCall *call)
 /* Sets the result of the layer from y with channels first. */
 static CornuStatus give(const CornuOnnxCall *call, int y)
 {
-    *call->out = activated(call, cornu__onnx_channels_last(call->to, y, call->shapes[0].rank));
+    const int  rank = call->shapes[0].rank;
+    const bool first = cornu__channels_first(call->layer) &&
+                       cornu__along_last_axis(activation_of(call->layer, "activation"));
+    *call->out = first ? cornu__onnx_channels_last(call->to, activated(call, y), rank)
+                       : activated(call, cornu__onnx_channels_last(call->to, y, rank));
     return CORNU_OK;
 }
 
@@ -108,36 +112,35 @@ static CornuStatus depthwise(const CornuOnnxCall *call)
 
 static CornuStatus separable(const CornuOnnxCall *call)
 {
-    const Window one = { .axes = call->shapes[0].rank - 2, .strides = { 1, 1 },
-                         .dilations = { 1, 1 } };
+    const Window one = { .axes = call->shapes[0].rank - 2, .strides = { 1, 1, 1 },
+                         .dilations = { 1, 1, 1 } };
     const int    y = convolve_channels(call, CORNU_ONNX_NONE);
     const int    bias = bias_of(call, 2), kernel = kernel_of(call, 1);
     return give(call, convolve(call->to, y, kernel, bias, 1, &one));
 }
 
-/* ONNX has no negative padding: rows that the convolution does not reach are output_padding. A
- * sequence is an image of one row, so the settings of columns apply. */
+/* ONNX has no negative padding: rows that the convolution does not reach are output_padding. */
 static CornuStatus transposed(const CornuOnnxCall *call)
 {
-    const CornuLayer *layer = call->layer;
-    const int         axes = call->shapes[0].rank - 2, first = MOST - axes;
-    CornuShape        image = call->shapes[0];
-    int64_t           extents[MOST], pads[2 * MOST], more[MOST];
-    if (axes == 1) image = cornu_shape(CORNU_NONE, 1, image.extent[1], image.extent[2]);
-    const CornuConvolution c = cornu__transposed_convolution(
-        (const void *)((const char *)layer + layer->kind->config_offset), image, extents);
-    for (int i = 0; i < axes; i++) {
-        pads[i] = c.low[first + i];
-        pads[axes + i] = larger(c.high[first + i], 0);
-        more[i] = larger(-c.high[first + i], 0);
+    const Window   w = window_of(call, "kernel_size");
+    const int64_t *more = cornu__onnx_argument(call->layer, "output_padding");
+    int64_t        pads[2 * MOST], beyond[MOST], high, out;
+    for (int i = 0; i < w.axes; i++) {
+        const CornuTransposedAxis axis = {
+            *(const CornuPadding *)cornu__onnx_argument(call->layer, "padding"), w.size[i],
+            w.strides[i], w.dilations[i], more[i],
+        };
+        cornu__transposed_axis(&axis, call->shapes[0].extent[i + 1], &pads[i], &high, &out);
+        pads[w.axes + i] = larger(high, 0);
+        beyond[i] = larger(-high, 0);
     }
     const int in[] = { channels_first(call), kernel_of(call, 0), bias_of(call, 1) };
     return give(call, CORNU__ONNX_NODE(
         call->to, "ConvTranspose", in,
-        { .name = "strides", .integers = c.strides + first, .count = axes },
-        { .name = "dilations", .integers = c.dilation + first, .count = axes },
-        { .name = "pads", .integers = pads, .count = 2 * axes },
-        { .name = "output_padding", .integers = more, .count = axes }));
+        { .name = "strides", .integers = w.strides, .count = w.axes },
+        { .name = "dilations", .integers = w.dilations, .count = w.axes },
+        { .name = "pads", .integers = pads, .count = 2 * w.axes },
+        { .name = "output_padding", .integers = beyond, .count = w.axes }));
 }
 
 /* ---- Pooling. Means exclude the padding, in Keras and by default in ONNX ---- */
@@ -194,18 +197,24 @@ static CornuStatus global_max(const CornuOnnxCall *call)
 const CornuOnnxRow cornu__onnx_windows[] = {
     { "AveragePooling1D", average_pooling },
     { "AveragePooling2D", average_pooling },
+    { "AveragePooling3D", average_pooling },
     { "Conv1D", convolution },
     { "Conv1DTranspose", transposed },
     { "Conv2D", convolution },
     { "Conv2DTranspose", transposed },
+    { "Conv3D", convolution },
+    { "Conv3DTranspose", transposed },
     { "DepthwiseConv1D", depthwise },
     { "DepthwiseConv2D", depthwise },
     { "GlobalAveragePooling1D", global_average },
     { "GlobalAveragePooling2D", global_average },
+    { "GlobalAveragePooling3D", global_average },
     { "GlobalMaxPooling1D", global_max },
     { "GlobalMaxPooling2D", global_max },
+    { "GlobalMaxPooling3D", global_max },
     { "MaxPooling1D", max_pooling },
     { "MaxPooling2D", max_pooling },
+    { "MaxPooling3D", max_pooling },
     { "SeparableConv1D", separable },
     { "SeparableConv2D", separable },
     { 0 },

@@ -194,6 +194,8 @@ int main(void)
         { "more_activations", matches_keras, NULL, NULL, "../norms/activations" },
         { "convolutions", matches_keras, NULL, NULL, "../convs/convolutions" },
         { "spatial", matches_keras, NULL, NULL, "../convs/spatial" },
+        { "volumes", matches_keras, NULL, NULL, "../convs/volumes" },
+        { "channels_first", matches_keras, NULL, NULL, "../convs/channels_first" },
         { "augmentation", matches_keras, NULL, NULL, "../convs/augmentation" },
         { "numbers", matches_keras, NULL, NULL, "../preprocessing/numbers" },
         cmocka_unit_test(constructors_refuse),

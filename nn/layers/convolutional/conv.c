@@ -1,0 +1,205 @@
+/* Conv1D, Conv2D and Conv3D: sequences are images of one row; the depth of volumes is gathered into
+ * channels (depth_internal.h). */
+#include "convolution_internal.h"
+#include "depth_internal.h"
+
+/* One config for all three: the first extents count, as many as there are axes. */
+typedef struct {
+    CornuLayer        base;
+    CornuConv3dConfig config;
+} Conv;
+
+extern const CornuLayerClass cornu__conv1d_class, cornu__conv2d_class, cornu__conv3d_class;
+
+static CornuStatus build(CornuLayer *layer, CornuShape input)
+{
+    const CornuConv3dConfig *config = &((Conv *)layer)->config;
+    const int                axes = cornu__spatial_axes(layer->kind);
+    CORNU__TRY(cornu__kernel_fits(config->padding, axes, config->kernel_size,
+                                  config->dilation_rate, input));
+    CORNU__TRY(cornu__check_channels(input, config->groups));
+    CornuShape kernel = cornu_shape_from(axes, config->kernel_size);
+    kernel.extent[kernel.rank++] = input.extent[axes + 1] / config->groups;
+    kernel.extent[kernel.rank++] = config->filters;
+    CORNU__TRY(cornu__declare_weight(layer, "kernel", kernel, config->kernel_initializer,
+                                     config->kernel_regularizer, config->kernel_constraint));
+    if (config->no_bias) return CORNU_OK;
+    return cornu__declare_weight(layer, "bias", cornu_shape(config->filters),
+                                 config->bias_initializer, config->bias_regularizer,
+                                 config->bias_constraint);
+}
+
+/* The window over the last two axes of x. */
+static CornuKernelWindow plane_window(const CornuConv3dConfig *c, int axes)
+{
+    if (axes == 1)
+        return (CornuKernelWindow){ c->padding, { 1, c->kernel_size[0] }, { 1, c->strides[0] },
+                                    { 1, c->dilation_rate[0] } };
+    const int first = axes - 2;
+    return cornu__kernel_window(c->padding, c->kernel_size + first, c->strides + first,
+                                c->dilation_rate + first);
+}
+
+static CornuTensor *convolve_volume(const CornuConv3dConfig *c, CornuTensor *x,
+                                    CornuTensor *kernel)
+{
+    const CornuKernelWindow window = plane_window(c, 3);
+    const int64_t           rows = cornu_tensor_shape(x).extent[0];
+    CornuDepth              depth = { c->kernel_size[0], c->strides[0], c->dilation_rate[0], 0, 0 };
+    cornu__padding(c->padding, cornu_tensor_shape(x).extent[1], depth.size, depth.stride,
+                   depth.dilation, &depth.low, &depth.high);
+    x = cornu__gather_planes(x, &depth, c->groups);
+    if (!x) return NULL;
+    const CornuConvolution plane = cornu__convolution(&window, cornu_tensor_shape(x), c->groups);
+    CornuTensor           *y = cornu_op_conv2d(x, cornu__flat_kernel(kernel), &plane);
+    if (!y) return NULL;
+    const CornuShape s = cornu_tensor_shape(y);
+    return cornu_op_reshape(y, cornu_shape(rows, s.extent[0] / rows, s.extent[1], s.extent[2],
+                                           s.extent[3]));
+}
+
+static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuConv3dConfig *config = &((Conv *)layer)->config;
+    const int                axes = cornu__spatial_axes(layer->kind);
+    CornuTensor             *kernel = cornu_layer_read(layer, call, 0), *y;
+    if (!x || !kernel) return NULL;
+    if (axes == 3) {
+        y = convolve_volume(config, x, kernel);
+    } else {
+        const CornuKernelWindow window = plane_window(config, axes);
+        const CornuShape        k = cornu_tensor_shape(kernel);
+        if (axes == 1) {
+            kernel = cornu_op_reshape(kernel, cornu_shape(1, k.extent[0], k.extent[1],
+                                                          k.extent[2]));
+            x = cornu__as_image(x);
+        }
+        if (!x) return NULL;
+        const CornuConvolution c = cornu__convolution(&window, cornu_tensor_shape(x),
+                                                      config->groups);
+        y = cornu_op_conv2d(x, kernel, &c);
+        if (axes == 1) y = cornu__as_sequence(y);
+    }
+    return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 1, config->activation);
+}
+
+/* ---- Classes ---- */
+
+static CornuLayer *create(const CornuLayerClass *kind, const char *label,
+                          const CornuConv3dConfig *config);
+
+static CornuLayer *from_1d(const void *config)
+{
+    return create(&cornu__conv1d_class, "conv1d", config);
+}
+
+static CornuLayer *from_2d(const void *config)
+{
+    return create(&cornu__conv2d_class, "conv2d", config);
+}
+
+static CornuLayer *from_3d(const void *config)
+{
+    return create(&cornu__conv3d_class, "conv3d", config);
+}
+
+#define AT(name) offsetof(CornuConv3dConfig, name)
+#define FIELDS(EXTENTS)                                    \
+    {                                                      \
+        { "filters", CORNU_FIELD_INTEGER, AT(filters) },   \
+        { "kernel_size", EXTENTS, AT(kernel_size) },       \
+        { "strides", EXTENTS, AT(strides) },               \
+        { "padding", CORNU_FIELD_PADDING, AT(padding) },   \
+        { "data_format", CORNU_FIELD_DATA_FORMAT, AT(data_format) }, \
+        { "dilation_rate", EXTENTS, AT(dilation_rate) },   \
+        { "groups", CORNU_FIELD_INTEGER, AT(groups) },     \
+        CORNU__KERNEL_FIELDS(CornuConv3dConfig),           \
+        { 0 },                                             \
+    }
+static const CornuField fields_1d[] = FIELDS(CORNU_FIELD_SINGLE);
+static const CornuField fields_2d[] = FIELDS(CORNU_FIELD_PAIR);
+static const CornuField fields_3d[] = FIELDS(CORNU_FIELD_TRIPLE);
+#undef FIELDS
+#undef AT
+
+#define COMMON                                                                              \
+    .size = sizeof(Conv), .build = build, .call = call, .mask = cornu__no_mask, .lora = "kernel", \
+    .config_size = sizeof(CornuConv3dConfig), .config_offset = offsetof(Conv, config)
+
+const CornuLayerClass cornu__conv1d_class = {
+    .class_name = "Conv1D", .fields = fields_1d, .from = from_1d, COMMON
+};
+const CornuLayerClass cornu__conv2d_class = {
+    .class_name = "Conv2D", .fields = fields_2d, .from = from_2d, COMMON
+};
+const CornuLayerClass cornu__conv3d_class = {
+    .class_name = "Conv3D", .fields = fields_3d, .from = from_3d, COMMON
+};
+
+/* ---- Constructors ---- */
+
+static CornuStatus resolve(const char *name, int axes, CornuConv3dConfig *to)
+{
+    const CornuInitializer initializers[] = { to->kernel_initializer, to->bias_initializer };
+    to->name = to->dtype = NULL;
+    if (!to->groups) to->groups = 1;
+    CORNU__TRY(cornu__positive(name, "filters", to->filters));
+    CORNU__TRY(cornu__check_groups(name, to->groups, to->filters));
+    CORNU__TRY(cornu__check_enums(name, to->activation, initializers, 2));
+    CORNU__TRY(cornu__check_activity(name, &to->activity_regularizer));
+    if (axes > 1 || to->padding != CORNU_CAUSAL)
+        CORNU__TRY(cornu__check_padding(name, to->padding));
+    CORNU__TRY(cornu__extents(name, "kernel_size", "kernel", to->kernel, to->kernel_size, 0, axes,
+                              to->kernel_size));
+    CORNU__TRY(cornu__extents(name, "strides", "stride", to->stride, to->strides, 1, axes,
+                              to->strides));
+    CORNU__TRY(cornu__extents(name, "dilation_rate", "dilation_rate", 0, to->dilation_rate, 1,
+                              axes, to->dilation_rate));
+    to->kernel = to->stride = 0;
+    to->activation = cornu__activation(to->activation, CORNU_LINEAR);
+    to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
+    to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
+    return CORNU_OK;
+}
+
+static CornuLayer *create(const CornuLayerClass *kind, const char *label,
+                          const CornuConv3dConfig *config)
+{
+    CornuConv3dConfig resolved = *config;
+    if (resolve(config->name ? config->name : label, cornu__spatial_axes(kind), &resolved))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
+    if (!layer) return NULL;
+    ((Conv *)layer)->config = resolved;
+    layer->frozen = config->frozen;
+    layer->activity_regularizer = config->activity_regularizer;
+    return layer;
+}
+
+/* The members that all configs have under the same names. */
+#define SAME(c)                                                                                \
+    .filters = (c)->filters, .padding = (c)->padding, .groups = (c)->groups,                   \
+    .data_format = (c)->data_format, .activation = (c)->activation, .no_bias = (c)->no_bias,   \
+    .kernel_initializer = (c)->kernel_initializer, .bias_initializer = (c)->bias_initializer,  \
+    .kernel_regularizer = (c)->kernel_regularizer, .bias_regularizer = (c)->bias_regularizer,  \
+    .activity_regularizer = (c)->activity_regularizer,                                         \
+    .kernel_constraint = (c)->kernel_constraint, .bias_constraint = (c)->bias_constraint,      \
+    .name = (c)->name, .frozen = (c)->frozen, .dtype = (c)->dtype
+
+CornuLayer *cornu_conv1d_from(const CornuConv1dConfig *c)
+{
+    return from_1d(&(CornuConv3dConfig){
+        SAME(c), .kernel_size = { c->kernel_size }, .strides = { c->strides },
+        .dilation_rate = { c->dilation_rate } });
+}
+
+CornuLayer *cornu_conv2d_from(const CornuConv2dConfig *c)
+{
+    return from_2d(&(CornuConv3dConfig){
+        SAME(c), .kernel = c->kernel, .stride = c->stride,
+        .kernel_size = { c->kernel_size[0], c->kernel_size[1] },
+        .strides = { c->strides[0], c->strides[1] },
+        .dilation_rate = { c->dilation_rate[0], c->dilation_rate[1] } });
+}
+
+CornuLayer *cornu_conv3d_from(const CornuConv3dConfig *config) { return from_3d(config); }

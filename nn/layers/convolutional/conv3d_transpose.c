@@ -1,0 +1,112 @@
+/* Conv3DTranspose: the gradient of the convolution of an image, whose channels are the planes that
+ * each plane of x adds to; these are then scattered along the depth. */
+#include "convolution_internal.h"
+#include "depth_internal.h"
+
+typedef struct {
+    CornuLayer                 base;
+    CornuConv3dTransposeConfig config;   /* sizes resolved into the triples */
+} Conv3dTranspose;
+
+static CornuStatus build(CornuLayer *layer, CornuShape input)
+{
+    const CornuConv3dTransposeConfig *config = &((Conv3dTranspose *)layer)->config;
+    const int64_t                    *size = config->kernel_size;
+    CORNU__TRY(cornu__build_spatial(layer, input));
+    CORNU__TRY(cornu__declare_weight(layer, "kernel",
+                                     cornu_shape(size[0], size[1], size[2], config->filters,
+                                                 input.extent[4]),
+                                     config->kernel_initializer, config->kernel_regularizer,
+                                     config->kernel_constraint));
+    if (config->no_bias) return CORNU_OK;
+    return cornu__declare_weight(layer, "bias", cornu_shape(config->filters),
+                                 config->bias_initializer, config->bias_regularizer,
+                                 config->bias_constraint);
+}
+
+static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuConv3dTransposeConfig *config = &((Conv3dTranspose *)layer)->config;
+    CornuConvolution                  plane = { .groups = 1 };
+    int64_t                           out[3], low[3], high[3];
+    if (!x) return NULL;
+    const CornuShape s = cornu_tensor_shape(x);
+    for (int i = 0; i < 3; i++)
+        cornu__transposed_axis(&(CornuTransposedAxis){ config->padding, config->kernel_size[i],
+                                                       config->strides[i],
+                                                       config->dilation_rate[i],
+                                                       config->output_padding[i] },
+                               s.extent[i + 1], &low[i], &high[i], &out[i]);
+    for (int i = 0; i < 2; i++) {
+        plane.strides[i] = config->strides[i + 1];
+        plane.dilation[i] = config->dilation_rate[i + 1];
+        plane.low[i] = low[i + 1];
+        plane.high[i] = high[i + 1];
+    }
+    const CornuDepth depth = { config->kernel_size[0], config->strides[0],
+                               config->dilation_rate[0], low[0], high[0] };
+    x = cornu_op_reshape(x, cornu_shape(s.extent[0] * s.extent[1], s.extent[2], s.extent[3],
+                                        s.extent[4]));
+    CornuTensor *kernel = cornu__flat_kernel(cornu_layer_read(layer, call, 0));
+    CornuTensor *y = cornu_op_conv2d_grad_input(x, kernel, out[1], out[2], &plane);
+    y = cornu__scatter_planes(y, s.extent[0], &depth, out[0]);
+    return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 1, config->activation);
+}
+
+static CornuLayer *from(const void *config) { return cornu_conv3d_transpose_from(config); }
+
+#define AT(name) offsetof(CornuConv3dTransposeConfig, name)
+static const CornuField fields[] = {
+    { "filters", CORNU_FIELD_INTEGER, AT(filters) },
+    { "kernel_size", CORNU_FIELD_TRIPLE, AT(kernel_size) },
+    { "strides", CORNU_FIELD_TRIPLE, AT(strides) },
+    { "padding", CORNU_FIELD_PADDING, AT(padding) },
+    { "output_padding", CORNU_FIELD_TRIPLE_OR_NONE, AT(output_padding) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, AT(data_format) },
+    { "dilation_rate", CORNU_FIELD_TRIPLE, AT(dilation_rate) },
+    CORNU__KERNEL_FIELDS(CornuConv3dTransposeConfig),
+    { 0 },
+};
+#undef AT
+
+const CornuLayerClass cornu__conv3d_transpose_class = {
+    .class_name = "Conv3DTranspose", .size = sizeof(Conv3dTranspose), .build = build,
+    .call = call, .mask = cornu__no_mask,
+    .fields = fields, .config_size = sizeof(CornuConv3dTransposeConfig),
+    .config_offset = offsetof(Conv3dTranspose, config), .from = from,
+};
+
+static CornuStatus resolve(const char *name, CornuConv3dTransposeConfig *to)
+{
+    const CornuInitializer initializers[] = { to->kernel_initializer, to->bias_initializer };
+    to->name = to->dtype = NULL;
+    CORNU__TRY(cornu__positive(name, "filters", to->filters));
+    CORNU__TRY(cornu__check_enums(name, to->activation, initializers, 2));
+    CORNU__TRY(cornu__check_activity(name, &to->activity_regularizer));
+    CORNU__TRY(cornu__check_padding(name, to->padding));
+    CORNU__TRY(cornu__extents(name, "kernel_size", "kernel", to->kernel, to->kernel_size, 0, 3,
+                              to->kernel_size));
+    CORNU__TRY(cornu__extents(name, "strides", "stride", to->stride, to->strides, 1, 3,
+                              to->strides));
+    CORNU__TRY(cornu__extents(name, "dilation_rate", "dilation_rate", 0, to->dilation_rate, 1, 3,
+                              to->dilation_rate));
+    to->kernel = to->stride = 0;
+    to->activation = cornu__activation(to->activation, CORNU_LINEAR);
+    to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
+    to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
+    return cornu__resolve_output_padding(name, 3, to->strides, to->output_padding);
+}
+
+CornuLayer *cornu_conv3d_transpose_from(const CornuConv3dTransposeConfig *config)
+{
+    CornuConv3dTransposeConfig resolved = *config;
+    if (resolve(config->name ? config->name : "conv3d_transpose", &resolved))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__conv3d_transpose_class, config->name,
+                                           config->dtype);
+    if (!layer) return NULL;
+    ((Conv3dTranspose *)layer)->config = resolved;
+    layer->frozen = config->frozen;
+    layer->activity_regularizer = config->activity_regularizer;
+    return layer;
+}

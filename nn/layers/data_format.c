@@ -1,0 +1,51 @@
+/* data_format: layers are written for channels last; of one with channels first, inputs and outputs
+ * are transposed. Those of adjacent layers cancel, see cornu_op_transpose. */
+#include "layer_internal.h"
+
+const char *cornu_data_format_name(CornuDataFormat format)
+{
+    return format == CORNU_CHANNELS_LAST    ? "channels_last"
+           : format == CORNU_CHANNELS_FIRST ? "channels_first"
+                                            : NULL;
+}
+
+bool cornu__channels_first(const CornuLayer *layer)
+{
+    const CornuField *field = layer->kind->fields;
+    while (field && field->name && field->kind != CORNU_FIELD_DATA_FORMAT) field++;
+    if (!field || !field->name) return false;
+    const void *at = (const char *)layer + layer->kind->config_offset + field->offset;
+    return *(const CornuDataFormat *)at == CORNU_CHANNELS_FIRST;
+}
+
+CornuShape cornu__shape_channels_last(const CornuLayer *layer, CornuShape shape)
+{
+    if (shape.rank < 3 || !cornu__channels_first(layer)) return shape;
+    const int64_t channels = shape.extent[1];
+    for (int i = 1; i < shape.rank - 1; i++) shape.extent[i] = shape.extent[i + 1];
+    shape.extent[shape.rank - 1] = channels;
+    return shape;
+}
+
+/* Moves an axis to another place; both are counted from 0. */
+static CornuTensor *move_axis(CornuTensor *x, int from, int to)
+{
+    const int rank = cornu_tensor_shape(x).rank, step = from < to ? 1 : -1;
+    int       axes[CORNU_MAX_RANK];
+    for (int i = 0; i < rank; i++) axes[i] = i;
+    for (int i = from; i != to; i += step) axes[i] = i + step;
+    axes[to] = from;
+    return cornu_op_transpose(x, axes);
+}
+
+CornuTensor *cornu__to_channels_last(const CornuLayer *layer, CornuTensor *x)
+{
+    const int rank = x ? cornu_tensor_shape(x).rank : 0;
+    return rank < 3 || !cornu__channels_first(layer) ? x : move_axis(x, 1, rank - 1);
+}
+
+CornuTensor *cornu__from_channels_last(const CornuLayer *layer, CornuTensor *x)
+{
+    const int rank = x ? cornu_tensor_shape(x).rank : 0;
+    return rank < 3 || !cornu__channels_first(layer) ? x : move_axis(x, rank - 1, 1);
+}
