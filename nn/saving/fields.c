@@ -322,8 +322,9 @@ static CornuStatus read_text(CornuFieldKind kind, const char *name, const char *
 static CornuStatus read_extents(CornuFieldKind kind, const json_t *value, const char *name,
                                 int64_t *extents)
 {
-    const size_t axes = (size_t)axes_of(kind);
-    size_t       count = axes;
+    static const char *const numbers[] = { NULL, "one number", "two numbers", "three numbers" };
+    const size_t             axes = (size_t)axes_of(kind);
+    size_t                   count = axes;
     if (json_is_integer(value))
         for (size_t i = 0; i < axes; i++) extents[i] = json_integer_value(value);
     else
@@ -331,8 +332,8 @@ static CornuStatus read_extents(CornuFieldKind kind, const json_t *value, const 
     for (size_t i = 0; i < count && may_be_none(kind); i++)
         if (extents[i] == 0) extents[i] = CORNU_ZERO;
     if (count == axes) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_FORMAT, "%s is not %sa list of %zu number%s", name,
-                       may_be_none(kind) ? "null or " : "", axes, axes == 1 ? "" : "s");
+    return cornu__fail(CORNU_ERR_FORMAT, "%s is not %sa list of %s", name,
+                       may_be_none(kind) ? "null or " : "", numbers[axes]);
 }
 
 /* (top, bottom), (left, right), before them (front, back) if there are three axes */
@@ -346,7 +347,8 @@ static CornuStatus read_edges(const json_t *value, const char *name, int64_t *ed
     }
     if (!any) edges[0] = CORNU_ZERO;
     if (count == axes && two == 2) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_FORMAT, "%s is not %zu lists of two numbers", name, axes);
+    return cornu__unexpected(name, axes == 2 ? "two lists of two numbers"
+                                              : "three lists of two numbers");
 }
 
 /* The two ends of a range, or a number x for -x and x. */
