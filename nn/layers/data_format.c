@@ -27,11 +27,11 @@ CornuShape cornu__shape_channels_last(const CornuLayer *layer, CornuShape shape)
     return shape;
 }
 
-/* Moves an axis to another place; both are counted from 0. */
-static CornuTensor *move_axis(CornuTensor *x, int from, int to)
+CornuTensor *cornu__move_axis(CornuTensor *x, int from, int to)
 {
-    const int rank = cornu_tensor_shape(x).rank, step = from < to ? 1 : -1;
+    const int rank = x ? cornu_tensor_shape(x).rank : 0, step = from < to ? 1 : -1;
     int       axes[CORNU_MAX_RANK];
+    if (!x || from == to) return x;
     for (int i = 0; i < rank; i++) axes[i] = i;
     for (int i = from; i != to; i += step) axes[i] = i + step;
     axes[to] = from;
@@ -41,11 +41,11 @@ static CornuTensor *move_axis(CornuTensor *x, int from, int to)
 CornuTensor *cornu__to_channels_last(const CornuLayer *layer, CornuTensor *x)
 {
     const int rank = x ? cornu_tensor_shape(x).rank : 0;
-    return rank < 3 || !cornu__channels_first(layer) ? x : move_axis(x, 1, rank - 1);
+    return rank < 3 || !cornu__channels_first(layer) ? x : cornu__move_axis(x, 1, rank - 1);
 }
 
 CornuTensor *cornu__from_channels_last(const CornuLayer *layer, CornuTensor *x)
 {
     const int rank = x ? cornu_tensor_shape(x).rank : 0;
-    return rank < 3 || !cornu__channels_first(layer) ? x : move_axis(x, rank - 1, 1);
+    return rank < 3 || !cornu__channels_first(layer) ? x : cornu__move_axis(x, rank - 1, 1);
 }

@@ -109,6 +109,8 @@ typedef enum {
     CORNU_FIELD_NUMBER_OR_DEFAULT,  /* double; likewise                                   */
     CORNU_FIELD_THRESHOLDS,  /* double[CORNU_MAX_THRESHOLDS], ends at the first 0, CORNU_ZERO
                                 is 0; all 0 is None                                       */
+    CORNU_FIELD_CLIPPING,    /* double[3]: rmax, rmin, dmax of a dictionary; 0 is omitted,
+                                CORNU_ZERO is 0                                           */
     CORNU_FIELD_CLASSES,     /* uint64_t: the list of the bits set; 0 is omitted           */
     CORNU_FIELD_NUMBERS,     /* CornuNumbers: omitted if none is given. After a row of the same name
                                 whose field holds a single number, the list in its place         */

@@ -37,6 +37,8 @@ CornuTensor *cornu__to_channels_last(const CornuLayer *layer, CornuTensor *x);
 CornuTensor *cornu__from_channels_last(const CornuLayer *layer, CornuTensor *x);
 /* Whether the layer has channels first. */
 bool         cornu__channels_first(const CornuLayer *layer);
+/* x with an axis moved to another place; the others keep their order. */
+CornuTensor *cornu__move_axis(CornuTensor *x, int from, int to);
 
 /* Runs kind->build_many, or kind->build, without the trace that infers output shapes. */
 CornuStatus cornu__layer_declare_weights(CornuLayer *layer, const CornuShape *in, int in_count);

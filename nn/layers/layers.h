@@ -129,11 +129,16 @@ CornuLayer *cornu_dropout_from(const CornuDropoutConfig *config);
  * On a device with several shards, each shard normalizes with the statistics of its own rows, and
  * the moving ones follow the mean over the shards that have a row. With `synchronized`, all shards
  * use the statistics of the whole batch; the variance is then the mean of the squares minus the
- * square of the mean.
- * Source: keras/src/layers/normalization/batch_normalization.py. */
+ * square of the mean. Steps that a mask (B, T) leaves out do not count, but are normalized.
+ * With `renorm`, training corrects each batch towards the moving statistics: with s the root of the
+ * batch's variance + epsilon, and m' and s' of moving averages kept for that,
+ *     y = (x' r + d) gamma + beta   r = clip(s / s', rmin, rmax)   d = clip((m - m') / s', dmax)
+ * where x' is x normalized as without, and r and d carry no gradient.
+ * Source: keras/src/layers/normalization/batch_normalization.py; Ioffe, "Batch Renormalization",
+ * arXiv 1702.03275. */
 typedef struct {
     char             unset;
-    int64_t          axis;                /* -1, the default, is the only one available */
+    int64_t          axis;                /* of the channels: default -1, the last */
     double           momentum;            /* default 0.99, or CORNU_ZERO  */
     double           epsilon;             /* default 0.001, or CORNU_ZERO */
     bool             no_center, no_scale; /* without beta, without gamma  */
@@ -145,6 +150,9 @@ typedef struct {
     bool             frozen;
     const char      *dtype;
     bool             synchronized;
+    bool             renorm;
+    double           renorm_clipping[3];  /* rmax, rmin, dmax; 0: none, CORNU_ZERO is 0 */
+    double           renorm_momentum;     /* default 0.99, or CORNU_ZERO */
 } CornuBatchNormalizationConfig;
 
 CornuLayer *cornu_batch_normalization_from(const CornuBatchNormalizationConfig *config);

@@ -11,6 +11,7 @@
 /* Out of memory jansson returns NULL; given NULL it fails. The functions here do the same, so that
  * one check at the end suffices. */
 
+static const char *const clippings[] = { "rmax", "rmin", "dmax" };
 static const char *const modes[] = { [CORNU_ROWS] = "rows", [CORNU_COLUMNS] = "columns" };
 
 json_t *cornu__json_append(json_t *list, json_t *value)
@@ -245,6 +246,15 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         json_decref(list);
         return json_null();
     }
+    case CORNU_FIELD_CLIPPING: {
+        const double *number = at;
+        json_t       *limits = json_object();
+        for (int i = 0; i < 3; i++)
+            if (number[i] != 0.0)
+                limits = cornu__json_with(limits, clippings[i],
+                                          json_real(cornu__number(number[i], 0.0)));
+        return limits;
+    }
     case CORNU_FIELD_CLASSES: {
         const uint64_t classes = *(const uint64_t *)at;
         json_t        *list = json_array();
@@ -427,6 +437,24 @@ static CornuStatus read_thresholds(const json_t *value, const char *name,
     return CORNU_OK;
 }
 
+static CornuStatus read_clipping(const json_t *value, const char *name, double *limits)
+{
+    const char   *key;
+    const json_t *limit;
+    if (!json_is_object(value)) return cornu__unexpected(name, "a dictionary");
+    json_object_foreach((json_t *)value, key, limit) {
+        int i = 0;
+        while (i < 3 && strcmp(key, clippings[i])) i++;
+        if (i == 3 || !(json_is_number(limit) || json_is_null(limit)))
+            return cornu__fail(CORNU_ERR_FORMAT, "%s has %.40s, expected numbers for rmax, rmin, "
+                               "dmax", name, key);
+        if (json_is_null(limit)) continue;
+        limits[i] = json_number_value(limit);
+        if (limits[i] == 0.0) limits[i] = (double)CORNU_ZERO;
+    }
+    return CORNU_OK;
+}
+
 /* A set of classes, as bits. */
 static CornuStatus read_classes(const json_t *value, const char *name, uint64_t *classes)
 {
@@ -584,6 +612,7 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
         return text ? read_text(field->kind, field->name, text, at)
                     : cornu__unexpected(field->name, "null or a string");
     case CORNU_FIELD_THRESHOLDS: return read_thresholds(value, field->name, at);
+    case CORNU_FIELD_CLIPPING: return read_clipping(value, field->name, at);
     case CORNU_FIELD_CLASSES: return read_classes(value, field->name, at);
     case CORNU_FIELD_NUMBERS: case CORNU_FIELD_INTEGERS:
         return read_numbers(value, field->name, at);
@@ -614,7 +643,7 @@ static bool is_common(const char *name)
  * any value will do. */
 static const struct { const char *name, *value; } foreign[] = {
     { "data_format", "\"channels_last\"" }, { "seed", NULL },
-    { "renorm", "false" }, { "renorm_momentum", NULL }, { "rms_scaling", "false" },
+    { "rms_scaling", "false" },
     { "fill_mode", "\"constant\"" },
 };
 

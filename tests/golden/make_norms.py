@@ -1,6 +1,6 @@
 """Normalization, attention and activation layers, and activations. Writes norms/.
 
-layers, activations   as in pieces/
+layers, batch, activations   as in pieces/
 attention             CASE/ has the inputs x0, x1, …: query, value, key, mask; m0, m1, … their Keras
                       masks, as u8; weights w0, …; y, d_y, scores where these are returned; and the
                       gradients d_x0, …, d_w0, … of sum(y d_y). paths: those of the weights.
@@ -83,6 +83,30 @@ def layers():
             arrays |= {"mean": layer.adapt_mean.value, "variance": layer.adapt_variance.value,
                        "count": np.float32(0)}
         group.case(name, {"layer": "Normalization"} | arguments, **arrays)
+
+
+def batch():
+    """BatchNormalization of other axes than the last, of masked steps, and with renorm."""
+    group = Group("batch")
+    mask = np.array([[1, 1, 0, 1], [0, 0, 0, 1], [1, 0, 1, 1]], bool)
+    clipping = {"rmax": 1.1, "rmin": 0.9, "dmax": 0.2}
+    for training in (True, False):
+        word = "train" if training else "infer"
+        for name, keywords, shape, masked in (
+            ("axis_1", {"axis": 1}, (3, 4, 2, 5), False),
+            ("axis_2", {"axis": 2, "scale": False}, (3, 2, 4, 3), False),
+            ("axis_last", {"axis": 3}, (3, 2, 4, 3), False),
+            ("axis_minus_2", {"axis": -2, "center": False}, (3, 4, 2), False),
+            ("masked", {}, (3, 4, 2), True), ("masked_axis_1", {"axis": 1}, (3, 4, 2), True),
+            ("masked_bare", {"scale": False, "center": False}, (3, 4, 2), True),
+            ("renorm", {"renorm": True}, (4, 3), False),
+            ("renorm_clipping", {"renorm": True, "renorm_clipping": clipping,
+                                 "renorm_momentum": 0.7, "momentum": 0.6, "axis": 1},
+             (3, 2, 5), False),
+            ("renorm_bare", {"renorm": True, "scale": False, "center": False}, (4, 3), False),
+        ):
+            layer_case(group, f"{name}_{word}", L.BatchNormalization(**keywords), shape, training,
+                       scale=3.0, mask=mask if masked else None)
 
 
 def activations():
@@ -195,6 +219,7 @@ def attention():
 
 out = common.folder("norms")
 layers()
+batch()
 activations()
 for name, group in make_pieces.GROUPS.items():
     common.write_arrays(out / f"{name}.safetensors", group.arrays, group.cases)

@@ -178,11 +178,12 @@ def schedules():
         group.case(name, {"schedule": kind.__name__} | settings, rate=np.array(rates))
 
 
-def forward_backward(layer, x, training=None, d_y_name="d_y"):
+def forward_backward(layer, x, training=None, d_y_name="d_y", **keywords):
     """(y, d_x, gradients by weight, updated non-trainable) of sum(y * d_y)."""
     trainable = [v.value for v in layer.trainable_variables]
     fixed = [v.value for v in layer.non_trainable_variables]
-    keywords = {} if training is None else {"training": training}
+    if training is not None:
+        keywords["training"] = training
 
     def run(trainable, x):
         return layer.stateless_call(trainable, fixed, x, **keywords)
@@ -197,25 +198,33 @@ def forward_backward(layer, x, training=None, d_y_name="d_y"):
     return result, updated
 
 
-def layer_case(group, name, layer, shape, training=None, scale=1.0):
+def layer_case(group, name, layer, shape, training=None, scale=1.0, mask=None):
     x = values(f"{name}/x", *shape, scale=scale)
     layer.build(shape)
     for v in layer.weights:
-        size = 0.5 if v.name in ("kernel", "bias", "beta", "moving_mean") else 0.25
-        base = 1.0 if v.name in ("gamma", "moving_variance") else 0.0
+        size = 0.5 if v.name in ("kernel", "bias", "beta", "moving_mean", "renorm_mean") else 0.25
+        base = 1.0 if v.name in ("gamma", "moving_variance", "moving_stddev",
+                                 "renorm_stddev") else 0.0
         v.assign(base + values(f"{name}/{v.name}", *v.shape, scale=size))
     before = {v.name: np.asarray(v.value) for v in layer.non_trainable_variables if v.shape}
-    result, updated = forward_backward(layer, x, training, f"{name}/d_y")
+    given = {} if mask is None else {"mask": mask}
+    result, updated = forward_backward(layer, x, training, f"{name}/d_y", **given)
+    if mask is not None:
+        result["mask"] = mask.astype(np.uint8)
     if before:
         result |= before
         if training:
             for v, new in zip(layer.non_trainable_variables, updated):
                 if v.shape:
                     result[f"after_{v.name}"] = new
-    skip = ("name", "trainable", "synchronized", "renorm", "renorm_momentum")
+    skip = ("name", "trainable", "synchronized")
     plain = (int, float, bool, str, tuple, list)
     config = {k: v for k, v in layer.get_config().items()
               if k not in skip and isinstance(v, plain) and v != "channels_last"}
+    if not config.get("renorm", True):
+        del config["renorm"], config["renorm_momentum"]
+    if getattr(layer, "renorm_clipping", None):
+        config["renorm_clipping"] = layer.renorm_clipping
     if training is not None:
         config["training"] = training
     group.case(name, {"layer": type(layer).__name__} | config, **result)

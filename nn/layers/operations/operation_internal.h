@@ -159,9 +159,6 @@ CornuTensor *cornu__slice_axis(CornuTensor *x, int axis, int64_t begin, int64_t 
 CornuTensor *cornu__add_axis(CornuTensor *x, int at);
 CornuTensor *cornu__drop_axis(CornuTensor *x, int at);
 
-/* Axis `from` moved to place `to`. */
-CornuTensor *cornu__move_axis(CornuTensor *x, int from, int to);
-
 /* x broadcast to this shape by the rules of NumPy. */
 CornuTensor *cornu__broadcast_to(CornuTensor *x, CornuShape shape);
 

@@ -37,18 +37,6 @@ CornuTensor *cornu__drop_axis(CornuTensor *x, int at)
     return cornu_op_reshape(x, shape);
 }
 
-CornuTensor *cornu__move_axis(CornuTensor *x, int from, int to)
-{
-    int axes[CORNU_MAX_RANK], count = 0;
-    if (!x) return NULL;
-    const int rank = cornu_tensor_shape(x).rank;
-    for (int i = 0; i < rank; i++)
-        if (i != from) axes[count++] = i;
-    memmove(axes + to + 1, axes + to, (size_t)(count - to) * sizeof *axes);
-    axes[to] = from;
-    return cornu_op_transpose(x, axes);
-}
-
 CornuTensor *cornu__broadcast_to(CornuTensor *x, CornuShape shape)
 {
     if (!x) return NULL;

@@ -35,7 +35,7 @@ static CornuModel *model_of(const json_t *settings, CornuType x)
     return model;
 }
 
-enum { MOST = 8 };
+enum { MOST = 12 };
 
 /* The results: the output, gradients of sum(y d_y), and assigned weights. */
 static void run_case(Golden *golden, const char *name, const json_t *settings, CornuDevice *device)
@@ -57,6 +57,12 @@ static void run_case(Golden *golden, const char *name, const json_t *settings, C
     call.count = cornu_op_constant(graph, cornu_scalar(CORNU_I64), (double)x.type.shape.extent[0]);
     CornuTensor *in = cornu_graph_input(graph, x.type), *wanted[MOST] = { in };
     CornuTensor *weight_of_y = cornu_graph_input(graph, d_y.type);
+    CornuArray   mask = golden_array(golden, name, "mask");   /* (B, T), of bytes */
+    if (mask.data) {
+        mask.type.dtype = CORNU_BOOL;
+        call.mask = cornu_graph_input(graph, mask.type);
+        expect_ok(cornu_graph_feed(call.mask, mask));
+    }
     CornuTensor *y = cornu_layer_call(layer, &call, in);
     for (int i = 0; i < layer->weight_count; i++)
         wanted[i + 1] = cornu_layer_read(layer, &call, i);
@@ -138,7 +144,6 @@ static void constructors_refuse(void **state)
     refuses(cornu_max_pooling2d(2, .pool_size = { 2 }), CORNU_ERR_ARGUMENT, "both .pool");
     refuses(cornu_dropout(1.5), CORNU_ERR_ARGUMENT, "dropout: .rate is 1.5, expected 0 to 1");
     refuses(cornu_reshape(), CORNU_ERR_ARGUMENT, ".target_shape has no extents");
-    refuses(cornu_batch_normalization(.axis = 1), CORNU_ERR_UNSUPPORTED, ".axis is 1");
     refuses(cornu_batch_normalization(.momentum = 2), CORNU_ERR_ARGUMENT, ".momentum is 2");
     refuses(cornu_rescaling(), CORNU_ERR_ARGUMENT, ".scale is required");
     refuses(cornu_rescaling(2.0, .scales = cornu_numbers(1.0)), CORNU_ERR_ARGUMENT,
@@ -191,6 +196,7 @@ int main(void)
         { "batch_normalization", matches_keras, NULL, NULL, "batch_normalization" },
         { "activations", matches_keras, NULL, NULL, "activations" },
         { "normalizations", matches_keras, NULL, NULL, "../norms/layers" },
+        { "batches", matches_keras, NULL, NULL, "../norms/batch" },
         { "more_activations", matches_keras, NULL, NULL, "../norms/activations" },
         { "convolutions", matches_keras, NULL, NULL, "../convs/convolutions" },
         { "spatial", matches_keras, NULL, NULL, "../convs/spatial" },
