@@ -30,7 +30,7 @@ extern "C" {
 
 typedef struct CornuDataset CornuDataset;
 
-enum { CORNU_MAX_COMPONENTS = 16 };
+enum { CORNU_MAX_COMPONENTS = 96 };
 
 /*
  * The rows of arrays: element i is row i of each. Every array has rank 1 or more and the same

@@ -3,6 +3,8 @@
 
 #include "loss_internal.h"
 
+CornuLoss cornu_no_loss = { .name = "none" };
+
 void cornu_loss_free(CornuLoss *loss)
 {
     if (loss && loss->free) loss->free(loss);

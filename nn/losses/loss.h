@@ -45,6 +45,10 @@ struct CornuLoss {
     bool taken;   /* owned by a model: it cannot be passed again */
 };
 
+/* For an output without a loss, beside outputs that have one (model.h). */
+extern CornuLoss cornu_no_loss;
+#define CORNU_NO_LOSS (&cornu_no_loss)
+
 /* name: Keras' string for a loss with default arguments: the function names below, or "bce", "kld",
  * "mae", "mape", "mse", "msle", "logcosh", "kullback_leibler_divergence"; also "MSE" for "mse". */
 CornuLoss *cornu_loss(const char *name);

@@ -51,6 +51,7 @@ struct CornuMetric {
     /* For files: Keras' class, and the constructor's config; NULL for a custom metric. */
     const CornuSerializableClass *kind;
     const void             *config;
+    const char             *dtype;      /* Keras', for files alone; NULL: the kind's */
     bool taken;   /* as a loss's */
 };
 

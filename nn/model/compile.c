@@ -61,9 +61,10 @@ void cornu__uncompile(CornuModel *model)
         cornu_metric_free(model->tracked[i].metric);
         cornu__states_free(&model->tracked[i]);
         cornu__release(model->tracked[i].name);
-        model->tracked[i] = (CornuTracked){ 0 };
     }
+    cornu__release(model->tracked);
     cornu__layer_free_states(&model->base);
+    model->tracked = NULL;
     model->tracked_count = 0;
     model->gradient_norm = NULL;
     cornu_optimizer_free(model->optimizer);
@@ -88,6 +89,11 @@ static void free_given(const CornuCompileConfig *config, CornuOptimizer *optimiz
             cornu_metric_free(config->output_weighted_metrics[i][k]);
         }
         cornu_loss_free(config->losses[i]);
+        cornu_loss_free(config->outputs[i].loss);
+        for (int k = 0; k < CORNU_MAX_METRICS; k++) {
+            cornu_metric_free(config->outputs[i].metrics[k]);
+            cornu_metric_free(config->outputs[i].weighted_metrics[k]);
+        }
     }
     cornu_optimizer_free(optimizer);
     cornu_loss_free(config->loss);
@@ -133,6 +139,9 @@ static CornuStatus take_given(CornuCompileConfig *given)
         status = take_loss(&given->losses[i], status);
         status = take_metrics(given->output_metrics[i], status);
         status = take_metrics(given->output_weighted_metrics[i], status);
+        status = take_loss(&given->outputs[i].loss, status);
+        status = take_metrics(given->outputs[i].metrics, status);
+        status = take_metrics(given->outputs[i].weighted_metrics, status);
     }
     CornuOptimizer *optimizer = given->optimizer;
     if (optimizer && was_taken(true, &optimizer->taken, "optimizer", optimizer->name, &status))
@@ -146,8 +155,9 @@ static CornuStatus apply_policy(CornuModel *model)
     model->policy = model->base.own_policy ? model->base.own_policy
                                            : cornu_policy(cornu_device_policy(model->device));
     if (!model->policy) return cornu_error_take();
-    if (cornu__layer_apply_policy(&model->base, model->policy, true))
-        cornu_loss_scale_optimizer(model->optimizer);
+    const bool f16 = cornu__layer_apply_policy(&model->base, model->policy, true);
+    if (f16 && !model->optimizer->scales_loss && !model->no_auto_scale_loss)
+        return cornu__optimizer_scale(model->optimizer, &(CornuLossScaleConfig){ .unset = 0 });
     return CORNU_OK;
 }
 
@@ -196,65 +206,15 @@ static CornuDevice *choose_device(CornuModel *model, CornuDevice *given)
     return given ? given : model->own_device;
 }
 
-/* ---- Tracked losses and metrics, by name ---- */
+/* ---- The arguments of each output ---- */
 
-static const char *output_name(const CornuModel *model, int output)
-{
-    return cornu_layer_name(model->outputs[output]->node->layer);
-}
-
-static bool is_tracked(const CornuModel *model, const char *name)
-{
-    for (int i = 0; i < model->tracked_count; i++)
-        if (model->tracked[i].name && !strcmp(model->tracked[i].name, name)) return true;
-    return false;
-}
-
-/* Named `what` or, for one of several outputs, "scores_loss". Takes the metric. */
-static CornuStatus add_tracked(CornuModel *model, const char *what, CornuMetric *metric, int output,
-                               bool weighted)
-{
-    static const char mark[] = "weighted_";
-    const char  *of = model->output_count > 1 && output >= 0 ? output_name(model, output) : "";
-    const size_t length = strlen(of) + sizeof mark + strlen(what) + 2;
-    char        *name = cornu__allocate(length, 1);
-    if (name) snprintf(name, length, "%s%s%s", of, *of ? "_" : "", what);
-    if (name && weighted && is_tracked(model, name))
-        snprintf(name, length, "%s%s%s%s", of, *of ? "_" : "", mark, what);
-    model->tracked[model->tracked_count++] = (CornuTracked){
-        .name = name, .metric = metric, .output = output, .weighted = weighted };
-    return name ? CORNU_OK : CORNU_ERR_MEMORY;
-}
-
-/* Takes all metrics, even if some fail. */
-static CornuStatus track_all(CornuModel *model, const CornuCompileConfig *config)
-{
-    const bool  several = model->output_count > 1;
-    CornuStatus status = add_tracked(model, "loss", NULL, -1, false), added;
-    for (int i = 0; i < model->output_count && several; i++)
-        if ((added = add_tracked(model, "loss", NULL, i, false)) && !status) status = added;
-    for (int n = 0; n < 2 * model->output_count; n++) {   /* weighted ones last */
-        const int  i = n % model->output_count;
-        const bool weighted = n >= model->output_count;
-        CornuMetric *const *metrics = several ? config->output_metrics[i] : config->metrics;
-        if (weighted)
-            metrics = several ? config->output_weighted_metrics[i] : config->weighted_metrics;
-        for (int k = 0; k < CORNU_MAX_METRICS && metrics[k]; k++)
-            if ((added = add_tracked(model, metrics[k]->name, metrics[k], i, weighted)) && !status)
-                status = added;
-    }
-    CORNU__TRY(status);
-    if (config->gradient_norm) {
-        CORNU__TRY(add_tracked(model, "gradient_norm", NULL, -1, false));
-        model->gradient_norm = &model->tracked[model->tracked_count - 1];
-    }
-    for (int i = 1; i < model->tracked_count; i++)
-        for (int k = 0; k < i; k++)
-            if (!strcmp(cornu_model_metric_name(model, i), cornu_model_metric_name(model, k)))
-                return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two metrics have the name \"%s\"",
-                                   model->base.name, cornu_model_metric_name(model, i));
-    return CORNU_OK;
-}
+/* The losses, weights and metrics of the model's outputs, in their order. */
+typedef struct {
+    CornuLoss          *loss[CORNU_MAX_MODEL_TENSORS];
+    double              weight[CORNU_MAX_MODEL_TENSORS];
+    CornuMetric *const *metrics[CORNU_MAX_MODEL_TENSORS];
+    CornuMetric *const *weighted_metrics[CORNU_MAX_MODEL_TENSORS];
+} Outputs;
 
 static int given_losses(const CornuCompileConfig *config)
 {
@@ -263,6 +223,7 @@ static int given_losses(const CornuCompileConfig *config)
     return count;
 }
 
+/* Checks the arguments in the order of the outputs. */
 static CornuStatus check_outputs(const CornuModel *model, const CornuCompileConfig *config)
 {
     const char *name = model->base.name;
@@ -284,13 +245,61 @@ static CornuStatus check_outputs(const CornuModel *model, const CornuCompileConf
                            name);
     if (losses && losses != outputs)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .losses are %d, expected one for each of %d "
-                           "outputs", name, losses, outputs);
+                           "outputs, CORNU_NO_LOSS for one without", name, losses, outputs);
     if (outputs > 1 && (config->metrics[0] || config->weighted_metrics[0]))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has %d outputs; .metrics is for one, "
                            ".output_metrics for several", name, outputs);
     if (outputs == 1 && by_output)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has one output; .output_metrics is for several,"
                            " .metrics for one", name);
+    return CORNU_OK;
+}
+
+static CornuStatus order_outputs(const CornuModel *model, const CornuCompileConfig *config,
+                                 Outputs *to)
+{
+    const bool several = model->output_count > 1;
+    CORNU__TRY(check_outputs(model, config));
+    for (int i = 0; i < model->output_count; i++) {
+        to->loss[i] = config->loss ? config->loss : config->losses[i];
+        to->weight[i] = config->loss_weights[i];
+        to->metrics[i] = several ? config->output_metrics[i] : config->metrics;
+        to->weighted_metrics[i] = several ? config->output_weighted_metrics[i]
+                                          : config->weighted_metrics;
+    }
+    return CORNU_OK;
+}
+
+/* Those given by name: an output that is not named has no loss and no metrics. */
+static CornuStatus find_outputs(const CornuModel *model, const CornuCompileConfig *config,
+                                Outputs *to)
+{
+    static CornuMetric *const none[CORNU_MAX_METRICS] = { NULL };
+    const char *name = model->base.name;
+    bool        others = config->loss || config->losses[0] || config->metrics[0] ||
+                  config->weighted_metrics[0];
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+        others |= config->loss_weights[i] != 0.0 || config->output_metrics[i][0] ||
+                  config->output_weighted_metrics[i][0];
+        to->metrics[i] = to->weighted_metrics[i] = none;
+    }
+    if (others)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .outputs is given and losses, weights or "
+                           "metrics beside it, expected those of each output in .outputs", name);
+    for (int k = 0; k < CORNU_MAX_MODEL_TENSORS && config->outputs[k].name; k++) {
+        const CornuOutputConfig *of = &config->outputs[k];
+        const int                i = cornu__find_output(model, of->name);
+        if (i < 0) return cornu_error_take();
+        if (to->metrics[i] != none)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .outputs has \"%s\" twice", name, of->name);
+        if (!isfinite(of->loss_weight))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .loss_weight of \"%s\" is %g, expected a "
+                               "finite number", name, of->name, of->loss_weight);
+        to->loss[i] = of->loss;
+        to->weight[i] = of->loss_weight;
+        to->metrics[i] = of->metrics;
+        to->weighted_metrics[i] = of->weighted_metrics;
+    }
     return CORNU_OK;
 }
 
@@ -303,14 +312,18 @@ static CornuStatus check_settings(const CornuModel *model, const CornuCompileCon
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .steps_per_execution is %lld, expected 1 to "
                            "%d", model->base.name, (long long)config->steps_per_execution,
                            INT32_MAX);
-    return check_outputs(model, config);
+    return CORNU_OK;
 }
 
 /* Takes all arguments, also on failure. */
 static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *optimizer)
 {
     CornuModel *model = config->model;
+    Outputs     outputs = { 0 };
     CornuStatus status = check_settings(model, config);
+    if (!status)
+        status = config->outputs[0].name ? find_outputs(model, config, &outputs)
+                                         : order_outputs(model, config, &outputs);
     if (status) {
         free_given(config, optimizer);
         return status;
@@ -319,10 +332,11 @@ static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *opt
     cornu__uncompile(model);
     model->optimizer = optimizer;
     for (int i = 0; i < model->output_count; i++) {
-        model->losses[i] = config->loss ? config->loss : config->losses[i];
-        model->loss_weights[i] = cornu__number(config->loss_weights[i], 1.0);
+        model->losses[i] = outputs.loss[i] == CORNU_NO_LOSS ? NULL : outputs.loss[i];
+        model->loss_weights[i] = cornu__number(outputs.weight[i], 1.0);
     }
-    CORNU__TRY(track_all(model, config));
+    CORNU__TRY(cornu__track_all(model, outputs.metrics, outputs.weighted_metrics,
+                                config->gradient_norm));
     const CornuStrategy *strategy = config->device ? NULL : cornu_strategy_in_scope();
     model->device = choose_device(model, strategy ? cornu_strategy_device(strategy)
                                                   : config->device);
@@ -330,6 +344,7 @@ static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *opt
     model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution
                                : strategy ? cornu_strategy_iterations_per_loop(strategy) : 1;
     model->debug_nans = config->debug_nans;
+    model->no_auto_scale_loss = config->no_auto_scale_loss;
     CORNU__TRY(cornu__model_list_weights(model));   /* layers may have more since */
     model->compiled = true;
     return model->base.built ? make_variables(model) : CORNU_OK;
@@ -446,110 +461,6 @@ static CornuStatus move(CornuModel *model, CornuDevice *device)
 CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device)
 {
     CORNU__WITHIN(model, "cornu_model_move", move(model, device));
-}
-
-/* ---- Reading losses and metrics ---- */
-
-static CornuStatus read_states(const CornuTracked *tracked)
-{
-    for (int s = 0; s < tracked->state_count; s++)
-        CORNU__TRY(cornu_variable_read(tracked->states[s], tracked->host[s]));
-    return CORNU_OK;
-}
-
-static double result_of(const CornuTracked *tracked)
-{
-    return tracked->metric ? tracked->metric->result(tracked->metric, tracked->host)
-                           : cornu__mean_result(tracked->host);
-}
-
-CornuStatus cornu__metrics_read(CornuModel *model, double *values)
-{
-    for (int i = 0; i < model->tracked_count; i++) {
-        CORNU__TRY(read_states(&model->tracked[i]));
-        /* no states: nothing has run yet */
-        values[i] = model->tracked[i].state_count ? result_of(&model->tracked[i]) : 0.0;
-    }
-    return CORNU_OK;
-}
-
-/* Metric i with its states read; NULL if it does not exist, or before the first step. */
-static const CornuTracked *read_metric(const CornuModel *model, int i)
-{
-    if (cornu__model_check(model)) return cornu__null();
-    if (i < 0 || i >= model->tracked_count)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: there is no metric %d, expected 0 to %d",
-                                model->base.name, i, model->tracked_count - 1);
-    const CornuTracked *tracked = &model->tracked[i];
-    if (tracked->state_count == 0)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: the metric %s has no result before the "
-                                "first step", model->base.name, tracked->name);
-    return read_states(tracked) ? cornu__null() : tracked;
-}
-
-int64_t cornu_model_metric_size(const CornuModel *model, int i)
-{
-    CORNU__NEED_OR(model, 0);
-    CORNU__NEED_INDEX(i, model->tracked_count, 0);
-    const CornuMetric *metric = model->tracked[i].metric;
-    return metric && metric->result_at ? metric->result_count : 1;
-}
-
-static CornuStatus metric_result(CornuModel *model, int i, double *result, int64_t count)
-{
-    const CornuTracked *tracked = read_metric(model, i);
-    if (!tracked) return cornu_error_take();
-    const int64_t size = cornu_model_metric_size(model, i);
-    if (count < 0 || count > size)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %lld values of %s requested, expected at most "
-                           "%lld", model->base.name, (long long)count, tracked->name,
-                           (long long)size);
-    const bool vector = tracked->metric && tracked->metric->result_at;
-    for (int64_t k = 0; k < count; k++)
-        result[k] = vector ? tracked->metric->result_at(tracked->metric, tracked->host, k)
-                           : result_of(tracked);
-    return CORNU_OK;
-}
-
-CornuStatus cornu_model_metric_result(CornuModel *model, int i, double *result, int64_t count)
-{
-    CORNU__NEED(result);
-    CORNU__WITHIN(model, "cornu_model_metric_result", metric_result(model, i, result, count));
-}
-
-static CornuStatus metric_state(CornuModel *model, int i, int state, CornuArray *array)
-{
-    const CornuTracked *tracked = read_metric(model, i);
-    if (!tracked) return cornu_error_take();
-    if (state < 0 || state >= tracked->state_count)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %s has no state %d, expected 0 to %d",
-                           model->base.name, tracked->name, state, tracked->state_count - 1);
-    *array = tracked->host[state];
-    return CORNU_OK;
-}
-
-CornuStatus cornu_model_metric_state(CornuModel *model, int i, int state, CornuArray *array)
-{
-    CORNU__NEED(array);
-    CORNU__WITHIN(model, "cornu_model_metric_state", metric_state(model, i, state, array));
-}
-
-static CornuStatus reset_metrics(CornuModel *model)
-{
-    CORNU__TRY(cornu__model_check(model));
-    for (int i = 0; i < model->tracked_count; i++) {
-        const CornuTracked *tracked = &model->tracked[i];
-        for (int s = 0; s < tracked->state_count; s++) {
-            memset(tracked->host[s].data, 0, cornu_type_bytes(tracked->host[s].type));
-            CORNU__TRY(cornu_variable_write(tracked->states[s], tracked->host[s]));
-        }
-    }
-    return CORNU_OK;
-}
-
-CornuStatus cornu_model_reset_metrics(CornuModel *model)
-{
-    CORNU__WITHIN(model, "cornu_model_reset_metrics", reset_metrics(model));
 }
 
 CornuModel *cornu_keras_to_tpu_model(CornuModel *model, CornuStrategy *strategy)

@@ -39,7 +39,7 @@ extern "C" {
  */
 
 /* The maximum number of inputs, and of outputs, of a model. */
-enum { CORNU_MAX_MODEL_TENSORS = 8 };
+enum { CORNU_MAX_MODEL_TENSORS = 32 };
 
 typedef struct {
     char        unset;
@@ -129,7 +129,16 @@ uint64_t cornu_model_seed(const CornuModel *model);
 
 /* ---- Compiling ---- */
 
-enum { CORNU_MAX_METRICS = 8 };
+enum { CORNU_MAX_METRICS = 32 };
+
+/* The arguments of one output, by the name of its layer or its key (functional.h). */
+typedef struct {
+    const char  *name;
+    CornuLoss   *loss;                           /* taken; NULL: none */
+    double       loss_weight;                    /* in the total loss; default 1; CORNU_ZERO for 0 */
+    CornuMetric *metrics[CORNU_MAX_METRICS];     /* taken */
+    CornuMetric *weighted_metrics[CORNU_MAX_METRICS];
+} CornuOutputConfig;
 
 typedef struct {
     char            unset;
@@ -137,8 +146,9 @@ typedef struct {
     CornuOptimizer *optimizer;                   /* default rmsprop; taken */
     CornuLoss      *loss;                        /* required for training and evaluation; taken */
     CornuMetric    *metrics[CORNU_MAX_METRICS];  /* taken */
-    CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];  /* in place of .loss, one per output; taken.
-                                                    With .loss all outputs share it */
+    CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];  /* in place of .loss, one per output, or
+                                                    CORNU_NO_LOSS; taken. With .loss all outputs
+                                                    share it */
     double          loss_weights[CORNU_MAX_MODEL_TENSORS]; /* per output, in the total loss;
                                                     default 1; CORNU_ZERO for 0 */
     CornuMetric    *output_metrics[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_METRICS]; /* in place of
@@ -146,6 +156,9 @@ typedef struct {
     CornuMetric    *weighted_metrics[CORNU_MAX_METRICS]; /* use sample weights; taken */
     CornuMetric    *output_weighted_metrics[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_METRICS]; /* in place
                                                     of .weighted_metrics, for several outputs */
+    CornuOutputConfig outputs[CORNU_MAX_MODEL_TENSORS]; /* in place of all of them: by name, as
+                                                    Keras' dictionaries. An output that is not
+                                                    named has no loss and no metrics */
     CornuDevice    *device;                      /* default: that of the strategy in scope
                                                     (strategy.h), else a "cpu" device of the
                                                     model's own */
@@ -158,6 +171,8 @@ typedef struct {
                                                     before clipping; see
                                                     cornu_optimizer_gradient_norm. Steps that
                                                     overflow f16 do not count */
+    bool            no_auto_scale_loss;          /* a layer that computes in f16 does not make the
+                                                    optimizer scale the loss */
     bool            debug_nans;                  /* a step after which a weight, the loss or another
                                                     result is nan or infinite fails with
                                                     CORNU_ERR_VALUE naming the layer and op that
@@ -184,10 +199,11 @@ CornuOptimizer *cornu_model_optimizer(const CornuModel *model);  /* NULL before 
 
 int64_t         cornu_model_steps_per_execution(const CornuModel *model);  /* likewise 0 */
 
-/* "loss", then the metrics as compiled. With several outputs: "loss", then the unweighted
- * "scores_loss" of each, then metrics as "scores_accuracy", named after the output layers. Weighted
- * metrics follow, as "weighted_accuracy" where the name is in use; "gradient_norm" is last. Logs of
- * evaluation do not have it, and its value there is 0. */
+/* "loss", then the metrics as compiled. With several losses: "loss", then the unweighted
+ * "scores_loss" of each. With several outputs metrics are named as "scores_accuracy", after the
+ * output layers. Weighted metrics follow, as "weighted_accuracy" where the name is in use; a name
+ * still in use becomes "accuracy_1"; "gradient_norm" is last. Logs of evaluation do not have it, and
+ * its value there is 0. */
 int         cornu_model_metric_count(const CornuModel *model);
 const char *cornu_model_metric_name(const CornuModel *model, int i);
 

@@ -69,6 +69,8 @@ typedef struct {
     int        next;                             /* the next call of the same layer, cyclic */
 } CornuModelCall;
 
+typedef enum { CORNU_JIT_AUTO, CORNU_JIT_TRUE, CORNU_JIT_FALSE } CornuJitCompile;
+
 /* A model is a layer with inner layers, whose weights are its weights. The input and the calls of a
  * Sequential model are made when the shape of the input is known. */
 struct CornuModel {
@@ -98,13 +100,15 @@ struct CornuModel {
     CornuOptimizer *optimizer;
     CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];
     double          loss_weights[CORNU_MAX_MODEL_TENSORS];
-    CornuTracked    tracked[2 + CORNU_MAX_MODEL_TENSORS * (1 + 2 * CORNU_MAX_METRICS)];
+    CornuTracked   *tracked;
     int             tracked_count;
     CornuTracked   *gradient_norm;               /* the last one, only in training; or NULL */
     CornuVariable  *seed_variable;               /* i64 */
     CornuStep      *steps;
     int64_t         steps_per_execution;         /* at least 1, once compiled */
-    bool            stop_training, debug_nans;
+    bool            stop_training, debug_nans, no_auto_scale_loss;
+    CornuJitCompile jit_compile;                 /* these two of a Keras file, for the next one */
+    bool            run_eagerly;
     struct CornuTrace *trace;                    /* the trace of this epoch, or NULL */
     struct CornuTraining *training;              /* the state of fit (training_internal.h), or
                                                     NULL */
@@ -171,6 +175,16 @@ CornuStatus cornu__model_ready(CornuModel *model, CornuType x);
 
 /* Frees all that compiling made or took; the weights stay. */
 void cornu__uncompile(CornuModel *model);
+
+/* The name of an output for arguments and logs; the index of the output of a name, and of the input
+ * of a name, or -1 with a pending error that lists the names. */
+const char *cornu__output_name(const CornuModel *model, int output);
+int         cornu__find_output(const CornuModel *model, const char *name);
+int         cornu__find_input(const CornuModel *model, const char *name);
+
+/* Lists the losses and the metrics of each output, which it takes, with their names in logs. */
+CornuStatus cornu__track_all(CornuModel *model, CornuMetric *const *const *metrics,
+                             CornuMetric *const *const *weighted_metrics, bool gradient_norm);
 
 /* Frees the states; the next step creates them again. */
 void cornu__states_free(CornuTracked *tracked);

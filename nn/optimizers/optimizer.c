@@ -7,8 +7,8 @@
 #include "../../device/log_internal.h"
 #include "../config/naming_internal.h"
 
-/* Keras' initial_scale; iteration, learning_rate, step_counter, dynamic_scale, a class's number. */
-enum { FIRST_SCALE = 1 << 15, MAX_SCALARS = 5 };
+/* Those of the loss scale, iteration, learning_rate, a class's number. */
+enum { MAX_SCALARS = 7 };
 
 /* ---- Making ---- */
 
@@ -129,6 +129,7 @@ void cornu_optimizer_free(CornuOptimizer *optimizer)
     if (!optimizer) return;
     cornu_schedule_free(optimizer->schedule);
     unbuild(optimizer);
+    cornu__release(optimizer->scale_name);
     cornu__release(optimizer->name);
     cornu__release(optimizer);
 }
@@ -139,10 +140,30 @@ const char *cornu_optimizer_name(const CornuOptimizer *optimizer)
     return optimizer->name;
 }
 
-CornuOptimizer *cornu_loss_scale_optimizer(CornuOptimizer *optimizer)
+CornuStatus cornu__optimizer_scale(CornuOptimizer *optimizer, const CornuLossScaleConfig *config)
 {
-    if (optimizer) optimizer->scales_loss = true;
-    return optimizer;
+    const double  scale = cornu__number(config->initial_scale, 32768.0);
+    const int64_t steps = cornu__integer(config->dynamic_growth_steps, 2000);
+    if (!(scale > 0.0 && isfinite(scale)) || steps < 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "loss_scale_optimizer: .initial_scale is %g and "
+                           ".dynamic_growth_steps %lld, expected numbers above 0", scale,
+                           (long long)steps);
+    char *name = cornu__copy_text(config->name ? config->name : "loss_scale_optimizer");
+    if (!name) return CORNU_ERR_MEMORY;
+    cornu__release(optimizer->scale_name);
+    optimizer->scale_name = name;
+    optimizer->scales_loss = true;
+    optimizer->initial_scale = scale;
+    optimizer->growth_steps = steps;
+    return CORNU_OK;
+}
+
+CornuOptimizer *cornu_loss_scale_optimizer_from(const CornuLossScaleConfig *config)
+{
+    CornuOptimizer *optimizer = config->optimizer;
+    if (!optimizer || cornu__optimizer_scale(optimizer, config) == CORNU_OK) return optimizer;
+    cornu_optimizer_free(optimizer);
+    return cornu__null();
 }
 
 /* ---- Variables ---- */
@@ -269,25 +290,35 @@ static CornuStatus begin_slots(CornuOptimizer *optimizer)
     return CORNU_OK;
 }
 
-/* Adds the variables that do not depend on the weights. */
+/* Adds an iteration (i64) and a learning rate (f32) of that owner. */
+static CornuStatus add_clock(CornuOptimizer *optimizer, CornuDevice *device, const char *owner,
+                             bool has_rate, CornuVariable **iteration, CornuVariable **rate)
+{
+    *iteration = add_variable(optimizer, device, cornu_scalar(CORNU_I64), owner, "", "iteration");
+    if (*iteration && has_rate)
+        *rate = add_variable(optimizer, device, cornu_scalar(CORNU_F32), owner, "",
+                             "learning_rate");
+    return cornu_error_take();
+}
+
+/* Adds the variables that do not depend on the weights. Keras wraps the optimizer in one that scales
+ * the loss. */
 static CornuStatus add_scalars(CornuOptimizer *optimizer, CornuDevice *device)
 {
-    static const char scaling[] = "loss_scale_optimizer";   /* Keras wraps the optimizer in one */
-    const CornuType   f32 = cornu_scalar(CORNU_F32), i64 = cornu_scalar(CORNU_I64);
-    const char       *name = optimizer->name;
+    const CornuType f32 = cornu_scalar(CORNU_F32), i64 = cornu_scalar(CORNU_I64);
     if (optimizer->scales_loss) {
-        optimizer->step_counter = add_variable(optimizer, device, i64, scaling, "", "step_counter");
-        optimizer->dynamic_scale = add_variable(optimizer, device, f32, scaling, "",
-                                                "dynamic_scale");
+        const char    *owner = optimizer->scale_name;
+        CornuVariable *unused[2];
+        CORNU__TRY(add_clock(optimizer, device, owner, true, &unused[0], &unused[1]));
+        optimizer->step_counter = add_variable(optimizer, device, i64, owner, "", "step_counter");
+        optimizer->dynamic_scale = add_variable(optimizer, device, f32, owner, "", "dynamic_scale");
         if (!optimizer->dynamic_scale) return cornu_error_take();
-        CORNU__TRY(cornu_variable_set(optimizer->dynamic_scale, FIRST_SCALE));
+        CORNU__TRY(cornu_variable_set(optimizer->dynamic_scale, optimizer->initial_scale));
     }
-    optimizer->iteration = add_variable(optimizer, device, i64, name, "", "iteration");
-    if (!optimizer->iteration) return cornu_error_take();
-    if (optimizer->schedule) return CORNU_OK;
-    optimizer->rate = add_variable(optimizer, device, f32, name, "", "learning_rate");
-    if (!optimizer->rate) return cornu_error_take();
-    return cornu_variable_set(optimizer->rate, optimizer->learning_rate);
+    CORNU__TRY(add_clock(optimizer, device, optimizer->name, !optimizer->schedule,
+                         &optimizer->iteration, &optimizer->rate));
+    return optimizer->rate ? cornu_variable_set(optimizer->rate, optimizer->learning_rate)
+                           : CORNU_OK;
 }
 
 /* Adds the class's number besides slots. */

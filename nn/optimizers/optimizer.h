@@ -11,7 +11,8 @@
  * weights, to which constraints apply as a whole.
  * The variables, in Keras' order: iteration (i64), learning_rate (f32; absent under a schedule),
  * averages, accumulated gradients, slots, Nadam's u_product; before them, if the loss is scaled,
- * step_counter (i64) and dynamic_scale (f32).
+ * those of Keras' LossScaleOptimizer: an iteration (i64) and a learning_rate (f32) of its own, both
+ * 0 and without effect, step_counter (i64) and dynamic_scale (f32).
  */
 #ifndef CORNU_NN_OPTIMIZER_H
 #define CORNU_NN_OPTIMIZER_H
@@ -218,12 +219,21 @@ CornuOptimizer *cornu_ftrl_from(const CornuFtrlConfig *config);
 CornuOptimizer *cornu_optimizer(const char *name);
 void            cornu_optimizer_free(CornuOptimizer *optimizer);
 
+typedef struct {
+    char            unset;
+    CornuOptimizer *optimizer;            /* taken, and returned */
+    double          initial_scale;        /* default 2^15 */
+    int64_t         dynamic_growth_steps; /* default 2000 */
+    const char     *name;                 /* default loss_scale_optimizer */
+} CornuLossScaleConfig;
+
 /* Makes the optimizer scale the loss, so that f16 gradients do not underflow; cornu_compile does so
- * under mixed_float16. The scale starts at 2^15. A step whose gradients are not all finite leaves
- * weights, slots and iteration unchanged and halves the scale; 2000 finite steps in a row double
- * it. Returns the optimizer, NULL for NULL.
- * Source: keras/src/optimizers/loss_scale_optimizer.py. */
-CornuOptimizer *cornu_loss_scale_optimizer(CornuOptimizer *optimizer);
+ * under mixed_float16. A step whose gradients are not all finite leaves weights, slots and iteration
+ * unchanged and halves the scale; dynamic_growth_steps finite steps in a row double it. NULL for
+ * NULL. Source: keras/src/optimizers/loss_scale_optimizer.py. */
+CornuOptimizer *cornu_loss_scale_optimizer_from(const CornuLossScaleConfig *config);
+#define cornu_loss_scale_optimizer(...) \
+    cornu_loss_scale_optimizer_from(&(CornuLossScaleConfig){ .unset = 0, __VA_ARGS__ })
 
 /*
  * How an optimizer's gradients are reduced over the shards of a device. Every optimizer sums them.
@@ -298,7 +308,7 @@ CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, doubl
 
 /* ---- For a custom optimizer ---- */
 
-enum { CORNU_MAX_SLOTS = 3, CORNU_MAX_COMMON_SLOTS = 2 };
+enum { CORNU_MAX_SLOTS = 3, CORNU_MAX_COMMON_SLOTS = 2, CORNU_MAX_EXCLUDED = 16 };
 
 /* The input of an update: a slice of weights laid out in one vector. An element's update must
  * not depend on other elements. */
@@ -309,13 +319,19 @@ typedef struct {
     CornuTensor *number;                      /* f32 scalar, if the class has number_name */
 } CornuUpdate;
 
-/* An argument of a class besides those of every optimizer: Keras' name, and the offset of the
- * double or bool in the constructor's config and, with its default filled in, in the optimizer's
- * own struct. */
+/* Kinds of arguments: double; bool; int64_t; a double for which Keras has None, CORNU_ZERO in the
+ * config and 0 in the optimizer; strings, CORNU_MAX_EXCLUDED pointers up to the first NULL. */
+typedef enum {
+    CORNU_ARGUMENT_NUMBER, CORNU_ARGUMENT_FLAG, CORNU_ARGUMENT_INTEGER,
+    CORNU_ARGUMENT_NUMBER_OR_NONE, CORNU_ARGUMENT_STRINGS
+} CornuArgumentKind;
+
+/* An argument of a class besides those of every optimizer: Keras' name, and its offset in the
+ * constructor's config and, with its default filled in, in the optimizer's own struct. */
 typedef struct {
-    const char *name;        /* NULL ends a table */
-    bool        flag;
-    size_t      in_config, in_self;
+    const char       *name;        /* NULL ends a table */
+    CornuArgumentKind kind;
+    size_t            in_config, in_self;
 } CornuOptimizerField;
 
 typedef struct {
@@ -361,6 +377,9 @@ struct CornuOptimizer {
     double            ema_momentum, loss_scale_factor;                     /* 0: none */
     int64_t           ema_overwrite_frequency, accumulation_steps;         /* 0: none */
     bool              scales_loss;
+    double            initial_scale;          /* these three if it does */
+    int64_t           growth_steps;
+    char             *scale_name;
     bool              taken;                  /* owned by a model: it cannot be passed again */
     CornuVariable   **variables;              /* its own, in Keras' order */
     int               variable_count;

@@ -34,6 +34,9 @@ CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool ra
 CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
                                  const CornuOptimizerArguments *arguments);
 
+/* Makes the optimizer scale the loss; config->optimizer is not used. */
+CornuStatus cornu__optimizer_scale(CornuOptimizer *optimizer, const CornuLossScaleConfig *config);
+
 #define OPTIMIZER(name) extern const CornuOptimizerClass cornu__##name##_class;
 #include "optimizers.def"
 #undef OPTIMIZER
@@ -49,10 +52,11 @@ extern const CornuOptimizerRow cornu__optimizers[];
 const CornuOptimizerClass *cornu__optimizer_class(const char *class_name);
 
 /* For the tables of arguments. */
+#define CORNU__OPTIMIZER_FIELD(Config, Self, field, KIND) \
+    { #field, CORNU_ARGUMENT_##KIND, offsetof(Config, field), offsetof(Self, field) }
 #define CORNU__OPTIMIZER_NUMBER(Config, Self, field) \
-    { #field, false, offsetof(Config, field), offsetof(Self, field) }
-#define CORNU__OPTIMIZER_FLAG(Config, Self, field) \
-    { #field, true, offsetof(Config, field), offsetof(Self, field) }
+    CORNU__OPTIMIZER_FIELD(Config, Self, field, NUMBER)
+#define CORNU__OPTIMIZER_FLAG(Config, Self, field) CORNU__OPTIMIZER_FIELD(Config, Self, field, FLAG)
 
 /* The number of slots that every class may have: each weight's average, then its accumulated
  * gradients. */

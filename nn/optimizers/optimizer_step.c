@@ -1,8 +1,6 @@
 /* One step of an optimizer: gradients clipped, summed over the shards, accumulated, applied. */
 #include "optimizer_internal.h"
 
-enum { GROWTH_STEPS = 2000 };   /* Keras' dynamic_growth_steps */
-
 /* ---- The learning rate ---- */
 
 static CornuTensor *iteration_f32(const CornuOptimizer *optimizer, CornuGraph *graph)
@@ -194,7 +192,8 @@ static CornuStatus move_scale(const CornuOptimizer *optimizer, CornuGraph *graph
 {
     CornuTensor *counter = cornu_read(graph, optimizer->step_counter);
     CornuTensor *scale = cornu_read(graph, optimizer->dynamic_scale);
-    CornuTensor *last = cornu_op_constant_like(counter, GROWTH_STEPS - 1);
+    CornuTensor *last = cornu_op_constant_like(counter,
+                                               (double)(optimizer->growth_steps - 1));
     CornuTensor *zero = cornu_op_constant_like(counter, 0.0);
     CornuTensor *grows = cornu_op_compare(counter, CORNU_EQUAL, last);
     CornuTensor *counted = cornu_op_select(grows, zero, cornu_op_shift(counter, 1.0));

@@ -1,98 +1,20 @@
-/* The arguments of compile as Keras' JSON: keras/src/trainers/compile_utils.py and the get_config
- * of optimizers and losses. */
+/* The arguments of compile as Keras' JSON: keras/src/trainers/compile_utils.py. */
 #include "architecture_internal.h"
 #include "keras_internal.h"
-#include "../metrics/metric_internal.h"
-#include "../optimizers/optimizer_internal.h"
 #include "../optimizers/schedule_internal.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Arguments of every optimizer that are 0 if not given, which is null in JSON. */
-static const struct { const char *name; bool whole; size_t in_self, in_arguments; } optional[] = {
-#define OPTIONAL(name, whole, self) \
-    { #name, whole, offsetof(CornuOptimizer, self), offsetof(CornuOptimizerArguments, name) }
-    OPTIONAL(weight_decay, false, weight_decay), OPTIONAL(clipnorm, false, clipnorm),
-    OPTIONAL(global_clipnorm, false, global_clipnorm), OPTIONAL(clipvalue, false, clipvalue),
-    OPTIONAL(ema_overwrite_frequency, true, ema_overwrite_frequency),
-    OPTIONAL(loss_scale_factor, false, loss_scale_factor),
-    OPTIONAL(gradient_accumulation_steps, true, accumulation_steps),
-#undef OPTIONAL
-};
-enum { OPTIONALS = sizeof optional / sizeof *optional };
-
 /* ---- Writing. Out of memory jansson returns NULL; given NULL it fails. ---- */
-
-json_t *cornu__arguments_write(json_t *config, const CornuOptimizerField *field, const void *self)
-{
-    for (; field->name; field++) {
-        const void *at = (const char *)self + field->in_self;
-        config = cornu__json_with(config, field->name, field->flag
-                                                           ? json_boolean(*(const bool *)at)
-                                                           : json_real(*(const double *)at));
-    }
-    return config;
-}
-
-static json_t *rate_to_json(const CornuOptimizer *optimizer)
-{
-    if (!optimizer->schedule) return json_real(optimizer->learning_rate);
-    return cornu__schedule_to_json(cornu__schedule_numbers(optimizer->schedule));
-}
-
-static json_t *optimizer_to_json(const CornuOptimizer *optimizer)
-{
-    json_t *config = json_pack("{s:s, s:o, s:b, s:f}", "name", optimizer->name, "learning_rate",
-                               rate_to_json(optimizer), "use_ema", optimizer->use_ema,
-                               "ema_momentum", optimizer->ema_momentum);
-    for (int i = 0; i < OPTIONALS; i++) {
-        const void   *at = (const char *)optimizer + optional[i].in_self;
-        const double  number = optional[i].whole ? 0.0 : *(const double *)at;
-        const int64_t whole = optional[i].whole ? *(const int64_t *)at : 0;
-        config = cornu__json_with(config, optional[i].name,
-                                  whole ? json_integer(whole)
-                                        : number != 0.0 ? json_real(number) : json_null());
-    }
-    config = cornu__arguments_write(config, optimizer->kind->fields, optimizer);
-    json_t *inner = cornu__json_object("keras.optimizers", optimizer->kind->class_name, config);
-    if (!optimizer->scales_loss) return inner;
-    return cornu__json_object("keras.optimizers", "LossScaleOptimizer",
-                              json_pack("{s:s, s:o, s:f, s:i}", "name", "loss_scale_optimizer",
-                                        "inner_optimizer", inner, "initial_scale", 32768.0,
-                                        "dynamic_growth_steps", 2000));
-}
-
-static json_t *loss_to_json(const CornuLoss *loss)
-{
-    if (!loss) return json_null();
-    json_t *config = json_pack("{s:s}", "name", loss->name);
-    config = cornu__fields_to_json(NULL, loss->kind->fields, loss->config, config);
-    return cornu__json_object("keras.losses", loss->kind->class_name, config);
-}
-
-static const char *dtype_of(const CornuSerializableClass *kind)
-{
-    return kind->dtype ? kind->dtype : "float32";
-}
-
-/* For a class that is not Keras' the name is all there is to write. */
-static json_t *metric_to_json(const CornuMetric *metric)
-{
-    const CornuSerializableClass *kind = metric->kind;
-    if (!kind->class_name) return json_string(metric->name);
-    json_t *config = json_pack("{s:s, s:s}", "name", metric->name, "dtype", dtype_of(kind));
-    return cornu__json_object("keras.metrics", kind->class_name,
-                              cornu__fields_to_json(NULL, kind->fields, metric->config, config));
-}
 
 /* A value for one output, a list for several. */
 static json_t *losses_to_json(const CornuModel *model)
 {
-    if (model->output_count == 1) return loss_to_json(model->losses[0]);
+    if (model->output_count == 1) return cornu__loss_to_json(model->losses[0]);
     json_t *list = json_array();
     for (int i = 0; i < model->output_count; i++)
-        list = cornu__json_append(list, loss_to_json(model->losses[i]));
+        list = cornu__json_append(list, cornu__loss_to_json(model->losses[i]));
     return list;
 }
 
@@ -116,7 +38,7 @@ static json_t *metrics_of(const CornuModel *model, int output, bool weighted)
     for (int i = 0; i < model->tracked_count; i++) {
         const CornuTracked *tracked = &model->tracked[i];
         if (tracked->metric && tracked->output == output && tracked->weighted == weighted)
-            list = cornu__json_append(list, metric_to_json(tracked->metric));
+            list = cornu__json_append(list, cornu__metric_to_json(tracked->metric));
     }
     if (!list || json_array_size(list) > 0) return list;
     json_decref(list);
@@ -145,291 +67,196 @@ static bool is_describable(const CornuModel *model)
     return known;
 }
 
+static json_t *jit_to_json(CornuJitCompile jit)
+{
+    return jit == CORNU_JIT_AUTO ? json_string("auto") : json_boolean(jit == CORNU_JIT_TRUE);
+}
+
 json_t *cornu__compile_config(const CornuModel *model)
 {
     if (!model->compiled || !is_describable(model)) return json_object();
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:I, s:s}", "optimizer",
-                     optimizer_to_json(model->optimizer), "loss", losses_to_json(model),
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:I, s:o}", "optimizer",
+                     cornu__optimizer_to_json(model->optimizer), "loss", losses_to_json(model),
                      "loss_weights", weights_to_json(model), "metrics",
                      metrics_to_json(model, false), "weighted_metrics",
-                     metrics_to_json(model, true), "run_eagerly", 0, "steps_per_execution",
-                     (json_int_t)model->steps_per_execution, "jit_compile", "auto");
+                     metrics_to_json(model, true), "run_eagerly", model->run_eagerly,
+                     "steps_per_execution", (json_int_t)model->steps_per_execution, "jit_compile",
+                     jit_to_json(model->jit_compile));
 }
 
-/* ---- Reading ---- */
+/* ---- Reading: what each output gets ---- */
 
-static void *unexpected(const char *name, const char *expected)
+/* A name or an object, as opposed to a dictionary by output. */
+static bool is_object(const json_t *value)
 {
-    return cornu__fail_null(CORNU_ERR_FORMAT, "%s is not %s", name, expected);
+    return json_is_string(value) || json_is_string(json_object_get(value, "class_name"));
 }
 
-/* 0 given explicitly, where 0 in a config would mean the default. */
-static double given(const json_t *number)
-{
-    const double value = json_number_value(number);
-    return value == 0.0 ? (double)CORNU_ZERO : value;
-}
+static bool is_dictionary(const json_t *value) { return json_is_object(value) && !is_object(value); }
 
-/* The arguments of every optimizer. */
-static CornuStatus read_common(const json_t *config, CornuOptimizerArguments *arguments)
+/* Values in order, from lists at any depth; `count` goes on beyond `most`. */
+static void flatten(const json_t *value, const json_t **to, int most, int *count)
 {
-    const json_t *rate = json_object_get(config, "learning_rate");
-    const json_t *momentum = json_object_get(config, "ema_momentum");
-    *arguments = (CornuOptimizerArguments){
-        .name = json_string_value(json_object_get(config, "name")),
-        .use_ema = json_is_true(json_object_get(config, "use_ema")),
-        .learning_rate = json_number_value(rate),
-        .ema_momentum = json_is_number(momentum) ? json_number_value(momentum) : 0.99,
-    };
-    for (int i = 0; i < OPTIONALS; i++) {
-        const json_t *value = json_object_get(config, optional[i].name);
-        void         *at = (char *)arguments + optional[i].in_arguments;
-        if (!value || json_is_null(value)) continue;
-        if (optional[i].whole && json_is_integer(value))
-            *(int64_t *)at = json_integer_value(value);
-        else if (!optional[i].whole && json_is_number(value))
-            *(double *)at = json_number_value(value);
-        else
-            return cornu__fail(CORNU_ERR_FORMAT, "%s is not null or a %snumber", optional[i].name,
-                               optional[i].whole ? "whole " : "");
+    if (json_is_array(value)) {
+        for (size_t i = 0; i < json_array_size(value); i++)
+            flatten(json_array_get(value, i), to, most, count);
+        return;
     }
-    if (json_is_number(rate)) return CORNU_OK;
-    arguments->schedule = cornu__schedule_from_json(rate);
-    return arguments->schedule ? CORNU_OK : cornu_error_take();
+    if (*count < most) to[*count] = value;
+    (*count)++;
 }
 
-CornuStatus cornu__arguments_read(const json_t *config, const CornuOptimizerField *field, void *to)
-{
-    for (; field->name; field++) {
-        const json_t *value = json_object_get(config, field->name);
-        void         *at = (char *)to + field->in_config;
-        if (!value || json_is_null(value)) continue;
-        if (field->flag && json_is_boolean(value)) *(bool *)at = json_is_true(value);
-        else if (!field->flag && json_is_number(value)) *(double *)at = given(value);
-        else
-            return cornu__fail(CORNU_ERR_FORMAT, "%s is not %s", field->name,
-                               field->flag ? "true or false" : "a number");
-    }
-    return CORNU_OK;
-}
-
-/* Unknown arguments are errors. */
-static CornuStatus check_known(const json_t *config, const CornuOptimizerField *fields)
-{
-    static const char *const others[] = { "name", "learning_rate", "use_ema", "ema_momentum" };
-    const char *name;
-    json_t     *value;
-    json_object_foreach((json_t *)config, name, value) {
-        bool known = json_is_null(value);
-        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-            known |= !strcmp(name, others[i]);
-        for (int i = 0; i < OPTIONALS; i++) known |= !strcmp(name, optional[i].name);
-        for (const CornuOptimizerField *f = fields; f->name; f++) known |= !strcmp(name, f->name);
-        if (!known)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
-    }
-    return CORNU_OK;
-}
-
-static CornuOptimizer *make_optimizer(const CornuOptimizerClass *kind, const json_t *config)
-{
-    CornuOptimizerArguments common;
-    CornuOptimizer         *optimizer = NULL;
-    void                   *arguments = cornu__allocate(1, kind->config_size);
-    CornuStatus             status = arguments ? CORNU_OK : CORNU_ERR_MEMORY;
-    if (status == CORNU_OK) status = check_known(config, kind->fields);
-    if (status == CORNU_OK) status = cornu__arguments_read(config, kind->fields, arguments);
-    if (status == CORNU_OK && !(optimizer = kind->from(arguments))) status = cornu_error_take();
-    if (status == CORNU_OK) status = read_common(config, &common);
-    if (status == CORNU_OK) status = cornu__optimizer_set(optimizer, false, &common);
-    cornu__release(arguments);
-    if (status == CORNU_OK) return optimizer;
-    cornu_optimizer_free(optimizer);
-    cornu__fail_prefix(status, kind->class_name);
-    return cornu__null();
-}
-
-/* A name, with default arguments, or an object. */
-static CornuOptimizer *read_optimizer(const json_t *value)
-{
-    const char   *name = json_string_value(json_object_get(value, "class_name"));
-    const json_t *config = json_object_get(value, "config");
-    if (json_is_string(value)) return cornu_optimizer(json_string_value(value));
-    if (!name || !json_is_object(config))
-        return unexpected("optimizer", "a string or an object with class_name and config");
-    if (!strcmp(name, "LossScaleOptimizer")) {
-        const json_t *inner = json_object_get(config, "inner_optimizer");
-        const char   *within = json_string_value(json_object_get(inner, "class_name"));
-        if (within && !strcmp(within, name)) return unexpected("inner_optimizer", "an optimizer");
-        return cornu_loss_scale_optimizer(read_optimizer(inner));
-    }
-    const CornuOptimizerClass *kind = cornu__optimizer_class(name);
-    if (kind) return make_optimizer(kind, config);
-    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "there is no optimizer \"%.60s\"", name);
-}
-
-/* Keras writes tuples and tensors as objects that contain a list. */
-static const json_t *untupled(const json_t *value)
-{
-    const char *name = json_string_value(json_object_get(value, "class_name"));
-    if (name && !strcmp(name, "__tensor__"))
-        return json_object_get(json_object_get(value, "config"), "value");
-    return name && !strcmp(name, "__tuple__") ? json_object_get(value, "items") : value;
-}
-
-/* Arguments that all losses and metrics have. */
-static CornuStatus check_common(const CornuSerializableClass *kind, const char *name,
-                                const json_t *value)
-{
-    if (!strcmp(name, "name"))
-        return json_is_string(value) ? CORNU_OK
-                                     : cornu__fail(CORNU_ERR_FORMAT, "name is not a string");
-    if (!strcmp(name, "dtype")) {
-        const json_t *policy = json_object_get(json_object_get(value, "config"), "name");
-        const char   *text = json_string_value(policy ? policy : value);
-        return text && !strcmp(text, dtype_of(kind))
-                   ? CORNU_OK : cornu__fail(CORNU_ERR_UNSUPPORTED, "dtype is not \"%s\"",
-                                            dtype_of(kind));
-    }
-    if (!strcmp(name, "axis") && json_integer_value(value) == -1) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
-}
-
-/* Unknown arguments are errors; null counts as not given, except for aggregations. */
-static CornuStatus read_arguments(const CornuSerializableClass *kind, const json_t *given,
-                                  void *config)
+/* A dictionary's values by the names of the outputs; those that it lacks stay NULL. */
+static CornuStatus by_name(const CornuModel *model, const json_t *dictionary, const json_t **of)
 {
     const char *name;
     json_t     *value;
-    json_object_foreach((json_t *)given, name, value) {
-        const CornuField *field = kind->fields;
-        while (field->name && strcmp(field->name, name)) field++;
-        if (json_is_null(value) && field->kind != CORNU_FIELD_AGGREGATION) continue;
-        if (!field->name) CORNU__TRY(check_common(kind, name, value));
-        else CORNU__TRY(cornu__read_field(NULL, field, untupled(value), config));
+    json_object_foreach((json_t *)dictionary, name, value) {
+        const int output = cornu__find_output(model, name);
+        if (output < 0) return cornu_error_take();
+        of[output] = value;
     }
     return CORNU_OK;
 }
 
-static void *make_object(const CornuSerializableClass *kind, const json_t *arguments)
+/* A list with a value for each output; other lists are nested as the outputs are. */
+static CornuStatus by_position(const CornuModel *model, const char *what, const json_t *list,
+                               const json_t **of)
 {
-    const CornuSerializableClass *of = kind->loss ? kind->loss : kind;
-    const char             *name = json_string_value(json_object_get(arguments, "name"));
-    void                   *object = NULL, *config = cornu__allocate(1, of->config_size);
-    CornuStatus             status = config ? CORNU_OK : CORNU_ERR_MEMORY;
-    if (status == CORNU_OK) status = read_arguments(kind, arguments, config);
-    if (status == CORNU_OK) {
-        *(const char **)((char *)config + of->name_offset) = name;
-        object = of->from(config);
-        if (object && kind->loss) object = cornu_loss_metric(name ? name : kind->name, object);
-        if (!object) status = cornu_error_take();
+    const bool even = json_array_size(list) == (size_t)model->output_count;
+    int        count = even ? model->output_count : 0;
+    for (int i = 0; i < count; i++) of[i] = json_array_get(list, (size_t)i);
+    if (!even) flatten(list, of, model->output_count, &count);
+    if (count == model->output_count) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s has %d entries for %d outputs", what, count,
+                       model->output_count);
+}
+
+/* of[i]: the value for output i, or NULL. */
+static CornuStatus divide(const CornuModel *model, const char *what, const json_t *value,
+                          const json_t **of)
+{
+    if (!value || json_is_null(value)) return CORNU_OK;
+    if (is_dictionary(value)) CORNU__TRY(by_name(model, value, of));
+    else if (json_is_array(value)) CORNU__TRY(by_position(model, what, value, of));
+    else for (int i = 0; i < model->output_count; i++) of[i] = value;
+    for (int i = 0; i < model->output_count; i++)
+        if (json_is_null(of[i])) of[i] = NULL;
+    return CORNU_OK;
+}
+
+/* ---- Metrics ---- */
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Adds the metrics of a value: one, none, or those of a list or a dictionary, by its sorted keys. */
+static CornuStatus read_metrics(const char *what, const json_t *value,
+                                CornuMetric *metrics[CORNU_MAX_METRICS], int *count)
+{
+    if (!value || json_is_null(value)) return CORNU_OK;
+    for (size_t i = 0; i < json_array_size(value); i++)
+        CORNU__TRY(read_metrics(what, json_array_get(value, i), metrics, count));
+    if (json_is_array(value)) return CORNU_OK;
+    if (is_dictionary(value)) {
+        const char *keys[CORNU_MAX_METRICS], *key;
+        json_t     *unused;
+        size_t      size = 0;
+        if (json_object_size(value) > CORNU_MAX_METRICS) *count = CORNU_MAX_METRICS;
+        else json_object_foreach((json_t *)value, key, unused) keys[size++] = key;
+        qsort(keys, size, sizeof *keys, by_key);
+        for (size_t i = 0; i < size; i++)
+            CORNU__TRY(read_metrics(what, json_object_get(value, keys[i]), metrics, count));
+        if (*count < CORNU_MAX_METRICS) return CORNU_OK;
     }
-    cornu__release(config);
-    if (status == CORNU_OK) return object;
-    cornu__fail_prefix(status, kind->class_name);
-    return cornu__null();
-}
-
-/* {"class_name": "Huber", "config": {…}}, or a name that `usual` knows: a string or, as Keras
- * writes a function, {"class_name": "function", "config": its name}. */
-static void *read_object(const CornuSerializableTable *table, const json_t *value,
-                         void *(*usual)(const char *name))
-{
-    const char   *class_name = json_string_value(json_object_get(value, "class_name"));
-    const json_t *config = json_object_get(value, "config");
-    if (json_is_string(value)) return usual(json_string_value(value));
-    if (class_name && !strcmp(class_name, "function") && json_is_string(config))
-        return usual(json_string_value(config));
-    if (!class_name || !json_is_object(config))
-        return unexpected(table->word, "a string or an object with class_name and config");
-    const CornuSerializableClass *kind = cornu__serializable_class(table, class_name);
-    if (kind) return make_object(kind, config);
-    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "there is no %s \"%.60s\"", table->word,
-                            class_name);
-}
-
-static void *usual_loss(const char *name) { return cornu_loss(name); }
-static void *usual_metric(const char *name) { return cornu_metric(name); }
-
-static CornuLoss *read_loss(const json_t *value)
-{
-    return read_object(&cornu__losses, value, usual_loss);
-}
-
-static CornuMetric *read_metric(const json_t *value)
-{
-    return read_object(&cornu__metrics, value, usual_metric);
-}
-
-static CornuStatus read_metrics(const char *what, const json_t *list, CornuMetric **metrics)
-{
-    if (!list || json_is_null(list)) return CORNU_OK;
-    if (!json_is_array(list) || json_array_size(list) > CORNU_MAX_METRICS)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s are not a list of at most %d", what,
+    if (*count == CORNU_MAX_METRICS)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s of an output are more than %d", what,
                            CORNU_MAX_METRICS);
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (!(metrics[i] = read_metric(json_array_get(list, i)))) return cornu_error_status();
-    return CORNU_OK;
+    metrics[*count] = cornu__metric_from_json(value);
+    return metrics[(*count)++] ? CORNU_OK : cornu_error_status();
 }
 
-/* A list of one element stands for that element. */
-static const json_t *alone(const json_t *value)
-{
-    const json_t *first = json_array_get(value, 0);
-    return json_array_size(value) == 1 ? first : value;
-}
-
-/* For one output a list, or a list that contains one; for several a list of lists. */
+/* One output has all the metrics, however they are nested. */
 static CornuStatus read_all_metrics(const CornuModel *model, const json_t *config,
                                     const char *what, CornuMetric **metrics,
                                     CornuMetric *(*of_outputs)[CORNU_MAX_METRICS])
 {
     const json_t *value = json_object_get(config, what);
-    if (!value || json_is_null(value)) return CORNU_OK;
-    if (model->output_count == 1) {
-        const json_t *inner = alone(value);
-        return read_metrics(what, json_is_array(inner) ? inner : value, metrics);
-    }
-    if (!json_is_array(value) || json_array_size(value) != (size_t)model->output_count)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s are not a list of %d lists", what,
-                           model->output_count);
-    for (int i = 0; i < model->output_count; i++)
-        CORNU__TRY(read_metrics(what, json_array_get(value, (size_t)i), of_outputs[i]));
+    const json_t *of[CORNU_MAX_MODEL_TENSORS] = { NULL };
+    int           count = 0;
+    if (model->output_count == 1) return read_metrics(what, value, metrics, &count);
+    if (is_object(value)) return cornu__unexpected(what, "a list or a dictionary");
+    CORNU__TRY(divide(model, what, value, of));
+    for (int i = 0; i < model->output_count; i++, count = 0)
+        CORNU__TRY(read_metrics(what, of[i], of_outputs[i], &count));
     return CORNU_OK;
 }
 
+/* ---- Losses ---- */
+
+/* Of several losses for one output Keras uses the first. */
 static CornuStatus read_losses(const CornuModel *model, const json_t *value,
                                CornuCompileConfig *to)
 {
+    const json_t *of[CORNU_MAX_MODEL_TENSORS] = { NULL };
+    int           count = 0;
     if (!value || json_is_null(value)) return CORNU_OK;
-    if (!json_is_array(value)) {
-        to->loss = read_loss(value);
+    if (is_object(value)) {
+        to->loss = cornu__loss_from_json(value);
         return to->loss ? CORNU_OK : cornu_error_status();
     }
-    if (json_array_size(value) != (size_t)model->output_count)
-        return cornu__fail(CORNU_ERR_FORMAT, "there are %zu losses for %d outputs",
-                           json_array_size(value), model->output_count);
-    for (int i = 0; i < model->output_count; i++)
-        if (!(to->losses[i] = read_loss(json_array_get(value, (size_t)i))))
-            return cornu_error_status();
+    if (model->output_count == 1 && json_is_array(value)) flatten(value, of, 1, &count);
+    else CORNU__TRY(divide(model, "loss", value, of));
+    if (json_is_array(of[0]) && model->output_count == 1) of[0] = json_array_get(of[0], 0);
+    for (int i = 0; i < model->output_count; i++) {
+        to->losses[i] = of[i] && !json_is_null(of[i]) ? cornu__loss_from_json(of[i])
+                                                      : CORNU_NO_LOSS;
+        if (!to->losses[i]) return cornu_error_status();
+    }
     return CORNU_OK;
 }
 
-static CornuStatus read_loss_weights(const CornuModel *model, const json_t *list,
+/* The values of a dictionary by its sorted keys. */
+static CornuStatus by_sorted_key(const CornuModel *model, const json_t *dictionary,
+                                 const json_t **of)
+{
+    const char *keys[CORNU_MAX_MODEL_TENSORS], *key;
+    json_t     *unused;
+    int         count = 0;
+    if (json_object_size(dictionary) != (size_t)model->output_count)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "loss_weights has %zu entries for %d outputs",
+                           json_object_size(dictionary), model->output_count);
+    json_object_foreach((json_t *)dictionary, key, unused) keys[count++] = key;
+    qsort(keys, (size_t)count, sizeof *keys, by_key);
+    for (int i = 0; i < count; i++) of[i] = json_object_get(dictionary, keys[i]);
+    return CORNU_OK;
+}
+
+/* Keras looks at the names in a dictionary only if the losses are a dictionary, too: to a list of
+ * losses it assigns the values by their sorted names. */
+static CornuStatus read_loss_weights(const CornuModel *model, const json_t *config,
                                      CornuCompileConfig *to)
 {
-    if (!list || json_is_null(list)) return CORNU_OK;
-    if (json_array_size(list) != (size_t)model->output_count)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "loss_weights are not a list of %d numbers",
-                           model->output_count);
+    const json_t *value = json_object_get(config, "loss_weights");
+    const json_t *loss = json_object_get(config, "loss");
+    const json_t *of[CORNU_MAX_MODEL_TENSORS] = { NULL };
+    if (is_dictionary(value) && !is_dictionary(loss))
+        CORNU__TRY(by_sorted_key(model, value, of));
+    else
+        CORNU__TRY(divide(model, "loss_weights", value, of));
     for (int i = 0; i < model->output_count; i++) {
-        const json_t *weight = json_array_get(list, (size_t)i);
-        if (!json_is_number(weight))
+        if (!of[i]) continue;
+        if (!json_is_number(of[i]))
             return cornu__fail(CORNU_ERR_FORMAT, "loss_weights[%d] is not a number", i);
-        to->loss_weights[i] = given(weight);
+        to->loss_weights[i] = json_number_value(of[i]);
+        if (to->loss_weights[i] == 0.0) to->loss_weights[i] = (double)CORNU_ZERO;
     }
     return CORNU_OK;
 }
+
+/* ---- All of it ---- */
 
 static CornuStatus read_all(const CornuModel *model, const json_t *config, CornuCompileConfig *to)
 {
@@ -440,10 +267,9 @@ static CornuStatus read_all(const CornuModel *model, const json_t *config, Cornu
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "does not say what it was compiled with; load it "
                            "by cornu_model_load, and compile it");
     to->steps_per_execution = json_integer_value(steps);
-    if (!(to->optimizer = read_optimizer(optimizer))) return cornu_error_status();
-    CORNU__TRY(read_loss_weights(model, json_object_get(config, "loss_weights"), to));
-    const json_t *loss = json_object_get(config, "loss");
-    CORNU__TRY(read_losses(model, model->output_count == 1 ? alone(loss) : loss, to));
+    if (!(to->optimizer = cornu__optimizer_from_json(optimizer))) return cornu_error_status();
+    CORNU__TRY(read_loss_weights(model, config, to));
+    CORNU__TRY(read_losses(model, json_object_get(config, "loss"), to));
     CORNU__TRY(read_all_metrics(model, config, "metrics", to->metrics, to->output_metrics));
     return read_all_metrics(model, config, "weighted_metrics", to->weighted_metrics,
                             to->output_weighted_metrics);
@@ -471,7 +297,13 @@ CornuStatus cornu__compile_from_config(CornuModel *model, const json_t *config,
 {
     CornuCompileConfig to = { .model = model, .device = device };
     CornuStatus        status = read_all(model, config, &to);
-    if (status == CORNU_OK) return cornu_compile_from(&to);
+    if (status == CORNU_OK) {
+        const json_t *jit = json_object_get(config, "jit_compile");
+        model->run_eagerly = json_is_true(json_object_get(config, "run_eagerly"));
+        model->jit_compile = json_is_true(jit) ? CORNU_JIT_TRUE
+                           : json_is_false(jit) ? CORNU_JIT_FALSE : CORNU_JIT_AUTO;
+        return cornu_compile_from(&to);
+    }
     free_all(&to);
     if (cornu_error_pending()) cornu_error_take();
     return cornu__fail_prefix(status, "compile_config");

@@ -50,6 +50,14 @@ CornuStatus cornu__keras_read_older(CornuHdf5 *file, const CornuModel *model, Co
  * Keras does not have. NULL when out of memory. */
 json_t *cornu__compile_config(const CornuModel *model);
 
+/* Its parts (optimizer_config.c, loss_config.c); the last three return NULL with a pending error. */
+json_t         *cornu__optimizer_to_json(const CornuOptimizer *optimizer);
+json_t         *cornu__loss_to_json(const CornuLoss *loss);
+json_t         *cornu__metric_to_json(const CornuMetric *metric);
+CornuOptimizer *cornu__optimizer_from_json(const json_t *value);
+CornuLoss      *cornu__loss_from_json(const json_t *value);
+CornuMetric    *cornu__metric_from_json(const json_t *value);
+
 /* Arguments of optimizers and schedules. The first adds them from a struct to an object, which it
  * takes; the second reads them into a constructor's config, where an explicit 0 is CORNU_ZERO. */
 json_t     *cornu__arguments_write(json_t *config, const CornuOptimizerField *fields,

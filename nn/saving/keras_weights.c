@@ -41,34 +41,30 @@ static CornuStatus write_weights(CornuHdf5 *file, const CornuModel *model,
     return status;
 }
 
-/* Keras' LossScaleOptimizer has an iteration and a learning rate of its own, both 0 and without
- * effect, before the variables here, and repeats those of the inner optimizer. */
-enum { OUTER_SCALARS = 2, SCALE_SCALARS = 2 };
+/* Keras' LossScaleOptimizer has four variables of its own before those of the optimizer inside,
+ * which it repeats. */
+enum { OUTER_SCALARS = 4 };
 
-static CornuStatus write_outer(CornuHdf5 *file)
+static const char *name_of(const CornuOptimizer *optimizer)
 {
-    const int64_t iteration = 0;
-    const float   rate = 0.0f;
-    CORNU__TRY(write_array(file, optimizer_group, 0,
-                           cornu_array_from((void *)&iteration, cornu_scalar(CORNU_I64))));
-    return write_array(file, optimizer_group, 1,
-                       cornu_array_from((void *)&rate, cornu_scalar(CORNU_F32)));
+    return optimizer->scales_loss ? optimizer->scale_name : cornu_optimizer_name(optimizer);
+}
+
+static CornuStatus write_variables(CornuHdf5 *file, const char *group, const char *name,
+                                   const CornuNamedArray *variables, int count)
+{
+    CORNU__TRY(write_group(file, group, name));
+    for (int i = 0; i < count; i++) CORNU__TRY(write_array(file, group, i, variables[i].array));
+    return CORNU_OK;
 }
 
 static CornuStatus write_optimizer(CornuHdf5 *file, const CornuOptimizer *optimizer,
                                    const CornuNamedArray *variables, int count)
 {
-    const int ahead = optimizer->scales_loss ? OUTER_SCALARS : 0;
-    CORNU__TRY(write_group(file, optimizer_group, ahead ? "loss_scale_optimizer"
-                                                        : cornu_optimizer_name(optimizer)));
-    if (ahead) CORNU__TRY(write_outer(file));
-    for (int i = 0; i < count; i++)
-        CORNU__TRY(write_array(file, optimizer_group, ahead + i, variables[i].array));
-    if (!ahead) return CORNU_OK;
-    CORNU__TRY(write_group(file, inner_group, cornu_optimizer_name(optimizer)));
-    for (int i = SCALE_SCALARS; i < count; i++)
-        CORNU__TRY(write_array(file, inner_group, i - SCALE_SCALARS, variables[i].array));
-    return CORNU_OK;
+    CORNU__TRY(write_variables(file, optimizer_group, name_of(optimizer), variables, count));
+    if (!optimizer->scales_loss) return CORNU_OK;
+    return write_variables(file, inner_group, cornu_optimizer_name(optimizer),
+                           variables + OUTER_SCALARS, count - OUTER_SCALARS);
 }
 
 CornuStatus cornu__keras_write_values(CornuHdf5 *file, const CornuModel *model,
@@ -162,25 +158,31 @@ static CornuStatus is_named(CornuHdf5 *file, const char *group, const char *name
     return CORNU_OK;
 }
 
+/* Keras creates the variables of weights in the first step: before it there are only the iteration
+ * and, without a schedule, the learning rate, which is also in the optimizer's config. */
+static bool is_unused(const CornuOptimizer *optimizer, int64_t count)
+{
+    const int own = optimizer->schedule ? 1 : 2;
+    return count == own + (optimizer->scales_loss ? 2 : 0) && optimizer->variable_count > count;
+}
+
 static CornuStatus read_optimizer(CornuHdf5 *file, const CornuModel *model, CornuValues *values)
 {
     const CornuOptimizer *optimizer = cornu_model_optimizer(model);
     CornuNamedArray      *variables = values->arrays + values->weights;
-    const int             ahead = optimizer->scales_loss ? OUTER_SCALARS : 0;
     int64_t               count;
     bool                  same;
     CORNU__TRY(cornu__hdf5_count(file, optimizer_group, &count));
-    CORNU__TRY(is_named(file, optimizer_group, ahead ? "loss_scale_optimizer"
-                                                     : cornu_optimizer_name(optimizer), &same));
-    if (count == 0 || !same) {
+    CORNU__TRY(is_named(file, optimizer_group, name_of(optimizer), &same));
+    if (count == 0 || !same || is_unused(optimizer, count)) {
         values->variables = 0;
         return CORNU_OK;
     }
-    if (count != ahead + values->variables)
+    if (count != values->variables)
         return cornu__fail(CORNU_ERR_SHAPE, "its optimizer has %lld variables, the model's has %d: "
-                           "their settings differ", (long long)count, ahead + values->variables);
+                           "their settings differ", (long long)count, values->variables);
     for (int i = 0; i < values->variables; i++)
-        CORNU__TRY(read_member(file, optimizer_group, ahead + i, &variables[i]));
+        CORNU__TRY(read_member(file, optimizer_group, i, &variables[i]));
     return CORNU_OK;
 }
 

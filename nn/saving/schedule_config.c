@@ -8,9 +8,11 @@
 #include <string.h>
 
 #define ARGUMENT(Config, argument, self) \
-    { #argument, false, offsetof(Config, argument), offsetof(CornuScheduleNumbers, self) }
+    { #argument, CORNU_ARGUMENT_NUMBER, offsetof(Config, argument), \
+      offsetof(CornuScheduleNumbers, self) }
 #define FLAG(Config, argument) \
-    { #argument, true, offsetof(Config, argument), offsetof(CornuScheduleNumbers, argument) }
+    { #argument, CORNU_ARGUMENT_FLAG, offsetof(Config, argument), \
+      offsetof(CornuScheduleNumbers, argument) }
 
 static const CornuOptimizerField decay[] = {
     ARGUMENT(CornuDecayConfig, initial_learning_rate, rate),

@@ -274,7 +274,7 @@ static CornuTensor *weights_of(const CornuStep *step, int output)
     return cornu_op_convert(step->weights[step->weight_count > 1 ? output : 0], CORNU_F32);
 }
 
-/* Records one output's loss. Even where masks or a reduction give batches of one size different
+/* Records one output's loss, if it has one. Even where masks or a reduction give batches of one size different
  * weights, Keras averages the logged loss over batches by their number of rows. */
 static CornuStatus record_output(CornuModel *model, const CornuStep *step, int i,
                                  CornuTensor *mask, Losses *losses)
@@ -282,14 +282,13 @@ static CornuStatus record_output(CornuModel *model, const CornuStep *step, int i
     const CornuLoss *loss = model->losses[i];
     const double     weight = model->loss_weights[i];
     CornuMetricCall *call = &losses->call[i];
-    if (!loss)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: compiled without .loss", model->base.name);
     const CornuType rows = cornu_type(CORNU_I64, step->rows);
     *call = (CornuMetricCall){ .y_true = step->y[i], .y_pred = step->predictions[i],
                                .count = step->total };
     call->valid = cornu_op_compare(cornu_op_iota(step->graph, rows, 0), CORNU_LESS, step->count);
     call->mask = mask ? cornu__valid_mask(mask, call->valid) : NULL;
     call->weight = weights_of(step, i);
+    if (!loss) return cornu_error_take();
     CornuMetricCall own = *call;
     CornuTensor    *values = cornu__loss_values(loss, &own);
     CornuTensor    *reduced = cornu__reduce_loss(loss, values, &own);
@@ -297,7 +296,7 @@ static CornuStatus record_output(CornuModel *model, const CornuStep *step, int i
     if (!reduced) return cornu_error_take();
     losses->shown[i] = mean_of_rows ? cornu__weighted(values, &own) : per_row(reduced, &own);
     CornuTensor *part = weight == 1.0 ? reduced : cornu_op_scale(reduced, weight);
-    losses->loss = i == 0 ? part : cornu_op_add(losses->loss, part);
+    losses->loss = losses->loss ? cornu_op_add(losses->loss, part) : part;
     return losses->loss ? CORNU_OK : cornu_error_take();
 }
 
@@ -311,6 +310,8 @@ static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *
     cornu_graph_scope(graph, "loss");
     for (int i = 0; i < step->y_count; i++)
         CORNU__TRY(record_output(model, step, i, masks[i], &losses));
+    if (!losses.loss)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: compiled without .loss", model->base.name);
     if (added) losses.loss = cornu_op_add(losses.loss, added);
     const bool alone = step->y_count == 1 && model->loss_weights[0] == 1.0 && !added;
     losses.shown_loss = alone ? losses.shown[0] : per_row(losses.loss, &losses.call[0]);

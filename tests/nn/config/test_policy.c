@@ -304,7 +304,7 @@ static void scale_steps(Golden *golden, const char *name, CornuOptimizer *inner,
     CornuOptimizer  *optimizer = cornu_loss_scale_optimizer(inner);
     expect_ok(cornu_variable_write(w, first));
     expect_ok(cornu_optimizer_build(optimizer, &w, 1));
-    assert_string_equal(cornu_variable_name(cornu_optimizer_variable(optimizer, 1)),
+    assert_string_equal(cornu_variable_name(cornu_optimizer_variable(optimizer, 3)),
                         "loss_scale_optimizer/dynamic_scale");
     CornuGraph  *graph = cornu_graph_create(device);
     CornuTensor *gradient = cornu_graph_input(graph, first.type);

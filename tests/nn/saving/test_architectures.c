@@ -331,7 +331,7 @@ static void damage_is_named(void **state)
               "\"inbound_nodes\":[" CALL(TENSOR("x", 0, 0) ",2") "]}"),
           "d: an operand is neither a tensor nor a number" },
         { CORNU_ERR_FORMAT, FUNCTIONAL(INPUT, "{\"x\":[\"x\",0,0]}", "[\"x\",0,0]"),
-          "input_layers is not a list of 1 to 8 tensors" },
+          "input_layers is not a list of 1 to 32 tensors" },
         { CORNU_ERR_FORMAT, FUNCTIONAL(INPUT, "[\"x\",0,0]", "[[\"x\",0]]"),
           "output_layers: a tensor is not of the form [layer, call, result]" },
         { CORNU_ERR_UNSUPPORTED,

@@ -1,0 +1,197 @@
+/* Losses and metrics as Keras' JSON: the get_config of keras/src/losses and keras/src/metrics. */
+#include "architecture_internal.h"
+#include "keras_internal.h"
+#include "../metrics/metric_internal.h"
+
+#include <string.h>
+
+/* ---- Writing ---- */
+
+json_t *cornu__loss_to_json(const CornuLoss *loss)
+{
+    if (!loss) return json_null();
+    json_t *config = json_pack("{s:s}", "name", loss->name);
+    config = cornu__fields_to_json(NULL, loss->kind->fields, loss->config, config);
+    return cornu__json_object("keras.losses", loss->kind->class_name, config);
+}
+
+static const char *dtype_of(const CornuMetric *metric)
+{
+    return metric->dtype ? metric->dtype : metric->kind->dtype ? metric->kind->dtype : "float32";
+}
+
+/* For a class that is not Keras' the name is all there is to write. */
+json_t *cornu__metric_to_json(const CornuMetric *metric)
+{
+    const CornuSerializableClass *kind = metric->kind;
+    if (!kind->class_name) return json_string(metric->name);
+    json_t *config = json_pack("{s:s, s:s}", "name", metric->name, "dtype", dtype_of(metric));
+    return cornu__json_object("keras.metrics", kind->class_name,
+                              cornu__fields_to_json(NULL, kind->fields, metric->config, config));
+}
+
+/* ---- Reading ---- */
+
+/* Keras writes tuples and tensors as objects that contain a list. */
+static const json_t *untupled(const json_t *value)
+{
+    const char *name = json_string_value(json_object_get(value, "class_name"));
+    if (name && !strcmp(name, "__tensor__"))
+        return json_object_get(json_object_get(value, "config"), "value");
+    return name && !strcmp(name, "__tuple__") ? json_object_get(value, "items") : value;
+}
+
+/* The name of a dtype, or of the policy of one, as a constant; or NULL. */
+static const char *known_dtype(const json_t *value)
+{
+    const json_t *policy = json_object_get(json_object_get(value, "config"), "name");
+    const char   *name = json_string_value(policy ? policy : value);
+    static const char *const known[] = { "float32", "float16", "bfloat16", "float64", "int32",
+                                         "int64", "int16", "int8", "uint8" };
+    for (size_t i = 0; i < sizeof known / sizeof *known && name; i++)
+        if (!strcmp(known[i], name)) return known[i];
+    return NULL;
+}
+
+/* Metrics of floats count in f64, whichever float Keras would take, and keep its name for files. A
+ * metric of whole numbers, as MeanIoU, truncates sample weights; another one would truncate labels
+ * and predictions, which is refused. */
+static CornuStatus set_dtype(CornuMetric *metric, const json_t *value)
+{
+    const char *text = known_dtype(value);
+    const bool floats = text && strstr(text, "float"), usual = strstr(dtype_of(metric), "float");
+    if (!text || floats != usual)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "dtype is not \"%s\"", dtype_of(metric));
+    metric->dtype = text;
+    return CORNU_OK;
+}
+
+/* Keras does not write the dtype of a loss. */
+static CornuStatus check_dtype(const json_t *value)
+{
+    const char *text = known_dtype(value);
+    return text && !strcmp(text, "float32")
+               ? CORNU_OK : cornu__fail(CORNU_ERR_UNSUPPORTED, "dtype is not \"float32\"");
+}
+
+/* Arguments that all losses and metrics have. */
+static CornuStatus check_common(const char *name, const json_t *value)
+{
+    if (!strcmp(name, "name"))
+        return json_is_string(value) ? CORNU_OK : cornu__unexpected(name, "a string");
+    if (!strcmp(name, "dtype") || !strcmp(name, "fn")) return CORNU_OK;
+    if (!strcmp(name, "axis") && json_integer_value(value) == -1) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
+}
+
+/* "mean" is another name of the default. */
+static CornuStatus read_reduction(const CornuField *field, const json_t *value, void *config)
+{
+    const char *text = json_string_value(value);
+    if (text && !strcmp(text, "mean")) return CORNU_OK;
+    if (!json_is_null(value) && !(text && !strcmp(text, "none")))
+        return cornu__read_field(NULL, field, value, config);
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "reduction is None, which leaves a loss per row; "
+                       "training needs \"sum_over_batch_size\", \"sum\" or "
+                       "\"mean_with_sample_weight\"");
+}
+
+/* Unknown arguments are errors; null counts as not given, except for aggregations. */
+static CornuStatus read_arguments(const CornuSerializableClass *kind, const json_t *given,
+                                  void *config)
+{
+    const char *name;
+    json_t     *value;
+    json_object_foreach((json_t *)given, name, value) {
+        const CornuField *field = kind->fields;
+        while (field->name && strcmp(field->name, name)) field++;
+        const bool reduces = field->name && field->kind == CORNU_FIELD_REDUCTION;
+        if (json_is_null(value) && !reduces && field->kind != CORNU_FIELD_AGGREGATION) continue;
+        if (!field->name) CORNU__TRY(check_common(name, value));
+        else if (reduces) CORNU__TRY(read_reduction(field, value, config));
+        else CORNU__TRY(cornu__read_field(NULL, field, untupled(value), config));
+    }
+    return CORNU_OK;
+}
+
+static void *make_object(const CornuSerializableTable *table, const CornuSerializableClass *kind,
+                         const json_t *arguments)
+{
+    const CornuSerializableClass *of = kind->loss ? kind->loss : kind;
+    const char             *name = json_string_value(json_object_get(arguments, "name"));
+    void                   *object = NULL, *config = cornu__allocate(1, of->config_size);
+    CornuStatus             status = config ? CORNU_OK : CORNU_ERR_MEMORY;
+    if (status == CORNU_OK) status = read_arguments(kind, arguments, config);
+    if (status == CORNU_OK) {
+        *(const char **)((char *)config + of->name_offset) = name;
+        object = of->from(config);
+        if (object && kind->loss) object = cornu_loss_metric(name ? name : kind->name, object);
+        if (!object) status = cornu_error_take();
+    }
+    cornu__release(config);
+    const json_t *dtype = json_object_get(arguments, "dtype");
+    if (status == CORNU_OK && dtype && !json_is_null(dtype)) {
+        status = table == &cornu__metrics ? set_dtype(object, dtype) : check_dtype(dtype);
+        if (status && table == &cornu__metrics) cornu_metric_free(object);
+        else if (status) cornu_loss_free(object);
+    }
+    if (status == CORNU_OK) return object;
+    cornu__fail_prefix(status, kind->class_name ? kind->class_name : kind->name);
+    return cornu__null();
+}
+
+static void *foreign(const CornuSerializableTable *table, const char *name)
+{
+    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the %s \"%.60s\" is none of Keras' that Cornu "
+                            "has; load the model by cornu_model_load, and compile it with another "
+                            "or your own", table->word, name);
+}
+
+/* The class of a function or another name. */
+static const CornuSerializableClass *class_of(const CornuSerializableTable *table,
+                                              const char *name)
+{
+    const CornuSerializableClass *kind = cornu__serializable_find(table, name);
+    if (kind) return kind;
+    cornu_error_take();
+    return foreign(table, name);
+}
+
+/* The name of a function, {"class_name": "function", "config": its name}, or NULL. */
+static const char *function_name(const json_t *value)
+{
+    const char *class_name = json_string_value(json_object_get(value, "class_name"));
+    if (!class_name || strcmp(class_name, "function")) return NULL;
+    return json_string_value(json_object_get(value, "config"));
+}
+
+/* {"class_name": "Huber", "config": {…}}, a function or another name, or a wrapped function, whose
+ * arguments are among those of the wrapper. */
+static void *read_object(const CornuSerializableTable *table, const json_t *value,
+                         void *(*usual)(const char *name))
+{
+    const char   *class_name = json_string_value(json_object_get(value, "class_name"));
+    const json_t *config = json_object_get(value, "config");
+    const char   *name = json_is_string(value) ? json_string_value(value) : function_name(value);
+    if (name) return class_of(table, name) ? usual(name) : NULL;
+    if (!class_name || !json_is_object(config))
+        return cornu__fail_null(CORNU_ERR_FORMAT, "%s is not a string or an object with class_name "
+                                "and config", table->word);
+    const CornuSerializableClass *kind = cornu__serializable_class(table, class_name);
+    const char *wrapped = function_name(json_object_get(config, "fn"));
+    if (!kind && wrapped && !(kind = class_of(table, wrapped))) return NULL;
+    return kind ? make_object(table, kind, config) : foreign(table, class_name);
+}
+
+static void *usual_loss(const char *name) { return cornu_loss(name); }
+static void *usual_metric(const char *name) { return cornu_metric(name); }
+
+CornuLoss *cornu__loss_from_json(const json_t *value)
+{
+    return read_object(&cornu__losses, value, usual_loss);
+}
+
+CornuMetric *cornu__metric_from_json(const json_t *value)
+{
+    return read_object(&cornu__metrics, value, usual_metric);
+}

@@ -1,0 +1,236 @@
+/* Optimizers as Keras' JSON: the get_config of keras/src/optimizers. */
+#include "architecture_internal.h"
+#include "keras_internal.h"
+#include "../optimizers/optimizer_internal.h"
+#include "../optimizers/schedule_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Arguments of every optimizer that are 0 if not given, which is null in JSON. */
+static const struct { const char *name; bool whole; size_t in_self, in_arguments; } optional[] = {
+#define OPTIONAL(name, whole, self) \
+    { #name, whole, offsetof(CornuOptimizer, self), offsetof(CornuOptimizerArguments, name) }
+    OPTIONAL(weight_decay, false, weight_decay), OPTIONAL(clipnorm, false, clipnorm),
+    OPTIONAL(global_clipnorm, false, global_clipnorm), OPTIONAL(clipvalue, false, clipvalue),
+    OPTIONAL(ema_overwrite_frequency, true, ema_overwrite_frequency),
+    OPTIONAL(loss_scale_factor, false, loss_scale_factor),
+    OPTIONAL(gradient_accumulation_steps, true, accumulation_steps),
+#undef OPTIONAL
+};
+enum { OPTIONALS = sizeof optional / sizeof *optional };
+
+/* ---- Writing. Out of memory jansson returns NULL; given NULL it fails. ---- */
+
+static json_t *strings_to_json(char *const strings[CORNU_MAX_EXCLUDED])
+{
+    json_t *list = json_array();
+    for (int i = 0; i < CORNU_MAX_EXCLUDED && strings[i]; i++)
+        list = cornu__json_append(list, json_string(strings[i]));
+    return list;
+}
+
+static json_t *argument_to_json(CornuArgumentKind kind, const void *at)
+{
+    switch (kind) {
+    case CORNU_ARGUMENT_NUMBER:  return json_real(*(const double *)at);
+    case CORNU_ARGUMENT_FLAG:    return json_boolean(*(const bool *)at);
+    case CORNU_ARGUMENT_INTEGER: return json_integer(*(const int64_t *)at);
+    case CORNU_ARGUMENT_NUMBER_OR_NONE:
+        return *(const double *)at != 0.0 ? json_real(*(const double *)at) : json_null();
+    case CORNU_ARGUMENT_STRINGS: return strings_to_json(at);
+    }
+    return NULL;
+}
+
+json_t *cornu__arguments_write(json_t *config, const CornuOptimizerField *field, const void *self)
+{
+    for (; field->name; field++)
+        config = cornu__json_with(config, field->name,
+                                  argument_to_json(field->kind,
+                                                   (const char *)self + field->in_self));
+    return config;
+}
+
+static json_t *rate_to_json(const CornuOptimizer *optimizer)
+{
+    if (!optimizer->schedule) return json_real(optimizer->learning_rate);
+    return cornu__schedule_to_json(cornu__schedule_numbers(optimizer->schedule));
+}
+
+json_t *cornu__optimizer_to_json(const CornuOptimizer *optimizer)
+{
+    json_t *config = json_pack("{s:s, s:o, s:b, s:f}", "name", optimizer->name, "learning_rate",
+                               rate_to_json(optimizer), "use_ema", optimizer->use_ema,
+                               "ema_momentum", optimizer->ema_momentum);
+    for (int i = 0; i < OPTIONALS; i++) {
+        const void   *at = (const char *)optimizer + optional[i].in_self;
+        const double  number = optional[i].whole ? 0.0 : *(const double *)at;
+        const int64_t whole = optional[i].whole ? *(const int64_t *)at : 0;
+        config = cornu__json_with(config, optional[i].name,
+                                  whole ? json_integer(whole)
+                                        : number != 0.0 ? json_real(number) : json_null());
+    }
+    config = cornu__arguments_write(config, optimizer->kind->fields, optimizer);
+    json_t *inner = cornu__json_object("keras.optimizers", optimizer->kind->class_name, config);
+    if (!optimizer->scales_loss) return inner;
+    return cornu__json_object("keras.optimizers", "LossScaleOptimizer",
+                              json_pack("{s:s, s:o, s:f, s:I}", "name", optimizer->scale_name,
+                                        "inner_optimizer", inner, "initial_scale",
+                                        optimizer->initial_scale, "dynamic_growth_steps",
+                                        (json_int_t)optimizer->growth_steps));
+}
+
+/* ---- Reading ---- */
+
+/* 0 given explicitly, where 0 in a config would mean the default. */
+static double given(const json_t *number)
+{
+    const double value = json_number_value(number);
+    return value == 0.0 ? (double)CORNU_ZERO : value;
+}
+
+/* The arguments of every optimizer. */
+static CornuStatus read_common(const json_t *config, CornuOptimizerArguments *arguments)
+{
+    const json_t *rate = json_object_get(config, "learning_rate");
+    const json_t *momentum = json_object_get(config, "ema_momentum");
+    *arguments = (CornuOptimizerArguments){
+        .name = json_string_value(json_object_get(config, "name")),
+        .use_ema = json_is_true(json_object_get(config, "use_ema")),
+        .learning_rate = json_number_value(rate),
+        .ema_momentum = json_is_number(momentum) ? json_number_value(momentum) : 0.99,
+    };
+    for (int i = 0; i < OPTIONALS; i++) {
+        const json_t *value = json_object_get(config, optional[i].name);
+        void         *at = (char *)arguments + optional[i].in_arguments;
+        if (!value || json_is_null(value)) continue;
+        if (optional[i].whole && json_is_integer(value))
+            *(int64_t *)at = json_integer_value(value);
+        else if (!optional[i].whole && json_is_number(value))
+            *(double *)at = json_number_value(value);
+        else
+            return cornu__fail(CORNU_ERR_FORMAT, "%s is not null or a %snumber", optional[i].name,
+                               optional[i].whole ? "whole " : "");
+    }
+    if (json_is_number(rate)) return CORNU_OK;
+    arguments->schedule = cornu__schedule_from_json(rate);
+    return arguments->schedule ? CORNU_OK : cornu_error_take();
+}
+
+/* The strings stay those of the list. */
+static CornuStatus read_strings(const json_t *list, const char *name,
+                                const char *to[CORNU_MAX_EXCLUDED])
+{
+    const size_t count = json_array_size(list);
+    if (!json_is_array(list) || count > CORNU_MAX_EXCLUDED)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s is not a list of at most %d strings", name,
+                           CORNU_MAX_EXCLUDED);
+    for (size_t i = 0; i < count; i++)
+        if (!(to[i] = json_string_value(json_array_get(list, i))))
+            return cornu__unexpected(name, "a list of strings");
+    return CORNU_OK;
+}
+
+/* The argument of a constructor's config; null is the default but for …_OR_NONE. */
+static CornuStatus read_argument(const CornuOptimizerField *field, const json_t *value, void *at)
+{
+    switch (field->kind) {
+    case CORNU_ARGUMENT_NUMBER_OR_NONE:
+        if (json_is_null(value)) *(double *)at = (double)CORNU_ZERO;
+        else if (json_is_number(value)) *(double *)at = given(value);
+        else return cornu__unexpected(field->name, "null or a number");
+        return CORNU_OK;
+    case CORNU_ARGUMENT_NUMBER:
+        if (json_is_number(value)) *(double *)at = given(value);
+        return json_is_number(value) ? CORNU_OK : cornu__unexpected(field->name, "a number");
+    case CORNU_ARGUMENT_FLAG:
+        *(bool *)at = json_is_true(value);
+        return json_is_boolean(value) ? CORNU_OK : cornu__unexpected(field->name, "true or false");
+    case CORNU_ARGUMENT_INTEGER:
+        if (!json_is_number(value) || json_number_value(value) != floor(json_number_value(value)))
+            return cornu__unexpected(field->name, "a whole number");
+        *(int64_t *)at = json_number_value(value) == 0.0 ? CORNU_ZERO
+                                                         : (int64_t)json_number_value(value);
+        return CORNU_OK;
+    case CORNU_ARGUMENT_STRINGS: return read_strings(value, field->name, at);
+    }
+    return CORNU_OK;
+}
+
+CornuStatus cornu__arguments_read(const json_t *config, const CornuOptimizerField *field, void *to)
+{
+    for (; field->name; field++) {
+        const json_t *value = json_object_get(config, field->name);
+        if (!value || (json_is_null(value) && field->kind != CORNU_ARGUMENT_NUMBER_OR_NONE))
+            continue;
+        CORNU__TRY(read_argument(field, value, (char *)to + field->in_config));
+    }
+    return CORNU_OK;
+}
+
+/* Unknown arguments are errors. */
+static CornuStatus check_known(const json_t *config, const CornuOptimizerField *fields)
+{
+    static const char *const others[] = { "name", "learning_rate", "use_ema", "ema_momentum" };
+    const char *name;
+    json_t     *value;
+    json_object_foreach((json_t *)config, name, value) {
+        bool known = json_is_null(value);
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            known |= !strcmp(name, others[i]);
+        for (int i = 0; i < OPTIONALS; i++) known |= !strcmp(name, optional[i].name);
+        for (const CornuOptimizerField *f = fields; f->name; f++) known |= !strcmp(name, f->name);
+        if (!known)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
+    }
+    return CORNU_OK;
+}
+
+static CornuOptimizer *make_optimizer(const CornuOptimizerClass *kind, const json_t *config)
+{
+    CornuOptimizerArguments common;
+    CornuOptimizer         *optimizer = NULL;
+    void                   *arguments = cornu__allocate(1, kind->config_size);
+    CornuStatus             status = arguments ? CORNU_OK : CORNU_ERR_MEMORY;
+    if (status == CORNU_OK) status = check_known(config, kind->fields);
+    if (status == CORNU_OK) status = cornu__arguments_read(config, kind->fields, arguments);
+    if (status == CORNU_OK && !(optimizer = kind->from(arguments))) status = cornu_error_take();
+    if (status == CORNU_OK) status = read_common(config, &common);
+    if (status == CORNU_OK) status = cornu__optimizer_set(optimizer, false, &common);
+    cornu__release(arguments);
+    if (status == CORNU_OK) return optimizer;
+    cornu_optimizer_free(optimizer);
+    cornu__fail_prefix(status, kind->class_name);
+    return cornu__null();
+}
+
+/* The arguments of every optimizer, with their defaults, are ignored: older files have them. */
+static CornuOptimizer *read_loss_scale(const json_t *config)
+{
+    const json_t *inner = json_object_get(config, "inner_optimizer");
+    const json_t *scale = json_object_get(config, "initial_scale");
+    const json_t *steps = json_object_get(config, "dynamic_growth_steps");
+    const char   *within = json_string_value(json_object_get(inner, "class_name"));
+    if (within && !strcmp(within, "LossScaleOptimizer"))
+        return cornu__fail_null(CORNU_ERR_FORMAT, "inner_optimizer is not an optimizer");
+    return cornu_loss_scale_optimizer(cornu__optimizer_from_json(inner),
+                                      .name = json_string_value(json_object_get(config, "name")),
+                                      .initial_scale = json_number_value(scale),
+                                      .dynamic_growth_steps = (int64_t)json_number_value(steps));
+}
+
+/* A name, with default arguments, or an object. */
+CornuOptimizer *cornu__optimizer_from_json(const json_t *value)
+{
+    const char   *name = json_string_value(json_object_get(value, "class_name"));
+    const json_t *config = json_object_get(value, "config");
+    if (json_is_string(value)) return cornu_optimizer(json_string_value(value));
+    if (!name || !json_is_object(config))
+        return cornu__fail_null(CORNU_ERR_FORMAT, "optimizer is not a string or an object with "
+                                "class_name and config");
+    if (!strcmp(name, "LossScaleOptimizer")) return read_loss_scale(config);
+    const CornuOptimizerClass *kind = cornu__optimizer_class(name);
+    if (kind) return make_optimizer(kind, config);
+    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "there is no optimizer \"%.60s\"", name);
+}

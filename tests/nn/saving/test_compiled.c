@@ -1,0 +1,180 @@
+/* The arguments of compile as Keras writes them (tests/golden/compiled): models train to the same
+ * logs, and are written so that they load again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../../nn/saving/architecture_internal.h"
+#include "../../../nn/saving/keras_internal.h"
+#include "../golden.h"
+
+enum { STEPS = 3, MOST = 40, OUTPUTS = 10 };
+
+typedef struct {
+    Golden  golden;
+    json_t *models, *cases;
+} Compiled;
+
+static Compiled compiled_open(void)
+{
+    Compiled file = { .golden = golden_open("tests/golden/compiled/compiled.safetensors") };
+    file.models = json_object_get(file.golden.cases, "models");
+    file.cases = json_object_get(file.golden.cases, "cases");
+    assert_true(json_object_size(file.cases) >= 28);
+    return file;
+}
+
+static CornuArray array_at(Compiled *file, const char *model, const char *letter, int i)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%s%d", letter, i);
+    return golden_array(&file->golden, model, name);
+}
+
+static CornuModel *model_of(Compiled *file, const char *name)
+{
+    CornuModel *model = cornu__model_from_config(json_object_get(file->models, name), NULL);
+    if (!model) fail_msg("%s: %s", name, cornu_error_message());
+    for (int i = 0; i < cornu_model_weight_count(model); i++)
+        expect_ok(cornu_weight_write(cornu_model_weight(model, i), array_at(file, name, "w", i)));
+    return model;
+}
+
+static int index_of(const json_t *names, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(names); i++)
+        if (!strcmp(json_string_value(json_array_get(names, i)), name)) return (int)i;
+    fail_msg("Keras has no log %s", name);
+    return -1;
+}
+
+/* Three steps with the logs of Keras, which sorts them by name. */
+static void train(Compiled *file, const char *name, const json_t *about, CornuModel *model)
+{
+    const char       *of = json_string_value(json_object_get(about, "model"));
+    const json_t     *names = json_object_get(about, "names");
+    const CornuArray  logs = golden_array(&file->golden, name, "logs");
+    const CornuArray  x = golden_array(&file->golden, NULL, "x");
+    const int         count = cornu_model_metric_count(model);
+    CornuArray        y[OUTPUTS];
+    assert_int_equal(count, json_array_size(names));
+    for (int i = 0; i < cornu_model_output_count(model); i++) y[i] = array_at(file, of, "y", i);
+    for (int step = 0; step < STEPS; step++) {
+        double values[MOST];
+        float  sorted[MOST];
+        char   what[80];
+        expect_ok(cornu_model_reset_metrics(model));
+        expect_ok(cornu_train_on_batch_many(model, &x, y, values));
+        for (int i = 0; i < count; i++)
+            sorted[index_of(names, cornu_model_metric_name(model, i))] = (float)values[i];
+        snprintf(what, sizeof what, "%s, step %d", name, step);
+        const CornuArray row = cornu_array((float *)logs.data + step * count, CORNU_F32, count);
+        for (int i = 0; i < count; i++)
+            expect_near(what, &sorted[i], cornu_array((float *)row.data + i, CORNU_F32, 1), 2e-5);
+    }
+}
+
+static CornuModel *compile_as(Compiled *file, const char *name, const json_t *about,
+                              const json_t *config)
+{
+    CornuModel *model = model_of(file, json_string_value(json_object_get(about, "model")));
+    if (cornu__compile_from_config(model, config, NULL))
+        fail_msg("%s: %s", name, cornu_error_message());
+    return model;
+}
+
+static bool is_own(const char *name) { return !strncmp(name, "own_", 4); }
+
+/* Also compiled by what was written of the first compilation. */
+static void test_trains_as_keras(void **state)
+{
+    Compiled    file = compiled_open();
+    const char *name;
+    json_t     *about;
+    (void)state;
+    json_object_foreach(file.cases, name, about) {
+        if (is_own(name)) continue;
+        const json_t *config = json_object_get(about, "compile_config");
+        CornuModel   *first = compile_as(&file, name, about, config);
+        json_t       *written = cornu__compile_config(first);
+        CornuModel   *second = compile_as(&file, name, about, written);
+        assert_int_equal(cornu_model_optimizer_variable_count(first),
+                         json_integer_value(json_object_get(about, "variables")));
+        train(&file, name, about, first);
+        train(&file, name, about, second);
+        json_t *again = cornu__compile_config(second);
+        assert_true(json_equal(written, again));
+        const json_t *jit = json_object_get(config, "jit_compile");
+        assert_true(json_equal(json_object_get(written, "jit_compile"), jit));
+        assert_true(json_equal(json_object_get(written, "run_eagerly"),
+                               json_object_get(config, "run_eagerly")));
+        json_decref(written);
+        json_decref(again);
+        cornu_model_free(first);
+        cornu_model_free(second);
+    }
+    golden_close(&file.golden);
+}
+
+static void test_own_losses_are_refused_by_name(void **state)
+{
+    Compiled file = compiled_open();
+    (void)state;
+    static const char *const cases[][2] = {
+        { "own_loss", "compile_config: the loss \"quartic\" is none of Keras' that Cornu has; load "
+                      "the model by cornu_model_load" },
+        { "own_metric", "the metric \"quartic\" is none of Keras'" },
+    };
+    for (int i = 0; i < 2; i++) {
+        CornuModel   *model = model_of(&file, "one");
+        const json_t *config = json_object_get(json_object_get(file.cases, cases[i][0]),
+                                               "compile_config");
+        expect_error(cornu__compile_from_config(model, config, NULL), CORNU_ERR_UNSUPPORTED,
+                     cases[i][1]);
+        cornu_model_free(model);
+    }
+    golden_close(&file.golden);
+}
+
+/* The outputs' arguments by name, in another order than the outputs. */
+static void test_outputs_by_name(void **state)
+{
+    Compiled      file = compiled_open();
+    const json_t *about = json_object_get(file.cases, "two_dictionaries");
+    (void)state;
+    CornuModel *model = model_of(&file, "two");
+    expect_ok(cornu_compile(model, .optimizer = cornu_sgd(), .outputs = {
+        { "kind", CORNU_CATEGORICAL_CROSSENTROPY, 2, .metrics = { CORNU_ACCURACY } },
+        { "size", CORNU_MEAN_SQUARED_ERROR, 0.2, .metrics = { cornu_metric("mae") } } }));
+    train(&file, "two_dictionaries", about, model);
+    expect_error(cornu_compile(model, .outputs = { { "sizes", CORNU_MEAN_SQUARED_ERROR } }),
+                 CORNU_ERR_ARGUMENT, "two: has no output \"sizes\", expected one of size, kind");
+    expect_error(cornu_compile(model, .loss = CORNU_MEAN_SQUARED_ERROR,
+                               .outputs = { { "size", CORNU_MEAN_SQUARED_ERROR } }),
+                 CORNU_ERR_ARGUMENT, "two: .outputs is given and losses");
+    expect_error(cornu_compile(model, .outputs = { { "size", CORNU_MEAN_SQUARED_ERROR },
+                                                   { "size", CORNU_MEAN_SQUARED_ERROR } }),
+                 CORNU_ERR_ARGUMENT, "two: .outputs has \"size\" twice");
+    expect_ok(cornu_compile(model, .losses = { CORNU_NO_LOSS, CORNU_NO_LOSS }));
+    double values[MOST];
+    const CornuArray x = golden_array(&file.golden, NULL, "x");
+    const CornuArray y[] = { array_at(&file, "two", "y", 0), array_at(&file, "two", "y", 1) };
+    expect_error(cornu_train_on_batch_many(model, &x, y, values), CORNU_ERR_ARGUMENT,
+                 "two: compiled without .loss");
+    cornu_model_free(model);
+    golden_close(&file.golden);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_trains_as_keras),
+        cmocka_unit_test(test_own_losses_are_refused_by_name),
+        cmocka_unit_test(test_outputs_by_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
