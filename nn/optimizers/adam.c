@@ -19,6 +19,11 @@ static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
     return ((const Adam *)self)->amsgrad ? 3 : 2;
 }
 
+CornuTensor *cornu__moved(CornuTensor *mean, CornuTensor *x, double beta)
+{
+    return cornu_op_add(mean, cornu_op_scale(cornu_op_subtract(x, mean), 1.0 - beta));
+}
+
 CornuTensor *cornu__bias_correction(const CornuUpdate *u, double beta)
 {
     CornuTensor *power = cornu_op_power(cornu_op_constant_like(u->iteration, beta), u->iteration);

@@ -1,10 +1,19 @@
 /* Optimizers by name. */
+#include <ctype.h>
 #include <string.h>
 
 #include "../../device/text/nearest.h"
 #include "optimizer_internal.h"
 
 enum { MOST_OPTIMIZERS = 32 };
+
+/* Keras looks strings up as its class names in lower case. */
+static bool is_class_in_lower_case(const char *name, const CornuOptimizerClass *kind)
+{
+    const char *given = kind->class_name;
+    while (*name && tolower((unsigned char)*given) == *name) name++, given++;
+    return !*name && !*given;
+}
 
 CornuOptimizer *cornu_optimizer(const char *name)
 {
@@ -13,7 +22,7 @@ CornuOptimizer *cornu_optimizer(const char *name)
     int         count = 0;
     for (const CornuOptimizerRow *row = cornu__optimizers; row->name; row++) {
         names[count++] = row->name;
-        if (strcmp(name, row->name)) continue;
+        if (strcmp(name, row->name) && !is_class_in_lower_case(name, row->kind)) continue;
         void *config = cornu__allocate(1, row->kind->config_size);
         if (!config) return cornu__null();
         CornuOptimizer *optimizer = row->kind->from(config);

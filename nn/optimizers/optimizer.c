@@ -129,6 +129,7 @@ void cornu_optimizer_free(CornuOptimizer *optimizer)
     if (!optimizer) return;
     cornu_schedule_free(optimizer->schedule);
     unbuild(optimizer);
+    if (optimizer->kind->free) optimizer->kind->free(optimizer);
     cornu__release(optimizer->scale_name);
     cornu__release(optimizer->name);
     cornu__release(optimizer);
@@ -187,8 +188,8 @@ CornuVariable *cornu_optimizer_iteration(const CornuOptimizer *optimizer)
 }
 
 /* "adam/conv2d_kernel_momentum" for slot "momentum" of "conv2d/kernel" */
-static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *device, CornuType type,
-                                   const char *owner, const char *of, const char *name)
+static CornuVariable *add_part(CornuOptimizer *optimizer, CornuDevice *device, CornuType type,
+                               const char *owner, const char *of, const char *name, bool packed)
 {
     char text[256];
     int  length = snprintf(text, sizeof text, "%s/%s%s%s", owner, of, *of ? "_" : "", name);
@@ -199,9 +200,15 @@ static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *devic
     for (char *c = text + strlen(owner) + 1; *c; c++)
         if (*c == '/') *c = '_';
     CornuVariable *variable = cornu_variable_create(device, type, text, .use = CORNU_USE_SLOTS,
-                                                    .for_packing = *of != '\0');
+                                                    .for_packing = packed);
     if (variable) optimizer->variables[optimizer->variable_count++] = variable;
     return variable;
+}
+
+static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *device, CornuType type,
+                                   const char *owner, const char *name)
+{
+    return add_part(optimizer, device, type, owner, "", name, false);
 }
 
 /* The slots of each weight: those of every optimizer, then the class's. */
@@ -222,17 +229,34 @@ static Slots slots_of(const CornuOptimizer *optimizer)
     return slots;
 }
 
+/* The type of a slot of the weight; false if the weight has none. */
+static bool slot_type(const CornuOptimizer *optimizer, const CornuVariable *w, int s,
+                      CornuType *type)
+{
+    const int common = cornu__common_slots(optimizer);
+    *type = cornu_variable_type(w);
+    return s < common || !optimizer->kind->slot_type ||
+           optimizer->kind->slot_type(optimizer, w, s - common, type);
+}
+
+/* Whether the slot is packed: those of update_weight have shapes of their own. */
+static bool is_packed(const CornuOptimizer *optimizer, int s)
+{
+    return !optimizer->kind->update_weight || s < cornu__common_slots(optimizer);
+}
+
 static CornuStatus add_slots(CornuOptimizer *optimizer, CornuDevice *device)
 {
     const Slots slots = slots_of(optimizer);
     for (int group = 0; group < slots.count; group++)
         for (int i = 0; i < optimizer->count; i++)
             for (int s = 0; s < slots.count; s++) {
-                if (slots.group[s] != group) continue;
                 const CornuVariable *w = optimizer->w[i];
-                CornuVariable *slot = add_variable(optimizer, device, cornu_variable_type(w),
-                                                   optimizer->name, cornu_variable_name(w),
-                                                   slots.name[s]);
+                CornuType            type;
+                if (slots.group[s] != group || !slot_type(optimizer, w, s, &type)) continue;
+                CornuVariable *slot = add_part(optimizer, device, type, optimizer->name,
+                                               cornu_variable_name(w), slots.name[s],
+                                               is_packed(optimizer, s));
                 if (!slot) return cornu_error_take();
                 optimizer->slots[i * slots.count + s] = slot;
             }
@@ -255,13 +279,17 @@ static CornuStatus check_groups(const CornuOptimizer *optimizer)
 {
     const int shards = cornu__optimizer_shards(optimizer);
     if (shards == 1) return CORNU_OK;
+    if (optimizer->kind->update_weight && cornu__optimizer_has_groups(optimizer))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .group_size is %d of %d shards, expected all "
+                           "of them: it updates whole weights", optimizer->name,
+                           optimizer->groups.size, shards);
     return cornu__fail_prefix(cornu_groups_check(&optimizer->groups, shards), optimizer->name);
 }
 
 static CornuStatus pack_slots(CornuOptimizer *optimizer)
 {
     const Slots slots = slots_of(optimizer);
-    for (int s = 0; s < slots.count; s++)
+    for (int s = 0; s < slots.count && is_packed(optimizer, s); s++)
         CORNU__TRY(cornu__optimizer_pack_slots(optimizer, s, slots.name[s]));
     return CORNU_OK;
 }
@@ -277,11 +305,16 @@ static CornuStatus fill(CornuVariable *variable, double value)
     return status;
 }
 
-/* Sets the slots' first values once they are packed and have memory. The padding between them gets
+/* Sets the slots' first values once those that are packed have memory. The padding between them gets
  * the same values: no division by 0 there either. */
 static CornuStatus begin_slots(CornuOptimizer *optimizer)
 {
     const int common = cornu__common_slots(optimizer);
+    for (int i = 0; i < optimizer->count && optimizer->kind->weight_slot; i++) {
+        const int s = common + optimizer->kind->weight_slot - 1;
+        CORNU__TRY(cornu_variable_copy(optimizer->slots[i * optimizer->slot_count + s],
+                                       optimizer->w[i]));
+    }
     for (int s = common; s < optimizer->slot_count && optimizer->kind->initial; s++) {
         const double value = optimizer->kind->initial(optimizer, s - common);
         for (int b = 0; b < optimizer->bucket_count && value != 0.0; b++)   /* new memory is 0 */
@@ -294,9 +327,9 @@ static CornuStatus begin_slots(CornuOptimizer *optimizer)
 static CornuStatus add_clock(CornuOptimizer *optimizer, CornuDevice *device, const char *owner,
                              bool has_rate, CornuVariable **iteration, CornuVariable **rate)
 {
-    *iteration = add_variable(optimizer, device, cornu_scalar(CORNU_I64), owner, "", "iteration");
+    *iteration = add_variable(optimizer, device, cornu_scalar(CORNU_I64), owner, "iteration");
     if (*iteration && has_rate)
-        *rate = add_variable(optimizer, device, cornu_scalar(CORNU_F32), owner, "",
+        *rate = add_variable(optimizer, device, cornu_scalar(CORNU_F32), owner,
                              "learning_rate");
     return cornu_error_take();
 }
@@ -310,8 +343,8 @@ static CornuStatus add_scalars(CornuOptimizer *optimizer, CornuDevice *device)
         const char    *owner = optimizer->scale_name;
         CornuVariable *unused[2];
         CORNU__TRY(add_clock(optimizer, device, owner, true, &unused[0], &unused[1]));
-        optimizer->step_counter = add_variable(optimizer, device, i64, owner, "", "step_counter");
-        optimizer->dynamic_scale = add_variable(optimizer, device, f32, owner, "", "dynamic_scale");
+        optimizer->step_counter = add_variable(optimizer, device, i64, owner, "step_counter");
+        optimizer->dynamic_scale = add_variable(optimizer, device, f32, owner, "dynamic_scale");
         if (!optimizer->dynamic_scale) return cornu_error_take();
         CORNU__TRY(cornu_variable_set(optimizer->dynamic_scale, optimizer->initial_scale));
     }
@@ -327,7 +360,7 @@ static CornuStatus add_number(CornuOptimizer *optimizer, CornuDevice *device)
     const CornuOptimizerClass *kind = optimizer->kind;
     if (!kind->number_name) return CORNU_OK;
     optimizer->number = add_variable(optimizer, device, cornu_scalar(CORNU_F32), optimizer->name,
-                                     "", kind->number_name);
+                                     kind->number_name);
     if (!optimizer->number) return cornu_error_take();
     return cornu_variable_set(optimizer->number, kind->first_number);
 }

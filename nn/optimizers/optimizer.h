@@ -29,6 +29,8 @@ extern "C" {
 
 typedef struct CornuOptimizer CornuOptimizer;
 
+enum { CORNU_MAX_EXCLUDED = 16 };
+
 /* Arguments of every optimizer; AdamW, which has its own weight_decay, has those after it. */
 #define CORNU_OPTIMIZER_ARGUMENTS                                                        \
     CornuSchedule *schedule;        /* instead of learning_rate; taken                */ \
@@ -153,7 +155,7 @@ CornuOptimizer *cornu_adadelta_from(const CornuAdadeltaConfig *config);
 #define cornu_adadelta(...) \
     cornu_adadelta_from(&(CornuAdadeltaConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
-/* Arguments of Adamax and Nadam, as in Adam. */
+/* Arguments of Adamax, Nadam and Lamb, as in Adam. */
 typedef struct {
     char   unset;
     const char *written;            /* the call, see keywords.h */
@@ -214,8 +216,89 @@ CornuOptimizer *cornu_ftrl_from(const CornuFtrlConfig *config);
 #define cornu_ftrl(...) \
     cornu_ftrl_from(&(CornuFtrlConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
+/* u = m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + epsilon), m and v as in Adam;
+ * w -= learning_rate u |w| / |u|, with the norms of each weight, or the ratio 1 if one of them is 0.
+ * Source: You et al., "Large Batch Optimization for Deep Learning", arXiv 1904.00962. */
+CornuOptimizer *cornu_lamb_from(const CornuMomentsConfig *config);
+#define cornu_lamb(...) \
+    cornu_lamb_from(&(CornuMomentsConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
+
+/* beta = 1 - t^beta_2_decay; for a weight with two axes or more, of g^2 + epsilon_1 the means r over
+ * the last axis and c over the one before it, each averaged with beta; v = r c / mean(r), else v is
+ * averaged itself; u = g / sqrt(v); with rms(x) = sqrt(mean(x^2)) of each weight
+ * w -= min(learning_rate, 1 / sqrt(t)) max(epsilon_2, rms(w)) u / max(1, rms(u) / clip_threshold)
+ * relative_step has no effect in Keras either.
+ * Source: Shazeer and Stern, "Adafactor", arXiv 1804.04235. */
+typedef struct {
+    char   unset;
+    const char *written;            /* the call, see keywords.h */
+    double learning_rate;           /* default 0.001, or CORNU_ZERO */
+    double beta_2_decay;            /* default -0.8, or CORNU_ZERO; at most 0 */
+    double epsilon_1, epsilon_2;    /* default 1e-30 and 0.001, or CORNU_ZERO */
+    double clip_threshold;          /* default 1; more than 0 */
+    bool   no_relative_step;
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuAdafactorConfig;
+
+CornuOptimizer *cornu_adafactor_from(const CornuAdafactorConfig *config);
+#define cornu_adafactor(...) \
+    cornu_adafactor_from(                                                                      \
+        &(CornuAdafactorConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
+
+/* For matrices that are not excluded, m = momentum m + g; x = g + momentum m, or m without nesterov;
+ * ns_steps times, from x / |x| (transposed if it has more rows than columns), A = x x^T,
+ * x = muon_a x + (muon_b A + muon_c A A) x; w -= learning_rate x sqrt(max(rows, columns)) rms_rate.
+ * Other weights: Adam, with learning_rate adam_lr_ratio and the decay adam_weight_decay.
+ * Source: Jordan et al., "Muon", and Liu et al., "Muon is Scalable for LLM Training",
+ * arXiv 2502.16982. */
+typedef struct {
+    char   unset;
+    const char *written;            /* the call, see keywords.h */
+    double learning_rate;           /* default 0.001, or CORNU_ZERO */
+    double adam_beta_1, adam_beta_2; /* default 0.9 and 0.999, or CORNU_ZERO; below 1 */
+    double adam_weight_decay;       /* default 0.004, or CORNU_ZERO */
+    double epsilon;                 /* default 1e-7, or CORNU_ZERO */
+    double weight_decay;            /* default 0.004, or CORNU_ZERO */
+    CornuSchedule *schedule;        /* instead of learning_rate; taken */
+    CORNU_OPTIMIZER_ARGUMENTS_AFTER_DECAY
+    const char *exclude_layers[CORNU_MAX_EXCLUDED]; /* patterns (POSIX extended) of parts of the
+                                       paths of weights that are not for Muon; copied */
+    bool   no_exclude_embeddings;   /* else a path with "embedding" is not, either */
+    double muon_a, muon_b, muon_c;  /* default 3.4445, -4.775, 2.0315, or CORNU_ZERO */
+    double adam_lr_ratio;           /* default 1, or CORNU_ZERO */
+    double momentum;                /* default 0.95, or CORNU_ZERO */
+    int64_t ns_steps;               /* default 5, or CORNU_ZERO; at most 100 */
+    bool   no_nesterov;
+    double rms_rate;                /* default 0.2; CORNU_ZERO: the last two factors are left out */
+} CornuMuonConfig;
+
+CornuOptimizer *cornu_muon_from(const CornuMuonConfig *config);
+#define cornu_muon(...) \
+    cornu_muon_from(&(CornuMuonConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
+
+/* v as in Adam; z -= learning_rate min(t / warmup_steps, 1) g / (sqrt(v / (1 - beta_2^t)) + epsilon);
+ * x = (1 - 1/t) x + z / t; w = (1 - beta_1) z + beta_1 x. The slot momentum is z, at first w; x is
+ * computed from z and w.
+ * Source: Defazio et al., "The Road Less Scheduled", arXiv 2405.15682. */
+typedef struct {
+    char   unset;
+    const char *written;            /* the call, see keywords.h */
+    double learning_rate;           /* default 0.0025, or CORNU_ZERO */
+    double beta_1;                  /* default 0.9; more than 0, at most 1 */
+    double beta_2;                  /* default 0.999, or CORNU_ZERO; below 1 */
+    double epsilon;                 /* default 1e-8, or CORNU_ZERO */
+    int64_t warmup_steps;           /* default 0 */
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuScheduleFreeConfig;
+
+CornuOptimizer *cornu_schedule_free_adamw_from(const CornuScheduleFreeConfig *config);
+#define cornu_schedule_free_adamw(...) \
+    cornu_schedule_free_adamw_from(                                                            \
+        &(CornuScheduleFreeConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
+
 /* By Keras' string, with its defaults: "sgd", "rmsprop", "adam", "adamw", "adagrad", "adadelta",
- * "adamax", "nadam", "lion", "ftrl". */
+ * "adamax", "nadam", "lion", "ftrl", "lamb", "adafactor", "muon", "schedule_free_adamw"; also its
+ * class names in lower case, as "schedulefreeadamw". */
 CornuOptimizer *cornu_optimizer(const char *name);
 void            cornu_optimizer_free(CornuOptimizer *optimizer);
 
@@ -308,21 +391,22 @@ CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, doubl
 
 /* ---- For a custom optimizer ---- */
 
-enum { CORNU_MAX_SLOTS = 3, CORNU_MAX_COMMON_SLOTS = 2, CORNU_MAX_EXCLUDED = 16 };
+enum { CORNU_MAX_SLOTS = 3, CORNU_MAX_COMMON_SLOTS = 2 };
 
-/* The input of an update: a slice of weights laid out in one vector. An element's update must
- * not depend on other elements. */
+/* The input of an update: a slice of weights laid out in one vector, so that an element's update must
+ * not depend on other elements; of update_weight one weight in its own shape. */
 typedef struct {
     CornuTensor *w, *gradient;                /* of one shape, f32 */
-    CornuTensor *slot[CORNU_MAX_SLOTS];       /* in the order of slots() */
+    CornuTensor *w_before;                    /* w before its weight_decay */
+    CornuTensor *slot[CORNU_MAX_SLOTS];       /* in the order of slots(); NULL: not this weight's */
     CornuTensor *learning_rate, *iteration;   /* f32 scalars; the first update is iteration 1 */
     CornuTensor *number;                      /* f32 scalar, if the class has number_name */
 } CornuUpdate;
 
-/* Kinds of arguments: double; bool; int64_t; a double for which Keras has None, CORNU_ZERO in the
+/* Kinds of arguments: double; bool; the opposite of a bool; int64_t; a double for which Keras has None, CORNU_ZERO in the
  * config and 0 in the optimizer; strings, CORNU_MAX_EXCLUDED pointers up to the first NULL. */
 typedef enum {
-    CORNU_ARGUMENT_NUMBER, CORNU_ARGUMENT_FLAG, CORNU_ARGUMENT_INTEGER,
+    CORNU_ARGUMENT_NUMBER, CORNU_ARGUMENT_FLAG, CORNU_ARGUMENT_NOT, CORNU_ARGUMENT_INTEGER,
     CORNU_ARGUMENT_NUMBER_OR_NONE, CORNU_ARGUMENT_STRINGS
 } CornuArgumentKind;
 
@@ -353,6 +437,20 @@ typedef struct {
     /* Records the new weight (returned) and the new slots. */
     CornuTensor *(*update)(const CornuOptimizer *self, const CornuUpdate *update,
                            CornuTensor **new_slot);
+    /* In place of it, where the update of an element depends on others of its weight: weight i of
+     * build. Every shard computes all of it; groups of shards are refused. */
+    CornuTensor *(*update_weight)(const CornuOptimizer *self, int i, const CornuUpdate *update,
+                                  CornuTensor **new_slot);
+    /* With it: the type of slot number `slot` of the weight, or false if it has none. NULL: all have
+     * the weight's. */
+    bool (*slot_type)(const CornuOptimizer *self, const CornuVariable *w, int slot,
+                      CornuType *type);
+    /* With it: the weight_decay of the weight. NULL: the optimizer's. */
+    double (*decay_of)(const CornuOptimizer *self, const CornuVariable *w);
+    /* 1 + the slot that starts as a copy of its weight; 0: none does. */
+    int weight_slot;
+    /* Frees what its own struct owns; may be NULL. */
+    void (*free)(CornuOptimizer *self);
     /* For files: its own arguments, the config's size and the constructor; all zero for an
      * optimizer that cannot be saved. */
     const CornuOptimizerField *fields;

@@ -81,6 +81,9 @@ CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool rate
                                       const CornuOptimizerArguments *arguments, double beta_1,
                                       double beta_2, double epsilon);
 
+/* mean + (x - mean)(1 - beta), in the order of Keras' operations. */
+CornuTensor *cornu__moved(CornuTensor *mean, CornuTensor *x, double beta);
+
 /* 1 - beta^t, t counting updates */
 CornuTensor *cornu__bias_correction(const CornuUpdate *update, double beta);
 

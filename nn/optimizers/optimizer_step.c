@@ -315,28 +315,97 @@ static CornuTensor *constrained(const CornuOptimizer *optimizer, const CornuBuck
 
 /* ---- The whole step ---- */
 
-/* Records the update of this shard's slice of a bucket's weights and slots. finite: whether the
- * step counts; last: whether it applies the accumulated gradients. */
-static CornuStatus update(const CornuOptimizer *optimizer, CornuGraph *graph,
-                          const CornuBucket *bucket, CornuUpdate *u, CornuTensor *decay,
-                          CornuTensor *finite, CornuTensor *last)
+/* What a step's updates have in common. */
+typedef struct {
+    const CornuOptimizer *optimizer;
+    CornuGraph           *graph;
+    CornuTensor          *finite;   /* whether the step counts, */
+    CornuTensor          *now;      /* and applies gradients: bool scalars, NULL: true */
+    CornuTensor          *rate;     /* the learning rate, for the decay */
+} Step;
+
+static CornuTensor *decayed(const Step *step, CornuTensor *w, double decay)
 {
-    const int            common = cornu__common_slots(optimizer);
-    CornuVariable *const *slots = bucket->slots + common;
-    CornuTensor *new_slot[CORNU_MAX_SLOTS] = { 0 }, *now = both(finite, last);
-    CornuTensor *whole = cornu_read(graph, bucket->weights), *w = slice_of(optimizer, whole);
-    u->w = decay ? cornu_op_subtract(w, cornu_op_multiply(w, decay)) : w;
-    for (int s = 0; s < optimizer->slot_count - common; s++)
-        u->slot[s] = cornu_read(graph, slots[s]);
-    CornuTensor *new_w = only_if(now, optimizer->kind->update(optimizer, u, new_slot), w);
-    if (optimizer->use_ema)
-        new_w = only_if(finite, averaged(optimizer, graph, bucket, new_w, finite), w);
-    CornuTensor *all = gathered(optimizer, new_w), *kept = constrained(optimizer, bucket, all);
-    if (kept != all) kept = only_if(finite, kept, whole);
-    CORNU__TRY(assign(bucket->weights, kept));
-    for (int s = 0; s < optimizer->slot_count - common; s++)
-        CORNU__TRY(assign(slots[s], only_if(now, new_slot[s], u->slot[s])));
+    return decay > 0.0
+         ? cornu_op_subtract(w, cornu_op_multiply(cornu_op_scale(w, decay), step->rate)) : w;
+}
+
+/* Records the next values of the slots that have one, unless the step does not apply gradients. */
+static CornuStatus keep_slots(const Step *step, CornuVariable *const *slots, int count,
+                              CornuTensor *const *old, CornuTensor *const *new_slot)
+{
+    for (int s = 0; s < count; s++)
+        if (new_slot[s]) CORNU__TRY(assign(slots[s], only_if(step->now, new_slot[s], old[s])));
     return CORNU_OK;
+}
+
+/* Records the update of this shard's slice of the bucket's slots; returns that of its weights. */
+static CornuTensor *update_slice(const Step *step, const CornuBucket *bucket, CornuUpdate *u,
+                                 CornuTensor *w)
+{
+    const CornuOptimizer *optimizer = step->optimizer;
+    const int             common = cornu__common_slots(optimizer);
+    const int             count = optimizer->slot_count - common;
+    CornuTensor          *new_slot[CORNU_MAX_SLOTS] = { 0 };
+    u->w_before = w;
+    u->w = decayed(step, w, optimizer->weight_decay);
+    for (int s = 0; s < count; s++) u->slot[s] = cornu_read(step->graph, bucket->slots[common + s]);
+    CornuTensor *new_w = only_if(step->now, optimizer->kind->update(optimizer, u, new_slot), w);
+    return keep_slots(step, bucket->slots + common, count, u->slot, new_slot) ? cornu__null()
+                                                                             : new_w;
+}
+
+/* Records the update of one weight's slots; returns that of the weight. */
+static CornuTensor *update_weight(const Step *step, int i, CornuUpdate *u, CornuTensor *w)
+{
+    const CornuOptimizer      *optimizer = step->optimizer;
+    const CornuOptimizerClass *kind = optimizer->kind;
+    const int                  common = cornu__common_slots(optimizer);
+    const int                  count = optimizer->slot_count - common;
+    CornuVariable *const      *slots = optimizer->slots + i * optimizer->slot_count + common;
+    CornuTensor               *new_slot[CORNU_MAX_SLOTS] = { 0 };
+    u->w_before = w;
+    u->w = decayed(step, w, kind->decay_of ? kind->decay_of(optimizer, optimizer->w[i])
+                                           : optimizer->weight_decay);
+    for (int s = 0; s < count; s++)
+        u->slot[s] = slots[s] ? cornu_read(step->graph, slots[s]) : NULL;
+    CornuTensor *new_w = only_if(step->now, kind->update_weight(optimizer, i, u, new_slot), w);
+    return keep_slots(step, slots, count, u->slot, new_slot) ? cornu__null() : new_w;
+}
+
+/* The bucket's weights after the updates of each of them. */
+static CornuTensor *update_weights(const Step *step, const CornuBucket *bucket,
+                                   const CornuUpdate *u, CornuTensor *whole)
+{
+    CornuTensor  *gradient = gathered(step->optimizer, u->gradient);
+    CornuTensor **parts = cornu__allocate((size_t)bucket->count, sizeof(CornuTensor *));
+    if (!parts) return cornu__null();
+    for (int k = 0; k < bucket->count; k++) {
+        const int            i = bucket->first + k;
+        const CornuVariable *w = step->optimizer->w[i];
+        CornuUpdate          of_weight = *u;
+        of_weight.gradient = cornu_part(gradient, w);
+        parts[k] = update_weight(step, i, &of_weight, cornu_part(whole, w));
+    }
+    CornuTensor *packed = cornu_pack(bucket->weights, parts);
+    cornu__release(parts);
+    return packed;
+}
+
+/* Records the update of a bucket's weights and slots: of this shard's slice, or of each weight. */
+static CornuStatus update(const Step *step, const CornuBucket *bucket, CornuUpdate *u)
+{
+    const CornuOptimizer *optimizer = step->optimizer;
+    CornuTensor *whole = cornu_read(step->graph, bucket->weights), *w = slice_of(optimizer, whole);
+    CornuTensor *new_w = optimizer->kind->update_weight
+                       ? slice_of(optimizer, update_weights(step, bucket, u, whole))
+                       : update_slice(step, bucket, u, w);
+    if (optimizer->use_ema)
+        new_w = only_if(step->finite, averaged(optimizer, step->graph, bucket, new_w, step->finite),
+                        w);
+    CornuTensor *all = gathered(optimizer, new_w), *kept = constrained(optimizer, bucket, all);
+    if (kept != all) kept = only_if(step->finite, kept, whole);
+    return assign(bucket->weights, kept);
 }
 
 /* Records the class's number; the update uses the next one. */
@@ -364,12 +433,11 @@ static CornuStatus apply(CornuOptimizer *optimizer, CornuGraph *graph, CornuTens
     CornuUpdate u = { .learning_rate = learning_rate, .iteration = cornu_op_shift(before, 1.0) };
     CORNU__TRY(move_number(optimizer, graph, &u, both(finite, last)));
     if (optimizer->kind->rate) u.learning_rate = optimizer->kind->rate(optimizer, &u);
-    CornuTensor *decay = optimizer->weight_decay > 0.0
-                       ? cornu_op_scale(learning_rate, optimizer->weight_decay) : NULL;
+    const Step step = { optimizer, graph, finite, both(finite, last), learning_rate };
     CORNU__TRY(cornu_error_take());
     for (int b = 0; b < optimizer->bucket_count; b++) {
         u.gradient = g[b];
-        CORNU__TRY(update(optimizer, graph, &optimizer->buckets[b], &u, decay, finite, last));
+        CORNU__TRY(update(&step, &optimizer->buckets[b], &u));
     }
     return assign(optimizer->iteration,
                   only_if(finite, cornu_op_shift(iteration, 1.0), iteration));

@@ -35,6 +35,7 @@ static json_t *argument_to_json(CornuArgumentKind kind, const void *at)
     switch (kind) {
     case CORNU_ARGUMENT_NUMBER:  return json_real(*(const double *)at);
     case CORNU_ARGUMENT_FLAG:    return json_boolean(*(const bool *)at);
+    case CORNU_ARGUMENT_NOT:     return json_boolean(!*(const bool *)at);
     case CORNU_ARGUMENT_INTEGER: return json_integer(*(const int64_t *)at);
     case CORNU_ARGUMENT_NUMBER_OR_NONE:
         return *(const double *)at != 0.0 ? json_real(*(const double *)at) : json_null();
@@ -144,8 +145,8 @@ static CornuStatus read_argument(const CornuOptimizerField *field, const json_t 
     case CORNU_ARGUMENT_NUMBER:
         if (json_is_number(value)) *(double *)at = given(value);
         return json_is_number(value) ? CORNU_OK : cornu__unexpected(field->name, "a number");
-    case CORNU_ARGUMENT_FLAG:
-        *(bool *)at = json_is_true(value);
+    case CORNU_ARGUMENT_FLAG: case CORNU_ARGUMENT_NOT:
+        *(bool *)at = json_is_true(value) == (field->kind == CORNU_ARGUMENT_FLAG);
         return json_is_boolean(value) ? CORNU_OK : cornu__unexpected(field->name, "true or false");
     case CORNU_ARGUMENT_INTEGER:
         if (!json_is_number(value) || json_number_value(value) != floor(json_number_value(value)))

@@ -57,6 +57,28 @@ def own_cases():
         "ftrl_all": (O.Ftrl, {"learning_rate": 0.1, "l1_regularization_strength": 0.5,
                               "l2_regularization_strength": 0.3,
                               "l2_shrinkage_regularization_strength": 0.2, "beta": 0.7}),
+        "lamb": (O.Lamb, {}),
+        "lamb_all": (O.Lamb, {"learning_rate": 0.05, "beta_1": 0.5, "beta_2": 0.8,
+                              "epsilon": 1e-2}),
+        "schedulefreeadamw": (O.ScheduleFreeAdamW, {}),
+        "schedulefreeadamw_all": (O.ScheduleFreeAdamW, {
+            "learning_rate": 0.05, "beta_1": 0.6, "beta_2": 0.8, "epsilon": 1e-2,
+            "warmup_steps": 4}),
+        "adafactor": (O.Adafactor, {}),
+        "adafactor_all": (O.Adafactor, {
+            "learning_rate": 0.5, "beta_2_decay": -0.5, "epsilon_1": 1e-3, "epsilon_2": 1e-2,
+            "clip_threshold": 0.3, "relative_step": False}),
+        "adafactor_kernel": (O.Adafactor, {"learning_rate": 0.1}),
+        "muon": (O.Muon, {}), "muon_tall": (O.Muon, {"learning_rate": 0.05}),
+        "muon_kernel": (O.Muon, {"learning_rate": 0.05}),
+        "muon_all": (O.Muon, {
+            "learning_rate": 0.05, "adam_beta_1": 0.5, "adam_beta_2": 0.8,
+            "adam_weight_decay": 0.2, "epsilon": 1e-2, "weight_decay": 0.1, "muon_a": 3.0,
+            "muon_b": -4.0, "muon_c": 2.0, "adam_lr_ratio": 0.5, "momentum": 0.8, "ns_steps": 3,
+            "nesterov": False, "rms_rate": None}),
+        "muon_excluded": (O.Muon, {"learning_rate": 0.05, "exclude_layers": ["^b"]}),
+        "muon_not_excluded": (O.Muon, {"learning_rate": 0.05, "exclude_layers": ["c", "d"],
+                                       "adam_weight_decay": None}),
     }
 
 
@@ -77,7 +99,7 @@ def common_cases():
                                   "learning_rate": ("ExponentialDecay", 0.1, 3, 0.5)},
     }
     kinds = (O.SGD, O.RMSprop, O.Adam, O.AdamW, O.Adagrad, O.Adadelta, O.Adamax, O.Nadam, O.Lion,
-             O.Ftrl)
+             O.Ftrl, O.Lamb, O.Adafactor, O.Muon, O.ScheduleFreeAdamW)
     own = {O.SGD: {"momentum": 0.9}, O.Ftrl: {"l1_regularization_strength": 0.1}}
     return {
         f"{kind.__name__.lower()}_with_{name}":
@@ -86,9 +108,17 @@ def common_cases():
     }
 
 
-def last_name(optimizer, variable):
-    name = variable.path.split("/")[-1]
-    return "u_product" if isinstance(optimizer, O.Nadam) and "variable" in name else name
+def names_of(optimizer):
+    """Adafactor gives the weight's name to both means, and its dummies are no variables."""
+    names = []
+    for variable in optimizer.variables:
+        name = variable.path.split("/")[-1]
+        if isinstance(optimizer, O.Nadam) and "variable" in name:
+            name = "u_product"
+        if isinstance(optimizer, O.Adafactor) and name in ("a", "b"):
+            name += "_columns" if name + "_rows" in names else "_rows"
+        names.append(name)
+    return names
 
 
 def steps():
@@ -101,25 +131,31 @@ def steps():
     gradient_b = values("optimizers/b", STEPS, 2, 3)
     start_a, start_b = values("optimizers/w", n), values("optimizers/v", 2, 3)
     arrays = {"a0": start_a, "b0": start_b, "gradient_a": gradient_a, "gradient_b": gradient_b}
+    for shape, extents in (("tall", (5, 3)), ("kernel", (2, 2, 3, 4))):
+        arrays[f"{shape}0"] = values(f"optimizers/{shape}", *extents)
+        arrays[f"gradient_{shape}"] = values(f"optimizers/g_{shape}", STEPS, *extents)
     cases = {}
     for name, (kind, given) in (own_cases() | common_cases()).items():
         real = dict(given)
         if isinstance(real.get("learning_rate"), tuple):
             real["learning_rate"] = O.schedules.ExponentialDecay(*given["learning_rate"][1:])
         optimizer = kind(**real)
-        a, b = keras.Variable(start_a, name="a"), keras.Variable(start_b, name="b")
+        weight = name.split("_")[-1] if name.endswith(("_tall", "_kernel")) else "b"
+        a = keras.Variable(start_a, name="a")
+        b = keras.Variable(arrays[f"{weight}0"], name="b")
         optimizer.build([a, b])
         history_a, history_b = [], []
-        for g, h in zip(gradient_a, gradient_b):
+        for g, h in zip(gradient_a, arrays[f"gradient_{weight}"]):
             optimizer.apply([jnp.asarray(g), jnp.asarray(h)], [a, b])
             history_a.append(np.array(a.value))
             history_b.append(np.array(b.value))
         arrays[f"{name}/a"], arrays[f"{name}/b"] = np.stack(history_a), np.stack(history_b)
-        order = [last_name(optimizer, v) for v in optimizer.variables]
+        order = names_of(optimizer)
         for slot, v in zip(order, optimizer.variables):
             if slot not in ("iteration", "learning_rate"):
                 arrays[f"{name}/slot_{slot}"] = np.array(v.value)
-        cases[name] = {"optimizer": kind.__name__, "given": given, "variables": order}
+        cases[name] = {"optimizer": kind.__name__, "given": given, "variables": order,
+                       "weight": weight}
     return arrays, cases
 
 

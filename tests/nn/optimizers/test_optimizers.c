@@ -20,6 +20,13 @@ static double number(const json_t *settings, const char *name)
     return json_number_value(json_object_get(settings, name));
 }
 
+/* None is CORNU_ZERO. */
+static double or_none(const json_t *settings, const char *name)
+{
+    return json_is_null(json_object_get(settings, name)) ? (double)CORNU_ZERO
+                                                         : number(settings, name);
+}
+
 static int64_t whole(const json_t *settings, const char *name)
 {
     return json_integer_value(json_object_get(settings, name));
@@ -82,6 +89,30 @@ static CornuOptimizer *optimizer_of(const char *kind, const json_t *given)
         return cornu_lion_from(&(CornuLionConfig){
             .beta_1 = number(given, "beta_1"), .beta_2 = number(given, "beta_2"),
             COMMON });
+    if (!strcmp(kind, "Lamb")) return cornu_lamb_from(&(CornuMomentsConfig){ MOMENTS, COMMON });
+    if (!strcmp(kind, "ScheduleFreeAdamW"))
+        return cornu_schedule_free_adamw_from(&(CornuScheduleFreeConfig){
+            MOMENTS, .warmup_steps = whole(given, "warmup_steps"), COMMON });
+    if (!strcmp(kind, "Adafactor"))
+        return cornu_adafactor_from(&(CornuAdafactorConfig){
+            .beta_2_decay = number(given, "beta_2_decay"), .epsilon_1 = number(given, "epsilon_1"),
+            .epsilon_2 = number(given, "epsilon_2"),
+            .clip_threshold = number(given, "clip_threshold"),
+            .no_relative_step = json_is_false(json_object_get(given, "relative_step")), COMMON });
+    if (!strcmp(kind, "Muon")) {
+        const json_t *layers = json_object_get(given, "exclude_layers");
+        return cornu_muon_from(&(CornuMuonConfig){
+            .adam_beta_1 = number(given, "adam_beta_1"),
+            .adam_beta_2 = number(given, "adam_beta_2"), .epsilon = number(given, "epsilon"),
+            .adam_weight_decay = or_none(given, "adam_weight_decay"),
+            .rms_rate = or_none(given, "rms_rate"), .muon_a = number(given, "muon_a"),
+            .muon_b = number(given, "muon_b"), .muon_c = number(given, "muon_c"),
+            .adam_lr_ratio = number(given, "adam_lr_ratio"),
+            .momentum = number(given, "momentum"), .ns_steps = whole(given, "ns_steps"),
+            .no_nesterov = json_is_false(json_object_get(given, "nesterov")),
+            .exclude_layers = { json_string_value(json_array_get(layers, 0)),
+                                json_string_value(json_array_get(layers, 1)) }, COMMON });
+    }
     assert_string_equal(kind, "Ftrl");
     return cornu_ftrl_from(&(CornuFtrlConfig){
         .learning_rate_power = number(given, "learning_rate_power"),
@@ -95,7 +126,7 @@ static CornuOptimizer *optimizer_of(const char *kind, const json_t *given)
 #undef MOMENTS
 }
 
-enum { STEPS = 10, SHARDS = 8 };
+enum { STEPS = 10, SHARDS = 8, LARGEST = 48 };
 
 static CornuVariable *variable_like(CornuDevice *device, CornuArray start, const char *name)
 {
@@ -152,7 +183,7 @@ static void check_slots(Golden *golden, const char *name, const CornuOptimizer *
         snprintf(slot, sizeof slot, "slot_%s", plain);
         CornuArray want = golden_array(golden, name, slot);
         if (!want.data) continue;
-        float  got[16];
+        float  got[LARGEST];
         double tolerance = 1e-5;
         if (rate_known && !strcmp(plain, "b_linear"))   /* that of a is large, like its gradients */
             tolerance = fmax(tolerance, linear_rounding(golden, name, given, "b", want));
@@ -173,7 +204,7 @@ static CornuTensor *input_of(CornuGraph *graph, CornuType type, bool parts)
 static void feed(CornuTensor *input, CornuArray whole, bool parts)
 {
     static const float part[SHARDS] = { 0.5f, 0, 0.25f, 0.125f, 0, 0.0625f, 0, 0.0625f };
-    float         values[SHARDS * 16];
+    float         values[SHARDS * LARGEST];
     const int64_t count = cornu_type_count(whole.type);
     CornuType     type = { .dtype = CORNU_F32, .shape = { whole.type.shape.rank + 1, { SHARDS } } };
     for (int i = 0; i < whole.type.shape.rank; i++)
@@ -200,10 +231,11 @@ static void run_optimizer(Golden *golden, const char *name, const json_t *about,
     CornuTensor   *g[2];
     CornuGraph    *graph = cornu_graph_create(device);
     for (int i = 0; i < 2; i++) {
-        char text[32];
-        snprintf(text, sizeof text, "%s0", names[i]);
+        char        text[32];
+        const char *weight = i == 0 ? "a" : json_string_value(json_object_get(about, "weight"));
+        snprintf(text, sizeof text, "%s0", weight);
         w[i] = variable_like(device, golden_array(golden, NULL, text), names[i]);
-        snprintf(text, sizeof text, "gradient_%s", names[i]);
+        snprintf(text, sizeof text, "gradient_%s", weight);
         gradients[i] = golden_array(golden, NULL, text);
         after[i] = golden_array(golden, name, names[i]);
         g[i] = input_of(graph, cornu_variable_type(w[i]), parts);
@@ -214,7 +246,7 @@ static void run_optimizer(Golden *golden, const char *name, const json_t *about,
         for (int i = 0; i < 2; i++) feed(g[i], row(gradients[i], step), parts);
         expect_ok(cornu_run(graph, NULL, 0, NULL));
         for (int i = 0; i < 2; i++) {
-            float got[16];
+            float got[LARGEST];
             char  what[128];
             snprintf(what, sizeof what, "%s %d %s/%s step %d", cornu_device_name(device),
                      cornu_device_shards(device), name, names[i], step);
@@ -235,7 +267,7 @@ static void run_optimizers(const char *device_name, int shards)
     const char  *name;
     json_t      *about;
     if (!device) fail_msg("%s: %s", device_name, cornu_error_message());
-    assert_int_equal(json_object_size(golden.cases), 140);
+    assert_int_equal(json_object_size(golden.cases), 197);
     json_object_foreach(golden.cases, name, about) run_optimizer(&golden, name, about, device);
     cornu_device_close(device);
     golden_close(&golden);
@@ -460,8 +492,11 @@ static void constructors_refuse(void **state)
     refuses(cornu_adam(.schedule = cornu_exponential_decay(1, -1, 1)), CORNU_ERR_ARGUMENT,
             "exponential_decay: the decay steps are -1");
     refuses(cornu_optimizer("adm"), CORNU_ERR_ARGUMENT, "is \"adam\" meant?");
-    refuses(cornu_optimizer("muon"), CORNU_ERR_ARGUMENT,
-            "known are sgd rmsprop adam adamw adagrad adadelta adamax nadam lion ftrl");
+    refuses(cornu_optimizer("sofia"), CORNU_ERR_ARGUMENT,
+            "known are sgd rmsprop adam adamw adagrad adadelta adamax nadam lion ftrl lamb "
+            "adafactor muon schedule_free_adamw");
+    refuses(cornu_muon(.exclude_layers = { "a", "(" }), CORNU_ERR_ARGUMENT,
+            "muon: .exclude_layers[1] is \"(\", expected a POSIX extended regular expression");
 }
 
 static void the_rate_is_a_variable(void **state)

@@ -1,0 +1,62 @@
+/* Source: keras/src/optimizers/lamb.py. */
+#include "optimizer_internal.h"
+
+static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                 int group[CORNU_MAX_SLOTS])
+{
+    (void)self;
+    name[0] = "momentum", group[0] = 0;
+    name[1] = "velocity", group[1] = 0;
+    return 2;
+}
+
+static CornuTensor *norm(CornuTensor *x) { return cornu_op_sqrt(cornu_op_sum(cornu_op_square(x))); }
+
+/* |w| / |u|, or 1 if one of them is 0. */
+static CornuTensor *ratio_of(CornuTensor *w, CornuTensor *u)
+{
+    if (!w || !u) return NULL;
+    CornuTensor *of_w = norm(w), *of_u = norm(u), *zero = cornu_op_constant_like(of_w, 0.0);
+    CornuTensor *one = cornu_op_constant_like(of_w, 1.0);
+    CornuTensor *divisible = cornu_op_compare(of_u, CORNU_GREATER, zero);
+    CornuTensor *ratio = cornu_op_divide(of_w, cornu_op_select(divisible, of_u, one));
+    ratio = cornu_op_select(divisible, ratio, one);
+    return cornu_op_select(cornu_op_compare(of_w, CORNU_GREATER, zero), ratio, one);
+}
+
+static CornuTensor *update(const CornuOptimizer *self, int i, const CornuUpdate *u,
+                           CornuTensor **new_slot)
+{
+    const CornuMoments *lamb = (const CornuMoments *)self;
+    (void)i;
+    new_slot[0] = cornu__moved(u->slot[0], u->gradient, lamb->beta_1);
+    new_slot[1] = cornu__moved(u->slot[1], cornu_op_square(u->gradient), lamb->beta_2);
+    CornuTensor *m = cornu_op_divide(new_slot[0], cornu__bias_correction(u, lamb->beta_1));
+    CornuTensor *v = cornu_op_divide(new_slot[1], cornu__bias_correction(u, lamb->beta_2));
+    CornuTensor *step = cornu_op_divide(m, cornu_op_shift(cornu_op_sqrt(v), lamb->epsilon));
+    CornuTensor *rate = cornu_op_multiply(ratio_of(u->w, step), u->learning_rate);
+    return cornu_op_subtract(u->w, cornu_op_multiply(rate, step));
+}
+
+static CornuOptimizer *from(const void *config) { return cornu_lamb_from(config); }
+
+static const CornuOptimizerField fields[] = {
+    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_1),
+    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_2),
+    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, epsilon),
+    { 0 },
+};
+
+const CornuOptimizerClass cornu__lamb_class = {
+    .class_name = "Lamb", .size = sizeof(CornuMoments), .slots = slots, .update_weight = update,
+    .fields = fields, .config_size = sizeof(CornuMomentsConfig), .from = from,
+};
+
+CornuOptimizer *cornu_lamb_from(const CornuMomentsConfig *config)
+{
+    return cornu__moments_create(&cornu__lamb_class, config->learning_rate != 0.0,
+                                 CORNU__OPTIMIZER_ARGUMENTS(config, 0.001),
+                                 CORNU__WRITTEN(config, beta_1, 1),
+                                 CORNU__WRITTEN(config, beta_2, 2),
+                                 CORNU__WRITTEN(config, epsilon, 3));
+}
