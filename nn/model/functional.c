@@ -194,6 +194,7 @@ static CornuStatus fill(CornuModel *model, const Map *map)
     for (int i = 0; i < map->outputs; i++)
         model->outputs[model->output_count++] = map->config->outputs[i];
     model->base.output = model->outputs[0]->type.shape;
+    CORNU__TRY(cornu__model_set_keys(model, map->config->input_keys, map->config->output_keys));
     number_layers(model);
     return cornu__model_list_weights(model);
 }

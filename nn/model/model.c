@@ -476,6 +476,7 @@ static void free_model(CornuLayer *layer)
         cornu__layer_leave_device(layer->inner[i], model->own_device);
         cornu_layer_free(layer->inner[i]);
     }
+    cornu__model_free_keys(model);
     cornu__release(model->calls);
     cornu__release(layer->inner);
     cornu__lookup_clear(&model->labels);

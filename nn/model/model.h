@@ -22,6 +22,7 @@
 #define CORNU_NN_MODEL_H
 
 #include "../../datasets/pipeline/dataset.h"
+#include "../formats/safetensors.h"
 #include "callback.h"
 #include "../training/history.h"
 #include "../layers/layer.h"
@@ -237,7 +238,10 @@ CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuTyp
  * set per length.
  *
  * With several inputs or outputs an element of a data set has a component for each, inputs first,
- * and arrays are given as .xs and .ys.
+ * and arrays are given as .xs and .ys, in the model's order, or by the names of inputs and outputs,
+ * as Keras' dictionaries (functional.h):
+ *
+ *     .xs_by_name = { { "title", titles }, { "body", bodies } }, .ys_by_name = { { "price", y } }
  *
  * Sample weights multiply the values of losses and weighted metrics: an additional component of a
  * data set, or an array .sample_weight, (N), or (N, T) for a weight per step. With several outputs
@@ -258,8 +262,10 @@ typedef struct {
     CornuArray     x, y;
     CornuArray     xs[CORNU_MAX_MODEL_TENSORS], ys[CORNU_MAX_MODEL_TENSORS]; /* in place of them:
                                             of each input and output, in the model's order */
+    CornuNamedArray xs_by_name[CORNU_MAX_MODEL_TENSORS], ys_by_name[CORNU_MAX_MODEL_TENSORS];
     CornuArray     sample_weight;        /* with arrays */
     CornuArray     sample_weights[CORNU_MAX_MODEL_TENSORS];
+    CornuNamedArray sample_weights_by_name[CORNU_MAX_MODEL_TENSORS];
     CornuArray     class_weight;         /* (classes): the weight of each class' samples; classes
                                             after the end have 1. Labels are class indices or
                                             one-hot. Not applied to validation samples */
@@ -273,8 +279,11 @@ typedef struct {
     CornuDataset  *validation_data;      /* or these arrays */
     CornuArray     validation_x, validation_y;
     CornuArray     validation_xs[CORNU_MAX_MODEL_TENSORS], validation_ys[CORNU_MAX_MODEL_TENSORS];
+    CornuNamedArray validation_xs_by_name[CORNU_MAX_MODEL_TENSORS],
+                   validation_ys_by_name[CORNU_MAX_MODEL_TENSORS];
     CornuArray     validation_sample_weight;
     CornuArray     validation_sample_weights[CORNU_MAX_MODEL_TENSORS];
+    CornuNamedArray validation_sample_weights_by_name[CORNU_MAX_MODEL_TENSORS];
     bool           no_shuffle;           /* else unbatched data are shuffled for each epoch */
     int64_t        initial_epoch;        /* index of the first epoch */
     int64_t        steps_per_epoch;      /* default: all batches. With fewer, the next epoch
@@ -297,7 +306,9 @@ typedef struct {
     CornuDataset  *data;
     CornuArray     x, y;
     CornuArray     xs[CORNU_MAX_MODEL_TENSORS], ys[CORNU_MAX_MODEL_TENSORS];
+    CornuNamedArray xs_by_name[CORNU_MAX_MODEL_TENSORS], ys_by_name[CORNU_MAX_MODEL_TENSORS];
     CornuArray     sample_weight, sample_weights[CORNU_MAX_MODEL_TENSORS];
+    CornuNamedArray sample_weights_by_name[CORNU_MAX_MODEL_TENSORS];
     int64_t        batch_size;
     CornuVerbose   verbose;
     int64_t        steps;                /* default: all batches */
@@ -306,6 +317,7 @@ typedef struct {
     CornuArray     to;                   /* f32 (rows, …): gets the predictions, as in predict;
                                             default: not stored */
     CornuArray     tos[CORNU_MAX_MODEL_TENSORS]; /* in place of .to: of each output */
+    CornuNamedArray tos_by_name[CORNU_MAX_MODEL_TENSORS];
 } CornuEvaluateConfig;
 
 CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config);
@@ -319,6 +331,7 @@ typedef struct {
     CornuDataset  *data;                 /* of x, or of (x, y): y is ignored */
     CornuArray     x;
     CornuArray     xs[CORNU_MAX_MODEL_TENSORS];
+    CornuNamedArray xs_by_name[CORNU_MAX_MODEL_TENSORS];
     int64_t        batch_size;
     CornuVerbose   verbose;
     int64_t        steps;
@@ -326,6 +339,7 @@ typedef struct {
     CornuArray     to;                   /* f32 (rows, …): gets the predictions, one row per row
                                             of the data */
     CornuArray     tos[CORNU_MAX_MODEL_TENSORS]; /* in place of .to: of each output */
+    CornuNamedArray tos_by_name[CORNU_MAX_MODEL_TENSORS];
 } CornuPredictConfig;
 
 CornuStatus cornu_predict_from(const CornuPredictConfig *config);
@@ -357,6 +371,12 @@ CornuStatus cornu_test_on_batch_many(CornuModel *model, const CornuArray *x, con
                                      double *values);
 CornuStatus cornu_predict_on_batch_many(CornuModel *model, const CornuArray *x,
                                         const CornuArray *to);
+/* Arrays by the names of inputs, and of outputs, in the model's order: to[i] is that of input i.
+ * `count` entries, or those up to the first without a name; each name once. */
+CornuStatus cornu_model_order_inputs(const CornuModel *model, const CornuNamedArray *arrays,
+                                     int count, CornuArray *to);
+CornuStatus cornu_model_order_outputs(const CornuModel *model, const CornuNamedArray *arrays,
+                                      int count, CornuArray *to);
 CornuStatus cornu_model_reset_metrics(CornuModel *model);
 
 /* Resets the states of stateful layers to zeros. As in Keras, states otherwise carry over from

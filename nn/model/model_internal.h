@@ -83,6 +83,8 @@ struct CornuModel {
     CornuModelCall *calls;                       /* in topological order, inputs included */
     int          call_count, call_space, value_count;
     CornuSymbol *inputs[CORNU_MAX_MODEL_TENSORS], *outputs[CORNU_MAX_MODEL_TENSORS];
+    char        *input_keys[CORNU_MAX_MODEL_TENSORS];    /* of dictionaries, ascending; or NULL */
+    char        *output_keys[CORNU_MAX_MODEL_TENSORS];
     int          input_count, output_count;
     int          layer_space, weight_space;
     CornuLookup  labels, names;                  /* number of layers per class; layers by name */
@@ -176,11 +178,15 @@ CornuStatus cornu__model_ready(CornuModel *model, CornuType x);
 /* Frees all that compiling made or took; the weights stay. */
 void cornu__uncompile(CornuModel *model);
 
-/* The name of an output for arguments and logs; the index of the output of a name, and of the input
+/* The name of an output for arguments and logs: its key or else its layer's; the index of the output
  * of a name, or -1 with a pending error that lists the names. */
 const char *cornu__output_name(const CornuModel *model, int output);
 int         cornu__find_output(const CornuModel *model, const char *name);
-int         cornu__find_input(const CornuModel *model, const char *name);
+
+/* Copies the keys of a model of dictionaries, as CornuModelConfig has them; frees them. */
+CornuStatus cornu__model_set_keys(CornuModel *model, const char *const *inputs,
+                                  const char *const *outputs);
+void        cornu__model_free_keys(CornuModel *model);
 
 /* Lists the losses and the metrics of each output, which it takes, with their names in logs. */
 CornuStatus cornu__track_all(CornuModel *model, CornuMetric *const *const *metrics,

@@ -7,44 +7,6 @@
 
 /* ---- Names ---- */
 
-const char *cornu__output_name(const CornuModel *model, int output)
-{
-    return cornu_layer_name(model->outputs[output]->node->layer);
-}
-
-/* The first of `count` names that is `name`; -1 with a pending error that lists them. */
-static int find(const CornuModel *model, const char *what, const char *name, int count,
-                const char *(*name_at)(const CornuModel *model, int i))
-{
-    char   known[256] = "";
-    size_t length = 0;
-    for (int i = 0; i < count; i++) {
-        const char *at = name_at(model, i);
-        if (!strcmp(at, name)) return i;
-        if (length < sizeof known)
-            length += (size_t)snprintf(known + length, sizeof known - length, "%s%s",
-                                       i > 0 ? ", " : "", at);
-    }
-    cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: has no %s \"%s\", expected one of %s",
-                     model->base.name, what, name, known);
-    return -1;
-}
-
-static const char *input_name(const CornuModel *model, int i)
-{
-    return cornu_layer_name(model->inputs[i]->node->layer);
-}
-
-int cornu__find_output(const CornuModel *model, const char *name)
-{
-    return find(model, "output", name, model->output_count, cornu__output_name);
-}
-
-int cornu__find_input(const CornuModel *model, const char *name)
-{
-    return find(model, "input", name, model->input_count, input_name);
-}
-
 static bool is_tracked(const CornuModel *model, const char *name)
 {
     for (int i = 0; i < model->tracked_count; i++)

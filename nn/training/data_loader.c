@@ -46,7 +46,7 @@ static CornuDataset *from_arrays(const CornuModel *model, const CornuDataArgumen
     return cornu__dataset_borrow_arrays(arrays, inputs + outputs + weights);
 }
 
-CornuDataset *cornu__dataset_from_arguments(const CornuModel *model, const CornuDataArguments *args)
+static CornuDataset *from_ordered(const CornuModel *model, const CornuDataArguments *args)
 {
     CornuDataset *data = args->data;
     if (cornu_error_pending()) return NULL;
@@ -73,6 +73,41 @@ CornuDataset *cornu__dataset_from_arguments(const CornuModel *model, const Cornu
                             "expected %s", args->who, components,
                             args->ys ? "2 or 3: x and y, and sample weights"
                                      : "1 to 3: x, or x and y, and sample weights");
+}
+
+static bool is_given(const CornuNamedArray *arrays) { return arrays && arrays[0].name; }
+
+/* Arrays by name in the order of the model's tensors, in place of those in *in_order. */
+typedef CornuStatus Order(const CornuModel *model, const CornuNamedArray *arrays, int count,
+                          CornuArray *to);
+
+static CornuStatus order(const CornuModel *model, const CornuDataArguments *args, const char *what,
+                         const CornuNamedArray *named, CornuArray one, const CornuArray **in_order,
+                         Order *by_name, CornuArray to[CORNU_MAX_MODEL_TENSORS])
+{
+    if (!is_given(named)) return CORNU_OK;
+    if (one.data || (*in_order)[0].data || args->data)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .%ss_by_name and other data are given, "
+                           "expected one", args->who, what);
+    *in_order = to;
+    return by_name(model, named, CORNU_MAX_MODEL_TENSORS, to);
+}
+
+CornuDataset *cornu__dataset_from_arguments(const CornuModel *model, const CornuDataArguments *args)
+{
+    CornuArray         x[CORNU_MAX_MODEL_TENSORS] = { { .data = NULL } };
+    CornuArray         y[CORNU_MAX_MODEL_TENSORS] = { { .data = NULL } };
+    CornuArray         weights[CORNU_MAX_MODEL_TENSORS] = { { .data = NULL } };
+    CornuDataArguments ordered = *args;
+    if (cornu_error_pending()) return NULL;
+    if (order(model, args, "x", args->xs_by_name, args->x, &ordered.xs, cornu_model_order_inputs,
+              x) ||
+        order(model, args, "y", args->ys_by_name, args->y, &ordered.ys, cornu_model_order_outputs,
+              y) ||
+        order(model, args, "sample_weight", args->sample_weights_by_name, args->sample_weight,
+              &ordered.sample_weights, cornu_model_order_outputs, weights))
+        return cornu__null();
+    return from_ordered(model, &ordered);
 }
 
 CornuArrays cornu__batch_arrays(const CornuModel *model, const CornuBatch *batch)

@@ -24,6 +24,18 @@ static Output output_to(const char *who, CornuArray one, const CornuArray *many)
     return output;
 }
 
+/* Replaces the destinations by those given by name, if any are. */
+static CornuStatus order_outputs(Output *output, const CornuModel *model,
+                                 const CornuNamedArray *named)
+{
+    if (!named[0].name) return CORNU_OK;
+    if (output->wanted)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .tos_by_name and .to are given, expected "
+                           "one", output->who);
+    output->wanted = true;
+    return cornu_model_order_outputs(model, named, CORNU_MAX_MODEL_TENSORS, output->to);
+}
+
 static void output_close(Output *output)
 {
     for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) cornu__release(output->batch[i].data);
@@ -180,11 +192,14 @@ static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbackList
 {
     CornuModel *model = config->model;
     CORNU__TRY(cornu__model_check(model));
+    CORNU__TRY(order_outputs(output, model, config->tos_by_name));
     CORNU__TRY(cornu__data_loader_open(loader, &(CornuDataLoaderConfig){
         .dataset = cornu__dataset_from_arguments(model, &(CornuDataArguments){
             .who = "evaluate", .data = config->data, .x = config->x, .y = config->y,
             .sample_weight = config->sample_weight, .xs = config->xs, .ys = config->ys,
-            .sample_weights = config->sample_weights }),
+            .sample_weights = config->sample_weights, .xs_by_name = config->xs_by_name,
+            .ys_by_name = config->ys_by_name,
+            .sample_weights_by_name = config->sample_weights_by_name }),
         .device = model->device, .batch_size = config->batch_size, .default_batch_size = 32,
         .steps = config->steps, .min_batch_rows = cornu__min_batch_rows(model),
         .who = "evaluate", .batch_name = "batch_size", .steps_name = "steps" }));
@@ -227,9 +242,11 @@ static CornuStatus predict(const CornuPredictConfig *config, CornuCallbackList *
 {
     CornuModel *model = config->model;
     CORNU__TRY(cornu__model_check(model));
+    CORNU__TRY(order_outputs(output, model, config->tos_by_name));
     CORNU__TRY(cornu__data_loader_open(loader, &(CornuDataLoaderConfig){
         .dataset = cornu__dataset_from_arguments(model, &(CornuDataArguments){
-            .who = "predict", .data = config->data, .x = config->x, .xs = config->xs }),
+            .who = "predict", .data = config->data, .x = config->x, .xs = config->xs,
+            .xs_by_name = config->xs_by_name }),
         .device = model->device, .batch_size = config->batch_size, .default_batch_size = 32,
         .steps = config->steps, .min_batch_rows = cornu__min_batch_rows(model), .few_sizes = true,
         .who = "predict", .batch_name = "batch_size", .steps_name = "steps" }));

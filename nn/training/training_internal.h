@@ -39,6 +39,7 @@ typedef struct {
     CornuArray        x, y, sample_weight;
     const CornuArray *xs, *ys, *sample_weights;  /* CORNU_MAX_MODEL_TENSORS of each; NULL where no
                                                     y and weights are expected */
+    const CornuNamedArray *xs_by_name, *ys_by_name, *sample_weights_by_name;  /* likewise */
 } CornuDataArguments;
 
 /* The data set, retained, or a new one of the arrays, which are borrowed for the call. NULL with a

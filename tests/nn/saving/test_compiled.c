@@ -169,12 +169,101 @@ static void test_outputs_by_name(void **state)
     golden_close(&file.golden);
 }
 
+/* Data by name in fit, evaluate, predict and single steps give what data in order give. */
+static void test_data_by_name(void **state)
+{
+    enum { ROWS = 16 };
+    Compiled         file = compiled_open();
+    const CornuArray x = golden_array(&file.golden, NULL, "x");
+    const CornuArray y[] = { array_at(&file, "two", "y", 0), array_at(&file, "two", "y", 1) };
+    float            weights[ROWS], sizes[2][ROWS], kinds[2][ROWS * 3];
+    double           results[2][MOST], trained[2][MOST];
+    (void)state;
+    for (int i = 0; i < ROWS; i++) weights[i] = (float)(i % 3);
+    const CornuArray weight = cornu_array(weights, CORNU_F32, ROWS);
+    for (int named = 0; named < 2; named++) {
+        CornuModel      *model = model_of(&file, "two");
+        const CornuArray size = cornu_array(sizes[named], CORNU_F32, ROWS, 1);
+        const CornuArray kind = cornu_array(kinds[named], CORNU_F32, ROWS, 3);
+        CornuHistory    *history;
+        CornuArray       in[1], out[2];
+        expect_ok(cornu_compile(model, .loss = CORNU_MEAN_SQUARED_ERROR));
+        if (named)
+            history = cornu_fit(model, .xs_by_name = { { "x", x } }, .ys_by_name = {
+                { "kind", y[1] }, { "size", y[0] } }, .sample_weights_by_name = {
+                { "kind", weight }, { "size", weight } }, .validation_xs_by_name = { { "x", x } },
+                .validation_ys_by_name = { { "kind", y[1] }, { "size", y[0] } }, .verbose = 0);
+        else
+            history = cornu_fit(model, .x = x, .ys = { y[0], y[1] }, .sample_weights = {
+                weight, weight }, .validation_x = x, .validation_ys = { y[0], y[1] },
+                .verbose = 0);
+        if (!history) fail_msg("%s", cornu_error_message());
+        cornu_history_free(history);
+        if (named) {
+            expect_ok(cornu_evaluate(model, .xs_by_name = { { "x", x } }, .ys_by_name = {
+                { "kind", y[1] }, { "size", y[0] } }, .results = results[1], .verbose = 0));
+            expect_ok(cornu_predict(model, .xs_by_name = { { "x", x } }, .tos_by_name = {
+                { "kind", kind }, { "size", size } }, .verbose = 0));
+            expect_error(cornu_predict(model, .xs_by_name = { { "z", x } }, .tos_by_name = {
+                { "kind", kind }, { "size", size } }, .verbose = 0), CORNU_ERR_ARGUMENT,
+                "two: has no input \"z\", expected one of x");
+            expect_error(cornu_predict(model, .x = x, .tos_by_name = { { "kind", kind } },
+                                       .verbose = 0), CORNU_ERR_ARGUMENT,
+                         "two: output \"size\" is not given");
+        } else {
+            expect_ok(cornu_evaluate(model, .x = x, .ys = { y[0], y[1] }, .results = results[0],
+                                     .verbose = 0));
+            expect_ok(cornu_predict(model, .x = x, .tos = { size, kind }, .verbose = 0));
+        }
+        expect_ok(cornu_model_order_inputs(model, (CornuNamedArray[]){ { "x", x } }, 1, in));
+        expect_ok(cornu_model_order_outputs(model, (CornuNamedArray[]){
+            { "kind", y[1] }, { "size", y[0] } }, 2, out));
+        expect_ok(cornu_train_on_batch_many(model, in, out, trained[named]));
+        assert_int_equal(cornu_model_metric_count(model), 3);
+        cornu_model_free(model);
+    }
+    assert_memory_equal(sizes[0], sizes[1], sizeof sizes[0]);
+    assert_memory_equal(kinds[0], kinds[1], sizeof kinds[0]);
+    assert_memory_equal(results[0], results[1], 3 * sizeof results[0][0]);
+    assert_memory_equal(trained[0], trained[1], 3 * sizeof trained[0][0]);
+    golden_close(&file.golden);
+}
+
+/* The keys of a model are the names of its outputs, in logs, too. */
+static void test_keys(void **state)
+{
+    (void)state;
+    CornuSymbol *x = cornu_input(.shape = { 2 }, .name = "first");
+    CornuSymbol *a = cornu_call(cornu_dense(1, .name = "left"), x);
+    CornuSymbol *b = cornu_call(cornu_dense(1, .name = "right"), x);
+    CornuModel  *model = cornu_model(.inputs = { x }, .outputs = { a, b }, .name = "keyed",
+                                     .input_keys = { "in" }, .output_keys = { "p", "q" });
+    if (!model) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_compile(model, .outputs = { { "q", CORNU_MEAN_SQUARED_ERROR },
+                                                { "p", cornu_loss("mae") } }));
+    assert_string_equal(cornu_model_metric_name(model, 1), "p_loss");
+    assert_string_equal(cornu_model_metric_name(model, 2), "q_loss");
+    float            ones[2] = { 1, 1 }, p, q;
+    const CornuArray one = cornu_array(ones, CORNU_F32, 1, 2);
+    expect_ok(cornu_predict(model, .xs_by_name = { { "in", one } }, .tos_by_name = {
+        { "q", cornu_array(&q, CORNU_F32, 1, 1) }, { "p", cornu_array(&p, CORNU_F32, 1, 1) } },
+        .verbose = 0));
+    cornu_model_free(model);
+    x = cornu_input(.shape = { 2 });
+    assert_null(cornu_model(.inputs = { x }, .outputs = { x, x }, .name = "keyed",
+                            .output_keys = { "q", "p" }));
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT,
+                 "keyed: .output_keys has \"p\" after \"q\", expected ascending keys");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trains_as_keras),
         cmocka_unit_test(test_own_losses_are_refused_by_name),
         cmocka_unit_test(test_outputs_by_name),
+        cmocka_unit_test(test_data_by_name),
+        cmocka_unit_test(test_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
