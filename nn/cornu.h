@@ -51,6 +51,7 @@
 #include "formats/npz.h"
 #include "formats/safetensors.h"
 #include "layers/activation_layers.h"
+#include "layers/applications.h"
 #include "layers/activations.h"
 #include "layers/attention.h"
 #include "layers/layer.h"

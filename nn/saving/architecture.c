@@ -35,10 +35,12 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
         config = cornu__json_with(config, "lora_alpha", json_real(layer->lora_alpha));
     }
     const char *package = cornu__registered_package(kind);
-    if (!package) return cornu__json_object("keras.layers", kind->class_name, config);
-    return json_pack("{s:s, s:s, s:o, s:o}", "module", package, "class_name", kind->class_name,
-                     "config", config, "registered_name",
-                     json_sprintf("%s>%s", package, kind->class_name));
+    if (!package && !kind->module)
+        return cornu__json_object("keras.layers", kind->class_name, config);
+    return json_pack("{s:s, s:s, s:o, s:o}", "module", package ? package : kind->module,
+                     "class_name", kind->class_name, "config", config, "registered_name",
+                     package ? json_sprintf("%s>%s", package, kind->class_name)
+                             : json_string(kind->class_name));
 }
 
 /* ---- Reading ---- */
@@ -103,9 +105,13 @@ static CornuStatus keep_initializers(const CornuLayerClass *kind, const void *ar
 }
 
 /* Layers of other packages may have the names of Keras'. */
-static bool is_foreign(const char *module)
+static bool is_foreign(const json_t *value)
 {
+    const char            *module = json_string_value(json_object_get(value, "module"));
+    const char            *class_name = json_string_value(json_object_get(value, "class_name"));
+    const CornuLayerClass *kind = class_name ? find_class(class_name) : NULL;
     return module && strcmp(module, "keras") && strcmp(module, "keras.layers") &&
+           !(kind && kind->module && !strcmp(kind->module, module)) &&
            strncmp(module, "keras.src.models.", strlen("keras.src.models."));
 }
 
@@ -115,8 +121,7 @@ static const char *foreign_name(const json_t *value)
 {
     const char *name = json_string_value(json_object_get(value, "registered_name"));
     if (name && strchr(name, '>')) return name;
-    return is_foreign(json_string_value(json_object_get(value, "module")))
-               ? json_string_value(json_object_get(value, "class_name")) : NULL;
+    return is_foreign(value) ? json_string_value(json_object_get(value, "class_name")) : NULL;
 }
 
 const CornuLayerClass *cornu__json_class(const json_t *value)

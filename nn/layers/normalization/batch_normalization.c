@@ -359,7 +359,7 @@ CornuLayer *cornu_batch_normalization_from(const CornuBatchNormalizationConfig *
     CornuBatchNormalizationConfig *to = &((BatchNormalization *)layer)->config;
     *to = *config;
     to->name = to->dtype = NULL;
-    to->axis = config->axis ? config->axis : -1;
+    to->axis = cornu__integer(config->axis, -1);
     to->renorm_momentum = cornu__number(config->renorm_momentum, 0.99);
     to->momentum = cornu__number(config->momentum, 0.99);
     to->epsilon = cornu__number(config->epsilon, 0.001);

@@ -40,6 +40,13 @@ static CornuStatus average(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
+static CornuStatus custom_scale(const CornuOnnxCall *call)
+{
+    *call->out = two(call->to, "Add", call->in[0],
+                     scaled(call->to, call->in[1], number(call->layer, "scale")));
+    return CORNU_OK;
+}
+
 /* ---- Concatenation ---- */
 
 static int concat(CornuOnnx *to, const int *in, int count, int64_t axis)
@@ -128,6 +135,7 @@ const CornuOnnxRow cornu__onnx_merges[] = {
     { "Add", add },
     { "Average", average },
     { "Concatenate", concatenate },
+    { "CustomScaleLayer", custom_scale },
     { "Dot", dot },
     { "Maximum", maximum },
     { "Minimum", minimum },

@@ -213,10 +213,17 @@ static CornuStatus normalization(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
+static CornuStatus layer_scale(const CornuOnnxCall *call)
+{
+    *call->out = two(call->to, "Mul", call->in[0], cornu__onnx_weight(call->to, call->layer, 0));
+    return CORNU_OK;
+}
+
 const CornuOnnxRow cornu__onnx_norms[] = {
     { "BatchNormalization", batch_normalization },
     { "GroupNormalization", group_normalization },
     { "LayerNormalization", layer_normalization },
+    { "LayerScale", layer_scale },
     { "Normalization", normalization },
     { "RMSNormalization", rms_normalization },
     { "UnitNormalization", unit_normalization },

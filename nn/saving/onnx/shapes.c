@@ -89,5 +89,6 @@ const CornuOnnxRow cornu__onnx_shapes[] = {
     { "SpatialDropout1D", as_it_is },
     { "SpatialDropout2D", as_it_is },
     { "SpatialDropout3D", as_it_is },
+    { "StochasticDepth", as_it_is },
     { 0 },
 };

@@ -1,0 +1,159 @@
+/* Layers of keras.applications: LayerScale, StochasticDepth, CustomScaleLayer. */
+#include "../applications.h"
+
+#include <math.h>
+
+#include "../layer_internal.h"
+
+/* ---- LayerScale ---- */
+
+typedef struct {
+    CornuLayer            base;
+    CornuLayerScaleConfig config;
+} LayerScale;
+
+/* Keras gives the weight no name, and so the default one. */
+static CornuStatus scale_build(CornuLayer *layer, CornuShape input)
+{
+    const CornuLayerScaleConfig *config = &((LayerScale *)layer)->config;
+    const int64_t channels = input.extent[input.rank - 1];
+    if (channels != config->projection_dim)
+        return cornu__fail(CORNU_ERR_SHAPE, "the input has %lld channels, .projection_dim is %lld",
+                           (long long)channels, (long long)config->projection_dim);
+    return cornu_layer_weight(layer, "variable", cornu_shape(channels),
+                              cornu_constant(config->init_values), false);
+}
+
+static CornuTensor *scale_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    return cornu_op_multiply(x, cornu_layer_read(layer, call, 0));
+}
+
+static CornuLayer *scale_from(const void *config) { return cornu_layer_scale_from(config); }
+
+static const CornuField scale_fields[] = {
+    { "init_values", CORNU_FIELD_NUMBER, offsetof(CornuLayerScaleConfig, init_values) },
+    { "projection_dim", CORNU_FIELD_INTEGER, offsetof(CornuLayerScaleConfig, projection_dim) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__layer_scale_class = {
+    .class_name = "LayerScale", .module = "keras.src.applications.convnext",
+    .size = sizeof(LayerScale), .build = scale_build, .call = scale_call,
+    .fields = scale_fields, .config_size = sizeof(CornuLayerScaleConfig),
+    .config_offset = offsetof(LayerScale, config), .from = scale_from,
+};
+
+CornuLayer *cornu_layer_scale_from(const CornuLayerScaleConfig *config)
+{
+    const char *name = config->name ? config->name : "layer_scale";
+    if (!isfinite(config->init_values))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .init_values is %g, expected a finite "
+                                "number", name, config->init_values);
+    if (cornu__positive(name, "projection_dim", config->projection_dim)) return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__layer_scale_class, config->name,
+                                           config->dtype);
+    if (!layer) return NULL;
+    CornuLayerScaleConfig *to = &((LayerScale *)layer)->config;
+    *to = *config;
+    to->name = to->dtype = NULL;
+    layer->frozen = config->frozen;
+    return layer;
+}
+
+/* ---- StochasticDepth ---- */
+
+typedef struct {
+    CornuLayer                 base;
+    CornuStochasticDepthConfig config;
+} StochasticDepth;
+
+static CornuTensor *depth_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const double rate = ((StochasticDepth *)layer)->config.drop_path_rate;
+    if (!call->training || rate == 0.0) return x;
+    CornuType rows = cornu_tensor_type(x);
+    for (int i = 1; i < rows.shape.rank; i++) rows.shape.extent[i] = 1;
+    CornuTensor *factor = cornu_op_dropout(cornu_op_constant(call->graph, rows, 1.0), rate,
+                                           call->seed, call->iteration, call->position,
+                                           layer->generator);
+    return cornu_op_multiply(x, factor);
+}
+
+static CornuLayer *depth_from(const void *config) { return cornu_stochastic_depth_from(config); }
+
+static const CornuField depth_fields[] = {
+    { "drop_path_rate", CORNU_FIELD_NUMBER, offsetof(CornuStochasticDepthConfig, drop_path_rate) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__stochastic_depth_class = {
+    .class_name = "StochasticDepth", .module = "keras.src.applications.convnext",
+    .size = sizeof(StochasticDepth), .call = depth_call,
+    .fields = depth_fields, .config_size = sizeof(CornuStochasticDepthConfig),
+    .config_offset = offsetof(StochasticDepth, config), .from = depth_from,
+};
+
+CornuLayer *cornu_stochastic_depth_from(const CornuStochasticDepthConfig *config)
+{
+    const double rate = cornu__number(config->drop_path_rate, 0.0);
+    if (!(rate >= 0.0 && rate < 1.0))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .drop_path_rate is %g, expected 0 to less "
+                                "than 1", config->name ? config->name : "stochastic_depth", rate);
+    CornuLayer *layer = cornu_layer_create(&cornu__stochastic_depth_class, config->name,
+                                           config->dtype);
+    if (layer) ((StochasticDepth *)layer)->config.drop_path_rate = rate;
+    return layer;
+}
+
+/* ---- CustomScaleLayer ---- */
+
+typedef struct {
+    CornuLayer                  base;
+    CornuCustomScaleLayerConfig config;
+} CustomScale;
+
+static CornuStatus sum_build(CornuLayer *layer, const CornuShape *in, int in_count)
+{
+    CornuText a, b;
+    (void)layer;
+    if (in_count != 2)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "got %d tensors, expected 2", in_count);
+    if (cornu_shape_equal(in[0], in[1])) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "the inputs are %s and %s, expected the same shape",
+                       cornu_shape_print(&a, in[0]), cornu_shape_print(&b, in[1]));
+}
+
+static CornuTensor *sum_call(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                             int in_count, CornuTensor **out)
+{
+    const double scale = cornu__number(((CustomScale *)layer)->config.scale, 0.0);
+    (void)call, (void)in_count, (void)out;
+    return cornu_op_add(in[0], cornu_op_scale(in[1], scale));
+}
+
+static CornuLayer *sum_from(const void *config) { return cornu_custom_scale_layer_from(config); }
+
+static const CornuField sum_fields[] = {
+    { "scale", CORNU_FIELD_NUMBER, offsetof(CornuCustomScaleLayerConfig, scale) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__custom_scale_layer_class = {
+    .class_name = "CustomScaleLayer", .module = "keras.src.applications.inception_resnet_v2",
+    .size = sizeof(CustomScale), .build_many = sum_build, .call_many = sum_call,
+    .fields = sum_fields, .config_size = sizeof(CornuCustomScaleLayerConfig),
+    .config_offset = offsetof(CustomScale, config), .from = sum_from,
+};
+
+CornuLayer *cornu_custom_scale_layer_from(const CornuCustomScaleLayerConfig *config)
+{
+    if (!isfinite(config->scale))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .scale is %g, expected a finite number",
+                                config->name ? config->name : "custom_scale_layer",
+                                config->scale);
+    CornuLayer *layer = cornu_layer_create(&cornu__custom_scale_layer_class, config->name,
+                                           config->dtype);
+    if (layer) ((CustomScale *)layer)->config.scale = config->scale;
+    return layer;
+}
