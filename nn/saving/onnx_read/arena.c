@@ -1,0 +1,54 @@
+/* Memory that is freed at once. */
+#include "parse_internal.h"
+
+#include <string.h>
+
+#include "../../../device/memory_internal.h"
+
+enum { BLOCK = 1 << 16, ALIGN = 16 };
+
+struct CornuArenaBlock {
+    CornuArenaBlock *next;
+    size_t           used, size;
+    _Alignas(ALIGN) unsigned char bytes[];
+};
+
+void *cornu__arena_take(CornuArena *arena, size_t count, size_t size)
+{
+    if (size && count > (SIZE_MAX / 2 - ALIGN) / size) {
+        cornu__fail(CORNU_ERR_MEMORY, "%zu elements of %zu bytes are too many", count, size);
+        return NULL;
+    }
+    const size_t     bytes = (count * size + ALIGN) & ~(size_t)(ALIGN - 1);
+    CornuArenaBlock *block = arena->blocks;
+    if (!block || bytes > block->size - block->used) {
+        const size_t space = bytes > BLOCK / 4 ? bytes : BLOCK;
+        CornuArenaBlock *made = cornu__allocate(1, sizeof *made + space);
+        if (!made) return NULL;
+        made->size = space;
+        /* A large piece has a block of its own, behind the one that still has room. */
+        made->next = block && space != BLOCK ? block->next : block;
+        if (block && space != BLOCK) block->next = made;
+        else arena->blocks = made;
+        block = made;
+    }
+    void *piece = block->bytes + block->used;
+    block->used += bytes;
+    return piece;
+}
+
+char *cornu__arena_text(CornuArena *arena, const void *bytes, size_t size)
+{
+    char *text = cornu__arena_take(arena, size + 1, 1);
+    if (text && size) memcpy(text, bytes, size);
+    return text;
+}
+
+void cornu__arena_free(CornuArena *arena)
+{
+    for (CornuArenaBlock *block = arena->blocks, *next; block; block = next) {
+        next = block->next;
+        cornu__release(block);
+    }
+    arena->blocks = NULL;
+}

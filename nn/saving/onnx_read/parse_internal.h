@@ -1,0 +1,113 @@
+/*
+ * Reading the protobuf messages of ONNX files, which are not trusted: sizes are checked before
+ * memory is taken, subgraphs stay bytes until they are asked for, so that nesting costs no stack.
+ * What is read lives in an arena, or points into the bytes it was read from.
+ * Source: github.com/onnx/onnx, onnx/onnx.proto.
+ */
+#ifndef CORNU_NN_ONNX_PARSE_INTERNAL_H
+#define CORNU_NN_ONNX_PARSE_INTERNAL_H
+
+#include "../../../device/lookup_internal.h"
+#include "../../../device/type.h"
+#include "../../formats/file_internal.h"
+#include "../../formats/protobuf_internal.h"
+
+/* ---- An arena: memory that is freed at once; all zeros is empty ---- */
+
+typedef struct CornuArenaBlock CornuArenaBlock;
+typedef struct { CornuArenaBlock *blocks; } CornuArena;
+
+/* Zeroed memory; NULL with CORNU_ERR_MEMORY. */
+void *cornu__arena_take(CornuArena *arena, size_t count, size_t size);
+char *cornu__arena_text(CornuArena *arena, const void *bytes, size_t size);
+void  cornu__arena_free(CornuArena *arena);
+
+/* ---- Messages ---- */
+
+/* TensorProto.DataType. Types that Cornu lacks are kept wider: int8, int16 and uint16 as i32,
+ * uint64 as i64, float16 and bfloat16 as f32. */
+enum {
+    CORNU_READ_FLOAT = 1, CORNU_READ_UINT8, CORNU_READ_INT8, CORNU_READ_UINT16, CORNU_READ_INT16,
+    CORNU_READ_INT32, CORNU_READ_INT64, CORNU_READ_STRING, CORNU_READ_BOOL, CORNU_READ_FLOAT16,
+    CORNU_READ_DOUBLE, CORNU_READ_UINT32, CORNU_READ_UINT64, CORNU_READ_BFLOAT16 = 16
+};
+CornuStatus cornu__onnx_dtype(int64_t type, CornuDtype *dtype);
+/* The type to write for a dtype. */
+int         cornu__onnx_type_number(CornuDtype dtype);
+
+/* What a tensor of a layer's graph is; files have values only. */
+typedef enum { CORNU_READ_VALUE, CORNU_READ_WEIGHT, CORNU_READ_STATE } CornuReadRole;
+
+typedef struct {
+    const char   *name;
+    CornuReadRole role;
+    CornuArray    array;     /* data NULL for weights and states */
+} CornuReadTensor;
+
+typedef struct {
+    const char     *name;
+    int64_t         whole;
+    double          number;
+    const char     *text;         /* NULL if it has none */
+    CornuArray      tensor;       /* data NULL: none */
+    CornuProtobufField graph;     /* bytes NULL: none */
+    const int64_t  *integers;
+    const double   *numbers;
+    const char    **texts;
+    int             integer_count, number_count, text_count;
+} CornuReadAttribute;
+
+typedef struct {
+    const char         *op, *domain, *name;   /* "" if absent */
+    const char        **in, **out;            /* "" is an omitted one */
+    CornuReadAttribute *attributes;
+    int                 in_count, out_count, attribute_count;
+    CornuProtobufField  bytes;                /* the message */
+} CornuReadNode;
+
+/* An input or output: its type; open extents are CORNU_NONE, with the name of each or "". A rank of
+ * -1 is unknown. */
+typedef struct {
+    const char *name;
+    CornuType   type;
+    const char *symbols[CORNU_MAX_RANK];
+    int64_t     onnx_type;                    /* 0: not a tensor */
+} CornuReadInfo;
+
+typedef struct {
+    const char      *name;
+    CornuReadNode   *nodes;
+    CornuReadTensor *tensors;
+    CornuReadInfo   *inputs, *outputs;
+    int              node_count, tensor_count, input_count, output_count;
+} CornuReadGraph;
+
+typedef struct {
+    const char *domain, *name;
+    const char **in, **out;
+    CornuReadNode *nodes;
+    int in_count, out_count, node_count;
+} CornuReadFunction;
+
+typedef struct {
+    int64_t            opset;                 /* of ONNX' own operators */
+    CornuReadGraph     graph;
+    CornuReadFunction *functions;
+    int                function_count;
+} CornuReadModel;
+
+/* Reads a model from bytes that outlive the arena. `folder`, which ends in /, or is empty, holds
+ * files of external data; NULL: such tensors are refused. CORNU_ERR_FORMAT or
+ * CORNU_ERR_UNSUPPORTED. */
+CornuStatus cornu__onnx_parse(CornuArena *arena, const void *bytes, size_t size,
+                              const char *folder, CornuReadModel *model);
+
+/* A graph that is an attribute. */
+CornuStatus cornu__onnx_parse_graph(CornuArena *arena, const CornuProtobufField *field,
+                                    const char *folder, CornuReadGraph *graph);
+
+/* A TensorProto alone, as in the .pb files beside models. */
+CornuStatus cornu__onnx_parse_tensor(CornuArena *arena, const void *bytes, size_t size,
+                                     CornuReadTensor *tensor);
+
+#endif

@@ -1,0 +1,261 @@
+/* Reductions. Their axes are an attribute, from opset 18 on (ReduceSum: 13) an operand. */
+#include "reductions_internal.h"
+
+typedef CornuTensor *Reduce(CornuTensor *x, int64_t axes, bool keep);
+
+static CornuTensor *total(CornuTensor *x, int64_t axes, bool keep)
+{
+    return cornu_op_reduce_sum(x, axes, keep);
+}
+
+static CornuTensor *mean(CornuTensor *x, int64_t axes, bool keep)
+{
+    return cornu_op_reduce_mean(x, axes, keep);
+}
+
+/* Booleans: any of them. */
+static CornuTensor *largest(CornuTensor *x, int64_t axes, bool keep)
+{
+    const CornuDtype dtype = cornu__dtype_of(x);
+    if (dtype == CORNU_BOOL) x = cornu_op_convert(x, CORNU_I32);
+    return cornu_op_convert(cornu_op_reduce_max(x, axes, keep), dtype);
+}
+
+CornuTensor *cornu__least(CornuTensor *x, int64_t axes, bool keep)
+{
+    const CornuDtype dtype = cornu__dtype_of(x);
+    if (dtype == CORNU_BOOL || dtype == CORNU_U8 || dtype == CORNU_U32)
+        x = cornu_op_convert(x, CORNU_I64);
+    x = cornu_op_negative(cornu_op_reduce_max(cornu_op_negative(x), axes, keep));
+    return cornu_op_convert(x, dtype);
+}
+
+static CornuTensor *sizes(CornuTensor *x, int64_t axes, bool keep)
+{
+    return total(cornu_op_absolute(x), axes, keep);
+}
+
+static CornuTensor *squares(CornuTensor *x, int64_t axes, bool keep)
+{
+    return total(cornu_op_multiply(x, x), axes, keep);
+}
+
+static CornuTensor *length(CornuTensor *x, int64_t axes, bool keep)
+{
+    return cornu_op_sqrt(squares(x, axes, keep));
+}
+
+static CornuTensor *log_total(CornuTensor *x, int64_t axes, bool keep)
+{
+    return cornu_op_log(total(x, axes, keep));
+}
+
+/* The largest element is taken out, unless it is infinite: exp of the others does not overflow. */
+static CornuTensor *log_exponentials(CornuTensor *x, int64_t axes, bool keep)
+{
+    CornuTensor *most = cornu_op_reduce_max(x, axes, true);
+    most = cornu_op_select(cornu_op_is_finite(most), most, cornu_op_constant_like(most, 0.0));
+    CornuTensor *sum = log_total(cornu_op_exp(cornu_op_subtract(x, most)), axes, true);
+    sum = cornu_op_add(sum, most);
+    if (keep) return sum;
+    CornuShape shape = cornu_tensor_shape(sum), left = { 0 };
+    for (int i = 0; i < shape.rank; i++)
+        if (!(axes >> i & 1)) left.extent[left.rank++] = shape.extent[i];
+    return cornu_op_reshape(sum, left);
+}
+
+/* Pairs are multiplied until one element is left. */
+CornuTensor *cornu__product(CornuTensor *x, int axis)
+{
+    while (x && cornu__extent_of(x, axis) > 1) {
+        const int64_t extent = cornu__extent_of(x, axis), half = extent / 2;
+        CornuTensor  *y = cornu_op_multiply(cornu__part_of(x, axis, 0, half),
+                                            cornu__part_of(x, axis, half, half));
+        if (extent % 2)
+            y = cornu_op_concat((CornuTensor *const[]){ y, cornu__part_of(x, axis, extent - 1, 1) },
+                                2, axis);
+        x = y;
+    }
+    return x;
+}
+
+static CornuTensor *product(CornuTensor *x, int64_t axes, bool keep)
+{
+    CornuShape left = { 0 };
+    for (int i = 0; x && i < cornu__rank_of(x); i++) {
+        if (axes >> i & 1) x = cornu__product(x, i);
+        else left.extent[left.rank++] = cornu__extent_of(x, i);
+    }
+    return keep || !x ? x : cornu_op_reshape(x, left);
+}
+
+static bool empty(CornuTensor *x)
+{
+    return cornu_type_count(cornu_tensor_type(x)) == 0;
+}
+
+/* What a reduction of nothing gives. */
+static CornuTensor *of_nothing(CornuTensor *x, int64_t axes, bool keep, double value)
+{
+    const CornuShape from = cornu_tensor_shape(x);
+    CornuType        type = { .dtype = cornu__dtype_of(x) };
+    for (int i = 0; i < from.rank; i++) {
+        if (!(axes >> i & 1)) type.shape.extent[type.shape.rank++] = from.extent[i];
+        else if (keep) type.shape.extent[type.shape.rank++] = 1;
+    }
+    if (type.dtype == CORNU_BOOL) value = value > 0.0;
+    return cornu_op_constant(cornu_tensor_graph(x), type, value);
+}
+
+static CornuStatus reduced(CornuReadStep *step, Reduce *function, double nothing)
+{
+    CornuTensor *x = cornu__operand(step, 0);
+    int64_t      axes;
+    if (!x) return cornu_error_take();
+    const int     rank = cornu__rank_of(x);
+    const int64_t all = (INT64_C(1) << rank) - 1;
+    const bool    keep = cornu__whole(step, "keepdims", 1);
+    const bool    skip = cornu__whole(step, "noop_with_empty_axes", 0);
+    CORNU__TRY(cornu__axes_of(step, "axes", 1, rank, skip ? 0 : all, &axes));
+    if (empty(x)) return cornu__result(step, 0, of_nothing(x, axes, keep, nothing));
+    /* Without axes the function of each element alone remains. */
+    if (axes == 0) {
+        const CornuShape shape = cornu_tensor_shape(x);
+        if (rank == CORNU_MAX_RANK) return cornu__cannot("a reduction without axes", "of rank 6");
+        CornuShape one = shape;
+        one.extent[one.rank++] = 1;
+        x = function(cornu_op_reshape(x, one), INT64_C(1) << rank, false);
+    } else {
+        x = function(x, axes, keep);
+    }
+    return cornu__result(step, 0, x);
+}
+
+static CornuStatus read_sum(CornuReadStep *step) { return reduced(step, total, 0.0); }
+static CornuStatus read_mean(CornuReadStep *step) { return reduced(step, mean, 0.0); }
+static CornuStatus read_max(CornuReadStep *step) { return reduced(step, largest, -1.0 / 0.0); }
+static CornuStatus read_min(CornuReadStep *step) { return reduced(step, cornu__least, 1.0 / 0.0); }
+static CornuStatus read_l1(CornuReadStep *step) { return reduced(step, sizes, 0.0); }
+static CornuStatus read_l2(CornuReadStep *step) { return reduced(step, length, 0.0); }
+static CornuStatus read_squares(CornuReadStep *step) { return reduced(step, squares, 0.0); }
+static CornuStatus read_log_sum(CornuReadStep *step)
+{
+    return reduced(step, log_total, -1.0 / 0.0);
+}
+static CornuStatus read_log_exp(CornuReadStep *step)
+{
+    return reduced(step, log_exponentials, -1.0 / 0.0);
+}
+static CornuStatus read_product(CornuReadStep *step) { return reduced(step, product, 1.0); }
+
+/* ---- Where the largest is ---- */
+
+static CornuStatus arg(CornuReadStep *step, bool least)
+{
+    CornuTensor *x = cornu__operand(step, 0);
+    int          axis;
+    if (!x) return cornu_error_take();
+    CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", 0), cornu__rank_of(x), &axis));
+    CornuShape shape = cornu_tensor_shape(x);
+    const bool last = cornu__whole(step, "select_last_index", 0);
+    if (least) x = cornu_op_negative(x);
+    CornuTensor *at = cornu_op_argmax(last ? cornu_op_flip(x, axis) : x, axis);
+    at = cornu_op_convert(at, CORNU_I64);
+    if (last)
+        at = cornu_op_subtract(at ? cornu_op_constant_like(at, (double)(shape.extent[axis] - 1))
+                                  : NULL, at);
+    shape.extent[axis] = 1;
+    if (cornu__whole(step, "keepdims", 1)) at = at ? cornu_op_reshape(at, shape) : NULL;
+    return cornu__result(step, 0, at);
+}
+
+static CornuStatus read_argmax(CornuReadStep *step) { return arg(step, false); }
+static CornuStatus read_argmin(CornuReadStep *step) { return arg(step, true); }
+
+/* The rank of an element among those along its axis, of equal ones the first; (…, n, n)
+ * comparisons. Element k of the result is the one of rank k. */
+static CornuStatus read_top_k(CornuReadStep *step)
+{
+    CornuTensor *x = cornu__operand(step, 0);
+    int64_t      k = cornu__whole(step, "k", -1);
+    int          axis, count = 0;
+    if (!x) return cornu_error_take();
+    if (step->run->opset >= 10) CORNU__TRY(cornu__known_integers(step, 1, &k, 1, &count));
+    const int rank = cornu__rank_of(x);
+    CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", -1), rank, &axis));
+    const bool    least = !cornu__whole(step, "largest", 1);
+    const int64_t n = cornu__extent_of(x, axis);
+    if (k < 0 || k > n || rank + 1 > CORNU_MAX_RANK)
+        return cornu__fail(CORNU_ERR_SHAPE, "k is %lld of %lld elements of a tensor of rank %d",
+                           (long long)k, (long long)n, rank);
+    CornuGraph *graph = step->run->graph;
+    x = cornu__move_axis(x, axis, rank - 1);
+    const CornuShape shape = cornu_tensor_shape(x);
+    CornuShape rows = shape, columns = shape;
+    rows.extent[rows.rank++] = 1;
+    columns.extent[rank - 1] = 1;
+    columns.extent[columns.rank++] = n;
+    CornuTensor *mine = cornu_op_reshape(x, rows), *other = cornu_op_reshape(x, columns);
+    CornuTensor *i = cornu__count_along(graph, CORNU_I64, rank + 1, rank - 1, n);
+    CornuTensor *j = cornu__count_along(graph, CORNU_I64, rank + 1, rank, n);
+    CornuTensor *before = cornu_op_compare(other, least ? CORNU_LESS : CORNU_GREATER, mine);
+    CornuTensor *same = cornu_op_compare(other, CORNU_EQUAL, mine);
+    CornuTensor *earlier = cornu_op_compare(j, CORNU_LESS, i);
+    CornuTensor *one = cornu_op_convert(cornu_op_select(
+        same, earlier, before), CORNU_I64);
+    CornuTensor *place = cornu_op_reduce_sum(one, INT64_C(1) << rank, true);   /* (…, n, 1) */
+    CornuTensor *wanted = cornu__count_along(graph, CORNU_I64, rank + 1, rank, k);
+    CornuTensor *hit = cornu_op_compare(place, CORNU_EQUAL, wanted);           /* (…, n, k) */
+    const bool   floats = cornu_dtype_is_float(cornu__dtype_of(x));
+    CornuTensor *values = cornu_op_select(
+        hit, mine, cornu_op_constant(graph, cornu_scalar(cornu__dtype_of(x)),
+                                     floats ? -1.0 / 0.0 : -0x1p63));
+    CornuTensor *at = cornu_op_select(hit, i, cornu_op_constant(graph, cornu_scalar(CORNU_I64),
+                                                                -1.0));
+    values = cornu_op_reduce_max(values, INT64_C(1) << (rank - 1), false);
+    at = cornu_op_reduce_max(at, INT64_C(1) << (rank - 1), false);
+    CORNU__TRY(cornu__result(step, 0, cornu__move_axis(values, rank - 1, axis)));
+    return cornu__result(step, 1, cornu__move_axis(at, rank - 1, axis));
+}
+
+/* Each sum along an axis is a product with a triangle of ones. */
+static CornuStatus read_cumulative(CornuReadStep *step)
+{
+    CornuTensor *x = cornu__operand(step, 0);
+    int64_t      given;
+    int          axis, count;
+    CORNU__TRY(cornu__known_integers(step, 1, &given, 1, &count));
+    if (!x) return cornu_error_take();
+    const int rank = cornu__rank_of(x);
+    CORNU__TRY(cornu__axis_of(given, rank, &axis));
+    const bool       reverse = cornu__whole(step, "reverse", 0);
+    const bool       exclusive = cornu__whole(step, "exclusive", 0);
+    const CornuDtype dtype = cornu__dtype_of(x);
+    const bool       whole = !cornu_dtype_is_float(dtype);
+    const int64_t    n = cornu__extent_of(x, axis);
+    CornuGraph      *graph = step->run->graph;
+    x = cornu__move_axis(x, axis, rank - 1);
+    if (whole) x = cornu_op_convert(x, CORNU_F64);
+    CornuTensor *from = cornu__count_along(graph, CORNU_I64, 2, 0, n);
+    CornuTensor *to = cornu__count_along(graph, CORNU_I64, 2, 1, n);
+    CornuTensor *adds = cornu_op_compare(
+        from, reverse ? exclusive ? CORNU_GREATER : CORNU_GREATER_EQUAL
+                      : exclusive ? CORNU_LESS : CORNU_LESS_EQUAL, to);
+    CornuShape shape = x ? cornu_tensor_shape(x) : (CornuShape){ 0 };
+    CornuShape flat = { 2, { 1, n } };
+    for (int i = 0; i + 1 < rank; i++) flat.extent[0] *= shape.extent[i];
+    CornuTensor *y = cornu_op_matmul(x ? cornu_op_reshape(x, flat) : NULL,
+                                     cornu_op_convert(adds, cornu__dtype_of(x)));
+    y = y ? cornu_op_reshape(y, shape) : NULL;
+    if (whole) y = cornu_op_convert(y, dtype);
+    return cornu__result(step, 0, cornu__move_axis(y, rank - 1, axis));
+}
+
+const CornuReadRow cornu__read_reductions[] = {
+    { "ArgMax", read_argmax }, { "ArgMin", read_argmin }, { "CumSum", read_cumulative },
+    { "ReduceL1", read_l1 }, { "ReduceL2", read_l2 }, { "ReduceLogSum", read_log_sum },
+    { "ReduceLogSumExp", read_log_exp }, { "ReduceMax", read_max }, { "ReduceMean", read_mean },
+    { "ReduceMin", read_min }, { "ReduceProd", read_product }, { "ReduceSum", read_sum },
+    { "ReduceSumSquare", read_squares }, { "TopK", read_top_k },
+    { 0 },
+};

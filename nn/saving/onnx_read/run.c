@@ -1,0 +1,374 @@
+/* Running nodes: operands, results, and what all operators share. */
+#include "run_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../../../device/memory_internal.h"
+
+/* ---- Rules ---- */
+
+CornuStatus cornu__cannot(const char *what, const char *why)
+{
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s is not supported, %s", what, why);
+}
+
+CornuStatus cornu__read_rule_of(const CornuReadNode *node, CornuReadRule **rule)
+{
+    const bool own = !*node->domain || !strcmp(node->domain, "ai.onnx");
+    for (const CornuReadRow *const *family = cornu__read_families; *family && own; family++)
+        for (const CornuReadRow *row = *family; row->op; row++)
+            if (!strcmp(row->op, node->op)) {
+                *rule = row->rule;
+                return CORNU_OK;
+            }
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "the operator %.60s%s%.60s is not supported",
+                       node->domain, *node->domain ? "." : "", node->op);
+}
+
+/* ---- Attributes ---- */
+
+const CornuReadAttribute *cornu__attribute(const CornuReadStep *step, const char *name)
+{
+    for (int i = 0; i < step->node->attribute_count; i++)
+        if (!strcmp(step->node->attributes[i].name, name)) return &step->node->attributes[i];
+    return NULL;
+}
+
+int64_t cornu__whole(const CornuReadStep *step, const char *name, int64_t usual)
+{
+    const CornuReadAttribute *attribute = cornu__attribute(step, name);
+    return attribute ? attribute->whole : usual;
+}
+
+double cornu__real(const CornuReadStep *step, const char *name, double usual)
+{
+    const CornuReadAttribute *attribute = cornu__attribute(step, name);
+    return attribute ? attribute->number : usual;
+}
+
+const char *cornu__word(const CornuReadStep *step, const char *name, const char *usual)
+{
+    const CornuReadAttribute *attribute = cornu__attribute(step, name);
+    return attribute && attribute->text ? attribute->text : usual;
+}
+
+CornuStatus cornu__integers(const CornuReadStep *step, const char *name, int64_t *to, int most,
+                            int *count)
+{
+    const CornuReadAttribute *attribute = cornu__attribute(step, name);
+    *count = -1;
+    if (!attribute) return CORNU_OK;
+    if (attribute->integer_count > most)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s has %d numbers, expected at most %d", name,
+                           attribute->integer_count, most);
+    *count = attribute->integer_count;
+    for (int i = 0; i < *count; i++) to[i] = attribute->integers[i];
+    return CORNU_OK;
+}
+
+/* ---- Operands ---- */
+
+bool cornu__given(const CornuReadStep *step, int i)
+{
+    return i < step->in_count && step->in[i].given;
+}
+
+static int64_t count_of(CornuArray array) { return cornu_type_count(array.type); }
+
+/* Whether the elements are first, first + by, first + 2 by, … along one axis and equal along the
+ * others; axis is -1 if all are equal. */
+static bool progression(CornuArray array, int *axis, double *first, double *by)
+{
+    const CornuShape shape = array.type.shape;
+    const int64_t    count = count_of(array);
+    if (count == 0) return false;
+    *first = cornu_array_get(array, 0);
+    *by = 0.0;
+    *axis = -1;
+    int64_t stride = count;
+    for (int i = 0; i < shape.rank; i++) {
+        stride /= shape.extent[i];
+        if (shape.extent[i] < 2 || cornu_array_get(array, stride) == *first) continue;
+        if (*axis >= 0) return false;
+        *axis = i;
+        *by = cornu_array_get(array, stride) - *first;
+    }
+    stride = 1;
+    for (int i = *axis + 1; i < shape.rank && *axis >= 0; i++) stride *= shape.extent[i];
+    const bool whole = !cornu_dtype_is_float(array.type.dtype);
+    for (int64_t i = 0; i < count; i++) {
+        const double n = *axis < 0 ? 0.0 : (double)(i / stride % shape.extent[*axis]);
+        if (!(cornu_array_get(array, i) == *first + n * *by)) return false;
+    }
+    /* Floats are computed again in f32: only whole numbers come out the same. */
+    const double end = *first + (double)count * *by;
+    return *axis < 0 || ((whole || (*first == (double)(int64_t)*first &&
+                                    *by == (double)(int64_t)*by)) &&
+                         end < 0x1p24 && end > -0x1p24 && *first < 0x1p24 && *first > -0x1p24 &&
+                         array.type.dtype != CORNU_BOOL && array.type.dtype != CORNU_U8);
+}
+
+CornuTensor *cornu__tensor_of(CornuReadRun *run, CornuArray array)
+{
+    int    axis;
+    double first, by;
+    if (cornu_error_pending()) return NULL;
+    if (!progression(array, &axis, &first, &by)) return run->constant(run, array);
+    if (axis < 0) return cornu_op_constant(run->graph, array.type, first);
+    const CornuDtype counted = cornu_dtype_is_float(array.type.dtype) ? CORNU_F32 : CORNU_I64;
+    CornuTensor *n = cornu_op_iota(run->graph, cornu_type_from(counted, array.type.shape), axis);
+    if (by != 1.0) n = cornu_op_multiply(n, cornu_op_constant_like(n, by));
+    if (first != 0.0) n = cornu_op_add(n, cornu_op_constant_like(n, first));
+    return cornu_op_convert(n, array.type.dtype);
+}
+
+CornuTensor *cornu__optional(CornuReadStep *step, int i)
+{
+    if (!cornu__given(step, i) || cornu_error_pending()) return NULL;
+    CornuReadOperand *operand = &step->in[i];
+    operand->used = true;
+    if (!operand->tensor)
+        operand->tensor = operand->weight ? operand->weight
+                                          : cornu__tensor_of(step->run, operand->known);
+    return operand->tensor;
+}
+
+CornuTensor *cornu__operand(CornuReadStep *step, int i)
+{
+    if (cornu__given(step, i)) return cornu__optional(step, i);
+    return cornu__fail_null(CORNU_ERR_FORMAT, "operand %d is missing", i);
+}
+
+CornuType cornu__operand_type(const CornuReadStep *step, int i)
+{
+    if (!cornu__given(step, i)) return (CornuType){ 0 };
+    const CornuReadOperand *operand = &step->in[i];
+    if (operand->tensor) return cornu_tensor_type(operand->tensor);
+    return operand->weight ? cornu_tensor_type(operand->weight) : operand->known.type;
+}
+
+CornuStatus cornu__known(const CornuReadStep *step, int i, CornuArray *array)
+{
+    if (!cornu__given(step, i)) return cornu__fail(CORNU_ERR_FORMAT, "operand %d is missing", i);
+    if (!step->in[i].known.data)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "operand %d, \"%.80s\", is computed from data, "
+                           "expected one that is known when the file is loaded", i,
+                           step->node->in[i]);
+    *array = step->in[i].known;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__known_integers(const CornuReadStep *step, int i, int64_t *to, int most,
+                                  int *count)
+{
+    CornuArray array;
+    *count = -1;
+    if (!cornu__given(step, i)) return CORNU_OK;
+    CORNU__TRY(cornu__known(step, i, &array));
+    if (count_of(array) > most)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "operand %d has %lld numbers, expected at most "
+                           "%d", i, (long long)count_of(array), most);
+    *count = (int)count_of(array);
+    for (int k = 0; k < *count; k++)
+        to[k] = array.type.dtype == CORNU_I64 ? ((int64_t *)array.data)[k]
+                                              : (int64_t)cornu_array_get(array, k);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__known_number(const CornuReadStep *step, int i, double usual, double *to)
+{
+    CornuArray array;
+    *to = usual;
+    if (!cornu__given(step, i)) return CORNU_OK;
+    CORNU__TRY(cornu__known(step, i, &array));
+    if (count_of(array) < 1)
+        return cornu__fail(CORNU_ERR_FORMAT, "operand %d is empty, expected a number", i);
+    *to = cornu_array_get(array, 0);
+    return CORNU_OK;
+}
+
+/* ---- Results ---- */
+
+bool cornu__wanted(const CornuReadStep *step, int i)
+{
+    return i < step->out_count && *step->node->out[i];
+}
+
+CornuStatus cornu__result(CornuReadStep *step, int i, CornuTensor *tensor)
+{
+    if (!tensor) return cornu_error_take();
+    if (cornu__wanted(step, i)) step->out[i] = (CornuReadOperand){ .tensor = tensor, .given = true };
+    return CORNU_OK;
+}
+
+CornuStatus cornu__known_result(CornuReadStep *step, int i, CornuArray array)
+{
+    if (!array.data) return CORNU_ERR_MEMORY;
+    if (cornu__wanted(step, i)) step->out[i] = (CornuReadOperand){ .known = array, .given = true };
+    return CORNU_OK;
+}
+
+/* What shapes give is small: a file that asks for more is hostile, or wants a tensor. */
+enum { MOST_KNOWN = 1 << 28 };
+
+CornuArray cornu__host_array(CornuReadRun *run, CornuType type)
+{
+    CornuArray array = { .type = type };
+    if (cornu_type_check(type)) return array;
+    if (cornu_type_bytes(type) > MOST_KNOWN) {
+        cornu__fail(CORNU_ERR_MEMORY, "a constant of %zu bytes, expected at most %d",
+                    cornu_type_bytes(type), MOST_KNOWN);
+        return array;
+    }
+    array.data = cornu__arena_take(run->arena, cornu_type_bytes(type) + 1, 1);
+    return array;
+}
+
+/* ---- Axes ---- */
+
+CornuStatus cornu__axis_of(int64_t axis, int rank, int *to)
+{
+    if (axis < -rank || axis >= rank)
+        return cornu__fail(CORNU_ERR_SHAPE, "axis %lld of a tensor of rank %d", (long long)axis,
+                           rank);
+    *to = (int)(axis < 0 ? axis + rank : axis);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__axes_of(const CornuReadStep *step, const char *name, int i, int rank,
+                           int64_t none, int64_t *bits)
+{
+    int64_t axes[CORNU_MAX_RANK];
+    int     count = -1, axis;
+    CORNU__TRY(cornu__integers(step, name, axes, CORNU_MAX_RANK, &count));
+    if (count < 0 && i >= 0)
+        CORNU__TRY(cornu__known_integers(step, i, axes, CORNU_MAX_RANK, &count));
+    *bits = count <= 0 ? none : 0;
+    for (int k = 0; k < count; k++) {
+        CORNU__TRY(cornu__axis_of(axes[k], rank, &axis));
+        *bits |= INT64_C(1) << axis;
+    }
+    return CORNU_OK;
+}
+
+/* ---- Ops ---- */
+
+CornuTensor *cornu__move_axis(CornuTensor *x, int from, int to)
+{
+    int order[CORNU_MAX_RANK] = { 0 }, at = 0;
+    if (!x || from == to) return x;
+    for (int i = 0; i < cornu__rank_of(x); i++) {
+        if (at == from) at++;
+        order[i] = i == to ? from : at++;
+    }
+    return cornu_op_transpose(x, order);
+}
+
+CornuTensor *cornu__reshaped(CornuTensor *x, int rank, const int64_t *extents)
+{
+    return x ? cornu_op_reshape(x, cornu_shape_from(rank, extents)) : NULL;
+}
+
+CornuTensor *cornu__part_of(CornuTensor *x, int axis, int64_t begin, int64_t size)
+{
+    int64_t starts[CORNU_MAX_RANK] = { 0 }, sizes[CORNU_MAX_RANK] = { 0 };
+    if (!x) return NULL;
+    for (int i = 0; i < cornu__rank_of(x); i++) sizes[i] = cornu__extent_of(x, i);
+    starts[axis] = begin;
+    sizes[axis] = size;
+    return cornu_op_slice(x, starts, sizes);
+}
+
+CornuTensor *cornu__channels_last(CornuTensor *x)
+{
+    return x && cornu__rank_of(x) > 2 ? cornu__move_axis(x, 1, cornu__rank_of(x) - 1) : x;
+}
+
+CornuTensor *cornu__channels_first(CornuTensor *x)
+{
+    return x && cornu__rank_of(x) > 2 ? cornu__move_axis(x, cornu__rank_of(x) - 1, 1) : x;
+}
+
+CornuTensor *cornu__count_along(CornuGraph *graph, CornuDtype dtype, int rank, int axis,
+                                int64_t extent)
+{
+    int64_t extents[CORNU_MAX_RANK] = { 1, 1, 1, 1, 1, 1 };
+    extents[axis] = extent;
+    return cornu_op_iota(graph, cornu_type_from(dtype, cornu_shape_from(rank, extents)), axis);
+}
+
+/* ---- A node ---- */
+
+static bool all_known(const CornuReadStep *step)
+{
+    for (int i = 0; i < step->in_count; i++)
+        if (step->in[i].given && !step->in[i].known.data) return false;
+    return true;
+}
+
+/* The tensor of a known array in a graph that runs once: an input that is fed at once. */
+static CornuTensor *feed(CornuReadRun *run, CornuArray array)
+{
+    CornuTensor *input = cornu_graph_input(run->graph, array.type);
+    if (input && cornu_graph_feed(input, array)) return cornu__null();
+    return input;
+}
+
+/* Fetches the results of a step that was recorded in a graph of its own. */
+static CornuStatus fetch(CornuReadRun *run, const CornuReadStep *made, CornuReadStep *step)
+{
+    for (int i = 0; i < made->out_count; i++) {
+        if (!made->out[i].given) continue;
+        CornuArray array = made->out[i].known;
+        if (!array.data) {
+            array = cornu__host_array(step->run, cornu_tensor_type(made->out[i].tensor));
+            if (!array.data) return CORNU_ERR_MEMORY;
+            CORNU__TRY(cornu_run(run->graph, &made->out[i].tensor, 1, &array));
+        }
+        CORNU__TRY(cornu__known_result(step, i, array));
+    }
+    return CORNU_OK;
+}
+
+/* Computes a node of known operands by its own rule, in a graph of the reference device. */
+static CornuStatus compute(CornuReadStep *step, CornuReadRule *rule)
+{
+    CornuDevice *device = cornu_device_open("reference");
+    CornuGraph  *graph = cornu_graph_create(device);
+    CornuReadRun run = *step->run;
+    run.graph = graph;
+    run.constant = feed;
+    CornuReadStep made = *step;
+    made.run = &run;
+    made.in = cornu__arena_take(run.arena, (size_t)step->in_count, sizeof *made.in);
+    made.out = cornu__arena_take(run.arena, (size_t)step->out_count, sizeof *made.out);
+    CornuStatus status = !graph ? cornu_error_take()
+                         : made.in && made.out ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (int i = 0; i < step->in_count && !status; i++)
+        made.in[i] = (CornuReadOperand){ .known = step->in[i].known, .given = step->in[i].given };
+    if (!status) status = rule(&made);
+    if (!status) status = fetch(&run, &made, step);
+    const CornuStatus pending = cornu_error_take();
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+    return status ? status : pending;
+}
+
+CornuStatus cornu__read_step(CornuReadStep *step, bool record)
+{
+    CornuReadRule *rule;
+    char           place[160];
+    CornuStatus    status = cornu__read_rule_of(step->node, &rule);
+    if (!status) status = !record && all_known(step) ? compute(step, rule) : rule(step);
+    const CornuStatus pending = cornu_error_take();
+    if (!status) status = pending;
+    for (int i = 0; i < step->out_count && !status; i++)
+        if (cornu__wanted(step, i) && !step->out[i].given)
+            status = cornu__fail(CORNU_ERR_UNSUPPORTED, "its result %d is not supported", i);
+    if (!status) return CORNU_OK;
+    const CornuReadNode *node = step->node;
+    snprintf(place, sizeof place, "%.100s (%.40s)",
+             *node->name ? node->name : node->out_count ? node->out[0] : "", node->op);
+    return cornu__fail_prefix(status, place);
+}

@@ -1,0 +1,129 @@
+/*
+ * Recording ONNX nodes as Cornu's ops.
+ *
+ * An operator has a row in a table (operators.def); its function gets the node's operands and
+ * records ops. An operand is a tensor of the graph, or known: a host array, as constants are and
+ * what is computed from shapes. Parameters such as a Reshape's shape must be known. A node of which
+ * all operands are known is computed on the host, and its results are known.
+ * Source: github.com/onnx/onnx, docs/Operators.md and docs/Changelog.md.
+ */
+#ifndef CORNU_NN_ONNX_RUN_INTERNAL_H
+#define CORNU_NN_ONNX_RUN_INTERNAL_H
+
+#include "../../../tensor/ops.h"
+#include "parse_internal.h"
+
+typedef struct CornuReadRun CornuReadRun;
+
+struct CornuReadRun {
+    CornuGraph *graph;
+    CornuArena *arena;               /* of known arrays */
+    int64_t     opset;
+    /* The tensor of a known array that is neither a single number nor an arithmetic progression.
+     * NULL with a pending error. */
+    CornuTensor *(*constant)(CornuReadRun *run, CornuArray array);
+    void       *context;             /* for `constant` */
+};
+
+typedef struct {
+    CornuTensor *tensor;             /* NULL for one that is known, until it is needed */
+    CornuArray   known;              /* data NULL: not known */
+    CornuTensor *weight;             /* of a weight: its tensor, read when needed */
+    bool         given, used;        /* `used`: as a tensor */
+} CornuReadOperand;
+
+typedef struct {
+    CornuReadRun        *run;
+    const CornuReadNode *node;
+    CornuReadOperand    *in, *out;
+    int                  in_count, out_count;
+} CornuReadStep;
+
+typedef CornuStatus CornuReadRule(CornuReadStep *step);
+typedef struct { const char *op; CornuReadRule *rule; } CornuReadRow;
+
+#define FAMILY(name) extern const CornuReadRow cornu__read_##name[];
+#include "operators.def"
+#undef FAMILY
+
+/* The tables of families, each ended by a row without a name; NULL ends the list. */
+extern const CornuReadRow *const cornu__read_families[];
+
+/* CORNU_ERR_UNSUPPORTED if there is no such operator. */
+CornuStatus cornu__read_rule_of(const CornuReadNode *node, CornuReadRule **rule);
+
+/* Runs one node: on the host if all operands are known and `record` is false. Messages name node
+ * and operator. */
+CornuStatus cornu__read_step(CornuReadStep *step, bool record);
+
+/* ---- For rules: operands ---- */
+
+bool         cornu__given(const CornuReadStep *step, int i);
+/* Operand i as a tensor; NULL with a pending error if it is absent. */
+CornuTensor *cornu__operand(CornuReadStep *step, int i);
+/* Likewise, but NULL without an error if it is absent. */
+CornuTensor *cornu__optional(CornuReadStep *step, int i);
+CornuType    cornu__operand_type(const CornuReadStep *step, int i);
+/* The known array of operand i; CORNU_ERR_UNSUPPORTED if it is not known. */
+CornuStatus  cornu__known(const CornuReadStep *step, int i, CornuArray *array);
+/* A list of at most `most` integers, which must be known. Absent: count is -1. */
+CornuStatus  cornu__known_integers(const CornuReadStep *step, int i, int64_t *to, int most,
+                                   int *count);
+/* A known number; `usual` if absent. */
+CornuStatus  cornu__known_number(const CornuReadStep *step, int i, double usual, double *to);
+
+/* Sets result i; true if it is wanted. */
+bool        cornu__wanted(const CornuReadStep *step, int i);
+CornuStatus cornu__result(CornuReadStep *step, int i, CornuTensor *tensor);
+CornuStatus cornu__known_result(CornuReadStep *step, int i, CornuArray array);
+
+/* A new host array in the run's arena. Data NULL with CORNU_ERR_MEMORY. */
+CornuArray cornu__host_array(CornuReadRun *run, CornuType type);
+/* The tensor of a known array. */
+CornuTensor *cornu__tensor_of(CornuReadRun *run, CornuArray array);
+
+/* ---- For rules: attributes ---- */
+
+const CornuReadAttribute *cornu__attribute(const CornuReadStep *step, const char *name);
+int64_t     cornu__whole(const CornuReadStep *step, const char *name, int64_t usual);
+double      cornu__real(const CornuReadStep *step, const char *name, double usual);
+const char *cornu__word(const CornuReadStep *step, const char *name, const char *usual);
+/* At most `most` integers of a list; count is -1 if it is absent. */
+CornuStatus cornu__integers(const CornuReadStep *step, const char *name, int64_t *to, int most,
+                            int *count);
+
+/* An axis from -rank to rank - 1 as one from 0. */
+CornuStatus cornu__axis_of(int64_t axis, int rank, int *to);
+/* Such axes, from the attribute `name` or operand i, as bits: `none` if both are absent. */
+CornuStatus cornu__axes_of(const CornuReadStep *step, const char *name, int i, int rank,
+                           int64_t none, int64_t *bits);
+
+/* CORNU_ERR_UNSUPPORTED: what, and why. */
+CornuStatus cornu__cannot(const char *what, const char *why);
+
+/* ---- For rules: ops ---- */
+
+/* Moves an axis to another place. */
+CornuTensor *cornu__move_axis(CornuTensor *x, int from, int to);
+CornuTensor *cornu__reshaped(CornuTensor *x, int rank, const int64_t *extents);
+/* Begins..begin + size along one axis. */
+CornuTensor *cornu__part_of(CornuTensor *x, int axis, int64_t begin, int64_t size);
+/* (B, C, …) to (B, …, C), and back. */
+CornuTensor *cornu__channels_last(CornuTensor *x);
+CornuTensor *cornu__channels_first(CornuTensor *x);
+CornuTensor *cornu__floor_of(CornuTensor *x);
+/* An i64 or f32 tensor 0, 1, 2, … along one axis of a shape in which the others are 1. */
+CornuTensor *cornu__count_along(CornuGraph *graph, CornuDtype dtype, int rank, int axis,
+                                int64_t extent);
+
+static inline int cornu__rank_of(CornuTensor *x) { return x ? cornu_tensor_shape(x).rank : 0; }
+static inline int64_t cornu__extent_of(CornuTensor *x, int axis)
+{
+    return x ? cornu_tensor_shape(x).extent[axis] : 0;
+}
+static inline CornuDtype cornu__dtype_of(CornuTensor *x)
+{
+    return x ? cornu_tensor_type(x).dtype : CORNU_F32;
+}
+
+#endif
