@@ -417,6 +417,9 @@ CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_co
     CornuType    other[CORNU_MAX_LAYER_TENSORS];
     CornuFailure failure = { .status = CORNU_OK };
     bool         known = true;
+    if (layer->kind->types)
+        return cornu__fail_prefix(layer->kind->types(layer, in, in_count, out),
+                                  cornu_layer_name(layer));
     for (int i = 0; i < in_count; i++)
         for (int k = 1; k < in[i].shape.rank; k++) known &= in[i].shape.extent[k] != CORNU_NONE;
     if (known) return trace(layer, in, in_count, 1, out);

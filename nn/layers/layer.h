@@ -120,6 +120,7 @@ typedef enum {
     CORNU_FIELD_SUMMATION,   /* CornuSummation                                            */
     CORNU_FIELD_AVERAGE,     /* CornuAverage                                              */
     CORNU_FIELD_AGGREGATION, /* CornuAggregation                                          */
+    CORNU_FIELD_TEXT,        /* const char *, which the constructor copies                */
     CORNU_FIELD_LAYER,       /* CornuLayer *                                              */
     CORNU_FIELD_LAYERS       /* CornuLayer *[CORNU_MAX_WRAPPED], ends at the first NULL   */
 } CornuFieldKind;
@@ -152,6 +153,11 @@ typedef struct {
     CornuTensor *(*call_many)(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                               int in_count, CornuTensor **out);
     int (*outputs)(const CornuLayer *layer);
+
+    /* In place of the trace of call that infers the types of the outputs: for layers that know
+     * them. Only such a layer may have tensors whose axis 0 is not the batch; the unknown extents of
+     * its outputs, the batch wherever it is among them, are CORNU_NONE. */
+    CornuStatus (*types)(CornuLayer *layer, const CornuType *in, int in_count, CornuType *out);
 
     /* Returns the mask of the output, given x and its mask, call->mask; NULL is none. Without this
      * function the mask of x passes through, which suits layers that process each step

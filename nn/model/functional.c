@@ -218,6 +218,14 @@ static CornuStatus check(Map *map)
                 return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .inputs has %s twice", map->name,
                                    cornu_layer_name(config->inputs[i]->node->layer));
     }
+    for (int i = 0; i < map->outputs; i++) {
+        const CornuShape shape = config->outputs[i]->type.shape;
+        CornuText        text, name;
+        if (shape.rank == 0 || shape.extent[0] != CORNU_NONE)
+            return cornu__fail(CORNU_ERR_SHAPE, "%s: the output %s is %s, expected the batch as "
+                               "axis 0", map->name, cornu__symbol_print(&name, config->outputs[i]),
+                               cornu_shape_print(&text, shape));
+    }
     CORNU__TRY(visit_all(map));
     CORNU__TRY(measure(map));
     qsort(map->layers, (size_t)map->layer_count, sizeof *map->layers, by_depth);

@@ -132,7 +132,8 @@ static CornuModel *load_model(const char *path, bool compile, CornuDevice *devic
 {
     const CornuFormat *format;
     if (cornu__refused()) return NULL;
-    if (find_format(path, LOAD, &format) != CORNU_OK) return cornu__loaded(NULL);
+    if (find_format(path, LOAD, &format) != CORNU_OK || cornu__onnx_register() != CORNU_OK)
+        return cornu__loaded(NULL);
     CornuModel *model = format->load(path, compile, device);
     if (!model) name_file(cornu_error_take(), path);
     return cornu__loaded(model);

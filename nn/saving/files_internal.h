@@ -42,6 +42,10 @@ typedef struct {
     CornuStatus (*check)(void);     /* loads the library that saving needs; NULL if none */
 } CornuFormat;
 
+/* Reads .onnx files (onnx_read/), and makes the class of their layers known to files. */
+CornuModel *cornu__onnx_load(const char *path, bool compile, CornuDevice *device);
+CornuStatus cornu__onnx_register(void);
+
 /* The formats of formats.def, followed by NULL. */
 extern const CornuFormat *const cornu__formats[];
 

@@ -228,4 +228,6 @@ static CornuStatus save(const CornuModel *model, const CornuValues *values, cons
     return status;
 }
 
-const CornuFormat cornu__onnx_format = { .suffix = ".onnx", .save = save, .merges_lora = true };
+const CornuFormat cornu__onnx_format = {
+    .suffix = ".onnx", .save = save, .load = cornu__onnx_load, .merges_lora = true,
+};

@@ -90,6 +90,7 @@ static CornuStatus read_attribute(const Reader *reader, const CornuProtobufField
     CornuReadTensor    tensor;
     CORNU__TRY(count_fields(message, "an attribute", counts));
     to->name = "";
+    to->bytes = *message;
     TAKE(reader, to->texts, counts[9]);
     if (counts[7] || counts[8]) CORNU__TRY(read_numbers(reader, message, to));
     CornuFields fields = cornu__fields(message->bytes, message->size);
@@ -118,7 +119,7 @@ static CornuStatus read_node(const Reader *reader, const CornuProtobufField *mes
     size_t             counts[MOST];
     CornuProtobufField field;
     CORNU__TRY(count_fields(message, "a node", counts));
-    *node = (CornuReadNode){ .op = "", .domain = "", .name = "", .bytes = *message };
+    *node = (CornuReadNode){ .op = "", .domain = "", .name = "" };
     TAKE(reader, node->in, counts[1]);
     TAKE(reader, node->out, counts[2]);
     TAKE(reader, node->attributes, counts[5]);

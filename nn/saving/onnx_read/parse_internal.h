@@ -35,13 +35,15 @@ CornuStatus cornu__onnx_dtype(int64_t type, CornuDtype *dtype);
 /* The type to write for a dtype. */
 int         cornu__onnx_type_number(CornuDtype dtype);
 
-/* What a tensor of a layer's graph is; files have values only. */
-typedef enum { CORNU_READ_VALUE, CORNU_READ_WEIGHT, CORNU_READ_STATE } CornuReadRole;
+/* What a tensor of a layer's graph is; files have values only. The others are weights of the layer:
+ * trainable; not trainable; and a constant that the ops need, not named by any node. */
+typedef enum { CORNU_READ_VALUE, CORNU_READ_WEIGHT, CORNU_READ_STATE, CORNU_READ_MADE } CornuReadRole;
+const char *cornu__onnx_role_name(CornuReadRole role);
 
 typedef struct {
     const char   *name;
     CornuReadRole role;
-    CornuArray    array;     /* data NULL for weights and states */
+    CornuArray    array;     /* data NULL for weights */
 } CornuReadTensor;
 
 typedef struct {
@@ -55,6 +57,7 @@ typedef struct {
     const double   *numbers;
     const char    **texts;
     int             integer_count, number_count, text_count;
+    CornuProtobufField bytes;      /* the message */
 } CornuReadAttribute;
 
 typedef struct {
@@ -62,7 +65,6 @@ typedef struct {
     const char        **in, **out;            /* "" is an omitted one */
     CornuReadAttribute *attributes;
     int                 in_count, out_count, attribute_count;
-    CornuProtobufField  bytes;                /* the message */
 } CornuReadNode;
 
 /* An input or output: its type; open extents are CORNU_NONE, with the name of each or "". A rank of

@@ -71,6 +71,12 @@ static void store(CornuArray to, int64_t i, int64_t type, uint64_t bits)
     }
 }
 
+const char *cornu__onnx_role_name(CornuReadRole role)
+{
+    static const char *const names[] = { "value", "weight", "state", "constant" };
+    return names[role];
+}
+
 /* A message TensorProto, before its numbers are read. */
 typedef struct {
     int64_t            type, extents[CORNU_MAX_RANK];
@@ -321,8 +327,8 @@ CornuStatus cornu__onnx_read_tensor(CornuArena *arena, const void *bytes, size_t
     const int64_t count = cornu_type_count(type);
     *tensor = (CornuReadTensor){ .name = message.name, .array = { .type = type } };
     if (!files && !message.raw.bytes && !message.list_count && !message.external) {
-        if (!strcmp(message.role, "weight")) tensor->role = CORNU_READ_WEIGHT;
-        if (!strcmp(message.role, "state")) tensor->role = CORNU_READ_STATE;
+        for (CornuReadRole role = CORNU_READ_WEIGHT; role <= CORNU_READ_MADE; role++)
+            if (!strcmp(message.role, cornu__onnx_role_name(role))) tensor->role = role;
         if (tensor->role) return CORNU_OK;
     }
     if (message.external) {

@@ -1,0 +1,291 @@
+/* The class OnnxNode. */
+#include "layer_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../../../device/memory_internal.h"
+
+/* ---- Running a graph ---- */
+
+int cornu__read_name(CornuLookup *names, const char *name)
+{
+    const int known = cornu__lookup_find(names, name), next = names->count;
+    if (known >= 0) return known;
+    return cornu__lookup_set(names, name, next) ? -1 : next;
+}
+
+static CornuStatus run_node(CornuReadRun *run, const CornuReadNode *node, const CornuLookup *names,
+                            CornuReadOperand *values)
+{
+    CornuReadStep step = { .run = run, .node = node, .in_count = node->in_count,
+                           .out_count = node->out_count };
+    step.in = cornu__arena_take(run->arena, (size_t)node->in_count, sizeof *step.in);
+    step.out = cornu__arena_take(run->arena, (size_t)node->out_count, sizeof *step.out);
+    if (!step.in || !step.out) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < node->in_count; i++) {
+        const int at = *node->in[i] ? cornu__lookup_find(names, node->in[i]) : -1;
+        if (at >= 0) step.in[i] = values[at];
+        if (*node->in[i] && !step.in[i].given)
+            return cornu__fail(CORNU_ERR_FORMAT, "the tensor %.100s is not computed before it is "
+                               "used", node->in[i]);
+    }
+    CORNU__TRY(cornu__read_step(&step, false));
+    for (int i = 0; i < node->out_count; i++)
+        if (*node->out[i]) values[cornu__lookup_find(names, node->out[i])] = step.out[i];
+    return CORNU_OK;
+}
+
+CornuStatus cornu__read_nodes(CornuReadRun *run, const CornuReadGraph *graph,
+                              const CornuLookup *names, CornuReadOperand *values)
+{
+    for (int i = 0; i < graph->node_count; i++)
+        CORNU__TRY(run_node(run, &graph->nodes[i], names, values));
+    return CORNU_OK;
+}
+
+/* ---- The layer ---- */
+
+static CornuOnnxNode *node_of(CornuLayer *layer) { return (CornuOnnxNode *)layer; }
+
+static bool is_weight(const CornuReadTensor *tensor) { return tensor->role != CORNU_READ_VALUE; }
+
+/* Without the slashes that separate a weight's name from its layer's. */
+static void put_name(char *to, size_t size, const char *from)
+{
+    while (*from == '/') from++;
+    snprintf(to, size, "%s", *from ? from : "weight");
+    for (char *c = to; *c; c++)
+        if (*c == '/') *c = '.';
+}
+
+static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
+{
+    const CornuReadGraph *graph = &node_of(layer)->model.graph;
+    (void)in, (void)in_count;
+    for (int i = 0; i < graph->tensor_count; i++) {
+        const CornuReadTensor *tensor = &graph->tensors[i];
+        char                   name[120];
+        if (!is_weight(tensor)) continue;
+        put_name(name, sizeof name, tensor->name);
+        CORNU__TRY(cornu_layer_weight(layer, name, tensor->array.type.shape, CORNU_ZEROS,
+                                      tensor->role != CORNU_READ_WEIGHT));
+    }
+    return CORNU_OK;
+}
+
+/* The types of the outputs are in the graph. Those of the inputs must be those that it was made
+ * for. */
+static CornuStatus types(CornuLayer *layer, const CornuType *in, int in_count, CornuType *out)
+{
+    const CornuReadGraph *graph = &node_of(layer)->model.graph;
+    if (in_count != graph->input_count)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "got %d tensors, the node has %d", in_count,
+                           graph->input_count);
+    for (int i = 0; i < in_count; i++) {
+        const CornuShape given = in[i].shape, want = graph->inputs[i].type.shape;
+        CornuText        a, b;
+        bool             fits = given.rank == want.rank;
+        for (int k = 0; k < want.rank && fits; k++)
+            fits = given.extent[k] == want.extent[k] || given.extent[k] == CORNU_NONE ||
+                   want.extent[k] == CORNU_NONE;
+        if (!fits)
+            return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, the node was made for %s",
+                               cornu_shape_print(&a, given), cornu_shape_print(&b, want));
+    }
+    for (int i = 0; i < graph->output_count; i++) out[i] = graph->outputs[i].type;
+    return CORNU_OK;
+}
+
+static int outputs(const CornuLayer *layer)
+{
+    return ((const CornuOnnxNode *)layer)->model.graph.output_count;
+}
+
+/* What the constants of one call are taken from. */
+typedef struct {
+    CornuLayer      *layer;
+    const CornuCall *call;
+    int              next;    /* tensor of the graph */
+} Made;
+
+/* The next constant that the ops need: a weight of the layer. */
+static CornuTensor *next_made(CornuReadRun *run, CornuArray array)
+{
+    Made                 *made = run->context;
+    const CornuReadGraph *graph = &node_of(made->layer)->model.graph;
+    int                   weight = 0;
+    for (int i = 0; i < graph->tensor_count; i++) {
+        const CornuReadTensor *tensor = &graph->tensors[i];
+        const int              own = weight;
+        weight += is_weight(tensor);
+        if (i < made->next || tensor->role != CORNU_READ_MADE) continue;
+        if (!cornu_shape_equal(tensor->array.type.shape, array.type.shape)) break;
+        made->next = i + 1;
+        CornuTensor *value = cornu_layer_read_as(made->layer, made->call, own, CORNU_F32);
+        return cornu_op_convert(value, array.type.dtype);
+    }
+    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "a constant depends on an open extent");
+}
+
+static CornuStatus fill(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                        CornuReadOperand *values)
+{
+    const CornuOnnxNode  *node = node_of(layer);
+    const CornuReadGraph *graph = &node->model.graph;
+    int                   weight = 0;
+    for (int i = 0; i < graph->tensor_count; i++) {
+        const CornuReadTensor *tensor = &graph->tensors[i];
+        CornuReadOperand value = { .given = true, .known = tensor->array };
+        if (is_weight(tensor)) {
+            value.known = (CornuArray){ .data = NULL };
+            value.weight = cornu_layer_read_as(layer, call, weight++, tensor->array.type.dtype);
+            if (!value.weight) return cornu_error_take();
+        }
+        values[cornu__lookup_find(&node->names, tensor->name)] = value;
+    }
+    /* Under any policy the node computes in f32, the type of the graph. */
+    for (int i = 0; i < graph->input_count; i++) {
+        CornuTensor *x = cornu_op_convert(in[i], graph->inputs[i].type.dtype);
+        if (!x) return cornu_error_take();
+        values[cornu__lookup_find(&node->names, graph->inputs[i].name)] =
+            (CornuReadOperand){ .given = true, .tensor = x };
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus record(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                          CornuArena *arena, CornuTensor **out)
+{
+    const CornuOnnxNode  *node = node_of(layer);
+    const CornuReadGraph *graph = &node->model.graph;
+    Made         made = { .layer = layer, .call = call };
+    CornuReadRun run = { .graph = call->graph, .arena = arena, .opset = node->model.opset,
+                         .constant = next_made, .context = &made };
+    CornuReadOperand *values = cornu__arena_take(arena, (size_t)node->names.count, sizeof *values);
+    if (!values) return CORNU_ERR_MEMORY;
+    CORNU__TRY(fill(layer, call, in, values));
+    CORNU__TRY(cornu__read_nodes(&run, graph, &node->names, values));
+    for (int i = 0; i < graph->output_count; i++) {
+        const CornuReadOperand *value =
+            &values[cornu__lookup_find(&node->names, graph->outputs[i].name)];
+        out[i] = value->tensor ? value->tensor : value->weight ? value->weight
+               : value->given ? cornu__tensor_of(&run, value->known) : NULL;
+        if (!out[i])
+            return cornu_error_pending() ? cornu_error_take()
+                 : cornu__fail(CORNU_ERR_FORMAT, "the output %.100s is not computed",
+                               graph->outputs[i].name);
+    }
+    return CORNU_OK;
+}
+
+static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                              int in_count, CornuTensor **out)
+{
+    CornuArena arena = { NULL };
+    if (in_count != node_of(layer)->model.graph.input_count)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: got %d tensors, the node has %d",
+                                cornu_layer_name(layer), in_count,
+                                node_of(layer)->model.graph.input_count);
+    const CornuStatus status = record(layer, call, in, &arena, out);
+    cornu__arena_free(&arena);
+    if (!status) return out[0];
+    cornu__fail_prefix(status, cornu_layer_name(layer));
+    return cornu__null();
+}
+
+static void free_node(CornuLayer *layer)
+{
+    CornuOnnxNode *node = node_of(layer);
+    cornu__lookup_clear(&node->names);
+    cornu__arena_free(&node->arena);
+    cornu__release(node->bytes);
+    cornu__release((char *)node->config.graph);
+}
+
+static CornuLayer *from(const void *config) { return cornu__onnx_node_layer("OnnxNode", config); }
+
+static const CornuField fields[] = {
+    { "graph", CORNU_FIELD_TEXT, offsetof(CornuOnnxNodeConfig, graph) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__onnx_node_class = {
+    .class_name = "OnnxNode", .size = sizeof(CornuOnnxNode), .build_many = build, .types = types,
+    .call_many = call_many, .outputs = outputs, .mask = cornu__no_mask, .free = free_node,
+    .fields = fields, .config_size = sizeof(CornuOnnxNodeConfig),
+    .config_offset = offsetof(CornuOnnxNode, config), .from = from,
+};
+
+CornuStatus cornu__onnx_register(void)
+{
+    return cornu_register_layer(&cornu__onnx_node_class, "Cornu");
+}
+
+/* ---- Making it ---- */
+
+/* Numbers the values, and checks that inputs, tensors and results of nodes are given once and what
+ * the nodes and outputs use is given. */
+static CornuStatus number_values(CornuOnnxNode *node)
+{
+    const CornuReadGraph *graph = &node->model.graph;
+    CornuLookup          *names = &node->names;
+    bool                  memory = true;
+    names->of_strings = true;
+    for (int i = 0; i < graph->input_count; i++)
+        memory &= cornu__read_name(names, graph->inputs[i].name) >= 0;
+    for (int i = 0; i < graph->tensor_count; i++)
+        memory &= cornu__read_name(names, graph->tensors[i].name) >= 0;
+    for (int i = 0; i < graph->node_count; i++)
+        for (int k = 0; k < graph->nodes[i].out_count; k++)
+            memory &= cornu__read_name(names, graph->nodes[i].out[k]) >= 0;
+    if (!memory) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < graph->output_count; i++)
+        if (cornu__lookup_find(names, graph->outputs[i].name) < 0)
+            return cornu__fail(CORNU_ERR_FORMAT, "the output %.100s is not computed",
+                               graph->outputs[i].name);
+    return CORNU_OK;
+}
+
+static CornuStatus check_infos(const CornuReadInfo *infos, int count, const char *what)
+{
+    if (count < 1 || count > CORNU_MAX_LAYER_TENSORS)
+        return cornu__fail(CORNU_ERR_FORMAT, "the graph has %d %s, expected 1 to %d", count, what,
+                           CORNU_MAX_LAYER_TENSORS);
+    for (int i = 0; i < count; i++)
+        if (infos[i].type.shape.rank < 0 || !infos[i].onnx_type)
+            return cornu__fail(CORNU_ERR_FORMAT, "the graph has %s of no type", what);
+    return CORNU_OK;
+}
+
+static CornuStatus read_graph(CornuOnnxNode *node, const CornuOnnxNodeConfig *config)
+{
+    size_t size;
+    node->config.graph = cornu__copy_text(config->graph);
+    node->bytes = cornu__base64_bytes(config->graph, &size);
+    if (!node->config.graph) return CORNU_ERR_MEMORY;
+    if (!node->bytes) return cornu_error_status();
+    CORNU__TRY(cornu__onnx_parse(&node->arena, node->bytes, size, NULL, &node->model));
+    const CornuReadGraph *graph = &node->model.graph;
+    CORNU__TRY(check_infos(graph->inputs, graph->input_count, "inputs"));
+    CORNU__TRY(check_infos(graph->outputs, graph->output_count, "outputs"));
+    bool whole = true;
+    for (int i = 0; i < graph->input_count; i++)
+        whole &= !cornu_dtype_is_float(graph->inputs[i].type.dtype);
+    node->base.takes_integers = whole;
+    return number_values(node);
+}
+
+CornuLayer *cornu__onnx_node_layer(const char *name, const CornuOnnxNodeConfig *config)
+{
+    if (cornu__refused()) return NULL;
+    if (!config->graph)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .graph is required", name);
+    CornuLayer *layer = cornu_layer_create(&cornu__onnx_node_class, NULL, NULL);
+    if (!layer) return NULL;
+    const CornuStatus status = read_graph(node_of(layer), config);
+    if (!status) return layer;
+    cornu__fail_prefix(status, name);
+    cornu_layer_free(layer);
+    return cornu__null();
+}

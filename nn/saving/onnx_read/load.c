@@ -1,0 +1,209 @@
+/* Making a model of an ONNX file. */
+#include "load_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../../../device/memory_internal.h"
+
+/* ---- Names ---- */
+
+typedef struct { char text[128]; } Name;
+
+/* A name for a layer: that of the file without slashes, which separate the names of weights, and
+ * unlike any other. */
+static CornuStatus name_for(CornuLookup *taken, const char *from, Name *name)
+{
+    const size_t length = strlen(from);
+    if (length > 100) from += length - 100;
+    while (*from == '/') from++;
+    snprintf(name->text, sizeof name->text, "%s", *from ? from : "node");
+    for (char *c = name->text; *c; c++)
+        if (*c == '/' || *c == ' ' || (unsigned char)*c < ' ' || (unsigned char)*c > '~') *c = '.';
+    const size_t end = strlen(name->text);
+    for (int i = 1; cornu__lookup_find(taken, name->text) >= 0; i++)
+        snprintf(name->text + end, sizeof name->text - end, "_%d", i);
+    return cornu__lookup_set(taken, name->text, 1);
+}
+
+/* ---- Layers ---- */
+
+typedef struct {
+    CornuReadLoad *load;
+    CornuLookup    taken;        /* names of layers */
+    CornuNode    **nodes;        /* referenced */
+    int            count, space;
+} Building;
+
+static CornuStatus keep(Building *b, CornuNode *node)
+{
+    CornuNode *kept = cornu__node_ref(node);
+    const CornuStatus status = cornu__reserve(&b->nodes, &b->space, b->count, 1, sizeof *b->nodes);
+    if (status) cornu__node_unref(kept);
+    else b->nodes[b->count++] = kept;
+    return status;
+}
+
+static CornuStatus add_input(Building *b, const CornuReadInfo *info)
+{
+    CornuReadValue  *value = cornu__read_value(b->load, info->name);
+    CornuInputConfig config = { .dtype = info->type.dtype, .batch_size = b->load->batch };
+    Name             name;
+    CornuType        type;
+    CORNU__TRY(name_for(&b->taken, info->name, &name));
+    config.name = name.text;
+    if (config.dtype == CORNU_F64) config.dtype = CORNU_F32;
+    for (int i = 1; i < info->type.shape.rank; i++)
+        config.shape[i - 1] = info->type.shape.extent[i];
+    CORNU__TRY(cornu__input_check(&config, name.text, "", &type));
+    CornuNode *node = cornu__input_node(&config, type);
+    if (!node) return cornu_error_take();
+    CORNU__TRY(keep(b, node));
+    value->symbol = &node->out[0];
+    return CORNU_OK;
+}
+
+/* A weight's numbers as f32, in which integers must be exact. */
+static CornuStatus write_weight(CornuWeight *weight, CornuArray from)
+{
+    const int64_t count = cornu_type_count(from.type);
+    CornuArray    to = { .type = weight->type };
+    if (from.type.dtype == CORNU_F32) return cornu_weight_write(weight, from);
+    to.data = cornu__allocate((size_t)count, sizeof(float));
+    if (!to.data) return CORNU_ERR_MEMORY;
+    CornuStatus status = CORNU_OK;
+    for (int64_t i = 0; i < count && !status; i++) {
+        const double value = cornu_array_get(from, i);
+        cornu_array_set(to, i, value);
+        if (!cornu_dtype_is_float(from.type.dtype) && (value > 0x1p24 || value < -0x1p24))
+            status = cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: the constant %.0f, expected whole "
+                                 "numbers up to 2^24", weight->path, value);
+    }
+    if (!status) status = cornu_weight_write(weight, to);
+    cornu__release(to.data);
+    return status;
+}
+
+static CornuStatus call_layer(Building *b, CornuLayer *layer, const CornuReadPiece *piece)
+{
+    CornuSymbol *in[CORNU_MAX_LAYER_TENSORS];
+    for (int i = 0; i < piece->in_count; i++) in[i] = piece->in[i]->symbol;
+    CornuNode *node = cornu__call_node(layer, in, piece->in_count);
+    if (!node) return cornu_error_take();
+    CORNU__TRY(keep(b, node));
+    for (int i = 0; i < piece->out_count; i++) piece->out[i]->symbol = &node->out[i];
+    for (int i = 0; i < piece->weight_count; i++)
+        CORNU__TRY(write_weight(layer->weights[i], piece->weights[i]));
+    return CORNU_OK;
+}
+
+static CornuStatus add_layer(Building *b, const CornuReadNode *node, const CornuReadPiece *piece)
+{
+    const CornuOnnxNodeConfig config = { .graph = piece->text };
+    Name                      name;
+    CORNU__TRY(name_for(&b->taken, *node->name ? node->name : piece->out[0]->name, &name));
+    CornuLayer *layer = cornu__onnx_node_layer(name.text, &config);
+    if (!layer) return cornu_error_take();
+    layer->owners = 1;   /* ours, until it is called */
+    layer->name = cornu__copy_text(name.text);
+    const CornuStatus status = layer->name ? call_layer(b, layer, piece) : CORNU_ERR_MEMORY;
+    cornu_layer_free(layer);
+    return status;
+}
+
+static CornuStatus add_node(Building *b, int i)
+{
+    CornuReadLoad       *load = b->load;
+    const CornuReadNode *node = &load->model.graph.nodes[i];
+    if (!load->traced[i].real) return CORNU_OK;
+    CornuReadValue *in = node->in_count ? cornu__read_value(load, node->in[0]) : NULL;
+    if (cornu__read_passes(load, node) && in && in->symbol) {
+        cornu__read_value(load, node->out[0])->symbol = in->symbol;
+        return CORNU_OK;
+    }
+    CornuReadPiece piece;
+    CornuStatus    status = cornu__read_piece(load, i, &piece);
+    if (!status) status = add_layer(b, node, &piece);
+    cornu__release(piece.text);
+    cornu__release(piece.weights);
+    return status;
+}
+
+/* ---- The model ---- */
+
+static CornuStatus find_ends(Building *b, CornuModelConfig *config)
+{
+    const CornuReadGraph *graph = &b->load->model.graph;
+    for (int i = 0; i < graph->input_count; i++)
+        config->inputs[i] = cornu__read_value(b->load, graph->inputs[i].name)->symbol;
+    for (int i = 0; i < graph->output_count; i++) {
+        config->outputs[i] = cornu__read_value(b->load, graph->outputs[i].name)->symbol;
+        if (!config->outputs[i])
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "the output %.100s is a constant",
+                               graph->outputs[i].name);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus build_all(Building *b, CornuModel **model)
+{
+    const CornuReadGraph *graph = &b->load->model.graph;
+    CornuModelConfig      config = { .unset = 0 };
+    Name                  name;
+    for (int i = 0; i < graph->input_count; i++) CORNU__TRY(add_input(b, &graph->inputs[i]));
+    for (int i = 0; i < graph->node_count; i++) CORNU__TRY(add_node(b, i));
+    CORNU__TRY(find_ends(b, &config));
+    CornuLookup none = { .of_strings = true };
+    CORNU__TRY(name_for(&none, *graph->name ? graph->name : "onnx", &name));
+    cornu__lookup_clear(&none);
+    config.name = name.text;
+    *model = cornu__model_of(&config);
+    return *model ? CORNU_OK : cornu_error_take();
+}
+
+static CornuStatus build(CornuReadLoad *load, CornuModel **model)
+{
+    Building    b = { .load = load, .taken = { .of_strings = true } };
+    CornuStatus status = build_all(&b, model);
+    for (int i = 0; i < b.count; i++) cornu__node_unref(b.nodes[i]);
+    cornu__release(b.nodes);
+    cornu__lookup_clear(&b.taken);
+    return status;
+}
+
+/* The folder of a path with its slash; "" for none. */
+static char *folder_of(CornuArena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return cornu__arena_text(arena, path, slash ? (size_t)(slash - path) + 1 : 0);
+}
+
+static CornuStatus load_file(const char *path, CornuModel **model)
+{
+    CornuReadLoad  load = { .batch = 0 };
+    CornuFileBytes file = { NULL, 0 };
+    CORNU__TRY(cornu__onnx_register());
+    CornuStatus status = cornu__file_read(&file, path);
+    char       *folder = status ? NULL : folder_of(&load.arena, path);
+    if (!status) status = folder ? cornu__onnx_parse(&load.arena, file.bytes, file.size, folder,
+                                                     &load.model) : CORNU_ERR_MEMORY;
+    if (!status) status = cornu__read_prepare(&load);
+    if (!status) status = cornu__read_trace(&load);
+    if (!status) status = build(&load, model);
+    cornu__lookup_clear(&load.names);
+    cornu__arena_free(&load.arena);
+    cornu__file_release(&file);
+    return status;
+}
+
+CornuModel *cornu__onnx_load(const char *path, bool compile, CornuDevice *device)
+{
+    CornuModel *model = NULL;
+    (void)device;
+    if (compile)
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "does not say what it was compiled with, as "
+                                ".keras files do; load it by cornu_model_load, and compile it");
+    if (!load_file(path, &model)) return model;
+    cornu_model_free(model);
+    return cornu__null();
+}

@@ -1,0 +1,169 @@
+/* Rewriting a graph before it is traced. */
+#include "load_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Operands ---- */
+
+static bool associative(const CornuReadNode *node)
+{
+    static const char *const ops[] = { "Concat", "Sum", "Max", "Min" };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (!strcmp(node->op, ops[i])) return true;
+    return false;
+}
+
+/* A node of many operands becomes several, each of which takes the result of the one before it. */
+static CornuStatus split_operands(CornuReadLoad *load)
+{
+    enum { MOST = CORNU_MAX_LAYER_TENSORS };
+    CornuReadGraph *graph = &load->model.graph;
+    size_t          count = 0;
+    for (int i = 0; i < graph->node_count; i++)
+        count += 1 + (associative(&graph->nodes[i]) ? (size_t)graph->nodes[i].in_count / (MOST - 1)
+                                                    : 0);
+    if (count == (size_t)graph->node_count) return CORNU_OK;
+    CornuReadNode *nodes = cornu__arena_take(&load->arena, count, sizeof *nodes);
+    int            made = 0;
+    if (!nodes) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < graph->node_count; i++) {
+        CornuReadNode rest = graph->nodes[i];
+        while (associative(&rest) && rest.in_count > MOST) {
+            CornuReadNode *part = &nodes[made++];
+            char           name[200];
+            snprintf(name, sizeof name, "%.150s.%d", *rest.name ? rest.name : rest.out[0],
+                     rest.in_count);
+            const char  *text = cornu__arena_text(&load->arena, name, strlen(name));
+            const char **out = cornu__arena_take(&load->arena, 1, sizeof *out);
+            if (!text || !out) return CORNU_ERR_MEMORY;
+            *part = rest;
+            part->name = out[0] = text;
+            part->in_count = MOST;
+            part->out = out;
+            part->out_count = 1;
+            rest.in += MOST - 1;
+            rest.in_count -= MOST - 1;
+            rest.in[0] = text;
+        }
+        nodes[made++] = rest;
+    }
+    graph->nodes = nodes;
+    graph->node_count = made;
+    return CORNU_OK;
+}
+
+/* ---- Names ---- */
+
+static CornuStatus define(CornuReadLoad *load, const char *name)
+{
+    if (cornu__lookup_find(&load->names, name) >= 0)
+        return cornu__fail(CORNU_ERR_FORMAT, "the tensor %.100s is computed twice", name);
+    return cornu__read_name(&load->names, name) >= 0 ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+/* Inputs that have an initializer are constants. */
+static void drop_inputs(CornuReadGraph *graph, const CornuLookup *tensors)
+{
+    int kept = 0;
+    for (int i = 0; i < graph->input_count; i++)
+        if (cornu__lookup_find(tensors, graph->inputs[i].name) < 0)
+            graph->inputs[kept++] = graph->inputs[i];
+    graph->input_count = kept;
+}
+
+static CornuStatus number_values(CornuReadLoad *load)
+{
+    CornuReadGraph *graph = &load->model.graph;
+    load->names.of_strings = true;
+    for (int i = 0; i < graph->tensor_count; i++)
+        CORNU__TRY(define(load, graph->tensors[i].name));
+    drop_inputs(graph, &load->names);
+    for (int i = 0; i < graph->input_count; i++)
+        CORNU__TRY(define(load, graph->inputs[i].name));
+    for (int i = 0; i < graph->node_count; i++)
+        for (int k = 0; k < graph->nodes[i].out_count; k++)
+            if (*graph->nodes[i].out[k]) CORNU__TRY(define(load, graph->nodes[i].out[k]));
+    load->values = cornu__arena_take(&load->arena, (size_t)load->names.count, sizeof *load->values);
+    load->traced = cornu__arena_take(&load->arena, (size_t)graph->node_count,
+                                     sizeof *load->traced);
+    if (!load->values || !load->traced) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < load->names.count; i++) load->values[i].node = -1;
+    for (int i = 0; i < graph->tensor_count; i++)
+        cornu__read_value(load, graph->tensors[i].name)->name = graph->tensors[i].name;
+    for (int i = 0; i < graph->input_count; i++)
+        cornu__read_value(load, graph->inputs[i].name)->name = graph->inputs[i].name;
+    return CORNU_OK;
+}
+
+static CornuStatus link_nodes(CornuReadLoad *load)
+{
+    CornuReadGraph *graph = &load->model.graph;
+    for (int i = 0; i < graph->node_count; i++) {
+        const CornuReadNode *node = &graph->nodes[i];
+        CornuReadRule       *rule;
+        CORNU__TRY(cornu__fail_prefix(cornu__read_rule_of(node, &rule),
+                                      *node->name ? node->name : "a node"));
+        load->traced[i].roles = cornu__arena_take(&load->arena, (size_t)node->in_count + 1,
+                                                  sizeof *load->traced[i].roles);
+        if (!load->traced[i].roles) return CORNU_ERR_MEMORY;
+        for (int k = 0; k < node->out_count; k++) {
+            CornuReadValue *value = cornu__read_value(load, node->out[k]);
+            if (!value) continue;
+            value->name = node->out[k];
+            value->node = i;
+        }
+        for (int k = 0; k < node->in_count; k++) {
+            CornuReadValue *value = cornu__read_value(load, node->in[k]);
+            if (value) value->wanted = true;
+        }
+    }
+    for (int i = 0; i < graph->output_count; i++) {
+        CornuReadValue *value = cornu__read_value(load, graph->outputs[i].name);
+        if (!value)
+            return cornu__fail(CORNU_ERR_FORMAT, "the output %.100s is not computed",
+                               graph->outputs[i].name);
+        value->wanted = true;
+    }
+    /* What is not wanted is not computed. */
+    for (int i = 0; i < graph->node_count; i++)
+        for (int k = 0; k < graph->nodes[i].out_count; k++) {
+            const CornuReadValue *value = cornu__read_value(load, graph->nodes[i].out[k]);
+            if (value && !value->wanted) graph->nodes[i].out[k] = "";
+        }
+    return CORNU_OK;
+}
+
+static CornuStatus check_inputs(CornuReadLoad *load)
+{
+    const CornuReadGraph *graph = &load->model.graph;
+    if (graph->input_count < 1 || graph->input_count > CORNU_MAX_MODEL_TENSORS ||
+        graph->output_count < 1 || graph->output_count > CORNU_MAX_MODEL_TENSORS)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "it has %d inputs and %d outputs, expected 1 to "
+                           "%d", graph->input_count, graph->output_count, CORNU_MAX_MODEL_TENSORS);
+    for (int i = 0; i < graph->input_count; i++) {
+        const CornuReadInfo *info = &graph->inputs[i];
+        const CornuShape     shape = info->type.shape;
+        if (!info->onnx_type || shape.rank < 1)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "the input %.100s has no known shape whose "
+                               "axis 0 is the batch", info->name);
+        const int64_t rows = shape.extent[0];
+        if (rows == 0 || (rows > 0 && load->batch && rows != load->batch))
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "the input %.100s has %lld rows and another "
+                               "%lld, expected one batch", info->name, (long long)rows,
+                               (long long)load->batch);
+        if (rows > 0) load->batch = rows;
+    }
+    return CORNU_OK;
+}
+
+CornuStatus cornu__read_prepare(CornuReadLoad *load)
+{
+    if (load->model.opset < 7)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "it has opset %lld of ONNX, expected at least 7",
+                           (long long)load->model.opset);
+    CORNU__TRY(split_operands(load));
+    CORNU__TRY(number_values(load));
+    CORNU__TRY(link_nodes(load));
+    return check_inputs(load);
+}

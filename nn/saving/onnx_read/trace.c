@@ -1,0 +1,235 @@
+/* Tracing a graph: what is known, what depends on the open extents, and the types of the rest. */
+#include "load_internal.h"
+
+#include <string.h>
+
+#include "../../../device/memory_internal.h"
+
+/* ---- Constants that ops need ---- */
+
+typedef struct {
+    CornuReadLoad   *load;
+    CornuReadTraced *node;       /* being run; NULL: nothing is noted */
+    int              run, next;  /* the run, and how many constants it has asked for */
+    int              space;
+} Notes;
+
+static CornuTensor *note(CornuReadRun *run, CornuArray array)
+{
+    Notes *notes = run->context;
+    if (notes->node && notes->run == 0) {
+        CornuReadTraced *node = notes->node;
+        if (node->made_count == notes->space) {
+            const int   space = 2 * notes->space + 4;
+            CornuArray *more = cornu__arena_take(&notes->load->arena, (size_t)space, sizeof *more);
+            if (!more) return cornu__null();
+            if (node->made_count)
+                memcpy(more, node->made, (size_t)node->made_count * sizeof *more);
+            node->made = more;
+            notes->space = space;
+        }
+        node->made[node->made_count++] = array;
+    } else if (notes->node) {
+        const CornuReadTraced *node = notes->node;
+        const int              i = notes->next++;
+        if (i >= node->made_count || !cornu_type_equal(node->made[i].type, array.type) ||
+            memcmp(node->made[i].data, array.data, cornu_type_bytes(array.type)))
+            return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "a constant depends on an open extent");
+    }
+    return cornu_op_constant(run->graph, array.type, 0.0);
+}
+
+/* ---- One node ---- */
+
+typedef struct {
+    CornuReadLoad *load;
+    CornuReadRun   runs[CORNU_READ_RUNS];
+    Notes          notes[CORNU_READ_RUNS];
+} Trace;
+
+static bool equal(CornuArray a, CornuArray b)
+{
+    return cornu_type_equal(a.type, b.type) &&
+           (a.data == b.data || !memcmp(a.data, b.data, cornu_type_bytes(a.type)));
+}
+
+/* Takes what both runs know of a value. */
+static void settle(CornuReadLoad *load, CornuReadValue *value)
+{
+    const CornuReadOperand *a = &value->runs[0], *b = &value->runs[1];
+    value->known = a->known.data && b->known.data && !a->tensor && !b->tensor;
+    value->same = value->known && equal(a->known, b->known);
+    if (value->known || !a->tensor || !b->tensor) return;
+    const CornuShape other = cornu_tensor_shape(b->tensor);
+    value->type = cornu_tensor_type(a->tensor);
+    for (int i = 0; i < value->type.shape.rank; i++) {
+        int64_t *extent = &value->type.shape.extent[i];
+        if (*extent != other.extent[i] || (i == 0 && load->batch && *extent == load->batch))
+            *extent = CORNU_NONE;
+    }
+}
+
+/* Runs the node on the values of a run; operands with a role are tensors. */
+static CornuStatus run_one(Trace *trace, int n, int r, CornuReadStep *step)
+{
+    CornuReadLoad       *load = trace->load;
+    const CornuReadNode *node = &load->model.graph.nodes[n];
+    CornuReadTraced     *traced = &load->traced[n];
+    *step = (CornuReadStep){ .run = &trace->runs[r], .node = node, .in_count = node->in_count,
+                             .out_count = node->out_count };
+    step->in = cornu__arena_take(&load->arena, (size_t)node->in_count, sizeof *step->in);
+    step->out = cornu__arena_take(&load->arena, (size_t)node->out_count, sizeof *step->out);
+    if (!step->in || !step->out) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < node->in_count; i++) {
+        const CornuReadValue *value = cornu__read_value(load, node->in[i]);
+        if (!value) continue;
+        step->in[i] = value->runs[r];
+        if (traced->roles[i] == CORNU_READ_VALUE) continue;
+        step->in[i].weight = cornu_op_constant(trace->runs[r].graph, step->in[i].known.type, 0.0);
+        step->in[i].known.data = NULL;
+        if (!step->in[i].weight) return cornu_error_take();
+    }
+    trace->notes[r] = (Notes){ .load = load, .node = traced, .run = r };
+    if (r == 0) traced->made_count = 0;
+    return cornu__read_step(step, false);
+}
+
+/* Large constants are weights that are not trained, rather than part of the layer's argument. */
+static bool keep_large(const CornuReadLoad *load, int n, const CornuReadStep *step)
+{
+    enum { LARGE = 64 };
+    bool kept = false;
+    for (int i = 0; i < step->in_count; i++) {
+        const CornuReadOperand *in = &step->in[i];
+        if (!in->used || !in->known.data || load->traced[n].roles[i]) continue;
+        const CornuReadValue *value = cornu__read_value((CornuReadLoad *)load, step->node->in[i]);
+        if (!value->same || cornu_type_count(in->known.type) <= LARGE) continue;
+        load->traced[n].roles[i] = CORNU_READ_STATE;
+        kept = true;
+    }
+    return kept;
+}
+
+static CornuStatus trace_node(Trace *trace, int n)
+{
+    CornuReadLoad       *load = trace->load;
+    const CornuReadNode *node = &load->model.graph.nodes[n];
+    CornuReadTraced     *traced = &load->traced[n];
+    bool                 known = true, same = true, parameter = false;
+    CornuReadStep        steps[CORNU_READ_RUNS];
+    for (int i = 0; i < node->in_count; i++) {
+        const CornuReadValue *value = cornu__read_value(load, node->in[i]);
+        traced->roles[i] = CORNU_READ_VALUE;
+        if (!*node->in[i]) continue;
+        if (!value || !value->runs[0].given)
+            return cornu__fail(CORNU_ERR_FORMAT, "%.100s: the tensor %.100s is not computed before "
+                               "it is used", node->name, node->in[i]);
+        known &= value->known;
+        same &= value->same;
+        parameter |= value->parameter;
+    }
+    for (int i = 0; i < node->in_count && !(known && same); i++)
+        if (*node->in[i])
+            traced->roles[i] = cornu__read_role(node, i, cornu__read_value(load, node->in[i]));
+    CORNU__TRY(run_one(trace, n, 0, &steps[0]));
+    if (!(known && same) && keep_large(load, n, &steps[0]))
+        CORNU__TRY(run_one(trace, n, 0, &steps[0]));
+    if (!(known && same)) CORNU__TRY(run_one(trace, n, 1, &steps[1]));
+    else steps[1] = steps[0];
+    traced->real = false;
+    for (int i = 0; i < node->out_count; i++) {
+        CornuReadValue *value = cornu__read_value(load, node->out[i]);
+        if (!value) continue;
+        for (int r = 0; r < CORNU_READ_RUNS; r++) value->runs[r] = steps[r].out[i];
+        value->parameter = parameter;
+        settle(load, value);
+        if (!value->known && (!value->runs[0].tensor || !value->runs[1].tensor))
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%.100s: %.100s is known for some sizes of "
+                               "the batch only", node->name, node->out[i]);
+        traced->real |= !value->known;
+    }
+    return CORNU_OK;
+}
+
+/* ---- All nodes ---- */
+
+/* The size of an open axis in a run: axes of one name have one size. */
+static int64_t size_of(const CornuReadLoad *load, const CornuReadInfo *info, int axis, int run,
+                       int64_t tried)
+{
+    const CornuReadGraph *graph = &load->model.graph;
+    bool                  batch = axis == 0;
+    for (int i = 0; i < graph->input_count && *info->symbols[axis]; i++) {
+        const CornuReadInfo *other = &graph->inputs[i];
+        batch |= other->type.shape.rank > 0 && other->type.shape.extent[0] == CORNU_NONE &&
+                 !strcmp(other->symbols[0], info->symbols[axis]);
+    }
+    return batch ? 2 + run : tried << run;
+}
+
+static CornuStatus start_values(Trace *trace, int64_t tried)
+{
+    CornuReadLoad        *load = trace->load;
+    const CornuReadGraph *graph = &load->model.graph;
+    for (int i = 0; i < graph->input_count; i++) {
+        const CornuReadInfo *info = &graph->inputs[i];
+        CornuReadValue      *value = cornu__read_value(load, info->name);
+        for (int r = 0; r < CORNU_READ_RUNS; r++) {
+            CornuType type = info->type;
+            for (int k = 0; k < type.shape.rank; k++)
+                if (type.shape.extent[k] == CORNU_NONE)
+                    type.shape.extent[k] = size_of(load, info, k, r, tried);
+            value->runs[r] = (CornuReadOperand){ .given = true,
+                .tensor = cornu_op_constant(trace->runs[r].graph, type, 0.0) };
+            if (!value->runs[r].tensor) return cornu_error_take();
+        }
+        settle(load, value);
+    }
+    for (int i = 0; i < graph->tensor_count; i++) {
+        CornuReadValue *value = cornu__read_value(load, graph->tensors[i].name);
+        for (int r = 0; r < CORNU_READ_RUNS; r++)
+            value->runs[r] = (CornuReadOperand){ .given = true, .known = graph->tensors[i].array };
+        value->parameter = cornu_dtype_is_float(graph->tensors[i].array.type.dtype);
+        settle(load, value);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus run_all(CornuReadLoad *load, CornuDevice *device, int64_t tried)
+{
+    Trace       trace = { .load = load };
+    CornuStatus status = CORNU_OK;
+    for (int r = 0; r < CORNU_READ_RUNS; r++) {
+        trace.runs[r] = (CornuReadRun){ .graph = cornu_graph_create(device), .arena = &load->arena,
+                                        .opset = load->model.opset, .constant = note,
+                                        .context = &trace.notes[r] };
+        if (!trace.runs[r].graph) status = cornu_error_take();
+    }
+    if (!status) status = start_values(&trace, tried);
+    for (int i = 0; i < load->model.graph.node_count && !status; i++)
+        status = trace_node(&trace, i);
+    const CornuStatus pending = cornu_error_take();
+    for (int r = 0; r < CORNU_READ_RUNS; r++) cornu_graph_free(trace.runs[r].graph);
+    return status ? status : pending;
+}
+
+CornuStatus cornu__read_trace(CornuReadLoad *load)
+{
+    /* As for layers: some graphs refuse long sequences, others small images. */
+    static const int64_t sizes[] = { 64, 512, 8 };
+    const CornuReadGraph *graph = &load->model.graph;
+    CornuFailure          first = { .status = CORNU_OK };
+    bool                  open = false;
+    for (int i = 0; i < graph->input_count; i++)
+        for (int k = 1; k < graph->inputs[i].type.shape.rank; k++)
+            open |= graph->inputs[i].type.shape.extent[k] == CORNU_NONE;
+    CornuDevice *device = cornu_device_open("reference");
+    CornuStatus  status = device ? CORNU_OK : cornu_error_take();
+    for (size_t i = 0; device && i < (open ? sizeof sizes / sizeof *sizes : 1); i++) {
+        status = run_all(load, device, sizes[i]);
+        if (!status) break;
+        if (!first.status) cornu__failure_keep(&first, status);
+    }
+    cornu_device_close(device);
+    return status && first.status ? cornu__failure_tell(&first) : status;
+}
