@@ -120,7 +120,6 @@ typedef enum {
     CORNU_FIELD_SUMMATION,   /* CornuSummation                                            */
     CORNU_FIELD_AVERAGE,     /* CornuAverage                                              */
     CORNU_FIELD_AGGREGATION, /* CornuAggregation                                          */
-    CORNU_FIELD_TEXT,        /* const char *, which the constructor copies                */
     CORNU_FIELD_LAYER,       /* CornuLayer *                                              */
     CORNU_FIELD_LAYERS       /* CornuLayer *[CORNU_MAX_WRAPPED], ends at the first NULL   */
 } CornuFieldKind;

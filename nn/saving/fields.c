@@ -192,7 +192,6 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         const char *text = text_of(field->kind, *(const int *)at);
         return text ? json_string(text) : json_null();
     }
-    case CORNU_FIELD_TEXT: return json_string(*(const char *const *)at);
     case CORNU_FIELD_LAYER:
         return inside ? inside->to_json(*(CornuLayer *const *)at, inside->usual) : NULL;
     case CORNU_FIELD_LAYERS: {
@@ -589,9 +588,6 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
     case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
         return text ? read_text(field->kind, field->name, text, at)
                     : cornu__unexpected(field->name, "a string");
-    case CORNU_FIELD_TEXT:
-        *(const char **)at = text;   /* as long as the JSON, from which it is copied */
-        return text ? CORNU_OK : cornu__unexpected(field->name, "a string");
     case CORNU_FIELD_LAYER:
         return inside ? inside->from_json(value, inside->usual, at)
                       : cornu__unexpected(field->name, "an argument of a layer");

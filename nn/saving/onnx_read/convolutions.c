@@ -91,7 +91,7 @@ static CornuTensor *conv3d(CornuTensor *x, CornuTensor *filter, const CornuReadW
 
 static CornuStatus read_conv(CornuReadStep *step)
 {
-    CornuTensor    *x = cornu__operand(step, 0), *w = cornu__operand(step, 1);
+    CornuTensor    *x = cornu__operand_of(step, 0), *w = cornu__operand_of(step, 1);
     CornuReadWindow window;
     if (!x || !w) return cornu_error_take();
     if (cornu__rank_of(w) != cornu__rank_of(x))
@@ -224,7 +224,7 @@ static CornuTensor *transposed3d(CornuTensor *x, CornuTensor *filter,
 
 static CornuStatus read_conv_transpose(CornuReadStep *step)
 {
-    CornuTensor    *x = cornu__operand(step, 0), *w = cornu__operand(step, 1);
+    CornuTensor    *x = cornu__operand_of(step, 0), *w = cornu__operand_of(step, 1);
     CornuReadWindow window = { 0 };
     if (!x || !w) return cornu_error_take();
     CORNU__TRY(transposed_window(step, cornu_tensor_shape(x), cornu_tensor_shape(w), &window));

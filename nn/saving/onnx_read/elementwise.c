@@ -16,14 +16,14 @@ typedef CornuTensor *One(CornuReadStep *step, CornuTensor *x);
 
 static CornuStatus one(CornuReadStep *step, One *function)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     return cornu__result(step, 0, x ? function(step, x) : NULL);
 }
 
 /* An op without arguments. */
 static CornuStatus plain(CornuReadStep *step, CornuTensor *(*op)(CornuTensor *))
 {
-    return cornu__result(step, 0, op(cornu__operand(step, 0)));
+    return cornu__result(step, 0, op(cornu__operand_of(step, 0)));
 }
 
 static CornuStatus read_negative(CornuReadStep *step) { return plain(step, cornu_op_negative); }
@@ -350,7 +350,7 @@ static CornuStatus read_shrink(CornuReadStep *step) { return one(step, shrink); 
 
 static CornuStatus read_prelu(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0), *slope = cornu__operand(step, 1);
+    CornuTensor *x = cornu__operand_of(step, 0), *slope = cornu__operand_of(step, 1);
     CornuTensor *above = cornu_op_compare(x, CORNU_GREATER_EQUAL,
                                           x ? cornu_op_constant_like(x, 0.0) : NULL);
     return cornu__result(step, 0, cornu_op_select(above, x, cornu_op_multiply(x, slope)));
@@ -359,7 +359,7 @@ static CornuStatus read_prelu(CornuReadStep *step)
 /* min and max are attributes up to opset 10, then operands, which may be computed. */
 static CornuStatus read_clip(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0), *low = cornu__optional(step, 1);
+    CornuTensor *x = cornu__operand_of(step, 0), *low = cornu__optional(step, 1);
     CornuTensor *high = cornu__optional(step, 2);
     if (x && step->run->opset < 11) {
         if (cornu__attribute(step, "min"))
@@ -378,7 +378,7 @@ typedef CornuTensor *Two(CornuTensor *a, CornuTensor *b);
 
 static CornuStatus two(CornuReadStep *step, Two *function)
 {
-    CornuTensor *a = cornu__operand(step, 0), *b = cornu__operand(step, 1);
+    CornuTensor *a = cornu__operand_of(step, 0), *b = cornu__operand_of(step, 1);
     return cornu__result(step, 0, a && b ? function(a, b) : NULL);
 }
 
@@ -407,7 +407,7 @@ static CornuStatus read_pow(CornuReadStep *step)
     CornuArray exponent;
     if (cornu__given(step, 1) && step->in[1].known.data && step->in[1].known.type.shape.rank == 0) {
         CORNU__TRY(cornu__known(step, 1, &exponent));
-        CornuTensor *x = cornu__operand(step, 0);
+        CornuTensor *x = cornu__operand_of(step, 0);
         const double power = cornu_array_get(exponent, 0);
         if (power == 2.0) return cornu__result(step, 0, cornu_op_multiply(x, x));
         if (power == 0.5 && x && !whole(x)) return cornu__result(step, 0, cornu_op_sqrt(x));
@@ -420,7 +420,7 @@ static CornuStatus read_pow(CornuReadStep *step)
 /* The remainder has the sign of b; with fmod that of a. */
 static CornuStatus read_mod(CornuReadStep *step)
 {
-    CornuTensor *a = cornu__operand(step, 0), *b = cornu__operand(step, 1);
+    CornuTensor *a = cornu__operand_of(step, 0), *b = cornu__operand_of(step, 1);
     if (!a || !b) return cornu_error_take();
     const CornuDtype dtype = cornu__dtype_of(a);
     const bool       integers = whole(a);
@@ -441,8 +441,8 @@ static CornuStatus read_mod(CornuReadStep *step)
 
 static CornuStatus several(CornuReadStep *step, Two *function, bool mean)
 {
-    CornuTensor *sum = cornu__operand(step, 0);
-    for (int i = 1; i < step->in_count; i++) sum = function(sum, cornu__operand(step, i));
+    CornuTensor *sum = cornu__operand_of(step, 0);
+    for (int i = 1; i < step->in_count; i++) sum = function(sum, cornu__operand_of(step, i));
     if (mean && sum) sum = cornu_op_scale(sum, 1.0 / step->in_count);
     return cornu__result(step, 0, sum);
 }
@@ -455,7 +455,7 @@ static CornuStatus read_min(CornuReadStep *step) { return several(step, cornu_op
 /* Dropout does nothing: graphs are those of inference. The mask is all ones. */
 static CornuStatus read_dropout(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     double       training = 0.0;
     if (cornu__given(step, 2)) CORNU__TRY(cornu__known_number(step, 2, 0.0, &training));
     if (training != 0.0) {
@@ -474,7 +474,7 @@ static CornuStatus read_identity(CornuReadStep *step)
 {
     if (cornu__given(step, 0) && step->in[0].known.data && !step->in[0].tensor)
         return cornu__known_result(step, 0, step->in[0].known);
-    return cornu__result(step, 0, cornu__operand(step, 0));
+    return cornu__result(step, 0, cornu__operand_of(step, 0));
 }
 
 const CornuReadRow cornu__read_elementwise[] = {

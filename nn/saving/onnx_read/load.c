@@ -88,7 +88,7 @@ static CornuStatus call_layer(Building *b, CornuLayer *layer, const CornuReadPie
 {
     CornuSymbol *in[CORNU_MAX_LAYER_TENSORS];
     for (int i = 0; i < piece->in_count; i++) in[i] = piece->in[i]->symbol;
-    CornuNode *node = cornu__call_node(layer, in, piece->in_count);
+    CornuNode *node = cornu__call_node(layer, in, piece->in_count, NULL);
     if (!node) return cornu_error_take();
     CORNU__TRY(keep(b, node));
     for (int i = 0; i < piece->out_count; i++) piece->out[i]->symbol = &node->out[i];

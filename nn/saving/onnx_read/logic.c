@@ -12,7 +12,7 @@ typedef CornuTensor *Two(CornuTensor *a, CornuTensor *b);
 
 static CornuStatus logical(CornuReadStep *step, Two *function)
 {
-    CornuTensor *a = number(cornu__operand(step, 0)), *b = number(cornu__operand(step, 1));
+    CornuTensor *a = number(cornu__operand_of(step, 0)), *b = number(cornu__operand_of(step, 1));
     return cornu__result(step, 0, truth(function(a, b)));
 }
 
@@ -27,7 +27,7 @@ static CornuStatus read_xor(CornuReadStep *step) { return logical(step, differ);
 
 static CornuStatus read_not(CornuReadStep *step)
 {
-    CornuTensor *x = number(cornu__operand(step, 0));
+    CornuTensor *x = number(cornu__operand_of(step, 0));
     return cornu__result(step, 0, x ? cornu_op_compare(x, CORNU_EQUAL,
                                                        cornu_op_constant_like(x, 0.0)) : NULL);
 }
@@ -36,7 +36,7 @@ static CornuStatus read_not(CornuReadStep *step)
 
 static CornuStatus compared(CornuReadStep *step, CornuComparison comparison)
 {
-    CornuTensor *a = cornu__operand(step, 0), *b = cornu__operand(step, 1);
+    CornuTensor *a = cornu__operand_of(step, 0), *b = cornu__operand_of(step, 1);
     return cornu__result(step, 0, cornu_op_compare(a, comparison, b));
 }
 
@@ -51,13 +51,13 @@ static CornuStatus read_at_least(CornuReadStep *step)
 
 static CornuStatus read_is_nan(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     return cornu__result(step, 0, cornu_op_compare(x, CORNU_NOT_EQUAL, x));
 }
 
 static CornuStatus read_is_inf(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     if (!x) return cornu_error_take();
     const bool   low = cornu__whole(step, "detect_negative", 1);
     const bool   high = cornu__whole(step, "detect_positive", 1);
@@ -76,8 +76,8 @@ static CornuStatus read_is_inf(CornuReadStep *step)
 
 static CornuStatus read_where(CornuReadStep *step)
 {
-    CornuTensor *which = truth(cornu__operand(step, 0)), *a = cornu__operand(step, 1);
-    CornuTensor *b = cornu__operand(step, 2);
+    CornuTensor *which = truth(cornu__operand_of(step, 0)), *a = cornu__operand_of(step, 1);
+    CornuTensor *b = cornu__operand_of(step, 2);
     return cornu__result(step, 0, cornu_op_select(which, a, b));
 }
 
@@ -96,7 +96,7 @@ static CornuStatus converted(CornuReadStep *step, int64_t type)
 {
     CornuDtype   dtype;
     CORNU__TRY(cornu__onnx_dtype(type, &dtype));
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     if (type == CORNU_READ_INT8 || type == CORNU_READ_INT16 || type == CORNU_READ_UINT16) {
         if (x && !cornu_dtype_is_float(cornu__dtype_of(x))) x = wrapped(x, type);
     }
@@ -118,7 +118,7 @@ static CornuStatus read_cast(CornuReadStep *step)
 static CornuStatus read_cast_like(CornuReadStep *step)
 {
     const CornuDtype dtype = cornu__operand_type(step, 1).dtype;
-    return cornu__result(step, 0, cornu_op_convert(cornu__operand(step, 0), dtype));
+    return cornu__result(step, 0, cornu_op_convert(cornu__operand_of(step, 0), dtype));
 }
 
 const CornuReadRow cornu__read_logic[] = {

@@ -22,7 +22,7 @@ static CornuTensor *indices_of(CornuReadStep *step, int i, int64_t extent)
 {
     if (!cornu__given(step, i) || !step->in[i].known.data || step->in[i].tensor ||
         cornu_dtype_is_float(step->in[i].known.type.dtype))
-        return wrapped(cornu__operand(step, i), extent);
+        return wrapped(cornu__operand_of(step, i), extent);
     const CornuArray from = step->in[i].known;
     const CornuArray to = cornu__host_array(step->run, cornu_type_from(CORNU_I64,
                                                                        from.type.shape));
@@ -62,7 +62,7 @@ static CornuStatus take_one(CornuReadStep *step, CornuTensor *x, int axis, int64
 
 static CornuStatus read_gather(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int          axis;
     if (!x) return cornu_error_take();
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", 0), cornu__rank_of(x), &axis));
@@ -76,7 +76,7 @@ static CornuStatus read_gather(CornuReadStep *step)
     CornuTensor *indices = indices_of(step, 1, from.extent[axis]);
     const int64_t number = cornu_shape_count(at), rest = from.extent[axis] > 0
                                ? cornu_shape_count(from) / from.extent[axis] : 0;
-    x = cornu__move_axis(x, axis, 0);
+    x = cornu__moved(x, axis, 0);
     x = cornu__reshaped(x, 2, (const int64_t[]){ from.extent[axis], rest });
     x = rows_of(x, cornu__reshaped(indices, 1, &number));
     /* (indices, axes before, axes after) to (before, indices, after) */
@@ -85,7 +85,7 @@ static CornuStatus read_gather(CornuReadStep *step)
                                                                           : from.extent[i];
     if (before > 1) {
         x = cornu__reshaped(x, 3, (const int64_t[]){ number, before, after });
-        x = cornu__move_axis(x, 0, 1);
+        x = cornu__moved(x, 0, 1);
     }
     for (int i = 0; i < axis; i++) to.extent[to.rank++] = from.extent[i];
     for (int i = 0; i < at.rank; i++) to.extent[to.rank++] = at.extent[i];
@@ -114,7 +114,7 @@ static CornuTensor *places(CornuGraph *graph, CornuShape shape, CornuShape from,
 
 static CornuStatus read_gather_elements(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int          axis;
     if (!x) return cornu_error_take();
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", 0), cornu__rank_of(x), &axis));
@@ -138,7 +138,7 @@ static CornuStatus read_gather_elements(CornuReadStep *step)
 static CornuTensor *tuple_places(CornuReadStep *step, CornuShape x, int first, CornuShape tuples,
                                  int k)
 {
-    CornuTensor  *sum = NULL, *indices = cornu_op_convert(cornu__operand(step, 1), CORNU_I64);
+    CornuTensor  *sum = NULL, *indices = cornu_op_convert(cornu__operand_of(step, 1), CORNU_I64);
     const int64_t number = tuples.extent[tuples.rank - 1] > 0
                                ? cornu_shape_count(tuples) / tuples.extent[tuples.rank - 1] : 0;
     indices = cornu__reshaped(indices, 2, (const int64_t[]){ number, k });
@@ -162,7 +162,7 @@ static CornuStatus check_tuples(CornuShape x, CornuShape tuples, int batch)
 
 static CornuStatus read_gather_nd(CornuReadStep *step)
 {
-    CornuTensor     *x = cornu__operand(step, 0);
+    CornuTensor     *x = cornu__operand_of(step, 0);
     const CornuShape tuples = cornu__operand_type(step, 1).shape;
     const int        batch = (int)cornu__whole(step, "batch_dims", 0);
     if (!x) return cornu_error_take();
@@ -242,7 +242,7 @@ static CornuStatus check_writing(const char *how, CornuTensor *x, int64_t m)
 
 static CornuStatus read_scatter_elements(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0), *u = cornu__operand(step, 2);
+    CornuTensor *x = cornu__operand_of(step, 0), *u = cornu__operand_of(step, 2);
     const char  *how = cornu__word(step, "reduction", "none");
     int          axis;
     if (!x || !u) return cornu_error_take();
@@ -263,7 +263,7 @@ static CornuStatus read_scatter_elements(CornuReadStep *step)
 
 static CornuStatus read_scatter_nd(CornuReadStep *step)
 {
-    CornuTensor     *x = cornu__operand(step, 0), *u = cornu__operand(step, 2);
+    CornuTensor     *x = cornu__operand_of(step, 0), *u = cornu__operand_of(step, 2);
     const CornuShape tuples = cornu__operand_type(step, 1).shape;
     const char      *how = cornu__word(step, "reduction", "none");
     if (!x || !u) return cornu_error_take();
@@ -288,7 +288,7 @@ static CornuStatus read_scatter_nd(CornuReadStep *step)
 /* values holds what is off and on. An index out of range is off everywhere. */
 static CornuStatus read_one_hot(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0), *values = cornu__operand(step, 2);
+    CornuTensor *x = cornu__operand_of(step, 0), *values = cornu__operand_of(step, 2);
     double       depth;
     int          axis;
     CORNU__TRY(cornu__known_number(step, 1, 0.0, &depth));

@@ -25,11 +25,11 @@ static CornuTensor *per_channel(CornuTensor *x, int rank)
  * ones. */
 static CornuStatus read_batch_norm(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0), *in[5] = { NULL };
+    CornuTensor *x = cornu__operand_of(step, 0), *in[5] = { NULL };
     if (!x) return cornu_error_take();
     if (cornu__whole(step, "training_mode", 0))
         return cornu__cannot("training_mode", "graphs are those of inference");
-    for (int i = 1; i < 5; i++) in[i] = per_channel(cornu__operand(step, i), cornu__rank_of(x));
+    for (int i = 1; i < 5; i++) in[i] = per_channel(cornu__operand_of(step, i), cornu__rank_of(x));
     CornuTensor *scale = cornu_op_rsqrt(cornu_op_shift(in[4], cornu__real(step, "epsilon", 1e-5)));
     scale = cornu_op_multiply(scale, in[1]);
     CornuTensor *offset = cornu_op_subtract(in[2], cornu_op_multiply(in[3], scale));
@@ -38,13 +38,13 @@ static CornuStatus read_batch_norm(CornuReadStep *step)
 
 static CornuStatus read_instance_norm(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     if (!x) return cornu_error_take();
     const int     rank = cornu__rank_of(x);
     const int64_t axes = ((INT64_C(1) << rank) - 1) & ~INT64_C(3);
     CornuTensor  *y = standardized(x, axes, cornu__real(step, "epsilon", 1e-5), NULL, NULL);
-    y = cornu_op_multiply(y, per_channel(cornu__operand(step, 1), rank));
-    return cornu__result(step, 0, cornu_op_add(y, per_channel(cornu__operand(step, 2), rank)));
+    y = cornu_op_multiply(y, per_channel(cornu__operand_of(step, 1), rank));
+    return cornu__result(step, 0, cornu_op_add(y, per_channel(cornu__operand_of(step, 2), rank)));
 }
 
 /* Axes from `axis` on. */
@@ -58,12 +58,12 @@ static CornuStatus trailing(CornuReadStep *step, CornuTensor *x, int64_t usual, 
 
 static CornuStatus read_layer_norm(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0), *mean, *inverse;
+    CornuTensor *x = cornu__operand_of(step, 0), *mean, *inverse;
     int64_t      axes;
     if (!x) return cornu_error_take();
     CORNU__TRY(trailing(step, x, -1, &axes));
     CornuTensor *y = standardized(x, axes, cornu__real(step, "epsilon", 1e-5), &mean, &inverse);
-    y = cornu_op_multiply(y, cornu__operand(step, 1));
+    y = cornu_op_multiply(y, cornu__operand_of(step, 1));
     CornuTensor *bias = cornu__optional(step, 2);
     CORNU__TRY(cornu__result(step, 0, bias ? cornu_op_add(y, bias) : y));
     CORNU__TRY(cornu__result(step, 1, mean));
@@ -72,20 +72,20 @@ static CornuStatus read_layer_norm(CornuReadStep *step)
 
 static CornuStatus read_rms_norm(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      axes;
     if (!x) return cornu_error_take();
     CORNU__TRY(trailing(step, x, -1, &axes));
     CornuTensor *mean = cornu_op_reduce_mean(cornu_op_multiply(x, x), axes, true);
     CornuTensor *scale = cornu_op_rsqrt(cornu_op_shift(mean, cornu__real(step, "epsilon", 1e-5)));
     return cornu__result(step, 0, cornu_op_multiply(cornu_op_multiply(x, scale),
-                                                    cornu__operand(step, 1)));
+                                                    cornu__operand_of(step, 1)));
 }
 
 /* Scale and bias are per group up to opset 20, then per channel. */
 static CornuStatus read_group_norm(CornuReadStep *step)
 {
-    CornuTensor  *x = cornu__operand(step, 0), *in[3] = { NULL };
+    CornuTensor  *x = cornu__operand_of(step, 0), *in[3] = { NULL };
     const int64_t groups = cornu__whole(step, "num_groups", 0);
     if (!x) return cornu_error_take();
     const CornuShape shape = cornu_tensor_shape(x);
@@ -98,7 +98,7 @@ static CornuStatus read_group_norm(CornuReadStep *step)
     y = standardized(y, 4, cornu__real(step, "epsilon", 1e-5), NULL, NULL);
     y = y ? cornu_op_reshape(y, shape) : NULL;
     for (int i = 1; i < 3; i++) {
-        CornuTensor  *v = cornu__operand(step, i);
+        CornuTensor  *v = cornu__operand_of(step, i);
         const int64_t given = cornu__extent_of(v, 0), each = shape.extent[1] / groups;
         if (given == groups && each > 1) {
             v = cornu__reshaped(v, 2, (const int64_t[]){ groups, 1 });
@@ -113,7 +113,7 @@ static CornuStatus read_group_norm(CornuReadStep *step)
 /* x / (bias + alpha / size * sum over the neighbouring channels of x^2)^beta */
 static CornuStatus read_lrn(CornuReadStep *step)
 {
-    CornuTensor  *x = cornu__operand(step, 0);
+    CornuTensor  *x = cornu__operand_of(step, 0);
     const int64_t size = cornu__whole(step, "size", 1);
     if (!x) return cornu_error_take();
     if (cornu__rank_of(x) < 2 || size < 1 || size > 1024)
@@ -134,7 +134,7 @@ static CornuStatus read_lrn(CornuReadStep *step)
 /* Where the length is 0, so is x. */
 static CornuStatus read_lp_norm(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int          axis;
     if (!x) return cornu_error_take();
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", -1), cornu__rank_of(x), &axis));
@@ -150,7 +150,7 @@ static CornuStatus read_lp_norm(CornuReadStep *step)
 
 static CornuStatus read_mvn(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      axes;
     if (!x) return cornu_error_take();
     CORNU__TRY(cornu__axes_of(step, "axes", -1, cornu__rank_of(x), 13, &axes));
@@ -166,7 +166,7 @@ typedef CornuTensor *Last(CornuTensor *x);
 
 static CornuStatus over_axis(CornuReadStep *step, Last *function)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int          axis;
     if (!x) return cornu_error_take();
     const bool       old = step->run->opset < 13;
@@ -174,8 +174,8 @@ static CornuStatus over_axis(CornuReadStep *step, Last *function)
     const CornuShape shape = cornu_tensor_shape(x);
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", old ? 1 : -1), rank, &axis));
     if (!old || axis == rank - 1) {
-        x = function(cornu__move_axis(x, axis, rank - 1));
-        return cornu__result(step, 0, cornu__move_axis(x, rank - 1, axis));
+        x = function(cornu__moved(x, axis, rank - 1));
+        return cornu__result(step, 0, cornu__moved(x, rank - 1, axis));
     }
     int64_t flat[2] = { 1, 1 };
     for (int i = 0; i < rank; i++) flat[i >= axis] *= shape.extent[i];

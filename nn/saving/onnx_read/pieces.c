@@ -6,7 +6,7 @@
 /* (B, C, H, W) to (B, C / b b, H b, W b). DCR: the block is the major part of the channel. */
 static CornuStatus read_depth_to_space(CornuReadStep *step)
 {
-    CornuTensor  *x = cornu__operand(step, 0);
+    CornuTensor  *x = cornu__operand_of(step, 0);
     const int64_t b = cornu__whole(step, "blocksize", 0);
     const bool    minor = !strcmp(cornu__word(step, "mode", "DCR"), "CRD");
     if (!x) return cornu_error_take();
@@ -26,7 +26,7 @@ static CornuStatus read_depth_to_space(CornuReadStep *step)
 
 static CornuStatus read_space_to_depth(CornuReadStep *step)
 {
-    CornuTensor  *x = cornu__operand(step, 0);
+    CornuTensor  *x = cornu__operand_of(step, 0);
     const int64_t b = cornu__whole(step, "blocksize", 0);
     const bool    minor = !strcmp(cornu__word(step, "mode", "DCR"), "CRD");
     if (!x) return cornu_error_take();
@@ -44,7 +44,7 @@ static CornuStatus read_space_to_depth(CornuReadStep *step)
 /* Above, or below, a diagonal; the rest is 0. */
 static CornuStatus read_trilu(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      k = 0;
     int          count;
     CORNU__TRY(cornu__known_integers(step, 1, &k, 1, &count));
@@ -81,14 +81,14 @@ static CornuStatus read_eye(CornuReadStep *step)
 /* The first lengths[b] elements along the time axis in the opposite order, by gathering. */
 static CornuStatus read_reverse(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0), *lengths = cornu__operand(step, 1);
+    CornuTensor *x = cornu__operand_of(step, 0), *lengths = cornu__operand_of(step, 1);
     int          time, batch;
     if (!x || !lengths) return cornu_error_take();
     const int rank = cornu__rank_of(x);
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "time_axis", 0), rank, &time));
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "batch_axis", 1), rank, &batch));
-    CornuTensor *y = cornu__move_axis(x, time, 0);
-    y = cornu__move_axis(y, batch < time ? batch + 1 : batch, 1);
+    CornuTensor *y = cornu__moved(x, time, 0);
+    y = cornu__moved(y, batch < time ? batch + 1 : batch, 1);
     if (!y) return cornu_error_take();
     const CornuShape shape = cornu_tensor_shape(y);
     const int64_t    t = shape.extent[0], b = shape.extent[1];
@@ -104,8 +104,8 @@ static CornuStatus read_reverse(CornuReadStep *step)
     const int64_t rows[] = { t * b, cornu_shape_count(shape) / (t * b > 0 ? t * b : 1) };
     y = cornu_op_gather(cornu__reshaped(y, 2, rows), cornu__reshaped(at, 1, rows));
     y = y ? cornu_op_reshape(y, shape) : NULL;
-    y = cornu__move_axis(y, 1, batch < time ? batch + 1 : batch);
-    return cornu__result(step, 0, cornu__move_axis(y, 0, time));
+    y = cornu__moved(y, 1, batch < time ? batch + 1 : batch);
+    return cornu__result(step, 0, cornu__moved(y, 0, time));
 }
 
 const CornuReadRow cornu__read_pieces[] = {

@@ -98,7 +98,7 @@ static CornuTensor *largest(CornuReadStep *step, CornuTensor *x, const CornuRead
 
 static CornuStatus read_max_pool(CornuReadStep *step)
 {
-    CornuTensor    *x = cornu__operand(step, 0), *at = NULL;
+    CornuTensor    *x = cornu__operand_of(step, 0), *at = NULL;
     CornuReadWindow window;
     if (!x) return cornu_error_take();
     CORNU__TRY(cornu__read_window(step, cornu_tensor_shape(x), NULL, &window));
@@ -126,7 +126,7 @@ static CornuTensor *sums(CornuTensor *wide, const CornuReadWindow *window)
 
 static CornuStatus read_average_pool(CornuReadStep *step)
 {
-    CornuTensor    *x = cornu__operand(step, 0);
+    CornuTensor    *x = cornu__operand_of(step, 0);
     CornuReadWindow window;
     if (!x) return cornu_error_take();
     CORNU__TRY(cornu__read_window(step, cornu_tensor_shape(x), NULL, &window));
@@ -159,7 +159,7 @@ static CornuTensor *power(CornuTensor *x, double p)
 
 static CornuStatus read_lp_pool(CornuReadStep *step)
 {
-    CornuTensor    *x = cornu__operand(step, 0);
+    CornuTensor    *x = cornu__operand_of(step, 0);
     CornuReadWindow window;
     if (!x) return cornu_error_take();
     CORNU__TRY(cornu__read_window(step, cornu_tensor_shape(x), NULL, &window));
@@ -173,7 +173,7 @@ static CornuStatus read_lp_pool(CornuReadStep *step)
 
 static CornuStatus global(CornuReadStep *step, int kind)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     if (!x) return cornu_error_take();
     const double  p = (double)cornu__whole(step, "p", 2);
     const int64_t axes = ((INT64_C(1) << cornu__rank_of(x)) - 1) & ~INT64_C(3);

@@ -50,13 +50,13 @@ static CornuTensor *product(CornuTensor *a, CornuTensor *b)
 
 static CornuStatus read_matmul(CornuReadStep *step)
 {
-    CornuTensor *a = cornu__operand(step, 0), *b = cornu__operand(step, 1);
+    CornuTensor *a = cornu__operand_of(step, 0), *b = cornu__operand_of(step, 1);
     return cornu__result(step, 0, product(a, b));
 }
 
 static CornuStatus read_gemm(CornuReadStep *step)
 {
-    CornuTensor *a = cornu__operand(step, 0), *b = cornu__operand(step, 1);
+    CornuTensor *a = cornu__operand_of(step, 0), *b = cornu__operand_of(step, 1);
     CornuTensor *c = cornu__optional(step, 2);
     const double alpha = cornu__real(step, "alpha", 1.0), beta = cornu__real(step, "beta", 1.0);
     if (!a || !b) return cornu_error_take();
@@ -231,7 +231,7 @@ static CornuStatus read_einsum(CornuReadStep *step)
     if (step->in_count < 1 || step->in_count > MOST)
         return cornu__fail(CORNU_ERR_FORMAT, "%d operands, expected 1 to %d", step->in_count, MOST);
     for (int i = 0; i < step->in_count; i++) {
-        if (!(x[i] = cornu__operand(step, i))) return cornu_error_take();
+        if (!(x[i] = cornu__operand_of(step, i))) return cornu_error_take();
         if (i > 0 && *at++ != ',') return cornu__fail(CORNU_ERR_FORMAT, "the equation has %d terms",
                                                       i);
         CORNU__TRY(read_term(&at, cornu__rank_of(x[i]), &terms[i]));

@@ -109,7 +109,7 @@ static CornuTensor *of_nothing(CornuTensor *x, int64_t axes, bool keep, double v
 
 static CornuStatus reduced(CornuReadStep *step, Reduce *function, double nothing)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      axes;
     if (!x) return cornu_error_take();
     const int     rank = cornu__rank_of(x);
@@ -152,7 +152,7 @@ static CornuStatus read_product(CornuReadStep *step) { return reduced(step, prod
 
 static CornuStatus arg(CornuReadStep *step, bool least)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int          axis;
     if (!x) return cornu_error_take();
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", 0), cornu__rank_of(x), &axis));
@@ -176,7 +176,7 @@ static CornuStatus read_argmin(CornuReadStep *step) { return arg(step, true); }
  * comparisons. Element k of the result is the one of rank k. */
 static CornuStatus read_top_k(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      k = cornu__whole(step, "k", -1);
     int          axis, count = 0;
     if (!x) return cornu_error_take();
@@ -189,7 +189,7 @@ static CornuStatus read_top_k(CornuReadStep *step)
         return cornu__fail(CORNU_ERR_SHAPE, "k is %lld of %lld elements of a tensor of rank %d",
                            (long long)k, (long long)n, rank);
     CornuGraph *graph = step->run->graph;
-    x = cornu__move_axis(x, axis, rank - 1);
+    x = cornu__moved(x, axis, rank - 1);
     const CornuShape shape = cornu_tensor_shape(x);
     CornuShape rows = shape, columns = shape;
     rows.extent[rows.rank++] = 1;
@@ -214,14 +214,14 @@ static CornuStatus read_top_k(CornuReadStep *step)
                                                                 -1.0));
     values = cornu_op_reduce_max(values, INT64_C(1) << (rank - 1), false);
     at = cornu_op_reduce_max(at, INT64_C(1) << (rank - 1), false);
-    CORNU__TRY(cornu__result(step, 0, cornu__move_axis(values, rank - 1, axis)));
-    return cornu__result(step, 1, cornu__move_axis(at, rank - 1, axis));
+    CORNU__TRY(cornu__result(step, 0, cornu__moved(values, rank - 1, axis)));
+    return cornu__result(step, 1, cornu__moved(at, rank - 1, axis));
 }
 
 /* Each sum along an axis is a product with a triangle of ones. */
 static CornuStatus read_cumulative(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      given;
     int          axis, count;
     CORNU__TRY(cornu__known_integers(step, 1, &given, 1, &count));
@@ -234,7 +234,7 @@ static CornuStatus read_cumulative(CornuReadStep *step)
     const bool       whole = !cornu_dtype_is_float(dtype);
     const int64_t    n = cornu__extent_of(x, axis);
     CornuGraph      *graph = step->run->graph;
-    x = cornu__move_axis(x, axis, rank - 1);
+    x = cornu__moved(x, axis, rank - 1);
     if (whole) x = cornu_op_convert(x, CORNU_F64);
     CornuTensor *from = cornu__count_along(graph, CORNU_I64, 2, 0, n);
     CornuTensor *to = cornu__count_along(graph, CORNU_I64, 2, 1, n);
@@ -248,7 +248,7 @@ static CornuStatus read_cumulative(CornuReadStep *step)
                                      cornu_op_convert(adds, cornu__dtype_of(x)));
     y = y ? cornu_op_reshape(y, shape) : NULL;
     if (whole) y = cornu_op_convert(y, dtype);
-    return cornu__result(step, 0, cornu__move_axis(y, rank - 1, axis));
+    return cornu__result(step, 0, cornu__moved(y, rank - 1, axis));
 }
 
 const CornuReadRow cornu__read_reductions[] = {

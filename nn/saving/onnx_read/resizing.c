@@ -173,7 +173,7 @@ static CornuStatus extents_of(CornuReadStep *step, int scales_at, int sizes_at, 
 
 static CornuStatus resize(CornuReadStep *step, int scales_at, int sizes_at, const Axis *usual)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     Axis         axes[CORNU_MAX_RANK];
     int64_t      list[CORNU_MAX_RANK];
     int          chosen[CORNU_MAX_RANK], count;

@@ -134,7 +134,7 @@ CornuTensor *cornu__optional(CornuReadStep *step, int i)
     return operand->tensor;
 }
 
-CornuTensor *cornu__operand(CornuReadStep *step, int i)
+CornuTensor *cornu__operand_of(CornuReadStep *step, int i)
 {
     if (cornu__given(step, i)) return cornu__optional(step, i);
     return cornu__fail_null(CORNU_ERR_FORMAT, "operand %d is missing", i);
@@ -254,7 +254,7 @@ CornuStatus cornu__axes_of(const CornuReadStep *step, const char *name, int i, i
 
 /* ---- Ops ---- */
 
-CornuTensor *cornu__move_axis(CornuTensor *x, int from, int to)
+CornuTensor *cornu__moved(CornuTensor *x, int from, int to)
 {
     int order[CORNU_MAX_RANK] = { 0 }, at = 0;
     if (!x || from == to) return x;
@@ -282,12 +282,12 @@ CornuTensor *cornu__part_of(CornuTensor *x, int axis, int64_t begin, int64_t siz
 
 CornuTensor *cornu__channels_last(CornuTensor *x)
 {
-    return x && cornu__rank_of(x) > 2 ? cornu__move_axis(x, 1, cornu__rank_of(x) - 1) : x;
+    return x && cornu__rank_of(x) > 2 ? cornu__moved(x, 1, cornu__rank_of(x) - 1) : x;
 }
 
 CornuTensor *cornu__channels_first(CornuTensor *x)
 {
-    return x && cornu__rank_of(x) > 2 ? cornu__move_axis(x, cornu__rank_of(x) - 1, 1) : x;
+    return x && cornu__rank_of(x) > 2 ? cornu__moved(x, cornu__rank_of(x) - 1, 1) : x;
 }
 
 CornuTensor *cornu__count_along(CornuGraph *graph, CornuDtype dtype, int rank, int axis,

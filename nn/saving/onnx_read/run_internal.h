@@ -60,7 +60,7 @@ CornuStatus cornu__read_step(CornuReadStep *step, bool record);
 
 bool         cornu__given(const CornuReadStep *step, int i);
 /* Operand i as a tensor; NULL with a pending error if it is absent. */
-CornuTensor *cornu__operand(CornuReadStep *step, int i);
+CornuTensor *cornu__operand_of(CornuReadStep *step, int i);
 /* Likewise, but NULL without an error if it is absent. */
 CornuTensor *cornu__optional(CornuReadStep *step, int i);
 CornuType    cornu__operand_type(const CornuReadStep *step, int i);
@@ -104,7 +104,7 @@ CornuStatus cornu__cannot(const char *what, const char *why);
 /* ---- For rules: ops ---- */
 
 /* Moves an axis to another place. */
-CornuTensor *cornu__move_axis(CornuTensor *x, int from, int to);
+CornuTensor *cornu__moved(CornuTensor *x, int from, int to);
 CornuTensor *cornu__reshaped(CornuTensor *x, int rank, const int64_t *extents);
 /* Begins..begin + size along one axis. */
 CornuTensor *cornu__part_of(CornuTensor *x, int axis, int64_t begin, int64_t size);

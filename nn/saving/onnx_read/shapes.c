@@ -6,7 +6,7 @@ static CornuStatus read_reshape(CornuReadStep *step)
 {
     int64_t    to[CORNU_MAX_RANK];
     int        rank;
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     if (step->run->opset < 5) CORNU__TRY(cornu__integers(step, "shape", to, CORNU_MAX_RANK, &rank));
     else CORNU__TRY(cornu__known_integers(step, 1, to, CORNU_MAX_RANK, &rank));
     if (!x) return cornu_error_take();
@@ -29,7 +29,7 @@ static CornuStatus read_reshape(CornuReadStep *step)
 
 static CornuStatus read_flatten(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      extents[2] = { 1, 1 };
     if (!x) return cornu_error_take();
     const int rank = cornu__rank_of(x);
@@ -42,7 +42,7 @@ static CornuStatus read_flatten(CornuReadStep *step)
 
 static CornuStatus read_squeeze(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      extents[CORNU_MAX_RANK], axes;
     int          left = 0;
     if (!x) return cornu_error_take();
@@ -60,7 +60,7 @@ static CornuStatus read_squeeze(CornuReadStep *step)
 
 static CornuStatus read_unsqueeze(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      extents[CORNU_MAX_RANK], axes, given[CORNU_MAX_RANK];
     int          count = -1, from = 0;
     CORNU__TRY(cornu__integers(step, "axes", given, CORNU_MAX_RANK, &count));
@@ -81,7 +81,7 @@ static CornuStatus read_unsqueeze(CornuReadStep *step)
 
 static CornuStatus read_transpose(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      perm[CORNU_MAX_RANK];
     int          order[CORNU_MAX_RANK], count;
     CORNU__TRY(cornu__integers(step, "perm", perm, CORNU_MAX_RANK, &count));
@@ -98,7 +98,7 @@ static CornuStatus read_transpose(CornuReadStep *step)
 
 static CornuStatus read_expand(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     CornuShape   shape = { 0 };
     CORNU__TRY(cornu__known_integers(step, 1, shape.extent, CORNU_MAX_RANK, &shape.rank));
     if (!x) return cornu_error_take();
@@ -123,7 +123,7 @@ static CornuStatus read_expand(CornuReadStep *step)
 
 static CornuStatus read_tile(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      repeats[CORNU_MAX_RANK];
     int          count;
     CORNU__TRY(cornu__known_integers(step, 1, repeats, CORNU_MAX_RANK, &count));
@@ -152,7 +152,7 @@ static CornuStatus read_concat(CornuReadStep *step)
     CornuTensor *all = NULL;
     int          axis, count = 0;
     for (int i = 0; i < step->in_count; i++) {
-        CornuTensor *x = cornu__operand(step, i);
+        CornuTensor *x = cornu__operand_of(step, i);
         if (!x) return cornu_error_take();
         if (cornu_type_count(cornu_tensor_type(x)) == 0 && i + 1 < step->in_count) continue;
         CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", 0), cornu__rank_of(x), &axis));
@@ -170,7 +170,7 @@ static CornuStatus read_concat(CornuReadStep *step)
 static CornuStatus read_split(CornuReadStep *step)
 {
     enum { MOST = 1024 };
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      sizes[MOST], at = 0;
     int          axis, count = -1;
     if (!x) return cornu_error_take();
@@ -232,7 +232,7 @@ static int64_t clamped(int64_t x, int64_t low, int64_t high)
 /* Up to opset 9 starts, ends and axes are attributes. */
 static CornuStatus read_slice(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      starts[CORNU_MAX_RANK], ends[CORNU_MAX_RANK], axes[CORNU_MAX_RANK];
     int64_t      steps[CORNU_MAX_RANK];
     int          count, end_count, axis_count, step_count = -1;
@@ -318,7 +318,7 @@ static CornuTensor *pad_by(CornuTensor *x, int axis, int64_t low, int64_t high, 
 
 static CornuStatus read_pad(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand(step, 0);
+    CornuTensor *x = cornu__operand_of(step, 0);
     const char  *mode = cornu__word(step, "mode", "constant");
     int64_t      pads[2 * CORNU_MAX_RANK], axes[CORNU_MAX_RANK];
     int64_t      low[CORNU_MAX_RANK] = { 0 }, high[CORNU_MAX_RANK] = { 0 };
