@@ -46,7 +46,7 @@ CornuLayer *cornu_einsum_dense_from(const CornuEinsumDenseConfig *config);
  * value in training. The estimate begins with the vector u, the weight vector_u (1, N), for which
  * power_iterations times v = unit(u W'), u = unit(v W) is computed; it is v W u'. Gradients pass
  * through W, not through u and v. The kernel itself is trained without being replaced by the
- * quotient, as Keras' JAX backend does. The layer is taken, also on failure.
+ * quotient, as Keras' JAX backend does; a regularizer is of W itself. The layer is taken, also on failure.
  * Source: keras/src/layers/normalization/spectral_normalization.py; Miyato et al., arXiv 1802.05957.
  */
 typedef struct {

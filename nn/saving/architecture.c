@@ -200,6 +200,11 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
         status = make_model(value, usual, layer);
     else if (kind)
         status = make_layer(value, usual, kind, layer);
+    else if (!strcmp(class_name, "Lambda"))
+        status = cornu__fail(CORNU_ERR_UNSUPPORTED, "a Lambda holds Python code, which only Python "
+                             "runs; use operations of keras.ops on tensors of the model, layers "
+                             "such as Rescaling, Reshape and Activation, or a Layer class of your "
+                             "own that is registered here by cornu_register_layer");
     else
         status = cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\"",
                              class_name);

@@ -205,11 +205,12 @@ def wrapped():
     case(group, "spectral_dense", lambda x: spectral(L.Dense(4, "tanh"))(x), [(3,)])
     case(group, "spectral_conv", lambda x: spectral(L.Conv2D(3, 2), power_iterations=3)(x),
          [(4, 3, 2)])
-    case(group, "spectral_embedding", lambda x: spectral(L.Embedding(5, 3))(x), [((4,), 5)])
+    # Keras converts the output to the dtype of the indices.
+    case(group, "spectral_embedding", lambda x: spectral(L.Embedding(5, 3))(L.ReLU()(x)), [(4,)])
     case(group, "spectral_einsum",
          lambda x: spectral(L.EinsumDense("abc,cde->abde", (None, 2, 3), bias_axes="de"))(x),
          [(3, 2)])
-    case(group, "spectral_twice", lambda x: spectral(L.Dense(3, kernel_regularizer="l2"))(
+    case(group, "spectral_twice", lambda x: spectral(L.Dense(3, bias_regularizer="l2"))(
         spectral(L.Dense(4, use_bias=False))(x)), [(3,)])
     case(group, "lora_dense", lambda x: L.Dense(4, "tanh", lora_rank=2, kernel_regularizer="l2")(x),
          [(3,)])

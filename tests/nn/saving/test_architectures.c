@@ -330,6 +330,10 @@ static void damage_is_named(void **state)
               "\"config\":{\"x1\":{\"class_name\":\"__keras_tensor__\",\"config\":99}},"
               "\"inbound_nodes\":[" CALL(TENSOR("x", 0, 0) ",2") "]}"),
           "d: an operand is neither a tensor nor a number" },
+        { CORNU_ERR_UNSUPPORTED,
+          ONE("{\"class_name\":\"Lambda\",\"config\":{\"name\":\"d\"},"
+              "\"inbound_nodes\":[]}"),
+          "d: a Lambda holds Python code" },
         { CORNU_ERR_FORMAT, FUNCTIONAL(INPUT, "{\"x\":[\"x\",0,0]}", "[\"x\",0,0]"),
           "input_layers is not a list of 1 to 32 tensors" },
         { CORNU_ERR_FORMAT, FUNCTIONAL(INPUT, "[\"x\",0,0]", "[[\"x\",0]]"),
