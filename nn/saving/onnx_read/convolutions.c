@@ -103,7 +103,7 @@ static CornuStatus read_conv(CornuReadStep *step)
                                       cornu__rank_of(w) > 4 ? cornu__extent_of(w, 4) : 0 },
                                   &window));
     const CornuConvolution plane = plane_of(&window, cornu__whole(step, "group", 1));
-    x = with_height(cornu__channels_last(x), 1, window.axes);
+    x = with_height(cornu__read_channels_last(x), 1, window.axes);
     CornuTensor *filter = filter_of(w);
     CornuTensor *y = window.axes == 3 ? conv3d(x, filter, &window, &plane)
                                       : cornu_op_conv2d(x, filter, &plane);
@@ -111,7 +111,7 @@ static CornuStatus read_conv(CornuReadStep *step)
     if (y && window.axes == 1)
         y = cornu__reshaped(y, 3, (const int64_t[]){ cornu__extent_of(y, 0), cornu__extent_of(y, 2),
                                                      cornu__extent_of(y, 3) });
-    return cornu__result(step, 0, cornu__channels_first(y));
+    return cornu__result(step, 0, cornu__read_channels_first(y));
 }
 
 /* ---- ConvTranspose ---- */
@@ -230,7 +230,7 @@ static CornuStatus read_conv_transpose(CornuReadStep *step)
     CORNU__TRY(transposed_window(step, cornu_tensor_shape(x), cornu_tensor_shape(w), &window));
     const int              axes = window.axes;
     const CornuConvolution plane = plane_of(&window, cornu__whole(step, "group", 1));
-    x = with_height(cornu__channels_last(x), 1, axes);
+    x = with_height(cornu__read_channels_last(x), 1, axes);
     CornuTensor *filter = filter_of(w);
     CornuTensor *y = axes == 3 ? transposed3d(x, filter, &window, &plane)
                    : transposed_plane(x, filter, axes == 1 ? 1 : window.results[0],
@@ -242,7 +242,7 @@ static CornuStatus read_conv_transpose(CornuReadStep *step)
     bool    pads = false;
     for (int i = 0; i < axes; i++) pads |= (high[i + 1] = window.extra[i]) > 0;
     if (pads && y) y = cornu_op_pad(y, low, high, 0.0);
-    return cornu__result(step, 0, cornu__channels_first(with_bias(step, y)));
+    return cornu__result(step, 0, cornu__read_channels_first(with_bias(step, y)));
 }
 
 const CornuReadRow cornu__read_convolutions[] = {

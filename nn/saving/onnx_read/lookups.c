@@ -76,7 +76,7 @@ static CornuStatus read_gather(CornuReadStep *step)
     CornuTensor *indices = indices_of(step, 1, from.extent[axis]);
     const int64_t number = cornu_shape_count(at), rest = from.extent[axis] > 0
                                ? cornu_shape_count(from) / from.extent[axis] : 0;
-    x = cornu__moved(x, axis, 0);
+    x = cornu__read_moved_axis(x, axis, 0);
     x = cornu__reshaped(x, 2, (const int64_t[]){ from.extent[axis], rest });
     x = rows_of(x, cornu__reshaped(indices, 1, &number));
     /* (indices, axes before, axes after) to (before, indices, after) */
@@ -85,7 +85,7 @@ static CornuStatus read_gather(CornuReadStep *step)
                                                                           : from.extent[i];
     if (before > 1) {
         x = cornu__reshaped(x, 3, (const int64_t[]){ number, before, after });
-        x = cornu__moved(x, 0, 1);
+        x = cornu__read_moved_axis(x, 0, 1);
     }
     for (int i = 0; i < axis; i++) to.extent[to.rank++] = from.extent[i];
     for (int i = 0; i < at.rank; i++) to.extent[to.rank++] = at.extent[i];

@@ -174,8 +174,8 @@ static CornuStatus over_axis(CornuReadStep *step, Last *function)
     const CornuShape shape = cornu_tensor_shape(x);
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", old ? 1 : -1), rank, &axis));
     if (!old || axis == rank - 1) {
-        x = function(cornu__moved(x, axis, rank - 1));
-        return cornu__result(step, 0, cornu__moved(x, rank - 1, axis));
+        x = function(cornu__read_moved_axis(x, axis, rank - 1));
+        return cornu__result(step, 0, cornu__read_moved_axis(x, rank - 1, axis));
     }
     int64_t flat[2] = { 1, 1 };
     for (int i = 0; i < rank; i++) flat[i >= axis] *= shape.extent[i];

@@ -87,8 +87,8 @@ static CornuStatus read_reverse(CornuReadStep *step)
     const int rank = cornu__rank_of(x);
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "time_axis", 0), rank, &time));
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "batch_axis", 1), rank, &batch));
-    CornuTensor *y = cornu__moved(x, time, 0);
-    y = cornu__moved(y, batch < time ? batch + 1 : batch, 1);
+    CornuTensor *y = cornu__read_moved_axis(x, time, 0);
+    y = cornu__read_moved_axis(y, batch < time ? batch + 1 : batch, 1);
     if (!y) return cornu_error_take();
     const CornuShape shape = cornu_tensor_shape(y);
     const int64_t    t = shape.extent[0], b = shape.extent[1];
@@ -104,8 +104,8 @@ static CornuStatus read_reverse(CornuReadStep *step)
     const int64_t rows[] = { t * b, cornu_shape_count(shape) / (t * b > 0 ? t * b : 1) };
     y = cornu_op_gather(cornu__reshaped(y, 2, rows), cornu__reshaped(at, 1, rows));
     y = y ? cornu_op_reshape(y, shape) : NULL;
-    y = cornu__moved(y, 1, batch < time ? batch + 1 : batch);
-    return cornu__result(step, 0, cornu__moved(y, 0, time));
+    y = cornu__read_moved_axis(y, 1, batch < time ? batch + 1 : batch);
+    return cornu__result(step, 0, cornu__read_moved_axis(y, 0, time));
 }
 
 const CornuReadRow cornu__read_pieces[] = {

@@ -104,8 +104,8 @@ static CornuStatus read_max_pool(CornuReadStep *step)
     CORNU__TRY(cornu__read_window(step, cornu_tensor_shape(x), NULL, &window));
     if (fits_op(x, &window) && !cornu__wanted(step, 1)) {
         const CornuWindow pool = op_window(&window, true);
-        x = cornu_op_max_pool2d(cornu__channels_last(x), &pool);
-        return cornu__result(step, 0, cornu__channels_first(x));
+        x = cornu_op_max_pool2d(cornu__read_channels_last(x), &pool);
+        return cornu__result(step, 0, cornu__read_channels_first(x));
     }
     CORNU__TRY(too_large(&window));
     CORNU__TRY(cornu__result(step, 0, largest(step, x, &window,
@@ -135,8 +135,8 @@ static CornuStatus read_average_pool(CornuReadStep *step)
     if (fits_op(x, &window)) {
         const CornuWindow pool = op_window(&window, !pads || none);
         if (pads && !none) x = padded(x, &window, false, 0.0);
-        x = cornu_op_average_pool2d(cornu__channels_last(x), &pool);
-        return cornu__result(step, 0, cornu__channels_first(x));
+        x = cornu_op_average_pool2d(cornu__read_channels_last(x), &pool);
+        return cornu__result(step, 0, cornu__read_channels_first(x));
     }
     CORNU__TRY(too_large(&window));
     /* How many elements each window has: the same sums over ones. */

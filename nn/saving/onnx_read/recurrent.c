@@ -303,7 +303,7 @@ static CornuStatus recurrent(CornuReadStep *step, Run *run, int gates, const cha
     if (cornu__rank_of(x) != 3 || w.rank != 3)
         return cornu__fail(CORNU_ERR_SHAPE, "x has rank %d and R %d, expected 3",
                            cornu__rank_of(x), w.rank);
-    if (!rows) x = cornu__moved(x, 0, 1);
+    if (!rows) x = cornu__read_moved_axis(x, 0, 1);
     Cell cells[2];
     for (int i = 0; i < directions; i++) {
         Cell *cell = &cells[i];
@@ -326,7 +326,7 @@ static CornuStatus recurrent(CornuReadStep *step, Run *run, int gates, const cha
                 cell->batch, cell->time, 1 });
             h[i] = cornu_op_select(mask, h[i], cornu_op_constant_like(h[i], 0.0));
         }
-        if (!rows) h[i] = cornu__moved(h[i], 0, 1);
+        if (!rows) h[i] = cornu__read_moved_axis(h[i], 0, 1);
     }
     /* (T, D, B, U), or (B, T, D, U) */
     if (cornu__wanted(step, 0)) CORNU__TRY(cornu__result(step, 0, stacked(h, directions,

@@ -189,7 +189,7 @@ static CornuStatus read_top_k(CornuReadStep *step)
         return cornu__fail(CORNU_ERR_SHAPE, "k is %lld of %lld elements of a tensor of rank %d",
                            (long long)k, (long long)n, rank);
     CornuGraph *graph = step->run->graph;
-    x = cornu__moved(x, axis, rank - 1);
+    x = cornu__read_moved_axis(x, axis, rank - 1);
     const CornuShape shape = cornu_tensor_shape(x);
     CornuShape rows = shape, columns = shape;
     rows.extent[rows.rank++] = 1;
@@ -214,8 +214,8 @@ static CornuStatus read_top_k(CornuReadStep *step)
                                                                 -1.0));
     values = cornu_op_reduce_max(values, INT64_C(1) << (rank - 1), false);
     at = cornu_op_reduce_max(at, INT64_C(1) << (rank - 1), false);
-    CORNU__TRY(cornu__result(step, 0, cornu__moved(values, rank - 1, axis)));
-    return cornu__result(step, 1, cornu__moved(at, rank - 1, axis));
+    CORNU__TRY(cornu__result(step, 0, cornu__read_moved_axis(values, rank - 1, axis)));
+    return cornu__result(step, 1, cornu__read_moved_axis(at, rank - 1, axis));
 }
 
 /* Each sum along an axis is a product with a triangle of ones. */
@@ -234,7 +234,7 @@ static CornuStatus read_cumulative(CornuReadStep *step)
     const bool       whole = !cornu_dtype_is_float(dtype);
     const int64_t    n = cornu__extent_of(x, axis);
     CornuGraph      *graph = step->run->graph;
-    x = cornu__moved(x, axis, rank - 1);
+    x = cornu__read_moved_axis(x, axis, rank - 1);
     if (whole) x = cornu_op_convert(x, CORNU_F64);
     CornuTensor *from = cornu__count_along(graph, CORNU_I64, 2, 0, n);
     CornuTensor *to = cornu__count_along(graph, CORNU_I64, 2, 1, n);
@@ -248,7 +248,7 @@ static CornuStatus read_cumulative(CornuReadStep *step)
                                      cornu_op_convert(adds, cornu__dtype_of(x)));
     y = y ? cornu_op_reshape(y, shape) : NULL;
     if (whole) y = cornu_op_convert(y, dtype);
-    return cornu__result(step, 0, cornu__moved(y, rank - 1, axis));
+    return cornu__result(step, 0, cornu__read_moved_axis(y, rank - 1, axis));
 }
 
 const CornuReadRow cornu__read_reductions[] = {

@@ -254,7 +254,7 @@ CornuStatus cornu__axes_of(const CornuReadStep *step, const char *name, int i, i
 
 /* ---- Ops ---- */
 
-CornuTensor *cornu__moved(CornuTensor *x, int from, int to)
+CornuTensor *cornu__read_moved_axis(CornuTensor *x, int from, int to)
 {
     int order[CORNU_MAX_RANK] = { 0 }, at = 0;
     if (!x || from == to) return x;
@@ -280,14 +280,14 @@ CornuTensor *cornu__part_of(CornuTensor *x, int axis, int64_t begin, int64_t siz
     return cornu_op_slice(x, starts, sizes);
 }
 
-CornuTensor *cornu__channels_last(CornuTensor *x)
+CornuTensor *cornu__read_channels_last(CornuTensor *x)
 {
-    return x && cornu__rank_of(x) > 2 ? cornu__moved(x, 1, cornu__rank_of(x) - 1) : x;
+    return x && cornu__rank_of(x) > 2 ? cornu__read_moved_axis(x, 1, cornu__rank_of(x) - 1) : x;
 }
 
-CornuTensor *cornu__channels_first(CornuTensor *x)
+CornuTensor *cornu__read_channels_first(CornuTensor *x)
 {
-    return x && cornu__rank_of(x) > 2 ? cornu__moved(x, cornu__rank_of(x) - 1, 1) : x;
+    return x && cornu__rank_of(x) > 2 ? cornu__read_moved_axis(x, cornu__rank_of(x) - 1, 1) : x;
 }
 
 CornuTensor *cornu__count_along(CornuGraph *graph, CornuDtype dtype, int rank, int axis,

@@ -104,13 +104,13 @@ CornuStatus cornu__cannot(const char *what, const char *why);
 /* ---- For rules: ops ---- */
 
 /* Moves an axis to another place. */
-CornuTensor *cornu__moved(CornuTensor *x, int from, int to);
+CornuTensor *cornu__read_moved_axis(CornuTensor *x, int from, int to);
 CornuTensor *cornu__reshaped(CornuTensor *x, int rank, const int64_t *extents);
 /* Begins..begin + size along one axis. */
 CornuTensor *cornu__part_of(CornuTensor *x, int axis, int64_t begin, int64_t size);
 /* (B, C, …) to (B, …, C), and back. */
-CornuTensor *cornu__channels_last(CornuTensor *x);
-CornuTensor *cornu__channels_first(CornuTensor *x);
+CornuTensor *cornu__read_channels_last(CornuTensor *x);
+CornuTensor *cornu__read_channels_first(CornuTensor *x);
 CornuTensor *cornu__floor_of(CornuTensor *x);
 /* An i64 or f32 tensor 0, 1, 2, … along one axis of a shape in which the others are 1. */
 CornuTensor *cornu__count_along(CornuGraph *graph, CornuDtype dtype, int rank, int axis,
