@@ -646,28 +646,6 @@ static void impossible_shapes_are_named(void **state)
     cornu_model_free(model);
 }
 
-/* Keras would use the statistics of the valid steps. */
-static void masked_normalization_is_refused(void **state)
-{
-    (void)state;
-    uint8_t      tokens[2][3] = { { 1, 2, 0 }, { 3, 0, 0 } }, labels[2][3] = { { 0 } };
-    float        to[2][3][4];
-    CornuDevice *device = expect_device("cpu");
-    CornuModel  *model = cornu_sequential(.input_shape = { 3 });
-    cornu_model_add(model, cornu_embedding(6, 4, .mask_zero = true));
-    cornu_model_add(model, cornu_batch_normalization());
-    cornu_model_add(model, cornu_dense(4, .activation = CORNU_SOFTMAX));
-    expect_ok(cornu_compile(model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
-                            .device = device));
-    expect_ok(cornu_predict_on_batch(model, cornu_array(tokens, CORNU_U8, 2, 3),
-                                     cornu_array(to, CORNU_F32, 2, 3, 4)));
-    expect_error(cornu_train_on_batch(model, cornu_array(tokens, CORNU_U8, 2, 3),
-                                      cornu_array(labels, CORNU_U8, 2, 3), NULL),
-                 CORNU_ERR_UNSUPPORTED, "batch_normalization: its input has a mask");
-    cornu_model_free(model);
-    cornu_device_close(device);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -689,7 +667,6 @@ int main(void)
         cmocka_unit_test(memory_may_run_out_anywhere),
         cmocka_unit_test(constructors_refuse),
         cmocka_unit_test(impossible_shapes_are_named),
-        cmocka_unit_test(masked_normalization_is_refused),
     };
     return cmocka_run_group_tests(tests, draw, NULL);
 }

@@ -412,7 +412,7 @@ static void json_is_checked(void **state)
         { OBJECT("Zeros", "\"value\":1"), CORNU_ERR_UNSUPPORTED,
           "it: the argument \"value\" is not known" },
         { OBJECT("HeNormal", "\"scale\":1"), CORNU_ERR_UNSUPPORTED, "\"scale\" is not known" },
-        { OBJECT("Constant", "\"value\":[1]"), CORNU_ERR_FORMAT, "it: value is not a number" },
+        { OBJECT("Constant", "\"value\":[[1],2]"), CORNU_ERR_FORMAT, "it: value is not a list whose" },
         { OBJECT("RandomNormal", "\"stddev\":-1"), CORNU_ERR_ARGUMENT,
           "it: random_normal: .stddev is -1, expected 0 or more" },
         { OBJECT("RandomNormal", "\"seed\":1.5"), CORNU_ERR_FORMAT, "seed is not a whole number" },
