@@ -63,10 +63,14 @@ CornuTensor *cornu__loss_values(const CornuLoss *loss, CornuMetricCall *call)
         y_true = cornu__valid_rows(y_true, call->valid);
         y_pred = cornu__valid_rows(y_pred, call->valid);
     }
-    CornuTensor *values = loss->call(loss, y_true, y_pred);
+    CornuTensor *values = loss->call_rows ? loss->call_rows(loss, y_true, y_pred, call->valid)
+                                          : loss->call(loss, y_true, y_pred);
+    CornuTensor *own = NULL;
     if (!values) return NULL;
-    if (loss->mask && !(call->mask = mask_with(loss->mask(loss, y_true, y_pred), call)))
-        return NULL;
+    if (loss->mask) own = loss->mask(loss, y_true, y_pred);
+    if (loss->positive_alone)
+        own = cornu_op_compare(values, CORNU_GREATER, cornu_op_constant_like(values, 0.0));
+    if ((loss->mask || loss->positive_alone) && !(call->mask = mask_with(own, call))) return NULL;
     if (cornu_tensor_shape(values).rank > 0) return values;
     if (!loss->across_rows)
         return cornu__fail_null(CORNU_ERR_SHAPE, "%s: gives a scalar, expected a value per row; "

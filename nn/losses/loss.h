@@ -31,6 +31,10 @@ struct CornuLoss {
     /* y_true as stored (u8 labels are u8), y_pred f32; both (B, …). Returns f32 values whose axis 0
      * is B. NULL on failure, as ops. */
     CornuTensor *(*call)(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred);
+    /* In place of it, for a loss that compares rows (across_rows): `valid`, bool (B), tells which
+     * rows are. */
+    CornuTensor *(*call_rows)(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred,
+                              CornuTensor *valid);
     /* Whether each value counts: bool, of their shape. NULL: all do. */
     CornuTensor *(*mask)(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred);
     void (*free)(CornuLoss *self);  /* frees self, too; NULL: the caller's */
@@ -39,6 +43,7 @@ struct CornuLoss {
      * so its sums over rows pass through cornu_op_all_reduce; rows that are not valid are zeros. It
      * may return a scalar, the loss of the whole batch. */
     bool across_rows;
+    bool positive_alone;   /* values of 0 do not count */
     /* For files: Keras' class, and the constructor's config; NULL for a custom loss. */
     const CornuSerializableClass *kind;
     const void             *config;
@@ -263,6 +268,25 @@ typedef struct {
 /* 1 - 2 sum(t p) / (sum(t) + sum(p) + 1e-7) */
 CornuLoss *cornu_dice_from(const CornuDiceConfig *config);
 #define cornu_dice(...) cornu_dice_from(&(CornuDiceConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- Of pairs ---- */
+
+typedef struct {
+    char           unset;
+    double         gamma;            /* default 80; CORNU_ZERO */
+    double         margin;           /* default 0.4; CORNU_ZERO */
+    bool           keep_diagonal;    /* a row is also compared with itself */
+    CornuReduction reduction;
+    const char    *name;
+} CornuCircleConfig;
+
+/* Classes y_true (B) of embeddings y_pred (B, N) of length 1, with d = max(1 - y_pred y_pred^T, 0):
+ *   log(1 + sum over rows of the same class of exp(gamma max(d + m, 0) (d - m))
+ *         * sum over rows of other classes of exp(gamma max(1 + m - d, 0) (1 - m - d)))
+ * Rows are those of the whole batch, of all shards. The mean is over losses above 0. Source: Sun et
+ * al., "Circle Loss", arXiv 2002.10857. */
+CornuLoss *cornu_circle_from(const CornuCircleConfig *config);
+#define cornu_circle(...) cornu_circle_from(&(CornuCircleConfig){ .unset = 0, __VA_ARGS__ })
 
 #define CORNU_SPARSE_CATEGORICAL_CROSSENTROPY cornu_loss("sparse_categorical_crossentropy")
 #define CORNU_CATEGORICAL_CROSSENTROPY        cornu_loss("categorical_crossentropy")

@@ -8,6 +8,8 @@ CASE.keras, CASE.weights.h5 and CASE.h5 are the model after three steps; CASE.np
 x0, x1, labels y0, y1, predictions p0, p1, and `losses` of four more steps on the same batch.
 nested.keras is of a custom class, as keras/src/saving/test_data/pre_pr22362_nested_container
 and the backbones of KerasHub are: its layers are in a list of tuples; nested.npz has x0 and p0.
+images.weights.json names the files of its weights in shards, images_0000N.weights.h5;
+untrained.keras is compiled and not trained: its optimizer has no variables for weights yet.
 hostile_NAME.weights.h5 are files of `images` with one part corrupted.
 """
 
@@ -96,6 +98,8 @@ for make in (sequence, images, branches):
     model.save(f"{name}.keras")
     model.save_weights(f"{name}.weights.h5")
     model.save(f"{name}.h5")
+    if make is images:
+        model.save_weights(f"{name}.weights.json", max_shard_size=500 / 1024**3)
     predictions = model.predict(x if len(x) > 1 else x[0], verbose=0)
     predictions = predictions if isinstance(predictions, list) else [predictions]
     arrays = {f"x{i}": a.astype("int32") if a.dtype == np.int64 else a for i, a in enumerate(x)}
@@ -131,7 +135,14 @@ def nested():
     np.savez_compressed(OUT / "nested.npz", x0=x, p0=model.predict(x, verbose=0))
 
 
+def untrained():
+    model = keras.Sequential([keras.Input((3,)), L.Dense(2)], name="untrained")
+    model.compile(keras.optimizers.Adam(0.25, name="adam"), "mse")
+    model.save(OUT / "untrained.keras")
+
+
 nested()
+untrained()
 
 # Hostile ones: the first kernel of `images` replaced.
 KERNEL, BIAS = "layers/conv2d/vars/0", "layers/conv2d/vars/1"

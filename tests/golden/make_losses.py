@@ -46,6 +46,8 @@ SPELLED = np.array([[1, 2, 3], [2, 2, 0], [4, 0, 0], [0, 0, 0], [3, 3, 3], [1, 1
                     [2, 0, 0]], np.int32)     # with repetitions, and shorter ones
 IMAGE = (values("image", B, 3, 2, 2) > 0).astype(np.float32)
 IMAGE_P = np.asarray(jax.nn.sigmoid(values("image_p", B, 3, 2, 2, scale=3.0)))
+PAIRED = (np.arange(B) * 5 % 3).astype(np.int32)          # every class more than once
+UNIT = LOGITS / np.linalg.norm(LOGITS, axis=1, keepdims=True)
 WEIGHTS = np.array([1, 0, 2.5, 0.5, 3, 1, 0.25, 2], np.float32)
 STEP_WEIGHTS = np.abs(values("step_weights", B, T, scale=2.0))
 
@@ -97,6 +99,9 @@ def loss_cases():
         "tversky": (K.Tversky, {}, BITS, SIGMOID),
         "tversky_all": (K.Tversky, {"alpha": 0.2, "beta": 0.7}, IMAGE, IMAGE_P),
         "tversky_axis": (K.Tversky, {"alpha": 0.2, "beta": 0.7, "axis": (1, 2)}, IMAGE, IMAGE_P),
+        "circle": (K.Circle, {}, PAIRED, UNIT),
+        "circle_all": (K.Circle, {"gamma": 8.0, "margin": 0.2, "remove_diagonal": False}, LABELS,
+                       UNIT),
         "dice": (K.Dice, {}, BITS, SIGMOID),
         "dice_axis": (K.Dice, {"axis": (1, 2, 3)}, IMAGE, IMAGE_P),
     }

@@ -78,6 +78,9 @@ static CornuLoss *loss_of(const json_t *s, CornuReduction reduction)
     if (!strcmp(name, "BinaryFocalCrossentropy"))
         return cornu_binary_focal_crossentropy(golden_flag(s, "apply_class_balancing"), alpha,
                                                gamma, logits, smoothing, .reduction = reduction);
+    if (!strcmp(name, "Circle"))
+        return cornu_circle(golden_number(s, "gamma"), golden_number(s, "margin"),
+                            json_is_false(json_object_get(s, "remove_diagonal")), reduction);
     CornuTverskyConfig tversky = { .alpha = alpha, .beta = golden_number(s, "beta"),
                                    .reduction = reduction };
     CornuDiceConfig    dice = { .reduction = reduction };
@@ -141,7 +144,7 @@ static void values_and_gradients(void **state)
         }
         cornu_device_close(device);
     }
-    assert_true(checked == 3 * 54);
+    assert_true(checked == 3 * 56);
     golden_close(&golden);
 }
 
@@ -307,8 +310,9 @@ static void mistakes_are_named(void **state)
 
     assert_null(cornu_categorical_generalized_cross_entropy(1.0));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, ".q is 1, expected above 0 and below 1");
-    assert_null(cornu_loss("circle"));
-    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "loss \"circle\" is not known");
+    assert_null(cornu_loss("circles"));
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT,
+                 "loss \"circles\" is not known; is \"circle\" meant?");
 
     float            numbers[24] = { 0 };
     const CornuArray x = cornu_array(numbers, CORNU_F32, 4, 3, 2), none = { .data = NULL };

@@ -211,7 +211,7 @@ static void settings_move(void **state)
     assert_float_equal(before, 0.0025, 1e-9);
     assert_float_equal(after, before, 1e-9);
     assert_int_equal(cornu_model_optimizer_variable_count(model), count);
-    expect_ok(cornu_variable_get(cornu_model_optimizer_variable(model, 1), &after));
+    expect_ok(cornu_variable_get(cornu_model_optimizer_variable(model, 3), &after));
     assert_float_equal(after, 32768.0, 0.0);
     train(model, 1);
     cornu_model_free(model);

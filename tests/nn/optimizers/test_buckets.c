@@ -242,6 +242,7 @@ static void compare_on(const char *device_name, int shards)
             static After   one, several;
             char           what[200];
             if (setting->group_size > 0 && shards % setting->group_size) continue;
+            if (setting->group_size > 0 && row->kind->update_weight) continue;   /* refused */
             snprintf(what, sizeof what, "%s with %d shards, %s, %s", device_name, shards, row->name,
                      setting->name);
             take_steps(device, row->name, setting, false, &one);

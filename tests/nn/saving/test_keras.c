@@ -154,6 +154,69 @@ static void test_weights_of_a_foreign_class(void **state)
     cornu_npz_close(data.file);
 }
 
+/* Weights and the optimizer's variables in several files. */
+static void test_shards(void **state)
+{
+    (void)state;
+    Data data = data_of("images");
+    if (!has_hdf5()) skip();
+    CornuModel *model = expect_model(cornu_model_load_compiled(golden("images", ".keras"), device));
+    CornuVariable *iteration = cornu_optimizer_iteration(cornu_model_optimizer(model));
+    double         steps;
+    set_to_zero(model);
+    expect_ok(cornu_variable_set(iteration, 0));
+    expect_ok(cornu_model_load_weights(model, golden("images", ".weights.json")));
+    expect_predictions(model, &data);
+    expect_ok(cornu_variable_get(iteration, &steps));
+    assert_true(steps == 3.0);
+    assert_float_equal(step(model, &data), ((const float *)data.losses.data)[0], 1e-4);
+    cornu_model_free(model);
+    cornu_npz_close(data.file);
+}
+
+static void shards_fail(const char *map, const char *message)
+{
+    CornuModel *model = expect_model(cornu_model_load(golden("images", ".keras")));
+    files_write(here("damaged", ".weights.json"), map, strlen(map));
+    const CornuStatus status = cornu_model_load_weights(model, here("damaged", ".weights.json"));
+    assert_int_not_equal(status, CORNU_OK);
+    expect_error(status, status, message);
+    cornu_model_free(model);
+}
+
+static void test_damaged_shards(void **state)
+{
+    (void)state;
+    if (!has_hdf5()) skip();
+    shards_fail("{", "json");
+    shards_fail("{}", "there is no weight_map in it");
+    shards_fail("{\"weight_map\": {\"/layers/dense/vars\": 3}}",
+                "weight_map has something other than file names");
+    shards_fail("{\"weight_map\": {\"/layers/dense/vars\": \"../a.weights.h5\"}}",
+                "weight_map names \"../a.weights.h5\", expected a file of its folder");
+    shards_fail("{\"weight_map\": {\"/layers/dense/vars\": [\"absent.weights.h5\"]}}",
+                "absent.weights.h5");
+    shards_fail("{\"weight_map\": {}}", "\"layers/conv2d/vars\" has 0 arrays in all files, the "
+                "model's conv2d has 2");
+}
+
+/* A model compiled and not trained has no variables for weights in its file; here they are 0. */
+static void test_untrained(void **state)
+{
+    float x[6] = { 1, 2, 3, 4, 5, 6 }, y[4] = { 0 };
+    (void)state;
+    if (!has_hdf5()) skip();
+    CornuModel *model = expect_model(
+        cornu_model_load_compiled(golden("untrained", ".keras"), device));
+    double rate, value;
+    expect_ok(cornu_optimizer_learning_rate(cornu_model_optimizer(model), &rate));
+    assert_true(rate == 0.25);
+    assert_int_equal(cornu_model_optimizer_variable_count(model), 6);
+    expect_ok(cornu_train_on_batch(model, cornu_array(x, CORNU_F32, 2, 3),
+                                   cornu_array(y, CORNU_F32, 2, 2), &value));
+    cornu_model_free(model);
+}
+
 static void test_goes_on_as_keras(void **state)
 {
     const char *name = *state;
@@ -430,7 +493,8 @@ static void test_losses_and_metrics(void **state)
 static void test_unknown_losses_and_metrics(void **state)
 {
     static const struct { const char *member, *value, *message; } unknown[] = {
-        { "loss", "{\"class_name\": \"Circle\", \"config\": {}}", "the loss \"Circle\" is none of Keras' that Cornu has" },
+        { "loss", "{\"class_name\": \"Circles\", \"config\": {}}",
+          "the loss \"Circles\" is none of Keras' that Cornu has" },
         { "loss", "{\"class_name\": \"Huber\", \"config\": {\"epsilon\": 1}}",
           "compile_config: Huber: the argument \"epsilon\" is not known" },
         { "loss", "{\"class_name\": \"Huber\", \"config\": {\"delta\": \"a\"}}",
@@ -653,6 +717,9 @@ int main(void)
         OF_CASES(test_round_trip),
         cmocka_unit_test(test_weights_of_a_foreign_class),
         cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_damaged_shards),
+        cmocka_unit_test(test_untrained),
         cmocka_unit_test(test_optimizers),
         cmocka_unit_test(test_losses_and_metrics),
         cmocka_unit_test(test_unknown_losses_and_metrics),
