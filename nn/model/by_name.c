@@ -50,7 +50,6 @@ int cornu__find_output(const CornuModel *model, const char *name)
 static CornuStatus order(const CornuModel *model, const char *what, const CornuNamedArray *arrays,
                          int given, int count, NameAt *name_at, CornuArray *to)
 {
-    CORNU__TRY(cornu__model_check(model));
     for (int i = 0; i < count; i++) to[i] = (CornuArray){ .data = NULL };
     for (int k = 0; k < given && arrays[k].name; k++) {
         const int i = find(model, what, arrays[k].name, count, name_at);

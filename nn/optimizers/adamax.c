@@ -10,24 +10,17 @@ static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
     return 2;
 }
 
-/* learning_rate / (1 - beta_1^t) */
-static CornuTensor *rate(const CornuOptimizer *self, const CornuUpdate *u)
-{
-    const double beta_1 = ((const CornuMoments *)self)->beta_1;
-    return cornu_op_divide(u->learning_rate, cornu__bias_correction(u, beta_1));
-}
-
 static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
                            CornuTensor **new_slot)
 {
     const CornuMoments *adamax = (const CornuMoments *)self;
-    CornuTensor *more = cornu_op_scale(cornu_op_subtract(u->gradient, u->slot[0]),
-                                       1.0 - adamax->beta_1);
-    new_slot[0] = cornu_op_add(u->slot[0], more);
+    new_slot[0] = cornu__moved(u->slot[0], u->gradient, adamax->beta_1);
     new_slot[1] = cornu_op_maximum(cornu_op_scale(u->slot[1], adamax->beta_2),
                                    cornu_op_absolute(u->gradient));
-    CornuTensor *step = cornu_op_divide(cornu_op_multiply(new_slot[0], u->learning_rate),
-                                        cornu_op_shift(new_slot[1], adamax->epsilon));
+    /* in Keras' order: the correction multiplies the divisor */
+    CornuTensor *below = cornu_op_multiply(cornu__bias_correction(u, adamax->beta_1),
+                                           cornu_op_shift(new_slot[1], adamax->epsilon));
+    CornuTensor *step = cornu_op_divide(cornu_op_multiply(u->learning_rate, new_slot[0]), below);
     return cornu_op_subtract(u->w, step);
 }
 
@@ -41,7 +34,7 @@ static const CornuOptimizerField fields[] = {
 };
 
 const CornuOptimizerClass cornu__adamax_class = {
-    .class_name = "Adamax", .size = sizeof(CornuMoments), .slots = slots, .rate = rate,
+    .class_name = "Adamax", .size = sizeof(CornuMoments), .slots = slots,
     .update = update,
     .fields = fields, .config_size = sizeof(CornuMomentsConfig), .from = from,
 };
