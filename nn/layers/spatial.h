@@ -186,6 +186,36 @@ CornuLayer *cornu_global_max_pooling1d_from(const CornuGlobalPoolingConfig *conf
 #define cornu_global_max_pooling1d(...) \
     cornu_global_max_pooling1d_from(&(CornuGlobalPoolingConfig){ .unset = 0, __VA_ARGS__ })
 
+/* Pools (B, H, W, C) to output_size, whatever the input's extents: window i of n along an axis is
+ * floor(i H / n) to ceil((i + 1) H / n) - 1. Source: keras/src/layers/pooling. */
+typedef struct {
+    char            unset;
+    int64_t         output;               /* of every axis; required, or the next */
+    int64_t         output_size[3];       /* of each; {n} is a square or cube */
+    CornuDataFormat data_format;
+    const char     *name;
+    const char     *dtype;
+} CornuAdaptivePoolingConfig;
+
+CornuLayer *cornu_adaptive_average_pooling1d_from(const CornuAdaptivePoolingConfig *config);
+CornuLayer *cornu_adaptive_average_pooling2d_from(const CornuAdaptivePoolingConfig *config);
+CornuLayer *cornu_adaptive_average_pooling3d_from(const CornuAdaptivePoolingConfig *config);
+CornuLayer *cornu_adaptive_max_pooling1d_from(const CornuAdaptivePoolingConfig *config);
+CornuLayer *cornu_adaptive_max_pooling2d_from(const CornuAdaptivePoolingConfig *config);
+CornuLayer *cornu_adaptive_max_pooling3d_from(const CornuAdaptivePoolingConfig *config);
+#define cornu_adaptive_average_pooling1d(...) \
+    cornu_adaptive_average_pooling1d_from(&(CornuAdaptivePoolingConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_adaptive_average_pooling2d(...) \
+    cornu_adaptive_average_pooling2d_from(&(CornuAdaptivePoolingConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_adaptive_average_pooling3d(...) \
+    cornu_adaptive_average_pooling3d_from(&(CornuAdaptivePoolingConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_adaptive_max_pooling1d(...) \
+    cornu_adaptive_max_pooling1d_from(&(CornuAdaptivePoolingConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_adaptive_max_pooling2d(...) \
+    cornu_adaptive_max_pooling2d_from(&(CornuAdaptivePoolingConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_adaptive_max_pooling3d(...) \
+    cornu_adaptive_max_pooling3d_from(&(CornuAdaptivePoolingConfig){ .unset = 0, __VA_ARGS__ })
+
 /* ---- Padding and cropping ---- */
 
 /* Pads images with zeros. */

@@ -124,9 +124,7 @@ CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input)
     size_t        rank;
     CORNU__TRY(cornu__read_list(json_object_get(config, "batch_shape"), "batch_shape", batch_shape,
                                 CORNU_MAX_RANK, &rank));
-    if (rank < 2)
-        return cornu__fail(CORNU_ERR_FORMAT, "batch_shape is not a batch and at least one more "
-                           "axis");
+    if (rank < 1) return cornu__unexpected("batch_shape", "a list that begins with the batch");
     for (size_t i = 0; i < rank; i++) {
         if (batch_shape[i] < 1 && batch_shape[i] != CORNU_NONE)
             return cornu__fail(CORNU_ERR_FORMAT, "batch_shape has an extent of %lld",
@@ -137,6 +135,9 @@ CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input)
     input->name = json_string_value(json_object_get(config, "name"));
     while (dtype && input->dtype < CORNU_DTYPE_COUNT && strcmp(dtype, dtype_names[input->dtype]))
         input->dtype++;
+    /* Layers convert floats to their compute dtype. */
+    if (input->dtype < CORNU_DTYPE_COUNT && cornu_dtype_is_float(input->dtype))
+        input->dtype = CORNU_F32;
     return CORNU_OK;
 }
 

@@ -187,6 +187,22 @@ def volumes():
     layers("volumes", cases)
 
 
+def adaptive():
+    cases = []
+    for word, pools in (("average", (L.AdaptiveAveragePooling1D, L.AdaptiveAveragePooling2D,
+                                     L.AdaptiveAveragePooling3D)),
+                        ("max", (L.AdaptiveMaxPooling1D, L.AdaptiveMaxPooling2D,
+                                 L.AdaptiveMaxPooling3D))):
+        cases += [(f"{word}_1d_{n}", pools[0](n), (2, 7, 2)) for n in (1, 2, 3, 5)]
+        cases += [(f"{word}_2d_{i}", pools[1](size), (2, 6, 5, 2))
+                  for i, size in enumerate((1, 2, (4, 3), (3, 5)))]
+        cases += [(f"{word}_3d_{i}", pools[2](size), (1, 4, 5, 3, 2))
+                  for i, size in enumerate((1, (3, 2, 2), (2, 5, 1)))]
+        cases += [(f"{word}_first", pools[1](2, data_format="channels_first"), (2, 3, 5, 4)),
+                  (f"{word}_long", pools[0](2), (1, 600, 1))]
+    layers("adaptive", cases)
+
+
 def channels_first():
     cases = []
     sequence, image, volume = (2, 4, 7), (2, 4, 6, 5), (2, 4, 3, 4, 5)
@@ -270,7 +286,8 @@ def augmentation():
 
 def main():
 
-    for make in (convolutions, spatial, volumes, channels_first, augmentation):
+    for make in (convolutions, spatial, volumes, adaptive, channels_first,
+                 augmentation):
         make()
     out = common.folder("convs")
     for name, group in make_pieces.GROUPS.items():

@@ -1,8 +1,5 @@
 #include "pooling_internal.h"
 
-/* The most positions that a window of the ops has (tensor/ops.h). */
-enum { MOST_POSITIONS = 255 };
-
 /* Pools axis 1 of x (B, n, m, C) by window axis `a`. */
 static CornuTensor *pool_rows(CornuTensor *x, const CornuPool *pool, int a, CornuPoolOp *op)
 {
@@ -24,7 +21,7 @@ static CornuTensor *pool_image(CornuTensor *x, const CornuPool *pool, int a, Cor
         .strides = { pool->strides[a], pool->strides[a + 1] },
         .low = { pool->low[a], pool->low[a + 1] }, .high = { pool->high[a], pool->high[a + 1] },
     };
-    if (both.size[0] <= MOST_POSITIONS && both.size[1] <= MOST_POSITIONS / both.size[0])
+    if (both.size[0] <= CORNU_MOST_POSITIONS && both.size[1] <= CORNU_MOST_POSITIONS / both.size[0])
         return op(x, &both);
     x = pool_columns(x, pool, a + 1, op);
     return x ? pool_rows(x, pool, a, op) : NULL;

@@ -4,6 +4,20 @@
 
 #include "../convolutional/convolution_internal.h"
 
+/* The most positions that a window of the ops has (tensor/ops.h). */
+enum { CORNU_MOST_POSITIONS = 255 };
+
+/* The parts of a layer that adapts `from` elements to `to` along an axis: part i is elements
+ * start to end - 1. */
+static inline int64_t cornu__adaptive_start(int64_t i, int64_t from, int64_t to)
+{
+    return i * from / to;
+}
+static inline int64_t cornu__adaptive_end(int64_t i, int64_t from, int64_t to)
+{
+    return ((i + 1) * from + to - 1) / to;
+}
+
 typedef CornuTensor *CornuPoolOp(CornuTensor *x, const CornuWindow *window);
 
 typedef struct {

@@ -73,8 +73,10 @@ static int normalize_last(const CornuOnnxCall *call, int first, CornuShape kept)
         has_scale ? cornu__onnx_weight(to, layer, 0) : cornu__onnx_filled(to, kept, 1.0f),
         given(layer, "center") ? cornu__onnx_weight(to, layer, has_scale) : CORNU_ONNX_NONE,
     };
-    return CORNU__ONNX_NODE(to, "LayerNormalization", in, { .name = "axis", .whole = first },
-                            { .name = "epsilon", .numbers = &epsilon });
+    const CornuOnnxAttribute attributes[] = { { .name = "axis", .whole = first },
+                                              { .name = "epsilon", .numbers = &epsilon } };
+    /* An absent bias is not even named: onnxruntime 1.32 reads it. */
+    return cornu__onnx_node(to, "LayerNormalization", in, in[2] ? 3 : 2, attributes, 2, 1);
 }
 
 /* The first of the axes if they are the last ones of the tensor; else 0. */

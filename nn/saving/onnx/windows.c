@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "../../../device/integer_internal.h"
-#include "../../layers/convolutional/convolution_internal.h"
+#include "../../../device/memory_internal.h"
+#include "../../layers/pooling/pooling_internal.h"
 
 enum { MOST = 3 };   /* spatial axes */
 
@@ -194,7 +195,40 @@ static CornuStatus global_max(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
+/* Each axis is cut into parts, which may overlap, and each part reduced. */
+static CornuStatus adapt(const CornuOnnxCall *call, const char *reduction)
+{
+    CornuOnnx *to = call->to;
+    const int  rank = call->shapes[0].rank;
+    int        x = call->in[0];
+    for (int axis = 1; axis + 1 < rank; axis++) {
+        const int64_t from = call->shapes[0].extent[axis], count = call->results[0].extent[axis];
+        if (from == count) continue;
+        int *parts = cornu__allocate((size_t)count, sizeof *parts);
+        if (!parts) return CORNU_ERR_MEMORY;
+        for (int64_t i = 0; i < count; i++) {
+            const int part = cornu__onnx_slice(to, x, axis, cornu__adaptive_start(i, from, count),
+                                               cornu__adaptive_end(i, from, count));
+            parts[i] = cornu__onnx_reduce(to, reduction, part, rank, INT64_C(1) << axis, true);
+        }
+        const CornuOnnxAttribute along = { .name = "axis", .whole = axis };
+        x = cornu__onnx_node(to, "Concat", parts, (int)count, &along, 1, 1);
+        cornu__release(parts);
+    }
+    *call->out = x;
+    return CORNU_OK;
+}
+
+static CornuStatus adaptive_average(const CornuOnnxCall *call) { return adapt(call, "ReduceMean"); }
+static CornuStatus adaptive_max(const CornuOnnxCall *call) { return adapt(call, "ReduceMax"); }
+
 const CornuOnnxRow cornu__onnx_windows[] = {
+    { "AdaptiveAveragePooling1D", adaptive_average },
+    { "AdaptiveAveragePooling2D", adaptive_average },
+    { "AdaptiveAveragePooling3D", adaptive_average },
+    { "AdaptiveMaxPooling1D", adaptive_max },
+    { "AdaptiveMaxPooling2D", adaptive_max },
+    { "AdaptiveMaxPooling3D", adaptive_max },
     { "AveragePooling1D", average_pooling },
     { "AveragePooling2D", average_pooling },
     { "AveragePooling3D", average_pooling },

@@ -201,6 +201,7 @@ int main(void)
         { "convolutions", matches_keras, NULL, NULL, "../convs/convolutions" },
         { "spatial", matches_keras, NULL, NULL, "../convs/spatial" },
         { "volumes", matches_keras, NULL, NULL, "../convs/volumes" },
+        { "adaptive", matches_keras, NULL, NULL, "../convs/adaptive" },
         { "channels_first", matches_keras, NULL, NULL, "../convs/channels_first" },
         { "augmentation", matches_keras, NULL, NULL, "../convs/augmentation" },
         { "numbers", matches_keras, NULL, NULL, "../preprocessing/numbers" },

@@ -114,6 +114,72 @@ static CornuModel *windows_of_sequences(void)
                 cornu_up_sampling1d(3));
 }
 
+/* ---- Volumes ---- */
+
+static CornuModel *volumes(void)
+{
+    return EACH("volumes", cornu_input(.shape = { 5, 4, 6, 2 }),
+                cornu_conv3d(4, 3, .strides = { 2, 1, 1 }, .padding = CORNU_SAME, .groups = 2,
+                             .activation = CORNU_RELU),
+                cornu_conv3d(3, .kernel_size = { 2, 1, 3 }, .dilation_rate = { 2, 1, 1 }),
+                cornu_conv3d_transpose(3, 2, 2),
+                cornu_conv3d_transpose(2, 3, 2, .padding = CORNU_SAME, .output_padding = { 1 }),
+                cornu_conv3d_transpose(2, .kernel_size = { 2, 3, 1 }, .strides = { 3, 1, 1 },
+                                       .padding = CORNU_SAME),
+                cornu_max_pooling3d(2), cornu_max_pooling3d(3, 2, CORNU_SAME),
+                cornu_average_pooling3d(.pool_size = { 1, 2, 3 }, .padding = CORNU_SAME));
+}
+
+static CornuModel *around_volumes(void)
+{
+    return EACH("around_volumes", cornu_input(.shape = { 5, 4, 6, 2 }),
+                cornu_global_average_pooling3d(), cornu_global_max_pooling3d(.keepdims = true),
+                cornu_zero_padding3d(.padding = { { 1, 2 }, { 0, 1 }, { 3, 0 } }),
+                cornu_cropping3d(.cropping = { { 1, 2 }, { 0, 1 }, { 3, 0 } }),
+                cornu_up_sampling3d(.size = { 2, 1, 3 }), cornu_spatial_dropout3d(0.5),
+                cornu_adaptive_average_pooling3d(.output_size = { 2, 4, 1 }),
+                cornu_adaptive_max_pooling3d(3));
+}
+
+static CornuModel *adaptive(void)
+{
+    return EACH("adaptive", cornu_input(.shape = { 7, 5, 2 }),
+                cornu_adaptive_average_pooling2d(3),
+                cornu_adaptive_max_pooling2d(.output_size = { 2, 4 }));
+}
+
+static CornuModel *adaptive_sequences(void)
+{
+    return EACH("adaptive_sequences", cornu_input(.shape = { 7, 2 }),
+                cornu_adaptive_average_pooling1d(3), cornu_adaptive_max_pooling1d(2));
+}
+
+/* The transposes between such layers and their operators are not written. */
+static CornuModel *channels_first(void)
+{
+    CornuModel *model = cornu_sequential(.name = "channels_first", .input_shape = { 2, 9, 8 });
+    cornu_model_add(model, cornu_conv2d(4, 3, .data_format = CORNU_CHANNELS_FIRST,
+                                        .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_batch_normalization(.axis = 1));
+    cornu_model_add(model, cornu_depthwise_conv2d(2, .data_format = CORNU_CHANNELS_FIRST,
+                                                  .activation = CORNU_SOFTMAX));
+    cornu_model_add(model, cornu_zero_padding2d(1, .data_format = CORNU_CHANNELS_FIRST));
+    cornu_model_add(model, cornu_max_pooling2d(2, .data_format = CORNU_CHANNELS_FIRST));
+    cornu_model_add(model, cornu_conv2d_transpose(2, 2, 2, .data_format = CORNU_CHANNELS_FIRST));
+    cornu_model_add(model, cornu_up_sampling2d(2, .data_format = CORNU_CHANNELS_FIRST));
+    cornu_model_add(model, cornu_average_pooling2d(2, .data_format = CORNU_CHANNELS_FIRST));
+    cornu_model_add(model, cornu_flatten(.data_format = CORNU_CHANNELS_FIRST));
+    return model;
+}
+
+static CornuModel *by_channel(void)
+{
+    return EACH("by_channel", cornu_input(.shape = { 5, 4, 3 }),
+                cornu_batch_normalization(.axis = 1), cornu_batch_normalization(.axis = 2),
+                cornu_batch_normalization(.axis = 3, .renorm = true),
+                cornu_global_max_pooling2d(.data_format = CORNU_CHANNELS_FIRST));
+}
+
 /* ---- Images ---- */
 
 static CornuModel *sizes(void)
@@ -516,9 +582,17 @@ const OnnxCase onnx_cases[] = {
     { "activations", activations,
       "Concat 2 HardSigmoid 3 HardSwish 1 Shrink 2 Softplus 3 Split 1 Clip 2 TopK 1 CumSum 2 "
       "constants 23" },
+    { "adaptive", adaptive,
+      "ReduceMean 6 ReduceMax 6 Slice 12 Concat 4" },
+    { "adaptive_sequences", adaptive_sequences,
+      "Slice 5 Concat 2" },
+    { "around_volumes", around_volumes,
+      "ReduceMean 4 ReduceMax 10 Pad 1 Gather 2" },
     { "attention", attention, "MatMul 25 Softmax 4 Where 2 Sigmoid 1 Transpose 16 constants 55" },
     { "attention_axes", attention_axes, "MatMul 25 Softmax 4" },
     { "branches", branches, "MatMul 6 Elu 2 Tanh 2 Concat 1 constants 8" },
+    { "by_channel", by_channel,
+      "BatchNormalization 3 ReduceMax 1" },
     { "by_data", by_data, "Div 3 BatchNormalization 1 constants 14" },
     { "by_group", by_group, "BatchNormalization 1 ReduceMean 6 ReduceL2 1 constants 25" },
     { "by_row", by_row, "LayerNormalization 2 ReduceMean 8 ReduceL2 1 constants 25" },
@@ -527,6 +601,8 @@ const OnnxCase onnx_cases[] = {
     { "chain", chain,
       "Transpose 1 Conv 3 BatchNormalization 2 Gather 2 MaxPool 1 "
       "Pad 1 Slice 2 Resize 1 ReduceMean 1" },
+    { "channels_first", channels_first,
+      "Transpose 1 Conv 2 ConvTranspose 1" },
     { "convolutions", convolutions, "Conv 9 Transpose 8 constants 13" },
     { "cross_attention", cross_attention, "MatMul 21 Softmax 3 And 1 Where 1" },
     { "dots", dots, "MatMul 4 ReduceL2 2 Transpose 3" },
@@ -554,6 +630,8 @@ const OnnxCase onnx_cases[] = {
     { "states_of_both", states_of_both, "LSTM 4 Unsqueeze 4" },
     { "transposed_convolutions", transposed_convolutions,
       "ConvTranspose 8 Transpose 9 constants 15" },
+    { "volumes", volumes,
+      "Conv 2 ConvTranspose 3 MaxPool 2 AveragePool 1" },
     { "windows_of_sequences", windows_of_sequences,
       "Conv 3 ConvTranspose 3 Pad 1 Gather 1" },
 };
