@@ -187,6 +187,7 @@ typedef struct {
     bool normalizes;         /* its weights are read as f32 under any policy */
     bool takes_integers;     /* integer inputs are not converted to floats: indices */
     bool keeps_dtypes;       /* float inputs are not converted to the layer's compute dtype */
+    bool no_trainable;       /* Keras' constructor does not take `trainable` */
 
     /* For files: the constructor's arguments, the size and the offset of the resolved config in the
      * layer's struct, and the constructor; all zero for a layer that cannot be saved. Custom

@@ -25,8 +25,10 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
     if (kind->call_masked) return cornu__model_to_json((const CornuModel *)layer, usual);
     if (cornu__as_operation(layer)) return cornu__operation_to_json(layer);
     const CornuPolicy *policy = layer->own_policy ? layer->own_policy : usual;
-    json_t *config = json_pack("{s:s, s:b, s:o}", "name", cornu_layer_name(layer), "trainable",
-                               !layer->frozen, "dtype", cornu__policy_to_json(policy));
+    json_t *config = json_pack("{s:s}", "name", cornu_layer_name(layer));
+    if (!kind->no_trainable)
+        config = cornu__json_with(config, "trainable", json_boolean(!layer->frozen));
+    config = cornu__json_with(config, "dtype", cornu__policy_to_json(policy));
     const CornuLayersInside layers = inside(usual);
     config = cornu__fields_to_json(&layers, kind->fields,
                                    (const char *)layer + kind->config_offset, config);
