@@ -115,6 +115,7 @@ typedef enum {
     CORNU_FIELD_NUMBERS,     /* CornuNumbers: omitted if none is given. After a row of the same name
                                 whose field holds a single number, the list in its place         */
     CORNU_FIELD_INTEGERS,    /* likewise, of whole numbers                                */
+    CORNU_FIELD_OUTPUT_MODE, /* CornuOutputMode                                            */
     CORNU_FIELD_REDUCTION,   /* CornuReduction                                            */
     CORNU_FIELD_CURVE,       /* CornuCurve                                                */
     CORNU_FIELD_SUMMATION,   /* CornuSummation                                            */
@@ -185,6 +186,7 @@ typedef struct {
     bool lora_resets_alpha;  /* a layer read from a file takes its rank for lora_alpha, as Keras' */
 
     bool normalizes;         /* its weights are read as f32 under any policy */
+    bool never_trains;       /* for files: Keras' class takes no argument `trainable` */
     bool takes_integers;     /* integer inputs are not converted to floats: indices */
     bool keeps_dtypes;       /* float inputs are not converted to the layer's compute dtype */
     bool no_trainable;       /* Keras' constructor does not take `trainable` */

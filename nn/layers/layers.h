@@ -459,6 +459,7 @@ CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config
 #endif
 
 #include "augmentation.h"
+#include "categories.h"
 #include "random.h"
 
 #endif

@@ -36,6 +36,7 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
         config = cornu__json_with(config, "lora_rank", json_integer(layer->lora_rank));
         config = cornu__json_with(config, "lora_alpha", json_real(layer->lora_alpha));
     }
+    if (config && kind->never_trains) json_object_del(config, "trainable");
     const char *package = cornu__registered_package(kind);
     if (!package && !kind->module)
         return cornu__json_object("keras.layers", kind->class_name, config);

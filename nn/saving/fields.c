@@ -66,6 +66,7 @@ static const char *text_of(CornuFieldKind kind, int number)
     case CORNU_FIELD_SCORE_MODE:    return cornu_score_mode_name((CornuScoreMode)number);
     case CORNU_FIELD_FAN_MODE:      return cornu__fan_mode_name((CornuFanMode)number);
     case CORNU_FIELD_DISTRIBUTION:  return cornu__distribution_name((CornuDistribution)number);
+    case CORNU_FIELD_OUTPUT_MODE:   return cornu_output_mode_name((CornuOutputMode)number);
     case CORNU_FIELD_REDUCTION:     return cornu__reduction_name((CornuReduction)number);
     case CORNU_FIELD_CURVE:         return cornu__curve_name((CornuCurve)number);
     case CORNU_FIELD_SUMMATION:     return cornu__summation_name((CornuSummation)number);
@@ -172,9 +173,9 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
     }
     case CORNU_FIELD_RANGE: case CORNU_FIELD_RANGE_OR_NONE: case CORNU_FIELD_REACH: {
         const double *range = at;
-        if (field->kind == CORNU_FIELD_REACH && range[0] == -range[1]) return json_real(range[1]);
-        if (field->kind == CORNU_FIELD_RANGE_OR_NONE && range[0] == 0.0 && range[1] == 0.0)
+        if (field->kind != CORNU_FIELD_RANGE && range[0] == 0.0 && range[1] == 0.0)
             return json_null();
+        if (field->kind == CORNU_FIELD_REACH && range[0] == -range[1]) return json_real(range[1]);
         return cornu__json_append(
             cornu__json_append(json_array(), json_real(cornu__number(range[0], 0.0))),
             json_real(cornu__number(range[1], 0.0)));
@@ -185,7 +186,8 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         return json_string(cornu_activation_name(*(const CornuActivation *)at));
     case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
     case CORNU_FIELD_DATA_FORMAT:
-    case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION:
+    case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_OUTPUT_MODE:
+    case CORNU_FIELD_REDUCTION:
     case CORNU_FIELD_CURVE: case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
     case CORNU_FIELD_AGGREGATION: case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
     case CORNU_FIELD_SCORE_MODE: {
@@ -584,7 +586,8 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
     case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
     case CORNU_FIELD_PADDING: case CORNU_FIELD_INTERPOLATION: case CORNU_FIELD_FILL_MODE:
     case CORNU_FIELD_DATA_FORMAT: case CORNU_FIELD_SCORE_MODE:
-    case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION: case CORNU_FIELD_CURVE:
+    case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_OUTPUT_MODE:
+    case CORNU_FIELD_REDUCTION: case CORNU_FIELD_CURVE:
     case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
         return text ? read_text(field->kind, field->name, text, at)
                     : cornu__unexpected(field->name, "a string");
@@ -644,7 +647,8 @@ static bool is_common(const char *name)
 static const struct { const char *name, *value; } foreign[] = {
     { "data_format", "\"channels_last\"" }, { "seed", NULL },
     { "rms_scaling", "false" },
-    { "fill_mode", "\"constant\"" },
+    { "fill_mode", "\"constant\"" }, { "sparse", "false" },
+    { "vocabulary_size", NULL }, { "vocabulary_dtype", NULL }, { "oov_method", "\"floormod\"" },
 };
 
 static bool same_value(const json_t *value, const char *text)

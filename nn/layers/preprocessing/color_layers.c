@@ -381,10 +381,12 @@ static CornuTensor *jitter_call(CornuLayer *layer, const CornuCall *call, CornuT
 
 static CornuLayer *jitter_from(const void *config) { return cornu_random_color_jitter_from(config); }
 
-#define RANGE(name) { #name, CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomColorJitterConfig, name) }
+#define FACTOR(name) { #name, CORNU_FIELD_REACH, offsetof(CornuRandomColorJitterConfig, name) }
 static const CornuField jitter_fields[] = {
-    RANGE(value_range), RANGE(brightness_factor), RANGE(contrast_factor), RANGE(saturation_factor),
-    RANGE(hue_factor), { 0 },
+    { "value_range", CORNU_FIELD_RANGE_OR_NONE,
+      offsetof(CornuRandomColorJitterConfig, value_range) },
+    FACTOR(brightness_factor), FACTOR(contrast_factor), FACTOR(saturation_factor),
+    FACTOR(hue_factor), { 0 },
 };
 
 const CornuLayerClass cornu__random_color_jitter_class = {

@@ -205,6 +205,7 @@ int main(void)
         { "channels_first", matches_keras, NULL, NULL, "../convs/channels_first" },
         { "augmentation", matches_keras, NULL, NULL, "../convs/augmentation" },
         { "numbers", matches_keras, NULL, NULL, "../preprocessing/numbers" },
+        { "images", matches_keras, NULL, NULL, "../preprocessing/images" },
         cmocka_unit_test(constructors_refuse),
         cmocka_unit_test(impossible_shapes_are_named),
         cmocka_unit_test(pending_errors_reach_compile),

@@ -1,0 +1,20 @@
+/* Layers that learn from data before training: cornu_adapt (normalization.h). */
+#ifndef CORNU_NN_ADAPT_INTERNAL_H
+#define CORNU_NN_ADAPT_INTERNAL_H
+
+#include "../layer_internal.h"
+
+/* Gets the first `count` rows of a batch. */
+typedef CornuStatus CornuAdaptStep(void *context, CornuArray rows, int64_t count);
+
+/* Calls `step` with the array, or with each batch of the data set. */
+CornuStatus cornu__adapt_each(const CornuAdaptConfig *config, CornuAdaptStep *step, void *context);
+
+/* cornu_adapt for the classes other than Normalization. CORNU_ERR_ARGUMENT if a compiled model uses
+ * the layer, whose steps would keep what was learned before. */
+CornuStatus cornu__adapt_discretization(const CornuAdaptConfig *config);
+CornuStatus cornu__adapt_integer_lookup(const CornuAdaptConfig *config);
+
+extern const CornuLayerClass cornu__discretization_class, cornu__integer_lookup_class;
+
+#endif
