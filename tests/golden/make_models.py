@@ -279,7 +279,7 @@ def simple():
         ("layer_normalization_axes", lambda: L.LayerNormalization([-2, -1]), (3, 4)),
         ("layer_normalization_rms", lambda: L.LayerNormalization(rms_scaling=True, scale=False), (4,)),
         ("layer_normalization_bare", lambda: L.LayerNormalization(center=False, scale=False), (4,)),
-        ("rms_normalization", lambda: L.RMSNormalization(axis=[-1, 1], epsilon=1e-3), (3, 4)),
+        ("rms_normalization", lambda: L.RMSNormalization(axis=[1, 2], epsilon=1e-3), (3, 4)),
         ("unit_normalization", lambda: L.UnitNormalization(axis=[1, -1]), (3, 2, 2)),
         ("group_normalization", lambda: L.GroupNormalization(2, axis=-2, epsilon=1e-2), (4, 3)),
         ("prelu", lambda: L.PReLU("he_normal", "l1", "max_norm", shared_axes=1), (3, 4)),
