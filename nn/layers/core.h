@@ -22,9 +22,8 @@ extern "C" {
 typedef struct {
     char             unset;
     const char      *equation;            /* required; copied */
-    int64_t          output_shape[CORNU_MAX_RANK]; /* required: without the batch and the axes of
-                                             "..."; CORNU_NONE: as the input's; ends at the
-                                             first 0 */
+    int64_t          output_shape[CORNU_MAX_RANK]; /* without the batch and the axes of "...";
+                                             CORNU_NONE: as the input's; ends at the first 0 */
     CornuActivation  activation;
     const char      *bias_axes;           /* letters of the result that the bias has; default: no
                                              bias */

@@ -56,6 +56,11 @@ CornuStatus cornu__read_policy(const json_t *dtype, const char **name)
         if (strcmp(json_string_value(dtype), "float32")) *name = json_string_value(dtype);
         return CORNU_OK;
     }
+    const char *class_name = json_string_value(json_object_get(dtype, "class_name"));
+    if (class_name && strcmp(class_name, "DTypePolicy"))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "a dtype of class %.60s is not available in this "
+                           "version, expected a DTypePolicy: weights are not quantized here",
+                           class_name);
     *name = json_string_value(json_object_get(json_object_get(dtype, "config"), "name"));
     return *name ? CORNU_OK : cornu__unexpected("dtype", "a string or a DTypePolicy with a name");
 }

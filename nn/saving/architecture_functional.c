@@ -534,6 +534,20 @@ static CornuStatus read_operation_call(const Links *links, const Linked *layer, 
     return status;
 }
 
+/* The keyword of the first operand, where it is not positional: the class' own, or one of those that
+ * Keras' layers have. NULL: it is positional. */
+static const char *first_keyword(const CornuLayerClass *kind, const json_t *call)
+{
+    static const char *const words[] = { "inputs", "x", "sequences", "sequence", "images", "data" };
+    const json_t *kwargs = json_object_get(call, "kwargs");
+    if (json_array_size(json_object_get(call, "args")) > 0) return NULL;
+    if (kind->first_operand)
+        return json_object_get(kwargs, kind->first_operand) ? kind->first_operand : NULL;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (json_object_get(kwargs, words[i])) return words[i];
+    return NULL;
+}
+
 static CornuStatus read_call(const Links *links, const Linked *layer, const json_t *call,
                              Operands *operands)
 {
@@ -542,9 +556,12 @@ static CornuStatus read_call(const Links *links, const Linked *layer, const json
     const json_t          *kwargs = json_object_get(call, "kwargs");
     const char            *keyword;
     json_t                *value;
-    CORNU__TRY(read_operands(links, json_object_get(call, "args"), operands));
+    const char            *first = first_keyword(kind, call);
+    CORNU__TRY(read_operands(links, first ? json_object_get(kwargs, first)
+                                          : json_object_get(call, "args"), operands));
     CORNU__TRY(read_keywords(links, kind->operands, kwargs, operands));
     json_object_foreach((json_t *)kwargs, keyword, value) {
+        if (first && !strcmp(keyword, first)) continue;
         const int masked = has_word(kind->operands, keyword) ? -1 : masked_operand(kind, keyword);
         if (masked >= 0) {
             CORNU__TRY(read_masks(links, value, masked, operands));

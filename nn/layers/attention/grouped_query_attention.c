@@ -48,7 +48,8 @@ const CornuLayerClass cornu__group_query_attention_class = {
     .outputs = cornu__heads_outputs, .fields = fields,
     .config_size = sizeof(CornuGroupQueryAttentionConfig),
     .config_offset = offsetof(GroupedQuery, config), .from = from,
-    .folders = folders, .operands = "value key attention_mask",
+    .folders = folders, .first_operand = "query",
+    .operands = "value key attention_mask",
     .call_arguments = "use_causal_mask return_attention_scores",
 };
 

@@ -229,8 +229,6 @@ static CornuStatus check(const CornuEinsumDenseConfig *config, const char *name)
     for (int i = 0; i < CORNU_MAX_RANK && config->output_shape[i]; i++)
         if (config->output_shape[i] != CORNU_NONE)
             CORNU__TRY(cornu__positive(name, "output_shape", config->output_shape[i]));
-    if (!config->output_shape[0])
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .output_shape is required", name);
     CORNU__TRY(cornu__check_enums(name, config->activation, initializers, 2));
     return cornu__check_activity(name, &config->activity_regularizer);
 }

@@ -11,13 +11,19 @@ typedef struct {
     int64_t                       axes;     /* as a bit mask */
 } LayerNormalization;
 
+/* Keras has gamma with rms_scaling even where scale is false. */
+static bool has_gamma(const CornuLayerNormalizationConfig *config)
+{
+    return !config->no_scale || config->rms_scaling;
+}
+
 static CornuStatus layer_build(CornuLayer *layer, CornuShape input)
 {
     LayerNormalization *self = (LayerNormalization *)layer;
     const CornuLayerNormalizationConfig *config = &self->config;
     CORNU__TRY(cornu__axis_bits(config->axes, input, &self->axes));
     const CornuShape shape = cornu__along(input, self->axes, false);
-    if (!config->no_scale) {
+    if (has_gamma(config)) {
         CORNU__TRY(cornu_layer_weight(layer, "gamma", shape, config->gamma_initializer, false));
         CORNU__TRY(cornu_layer_weight_rules(layer, config->gamma_regularizer,
                                             config->gamma_constraint));
@@ -36,7 +42,7 @@ static CornuTensor *layer_call(CornuLayer *layer, const CornuCall *call, CornuTe
     CornuTensor *centred = cornu_op_subtract(x, cornu_op_reduce_mean(x, self->axes, true));
     CornuTensor *inverse = cornu__inverse_root(centred, self->axes, config->epsilon);
     CornuTensor *y = cornu_op_multiply(config->rms_scaling ? x : centred, inverse);
-    y = cornu__scale_and_center(layer, call, y, kept, !config->no_scale, !config->no_center);
+    y = cornu__scale_and_center(layer, call, y, kept, has_gamma(config), !config->no_center);
     return cornu_op_convert(y, layer->result);
 }
 

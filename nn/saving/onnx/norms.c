@@ -52,7 +52,8 @@ static int centred(CornuOnnx *to, int x, int rank, int64_t axes)
 static int scale_and_center(const CornuOnnxCall *call, int y, CornuShape kept)
 {
     int next = 0;
-    if (given(call->layer, "scale"))
+    const bool *rms = cornu__onnx_argument(call->layer, "rms_scaling");
+    if (given(call->layer, "scale") || (rms && *rms))
         y = two(call->to, "Mul", y,
                 cornu__onnx_weight_as(call->to, call->layer, next++, NULL, kept));
     if (given(call->layer, "center"))
