@@ -5,6 +5,7 @@
 
 #include "../../device/text/nearest.h"
 #include "../../device/status_internal.h"
+#include "layer_internal.h"
 
 static const char *const names[CORNU_ACTIVATION_COUNT] = {
 #define X(id, name, formula) [CORNU_##id] = name,
@@ -14,6 +15,8 @@ static const char *const names[CORNU_ACTIVATION_COUNT] = {
 
 const char *cornu_activation_name(CornuActivation activation)
 {
+    const CornuLayer *layer = cornu__activation_layer(activation);
+    if (layer) return layer->kind->class_name;
     return (unsigned)activation < CORNU_ACTIVATION_COUNT ? names[activation] : NULL;
 }
 
@@ -166,6 +169,8 @@ CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
     /* Source: Klambauer et al., "Self-Normalizing Neural Networks", arXiv 1706.02515. */
     const double selu_scale = 1.0507009873554804934193349852946;
     const double selu_alpha = 1.6732632423543772848170429916717;
+    const CornuLayer *layer = cornu__activation_layer(activation);
+    if (layer) return cornu__activation_layer_apply(layer, x);
     switch (activation) {
     case CORNU_LINEAR:       return x;
     case CORNU_RELU:         return cornu_op_relu(x);

@@ -56,7 +56,8 @@ typedef enum {
     CORNU_ACTIVATION_COUNT
 } CornuActivation;
 
-/* NULL for an unknown value. */
+/* NULL for an unknown value. A layer as activation (cornu_activation_of) has the name of its
+ * class. */
 const char *cornu_activation_name(CornuActivation activation);
 
 /* Also accepts Keras' aliases ("swish", "hard_swish"). CORNU_ERR_ARGUMENT suggests the nearest

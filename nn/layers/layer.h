@@ -189,7 +189,8 @@ typedef struct {
     bool never_trains;       /* for files: Keras' class takes no argument `trainable` */
     bool takes_integers;     /* integer inputs are not converted to floats: indices */
     bool keeps_dtypes;       /* float inputs are not converted to the layer's compute dtype */
-    bool no_trainable;       /* Keras' constructor does not take `trainable` */
+    bool activates;          /* may be an activation of other layers: no weights, and its call needs
+                                its fields and x alone */
 
     /* For files: the constructor's arguments, the size and the offset of the resolved config in the
      * layer's struct, and the constructor; all zero for a layer that cannot be saved. Custom

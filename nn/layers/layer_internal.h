@@ -223,6 +223,10 @@ CornuActivation  cornu__activation(CornuActivation given, CornuActivation usual)
  * bits. One without fans, or with axes of its own, is returned as it is. */
 CornuInitializer cornu__initializer_along(CornuInitializer initializer, int64_t input_axes,
                                           int64_t output_axes);
+/* The layer that the activation stands for, see cornu_activation_of; NULL for a named one. And its
+ * call. */
+CornuLayer  *cornu__activation_layer(CornuActivation activation);
+CornuTensor *cornu__activation_layer_apply(const CornuLayer *layer, CornuTensor *x);
 
 /* CORNU_ERR_ARGUMENT, pending, for an unknown activation or kind of initializer. */
 CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,

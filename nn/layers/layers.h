@@ -170,6 +170,12 @@ CornuLayer *cornu_activation_from(const CornuActivationConfig *config);
 #define cornu_activation(...) \
     cornu_activation_from(&(CornuActivationConfig){ .unset = 0, __VA_ARGS__ })
 
+/* A layer as the activation of others, Keras' Dense(10, activation=LeakyReLU(0.1)):
+ *     cornu_dense(10, .activation = cornu_activation_of(cornu_leaky_relu(0.1)))
+ * Takes the layer: a relu, leaky_relu, elu, softmax or activation. Equal layers give the same
+ * value, which stays valid. On failure the default activation, with a pending error. */
+CornuActivation cornu_activation_of(CornuLayer *layer);
+
 /* y = x scale + offset */
 typedef struct {
     char         unset;

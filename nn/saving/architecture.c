@@ -26,7 +26,7 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
     if (cornu__as_operation(layer)) return cornu__operation_to_json(layer);
     const CornuPolicy *policy = layer->own_policy ? layer->own_policy : usual;
     json_t *config = json_pack("{s:s}", "name", cornu_layer_name(layer));
-    if (!kind->no_trainable)
+    if (!kind->never_trains)
         config = cornu__json_with(config, "trainable", json_boolean(!layer->frozen));
     config = cornu__json_with(config, "dtype", cornu__policy_to_json(policy));
     const CornuLayersInside layers = inside(usual);
@@ -36,7 +36,6 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
         config = cornu__json_with(config, "lora_rank", json_integer(layer->lora_rank));
         config = cornu__json_with(config, "lora_alpha", json_real(layer->lora_alpha));
     }
-    if (config && kind->never_trains) json_object_del(config, "trainable");
     const char *package = cornu__registered_package(kind);
     if (!package && !kind->module)
         return cornu__json_object("keras.layers", kind->class_name, config);

@@ -130,6 +130,14 @@ static json_t *edges_to_json(const int64_t *edges, int axes)
     return list;
 }
 
+/* A name, or a layer. */
+static json_t *activation_to_json(const CornuLayersInside *inside, CornuActivation activation)
+{
+    const CornuLayer *layer = cornu__activation_layer(activation);
+    if (!layer) return json_string(cornu_activation_name(activation));
+    return inside ? inside->to_json(layer, inside->usual) : NULL;
+}
+
 static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *field,
                              const void *config)
 {
@@ -183,7 +191,7 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
     case CORNU_FIELD_FLAG: return json_boolean(*(const bool *)at);
     case CORNU_FIELD_NOT:  return json_boolean(!*(const bool *)at);
     case CORNU_FIELD_ACTIVATION:
-        return json_string(cornu_activation_name(*(const CornuActivation *)at));
+        return activation_to_json(inside, *(const CornuActivation *)at);
     case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
     case CORNU_FIELD_DATA_FORMAT:
     case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_OUTPUT_MODE:
@@ -531,6 +539,29 @@ static CornuStatus read_numbers(const json_t *value, const char *name, CornuNumb
 static CornuStatus read_rule(const CornuWeightRuleFamily *family, const json_t *value,
                              const char *name, void *rule);
 
+/* A name, a function of that name, or a layer. */
+static CornuStatus read_activation(const CornuLayersInside *inside, const json_t *value,
+                                   const char *name, CornuActivation *activation)
+{
+    const char *class_name = json_string_value(json_object_get(value, "class_name"));
+    const char *text = json_string_value(value);
+    CornuLayer *layer;
+    if (class_name && !strcmp(class_name, "function"))
+        text = json_string_value(json_object_get(value, "config"));
+    if (text && strchr(text, '>'))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s is the registered function \"%.60s\", "
+                           "expected one of Keras' activations; a layer class of your own can "
+                           "compute it, see cornu_register_layer", name, text);
+    if (text) return cornu_activation_find(text, activation);
+    if (!class_name || !inside)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s is not a name or a layer; Python functions "
+                           "without a name, such as a lambda, are not available", name);
+    CORNU__TRY(inside->from_json(value, inside->usual, &layer));
+    layer->owners = 0;
+    *activation = cornu_activation_of(layer);
+    return cornu_error_take();
+}
+
 CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField *field,
                               const json_t *value, void *config)
 {
@@ -582,7 +613,7 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
         *(bool *)at = json_is_true(value) == (field->kind == CORNU_FIELD_FLAG);
         return CORNU_OK;
     case CORNU_FIELD_ACTIVATION:
-        return text ? cornu_activation_find(text, at) : cornu__unexpected(field->name, "a string");
+        return read_activation(inside, value, field->name, at);
     case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
     case CORNU_FIELD_PADDING: case CORNU_FIELD_INTERPOLATION: case CORNU_FIELD_FILL_MODE:
     case CORNU_FIELD_DATA_FORMAT: case CORNU_FIELD_SCORE_MODE:

@@ -23,6 +23,7 @@ static const CornuField activation_fields[] = {
 
 const CornuLayerClass cornu__activation_class = {
     .class_name = "Activation", .size = sizeof(Activation), .call = activation_call,
+    .activates = true,
     .fields = activation_fields, .config_size = sizeof(CornuActivationConfig),
     .config_offset = offsetof(Activation, config), .from = activation_from,
 };

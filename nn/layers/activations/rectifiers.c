@@ -55,6 +55,7 @@ static const CornuField relu_fields[] = {
 
 const CornuLayerClass cornu__relu_class = {
     .class_name = "ReLU", .size = sizeof(Relu), .call = relu_call, .fields = relu_fields,
+    .activates = true,
     .config_size = sizeof(CornuReluConfig), .config_offset = offsetof(Relu, config),
     .from = relu_from,
 };
@@ -97,6 +98,7 @@ static const CornuField leaky_fields[] = {
 
 const CornuLayerClass cornu__leaky_relu_class = {
     .class_name = "LeakyReLU", .size = sizeof(LeakyRelu), .call = leaky_call,
+    .activates = true,
     .fields = leaky_fields, .config_size = sizeof(CornuLeakyReluConfig),
     .config_offset = offsetof(LeakyRelu, config), .from = leaky_from,
 };
@@ -199,6 +201,7 @@ static const CornuField elu_fields[] = {
 
 const CornuLayerClass cornu__elu_class = {
     .class_name = "ELU", .size = sizeof(Elu), .call = elu_call, .fields = elu_fields,
+    .activates = true,
     .config_size = sizeof(CornuEluConfig), .config_offset = offsetof(Elu, config),
     .from = elu_from,
 };

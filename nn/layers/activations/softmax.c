@@ -5,13 +5,12 @@
 typedef struct {
     CornuLayer         base;
     CornuSoftmaxConfig config;   /* with axes set */
-    int64_t            axes;     /* as a bit mask */
 } Softmax;
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
-    Softmax *self = (Softmax *)layer;
-    return cornu__axis_bits(self->config.axes, input, &self->axes);
+    int64_t axes;
+    return cornu__axis_bits(((Softmax *)layer)->config.axes, input, &axes);
 }
 
 /* Subtracts the largest element first, so that no exponential overflows. */
@@ -26,7 +25,9 @@ static CornuTensor *softmax(CornuTensor *x, int64_t axes)
 
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    const int64_t axes = ((Softmax *)layer)->axes;
+    int64_t axes;
+    if (cornu__axis_bits(((Softmax *)layer)->config.axes, cornu_tensor_shape(x), &axes))
+        return cornu__null();
     if (!call->mask) return softmax(x, axes);
     if (cornu_tensor_shape(x).rank != 2)
         return cornu__fail_null(CORNU_ERR_SHAPE, "%s: its input of %d axes comes with a mask (B, "
@@ -47,6 +48,7 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__softmax_class = {
     .class_name = "Softmax", .size = sizeof(Softmax), .build = build, .call = call,
+    .activates = true,
     .fields = fields, .config_size = sizeof(CornuSoftmaxConfig),
     .config_offset = offsetof(Softmax, config), .from = from,
 };

@@ -49,7 +49,7 @@ static const CornuField fields[] = {
 
 #define COMMON                                                                   \
     .size = sizeof(SpatialDropout), .build = cornu__build_spatial, .call = call, \
-    .no_trainable = true,                                                        \
+    .never_trains = true,                                                        \
     .config_size = sizeof(CornuSpatialDropoutConfig),                            \
     .config_offset = offsetof(SpatialDropout, config)
 

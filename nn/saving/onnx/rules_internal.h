@@ -117,10 +117,11 @@ int cornu__onnx_channels_last(CornuOnnx *to, int x, int rank);
 
 int cornu__onnx_activate(CornuOnnx *to, CornuActivation activation, int x);
 
-/* x after the activation of the layer. */
+/* x after the activation of the layer, in the shape of its result. */
+int cornu__onnx_activated(const CornuOnnxCall *call, int x);
 static inline int activated(const CornuOnnxCall *call, int x)
 {
-    return cornu__onnx_activate(call->to, activation_of(call->layer, "activation"), x);
+    return cornu__onnx_activated(call, x);
 }
 
 #endif
