@@ -66,6 +66,7 @@ static CornuStatus load(Test *test, const char *folder)
     if (!status)
         status = cornu__onnx_parse(&test->arena, file.bytes, file.size, "", &test->model);
     const CornuReadGraph *graph = &test->model.graph;
+    if (!status) status = cornu__read_captures(&test->arena, graph->nodes, graph->node_count);
     int count = graph->input_count + graph->tensor_count;
     for (int i = 0; i < graph->node_count; i++) count += graph->nodes[i].out_count;
     test->values = calloc((size_t)count + 1, sizeof *test->values);

@@ -434,7 +434,17 @@ static CornuStatus read_mod(CornuReadStep *step)
         cut = cornu_op_select(below, cornu__ceil_of(ratio), cut);
     }
     CornuTensor *rest = cornu_op_subtract(a, cornu_op_multiply(cut, b));
-    return cornu__result(step, 0, integers ? as(rest, dtype) : rest);
+    if (integers || !rest) return cornu__result(step, 0, as(rest, dtype));
+    /* Of an infinite b: a, or with the other sign and without fmod b. */
+    CornuTensor *zero = cornu_op_constant_like(ratio, 0.0), *other = a;
+    if (!cornu__whole(step, "fmod", 0)) {
+        CornuTensor *opposite = cornu_op_compare(
+            cornu_op_multiply(cornu_op_sign(a), cornu_op_sign(b)), CORNU_LESS, zero);
+        other = cornu_op_select(opposite, b, a);
+    }
+    CornuTensor *huge = cornu_op_compare(cornu_op_absolute(b), CORNU_EQUAL,
+                                         cornu_op_constant_like(b, 1.0 / 0.0));
+    return cornu__result(step, 0, cornu_op_select(huge, other, rest));
 }
 
 /* ---- Functions of several numbers ---- */

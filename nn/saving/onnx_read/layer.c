@@ -6,44 +6,6 @@
 
 #include "../../../device/memory_internal.h"
 
-/* ---- Running a graph ---- */
-
-int cornu__read_name(CornuLookup *names, const char *name)
-{
-    const int known = cornu__lookup_find(names, name), next = names->count;
-    if (known >= 0) return known;
-    return cornu__lookup_set(names, name, next) ? -1 : next;
-}
-
-static CornuStatus run_node(CornuReadRun *run, const CornuReadNode *node, const CornuLookup *names,
-                            CornuReadOperand *values)
-{
-    CornuReadStep step = { .run = run, .node = node, .in_count = node->in_count,
-                           .out_count = node->out_count };
-    step.in = cornu__arena_take(run->arena, (size_t)node->in_count, sizeof *step.in);
-    step.out = cornu__arena_take(run->arena, (size_t)node->out_count, sizeof *step.out);
-    if (!step.in || !step.out) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < node->in_count; i++) {
-        const int at = *node->in[i] ? cornu__lookup_find(names, node->in[i]) : -1;
-        if (at >= 0) step.in[i] = values[at];
-        if (*node->in[i] && !step.in[i].given)
-            return cornu__fail(CORNU_ERR_FORMAT, "the tensor %.100s is not computed before it is "
-                               "used", node->in[i]);
-    }
-    CORNU__TRY(cornu__read_step(&step, false));
-    for (int i = 0; i < node->out_count; i++)
-        if (*node->out[i]) values[cornu__lookup_find(names, node->out[i])] = step.out[i];
-    return CORNU_OK;
-}
-
-CornuStatus cornu__read_nodes(CornuReadRun *run, const CornuReadGraph *graph,
-                              const CornuLookup *names, CornuReadOperand *values)
-{
-    for (int i = 0; i < graph->node_count; i++)
-        CORNU__TRY(run_node(run, &graph->nodes[i], names, values));
-    return CORNU_OK;
-}
-
 /* ---- The layer ---- */
 
 static CornuOnnxNode *node_of(CornuLayer *layer) { return (CornuOnnxNode *)layer; }
@@ -274,6 +236,7 @@ static CornuStatus read_graph(CornuOnnxNode *node, const CornuOnnxNodeConfig *co
     for (int i = 0; i < graph->input_count; i++)
         whole &= !cornu_dtype_is_float(graph->inputs[i].type.dtype);
     node->base.takes_integers = whole;
+    CORNU__TRY(cornu__read_captures(&node->arena, graph->nodes, graph->node_count));
     return number_values(node);
 }
 

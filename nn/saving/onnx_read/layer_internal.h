@@ -31,13 +31,6 @@ CornuLayer *cornu__onnx_node_layer(const char *name, const CornuOnnxNodeConfig *
 
 
 
-/* Runs the nodes of a graph in order on values, by the numbers of their names. */
-CornuStatus cornu__read_nodes(CornuReadRun *run, const CornuReadGraph *graph,
-                              const CornuLookup *names, CornuReadOperand *values);
-
-/* The number of a name, which may be new; -1 with CORNU_ERR_MEMORY. */
-int cornu__read_name(CornuLookup *names, const char *name);
-
 /* Base64 (RFC 4648, section 4). NULL with CORNU_ERR_MEMORY, or CORNU_ERR_FORMAT. */
 char          *cornu__base64(const void *bytes, size_t size);
 unsigned char *cornu__base64_bytes(const char *text, size_t *size);

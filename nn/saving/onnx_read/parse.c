@@ -138,6 +138,7 @@ static CornuStatus read_node(const Reader *reader, const CornuProtobufField *mes
         }
         if (status) return cornu__fail_prefix(status, *node->name ? node->name : node->op);
     }
+    node->own_count = node->in_count;
     return CORNU_OK;
 }
 

@@ -65,6 +65,7 @@ typedef struct {
     const char        **in, **out;            /* "" is an omitted one */
     CornuReadAttribute *attributes;
     int                 in_count, out_count, attribute_count;
+    int                 own_count;            /* of `in`; what subgraphs use comes after them */
 } CornuReadNode;
 
 /* An input or output: its type; open extents are CORNU_NONE, with the name of each or "". A rank of

@@ -41,7 +41,7 @@ static void put_tensor(CornuMessage *to, const char *name, CornuArray array, Cor
 static void put_node(CornuReadLoad *load, CornuMessage *to, const CornuReadNode *from)
 {
     const size_t node = cornu__begin_field(to, 1);
-    for (int i = 0; i < from->in_count; i++) cornu__put_text(to, 1, from->in[i]);
+    for (int i = 0; i < from->own_count; i++) cornu__put_text(to, 1, from->in[i]);
     for (int i = 0; i < from->out_count; i++) {
         const CornuReadValue *value = cornu__read_value(load, from->out[i]);
         cornu__put_text(to, 2, value && value->wanted ? from->out[i] : "");

@@ -39,11 +39,12 @@ static CornuStatus split_operands(CornuReadLoad *load)
             if (!text || !out) return CORNU_ERR_MEMORY;
             *part = rest;
             part->name = out[0] = text;
-            part->in_count = MOST;
+            part->in_count = part->own_count = MOST;
             part->out = out;
             part->out_count = 1;
             rest.in += MOST - 1;
             rest.in_count -= MOST - 1;
+            rest.own_count = rest.in_count;
             rest.in[0] = text;
         }
         nodes[made++] = rest;
@@ -162,6 +163,8 @@ CornuStatus cornu__read_prepare(CornuReadLoad *load)
     if (load->model.opset < 7)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "it has opset %lld of ONNX, expected at least 7",
                            (long long)load->model.opset);
+    CORNU__TRY(cornu__read_captures(&load->arena, load->model.graph.nodes,
+                                    load->model.graph.node_count));
     CORNU__TRY(split_operands(load));
     CORNU__TRY(number_values(load));
     CORNU__TRY(link_nodes(load));

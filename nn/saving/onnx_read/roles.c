@@ -30,8 +30,10 @@ CornuReadRole cornu__read_role(const CornuReadNode *node, int operand, const Cor
 {
     const CornuArray array = value->runs[0].known;
     if (!value->known || !value->same || !value->parameter || array.type.shape.rank < 1 ||
-        !cornu_dtype_is_float(array.type.dtype) || operand > 30)
+        !cornu_dtype_is_float(array.type.dtype) || (operand > 30 && operand < node->own_count))
         return CORNU_READ_VALUE;
+    if (operand >= node->own_count)   /* of a subgraph */
+        return cornu_type_count(array.type) > 1 ? CORNU_READ_WEIGHT : CORNU_READ_VALUE;
     for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
         if (strcmp(operands[i].op, node->op)) continue;
         if (!operands[i].single && cornu_type_count(array.type) < 2) return CORNU_READ_VALUE;

@@ -1,6 +1,7 @@
 /* Running nodes: operands, results, and what all operators share. */
 #include "run_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -76,51 +77,57 @@ bool cornu__given(const CornuReadStep *step, int i)
 
 static int64_t count_of(CornuArray array) { return cornu_type_count(array.type); }
 
-/* Whether the elements are first, first + by, first + 2 by, … along one axis and equal along the
- * others; axis is -1 if all are equal. */
-static bool progression(CornuArray array, int *axis, double *first, double *by)
+/* Whether element (i, j, …) is first + by[0] i + by[1] j + …; *axes counts the axes along which it
+ * changes. */
+static bool progression(CornuArray array, int *axes, double *first, double by[CORNU_MAX_RANK])
 {
     const CornuShape shape = array.type.shape;
     const int64_t    count = count_of(array);
+    const CornuDtype dtype = array.type.dtype;
     if (count == 0) return false;
     *first = cornu_array_get(array, 0);
-    *by = 0.0;
-    *axis = -1;
+    *axes = 0;
     int64_t stride = count;
     for (int i = 0; i < shape.rank; i++) {
         stride /= shape.extent[i];
-        if (shape.extent[i] < 2 || cornu_array_get(array, stride) == *first) continue;
-        if (*axis >= 0) return false;
-        *axis = i;
-        *by = cornu_array_get(array, stride) - *first;
-    }
-    stride = 1;
-    for (int i = *axis + 1; i < shape.rank && *axis >= 0; i++) stride *= shape.extent[i];
-    const bool whole = !cornu_dtype_is_float(array.type.dtype);
-    for (int64_t i = 0; i < count; i++) {
-        const double n = *axis < 0 ? 0.0 : (double)(i / stride % shape.extent[*axis]);
-        if (!(cornu_array_get(array, i) == *first + n * *by)) return false;
+        by[i] = shape.extent[i] < 2 ? 0.0 : cornu_array_get(array, stride) - *first;
+        *axes += by[i] != 0.0;
     }
     /* Floats are computed again in f32: only whole numbers come out the same. */
-    const double end = *first + (double)count * *by;
-    return *axis < 0 || ((whole || (*first == (double)(int64_t)*first &&
-                                    *by == (double)(int64_t)*by)) &&
-                         end < 0x1p24 && end > -0x1p24 && *first < 0x1p24 && *first > -0x1p24 &&
-                         array.type.dtype != CORNU_BOOL && array.type.dtype != CORNU_U8);
+    bool whole = *first == floor(*first);
+    for (int i = 0; i < shape.rank; i++) whole &= by[i] == floor(by[i]);
+    if (*axes && (!whole || dtype == CORNU_BOOL || dtype == CORNU_U8)) return false;
+    for (int64_t i = 0; i < count; i++) {
+        const double value = cornu_array_get(array, i);
+        double       wanted = *first;
+        int64_t      rest = i;
+        for (int k = shape.rank - 1; k >= 0 && *axes; k--) {
+            wanted += by[k] * (double)(rest % shape.extent[k]);
+            rest /= shape.extent[k];
+        }
+        if (!(value == wanted) || (*axes && !(value < 0x1p24 && value > -0x1p24))) return false;
+    }
+    return true;
 }
 
 CornuTensor *cornu__tensor_of(CornuReadRun *run, CornuArray array)
 {
-    int    axis;
-    double first, by;
+    int    axes;
+    double first, by[CORNU_MAX_RANK];
     if (cornu_error_pending()) return NULL;
-    if (!progression(array, &axis, &first, &by)) return run->constant(run, array);
-    if (axis < 0) return cornu_op_constant(run->graph, array.type, first);
+    if (!progression(array, &axes, &first, by)) return run->constant(run, array);
+    if (!axes) return cornu_op_constant(run->graph, array.type, first);
     const CornuDtype counted = cornu_dtype_is_float(array.type.dtype) ? CORNU_F32 : CORNU_I64;
-    CornuTensor *n = cornu_op_iota(run->graph, cornu_type_from(counted, array.type.shape), axis);
-    if (by != 1.0) n = cornu_op_multiply(n, cornu_op_constant_like(n, by));
-    if (first != 0.0) n = cornu_op_add(n, cornu_op_constant_like(n, first));
-    return cornu_op_convert(n, array.type.dtype);
+    const CornuType  type = cornu_type_from(counted, array.type.shape);
+    CornuTensor     *sum = NULL;
+    for (int i = 0; i < array.type.shape.rank; i++) {
+        if (by[i] == 0.0) continue;
+        CornuTensor *n = cornu_op_iota(run->graph, type, i);
+        if (n && by[i] != 1.0) n = cornu_op_multiply(n, cornu_op_constant_like(n, by[i]));
+        sum = sum ? cornu_op_add(sum, n) : n;
+    }
+    if (sum && first != 0.0) sum = cornu_op_add(sum, cornu_op_constant_like(sum, first));
+    return cornu_op_convert(sum, array.type.dtype);
 }
 
 CornuTensor *cornu__optional(CornuReadStep *step, int i)

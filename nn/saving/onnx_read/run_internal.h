@@ -23,7 +23,10 @@ struct CornuReadRun {
      * NULL with a pending error. */
     CornuTensor *(*constant)(CornuReadRun *run, CornuArray array);
     void       *context;             /* for `constant` */
+    int         depth;               /* of subgraphs that are being run */
 };
+
+enum { CORNU_READ_MOST_DEPTH = 8 };  /* of subgraphs in subgraphs */
 
 typedef struct {
     CornuTensor *tensor;             /* NULL for one that is known, until it is needed */
@@ -55,6 +58,16 @@ CornuStatus cornu__read_rule_of(const CornuReadNode *node, CornuReadRule **rule)
 /* Runs one node: on the host if all operands are known and `record` is false. Messages name node
  * and operator. */
 CornuStatus cornu__read_step(CornuReadStep *step, bool record);
+
+/* Adds to the operands of nodes with subgraphs what those use of the graph around them. */
+CornuStatus cornu__read_captures(CornuArena *arena, CornuReadNode *nodes, int count);
+
+/* Runs nodes in order on values, by the numbers of their names. */
+CornuStatus cornu__read_nodes(CornuReadRun *run, const CornuReadGraph *graph,
+                              const CornuLookup *names, CornuReadOperand *values);
+
+/* The number of a name, which may be new; -1 with CORNU_ERR_MEMORY. */
+int cornu__read_name(CornuLookup *names, const char *name);
 
 /* ---- For rules: operands ---- */
 

@@ -1,0 +1,280 @@
+/* If, Loop and Scan. What an If or a Loop depends on must be known: the branch is taken, the loop
+ * unrolled, when the graph is recorded. A Scan is a loop of Cornu's. */
+#include "bodies_internal.h"
+
+#include <string.h>
+
+enum { MOST = 64, MOST_TURNS = 1024 };
+
+static const CornuReadOperand *captured_of(const CornuReadStep *step)
+{
+    return step->in + step->node->own_count;
+}
+
+static CornuStatus hand_on(CornuReadStep *step, int i, const CornuReadOperand *from)
+{
+    if (cornu__wanted(step, i)) step->out[i] = *from;
+    return CORNU_OK;
+}
+
+/* An operand as a tensor. */
+static CornuTensor *as_tensor(CornuReadRun *run, const CornuReadOperand *from)
+{
+    return from->tensor ? from->tensor : from->weight ? from->weight
+                                                      : cornu__tensor_of(run, from->known);
+}
+
+/* ---- If ---- */
+
+static CornuStatus read_if(CornuReadStep *step)
+{
+    CornuReadBody    body;
+    CornuReadOperand out[MOST];
+    double           which;
+    CORNU__TRY(cornu__known_number(step, 0, 0.0, &which));
+    CornuStatus status = cornu__subgraph_open(step, which != 0.0 ? "then_branch" : "else_branch",
+                                          &body);
+    if (!status && body.graph.output_count > MOST) status = cornu__cannot("If", "too many results");
+    if (!status) status = cornu__subgraph_run(step, &body, step->run, captured_of(step), NULL, 0, out);
+    for (int i = 0; i < body.graph.output_count && !status; i++)
+        status = hand_on(step, i, &out[i]);
+    cornu__subgraph_free(&body);
+    return status;
+}
+
+/* ---- Loop ---- */
+
+/* The rows that turns give, one above the other. */
+static CornuStatus stack_rows(CornuReadStep *step, int i, CornuReadOperand *const *turns,
+                              int count, int result)
+{
+    CornuTensor *rows[MOST_TURNS];
+    for (int k = 0; k < count; k++) {
+        CornuTensor *row = as_tensor(step->run, &turns[k][result]);
+        if (!row) return cornu_error_take();
+        const CornuShape shape = cornu_tensor_shape(row);
+        int64_t          extents[CORNU_MAX_RANK] = { 1 };
+        if (shape.rank == CORNU_MAX_RANK) return cornu__cannot("a result of rank over 6", "");
+        memcpy(extents + 1, shape.extent, (size_t)shape.rank * sizeof *extents);
+        rows[k] = cornu__reshaped(row, shape.rank + 1, extents);
+        if (!rows[k]) return cornu_error_take();
+    }
+    if (count == 0) return cornu__cannot("a Loop without turns", "its results have no type");
+    return cornu__result(step, i, count > 1 ? cornu_op_concat(rows, count, 0) : rows[0]);
+}
+
+static CornuStatus one_turn(CornuReadStep *step, const CornuReadBody *body, int turn,
+                            CornuReadOperand *in, CornuReadOperand **out)
+{
+    const CornuArray number = cornu__host_array(step->run, cornu_scalar(CORNU_I64));
+    const CornuArray goes = cornu__host_array(step->run, cornu_scalar(CORNU_BOOL));
+    *out = cornu__arena_take(step->run->arena, (size_t)body->graph.output_count, sizeof **out);
+    if (!number.data || !goes.data || !*out) return CORNU_ERR_MEMORY;
+    cornu_array_set(number, 0, turn);
+    cornu_array_set(goes, 0, 1.0);
+    in[0] = (CornuReadOperand){ .given = true, .known = number };
+    in[1] = (CornuReadOperand){ .given = true, .known = goes };
+    return cornu__subgraph_run(step, body, step->run, captured_of(step), in, body->graph.input_count,
+                           *out);
+}
+
+static CornuStatus unroll(CornuReadStep *step, const CornuReadBody *body)
+{
+    CornuReadOperand  in[MOST], *turns[MOST_TURNS];
+    const int         states = step->node->own_count - 2, results = body->graph.output_count - 1;
+    double            most, goes;
+    int               count = 0;
+    CORNU__TRY(cornu__known_number(step, 0, 0x1p62, &most));
+    CORNU__TRY(cornu__known_number(step, 1, 1.0, &goes));
+    if (states < 0 || states + 2 > MOST || results < states || body->graph.input_count != states + 2)
+        return cornu__fail(CORNU_ERR_FORMAT, "its graph has %d inputs and %d results for %d states",
+                           body->graph.input_count, results, states);
+    for (int i = 0; i < states; i++) in[2 + i] = step->in[2 + i];
+    while (goes != 0.0 && count < most) {
+        if (count == MOST_TURNS) return cornu__cannot("a Loop of over 1024 turns", "it is unrolled");
+        CORNU__TRY(one_turn(step, body, count, in, &turns[count]));
+        const CornuReadOperand *out = turns[count++];
+        if (!out[0].known.data || cornu_type_count(out[0].known.type) < 1)
+            return cornu__cannot("a Loop that ends by its data", "its turns must be known");
+        goes = cornu_array_get(out[0].known, 0);
+        for (int i = 0; i < states; i++) in[2 + i] = out[1 + i];
+    }
+    for (int i = 0; i < states; i++) CORNU__TRY(hand_on(step, i, &in[2 + i]));
+    for (int i = states; i < results; i++)
+        if (cornu__wanted(step, i)) CORNU__TRY(stack_rows(step, i, turns, count, 1 + i));
+    return CORNU_OK;
+}
+
+static CornuStatus read_loop(CornuReadStep *step)
+{
+    CornuReadBody body;
+    CornuStatus   status = cornu__subgraph_open(step, "body", &body);
+    if (!status) status = unroll(step, &body);
+    cornu__subgraph_free(&body);
+    return status;
+}
+
+/* ---- Scan ---- */
+
+typedef struct {
+    const CornuReadStep *step;
+    const CornuReadBody *body;
+    CornuReadRun         run;
+    int                  states, slices;
+    const int           *constant;    /* for each captured operand its constant; -1: none */
+    CornuStatus          status;
+} Loop;
+
+static CornuTensor *no_constant(CornuReadRun *run, CornuArray array)
+{
+    (void)run, (void)array;
+    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "a table within a loop is not supported");
+}
+
+static CornuStatus run_step(Loop *loop, CornuTensor *const *in, CornuTensor **out)
+{
+    const CornuReadStep *step = loop->step;
+    const int            count = loop->states + loop->slices;
+    const int            captured = step->node->in_count - step->node->own_count;
+    CornuReadOperand     given[MOST], around[MOST], results[MOST];
+    loop->run.graph = cornu_tensor_graph(in[0]);
+    for (int i = 0; i < count; i++)
+        given[i] = (CornuReadOperand){ .given = true, .tensor = in[i] };
+    for (int i = 0; i < captured; i++) {
+        around[i] = step->in[step->node->own_count + i];
+        around[i].weight = NULL;
+        around[i].tensor = loop->constant[i] < 0 ? NULL : in[count + loop->constant[i]];
+    }
+    CORNU__TRY(cornu__subgraph_run(step, loop->body, &loop->run, around, given, count, results));
+    for (int i = 0; i < loop->body->graph.output_count; i++)
+        if (!(out[i] = as_tensor(&loop->run, &results[i]))) return cornu_error_take();
+    return CORNU_OK;
+}
+
+static void scan_step(void *context, CornuTensor *const *in, CornuTensor **out)
+{
+    Loop *loop = context;
+    for (int i = 0; i < loop->body->graph.output_count; i++) out[i] = NULL;
+    if (cornu_error_pending()) return;
+    loop->status = run_step(loop, in, out);
+    if (!loop->status) return;
+    for (int i = 0; i < loop->body->graph.output_count; i++) out[i] = NULL;
+    cornu__null();
+}
+
+/* A list of `count` numbers, by default zeros. */
+static CornuStatus read_list(const CornuReadStep *step, const char *name, int count, int64_t *to)
+{
+    int given;
+    CORNU__TRY(cornu__integers(step, name, to, MOST, &given));
+    if (given >= 0 && given != count)
+        return cornu__fail(CORNU_ERR_FORMAT, "%s has %d numbers, expected %d", name, given, count);
+    for (int i = 0; i < count && given < 0; i++) to[i] = 0;
+    return CORNU_OK;
+}
+
+static bool all_equal(const int64_t *list, int count, int64_t value)
+{
+    for (int i = 0; i < count; i++)
+        if (list[i] != value) return false;
+    return true;
+}
+
+typedef struct {
+    int64_t in_axes[MOST], out_axes[MOST], in_turned[MOST], out_turned[MOST];
+    int     axis;                 /* of all, if they are alike; else they are moved to 0 */
+    bool    same, reverse;
+} Layout;
+
+static CornuStatus read_layout(const CornuReadStep *step, int slices, int stacked, Layout *to)
+{
+    CORNU__TRY(read_list(step, "scan_input_axes", slices, to->in_axes));
+    CORNU__TRY(read_list(step, "scan_output_axes", stacked, to->out_axes));
+    CORNU__TRY(read_list(step, "scan_input_directions", slices, to->in_turned));
+    CORNU__TRY(read_list(step, "scan_output_directions", stacked, to->out_turned));
+    const int64_t axis = to->in_axes[0], turned = to->in_turned[0];
+    to->same = axis >= 0 && all_equal(to->in_axes, slices, axis) &&
+               all_equal(to->out_axes, stacked, axis) &&
+               all_equal(to->in_turned, slices, turned) &&
+               all_equal(to->out_turned, stacked, turned);
+    to->axis = to->same ? (int)axis : 0;
+    to->reverse = to->same && turned;
+    return CORNU_OK;
+}
+
+static CornuStatus scan(CornuReadStep *step, const CornuReadBody *body)
+{
+    const CornuReadNode *node = step->node;
+    const int slices = (int)cornu__whole(step, "num_scan_inputs", 0);
+    const int states = node->own_count - slices, stacked = body->graph.output_count - states;
+    const int captured = node->in_count - node->own_count;
+    CornuTensor *carries[MOST], *sliced[MOST], *constants[MOST], *out[MOST] = { NULL };
+    int          constant[MOST], constant_count = 0;
+    Layout       layout;
+    if (step->run->opset < 9) return cornu__cannot("a Scan of opset 8", "it has another form");
+    if (slices < 1 || states < 0 || stacked < 0 || node->own_count > MOST || captured > MOST ||
+        body->graph.output_count > MOST)
+        return cornu__fail(CORNU_ERR_FORMAT, "%d scanned tensors of %d", slices, node->own_count);
+    CORNU__TRY(read_layout(step, slices, stacked, &layout));
+    for (int i = 0; i < states; i++)
+        if (!(carries[i] = cornu__operand_of(step, i))) return cornu_error_take();
+    for (int i = 0; i < slices; i++) {
+        CornuTensor *x = cornu__operand_of(step, states + i);
+        int          axis;
+        if (!x) return cornu_error_take();
+        CORNU__TRY(cornu__axis_of(layout.in_axes[i], cornu__rank_of(x), &axis));
+        if (!layout.same) {
+            x = cornu__moved(x, axis, 0);
+            if (x && layout.in_turned[i]) x = cornu_op_flip(x, 0);
+        }
+        if (!(sliced[i] = x)) return cornu_error_take();
+    }
+    /* Known numbers and integers stay known in the step. */
+    for (int i = 0; i < captured; i++) {
+        const CornuReadOperand *from = &step->in[node->own_count + i];
+        const bool table = from->known.data && (cornu_type_count(from->known.type) < 2 ||
+                                                !cornu_dtype_is_float(from->known.type.dtype));
+        constant[i] = -1;
+        if (table && !from->tensor) continue;
+        constant[i] = constant_count;
+        if (!(constants[constant_count++] = cornu__operand_of(step, node->own_count + i)))
+            return cornu_error_take();
+    }
+    Loop loop = { .step = step, .body = body, .run = *step->run, .states = states,
+                  .slices = slices, .constant = constant };
+    loop.run.constant = no_constant;
+    const CornuScan how = { .carries = carries, .slices = sliced, .constants = constants,
+                            .carry_count = states, .slice_count = slices,
+                            .constant_count = constant_count, .axis = layout.axis,
+                            .stacked_count = stacked, .reverse = layout.reverse };
+    if (!cornu_op_scan(&how, scan_step, &loop, out)) {
+        const CornuStatus pending = cornu_error_take();
+        return loop.status ? loop.status : pending;
+    }
+    for (int i = 0; i < states; i++) CORNU__TRY(cornu__result(step, i, out[i]));
+    for (int i = states; i < states + stacked; i++) {
+        CornuTensor *y = out[i];
+        int          axis;
+        CORNU__TRY(cornu__axis_of(layout.out_axes[i - states], cornu__rank_of(y), &axis));
+        if (!layout.same) {
+            if (layout.out_turned[i - states]) y = cornu_op_flip(y, 0);
+            y = cornu__moved(y, 0, axis);
+        }
+        CORNU__TRY(cornu__result(step, i, y));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus read_scan(CornuReadStep *step)
+{
+    CornuReadBody body;
+    CornuStatus   status = cornu__subgraph_open(step, "body", &body);
+    if (!status) status = scan(step, &body);
+    cornu__subgraph_free(&body);
+    return status;
+}
+
+const CornuReadRow cornu__read_control[] = {
+    { "If", read_if }, { "Loop", read_loop }, { "Scan", read_scan },
+    { 0 },
+};
