@@ -6,7 +6,8 @@
  *     .weights.h5    saves and loads Keras' weights
  *     .h5            loads whole models and weights of older versions of Keras
  *     .npz           saves and loads weights as NumPy's named arrays
- *     .onnx          saves models for other programs to run, in f32, with an open batch
+ *     .onnx          saves models for other programs to run, in f32, with an open batch; loads
+ *                    those of PyTorch, TensorFlow and Keras
  *
  * A .safetensors file holds the weights under Keras' variable paths ("conv2d/kernel") in Keras'
  * shapes, the optimizer's variables ("adam/iteration"), and in its metadata:
@@ -28,6 +29,14 @@
  * inference, without dropout and other random layers of training. What ONNX cannot express is
  * refused, naming the layer and the reason: inputs of unknown extent, for instance. User-defined
  * layers are written op by op.
+ *
+ * A model loaded from .onnx has a layer for each node, of the file's name with dots for slashes
+ * ("layer1.0.conv1.Conv"); what is constant, or depends on shapes alone, is computed when it is
+ * loaded. Float constants that a node uses as parameters are weights, under their names, which are
+ * trained; statistics of BatchNormalization stay as they are. Tensors keep ONNX' axes: images are
+ * (B, C, H, W). A graph is that of inference: Dropout does nothing. Axis 0 of inputs and outputs is
+ * the batch; if the file fixes it, all batches have that size. Opsets from 7 on; an operator that
+ * is not supported is refused by name. External data are read from files beside the model.
  *
  * The states of stateful layers are in no file, as in Keras: a loaded model begins with zeros, and
  * an .onnx file computes every batch from zeros.

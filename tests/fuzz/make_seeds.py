@@ -34,6 +34,12 @@ def compact(value):
     return json.dumps(value, separators=(",", ":"))
 
 
+# ---- ONNX: exported models ----
+
+for name in ("torch_cnn_13", "torch_recurrent_14", "torch_pieces_11", "keras_cnn"):
+    with open(os.path.join(HERE, "../../golden/onnx_read", name + ".onnx"), "rb") as file:
+        seed("onnx", name, file.read())
+
 # ---- idx ----
 
 def idx(kind, *extents, data):

@@ -64,7 +64,8 @@ typedef struct {
 } CornuReadPiece;
 CornuStatus cornu__read_piece(CornuReadLoad *load, int i, CornuReadPiece *piece);
 
-/* Whether the node passes its operand on. */
+/* Whether the node passes its operand on, so that it need not be a layer. Nodes that name an output
+ * of the graph are. */
 bool cornu__read_passes(const CornuReadLoad *load, const CornuReadNode *node);
 
 /* The roles of known operands that are weights of a layer: CORNU_READ_VALUE for those that are

@@ -54,6 +54,52 @@ static CornuStatus split_operands(CornuReadLoad *load)
     return CORNU_OK;
 }
 
+/* ---- Outputs ---- */
+
+/* Outputs are told apart by their layers: one of a layer that has given another, and one that is an
+ * input, get a node of their own. */
+static CornuStatus separate_outputs(CornuReadLoad *load)
+{
+    CornuReadGraph *graph = &load->model.graph;
+    CornuLookup     nodes = { .of_strings = true };
+    CornuStatus     status = CORNU_OK;
+    const int       count = graph->node_count;
+    bool           *taken = cornu__arena_take(&load->arena, (size_t)count + 1, sizeof *taken);
+    CornuReadNode  *more = cornu__arena_take(&load->arena, (size_t)count +
+                                             (size_t)graph->output_count, sizeof *more);
+    if (!taken || !more) return CORNU_ERR_MEMORY;
+    if (count) memcpy(more, graph->nodes, (size_t)count * sizeof *more);
+    for (int i = 0; i < count && !status; i++)
+        for (int k = 0; k < graph->nodes[i].out_count && !status; k++)
+            status = cornu__lookup_set(&nodes, graph->nodes[i].out[k], i);
+    for (int i = 0; i < graph->output_count && !status; i++) {
+        CornuReadInfo *output = &graph->outputs[i];
+        const int      from = cornu__lookup_find(&nodes, output->name);
+        if (from >= 0 && !taken[from]) {
+            taken[from] = true;
+            continue;
+        }
+        CornuReadNode *node = &more[graph->node_count++];
+        const char   **names = cornu__arena_take(&load->arena, 2, sizeof *names);
+        const size_t   length = strlen(output->name) + sizeof ".output_00";
+        char          *name = cornu__arena_take(&load->arena, length, 1);
+        if (!names || !name) {
+            status = CORNU_ERR_MEMORY;
+            break;
+        }
+        snprintf(name, length, "%s.output_%d", output->name, i);
+        names[0] = output->name;
+        names[1] = name;
+        *node = (CornuReadNode){ .op = "Identity", .domain = "", .name = name, .in = names,
+                                 .out = names + 1, .in_count = 1, .own_count = 1,
+                                 .out_count = 1 };
+        output->name = name;
+    }
+    graph->nodes = more;
+    cornu__lookup_clear(&nodes);
+    return status;
+}
+
 /* ---- Names ---- */
 
 static CornuStatus define(CornuReadLoad *load, const char *name)
@@ -166,6 +212,7 @@ CornuStatus cornu__read_prepare(CornuReadLoad *load)
     CORNU__TRY(cornu__read_captures(&load->arena, load->model.graph.nodes,
                                     load->model.graph.node_count));
     CORNU__TRY(split_operands(load));
+    CORNU__TRY(separate_outputs(load));
     CORNU__TRY(number_values(load));
     CORNU__TRY(link_nodes(load));
     return check_inputs(load);

@@ -46,7 +46,9 @@ CornuReadRole cornu__read_role(const CornuReadNode *node, int operand, const Cor
 
 bool cornu__read_passes(const CornuReadLoad *load, const CornuReadNode *node)
 {
-    (void)load;
+    const CornuReadGraph *graph = &load->model.graph;
+    for (int i = 0; i < graph->output_count && node->out_count > 0; i++)
+        if (!strcmp(graph->outputs[i].name, node->out[0])) return false;
     if (!strcmp(node->op, "Identity")) return true;
     return !strcmp(node->op, "Dropout") && (node->out_count < 2 || !*node->out[1]);
 }
