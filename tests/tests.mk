@@ -9,6 +9,9 @@
 #   make check-programs SECONDS=60 SEED=N    random programs on every device against the reference;
 #                                     COUNT=1 repeats one
 #   make check-models SECONDS=60 SEED=N      random models likewise
+#   make check-keras-random N=300 SEED=N    random models of Keras itself, beside Keras: PYTHON is
+#                                     an interpreter that has it, ONLY=supported leaves out what
+#                                     Cornu lacks
 #   make check-processes SECONDS=60 SEED=N   random programs in 2, 3, 5 processes against one
 #   make check-processes-bits         the examples in 1 to 8 processes over each transport: minutes
 #   make check-training               the networks in full against the published accuracies: hours
@@ -139,6 +142,16 @@ check-onnx-nodes:
 	$(again) $(BUILD)/onnx_nodes
 	@$(PYTHON) tests/onnx/onnx_nodes.py $(BUILD)/onnx_nodes
 
+# The last lines count what agrees, what is refused and what is wrong, with the seeds that repeat it.
+N    = 300
+ONLY =
+check-keras-random:
+	@$(PYTHON) -c 'import keras, onnxruntime, numpy' || { echo >&2 \
+	    "PYTHON=$(PYTHON) lacks keras, jax or tensorflow, onnxruntime or h5py"; exit 1; }
+	$(again) $(BUILD)/keras_model
+	@$(PYTHON) tests/golden/random_models.py --count $(N) --seed $(SEED) \
+	    --program $(BUILD)/keras_model --keep $(BUILD)/random_models $(ONLY:%=--only %)
+
 check-processes: deps-test
 	$(again) $(BUILD)/tests/check/test_processes
 	@$(BUILD)/tests/check/test_processes --seconds $(SECONDS) --seed $(SEED) $(COUNT:%=--count %)
@@ -153,4 +166,4 @@ bench: $(bench)
 
 .PHONY: test test-programs emulated-tests check-isa check-arm64 check-training check-faults \
         check-mutants check-programs check-models check-processes check-processes-bits \
-        check-kills check-tpu check-gpu check-keras-cases check-onnx-nodes bench
+        check-kills check-tpu check-gpu check-keras-cases check-keras-random check-onnx-nodes bench
