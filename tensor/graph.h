@@ -61,6 +61,9 @@ CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable);
  * Types must be equal. */
 CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor);
 
+/* The value that the variable will have after the assignments so far: cornu_read's before any. */
+CornuTensor *cornu_read_assigned(CornuGraph *graph, CornuVariable *variable);
+
 /* Packs one tensor for each part of a packed variable in that variable's layout: f32 (extent). */
 CornuTensor *cornu_pack(const CornuVariable *whole, CornuTensor *const *parts);
 /* The elements of `part` in a tensor of that layout, in the shape of `part`. */

@@ -278,6 +278,13 @@ CornuTensor *cornu_layer_read(CornuLayer *layer, const CornuCall *call, int i)
                                layer->kind->normalizes ? CORNU_F32 : layer->compute);
 }
 
+CornuTensor *cornu_layer_read_assigned(CornuLayer *layer, const CornuCall *call, int i)
+{
+    CornuVariable *variable = layer->weights[i]->variable;
+    if (!variable) return cornu_layer_read_as(layer, call, i, CORNU_F32);
+    return cornu_op_convert(cornu_read_assigned(call->graph, variable), CORNU_F32);
+}
+
 CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
                                CornuTensor *value)
 {

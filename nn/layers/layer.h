@@ -302,6 +302,9 @@ CornuTensor *cornu_layer_read(CornuLayer *layer, const CornuCall *call, int i);
 CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i,
                                  CornuDtype dtype);
 
+/* Likewise in f32, after the assignments of earlier calls in the step. */
+CornuTensor *cornu_layer_read_assigned(CornuLayer *layer, const CornuCall *call, int i);
+
 /* For kind->call: sets the value, f32, that weight i has after the step (moving statistics). */
 CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
                                CornuTensor *value);

@@ -12,7 +12,7 @@ static bool make_calls(const CornuModel *model, const CornuCall *call, CornuTens
                        CornuTensor *const *in_masks, CornuTensor **values, CornuTensor **masks)
 {
     for (int i = 0; i < model->call_count; i++) {
-        const CornuModelCall *made = &model->calls[i];
+        const CornuModelCall *made = &model->calls[model->calls[i].turn];
         const CornuNode      *node = made->node;
         CornuTensor *x[CORNU_MAX_LAYER_TENSORS], *x_masks[CORNU_MAX_LAYER_TENSORS];
         CornuTensor *y[CORNU_MAX_LAYER_TENSORS], *y_masks[CORNU_MAX_LAYER_TENSORS];

@@ -13,6 +13,11 @@ typedef struct {
     int         met, depth;
 } Placed;
 
+/* A node, its depth, and when map_graph meets it on its way from the outputs. */
+typedef struct Turn {
+    int node, depth, met;
+} Turn;
+
 /* A node whose operands are being visited; `next` is the index of the next one. */
 typedef struct {
     CornuNode *node;
@@ -26,6 +31,7 @@ typedef struct {
     int         stamp;
     CornuNode **nodes;                /* in topological order */
     int        *depths;               /* per node: calls to the farthest output */
+    Turn       *turns;                /* the nodes in the order of their calls in a step */
     Placed     *layers;
     CornuLookup places;               /* of layers in `layers`, before sorting */
     Visit      *visits;               /* the stack of the walk */
@@ -110,17 +116,34 @@ static void most(int *a, int b)
 /* The depth of a layer called several times is that of its farthest call. */
 static CornuStatus measure(Map *map)
 {
+    int met = 0;
     map->depths = cornu__allocate((size_t)map->node_count, sizeof *map->depths);
-    if (!map->depths) return CORNU_ERR_MEMORY;
+    map->turns = cornu__allocate((size_t)map->node_count, sizeof *map->turns);
+    if (!map->depths || !map->turns) return CORNU_ERR_MEMORY;
     for (int i = map->node_count - 1; i >= 0; i--) {
         const CornuNode *node = map->nodes[i];
         int *of_layer = &map->layers[cornu__lookup_find(&map->places, node->layer)].depth;
         most(&map->depths[i], *of_layer);
         *of_layer = map->depths[i];
-        for (int k = 0; k < cornu__node_symbols(node); k++)
-            most(&map->depths[node->in[k]->node->at], map->depths[i] + 1);
+        if (!map->turns[i].met) map->turns[i].met = ++met;
+        map->turns[i].node = i;
+        map->turns[i].depth = map->depths[i];
+        for (int k = 0; k < cornu__node_symbols(node); k++) {
+            const int before = node->in[k]->node->at;
+            most(&map->depths[before], map->depths[i] + 1);
+            if (!map->turns[before].met) map->turns[before].met = ++met;
+        }
     }
     return CORNU_OK;
+}
+
+/* The farthest from the outputs first; then as met. Moving statistics of a layer that is called
+ * several times depend on this order. Source: keras/src/ops/function.py, _run_through_graph. */
+static int by_turn(const void *a, const void *b)
+{
+    const Turn *x = a, *y = b;
+    if (x->depth != y->depth) return x->depth > y->depth ? -1 : 1;
+    return x->met < y->met ? -1 : x->met > y->met;
 }
 
 /* By depth, the farthest first; then in the order of the walk. */
@@ -174,10 +197,19 @@ static void number_layers(CornuModel *model)
     model->next_generator = next;
 }
 
+/* Orders the calls as Keras does, if a layer has several. */
+static void take_turns(CornuModel *model, const Map *map)
+{
+    bool shared = false;
+    for (int i = 0; i < map->node_count; i++) shared |= model->calls[i].next != i;
+    for (int i = 0; i < map->node_count && shared; i++) model->calls[i].turn = map->turns[i].node;
+}
+
 static CornuStatus fill(CornuModel *model, const Map *map)
 {
     for (int i = 0; i < map->node_count; i++)
         CORNU__TRY(cornu__model_append_call(model, map->nodes[i]));
+    take_turns(model, map);
     for (int i = 0; i < map->layer_count; i++)
         CORNU__TRY(cornu__model_append_layer(model, map->layers[i].layer));
     for (int i = 0; i < map->inputs; i++) {
@@ -229,6 +261,7 @@ static CornuStatus check(Map *map)
     CORNU__TRY(visit_all(map));
     CORNU__TRY(measure(map));
     qsort(map->layers, (size_t)map->layer_count, sizeof *map->layers, by_depth);
+    qsort(map->turns, (size_t)map->node_count, sizeof *map->turns, by_turn);
     return check_names(map);
 }
 
@@ -245,6 +278,7 @@ CornuModel *cornu__model_of(const CornuModelConfig *config)
     for (int i = 0; i < map.node_count && !status; i++) cornu__node_detach(map.nodes[i]);
     cornu__release(map.nodes);
     cornu__release(map.depths);
+    cornu__release(map.turns);
     cornu__release(map.layers);
     cornu__release(map.visits);
     cornu__lookup_clear(&map.places);

@@ -67,6 +67,7 @@ typedef struct {
                                                     masks given for them */
     int        first;                            /* index of its first output value */
     int        next;                             /* the next call of the same layer, cyclic */
+    int        turn;                             /* calls[i].turn: the i-th call of a step */
 } CornuModelCall;
 
 typedef enum { CORNU_JIT_AUTO, CORNU_JIT_TRUE, CORNU_JIT_FALSE } CornuJitCompile;

@@ -63,6 +63,18 @@ CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
                                                      .is_whole = variable->segments != NULL });
 }
 
+CornuTensor *cornu_read_assigned(CornuGraph *graph, CornuVariable *variable)
+{
+    CornuTensor *value = cornu_read(graph, variable);
+    if (!value) return NULL;
+    for (int i = 0; i < graph->part_count; i++)
+        if (graph->parts[i].part == variable && graph->parts[i].assigned)
+            return graph->parts[i].assigned;
+    for (int i = 0; i < graph->assignment_count; i++)
+        if (graph->assignments[i].variable == variable) return graph->assignments[i].tensor;
+    return value;
+}
+
 /* Assigns to the whole: the values assigned to its parts, and the old values of the others. */
 static CornuStatus assign_part(CornuGraph *graph, CornuVariable *part, CornuTensor *tensor)
 {

@@ -8,6 +8,8 @@ typedef struct {
     CornuMergeLayerConfig  config;
     Combine               *combine;
     bool                   mean;      /* divide the sum by the number of inputs */
+    bool                   product;   /* steps that a mask leaves out are 1 */
+    bool                   pick;      /* steps that a mask leaves out are not picked */
     int                    most;      /* maximum number of inputs; 0: any */
 } Merge;
 
@@ -51,18 +53,74 @@ static CornuTensor *raised(CornuTensor *x, int rank)
     return ahead ? cornu_op_reshape(x, to) : x;
 }
 
+/* A mask (B, T) as (B, T, 1). */
+static CornuTensor *of_steps(CornuTensor *mask)
+{
+    const CornuShape shape = cornu_tensor_shape(mask);
+    return cornu_op_reshape(mask, cornu_shape(shape.extent[0], shape.extent[1], 1));
+}
+
+/* Only of (B, T, C), as Keras fails with masks of other inputs. */
+static CornuTensor *mask_of(const CornuCall *call, CornuTensor *const *in, int i)
+{
+    return cornu_tensor_shape(in[i]).rank == 3 && call->masks ? call->masks[i] : NULL;
+}
+
+/* Factors: outside of its mask an input is 1. Source: keras/src/layers/merging/multiply.py. */
+static CornuTensor *or_one(const CornuCall *call, CornuTensor *const *in, int i, CornuTensor *x)
+{
+    CornuTensor *mask = mask_of(call, in, i);
+    if (!mask || !x) return x;
+    return cornu_op_select(of_steps(mask), x, cornu_op_constant_like(x, 1.0));
+}
+
+/* Their product: where all inputs have a mask, it is 0 outside of all of them. */
+static CornuTensor *or_zero(const CornuCall *call, CornuTensor *const *in, int in_count,
+                            CornuTensor *y)
+{
+    CornuTensor *any = mask_of(call, in, 0);
+    for (int i = 1; i < in_count && any; i++) {
+        CornuTensor *mask = mask_of(call, in, i);
+        any = mask ? cornu_op_select(any, any, mask) : NULL;
+    }
+    if (!any || !y) return y;
+    return cornu_op_select(of_steps(any), y, cornu_op_constant_like(y, 0.0));
+}
+
+/* The larger or smaller of those that their masks leave in, one after another.
+ * Source: keras/src/layers/merging/base_merge.py, _apply_merge_op_and_or_mask. */
+static CornuTensor *picked(const Merge *self, const CornuCall *call, CornuTensor *const *in,
+                           int in_count, int rank)
+{
+    CornuTensor *y = raised(in[0], rank), *y_mask = mask_of(call, in, 0);
+    for (int i = 1; i < in_count; i++) {
+        CornuTensor *x = raised(in[i], rank), *mask = mask_of(call, in, i);
+        if (mask) x = cornu_op_select(of_steps(mask), x, y);
+        if (y_mask) y = cornu_op_select(of_steps(y_mask), y, x);
+        y_mask = mask && y_mask ? cornu_op_select(y_mask, y_mask, mask) : NULL;
+        y = self->combine(y, x);
+    }
+    return y;
+}
+
 static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                               int in_count, CornuTensor **out)
 {
     const Merge *self = (Merge *)layer;
     int          rank = 0;
-    (void)call, (void)out;
+    (void)out;
     for (int i = 0; i < in_count; i++) {
         const CornuShape shape = cornu_tensor_shape(in[i]);
         if (shape.rank > rank) rank = shape.rank;
     }
-    CornuTensor *y = raised(in[0], rank);
-    for (int i = 1; i < in_count; i++) y = self->combine(y, raised(in[i], rank));
+    if (self->pick) return picked(self, call, in, in_count, rank);
+    CornuTensor *y = NULL;
+    for (int i = 0; i < in_count; i++) {
+        CornuTensor *x = raised(in[i], rank);
+        if (self->product) x = or_one(call, in, i, x);
+        y = i ? self->combine(y, x) : x;
+    }
+    if (self->product) y = or_zero(call, in, in_count, y);
     return self->mean ? cornu_op_scale(y, 1.0 / in_count) : y;
 }
 
@@ -130,7 +188,9 @@ CornuLayer *cornu_subtract_from(const CornuMergeLayerConfig *config)
 
 CornuLayer *cornu_multiply_from(const CornuMergeLayerConfig *config)
 {
-    return create(&cornu__multiply_class, config, cornu_op_multiply);
+    CornuLayer *layer = create(&cornu__multiply_class, config, cornu_op_multiply);
+    if (layer) ((Merge *)layer)->product = true;
+    return layer;
 }
 
 CornuLayer *cornu_average_from(const CornuMergeLayerConfig *config)
@@ -142,10 +202,14 @@ CornuLayer *cornu_average_from(const CornuMergeLayerConfig *config)
 
 CornuLayer *cornu_maximum_from(const CornuMergeLayerConfig *config)
 {
-    return create(&cornu__maximum_class, config, cornu_op_maximum);
+    CornuLayer *layer = create(&cornu__maximum_class, config, cornu_op_maximum);
+    if (layer) ((Merge *)layer)->pick = true;
+    return layer;
 }
 
 CornuLayer *cornu_minimum_from(const CornuMergeLayerConfig *config)
 {
-    return create(&cornu__minimum_class, config, cornu_op_minimum);
+    CornuLayer *layer = create(&cornu__minimum_class, config, cornu_op_minimum);
+    if (layer) ((Merge *)layer)->pick = true;
+    return layer;
 }

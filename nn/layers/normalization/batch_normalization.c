@@ -85,11 +85,12 @@ typedef struct {
     CornuTensor *mean, *variance, *shards;
 } Statistics;
 
-/* moving = momentum moving + (1 - momentum) batch; unchanged if the batch has no row. */
+/* moving = momentum moving + (1 - momentum) batch; unchanged if the batch has no row. A layer that
+ * is called several times moves them once for each call, in order. */
 static CornuTensor *moved(CornuLayer *layer, const CornuCall *call, int i, CornuTensor *batch,
                           CornuTensor *shards, double momentum)
 {
-    CornuTensor *old = cornu_layer_read(layer, call, i);
+    CornuTensor *old = cornu_layer_read_assigned(layer, call, i);
     CornuTensor *next = cornu_op_add(cornu_op_scale(old, momentum),
                                      cornu_op_scale(batch, 1.0 - momentum));
     CornuTensor *any = cornu_op_compare(shards, CORNU_GREATER, cornu_op_constant_like(shards, 0.0));
@@ -216,8 +217,8 @@ static CornuTensor *renormalize(CornuLayer *layer, const CornuCall *call, CornuT
     const double  epsilon = self->config.epsilon, momentum = self->config.renorm_momentum;
     const double *clipping = self->config.renorm_clipping;
     CornuTensor  *stddev = cornu_op_sqrt(cornu_op_shift(batch->variance, epsilon));
-    CornuTensor  *mean = cornu_layer_read(layer, call, self->renorm_mean);
-    CornuTensor  *root = cornu_layer_read(layer, call, self->renorm_stddev);
+    CornuTensor  *mean = cornu_layer_read_assigned(layer, call, self->renorm_mean);
+    CornuTensor  *root = cornu_layer_read_assigned(layer, call, self->renorm_stddev);
     if (!stddev || !root) return NULL;
     root = cornu_op_maximum(root, cornu_op_constant_like(root, sqrt(epsilon)));
     CornuTensor *r = cornu_op_divide(stddev, root);

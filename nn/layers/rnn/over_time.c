@@ -109,9 +109,15 @@ static CornuTensor *zeroed(CornuTensor *h, CornuTensor *mask)
     return cornu_op_select(cornu_op_reshape(mask, shape), h, cornu_op_constant_like(h, 0.0));
 }
 
-CornuTensor *cornu__over_time_call(CornuLayer *layer, const CornuCall *call,
+/* Keras gives a layer that is called with initial states no mask: of several arguments that are
+ * tensors each would have one of its own name, "sequences_mask" (keras/src/layers/layer.py,
+ * __call__). The output has the mask nevertheless. */
+CornuTensor *cornu__over_time_call(CornuLayer *layer, const CornuCall *outer,
                                    CornuTensor *const *in, int in_count, CornuTensor **out)
 {
+    CornuCall own = *outer;
+    if (in_count > 1) own.mask = NULL;
+    const CornuCall *call = &own;
     const bool   reverse = is_set(layer, "go_backwards"), stateful = is_set(layer, "stateful");
     CornuLayer  *cell = cornu__cell_of(layer);
     CornuTensor *first[CORNU_MAX_LAYER_STATES], *last[CORNU_MAX_LAYER_STATES] = { NULL };

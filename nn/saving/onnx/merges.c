@@ -15,23 +15,72 @@ static int raised(const CornuOnnxCall *call, int i)
 }
 
 /* A step counts if it does in any input; if an input has no mask, nor has the result. */
+static int any_mask(const CornuOnnxCall *call)
+{
+    int any = call->masks[0];
+    for (int i = 1; i < call->in_count && any; i++)
+        any = call->masks[i] ? two(call->to, "Or", any, call->masks[i]) : CORNU_ONNX_NONE;
+    return any;
+}
+
 static CornuStatus combine(const CornuOnnxCall *call, const char *operator)
 {
-    int y = raised(call, 0), any = call->masks[0];
-    for (int i = 1; i < call->in_count; i++) {
-        y = two(call->to, operator, y, raised(call, i));
-        if (any) any = call->masks[i] ? two(call->to, "Or", any, call->masks[i]) : CORNU_ONNX_NONE;
-    }
+    int y = raised(call, 0);
+    for (int i = 1; i < call->in_count; i++) y = two(call->to, operator, y, raised(call, i));
     *call->out = y;
-    *call->out_masks = any;
+    *call->out_masks = any_mask(call);
     return CORNU_OK;
 }
 
 static CornuStatus add(const CornuOnnxCall *call) { return combine(call, "Add"); }
 static CornuStatus subtract(const CornuOnnxCall *call) { return combine(call, "Sub"); }
-static CornuStatus multiply(const CornuOnnxCall *call) { return combine(call, "Mul"); }
-static CornuStatus maximum(const CornuOnnxCall *call) { return combine(call, "Max"); }
-static CornuStatus minimum(const CornuOnnxCall *call) { return combine(call, "Min"); }
+
+/* The mask of input i, if that is (B, T, C). */
+static int of_steps(const CornuOnnxCall *call, int i)
+{
+    return call->shapes[i].rank == 3 ? call->masks[i] : CORNU_ONNX_NONE;
+}
+
+/* x, (B, T, C), and y where its mask, if there is one, leaves it out. */
+static int within(const CornuOnnxCall *call, int mask, int x, int y)
+{
+    if (!mask) return x;
+    CornuShape steps = call->results[0];
+    steps.extent[2] = 1;
+    return selected(call->to, cornu__onnx_reshape(call->to, mask, steps), x, y);
+}
+
+/* Outside of its mask a factor is 1; the product is 0 where all factors are masked. */
+static CornuStatus multiply(const CornuOnnxCall *call)
+{
+    CornuOnnx *to = call->to;
+    int        in[CORNU_MAX_LAYER_TENSORS];
+    for (int i = 0; i < call->in_count; i++)
+        in[i] = within(call, of_steps(call, i), call->in[i], cornu__onnx_scalar(to, 1.0));
+    CornuOnnxCall factors = *call;
+    factors.in = in;
+    CORNU__TRY(combine(&factors, "Mul"));
+    if (call->results[0].rank == 3)
+        *call->out = within(call, *call->out_masks, *call->out, cornu__onnx_scalar(to, 0.0));
+    return CORNU_OK;
+}
+
+/* One after another, with what a mask leaves out as the other one. */
+static CornuStatus pick(const CornuOnnxCall *call, const char *operator)
+{
+    int y = raised(call, 0), y_mask = of_steps(call, 0);
+    for (int i = 1; i < call->in_count; i++) {
+        const int mask = of_steps(call, i), x = within(call, mask, raised(call, i), y);
+        y = two(call->to, operator, within(call, y_mask, y, x), x);
+        y_mask = mask && y_mask ? two(call->to, "Or", y_mask, mask) : CORNU_ONNX_NONE;
+    }
+    *call->out = y;
+    *call->out_masks = any_mask(call);
+    return CORNU_OK;
+}
+
+static CornuStatus maximum(const CornuOnnxCall *call) { return pick(call, "Max"); }
+static CornuStatus minimum(const CornuOnnxCall *call) { return pick(call, "Min"); }
 
 static CornuStatus average(const CornuOnnxCall *call)
 {

@@ -104,6 +104,9 @@ int cornu__onnx_node(CornuOnnx *to, const char *operator, const int *in, int in_
     CornuMessage *nodes = &to->nodes;
     CornuOnnxName          name;
     int           first = CORNU_ONNX_NONE;
+    /* Optional operands at the end are left out: an empty name there, which ONNX allows too, makes
+     * onnxruntime 1.32 crash when it fuses the node with a neighbour. */
+    while (in_count > 0 && in[in_count - 1] == CORNU_ONNX_NONE) in_count--;
     for (int i = 0; i < in_count; i++) cornu__onnx_put_transpose(to, in[i]);
     const size_t node = cornu__onnx_begin_node(to, operator);
     for (int i = 0; i < in_count; i++) cornu__put_text(nodes, 1, cornu__onnx_name(&name, in[i]));
