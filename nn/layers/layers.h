@@ -450,7 +450,7 @@ CornuLayer *cornu_bidirectional_from(const CornuBidirectionalConfig *config);
  * also on failure. Source: keras/src/layers/rnn/time_distributed.py. */
 typedef struct {
     char        unset;
-    CornuLayer *layer;                        /* required; not one that normalizes over the batch */
+    CornuLayer *layer;                        /* required */
     const char *name;
     bool        frozen;
     const char *dtype;

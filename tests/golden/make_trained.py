@@ -3,6 +3,7 @@
 calls     batch normalizations called several times, also on each other's results
 products  Multiply, Maximum and Minimum of masked steps with others, masked or not
 states    initial states beside a mask
+batches   batch normalization under TimeDistributed, also in a model, and of masked steps
 forms     arguments that Keras writes in several forms: axes of Dot and LayerNormalization; layers
           whose constructors lack arguments that all others have
 
@@ -64,6 +65,20 @@ def states():
     return model, [ids(6, 6, 4), ids(5, 6, 5)], [normal(6, 3)]
 
 
+def batches():
+    text, steps = keras.Input((5,), dtype="int32"), keras.Input((3, 4, 4, 2))
+    x = L.BatchNormalization(momentum=0.8)(L.Embedding(5, 3, mask_zero=True)(text))
+    inner = keras.Input((4, 4, 2))
+    y = L.GlobalMaxPooling2D()(L.BatchNormalization()(L.Conv2D(2, 3)(inner)))
+    y = L.TimeDistributed(keras.Model(inner, y))(steps)
+    y = L.TimeDistributed(L.BatchNormalization(momentum=0.9))(y)
+    both = L.Concatenate()([L.LSTM(3)(x), L.Flatten()(y)])
+    model = keras.Model([text, steps], L.Dense(2)(both), name="batches")
+    model.compile(keras.optimizers.SGD(0.05), "mse")
+    return model, [random.randint(0, 5, (6, 5)).astype(np.int32), normal(6, 3, 4, 4, 2)], \
+        [normal(6, 2)]
+
+
 def forms():
     a, b = keras.Input((4, 3)), keras.Input((3,))
     c = L.SpatialDropout1D(0.0)(L.LayerNormalization(axis=[-2, -1])(a))
@@ -114,7 +129,7 @@ def case(build):
 
 
 def main():
-    for build in (calls, products, states, forms):
+    for build in (calls, products, states, batches, forms):
         case(build)
 
 

@@ -27,10 +27,56 @@ static CornuTensor *times(CornuTensor *number, int64_t steps)
     return cornu_op_scale(number, (double)steps);
 }
 
+/* Whether the layer or one inside computes statistics of a batch. */
+static bool normalizes(const CornuLayer *layer)
+{
+    if (layer->kind->normalizes) return true;
+    for (int i = 0; i < layer->inner_count; i++)
+        if (normalizes(layer->inner[i])) return true;
+    return false;
+}
+
+/* One step, t, of the rows. */
+static CornuTensor *call_step(CornuLayer *layer, const CornuCall *call, CornuTensor *x, int64_t t)
+{
+    const CornuShape shape = cornu_tensor_shape(x);
+    CornuShape       rows = step_shape(shape), extents = shape;
+    int64_t          starts[CORNU_MAX_RANK] = { 0, t };
+    CornuCall        inner = *call;
+    rows.extent[0] = shape.extent[0];
+    extents.extent[1] = 1;
+    inner.mask = NULL;
+    inner.loss = NULL;
+    inner.position = cornu_op_shift(times(call->position, shape.extent[1]),
+                                    (double)(t * shape.extent[0]));
+    CornuTensor *step = cornu_op_reshape(cornu_op_slice(x, starts, extents.extent), rows);
+    CornuTensor *y = cornu_layer_call(layer->inner[0], &inner, step);
+    if (!y) return NULL;
+    const CornuShape each = cornu_tensor_shape(y);
+    CornuShape       result = { .rank = each.rank + 1, .extent = { each.extent[0], 1 } };
+    for (int i = 1; i < each.rank; i++) result.extent[i + 1] = each.extent[i];
+    return cornu_op_reshape(y, result);
+}
+
+/* A call for each step, as Keras makes them: each has statistics of its own, and moves the moving
+ * ones. Source: keras/src/layers/rnn/time_distributed.py. */
+static CornuTensor *call_steps(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const int64_t steps = cornu_tensor_shape(x).extent[1];
+    CornuTensor **each = cornu__allocate((size_t)steps, sizeof *each);
+    bool          made = each != NULL;
+    for (int64_t t = 0; t < steps && made; t++)
+        made = (each[t] = call_step(layer, call, x, t)) != NULL;
+    CornuTensor *y = made ? cornu_op_concat(each, (int)steps, 1) : cornu__null();
+    cornu__release(each);
+    return y;
+}
+
 /* Folds all steps of all rows into the rows of one batch. */
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     if (!x) return NULL;
+    if (call->training && normalizes(layer->inner[0])) return call_steps(layer, call, x);
     const CornuShape shape = cornu_tensor_shape(x);
     CornuShape       rows = step_shape(shape), result = { .rank = 2 };
     rows.extent[0] = shape.extent[0] * shape.extent[1];
@@ -71,12 +117,6 @@ CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config
     if (cornu__refused()) goto fail;
     if (!inner) {
         cornu__fail(CORNU_ERR_ARGUMENT, "%s: .layer is required", name);
-        goto fail;
-    }
-    if (inner->kind->normalizes) {
-        cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .layer is of class %s, which in Keras computes "
-                    "statistics per step; that is not available in this version", name,
-                    inner->kind->class_name);
         goto fail;
     }
     if (cornu_layer_outputs(inner) > 1) {

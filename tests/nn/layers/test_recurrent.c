@@ -623,8 +623,6 @@ static void constructors_refuse(void **state)
             CORNU_ERR_ARGUMENT, ".return_sequences differs");
     refuses(cornu_bidirectional(cornu_lstm(-1)), CORNU_ERR_ARGUMENT, "lstm: .units is -1");
     refuses(cornu_time_distributed(), CORNU_ERR_ARGUMENT, "time_distributed: .layer is required");
-    refuses(cornu_time_distributed(cornu_batch_normalization()), CORNU_ERR_UNSUPPORTED,
-            ".layer is of class BatchNormalization");
 }
 
 static void impossible_shapes_are_named(void **state)

@@ -17,7 +17,7 @@
 
 enum { MOST = 4, STEPS = 3, MOST_VALUES = 4096 };
 
-static const char *const cases[] = { "calls", "products", "states", "forms" };
+static const char *const cases[] = { "calls", "products", "states", "batches", "forms" };
 enum { CASES = sizeof cases / sizeof *cases };
 
 static CornuDevice *device;
