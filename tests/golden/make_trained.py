@@ -47,7 +47,7 @@ def products():
     larger = L.Maximum()([x, L.ReLU()(y), L.Rescaling(-1.0)(x)])
     smaller = L.Minimum()([x, L.Conv1D(3, 1)(y)])
     parts = [L.LSTM(2)(one), L.GlobalAveragePooling1D()(both), L.Flatten()(both),
-             L.Flatten()(larger), L.Flatten()(smaller)]
+             L.LSTM(2)(L.RMSNormalization()(x)), L.Flatten()(larger), L.Flatten()(smaller)]
     model = keras.Model(text, L.Dense(2)(L.Concatenate()(parts)), name="products")
     model.compile(keras.optimizers.SGD(0.05), "mse")
     return model, [random.randint(0, 6, (6, 5)).astype(np.int32)], [normal(6, 2)]
