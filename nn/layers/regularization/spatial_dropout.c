@@ -51,7 +51,7 @@ static const CornuField fields[] = {
     .size = sizeof(SpatialDropout), .build = cornu__build_spatial, .call = call, \
     .never_trains = true,                                                        \
     .config_size = sizeof(CornuSpatialDropoutConfig),                            \
-    .config_offset = offsetof(SpatialDropout, config), .never_trains = true
+    .config_offset = offsetof(SpatialDropout, config)
 
 const CornuLayerClass cornu__spatial_dropout1d_class = {
     .class_name = "SpatialDropout1D", .fields = sequence_fields, .from = from1d, COMMON
