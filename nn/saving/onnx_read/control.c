@@ -224,7 +224,7 @@ static CornuStatus scan(CornuReadStep *step, const CornuReadBody *body)
         if (!x) return cornu_error_take();
         CORNU__TRY(cornu__axis_of(layout.in_axes[i], cornu__rank_of(x), &axis));
         if (!layout.same) {
-            x = cornu__moved(x, axis, 0);
+            x = cornu__read_moved_axis(x, axis, 0);
             if (x && layout.in_turned[i]) x = cornu_op_flip(x, 0);
         }
         if (!(sliced[i] = x)) return cornu_error_take();
@@ -258,7 +258,7 @@ static CornuStatus scan(CornuReadStep *step, const CornuReadBody *body)
         CORNU__TRY(cornu__axis_of(layout.out_axes[i - states], cornu__rank_of(y), &axis));
         if (!layout.same) {
             if (layout.out_turned[i - states]) y = cornu_op_flip(y, 0);
-            y = cornu__moved(y, 0, axis);
+            y = cornu__read_moved_axis(y, 0, axis);
         }
         CORNU__TRY(cornu__result(step, i, y));
     }
