@@ -2,6 +2,8 @@
  * last. */
 #include "window_internal.h"
 
+#include "../../../device/integer_internal.h"
+
 #include <string.h>
 
 /* The tensor as (…, height, width, last): one axis gets a height of 1. */
@@ -60,10 +62,17 @@ static CornuTensor *unfolded(CornuTensor *x, int64_t b, int64_t d)
                                                     cornu__extent_of(x, 3) });
 }
 
+/* x with planes of zeros before and after; negative numbers crop. */
 static CornuTensor *padded_depth(CornuTensor *x, int64_t low, int64_t high)
 {
-    const int64_t before[CORNU_MAX_RANK] = { 0, low }, after[CORNU_MAX_RANK] = { 0, high };
-    return x ? cornu_op_pad(x, before, after, 0.0) : NULL;
+    const int64_t before[CORNU_MAX_RANK] = { 0, larger(low, 0) };
+    const int64_t after[CORNU_MAX_RANK] = { 0, larger(high, 0) };
+    const int64_t starts[CORNU_MAX_RANK] = { 0, larger(-low, 0) };
+    x = x ? cornu_op_pad(x, before, after, 0.0) : NULL;
+    if (!x || (low >= 0 && high >= 0)) return x;
+    CornuShape part = cornu_tensor_shape(x);
+    part.extent[1] += smaller(low, 0) + smaller(high, 0);
+    return cornu_op_slice(x, starts, part.extent);
 }
 
 /* The filter of depth d, (h, w, C, F). */

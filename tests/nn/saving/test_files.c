@@ -394,7 +394,7 @@ static const struct { const char *architecture, *message; } hostile[] = {
     { MODEL("Sequential", ""), "not an InputLayer" },
     { MODEL("Sequential", LAYER("Dense", "\"name\":\"d\",\"units\":3")), "not an InputLayer" },
     { MODEL("Sequential", LAYER("InputLayer", "")), "batch_shape" },
-    { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[null]")), "batch_shape" },
+    { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[]")), "batch_shape" },
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[null,-4]")), "extent of -4" },
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[0,4]")), "extent of 0" },
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[null,\"4\"]")), "whole numbers" },

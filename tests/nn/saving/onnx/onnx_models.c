@@ -297,6 +297,7 @@ static CornuModel *random_ones(void)
     cornu_model_add(model, cornu_gaussian_dropout(0.5));
     cornu_model_add(model, cornu_alpha_dropout(0.5));
     cornu_model_add(model, cornu_dropout(0.5));
+    cornu_model_add(model, cornu_activity_regularization(0.1, 0.2));
     return model;
 }
 
@@ -608,7 +609,7 @@ const OnnxCase onnx_cases[] = {
     { "dots", dots, "MatMul 4 ReduceL2 2 Transpose 3" },
     { "loops", loops, "Scan 6 LSTM 0" },
     { "masked_loops", masked_loops, "Scan 10 Where 7" },
-    { "masks", masks, "Where 5 Or 2 And 1 Equal 2 Expand 1 ReduceSum 8 ReduceMean 1" },
+    { "masks", masks, "Where 6 Or 2 And 1 Equal 2 Expand 1 ReduceSum 8 ReduceMean 1" },
     { "merges", merges, "Add 4 Sub 1 Mul 2 Max 1 Min 1 Concat 2 Expand 1" },
     { "over_sequences", over_sequences,
       "Conv 3 MaxPool 2 AveragePool 1 ReduceMax 1 ReduceMean 1 Transpose 7" },
