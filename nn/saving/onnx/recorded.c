@@ -32,7 +32,10 @@ static CornuTensor *input_of(Record *record, const CornuOnnxCall *call, int i, i
     const CornuLayer *layer = record->layer;
     const bool        keeps = layer->takes_integers || layer->kind->keeps_dtypes;
     CornuType         type = { keeps ? call->dtypes[i] : CORNU_F32, call->shapes[i] };
-    type.shape.extent[0] = rows;
+    if (!layer->kind->types) type.shape.extent[0] = rows;
+    /* The batch may be another axis of the tensors of such a layer. */
+    for (int k = 0; k < type.shape.rank; k++)
+        if (type.shape.extent[k] == CORNU_NONE) type.shape.extent[k] = rows;
     return cornu_graph_input(record->graph, type);
 }
 

@@ -10,9 +10,8 @@
 
 typedef struct { char text[128]; } Name;
 
-/* A name for a layer: that of the file without slashes, which separate the names of weights, and
- * unlike any other. */
-static CornuStatus name_for(CornuLookup *taken, const char *from, Name *name)
+/* That of the file without slashes, which separate the names of weights. */
+static void clean_name(const char *from, Name *name)
 {
     const size_t length = strlen(from);
     if (length > 100) from += length - 100;
@@ -20,6 +19,12 @@ static CornuStatus name_for(CornuLookup *taken, const char *from, Name *name)
     snprintf(name->text, sizeof name->text, "%s", *from ? from : "node");
     for (char *c = name->text; *c; c++)
         if (*c == '/' || *c == ' ' || (unsigned char)*c < ' ' || (unsigned char)*c > '~') *c = '.';
+}
+
+/* A name for a layer, unlike any other. */
+static CornuStatus name_for(CornuLookup *taken, const char *from, Name *name)
+{
+    clean_name(from, name);
     const size_t end = strlen(name->text);
     for (int i = 1; cornu__lookup_find(taken, name->text) >= 0; i++)
         snprintf(name->text + end, sizeof name->text - end, "_%d", i);
@@ -153,9 +158,7 @@ static CornuStatus build_all(Building *b, CornuModel **model)
     for (int i = 0; i < graph->input_count; i++) CORNU__TRY(add_input(b, &graph->inputs[i]));
     for (int i = 0; i < graph->node_count; i++) CORNU__TRY(add_node(b, i));
     CORNU__TRY(find_ends(b, &config));
-    CornuLookup none = { .of_strings = true };
-    CORNU__TRY(name_for(&none, *graph->name ? graph->name : "onnx", &name));
-    cornu__lookup_clear(&none);
+    clean_name(*graph->name ? graph->name : "onnx", &name);
     config.name = name.text;
     *model = cornu__model_of(&config);
     return *model ? CORNU_OK : cornu_error_take();
