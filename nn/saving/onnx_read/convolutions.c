@@ -62,17 +62,18 @@ static CornuTensor *unfolded(CornuTensor *x, int64_t b, int64_t d)
                                                     cornu__extent_of(x, 3) });
 }
 
-/* x with planes of zeros before and after; negative numbers crop. */
+/* Planes of zeros before and after; negative numbers remove planes. */
 static CornuTensor *padded_depth(CornuTensor *x, int64_t low, int64_t high)
 {
-    const int64_t before[CORNU_MAX_RANK] = { 0, larger(low, 0) };
-    const int64_t after[CORNU_MAX_RANK] = { 0, larger(high, 0) };
-    const int64_t starts[CORNU_MAX_RANK] = { 0, larger(-low, 0) };
-    x = x ? cornu_op_pad(x, before, after, 0.0) : NULL;
-    if (!x || (low >= 0 && high >= 0)) return x;
-    CornuShape part = cornu_tensor_shape(x);
-    part.extent[1] += smaller(low, 0) + smaller(high, 0);
-    return cornu_op_slice(x, starts, part.extent);
+    const int64_t before[CORNU_MAX_RANK] = { 0, low > 0 ? low : 0 };
+    const int64_t after[CORNU_MAX_RANK] = { 0, high > 0 ? high : 0 };
+    const int64_t first = low < 0 ? -low : 0, last = high < 0 ? -high : 0;
+    const int64_t depth = cornu__extent_of(x, 1);
+    if (x && first + last > depth)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "the padding removes all of %lld planes",
+                                (long long)depth);
+    if (first || last) x = cornu__part_of(x, 1, first, depth - first - last);
+    return x ? cornu_op_pad(x, before, after, 0.0) : NULL;
 }
 
 /* The filter of depth d, (h, w, C, F). */
