@@ -107,9 +107,11 @@ CornuOptimizer *cornu__optimizer_expect(CornuOptimizer *optimizer, const char *a
     return NULL;
 }
 
-static void unbuild(CornuOptimizer *optimizer)
+void cornu__optimizer_unbuild(CornuOptimizer *optimizer)
 {
-    for (int i = 0; i < optimizer->variable_count; i++)
+    const int own = optimizer->kind->composite ? CORNU__COMPOSITE_VARIABLES
+                                               : optimizer->variable_count;
+    for (int i = 0; i < own && i < optimizer->variable_count; i++)
         cornu_variable_free(optimizer->variables[i]);
     cornu__release(optimizer->variables);
     cornu__release(optimizer->slots);
@@ -128,7 +130,7 @@ void cornu_optimizer_free(CornuOptimizer *optimizer)
 {
     if (!optimizer) return;
     cornu_schedule_free(optimizer->schedule);
-    unbuild(optimizer);
+    cornu__optimizer_unbuild(optimizer);
     if (optimizer->kind->free) optimizer->kind->free(optimizer);
     cornu__release(optimizer->scale_name);
     cornu__release(optimizer->name);
@@ -145,6 +147,9 @@ CornuStatus cornu__optimizer_scale(CornuOptimizer *optimizer, const CornuLossSca
 {
     const double  scale = cornu__number(config->initial_scale, 32768.0);
     const int64_t steps = cornu__integer(config->dynamic_growth_steps, 2000);
+    if (optimizer->kind->composite)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: made of several optimizers, it cannot scale "
+                           "the loss; f16 layers need another", optimizer->name);
     if (!(scale > 0.0 && isfinite(scale)) || steps < 1)
         return cornu__fail(CORNU_ERR_ARGUMENT, "loss_scale_optimizer: .initial_scale is %g and "
                            ".dynamic_growth_steps %lld, expected numbers above 0", scale,
@@ -323,9 +328,9 @@ static CornuStatus begin_slots(CornuOptimizer *optimizer)
     return CORNU_OK;
 }
 
-/* Adds an iteration (i64) and a learning rate (f32) of that owner. */
-static CornuStatus add_clock(CornuOptimizer *optimizer, CornuDevice *device, const char *owner,
-                             bool has_rate, CornuVariable **iteration, CornuVariable **rate)
+CornuStatus cornu__optimizer_add_clock(CornuOptimizer *optimizer, CornuDevice *device,
+                                       const char *owner, bool has_rate,
+                                       CornuVariable **iteration, CornuVariable **rate)
 {
     *iteration = add_variable(optimizer, device, cornu_scalar(CORNU_I64), owner, "iteration");
     if (*iteration && has_rate)
@@ -342,14 +347,15 @@ static CornuStatus add_scalars(CornuOptimizer *optimizer, CornuDevice *device)
     if (optimizer->scales_loss) {
         const char    *owner = optimizer->scale_name;
         CornuVariable *unused[2];
-        CORNU__TRY(add_clock(optimizer, device, owner, true, &unused[0], &unused[1]));
+        CORNU__TRY(cornu__optimizer_add_clock(optimizer, device, owner, true, &unused[0],
+                                              &unused[1]));
         optimizer->step_counter = add_variable(optimizer, device, i64, owner, "step_counter");
         optimizer->dynamic_scale = add_variable(optimizer, device, f32, owner, "dynamic_scale");
         if (!optimizer->dynamic_scale) return cornu_error_take();
         CORNU__TRY(cornu_variable_set(optimizer->dynamic_scale, optimizer->initial_scale));
     }
-    CORNU__TRY(add_clock(optimizer, device, optimizer->name, !optimizer->schedule,
-                         &optimizer->iteration, &optimizer->rate));
+    CORNU__TRY(cornu__optimizer_add_clock(optimizer, device, optimizer->name, !optimizer->schedule,
+                                          &optimizer->iteration, &optimizer->rate));
     return optimizer->rate ? cornu_variable_set(optimizer->rate, optimizer->learning_rate)
                            : CORNU_OK;
 }
@@ -398,8 +404,10 @@ CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *cons
     if (count < 1)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: no weights to train, expected at least one",
                            optimizer->name);
-    CornuStatus status = build(optimizer, w, count);
-    if (status) unbuild(optimizer);   /* for another attempt, on a device with more memory */
+    const CornuComposite *composite = optimizer->kind->composite;
+    CornuStatus status = composite ? composite->build(optimizer, w, count)
+                                   : build(optimizer, w, count);
+    if (status) cornu__optimizer_unbuild(optimizer);   /* for another attempt, on a device with more memory */
     return status;
 }
 
@@ -407,29 +415,38 @@ CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuVariable *cons
 {
     CornuOptimizer old = *optimizer;
     if (!old.variables) return CORNU_OK;
+    if (optimizer->kind->composite)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: made of several optimizers, it cannot move "
+                           "to another device; compile the model for that one", optimizer->name);
     optimizer->variables = NULL;
     optimizer->variable_count = 0;
     CornuStatus status = cornu_optimizer_build(optimizer, w, old.count);
     for (int i = 0; !status && i < old.variable_count; i++)
         status = cornu_variable_copy(optimizer->variables[i], old.variables[i]);
     if (status) {
-        unbuild(optimizer);
+        cornu__optimizer_unbuild(optimizer);
         *optimizer = old;
     } else {
         memcpy(optimizer->constraints, old.constraints,
                (size_t)old.count * sizeof *old.constraints);
-        unbuild(&old);
+        cornu__optimizer_unbuild(&old);
     }
     return status;
 }
 
 void cornu_optimizer_constrain(CornuOptimizer *optimizer, int i, CornuConstraint constraint)
 {
-    optimizer->constraints[i] = constraint;
+    if (optimizer->kind->composite)
+        optimizer->kind->composite->constrain(optimizer, i, constraint);
+    else
+        optimizer->constraints[i] = constraint;
 }
 
 CornuStatus cornu_optimizer_finalize_variable_values(CornuOptimizer *optimizer)
 {
+    CornuOptimizer *inner;
+    for (int i = 0; (inner = cornu__optimizer_inner(optimizer, i)); i++)
+        CORNU__TRY(cornu_optimizer_finalize_variable_values(inner));
     for (int i = 0; i < optimizer->count && optimizer->use_ema; i++)   /* the average is slot 0 */
         CORNU__TRY(cornu_variable_copy(optimizer->w[i],
                                        optimizer->slots[i * optimizer->slot_count]));
@@ -466,6 +483,9 @@ CornuStatus cornu_optimizer_swap_averages(CornuOptimizer *optimizer)
 CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double value)
 {
     CORNU__NEED(optimizer);
+    if (optimizer->kind->composite)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: has no learning rate of its own",
+                           optimizer->name);
     if (optimizer->schedule)
         return cornu__fail(CORNU_ERR_UNSUPPORTED,
                            "%s: the learning rate follows %s and cannot be set", optimizer->name,

@@ -296,6 +296,31 @@ CornuOptimizer *cornu_schedule_free_adamw_from(const CornuScheduleFreeConfig *co
     cornu_schedule_free_adamw_from(                                                            \
         &(CornuScheduleFreeConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
+enum { CORNU_MAX_OPTIMIZERS = 8 };
+
+typedef struct {
+    const char     *path;                 /* a weight's, or a POSIX extended pattern of all of it;
+                                             copied */
+    CornuOptimizer *optimizer;            /* taken */
+} CornuMappedOptimizer;
+
+typedef struct {
+    char                 unset;
+    CornuOptimizer      *default_optimizer; /* required; taken */
+    CornuMappedOptimizer optimizer_map[CORNU_MAX_OPTIMIZERS];
+    double               loss_scale_factor; /* in place of those of all these optimizers */
+    const char          *name;              /* default multi_optimizer */
+} CornuMultiConfig;
+
+/* Several optimizers: a weight's is that whose path is the weight's or, if there is none, the only
+ * one whose pattern it matches, else the default one. build refuses a weight that several patterns
+ * match. It has an iteration and a learning rate of its own, the latter 0 and without effect, before
+ * the variables of the optimizers, in the order of the map. It cannot move to another device, nor
+ * scale the loss (f16). Source: keras/src/optimizers/multi_optimizer.py. */
+CornuOptimizer *cornu_multi_optimizer_from(const CornuMultiConfig *config);
+#define cornu_multi_optimizer(...) \
+    cornu_multi_optimizer_from(&(CornuMultiConfig){ .unset = 0, __VA_ARGS__ })
+
 /* By Keras' string, with its defaults: "sgd", "rmsprop", "adam", "adamw", "adagrad", "adadelta",
  * "adamax", "nadam", "lion", "ftrl", "lamb", "adafactor", "muon", "schedule_free_adamw"; also its
  * class names in lower case, as "schedulefreeadamw". */
@@ -451,6 +476,8 @@ typedef struct {
     int weight_slot;
     /* Frees what its own struct owns; may be NULL. */
     void (*free)(CornuOptimizer *self);
+    /* For an optimizer that is made of others (optimizer_internal.h). */
+    const struct CornuComposite *composite;
     /* For files: its own arguments, the config's size and the constructor; all zero for an
      * optimizer that cannot be saved. */
     const CornuOptimizerField *fields;

@@ -37,6 +37,36 @@ CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
 /* Makes the optimizer scale the loss; config->optimizer is not used. */
 CornuStatus cornu__optimizer_scale(CornuOptimizer *optimizer, const CornuLossScaleConfig *config);
 
+/* What an optimizer that is made of others does itself; `optimizer` has two variables of its own, and
+ * lists theirs after these. */
+typedef struct CornuComposite {
+    CornuStatus (*build)(CornuOptimizer *optimizer, CornuVariable *const *w, int count);
+    CornuStatus (*apply)(CornuOptimizer *optimizer, CornuGraph *graph,
+                         CornuTensor *const *gradients);
+    CornuTensor *(*gradient_norm)(const CornuOptimizer *optimizer, CornuGraph *graph,
+                                  CornuTensor *const *gradients);
+    void (*constrain)(CornuOptimizer *optimizer, int i, CornuConstraint constraint);
+    CornuOptimizer *(*inner)(const CornuOptimizer *optimizer, int i);   /* NULL after the last */
+    const char *(*path)(const CornuOptimizer *optimizer, int i);        /* NULL: the default one */
+} CornuComposite;
+enum { CORNU__COMPOSITE_VARIABLES = 2 };
+
+extern const CornuOptimizerClass cornu__multi_class;
+
+/* Optimizer i of a composite one, and NULL after the last; NULL for another. */
+static inline CornuOptimizer *cornu__optimizer_inner(const CornuOptimizer *optimizer, int i)
+{
+    return optimizer->kind->composite ? optimizer->kind->composite->inner(optimizer, i) : NULL;
+}
+
+/* Frees what build made. */
+void cornu__optimizer_unbuild(CornuOptimizer *optimizer);
+
+/* Adds an iteration (i64) and a learning rate (f32) of that owner. */
+CornuStatus cornu__optimizer_add_clock(CornuOptimizer *optimizer, CornuDevice *device,
+                                       const char *owner, bool has_rate,
+                                       CornuVariable **iteration, CornuVariable **rate);
+
 #define OPTIMIZER(name) extern const CornuOptimizerClass cornu__##name##_class;
 #include "optimizers.def"
 #undef OPTIMIZER

@@ -17,6 +17,9 @@ static CornuTensor *rate(const CornuOptimizer *optimizer, CornuGraph *graph)
 
 CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, double *value)
 {
+    if (optimizer->kind->composite)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: has no learning rate of its own",
+                           optimizer->name);
     if (optimizer->rate) return cornu_variable_get(optimizer->rate, value);
     *value = optimizer->learning_rate;
     if (!optimizer->schedule) return CORNU_OK;
@@ -462,6 +465,8 @@ CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
 {
     if (!optimizer->variables)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: apply comes after build", optimizer->name);
+    if (optimizer->kind->composite)
+        return optimizer->kind->composite->apply(optimizer, graph, gradients);
     cornu_graph_scope(graph, optimizer->name);
     CornuTensor **g = packed(optimizer, gradients);
     CornuStatus   status = g ? apply(optimizer, graph, g) : cornu_error_take();
@@ -477,6 +482,8 @@ CornuTensor *cornu_optimizer_gradient_norm(const CornuOptimizer *optimizer, Corn
     if (!optimizer->variables)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: gradient_norm comes after build",
                                 optimizer->name);
+    if (optimizer->kind->composite)
+        return optimizer->kind->composite->gradient_norm(optimizer, graph, gradients);
     CornuTensor **g = packed(optimizer, gradients);
     for (int b = 0; g && b < optimizer->bucket_count; b++)
         g[b] = reduce_over_shards(optimizer, unscaled(optimizer, graph, g[b]));

@@ -1,7 +1,6 @@
 /* The arguments of compile as Keras' JSON: keras/src/trainers/compile_utils.py. */
 #include "architecture_internal.h"
 #include "keras_internal.h"
-#include "../optimizers/schedule_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,9 +56,7 @@ static json_t *metrics_to_json(const CornuModel *model, bool weighted)
 /* Whether Keras has all its parts. */
 static bool is_describable(const CornuModel *model)
 {
-    const CornuOptimizer *optimizer = model->optimizer;
-    bool known = optimizer->kind->fields &&
-                 (!optimizer->schedule || cornu__schedule_numbers(optimizer->schedule));
+    bool known = cornu__optimizer_is_describable(model->optimizer);
     for (int i = 0; i < model->output_count; i++)
         known &= !model->losses[i] || model->losses[i]->kind;
     for (int i = 0; i < model->tracked_count; i++)

@@ -1,5 +1,7 @@
 /* Weights and optimizers in Keras' HDF5 files. */
 #include "keras_internal.h"
+#include "../config/naming_internal.h"
+#include "../optimizers/optimizer_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,10 +60,33 @@ static CornuStatus write_variables(CornuHdf5 *file, const char *group, const cha
     return CORNU_OK;
 }
 
+/* The variables of those that a composite optimizer is made of, once more in groups of their own,
+ * "optimizer/optimizers/sgd_1/vars": named by class, counted. */
+static CornuStatus write_inner(CornuHdf5 *file, const CornuOptimizer *optimizer,
+                               const CornuNamedArray *variables)
+{
+    const CornuOptimizer *inner;
+    for (int i = 0; (inner = cornu__optimizer_inner(optimizer, i)); i++) {
+        char label[64], group[160], number[16] = "";
+        int  same = 0;
+        if (i == 0) variables += CORNU__COMPOSITE_VARIABLES;
+        for (int k = 0; k < i; k++)
+            same += cornu__optimizer_inner(optimizer, k)->kind == inner->kind;
+        cornu__snake_case(inner->kind->class_name, label, sizeof label);
+        if (same > 0) snprintf(number, sizeof number, "_%d", same);
+        snprintf(group, sizeof group, "optimizer/optimizers/%s%s/vars", label, number);
+        CORNU__TRY(write_variables(file, group, cornu_optimizer_name(inner), variables,
+                                   inner->variable_count));
+        variables += inner->variable_count;
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus write_optimizer(CornuHdf5 *file, const CornuOptimizer *optimizer,
                                    const CornuNamedArray *variables, int count)
 {
     CORNU__TRY(write_variables(file, optimizer_group, name_of(optimizer), variables, count));
+    CORNU__TRY(write_inner(file, optimizer, variables));
     if (!optimizer->scales_loss) return CORNU_OK;
     return write_variables(file, inner_group, cornu_optimizer_name(optimizer),
                            variables + OUTER_SCALARS, count - OUTER_SCALARS);
@@ -160,10 +185,18 @@ static CornuStatus is_named(CornuHdf5 *file, const char *group, const char *name
 
 /* Keras creates the variables of weights in the first step: before it there are only the iteration
  * and, without a schedule, the learning rate, which is also in the optimizer's config. */
+static int first_variables(const CornuOptimizer *optimizer)
+{
+    int             count = (optimizer->schedule ? 1 : 2) + (optimizer->scales_loss ? 2 : 0);
+    CornuOptimizer *inner;
+    for (int i = 0; (inner = cornu__optimizer_inner(optimizer, i)); i++)
+        count += first_variables(inner);
+    return count;
+}
+
 static bool is_unused(const CornuOptimizer *optimizer, int64_t count)
 {
-    const int own = optimizer->schedule ? 1 : 2;
-    return count == own + (optimizer->scales_loss ? 2 : 0) && optimizer->variable_count > count;
+    return count == first_variables(optimizer) && optimizer->variable_count > count;
 }
 
 static CornuStatus read_optimizer(CornuHdf5 *file, const CornuModel *model, CornuValues *values)

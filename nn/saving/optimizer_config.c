@@ -59,8 +59,45 @@ static json_t *rate_to_json(const CornuOptimizer *optimizer)
     return cornu__schedule_to_json(cornu__schedule_numbers(optimizer->schedule));
 }
 
+/* {"default_optimizer": …, "optimizer_map": {"dense/.*": …}} */
+static json_t *map_to_json(const CornuOptimizer *optimizer)
+{
+    const CornuComposite *composite = optimizer->kind->composite;
+    json_t               *map = json_object(), *usual = NULL;
+    CornuOptimizer       *inner;
+    for (int i = 0; (inner = composite->inner(optimizer, i)); i++) {
+        const char *path = composite->path(optimizer, i);
+        json_t     *value = cornu__optimizer_to_json(inner);
+        if (path) map = cornu__json_with(map, path, value);
+        else usual = value;
+    }
+    return cornu__json_object("keras.optimizers", "OptimizerMap",
+                              json_pack("{s:o, s:o}", "default_optimizer", usual, "optimizer_map",
+                                        map));
+}
+
+static json_t *multi_to_json(const CornuOptimizer *optimizer)
+{
+    json_t *factor = optimizer->loss_scale_factor > 0.0 ? json_real(optimizer->loss_scale_factor)
+                                                        : json_null();
+    return cornu__json_object("keras.optimizers", "MultiOptimizer",
+                              json_pack("{s:o, s:o, s:s}", "optimizer_map", map_to_json(optimizer),
+                                        "loss_scale_factor", factor, "name", optimizer->name));
+}
+
+bool cornu__optimizer_is_describable(const CornuOptimizer *optimizer)
+{
+    bool known = optimizer->kind->fields &&
+                 (!optimizer->schedule || cornu__schedule_numbers(optimizer->schedule));
+    CornuOptimizer *inner;
+    for (int i = 0; (inner = cornu__optimizer_inner(optimizer, i)); i++)
+        known &= cornu__optimizer_is_describable(inner);
+    return known;
+}
+
 json_t *cornu__optimizer_to_json(const CornuOptimizer *optimizer)
 {
+    if (optimizer->kind->composite) return multi_to_json(optimizer);
     json_t *config = json_pack("{s:s, s:o, s:b, s:f}", "name", optimizer->name, "learning_rate",
                                rate_to_json(optimizer), "use_ema", optimizer->use_ema,
                                "ema_momentum", optimizer->ema_momentum);
@@ -221,6 +258,30 @@ static CornuOptimizer *read_loss_scale(const json_t *config)
                                       .dynamic_growth_steps = (int64_t)json_number_value(steps));
 }
 
+static CornuOptimizer *read_multi(const json_t *config)
+{
+    const json_t    *map = json_object_get(json_object_get(config, "optimizer_map"), "config");
+    const json_t    *entries = json_object_get(map, "optimizer_map");
+    CornuMultiConfig to = {
+        .loss_scale_factor = json_number_value(json_object_get(config, "loss_scale_factor")),
+        .name = json_string_value(json_object_get(config, "name")),
+    };
+    const char *path;
+    json_t     *value;
+    int         count = 0;
+    if (!json_is_object(map))
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "MultiOptimizer: optimizer_map is not an "
+                                "OptimizerMap; a function is not available");
+    if (json_object_size(entries) > CORNU_MAX_OPTIMIZERS)
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "MultiOptimizer: %zu entries, expected at "
+                                "most %d", json_object_size(entries), CORNU_MAX_OPTIMIZERS);
+    to.default_optimizer = cornu__optimizer_from_json(json_object_get(map, "default_optimizer"));
+    json_object_foreach((json_t *)entries, path, value)
+        to.optimizer_map[count++] = (CornuMappedOptimizer){ path,
+                                                            cornu__optimizer_from_json(value) };
+    return cornu_multi_optimizer_from(&to);   /* takes them, also if one is NULL */
+}
+
 /* A name, with default arguments, or an object. */
 CornuOptimizer *cornu__optimizer_from_json(const json_t *value)
 {
@@ -231,6 +292,7 @@ CornuOptimizer *cornu__optimizer_from_json(const json_t *value)
         return cornu__fail_null(CORNU_ERR_FORMAT, "optimizer is not a string or an object with "
                                 "class_name and config");
     if (!strcmp(name, "LossScaleOptimizer")) return read_loss_scale(config);
+    if (!strcmp(name, cornu__multi_class.class_name)) return read_multi(config);
     const CornuOptimizerClass *kind = cornu__optimizer_class(name);
     if (kind) return make_optimizer(kind, config);
     return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "there is no optimizer \"%.60s\"", name);

@@ -108,6 +108,14 @@ def optimizers():
         "loss_scale_named": O.LossScaleOptimizer(O.SGD(S.ExponentialDecay(0.1, 3, 0.5)),
                                                  name="mine"),
         "ftrl": O.Ftrl(0.05),
+        "lamb": O.Lamb(0.02, beta_1=0.8),
+        "adafactor": O.Adafactor(S.CosineDecay(0.1, 5), clip_threshold=0.5),
+        "muon": O.Muon(0.02, exclude_layers=["o.t"], rms_rate=None, adam_weight_decay=None,
+                       ns_steps=3, nesterov=False),
+        "schedule_free": O.ScheduleFreeAdamW(0.02, warmup_steps=2, weight_decay=0.1),
+        "multi": O.MultiOptimizer(O.OptimizerMap(O.Adam(0.01), {
+            "hidden/.*": O.SGD(0.1, momentum=0.9), "out/bias": O.RMSprop(0.02),
+            "none": O.Adagrad()}), loss_scale_factor=4.0),
     }
 
 

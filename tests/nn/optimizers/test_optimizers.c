@@ -499,6 +499,47 @@ static void constructors_refuse(void **state)
             "muon: .exclude_layers[1] is \"(\", expected a POSIX extended regular expression");
 }
 
+/* tests/nn/saving/test_compiled.c compares a training with Keras. */
+static void several_optimizers_refuse(void **state)
+{
+    (void)state;
+    refuses(cornu_multi_optimizer(.optimizer_map = { { "a", cornu_sgd() } }), CORNU_ERR_ARGUMENT,
+            "multi_optimizer: .default_optimizer is required");
+    refuses(cornu_multi_optimizer(cornu_adam(), { { "a" } }), CORNU_ERR_ARGUMENT,
+            "multi_optimizer: \"a\" has no optimizer");
+    refuses(cornu_multi_optimizer(cornu_adam(), { { "(", cornu_sgd() } }), CORNU_ERR_ARGUMENT,
+            "the path \"(\" is not a POSIX extended regular expression");
+    refuses(cornu_multi_optimizer(cornu_loss_scale_optimizer(cornu_adam())), CORNU_ERR_ARGUMENT,
+            "adam is made of another, expected an optimizer that is new and plain");
+    refuses(cornu_loss_scale_optimizer(cornu_multi_optimizer(cornu_adam())), CORNU_ERR_UNSUPPORTED,
+            "multi_optimizer: made of several optimizers, it cannot scale the loss");
+    CornuModel *model = cornu_sequential(.input_shape = { 3 });
+    cornu_model_add(model, cornu_dense(2, .name = "dense"));
+    CornuOptimizer *optimizer = cornu_multi_optimizer(
+        cornu_adam(), { { "dense/.*", cornu_sgd() }, { ".*kernel", cornu_sgd() } });
+    expect_error(cornu_compile(model, .optimizer = optimizer, .loss = CORNU_MEAN_SQUARED_ERROR),
+                 CORNU_ERR_ARGUMENT,
+                 "multi_optimizer: 2 paths of .optimizer_map match dense/kernel, expected one");
+    optimizer = cornu_multi_optimizer(cornu_adam(), { { "dense/kernel", cornu_sgd() } });
+    expect_ok(cornu_compile(model, .optimizer = optimizer, .loss = CORNU_MEAN_SQUARED_ERROR,
+                            .gradient_norm = true));
+    /* iteration and rate, those of sgd, those of adam with momentum and velocity of the bias */
+    assert_int_equal(cornu_model_optimizer_variable_count(model), 2 + 2 + 4);
+    float            x[6] = { 1, 2, 3, 4, 5, 6 }, y[4] = { 0 };
+    const CornuArray xs = cornu_array(x, CORNU_F32, 2, 3), ys = cornu_array(y, CORNU_F32, 2, 2);
+    double           values[2], steps;
+    expect_ok(cornu_train_on_batch(model, xs, ys, values));
+    assert_true(values[1] > 0.0);
+    expect_ok(cornu_variable_get(cornu_optimizer_iteration(optimizer), &steps));
+    assert_true(steps == 1.0);
+    CornuDevice *other = cornu_device_open("reference");
+    expect_error(cornu_model_move(model, other), CORNU_ERR_UNSUPPORTED, "cannot move to another");
+    expect_error(cornu_optimizer_set_learning_rate(optimizer, 1), CORNU_ERR_UNSUPPORTED,
+                 "multi_optimizer: has no learning rate of its own");
+    cornu_model_free(model);
+    cornu_device_close(other);
+}
+
 static void the_rate_is_a_variable(void **state)
 {
     (void)state;
@@ -656,6 +697,7 @@ int main(void)
         cmocka_unit_test(faulty_steps_leave_all_as_it_was),
         cmocka_unit_test(states_go_to_files_and_back),
         cmocka_unit_test(constructors_refuse),
+        cmocka_unit_test(several_optimizers_refuse),
         cmocka_unit_test(the_rate_is_a_variable),
         cmocka_unit_test(rmsprop_of_tensorflow_1),
         cmocka_unit_test(schedules_match_keras),
