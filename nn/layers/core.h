@@ -61,6 +61,37 @@ CornuLayer *cornu_spectral_normalization_from(const CornuSpectralNormalizationCo
 #define cornu_spectral_normalization(...) \
     cornu_spectral_normalization_from(&(CornuSpectralNormalizationConfig){ .unset = 0, __VA_ARGS__ })
 
+/*
+ * An embedding, and its reverse (cornu_call_reverse in functional.h):
+ *     y = rows of embeddings (input_dim, output_dim), as embedding;
+ *     y = x embeddings' or, with no_tie_weights, x reverse_embeddings (output_dim, input_dim):
+ *         logits (B, …, input_dim), with logit_soft_cap c tanh(y / c) c
+ *
+ *     CornuLayer *tokens = cornu_reversible_embedding(1000, 64);
+ *     CornuSymbol *x = cornu_call(tokens, text), *logits = cornu_call_reverse(tokens, x);
+ *
+ * Source: keras/src/layers/core/reversible_embedding.py; Press and Wolf, arXiv 1608.05859.
+ */
+typedef struct {
+    char             unset;
+    int64_t          input_dim, output_dim;   /* required, at least 1 */
+    bool             no_tie_weights;
+    CornuInitializer embeddings_initializer;  /* default random_uniform; of both weights */
+    CornuRegularizer embeddings_regularizer, activity_regularizer;
+    CornuConstraint  embeddings_constraint;
+    bool             mask_zero;
+    const char      *reverse_dtype;           /* of the reverse: "float32", "bfloat16" or
+                                                 "float16"; default the layer's */
+    double           logit_soft_cap;          /* default none */
+    const char      *name;
+    bool             frozen;
+    const char      *dtype;
+} CornuReversibleEmbeddingConfig;
+
+CornuLayer *cornu_reversible_embedding_from(const CornuReversibleEmbeddingConfig *config);
+#define cornu_reversible_embedding(...) \
+    cornu_reversible_embedding_from(&(CornuReversibleEmbeddingConfig){ .unset = 0, __VA_ARGS__ })
+
 /* y = x. Source: keras/src/layers/core/identity.py. */
 typedef struct {
     char        unset;

@@ -216,6 +216,8 @@ typedef struct {
     /* For files, if each input has a mask of its own: Keras' keyword of the first input, whose mask
      * is KEYWORD_mask. NULL: the keyword is "mask", also for the list of the masks of a list. */
     const char       *first_operand;
+    bool reverses;           /* Keras' call takes `reverse`, which may differ from call to call */
+
     /* For files: the fields that Keras takes as keywords of the call, in the same form. */
     const char       *call_arguments;
 } CornuLayerClass;
@@ -253,6 +255,7 @@ struct CornuLayer {
     bool                   numbered;    /* a model has assigned its generators */
     CornuVariable         *states[CORNU_MAX_LAYER_STATES]; /* NULL until first used */
     bool                   takes_integers; /* its class', or its inner layer's */
+    bool                   reverse;     /* of the call that is recorded: set by who records it */
     int64_t                lora_rank;   /* 0: none */
     double                 lora_alpha;
     void                 **kept;        /* memory that is freed with the layer */

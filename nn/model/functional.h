@@ -55,6 +55,9 @@ CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int coun
     cornu_call_from((layer), (CornuSymbol *const[]){ __VA_ARGS__ }, \
                     (int)(sizeof((CornuSymbol *const[]){ __VA_ARGS__ }) / sizeof(CornuSymbol *)))
 
+/* Keras' layer(x, reverse=True), of a reversible_embedding. */
+CornuSymbol *cornu_call_reverse(CornuLayer *layer, CornuSymbol *in);
+
 /* Output i, from 0, of the call that returned the symbol. */
 CornuSymbol *cornu_call_result(CornuSymbol *symbol, int i);
 

@@ -219,6 +219,7 @@ CornuNode *cornu__call_node(CornuLayer *layer, CornuSymbol *const *in, int count
     CornuType   out[CORNU_MAX_LAYER_TENSORS];
     int         masks = 0;
     for (int i = 0; i < count && options; i++) masks += options->masks[i] != NULL;
+    layer->reverse = options && options->reverse;
     CornuStatus status = make_call(layer, in, count, out);
     if (status && count > 1) name_operands(status, in, count);
     if (status) return cornu__null();
@@ -232,6 +233,7 @@ CornuNode *cornu__call_node(CornuLayer *layer, CornuSymbol *const *in, int count
     for (int i = 0; i < count && options; i++)
         if (options->masks[i]) add_mask(node, i, options->masks[i]);
     if (options) node->training = options->training;
+    node->reverse = layer->reverse;
     return node;
 }
 
@@ -349,16 +351,33 @@ static CornuStatus check_call(const CornuLayer *layer, CornuSymbol *const *in, i
     return CORNU_OK;
 }
 
-CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int count)
+static CornuSymbol *call_with(CornuLayer *layer, CornuSymbol *const *in, int count,
+                              const CornuCallOptions *options)
 {
     CornuNode *node = NULL;
     if (!cornu__refused()) {
         if (check_call(layer, in, count) || (layer->calls == 0 && set_name(layer, in, count)))
             cornu__null();
         else
-            node = cornu__call_node(layer, in, count, NULL);
+            node = cornu__call_node(layer, in, count, options);
     }
     if (node) return keep(node);
     keep_layer(layer);
     return NULL;
+}
+
+CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int count)
+{
+    return call_with(layer, in, count, NULL);
+}
+
+CornuSymbol *cornu_call_reverse(CornuLayer *layer, CornuSymbol *in)
+{
+    const CornuCallOptions options = { .reverse = true };
+    if (layer && !layer->kind->reverses && !cornu__refused()) {
+        cornu__fail(CORNU_ERR_ARGUMENT, "%s: layers of class %s have no reverse, expected a "
+                    "ReversibleEmbedding", cornu_layer_name(layer), layer->kind->class_name);
+        cornu__null();
+    }
+    return call_with(layer, &in, 1, &options);
 }

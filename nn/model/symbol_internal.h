@@ -30,6 +30,7 @@ struct CornuNode {
     int          in_count, mask_count, out_count;
     int         *mask_of;   /* per mask, in[in_count + i]: the operand that it is for */
     CornuForced  training;  /* of this call, whatever the model does */
+    bool         reverse;   /* see CornuLayer */
     CornuNode   *next, *previous; /* in the thread's list */
     bool         kept;      /* in the thread's list */
     int          stamp, at; /* of the last walk over nodes, and its mark */
@@ -57,6 +58,7 @@ CornuNode *cornu__input_node(const CornuInputConfig *config, CornuType type);
 typedef struct {
     CornuSymbol *masks[CORNU_MAX_LAYER_TENSORS];   /* of each operand; NULL: its own */
     CornuForced  training;
+    bool         reverse;
 } CornuCallOptions;
 
 /* A call of a named layer, which is built if necessary; without references yet. NULL with a pending

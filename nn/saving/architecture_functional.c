@@ -179,6 +179,7 @@ static json_t *call_to_json(const Written *written, const CornuNode *node, json_
     if (node->training != CORNU_NOT_FORCED)
         kwargs = cornu__json_with(kwargs, "training",
                                   json_boolean(node->training == CORNU_FORCED_TRAINING));
+    if (node->reverse) kwargs = cornu__json_with(kwargs, "reverse", json_true());
     json_t    *args = symbols_to_json(written, node->in, keywords ? 1 : node->in_count);
     if (keywords) kwargs = keywords_to_json(written, node, kwargs);
     const char *format = node->in_count > 1 && !keywords ? "{s:[o], s:o}" : "{s:o, s:o}";
@@ -570,6 +571,10 @@ static CornuStatus read_call(const Links *links, const Linked *layer, const json
         if (!strcmp(keyword, "training") && json_is_boolean(value)) {
             operands->options.training = json_is_true(value) ? CORNU_FORCED_TRAINING
                                                              : CORNU_FORCED_INFERENCE;
+            continue;
+        }
+        if (kind->reverses && !strcmp(keyword, "reverse") && json_is_boolean(value)) {
+            operands->options.reverse = json_is_true(value);
             continue;
         }
         const bool own = has_word(kind->call_arguments, keyword) &&

@@ -210,6 +210,15 @@ def wrapped():
          [(3, 2)])
     case(group, "spectral_twice", lambda x: spectral(L.Dense(3, bias_regularizer="l2"))(
         spectral(L.Dense(4, use_bias=False))(x)), [(3,)])
+    def tied(**arguments):
+        def build(x):
+            layer = L.ReversibleEmbedding(5, 3, **arguments)
+            return layer(L.Dense(3, "tanh")(layer(x)), reverse=True)
+        return build
+    case(group, "reversible", tied(embeddings_regularizer="l2"), [((4,), 5)])
+    case(group, "reversible_untied", tied(tie_weights=False, logit_soft_cap=0.5), [((4,), 5)])
+    case(group, "reversible_masked", tied(mask_zero=True, reverse_dtype="float32"), [((4,), 5)])
+    case(group, "reversible_once", lambda x: L.ReversibleEmbedding(5, 3)(x), [((4,), 5)])
     case(group, "lora_dense", lambda x: L.Dense(4, "tanh", lora_rank=2, kernel_regularizer="l2")(x),
          [(3,)])
     case(group, "lora_dense_alpha", lambda x: L.Dense(4, lora_rank=2, lora_alpha=6)(x), [(2, 3)])
@@ -288,9 +297,13 @@ def simple():
         ("softmax", lambda: L.Softmax(axis=-2), (3, 4)),
         ("softmax_axes", lambda: L.Softmax(axis=[1, 2]), (3, 4)),
         ("softmax_list", lambda: L.Softmax(axis=[-1]), (3, 4)),
+        ("softmax_one", lambda: L.Softmax(axis=1), (4,)),
         ("activation", lambda: L.Activation("gelu"), (3, 4)),
     ):
         case(group, name, lambda x: layer()(d(x)), [shape])
+    case(group, "softmax_masked", lambda x, m: L.Softmax()(d(x), mask=m), [(3, 4), ((3, 4), 2)])
+    case(group, "softmax_row_masked", lambda x, m: L.Softmax(axis=-2)(d(x), mask=m),
+         [(3, 4), ((3, 1), 2)])
     write("simple", group)
 
 

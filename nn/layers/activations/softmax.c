@@ -23,16 +23,30 @@ static CornuTensor *softmax(CornuTensor *x, int64_t axes)
     return cornu_op_divide(exps, cornu_op_reduce_sum(exps, axes, true));
 }
 
+/* Whether the mask broadcasts to x, aligned at the right. */
+static bool fits(CornuShape mask, CornuShape x)
+{
+    bool fit = mask.rank <= x.rank;
+    for (int i = 0; i < mask.rank && fit; i++) {
+        const int64_t extent = mask.extent[mask.rank - 1 - i];
+        fit = extent == 1 || extent == x.extent[x.rank - 1 - i];
+    }
+    return fit;
+}
+
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     int64_t axes;
     if (cornu__axis_bits(((Softmax *)layer)->config.axes, cornu_tensor_shape(x), &axes))
         return cornu__null();
     if (!call->mask) return softmax(x, axes);
-    if (cornu_tensor_shape(x).rank != 2)
-        return cornu__fail_null(CORNU_ERR_SHAPE, "%s: its input of %d axes comes with a mask (B, "
-                                "T), expected an input (B, T)", cornu_layer_name(layer),
-                                cornu_tensor_shape(x).rank);
+    if (!fits(cornu_tensor_shape(call->mask), cornu_tensor_shape(x))) {
+        CornuText a, b;
+        return cornu__fail_null(CORNU_ERR_SHAPE, "%s: its input is %s and the mask %s, expected "
+                                "one that broadcasts to it", cornu_layer_name(layer),
+                                cornu_shape_print(&a, cornu_tensor_shape(x)),
+                                cornu_shape_print(&b, cornu_tensor_shape(call->mask)));
+    }
     const bool   f16 = cornu_tensor_type(x).dtype == CORNU_F16;   /* -1e9 would be infinite */
     CornuTensor *least = cornu_op_constant_like(x, f16 ? -3e4 : -1e9);
     CornuTensor *y = softmax(cornu_op_select(call->mask, x, least), axes);

@@ -85,6 +85,7 @@ static CornuStatus add_call(CornuOnnx *to, const CornuModel *model, const CornuM
         in_masks[node->mask_of[i]] = cast(to, values[call->in[node->in_count + i]],
                                           CORNU_ONNX_BOOL);
     for (int i = 0; i < node->out_count; i++) results[i] = node->out[i].type.shape;
+    node->layer->reverse = node->reverse;
     return put_layer(&(CornuOnnxCall){
         .to = to, .layer = node->layer, .in = in, .masks = in_masks, .shapes = shapes,
         .dtypes = dtypes,

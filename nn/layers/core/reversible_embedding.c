@@ -1,0 +1,141 @@
+#include "../layer_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    CornuLayer                     base;
+    CornuReversibleEmbeddingConfig config;
+    char                           reverse_dtype[16];
+} Reversible;
+
+enum { EMBEDDINGS, REVERSE_EMBEDDINGS };
+
+static const struct { const char *name; CornuDtype dtype; } dtypes[] = {
+    { "float32", CORNU_F32 }, { "bfloat16", CORNU_BF16 }, { "float16", CORNU_F16 },
+};
+enum { DTYPES = sizeof dtypes / sizeof *dtypes };
+
+static CornuStatus build(CornuLayer *layer, CornuShape input)
+{
+    const CornuReversibleEmbeddingConfig *config = &((Reversible *)layer)->config;
+    CornuText text;
+    if (input.rank < 2 || input.rank >= CORNU_MAX_RANK)
+        return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected (B, T)",
+                           cornu_shape_print(&text, input));
+    CORNU__TRY(cornu_layer_weight(layer, "embeddings",
+                                  cornu_shape(config->input_dim, config->output_dim),
+                                  config->embeddings_initializer, false));
+    CORNU__TRY(cornu_layer_weight_rules(layer, config->embeddings_regularizer,
+                                        config->embeddings_constraint));
+    if (!config->no_tie_weights) return CORNU_OK;
+    return cornu_layer_weight(layer, "reverse_embeddings",
+                              cornu_shape(config->output_dim, config->input_dim),
+                              config->embeddings_initializer, false);
+}
+
+static CornuTensor *indices_of(CornuTensor *x)
+{
+    const bool whole = x && !cornu_dtype_is_float(cornu_tensor_type(x).dtype);
+    return whole ? x : cornu_op_convert(x, CORNU_I32);
+}
+
+/* The logits of x (B, …, output_dim). */
+static CornuTensor *reversed(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuReversibleEmbeddingConfig *config = &((Reversible *)layer)->config;
+    const bool tied = !config->no_tie_weights;
+    CornuDtype dtype = layer->compute, result = layer->result;
+    CornuShape shape = cornu_tensor_shape(x);
+    CornuText  text;
+    if (shape.extent[shape.rank - 1] != config->output_dim)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "%s: the input of its reverse is %s, expected "
+                                "(B, …, %lld)", cornu_layer_name(layer),
+                                cornu_shape_print(&text, shape), (long long)config->output_dim);
+    for (int i = 0; i < DTYPES && config->reverse_dtype; i++)
+        if (!strcmp(dtypes[i].name, config->reverse_dtype)) dtype = result = dtypes[i].dtype;
+    CornuTensor *table = cornu_layer_read_as(layer, call, tied ? EMBEDDINGS : REVERSE_EMBEDDINGS,
+                                             dtype);
+    if (tied) table = cornu_op_transpose(table, (const int[]){ 1, 0 });
+    x = cornu_op_reshape(cornu_op_convert(x, dtype), cornu_shape(CORNU_NONE, config->output_dim));
+    CornuTensor *y = cornu_op_matmul_to(x, table, result);
+    shape.extent[shape.rank - 1] = config->input_dim;
+    y = cornu_op_reshape(y, shape);
+    const double cap = config->logit_soft_cap;
+    return cap == 0.0 ? y : cornu_op_scale(cornu_op_tanh(cornu_op_scale(y, 1.0 / cap)), cap);
+}
+
+static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    if (layer->reverse) return x ? reversed(layer, call, x) : NULL;
+    return cornu_op_gather(cornu_layer_read(layer, call, EMBEDDINGS), indices_of(x));
+}
+
+static CornuTensor *mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)call;
+    if (!((Reversible *)layer)->config.mask_zero || layer->reverse) return NULL;
+    x = indices_of(x);
+    return cornu_op_compare(x, CORNU_NOT_EQUAL, cornu_op_constant_like(x, 0.0));
+}
+
+static CornuLayer *from(const void *config) { return cornu_reversible_embedding_from(config); }
+
+#define FIELD(field) offsetof(CornuReversibleEmbeddingConfig, field)
+static const CornuField fields[] = {
+    { "input_dim", CORNU_FIELD_INTEGER, FIELD(input_dim) },
+    { "output_dim", CORNU_FIELD_INTEGER, FIELD(output_dim) },
+    { "embeddings_initializer", CORNU_FIELD_INITIALIZER, FIELD(embeddings_initializer) },
+    { "embeddings_regularizer", CORNU_FIELD_REGULARIZER, FIELD(embeddings_regularizer) },
+    { "activity_regularizer", CORNU_FIELD_REGULARIZER, FIELD(activity_regularizer) },
+    { "embeddings_constraint", CORNU_FIELD_CONSTRAINT, FIELD(embeddings_constraint) },
+    { "mask_zero", CORNU_FIELD_FLAG, FIELD(mask_zero) },
+    { "tie_weights", CORNU_FIELD_NOT, FIELD(no_tie_weights) },
+    { "reverse_dtype", CORNU_FIELD_TEXT, FIELD(reverse_dtype) },
+    { "logit_soft_cap", CORNU_FIELD_NUMBER_OR_NONE, FIELD(logit_soft_cap) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__reversible_embedding_class = {
+    .class_name = "ReversibleEmbedding", .size = sizeof(Reversible), .build = build, .call = call,
+    .mask = mask, .takes_integers = true, .reverses = true, .lora = "embeddings",
+    .lora_resets_alpha = true, .fields = fields,
+    .config_size = sizeof(CornuReversibleEmbeddingConfig),
+    .config_offset = offsetof(Reversible, config), .from = from,
+};
+
+static CornuStatus check(const CornuReversibleEmbeddingConfig *config, const char *name)
+{
+    int i = 0;
+    CORNU__TRY(cornu__positive(name, "input_dim", config->input_dim));
+    CORNU__TRY(cornu__positive(name, "output_dim", config->output_dim));
+    while (i < DTYPES && config->reverse_dtype && strcmp(config->reverse_dtype, dtypes[i].name))
+        i++;
+    if (i == DTYPES)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .reverse_dtype is %.40s, expected float32, "
+                           "bfloat16 or float16", name, config->reverse_dtype);
+    if (!(config->logit_soft_cap >= 0.0 && isfinite(config->logit_soft_cap)))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .logit_soft_cap is %g, expected more than 0",
+                           name, config->logit_soft_cap);
+    CORNU__TRY(cornu__check_activity(name, &config->activity_regularizer));
+    return cornu__check_enums(name, CORNU_LINEAR, &config->embeddings_initializer, 1);
+}
+
+CornuLayer *cornu_reversible_embedding_from(const CornuReversibleEmbeddingConfig *config)
+{
+    if (check(config, config->name ? config->name : "reversible_embedding")) return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__reversible_embedding_class, config->name,
+                                           config->dtype);
+    if (!layer) return NULL;
+    Reversible                     *self = (Reversible *)layer;
+    CornuReversibleEmbeddingConfig *to = &self->config;
+    *to = *config;
+    to->name = to->dtype = NULL;
+    if (config->reverse_dtype) to->reverse_dtype = strcpy(self->reverse_dtype,
+                                                          config->reverse_dtype);
+    to->embeddings_initializer = cornu__initializer(to->embeddings_initializer,
+                                                    CORNU_RANDOM_UNIFORM);
+    layer->frozen = config->frozen;
+    layer->activity_regularizer = config->activity_regularizer;
+    return layer;
+}
