@@ -162,12 +162,11 @@ CornuStatus cornu__build_image(CornuLayer *layer, CornuShape input)
 /* ---- Arrays ---- */
 
 /* Fed once: an input keeps its value. */
-CornuTensor *cornu__constant_array(const CornuCall *call, const float *values, CornuShape shape)
+CornuTensor *cornu__constant_array(const CornuCall *call, CornuArray array)
 {
-    const CornuType type = cornu_type_from(CORNU_F32, shape);
-    CornuTensor    *input = cornu_graph_input(call->graph, type);
-    if (!input || call->shapes_only) return input;
-    if (!cornu_graph_feed(input, cornu_array_from((void *)(uintptr_t)values, type))) return input;
+    if (call->constant) return call->constant(call->weight_context, array);
+    CornuTensor *input = cornu_graph_input(call->graph, array.type);
+    if (!input || call->shapes_only || !cornu_graph_feed(input, array)) return input;
     return cornu__null();
 }
 
@@ -178,7 +177,8 @@ CornuTensor *cornu__numbers_tensor(const CornuCall *call, const CornuNumbers *nu
     float        *values = cornu__allocate((size_t)count, sizeof *values);
     if (!values) return cornu__null();
     for (int64_t i = 0; i < count; i++) values[i] = (float)numbers->values[i];
-    CornuTensor *tensor = cornu__constant_array(call, values, shape);
+    CornuTensor *tensor = cornu__constant_array(
+        call, cornu_array_from(values, cornu_type_from(CORNU_F32, shape)));
     cornu__release(values);
     return tensor;
 }

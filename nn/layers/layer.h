@@ -48,6 +48,9 @@ typedef struct CornuCall {
      * their values. */
     CornuTensor *(*weight)(void *context, const CornuWeight *weight);
     void        *weight_context;
+    /* Makes a constant of an array, with the same context, in place of an input of the graph that is
+     * fed once; or NULL. */
+    CornuTensor *(*constant)(void *context, CornuArray array);
     const CornuReplaced *replaced;
     CornuTensor **loss;      /* where cornu_layer_add_loss accumulates; NULL: not needed */
 } CornuCall;
@@ -213,11 +216,17 @@ typedef struct {
      * separated by spaces, "value key"; one that ends in * takes the list of all remaining inputs,
      * "initial_state*". NULL: all inputs are one list, as in add([a, b]). */
     const char       *operands;
+    bool              one_operand;  /* Keras does not require the second one */
     /* For files, if each input has a mask of its own: Keras' keyword of the first input, whose mask
      * is KEYWORD_mask. NULL: the keyword is "mask", also for the list of the masks of a list. */
     const char       *first_operand;
     bool reverses;           /* Keras' call takes `reverse`, which may differ from call to call */
 
+    /* For .keras files: the name of the asset in which Keras keeps what is too large for a config,
+     * "vocabulary.txt", whether the layer needs it, and what takes its `size` bytes. */
+    const char       *asset;
+    bool            (*needs_asset)(const CornuLayer *layer);
+    CornuStatus     (*read_asset)(CornuLayer *layer, const char *bytes, size_t size);
     /* For files: the fields that Keras takes as keywords of the call, in the same form. */
     const char       *call_arguments;
 } CornuLayerClass;

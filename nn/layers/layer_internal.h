@@ -93,8 +93,8 @@ CornuStatus cornu__layer_keep(CornuLayer *layer, void *memory);
 /* For kind->call: an array as a constant f32 tensor of this shape, which has as many elements. */
 CornuTensor *cornu__numbers_tensor(const CornuCall *call, const CornuNumbers *numbers,
                                    CornuShape shape);
-/* Likewise, of values that are not copied before the graph is fed. */
-CornuTensor *cornu__constant_array(const CornuCall *call, const float *values, CornuShape shape);
+/* Likewise of an array of any type, which is copied. */
+CornuTensor *cornu__constant_array(const CornuCall *call, CornuArray array);
 
 /* The shape in which an array is broadcast to the input: its axes are the last ones of these axes,
  * a bit mask. CORNU_ERR_SHAPE if it does not fit. */

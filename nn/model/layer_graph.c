@@ -91,7 +91,7 @@ static bool takes_integers(const CornuLayer *layer, int input)
     if (layer->kind->call_masked)
         return cornu__model_takes_integers((const CornuModel *)layer, input);
     if (layer->takes_integers && layer->inner_count > 0) return takes_integers(layer->inner[0], 0);
-    return layer->takes_integers;
+    return layer->takes_integers && !(input > 0 && layer->kind->one_operand);   /* weights */
 }
 
 bool cornu__model_takes_integers(const CornuModel *model, int input)

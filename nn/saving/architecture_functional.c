@@ -114,7 +114,8 @@ static json_t *keywords_to_json(const Written *written, const CornuNode *node, j
 {
     const char *words = node->layer->kind->operands;
     char        word[64];
-    for (int i = 1; (i == 1 || i < node->in_count) && next_word(&words, word); i++) {
+    const int least = node->layer->kind->one_operand ? 1 : 2;
+    for (int i = 1; (i < least || i < node->in_count) && next_word(&words, word); i++) {
         const bool list = cut_star(word);
         if (list && i == node->in_count) break;
         kwargs = cornu__json_with(kwargs, word,

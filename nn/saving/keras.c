@@ -186,13 +186,15 @@ static json_t *read_json(const CornuZip *zip, int member, bool required)
 /* Makes the model, compiles it if asked to, and loads its values. `metadata` has the parts that
  * Keras ignores, `training` the arguments of compile. */
 static CornuModel *make(const json_t *config, const json_t *metadata, const json_t *training,
-                        bool compile, CornuDevice *device, CornuHdf5 *file, Read *read)
+                        bool compile, CornuDevice *device, const CornuZip *zip, CornuHdf5 *file,
+                        Read *read)
 {
     CornuModel *model = cornu__model_from_config(config, json_object_get(metadata, "input"));
     if (!model) return NULL;
     CornuStatus status = cornu__notes_read(model, json_object_get(metadata, "notes"));
     if (status == CORNU_OK && !cornu_model_built(model))
         status = cornu__fail(CORNU_ERR_UNSUPPORTED, "does not say the shape of the model's input");
+    if (status == CORNU_OK) status = cornu__keras_read_assets(zip, model);
     /* Checks that the file holds what it declares, before a device allocates it. */
     if (status == CORNU_OK) status = fill(model, file, read);
     if (status == CORNU_OK && compile) {
@@ -214,7 +216,7 @@ static CornuModel *load(const char *path, bool compile, CornuDevice *device)
     CornuModel *model = NULL;
     if (source.file)
         model = make(config, metadata, json_object_get(config, "compile_config"), compile, device,
-                     source.file, cornu__keras_read_values);
+                     zip, source.file, cornu__keras_read_values);
     close_source(&source);
     json_decref(config);
     json_decref(metadata);
@@ -245,7 +247,7 @@ static CornuModel *load_older(const char *path, bool compile, CornuDevice *devic
     Source      source = open_file(path);
     json_t     *config = source.file ? read_attribute(source.file, "model_config", true) : NULL;
     json_t     *training = config ? read_attribute(source.file, "training_config", false) : NULL;
-    CornuModel *model = training ? make(config, NULL, training, compile, device, source.file,
+    CornuModel *model = training ? make(config, NULL, training, compile, device, NULL, source.file,
                                         cornu__keras_read_older) : NULL;
     close_source(&source);
     json_decref(config);

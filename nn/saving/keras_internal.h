@@ -7,6 +7,7 @@
 
 #include "files_internal.h"
 #include "../formats/hdf5_internal.h"
+#include "../formats/zip_internal.h"
 #include "../model/model_internal.h"
 
 /* ---- The places of weights (keras_layout.c) ---- */
@@ -31,6 +32,12 @@ typedef struct {
 CornuStatus cornu__keras_layout(const CornuModel *model, const char *layers,
                                 CornuKerasLayout *layout);
 void        cornu__keras_layout_free(CornuKerasLayout *layout);
+
+/* ---- Assets: what layers keep in files of their own (keras_assets.c) ---- */
+
+/* Reads those that layers of the model need from "assets/PATH/NAME" in the archive; NULL: there is
+ * none. CORNU_ERR_FORMAT naming a layer whose asset is not there. */
+CornuStatus cornu__keras_read_assets(const CornuZip *zip, CornuModel *model);
 
 /* ---- Arrays in HDF5 (keras_weights.c) ---- */
 

@@ -84,8 +84,20 @@ def images():
     ])
 
 
+def categories():
+    cases = []
+    for mode in ("one_hot", "multi_hot", "count"):
+        for shape in ((3, 4), (3, 4, 2), (3, 1)):
+            cases.append((f"{mode}_{len(shape)}_{shape[-1]}",
+                          L.Discretization(bin_boundaries=[-0.5, 0.1, 0.25], output_mode=mode),
+                          shape))
+        cases.append((f"category_{mode}", L.CategoryEncoding(num_tokens=1, output_mode=mode),
+                      (3, 4)))
+    layers("categories", cases)
+
+
 def main():
-    for make in (numbers, images):
+    for make in (numbers, images, categories):
         make()
     out = common.folder("preprocessing")
     for name, group in make_pieces.GROUPS.items():

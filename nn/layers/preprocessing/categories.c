@@ -116,6 +116,7 @@ const CornuLayerClass cornu__category_encoding_class = {
     .call_many = call, .mask = cornu__no_mask, .takes_integers = true, .fields = fields,
     .config_size = sizeof(CornuCategoryEncodingConfig),
     .config_offset = offsetof(CategoryEncoding, config), .from = from, .operands = "count_weights",
+    .one_operand = true,
 };
 
 CornuLayer *cornu_category_encoding_from(const CornuCategoryEncodingConfig *config)

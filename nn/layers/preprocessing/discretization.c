@@ -58,7 +58,7 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__discretization_class = {
     .class_name = "Discretization", .size = sizeof(Discretization), .build = build, .call = call,
-    .mask = cornu__no_mask, .takes_integers = true, .fields = fields,
+    .mask = cornu__no_mask, .fields = fields,
     .config_size = sizeof(CornuDiscretizationConfig),
     .config_offset = offsetof(Discretization, config), .from = from, .never_trains = true,
 };

@@ -76,16 +76,13 @@ static CornuStatus sort(Lookup *self, const char *name)
 static CornuTensor *column(const Lookup *self, const CornuCall *call, bool places)
 {
     const int64_t   count = size_of(&self->config);
-    const CornuType type = cornu_type(CORNU_I64, count, 1);
-    CornuTensor    *input = cornu_graph_input(call->graph, type);
-    int64_t        *values = cornu__allocate((size_t)count, sizeof *values);
-    CornuStatus     status = values ? CORNU_OK : CORNU_ERR_MEMORY;
-    for (int64_t i = 0; !status && i < count; i++)
+    int64_t      *values = cornu__allocate((size_t)count, sizeof *values);
+    if (!values) return cornu__null();
+    for (int64_t i = 0; i < count; i++)
         values[i] = places ? self->sorted[i].place : self->sorted[i].token;
-    if (!status && input && !call->shapes_only)
-        status = cornu_graph_feed(input, cornu_array_from(values, type));
+    CornuTensor *y = cornu__constant_array(call, cornu_array(values, CORNU_I64, count, 1));
     cornu__release(values);
-    return status ? cornu__null() : input;
+    return y;
 }
 
 static CornuTensor *plus(CornuTensor *x, int64_t term)
@@ -164,16 +161,12 @@ static CornuTensor *token_of(const Lookup *self, const CornuCall *call, CornuTen
     CornuTensor  *other = cornu_op_constant_like(x, (double)cornu__integer(c->oov_token, -1));
     CornuTensor  *y = other;
     if (count > 0) {
-        const CornuType type = cornu_type(CORNU_I64, count, 1);
-        CornuTensor    *tokens = cornu_graph_input(call->graph, type);
-        int64_t        *values = cornu__allocate((size_t)count, sizeof *values);
-        CornuStatus     status = values ? CORNU_OK : CORNU_ERR_MEMORY;
-        for (int64_t i = 0; !status && i < count; i++)
+        int64_t *values = cornu__allocate((size_t)count, sizeof *values);
+        if (!values) return cornu__null();
+        for (int64_t i = 0; i < count; i++)
             values[self->sorted[i].place] = self->sorted[i].token;
-        if (!status && tokens && !call->shapes_only)
-            status = cornu_graph_feed(tokens, cornu_array_from(values, type));
+        CornuTensor *tokens = cornu__constant_array(call, cornu_array(values, CORNU_I64, count, 1));
         cornu__release(values);
-        if (status) return cornu__null();
         CornuTensor *at = plus(x, -start), *found = element(tokens, at, count);
         CornuTensor *low = cornu_op_compare(x, CORNU_LESS,
                                             cornu_op_constant_like(x, (double)start));
@@ -216,6 +209,9 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     const CornuIntegerLookupConfig *c = &self->config;
     x = cornu_op_convert(x, CORNU_I64);
     if (!x) return NULL;
+    if (!c->vocabulary.values && !call->shapes_only)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: has no vocabulary, expected .vocabulary "
+                                "or cornu_adapt before it is used", cornu_layer_name(layer));
     if (c->invert) return cornu_op_convert(token_of(self, call, x), CORNU_I32);
     CornuTensor *y = cornu__encode(layer, places_of(self, call, x), c->output_mode, depth_of(c),
                                    NULL);
@@ -237,13 +233,6 @@ static const CornuField fields[] = {
     { "pad_to_max_tokens", CORNU_FIELD_FLAG, LOOKUP(pad_to_max_tokens) },
     { "idf_weights", CORNU_FIELD_NUMBERS, LOOKUP(idf_weights) },
     { 0 },
-};
-
-const CornuLayerClass cornu__integer_lookup_class = {
-    .class_name = "IntegerLookup", .size = sizeof(Lookup), .build = build, .call = call,
-    .mask = cornu__no_mask, .takes_integers = true, .fields = fields,
-    .config_size = sizeof(CornuIntegerLookupConfig), .config_offset = offsetof(Lookup, config),
-    .from = from,
 };
 
 static CornuStatus check(const char *name, const CornuIntegerLookupConfig *c)
@@ -272,6 +261,46 @@ static CornuStatus check(const char *name, const CornuIntegerLookupConfig *c)
                            (long long)count);
     return CORNU_OK;
 }
+
+/* An adapted vocabulary, a line for each place; the first ones are the special tokens. */
+static bool needs_asset(const CornuLayer *layer)
+{
+    return !((const Lookup *)layer)->config.vocabulary.values;
+}
+
+static CornuStatus read_asset(CornuLayer *layer, const char *bytes, size_t size)
+{
+    Lookup       *self = (Lookup *)layer;
+    const int64_t special = vocabulary_start(&self->config);
+    int64_t       lines = 0, count = 0;
+    for (size_t i = 0; i < size; i++) lines += bytes[i] == '\n';
+    double *values = cornu__allocate((size_t)lines + 1, sizeof *values);
+    if (!values || cornu__layer_keep(layer, values)) return CORNU_ERR_MEMORY;
+    size_t at = 0;
+    for (int64_t line = 0; at < size; line++) {
+        char   text[32] = { 0 }, *end = text;
+        size_t length = 0;
+        for (; at < size && bytes[at] != '\n'; at++)
+            if (length + 1 < sizeof text) text[length++] = bytes[at];
+        at++;
+        if (length == 0) break;
+        const long long token = strtoll(text, &end, 10);
+        if (*end != '\0' && *end != '\r')
+            return cornu__fail(CORNU_ERR_FORMAT, "line %lld of the vocabulary is \"%s\", expected a "
+                               "whole number", (long long)line + 1, text);
+        if (line >= special) values[count++] = (double)token;
+    }
+    self->config.vocabulary = (CornuNumbers){ count ? values : NULL, cornu_shape(count) };
+    CORNU__TRY(check(cornu_layer_name(layer), &self->config));
+    return sort(self, cornu_layer_name(layer));
+}
+
+const CornuLayerClass cornu__integer_lookup_class = {
+    .class_name = "IntegerLookup", .size = sizeof(Lookup), .build = build, .call = call,
+    .mask = cornu__no_mask, .takes_integers = true, .fields = fields,
+    .config_size = sizeof(CornuIntegerLookupConfig), .config_offset = offsetof(Lookup, config),
+    .from = from, .asset = "vocabulary.txt", .needs_asset = needs_asset, .read_asset = read_asset,
+};
 
 CornuLayer *cornu_integer_lookup_from(const CornuIntegerLookupConfig *config)
 {

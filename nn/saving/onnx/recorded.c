@@ -1,6 +1,8 @@
 /* Recording a layer twice, and writing the program. */
 #include "recorded_internal.h"
 
+#include <string.h>
+
 #include "../../../device/memory_internal.h"
 #include "../../layers/layer_internal.h"
 
@@ -13,7 +15,10 @@ typedef struct {
     CornuTensor **weights;                 /* of the layer; NULL where it reads none */
     CornuTensor *out[CORNU_MAX_LAYER_TENSORS], *out_masks[CORNU_MAX_LAYER_TENSORS];
     CornuTensor **fetched;
-    int          fetched_count;
+    int          fetched_count, fetched_space;
+    CornuArray  *arrays;                   /* constants, copied */
+    CornuTensor **constants;
+    int          array_count, array_space, constant_space;
 } Record;
 
 /* The weight as an input of the graph, for CornuCall.weight. */
@@ -24,6 +29,25 @@ static CornuTensor *weight_of(void *context, const CornuWeight *weight)
     while (record->layer->weights[i] != weight) i++;
     if (!record->weights[i]) record->weights[i] = cornu_graph_input(record->graph, weight->type);
     return record->weights[i];
+}
+
+/* An array as an input of the graph, for CornuCall.constant. */
+static CornuTensor *constant_of(void *context, CornuArray array)
+{
+    Record      *record = context;
+    const size_t bytes = cornu_type_bytes(array.type);
+    if (cornu__reserve(&record->arrays, &record->array_space, record->array_count, 1,
+                       sizeof *record->arrays) ||
+        cornu__reserve(&record->constants, &record->constant_space, record->array_count, 1,
+                       sizeof *record->constants))
+        return cornu__null();
+    CornuArray copy = cornu_array_from(cornu__allocate(bytes, 1), array.type);
+    if (!copy.data) return cornu__null();
+    memcpy(copy.data, array.data, bytes);
+    CornuTensor *input = cornu_graph_input(record->graph, array.type);
+    record->constants[record->array_count] = input;
+    record->arrays[record->array_count++] = copy;
+    return input;
 }
 
 /* Of its own dtype for layers that do not convert it, else f32. */
@@ -49,7 +73,9 @@ static CornuTensor *mask_of(Record *record, const CornuOnnxCall *call, int i, in
 /* What is fetched is not dropped: also the inputs, which so keep their order. */
 static void fetch(Record *record, CornuTensor *tensor)
 {
-    if (tensor) record->fetched[record->fetched_count++] = tensor;
+    if (tensor && !cornu__reserve(&record->fetched, &record->fetched_space, record->fetched_count,
+                                  1, sizeof *record->fetched))
+        record->fetched[record->fetched_count++] = tensor;
 }
 
 static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, CornuDevice *device,
@@ -59,8 +85,8 @@ static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, Cornu
     const int weights = call->layer->weight_count;
     record->layer = (CornuLayer *)call->layer;
     record->weights = cornu__allocate((size_t)weights + 1, sizeof *record->weights);
-    record->fetched = cornu__allocate((size_t)weights + 4 * CORNU_MAX_LAYER_TENSORS,
-                                      sizeof *record->fetched);
+    record->fetched_space = weights + 4 * CORNU_MAX_LAYER_TENSORS;
+    record->fetched = cornu__allocate((size_t)record->fetched_space, sizeof *record->fetched);
     if (!record->weights || !record->fetched) return CORNU_ERR_MEMORY;
     if (!(record->graph = cornu_graph_create(device))) return cornu_error_take();
     CornuTensor *count = cornu_op_constant(record->graph, cornu_scalar(CORNU_I64), (double)rows);
@@ -73,6 +99,7 @@ static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, Cornu
                                .seed = zero, .iteration = zero, .position = zero,
                                .mask = record->masks[0], .masks = record->masks,
                                .shapes_only = true, .weight = weight_of,
+                               .constant = constant_of,
                                .weight_context = record };
     if (!cornu__layer_call_masked(record->layer, &traced, record->in, call->in_count,
                                   record->masks, record->out, record->out_masks))
@@ -82,12 +109,18 @@ static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, Cornu
     for (int i = 0; i < call->in_count; i++) fetch(record, record->in[i]);
     for (int i = 0; i < call->in_count; i++) fetch(record, record->masks[i]);
     for (int i = 0; i < weights; i++) fetch(record, record->weights[i]);
+    const int without = record->fetched_count;
+    for (int i = 0; i < record->array_count; i++) fetch(record, record->constants[i]);
+    if (record->fetched_count < without + record->array_count) return CORNU_ERR_MEMORY;
     return cornu_graph_prepare(record->graph, record->fetched, record->fetched_count);
 }
 
 static void free_record(Record *record)
 {
     cornu_graph_free(record->graph);
+    for (int i = 0; i < record->array_count; i++) cornu__release(record->arrays[i].data);
+    cornu__release(record->arrays);
+    cornu__release(record->constants);
     cornu__release(record->weights);
     cornu__release(record->fetched);
 }
@@ -124,6 +157,9 @@ static CornuStatus put_program(const CornuOnnxCall *call, const Record *record,
         if (record->weights[i])
             program->full[fetched_value(program->program, &next)] =
                 cornu__onnx_weight(to, call->layer, i);
+    for (int i = 0; i < record->array_count; i++)
+        program->full[fetched_value(program->program, &next)] =
+            cornu__onnx_constant(to, record->arrays[i]);
     CORNU__TRY(cornu__fail_prefix(cornu__onnx_ops(program), cornu_layer_name(call->layer)));
     for (int i = 0; i < outputs; i++) {
         const int y = cornu__onnx_full(program, results[i]);

@@ -206,6 +206,7 @@ int main(void)
         { "augmentation", matches_keras, NULL, NULL, "../convs/augmentation" },
         { "numbers", matches_keras, NULL, NULL, "../preprocessing/numbers" },
         { "images", matches_keras, NULL, NULL, "../preprocessing/images" },
+        { "categories", matches_keras, NULL, NULL, "../preprocessing/categories" },
         cmocka_unit_test(constructors_refuse),
         cmocka_unit_test(impossible_shapes_are_named),
         cmocka_unit_test(pending_errors_reach_compile),
