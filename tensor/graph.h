@@ -56,6 +56,9 @@ CornuStatus cornu_graph_feed_part(CornuTensor *input, int64_t first, CornuArray 
 /* The variable's value at the start of a run: the same tensor each time. */
 CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable);
 
+/* The tensor assigned to the variable last; its value at the start of a run if there is none. */
+CornuTensor *cornu_read_assigned(CornuGraph *graph, CornuVariable *variable);
+
 /* Every run of the tensor's graph ends by storing the tensor in the variable; a second
  * assignment to the same variable, or to the packed variable that contains it, replaces the first.
  * Types must be equal. */

@@ -66,12 +66,11 @@ CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
 CornuTensor *cornu_read_assigned(CornuGraph *graph, CornuVariable *variable)
 {
     CornuTensor *value = cornu_read(graph, variable);
-    if (!value) return NULL;
-    for (int i = 0; i < graph->part_count; i++)
+    for (int i = 0; value && i < graph->assignment_count; i++)
+        if (graph->assignments[i].variable == variable) value = graph->assignments[i].tensor;
+    for (int i = 0; value && i < graph->part_count; i++)
         if (graph->parts[i].part == variable && graph->parts[i].assigned)
-            return graph->parts[i].assigned;
-    for (int i = 0; i < graph->assignment_count; i++)
-        if (graph->assignments[i].variable == variable) return graph->assignments[i].tensor;
+            value = graph->parts[i].assigned;
     return value;
 }
 

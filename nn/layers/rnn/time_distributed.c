@@ -27,72 +27,78 @@ static CornuTensor *times(CornuTensor *number, int64_t steps)
     return cornu_op_scale(number, (double)steps);
 }
 
-/* Whether the layer or one inside computes statistics of a batch. */
-static bool normalizes(const CornuLayer *layer)
+/* Whether its training normalizes with statistics of the batch, of which it keeps averages. */
+static bool has_statistics(const CornuLayer *layer)
 {
-    if (layer->kind->normalizes) return true;
-    for (int i = 0; i < layer->inner_count; i++)
-        if (normalizes(layer->inner[i])) return true;
-    return false;
+    bool has = false;
+    for (int i = 0; i < layer->own_count; i++) has |= layer->weights[i]->non_trainable;
+    has = has && layer->kind->normalizes && !layer->frozen;
+    for (int i = 0; i < layer->inner_count && !has; i++) has = has_statistics(layer->inner[i]);
+    return has && !layer->frozen;
 }
 
-/* One step, t, of the rows. */
-static CornuTensor *call_step(CornuLayer *layer, const CornuCall *call, CornuTensor *x, int64_t t)
+/* The call of the wrapped layer, of `steps` rows for each row of this call. */
+static CornuCall inner_call(const CornuCall *call, int64_t steps)
 {
-    const CornuShape shape = cornu_tensor_shape(x);
-    CornuShape       rows = step_shape(shape), extents = shape;
-    int64_t          starts[CORNU_MAX_RANK] = { 0, t };
-    CornuCall        inner = *call;
-    rows.extent[0] = shape.extent[0];
-    extents.extent[1] = 1;
+    CornuCall inner = *call;
     inner.mask = NULL;
-    inner.loss = NULL;
-    inner.position = cornu_op_shift(times(call->position, shape.extent[1]),
-                                    (double)(t * shape.extent[0]));
-    CornuTensor *step = cornu_op_reshape(cornu_op_slice(x, starts, extents.extent), rows);
-    CornuTensor *y = cornu_layer_call(layer->inner[0], &inner, step);
+    inner.masks = NULL;
+    inner.loss = NULL;   /* Keras ignores losses of the wrapped layer */
+    inner.position = times(call->position, steps);
+    return inner;
+}
+
+/* y (B, …) of one step, or of all (B T, …), with an axis of `steps` steps. */
+static CornuTensor *with_steps(CornuTensor *y, int64_t rows, int64_t steps)
+{
     if (!y) return NULL;
     const CornuShape each = cornu_tensor_shape(y);
-    CornuShape       result = { .rank = each.rank + 1, .extent = { each.extent[0], 1 } };
-    for (int i = 1; i < each.rank; i++) result.extent[i + 1] = each.extent[i];
+    CornuShape       result = { .rank = 2, .extent = { rows, steps } };
+    for (int i = 1; i < each.rank; i++) result.extent[result.rank++] = each.extent[i];
     return cornu_op_reshape(y, result);
-}
-
-/* A call for each step, as Keras makes them: each has statistics of its own, and moves the moving
- * ones. Source: keras/src/layers/rnn/time_distributed.py. */
-static CornuTensor *call_steps(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    const int64_t steps = cornu_tensor_shape(x).extent[1];
-    CornuTensor **each = cornu__allocate((size_t)steps, sizeof *each);
-    bool          made = each != NULL;
-    for (int64_t t = 0; t < steps && made; t++)
-        made = (each[t] = call_step(layer, call, x, t)) != NULL;
-    CornuTensor *y = made ? cornu_op_concat(each, (int)steps, 1) : cornu__null();
-    cornu__release(each);
-    return y;
 }
 
 /* Folds all steps of all rows into the rows of one batch. */
+static CornuTensor *call_folded(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuShape shape = cornu_tensor_shape(x);
+    const int64_t    steps = shape.extent[1];
+    CornuShape       rows = step_shape(shape);
+    CornuCall        inner = inner_call(call, steps);
+    rows.extent[0] = shape.extent[0] * steps;
+    inner.count = times(call->count, steps);
+    inner.total = times(call->total, steps);
+    return with_steps(cornu_layer_call(layer->inner[0], &inner, cornu_op_reshape(x, rows)),
+                      shape.extent[0], steps);
+}
+
+/* Each step is a batch of its own, as in Keras: its statistics move the averages in turn. */
+static CornuTensor *call_apart(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    CornuShape    shape = cornu_tensor_shape(x), rows = step_shape(shape);
+    const int64_t steps = shape.extent[1];
+    CornuTensor **y = cornu__allocate((size_t)steps, sizeof *y), *all = NULL;
+    if (!y) return cornu__null();
+    shape.extent[1] = 1;
+    rows.extent[0] = shape.extent[0];
+    for (int64_t t = 0; t < steps; t++) {
+        const int64_t starts[CORNU_MAX_RANK] = { 0, t };
+        CornuCall     inner = inner_call(call, steps);
+        CornuTensor  *step = cornu_op_reshape(cornu_op_slice(x, starts, shape.extent), rows);
+        inner.position = cornu_op_shift(inner.position, (double)(t * shape.extent[0]));
+        y[t] = with_steps(cornu_layer_call(layer->inner[0], &inner, step), shape.extent[0], 1);
+        if (!y[t]) break;
+        if (t + 1 == steps) all = cornu_op_concat(y, (int)steps, 1);
+    }
+    cornu__release(y);
+    return all;
+}
+
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     if (!x) return NULL;
-    if (call->training && normalizes(layer->inner[0])) return call_steps(layer, call, x);
-    const CornuShape shape = cornu_tensor_shape(x);
-    CornuShape       rows = step_shape(shape), result = { .rank = 2 };
-    rows.extent[0] = shape.extent[0] * shape.extent[1];
-    CornuCall inner = *call;
-    inner.mask = NULL;
-    inner.loss = NULL;   /* Keras ignores losses of the wrapped layer */
-    inner.count = times(call->count, shape.extent[1]);
-    inner.total = times(call->total, shape.extent[1]);
-    inner.position = times(call->position, shape.extent[1]);
-    CornuTensor *y = cornu_layer_call(layer->inner[0], &inner, cornu_op_reshape(x, rows));
-    if (!y) return NULL;
-    const CornuShape each = cornu_tensor_shape(y);
-    result.extent[0] = shape.extent[0];
-    result.extent[1] = shape.extent[1];
-    for (int i = 1; i < each.rank; i++) result.extent[result.rank++] = each.extent[i];
-    return cornu_op_reshape(y, result);
+    return call->training && has_statistics(layer->inner[0]) ? call_apart(layer, call, x)
+                                                             : call_folded(layer, call, x);
 }
 
 static CornuLayer *from(const void *config) { return cornu_time_distributed_from(config); }
