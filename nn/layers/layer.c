@@ -486,9 +486,8 @@ static void end_scope(const CornuLayer *layer, const CornuCall *call)
 static CornuTensor *converted(const CornuLayer *layer, CornuTensor *x)
 {
     x = cornu__to_channels_last(layer, x);
-    if (!x || layer->takes_integers || layer->kind->keeps_dtypes ||
-        !cornu_dtype_is_float(cornu_tensor_type(x).dtype))
-        return x;
+    if (!x || layer->takes_integers || layer->kind->keeps_dtypes) return x;
+    if (layer->kind->keeps_integers && !cornu_dtype_is_float(cornu_tensor_type(x).dtype)) return x;
     return cornu_op_convert(x, layer->compute);
 }
 

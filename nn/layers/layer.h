@@ -191,6 +191,8 @@ typedef struct {
     bool normalizes;         /* its weights are read as f32 under any policy */
     bool never_trains;       /* for files: Keras' class takes no argument `trainable` */
     bool takes_integers;     /* integer inputs are not converted to floats: indices */
+    bool keeps_integers;     /* integer inputs are not converted to floats: it only moves elements,
+                                or has a meaning for them */
     bool keeps_dtypes;       /* float inputs are not converted to the layer's compute dtype */
     bool activates;          /* may be an activation of other layers: no weights, and its call needs
                                 its fields and x alone */
@@ -217,8 +219,9 @@ typedef struct {
      * "initial_state*". NULL: all inputs are one list, as in add([a, b]). */
     const char       *operands;
     bool              one_operand;  /* Keras does not require the second one */
-    /* For files, if each input has a mask of its own: Keras' keyword of the first input, whose mask
-     * is KEYWORD_mask. NULL: the keyword is "mask", also for the list of the masks of a list. */
+    /* For files, if each input has a mask of its own: Keras' keyword of the first input. The mask of
+     * input KEYWORD is KEYWORD_mask, but that of the first is always the one it brings along. NULL:
+     * the keyword is "mask", also for the list of the masks of a list. */
     const char       *first_operand;
     bool reverses;           /* Keras' call takes `reverse`, which may differ from call to call */
 

@@ -37,7 +37,7 @@ typedef struct {
     int64_t     shape[CORNU_MAX_RANK];   /* required; without the batch; ends at the first 0.
                                             CORNU_NONE: may differ between batches */
     int64_t     batch_size;              /* rows of every batch; default any number          */
-    CornuDtype  dtype;                   /* dtype that layers get: f32 or an integer type.
+    CornuDtype  dtype;                   /* the dtype that layers and operations get.
                                             Default f32, except that integers stay integers for
                                             layers that take indices (Embedding) */
     double      scale;                   /* factor for integers when converted to f32;

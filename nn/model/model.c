@@ -484,6 +484,8 @@ static void free_model(CornuLayer *layer)
     cornu__lookup_clear(&model->numbers);
     cornu__lookup_clear(&model->calls_of);
     cornu_device_close(model->own_device);
+    json_decref(model->input_form);
+    json_decref(model->output_form);
     json_decref(model->notes);
     layer->inner_count = layer->weight_count = 0;
 }

@@ -87,6 +87,8 @@ struct CornuModel {
     char        *input_keys[CORNU_MAX_MODEL_TENSORS];    /* of dictionaries, ascending; or NULL */
     char        *output_keys[CORNU_MAX_MODEL_TENSORS];
     int          input_count, output_count;
+    struct json_t *input_form, *output_form;     /* lists and dictionaries of them in Keras' JSON;
+                                                    or NULL: one, or a list */
     int          layer_space, weight_space;
     CornuLookup  labels, names;                  /* number of layers per class; layers by name */
     CornuLookup  numbers;                        /* indices of weights */

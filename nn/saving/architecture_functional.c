@@ -168,6 +168,24 @@ static json_t *operand_to_json(void *context, int i)
     return symbol_to_json(of->written, of->node->in[i]);
 }
 
+/* The symbols that take the places of leaves, one by one. */
+typedef struct {
+    const Written      *written;
+    CornuSymbol *const *next;
+} Ends;
+
+static json_t *next_end(void *context)
+{
+    Ends *ends = context;
+    return history_to_json(ends->written, *ends->next++, true);
+}
+
+static json_t *next_operand(void *context)
+{
+    Ends *ends = context;
+    return symbol_to_json(ends->written, *ends->next++);
+}
+
 static json_t *call_to_json(const Written *written, const CornuNode *node, json_t *kwargs)
 {
     const bool keywords = node->layer->kind->operands != NULL;
@@ -181,6 +199,12 @@ static json_t *call_to_json(const Written *written, const CornuNode *node, json_
         kwargs = cornu__json_with(kwargs, "training",
                                   json_boolean(node->training == CORNU_FORCED_TRAINING));
     if (node->reverse) kwargs = cornu__json_with(kwargs, "reverse", json_true());
+    const CornuModel *model = node->layer->kind == &cornu__functional_class
+                                  ? (const CornuModel *)node->layer : NULL;
+    if (model && model->input_form)
+        return json_pack("{s:[o], s:o}", "args",
+                         cornu__with_leaves(model->input_form, next_operand,
+                                            &(Ends){ written, node->in }), "kwargs", kwargs);
     json_t    *args = symbols_to_json(written, node->in, keywords ? 1 : node->in_count);
     if (keywords) kwargs = keywords_to_json(written, node, kwargs);
     const char *format = node->in_count > 1 && !keywords ? "{s:[o], s:o}" : "{s:o, s:o}";
@@ -217,9 +241,17 @@ static json_t *linked_to_json(const Written *written, const CornuLayer *layer,
     return cornu__json_with(result, "inbound_nodes", calls);
 }
 
-/* One tensor, or several as a list. */
-static json_t *ends_to_json(const Written *written, CornuSymbol *const *symbols, int count)
+/* In the form that the model was read in, or: one tensor, or several as a list. */
+static json_t *ends_to_json(const Written *written, const json_t *form, char *const *keys,
+                            CornuSymbol *const *symbols, int count)
 {
+    if (!form && keys[0]) {
+        json_t *made = cornu__form_of_keys(keys, count);
+        json_t *ends = cornu__with_leaves(made, next_end, &(Ends){ written, symbols });
+        json_decref(made);
+        return ends;
+    }
+    if (form) return cornu__with_leaves(form, next_end, &(Ends){ written, symbols });
     if (count == 1) return history_to_json(written, symbols[0], true);
     json_t *list = json_array();
     for (int i = 0; i < count; i++)
@@ -237,8 +269,10 @@ json_t *cornu__functional_to_json(const CornuModel *model, const CornuPolicy *us
     json_t *config = !layers ? NULL :
         json_pack("{s:s, s:b, s:o, s:o, s:o}", "name", cornu_model_name(model), "trainable",
                   !model->base.frozen, "layers", layers,
-                  "input_layers", ends_to_json(&written, model->inputs, model->input_count),
-                  "output_layers", ends_to_json(&written, model->outputs, model->output_count));
+                  "input_layers", ends_to_json(&written, model->input_form, model->input_keys, model->inputs,
+                                               model->input_count),
+                  "output_layers", ends_to_json(&written, model->output_form, model->output_keys, model->outputs,
+                                                model->output_count));
     free_written(&written);
     if (model->base.own_policy)
         config = cornu__json_with(config, "dtype", cornu__policy_to_json(usual));
@@ -418,15 +452,19 @@ typedef struct {
     size_t       calls;           /* that it must make */
 } Operands;
 
-/* A tensor, or a list, which may be nested; null stands for no tensor. */
-static CornuStatus read_operands(const Links *links, const json_t *value, Operands *operands)
+typedef struct {
+    const Links *links;
+    Operands    *operands;
+} Reading;
+
+/* A tensor; null stands for none. */
+static CornuStatus read_operand(void *context, const json_t *value)
 {
+    const Links *links = ((Reading *)context)->links;
+    Operands    *operands = ((Reading *)context)->operands;
     const char  *class_name = json_string_value(json_object_get(value, "class_name"));
     CornuSymbol *symbol;
     if (json_is_null(value)) return CORNU_OK;
-    for (size_t i = 0; i < json_array_size(value); i++)
-        CORNU__TRY(read_operands(links, json_array_get(value, i), operands));
-    if (json_is_array(value)) return CORNU_OK;
     if (!class_name || strcmp(class_name, "__keras_tensor__"))
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "is called on something other than a tensor");
     if (operands->count == CORNU_MAX_LAYER_TENSORS)
@@ -437,6 +475,12 @@ static CornuStatus read_operands(const Links *links, const json_t *value, Operan
                            &operands->waits, &operands->calls));
     operands->in[operands->count++] = symbol;
     return CORNU_OK;
+}
+
+/* A tensor, or nested lists and dictionaries of them. */
+static CornuStatus read_operands(const Links *links, const json_t *value, Operands *operands)
+{
+    return cornu__each_leaf(value, read_operand, &(Reading){ links, operands });
 }
 
 /* Whether one of the words, which blanks separate, is this one; the mark of a list is ignored. */
@@ -475,19 +519,37 @@ static bool is_unknown_operation(const Links *links, const json_t *tensor)
     return layer && layer->is_operation && !layer->layer;
 }
 
-/* The mask of an operand, or a list of the masks of it and those after it. */
-static CornuStatus read_masks(const Links *links, const json_t *value, int operand,
-                              Operands *operands)
+typedef struct {
+    const Links *links;
+    Operands    *operands;
+    int          operand;      /* whose mask is next */
+} ReadMasks;
+
+static CornuStatus read_mask(void *context, const json_t *value)
 {
+    const Links  *links = ((ReadMasks *)context)->links;
+    Operands     *operands = ((ReadMasks *)context)->operands;
+    const int     operand = ((ReadMasks *)context)->operand++;
     const json_t *history = json_object_get(json_object_get(value, "config"), "keras_history");
-    for (size_t i = 0; i < json_array_size(value); i++)
-        CORNU__TRY(read_masks(links, json_array_get(value, i), operand + (int)i, operands));
-    if (json_is_array(value) || json_is_null(value) || operand >= operands->count) return CORNU_OK;
+    if (json_is_null(value)) return CORNU_OK;
+    /* A key that is not given is the value, but may have a mask of its own. */
+    while (operands->count > 0 && operands->count <= operand &&
+           operand < CORNU_MAX_LAYER_TENSORS) {
+        operands->in[operands->count] = operands->in[operands->count - 1];
+        operands->count++;
+    }
     if (is_unknown_operation(links, value)) return CORNU_OK;
     if (!history)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "has a mask other than a tensor");
     return find_symbol(links, history, false, &operands->options.masks[operand], &operands->waits,
                        &operands->calls);
+}
+
+/* The mask of an operand, or a list or dictionary of the masks of it and those after it. */
+static CornuStatus read_masks(const Links *links, const json_t *value, int operand,
+                              Operands *operands)
+{
+    return cornu__each_leaf(value, read_mask, &(ReadMasks){ links, operands, operand });
 }
 
 /* The operands by keyword, in the order of the layer's class. One that is not given is, as in Keras'
@@ -565,6 +627,8 @@ static CornuStatus read_call(const Links *links, const Linked *layer, const json
     json_object_foreach((json_t *)kwargs, keyword, value) {
         if (first && !strcmp(keyword, first)) continue;
         const int masked = has_word(kind->operands, keyword) ? -1 : masked_operand(kind, keyword);
+        /* multi_head_attention.py takes the mask that the query brings along instead. */
+        if (masked == 0 && kind->first_operand) continue;
         if (masked >= 0) {
             CORNU__TRY(read_masks(links, value, masked, operands));
             continue;
@@ -644,22 +708,29 @@ static CornuStatus link_all(const Links *links)
     return status;
 }
 
-/* The inputs or outputs of a model: one tensor, or a list. */
-static CornuStatus read_ends(const Links *links, const json_t *value, const char *what,
-                             CornuSymbol **ends)
+typedef struct {
+    const Links  *links;
+    CornuSymbol **to;
+    int           count;
+} ReadEnds;
+
+static CornuStatus read_end(void *context, const json_t *history)
 {
-    const bool   one = json_is_string(json_array_get(value, 0));
-    const size_t count = one ? 1 : json_array_size(value);
-    if (count < 1 || count > CORNU_MAX_MODEL_TENSORS)
-        return cornu__fail(CORNU_ERR_FORMAT, "%s is not a list of 1 to %d tensors", what,
-                           CORNU_MAX_MODEL_TENSORS);
-    for (size_t i = 0; i < count; i++) {
-        Linked *waits;   /* stays NULL: all calls have been made */
-        size_t  calls;
-        CORNU__TRY(cornu__fail_prefix(find_symbol(links, one ? value : json_array_get(value, i),
-                                                  true, &ends[i], &waits, &calls), what));
-    }
-    return CORNU_OK;
+    ReadEnds *ends = context;
+    Linked   *waits;   /* stays NULL: all calls have been made */
+    size_t    calls;
+    if (ends->count == CORNU_MAX_MODEL_TENSORS)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "more than %d tensors", CORNU_MAX_MODEL_TENSORS);
+    return find_symbol(ends->links, history, true, &ends->to[ends->count++], &waits, &calls);
+}
+
+/* The inputs or outputs of a model: one tensor, or nested lists and dictionaries of them. */
+static CornuStatus read_ends(const Links *links, const json_t *value, const char *what,
+                             CornuSymbol **to)
+{
+    ReadEnds ends = { .links = links, .to = to };
+    CORNU__TRY(cornu__fail_prefix(cornu__each_leaf(value, read_end, &ends), what));
+    return ends.count > 0 ? CORNU_OK : cornu__fail(CORNU_ERR_FORMAT, "%s is empty", what);
 }
 
 CornuModel *cornu__functional_from_json(const json_t *config, const char *policy,
@@ -680,8 +751,17 @@ CornuModel *cornu__functional_from_json(const json_t *config, const char *policy
     if (!status)
         status = read_ends(&links, json_object_get(config, "output_layers"), "output_layers",
                            ends.outputs);
+    if (!status)
+        status = cornu__form_keys(json_object_get(config, "input_layers"), ends.input_keys,
+                                  CORNU_MAX_MODEL_TENSORS);
+    if (!status)
+        status = cornu__form_keys(json_object_get(config, "output_layers"), ends.output_keys,
+                                  CORNU_MAX_MODEL_TENSORS);
     if (status) cornu__null();
     else model = cornu__model_of(&ends);
     free_links(&links);
+    if (!model) return NULL;
+    model->input_form = json_incref(json_object_get(config, "input_layers"));
+    model->output_form = json_incref(json_object_get(config, "output_layers"));
     return model;
 }

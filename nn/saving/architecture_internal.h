@@ -7,6 +7,22 @@
 #include "../layers/operations/operation_internal.h"
 #include "../model/model_internal.h"
 
+/* ---- Lists and dictionaries of tensors ---- */
+
+/* Calls `leaf` for each value in nested lists and dictionaries, in Keras' order: a tensor,
+ * [layer, call, result], or anything else that is not a list or dictionary. */
+typedef CornuStatus CornuLeaf(void *context, const json_t *value);
+CornuStatus cornu__each_leaf(const json_t *value, CornuLeaf *leaf, void *context);
+
+/* The keys of a dictionary of tensors, in Keras' order, which it owns; none for any other form. And a
+ * form with these keys. */
+CornuStatus cornu__form_keys(const json_t *form, const char **keys, size_t most);
+json_t     *cornu__form_of_keys(char *const *keys, int count);
+
+/* A copy in which each is replaced by the next of others. NULL when out of memory. */
+typedef json_t *CornuNextLeaf(void *context);
+json_t *cornu__with_leaves(const json_t *value, CornuNextLeaf *next, void *context);
+
 /* ---- Writing: NULL when out of memory, or if an operand is NULL ---- */
 
 /* `usual` is the policy of the enclosing model, which applies to layers without one of their own;

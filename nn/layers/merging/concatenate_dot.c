@@ -79,6 +79,7 @@ static const CornuField concat_fields[] = {
 };
 
 const CornuLayerClass cornu__concatenate_class = {
+    .keeps_integers = true,
     .class_name = "Concatenate", .size = sizeof(Concatenate), .build_many = concat_build,
     .call_many = concat_call, .mask_many = concat_mask, .fields = concat_fields,
     .config_size = sizeof(CornuConcatenateConfig), .config_offset = offsetof(Concatenate, config),

@@ -146,6 +146,7 @@ static CornuLayer *create(const CornuLayerClass *kind, const CornuMergeLayerConf
 static const CornuField fields[] = { { 0 } };
 
 #define COMMON                                                                                   \
+    .keeps_integers = true,                                                                      \
     .size = sizeof(Merge), .build_many = build, .call_many = call_many, .mask_many = mask_many, \
     .fields = fields, .config_size = sizeof(CornuMergeLayerConfig),                              \
     .config_offset = offsetof(Merge, config)

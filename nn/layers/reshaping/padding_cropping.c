@@ -90,7 +90,7 @@ static const CornuField padding3d_fields[] =
     FIELDS(padding, CornuZeroPadding3dConfig, CORNU_FIELD_EDGES_3D);
 
 #define PADDING                                                              \
-    .size = sizeof(ZeroPadding), .build = cornu__build_spatial,              \
+    .keeps_integers = true, .size = sizeof(ZeroPadding), .build = cornu__build_spatial,              \
     .call = padding_call, .mask = cornu__no_mask,                            \
     .config_size = sizeof(CornuZeroPadding3dConfig),                         \
     .config_offset = offsetof(ZeroPadding, config)
@@ -209,7 +209,7 @@ static const CornuField cropping3d_fields[] =
     FIELDS(cropping, CornuCropping3dConfig, CORNU_FIELD_EDGES_3D);
 
 #define CROPPING                                                           \
-    .size = sizeof(Cropping), .build = cropping_build,                     \
+    .keeps_integers = true, .size = sizeof(Cropping), .build = cropping_build,                     \
     .call = cropping_call, .mask = cornu__no_mask,                         \
     .config_size = sizeof(CornuCropping3dConfig),                          \
     .config_offset = offsetof(Cropping, config)

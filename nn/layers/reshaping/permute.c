@@ -42,6 +42,7 @@ static const CornuField permute_fields[] = {
 };
 
 const CornuLayerClass cornu__permute_class = {
+    .keeps_integers = true,
     .class_name = "Permute", .size = sizeof(Permute), .build = permute_build,
     .call = permute_call, .mask = cornu__no_mask,
     .fields = permute_fields, .config_size = sizeof(CornuPermuteConfig),
@@ -101,6 +102,7 @@ static const CornuField repeat_fields[] = {
 };
 
 const CornuLayerClass cornu__repeat_vector_class = {
+    .keeps_integers = true,
     .class_name = "RepeatVector", .size = sizeof(RepeatVector), .build = repeat_build,
     .call = repeat_call, .mask = cornu__no_mask,
     .fields = repeat_fields, .config_size = sizeof(CornuRepeatVectorConfig),

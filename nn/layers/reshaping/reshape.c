@@ -26,6 +26,7 @@ static const CornuField flatten_fields[] = {
 };
 
 const CornuLayerClass cornu__flatten_class = {
+    .keeps_integers = true,
     .class_name = "Flatten", .size = sizeof(Flatten), .call = flatten_call,
     .mask = cornu__no_mask,
     .fields = flatten_fields, .config_size = sizeof(CornuFlattenConfig),
@@ -90,6 +91,7 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__reshape_class = {
+    .keeps_integers = true,
     .class_name = "Reshape", .size = sizeof(Reshape), .build = build, .call = call,
     .mask = cornu__no_mask,
     .fields = fields, .config_size = sizeof(CornuReshapeConfig),

@@ -364,10 +364,6 @@ static void refuses(CornuModel *model, CornuStatus status, const char *part)
 static void mistakes_are_named(void **state)
 {
     (void)state;
-    CornuSymbol *whole = cornu_input(.shape = { 3 }, .dtype = CORNU_I32);
-    assert_null(cornu_call(cornu_dot(1, .normalize = true), whole, whole));
-    expect_error(cornu_error_take(), CORNU_ERR_VALUE, "dot");
-    cornu_clear_session();
     CornuSymbol *a = cornu_input(.shape = { 4 }), *b = cornu_input(.shape = { 6 });
     CornuSymbol *left = cornu_call(cornu_dense(3), a), *right = cornu_call(cornu_dense(2), b);
     refuses(cornu_model(.inputs = { a, b }, .outputs = { cornu_call(cornu_add(), left, right) }),

@@ -334,8 +334,8 @@ static void damage_is_named(void **state)
           ONE("{\"class_name\":\"Lambda\",\"config\":{\"name\":\"d\"},"
               "\"inbound_nodes\":[]}"),
           "d: a Lambda holds Python code" },
-        { CORNU_ERR_FORMAT, FUNCTIONAL(INPUT, "{\"x\":[\"x\",0,0]}", "[\"x\",0,0]"),
-          "input_layers is not a list of 1 to 32 tensors" },
+        { CORNU_ERR_FORMAT, FUNCTIONAL(INPUT, "{\"x\":[]}", "[\"x\",0,0]"),
+          "input_layers is empty" },
         { CORNU_ERR_FORMAT, FUNCTIONAL(INPUT, "[\"x\",0,0]", "[[\"x\",0]]"),
           "output_layers: a tensor is not of the form [layer, call, result]" },
         { CORNU_ERR_UNSUPPORTED,

@@ -238,7 +238,8 @@ static CornuModel *residual(void)
     y = cornu_call(cornu_concatenate(), y, cornu_call(cornu_multiply(), a, b), a);
     y = cornu_call(cornu_conv2d(3, 2), y);
     return cornu_model(.inputs = { x }, .name = "residual",
-                       .outputs = { y, cornu_call(cornu_subtract(), a, x) });
+                       .outputs = { y, cornu_call(cornu_subtract(), a, x),
+                                    cornu_call(cornu_custom_scale_layer(0.2), a, b) });
 }
 
 /* ---- Normalization ---- */
@@ -250,7 +251,8 @@ static CornuModel *by_row(void)
                 cornu_layer_normalization(.axes = { 1, 3 }, .epsilon = 0.1),
                 cornu_layer_normalization(1, .no_center = true),
                 cornu_layer_normalization(.rms_scaling = true), cornu_rms_normalization(),
-                cornu_rms_normalization(.axes = { 1, 2 }), cornu_unit_normalization());
+                cornu_rms_normalization(.axes = { 1, 2 }), cornu_unit_normalization(),
+                cornu_layer_scale(0.5, 4), cornu_stochastic_depth(0.3));
 }
 
 static CornuModel *by_group(void)
