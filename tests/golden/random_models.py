@@ -30,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -118,7 +119,7 @@ def draw(seed, options):
             outputs = [random_training.head(p, e, several) for e in ends]
             for output in outputs:
                 shape = p.shape(output.tensor)
-                if not shape or shape[-1] is None or "float" not in p.dtype(output.tensor):
+                if not 0 < len(shape) < 5 or shape[-1] is None or "float" not in p.dtype(output.tensor):
                     raise random_networks.Refused("an output of another kind")
             finish(p, outputs)
             p.run(random_training.compiled(p, outputs))
@@ -314,10 +315,10 @@ class Worker:
                           f"model.save('{seed}.again.keras')\n")
         except Exception as error:
             raise Failed("keras", f"{type(error).__name__}: {error}")
-        finally:
-            keras.config.set_dtype_policy("float32")
+        policy = p.mixed or "float32"     # by which Keras' compile scales losses
         arrays = {f"{n}{i}": a for n, v in (("x", x), ("y", y), ("s", s)) for i, a in enumerate(v)}
         try:
+            keras.config.set_dtype_policy(policy)
             reference = keras.saving.load_model(folder / "model.keras", safe_mode=False)
             want, names = random_reference.run(reference, x, y, s, STEPS)
         except Exception as error:
@@ -339,7 +340,7 @@ class Worker:
         found = judge.compare(got, letters)
         if found and self.other and not any("arrays" in f for f in found):
             reply = self.other.ask(model=str(folder / "model.keras"), data=str(folder / "in.npz"),
-                                   out=str(folder / "other.npz"), steps=STEPS)
+                                   out=str(folder / "other.npz"), steps=STEPS, policy=policy)
             if "error" not in reply:
                 judge.other = load(folder / "other.npz")
                 found = judge.compare(got, letters)
@@ -409,6 +410,8 @@ class Worker:
             kind, detail = "agrees", ""
         except Failed as failed:
             kind, detail = failed.kind, failed.detail
+        except Exception:
+            kind, detail = "script", traceback.format_exc(limit=-3)
         if kind not in ("agrees", "not drawn", "not finite", "keras") or self.options.keep_all:
             self.keep.mkdir(parents=True, exist_ok=True)
             (self.keep / f"{seed}.py").write_text(self.text + f"# {kind}: " + detail.replace(

@@ -56,7 +56,7 @@ def answer_keras(task):
     import keras
 
     keras.utils.clear_session()
-    keras.config.set_dtype_policy("float32")
+    keras.config.set_dtype_policy(task["policy"])
     model = keras.saving.load_model(task["model"], safe_mode=False)
     data = [arrays(task["data"], letter) for letter in "xys"]
     out, names = run(model, *data, task["steps"])
