@@ -40,7 +40,7 @@ HEADS = {
         "sparse_categorical_crossentropy": 8, LOSS + "SparseCategoricalCrossentropy()": 3,
         LOSS + "SparseCategoricalCrossentropy(from_logits=False)": 1,
     }, {
-        "accuracy": 10, "acc": 2, "sparse_categorical_accuracy": 2, "ce": 0.5,
+        "accuracy": 10, "acc": 2, "sparse_categorical_accuracy": 2,
         METRIC + "SparseCategoricalAccuracy()": 2, "sparse_categorical_crossentropy": 1,
         METRIC + "SparseTopKCategoricalAccuracy(k=2)": 2,
     }),

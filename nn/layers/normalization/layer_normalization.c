@@ -89,7 +89,8 @@ CornuLayer *cornu_layer_normalization_from(const CornuLayerNormalizationConfig *
     to->axis = 0;
     memcpy(to->axes, axes, sizeof axes);
     to->epsilon = epsilon;
-    to->no_center |= to->rms_scaling;
+    to->no_center |= to->rms_scaling;   /* which in Keras has a gamma whatever `scale` is */
+    to->no_scale &= !to->rms_scaling;
     to->beta_initializer = cornu__initializer(config->beta_initializer, CORNU_ZEROS);
     to->gamma_initializer = cornu__initializer(config->gamma_initializer, CORNU_ONES);
     layer->frozen = config->frozen;

@@ -65,7 +65,8 @@ static CornuStatus run_layer(const CornuOnnxCall *call, const CornuLayer *layer,
 {
     CornuLayer *const *cells = (CornuLayer *const *)&layer;
     const int          count = cells_of(layer, &cells);
-    const int          mask = call->masks[0];
+    /* Initial states replace the mask, as in nn/layers/rnn/over_time.c. */
+    const int          mask = in_count > 1 ? CORNU_ONNX_NONE : call->masks[0];
     const bool         sequences = flag(layer, "return_sequences");
     const bool         zeros = flag(layer, "zero_output_for_mask") && mask != CORNU_ONNX_NONE;
     CornuOnnxRun       run = { .to = call->to, .x = in[0], .mask = mask, .shape = call->shapes[0],
