@@ -4,6 +4,7 @@
 #include "../optimizers/optimizer_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_PATH = 1200 };
@@ -60,24 +61,57 @@ static CornuStatus write_variables(CornuHdf5 *file, const char *group, const cha
     return CORNU_OK;
 }
 
-/* The variables of those that a composite optimizer is made of, once more in groups of their own,
- * "optimizer/optimizers/sgd_1/vars": named by class, counted. */
-static CornuStatus write_inner(CornuHdf5 *file, const CornuOptimizer *optimizer,
-                               const CornuNamedArray *variables)
+/* ---- Optimizers made of others ---- */
+
+/* One of them, and its variables. */
+typedef struct {
+    const CornuOptimizer  *optimizer;
+    const char            *path;        /* NULL: the default one */
+    const CornuNamedArray *variables;
+} Inner;
+
+/* By path, as the JSON of an OptimizerMap is written; the default one is the last. */
+static int by_path(const void *a, const void *b)
 {
-    const CornuOptimizer *inner;
-    for (int i = 0; (inner = cornu__optimizer_inner(optimizer, i)); i++) {
+    const char *x = ((const Inner *)a)->path, *y = ((const Inner *)b)->path;
+    return x && y ? strcmp(x, y) : !x - !y;
+}
+
+static int sort_inner(const CornuOptimizer *optimizer, const CornuNamedArray *variables,
+                      Inner inner[CORNU_MAX_OPTIMIZERS + 1])
+{
+    int count = 0, at = CORNU__COMPOSITE_VARIABLES;
+    for (const CornuOptimizer *o; (o = cornu__optimizer_inner(optimizer, count)); count++) {
+        inner[count] = (Inner){ o, optimizer->kind->composite->path(optimizer, count),
+                                variables + at };
+        at += o->variable_count;
+    }
+    qsort(inner, (size_t)count, sizeof *inner, by_path);
+    return count;
+}
+
+/* The variables of each go into the common group and, once more, into one of its own,
+ * "optimizer/optimizers/sgd_1/vars": named by class, counted. */
+static CornuStatus write_composite(CornuHdf5 *file, const CornuOptimizer *optimizer,
+                                   const CornuNamedArray *variables)
+{
+    Inner     inner[CORNU_MAX_OPTIMIZERS + 1];
+    const int count = sort_inner(optimizer, variables, inner);
+    int       at = CORNU__COMPOSITE_VARIABLES;
+    CORNU__TRY(write_variables(file, optimizer_group, cornu_optimizer_name(optimizer), variables,
+                               CORNU__COMPOSITE_VARIABLES));
+    for (int i = 0; i < count; i++) {
+        const CornuOptimizer *of = inner[i].optimizer;
         char label[64], group[160], number[16] = "";
         int  same = 0;
-        if (i == 0) variables += CORNU__COMPOSITE_VARIABLES;
-        for (int k = 0; k < i; k++)
-            same += cornu__optimizer_inner(optimizer, k)->kind == inner->kind;
-        cornu__snake_case(inner->kind->class_name, label, sizeof label);
+        for (int k = 0; k < of->variable_count; k++)
+            CORNU__TRY(write_array(file, optimizer_group, at++, inner[i].variables[k].array));
+        for (int k = 0; k < i; k++) same += inner[k].optimizer->kind == of->kind;
+        cornu__snake_case(of->kind->class_name, label, sizeof label);
         if (same > 0) snprintf(number, sizeof number, "_%d", same);
         snprintf(group, sizeof group, "optimizer/optimizers/%s%s/vars", label, number);
-        CORNU__TRY(write_variables(file, group, cornu_optimizer_name(inner), variables,
-                                   inner->variable_count));
-        variables += inner->variable_count;
+        CORNU__TRY(write_variables(file, group, cornu_optimizer_name(of), inner[i].variables,
+                                   of->variable_count));
     }
     return CORNU_OK;
 }
@@ -85,8 +119,8 @@ static CornuStatus write_inner(CornuHdf5 *file, const CornuOptimizer *optimizer,
 static CornuStatus write_optimizer(CornuHdf5 *file, const CornuOptimizer *optimizer,
                                    const CornuNamedArray *variables, int count)
 {
+    if (optimizer->kind->composite) return write_composite(file, optimizer, variables);
     CORNU__TRY(write_variables(file, optimizer_group, name_of(optimizer), variables, count));
-    CORNU__TRY(write_inner(file, optimizer, variables));
     if (!optimizer->scales_loss) return CORNU_OK;
     return write_variables(file, inner_group, cornu_optimizer_name(optimizer),
                            variables + OUTER_SCALARS, count - OUTER_SCALARS);

@@ -352,6 +352,42 @@ static void test_optimizers(void **state)
     }
 }
 
+/* Variables of several optimizers go into files in the order of the paths, in which JSON lists
+ * them; another order of the map, and two of one class, change nothing. */
+static void test_several_optimizers(void **state)
+{
+    float x[6] = { 1, 2, 3, 4, 5, 6 }, y[4] = { 1, 0, 0, 1 };
+    (void)state;
+    if (!has_hdf5()) skip();
+    const CornuArray xs = cornu_array(x, CORNU_F32, 2, 3), ys = cornu_array(y, CORNU_F32, 2, 2);
+    CornuModel *model = cornu_sequential(.name = "model", .input_shape = { 3 });
+    cornu_model_add(model, cornu_dense(4, .name = "first", .activation = CORNU_TANH));
+    cornu_model_add(model, cornu_dense(2, .name = "last"));
+    expect_ok(cornu_compile(model, .optimizer = cornu_multi_optimizer(
+        cornu_adam(0.1), { { "last/.*", cornu_sgd(0.1, .momentum = 0.9) },
+                           { "first/bias", cornu_sgd(0.2, .momentum = 0.5) },
+                           { "absent", cornu_lion() } }),
+        .loss = CORNU_MEAN_SQUARED_ERROR, .device = device));
+    expect_ok(cornu_train_on_batch(model, xs, ys));
+    expect_ok(cornu_model_save(model, here("a", ".keras")));
+    CornuModel *loaded = expect_model(cornu_model_load_compiled(here("a", ".keras"), device));
+    expect_ok(cornu_model_save(loaded, here("b", ".keras")));
+    expect_equal_files(here("a", ".keras"), here("b", ".keras"));
+    for (int i = 0; i < 3; i++) {
+        double a, b;
+        expect_ok(cornu_train_on_batch(model, xs, ys, &a));
+        expect_ok(cornu_train_on_batch(loaded, xs, ys, &b));
+        if (i == 0) {
+            expect_ok(cornu_model_reset_metrics(model));   /* it has a step more */
+            expect_ok(cornu_model_reset_metrics(loaded));
+        } else {
+            assert_true(a == b);
+        }
+    }
+    cornu_model_free(model);
+    cornu_model_free(loaded);
+}
+
 /* ---- Losses and metrics with arguments ---- */
 
 enum { COLUMNS = 3, MOST_VALUES = 1 + 2 * CORNU_MAX_METRICS };
@@ -721,6 +757,7 @@ int main(void)
         cmocka_unit_test(test_damaged_shards),
         cmocka_unit_test(test_untrained),
         cmocka_unit_test(test_optimizers),
+        cmocka_unit_test(test_several_optimizers),
         cmocka_unit_test(test_losses_and_metrics),
         cmocka_unit_test(test_unknown_losses_and_metrics),
         cmocka_unit_test(test_keras_loads_ours),
