@@ -283,6 +283,24 @@ static void products_of_lookups_are_looked_up(void **state)
     }
 }
 
+/* Two transposes in a row are one, or none if they cancel. */
+static void transposes_compose(void **state)
+{
+    static const int first[] = { 1, 2, 0 }, second[] = { 0, 2, 1 }, back[] = { 2, 0, 1 };
+    CornuGraph  *graph = cornu_graph_create(*state);
+    CornuTensor *x = cornu_graph_input(graph, cornu_type(CORNU_F32, 2, 3, 4));
+    CornuTensor *once = cornu_op_transpose(x, first);
+    assert_ptr_equal(cornu_op_transpose(once, back), x);
+    CornuTensor *twice = cornu_op_transpose(once, second);
+    float        values[24], got[24];
+    for (int i = 0; i < 24; i++) values[i] = (float)i;
+    expect_ok(cornu_graph_feed(x, cornu_array(values, CORNU_F32, 2, 3, 4)));
+    expect_ok(cornu_run(graph, &twice, 1, &(CornuArray){ cornu_type(CORNU_F32, 3, 2, 4), got }));
+    for (int i = 0; i < 24; i++)   /* y[i][j][k] = once[i][k][j] = x[j][i][k] */
+        assert_true(got[i] == values[i / 4 % 2 * 12 + i / 8 * 4 + i % 4]);
+    cornu_graph_free(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +309,7 @@ int main(void)
         cmocka_unit_test(other_pools_stay),
         cmocka_unit_test(rewritten_pools_are_the_same),
         cmocka_unit_test(a_falling_elu_stays_before_the_pool),
+        cmocka_unit_test(transposes_compose),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }
