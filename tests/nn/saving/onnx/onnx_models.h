@@ -14,6 +14,10 @@ typedef struct {
 /* A model of user-defined layers (onnx_own.c). */
 CornuModel *onnx_own_layers(void);
 
+/* onnx_scores.c */
+CornuModel *onnx_scores(void);
+CornuModel *onnx_products(void);
+
 extern const OnnxCase onnx_cases[];
 extern const int      onnx_case_count;
 
