@@ -184,6 +184,30 @@ static CornuStatus make_model(const json_t *value, const CornuPolicy *usual, Cor
     return CORNU_OK;
 }
 
+/* What to do about classes that are not available, where there is something to do. */
+static const struct { const char *class_name, *advice; } advices[] = {
+    { "Lambda", "a Lambda holds Python code, which only Python runs; use operations of keras.ops "
+                "on tensors of the model, layers such as Rescaling, Reshape and Activation, or a "
+                "Layer class of your own that is registered here by cornu_register_layer" },
+    { "StringLookup", "StringLookup takes strings, of which there are no tensors; look them up "
+                      "before, and begin the saved model with the layer after it" },
+    { "TextVectorization", "TextVectorization takes strings, of which there are no tensors; "
+                           "vectorize them before, and begin the saved model with the layer after "
+                           "it, such as the Embedding" },
+    { "Hashing", "Hashing is not available; hash before, and begin the saved model with the layer "
+                 "after it, or use IntegerLookup" },
+    { "HashedCrossing", "HashedCrossing is not available; cross and hash before, and begin the "
+                        "saved model with the layer after it" },
+};
+
+static CornuStatus refuse_class(const char *class_name)
+{
+    for (size_t i = 0; i < sizeof advices / sizeof *advices; i++)
+        if (!strcmp(class_name, advices[i].class_name))
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s", advices[i].advice);
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\"", class_name);
+}
+
 CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual,
                                    CornuLayer **layer)
 {
@@ -207,14 +231,8 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
         status = make_model(value, usual, layer);
     else if (kind)
         status = make_layer(value, usual, kind, layer);
-    else if (!strcmp(class_name, "Lambda"))
-        status = cornu__fail(CORNU_ERR_UNSUPPORTED, "a Lambda holds Python code, which only Python "
-                             "runs; use operations of keras.ops on tensors of the model, layers "
-                             "such as Rescaling, Reshape and Activation, or a Layer class of your "
-                             "own that is registered here by cornu_register_layer");
     else
-        status = cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\"",
-                             class_name);
+        status = refuse_class(class_name);
     if (status == CORNU_OK) return CORNU_OK;
     cornu_layer_free(*layer);
     *layer = NULL;

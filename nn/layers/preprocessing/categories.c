@@ -66,6 +66,8 @@ CornuTensor *cornu__encode(const CornuLayer *layer, CornuTensor *indices, CornuO
         }
         return one_hot(indices, depth, layer->compute);
     }
+    if (mode == CORNU_MULTI_HOT_OUTPUT)      /* as Keras, which truncates floats only here */
+        indices = cornu_op_convert(indices, CORNU_I64);
     CornuTensor *hot = one_hot(indices, depth, CORNU_F32);
     if (weights) {
         shape.extent[shape.rank++] = 1;
