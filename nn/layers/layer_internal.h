@@ -101,6 +101,9 @@ CornuTensor *cornu__constant_array(const CornuCall *call, CornuArray array);
 CornuStatus cornu__spread_numbers(const CornuNumbers *numbers, CornuShape input, int64_t axes,
                                   CornuShape *shape);
 
+/* The nearest whole number; of two, the even one. */
+CornuTensor *cornu__round_even(CornuTensor *x);
+
 /* CORNU_ERR_ARGUMENT, naming layer and argument, unless all are finite. */
 CornuStatus cornu__check_numbers(const char *layer, const char *argument,
                                  const CornuNumbers *numbers);

@@ -70,8 +70,6 @@ CornuTensor *cornu__clip_to(CornuTensor *x, const double range[2]);
 /* x < y, x the constant: as booleans */
 CornuTensor *cornu__less(CornuTensor *x, CornuTensor *y);
 CornuTensor *cornu__below(CornuTensor *x, double bound);
-/* Halves to the even number. */
-CornuTensor *cornu__round_even(CornuTensor *x);
 extern const double cornu__bytes[2];      /* 0 (CORNU_ZERO) to 255 */
 
 /* ---- Changes ---- */

@@ -191,14 +191,3 @@ CornuTensor *cornu__below(CornuTensor *x, double bound)
 {
     return x ? cornu_op_compare(x, CORNU_LESS, cornu_op_constant_like(x, bound)) : NULL;
 }
-
-CornuTensor *cornu__round_even(CornuTensor *x)
-{
-    CornuTensor *up = cornu_op_floor(cornu_op_shift(x, 0.5));
-    if (!up) return NULL;
-    CornuTensor *half = cornu_op_scale(cornu_op_floor(cornu_op_scale(up, 0.5)), 2.0);
-    CornuTensor *odd = cornu_op_subtract(up, half);   /* 0 or 1 */
-    CornuTensor *tie = cornu_op_compare(cornu_op_subtract(up, x), CORNU_EQUAL,
-                                        cornu_op_constant_like(x, 0.5));
-    return cornu_op_select(tie, cornu_op_subtract(up, odd), up);
-}

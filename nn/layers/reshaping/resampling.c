@@ -9,7 +9,6 @@
  * Source: jax.image.resize, which Keras calls (jax/_src/image/scale.py, compute_weight_mat).
  */
 #include "../../../device/integer_internal.h"
-#include "../preprocessing/image_internal.h"
 #include "resampling_internal.h"
 
 #include <math.h>
