@@ -43,6 +43,7 @@ typedef struct CornuCall {
     CornuTensor *position;   /* of row 0 in the global batch */
     CornuTensor *mask;       /* bool (B, T): the valid steps of the (first) input; NULL: all */
     CornuTensor *const *masks; /* the masks of all inputs, for kind->call_many */
+    bool         inherited;  /* the masks come with the inputs, none is given to this call */
     bool         shapes_only;/* shape inference, nothing runs: create no states */
     /* What the weights are read as, in a graph that describes the layer and is never run; NULL:
      * their values. */

@@ -30,7 +30,9 @@ static bool make_calls(const CornuModel *model, const CornuCall *call, CornuTens
             x_masks[node->mask_of[k]] = cornu_op_convert(values[made->in[node->in_count + k]],
                                                          CORNU_BOOL);
         node->layer->reverse = node->reverse;
-        if (!cornu__layer_call_masked(node->layer, call, x, node->in_count, x_masks, y, y_masks))
+        CornuCall own = *call;
+        own.inherited = node->mask_count == 0;
+        if (!cornu__layer_call_masked(node->layer, &own, x, node->in_count, x_masks, y, y_masks))
             return false;
         for (int k = 0; k < node->out_count; k++) {
             values[made->first + k] = y[k];

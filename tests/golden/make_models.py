@@ -309,7 +309,52 @@ def simple():
     write("simple", group)
 
 
-FAMILIES = (attention, heads, core, merging, simple, wrapped)
+def recurrent():
+    """Masks and initial states, several outputs, normalization in time and called twice."""
+    group = {}
+    steps, words, state = (5, 3), ((5,), 5), (3,)
+    lookup = lambda x: L.Embedding(5, 3, mask_zero=True)(x)
+    flat = lambda x: L.Dense(2)(L.Flatten()(x))
+
+    case(group, "initial_state_mask",
+         lambda x, h, c: L.LSTM(3, return_sequences=True)(lookup(x), initial_state=[h, c]),
+         [words, state, state])
+    case(group, "initial_state_mask_after",
+         lambda x, h: L.LSTM(2)(L.GRU(3, return_sequences=True)(lookup(x), initial_state=[h])),
+         [words, state])
+    case(group, "initial_state_both",
+         lambda x, h, g: L.GRU(2)(L.Bidirectional(L.GRU(3, return_sequences=True))(
+             lookup(x), initial_state=[h, g])), [words, state, state])
+    case(group, "mask_given",
+         lambda x, h: L.GRU(3, return_sequences=True)(
+             x, initial_state=[h], mask=keras.ops.any(x > 0.3, axis=-1)), [steps, state])
+    case(group, "states",
+         lambda x: list(L.LSTM(3, return_state=True, return_sequences=True)(lookup(x))), [words])
+    case(group, "cells_states",
+         lambda x: [L.Dense(2)(y) for y in keras.tree.flatten(
+             L.RNN([L.LSTMCell(3), L.GRUCell(2)], return_state=True)(x))], [steps])
+    case(group, "cell", lambda x, h, c: keras.tree.flatten(L.LSTMCell(3)(x, [h, c])),
+         [(4,), state, state])
+    pictures = (3, 5, 4, 2)
+    case(group, "conv_lstm_states", lambda x: flat(L.ConvLSTM2D(2, 3, padding="same")(
+        x, initial_state=list(L.ConvLSTM2D(2, 2, padding="same", return_state=True)(x))[1:])),
+         [pictures])
+    normalized = lambda: keras.Sequential([
+        keras.Input(pictures[1:]), L.Conv2D(2, 3), L.BatchNormalization(momentum=0.7), L.ReLU(),
+        L.Flatten(), L.Dense(3)])
+    case(group, "each_step_normalized",
+         lambda x: L.LSTM(2)(L.TimeDistributed(L.BatchNormalization(momentum=0.6))(x)), [steps])
+    case(group, "each_step_model", lambda x: L.LSTM(2)(L.TimeDistributed(normalized())(x)),
+         [pictures])
+
+    def twice(a, b):
+        shared = L.BatchNormalization(momentum=0.7)
+        return L.Dense(1)(L.Concatenate()([shared(a), shared(b)]))
+    case(group, "normalized_twice", twice, [(4,), (4,)])
+    write("recurrent", group)
+
+
+FAMILIES = (attention, heads, core, merging, recurrent, simple, wrapped)
 
 if __name__ == "__main__":
     if len(sys.argv) == 1:

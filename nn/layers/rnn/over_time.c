@@ -109,18 +109,18 @@ static CornuTensor *zeroed(CornuTensor *h, CornuTensor *mask)
     return cornu_op_select(cornu_op_reshape(mask, shape), h, cornu_op_constant_like(h, 0.0));
 }
 
-/* Keras gives a layer that is called with initial states no mask: of several arguments that are
- * tensors each would have one of its own name, "sequences_mask" (keras/src/layers/layer.py,
- * __call__). The output has the mask nevertheless. */
-CornuTensor *cornu__over_time_call(CornuLayer *layer, const CornuCall *outer,
+/* With initial states, Keras uses a mask that the call was given, not one that comes with its input,
+ * though that passes on. Source: keras/src/layers/layer.py, __call__, where a layer of several tensor
+ * arguments gets masks named after them alone. */
+CornuTensor *cornu__over_time_call(CornuLayer *layer, const CornuCall *call,
                                    CornuTensor *const *in, int in_count, CornuTensor **out)
 {
-    CornuCall own = *outer;
-    if (in_count > 1) own.mask = NULL;
-    const CornuCall *call = &own;
     const bool   reverse = is_set(layer, "go_backwards"), stateful = is_set(layer, "stateful");
+    CornuCall    unmasked = *call;
     CornuLayer  *cell = cornu__cell_of(layer);
     CornuTensor *first[CORNU_MAX_LAYER_STATES], *last[CORNU_MAX_LAYER_STATES] = { NULL };
+    unmasked.mask = NULL;
+    if (in_count > 1 && call->inherited) call = &unmasked;
     if (!in[0] || !begin(layer, cell, call, in, in_count, stateful, first)) return NULL;
     CornuTensor *h = cornu__cell(cell)->run(cell, call, in[0], first, reverse, last);
     for (int i = 0; i < states_of(cell); i++) {

@@ -87,7 +87,8 @@ static CornuStatus add_call(CornuOnnx *to, const CornuModel *model, const CornuM
     for (int i = 0; i < node->out_count; i++) results[i] = node->out[i].type.shape;
     node->layer->reverse = node->reverse;
     return put_layer(&(CornuOnnxCall){
-        .to = to, .layer = node->layer, .in = in, .masks = in_masks, .shapes = shapes,
+        .to = to, .layer = node->layer, .in = in, .masks = in_masks,
+        .mask_given = node->mask_count > 0, .shapes = shapes,
         .dtypes = dtypes,
         .in_count = node->in_count, .results = results, .out = &values[call->first],
         .out_masks = &masks[call->first],

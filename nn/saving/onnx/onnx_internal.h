@@ -109,6 +109,7 @@ typedef struct {
     CornuOnnx        *to;
     const CornuLayer *layer;
     const int        *in, *masks;
+    bool              mask_given;       /* to this call; else masks come with the inputs */
     const CornuShape *shapes;           /* of the inputs */
     const CornuDtype *dtypes;           /* likewise, as the layer gets them in Cornu */
     int               in_count;

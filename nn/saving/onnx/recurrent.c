@@ -65,8 +65,8 @@ static CornuStatus run_layer(const CornuOnnxCall *call, const CornuLayer *layer,
 {
     CornuLayer *const *cells = (CornuLayer *const *)&layer;
     const int          count = cells_of(layer, &cells);
-    /* Initial states replace the mask, as in nn/layers/rnn/over_time.c. */
-    const int          mask = in_count > 1 ? CORNU_ONNX_NONE : call->masks[0];
+    const bool         ignored = in_count > 1 && !call->mask_given;   /* as layers/rnn/over_time.c */
+    const int          mask = ignored ? CORNU_ONNX_NONE : call->masks[0];
     const bool         sequences = flag(layer, "return_sequences");
     const bool         zeros = flag(layer, "zero_output_for_mask") && mask != CORNU_ONNX_NONE;
     CornuOnnxRun       run = { .to = call->to, .x = in[0], .mask = mask, .shape = call->shapes[0],
@@ -113,6 +113,29 @@ static CornuStatus recurrent(const CornuOnnxCall *call)
     if (flag(layer, "go_backwards") && flag(layer, "return_sequences"))
         *call->out = reversed(call->to, *call->out);
     pass_mask(call, layer);
+    return CORNU_OK;
+}
+
+/* A cell by itself, or several: a sequence of one step. */
+static CornuStatus one_step(const CornuOnnxCall *call)
+{
+    const CornuLayer  *layer = call->layer;
+    const int64_t      time = 1;
+    CornuLayer *const *cells = layer->inner_count ? layer->inner : (CornuLayer *const *)&layer;
+    const int          count = layer->inner_count ? layer->inner_count : 1;
+    CornuOnnxRun       run = { .to = call->to, .wanted_states = true };
+    run.x = joined(call->to, "Unsqueeze", call->in[0], cornu__onnx_integers(call->to, &time, 1));
+    run.shape = cornu_shape(CORNU_NONE, 1, call->shapes[0].extent[1]);
+    for (int i = 0, state = 1; i < count; i++) {
+        run.cell = cells[i];
+        run.first = call->in_count > 1 ? call->in + state : NULL;
+        run.wanted_steps = i + 1 < count;
+        CORNU__TRY(run_cell(&run));
+        for (int k = 0; k < states_of(cells[i]); k++) call->out[state++] = run.last[k];
+        run.x = run.y;
+        run.shape.extent[2] = whole(cells[i], "units");
+    }
+    call->out[0] = run.last[0];
     return CORNU_OK;
 }
 
@@ -175,9 +198,13 @@ const CornuOnnxRow cornu__onnx_recurrent[] = {
     { "ConvLSTM1D", recurrent },
     { "ConvLSTM2D", recurrent },
     { "GRU", recurrent },
+    { "GRUCell", one_step },
     { "LSTM", recurrent },
+    { "LSTMCell", one_step },
     { "RNN", recurrent },
     { "SimpleRNN", recurrent },
+    { "SimpleRNNCell", one_step },
+    { "StackedRNNCells", one_step },
     { "TimeDistributed", time_distributed },
     { 0 },
 };
