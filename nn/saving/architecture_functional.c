@@ -168,6 +168,12 @@ static json_t *operand_to_json(void *context, int i)
     return symbol_to_json(of->written, of->node->in[i]);
 }
 
+/* The form that the model was read in, or a dictionary of its keys; NULL if it has neither. */
+static json_t *form_of(json_t *form, char *const *keys, int count)
+{
+    return form ? json_incref(form) : keys[0] ? cornu__form_of_keys(keys, count) : NULL;
+}
+
 /* The symbols that take the places of leaves, one by one. */
 typedef struct {
     const Written      *written;
@@ -201,10 +207,12 @@ static json_t *call_to_json(const Written *written, const CornuNode *node, json_
     if (node->reverse) kwargs = cornu__json_with(kwargs, "reverse", json_true());
     const CornuModel *model = node->layer->kind == &cornu__functional_class
                                   ? (const CornuModel *)node->layer : NULL;
-    if (model && model->input_form)
-        return json_pack("{s:[o], s:o}", "args",
-                         cornu__with_leaves(model->input_form, next_operand,
-                                            &(Ends){ written, node->in }), "kwargs", kwargs);
+    json_t *form = model ? form_of(model->input_form, model->input_keys, model->input_count) : NULL;
+    if (form) {
+        json_t *given = cornu__with_leaves(form, next_operand, &(Ends){ written, node->in });
+        json_decref(form);
+        return json_pack("{s:[o], s:o}", "args", given, "kwargs", kwargs);
+    }
     json_t    *args = symbols_to_json(written, node->in, keywords ? 1 : node->in_count);
     if (keywords) kwargs = keywords_to_json(written, node, kwargs);
     const char *format = node->in_count > 1 && !keywords ? "{s:[o], s:o}" : "{s:o, s:o}";
@@ -242,16 +250,13 @@ static json_t *linked_to_json(const Written *written, const CornuLayer *layer,
 }
 
 /* In the form that the model was read in, or: one tensor, or several as a list. */
-static json_t *ends_to_json(const Written *written, const json_t *form, char *const *keys,
+static json_t *ends_to_json(const Written *written, json_t *form, char *const *keys,
                             CornuSymbol *const *symbols, int count)
 {
-    if (!form && keys[0]) {
-        json_t *made = cornu__form_of_keys(keys, count);
-        json_t *ends = cornu__with_leaves(made, next_end, &(Ends){ written, symbols });
-        json_decref(made);
-        return ends;
-    }
-    if (form) return cornu__with_leaves(form, next_end, &(Ends){ written, symbols });
+    json_t *own = form_of(form, keys, count);
+    json_t *ends = own ? cornu__with_leaves(own, next_end, &(Ends){ written, symbols }) : NULL;
+    json_decref(own);
+    if (ends) return ends;
     if (count == 1) return history_to_json(written, symbols[0], true);
     json_t *list = json_array();
     for (int i = 0; i < count; i++)
@@ -269,10 +274,10 @@ json_t *cornu__functional_to_json(const CornuModel *model, const CornuPolicy *us
     json_t *config = !layers ? NULL :
         json_pack("{s:s, s:b, s:o, s:o, s:o}", "name", cornu_model_name(model), "trainable",
                   !model->base.frozen, "layers", layers,
-                  "input_layers", ends_to_json(&written, model->input_form, model->input_keys, model->inputs,
-                                               model->input_count),
-                  "output_layers", ends_to_json(&written, model->output_form, model->output_keys, model->outputs,
-                                                model->output_count));
+                  "input_layers", ends_to_json(&written, model->input_form, model->input_keys,
+                                               model->inputs, model->input_count),
+                  "output_layers", ends_to_json(&written, model->output_form, model->output_keys,
+                                                model->outputs, model->output_count));
     free_written(&written);
     if (model->base.own_policy)
         config = cornu__json_with(config, "dtype", cornu__policy_to_json(usual));
