@@ -58,6 +58,15 @@ static int taken(CornuOnnx *to, int value, CornuDtype dtype)
     return cornu_dtype_is_float(dtype) ? value : cast(to, value, cornu__onnx_type_number(dtype));
 }
 
+/* A filter with ONNX' axes. */
+static int filter(CornuOnnx *to, const CornuLayer *layer, int i, CornuShape shape)
+{
+    int order[CORNU_MAX_RANK], back[CORNU_MAX_RANK];
+    cornu__filter_shape(shape, order);
+    for (int k = 0; k < shape.rank; k++) back[order[k]] = k;
+    return cornu__onnx_weight_as(to, layer, i, back, shape);
+}
+
 static void put_node(CornuOnnx *to, const CornuReadNode *node, const CornuLookup *names,
                      int *numbers)
 {
@@ -101,6 +110,8 @@ static CornuStatus put_nodes(const CornuOnnxCall *call)
         const CornuReadTensor *tensor = &graph->tensors[i];
         int *number = &numbers[cornu__lookup_find(&layer->names, tensor->name)];
         if (tensor->role == CORNU_READ_VALUE) *number = constant(to, tensor->array);
+        else if (tensor->role == CORNU_READ_FILTER)
+            *number = filter(to, call->layer, weight, tensor->array.type.shape);
         else if (tensor->role != CORNU_READ_MADE)
             *number = taken(to, cornu__onnx_weight(to, call->layer, weight),
                             tensor->array.type.dtype);

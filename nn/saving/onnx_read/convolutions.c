@@ -18,11 +18,14 @@ static CornuTensor *with_height(CornuTensor *x, int axis, int axes)
 }
 
 /* Filters (F, C, …) as (…, C, F), and their last two axes as 2-D ones. */
-static CornuTensor *filter_of(CornuTensor *w)
+static CornuTensor *filter_of(const CornuReadStep *step, CornuTensor *w)
 {
-    int order[CORNU_MAX_RANK], rank = cornu__rank_of(w);
-    for (int i = 0; i < rank; i++) order[i] = i < rank - 2 ? i + 2 : rank - 1 - i;
-    return with_height(w ? cornu_op_transpose(w, order) : NULL, 0, rank - 2);
+    int order[CORNU_MAX_RANK];
+    if (!w) return NULL;
+    cornu__filter_shape(cornu_tensor_shape(w), order);
+    CornuTensor *filter = step->in[1].filter;
+    if (!filter) filter = cornu_op_transpose(w, order);
+    return with_height(filter, 0, cornu__rank_of(w) - 2);
 }
 
 /* The last two axes of the window. */
@@ -114,7 +117,7 @@ static CornuStatus read_conv(CornuReadStep *step)
                                   &window));
     const CornuConvolution plane = plane_of(&window, cornu__whole(step, "group", 1));
     x = with_height(cornu__read_channels_last(x), 1, window.axes);
-    CornuTensor *filter = filter_of(w);
+    CornuTensor *filter = filter_of(step, w);
     CornuTensor *y = window.axes == 3 ? conv3d(x, filter, &window, &plane)
                                       : cornu_op_conv2d(x, filter, &plane);
     y = with_bias(step, y);
@@ -241,7 +244,7 @@ static CornuStatus read_conv_transpose(CornuReadStep *step)
     const int              axes = window.axes;
     const CornuConvolution plane = plane_of(&window, cornu__whole(step, "group", 1));
     x = with_height(cornu__read_channels_last(x), 1, axes);
-    CornuTensor *filter = filter_of(w);
+    CornuTensor *filter = filter_of(step, w);
     CornuTensor *y = axes == 3 ? transposed3d(x, filter, &window, &plane)
                    : transposed_plane(x, filter, axes == 1 ? 1 : window.results[0],
                                       window.results[axes - 1], &plane);

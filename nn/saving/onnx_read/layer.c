@@ -30,8 +30,11 @@ static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
         char                   name[120];
         if (!is_weight(tensor)) continue;
         put_name(name, sizeof name, tensor->name);
-        CORNU__TRY(cornu_layer_weight(layer, name, tensor->array.type.shape, CORNU_ZEROS,
-                                      tensor->role != CORNU_READ_WEIGHT));
+        int        order[CORNU_MAX_RANK];
+        CornuShape shape = tensor->array.type.shape;
+        if (tensor->role == CORNU_READ_FILTER) shape = cornu__filter_shape(shape, order);
+        CORNU__TRY(cornu_layer_weight(layer, name, shape, CORNU_ZEROS,
+                                      tensor->role > CORNU_READ_FILTER));
     }
     return CORNU_OK;
 }
@@ -90,6 +93,16 @@ static CornuTensor *next_made(CornuReadRun *run, CornuArray array)
     return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "a constant depends on an open extent");
 }
 
+/* The weight as it is, and with ONNX' axes: what no op uses is not computed. */
+static void as_filter(CornuShape shape, CornuReadOperand *value)
+{
+    int order[CORNU_MAX_RANK], back[CORNU_MAX_RANK];
+    cornu__filter_shape(shape, order);
+    for (int i = 0; i < shape.rank; i++) back[order[i]] = i;
+    value->filter = value->weight;
+    if (shape.rank > 2 && value->weight) value->weight = cornu_op_transpose(value->weight, back);
+}
+
 static CornuStatus fill(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                         CornuReadOperand *values)
 {
@@ -102,6 +115,7 @@ static CornuStatus fill(CornuLayer *layer, const CornuCall *call, CornuTensor *c
         if (is_weight(tensor)) {
             value.known = (CornuArray){ .data = NULL };
             value.weight = cornu_layer_read_as(layer, call, weight++, tensor->array.type.dtype);
+            if (tensor->role == CORNU_READ_FILTER) as_filter(tensor->array.type.shape, &value);
             if (!value.weight) return cornu_error_take();
         }
         values[cornu__lookup_find(&node->names, tensor->name)] = value;

@@ -68,16 +68,39 @@ static CornuStatus add_input(Building *b, const CornuReadInfo *info)
     return CORNU_OK;
 }
 
-/* A weight's numbers as f32, in which integers must be exact. */
-static CornuStatus write_weight(CornuWeight *weight, CornuArray from)
+/* Fills the elements of a filter in order, each from its place in ONNX' array. */
+static void reorder(CornuArray from, CornuArray to)
 {
-    const int64_t count = cornu_type_count(from.type);
-    CornuArray    to = { .type = weight->type };
-    if (from.type.dtype == CORNU_F32) return cornu_weight_write(weight, from);
+    const CornuShape shape = from.type.shape;
+    int              order[CORNU_MAX_RANK];
+    int64_t          strides[CORNU_MAX_RANK], at[CORNU_MAX_RANK] = { 0 }, stride = 1;
+    const CornuShape turned = cornu__filter_shape(shape, order);
+    for (int i = shape.rank - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= shape.extent[i];
+    }
+    for (int64_t n = 0; n < stride; n++) {
+        int64_t place = 0;
+        for (int i = 0; i < shape.rank; i++) place += at[i] * strides[order[i]];
+        if (from.type.dtype == CORNU_F32) ((float *)to.data)[n] = ((float *)from.data)[place];
+        else cornu_array_set(to, n, cornu_array_get(from, place));
+        for (int i = shape.rank - 1; i >= 0 && ++at[i] == turned.extent[i]; i--) at[i] = 0;
+    }
+}
+
+/* A weight's numbers as f32, in which integers must be exact. */
+static CornuStatus write_weight(CornuWeight *weight, const CornuReadTensor *tensor)
+{
+    const CornuArray from = tensor->array;
+    const int64_t    count = cornu_type_count(from.type);
+    const bool       filter = tensor->role == CORNU_READ_FILTER;
+    CornuArray       to = { .type = weight->type };
+    if (from.type.dtype == CORNU_F32 && !filter) return cornu_weight_write(weight, from);
     to.data = cornu__allocate((size_t)count, sizeof(float));
     if (!to.data) return CORNU_ERR_MEMORY;
     CornuStatus status = CORNU_OK;
-    for (int64_t i = 0; i < count && !status; i++) {
+    if (filter) reorder(from, to);
+    for (int64_t i = 0; i < count && !status && !filter; i++) {
         const double value = cornu_array_get(from, i);
         cornu_array_set(to, i, value);
         if (!cornu_dtype_is_float(from.type.dtype) && (value > 0x1p24 || value < -0x1p24))
@@ -98,7 +121,7 @@ static CornuStatus call_layer(Building *b, CornuLayer *layer, const CornuReadPie
     CORNU__TRY(keep(b, node));
     for (int i = 0; i < piece->out_count; i++) piece->out[i]->symbol = &node->out[i];
     for (int i = 0; i < piece->weight_count; i++)
-        CORNU__TRY(write_weight(layer->weights[i], piece->weights[i]));
+        CORNU__TRY(write_weight(layer->weights[i], &piece->weights[i]));
     return CORNU_OK;
 }
 

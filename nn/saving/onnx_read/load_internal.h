@@ -59,7 +59,7 @@ CornuStatus cornu__read_trace(CornuReadLoad *load);
 typedef struct {
     char            *text;       /* of the layer's config; released by the caller */
     CornuReadValue  *in[CORNU_MAX_LAYER_TENSORS], *out[CORNU_MAX_LAYER_TENSORS];
-    CornuArray      *weights;
+    CornuReadTensor *weights;
     int              in_count, out_count, weight_count;
 } CornuReadPiece;
 CornuStatus cornu__read_piece(CornuReadLoad *load, int i, CornuReadPiece *piece);

@@ -36,9 +36,15 @@ CornuStatus cornu__onnx_dtype(int64_t type, CornuDtype *dtype);
 int         cornu__onnx_type_number(CornuDtype dtype);
 
 /* What a tensor of a layer's graph is; files have values only. The others are weights of the layer:
- * trainable; not trainable; and a constant that the ops need, not named by any node. */
-typedef enum { CORNU_READ_VALUE, CORNU_READ_WEIGHT, CORNU_READ_STATE, CORNU_READ_MADE } CornuReadRole;
+ * trainable; the same for filters, which the layer has as (…, C, F) where ONNX has (F, C, …); not
+ * trainable; and a constant that the ops need, not named by any node. */
+typedef enum {
+    CORNU_READ_VALUE, CORNU_READ_WEIGHT, CORNU_READ_FILTER, CORNU_READ_STATE, CORNU_READ_MADE
+} CornuReadRole;
 const char *cornu__onnx_role_name(CornuReadRole role);
+
+/* Axis i of a layer's filter is axis order[i] of ONNX'; its shape. */
+CornuShape cornu__filter_shape(CornuShape shape, int order[CORNU_MAX_RANK]);
 
 typedef struct {
     const char   *name;

@@ -1,6 +1,7 @@
 /* The graph of a layer: a node, its constants, and the nodes that compute its parameters. */
 #include "load_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "../../../device/memory_internal.h"
@@ -70,7 +71,7 @@ static CornuStatus add_weight(Collecting *c, const char *name, CornuArray array,
     put_tensor(&c->tensors, name, array, role);
     CORNU__TRY(cornu__reserve(&c->piece->weights, &c->space, c->piece->weight_count, 1,
                               sizeof *c->piece->weights));
-    c->piece->weights[c->piece->weight_count++] = array;
+    c->piece->weights[c->piece->weight_count++] = (CornuReadTensor){ name, role, array };
     return CORNU_OK;
 }
 
@@ -134,8 +135,9 @@ static CornuStatus collect(Collecting *c, int n)
         for (int i = 0; c->included[k] && i < graph->nodes[k].in_count; i++)
             CORNU__TRY(add_operand(c, k, i, k == n));
     for (int i = 0; i < traced->made_count; i++) {
-        char name[40];
-        snprintf(name, sizeof name, i ? "constant_%d" : "constant", i);
+        char *name = cornu__arena_take(&load->arena, 24, 1);
+        if (!name) return CORNU_ERR_MEMORY;
+        snprintf(name, 24, i ? "constant_%d" : "constant", i);
         CORNU__TRY(add_weight(c, name, traced->made[i], CORNU_READ_MADE));
     }
     /* A node of constants alone still needs the graph that an input is in. */

@@ -39,6 +39,7 @@ CornuReadRole cornu__read_role(const CornuReadNode *node, int operand, const Cor
         if (!operands[i].single && cornu_type_count(array.type) < 2) return CORNU_READ_VALUE;
         if (operands[i].kept >> operand & 1) return CORNU_READ_STATE;
         if (!(operands[i].trained >> operand & 1)) return CORNU_READ_VALUE;
+        if (operand == 1 && !strncmp(node->op, "Conv", 4)) return CORNU_READ_FILTER;
         return is_mask(array) ? CORNU_READ_STATE : CORNU_READ_WEIGHT;
     }
     return CORNU_READ_VALUE;

@@ -31,7 +31,8 @@ enum { CORNU_READ_MOST_DEPTH = 8 };  /* of subgraphs in subgraphs */
 typedef struct {
     CornuTensor *tensor;             /* NULL for one that is known, until it is needed */
     CornuArray   known;              /* data NULL: not known */
-    CornuTensor *weight;             /* of a weight: its tensor, read when needed */
+    CornuTensor *weight;             /* of a weight: its tensor */
+    CornuTensor *filter;             /* of a filter: with channels last; NULL if it is none */
     bool         given, used;        /* `used`: as a tensor */
 } CornuReadOperand;
 

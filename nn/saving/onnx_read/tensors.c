@@ -73,8 +73,18 @@ static void store(CornuArray to, int64_t i, int64_t type, uint64_t bits)
 
 const char *cornu__onnx_role_name(CornuReadRole role)
 {
-    static const char *const names[] = { "value", "weight", "state", "constant" };
+    static const char *const names[] = { "value", "weight", "filter", "state", "constant" };
     return names[role];
+}
+
+CornuShape cornu__filter_shape(CornuShape shape, int order[CORNU_MAX_RANK])
+{
+    CornuShape to = shape;
+    for (int i = 0; i < shape.rank; i++) {
+        order[i] = shape.rank < 3 ? i : i < shape.rank - 2 ? i + 2 : shape.rank - 1 - i;
+        to.extent[i] = shape.extent[order[i]];
+    }
+    return to;
 }
 
 /* A message TensorProto, before its numbers are read. */
