@@ -68,24 +68,21 @@ static CornuStatus add_input(Building *b, const CornuReadInfo *info)
     return CORNU_OK;
 }
 
-/* Fills the elements of a filter in order, each from its place in ONNX' array. */
+/* A filter (F, C, …) as (…, C, F). */
 static void reorder(CornuArray from, CornuArray to)
 {
     const CornuShape shape = from.type.shape;
-    int              order[CORNU_MAX_RANK];
-    int64_t          strides[CORNU_MAX_RANK], at[CORNU_MAX_RANK] = { 0 }, stride = 1;
-    const CornuShape turned = cornu__filter_shape(shape, order);
-    for (int i = shape.rank - 1; i >= 0; i--) {
-        strides[i] = stride;
-        stride *= shape.extent[i];
-    }
-    for (int64_t n = 0; n < stride; n++) {
-        int64_t place = 0;
-        for (int i = 0; i < shape.rank; i++) place += at[i] * strides[order[i]];
-        if (from.type.dtype == CORNU_F32) ((float *)to.data)[n] = ((float *)from.data)[place];
-        else cornu_array_set(to, n, cornu_array_get(from, place));
-        for (int i = shape.rank - 1; i >= 0 && ++at[i] == turned.extent[i]; i--) at[i] = 0;
-    }
+    const int64_t    filters = shape.extent[0], channels = shape.extent[1];
+    const int64_t    count = cornu_type_count(from.type);
+    const int64_t    places = count ? count / (filters * channels) : 0;
+    const float     *x = from.type.dtype == CORNU_F32 ? from.data : NULL;
+    float           *y = to.data;
+    for (int64_t i = 0; i < places; i++)
+        for (int64_t c = 0; c < channels; c++)
+            for (int64_t f = 0; f < filters; f++) {
+                const int64_t at = (f * channels + c) * places + i;
+                *y++ = x ? x[at] : (float)cornu_array_get(from, at);
+            }
 }
 
 /* A weight's numbers as f32, in which integers must be exact. */
@@ -93,7 +90,7 @@ static CornuStatus write_weight(CornuWeight *weight, const CornuReadTensor *tens
 {
     const CornuArray from = tensor->array;
     const int64_t    count = cornu_type_count(from.type);
-    const bool       filter = tensor->role == CORNU_READ_FILTER;
+    const bool       filter = tensor->role == CORNU_READ_FILTER && from.type.shape.rank > 2;
     CornuArray       to = { .type = weight->type };
     if (from.type.dtype == CORNU_F32 && !filter) return cornu_weight_write(weight, from);
     to.data = cornu__allocate((size_t)count, sizeof(float));
