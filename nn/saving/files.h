@@ -4,6 +4,7 @@
  *     .safetensors   saves and loads whole models and weights: the native format
  *     .keras         saves and loads Keras' whole models, with their arguments of compile
  *     .weights.h5    saves and loads Keras' weights
+ *     .weights.json  loads Keras' weights in several files
  *     .h5            loads whole models and weights of older versions of Keras
  *     .npz           saves and loads weights as NumPy's named arrays
  *     .onnx          saves models for other programs to run, in f32, with an open batch; loads
