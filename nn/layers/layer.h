@@ -56,9 +56,9 @@ typedef struct CornuCall {
     CornuTensor **loss;      /* where cornu_layer_add_loss accumulates; NULL: not needed */
 } CornuCall;
 
-/* Where the axis of channels is: last, or right after the batch. A layer whose table of fields has a
- * CORNU_FIELD_DATA_FORMAT is written for channels last alone: its inputs and outputs, and the shapes
- * that `build` gets, are transposed around it. */
+/* Where the axis of channels is: last, or right after the batch. A layer whose table of fields has
+ * a CORNU_FIELD_DATA_FORMAT is written for channels last alone: its inputs and outputs, and the
+ * shapes that `build` gets, are transposed around it. */
 typedef enum { CORNU_CHANNELS_LAST, CORNU_CHANNELS_FIRST } CornuDataFormat;
 
 const char *cornu_data_format_name(CornuDataFormat format);

@@ -31,8 +31,8 @@ CornuResolveWindow cornu__resolve_row_window;
     { "strides", CORNU_FIELD_SINGLE, offsetof(Config, strides[1]) },             \
     { "dilation_rate", CORNU_FIELD_SINGLE, offsetof(Config, dilation_rate[1]) }
 
-/* CORNU_ERR_SHAPE unless the input has so many axes between batch and channels and, without padding,
- * at least the extents of the dilated kernel. */
+/* CORNU_ERR_SHAPE unless the input has so many axes between batch and channels and, without
+ * padding, at least the extents of the dilated kernel. */
 CornuStatus cornu__kernel_fits(CornuPadding padding, int axes, const int64_t *size,
                                const int64_t *dilation, CornuShape input);
 

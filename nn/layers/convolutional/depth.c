@@ -24,7 +24,8 @@ CornuTensor *cornu__gather_planes(CornuTensor *x, const CornuDepth *depth, int64
     const int64_t    B = s.extent[0], D = s.extent[1], H = s.extent[2], W = s.extent[3];
     const int64_t    C = s.extent[4], reach = depth->dilation * (depth->size - 1) + 1;
     const int64_t    count = (D + depth->low + depth->high - reach) / depth->stride + 1;
-    const int64_t    whole = reach - 1 + count * depth->stride;   /* so that all strides are whole */
+    /* So that all strides are whole. */
+    const int64_t    whole = reach - 1 + count * depth->stride;
     const int64_t    high = larger(whole - D - depth->low, 0);
     if (depth->size == 1 && depth->stride == 1)
         return cornu_op_reshape(x, cornu_shape(B * D, H, W, C));

@@ -1,5 +1,6 @@
 /* ZeroPadding and Cropping: elements before and after each axis of volumes, {{front, back},
- * {top, bottom}, {left, right}}, of images, without the first, and of sequences, the first alone. */
+ * {top, bottom}, {left, right}}, of images, without the first, and of sequences, the first
+ * alone. */
 #include "../layer_internal.h"
 
 /* Resolves the edges of so many axes from `around` or from themselves; by default all are `usual`.
