@@ -45,8 +45,9 @@ CornuLayer *cornu_einsum_dense_from(const CornuEinsumDenseConfig *config);
  * value in training. The estimate begins with the vector u, the weight vector_u (1, N), for which
  * power_iterations times v = unit(u W'), u = unit(v W) is computed; it is v W u'. Gradients pass
  * through W, not through u and v. The kernel itself is trained without being replaced by the
- * quotient, as Keras' JAX backend does; a regularizer is of W itself. The layer is taken, also on failure.
- * Source: keras/src/layers/normalization/spectral_normalization.py; Miyato et al., arXiv 1802.05957.
+ * quotient, as Keras' JAX backend does; a regularizer is of W itself. The layer is taken, also on
+ * failure. Source: keras/src/layers/normalization/spectral_normalization.py; Miyato et al., arXiv
+ * 1802.05957.
  */
 typedef struct {
     char        unset;
@@ -59,7 +60,8 @@ typedef struct {
 
 CornuLayer *cornu_spectral_normalization_from(const CornuSpectralNormalizationConfig *config);
 #define cornu_spectral_normalization(...) \
-    cornu_spectral_normalization_from(&(CornuSpectralNormalizationConfig){ .unset = 0, __VA_ARGS__ })
+    cornu_spectral_normalization_from(        \
+        &(CornuSpectralNormalizationConfig){ .unset = 0, __VA_ARGS__ })
 
 /*
  * An embedding, and its reverse (cornu_call_reverse in functional.h):

@@ -2,8 +2,8 @@
 models/, a file for each family of layers.
 
 A case has in its settings `model`, which is model.to_json(), and `paths`, those of model.weights;
-its arrays are the weights before, w0, …, and after a step of SGD at 0.1 on the mean squared error of
-every output, s0, …; inputs x0, …, predictions y0, … and targets z0, ….
+its arrays are the weights before, w0, …, and after a step of SGD at 0.1 on the mean squared error
+of every output, s0, …; inputs x0, …, predictions y0, … and targets z0, ….
 """
 
 import json
@@ -91,7 +91,8 @@ def attention():
             q, v = lookup(q), lookup(v)
             return L.GlobalAveragePooling1D()(kind()([q, v], use_causal_mask=True))
         case(group, f"{short}_masked", both, masked)
-        case(group, f"{short}_value_masked", lambda q, v: kind()([q, lookup(v)]), [(4, 3), masked[1]])
+        case(group, f"{short}_value_masked", lambda q, v: kind()([q, lookup(v)]),
+             [(4, 3), masked[1]])
         case(group, f"{short}_open", lambda q, v: L.Dense(2)(kind()([q, v])),
              [(None, 3), (None, 3)])
     case(group, "attention_concat", lambda q, v: L.Attention(score_mode="concat")([q, v]), two)
@@ -113,7 +114,8 @@ def heads():
         given, mask = [*two, (4, 5)], lambda m: keras.ops.cast(m, "bool")
         case(group, short, lambda q, v: kind(use_gate=True)(q, v), two)
         case(group, f"{short}_self", lambda q: kind(use_bias=False)(q, q), [(4, 3)])
-        case(group, f"{short}_key", lambda q, v, k: kind()(q, v, key=k, use_causal_mask=True), three)
+        case(group, f"{short}_key", lambda q, v, k: kind()(q, v, key=k, use_causal_mask=True),
+             three)
         case(group, f"{short}_given", lambda q, v, m: kind()(q, v, attention_mask=m),
              [*two, ((4, 5), 2)])
         case(group, f"{short}_given_key",
@@ -241,14 +243,16 @@ def merging():
         case(group, name, lambda a, b: kind()([dense(a), b]), pair)
         case(group, f"{name}_ranks", lambda a, b: kind()([dense(a), dense(b)]), [(4, 2, 3), (3,)])
     case(group, "add_many", lambda a, b, c: L.Add()([dense(a), b, c]), [(4, 3), (1, 3), (3,)])
-    case(group, "multiply_broadcast", lambda a, b: L.Multiply()([dense(a), b]), [(4, 1, 3), (1, 5, 1)])
+    case(group, "multiply_broadcast", lambda a, b: L.Multiply()([dense(a), b]),
+         [(4, 1, 3), (1, 5, 1)])
     case(group, "add_one", lambda a: L.Add()([dense(a), a]), [(4, 3)])
     case(group, "average_masked", lambda a, b: L.GRU(2)(L.Average()([lookup(a), lookup(b)])),
          [((4,), 5), ((4,), 5)])
-    case(group, "add_part_masked", lambda a, b: L.GRU(2)(L.Add()([lookup(a), b])), [((4,), 5), (4, 3)])
+    case(group, "add_part_masked", lambda a, b: L.GRU(2)(L.Add()([lookup(a), b])),
+         [((4,), 5), (4, 3)])
     for axis in (1, 2, -1, -2):
-        case(group, f"concatenate{axis}", lambda a, b: L.Concatenate(axis=axis)([dense(a), dense(b)]),
-             pair)
+        case(group, f"concatenate{axis}",
+             lambda a, b: L.Concatenate(axis=axis)([dense(a), dense(b)]), pair)
     case(group, "concatenate_masked", lambda a, b: L.GRU(2)(L.Concatenate()([lookup(a), b])),
          [((4,), 5), (4, 2)])
     case(group, "concatenate_steps", lambda a, b: L.GRU(2)(L.Concatenate(axis=1)(
@@ -284,7 +288,8 @@ def simple():
             -2, beta_regularizer="l2", gamma_regularizer="l1", beta_constraint="non_neg",
             gamma_constraint="unit_norm", beta_initializer="ones"), (3, 4)),
         ("layer_normalization_axes", lambda: L.LayerNormalization([-2, -1]), (3, 4)),
-        ("layer_normalization_rms", lambda: L.LayerNormalization(rms_scaling=True, scale=False), (4,)),
+        ("layer_normalization_rms",
+         lambda: L.LayerNormalization(rms_scaling=True, scale=False), (4,)),
         ("layer_normalization_bare", lambda: L.LayerNormalization(center=False, scale=False), (4,)),
         ("rms_normalization", lambda: L.RMSNormalization(axis=[1, 2], epsilon=1e-3), (3, 4)),
         ("unit_normalization", lambda: L.UnitNormalization(axis=[1, -1]), (3, 2, 2)),

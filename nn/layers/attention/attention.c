@@ -86,7 +86,8 @@ static CornuTensor *mask_of(const CornuCall *call, const Settings *settings, Cor
                 : earlier;
 }
 
-/* Keras subtracts from masked scores, so that those of a row with every step masked still differ. */
+/* Keras subtracts from masked scores, so that those of a row with every step masked still
+ * differ. */
 static CornuTensor *probabilities(CornuLayer *layer, CornuTensor *scores, CornuTensor *mask)
 {
     const double far = layer->compute == CORNU_F16 ? 65504.0 : 1e9;

@@ -239,14 +239,15 @@ static CornuTensor *mask_of(const CornuHeads *self, const CornuCall *call,
 
 /* ---- The call ---- */
 
-/* softmax of q k' over the last axis, (B, N, T, S): q (B, N, T, H), k (B, G, H, S) for G heads, each
- * of which serves N / G heads of q. Keras' fused product attends to all steps where every one is
- * masked; where it is not used, for dropout, scores or more axes, such a step gets 0. */
+/* softmax of q k' over the last axis, (B, N, T, S): q (B, N, T, H), k (B, G, H, S) for G heads,
+ * each of which serves N / G heads of q. Keras' fused product attends to all steps where every one
+ * is masked; where it is not used, for dropout, scores or more axes, such a step gets 0. */
 static CornuTensor *scores_of(CornuTensor *q, CornuTensor *k, CornuTensor *mask, bool fused)
 {
     if (!q || !k) return NULL;
     const CornuShape wide = cornu_tensor_shape(q), narrow = cornu_tensor_shape(k);
-    const int64_t    B = wide.extent[0], N = wide.extent[1], T = wide.extent[2], G = narrow.extent[1];
+    const int64_t    B = wide.extent[0], N = wide.extent[1], T = wide.extent[2];
+    const int64_t    G = narrow.extent[1];
     const CornuShape folded = cornu_shape(B, G, N / G * T, wide.extent[3]);
     CornuTensor *scores = cornu_op_matmul_to(cornu_op_reshape(q, folded), k, CORNU_F32);
     scores = cornu_op_reshape(scores, cornu_shape(B, N, T, narrow.extent[3]));
@@ -315,7 +316,8 @@ CornuTensor *cornu__heads_call(CornuLayer *layer, const CornuCall *call, CornuTe
     CornuTensor *q = mapped(layer, call, MAP_QUERY, query, 1.0 / root, layer->compute);
     CornuTensor *k = mapped(layer, call, MAP_KEY, key, 1.0, layer->compute);
     CornuTensor *v = mapped(layer, call, MAP_VALUE, value, 1.0, layer->compute);
-    CornuTensor *p = scores_of(cornu_op_transpose(q, heads_first), cornu_op_transpose(k, steps_last),
+    CornuTensor *p = scores_of(cornu_op_transpose(q, heads_first),
+                               cornu_op_transpose(k, steps_last),
                                mask_of(self, call, &layout, given, in, in_count), fused);
     if (scores)
         out[1] = cornu__attention_scores(&layout, shape, cornu_tensor_shape(given[of_value]),

@@ -30,7 +30,8 @@ static const char *const folders[] = {
 };
 
 const CornuLayerClass cornu__multi_head_attention_class = {
-    .class_name = "MultiHeadAttention", .size = sizeof(CornuHeads), .build_many = cornu__heads_build,
+    .class_name = "MultiHeadAttention", .size = sizeof(CornuHeads),
+    .build_many = cornu__heads_build,
     .call_many = cornu__heads_call, .outputs = cornu__heads_outputs, .fields = fields,
     .config_size = sizeof(CornuMultiHeadAttentionConfig),
     .config_offset = offsetof(CornuHeads, config), .from = from, .folders = folders,
