@@ -227,13 +227,18 @@ static int softmax_over(CornuOnnx *to, int x, int rank, int64_t axes)
     return two(to, "Div", exps, cornu__onnx_reduce(to, "ReduceSum", exps, rank, axes, true));
 }
 
-/* Ignores masks: its input would have to be (B, T), and no layer outputs that with a mask. */
+/* Masked elements give 0; the mask broadcasts to the input. */
 static CornuStatus softmax(const CornuOnnxCall *call)
 {
     int64_t axes;
     CORNU__TRY(cornu__axis_bits(cornu__onnx_argument(call->layer, "axis"), call->shapes[0],
                                 &axes));
-    *call->out = softmax_over(call->to, call->in[0], call->shapes[0].rank, axes);
+    CornuOnnx *to = call->to;
+    const int  mask = call->masks[0];
+    int        x = call->in[0];
+    if (mask) x = selected(to, mask, x, cornu__onnx_scalar(to, -1e9));
+    x = softmax_over(to, x, call->shapes[0].rank, axes);
+    *call->out = mask ? selected(to, mask, x, cornu__onnx_scalar(to, 0.0)) : x;
     return CORNU_OK;
 }
 
