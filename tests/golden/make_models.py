@@ -344,13 +344,8 @@ def recurrent():
     case(group, "conv_lstm_states", lambda x: flat(L.ConvLSTM2D(2, 3, padding="same")(
         x, initial_state=list(L.ConvLSTM2D(2, 2, padding="same", return_state=True)(x))[1:])),
          [pictures])
-    normalized = lambda: keras.Sequential([
-        keras.Input(pictures[1:]), L.Conv2D(2, 3), L.BatchNormalization(momentum=0.7), L.ReLU(),
-        L.Flatten(), L.Dense(3)])
     case(group, "each_step_normalized",
          lambda x: L.LSTM(2)(L.TimeDistributed(L.BatchNormalization(momentum=0.6))(x)), [steps])
-    case(group, "each_step_model", lambda x: L.LSTM(2)(L.TimeDistributed(normalized())(x)),
-         [pictures])
 
     def twice(a, b):
         shared = L.BatchNormalization(momentum=0.7)
