@@ -109,9 +109,9 @@ static CornuTensor *zeroed(CornuTensor *h, CornuTensor *mask)
     return cornu_op_select(cornu_op_reshape(mask, shape), h, cornu_op_constant_like(h, 0.0));
 }
 
-/* With initial states, Keras uses a mask that the call was given, not one that comes with its input,
- * though that passes on. Source: keras/src/layers/layer.py, __call__, where a layer of several tensor
- * arguments gets masks named after them alone. */
+/* With initial states, Keras uses a mask that the call was given, not one that comes with its
+ * input, though that passes on. Source: keras/src/layers/layer.py, __call__, where a layer of
+ * several tensor arguments gets masks named after them alone. */
 CornuTensor *cornu__over_time_call(CornuLayer *layer, const CornuCall *call,
                                    CornuTensor *const *in, int in_count, CornuTensor **out)
 {
