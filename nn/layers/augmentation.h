@@ -22,6 +22,7 @@ typedef struct {
     double      most;                     /* or factor: minimum and maximum */
     double      value_range[2];
     double      factor[2];
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuRandomColorConfig;
@@ -66,6 +67,7 @@ CornuLayer *cornu_random_invert_from(const CornuRandomColorConfig *config);
 typedef struct {
     char        unset;
     double      factor;                   /* default 0.5, or CORNU_ZERO */
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuRandomGrayscaleConfig;
@@ -80,6 +82,7 @@ typedef struct {
     int64_t     most;                     /* 1 to 8, with 1 as the least */
     double      value_range[2];
     int64_t     factor[2];
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuRandomPosterizationConfig;
@@ -93,6 +96,7 @@ typedef struct {
     char        unset;
     double      value_range[2];
     double      brightness_factor[2], contrast_factor[2], saturation_factor[2], hue_factor[2];
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuRandomColorJitterConfig;
@@ -109,6 +113,7 @@ typedef struct {
     double      addition, threshold;      /* or the minimum and maximum of each: */
     double      value_range[2];
     double      addition_factor[2], threshold_factor[2];
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuSolarizationConfig;
@@ -121,6 +126,7 @@ CornuLayer *cornu_solarization_from(const CornuSolarizationConfig *config);
 typedef struct {
     char        unset;
     double      value_range[2];
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuAutoContrastConfig;
@@ -134,6 +140,7 @@ typedef struct {
     char        unset;
     double      value_range[2];
     int64_t     bins;                     /* default 256 */
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuEqualizationConfig;
@@ -149,6 +156,7 @@ typedef struct {
     double      value_range[2];
     double      clip_limit;               /* default 4, or CORNU_ZERO: no limit */
     int64_t     tile_grid_size[2];        /* default { 8, 8 } */
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuClaheConfig;
@@ -168,6 +176,7 @@ CornuLayer *cornu_contrast_limited_adaptive_histogram_equalization_from(
 typedef struct {
     char        unset;
     int64_t     height, width;            /* required */
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuCropConfig;
@@ -192,6 +201,7 @@ typedef struct {
     double       fill_value;              /* CORNU_ZERO for 0 */
     CornuNumbers fill_values;             /* three, for RGB */
     double       value_range[2];
+    CornuDataFormat data_format;
     const char  *name;
     const char  *dtype;
 } CornuRandomErasingConfig;
@@ -209,6 +219,7 @@ typedef struct {
     int64_t     kernel_size[2];           /* odd; default 3 */
     double      sigma[2];                 /* default { CORNU_ZERO, 1 } */
     double      value_range[2];
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuRandomGaussianBlurConfig;
@@ -224,6 +235,7 @@ CornuLayer *cornu_random_gaussian_blur_from(const CornuRandomGaussianBlurConfig 
 typedef struct {
     char        unset;
     double      alpha;                    /* above 0; default 0.2 */
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuMixUpConfig;
@@ -238,6 +250,7 @@ typedef struct {
     char        unset;
     double      most;
     double      factor[2];
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuCutMixConfig;
@@ -256,6 +269,7 @@ typedef struct {
     double             most;              /* or factor; default 0.5 */
     double             factor[2];
     CornuInterpolation interpolation;     /* default bilinear */
+    CornuDataFormat data_format;
     const char        *name;
     const char        *dtype;
 } CornuRandAugmentConfig;
@@ -276,6 +290,7 @@ typedef struct {
     double             alpha;             /* of the weights; default 1 */
     bool               not_all_ops;       /* without changes of color */
     CornuInterpolation interpolation;     /* default bilinear */
+    CornuDataFormat data_format;
     const char        *name;
     const char        *dtype;
 } CornuAugMixConfig;
@@ -288,6 +303,7 @@ CornuLayer *cornu_aug_mix_from(const CornuAugMixConfig *config);
 typedef struct {
     char        unset;
     int64_t     max_number;               /* required */
+    CornuDataFormat data_format;
     const char *name;
     const char *dtype;
 } CornuMaxNumBoundingBoxesConfig;

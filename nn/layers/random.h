@@ -25,6 +25,7 @@ const char *cornu_flip_mode_name(CornuFlipMode mode);
 typedef struct {
     char          unset;
     CornuFlipMode mode;
+    CornuDataFormat data_format;
     const char   *name;
     const char   *dtype;
 } CornuRandomFlipConfig;
@@ -51,6 +52,7 @@ typedef struct {
     double             fill_value;
     double             height_factor[2];  /* minimum and maximum, in place of height */
     double             width_factor[2];   /* likewise */
+    CornuDataFormat data_format;
     const char        *name;
     const char        *dtype;
 } CornuRandomTranslationConfig;
@@ -77,6 +79,7 @@ typedef struct {
     CornuInterpolation interpolation;     /* default bilinear */
     double             fill_value;
     double             factor[2];         /* minimum and maximum, in place of most */
+    CornuDataFormat data_format;
     const char        *name;
     const char        *dtype;
 } CornuRandomRotationConfig;
@@ -93,6 +96,7 @@ typedef struct {
     CornuInterpolation interpolation;     /* default bilinear */
     double             fill_value;
     double             x_factor[2], y_factor[2];  /* minimum and maximum, in place of x and y */
+    CornuDataFormat data_format;
     const char        *name;
     const char        *dtype;
 } CornuRandomShearConfig;
@@ -110,6 +114,7 @@ typedef struct {
     CornuInterpolation interpolation;     /* default bilinear */
     double             fill_value;
     double             factor[2];
+    CornuDataFormat data_format;
     const char        *name;
     const char        *dtype;
 } CornuRandomPerspectiveConfig;
@@ -129,6 +134,7 @@ typedef struct {
     CornuFillMode      fill_mode;
     double             fill_value;
     double             value_range[2];    /* default 0 to 255 */
+    CornuDataFormat data_format;
     const char        *name;
     const char        *dtype;
 } CornuRandomElasticTransformConfig;

@@ -75,6 +75,7 @@ static CornuLayer *flip_from(const void *config) { return cornu_random_flip_from
 
 static const CornuField flip_fields[] = {
     { "mode", CORNU_FIELD_FLIP_MODE, offsetof(CornuRandomFlipConfig, mode) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomFlipConfig, data_format) },
     { 0 },
 };
 
@@ -91,7 +92,9 @@ CornuLayer *cornu_random_flip_from(const CornuRandomFlipConfig *config)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .mode is %d, expected 0 to 2",
                                 config->name ? config->name : "random_flip", (int)config->mode);
     CornuLayer *layer = cornu_layer_create(&cornu__random_flip_class, config->name, config->dtype);
-    if (layer) ((RandomFlip *)layer)->config.mode = config->mode;
+    if (!layer) return NULL;
+    ((RandomFlip *)layer)->config.mode = config->mode;
+    ((RandomFlip *)layer)->config.data_format = config->data_format;
     return layer;
 }
 
@@ -172,6 +175,7 @@ static const CornuField translation_fields[] = {
     { "interpolation", CORNU_FIELD_INTERPOLATION,
       offsetof(CornuRandomTranslationConfig, interpolation) },
     { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuRandomTranslationConfig, fill_value) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomTranslationConfig, data_format) },
     { 0 },
 };
 
@@ -243,6 +247,7 @@ static const CornuField zoom_fields[] = {
     { "interpolation", CORNU_FIELD_INTERPOLATION,
       offsetof(CornuRandomZoomConfig, interpolation) },
     { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuRandomZoomConfig, fill_value) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomZoomConfig, data_format) },
     { 0 },
 };
 
@@ -318,6 +323,7 @@ static const CornuField rotation_fields[] = {
     { "interpolation", CORNU_FIELD_INTERPOLATION,
       offsetof(CornuRandomRotationConfig, interpolation) },
     { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuRandomRotationConfig, fill_value) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomRotationConfig, data_format) },
     { 0 },
 };
 

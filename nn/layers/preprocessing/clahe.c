@@ -146,6 +146,7 @@ static const CornuField fields[] = {
     { "value_range", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuClaheConfig, value_range) },
     { "clip_limit", CORNU_FIELD_NUMBER, offsetof(CornuClaheConfig, clip_limit) },
     { "tile_grid_size", CORNU_FIELD_PAIR, offsetof(CornuClaheConfig, tile_grid_size) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuClaheConfig, data_format) },
     { 0 },
 };
 

@@ -22,6 +22,7 @@ static CornuTensor *changed(const CornuLayer *layer, const CornuCall *call, Corn
 static const CornuField color_fields[] = {
     { "factor", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomColorConfig, factor) },
     { "value_range", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomColorConfig, value_range) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomColorConfig, data_format) },
     { 0 },
 };
 
@@ -266,6 +267,7 @@ static CornuLayer *grayscale_from(const void *config) { return cornu_random_gray
 
 static const CornuField grayscale_fields[] = {
     { "factor", CORNU_FIELD_NUMBER, offsetof(CornuRandomGrayscaleConfig, factor) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomGrayscaleConfig, data_format) },
     { 0 },
 };
 
@@ -284,8 +286,9 @@ CornuLayer *cornu_random_grayscale_from(const CornuRandomGrayscaleConfig *config
                                 config->name ? config->name : "random_grayscale", factor);
     CornuLayer *layer = cornu_layer_create(&cornu__random_grayscale_class, config->name,
                                            config->dtype);
-    if (layer)
-        ((RandomGrayscale *)layer)->config.factor = factor == 0.0 ? (double)CORNU_ZERO : factor;
+    if (!layer) return NULL;
+    ((RandomGrayscale *)layer)->config.factor = factor == 0.0 ? (double)CORNU_ZERO : factor;
+    ((RandomGrayscale *)layer)->config.data_format = config->data_format;
     return layer;
 }
 
@@ -317,6 +320,7 @@ static const CornuField posterize_fields[] = {
     { "factor", CORNU_FIELD_PAIR, offsetof(CornuRandomPosterizationConfig, factor) },
     { "value_range", CORNU_FIELD_RANGE_OR_NONE,
       offsetof(CornuRandomPosterizationConfig, value_range) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomPosterizationConfig, data_format) },
     { 0 },
 };
 
@@ -386,7 +390,10 @@ static const CornuField jitter_fields[] = {
     { "value_range", CORNU_FIELD_RANGE_OR_NONE,
       offsetof(CornuRandomColorJitterConfig, value_range) },
     FACTOR(brightness_factor), FACTOR(contrast_factor), FACTOR(saturation_factor),
-    FACTOR(hue_factor), { 0 },
+    FACTOR(hue_factor),
+    { "data_format", CORNU_FIELD_DATA_FORMAT,
+      offsetof(CornuRandomColorJitterConfig, data_format) },
+    { 0 },
 };
 
 const CornuLayerClass cornu__random_color_jitter_class = {

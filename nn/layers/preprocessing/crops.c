@@ -94,6 +94,7 @@ static CornuLayer *random_from(const void *config) { return cornu_random_crop_fr
 static const CornuField fields[] = {
     { "height", CORNU_FIELD_INTEGER, offsetof(CornuCropConfig, height) },
     { "width", CORNU_FIELD_INTEGER, offsetof(CornuCropConfig, width) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuCropConfig, data_format) },
     { 0 },
 };
 
@@ -122,6 +123,7 @@ static CornuLayer *create(const CornuLayerClass *kind, const CornuCropConfig *co
     if (!layer) return NULL;
     ((Crop *)layer)->config.height = config->height;
     ((Crop *)layer)->config.width = config->width;
+    ((Crop *)layer)->config.data_format = config->data_format;
     return layer;
 }
 

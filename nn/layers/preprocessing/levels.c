@@ -42,6 +42,7 @@ static const CornuField solarize_fields[] = {
       offsetof(CornuSolarizationConfig, addition_factor) },
     { "threshold_factor", CORNU_FIELD_RANGE_OR_NONE,
       offsetof(CornuSolarizationConfig, threshold_factor) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuSolarizationConfig, data_format) },
     { 0 },
 };
 
@@ -112,6 +113,7 @@ static CornuLayer *contrast_from(const void *config) { return cornu_auto_contras
 
 static const CornuField contrast_fields[] = {
     { "value_range", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuAutoContrastConfig, value_range) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuAutoContrastConfig, data_format) },
     { 0 },
 };
 
@@ -234,6 +236,7 @@ static CornuLayer *equalize_from(const void *config) { return cornu_equalization
 static const CornuField equalize_fields[] = {
     { "bins", CORNU_FIELD_INTEGER, offsetof(CornuEqualizationConfig, bins) },
     { "value_range", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuEqualizationConfig, value_range) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuEqualizationConfig, data_format) },
     { 0 },
 };
 

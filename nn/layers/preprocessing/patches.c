@@ -70,6 +70,7 @@ static const CornuField erase_fields[] = {
     { "fill_value", CORNU_FIELD_NUMBER_OR_NONE, offsetof(CornuRandomErasingConfig, fill_value) },
     { "fill_value", CORNU_FIELD_NUMBERS, offsetof(CornuRandomErasingConfig, fill_values) },
     { "value_range", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomErasingConfig, value_range) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomErasingConfig, data_format) },
     { 0 },
 };
 
@@ -171,6 +172,7 @@ static const CornuField blur_fields[] = {
     { "sigma", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomGaussianBlurConfig, sigma) },
     { "value_range", CORNU_FIELD_RANGE_OR_NONE,
       offsetof(CornuRandomGaussianBlurConfig, value_range) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomGaussianBlurConfig, data_format) },
     { 0 },
 };
 
@@ -259,6 +261,7 @@ static CornuLayer *mix_from(const void *config) { return cornu_mix_up_from(confi
 
 static const CornuField mix_fields[] = {
     { "alpha", CORNU_FIELD_NUMBER, offsetof(CornuMixUpConfig, alpha) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuMixUpConfig, data_format) },
     { 0 },
 };
 
@@ -275,7 +278,9 @@ CornuLayer *cornu_mix_up_from(const CornuMixUpConfig *config)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .alpha is %g, expected above 0",
                                 config->name ? config->name : "mix_up", alpha);
     CornuLayer *layer = cornu_layer_create(&cornu__mix_up_class, config->name, config->dtype);
-    if (layer) ((MixUp *)layer)->config.alpha = alpha;
+    if (!layer) return NULL;
+    ((MixUp *)layer)->config.alpha = alpha;
+    ((MixUp *)layer)->config.data_format = config->data_format;
     return layer;
 }
 
@@ -306,6 +311,7 @@ static CornuLayer *cut_from(const void *config) { return cornu_cut_mix_from(conf
 
 static const CornuField cut_fields[] = {
     { "factor", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuCutMixConfig, factor) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuCutMixConfig, data_format) },
     { 0 },
 };
 

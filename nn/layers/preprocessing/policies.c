@@ -98,6 +98,7 @@ static const CornuField rand_augment_fields[] = {
     { "factor", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandAugmentConfig, factor) },
     { "interpolation", CORNU_FIELD_INTERPOLATION,
       offsetof(CornuRandAugmentConfig, interpolation) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandAugmentConfig, data_format) },
     { 0 },
 };
 
@@ -179,6 +180,7 @@ static const CornuField aug_mix_fields[] = {
     { "alpha", CORNU_FIELD_NUMBER, offsetof(CornuAugMixConfig, alpha) },
     { "all_ops", CORNU_FIELD_NOT, offsetof(CornuAugMixConfig, not_all_ops) },
     { "interpolation", CORNU_FIELD_INTERPOLATION, offsetof(CornuAugMixConfig, interpolation) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuAugMixConfig, data_format) },
     { 0 },
 };
 
@@ -229,6 +231,7 @@ static CornuLayer *boxes_from(const void *config)
 
 static const CornuField boxes_fields[] = {
     { "max_number", CORNU_FIELD_INTEGER, offsetof(CornuMaxNumBoundingBoxesConfig, max_number) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuMaxNumBoundingBoxesConfig, data_format) },
     { 0 },
 };
 
@@ -246,6 +249,8 @@ CornuLayer *cornu_max_num_bounding_boxes_from(const CornuMaxNumBoundingBoxesConf
         return cornu__null();
     CornuLayer *layer = cornu_layer_create(&cornu__max_num_bounding_boxes_class, config->name,
                                            config->dtype);
-    if (layer) ((MaxNumBoundingBoxes *)layer)->config.max_number = config->max_number;
+    if (!layer) return NULL;
+    ((MaxNumBoundingBoxes *)layer)->config.max_number = config->max_number;
+    ((MaxNumBoundingBoxes *)layer)->config.data_format = config->data_format;
     return layer;
 }

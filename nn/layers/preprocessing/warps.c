@@ -88,6 +88,7 @@ static const CornuField shear_fields[] = {
     { "interpolation", CORNU_FIELD_INTERPOLATION,
       offsetof(CornuRandomShearConfig, interpolation) },
     { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuRandomShearConfig, fill_value) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomShearConfig, data_format) },
     { 0 },
 };
 
@@ -206,6 +207,7 @@ static const CornuField perspective_fields[] = {
     { "interpolation", CORNU_FIELD_INTERPOLATION,
       offsetof(CornuRandomPerspectiveConfig, interpolation) },
     { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuRandomPerspectiveConfig, fill_value) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomPerspectiveConfig, data_format) },
     { 0 },
 };
 
@@ -287,6 +289,7 @@ static const CornuField elastic_fields[] = {
     { "fill_mode", CORNU_FIELD_FILL_MODE, ELASTIC(fill_mode) },
     { "fill_value", CORNU_FIELD_NUMBER, ELASTIC(fill_value) },
     { "value_range", CORNU_FIELD_RANGE_OR_NONE, ELASTIC(value_range) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomElasticTransformConfig, data_format) },
     { 0 },
 };
 

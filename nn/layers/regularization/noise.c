@@ -5,7 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-static double rate_of(const CornuLayer *layer) { return ((const CornuDropoutLayer *)layer)->config.rate; }
+static double rate_of(const CornuLayer *layer)
+{
+    return ((const CornuDropoutLayer *)layer)->config.rate;
+}
 
 static bool draws(const CornuLayer *layer, const CornuCall *call)
 {
