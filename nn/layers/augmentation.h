@@ -191,7 +191,8 @@ CornuLayer *cornu_random_crop_from(const CornuCropConfig *config);
 /* ---- Erasing, blurring, mixing ---- */
 
 /* With the probability `factor`, by default 1, fills a rectangle whose sides are the square roots
- * of scale's numbers, as parts of the image's: with fill_value or fill_values, by default with normal
+ * of scale's numbers, as parts of the image's: with fill_value or fill_values, by default with
+ * normal
  * noise times value_range[1]; clipped. */
 typedef struct {
     char         unset;

@@ -158,7 +158,8 @@ CornuLayer *cornu_random_hue_from(const CornuRandomColorConfig *config)
 
 /* ---- RandomColorDegeneration ---- */
 
-static CornuTensor *color_degeneration(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *color_degeneration(const CornuLayer *layer, const CornuCall *call,
+                                       CornuTensor *x)
 {
     return changed(layer, call, x, cornu__degenerate, 1);
 }
@@ -174,7 +175,8 @@ static CornuLayer *color_degeneration_from(const void *config)
 }
 
 const CornuLayerClass cornu__random_color_degeneration_class = {
-    .class_name = "RandomColorDegeneration", .size = sizeof(RandomColor), .build = cornu__build_images,
+    .class_name = "RandomColorDegeneration", .size = sizeof(RandomColor),
+    .build = cornu__build_images,
     .call = color_degeneration_call, .mask = cornu__no_mask, .fields = color_fields,
     .config_size = sizeof(CornuRandomColorConfig), .config_offset = offsetof(RandomColor, config),
     .from = color_degeneration_from,
@@ -182,7 +184,8 @@ const CornuLayerClass cornu__random_color_degeneration_class = {
 
 CornuLayer *cornu_random_color_degeneration_from(const CornuRandomColorConfig *config)
 {
-    return create(&cornu__random_color_degeneration_class, config, "random_color_degeneration", 0.0, -1.0, 1.0);
+    return create(&cornu__random_color_degeneration_class, config, "random_color_degeneration",
+                  0.0, -1.0, 1.0);
 }
 
 /* ---- RandomSharpness ---- */
@@ -320,7 +323,8 @@ static const CornuField posterize_fields[] = {
     { "factor", CORNU_FIELD_PAIR, offsetof(CornuRandomPosterizationConfig, factor) },
     { "value_range", CORNU_FIELD_RANGE_OR_NONE,
       offsetof(CornuRandomPosterizationConfig, value_range) },
-    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomPosterizationConfig, data_format) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT,
+      offsetof(CornuRandomPosterizationConfig, data_format) },
     { 0 },
 };
 

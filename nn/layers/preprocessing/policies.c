@@ -10,7 +10,8 @@ typedef struct {
     CornuSampling sampling;
 } Choice;
 
-/* In Keras' order, which does not matter; the first COLORLESS do not change colors but for levels. */
+/* In Keras' order, which does not matter; the first COLORLESS leave
+ * colors but for levels as they are. */
 enum { COLORLESS = 7, ALL = 11, MOST_DRAWS = 3 };
 
 static CornuTensor *augmented(const CornuCall *call, const Choice *choice, int which,
@@ -231,7 +232,8 @@ static CornuLayer *boxes_from(const void *config)
 
 static const CornuField boxes_fields[] = {
     { "max_number", CORNU_FIELD_INTEGER, offsetof(CornuMaxNumBoundingBoxesConfig, max_number) },
-    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuMaxNumBoundingBoxesConfig, data_format) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT,
+      offsetof(CornuMaxNumBoundingBoxesConfig, data_format) },
     { 0 },
 };
 

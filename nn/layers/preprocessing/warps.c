@@ -289,7 +289,8 @@ static const CornuField elastic_fields[] = {
     { "fill_mode", CORNU_FIELD_FILL_MODE, ELASTIC(fill_mode) },
     { "fill_value", CORNU_FIELD_NUMBER, ELASTIC(fill_value) },
     { "value_range", CORNU_FIELD_RANGE_OR_NONE, ELASTIC(value_range) },
-    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomElasticTransformConfig, data_format) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT,
+      offsetof(CornuRandomElasticTransformConfig, data_format) },
     { 0 },
 };
 
