@@ -173,7 +173,7 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         const int64_t *extents = at;
         int            rank = 0;
         while (rank < CORNU_MAX_RANK && extents[rank] != 0) rank++;
-        return rank ? cornu__json_list(extents, rank) : json_null();
+        return rank ? cornu__json_shape(cornu_shape_from(rank, extents)) : json_null();
     }
     case CORNU_FIELD_NUMBER: {
         const double number = *(const double *)at;
