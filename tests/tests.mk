@@ -147,7 +147,7 @@ check-onnx-nodes:
 	$(again) $(BUILD)/onnx_nodes
 	@$(PYTHON) tests/onnx/onnx_nodes.py $(BUILD)/onnx_nodes
 
-# The last lines count what agrees, what is refused and what is wrong, with the seeds that repeat it.
+# The last lines count what agrees, is refused and is wrong, with the seeds that repeat it.
 N    = 300
 ONLY =
 check-keras-random:

@@ -516,7 +516,7 @@ ELSEWHERE = {
 
 
 def plain(name):
-    """A recipe for a class that nobody described: what its constructor requires, as small numbers."""
+    """A recipe for a class without one: what its constructor requires, as small numbers."""
     def recipe(d, shape):
         needed = [p for p in inspect.signature(getattr(keras.layers, name)).parameters.values()
                   if p.default is p.empty and p.kind == p.POSITIONAL_OR_KEYWORD]

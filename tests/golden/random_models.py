@@ -119,7 +119,8 @@ def draw(seed, options):
             outputs = [random_training.head(p, e, several) for e in ends]
             for output in outputs:
                 shape = p.shape(output.tensor)
-                if not 0 < len(shape) < 5 or shape[-1] is None or "float" not in p.dtype(output.tensor):
+                floats = "float" in p.dtype(output.tensor)
+                if not 0 < len(shape) < 5 or shape[-1] is None or not floats:
                     raise random_networks.Refused("an output of another kind")
             finish(p, outputs)
             p.run(random_training.compiled(p, outputs))
@@ -372,7 +373,8 @@ class Worker:
             off = difference(result.reshape(got[f"q{i}"].shape), got[f"q{i}"])
             most = 2 * max(judge.bound(f"q{i}"), judge.bound(f"p{i}"))
             if off > most and not stateful:
-                raise Failed("file", f"Keras predicts otherwise from it: {off:.2g}, bound {most:.2g}")
+                raise Failed("file", f"Keras predicts otherwise from it: {off:.2g}, "
+                                     f"bound {most:.2g}")
         for what, read in (".keras", weights), (".weights.h5", other.get_weights()):
             for i, weight in enumerate(read):
                 if difference(weight, got[f"w{i}"].reshape(weight.shape)) > 0:

@@ -16,7 +16,8 @@ import numpy as np
 
 def arrays(path, letter):
     with np.load(path) as file:
-        return [file[f"{letter}{i}"] for i in range(len(file.files)) if f"{letter}{i}" in file.files]
+        names = [f"{letter}{i}" for i in range(len(file.files))]
+        return [file[n] for n in names if n in file.files]
 
 
 def plain(value):

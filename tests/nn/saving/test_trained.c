@@ -159,7 +159,8 @@ static void expect_arguments(json_t *ours, json_t *keras)
     size_t  i, k;
     json_t *layer;
     json_array_foreach(ours, i, layer) {
-        if (!strcmp(json_string_value(json_object_get(layer, "class_name")), "InputLayer")) continue;
+        const char *kind = json_string_value(json_object_get(layer, "class_name"));
+        if (!strcmp(kind, "InputLayer")) continue;
         json_t     *config = json_object_get(layer, "config"), *value, *item;
         const char *name = json_string_value(json_object_get(config, "name")), *key;
         json_t     *theirs = layer_named(keras, name);
