@@ -35,7 +35,8 @@ static CornuStatus read_if(CornuReadStep *step)
     CornuStatus status = cornu__subgraph_open(step, which != 0.0 ? "then_branch" : "else_branch",
                                           &body);
     if (!status && body.graph.output_count > MOST) status = cornu__cannot("If", "too many results");
-    if (!status) status = cornu__subgraph_run(step, &body, step->run, captured_of(step), NULL, 0, out);
+    if (!status)
+        status = cornu__subgraph_run(step, &body, step->run, captured_of(step), NULL, 0, out);
     for (int i = 0; i < body.graph.output_count && !status; i++)
         status = hand_on(step, i, &out[i]);
     cornu__subgraph_free(&body);
@@ -74,8 +75,8 @@ static CornuStatus one_turn(CornuReadStep *step, const CornuReadBody *body, int 
     cornu_array_set(goes, 0, 1.0);
     in[0] = (CornuReadOperand){ .given = true, .known = number };
     in[1] = (CornuReadOperand){ .given = true, .known = goes };
-    return cornu__subgraph_run(step, body, step->run, captured_of(step), in, body->graph.input_count,
-                           *out);
+    return cornu__subgraph_run(step, body, step->run, captured_of(step), in,
+                               body->graph.input_count, *out);
 }
 
 static CornuStatus unroll(CornuReadStep *step, const CornuReadBody *body)
@@ -86,12 +87,14 @@ static CornuStatus unroll(CornuReadStep *step, const CornuReadBody *body)
     int               count = 0;
     CORNU__TRY(cornu__known_number(step, 0, 0x1p62, &most));
     CORNU__TRY(cornu__known_number(step, 1, 1.0, &goes));
-    if (states < 0 || states + 2 > MOST || results < states || body->graph.input_count != states + 2)
+    if (states < 0 || states + 2 > MOST || results < states ||
+        body->graph.input_count != states + 2)
         return cornu__fail(CORNU_ERR_FORMAT, "its graph has %d inputs and %d results for %d states",
                            body->graph.input_count, results, states);
     for (int i = 0; i < states; i++) in[2 + i] = step->in[2 + i];
     while (goes != 0.0 && count < most) {
-        if (count == MOST_TURNS) return cornu__cannot("a Loop of over 1024 turns", "it is unrolled");
+        if (count == MOST_TURNS)
+            return cornu__cannot("a Loop of over 1024 turns", "it is unrolled");
         CORNU__TRY(one_turn(step, body, count, in, &turns[count]));
         const CornuReadOperand *out = turns[count++];
         if (!out[0].known.data || cornu_type_count(out[0].known.type) < 1)

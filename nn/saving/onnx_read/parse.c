@@ -259,7 +259,9 @@ static CornuStatus read_function(const Reader *reader, const CornuProtobufField 
         case 1:  status = read_text(reader, &field, &function->name); break;
         case 4:  status = read_text(reader, &field, &function->in[function->in_count++]); break;
         case 5:  status = read_text(reader, &field, &function->out[function->out_count++]); break;
-        case 7:  status = read_node(reader, &field, &function->nodes[function->node_count++]); break;
+        case 7:
+            status = read_node(reader, &field, &function->nodes[function->node_count++]);
+            break;
         case 10: status = read_text(reader, &field, &function->domain); break;
         }
         CORNU__TRY(status);

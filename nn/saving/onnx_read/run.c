@@ -205,7 +205,8 @@ bool cornu__wanted(const CornuReadStep *step, int i)
 CornuStatus cornu__result(CornuReadStep *step, int i, CornuTensor *tensor)
 {
     if (!tensor) return cornu_error_take();
-    if (cornu__wanted(step, i)) step->out[i] = (CornuReadOperand){ .tensor = tensor, .given = true };
+    if (cornu__wanted(step, i))
+        step->out[i] = (CornuReadOperand){ .tensor = tensor, .given = true };
     return CORNU_OK;
 }
 
