@@ -26,6 +26,7 @@ static CornuStatus run_node(CornuReadRun *run, const CornuReadNode *node, const 
                                "used", node->in[i]);
     }
     CORNU__TRY(cornu__read_step(&step, false));
+    CORNU__TRY(cornu__read_keep_maker(&step));
     for (int i = 0; i < node->out_count; i++)
         if (*node->out[i]) values[cornu__lookup_find(names, node->out[i])] = step.out[i];
     return CORNU_OK;

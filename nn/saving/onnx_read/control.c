@@ -146,6 +146,7 @@ static CornuStatus run_step(Loop *loop, CornuTensor *const *in, CornuTensor **ou
     for (int i = 0; i < captured; i++) {
         around[i] = step->in[step->node->own_count + i];
         around[i].weight = NULL;
+        around[i].maker = NULL;   /* of the graph around this one */
         around[i].tensor = loop->constant[i] < 0 ? NULL : in[count + loop->constant[i]];
     }
     CORNU__TRY(cornu__subgraph_run(step, loop->body, &loop->run, around, given, count, results));

@@ -130,6 +130,47 @@ CornuTensor *cornu__tensor_of(CornuReadRun *run, CornuArray array)
     return cornu_op_convert(sum, array.type.dtype);
 }
 
+/* Records what the host has computed from shapes. */
+static CornuTensor *record_again(CornuReadRun *run, const CornuReadOperand *operand)
+{
+    enum { MOST_MAKING = 32 };
+    CornuReadStep  again = *operand->maker;
+    CornuReadRule *rule;
+    if (run->making == MOST_MAKING)
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "a constant depends on an open extent");
+    again.run = run;
+    again.out = cornu__arena_take(run->arena, (size_t)again.out_count, sizeof *again.out);
+    if (!again.out || cornu__read_rule_of(again.node, &rule)) return cornu__null();
+    run->making++;
+    const CornuStatus status = rule(&again);
+    run->making--;
+    if (status) return cornu__null();
+    const CornuReadOperand *made = &again.out[operand->made];
+    return made->tensor ? made->tensor : cornu__tensor_of(run, operand->known);
+}
+
+CornuStatus cornu__read_keep_maker(CornuReadStep *step)
+{
+    CornuReadStep *copy = cornu__arena_take(step->run->arena, 1, sizeof *copy);
+    if (!copy) return CORNU_ERR_MEMORY;
+    *copy = *step;
+    for (int i = 0; i < step->out_count; i++) {
+        if (!step->out[i].known.data) continue;
+        step->out[i].maker = copy;
+        step->out[i].made = i;
+    }
+    return CORNU_OK;
+}
+
+static CornuTensor *tensor_of_known(CornuReadRun *run, const CornuReadOperand *operand)
+{
+    int    axes;
+    double first, by[CORNU_MAX_RANK];
+    if (!operand->maker || progression(operand->known, &axes, &first, by))
+        return cornu__tensor_of(run, operand->known);
+    return record_again(run, operand);
+}
+
 CornuTensor *cornu__optional(CornuReadStep *step, int i)
 {
     if (!cornu__given(step, i) || cornu_error_pending()) return NULL;
@@ -137,7 +178,7 @@ CornuTensor *cornu__optional(CornuReadStep *step, int i)
     operand->used = true;
     if (!operand->tensor)
         operand->tensor = operand->weight ? operand->weight
-                                          : cornu__tensor_of(step->run, operand->known);
+                                          : tensor_of_known(step->run, operand);
     return operand->tensor;
 }
 

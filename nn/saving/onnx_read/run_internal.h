@@ -24,6 +24,7 @@ struct CornuReadRun {
     CornuTensor *(*constant)(CornuReadRun *run, CornuArray array);
     void       *context;             /* for `constant` */
     int         depth;               /* of subgraphs that are being run */
+    int         making;              /* of known results that are being recorded */
 };
 
 enum { CORNU_READ_MOST_DEPTH = 8 };  /* of subgraphs in subgraphs */
@@ -34,9 +35,13 @@ typedef struct {
     CornuTensor *weight;             /* of a weight: its tensor */
     CornuTensor *filter;             /* of a filter: with channels last; NULL if it is none */
     bool         given, used;        /* `used`: as a tensor */
+    /* Of a known result: the step that computed it, which can record it as ops where it is no
+     * constant, and which result it is. NULL for constants. */
+    struct CornuReadStep *maker;
+    int                   made;
 } CornuReadOperand;
 
-typedef struct {
+typedef struct CornuReadStep {
     CornuReadRun        *run;
     const CornuReadNode *node;
     CornuReadOperand    *in, *out;
@@ -59,6 +64,9 @@ CornuStatus cornu__read_rule_of(const CornuReadNode *node, CornuReadRule **rule)
 /* Runs one node: on the host if all operands are known and `record` is false. Messages name node
  * and operator. */
 CornuStatus cornu__read_step(CornuReadStep *step, bool record);
+
+/* Notes in the known results of a step that it computed them; it is copied. */
+CornuStatus cornu__read_keep_maker(CornuReadStep *step);
 
 /* Adds to the operands of nodes with subgraphs what those use of the graph around them. */
 CornuStatus cornu__read_captures(CornuArena *arena, CornuReadNode *nodes, int count);

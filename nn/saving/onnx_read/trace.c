@@ -143,6 +143,10 @@ static CornuStatus trace_node(Trace *trace, int n)
         for (int r = 0; r < CORNU_READ_RUNS; r++) value->runs[r] = steps[r].out[i];
         value->parameter = parameter;
         settle(load, value);
+        for (int r = 0; r < CORNU_READ_RUNS && value->known && !value->same; r++) {
+            CORNU__TRY(cornu__read_keep_maker(&steps[r]));
+            value->runs[r] = steps[r].out[i];
+        }
         if (!value->known && (!value->runs[0].tensor || !value->runs[1].tensor))
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "%.100s: %.100s is known for some sizes of "
                                "the batch only", node->name, node->out[i]);
