@@ -35,9 +35,10 @@
  * ("layer1.0.conv1.Conv"); what is constant, or depends on shapes alone, is computed when it is
  * loaded. Float constants that a node uses as parameters are weights, under their names, which are
  * trained, filters in Cornu's axes; statistics of BatchNormalization stay as they are. Tensors keep
- * ONNX' axes: images are (B, C, H, W). A graph is that of inference: Dropout does nothing. Axis 0 of inputs and outputs is
- * the batch; if the file fixes it, all batches have that size. Opsets from 7 on; an operator that
- * is not supported is refused by name. External data are read from files beside the model.
+ * ONNX' axes: images are (B, C, H, W). A graph is that of inference: Dropout does nothing. Axis 0
+ * of inputs and outputs is the batch; if the file fixes it, all batches have that size. Opsets from
+ * 7 on; an operator that is not supported is refused by name. External data are read from files
+ * beside the model. A weight that several nodes share becomes one for each.
  *
  * The states of stateful layers are in no file, as in Keras: a loaded model begins with zeros, and
  * an .onnx file computes every batch from zeros.
