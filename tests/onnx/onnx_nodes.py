@@ -4,7 +4,7 @@ ONNX' own tests of single nodes, by Cornu's reader of .onnx files:
     python tests/onnx/onnx_nodes.py build/onnx_nodes [--all] [--show WORD]
 
 Prints a line for each operator: NAME passed N, refused N, wrong N; then the totals of the operators
-that Cornu reads, and of all. Fails if a float32 test of an operator that Cornu reads does not pass.
+that Cornu reads, and of all. Fails if a result is wrong; what is not supported is refused by name.
 --all also tries tests of other element types; --show prints the messages of names with WORD. Needs
 the package onnx.
 """
@@ -23,9 +23,6 @@ from onnx.backend.test.case.node import collect_testcases
 warnings.filterwarnings("ignore")
 
 KINDS = {"FLOAT", "INT64", "INT32", "BOOL", "UINT8"}
-
-# What differs on purpose: the reason why a test of an operator that is read does not pass.
-REFUSED = {}
 
 
 def kinds_of(model):

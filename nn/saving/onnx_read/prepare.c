@@ -104,6 +104,7 @@ static CornuStatus separate_outputs(CornuReadLoad *load)
 
 static CornuStatus define(CornuReadLoad *load, const char *name)
 {
+    if (!*name) return cornu__fail(CORNU_ERR_FORMAT, "an input or constant has no name");
     if (cornu__lookup_find(&load->names, name) >= 0)
         return cornu__fail(CORNU_ERR_FORMAT, "the tensor %.100s is computed twice", name);
     return cornu__read_name(&load->names, name) >= 0 ? CORNU_OK : CORNU_ERR_MEMORY;
