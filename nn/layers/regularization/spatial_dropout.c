@@ -54,13 +54,13 @@ static const CornuField fields[] = {
     .config_offset = offsetof(SpatialDropout, config)
 
 const CornuLayerClass cornu__spatial_dropout1d_class = {
-    .class_name = "SpatialDropout1D", .never_trains = true, .fields = sequence_fields, .from = from1d, COMMON
+    .class_name = "SpatialDropout1D", .fields = sequence_fields, .from = from1d, COMMON
 };
 const CornuLayerClass cornu__spatial_dropout2d_class = {
-    .class_name = "SpatialDropout2D", .never_trains = true, .fields = fields, .from = from2d, COMMON
+    .class_name = "SpatialDropout2D", .fields = fields, .from = from2d, COMMON
 };
 const CornuLayerClass cornu__spatial_dropout3d_class = {
-    .class_name = "SpatialDropout3D", .never_trains = true, .fields = fields, .from = from3d, COMMON
+    .class_name = "SpatialDropout3D", .fields = fields, .from = from3d, COMMON
 };
 
 CornuLayer *cornu_spatial_dropout1d_from(const CornuSpatialDropoutConfig *config)

@@ -410,7 +410,7 @@ static const struct { const char *architecture, *message; } hostile[] = {
     { DENSE("\"units\":9223372036854775807"), "" },
     { DENSE("\"units\":3,\"use_bias\":1"), "d: use_bias is not true or false" },
     { DENSE("\"units\":3,\"activation\":\"rel\""), "d: " },
-    { DENSE("\"units\":3,\"activation\":7"), "d: activation is not a string" },
+    { DENSE("\"units\":3,\"activation\":7"), "d: activation is not a name or a layer" },
     { DENSE("\"units\":3,\"kernel_initializer\":\"x\""), "initializer \"x\" is not known" },
     { MODEL("Sequential", INPUT "," LAYER("Dropout", "\"name\":\"o\",\"rate\":2")), "o: " },
     { MODEL("Sequential", INPUT "," LAYER("Dropout", "\"name\":\"o\",\"rate\":[]")),
