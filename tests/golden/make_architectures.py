@@ -5,12 +5,14 @@ branches   two inputs, two outputs, one of them a nested model's; layers called 
 sequences  integers as inputs; states from one recurrent layer to another by keyword; wrappers
 masked     masked steps, for which Keras has operations; masks given by keyword
 operations on tensors, written as Python has them; a call with training=False
+elementwise, rearranged    each operation on its own
 image      convolutions with regularizers, constraints and several initializers, batches of 4
 attention  arguments of the call: causal, key by keyword, with its scores
 translate  from an encoder in both directions to a decoder: their states
 stack      a Sequential model of layers and models
 
-NAME.json is model.to_json(), NAME.w100.txt its summary with the layers of nested models.
+NAME.json is model.to_json(), NAME.w100.txt its summary with the layers of nested models (not of
+the last two, which are long).
 architectures.safetensors has for each NAME/ the weights `w0`, `w1`, …
 in the order of model.weights, the inputs `x0`, `x1`, … and the predictions `y0`, `y1`, ….
 """
@@ -98,6 +100,65 @@ def operations():
     return keras.Model([x, y], [L.Dense(2)(last), z ** 2], name="operations")
 
 
+def joined(name, x, y, results):
+    """All results as one row; and a layer with weights."""
+    flat = [keras.ops.reshape(keras.ops.cast(r, "float32"), (-1, int(np.prod(r.shape[1:]))))
+            for r in results]
+    parts = [keras.ops.concatenate(flat[i:i + 30], axis=1) for i in range(0, len(flat), 30)]
+    row = keras.ops.concatenate(parts, axis=1)
+    return keras.Model([x, y], [row, L.Dense(1)(y)], name=name)
+
+
+def elementwise():
+    ops, x, y = keras.ops, keras.Input((2, 4), name="x"), keras.Input((2, 4), name="y")
+    a, b, n = x * 4 - 2, y * 4 - 2, keras.ops.cast(x * 9 - 4, "int32")
+    functions = [ops.exp, ops.exp2, ops.expm1, ops.sin, ops.cos, ops.tan, ops.sinh, ops.cosh,
+                 ops.tanh, ops.erf, ops.floor, ops.ceil, ops.trunc, ops.round, ops.sign, ops.abs,
+                 ops.square, ops.relu, ops.relu6, ops.silu, ops.selu, ops.sigmoid, ops.softplus,
+                 ops.softsign, ops.log_sigmoid, ops.hard_sigmoid, ops.hard_silu, ops.hard_tanh,
+                 ops.tanh_shrink, ops.sparse_sigmoid, ops.sparse_plus, ops.isfinite, ops.isnan,
+                 ops.isinf, ops.logical_not, ops.gelu]
+    positive = [ops.log, ops.log1p, ops.log2, ops.log10, ops.sqrt, ops.rsqrt, ops.reciprocal]
+    pairs = [ops.add, ops.subtract, ops.multiply, ops.divide, ops.maximum, ops.minimum, ops.mod,
+             ops.floor_divide, ops.logaddexp, ops.hypot, ops.divide_no_nan, ops.equal,
+             ops.greater_equal, ops.less, ops.less_equal]
+    results = [f(a) for f in functions] + [f(x + 1) for f in positive] + [f(a, b) for f in pairs]
+    results += [a**3, a**-1, ops.power(x, 1.5), -a, 1 - a, n // 2, n % 3, n / 2, ops.where(a > b, a, 0),
+                ops.logical_and(a > 0, b > 0), ops.logical_or(a > 0, b > 0),
+                ops.logical_xor(a > 0, b > 0), ops.clip(a, -1, 1), ops.leaky_relu(a, 0.3),
+                ops.elu(a, 0.5), ops.celu(a, 2.0), ops.hard_shrink(a), ops.soft_shrink(a),
+                ops.threshold(a, 0.3, 0.1), ops.squareplus(a), ops.gelu(a, approximate=False),
+                ops.zeros_like(a), ops.ones_like(a), ops.full_like(a, 3.0),
+                ops.cast(a, "float16") + b]
+    return joined("elementwise", x, y, results)
+
+
+def rearranged():
+    ops, x, y = keras.ops, keras.Input((4, 6), name="x"), keras.Input((4, 6), name="y")
+    a, b = x - 0.5, y - 0.5
+    results = [a[:, 0], a[..., 1:5:3], a[:, ::-1, None], a[:, -1, 4:0:-2], ops.swapaxes(a, 1, 2),
+               ops.moveaxis(a, -1, 1), ops.flip(a, axis=1), ops.roll(a, 2, axis=1),
+               ops.hstack([a, b]), ops.unstack(a, axis=1)[2], ops.split(a, [2, 3], axis=-1)[1],
+               ops.squeeze(ops.expand_dims(a, 1)), ops.tile(a, (1, 2, 1)),
+               ops.repeat(a, 2, axis=1), ops.pad(a, ((0, 0), (1, 2), (0, 0)), constant_values=2.0),
+               ops.pad(a, ((0, 0), (1, 2), (2, 0)), mode="reflect"),
+               ops.pad(a, ((0, 0), (1, 2), (2, 0)), mode="symmetric"), ops.tril(a),
+               ops.triu(a, k=1), ops.take(a, [0, 2], axis=1), ops.take(a, 1, axis=-1),
+               ops.take_along_axis(a, ops.argmax(b, axis=1, keepdims=True), axis=1),
+               ops.one_hot(ops.cast(x * 5, "int32"), 4), ops.multi_hot(ops.cast(x * 5, "int32"), 4),
+               ops.sum(a, axis=[1, 2], keepdims=True), ops.mean(a, axis=1), ops.max(a, axis=-1),
+               ops.min(a, axis=(1, 2)), ops.var(a, axis=1), ops.std(a, axis=-1), ops.prod(a, axis=-1),
+               ops.logsumexp(a, axis=-1), ops.argmax(a, axis=-1), ops.argmin(a, axis=1),
+               ops.cumsum(a, axis=1), ops.cumprod(a, axis=2), ops.any(a > 0.4, axis=-1),
+               ops.all(a > -0.4, axis=-1), ops.count_nonzero(a > 0, axis=1),
+               ops.moments(a, axes=[1])[1], ops.softmax(a, axis=1), ops.softmax(a, axis=(1, 2)),
+               ops.log_softmax(a, axis=1), ops.sparsemax(a), ops.glu(a), ops.normalize(a),
+               ops.einsum("abc,abd->acd", a, b), ops.einsum("...d,...d->...", a, b),
+               ops.einsum("btd->bt", a), ops.dot(a, np.ones((6, 2), np.float32)),
+               ops.matmul(a, ops.transpose(b, (0, 2, 1)))]
+    return joined("rearranged", x, y, results)
+
+
 def attention():
     # The same number of steps in both: Keras' summary takes the scores' shape from x alone.
     x, memory = keras.Input((5, 6), name="x"), keras.Input((5, 6), name="memory")
@@ -134,11 +195,13 @@ def case(build, inputs, arrays):
     keras.utils.set_random_seed(5)
     model = build()
     name = model.name
-    (OUT / f"{name}.json").write_text(model.to_json(indent=1) + "\n")
+    indent = None if name in ("elementwise", "rearranged") else 1
+    (OUT / f"{name}.json").write_text(model.to_json(indent=indent) + "\n")
     lines = []
     os.environ["COLUMNS"] = "100"
     model.summary(print_fn=lines.append, expand_nested=True)
-    (OUT / f"{name}.w100.txt").write_text("".join(lines))
+    if indent:
+        (OUT / f"{name}.w100.txt").write_text("".join(lines))
     random = np.random.RandomState(3)
     weights = [np.asarray(w) + (0.1 * random.rand(*w.shape)).astype(np.float32)
                for w in model.get_weights()]
@@ -161,6 +224,8 @@ def main():
         case(stack, [f32(6, 3)], arrays),
         case(attention, [f32(6, 5, 6), f32(6, 5, 6)], arrays),
         case(translate, [f32(6, 7, 5), f32(6, 4, 3)], arrays),
+        case(elementwise, [f32(3, 2, 4), f32(3, 2, 4)], arrays),
+        case(rearranged, [f32(3, 4, 6), f32(3, 4, 6)], arrays),
         case(operations, [f32(6, 4, 6), f32(6, 4, 6)], arrays),
         case(masked, [random.randint(0, 4, (6, 7)).astype(np.float32), f32(6, 7, 5)], arrays),
     ])
