@@ -478,6 +478,20 @@ static CornuStatus gather(const Op *op)
     return give(op, joined(op->to, "Gather", table, rows));
 }
 
+/* The sum of the rows of each index: the gradient of a lookup, or a histogram. */
+static CornuStatus gather_grad(const Op *op)
+{
+    CornuShape    table;
+    const int64_t last = -1;
+    if (!cornu__onnx_extents(op->program, op->out, &table)) return refuse_batch(op);
+    const int x = full(op, 0), rows = full(op, 1), extents = cornu__onnx_shape(op->program, table);
+    const int at = joined(op->to, "Unsqueeze", rows, cornu__onnx_integers(op->to, &last, 1));
+    const int zeros = joined(op->to, "Expand", cornu__onnx_scalar(op->to, 0), extents);
+    const int in[] = { zeros, at, x };
+    return give(op, CORNU__ONNX_NODE(op->to, "ScatterND", in,
+                                     { .name = "reduction", .text = "add" }));
+}
+
 /* ---- All ops; those without a row serve training, or several shards ---- */
 
 static Writer *const writers[CORNU_OP_COUNT] = {
@@ -501,6 +515,7 @@ static Writer *const writers[CORNU_OP_COUNT] = {
     [CORNU_OP_MAX_POOL2D] = max_pool2d, [CORNU_OP_AVERAGE_POOL2D] = average_pool2d,
     [CORNU_OP_SOFTMAX] = softmax, [CORNU_OP_LOG_SOFTMAX] = log_softmax,
     [CORNU_OP_ONE_HOT] = one_hot, [CORNU_OP_GATHER] = gather,
+    [CORNU_OP_GATHER_GRAD] = gather_grad,
 };
 
 CornuStatus cornu__onnx_ops(CornuOnnxProgram *program)

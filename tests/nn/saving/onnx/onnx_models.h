@@ -13,6 +13,9 @@ typedef struct {
 
 /* A model of user-defined layers (onnx_own.c). */
 CornuModel *onnx_own_layers(void);
+/* Models of layers that prepare data (onnx_prepared.c). */
+CornuModel *onnx_augmented(void);
+CornuModel *onnx_categories(void);
 
 /* onnx_scores.c */
 CornuModel *onnx_scores(void);
