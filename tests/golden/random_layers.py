@@ -249,9 +249,10 @@ def up_sampling(name, rank):
 def resizing(d, shape):
     kinds = ["bilinear", "nearest"] if d.only else [
         "bilinear", "nearest", "bicubic", "lanczos3", "lanczos5", "area"]
-    return call("L.Resizing", d.randint(3, 12), d.randint(3, 12), **d.some(
-        0.3, interpolation=kinds, crop_to_aspect_ratio=[True], antialias=[True],
-        ) | ({"pad_to_aspect_ratio": True, "fill_value": 0.5} if d.maybe(0.1) else {}))
+    aspect = d.weighted({"": 6, "crop_to_aspect_ratio": 2, "pad_to_aspect_ratio": 1})
+    return call("L.Resizing", d.randint(3, 12), d.randint(3, 12),
+                **d.some(0.3, interpolation=kinds, antialias=[True]),
+                **({aspect: True} if aspect else {}))
 
 
 # ---- Shapes ----

@@ -170,8 +170,8 @@ def data(p, outputs, seed):
     model.run_eagerly = True
     results = keras.tree.flatten(model(x if len(x) > 1 else x[0], training=False))
     y = [o.targets(random, tuple(r.shape), p.d.maybe(0.2)) for o, r in zip(outputs, results)]
-    s = [random.rand(p.rows).astype(np.float32)] if len(x) == len(y) == 1 and p.d.maybe(
-        0.05) else []
+    weighted = len(x) == len(y) == 1 and y[0].ndim < 3 and p.d.maybe(0.05)
+    s = [random.rand(p.rows).astype(np.float32)] if weighted else []
     return x, y, s
 
 
