@@ -61,8 +61,7 @@ static void fill(const json_t *value, CornuArray array, int64_t *at)
                                                            : json_number_value(value));
 }
 
-/* An array that does not change: an input of the graph that is fed once. 64-bit numbers become
- * 32-bit ones, as on JAX. */
+/* An array that does not change. 64-bit numbers become 32-bit ones, as on JAX. */
 static CornuTensor *constant_array(const CornuOperands *o, const json_t *value, const char *dtype)
 {
     CornuType type = { .dtype = CORNU_F32 };
@@ -79,15 +78,13 @@ static CornuTensor *constant_array(const CornuOperands *o, const json_t *value, 
     else if (!strcmp(dtype, "uint8")) type.dtype = CORNU_U8;
     else if (strstr(dtype, "int")) type.dtype = CORNU_I32;
     if (cornu_type_check(type)) return cornu__null();
-    CornuTensor *made = cornu_graph_input(o->graph, type);
-    if (!made || o->shapes_only) return made;
     CornuArray array = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
     if (!array.data) return cornu__null();
     int64_t at = 0;
     fill(value, array, &at);
-    const CornuStatus status = cornu_graph_feed(made, array);
+    CornuTensor *made = cornu__constant_array(o->call, array);
     cornu__release(array.data);
-    return status ? cornu__null() : made;
+    return made;
 }
 
 /* ---- Operands ---- */

@@ -31,6 +31,7 @@ CornuTensor *cornu__operation_call(CornuLayer *layer, const CornuCall *call,
 {
     CornuOperands o = operands_of(layer);
     o.in_count = in_count;
+    o.call = call;
     o.graph = call->graph;
     o.shapes_only = call->shapes_only;
     o.in = in;

@@ -15,6 +15,7 @@
 /* What a rule is given: a call of an operation. */
 typedef struct {
     const CornuLayer   *layer;
+    const CornuCall    *call;             /* NULL while results are counted */
     CornuGraph         *graph;
     bool                shapes_only;      /* as CornuCall */
     const json_t       *config, *args, *kwargs;

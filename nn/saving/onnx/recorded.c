@@ -31,19 +31,23 @@ static CornuTensor *weight_of(void *context, const CornuWeight *weight)
     return record->weights[i];
 }
 
-/* An array as an input of the graph, for CornuCall.constant. */
+/* An array as an input of the graph, for CornuCall.constant; as it will be written: all integers in
+ * 64 bits, all floats in 32. */
 static CornuTensor *constant_of(void *context, CornuArray array)
 {
-    Record      *record = context;
-    const size_t bytes = cornu_type_bytes(array.type);
+    Record   *record = context;
+    CornuType type = array.type;
+    if (type.dtype != CORNU_BOOL)
+        type.dtype = cornu_dtype_is_float(type.dtype) ? CORNU_F32 : CORNU_I64;
     if (cornu__reserve(&record->arrays, &record->array_space, record->array_count, 1,
                        sizeof *record->arrays) ||
         cornu__reserve(&record->constants, &record->constant_space, record->array_count, 1,
                        sizeof *record->constants))
         return cornu__null();
-    CornuArray copy = cornu_array_from(cornu__allocate(bytes, 1), array.type);
+    CornuArray copy = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
     if (!copy.data) return cornu__null();
-    memcpy(copy.data, array.data, bytes);
+    for (int64_t i = 0; i < cornu_type_count(type); i++)
+        cornu_array_set(copy, i, cornu_array_get(array, i));
     CornuTensor *input = cornu_graph_input(record->graph, array.type);
     record->constants[record->array_count] = input;
     record->arrays[record->array_count++] = copy;
