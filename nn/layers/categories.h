@@ -56,8 +56,8 @@ CornuLayer *cornu_discretization_from(const CornuDiscretizationConfig *config);
 #define cornu_discretization(...) \
     cornu_discretization_from(&(CornuDiscretizationConfig){ .unset = 0, __VA_ARGS__ })
 
-/* The place of an integer in the vocabulary, encoded. Places begin with that of mask_token, if it is
- * given and the mode is int, then num_oov_indices places of integers that are not in the
+/* The place of an integer in the vocabulary, encoded. Places begin with that of mask_token, if it
+ * is given and the mode is int, then num_oov_indices places of integers that are not in the
  * vocabulary: of
  * several that of the remainder. Without one, such integers have -1. With `invert` a place gives
  * the integer, oov_token where it has none. */

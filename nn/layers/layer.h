@@ -49,8 +49,8 @@ typedef struct CornuCall {
      * their values. */
     CornuTensor *(*weight)(void *context, const CornuWeight *weight);
     void        *weight_context;
-    /* Makes a constant of an array, with the same context, in place of an input of the graph that is
-     * fed once; or NULL. */
+    /* Makes a constant of an array, with the same context, in place of an input of the graph that
+     * is fed once; or NULL. */
     CornuTensor *(*constant)(void *context, CornuArray array);
     const CornuReplaced *replaced;
     CornuTensor **loss;      /* where cornu_layer_add_loss accumulates; NULL: not needed */
@@ -159,8 +159,8 @@ typedef struct {
     int (*outputs)(const CornuLayer *layer);
 
     /* In place of the trace of call that infers the types of the outputs: for layers that know
-     * them. Only such a layer may have tensors whose axis 0 is not the batch; the unknown extents of
-     * its outputs, the batch wherever it is among them, are CORNU_NONE. */
+     * them. Only such a layer may have tensors whose axis 0 is not the batch; the unknown extents
+     * of its outputs, the batch wherever it is among them, are CORNU_NONE. */
     CornuStatus (*types)(CornuLayer *layer, const CornuType *in, int in_count, CornuType *out);
 
     /* Returns the mask of the output, given x and its mask, call->mask; NULL is none. Without this
@@ -211,8 +211,8 @@ typedef struct {
      * they are counted by class. */
     const char *const *folders;
 
-    /* For files: the weight of the inner layer that Keras lists before the wrapper's own, too. NULL:
-     * none. */
+    /* For files: the weight of the inner layer that Keras lists before the wrapper's own, too.
+     * NULL: none. */
     const char *(*lists)(const CornuLayer *layer);
 
     /* For files, if the layer takes several tensors: Keras' keywords of the inputs after the first,
@@ -220,9 +220,9 @@ typedef struct {
      * "initial_state*". NULL: all inputs are one list, as in add([a, b]). */
     const char       *operands;
     bool              one_operand;  /* Keras does not require the second one */
-    /* For files, if each input has a mask of its own: Keras' keyword of the first input. The mask of
-     * input KEYWORD is KEYWORD_mask, but that of the first is always the one it brings along. NULL:
-     * the keyword is "mask", also for the list of the masks of a list. */
+    /* For files, if each input has a mask of its own: Keras' keyword of the first input. The mask
+     * of input KEYWORD is KEYWORD_mask, but that of the first is always the one it brings along.
+     * NULL: the keyword is "mask", also for the list of the masks of a list. */
     const char       *first_operand;
     bool reverses;           /* Keras' call takes `reverse`, which may differ from call to call */
 
@@ -390,8 +390,8 @@ CornuTensor *cornu_layer_mask(CornuLayer *layer, const CornuCall *call, CornuTen
  *     cornu_compile(model, …);
  *
  * For a layer that is not built yet, or is in models that are not compiled: these list the new
- * weights once they are compiled. CORNU_ERR_ARGUMENT otherwise, and for a layer with a constraint of
- * the kernel. Source: keras/src/layers/core/dense.py; Hu et al., arXiv 2106.09685.
+ * weights once they are compiled. CORNU_ERR_ARGUMENT otherwise, and for a layer with a constraint
+ * of the kernel. Source: keras/src/layers/core/dense.py; Hu et al., arXiv 2106.09685.
  */
 CornuStatus cornu_layer_enable_lora(CornuLayer *layer, int64_t rank, double alpha);
 

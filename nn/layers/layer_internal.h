@@ -84,7 +84,7 @@ static inline int cornu__field_layers(const CornuField *field)
          : field->kind == CORNU_FIELD_LAYERS ? CORNU_MAX_WRAPPED : 0;
 }
 
-/* For constructors: replaces a list in the layer's config by a copy that is freed with the layer. */
+/* For constructors: replaces a list in the config by a copy that is freed with the layer. */
 CornuStatus cornu__layer_copy_numbers(CornuLayer *layer, CornuNumbers *numbers);
 
 /* Frees the memory with the layer; on failure at once. */

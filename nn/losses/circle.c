@@ -95,9 +95,9 @@ static CornuTensor *call_rows(const CornuLoss *self, CornuTensor *y_true, CornuT
     const int64_t    rows = shape.extent[0];
     CornuText        a, b;
     if (shape.rank != 2 || cornu_shape_count(labels) != rows)
-        return cornu__fail_null(CORNU_ERR_SHAPE, "%s: y_true is %s, y_pred %s; expected (B) classes "
-                                "and (B, N) embeddings", self->name, cornu_shape_print(&a, labels),
-                                cornu_shape_print(&b, shape));
+        return cornu__fail_null(CORNU_ERR_SHAPE, "%s: y_true is %s, y_pred %s; expected (B) "
+                                "classes and (B, N) embeddings", self->name,
+                                cornu_shape_print(&a, labels), cornu_shape_print(&b, shape));
     CornuTensor *label = cornu_op_reshape(cornu_op_convert(y_true, CORNU_I32), cornu_shape(rows));
     CornuTensor *others = gathered(y_pred);
     if (!others) return NULL;

@@ -67,10 +67,10 @@ typedef struct {
     char         unset;
     CornuSymbol *inputs[CORNU_MAX_MODEL_TENSORS];    /* of cornu_input, in the order of the data */
     CornuSymbol *outputs[CORNU_MAX_MODEL_TENSORS];
-    const char  *input_keys[CORNU_MAX_MODEL_TENSORS];  /* the keys of Keras' dictionaries in place of
-                                                        lists, in ascending order; copied. Names
-                                                        of inputs and outputs are these, else
-                                                        those of their layers */
+    const char  *input_keys[CORNU_MAX_MODEL_TENSORS];  /* the keys of Keras' dictionaries in place
+                                                        of lists, in ascending order; copied.
+                                                        Names of inputs and outputs are these,
+                                                        else those of their layers */
     const char  *output_keys[CORNU_MAX_MODEL_TENSORS];
     const char  *name;                               /* default functional, functional_1, … */
     const char  *policy;                             /* as cornu_sequential's */

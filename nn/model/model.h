@@ -135,9 +135,9 @@ enum { CORNU_MAX_METRICS = 32 };
 /* The arguments of one output, by the name of its layer or its key (functional.h). */
 typedef struct {
     const char  *name;
-    CornuLoss   *loss;                           /* taken; NULL: none */
-    double       loss_weight;                    /* in the total loss; default 1; CORNU_ZERO for 0 */
-    CornuMetric *metrics[CORNU_MAX_METRICS];     /* taken */
+    CornuLoss   *loss;                         /* taken; NULL: none */
+    double       loss_weight;                  /* in the total loss; default 1; CORNU_ZERO for 0 */
+    CornuMetric *metrics[CORNU_MAX_METRICS];   /* taken */
     CornuMetric *weighted_metrics[CORNU_MAX_METRICS];
 } CornuOutputConfig;
 
@@ -203,8 +203,8 @@ int64_t         cornu_model_steps_per_execution(const CornuModel *model);  /* li
 /* "loss", then the metrics as compiled. With several losses: "loss", then the unweighted
  * "scores_loss" of each. With several outputs metrics are named as "scores_accuracy", after the
  * output layers. Weighted metrics follow, as "weighted_accuracy" where the name is in use; a name
- * still in use becomes "accuracy_1"; "gradient_norm" is last. Logs of evaluation do not have it, and
- * its value there is 0. */
+ * still in use becomes "accuracy_1"; "gradient_norm" is last. Logs of evaluation do not have it,
+ * and its value there is 0. */
 int         cornu_model_metric_count(const CornuModel *model);
 const char *cornu_model_metric_name(const CornuModel *model, int i);
 

@@ -181,8 +181,8 @@ CornuStatus cornu__model_ready(CornuModel *model, CornuType x);
 /* Frees all that compiling made or took; the weights stay. */
 void cornu__uncompile(CornuModel *model);
 
-/* The name of an output for arguments and logs: its key or else its layer's; the index of the output
- * of a name, or -1 with a pending error that lists the names. */
+/* The name of an output for arguments and logs: its key or else its layer's; the index of the
+ * output of a name, or -1 with a pending error that lists the names. */
 const char *cornu__output_name(const CornuModel *model, int output);
 int         cornu__find_output(const CornuModel *model, const char *name);
 

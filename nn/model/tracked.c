@@ -21,7 +21,8 @@ static char *free_name(const CornuModel *model, const char *what, int output, bo
 {
     static const char mark[] = "weighted_";
     const bool   prefixed = model->output_count > 1 && output >= 0;
-    const char  *of = prefixed ? cornu__output_name(model, output) : "", *line = prefixed ? "_" : "";
+    const char  *of = prefixed ? cornu__output_name(model, output) : "";
+    const char  *line = prefixed ? "_" : "";
     const size_t space = strlen(of) + sizeof mark + strlen(what) + 16;
     char        *name = cornu__allocate(space, 1);
     if (!name) return NULL;

@@ -183,7 +183,10 @@ static CornuOptimizer *inner(const CornuOptimizer *self, int i)
     return i < multi->count ? multi->inner[i] : NULL;
 }
 
-static const char *path(const CornuOptimizer *self, int i) { return ((const Multi *)self)->path[i]; }
+static const char *path(const CornuOptimizer *self, int i)
+{
+    return ((const Multi *)self)->path[i];
+}
 
 static void free_all(CornuOptimizer *self)
 {
@@ -213,8 +216,8 @@ static CornuStatus add(Multi *multi, const char *path, CornuOptimizer *optimizer
 {
     const int n = multi->count;
     if (optimizer->taken || optimizer->kind->composite || optimizer->scales_loss)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %s is %s, expected an optimizer that is new and "
-                           "plain", multi->base.name, optimizer->name,
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %s is %s, expected an optimizer that is new "
+                           "and plain", multi->base.name, optimizer->name,
                            optimizer->taken ? "taken already" : "made of another");
     optimizer->taken = true;
     optimizer->loss_scale_factor = multi->base.loss_scale_factor;

@@ -285,8 +285,8 @@ static CornuStatus check_groups(const CornuOptimizer *optimizer)
     const int shards = cornu__optimizer_shards(optimizer);
     if (shards == 1) return CORNU_OK;
     if (optimizer->kind->update_weight && cornu__optimizer_has_groups(optimizer))
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .group_size is %d of %d shards, expected all "
-                           "of them: it updates whole weights", optimizer->name,
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .group_size is %d of %d shards, expected "
+                           "all of them: it updates whole weights", optimizer->name,
                            optimizer->groups.size, shards);
     return cornu__fail_prefix(cornu_groups_check(&optimizer->groups, shards), optimizer->name);
 }
@@ -310,8 +310,8 @@ static CornuStatus fill(CornuVariable *variable, double value)
     return status;
 }
 
-/* Sets the slots' first values once those that are packed have memory. The padding between them gets
- * the same values: no division by 0 there either. */
+/* Sets the slots' first values once those that are packed have memory. The padding between them
+ * gets the same values: no division by 0 there either. */
 static CornuStatus begin_slots(CornuOptimizer *optimizer)
 {
     const int common = cornu__common_slots(optimizer);
@@ -339,8 +339,8 @@ CornuStatus cornu__optimizer_add_clock(CornuOptimizer *optimizer, CornuDevice *d
     return cornu_error_take();
 }
 
-/* Adds the variables that do not depend on the weights. Keras wraps the optimizer in one that scales
- * the loss. */
+/* Adds the variables that do not depend on the weights. Keras wraps the optimizer in one that
+ * scales the loss. */
 static CornuStatus add_scalars(CornuOptimizer *optimizer, CornuDevice *device)
 {
     const CornuType f32 = cornu_scalar(CORNU_F32), i64 = cornu_scalar(CORNU_I64);
@@ -407,7 +407,8 @@ CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *cons
     const CornuComposite *composite = optimizer->kind->composite;
     CornuStatus status = composite ? composite->build(optimizer, w, count)
                                    : build(optimizer, w, count);
-    if (status) cornu__optimizer_unbuild(optimizer);   /* for another attempt, on a device with more memory */
+    if (status)   /* undone for another attempt, on a device with more memory */
+        cornu__optimizer_unbuild(optimizer);
     return status;
 }
 

@@ -217,15 +217,15 @@ CornuOptimizer *cornu_ftrl_from(const CornuFtrlConfig *config);
     cornu_ftrl_from(&(CornuFtrlConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
 /* u = m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + epsilon), m and v as in Adam;
- * w -= learning_rate u |w| / |u|, with the norms of each weight, or the ratio 1 if one of them is 0.
- * Source: You et al., "Large Batch Optimization for Deep Learning", arXiv 1904.00962. */
+ * w -= learning_rate u |w| / |u|, with the norms of each weight, or the ratio 1 if one of them is
+ * 0. Source: You et al., "Large Batch Optimization for Deep Learning", arXiv 1904.00962. */
 CornuOptimizer *cornu_lamb_from(const CornuMomentsConfig *config);
 #define cornu_lamb(...) \
     cornu_lamb_from(&(CornuMomentsConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
-/* beta = 1 - t^beta_2_decay; for a weight with two axes or more, of g^2 + epsilon_1 the means r over
- * the last axis and c over the one before it, each averaged with beta; v = r c / mean(r), else v is
- * averaged itself; u = g / sqrt(v); with rms(x) = sqrt(mean(x^2)) of each weight
+/* beta = 1 - t^beta_2_decay; for a weight with two axes or more, of g^2 + epsilon_1 the means r
+ * over the last axis and c over the one before it, each averaged with beta; v = r c / mean(r), else
+ * v is averaged itself; u = g / sqrt(v); with rms(x) = sqrt(mean(x^2)) of each weight
  * w -= min(learning_rate, 1 / sqrt(t)) max(epsilon_2, rms(w)) u / max(1, rms(u) / clip_threshold)
  * relative_step has no effect in Keras either.
  * Source: Shazeer and Stern, "Adafactor", arXiv 1804.04235. */
@@ -245,8 +245,8 @@ CornuOptimizer *cornu_adafactor_from(const CornuAdafactorConfig *config);
     cornu_adafactor_from(                                                                      \
         &(CornuAdafactorConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
-/* For matrices that are not excluded, m = momentum m + g; x = g + momentum m, or m without nesterov;
- * ns_steps times, from x / |x| (transposed if it has more rows than columns), A = x x^T,
+/* For matrices that are not excluded, m = momentum m + g; x = g + momentum m, or m without
+ * nesterov; ns_steps times, from x / |x| (transposed if it has more rows than columns), A = x x^T,
  * x = muon_a x + (muon_b A + muon_c A A) x; w -= learning_rate x sqrt(max(rows, columns)) rms_rate.
  * Other weights: Adam, with learning_rate adam_lr_ratio and the decay adam_weight_decay.
  * Source: Jordan et al., "Muon", and Liu et al., "Muon is Scalable for LLM Training",
@@ -276,9 +276,9 @@ CornuOptimizer *cornu_muon_from(const CornuMuonConfig *config);
 #define cornu_muon(...) \
     cornu_muon_from(&(CornuMuonConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
-/* v as in Adam; z -= learning_rate min(t / warmup_steps, 1) g / (sqrt(v / (1 - beta_2^t)) + epsilon);
- * x = (1 - 1/t) x + z / t; w = (1 - beta_1) z + beta_1 x. The slot momentum is z, at first w; x is
- * computed from z and w.
+/* v as in Adam; z -= learning_rate min(t / warmup_steps, 1) g / (sqrt(v / (1 - beta_2^t)) +
+ * epsilon); x = (1 - 1/t) x + z / t; w = (1 - beta_1) z + beta_1 x. The slot momentum is z, at
+ * first w; x is computed from z and w.
  * Source: Defazio et al., "The Road Less Scheduled", arXiv 2405.15682. */
 typedef struct {
     char   unset;
@@ -314,9 +314,9 @@ typedef struct {
 
 /* Several optimizers: a weight's is that whose path is the weight's or, if there is none, the only
  * one whose pattern it matches, else the default one. build refuses a weight that several patterns
- * match. It has an iteration and a learning rate of its own, the latter 0 and without effect, before
- * the variables of the optimizers, in the order of the map. It cannot move to another device, nor
- * scale the loss (f16). Source: keras/src/optimizers/multi_optimizer.py. */
+ * match. It has an iteration and a learning rate of its own, the latter 0 and without effect,
+ * before the variables of the optimizers, in the order of the map. It cannot move to another
+ * device, nor scale the loss (f16). Source: keras/src/optimizers/multi_optimizer.py. */
 CornuOptimizer *cornu_multi_optimizer_from(const CornuMultiConfig *config);
 #define cornu_multi_optimizer(...) \
     cornu_multi_optimizer_from(&(CornuMultiConfig){ .unset = 0, __VA_ARGS__ })
@@ -336,9 +336,9 @@ typedef struct {
 } CornuLossScaleConfig;
 
 /* Makes the optimizer scale the loss, so that f16 gradients do not underflow; cornu_compile does so
- * under mixed_float16. A step whose gradients are not all finite leaves weights, slots and iteration
- * unchanged and halves the scale; dynamic_growth_steps finite steps in a row double it. NULL for
- * NULL. Source: keras/src/optimizers/loss_scale_optimizer.py. */
+ * under mixed_float16. A step whose gradients are not all finite leaves weights, slots and
+ * iteration unchanged and halves the scale; dynamic_growth_steps finite steps in a row double it.
+ * NULL for NULL. Source: keras/src/optimizers/loss_scale_optimizer.py. */
 CornuOptimizer *cornu_loss_scale_optimizer_from(const CornuLossScaleConfig *config);
 #define cornu_loss_scale_optimizer(...) \
     cornu_loss_scale_optimizer_from(&(CornuLossScaleConfig){ .unset = 0, __VA_ARGS__ })
@@ -418,8 +418,8 @@ CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, doubl
 
 enum { CORNU_MAX_SLOTS = 3, CORNU_MAX_COMMON_SLOTS = 2 };
 
-/* The input of an update: a slice of weights laid out in one vector, so that an element's update must
- * not depend on other elements; of update_weight one weight in its own shape. */
+/* The input of an update: a slice of weights laid out in one vector, so that an element's update
+ * must not depend on other elements; of update_weight one weight in its own shape. */
 typedef struct {
     CornuTensor *w, *gradient;                /* of one shape, f32 */
     CornuTensor *w_before;                    /* w before its weight_decay */
@@ -428,8 +428,9 @@ typedef struct {
     CornuTensor *number;                      /* f32 scalar, if the class has number_name */
 } CornuUpdate;
 
-/* Kinds of arguments: double; bool; the opposite of a bool; int64_t; a double for which Keras has None, CORNU_ZERO in the
- * config and 0 in the optimizer; strings, CORNU_MAX_EXCLUDED pointers up to the first NULL. */
+/* Kinds of arguments: double; bool; the opposite of a bool; int64_t; a double for which Keras has
+ * None, CORNU_ZERO in the config and 0 in the optimizer; strings, CORNU_MAX_EXCLUDED pointers up to
+ * the first NULL. */
 typedef enum {
     CORNU_ARGUMENT_NUMBER, CORNU_ARGUMENT_FLAG, CORNU_ARGUMENT_NOT, CORNU_ARGUMENT_INTEGER,
     CORNU_ARGUMENT_NUMBER_OR_NONE, CORNU_ARGUMENT_STRINGS
@@ -466,8 +467,8 @@ typedef struct {
      * build. Every shard computes all of it; groups of shards are refused. */
     CornuTensor *(*update_weight)(const CornuOptimizer *self, int i, const CornuUpdate *update,
                                   CornuTensor **new_slot);
-    /* With it: the type of slot number `slot` of the weight, or false if it has none. NULL: all have
-     * the weight's. */
+    /* With it: the type of slot number `slot` of the weight, or false if it has none. NULL: all
+     * have the weight's. */
     bool (*slot_type)(const CornuOptimizer *self, const CornuVariable *w, int slot,
                       CornuType *type);
     /* With it: the weight_decay of the weight. NULL: the optimizer's. */

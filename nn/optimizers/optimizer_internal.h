@@ -37,8 +37,8 @@ CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
 /* Makes the optimizer scale the loss; config->optimizer is not used. */
 CornuStatus cornu__optimizer_scale(CornuOptimizer *optimizer, const CornuLossScaleConfig *config);
 
-/* What an optimizer that is made of others does itself; `optimizer` has two variables of its own, and
- * lists theirs after these. */
+/* What an optimizer that is made of others does itself; `optimizer` has two variables of its own,
+ * and lists theirs after these. */
 typedef struct CornuComposite {
     CornuStatus (*build)(CornuOptimizer *optimizer, CornuVariable *const *w, int count);
     CornuStatus (*apply)(CornuOptimizer *optimizer, CornuGraph *graph,

@@ -205,8 +205,8 @@ static CornuStatus refuse_class(const char *class_name)
     for (size_t i = 0; i < sizeof advices / sizeof *advices; i++)
         if (!strcmp(class_name, advices[i].class_name))
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s", advices[i].advice);
-    return cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\"; a class of your own "
-                       "must be registered by cornu_register_layer", class_name);
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\"; a class of your "
+                       "own must be registered by cornu_register_layer", class_name);
 }
 
 CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual,

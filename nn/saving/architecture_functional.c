@@ -557,8 +557,8 @@ static CornuStatus read_masks(const Links *links, const json_t *value, int opera
     return cornu__each_leaf(value, read_mask, &(ReadMasks){ links, operands, operand });
 }
 
-/* The operands by keyword, in the order of the layer's class. One that is not given is, as in Keras'
- * attention, the one before it: the key is the value. */
+/* The operands by keyword, in the order of the layer's class. One that is not given is, as in
+ * Keras' attention, the one before it: the key is the value. */
 static CornuStatus read_keywords(const Links *links, const char *words, const json_t *kwargs,
                                  Operands *operands)
 {
@@ -603,8 +603,8 @@ static CornuStatus read_operation_call(const Links *links, const Linked *layer, 
     return status;
 }
 
-/* The keyword of the first operand, where it is not positional: the class' own, or one of those that
- * Keras' layers have. NULL: it is positional. */
+/* The keyword of the first operand, where it is not positional: the class' own, or one of those
+ * that Keras' layers have. NULL: it is positional. */
 static const char *first_keyword(const CornuLayerClass *kind, const json_t *call)
 {
     static const char *const words[] = { "inputs", "x", "sequences", "sequence", "images", "data" };

@@ -14,8 +14,8 @@
 typedef CornuStatus CornuLeaf(void *context, const json_t *value);
 CornuStatus cornu__each_leaf(const json_t *value, CornuLeaf *leaf, void *context);
 
-/* The keys of a dictionary of tensors, in Keras' order, which it owns; none for any other form. And a
- * form with these keys. */
+/* The keys of a dictionary of tensors, in Keras' order, which it owns; none for any other form. And
+ * a form with these keys. */
 CornuStatus cornu__form_keys(const json_t *form, const char **keys, size_t most);
 json_t     *cornu__form_of_keys(char *const *keys, int count);
 

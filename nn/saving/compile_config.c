@@ -89,7 +89,10 @@ static bool is_object(const json_t *value)
     return json_is_string(value) || json_is_string(json_object_get(value, "class_name"));
 }
 
-static bool is_dictionary(const json_t *value) { return json_is_object(value) && !is_object(value); }
+static bool is_dictionary(const json_t *value)
+{
+    return json_is_object(value) && !is_object(value);
+}
 
 /* Values in order, from lists at any depth; `count` goes on beyond `most`. */
 static void flatten(const json_t *value, const json_t **to, int most, int *count)
@@ -149,7 +152,7 @@ static int by_key(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Adds the metrics of a value: one, none, or those of a list or a dictionary, by its sorted keys. */
+/* Adds the metrics of a value: one, none, or those of a list or, by sorted keys, a dictionary. */
 static CornuStatus read_metrics(const char *what, const json_t *value,
                                 CornuMetric *metrics[CORNU_MAX_METRICS], int *count)
 {

@@ -102,8 +102,8 @@ static void put(Walk *walk, const CornuWeight *weight)
     walk->layout->groups[walk->layout->count - 1].count++;
 }
 
-/* Adds the weights that a wrapper has besides those of its inner layers to the last group, after the
- * one that Keras lists twice. */
+/* Adds the weights that a wrapper has besides those of its inner layers to the last group, after
+ * the one that Keras lists twice. */
 static void place_own(Walk *walk, const CornuLayer *layer)
 {
     const char *also = layer->kind->lists ? layer->kind->lists(layer) : NULL;

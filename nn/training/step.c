@@ -274,8 +274,8 @@ static CornuTensor *weights_of(const CornuStep *step, int output)
     return cornu_op_convert(step->weights[step->weight_count > 1 ? output : 0], CORNU_F32);
 }
 
-/* Records one output's loss, if it has one. Even where masks or a reduction give batches of one size different
- * weights, Keras averages the logged loss over batches by their number of rows. */
+/* Records one output's loss, if it has one. Even where masks or a reduction give batches of one
+ * size different weights, Keras averages the logged loss over batches by their number of rows. */
 static CornuStatus record_output(CornuModel *model, const CornuStep *step, int i,
                                  CornuTensor *mask, Losses *losses)
 {

@@ -34,8 +34,8 @@ static void reshape_gradient(const CornuRecorded *op, CornuTensor *const *d, Cor
 }
 CornuGradient *const cornu__reshape_gradient = reshape_gradient;
 
-/* If x is a transpose itself: makes `axes` those of the transpose of its operand, which is returned;
- * else x. */
+/* If x is a transpose itself: makes `axes` those of the transpose of its operand, which is
+ * returned; else x. */
 static CornuTensor *before_transpose(CornuTensor *x, int64_t *axes)
 {
     const CornuProgram *program = x->graph->program;

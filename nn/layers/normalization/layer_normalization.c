@@ -134,7 +134,8 @@ static const CornuField rms_fields[] = {
 
 const CornuLayerClass cornu__rms_normalization_class = {
     .class_name = "RMSNormalization", .size = sizeof(RmsNormalization), .build = rms_build,
-    .call = rms_call, .mask = cornu__no_mask, .fields = rms_fields, .config_size = sizeof(CornuRmsNormalizationConfig),
+    .call = rms_call, .mask = cornu__no_mask, .fields = rms_fields,
+    .config_size = sizeof(CornuRmsNormalizationConfig),
     .config_offset = offsetof(RmsNormalization, config), .from = rms_from,
 };
 

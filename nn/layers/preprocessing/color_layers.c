@@ -164,7 +164,8 @@ static CornuTensor *color_degeneration(const CornuLayer *layer, const CornuCall 
     return changed(layer, call, x, cornu__degenerate, 1);
 }
 
-static CornuTensor *color_degeneration_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *color_degeneration_call(CornuLayer *layer, const CornuCall *call,
+                                            CornuTensor *x)
 {
     return cornu__image_call(layer, call, x, color_degeneration, false);
 }
@@ -266,7 +267,10 @@ static CornuTensor *grayscale_call(CornuLayer *layer, const CornuCall *call, Cor
     return cornu__image_call(layer, call, x, grayscale, false);
 }
 
-static CornuLayer *grayscale_from(const void *config) { return cornu_random_grayscale_from(config); }
+static CornuLayer *grayscale_from(const void *config)
+{
+    return cornu_random_grayscale_from(config);
+}
 
 static const CornuField grayscale_fields[] = {
     { "factor", CORNU_FIELD_NUMBER, offsetof(CornuRandomGrayscaleConfig, factor) },
@@ -387,7 +391,10 @@ static CornuTensor *jitter_call(CornuLayer *layer, const CornuCall *call, CornuT
     return cornu__image_call(layer, call, x, jitter, false);
 }
 
-static CornuLayer *jitter_from(const void *config) { return cornu_random_color_jitter_from(config); }
+static CornuLayer *jitter_from(const void *config)
+{
+    return cornu_random_color_jitter_from(config);
+}
 
 #define FACTOR(name) { #name, CORNU_FIELD_REACH, offsetof(CornuRandomColorJitterConfig, name) }
 static const CornuField jitter_fields[] = {
@@ -407,7 +414,7 @@ const CornuLayerClass cornu__random_color_jitter_class = {
     .config_offset = offsetof(RandomColorJitter, config), .from = jitter_from,
 };
 
-/* Files have a number where one was given, which is read as -x to x; contrast and hue begin at 0. */
+/* In files a single number x is the range -x to x; contrast and hue begin at 0. */
 static CornuStatus resolve_jitter(const char *name, const char *argument, double range[2],
                                   double low)
 {

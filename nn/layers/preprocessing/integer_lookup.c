@@ -246,8 +246,8 @@ static CornuStatus check(const char *name, const CornuIntegerLookupConfig *c)
                            "expected 0 or more", name, (long long)oov_of(c),
                            (long long)c->max_tokens);
     if (c->max_tokens && vocabulary_start(c) + count > c->max_tokens)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .vocabulary makes %lld tokens, expected at most "
-                           ".max_tokens, %lld", name, (long long)(vocabulary_start(c) + count),
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .vocabulary makes %lld tokens, expected at "
+                           "most .max_tokens, %lld", name, (long long)(vocabulary_start(c) + count),
                            (long long)c->max_tokens);
     if (c->pad_to_max_tokens && !c->max_tokens)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .pad_to_max_tokens without .max_tokens", name);
@@ -286,8 +286,8 @@ static CornuStatus read_asset(CornuLayer *layer, const char *bytes, size_t size)
         if (length == 0) break;
         const long long token = strtoll(text, &end, 10);
         if (*end != '\0' && *end != '\r')
-            return cornu__fail(CORNU_ERR_FORMAT, "line %lld of the vocabulary is \"%s\", expected a "
-                               "whole number", (long long)line + 1, text);
+            return cornu__fail(CORNU_ERR_FORMAT, "line %lld of the vocabulary is \"%s\", expected "
+                               "a whole number", (long long)line + 1, text);
         if (line >= special) values[count++] = (double)token;
     }
     self->config.vocabulary = (CornuNumbers){ count ? values : NULL, cornu_shape(count) };

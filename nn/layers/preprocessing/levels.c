@@ -142,7 +142,8 @@ CornuLayer *cornu_auto_contrast_from(const CornuAutoContrastConfig *config)
 static CornuTensor *running_sums(CornuGraph *graph, int64_t n)
 {
     const CornuType square = cornu_type(CORNU_F32, n, n);
-    CornuTensor    *row = cornu_op_iota(graph, square, 0), *column = cornu_op_iota(graph, square, 1);
+    CornuTensor    *row = cornu_op_iota(graph, square, 0);
+    CornuTensor    *column = cornu_op_iota(graph, square, 1);
     return cornu_op_convert(cornu_op_compare(column, CORNU_LESS_EQUAL, row), CORNU_F32);
 }
 

@@ -65,7 +65,8 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     Normalization *self = (Normalization *)layer;
     CORNU__TRY(axes_of(self, input, &self->axes));
     if (self->config.variances.values)
-        return cornu__spread_numbers(&self->config.variances, input, self->axes, &(CornuShape){ 0 });
+        return cornu__spread_numbers(&self->config.variances, input, self->axes,
+                                     &(CornuShape){ 0 });
     if (is_given(self)) return CORNU_OK;
     const CornuShape shape = cornu__along(input, self->axes, false);
     CORNU__TRY(cornu_layer_weight(layer, "mean", shape, CORNU_ZEROS, true));

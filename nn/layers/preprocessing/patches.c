@@ -172,7 +172,8 @@ static const CornuField blur_fields[] = {
     { "sigma", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomGaussianBlurConfig, sigma) },
     { "value_range", CORNU_FIELD_RANGE_OR_NONE,
       offsetof(CornuRandomGaussianBlurConfig, value_range) },
-    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomGaussianBlurConfig, data_format) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT,
+      offsetof(CornuRandomGaussianBlurConfig, data_format) },
     { 0 },
 };
 

@@ -48,8 +48,8 @@ static const CornuField fields[] = {
 };
 
 #define COMMON                                                                   \
-    .size = sizeof(SpatialDropout), .build = cornu__build_spatial, .call = call, \
-    .never_trains = true,                                                        \
+    .never_trains = true, .size = sizeof(SpatialDropout),                        \
+    .build = cornu__build_spatial, .call = call,                                 \
     .config_size = sizeof(CornuSpatialDropoutConfig),                            \
     .config_offset = offsetof(SpatialDropout, config)
 

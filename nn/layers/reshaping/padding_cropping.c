@@ -90,10 +90,10 @@ static const CornuField padding2d_fields[] =
 static const CornuField padding3d_fields[] =
     FIELDS(padding, CornuZeroPadding3dConfig, CORNU_FIELD_EDGES_3D);
 
-#define PADDING                                                              \
-    .keeps_integers = true, .size = sizeof(ZeroPadding), .build = cornu__build_spatial,              \
-    .call = padding_call, .mask = cornu__no_mask,                            \
-    .config_size = sizeof(CornuZeroPadding3dConfig),                         \
+#define PADDING                                                                         \
+    .keeps_integers = true, .size = sizeof(ZeroPadding), .build = cornu__build_spatial, \
+    .call = padding_call, .mask = cornu__no_mask,                                       \
+    .config_size = sizeof(CornuZeroPadding3dConfig),                                    \
     .config_offset = offsetof(ZeroPadding, config)
 
 const CornuLayerClass cornu__zero_padding1d_class = {

@@ -123,8 +123,8 @@ static bool draw(const CornuLayer *layer, const CornuCall *call, CornuShape x, D
             cornu__dropout_factors(layer, uniform, g * channels, channels, rate),
             cornu_shape(x.extent[0], 1, channels));
     if (state_rate > 0.0)
-        dropped->state = cornu__dropout_factors(layer, uniform, dropped->input_count * channels, states,
-                                 state_rate);
+        dropped->state = cornu__dropout_factors(layer, uniform, dropped->input_count * channels,
+                                                states, state_rate);
     return !cornu_error_pending();
 }
 

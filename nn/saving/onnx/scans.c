@@ -178,7 +178,7 @@ CornuStatus cornu__onnx_scan_gates(CornuOnnxRun *run)
     const int64_t     units = whole(cell, "units"), wide = gates * units;
     const bool        two_rows = bias && cell->weights[2]->type.shape.rank == 2;
     const int64_t     row = two_rows ? 0 : -1;
-    const bool        before = gates == 3 && flag(cell, "reset_after");   /* named by the opposite */
+    const bool        before = gates == 3 && flag(cell, "reset_after");   /* a flag's opposite */
     Products          products = { { 0 }, { 0 } };
     const int         kernel = columns(run, 0, -1, 0, wide);
     const int         own_bias = bias ? columns(run, 2, row, 0, wide) : CORNU_ONNX_NONE;

@@ -1,6 +1,6 @@
 /*
- * Layers that prepare data beyond single calls, which test_layers.c compares with Keras: lookups and
- * adapted boundaries (expected numbers are Keras 3.15's), random numbers of augmentations, files.
+ * Layers that prepare data beyond single calls, which test_layers.c compares with Keras: lookups
+ * and adapted boundaries (expected numbers are Keras 3.15's), random augmentations, files.
  */
 #include <math.h>
 #include <setjmp.h>

@@ -359,7 +359,8 @@ static void constructors_refuse(void **state)
     refuses(cornu_up_sampling2d(2, 7), CORNU_ERR_ARGUMENT, ".interpolation is 7");
     refuses(cornu_permute(.dims = { 1, 3 }), CORNU_ERR_ARGUMENT, ".dims[1] is 3");
     refuses(cornu_repeat_vector(), CORNU_ERR_ARGUMENT, "repeat_vector: .n is 0");
-    refuses(cornu_average_pooling1d(), CORNU_ERR_ARGUMENT, "average_pooling1d: .pool_size is required");
+    refuses(cornu_average_pooling1d(), CORNU_ERR_ARGUMENT,
+            "average_pooling1d: .pool_size is required");
     refuses(cornu_random_flip(3), CORNU_ERR_ARGUMENT, "random_flip: .mode is 3");
     refuses(cornu_random_rotation(1.5), CORNU_ERR_ARGUMENT, ".factor is from -1.5 to 1.5");
     refuses(cornu_random_zoom(.height_factor = { -1, 0 }), CORNU_ERR_ARGUMENT,
