@@ -16,6 +16,7 @@ CornuModel *onnx_own_layers(void);
 /* Models of layers that prepare data (onnx_prepared.c). */
 CornuModel *onnx_augmented(void);
 CornuModel *onnx_categories(void);
+CornuModel *onnx_tiles(void);
 
 /* onnx_scores.c */
 CornuModel *onnx_scores(void);

@@ -18,11 +18,20 @@ CornuModel *onnx_augmented(void)
         cornu_random_sharpness(0.2), cornu_random_gaussian_blur(), cornu_random_erasing(),
         cornu_random_elastic_transform(), cornu_random_perspective(), cornu_random_shear(),
         cornu_solarization(), cornu_auto_contrast(), cornu_equalization(),
-        cornu_contrast_limited_adaptive_histogram_equalization(), cornu_random_crop(7, 6),
-        cornu_center_crop(6, 4), cornu_max_num_bounding_boxes(3),
+        cornu_random_crop(7, 6), cornu_center_crop(6, 4), cornu_max_num_bounding_boxes(3),
     };
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) x = cornu_call(layers[i], x);
     return cornu_model(.inputs = { image }, .outputs = { x }, .name = "augmented");
+}
+
+/* Histograms of the tiles of all images of the batch. */
+CornuModel *onnx_tiles(void)
+{
+    CornuSymbol *image = cornu_input(.shape = { 8, 8, 2 });
+    CornuLayer  *layer = cornu_contrast_limited_adaptive_histogram_equalization(
+        .tile_grid_size = { 2, 2 });
+    return cornu_model(.inputs = { image }, .outputs = { cornu_call(layer, image) },
+                       .name = "tiles");
 }
 
 CornuModel *onnx_categories(void)
