@@ -5,6 +5,7 @@
 
 #include "../../device/text/nearest.h"
 #include "../../device/status_internal.h"
+#include "../weights/weight_rules_internal.h"
 #include "layer_internal.h"
 
 static const char *const names[CORNU_ACTIVATION_COUNT] = {
@@ -214,4 +215,17 @@ CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
     return cornu__fail_null(CORNU_ERR_ARGUMENT, "activation %d, expected %d to %d",
                             (int)activation, CORNU_DEFAULT_ACTIVATION + 1,
                             CORNU_ACTIVATION_COUNT - 1);
+}
+
+CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,
+                               const CornuInitializer *initializers, int count)
+{
+    if (!cornu_activation_name(activation))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .activation is %d, expected 0 to %d", layer,
+                           (int)activation, CORNU_ACTIVATION_COUNT - 1);
+    for (int i = 0; i < count; i++)
+        if (!cornu__initializer_valid(&initializers[i]))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: an initializer is of kind %u, expected 0 "
+                               "to %d", layer, initializers[i].kind, cornu__initializers.count);
+    return CORNU_OK;
 }

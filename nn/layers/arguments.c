@@ -100,19 +100,6 @@ CornuTensor *cornu__no_mask(CornuLayer *layer, const CornuCall *call, CornuTenso
     return NULL;
 }
 
-CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,
-                               const CornuInitializer *initializers, int count)
-{
-    if (!cornu_activation_name(activation))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .activation is %d, expected 0 to %d", layer,
-                           (int)activation, CORNU_ACTIVATION_COUNT - 1);
-    for (int i = 0; i < count; i++)
-        if (!cornu__initializer_valid(&initializers[i]))
-            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: an initializer is of kind %u, expected 0 "
-                               "to %d", layer, initializers[i].kind, cornu__initializers.count);
-    return CORNU_OK;
-}
-
 CornuStatus cornu__check_activity(const char *layer, const CornuRegularizer *regularizer)
 {
     if (regularizer->kind != CORNU_ORTHOGONAL_REGULARIZER) return CORNU_OK;

@@ -180,6 +180,8 @@ CornuStatus cornu__model_ready(CornuModel *model, CornuType x);
 
 /* Frees all that compiling made or took; the weights stay. */
 void cornu__uncompile(CornuModel *model);
+/* Layers count the compiled models that use their weights: whether this is one. */
+void cornu__model_claim(CornuModel *model, bool claimed);
 
 /* The name of an output for arguments and logs: its key or else its layer's; the index of the
  * output of a name, or -1 with a pending error that lists the names. */

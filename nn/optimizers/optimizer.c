@@ -268,17 +268,6 @@ static CornuStatus add_slots(CornuOptimizer *optimizer, CornuDevice *device)
     return CORNU_OK;
 }
 
-int cornu__optimizer_shards(const CornuOptimizer *optimizer)
-{
-    return cornu_device_shards(cornu_variable_device(optimizer->w[0]));
-}
-
-bool cornu__optimizer_has_groups(const CornuOptimizer *optimizer)
-{
-    const int size = optimizer->groups.size;
-    return size > 0 && size < cornu__optimizer_shards(optimizer);
-}
-
 /* A single shard has no groups to check. */
 static CornuStatus check_groups(const CornuOptimizer *optimizer)
 {

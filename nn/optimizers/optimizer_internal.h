@@ -95,9 +95,17 @@ static inline int cornu__common_slots(const CornuOptimizer *optimizer)
     return optimizer->use_ema + (optimizer->accumulation_steps > 0);
 }
 
-int cornu__optimizer_shards(const CornuOptimizer *optimizer);
+static inline int cornu__optimizer_shards(const CornuOptimizer *optimizer)
+{
+    return cornu_device_shards(cornu_variable_device(optimizer->w[0]));
+}
+
 /* Whether there are several groups of shards. */
-bool cornu__optimizer_has_groups(const CornuOptimizer *optimizer);
+static inline bool cornu__optimizer_has_groups(const CornuOptimizer *optimizer)
+{
+    const int size = optimizer->groups.size;
+    return size > 0 && size < cornu__optimizer_shards(optimizer);
+}
 
 /* Common to Adam and its variants, which estimate two moments of the gradient. */
 typedef struct {

@@ -10,11 +10,12 @@ typedef CornuStatus CornuAdaptStep(void *context, CornuArray rows, int64_t count
 /* Calls `step` with the array, or with each batch of the data set. */
 CornuStatus cornu__adapt_each(const CornuAdaptConfig *config, CornuAdaptStep *step, void *context);
 
-/* cornu_adapt for the classes other than Normalization. CORNU_ERR_ARGUMENT if a compiled model uses
- * the layer, whose steps would keep what was learned before. */
+/* cornu_adapt of each class. */
+CornuStatus cornu__adapt_normalization(const CornuAdaptConfig *config);
 CornuStatus cornu__adapt_discretization(const CornuAdaptConfig *config);
 CornuStatus cornu__adapt_integer_lookup(const CornuAdaptConfig *config);
 
-extern const CornuLayerClass cornu__discretization_class, cornu__integer_lookup_class;
+extern const CornuLayerClass cornu__normalization_class, cornu__discretization_class;
+extern const CornuLayerClass cornu__integer_lookup_class;
 
 #endif

@@ -276,7 +276,7 @@ static CornuStatus keep(CornuLayer *layer, const Moments *m)
     return CORNU_OK;
 }
 
-static CornuStatus adapt(const CornuAdaptConfig *config)
+CornuStatus cornu__adapt_normalization(const CornuAdaptConfig *config)
 {
     const Normalization *self = (const Normalization *)config->layer;
     Moments m = { 0 };
@@ -290,48 +290,4 @@ static CornuStatus adapt(const CornuAdaptConfig *config)
     if (!status) status = keep(config->layer, &m);
     moments_free(&m);
     return status;
-}
-
-CornuStatus cornu__adapt_each(const CornuAdaptConfig *config, CornuAdaptStep *step, void *context)
-{
-    const CornuBatch *batch;
-    if (!config->data == !config->x.data)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s a data set %s .x given, expected one of them",
-                           config->data ? "both" : "neither", config->data ? "and" : "nor");
-    if (!config->data)
-        return step(context, config->x,
-                    config->x.type.shape.rank ? config->x.type.shape.extent[0] : 1);
-    if (cornu_dataset_count(config->data) == CORNU_NONE)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "the data set is infinite, expected a finite one");
-    CornuIterator *iterator = cornu_iterator_begin(config->data, 0);
-    if (!iterator) return cornu_error_take();
-    CornuStatus status;
-    while (!(status = cornu_iterator_next(iterator, &batch)) && batch && !status)
-        if ((status = step(context, batch->arrays[0], batch->valid))) break;
-    cornu_iterator_free(iterator);
-    return status;
-}
-
-CornuStatus cornu_adapt_from(const CornuAdaptConfig *config)
-{
-    static const struct {
-        const CornuLayerClass *kind;
-        CornuStatus          (*adapt)(const CornuAdaptConfig *config);
-    } each[] = {
-        { &cornu__normalization_class, adapt },
-        { &cornu__discretization_class, cornu__adapt_discretization },
-        { &cornu__integer_lookup_class, cornu__adapt_integer_lookup },
-    };
-    if (cornu_error_pending()) return cornu_error_status();
-    if (!config->layer) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_adapt: the layer is NULL");
-    const char *name = cornu_layer_name(config->layer);
-    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
-        if (config->layer->kind != each[i].kind) continue;
-        if (i > 0 && config->layer->compiled)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: a compiled model uses it, expected "
-                               "cornu_adapt before cornu_compile", name);
-        return cornu__fail_prefix(each[i].adapt(config), name);
-    }
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is of class %s, expected Normalization, "
-                       "Discretization or IntegerLookup", name, config->layer->kind->class_name);
 }

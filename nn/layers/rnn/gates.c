@@ -4,19 +4,8 @@
 
 #include "recurrent_internal.h"
 
-extern const CornuLayerClass cornu__lstm_class, cornu__gru_class;
-extern const CornuLayerClass cornu__lstm_cell_class, cornu__gru_cell_class;
-extern const CornuLayerClass cornu__simple_rnn_cell_class;
-
-static bool is_lstm(const CornuLayer *layer)
-{
-    return layer->kind == &cornu__lstm_class || layer->kind == &cornu__lstm_cell_class;
-}
-
-static bool is_gru(const CornuLayer *layer)
-{
-    return layer->kind == &cornu__gru_class || layer->kind == &cornu__gru_cell_class;
-}
+static bool is_lstm(const CornuLayer *layer) { return cornu__cell(layer) == &cornu__lstm_gates; }
+static bool is_gru(const CornuLayer *layer) { return cornu__cell(layer) == &cornu__gru_gates; }
 
 int cornu__gates_count(const CornuLayer *layer)
 {
@@ -93,6 +82,13 @@ typedef struct {
     CornuTensor *input[4], *state;
     int          input_count;
 } Dropped;
+
+CornuStatus cornu__check_rate(const char *name, const char *argument, double rate)
+{
+    if (rate >= 0.0 && rate < 1.0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %g, expected 0 or more and below 1", name,
+                       argument, rate);
+}
 
 /* 0 where the random number is below rate, else 1 / (1 - rate). */
 CornuTensor *cornu__dropout_factors(const CornuLayer *layer, CornuTensor *uniform, int64_t first,
@@ -243,4 +239,5 @@ static CornuTensor *run(CornuLayer *layer, const CornuCall *call, CornuTensor *x
     return h;
 }
 
-const CornuCell cornu__gates = { .states = states, .state_shape = state_shape, .run = run };
+#define CELL { .states = states, .state_shape = state_shape, .run = run }
+const CornuCell cornu__lstm_gates = CELL, cornu__gru_gates = CELL, cornu__simple_rnn_gates = CELL;

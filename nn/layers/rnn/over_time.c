@@ -4,20 +4,17 @@
 
 #include "recurrent_internal.h"
 
-extern const CornuLayerClass cornu__lstm_class, cornu__gru_class, cornu__simple_rnn_class;
-extern const CornuLayerClass cornu__rnn_class, cornu__conv_lstm1d_class, cornu__conv_lstm2d_class;
-
 bool cornu__is_recurrent(const CornuLayer *layer)
 {
-    const CornuLayerClass *kind = layer->kind;
-    return kind == &cornu__rnn_class || kind == &cornu__lstm_class || kind == &cornu__gru_class ||
-           kind == &cornu__simple_rnn_class || kind == &cornu__conv_lstm1d_class ||
-           kind == &cornu__conv_lstm2d_class;
+    return layer->kind->call_many == cornu__over_time_call;
 }
 
+bool cornu__is_cell(const CornuLayer *layer) { return layer->kind->call_many == cornu__cell_call; }
+
+/* Only RNN has its cell as an inner layer. */
 CornuLayer *cornu__cell_of(const CornuLayer *layer)
 {
-    return layer->kind == &cornu__rnn_class ? layer->inner[0] : (CornuLayer *)layer;
+    return layer->inner_count ? layer->inner[0] : (CornuLayer *)layer;
 }
 
 bool *cornu__over_time(const CornuLayer *layer, const char *argument)

@@ -101,13 +101,6 @@ static bool is_cell_class(const CornuLayerClass *kind)
            kind == &cornu__simple_rnn_cell_class;
 }
 
-CornuStatus cornu__check_rate(const char *name, const char *argument, double rate)
-{
-    if (rate >= 0.0 && rate < 1.0) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %g, expected 0 or more and below 1", name,
-                       argument, rate);
-}
-
 /* Refuses arguments that this kind of layer does not have. */
 static CornuStatus check_own(const CornuLayerClass *kind, const CornuRecurrentConfig *config,
                              const char *name)
@@ -156,7 +149,9 @@ static CornuLayer *create(const CornuLayerClass *kind, const CornuRecurrentConfi
     CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
     if (!layer) return NULL;
     CornuRecurrentConfig *to = &((CornuRecurrent *)layer)->config;
-    ((CornuRecurrent *)layer)->base.cell = &cornu__gates;
+    ((CornuRecurrent *)layer)->base.cell = gates_of(kind) == 4   ? &cornu__lstm_gates
+                                             : gates_of(kind) == 3 ? &cornu__gru_gates
+                                                                   : &cornu__simple_rnn_gates;
     *to = *config;
     to->name = to->dtype = NULL;
     to->dropout = cornu__number(config->dropout, 0.0);

@@ -74,7 +74,7 @@ int          cornu__cell_outputs(const CornuLayer *cell);
 
 int         cornu__gates_count(const CornuLayer *layer);
 CornuStatus cornu__gates_build(CornuLayer *layer, int64_t channels);
-extern const CornuCell cornu__gates;
+extern const CornuCell cornu__lstm_gates, cornu__gru_gates, cornu__simple_rnn_gates;
 
 /* For kind->build: ones for the forget gate, the second of four in the bias. */
 CornuStatus cornu__forget_bias(CornuWeight *bias);

@@ -4,9 +4,6 @@
 
 #include "recurrent_internal.h"
 
-extern const CornuLayerClass cornu__lstm_cell_class, cornu__gru_cell_class;
-extern const CornuLayerClass cornu__simple_rnn_cell_class, cornu__stacked_rnn_cells_class;
-
 typedef struct {
     CornuLayer     base;
     CornuRnnConfig config;   /* its cell is the inner layer */
@@ -16,13 +13,6 @@ typedef struct {
     CornuCellLayer             base;
     CornuStackedRnnCellsConfig config;   /* its cells are the inner layers */
 } Stack;
-
-bool cornu__is_cell(const CornuLayer *layer)
-{
-    const CornuLayerClass *kind = layer->kind;
-    return kind == &cornu__lstm_cell_class || kind == &cornu__gru_cell_class ||
-           kind == &cornu__simple_rnn_cell_class || kind == &cornu__stacked_rnn_cells_class;
-}
 
 static CornuStatus check_cell(const char *name, const char *argument, const CornuLayer *cell)
 {

@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-int cornu__onnx_gates(const CornuLayer *cell)
-{
-    const char *name = cell->kind->class_name;
-    return !strncmp(name, "LSTM", 4) ? 4 : !strncmp(name, "GRU", 3) ? 3 : 1;
-}
-
 /* ---- A layer ---- */
 
 /* The cells that a layer runs, one after another; returns their number. */

@@ -3,6 +3,8 @@
 #ifndef CORNU_NN_ONNX_RECURRENT_INTERNAL_H
 #define CORNU_NN_ONNX_RECURRENT_INTERNAL_H
 
+#include <string.h>
+
 #include "rules_internal.h"
 
 /* A cell over all steps. */
@@ -20,7 +22,11 @@ typedef struct {
 } CornuOnnxRun;
 
 /* The number of gates of an LSTM, GRU or SimpleRNN or of its cell: 4, 3 or 1. */
-int cornu__onnx_gates(const CornuLayer *cell);
+static inline int cornu__onnx_gates(const CornuLayer *cell)
+{
+    const char *name = cell->kind->class_name;
+    return !strncmp(name, "LSTM", 4) ? 4 : !strncmp(name, "GRU", 3) ? 3 : 1;
+}
 
 /* Whether ONNX has an operator that computes it; and its node. */
 bool        cornu__onnx_has_operator(const CornuOnnxRun *run);

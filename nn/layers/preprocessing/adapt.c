@@ -1,0 +1,26 @@
+/* cornu_adapt: the layers that learn from data before training. */
+#include "adapt_internal.h"
+
+CornuStatus cornu_adapt_from(const CornuAdaptConfig *config)
+{
+    static const struct {
+        const CornuLayerClass *kind;
+        CornuStatus          (*adapt)(const CornuAdaptConfig *config);
+    } each[] = {
+        { &cornu__normalization_class, cornu__adapt_normalization },
+        { &cornu__discretization_class, cornu__adapt_discretization },
+        { &cornu__integer_lookup_class, cornu__adapt_integer_lookup },
+    };
+    if (cornu_error_pending()) return cornu_error_status();
+    if (!config->layer) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_adapt: the layer is NULL");
+    const char *name = cornu_layer_name(config->layer);
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        if (config->layer->kind != each[i].kind) continue;
+        if (i > 0 && config->layer->compiled)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: a compiled model uses it, expected "
+                               "cornu_adapt before cornu_compile", name);
+        return cornu__fail_prefix(each[i].adapt(config), name);
+    }
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is of class %s, expected Normalization, "
+                       "Discretization or IntegerLookup", name, config->layer->kind->class_name);
+}
