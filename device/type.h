@@ -39,7 +39,7 @@ const char *cornu_dtype_name(CornuDtype dtype);
 size_t      cornu_dtype_size(CornuDtype dtype);
 bool        cornu_dtype_is_float(CornuDtype dtype);
 
-enum { CORNU_MAX_RANK = 6 };
+enum { CORNU_MAX_RANK = 8 };
 
 /* An unknown extent, such as the batch in a layer's output shape. */
 #define CORNU_NONE (-1)
@@ -55,7 +55,7 @@ typedef struct {
     CornuShape shape;
 } CornuType;
 
-/* cornu_shape(60000, 28, 28): 0 to 6 extents; more is a compile-time error. */
+/* cornu_shape(60000, 28, 28): 0 to 8 extents; more is a compile-time error. */
 #define cornu_shape(...)                                                                  \
     cornu_shape_from((int)(sizeof((int64_t[]){ 0, __VA_ARGS__ }) / sizeof(int64_t)) - 1, \
                      (const int64_t[CORNU_MAX_RANK + 1]){ 0, __VA_ARGS__ } + 1)

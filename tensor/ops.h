@@ -91,7 +91,7 @@ CornuTensor *cornu_op_pack(CornuTensor *const *x, int count, int64_t segment, in
 /* ---- Reductions ---- */
 
 /* axes: bit i stands for axis i. CORNU_ALL_AXES reduces to a scalar. */
-#define CORNU_ALL_AXES INT64_C(0x3f)
+#define CORNU_ALL_AXES INT64_C(0xff)
 CornuTensor *cornu_op_reduce_sum(CornuTensor *x, int64_t axes, bool keep);
 CornuTensor *cornu_op_reduce_mean(CornuTensor *x, int64_t axes, bool keep); /* floats */
 CornuTensor *cornu_op_reduce_max(CornuTensor *x, int64_t axes, bool keep);

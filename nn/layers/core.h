@@ -105,6 +105,18 @@ CornuLayer *cornu_identity_layer_from(const CornuIdentityLayerConfig *config);
 #define cornu_identity_layer(...) \
     cornu_identity_layer_from(&(CornuIdentityLayerConfig){ .unset = 0, __VA_ARGS__ })
 
+/* Layers one after another, each with the mask of the one before; they are taken, also on failure.
+ * Source: keras/src/layers/preprocessing/pipeline.py. */
+typedef struct {
+    char        unset;
+    CornuLayer *layers[CORNU_MAX_WRAPPED];    /* at least one, up to the first NULL */
+    const char *name;
+} CornuPipelineConfig;
+
+CornuLayer *cornu_pipeline_from(const CornuPipelineConfig *config);
+#define cornu_pipeline(...) \
+    cornu_pipeline_from(&(CornuPipelineConfig){ .unset = 0, .layers = { __VA_ARGS__ } })
+
 /* y = x, and l1 times the sum of |x|, l2 times the sum of x^2, both divided by the rows of the
  * batch, are added to the loss.
  * Source: keras/src/layers/regularization/activity_regularization.py. */

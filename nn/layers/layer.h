@@ -191,6 +191,7 @@ typedef struct {
 
     bool normalizes;         /* its weights are read as f32 under any policy */
     bool never_trains;       /* for files: Keras' class takes no argument `trainable` */
+    bool never_typed;        /* likewise `dtype` */
     bool takes_integers;     /* integer inputs are not converted to floats: indices */
     bool keeps_integers;     /* integer inputs are not converted to floats: it only moves elements,
                                 or has a meaning for them */

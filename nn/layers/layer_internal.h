@@ -43,6 +43,10 @@ CornuTensor *cornu__move_axis(CornuTensor *x, int from, int to);
 /* Runs kind->build_many, or kind->build, without the trace that infers output shapes. */
 CornuStatus cornu__layer_declare_weights(CornuLayer *layer, const CornuShape *in, int in_count);
 
+/* For constructors: names inner layers without a name after their classes, "lstm_cell",
+ * "lstm_cell_1": names tell the weights of equal layers apart. */
+CornuStatus cornu__layer_name_list(CornuLayer *layer);
+
 /* Adds the weights of cornu_layer_enable_lora to a layer that has its others, if it has a rank. */
 CornuStatus cornu__layer_add_lora(CornuLayer *layer);
 /* Weight i, whose value this is, with the product of its lora_a and lora_b. */

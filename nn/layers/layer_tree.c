@@ -50,6 +50,19 @@ CornuStatus cornu__layer_set_name(CornuLayer *layer, const CornuLookup *labels)
     return name_all(layer, "", labels);
 }
 
+CornuStatus cornu__layer_name_list(CornuLayer *layer)
+{
+    for (int i = 0; i < layer->inner_count; i++) {
+        CornuLayer *inner = layer->inner[i];
+        char        name[sizeof inner->class_label + 16];
+        int         same = 0;
+        for (int k = 0; k < i; k++) same += layer->inner[k]->kind == inner->kind;
+        snprintf(name, sizeof name, same ? "%s_%d" : "%s", inner->class_label, same);
+        if (!inner->name && !(inner->name = cornu__copy_text(name))) return CORNU_ERR_MEMORY;
+    }
+    return CORNU_OK;
+}
+
 /* ---- Inner layers ---- */
 
 int64_t cornu__layer_generators(const CornuLayer *layer)

@@ -382,14 +382,15 @@ CornuLayer *cornu_rnn_from(const CornuRnnConfig *config);
  * return_sequences, (B, T, H', W', filters), and so do the states h and c. Weights: kernel
  * (h, w, C, 4 filters), convolved with x as conv2d does; recurrent_kernel (h, w, filters,
  * 4 filters), convolved with h, whose extents it keeps; bias (4 filters); gates i f c o.
- * conv_lstm1d takes (B, T, W, C), and a window of one extent, .kernel_size = { 3 }.
+ * conv_lstm1d takes (B, T, W, C), and a window of one extent, .kernel_size = { 3 }; conv_lstm3d
+ * takes (B, T, D, H, W, C), and a window {d, h, w}.
  * Source: keras/src/layers/rnn/conv_lstm.py; Shi et al., "Convolutional LSTM Network", arXiv
  * 1506.04214. */
 typedef struct {
     char             unset;
     int64_t          filters, kernel, stride; /* square; filters and kernel are required */
     CornuPadding     padding;                 /* of the convolution of x */
-    int64_t          kernel_size[2], strides[2], dilation_rate[2]; /* {h, w}; {n} is square */
+    int64_t          kernel_size[3], strides[3], dilation_rate[3]; /* {h, w}; {n} is square */
     CornuActivation  activation;              /* default tanh    */
     CornuActivation  recurrent_activation;    /* default sigmoid */
     bool             no_bias;
@@ -414,10 +415,13 @@ typedef struct {
 
 CornuLayer *cornu_conv_lstm1d_from(const CornuConvLstmConfig *config);
 CornuLayer *cornu_conv_lstm2d_from(const CornuConvLstmConfig *config);
+CornuLayer *cornu_conv_lstm3d_from(const CornuConvLstmConfig *config);
 #define cornu_conv_lstm1d(...) \
     cornu_conv_lstm1d_from(&(CornuConvLstmConfig){ .unset = 0, __VA_ARGS__ })
 #define cornu_conv_lstm2d(...) \
     cornu_conv_lstm2d_from(&(CornuConvLstmConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_conv_lstm3d(...) \
+    cornu_conv_lstm3d_from(&(CornuConvLstmConfig){ .unset = 0, __VA_ARGS__ })
 
 /* How two outputs are merged: concatenated, a + b, a b, (a + b) / 2, or not at all. */
 typedef enum {

@@ -28,7 +28,8 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
     json_t *config = json_pack("{s:s}", "name", cornu_layer_name(layer));
     if (!kind->never_trains)
         config = cornu__json_with(config, "trainable", json_boolean(!layer->frozen));
-    config = cornu__json_with(config, "dtype", cornu__policy_to_json(policy));
+    if (!kind->never_typed)
+        config = cornu__json_with(config, "dtype", cornu__policy_to_json(policy));
     const CornuLayersInside layers = inside(usual);
     config = cornu__fields_to_json(&layers, kind->fields,
                                    (const char *)layer + kind->config_offset, config);

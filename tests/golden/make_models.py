@@ -231,6 +231,18 @@ def wrapped():
     case(group, "lora_conv1d", lambda x: L.Conv1D(3, 2, lora_rank=1, lora_alpha=2)(x), [(5, 2)])
     case(group, "lora_conv2d", lambda x: L.Conv2D(4, (2, 1), lora_rank=2, padding="same")(x),
          [(3, 4, 2)])
+    case(group, "lora_conv3d", lambda x: L.Conv3D(4, (2, 1, 2), strides=(1, 2, 1), groups=2,
+                                                  lora_rank=2, lora_alpha=3)(x), [(3, 4, 2, 2)])
+    case(group, "each_volume", lambda x: L.TimeDistributed(L.Conv3D(2, 2))(x), [(2, 3, 3, 2, 2)])
+    case(group, "each_pooled", lambda x: L.Dense(2)(L.TimeDistributed(L.MaxPooling3D(2))(x)),
+         [(3, 2, 4, 2, 2)])
+    case(group, "pipeline", lambda x: L.Pipeline(
+        [L.Rescaling(2.0, 1.0), L.Dense(3, "tanh"), L.Dense(2)])(x), [(3,)])
+    case(group, "pipeline_images", lambda x: L.Conv2D(2, 2)(L.Pipeline(
+        [L.CenterCrop(3, 4), L.Resizing(5, 5), L.BatchNormalization(momentum=0.6)],
+        name="prepared")(x)), [(4, 6, 2)])
+    case(group, "pipeline_masked", lambda x: L.GRU(2)(L.Pipeline(
+        [L.Embedding(5, 3, mask_zero=True), L.Dense(2), L.Masking(0.5)])(x)), [((4,), 5)])
     write("wrapped", group)
 
 

@@ -236,9 +236,9 @@ static void wrong_parts_are_refused(void **state)
     }
     assert_null(cornu_variable_pack(&f, 1, CORNU_PER_SHARD, NULL));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "the spread is CORNU_PER_SHARD");
-    const CornuType deepest = cornu_type(CORNU_F32, 1, 1, 1, 1, 1, 1);
+    const CornuType deepest = cornu_type(CORNU_F32, 1, 1, 1, 1, 1, 1, 1, 1);
     assert_null(cornu_variable_create(device, deepest, "d", .spread = CORNU_PER_SHARD));
-    expect_error(cornu_error_take(), CORNU_ERR_SHAPE, "d: rank 6, expected at most 5");
+    expect_error(cornu_error_take(), CORNU_ERR_SHAPE, "d: rank 8, expected at most 7");
     assert_null(cornu_variable_create(device, deepest, "d", .spread = CORNU_SLICED));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "only packed variables are sliced");
     CornuVariable *whole = made(cornu_variable_pack(&f, 1, CORNU_SLICED, "whole"));

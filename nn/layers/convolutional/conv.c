@@ -40,24 +40,6 @@ static CornuKernelWindow plane_window(const CornuConv3dConfig *c, int axes)
                                 c->dilation_rate + first);
 }
 
-static CornuTensor *convolve_volume(const CornuConv3dConfig *c, CornuTensor *x,
-                                    CornuTensor *kernel)
-{
-    const CornuKernelWindow window = plane_window(c, 3);
-    const int64_t           rows = cornu_tensor_shape(x).extent[0];
-    CornuDepth              depth = { c->kernel_size[0], c->strides[0], c->dilation_rate[0], 0, 0 };
-    cornu__padding(c->padding, cornu_tensor_shape(x).extent[1], depth.size, depth.stride,
-                   depth.dilation, &depth.low, &depth.high);
-    x = cornu__gather_planes(x, &depth, c->groups);
-    if (!x) return NULL;
-    const CornuConvolution plane = cornu__convolution(&window, cornu_tensor_shape(x), c->groups);
-    CornuTensor           *y = cornu_op_conv2d(x, cornu__flat_kernel(kernel), &plane);
-    if (!y) return NULL;
-    const CornuShape s = cornu_tensor_shape(y);
-    return cornu_op_reshape(y, cornu_shape(rows, s.extent[0] / rows, s.extent[1], s.extent[2],
-                                           s.extent[3]));
-}
-
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuConv3dConfig *config = &((Conv *)layer)->config;
@@ -65,7 +47,13 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     CornuTensor             *kernel = cornu_layer_read(layer, call, 0), *y;
     if (!x || !kernel) return NULL;
     if (axes == 3) {
-        y = convolve_volume(config, x, kernel);
+        CornuVolumeWindow window = { .padding = config->padding };
+        for (int i = 0; i < 3; i++) {
+            window.size[i] = config->kernel_size[i];
+            window.strides[i] = config->strides[i];
+            window.dilation[i] = config->dilation_rate[i];
+        }
+        y = cornu__convolve_volume(x, kernel, &window, config->groups);
     } else {
         const CornuKernelWindow window = plane_window(config, axes);
         const CornuShape        k = cornu_tensor_shape(kernel);

@@ -1,3 +1,4 @@
+#include "convolution_internal.h"
 #include "depth_internal.h"
 
 #include "../../../device/integer_internal.h"
@@ -85,4 +86,24 @@ CornuTensor *cornu__flat_kernel(CornuTensor *kernel)
     return cornu_op_reshape(cornu_op_transpose(kernel, axes),
                             cornu_shape(k.extent[1], k.extent[2], k.extent[0] * k.extent[3],
                                         k.extent[4]));
+}
+
+CornuTensor *cornu__convolve_volume(CornuTensor *x, CornuTensor *kernel,
+                                    const CornuVolumeWindow *w, int64_t groups)
+{
+    if (!x || !kernel) return NULL;
+    const CornuKernelWindow window = cornu__kernel_window(w->padding, w->size + 1, w->strides + 1,
+                                                          w->dilation + 1);
+    const int64_t           rows = cornu_tensor_shape(x).extent[0];
+    CornuDepth              depth = { w->size[0], w->strides[0], w->dilation[0], 0, 0 };
+    cornu__padding(w->padding, cornu_tensor_shape(x).extent[1], depth.size, depth.stride,
+                   depth.dilation, &depth.low, &depth.high);
+    x = cornu__gather_planes(x, &depth, groups);
+    if (!x) return NULL;
+    const CornuConvolution plane = cornu__convolution(&window, cornu_tensor_shape(x), groups);
+    CornuTensor           *y = cornu_op_conv2d(x, cornu__flat_kernel(kernel), &plane);
+    if (!y) return NULL;
+    const CornuShape s = cornu_tensor_shape(y);
+    return cornu_op_reshape(y, cornu_shape(rows, s.extent[0] / rows, s.extent[1], s.extent[2],
+                                           s.extent[3]));
 }

@@ -23,4 +23,14 @@ CornuTensor *cornu__scatter_planes(CornuTensor *y, int64_t rows, const CornuDept
 /* The kernel (d, h, w, from, to) as (h, w, d from, to). */
 CornuTensor *cornu__flat_kernel(CornuTensor *kernel);
 
+/* Resolved arguments, each {d, h, w}. */
+typedef struct {
+    CornuPadding padding;
+    int64_t      size[3], strides[3], dilation[3];
+} CornuVolumeWindow;
+
+/* x (B, D, H, W, C) convolved with the kernel (d, h, w, C / groups, F): (B, D', H', W', F). */
+CornuTensor *cornu__convolve_volume(CornuTensor *x, CornuTensor *kernel,
+                                    const CornuVolumeWindow *window, int64_t groups);
+
 #endif

@@ -1,5 +1,7 @@
-/* ConvLSTM1D and ConvLSTM2D. Sequences of (W, C) are images of one row. */
+/* ConvLSTM1D, ConvLSTM2D and ConvLSTM3D. Sequences of (W, C) are images of one row. A frame is an
+ * image or a volume. */
 #include "../convolutional/convolution_internal.h"
+#include "../convolutional/depth_internal.h"
 #include "recurrent_internal.h"
 
 typedef struct {
@@ -10,29 +12,49 @@ typedef struct {
 enum { KERNEL, RECURRENT_KERNEL, BIAS, GATES = 4 };
 
 extern const CornuLayerClass cornu__conv_lstm1d_class, cornu__conv_lstm2d_class;
+extern const CornuLayerClass cornu__conv_lstm3d_class;
 
 static const CornuConvLstmConfig *config_of(const CornuLayer *layer)
 {
     return &((const ConvLstm *)layer)->config;
 }
 
-/* The axes of a picture without its channels. */
+/* The axes of a frame without batch and channels, as the input has them. */
 static int spatial(const CornuLayer *layer)
 {
-    return layer->kind == &cornu__conv_lstm1d_class ? 1 : 2;
+    return layer->kind == &cornu__conv_lstm1d_class   ? 1
+           : layer->kind == &cornu__conv_lstm2d_class ? 2 : 3;
 }
 
-static CornuKernelWindow window_of(const CornuConvLstmConfig *config)
+/* x (rows, …, C), frames, convolved with all gates' or one gate's kernel. */
+static CornuTensor *convolve(const CornuVolumeWindow *window, CornuTensor *x, CornuTensor *kernel)
 {
-    return cornu__kernel_window(config->padding, config->kernel_size, config->strides,
-                                config->dilation_rate);
+    if (!x || !kernel) return NULL;
+    if (cornu_tensor_shape(x).rank == 5) return cornu__convolve_volume(x, kernel, window, 1);
+    const CornuKernelWindow image = cornu__kernel_window(window->padding, window->size,
+                                                         window->strides, window->dilation);
+    const CornuConvolution  c = cornu__convolution(&image, cornu_tensor_shape(x), 1);
+    return cornu_op_conv2d(x, kernel, &c);
+}
+
+static CornuVolumeWindow window_of(const CornuConvLstmConfig *config)
+{
+    CornuVolumeWindow window = { .padding = config->padding };
+    for (int i = 0; i < 3; i++) {
+        window.size[i] = config->kernel_size[i];
+        window.strides[i] = config->strides[i];
+        window.dilation[i] = config->dilation_rate[i];
+    }
+    return window;
 }
 
 /* The window of the convolution of h. */
-static CornuKernelWindow own_window(const CornuConvLstmConfig *config)
+static CornuVolumeWindow own_window(const CornuConvLstmConfig *config)
 {
-    const int64_t one[] = { 1, 1 };
-    return cornu__kernel_window(CORNU_SAME, config->kernel_size, one, one);
+    CornuVolumeWindow window = window_of(config);
+    window.padding = CORNU_SAME;
+    for (int i = 0; i < 3; i++) window.strides[i] = window.dilation[i] = 1;
+    return window;
 }
 
 /* ---- Weights ---- */
@@ -40,17 +62,18 @@ static CornuKernelWindow own_window(const CornuConvLstmConfig *config)
 static CornuShape kernel_shape(const CornuLayer *layer, int64_t channels)
 {
     const CornuConvLstmConfig *config = config_of(layer);
-    const int64_t              wide = GATES * config->filters, *size = config->kernel_size;
-    return spatial(layer) == 1 ? cornu_shape(size[1], channels, wide)
-                               : cornu_shape(size[0], size[1], channels, wide);
+    const int                  axes = spatial(layer);
+    CornuShape                 shape = cornu_shape_from(axes, config->kernel_size + (axes == 1));
+    shape.extent[shape.rank++] = channels;
+    shape.extent[shape.rank++] = GATES * config->filters;
+    return shape;
 }
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
-    static const char *const   axes[] = { "(B, T, W, C)", "(B, T, H, W, C)" };
+    static const char *const   axes[] = { "(B, T, W, C)", "(B, T, H, W, C)", "(B, T, D, H, W, C)" };
     const CornuConvLstmConfig *config = config_of(layer);
-    const CornuKernelWindow    window = window_of(config);
-    const int                  rank = spatial(layer) + 3;
+    const int                  rank = spatial(layer) + 3, first = rank == 4;
     CornuShape                 step = { .rank = rank - 1, .extent = { CORNU_NONE } };
     CornuText                  text;
     CORNU__TRY(cornu__expect_input(input, rank, axes[rank - 4]));
@@ -60,7 +83,8 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
             return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected known extents after "
                                "the steps", cornu_shape_print(&text, input));
     }
-    CORNU__TRY((rank == 4 ? cornu__row_window_fits : cornu__window_fits)(&window, step));
+    CORNU__TRY(cornu__kernel_fits(config->padding, rank - 3, config->kernel_size + first,
+                                  config->dilation_rate + first, step));
     CORNU__TRY(cornu__declare_weight(layer, "conv_lstm_cell/kernel",
                                      kernel_shape(layer, input.extent[rank - 1]),
                                      config->kernel_initializer, config->kernel_regularizer,
@@ -81,41 +105,51 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
 static CornuTensor *kernel_of(CornuLayer *layer, const CornuCall *call, int i)
 {
     CornuTensor *kernel = cornu_layer_read(layer, call, i);
-    if (!kernel || spatial(layer) == 2) return kernel;
+    if (!kernel || spatial(layer) > 1) return kernel;
     const CornuShape k = cornu_tensor_shape(kernel);
     return cornu_op_reshape(kernel, cornu_shape(1, k.extent[0], k.extent[1], k.extent[2]));
 }
 
 /* ---- Shapes ---- */
 
-/* x (B, T, …, C) as images (B T, H, W, C). */
-static CornuShape images_of(const CornuLayer *layer, CornuShape x)
+/* x (B, T, …, C) as frames (B T, …, C). */
+static CornuShape frames_of(const CornuLayer *layer, CornuShape x)
 {
-    const int64_t *last = x.extent + x.rank - 3;
-    return cornu_shape(x.extent[0] * x.extent[1], spatial(layer) == 1 ? 1 : last[0], last[1],
-                       last[2]);
+    CornuShape frames = { .rank = 1, .extent = { x.extent[0] * x.extent[1] } };
+    if (spatial(layer) == 1) frames.extent[frames.rank++] = 1;
+    for (int i = 2; i < x.rank; i++) frames.extent[frames.rank++] = x.extent[i];
+    return frames;
 }
 
-/* The image (B, H', W', filters) that the convolution of x (B, T, …, C) gives of a step. */
-static CornuShape image_of_state(const CornuLayer *layer, CornuShape x)
+/* The frame (B, …, filters) that the convolution of x (B, T, …, C) gives of a step. */
+static CornuShape frame_of_state(const CornuLayer *layer, CornuShape x)
 {
     const CornuConvLstmConfig *config = config_of(layer);
-    const CornuKernelWindow    window = window_of(config);
-    const CornuShape           image = images_of(layer, x);
-    const CornuConvolution     c = cornu__convolution(&window, image, 1);
-    int64_t                    extent[2];
-    for (int i = 0; i < 2; i++) {
-        const int64_t reach = window.dilation[i] * (window.size[i] - 1) + 1;
-        extent[i] = (image.extent[i + 1] + c.low[i] + c.high[i] - reach) / c.strides[i] + 1;
+    CornuShape                 frame = frames_of(layer, x);
+    frame.extent[0] = x.extent[0];
+    frame.extent[frame.rank - 1] = config->filters;
+    for (int i = 0; i < frame.rank - 2; i++) {
+        const int64_t size = config->kernel_size[i], dilation = config->dilation_rate[i];
+        int64_t      *extent = &frame.extent[i + 1], low, high;
+        cornu__padding(config->padding, *extent, size, config->strides[i], dilation, &low, &high);
+        *extent = (*extent + low + high - dilation * (size - 1) - 1) / config->strides[i] + 1;
     }
-    return cornu_shape(x.extent[0], extent[0], extent[1], config->filters);
+    return frame;
 }
 
-/* Of ConvLSTM1D the images have one row, its values do not. */
+/* Of ConvLSTM1D the frames have one row, its values do not. */
 static CornuShape without_row(const CornuLayer *layer, CornuShape image)
 {
-    if (spatial(layer) == 2) return image;
+    if (spatial(layer) > 1) return image;
     return cornu_shape(image.extent[0], image.extent[2], image.extent[3]);
+}
+
+/* frames (B T, …) with the axes of batch and steps, (B, T, …), of x. */
+static CornuShape with_steps(CornuShape x, CornuShape frames)
+{
+    CornuShape shape = { .rank = 2, .extent = { x.extent[0], x.extent[1] } };
+    for (int i = 1; i < frames.rank; i++) shape.extent[shape.rank++] = frames.extent[i];
+    return shape;
 }
 
 static int states(const CornuLayer *layer)
@@ -127,12 +161,12 @@ static int states(const CornuLayer *layer)
 static CornuShape state_shape(const CornuLayer *layer, int i, CornuShape x)
 {
     (void)i;
-    return without_row(layer, image_of_state(layer, x));
+    return without_row(layer, frame_of_state(layer, x));
 }
 
 /* ---- Dropout ---- */
 
-/* For each gate the factors of x, (B, 1, H, W, C), and of h, (B, H', W', filters); NULL without. */
+/* For each gate the factors of x, (B, 1, …, C), and of h, (B, …, filters); NULL without. */
 typedef struct { CornuTensor *x[GATES], *h[GATES]; } Dropped;
 
 static bool draw(const CornuLayer *layer, const CornuCall *call, CornuShape x, CornuShape state,
@@ -174,38 +208,29 @@ static CornuTensor *gate(CornuTensor *x, int g)
     return cornu_op_slice(x, starts, shape.extent);
 }
 
-/* The convolution of x, images or with an axis of steps, by all gates' kernels; with factors, each
- * gate has its own x. */
+/* The convolution of x (B, T, …, C) by all gates' kernels; with factors, each gate has its own x. */
 static CornuTensor *convolved(const CornuLayer *layer, CornuTensor *x, CornuTensor *kernel,
-                              const CornuKernelWindow *window, CornuTensor *const *factors)
+                              CornuTensor *const *factors)
 {
-    CornuTensor *each[GATES];
+    const CornuVolumeWindow window = window_of(config_of(layer));
+    CornuTensor            *each[GATES];
     if (!x || !kernel) return NULL;
-    const CornuShape       shape = cornu_tensor_shape(x);
-    const bool             steps = shape.rank > 4 || spatial(layer) == 1;
-    const CornuShape       image = steps ? images_of(layer, shape) : shape;
-    const CornuConvolution c = cornu__convolution(window, image, 1);
-    if (!factors[0])
-        return cornu_op_conv2d(steps ? cornu_op_reshape(x, image) : x, kernel, &c);
-    for (int g = 0; g < GATES; g++) {
-        CornuTensor *own = cornu_op_multiply(x, factors[g]);
-        each[g] = cornu_op_conv2d(steps ? cornu_op_reshape(own, image) : own, gate(kernel, g), &c);
-    }
-    return cornu_op_concat(each, GATES, 3);
+    const CornuShape frames = frames_of(layer, cornu_tensor_shape(x));
+    if (!factors[0]) return convolve(&window, cornu_op_reshape(x, frames), kernel);
+    for (int g = 0; g < GATES; g++)
+        each[g] = convolve(&window, cornu_op_reshape(cornu_op_multiply(x, factors[g]), frames),
+                           gate(kernel, g));
+    return cornu_op_concat(each, GATES, frames.rank - 1);
 }
 
-/* z (B, T, H', W', 4 filters): the gates' pre-activations from x. */
+/* z (B, T, …, 4 filters): the gates' pre-activations from x. */
 static CornuTensor *from_input(CornuLayer *layer, const CornuCall *call, CornuTensor *x,
                                const Dropped *dropped)
 {
-    const CornuKernelWindow window = window_of(config_of(layer));
-    const CornuShape        shape = cornu_tensor_shape(x);
-    CornuTensor *z = convolved(layer, x, kernel_of(layer, call, KERNEL), &window, dropped->x);
+    CornuTensor *z = convolved(layer, x, kernel_of(layer, call, KERNEL), dropped->x);
     if (z && !config_of(layer)->no_bias) z = cornu_op_add(z, cornu_layer_read(layer, call, BIAS));
     if (!z) return NULL;
-    const CornuShape made = cornu_tensor_shape(z);
-    return cornu_op_reshape(z, cornu_shape(shape.extent[0], shape.extent[1], made.extent[1],
-                                           made.extent[2], made.extent[3]));
+    return cornu_op_reshape(z, with_steps(cornu_tensor_shape(x), cornu_tensor_shape(z)));
 }
 
 typedef struct {
@@ -216,8 +241,10 @@ typedef struct {
 /* new where the mask (B) is true, else old. */
 static CornuTensor *where(CornuTensor *mask, CornuTensor *new, CornuTensor *old)
 {
-    if (!mask) return new;
-    return cornu_op_select(cornu_op_reshape(mask, cornu_shape(CORNU_NONE, 1, 1, 1)), new, old);
+    if (!mask || !new) return new;
+    CornuShape shape = { .rank = cornu_tensor_shape(new).rank, .extent = { CORNU_NONE } };
+    for (int i = 1; i < shape.rank; i++) shape.extent[i] = 1;
+    return cornu_op_select(cornu_op_reshape(mask, shape), new, old);
 }
 
 /* h' = o act(c')   c' = f c + i act(…) */
@@ -225,15 +252,15 @@ static void step(void *context, CornuTensor *const *in, CornuTensor **out)
 {
     const Step                *self = context;
     const CornuConvLstmConfig *config = self->config;
-    const CornuKernelWindow    window = own_window(config);
+    const CornuVolumeWindow    window = own_window(config);
     CornuTensor *h = in[0], *c = in[1], *z = in[2], *mask = self->masked ? in[3] : NULL, *a[GATES];
     CornuTensor *const *rest = in + 3 + self->masked;
     CornuTensor        *kernel = rest[0], *u;
     if (!h || !kernel) return;
-    const CornuConvolution own = cornu__convolution(&window, cornu_tensor_shape(h), 1);
     for (int g = 0; g < GATES && self->dropped; g++)
-        a[g] = cornu_op_conv2d(cornu_op_multiply(h, rest[1 + g]), gate(kernel, g), &own);
-    u = self->dropped ? cornu_op_concat(a, GATES, 3) : cornu_op_conv2d(h, kernel, &own);
+        a[g] = convolve(&window, cornu_op_multiply(h, rest[1 + g]), gate(kernel, g));
+    u = self->dropped ? cornu_op_concat(a, GATES, cornu_tensor_shape(h).rank - 1)
+                      : convolve(&window, h, kernel);
     z = cornu_op_add(z, u);
     for (int g = 0; g < GATES; g++)
         a[g] = cornu_activation_apply(g == 2 ? config->activation : config->recurrent_activation,
@@ -248,7 +275,7 @@ static void step(void *context, CornuTensor *const *in, CornuTensor **out)
 static CornuTensor *run(CornuLayer *layer, const CornuCall *call, CornuTensor *x,
                         CornuTensor *const *first, bool reverse, CornuTensor **last)
 {
-    const CornuShape shape = cornu_tensor_shape(x), state = image_of_state(layer, shape);
+    const CornuShape shape = cornu_tensor_shape(x), state = frame_of_state(layer, shape);
     CornuTensor     *carries[2], *slices[2], *constants[1 + GATES], *out[3] = { NULL };
     Dropped          dropped;
     if (!draw(layer, call, shape, state, &dropped)) return NULL;
@@ -268,9 +295,7 @@ static CornuTensor *run(CornuLayer *layer, const CornuCall *call, CornuTensor *x
     };
     if (!cornu_op_scan(&scan, step, &self, out)) return NULL;
     for (int i = 0; i < 2; i++) last[i] = cornu_op_reshape(out[i], without_row(layer, state));
-    if (spatial(layer) == 2) return out[2];
-    return cornu_op_reshape(out[2], cornu_shape(shape.extent[0], shape.extent[1], state.extent[2],
-                                                state.extent[3]));
+    return cornu_op_reshape(out[2], with_steps(shape, without_row(layer, state)));
 }
 
 static const CornuCell cell = { .states = states, .state_shape = state_shape, .run = run };
@@ -297,26 +322,34 @@ static const CornuField row_fields[] = {
 static const CornuField image_fields[] = {
     FIELDS, CORNU__WINDOW_FIELDS(CornuConvLstmConfig), { 0 },
 };
+static const CornuField volume_fields[] = {
+    FIELDS,
+    { "kernel_size", CORNU_FIELD_TRIPLE, AT(kernel_size) },
+    { "strides", CORNU_FIELD_TRIPLE, AT(strides) },
+    { "dilation_rate", CORNU_FIELD_TRIPLE, AT(dilation_rate) },
+    { 0 },
+};
 
 static CornuLayer *from_1d(const void *config) { return cornu_conv_lstm1d_from(config); }
 static CornuLayer *from_2d(const void *config) { return cornu_conv_lstm2d_from(config); }
+static CornuLayer *from_3d(const void *config) { return cornu_conv_lstm3d_from(config); }
 
 static const char *const folders[] = { "conv_lstm_cell:cell", NULL };
 
-const CornuLayerClass cornu__conv_lstm1d_class = {
-    .class_name = "ConvLSTM1D", .size = sizeof(ConvLstm), .build = build,
-    .call_many = cornu__over_time_call, .outputs = cornu__over_time_outputs,
-    .mask = cornu__over_time_mask, .fields = row_fields,
-    .config_size = sizeof(CornuConvLstmConfig), .config_offset = offsetof(ConvLstm, config),
-    .from = from_1d, .operands = "initial_state*", .folders = folders,
-};
+#define COMMON                                                                       \
+    .size = sizeof(ConvLstm), .build = build, .call_many = cornu__over_time_call,     \
+    .outputs = cornu__over_time_outputs, .mask = cornu__over_time_mask,               \
+    .config_size = sizeof(CornuConvLstmConfig), .config_offset = offsetof(ConvLstm, config), \
+    .operands = "initial_state*", .folders = folders
 
+const CornuLayerClass cornu__conv_lstm1d_class = {
+    .class_name = "ConvLSTM1D", .fields = row_fields, .from = from_1d, COMMON
+};
 const CornuLayerClass cornu__conv_lstm2d_class = {
-    .class_name = "ConvLSTM2D", .size = sizeof(ConvLstm), .build = build,
-    .call_many = cornu__over_time_call, .outputs = cornu__over_time_outputs,
-    .mask = cornu__over_time_mask, .fields = image_fields,
-    .config_size = sizeof(CornuConvLstmConfig), .config_offset = offsetof(ConvLstm, config),
-    .from = from_2d, .operands = "initial_state*", .folders = folders,
+    .class_name = "ConvLSTM2D", .fields = image_fields, .from = from_2d, COMMON
+};
+const CornuLayerClass cornu__conv_lstm3d_class = {
+    .class_name = "ConvLSTM3D", .fields = volume_fields, .from = from_3d, COMMON
 };
 
 static CornuStatus resolve(CornuResolveWindow *window, const char *name, CornuConvLstmConfig *to)
@@ -364,4 +397,22 @@ CornuLayer *cornu_conv_lstm1d_from(const CornuConvLstmConfig *config)
 CornuLayer *cornu_conv_lstm2d_from(const CornuConvLstmConfig *config)
 {
     return create(&cornu__conv_lstm2d_class, cornu__resolve_window, "conv_lstm2d", config);
+}
+
+static CornuStatus resolve_volume(const char *name, CornuPadding padding, int64_t *kernel,
+                                  int64_t *kernel_size, int64_t *stride, int64_t *strides,
+                                  int64_t *dilation_rate)
+{
+    CORNU__TRY(cornu__check_padding(name, padding));
+    CORNU__TRY(cornu__extents(name, "kernel_size", "kernel", *kernel, kernel_size, 0, 3,
+                              kernel_size));
+    CORNU__TRY(cornu__extents(name, "strides", "stride", *stride, strides, 1, 3, strides));
+    *kernel = *stride = 0;
+    return cornu__extents(name, "dilation_rate", "dilation_rate", 0, dilation_rate, 1, 3,
+                          dilation_rate);
+}
+
+CornuLayer *cornu_conv_lstm3d_from(const CornuConvLstmConfig *config)
+{
+    return create(&cornu__conv_lstm3d_class, resolve_volume, "conv_lstm3d", config);
 }

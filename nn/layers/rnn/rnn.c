@@ -1,7 +1,4 @@
 /* RNN, which runs any cell over time, and cells one after another as one. */
-#include <stdio.h>
-#include <string.h>
-
 #include "recurrent_internal.h"
 
 typedef struct {
@@ -96,20 +93,6 @@ static CornuStatus check_stack(const CornuStackedRnnCellsConfig *config, const c
                        name, states, CORNU_MAX_LAYER_STATES);
 }
 
-/* "lstm_cell", "lstm_cell_1": names tell the weights of equal cells apart. */
-static CornuStatus name_cells(CornuLayer *stack)
-{
-    for (int i = 0; i < stack->inner_count; i++) {
-        CornuLayer *cell = stack->inner[i];
-        char        name[sizeof cell->class_label + 16];
-        int         same = 0;
-        for (int k = 0; k < i; k++) same += stack->inner[k]->kind == cell->kind;
-        snprintf(name, sizeof name, same ? "%s_%d" : "%s", cell->class_label, same);
-        if (!cell->name && !(cell->name = cornu__copy_text(name))) return CORNU_ERR_MEMORY;
-    }
-    return CORNU_OK;
-}
-
 CornuLayer *cornu_stacked_rnn_cells_from(const CornuStackedRnnCellsConfig *config)
 {
     const char *name = config->name ? config->name : "stacked_rnn_cells";
@@ -123,7 +106,7 @@ CornuLayer *cornu_stacked_rnn_cells_from(const CornuStackedRnnCellsConfig *confi
         cornu__layer_add_inner(layer, config->cells[i], "");
     }
     layer->frozen = config->frozen;
-    if (name_cells(layer) == CORNU_OK) return layer;
+    if (cornu__layer_name_list(layer) == CORNU_OK) return layer;
     cornu_layer_free(layer);
     return cornu__null();
 fail:

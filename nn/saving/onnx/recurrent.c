@@ -192,6 +192,7 @@ const CornuOnnxRow cornu__onnx_recurrent[] = {
     { "Bidirectional", bidirectional },
     { "ConvLSTM1D", recurrent },
     { "ConvLSTM2D", recurrent },
+    { "ConvLSTM3D", recurrent },
     { "GRU", recurrent },
     { "GRUCell", one_step },
     { "LSTM", recurrent },

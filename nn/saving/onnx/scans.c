@@ -196,7 +196,7 @@ CornuStatus cornu__onnx_scan_gates(CornuOnnxRun *run)
 typedef struct {
     int     axes;                    /* spatial */
     int     kernel;
-    int64_t pads[4];
+    int64_t pads[6];
 } Own;
 
 static int convolve(CornuOnnx *to, int x, int kernel, int bias, int axes, const int64_t *strides,
@@ -211,7 +211,7 @@ static int convolve(CornuOnnx *to, int x, int kernel, int bias, int axes, const 
 
 static void conv_lstm(CornuOnnxRun *run, const void *context, const Step *step, int *next)
 {
-    static const int64_t ones[] = { 1, 1 };
+    static const int64_t ones[] = { 1, 1, 1 };
     const Own *own = context;
     const int  u = convolve(run->to, step->state[0], own->kernel, CORNU_ONNX_NONE, own->axes, ones,
                             ones, own->pads);
@@ -257,7 +257,7 @@ CornuStatus cornu__onnx_scan_convolutions(CornuOnnxRun *run)
     const int64_t *dilations = cornu__onnx_argument(cell, "dilation_rate");
     const int64_t  filters = whole(cell, "filters");
     const int      axes = run->shape.rank - 3, rank = axes + 2;
-    int64_t        pads[4];
+    int64_t        pads[6];
     int            first[MOST_STATES];
     Own            own = { .axes = axes };
     CornuShape     state = { .rank = rank, .extent = { CORNU_NONE, filters } };

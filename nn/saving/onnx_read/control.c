@@ -55,7 +55,7 @@ static CornuStatus stack_rows(CornuReadStep *step, int i, CornuReadOperand *cons
         if (!row) return cornu_error_take();
         const CornuShape shape = cornu_tensor_shape(row);
         int64_t          extents[CORNU_MAX_RANK] = { 1 };
-        if (shape.rank == CORNU_MAX_RANK) return cornu__cannot("a result of rank over 6", "");
+        if (shape.rank == CORNU_MAX_RANK) return cornu__cannot("a result of rank over 8", "");
         memcpy(extents + 1, shape.extent, (size_t)shape.rank * sizeof *extents);
         rows[k] = cornu__reshaped(row, shape.rank + 1, extents);
         if (!rows[k]) return cornu_error_take();

@@ -71,8 +71,8 @@ static CornuStatus read_gather(CornuReadStep *step)
         return take_one(step, x, axis, (int64_t)cornu_array_get(step->in[1].known, 0));
     const CornuShape from = cornu_tensor_shape(x);
     CornuShape       to = { 0 };
-    if (from.rank - 1 + at.rank > CORNU_MAX_RANK) return cornu__cannot("a result of rank over 6",
-                                                                       "tensors have at most 6");
+    if (from.rank - 1 + at.rank > CORNU_MAX_RANK) return cornu__cannot("a result of rank over 8",
+                                                                       "tensors have at most 8");
     CornuTensor *indices = indices_of(step, 1, from.extent[axis]);
     const int64_t number = cornu_shape_count(at), rest = from.extent[axis] > 0
                                ? cornu_shape_count(from) / from.extent[axis] : 0;
@@ -171,7 +171,7 @@ static CornuStatus read_gather_nd(CornuReadStep *step)
     CORNU__TRY(check_tuples(from, tuples, batch));
     const int k = (int)tuples.extent[tuples.rank - 1];
     if (tuples.rank - 1 + from.rank - batch - k > CORNU_MAX_RANK)
-        return cornu__cannot("a result of rank over 6", "tensors have at most 6");
+        return cornu__cannot("a result of rank over 8", "tensors have at most 8");
     CornuTensor *at = tuple_places(step, from, batch, tuples, k);
     int64_t      rows = 1, batches = 1, rest = 1;
     for (int i = 0; i < from.rank; i++) {

@@ -91,7 +91,7 @@ static CornuStatus read_term(const char **at, int rank, Term *term)
                 term->letters[term->count++] = (char)('0' + i);
             continue;
         }
-        if (term->count == CORNU_MAX_RANK) return cornu__cannot("a term of over 6 indices", "");
+        if (term->count == CORNU_MAX_RANK) return cornu__cannot("a term of over 8 indices", "");
         term->letters[term->count++] = **at;
     }
     if (rank >= 0 && term->count != rank)
@@ -193,7 +193,7 @@ static CornuTensor *contracted(CornuTensor *a, Term *ta, CornuTensor *b, Term *t
     if (batch.count + left.count + inner.count > CORNU_MAX_RANK ||
         batch.count + right.count + inner.count > CORNU_MAX_RANK ||
         batch.count + left.count + right.count > CORNU_MAX_RANK)
-        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "a term of over 6 indices");
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "a term of over 8 indices");
     Term order_a = batch, order_b = batch;
     *to = batch;
     for (int i = 0; i < left.count; i++) {

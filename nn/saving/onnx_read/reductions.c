@@ -121,7 +121,7 @@ static CornuStatus reduced(CornuReadStep *step, Reduce *function, double nothing
     /* Without axes the function of each element alone remains. */
     if (axes == 0) {
         const CornuShape shape = cornu_tensor_shape(x);
-        if (rank == CORNU_MAX_RANK) return cornu__cannot("a reduction without axes", "of rank 6");
+        if (rank == CORNU_MAX_RANK) return cornu__cannot("a reduction without axes", "of rank 8");
         CornuShape one = shape;
         one.extent[one.rank++] = 1;
         x = function(cornu_op_reshape(x, one), INT64_C(1) << rank, false);

@@ -398,7 +398,7 @@ static const struct { const char *architecture, *message; } hostile[] = {
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[null,-4]")), "extent of -4" },
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[0,4]")), "extent of 0" },
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[null,\"4\"]")), "whole numbers" },
-    { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[1,2,3,4,5,6,7]")), "at most 6" },
+    { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[1,2,3,4,5,6,7,8,9]")), "at most 8" },
     { MODEL("Sequential", INPUT ",3"), "without class_name or name" },
     { MODEL("Sequential", INPUT "," LAYER("Dense", "\"units\":3")), "without class_name or name" },
     { MODEL("Sequential", INPUT "," LAYER("Dens", "\"name\":\"d\"")), "no layer class \"Dens\"" },

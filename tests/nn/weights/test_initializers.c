@@ -425,7 +425,7 @@ static void json_is_checked(void **state)
           "variance_scaling: .scale is 0, expected above 0" },
         { OBJECT("HeNormal", "\"input_axes\":[]"), CORNU_ERR_FORMAT,
           "input_axes is not null or a list of at least one number" },
-        { OBJECT("HeNormal", "\"input_axes\":[0,1,2,3,4,5,6]"), CORNU_ERR_FORMAT, "at most 6" },
+        { OBJECT("HeNormal", "\"input_axes\":[0,1,2,3,4,5,6,7,8]"), CORNU_ERR_FORMAT, "at most 8" },
     };
     CornuInitializer got;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
