@@ -334,9 +334,8 @@ CornuStatus cornu__layer_penalize_weights(CornuLayer *layer, const CornuCall *ca
 static CornuStatus penalize_activity(CornuLayer *layer, const CornuCall *call, CornuTensor *y)
 {
     if (!call->loss || !layer->activity_regularizer.kind) return CORNU_OK;
-    CornuShape rows = { .rank = cornu_tensor_shape(y).rank, .extent = { 1, 1, 1, 1, 1, 1 } };
-    rows.extent[0] = cornu_tensor_shape(y).extent[0];
-    for (int i = rows.rank; i < CORNU_MAX_RANK; i++) rows.extent[i] = 0;
+    CornuShape rows = cornu_tensor_shape(y);
+    for (int i = 1; i < rows.rank; i++) rows.extent[i] = 1;
     y = cornu_op_convert(y, CORNU_F32);
     CornuTensor *row = cornu_op_iota(call->graph, cornu_type_from(CORNU_I64, rows), 0);
     CornuTensor *valid = cornu_op_compare(row, CORNU_LESS, call->count);

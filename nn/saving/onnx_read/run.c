@@ -342,8 +342,8 @@ CornuTensor *cornu__read_channels_first(CornuTensor *x)
 CornuTensor *cornu__count_along(CornuGraph *graph, CornuDtype dtype, int rank, int axis,
                                 int64_t extent)
 {
-    int64_t extents[CORNU_MAX_RANK] = { 1, 1, 1, 1, 1, 1 };
-    extents[axis] = extent;
+    int64_t extents[CORNU_MAX_RANK] = { 0 };
+    for (int i = 0; i < rank; i++) extents[i] = i == axis ? extent : 1;
     return cornu_op_iota(graph, cornu_type_from(dtype, cornu_shape_from(rank, extents)), axis);
 }
 
