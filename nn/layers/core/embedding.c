@@ -12,8 +12,8 @@ static CornuStatus embedding_build(CornuLayer *layer, CornuShape input)
 {
     const CornuEmbeddingConfig *config = &((Embedding *)layer)->config;
     CornuText text;
-    if (input.rank < 2 || input.rank >= CORNU_MAX_RANK)
-        return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected (B, T)",
+    if (input.rank >= CORNU_MAX_RANK)
+        return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected fewer axes",
                            cornu_shape_print(&text, input));
     CORNU__TRY(cornu_layer_weight(layer, "embeddings",
                                   cornu_shape(config->input_dim, config->output_dim),
