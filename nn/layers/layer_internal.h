@@ -49,9 +49,6 @@ CornuStatus cornu__layer_name_list(CornuLayer *layer);
 
 /* Adds the weights of cornu_layer_enable_lora to a layer that has its others, if it has a rank. */
 CornuStatus cornu__layer_add_lora(CornuLayer *layer);
-/* Weight i, whose value this is, with the product of its lora_a and lora_b. */
-CornuTensor *cornu__layer_with_lora(CornuLayer *layer, const CornuCall *call, int i,
-                                    CornuTensor *value);
 
 /* Infers the types of the outputs. Axis 0 of all types, and extents that depend on an unknown one,
  * are CORNU_NONE; `out` holds CORNU_MAX_LAYER_TENSORS. The weights must have been declared. */

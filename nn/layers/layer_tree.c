@@ -65,13 +65,6 @@ CornuStatus cornu__layer_name_list(CornuLayer *layer)
 
 /* ---- Inner layers ---- */
 
-int64_t cornu__layer_generators(const CornuLayer *layer)
-{
-    int64_t count = 1;
-    for (int i = 0; i < layer->inner_count; i++) count += cornu__layer_generators(layer->inner[i]);
-    return count + layer->own_count;
-}
-
 CornuStatus cornu__check_depth(const char *name, const CornuLayer *inner)
 {
     if (inner->depth < CORNU_MAX_LAYER_DEPTH) return CORNU_OK;
@@ -123,17 +116,6 @@ void cornu__layer_set_generators(CornuLayer *layer, uint64_t seed, int64_t first
         layer->weights[i]->generator = first + 1 + i;
     }
     layer->numbered = true;
-}
-
-/* Whether some path to the layer that owns the weight has no frozen layer. */
-bool cornu__layer_trains(const CornuLayer *layer, const CornuWeight *weight)
-{
-    if (layer->frozen || weight->non_trainable) return false;
-    for (int i = 0; i < layer->inner_count; i++)
-        if (cornu__layer_trains(layer->inner[i], weight)) return true;
-    for (int i = 0; i < layer->own_count; i++)
-        if (layer->weights[i] == weight) return true;
-    return false;
 }
 
 void cornu_layer_set_trainable(CornuLayer *layer, bool trainable)
@@ -195,15 +177,6 @@ bool cornu__layer_apply_policy(CornuLayer *layer, const CornuPolicy *policy, boo
 }
 
 /* ---- States ---- */
-
-void cornu__layer_free_states(CornuLayer *layer)
-{
-    for (int i = 0; i < CORNU_MAX_LAYER_STATES; i++) {
-        cornu_variable_free(layer->states[i]);
-        layer->states[i] = NULL;
-    }
-    for (int i = 0; i < layer->inner_count; i++) cornu__layer_free_states(layer->inner[i]);
-}
 
 bool cornu__layer_has_states(const CornuLayer *layer)
 {

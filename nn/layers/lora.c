@@ -15,13 +15,6 @@ static int find(const CornuLayer *layer, const char *name)
     return i < layer->weight_count ? i : -1;
 }
 
-static int index_of(const CornuLayer *layer, const CornuWeight *weight)
-{
-    int i = 0;
-    while (layer->weights[i] != weight) i++;
-    return i;
-}
-
 static CornuStatus add(CornuLayer *layer, const char *which, CornuShape shape,
                        CornuInitializer initializer, CornuRegularizer regularizer)
 {
@@ -50,18 +43,6 @@ CornuStatus cornu__layer_add_lora(CornuLayer *layer)
     kernel->lora_b = layer->weights[layer->own_count - 1];
     kernel->lora_scale = layer->lora_alpha / (double)rank;
     return CORNU_OK;
-}
-
-CornuTensor *cornu__layer_with_lora(CornuLayer *layer, const CornuCall *call, int i,
-                                    CornuTensor *value)
-{
-    const CornuWeight *weight = layer->weights[i];
-    const int64_t      rank = weight->lora_b->type.shape.extent[0];
-    CornuTensor *a = cornu_layer_read_as(layer, call, index_of(layer, weight->lora_a), CORNU_F32);
-    CornuTensor *b = cornu_layer_read_as(layer, call, index_of(layer, weight->lora_b), CORNU_F32);
-    CornuTensor *ab = cornu_op_matmul(cornu_op_reshape(a, cornu_shape(CORNU_NONE, rank)), b);
-    ab = cornu_op_reshape(cornu_op_scale(ab, weight->lora_scale), weight->type.shape);
-    return cornu_op_add(value, ab);
 }
 
 CornuStatus cornu_layer_enable_lora(CornuLayer *layer, int64_t rank, double alpha)

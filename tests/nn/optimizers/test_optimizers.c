@@ -505,7 +505,7 @@ static void several_optimizers_refuse(void **state)
     (void)state;
     refuses(cornu_multi_optimizer(.optimizer_map = { { "a", cornu_sgd() } }), CORNU_ERR_ARGUMENT,
             "multi_optimizer: .default_optimizer is required");
-    refuses(cornu_multi_optimizer(cornu_adam(), { { "a" } }), CORNU_ERR_ARGUMENT,
+    refuses(cornu_multi_optimizer(cornu_adam(), { { .path = "a" } }), CORNU_ERR_ARGUMENT,
             "multi_optimizer: \"a\" has no optimizer");
     refuses(cornu_multi_optimizer(cornu_adam(), { { "(", cornu_sgd() } }), CORNU_ERR_ARGUMENT,
             "the path \"(\" is not a POSIX extended regular expression");
