@@ -79,7 +79,7 @@ class Block(nn.Module):
         for i in range(1, self.count + 1):
             conv = getattr(self, f"conv{i}")
             if self.same and conv.stride[0] > 1:
-                y = F.pad(y, (0, 1, 0, 1)) if y.shape[-1] % 2 == 0 else F.pad(y, (1, 1, 1, 1))
+                y = F.pad(y, (0, 1, 0, 1))
             y = getattr(self, f"bn{i}")(conv(y))
             y = F.relu(y) if i < self.count else y
         return F.relu(y + self.downsample(x))
@@ -124,6 +124,42 @@ class Text(nn.Module):
         return self.fc(getattr(self, self.kind)(self.embedding(x.long()))[0])
 
 
+class Attention(nn.Module):
+    """Causal attention of 4 heads, as nanoGPT's."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.c_attn, self.c_proj = nn.Linear(channels, 3 * channels), nn.Linear(channels, channels)
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(2, (4, -1)).transpose(1, 2)
+                   for part in self.c_attn(x).chunk(3, -1))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.c_proj(y.transpose(1, 2).flatten(2))
+
+
+class GPT(nn.Module):
+    def __init__(self, vocabulary=30, channels=16, length=20, blocks=2):
+        super().__init__()
+        self.transformer = nn.ModuleDict({
+            "wte": nn.Embedding(vocabulary, channels), "wpe": nn.Embedding(length, channels),
+            "h": nn.ModuleList(nn.ModuleDict({
+                "ln_1": nn.LayerNorm(channels), "attn": Attention(channels),
+                "ln_2": nn.LayerNorm(channels),
+                "mlp": chain(c_fc=nn.Linear(channels, 4 * channels), gelu=nn.GELU(),
+                             c_proj=nn.Linear(4 * channels, channels))}) for _ in range(blocks)),
+            "ln_f": nn.LayerNorm(channels)})
+        self.lm_head = nn.Linear(channels, vocabulary, bias=False)
+
+    def forward(self, x):
+        t = self.transformer
+        x = t["wte"](x.long()) + t["wpe"].weight
+        for block in t["h"]:
+            x = x + block["attn"](block["ln_1"](x))
+            x = x + block["mlp"](block["ln_2"](x))
+        return self.lm_head(t["ln_f"](x))
+
+
 NETWORKS = {
     "mnist_cnn": mnist_cnn, "mnist_cnn_bn": mnist_cnn_bn, "mnist_convnet": mnist_convnet,
     "fashion_mnist_cnn": fashion_mnist_cnn,
@@ -132,6 +168,7 @@ NETWORKS = {
     "resnet18": lambda: ResNet((2, 2, 2, 2), (64, 128, 256, 512)),
     "resnet50": lambda: ResNet((3, 4, 6, 3), (64, 128, 256, 512), wide=True),
     "shakespeare_lstm": lambda: Text("lstm", 2), "shakespeare_gru": lambda: Text("gru", 2),
+    "char_gpt": GPT,
 }
 
 
@@ -154,8 +191,8 @@ def arguments_of(name):
 def check(name, script, program, folder):
     torch.manual_seed(3)
     network, flags = arguments_of(name)
-    if "shakespeare" in name:
-        x = torch.randint(0, 30, (4, 100))
+    if network == "char_gpt" or "shakespeare" in network:
+        x = torch.randint(0, 30, (4, 20 if network == "char_gpt" else 100))
         given = x.numpy().astype(np.float32)
     else:
         x = torch.rand(4, *((3, 224, 224) if network in ("resnet18", "resnet50") else (1, 28, 28)))
