@@ -471,5 +471,6 @@ CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config
 #include "augmentation.h"
 #include "categories.h"
 #include "random.h"
+#include "spectrograms.h"
 
 #endif

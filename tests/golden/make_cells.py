@@ -58,7 +58,6 @@ def convolutions():
         return (f"ConvLSTM{rank}D", {"filters": 2, "kernel_size": [3] * rank} | arguments)
 
     row, image = {"input_shape": (3, 6, 2)}, {"input_shape": (3, 5, 4, 2)}
-    volume = {"input_shape": (2, 4, 3, 3, 2)}
     case("ConvLSTM1D", conv(1), **row)
     case("ConvLSTM1D_dilated", conv(1, dilation_rate=[2], return_sequences=True), **row)
     case("ConvLSTM1D_stateful", conv(1, strides=[2], stateful=True), **row)
@@ -67,11 +66,6 @@ def convolutions():
          conv(2, strides=[2, 1], go_backwards=True), **image)
     case("ConvLSTM2D_activations", conv(2, activation="relu", recurrent_activation="hard_sigmoid",
                                         use_bias=False, return_sequences=True), **image)
-    case("ConvLSTM3D", conv(3, kernel_size=[2] * 3, stateful=True), **volume)
-    case("ConvLSTM3D_same", conv(3, kernel_size=[3, 2, 1], padding="same", return_sequences=True),
-         conv(3, kernel_size=[1, 2, 2], strides=[2, 1, 2], go_backwards=True), **volume)
-    case("ConvLSTM3D_dilated", conv(3, kernel_size=[2] * 3, dilation_rate=[2, 1, 1],
-                                    recurrent_activation="hard_sigmoid"), **volume)
     case("Bidirectional_ConvLSTM2D", ("Bidirectional", {"layer": conv(2, return_sequences=True)}),
          **image)
 

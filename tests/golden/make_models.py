@@ -246,6 +246,32 @@ def wrapped():
     write("wrapped", group)
 
 
+def sound():
+    """Samples up to 1; gradients of log are large where there is nothing to hear."""
+    group = {}
+    stft, mel = L.STFTSpectrogram, L.MelSpectrogram
+    dense = lambda y: L.Dense(2)(L.Flatten()(y))
+    for mode in ("log", "magnitude", "psd", "real", "imag", "stft"):
+        case(group, f"stft_{mode}", lambda x: stft(mode, 8, frame_step=3)(x), [(20, 2)])
+    case(group, "stft_same", lambda x: dense(stft(
+        "psd", 9, 4, 20, "hamming", True, "spectrum", "same", True)(x)), [(21, 2)])
+    case(group, "stft_plain", lambda x: stft("magnitude", 6, window=None, scaling=None)(x),
+         [(13, 1)])
+    for window in ("blackman", "nuttall", "blackmanharris", "flattop", "bartlett", "cosine",
+                   "boxcar"):
+        case(group, f"stft_{window}", lambda x: stft("stft", 6, window=window,
+                                                     periodic=window == "cosine")(x), [(13, 1)])
+    case(group, "stft_frozen", lambda x: dense(stft("psd", 4, trainable=False)(x)), [(9, 1)])
+    few = {"fft_length": 16, "sequence_stride": 5, "num_mel_bins": 4, "sampling_rate": 4000}
+    case(group, "mel", lambda x: mel(**few)(x), [(30,)], train=False)
+    case(group, "mel_part", lambda x: mel(
+        **few, sequence_length=11, window="hamming", min_freq=0.0, max_freq=1500.0, top_db=6.0,
+        ref_power=-2.0, min_power=1e-3)(x), [(30,)], train=False)
+    case(group, "mel_power", lambda x: dense(mel(
+        **few, window=None, power_to_db=False, mag_exp=1.5)(x)), [(17,)])
+    write("sound", group)
+
+
 def merging():
     group = {}
     dense = lambda x, n=3: L.Dense(n)(x)
@@ -356,6 +382,16 @@ def recurrent():
     case(group, "conv_lstm_states", lambda x: flat(L.ConvLSTM2D(2, 3, padding="same")(
         x, initial_state=list(L.ConvLSTM2D(2, 2, padding="same", return_state=True)(x))[1:])),
          [pictures])
+    volumes = (2, 4, 3, 3, 2)
+    case(group, "conv_lstm3d", lambda x: L.ConvLSTM3D(2, 2)(x), [volumes])
+    case(group, "conv_lstm3d_same", lambda x: L.ConvLSTM3D(
+        2, (1, 2, 2), (2, 1, 2), go_backwards=True, use_bias=False)(L.ConvLSTM3D(
+            2, (3, 2, 1), padding="same", return_sequences=True)(x)), [volumes])
+    case(group, "conv_lstm3d_dilated", lambda x: L.ConvLSTM3D(
+        2, 2, dilation_rate=(2, 1, 1), recurrent_activation="hard_sigmoid")(x), [volumes])
+    case(group, "conv_lstm3d_states", lambda x: flat(L.ConvLSTM3D(2, 3, padding="same")(
+        x, initial_state=list(L.ConvLSTM3D(2, 2, padding="same", return_state=True)(x))[1:])),
+         [volumes])
     case(group, "each_step_normalized",
          lambda x: L.LSTM(2)(L.TimeDistributed(L.BatchNormalization(momentum=0.6))(x)), [steps])
 
@@ -366,7 +402,7 @@ def recurrent():
     write("recurrent", group)
 
 
-FAMILIES = (attention, heads, core, merging, recurrent, simple, wrapped)
+FAMILIES = (attention, heads, core, merging, recurrent, simple, sound, wrapped)
 
 if __name__ == "__main__":
     if len(sys.argv) == 1:
