@@ -34,8 +34,8 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return through(layer, call, layer->inner_count, x, &mask);
 }
 
-/* A mask that is made of values needs those that the layers before give; they are recorded once more,
- * as in inference, where no layer changes its weights. */
+/* A mask that is made of values needs those that the layers before give; they are recorded once
+ * more, as in inference, where no layer changes its weights. */
 static CornuTensor *mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     CornuCall    own = *call;

@@ -183,8 +183,8 @@ static CornuStatus resolve(const char *name, CornuMelSpectrogramConfig *to)
                            (long long)to->fft_length);
     if (!to->window) to->window = "hann";
     if (strcmp(to->window, "hann") && strcmp(to->window, "hamming") && strcmp(to->window, "none"))
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .window is \"%.60s\", expected hann, hamming "
-                           "or none", name, to->window);
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .window is \"%.60s\", expected hann, "
+                           "hamming or none", name, to->window);
     to->window = !strcmp(to->window, "none") ? NULL : !strcmp(to->window, "hann") ? "hann"
                                                                                   : "hamming";
     to->min_freq = cornu__number(to->min_freq, 20.0);

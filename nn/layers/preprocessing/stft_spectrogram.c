@@ -194,15 +194,15 @@ static CornuStatus resolve(const char *name, CornuStftSpectrogramConfig *to)
     const char *scaling = to->scaling ? to->scaling : "density";
     to->name = to->dtype = NULL;
     if (!(to->mode = one_of(modes, mode)))
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .mode is \"%.60s\", expected log, magnitude, "
-                           "psd, real, imag or stft", name, mode);
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .mode is \"%.60s\", expected log, "
+                           "magnitude, psd, real, imag or stft", name, mode);
     if (!(to->scaling = one_of(scalings, scaling)))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .scaling is \"%.60s\", expected density, "
                            "spectrum or none", name, scaling);
     if (!to->window) to->window = "hann";
     if (strcmp(to->window, "none") && !cornu__is_window(to->window))
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .window is \"%.60s\", expected hann, hamming, "
-                           "blackman, nuttall, blackmanharris, flattop, bartlett, cosine, boxcar "
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .window is \"%.60s\", expected hann, "
+                           "hamming, blackman, nuttall, blackmanharris, flattop, bartlett, cosine, boxcar "
                            "or none", name, to->window);
     if (!to->frame_length) to->frame_length = 256;
     CORNU__TRY(cornu__positive(name, "frame_length", to->frame_length));
