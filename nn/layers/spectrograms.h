@@ -23,7 +23,8 @@ extern "C" {
  *     magnitude   sqrt(r^2 + i^2)
  *     log         its logarithm
  * Keras' mode "angle" is not available. The window is one of scipy.signal.windows that need no
- * arguments: hann, hamming, blackman, nuttall, blackmanharris, flattop, bartlett, cosine, boxcar; or "none".
+ * arguments: hann, hamming, blackman, nuttall, blackmanharris, flattop, bartlett, cosine,
+ * boxcar; or "none".
  */
 typedef struct {
     char            unset;
@@ -34,7 +35,8 @@ typedef struct {
     const char     *window;               /* default hann */
     bool            periodic;             /* the window begins again after the frame */
     const char     *scaling;              /* density, the default: the window is divided by the root
-                                             of the sum of its squares; spectrum: by its sum; none */
+                                             of the sum of its squares; spectrum: by its
+                                             sum; none */
     CornuPadding    padding;
     bool            expand_dims;
     CornuDataFormat data_format;
@@ -51,9 +53,9 @@ CornuLayer *cornu_stft_spectrogram_from(const CornuStftSpectrogramConfig *config
  * Mel spectrogram: x (B, T) gives (B, num_mel_bins, T') in f32. Frames of fft_length samples, of
  * which the middle sequence_length count, are taken sequence_stride apart from x with its ends
  * reflected, T above fft_length / 2. Their amplitudes to the power of mag_exp are summed in
- * triangles between min_freq and max_freq, of equal width in mel, 1127 ln(1 + f / 700); as decibels,
- * 10 log10(max(y, min_power)) - 10 log10(max(|ref_power|, min_power)), at least the largest value of
- * the batch (of a shard's part) minus top_db.
+ * triangles between min_freq and max_freq, of equal width in mel, 1127 ln(1 + f / 700); as
+ * decibels, 10 log10(max(y, min_power)) - 10 log10(max(|ref_power|, min_power)), at least the
+ * largest value of the batch (of a shard's part) minus top_db.
  */
 typedef struct {
     char        unset;

@@ -202,8 +202,8 @@ static CornuStatus resolve(const char *name, CornuStftSpectrogramConfig *to)
     if (!to->window) to->window = "hann";
     if (strcmp(to->window, "none") && !cornu__is_window(to->window))
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .window is \"%.60s\", expected hann, "
-                           "hamming, blackman, nuttall, blackmanharris, flattop, bartlett, cosine, boxcar "
-                           "or none", name, to->window);
+                           "hamming, blackman, nuttall, blackmanharris, flattop, bartlett, "
+                           "cosine, boxcar or none", name, to->window);
     if (!to->frame_length) to->frame_length = 256;
     CORNU__TRY(cornu__positive(name, "frame_length", to->frame_length));
     CORNU__TRY(cornu__check_padding(name, to->padding));

@@ -208,7 +208,7 @@ static CornuTensor *gate(CornuTensor *x, int g)
     return cornu_op_slice(x, starts, shape.extent);
 }
 
-/* The convolution of x (B, T, …, C) by all gates' kernels; with factors, each gate has its own x. */
+/* x (B, T, …, C) convolved with all gates' kernels; with factors, each gate has its own x. */
 static CornuTensor *convolved(const CornuLayer *layer, CornuTensor *x, CornuTensor *kernel,
                               CornuTensor *const *factors)
 {
