@@ -17,7 +17,7 @@ static const OpCase rows[] = {
     { CORNU_OP_IOTA, { .iota = { CORNU_I64, 2, { 2, 3 }, 2 } },
       .refused = CORNU_ERR_ARGUMENT },
     { CORNU_OP_IOTA, { .iota = { CORNU_U8, 1, { 257 }, 0 } }, .refused = CORNU_ERR_SHAPE },
-    { CORNU_OP_IOTA, { .iota = { CORNU_I64, 7, { 1 }, 0 } }, .refused = CORNU_ERR_SHAPE },
+    { CORNU_OP_IOTA, { .iota = { CORNU_I64, 9, { 1 }, 0 } }, .refused = CORNU_ERR_SHAPE },
     { CORNU_OP_REPLICA_ID, .out = { D(0) } },
 };
 

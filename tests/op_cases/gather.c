@@ -15,7 +15,7 @@ static const OpCase rows[] = {
       .fault = "gather: index -1 in row 1, expected 0 to 2" },
     { CORNU_OP_GATHER, .in = { T(F32, 1, 3), T(I32, 1, 2) }, .refused = CORNU_ERR_SHAPE },
     { CORNU_OP_GATHER, .in = { T(F32, 2, 3, 2), T(F32, 1, 2) }, .refused = CORNU_ERR_DTYPE },
-    { CORNU_OP_GATHER, .in = { T(F32, 2, 3, 2), T(I32, 6, 1, 1, 1, 1, 1, 1) },
+    { CORNU_OP_GATHER, .in = { T(F32, 2, 3, 2), T(I32, 8, 1, 1, 1, 1, 1, 1, 1, 1) },
       .refused = CORNU_ERR_SHAPE },
     { CORNU_OP_GATHER_GRAD, { .gather_grad = { 3, CORNU_F32 } },
       .in = { T(F32, 3, 2, 2, 2), T(I32, 2, 2, 2) },

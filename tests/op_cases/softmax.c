@@ -30,7 +30,7 @@ static const OpCase rows[] = {
     { CORNU_OP_ONE_HOT, .in = { T(I32, 1, 3) }, .refused = CORNU_ERR_ARGUMENT },
     { CORNU_OP_ONE_HOT, { .one_hot = { 3, CORNU_F32 } }, .in = { T(F32, 1, 3) },
       .refused = CORNU_ERR_DTYPE },
-    { CORNU_OP_ONE_HOT, { .one_hot = { 3, CORNU_F32 } }, .in = { T(I32, 6, 1, 1, 1, 1, 1, 3) },
+    { CORNU_OP_ONE_HOT, { .one_hot = { 3, CORNU_F32 } }, .in = { T(I32, 8, 1, 1, 1, 1, 1, 1, 1, 3) },
       .refused = CORNU_ERR_SHAPE },
     { CORNU_OP_SPARSE_CROSS_ENTROPY, .in = { T(F32, 2, 2, 3), T(I32, 1, 2) },
       .given = { D(1, 2, 3, 1000, 1001, 999), D(0, 2) },
