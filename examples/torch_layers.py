@@ -1,5 +1,5 @@
-"""Layers in Keras' JSON, and their weights in Keras' layouts, of the entries of PyTorch's state_dict;
-for from_torch.py."""
+"""Layers in Keras' JSON and their weights in Keras' layouts, made of the entries of a state_dict of
+PyTorch; for from_torch.py."""
 
 import re
 
@@ -21,7 +21,9 @@ class Network:
         count = sum(layer["class_name"] == class_name for layer in self.layers)
         name = snake + (f"_{count}" if count else "")
         inputs = inputs or ([self.last] if self.last else [])
-        tensors = [{"class_name": "__keras_tensor__", "config": {"keras_history": [i, 0, 0]}}
+        # Keras wants a shape, but takes that of the output which keras_history names.
+        tensors = [{"class_name": "__keras_tensor__",
+                    "config": {"shape": [None], "dtype": "float32", "keras_history": [i, 0, 0]}}
                    for i in inputs]
         kwargs = {key: tensors[0] if value == "input" else value
                   for key, value in (kwargs or {}).items()}
@@ -99,6 +101,9 @@ class Network:
 
     def attention(self, entry, channels, heads):
         """Causal; PyTorch's rows are all queries, all keys, all values, head by head."""
+        if channels % heads:
+            self.problems.append(f"{entry} has {channels} channels, expected a multiple of {heads}")
+            channels = heads
         size = channels // heads
         kernel = self.take(entry + ".c_attn.weight", 3 * channels, channels)
         bias = self.take(entry + ".c_attn.bias", 3 * channels, optional=True)

@@ -212,4 +212,7 @@ NETWORKS = {
 def build(name, state, same):
     network = Network(name, state, same)
     NETWORKS[name](network)
+    if any(layer["class_name"] == "BatchNormalization" for layer in network.layers):
+        network.notes.append("batch normalization has PyTorch's epsilon, 1e-5; the programs' own "
+                             "networks, into which --load reads weights alone, have 1e-3")
     return network

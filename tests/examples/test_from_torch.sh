@@ -58,7 +58,8 @@ refuses() { # refuses FILE PATTERN...
     [ ! -e no.safetensors ] && ! grep -q Traceback err || return 1
     for pattern; do grep -q "$pattern" err || return 1; done
 }
-check "a missing entry is named" refuses missing.pt 'conv2.bias is missing, expected with shape (64,)'
+check "a missing entry is named" refuses missing.pt \
+    'conv2.bias is missing, expected with shape (64,)'
 check "an unknown entry is named" refuses unknown.pt 'more.weight is unknown'
 check "all entries of a wrong shape are named" refuses shape.pt \
     'fc1.weight has shape (64, 99), expected (64, 576)' 'fc2.bias has shape (9,), expected (10,)'
