@@ -132,7 +132,8 @@ def torchvision(n, blocks, expansion):
                                 2 if stage > 1 and i == 0 else 1, False, expansion)
     n.add("GlobalAveragePooling2D")
     n.dense("fc", channels, n.shape("fc.weight", (1000, 0))[0], "softmax")
-    n.notes.append("images are expected as in training, (pixels / 255 - mean) / std; padding is "
+    n.notes.append("floats are expected as in training, (pixels / 255 - mean) / std, and integers "
+                   "are only divided by 255: normalize them before predicting; padding is "
                    "PyTorch's, on both sides")
 
 
