@@ -633,6 +633,7 @@ const OnnxCase onnx_cases[] = {
     { "scores", onnx_scores, "Softmax 4 Where 1 Tanh 2" },
     { "sizes", sizes, "Transpose 0 Pad 1 Slice 2 Gather 4 Resize 3" },
     { "softmaxes", softmaxes, "Softmax 2 ReduceMax 1 ReduceSum 1" },
+    { "sounds", onnx_sounds, "Scan 1 Tanh 1" },
     { "states", states, "LSTM 2 GRU 1 RNN 1 Squeeze 6 Unsqueeze 3" },
     { "states_of_both", states_of_both, "LSTM 4 Unsqueeze 4" },
     { "tiles", onnx_tiles, "ScatterND 1" },

@@ -17,6 +17,7 @@ CornuModel *onnx_own_layers(void);
 CornuModel *onnx_augmented(void);
 CornuModel *onnx_categories(void);
 CornuModel *onnx_tiles(void);
+CornuModel *onnx_sounds(void);
 
 /* onnx_scores.c */
 CornuModel *onnx_scores(void);

@@ -50,3 +50,19 @@ CornuModel *onnx_categories(void)
                      cornu_call(cornu_category_encoding(10), index),
                      cornu_call(cornu_category_encoding(10, CORNU_ONE_HOT_OUTPUT), index) });
 }
+
+/* Spectra of sounds, and layers in a row. */
+CornuModel *onnx_sounds(void)
+{
+    CornuSymbol *sound = cornu_input(.shape = { 48, 1 }), *wave = cornu_input(.shape = { 64 });
+    CornuSymbol *clip = cornu_input(.shape = { 2, 3, 4, 3, 1 });
+    CornuLayer  *both = cornu_pipeline(cornu_rescaling(2.0), cornu_activation(CORNU_TANH));
+    return cornu_model(
+        .inputs = { sound, wave, clip }, .name = "sounds",
+        .outputs = { cornu_call(both, cornu_call(cornu_stft_spectrogram(
+                                    "psd", .frame_length = 16, .frame_step = 8), sound)),
+                     cornu_call(cornu_mel_spectrogram(.fft_length = 32, .sequence_stride = 16,
+                                                      .num_mel_bins = 6, .sampling_rate = 800),
+                                wave),
+                     cornu_call(cornu_conv_lstm3d(2, 2), clip) });
+}
