@@ -232,6 +232,9 @@ CornuInitializer cornu__initializer_along(CornuInitializer initializer, int64_t 
 CornuLayer  *cornu__activation_layer(CornuActivation activation);
 CornuTensor *cornu__activation_layer_apply(const CornuLayer *layer, CornuTensor *x);
 
+/* x as indices: i32 if it is of floats (core/embedding.c). */
+CornuTensor *cornu__indices(CornuTensor *x);
+
 /* CORNU_ERR_ARGUMENT, pending, for an unknown activation or kind of initializer. */
 CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,
                                const CornuInitializer *initializers, int count);

@@ -43,6 +43,19 @@ CornuArray golden_array(Golden *golden, const char *test_case, const char *name)
     return cornu_array_from(copy, found->array.type);
 }
 
+int golden_arrays(Golden *golden, const char *test_case, const char *kind, CornuArray *to,
+                  int most)
+{
+    int count = 0;
+    for (; count < most; count++) {
+        char key[16];
+        snprintf(key, sizeof key, "%s%d", kind, count);
+        to[count] = golden_array(golden, test_case, key);
+        if (!to[count].data) break;
+    }
+    return count;
+}
+
 void expect_near(const char *what, const float *got, CornuArray want, double tolerance)
 {
     const int64_t count = cornu_type_count(want.type);

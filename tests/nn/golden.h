@@ -22,6 +22,10 @@ void   golden_close(Golden *golden);
 /* Tensor "CASE/NAME", or "NAME" for a NULL case; data is NULL if there is none. */
 CornuArray golden_array(Golden *golden, const char *test_case, const char *name);
 
+/* Tensors "CASE/KIND0", "CASE/KIND1", …, at most `most`; returns their number. */
+int golden_arrays(Golden *golden, const char *test_case, const char *kind, CornuArray *to,
+                  int most);
+
 /* Arguments in a case's settings as config values: 0 for one that is missing or None, CORNU_ZERO
  * for 0. */
 double  golden_number(const json_t *settings, const char *name);

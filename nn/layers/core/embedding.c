@@ -22,7 +22,7 @@ static CornuStatus embedding_build(CornuLayer *layer, CornuShape input)
                                     config->embeddings_constraint);
 }
 
-static CornuTensor *indices_of(CornuTensor *x)
+CornuTensor *cornu__indices(CornuTensor *x)
 {
     const bool whole = x && !cornu_dtype_is_float(cornu_tensor_type(x).dtype);
     return whole ? x : cornu_op_convert(x, CORNU_I32);
@@ -30,14 +30,14 @@ static CornuTensor *indices_of(CornuTensor *x)
 
 static CornuTensor *embedding_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    return cornu_op_gather(cornu_layer_read(layer, call, 0), indices_of(x));
+    return cornu_op_gather(cornu_layer_read(layer, call, 0), cornu__indices(x));
 }
 
 static CornuTensor *embedding_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     (void)call;
     if (!((Embedding *)layer)->config.mask_zero) return NULL;
-    x = indices_of(x);
+    x = cornu__indices(x);
     return cornu_op_compare(x, CORNU_NOT_EQUAL, cornu_op_constant_like(x, 0.0));
 }
 

@@ -34,12 +34,6 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
                               config->embeddings_initializer, false);
 }
 
-static CornuTensor *indices_of(CornuTensor *x)
-{
-    const bool whole = x && !cornu_dtype_is_float(cornu_tensor_type(x).dtype);
-    return whole ? x : cornu_op_convert(x, CORNU_I32);
-}
-
 /* The logits of x (B, …, output_dim). */
 static CornuTensor *reversed(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -68,14 +62,14 @@ static CornuTensor *reversed(CornuLayer *layer, const CornuCall *call, CornuTens
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     if (layer->reverse) return x ? reversed(layer, call, x) : NULL;
-    return cornu_op_gather(cornu_layer_read(layer, call, EMBEDDINGS), indices_of(x));
+    return cornu_op_gather(cornu_layer_read(layer, call, EMBEDDINGS), cornu__indices(x));
 }
 
 static CornuTensor *mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     (void)call;
     if (!((Reversible *)layer)->config.mask_zero || layer->reverse) return NULL;
-    x = indices_of(x);
+    x = cornu__indices(x);
     return cornu_op_compare(x, CORNU_NOT_EQUAL, cornu_op_constant_like(x, 0.0));
 }
 

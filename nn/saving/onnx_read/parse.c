@@ -9,11 +9,6 @@ typedef struct {
     const char      *folder;
 } Reader;
 
-static CornuStatus damaged(const char *what)
-{
-    return cornu__fail(CORNU_ERR_FORMAT, "%s is damaged: not a protobuf message of ONNX", what);
-}
-
 /* The number of fields of a message by their number, up to MOST - 1. */
 enum { MOST = 32 };
 
@@ -23,16 +18,16 @@ static CornuStatus count_fields(const CornuProtobufField *message, const char *w
     CornuFields        fields = cornu__fields(message->bytes, message->size);
     CornuProtobufField field;
     memset(counts, 0, MOST * sizeof *counts);
-    if (message->kind != CORNU_PROTOBUF_BYTES) return damaged(what);
+    if (message->kind != CORNU_PROTOBUF_BYTES) return cornu__onnx_damaged(what);
     while (cornu__next_field(&fields, &field))
         if (field.field < MOST) counts[field.field]++;
-    return fields.failed ? damaged(what) : CORNU_OK;
+    return fields.failed ? cornu__onnx_damaged(what) : CORNU_OK;
 }
 
 static CornuStatus read_text(const Reader *reader, const CornuProtobufField *field,
                              const char **text)
 {
-    if (field->kind != CORNU_PROTOBUF_BYTES) return damaged("a string");
+    if (field->kind != CORNU_PROTOBUF_BYTES) return cornu__onnx_damaged("a string");
     *text = cornu__arena_text(reader->arena, field->bytes, field->size);
     return *text ? CORNU_OK : CORNU_ERR_MEMORY;
 }
@@ -59,7 +54,7 @@ static CornuStatus read_numbers(const Reader *reader, const CornuProtobufField *
                                                             : CORNU_PROTOBUF_VARINT;
             const int64_t count = cornu__count_numbers(&field, kind);
             CornuFields   list = cornu__fields(field.bytes, field.size);
-            if (count < 0 || count > INT32_MAX / 8) return damaged("an attribute");
+            if (count < 0 || count > INT32_MAX / 8) return cornu__onnx_damaged("an attribute");
             for (int64_t i = 0; i < count && pass == 1; i++) {
                 uint64_t bits = field.bits;
                 if (field.kind == CORNU_PROTOBUF_BYTES) cornu__next_number(&list, kind, &bits);
@@ -71,7 +66,7 @@ static CornuStatus read_numbers(const Reader *reader, const CornuProtobufField *
             if (field.field == 7) numbers += count;
             else integers += count;
             if (numbers > INT32_MAX / 8 || integers > INT32_MAX / 8)
-                return damaged("an attribute");
+                return cornu__onnx_damaged("an attribute");
         }
         if (pass == 1) return CORNU_OK;
         to->number_count = (int)numbers;
@@ -101,7 +96,7 @@ static CornuStatus read_attribute(const Reader *reader, const CornuProtobufField
         case 3: to->whole = (int64_t)field.bits; break;
         case 4: CORNU__TRY(read_text(reader, &field, &to->text)); break;
         case 5:
-            if (field.kind != CORNU_PROTOBUF_BYTES) return damaged("an attribute");
+            if (field.kind != CORNU_PROTOBUF_BYTES) return cornu__onnx_damaged("an attribute");
             CORNU__TRY(cornu__onnx_read_tensor(reader->arena, field.bytes, field.size,
                                                reader->files, reader->folder, &tensor));
             to->tensor = tensor.array;
@@ -150,7 +145,7 @@ static CornuStatus read_extent(const Reader *reader, const CornuProtobufField *m
     CornuFields        fields = cornu__fields(message->bytes, message->size);
     CornuProtobufField field;
     CornuShape        *shape = &info->type.shape;
-    if (message->kind != CORNU_PROTOBUF_BYTES) return damaged("a shape");
+    if (message->kind != CORNU_PROTOBUF_BYTES) return cornu__onnx_damaged("a shape");
     if (shape->rank == CORNU_MAX_RANK)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%.100s has more than %d axes", info->name,
                            CORNU_MAX_RANK);
@@ -163,7 +158,7 @@ static CornuStatus read_extent(const Reader *reader, const CornuProtobufField *m
             CORNU__TRY(read_text(reader, &field, &info->symbols[shape->rank]));
     }
     shape->rank++;
-    return fields.failed ? damaged("a shape") : CORNU_OK;
+    return fields.failed ? cornu__onnx_damaged("a shape") : CORNU_OK;
 }
 
 static CornuStatus read_tensor_type(const Reader *reader, const CornuProtobufField *message,
@@ -175,14 +170,14 @@ static CornuStatus read_tensor_type(const Reader *reader, const CornuProtobufFie
     while (cornu__next_field(&fields, &field)) {
         if (field.field == 1) info->onnx_type = (int64_t)field.bits;
         if (field.field != 2) continue;
-        if (field.kind != CORNU_PROTOBUF_BYTES) return damaged("a type");
+        if (field.kind != CORNU_PROTOBUF_BYTES) return cornu__onnx_damaged("a type");
         info->type.shape.rank = 0;
         CornuFields extents = cornu__fields(field.bytes, field.size);
         while (cornu__next_field(&extents, &extent))
             if (extent.field == 1) CORNU__TRY(read_extent(reader, &extent, info));
-        if (extents.failed) return damaged("a shape");
+        if (extents.failed) return cornu__onnx_damaged("a shape");
     }
-    return fields.failed ? damaged("a type") : CORNU_OK;
+    return fields.failed ? cornu__onnx_damaged("a type") : CORNU_OK;
 }
 
 static CornuStatus read_info(const Reader *reader, const CornuProtobufField *message,
@@ -191,18 +186,18 @@ static CornuStatus read_info(const Reader *reader, const CornuProtobufField *mes
     CornuFields        fields = cornu__fields(message->bytes, message->size);
     CornuProtobufField field, inner;
     *info = (CornuReadInfo){ .name = "", .type.shape.rank = -1 };
-    if (message->kind != CORNU_PROTOBUF_BYTES) return damaged("an input or output");
+    if (message->kind != CORNU_PROTOBUF_BYTES) return cornu__onnx_damaged("an input or output");
     while (cornu__next_field(&fields, &field)) {
         if (field.field == 1) CORNU__TRY(read_text(reader, &field, &info->name));
         if (field.field != 2) continue;
-        if (field.kind != CORNU_PROTOBUF_BYTES) return damaged("a type");
+        if (field.kind != CORNU_PROTOBUF_BYTES) return cornu__onnx_damaged("a type");
         CornuFields types = cornu__fields(field.bytes, field.size);
         while (cornu__next_field(&types, &inner))
             if (inner.field == 1 && inner.kind == CORNU_PROTOBUF_BYTES)
                 CORNU__TRY(read_tensor_type(reader, &inner, info));
-        if (types.failed) return damaged("a type");
+        if (types.failed) return cornu__onnx_damaged("a type");
     }
-    if (fields.failed) return damaged("an input or output");
+    if (fields.failed) return cornu__onnx_damaged("an input or output");
     if (!info->onnx_type) return CORNU_OK;
     return cornu__fail_prefix(cornu__onnx_dtype(info->onnx_type, &info->type.dtype), info->name);
 }
@@ -228,7 +223,7 @@ static CornuStatus read_graph(const Reader *reader, const CornuProtobufField *me
         case 1: CORNU__TRY(read_node(reader, &field, &graph->nodes[graph->node_count++])); break;
         case 2: CORNU__TRY(read_text(reader, &field, &graph->name)); break;
         case 5:
-            if (field.kind != CORNU_PROTOBUF_BYTES) return damaged("a tensor");
+            if (field.kind != CORNU_PROTOBUF_BYTES) return cornu__onnx_damaged("a tensor");
             CORNU__TRY(cornu__onnx_read_tensor(reader->arena, field.bytes, field.size,
                                                reader->files, reader->folder,
                                                &graph->tensors[graph->tensor_count++]));
@@ -276,13 +271,13 @@ static CornuStatus read_opset(const Reader *reader, const CornuProtobufField *me
     CornuProtobufField field;
     const char        *domain = "";
     int64_t            version = 0;
-    if (message->kind != CORNU_PROTOBUF_BYTES) return damaged("the opset");
+    if (message->kind != CORNU_PROTOBUF_BYTES) return cornu__onnx_damaged("the opset");
     while (cornu__next_field(&fields, &field)) {
         if (field.field == 1) CORNU__TRY(read_text(reader, &field, &domain));
         if (field.field == 2) version = (int64_t)field.bits;
     }
     if (!*domain || !strcmp(domain, "ai.onnx")) *opset = version;
-    return fields.failed ? damaged("the opset") : CORNU_OK;
+    return fields.failed ? cornu__onnx_damaged("the opset") : CORNU_OK;
 }
 
 static CornuStatus read_model(const Reader *reader, const CornuProtobufField *message,
@@ -293,7 +288,7 @@ static CornuStatus read_model(const Reader *reader, const CornuProtobufField *me
     bool               found = false;
     *model = (CornuReadModel){ .opset = 0 };
     CORNU__TRY(count_fields(message, "it", counts));
-    if (counts[7] != 1) return damaged("it");
+    if (counts[7] != 1) return cornu__onnx_damaged("it");
     TAKE(reader, model->functions, counts[25]);
     CornuFields fields = cornu__fields(message->bytes, message->size);
     while (cornu__next_field(&fields, &field)) {
@@ -305,7 +300,7 @@ static CornuStatus read_model(const Reader *reader, const CornuProtobufField *me
         if (field.field == 25)
             CORNU__TRY(read_function(reader, &field, &model->functions[model->function_count++]));
     }
-    return found ? CORNU_OK : damaged("it");
+    return found ? CORNU_OK : cornu__onnx_damaged("it");
 }
 
 CornuStatus cornu__onnx_parse(CornuArena *arena, const void *bytes, size_t size,

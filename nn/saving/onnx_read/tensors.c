@@ -99,16 +99,11 @@ typedef struct {
     bool               external, sized;
 } Message;
 
-static CornuStatus damaged(const char *what)
-{
-    return cornu__fail(CORNU_ERR_FORMAT, "%s is damaged: not a protobuf message of ONNX", what);
-}
-
 static CornuStatus read_extents(Message *message, const CornuProtobufField *field)
 {
     const int64_t count = cornu__count_numbers(field, CORNU_PROTOBUF_VARINT);
     CornuFields   list = cornu__fields(field->bytes, field->size);
-    if (count < 0) return damaged("a tensor");
+    if (count < 0) return cornu__onnx_damaged("a tensor");
     for (int64_t i = 0; i < count; i++) {
         uint64_t bits = field->bits;
         if (field->kind == CORNU_PROTOBUF_BYTES)
@@ -131,7 +126,7 @@ static CornuStatus read_entry(Message *message, const CornuProtobufField *from)
         if (field.field == 1) key = field;
         if (field.field == 2) value = field;
     }
-    if (fields.failed) return damaged("external data");
+    if (fields.failed) return cornu__onnx_damaged("external data");
     if (key.size == 8 && !memcmp(key.bytes, "location", 8)) message->location = value;
     uint64_t number = 0;
     for (size_t i = 0; i < value.size && number < UINT64_MAX / 10 - 9; i++) {
@@ -168,24 +163,24 @@ static CornuStatus read_message(CornuArena *arena, const void *bytes, size_t siz
             message->lists[message->list_count++] = field;
             break;
         case 8: case 12:
-            if (!text) return damaged("a tensor");
+            if (!text) return cornu__onnx_damaged("a tensor");
             const char *copy = cornu__arena_text(arena, field.bytes, field.size);
             if (!copy) return CORNU_ERR_MEMORY;
             if (field.field == 8) message->name = copy;
             else message->role = copy;
             break;
         case 9:
-            if (!text) return damaged("a tensor");
+            if (!text) return cornu__onnx_damaged("a tensor");
             message->raw = field;
             break;
         case 13:
-            if (!text) return damaged("a tensor");
+            if (!text) return cornu__onnx_damaged("a tensor");
             CORNU__TRY(read_entry(message, &field));
             break;
         case 14: message->external = field.bits == 1; break;
         }
     }
-    return fields.failed ? damaged("a tensor") : CORNU_OK;
+    return fields.failed ? cornu__onnx_damaged("a tensor") : CORNU_OK;
 }
 
 /* ---- Where the numbers are ---- */
@@ -302,7 +297,7 @@ static CornuStatus read_lists(const Message *message, CornuArray to, int64_t cou
         const CornuProtobufField *list = &message->lists[i];
         const int64_t             numbers = cornu__count_numbers(list, kind);
         if (list->field != field) continue;
-        if (numbers < 0) return damaged("a tensor");
+        if (numbers < 0) return cornu__onnx_damaged("a tensor");
         CornuFields rest = cornu__fields(list->bytes, list->size);
         for (int64_t k = 0; k < numbers; k++) {
             uint64_t bits = list->bits;

@@ -4,6 +4,11 @@
 
 #include "parse_internal.h"
 
+static inline CornuStatus cornu__onnx_damaged(const char *what)
+{
+    return cornu__fail(CORNU_ERR_FORMAT, "%s is damaged: not a protobuf message of ONNX", what);
+}
+
 /* Files of external data, each read once. */
 typedef struct CornuReadFiles CornuReadFiles;
 void cornu__onnx_close_files(CornuReadFiles **files);

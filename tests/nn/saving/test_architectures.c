@@ -50,19 +50,6 @@ static CornuModel *keras_model(const char *name)
     return model;
 }
 
-/* The arrays KIND0, KIND1, … of a case. */
-static int arrays_of(Golden *golden, const char *name, const char *kind, CornuArray to[MOST])
-{
-    int count = 0;
-    for (; count < MOST; count++) {
-        char key[16];
-        snprintf(key, sizeof key, "%s%d", kind, count);
-        to[count] = golden_array(golden, name, key);
-        if (!to[count].data) break;
-    }
-    return count;
-}
-
 static void set_weights(Golden *golden, const char *name, CornuModel *model)
 {
     const json_t *about = json_object_get(golden->cases, name);
@@ -80,8 +67,8 @@ static void check_predictions(Golden *golden, const char *name, CornuModel *mode
                               CornuDevice *device)
 {
     CornuArray x[MOST], want[MOST], got[MOST];
-    arrays_of(golden, name, "x", x);
-    const int outputs = arrays_of(golden, name, "y", want);
+    golden_arrays(golden, name, "x", x, MOST);
+    const int outputs = golden_arrays(golden, name, "y", want, MOST);
     assert_int_equal(outputs, cornu_model_output_count(model));
     for (int i = 0; i < outputs; i++)
         got[i] = cornu_array_from(malloc(cornu_type_bytes(want[i].type)), want[i].type);

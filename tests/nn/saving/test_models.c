@@ -25,18 +25,6 @@ typedef struct {
     char        name[64];
 } Case;
 
-static int arrays_of(Golden *golden, const char *name, const char *kind, CornuArray to[MOST])
-{
-    int count = 0;
-    for (; count < MOST; count++) {
-        char key[16];
-        snprintf(key, sizeof key, "%s%d", kind, count);
-        to[count] = golden_array(golden, name, key);
-        if (!to[count].data) break;
-    }
-    return count;
-}
-
 static CornuModel *model_of(const json_t *about)
 {
     CornuModel *model = cornu__model_from_config(json_object_get(about, "model"), NULL);
@@ -73,8 +61,8 @@ static void set_weights(Golden *golden, const char *name, CornuModel *model)
 static void check_predictions(Golden *golden, const char *name, CornuModel *model)
 {
     CornuArray x[MOST], want[MOST], got[MOST];
-    arrays_of(golden, name, "x", x);
-    const int outputs = arrays_of(golden, name, "y", want);
+    golden_arrays(golden, name, "x", x, MOST);
+    const int outputs = golden_arrays(golden, name, "y", want, MOST);
     assert_int_equal(outputs, cornu_model_output_count(model));
     for (int i = 0; i < outputs; i++)
         got[i] = cornu_array_from(malloc(cornu_type_bytes(want[i].type)), want[i].type);
@@ -90,8 +78,8 @@ static void check_step(Golden *golden, const char *name, CornuModel *model)
     const json_t *about = json_object_get(golden->cases, name);
     CornuArray    x[MOST], z[MOST];
     double        values[2 * MOST + 2];
-    arrays_of(golden, name, "x", x);
-    arrays_of(golden, name, "z", z);
+    golden_arrays(golden, name, "x", x, MOST);
+    golden_arrays(golden, name, "z", z, MOST);
     expect_ok(cornu_train_on_batch_many(model, x, z, values));
     for (int i = 0; i < weights_of(about); i++) {
         char key[16];
