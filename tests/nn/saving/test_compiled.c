@@ -151,13 +151,15 @@ static void test_outputs_by_name(void **state)
         { "kind", CORNU_CATEGORICAL_CROSSENTROPY, 2, .metrics = { CORNU_ACCURACY } },
         { "size", CORNU_MEAN_SQUARED_ERROR, 0.2, .metrics = { cornu_metric("mae") } } }));
     train(&file, "two_dictionaries", about, model);
-    expect_error(cornu_compile(model, .outputs = { { "sizes", CORNU_MEAN_SQUARED_ERROR, 1.0 } }),
+    expect_error(cornu_compile(model, .outputs = { { .name = "sizes",
+                                                     .loss = CORNU_MEAN_SQUARED_ERROR } }),
                  CORNU_ERR_ARGUMENT, "two: has no output \"sizes\", expected one of size, kind");
     expect_error(cornu_compile(model, .loss = CORNU_MEAN_SQUARED_ERROR,
-                               .outputs = { { "size", CORNU_MEAN_SQUARED_ERROR, 1.0 } }),
+                               .outputs = { { .name = "size", .loss = CORNU_MEAN_SQUARED_ERROR } }),
                  CORNU_ERR_ARGUMENT, "two: .outputs is given and losses");
-    expect_error(cornu_compile(model, .outputs = { { "size", CORNU_MEAN_SQUARED_ERROR, 1.0 },
-                                                   { "size", CORNU_MEAN_SQUARED_ERROR, 1.0 } }),
+    expect_error(cornu_compile(model, .outputs = {
+                     { .name = "size", .loss = CORNU_MEAN_SQUARED_ERROR },
+                     { .name = "size", .loss = CORNU_MEAN_SQUARED_ERROR } }),
                  CORNU_ERR_ARGUMENT, "two: .outputs has \"size\" twice");
     expect_ok(cornu_compile(model, .losses = { CORNU_NO_LOSS, CORNU_NO_LOSS }));
     double values[MOST];
@@ -239,8 +241,8 @@ static void test_keys(void **state)
     CornuModel  *model = cornu_model(.inputs = { x }, .outputs = { a, b }, .name = "keyed",
                                      .input_keys = { "in" }, .output_keys = { "p", "q" });
     if (!model) fail_msg("%s", cornu_error_message());
-    expect_ok(cornu_compile(model, .outputs = { { "q", CORNU_MEAN_SQUARED_ERROR, 1.0 },
-                                                { "p", cornu_loss("mae"), 1.0 } }));
+    expect_ok(cornu_compile(model, .outputs = { { .name = "q", .loss = CORNU_MEAN_SQUARED_ERROR },
+                                                { .name = "p", .loss = cornu_loss("mae") } }));
     assert_string_equal(cornu_model_metric_name(model, 1), "p_loss");
     assert_string_equal(cornu_model_metric_name(model, 2), "q_loss");
     float            ones[2] = { 1, 1 }, p, q;
