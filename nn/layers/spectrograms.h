@@ -5,7 +5,7 @@
 #ifndef CORNU_NN_LAYERS_SPECTROGRAMS_H
 #define CORNU_NN_LAYERS_SPECTROGRAMS_H
 
-#include "layer.h"
+#include "spatial.h"
 
 #ifdef __cplusplus
 extern "C" {

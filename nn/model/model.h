@@ -356,7 +356,7 @@ typedef struct {
 } CornuOnBatchConfig;
 
 /* One step on one batch; without `values` it may return before a pjrt device has ended it. As in
- * Keras, metrics are reset first: the values are those of this batch. */
+ * Keras, `values` are those of this batch: metrics are reset first if they are wanted. */
 CornuStatus cornu_train_on_batch_from(const CornuOnBatchConfig *config);
 #define cornu_train_on_batch(...) \
     cornu_train_on_batch_from(&(CornuOnBatchConfig){ .unset = 0, __VA_ARGS__ })

@@ -287,7 +287,7 @@ static CornuStatus on_batch(CornuModel *model, CornuStepMode mode, const CornuAr
     CornuStep *step;
     CORNU__TRY(cornu__model_check(model));
     CORNU__TRY(cornu__step(model, mode, arrays, &step));
-    CORNU__TRY(cornu_model_reset_metrics(model));
+    if (values) CORNU__TRY(cornu_model_reset_metrics(model));
     CORNU__TRY(cornu__step_feed(step, arrays, arrays->x[0].type.shape.extent[0]));
     CORNU__TRY(cornu__step_run(step, NULL));
     return values ? cornu__metrics_read(model, values) : CORNU_OK;

@@ -580,6 +580,10 @@ bool stack_generate(uint64_t seed, Stack *stack)
         StackLayer layer = random_layer(&state, stack);
         /* Whole numbers are only looked up: reals would be truncated. */
         if ((layer.kind == KIND_embedding) != (stack->whole && layer.from == 0)) continue;
+        /* Without the batch these take one image, whose rows the batch would be. */
+        if (layer.kind >= KIND_random_flip && layer.kind <= KIND_random_rotation &&
+            cornu_symbol_shape(symbols[layer.from]).rank < 4)
+            continue;
         CornuSymbol *y = call_layer(&layer, symbols);
         if (!y || elements(cornu_symbol_shape(y)) > 400 || elements(cornu_symbol_shape(y)) < 1) {
             cornu_error_take();

@@ -112,7 +112,7 @@ static void counts_that_overflow_are_refused(void **state)
     assert_int_equal(cornu_type_check(cornu_scalar((CornuDtype)-1)), CORNU_ERR_DTYPE);
     assert_int_equal(cornu_type_check(cornu_scalar(CORNU_DTYPE_COUNT)), CORNU_ERR_DTYPE);
     CornuType type = cornu_scalar(CORNU_F32);
-    type.shape.rank = 7;
+    type.shape.rank = CORNU_MAX_RANK + 1;
     assert_int_equal(cornu_type_check(type), CORNU_ERR_SHAPE);
 }
 

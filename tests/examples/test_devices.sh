@@ -16,7 +16,7 @@ unset CORNU_TPU COLAB_TPU_ADDR TPU_NAME
 check "runs" [ $? = 0 ]
 for text in '^  SIMD  ' '^  limits  .* GFLOP/s in float32, .*measured' '^  cpu  *native' '^  reference  *native' 'Found TPU at: local (emulated v2-8)' \
             'as a v2-8: 8 replicas, each 1 MXU of 128 x 128 and 8 GB of HBM; 16 MiB of VMEM a core' \
-            '^  threads *[0-9]* of [0-9]* processors' '^  memory  ' 'tensors of up to 6 axes' \
+            '^  threads *[0-9]* of [0-9]* processors' '^  memory  ' 'tensors of up to 8 axes' \
             '^MXU rows (K)  .* 256 V$' '^HBM per chip  .* 32 V$' '^VMEM per core  .* 128 V$' \
             'v6e-8' 'None of them is attached' 'F fitted to a published run'; do
     check "says $text" says "$text"

@@ -177,7 +177,7 @@ static void test_wrong_headers(void **state)
     (void)state;
     static const struct { unsigned char byte[4]; const char *text; } cases[] = {
         { { 1, 0, 8, 2 }, "begins with 01 00 08 02" }, { { 0, 1, 8, 2 }, "00 01 08 02" },
-        { { 0, 0, 8, 0 }, "rank of 1 to 6" },          { { 0, 0, 8, 7 }, "rank of 1 to 6" },
+        { { 0, 0, 8, 0 }, "rank of 1 to 8" },          { { 0, 0, 8, 9 }, "rank of 1 to 8" },
         { { 0, 0, 9, 2 }, "type 0x09, expected 0x08" },  { { 0, 0, 0, 2 }, "type 0x00" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
