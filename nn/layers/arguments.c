@@ -151,7 +151,8 @@ CornuStatus cornu__build_image(CornuLayer *layer, CornuShape input)
 /* Fed once: an input keeps its value. */
 CornuTensor *cornu__constant_array(const CornuCall *call, CornuArray array)
 {
-    if (call->constant) return call->constant(call->weight_context, array);
+    const CornuDescription *description = call->description;
+    if (description) return description->array(description->context, array);
     CornuTensor *input = cornu_graph_input(call->graph, array.type);
     if (!input || call->shapes_only || !cornu_graph_feed(input, array)) return input;
     return cornu__null();

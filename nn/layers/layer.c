@@ -298,11 +298,13 @@ CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i
     const CornuWeight *weight = layer->weights[i];
     for (const CornuReplaced *r = call->replaced; r; r = r->next)
         if (r->weight == weight) return cornu_op_convert(r->value, dtype);
+    const CornuDescription *description = call->description;
+    if (description)
+        return cornu_op_convert(description->weight(description->context, weight), dtype);
     /* A template graph infers shapes only. A layer that is called again sees the statistics that
      * its last call has moved. */
     CornuTensor *value =
-        call->weight         ? call->weight(call->weight_context, weight)
-        : !weight->variable  ? cornu_op_constant(call->graph, weight->type, 0.0)
+        !weight->variable       ? cornu_op_constant(call->graph, weight->type, 0.0)
         : weight->non_trainable ? cornu_read_assigned(call->graph, weight->variable)
                                 : cornu_read(call->graph, weight->variable);
     if (weight->lora_a) value = with_lora(layer, call, i, value);

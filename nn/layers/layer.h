@@ -25,13 +25,6 @@ extern "C" {
 typedef struct CornuLayer  CornuLayer;
 typedef struct CornuWeight CornuWeight;
 
-/* A value that layers read in place of a weight's. */
-typedef struct CornuReplaced {
-    const CornuWeight          *weight;
-    CornuTensor                *value;   /* f32 */
-    const struct CornuReplaced *next;
-} CornuReplaced;
-
 /* The context of a call: what a trace passes to a layer besides its input. */
 typedef struct CornuCall {
     CornuGraph  *graph;
@@ -45,14 +38,8 @@ typedef struct CornuCall {
     CornuTensor *const *masks; /* the masks of all inputs, for kind->call_many */
     bool         inherited;  /* the masks come with the inputs, none is given to this call */
     bool         shapes_only;/* shape inference, nothing runs: create no states */
-    /* What the weights are read as, in a graph that describes the layer and is never run; NULL:
-     * their values. */
-    CornuTensor *(*weight)(void *context, const CornuWeight *weight);
-    void        *weight_context;
-    /* Makes a constant of an array, with the same context, in place of an input of the graph that
-     * is fed once; or NULL. */
-    CornuTensor *(*constant)(void *context, CornuArray array);
-    const CornuReplaced *replaced;
+    const struct CornuDescription *description; /* internal: what weights and arrays are read as */
+    const struct CornuReplaced    *replaced;    /* internal: weights that have other values */
     CornuTensor **loss;      /* where cornu_layer_add_loss accumulates; NULL: not needed */
 } CornuCall;
 

@@ -9,6 +9,21 @@
 #include "layers.h"
 #include "spatial3d.h"
 
+/* For a graph that describes a layer and is never run: what weights, as files have them, and arrays
+ * that do not change are read as. */
+typedef struct CornuDescription {
+    void *context;
+    CornuTensor *(*weight)(void *context, const CornuWeight *weight);
+    CornuTensor *(*array)(void *context, CornuArray array);
+} CornuDescription;
+
+/* A value that layers read in place of a weight's. */
+typedef struct CornuReplaced {
+    const CornuWeight          *weight;
+    CornuTensor                *value;   /* f32 */
+    const struct CornuReplaced *next;
+} CornuReplaced;
+
 /* Moves a weight's value into a variable of the device, unless it is there already. */
 CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device);
 

@@ -12,60 +12,26 @@ static CornuTensor *activated(const CornuOperands *o, CornuActivation activation
     return x ? cornu_activation_apply(activation, x) : NULL;
 }
 
-CornuTensor *cornu__operation_relu(const CornuOperands *o) { return activated(o, CORNU_RELU); }
-CornuTensor *cornu__operation_relu6(const CornuOperands *o) { return activated(o, CORNU_RELU6); }
-CornuTensor *cornu__operation_silu(const CornuOperands *o) { return activated(o, CORNU_SILU); }
-CornuTensor *cornu__operation_selu(const CornuOperands *o) { return activated(o, CORNU_SELU); }
-
-CornuTensor *cornu__operation_sigmoid(const CornuOperands *o)
-{
-    return activated(o, CORNU_SIGMOID);
-}
-
-CornuTensor *cornu__operation_softplus(const CornuOperands *o)
-{
-    return activated(o, CORNU_SOFTPLUS);
-}
-
-CornuTensor *cornu__operation_softsign(const CornuOperands *o)
-{
-    return activated(o, CORNU_SOFTSIGN);
-}
-
-CornuTensor *cornu__operation_log_sigmoid(const CornuOperands *o)
-{
-    return activated(o, CORNU_LOG_SIGMOID);
-}
-
-CornuTensor *cornu__operation_hard_sigmoid(const CornuOperands *o)
-{
-    return activated(o, CORNU_HARD_SIGMOID);
-}
-
-CornuTensor *cornu__operation_hard_silu(const CornuOperands *o)
-{
-    return activated(o, CORNU_HARD_SILU);
-}
-
-CornuTensor *cornu__operation_hard_tanh(const CornuOperands *o)
-{
-    return activated(o, CORNU_HARD_TANH);
-}
-
-CornuTensor *cornu__operation_tanh_shrink(const CornuOperands *o)
-{
-    return activated(o, CORNU_TANH_SHRINK);
-}
-
-CornuTensor *cornu__operation_sparse_sigmoid(const CornuOperands *o)
-{
-    return activated(o, CORNU_SPARSE_SIGMOID);
-}
-
-CornuTensor *cornu__operation_sparse_plus(const CornuOperands *o)
-{
-    return activated(o, CORNU_SPARSE_PLUS);
-}
+#define ACTIVATION(name, activation)                                   \
+    CornuTensor *cornu__operation_##name(const CornuOperands *o)       \
+    {                                                                  \
+        return activated(o, (activation));                             \
+    }
+ACTIVATION(relu, CORNU_RELU)
+ACTIVATION(relu6, CORNU_RELU6)
+ACTIVATION(silu, CORNU_SILU)
+ACTIVATION(selu, CORNU_SELU)
+ACTIVATION(sigmoid, CORNU_SIGMOID)
+ACTIVATION(softplus, CORNU_SOFTPLUS)
+ACTIVATION(softsign, CORNU_SOFTSIGN)
+ACTIVATION(log_sigmoid, CORNU_LOG_SIGMOID)
+ACTIVATION(hard_sigmoid, CORNU_HARD_SIGMOID)
+ACTIVATION(hard_silu, CORNU_HARD_SILU)
+ACTIVATION(hard_tanh, CORNU_HARD_TANH)
+ACTIVATION(tanh_shrink, CORNU_TANH_SHRINK)
+ACTIVATION(sparse_sigmoid, CORNU_SPARSE_SIGMOID)
+ACTIVATION(sparse_plus, CORNU_SPARSE_PLUS)
+#undef ACTIVATION
 
 CornuTensor *cornu__operation_gelu(const CornuOperands *o)
 {

@@ -21,7 +21,7 @@ typedef struct {
     int          array_count, array_space, constant_space;
 } Record;
 
-/* The weight as an input of the graph, for CornuCall.weight. */
+/* The weight as an input of the graph, for CornuDescription. */
 static CornuTensor *weight_of(void *context, const CornuWeight *weight)
 {
     Record *record = context;
@@ -31,9 +31,9 @@ static CornuTensor *weight_of(void *context, const CornuWeight *weight)
     return record->weights[i];
 }
 
-/* An array as an input of the graph, for CornuCall.constant; as it will be written: all integers in
+/* An array as an input of the graph, for CornuDescription; as it will be written: all integers in
  * 64 bits, all floats in 32. */
-static CornuTensor *constant_of(void *context, CornuArray array)
+static CornuTensor *array_of(void *context, CornuArray array)
 {
     Record   *record = context;
     CornuType type = array.type;
@@ -99,12 +99,11 @@ static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, Cornu
         record->in[i] = input_of(record, call, i, rows);
         record->masks[i] = mask_of(record, call, i, rows);
     }
+    const CornuDescription description = { record, weight_of, array_of };
     const CornuCall traced = { .graph = record->graph, .count = count, .total = count,
                                .seed = zero, .iteration = zero, .position = zero,
                                .mask = record->masks[0], .masks = record->masks,
-                               .shapes_only = true, .weight = weight_of,
-                               .constant = constant_of,
-                               .weight_context = record };
+                               .shapes_only = true, .description = &description };
     if (!cornu__layer_call_masked(record->layer, &traced, record->in, call->in_count,
                                   record->masks, record->out, record->out_masks))
         return cornu_error_take();

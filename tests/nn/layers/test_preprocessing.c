@@ -14,38 +14,16 @@
 
 #include "../../datasets/files.h"
 #include "../golden.h"
+#include "call_layer.h"
 
 enum { MOST = 1 << 14 };
 
-/* y of the layer, which is taken, converted to f32; x of any type. */
+/* y of the layer, which is taken; x of any type. */
 static int64_t run(CornuLayer *layer, CornuArray x, bool training, int64_t position,
                    int64_t iteration, float *y)
 {
-    CornuDevice *device = cornu_device_open("cpu");
-    if (!layer || !device) fail_msg("%s", cornu_error_message());
-    CornuShape shape = x.type.shape;
-    shape.extent[0] = CORNU_NONE;
-    expect_ok(cornu_layer_build(layer, shape));
-    expect_ok(cornu_layer_move(layer, device));
-    CornuGraph *graph = cornu_graph_create(device);
-    CornuType   scalar = cornu_scalar(CORNU_I64);
-    CornuCall   call = { .graph = graph, .training = training };
-    call.seed = cornu_op_constant(graph, scalar, 5);
-    call.position = cornu_op_constant(graph, scalar, (double)position);
-    call.iteration = cornu_op_constant(graph, scalar, (double)iteration);
-    call.count = cornu_op_constant(graph, scalar, (double)x.type.shape.extent[0]);
-    CornuTensor *in = cornu_graph_input(graph, x.type);
-    expect_ok(cornu_graph_feed(in, x));
-    CornuTensor *result = cornu_op_convert(cornu_layer_call(layer, &call, in), CORNU_F32);
-    if (!result) fail_msg("%s", cornu_error_message());
-    const CornuType type = cornu_tensor_type(result);
-    assert_true(cornu_type_count(type) <= MOST);
-    CornuArray out = cornu_array_from(y, type);
-    expect_ok(cornu_run(graph, &result, 1, &out));
-    cornu_graph_free(graph);
-    cornu_layer_free(layer);
-    cornu_device_close(device);
-    return cornu_type_count(type);
+    const LayerCall how = { .training = training, .position = position, .iteration = iteration };
+    return call_layer(layer, x, &how, y, MOST);
 }
 
 static float x[MOST], y[MOST], z[MOST];
