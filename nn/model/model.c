@@ -1,5 +1,7 @@
 #include "model_internal.h"
 
+#include "../optimizers/optimizer_internal.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -346,10 +348,15 @@ int cornu_model_optimizer_variable_count(const CornuModel *model)
     return model->optimizer ? cornu_optimizer_variable_count(model->optimizer) : 0;
 }
 
+int cornu__model_kept_count(const CornuModel *model)
+{
+    return model->optimizer ? cornu__optimizer_kept_count(model->optimizer) : 0;
+}
+
 CornuVariable *cornu_model_optimizer_variable(const CornuModel *model, int i)
 {
     CORNU__NEED_OR(model, NULL);
-    CORNU__NEED_INDEX(i, cornu_model_optimizer_variable_count(model), NULL);
+    CORNU__NEED_INDEX(i, cornu__model_kept_count(model), NULL);
     return cornu_optimizer_variable(model->optimizer, i);
 }
 

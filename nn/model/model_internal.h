@@ -138,6 +138,9 @@ CornuStatus cornu__model_append_call(CornuModel *model, CornuNode *node);
 CornuStatus cornu__model_list_weights(CornuModel *model);
 CornuStatus cornu__model_add_weights(CornuModel *model, const CornuLayer *layer);
 
+/* cornu__optimizer_kept_count of its optimizer, 0 without one. */
+int cornu__model_kept_count(const CornuModel *model);
+
 /* The index of a weight of the model, or -1. */
 int cornu__model_weight_index(const CornuModel *model, const CornuWeight *weight);
 

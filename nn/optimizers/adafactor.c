@@ -28,13 +28,13 @@ static void drop_axis(CornuShape *shape, int axis)
 }
 
 /* The means over the last axis, and over the one before it, of weights that have both; Keras has a
- * number, 0, in place of either for the others. */
+ * number, 0, in place of either for the others, which its LossScaleOptimizer does not list. */
 static bool slot_type(const CornuOptimizer *self, const CornuVariable *w, int slot,
                       CornuType *type)
 {
     const int rank = cornu_variable_type(w).shape.rank;
-    (void)self;
     if (slot == VELOCITY) return true;
+    if (rank < 2 && self->scales_loss) return false;
     if (rank >= 2) drop_axis(&type->shape, slot == ROWS ? rank - 1 : rank - 2);
     else *type = cornu_scalar(CORNU_I32);
     return true;

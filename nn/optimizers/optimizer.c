@@ -109,9 +109,9 @@ CornuOptimizer *cornu__optimizer_expect(CornuOptimizer *optimizer, const char *a
 
 void cornu__optimizer_unbuild(CornuOptimizer *optimizer)
 {
-    const int own = optimizer->kind->composite ? CORNU__COMPOSITE_VARIABLES
-                                               : optimizer->variable_count;
-    for (int i = 0; i < own && i < optimizer->variable_count; i++)
+    const int kept = cornu__optimizer_kept_count(optimizer);
+    const int own = optimizer->kind->composite ? CORNU__COMPOSITE_VARIABLES : kept;
+    for (int i = 0; i < own && i < kept; i++)
         cornu_variable_free(optimizer->variables[i]);
     cornu__release(optimizer->variables);
     cornu__release(optimizer->slots);
@@ -123,7 +123,8 @@ void cornu__optimizer_unbuild(CornuOptimizer *optimizer)
     optimizer->buckets = NULL;
     optimizer->iteration = optimizer->rate = optimizer->number = NULL;
     optimizer->step_counter = optimizer->dynamic_scale = NULL;
-    optimizer->variable_count = optimizer->count = optimizer->bucket_count = 0;
+    optimizer->variable_count = optimizer->unlisted = 0;
+    optimizer->count = optimizer->bucket_count = 0;
 }
 
 void cornu_optimizer_free(CornuOptimizer *optimizer)
@@ -180,10 +181,15 @@ int cornu_optimizer_variable_count(const CornuOptimizer *optimizer)
     return optimizer->variable_count;
 }
 
+int cornu__optimizer_kept_count(const CornuOptimizer *optimizer)
+{
+    return optimizer->variable_count + optimizer->unlisted;
+}
+
 CornuVariable *cornu_optimizer_variable(const CornuOptimizer *optimizer, int i)
 {
     CORNU__NEED_OR(optimizer, NULL);
-    CORNU__NEED_INDEX(i, optimizer->variable_count, NULL);
+    CORNU__NEED_INDEX(i, cornu__optimizer_kept_count(optimizer), NULL);
     return optimizer->variables[i];
 }
 
@@ -357,6 +363,10 @@ static CornuStatus add_number(CornuOptimizer *optimizer, CornuDevice *device)
     optimizer->number = add_variable(optimizer, device, cornu_scalar(CORNU_F32), optimizer->name,
                                      kind->number_name);
     if (!optimizer->number) return cornu_error_take();
+    if (optimizer->scales_loss) {
+        optimizer->variable_count--;
+        optimizer->unlisted = 1;
+    }
     return cornu_variable_set(optimizer->number, kind->first_number);
 }
 
@@ -409,9 +419,9 @@ CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuVariable *cons
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: made of several optimizers, it cannot move "
                            "to another device; compile the model for that one", optimizer->name);
     optimizer->variables = NULL;
-    optimizer->variable_count = 0;
+    optimizer->variable_count = optimizer->unlisted = 0;
     CornuStatus status = cornu_optimizer_build(optimizer, w, old.count);
-    for (int i = 0; !status && i < old.variable_count; i++)
+    for (int i = 0; !status && i < cornu__optimizer_kept_count(&old); i++)
         status = cornu_variable_copy(optimizer->variables[i], old.variables[i]);
     if (status) {
         cornu__optimizer_unbuild(optimizer);

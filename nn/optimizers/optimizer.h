@@ -509,6 +509,7 @@ struct CornuOptimizer {
     bool              taken;                  /* owned by a model: it cannot be passed again */
     CornuVariable   **variables;              /* its own, in Keras' order */
     int               variable_count;
+    int               unlisted;               /* variables after these: see kept_count */
     CornuVariable    *iteration, *rate;       /* of these; rate is NULL under a schedule, */
     CornuVariable    *step_counter, *dynamic_scale;  /* these two where the loss is not scaled */
     CornuVariable    *number;                 /* the class's number, or NULL */

@@ -53,6 +53,12 @@ enum { CORNU__COMPOSITE_VARIABLES = 2 };
 
 extern const CornuOptimizerClass cornu__multi_class;
 
+/* The variables that go on as they are, more than cornu_optimizer_variable_count: Keras'
+ * LossScaleOptimizer does not list what the class inside makes without add_variable, Nadam's
+ * u_product, so that files of Keras lack it and training begun from them starts with a new one.
+ * Our own files have it. cornu_optimizer_variable takes the indices of both. */
+int cornu__optimizer_kept_count(const CornuOptimizer *optimizer);
+
 /* Optimizer i of a composite one, and NULL after the last; NULL for another. */
 static inline CornuOptimizer *cornu__optimizer_inner(const CornuOptimizer *optimizer, int i)
 {

@@ -95,6 +95,7 @@ static CornuStatus fill(CornuModel *model, CornuHdf5 *file, Read *read)
     CornuStatus status = cornu__values_list(model, &values);
     if (status == CORNU_OK) {
         wanted = values;
+        wanted.variables = cornu_model_optimizer_variable_count(model);
         status = read(file, model, &wanted);
         if (status == CORNU_OK) status = cornu__values_write(model, &wanted);
     }

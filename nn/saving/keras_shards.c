@@ -167,6 +167,7 @@ static CornuStatus load_weights(CornuModel *model, const char *path)
     if (!status) {
         status = cornu__values_list(model, &values);
         wanted = values;
+        wanted.variables = cornu_model_optimizer_variable_count(model);
         if (!status) status = read_all(model, path, names, &wanted);
         cornu__values_free(&values);
     }

@@ -129,10 +129,11 @@ static CornuStatus write_optimizer(CornuHdf5 *file, const CornuOptimizer *optimi
 CornuStatus cornu__keras_write_values(CornuHdf5 *file, const CornuModel *model,
                                       const CornuValues *values)
 {
+    const int variables = cornu_model_optimizer_variable_count(model);
     CORNU__TRY(write_weights(file, model, values));
-    if (values->variables == 0) return CORNU_OK;
+    if (variables == 0) return CORNU_OK;
     return write_optimizer(file, cornu_model_optimizer(model), values->arrays + values->weights,
-                           values->variables);
+                           variables);
 }
 
 /* ---- Reading ---- */

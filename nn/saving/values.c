@@ -9,7 +9,7 @@
 CornuStatus cornu__values_list(const CornuModel *model, CornuValues *values)
 {
     *values = (CornuValues){ .weights = cornu_model_weight_count(model),
-                             .variables = cornu_model_optimizer_variable_count(model) };
+                             .variables = cornu__model_kept_count(model) };
     const int count = values->weights + values->variables;
     values->arrays = cornu__allocate((size_t)count, sizeof *values->arrays);
     if (!values->arrays) return CORNU_ERR_MEMORY;

@@ -38,7 +38,7 @@ static CornuStatus agree_on_optimizer(CornuProcesses *processes, const CornuMode
     double rate;
     uLong  sum = crc32(0, NULL, 0);
     CORNU__TRY(cornu_optimizer_learning_rate(model->optimizer, &rate));
-    for (int i = 0; i < cornu_model_optimizer_variable_count(model); i++) {
+    for (int i = 0; i < cornu__model_kept_count(model); i++) {
         const CornuVariable *variable = cornu_model_optimizer_variable(model, i);
         if (cornu_variable_type(variable).shape.rank == 0) CORNU__TRY(add_variable(variable, &sum));
     }

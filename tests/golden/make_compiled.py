@@ -107,6 +107,7 @@ def optimizers():
         "loss_scale": O.LossScaleOptimizer(O.Adam(), initial_scale=1024.0, dynamic_growth_steps=2),
         "loss_scale_named": O.LossScaleOptimizer(O.SGD(S.ExponentialDecay(0.1, 3, 0.5)),
                                                  name="mine"),
+        "loss_scale_adafactor": O.LossScaleOptimizer(O.Adafactor(0.1)),
         "ftrl": O.Ftrl(0.05),
         "lamb": O.Lamb(0.02, beta_1=0.8),
         "adafactor": O.Adafactor(S.CosineDecay(0.1, 5), clip_threshold=0.5),

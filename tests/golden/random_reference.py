@@ -1,15 +1,18 @@
 """What Keras and onnxruntime make of the files of random_models.py, in processes of their own.
 
-    random_reference.py keras|onnx    answers each line of JSON on stdin with a line on stdout
+    random_reference.py keras|dense|float64|onnx
 
-keras: {"model", "data", "out", "steps"} predicts, trains and predicts again, and writes the arrays
-that tests/keras/keras_model.c writes. onnx: {"model", "data", "out"} predicts.
+answers each line of JSON on stdin with a line on stdout. keras: {"model", "data", "out", "steps",
+"policy"} predicts, trains and predicts again, and writes the arrays that tests/keras/keras_model.c
+writes; dense: so, with arrays for the gradients of Embedding, on TensorFlow; float64: so, in
+float64, models of float32. onnx: {"model", "data", "out"} predicts.
 """
 
 import json
 import os
 import sys
 import traceback
+import zipfile
 
 import numpy as np
 
@@ -65,6 +68,40 @@ def answer_keras(task):
     return {"names": names}
 
 
+def answer_dense(task):
+    from keras.src import backend
+
+    take = backend.numpy.take
+
+    def dense(x, *arguments, **named):
+        return take(x * 1, *arguments, **named) if "float" in str(x.dtype) else take(
+            x, *arguments, **named)
+
+    backend.numpy.take = dense
+    try:
+        return answer_keras(task)
+    finally:
+        backend.numpy.take = take
+
+
+def answer_float64(task):
+    import keras
+
+    if task["policy"] != "float32":
+        raise ValueError("mixed precision has no such control")
+    path = task["model"] + ".float64.keras"
+    with zipfile.ZipFile(task["model"]) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            new.writestr(name, data.replace(b'"float32"', b'"float64"') if name == "config.json"
+                         else data)
+    keras.backend.set_floatx("float64")
+    try:
+        return answer_keras(task | {"model": path, "policy": "float64"})
+    finally:
+        keras.backend.set_floatx("float32")
+
+
 def answer_onnx(task):
     import onnxruntime
 
@@ -83,7 +120,8 @@ def answer_onnx(task):
 
 
 def main():
-    answer = {"keras": answer_keras, "onnx": answer_onnx}[sys.argv[1]]
+    answer = {"keras": answer_keras, "dense": answer_dense, "float64": answer_float64,
+              "onnx": answer_onnx}[sys.argv[1]]
     to = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)     # what libraries print stays out of the answers
     for line in sys.stdin:

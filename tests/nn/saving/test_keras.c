@@ -352,6 +352,52 @@ static void test_optimizers(void **state)
     }
 }
 
+/* Keras' LossScaleOptimizer lists neither Nadam's u_product nor Adafactor's numbers in place of
+ * axes: 4 + 2 variables and two for each weight, one for a bias of Adafactor (counted in Keras).
+ * u_product begins anew from Keras' files and goes on from ours. */
+static CornuModel *with_scaled_loss(bool nadam)
+{
+    CornuModel *model = cornu_sequential(.name = "model", .input_shape = { 3 });
+    cornu_model_add(model, cornu_dense(2, .name = "dense"));
+    expect_ok(cornu_compile(model, .optimizer = cornu_loss_scale_optimizer(
+        nadam ? cornu_nadam(0.1) : cornu_adafactor(0.1)),
+        .loss = CORNU_MEAN_SQUARED_ERROR, .device = device));
+    return model;
+}
+
+static double u_product(const CornuModel *model)
+{
+    double value;
+    expect_ok(cornu_variable_get(cornu_model_optimizer(model)->number, &value));
+    return value;
+}
+
+static void test_loss_scales_list_as_keras(void **state)
+{
+    float x[6] = { 1, 2, 3, 4, 5, 6 }, y[4] = { 1, 0, 0, 1 };
+    (void)state;
+    if (!has_hdf5()) skip();
+    for (int nadam = 0; nadam < 2; nadam++) {
+        CornuModel *model = with_scaled_loss(nadam), *other = with_scaled_loss(nadam);
+        expect_ok(cornu_train_on_batch(model, cornu_array(x, CORNU_F32, 2, 3),
+                                       cornu_array(y, CORNU_F32, 2, 2)));
+        assert_int_equal(cornu_model_optimizer_variable_count(model), 10);
+        expect_ok(cornu_model_save(model, here("a", ".keras")));
+        expect_ok(cornu_model_save(model, here("a", ".safetensors")));
+        CornuModel *loaded = expect_model(cornu_model_load_compiled(here("a", ".keras"), device));
+        assert_int_equal(cornu_model_optimizer_variable_count(loaded), 10);
+        expect_ok(cornu_model_load_weights(other, here("a", ".safetensors")));
+        if (nadam) {
+            assert_true(u_product(model) < 0.9);
+            assert_true(u_product(loaded) == 1.0);
+            assert_true(u_product(other) == u_product(model));
+        }
+        cornu_model_free(loaded);
+        cornu_model_free(other);
+        cornu_model_free(model);
+    }
+}
+
 /* Variables of several optimizers go into files in the order of the paths, in which JSON lists
  * them; another order of the map, and two of one class, change nothing. */
 static void test_several_optimizers(void **state)
@@ -757,6 +803,7 @@ int main(void)
         cmocka_unit_test(test_damaged_shards),
         cmocka_unit_test(test_untrained),
         cmocka_unit_test(test_optimizers),
+        cmocka_unit_test(test_loss_scales_list_as_keras),
         cmocka_unit_test(test_several_optimizers),
         cmocka_unit_test(test_losses_and_metrics),
         cmocka_unit_test(test_unknown_losses_and_metrics),
