@@ -187,6 +187,15 @@ def head(p, tensor, named):
     return Output(p.must(tensor, source), kind)
 
 
+def losses_of(kind, shape):
+    """The losses for an output. The direction of a single value has the gradient 0, of which the
+    optimizers that divide by its size see the rounding alone."""
+    table = HEADS[kind][2]
+    if shape[-1] != 1:
+        return table
+    return {name: weight for name, weight in table.items() if "osine" not in name}
+
+
 def metrics(d, kind, shape):
     table = dict(HEADS[kind][3])
     if len(shape) > 1:    # these take rows of classes
@@ -205,7 +214,7 @@ def metrics(d, kind, shape):
 def compiled(p, outputs):
     """The line that compiles the model of those outputs."""
     d = p.d
-    losses = [pick(d, HEADS[o.kind][2]) for o in outputs]
+    losses = [pick(d, losses_of(o.kind, p.shape(o.tensor))) for o in outputs]
     measured = [metrics(d, o.kind, p.shape(o.tensor)) for o in outputs]
     options = {"optimizer": optimizer(d)}
     listed = lambda values: Source("[" + ", ".join(text(v) for v in values) + "]")
