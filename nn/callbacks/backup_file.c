@@ -388,24 +388,6 @@ static CornuStatus check_place(const CornuModel *model, const Place *p)
     return CORNU_OK;
 }
 
-/* Records the training step, which creates the states of metrics and layers. */
-static CornuStatus prepare_step(CornuModel *model)
-{
-    const CornuDataset *dataset = model->training->loader->dataset;
-    CornuArray          arrays[CORNU_MAX_COMPONENTS];
-    CornuStep          *step;
-    for (int i = 0; i < cornu_dataset_components(dataset); i++) {
-        const CornuType one = cornu_dataset_type(dataset, i);
-        CornuType rows = { .dtype = one.dtype, .shape = { .rank = one.shape.rank + 1 } };
-        rows.shape.extent[0] = cornu_dataset_batch_size(dataset);
-        for (int k = 0; k < one.shape.rank; k++) rows.shape.extent[k + 1] = one.shape.extent[k];
-        arrays[i] = cornu_array_from(NULL, rows);
-    }
-    const CornuBatch  batch = { .arrays = arrays, .count = cornu_dataset_components(dataset) };
-    const CornuArrays all = cornu__batch_arrays(model, &batch);
-    return cornu__step(model, CORNU_STEP_TRAIN, &all, &step);
-}
-
 static CornuStatus copy_in(const Value *value, const CornuSafetensors *file)
 {
     /* The file's arrays may be unaligned. */
@@ -414,7 +396,8 @@ static CornuStatus copy_in(const Value *value, const CornuSafetensors *file)
     return cornu_variable_write_value(value->variable, value->number, value->array);
 }
 
-/* Restores all values or, if one does not fit or the settings differ, none. */
+/* Restores all values or, if one does not fit or the settings differ, none. settings may be
+ * NULL. */
 static CornuStatus restore_values(const CornuModel *model, const CornuSafetensors *file,
                                   const char *settings)
 {
@@ -424,7 +407,7 @@ static CornuStatus restore_values(const CornuModel *model, const CornuSafetensor
     for (int i = 0; i < values.count && !status; i++)
         status = cornu__check_fit(cornu_safetensors_find(file, values.items[i].name),
                                   values.items[i].name, values.items[i].array.type);
-    if (!status && theirs) status = cornu__settings_compare(theirs, settings);
+    if (!status && theirs && settings) status = cornu__settings_compare(theirs, settings);
     for (int i = 0; i < values.count && !status; i++) status = copy_in(&values.items[i], file);
     free_values(&values);
     return status;
@@ -509,10 +492,11 @@ CornuStatus cornu__backup_restore(CornuModel *model, const CornuSafetensors *fil
                                   const char *settings, bool *compared)
 {
     CornuTraining *training = model->training;
+    CornuStep     *step;
     Place          place;
     CORNU__TRY(read_place(file, &place));
     CORNU__TRY(check_place(model, &place));
-    CORNU__TRY(prepare_step(model));
+    CORNU__TRY(cornu__training_prepare(model, &step));
     CORNU__TRY(restore_values(model, file, settings));
     CORNU__TRY(restore_history(training, file));
     CORNU__TRY(restore_callbacks(training, file));
@@ -522,5 +506,27 @@ CornuStatus cornu__backup_restore(CornuModel *model, const CornuSafetensors *fil
     training->loader->at = (CornuSample){ place.pass, place.index };
     training->stopped = place.stopped;
     *compared = cornu_safetensors_metadata(file, "settings") != NULL;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__backup_continue(CornuModel *model, const CornuSafetensors *file,
+                                   bool *same_data)
+{
+    CornuTraining *training = model->training;
+    const Place    here = place_of(model);
+    CornuStep     *step;
+    Place          place;
+    CORNU__TRY(read_place(file, &place));
+    CORNU__TRY(cornu__training_prepare(model, &step));
+    CORNU__TRY(restore_values(model, file, NULL));
+    CORNU__TRY(restore_callbacks(training, file));
+    training->step = place.step;
+    training->samples = place.samples;
+    *same_data = place.seed == here.seed && place.batch_size == here.batch_size &&
+                 place.batches == here.batches && place.pass >= 0 && place.pass <= UINT32_MAX;
+    if (!*same_data) return CORNU_OK;
+    const bool over = here.batches >= 0 && place.index >= here.batches;
+    training->loader->at = over ? (CornuSample){ place.pass + 1, 0 }
+                                : (CornuSample){ place.pass, place.index };
     return CORNU_OK;
 }

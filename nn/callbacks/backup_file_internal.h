@@ -45,4 +45,10 @@ CornuStatus cornu__backup_share(CornuProcesses *processes, CornuSafetensors **fi
 CornuStatus cornu__backup_restore(CornuModel *model, const CornuSafetensors *file,
                                   const char *settings, bool *compared);
 
+/* Makes the model's fit, which is about to begin, go on from the state in the file, though its
+ * settings and its number of steps may differ. *same_data: they are as many batches, of one size
+ * and seed, and go on where they were; other data start at their beginning. */
+CornuStatus cornu__backup_continue(CornuModel *model, const CornuSafetensors *file,
+                                   bool *same_data);
+
 #endif

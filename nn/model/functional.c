@@ -267,12 +267,12 @@ static CornuStatus check(Map *map)
 
 CornuModel *cornu__model_of(const CornuModelConfig *config)
 {
-    static _Thread_local int made;
+    int        *made = &cornu__making()->functional;
     Map         map = { .config = config, .name = config->name ? config->name : "functional" };
     CornuModel *model = NULL;
     CornuStatus status = cornu_error_pending() ? cornu_error_status() : check(&map);
     if (!status) {
-        model = cornu__model_create(&cornu__functional_class, config->name, config->policy, &made);
+        model = cornu__model_create(&cornu__functional_class, config->name, config->policy, made);
         status = model ? fill(model, &map) : cornu_error_status();
     }
     for (int i = 0; i < map.node_count && !status; i++) cornu__node_detach(map.nodes[i]);

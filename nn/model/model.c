@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local uint64_t random_seed;
+static _Thread_local CornuMaking making;
 
-void     cornu_set_random_seed(uint64_t seed) { random_seed = seed; }
+CornuMaking *cornu__making(void) { return &making; }
+
+void cornu_set_random_seed(uint64_t seed) { making.seed = seed; }
 
 uint64_t cornu_model_seed(const CornuModel *model)
 {
@@ -33,7 +35,7 @@ CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, c
     CornuModel *model = (CornuModel *)layer;
     layer->own_policy = rules;
     layer->owners = 1;
-    model->seed = random_seed;
+    model->seed = making.seed;
     model->input_scale = 1.0;
     model->labels.of_strings = model->names.of_strings = true;
     return model;
@@ -55,14 +57,13 @@ static CornuStatus set_input(CornuModel *model, CornuType type)
 
 CornuModel *cornu_sequential_from(const CornuSequentialConfig *config)
 {
-    static _Thread_local int made;
     CornuInputConfig input = { .batch_size = config->batch_size, .scale = config->input_scale };
     CornuType        type;
     memcpy(input.shape, config->input_shape, sizeof input.shape);
     if (cornu__refused()) return NULL;
     if (cornu__input_check(&input, "sequential", "input_", &type)) return cornu__null();
     CornuModel *model = cornu__model_create(&cornu__sequential_class, config->name, config->policy,
-                                            &made);
+                                            &making.sequential);
     if (!model) return NULL;
     model->batch_size = config->batch_size;
     model->input_scale = cornu__number(config->input_scale, 1.0);

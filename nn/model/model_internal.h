@@ -121,8 +121,18 @@ struct CornuModel {
 
 extern const CornuLayerClass cornu__sequential_class, cornu__functional_class;
 
-/* A model without layers, owned by the caller. `made` counts the models of its class, for the
- * default name. NULL with a pending error. */
+/* What a new model gets from the thread that makes it: its seed, and the number of models of its
+ * class made without a name, for the default name. */
+typedef struct {
+    uint64_t seed;
+    int      sequential, functional;
+} CornuMaking;
+
+/* This thread's. */
+CornuMaking *cornu__making(void);
+
+/* A model without layers, owned by the caller. `made` is the number of its class in
+ * cornu__making. NULL with a pending error. */
 CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, const char *policy,
                                 int *made);
 

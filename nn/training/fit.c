@@ -252,6 +252,22 @@ static CornuStatus run_epoch(Fit *fit)
 
 /* ---- fit ---- */
 
+CornuStatus cornu__training_prepare(CornuModel *model, CornuStep **step)
+{
+    const CornuDataset *dataset = model->training->loader->dataset;
+    CornuArray          arrays[CORNU_MAX_COMPONENTS];
+    for (int i = 0; i < cornu_dataset_components(dataset); i++) {
+        const CornuType one = cornu_dataset_type(dataset, i);
+        CornuType rows = { .dtype = one.dtype, .shape = { .rank = one.shape.rank + 1 } };
+        rows.shape.extent[0] = cornu_dataset_batch_size(dataset);
+        for (int k = 0; k < one.shape.rank; k++) rows.shape.extent[k + 1] = one.shape.extent[k];
+        arrays[i] = cornu_array_from(NULL, rows);
+    }
+    const CornuBatch  batch = { .arrays = arrays, .count = cornu_dataset_components(dataset) };
+    const CornuArrays all = cornu__batch_arrays(model, &batch);
+    return cornu__step(model, CORNU_STEP_TRAIN, &all, step);
+}
+
 static int64_t epochs_of(const CornuFitConfig *config)
 {
     const bool none = config->epochs == 0 && cornu__is_written(config->written, "epochs", -1);

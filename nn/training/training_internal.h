@@ -216,6 +216,10 @@ typedef struct CornuTraining {
     const CornuCallbackList *callbacks;
 } CornuTraining;
 
+/* Records the training step of the model's fit, which is about to begin: it creates the states of
+ * metrics and layers. */
+CornuStatus cornu__training_prepare(CornuModel *model, CornuStep **step);
+
 /* ---- Evaluation ---- */
 
 /* Runs the test steps on all batches and leaves the results in logs->values; calls the hooks of
