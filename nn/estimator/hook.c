@@ -100,16 +100,18 @@ static CornuStatus go_on(Hook *self, CornuModel *model, const char *path,
                          const CornuSafetensors *file)
 {
     const char *theirs = cornu_safetensors_metadata(file, "settings");
-    const bool  same = theirs && !cornu__settings_compare(theirs, self->settings);
-    bool        same_data;
+    CornuDifferences others = { .count = 1 };
+    bool             same_data;
+    if (theirs) CORNU__TRY(cornu__settings_differences(theirs, self->settings, &others));
+    const bool same = others.count == 0;
     if (!same)
-        cornu__log(CORNU_LOG_WARNING, "%s: %s", path, theirs ? cornu_error_message()
-                                                             : "without settings");
+        cornu__log(CORNU_LOG_WARNING, "%s: the training goes on with other settings: %s", path,
+                   others.text);
     CORNU__TRY(cornu__backup_continue(model, file, &same_data));
     if (!same) CORNU__TRY(renew_rate(model));
     if (!same_data)
-        cornu__log(CORNU_LOG_WARNING, "%s: was trained on other data; these begin at their first "
-                   "batch", path);
+        cornu__log(CORNU_LOG_WARNING, "%s: the training goes on with other data, from their first "
+                   "batch on", path);
     cornu__log(CORNU_LOG_INFO, "Restoring parameters from %s", path);
     return CORNU_OK;
 }
@@ -159,7 +161,7 @@ static CornuStatus check_placement(const Hook *self, const CornuExecutable *exec
     if (config->log_device_placement) log_placement(executable);
     if (!of->fallbacks || config->allow_soft_placement) return CORNU_OK;
     int id = 0;
-    while (!of->fell_back[id]) id++;
+    while (id + 1 < CORNU_OP_COUNT && !of->fell_back[id]) id++;
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "train: the device %s has no kernel for %s and "
                        "%lld such ops in all, which would run by their reference; "
                        ".allow_soft_placement is false", cornu_device_name(device),

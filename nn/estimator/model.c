@@ -144,7 +144,7 @@ static CornuStatus take_losses(Making *making, CornuTPUEstimatorSpec *spec)
                                "each symbol", mode_names[making->mode],
                                cornu__symbol_print(&text, of->predictions));
         output->loss = of->loss;
-        output->weight = of->weight;
+        output->weight = spec->config.loss_weights[i];
         of->loss = NULL;
     }
     for (int i = 0; i < CORNU_MAX_METRICS && spec->config.eval_metrics[i].metric; i++) {

@@ -128,7 +128,6 @@ static CornuStatus export(const CornuEstimatorExportConfig *config, CornuModel *
     int64_t step;
     CORNU__TRY(cornu__checkpoint_load(config->estimator, config->checkpoint_path, model, "export",
                                       &step));
-    CORNU__TRY(cornu__make_folders_above(config->path));
     cornu__uncompile(model);   /* it only predicts: no optimizer, no device */
     return cornu_model_save(model, config->path);
 }
@@ -140,6 +139,7 @@ CornuStatus cornu_estimator_export_from(const CornuEstimatorExportConfig *config
     if (!config->estimator || !config->path)
         return cornu__fail(CORNU_ERR_ARGUMENT, "export: .%s is required",
                            config->estimator ? "path" : "estimator");
+    CORNU__TRY(cornu__make_folders_above(config->path));
     CORNU__TRY(cornu_model_save_check(config->path));
     CORNU__TRY(cornu__estimator_model_open(config->estimator, CORNU_MODE_PREDICT, config->input_fn,
                                            true, &of));

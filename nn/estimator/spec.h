@@ -23,7 +23,6 @@ typedef struct {
     CornuLoss   *loss;          /* taken */
     CornuSymbol *labels;        /* one of those that model_fn was given */
     CornuSymbol *predictions;   /* such as the logits */
-    double       weight;        /* in the sum; default 1, CORNU_ZERO for 0 */
 } CornuSpecLoss;
 
 typedef struct {
@@ -44,6 +43,8 @@ typedef struct {
     CornuNamedSymbol predictions[CORNU_MAX_MODEL_TENSORS];  /* required to predict */
     CornuSpecLoss    loss[CORNU_MAX_MODEL_TENSORS];         /* required to train and evaluate; their
                                                                sum; one for each symbol at most */
+    double           loss_weights[CORNU_MAX_MODEL_TENSORS]; /* in the sum; default 1, CORNU_ZERO for
+                                                               0 */
     CornuOptimizer  *train_op;                              /* required to train: minimizes the
                                                                loss; taken */
     CornuSpecMetric  eval_metrics[CORNU_MAX_METRICS];

@@ -111,12 +111,6 @@ char *cornu__settings_text(const CornuModel *model)
 
 /* ---- Differences ---- */
 
-typedef struct {
-    char   text[800];
-    size_t used;
-    int    count;
-} Differences;
-
 static void print_value(char text[VALUE_SIZE], const json_t *value)
 {
     const char *name = json_string_value(json_object_get(value, "class_name"));
@@ -132,7 +126,7 @@ static void print_value(char text[VALUE_SIZE], const json_t *value)
         json_dumpb(value, text, VALUE_SIZE - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
 }
 
-static void note(Differences *found, const char *path, const json_t *there, const json_t *here)
+static void note(CornuDifferences *found, const char *path, const json_t *there, const json_t *here)
 {
     char a[VALUE_SIZE] = "", b[VALUE_SIZE] = "";
     if (found->count++ >= DIFFERENCES) return;
@@ -143,9 +137,9 @@ static void note(Differences *found, const char *path, const json_t *there, cons
     found->used += (size_t)length < sizeof found->text - found->used ? (size_t)length : 0;
 }
 
-static void compare(Differences *found, const char *path, const json_t *there, const json_t *here);
+static void compare(CornuDifferences *found, const char *path, const json_t *there, const json_t *here);
 
-static void compare_member(Differences *found, const char *path, const char *key,
+static void compare_member(CornuDifferences *found, const char *path, const char *key,
                            const json_t *there, const json_t *here)
 {
     char below[PATH_SIZE];
@@ -154,7 +148,7 @@ static void compare_member(Differences *found, const char *path, const char *key
     compare(found, below, json_object_get(there, key), json_object_get(here, key));
 }
 
-static void compare(Differences *found, const char *path, const json_t *there, const json_t *here)
+static void compare(CornuDifferences *found, const char *path, const json_t *there, const json_t *here)
 {
     const char *key;
     json_t     *value;
@@ -175,20 +169,28 @@ static void compare(Differences *found, const char *path, const json_t *there, c
     }
 }
 
-CornuStatus cornu__settings_compare(const char *there, const char *here)
+CornuStatus cornu__settings_differences(const char *there, const char *here,
+                                        CornuDifferences *found)
 {
-    Differences found = { .count = 0 };
+    *found = (CornuDifferences){ .count = 0 };
     json_t *a = cornu__json_parse(there, strlen(there), CORNU_ARCHITECTURE_DEPTH + 1);
     json_t *b = a ? cornu__json_parse(here, strlen(here), CORNU_ARCHITECTURE_DEPTH + 1) : NULL;
     CornuStatus status = b ? CORNU_OK : cornu__fail_prefix(cornu_error_status(), "settings");
-    if (b) compare(&found, "", a, b);
+    if (b) compare(found, "", a, b);
     json_decref(a);
     json_decref(b);
-    if (status || !found.count) return status;
-    char more[40] = "";
-    if (found.count > DIFFERENCES)
-        snprintf(more, sizeof more, "; and %d more", found.count - DIFFERENCES);
-    return cornu__fail(CORNU_ERR_ARGUMENT, "it belongs to another training: %s%s. Resume with "
-                       "the settings and data that it was started with, or start in another folder",
-                       found.text, more);
+    if (found->count > DIFFERENCES)
+        snprintf(found->text + found->used, sizeof found->text - found->used, "; and %d more",
+                 found->count - DIFFERENCES);
+    return status;
+}
+
+CornuStatus cornu__settings_compare(const char *there, const char *here)
+{
+    CornuDifferences found;
+    CORNU__TRY(cornu__settings_differences(there, here, &found));
+    if (!found.count) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "it belongs to another training: %s. Resume with the "
+                       "settings and data that it was started with, or start in another folder",
+                       found.text);
 }

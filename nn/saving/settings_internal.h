@@ -13,6 +13,18 @@
  * with free(). NULL, not pending, on failure. */
 char *cornu__settings_text(const CornuModel *model);
 
+/* What differs between two of them: the number of differences, and the first few as text, "optimizer
+ * was … and is …; …". */
+typedef struct {
+    char   text[800];
+    size_t used;
+    int    count;
+} CornuDifferences;
+
+/* CORNU_ERR_FORMAT for a string that is no JSON. */
+CornuStatus cornu__settings_differences(const char *there, const char *here,
+                                        CornuDifferences *found);
+
 /* CORNU_ERR_ARGUMENT naming the first few differences, unless both are the same. */
 CornuStatus cornu__settings_compare(const char *there, const char *here);
 
