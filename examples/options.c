@@ -173,6 +173,10 @@ static void add_default(char text[HELP_TEXT], const Option *flag)
         if (number > 0.0) snprintf(text + at, HELP_TEXT - at, " (default %g)", number);
         break;
     }
+    case OPTION_FLAG:
+        snprintf(text + at, HELP_TEXT - at, "; --no%s for not (default %s)", flag->name,
+                 *(bool *)flag->to ? "true" : "false");
+        break;
     case OPTION_SWITCH: break;
     }
 }
@@ -312,8 +316,23 @@ static int set(const Table *table, const Option *flag, const char *value)
     case OPTION_SWITCH:
         *(bool *)flag->to = true;
         return -1;
+    case OPTION_FLAG:
+        *(bool *)flag->to = !strcmp(value, "true");
+        return -1;
     }
     return BAD_USAGE;
+}
+
+/* --use_tpu, --nouse_tpu, --use_tpu=true, also True and 1, and --use_tpu=false. */
+static int take_boolean(const Table *table, const Option *flag, bool negated, const char *value)
+{
+    static const char *const words[] = { "false", "true", "False", "True", "0", "1" };
+    if (!value) return set(table, flag, negated ? "false" : "true");
+    for (size_t i = 0; i < sizeof words / sizeof *words && !negated; i++)
+        if (!strcmp(value, words[i])) return set(table, flag, i % 2 ? "true" : "false");
+    fprintf(stderr, "%s: --%s%s is \"%s\", expected %s", table->program->name,
+            negated ? "no" : "", flag->name, value, negated ? "no value" : "true or false");
+    return bad_usage(table);
 }
 
 /* The flag at argv[*at], whose value follows "=" or is the next argument. */
@@ -322,9 +341,12 @@ static int take_flag(const Table *table, int argc, char **argv, int *at)
     const char *argument = argv[*at], *name = argument + 2;
     const size_t length = strcspn(name, "=");
     const Option *flag = strncmp(argument, "--", 2) ? NULL : find_flag(table, name, length);
-    if (!flag) return unknown_flag(table, argument);
+    const bool    negated = !flag && !strncmp(argument, "--no", 4);
+    if (negated) flag = find_flag(table, name + 2, length - 2);
+    if (!flag || (negated && flag->kind != OPTION_FLAG)) return unknown_flag(table, argument);
 
     const char *value = name[length] == '=' ? name + length + 1 : NULL;
+    if (flag->kind == OPTION_FLAG) return take_boolean(table, flag, negated, value);
     if (flag->kind == OPTION_SWITCH) {
         if (!value) return set(table, flag, "");
         fprintf(stderr, "%s: --%s takes no value, got \"%s\"", table->program->name, flag->name,

@@ -54,13 +54,17 @@ enum {
     OPTIONS_SEED     = 128,        /* --seed, without the data */
 };
 
-typedef enum { OPTION_TEXT, OPTION_WHOLE, OPTION_NUMBER, OPTION_CHOICE, OPTION_SWITCH } OptionKind;
+/* OPTION_FLAG: as a switch, or --name=false and --noname, as in TensorFlow's programs. */
+typedef enum {
+    OPTION_TEXT, OPTION_WHOLE, OPTION_NUMBER, OPTION_CHOICE, OPTION_SWITCH, OPTION_FLAG
+} OptionKind;
 
 /* One flag. */
 typedef struct {
     const char        *name;       /* without the dashes */
     OptionKind         kind;
-    void              *to;         /* const char **, int64_t *, double *, const char **, bool * */
+    void              *to;         /* const char **, int64_t *, double *, const char **, bool *,
+                                  bool * */
     const char        *value;      /* "N", "FILE.json": the word for the value in --help */
     const char        *help;
     double             least, most;

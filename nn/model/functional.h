@@ -55,6 +55,19 @@ CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int coun
     cornu_call_from((layer), (CornuSymbol *const[]){ __VA_ARGS__ }, \
                     (int)(sizeof((CornuSymbol *const[]){ __VA_ARGS__ }) / sizeof(CornuSymbol *)))
 
+/* Keras' keras.ops: the operation of that name on 1 to 16 symbols, with the other arguments as JSON,
+ * or NULL: keras.ops.argmax(x, axis=-1) is
+ *
+ *     cornu_operation("argmax", "{ \"axis\": -1 }", x)
+ *
+ * Rows of the batch stay apart: none works along axis 0. */
+CornuSymbol *cornu_operation_from(const char *name, const char *arguments, CornuSymbol *const *in,
+                                  int count);
+#define cornu_operation(name, arguments, ...)                                    \
+    cornu_operation_from((name), (arguments), (CornuSymbol *const[]){ __VA_ARGS__ }, \
+                         (int)(sizeof((CornuSymbol *const[]){ __VA_ARGS__ }) /       \
+                               sizeof(CornuSymbol *)))
+
 /* Keras' layer(x, reverse=True), of a reversible_embedding. */
 CornuSymbol *cornu_call_reverse(CornuLayer *layer, CornuSymbol *in);
 

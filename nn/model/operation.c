@@ -1,0 +1,65 @@
+/* keras.ops on symbols. */
+#include <string.h>
+
+#include "../config/naming_internal.h"
+#include "../../device/text/nearest.h"
+#include "../layers/operations/operation_internal.h"
+#include "functional.h"
+
+/* By Keras' function: "argmax" is the class Argmax. */
+static const CornuOperationClass *class_named(const char *name)
+{
+    char        label[64];
+    const char *names[1024];
+    int         count = 0;
+    for (const CornuOperationClass *row = cornu__operations; row->module; row++) {
+        cornu__snake_case(row->kind.class_name, label, sizeof label);
+        if (!strcmp(label, name)) return row;
+        if (count < (int)(sizeof names / sizeof *names)) names[count++] = row->kind.class_name;
+    }
+    const char *nearest = cornu_nearest(name, names, count);
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_operation: there is no operation \"%s\"%s%s"
+                            "%s", name, nearest ? "; did you mean that of the class " : "",
+                            nearest ? nearest : "", nearest ? "?" : "");
+}
+
+/* Keras' list of the arguments of the call: its operands. */
+static json_t *operands(int count)
+{
+    json_t *args = json_array();
+    for (int i = 0; i < count && args; i++)
+        if (json_array_append_new(args, json_pack("{s:s, s:i}", "class_name", "__keras_tensor__",
+                                                  "config", i))) {
+            json_decref(args);
+            args = NULL;
+        }
+    return args;
+}
+
+static CornuLayer *operation(const CornuOperationClass *kind, const char *arguments, int count)
+{
+    json_t *config = arguments ? cornu__json_parse(arguments, strlen(arguments), 4)
+                               : json_object();
+    if (!config || !json_is_object(config)) {
+        json_decref(config);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_operation: the arguments of %s are "
+                                "%.80s, expected a JSON object", kind->kind.class_name, arguments);
+    }
+    json_t     *args = operands(count), *kwargs = json_object();
+    CornuLayer *layer = args && kwargs
+        ? cornu__operation_create(kind, NULL, config, args, kwargs)
+        : cornu__fail_null(CORNU_ERR_MEMORY, "no memory for an operation");
+    json_decref(config);
+    json_decref(args);
+    json_decref(kwargs);
+    return layer;
+}
+
+CornuSymbol *cornu_operation_from(const char *name, const char *arguments, CornuSymbol *const *in,
+                                  int count)
+{
+    CORNU__NEED_TO_MAKE(name);
+    const CornuOperationClass *kind = cornu__refused() ? NULL : class_named(name);
+    CornuLayer                *layer = kind ? operation(kind, arguments, count) : NULL;
+    return layer ? cornu_call_from(layer, in, count) : NULL;
+}
