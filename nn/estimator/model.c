@@ -1,6 +1,7 @@
 /* The model of a mode: symbols for the data, model_fn, and what its spec becomes. */
 #include "estimator_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +72,9 @@ static CornuStatus make_symbols(Making *making, const CornuDataset *data)
     }
     if (making->mode == CORNU_MODE_PREDICT) return CORNU_OK;
     for (int i = features; i < cornu_dataset_components(data); i++) {
-        CornuSymbol *label = input_of(cornu_dataset_type(data, i), "labels");
+        char name[24] = "labels";
+        if (making->label_count) snprintf(name, sizeof name, "labels_%d", making->label_count);
+        CornuSymbol *label = input_of(cornu_dataset_type(data, i), name);
         if (!label) return cornu_error_take();
         making->labels[making->label_count++] = label;
     }

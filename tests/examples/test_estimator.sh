@@ -104,4 +104,6 @@ check "rows that do not fit the shards" refuses 1 \
     'train_batch_size is 32, expected a multiple of the 5 replicas' --num_shards 5 --model_dir cut
 check "False as TensorFlow writes it" runs --use_tpu=False --train_steps 0 --enable_predict=false \
     --model_dir cut
-finish
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

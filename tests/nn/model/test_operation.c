@@ -1,0 +1,63 @@
+/* cornu_operation: keras.ops on symbols. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../../nn/cornu.h"
+#include "../../datasets/files.h"
+#include "../../expect.h"
+
+static float x_data[3][4] = { { 1, 5, 2, 0 }, { -1, -2, -3, 4 }, { 9, 0, 0, 0 } };
+
+static void expect_outputs(CornuModel *model)
+{
+    static const float wanted[3] = { 1, 3, 0 };
+    float argmax[3], sum[3][4];
+    if (!model) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_compile(model, .optimizer = cornu_sgd()));
+    expect_ok(cornu_predict(model, .x = cornu_array(x_data, CORNU_F32, 3, 4),
+                            .verbose = CORNU_SILENT,
+                            .tos = { cornu_array(argmax, CORNU_F32, 3),
+                                     cornu_array(sum, CORNU_F32, 3, 4) }));
+    assert_memory_equal(argmax, wanted, sizeof wanted);
+    for (int i = 0; i < 12; i++) assert_true((&sum[0][0])[i] == 2.0f * (&x_data[0][0])[i]);
+    cornu_model_free(model);
+}
+
+static void operations_are_layers(void **state)
+{
+    (void)state;
+    CornuSymbol *x = cornu_input(.shape = { 4 });
+    CornuModel  *model = cornu_model(.inputs = { x },
+                                     .outputs = { cornu_operation("argmax", "{\"axis\": -1}", x),
+                                                  cornu_operation("add", NULL, x, x) });
+    const char  *path = files_path(folder, "model.safetensors");
+    expect_ok(cornu_model_save(model, path));
+    expect_outputs(model);
+    expect_outputs(cornu_model_load(path));
+}
+
+static void wrong_ones_are_refused(void **state)
+{
+    (void)state;
+    CornuSymbol *x = cornu_input(.shape = { 4 });
+    expect_failure(cornu_operation("argmaxx", NULL, x), CORNU_ERR_ARGUMENT,
+                   "no operation \"argmaxx\"; did you mean that of the class Argmax?");
+    expect_failure(cornu_operation("argmax", "axis=1", x), CORNU_ERR_ARGUMENT,
+                   "the arguments of Argmax are axis=1, expected a JSON object");
+    expect_failure(cornu_operation("argmax", "{\"axis\": 0}", x), CORNU_ERR_UNSUPPORTED, "axis");
+    expect_failure(cornu_operation("argmax", NULL, NULL), CORNU_ERR_ARGUMENT, "operand 0");
+    cornu_clear_session();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(operations_are_layers, files_begin, files_end),
+        cmocka_unit_test(wrong_ones_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
