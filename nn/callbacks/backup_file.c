@@ -519,7 +519,8 @@ CornuStatus cornu__backup_continue(CornuModel *model, const CornuSafetensors *fi
     CORNU__TRY(read_place(file, &place));
     CORNU__TRY(cornu__training_prepare(model, &step));
     CORNU__TRY(restore_values(model, file, NULL));
-    CORNU__TRY(restore_callbacks(training, file));
+    if (cornu_safetensors_find(file, "@callback/0"))   /* else those with a state are new */
+        CORNU__TRY(restore_callbacks(training, file));
     training->step = place.step;
     training->samples = place.samples;
     *same_data = place.seed == here.seed && place.batch_size == here.batch_size &&

@@ -82,7 +82,8 @@ static CornuStatus copy_texts(CornuTPUEstimator *self, const CornuTPUEstimatorCo
     if (!self->model_dir) return cornu_error_status();
     for (size_t n = strlen(self->model_dir); n > 1 && self->model_dir[n - 1] == '/'; n--)
         self->model_dir[n - 1] = '\0';
-    CORNU__TRY(copy(&self->master, given->config.master));
+    const CornuTpuTarget *cluster = given->config.cluster;
+    CORNU__TRY(copy(&self->master, cluster ? cluster->device : given->config.master));
     CORNU__TRY(copy(&self->evaluation_master, given->config.evaluation_master));
     const char *const *names = given->feature_names;
     for (int i = 0; i < CORNU_MAX_MODEL_TENSORS && names[i]; i++, self->feature_count++)
@@ -95,10 +96,6 @@ static CornuStatus copy_texts(CornuTPUEstimator *self, const CornuTPUEstimatorCo
 static CornuStatus fill(CornuTPUEstimator *self, const CornuTPUEstimatorConfig *given)
 {
     CORNU__TRY(copy_texts(self, given));
-    if (given->config.cluster) {
-        self->target = *given->config.cluster;
-        CORNU__TRY(copy(&self->master, self->target.device));
-    }
     const struct { const char *name; CornuModeKeys mode; int64_t size; bool shards; } sizes[] = {
         { "train_batch_size", CORNU_MODE_TRAIN, given->train_batch_size, true },
         { "eval_batch_size", CORNU_MODE_EVAL, given->eval_batch_size, self->eval_on_tpu },

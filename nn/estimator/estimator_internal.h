@@ -12,8 +12,7 @@ struct CornuTPUEstimator {
     char          *model_dir, *master, *evaluation_master;   /* NULL: the default */
     char          *feature_names[CORNU_MAX_MODEL_TENSORS];
     int            feature_count;
-    CornuRunConfig config;         /* resolved; its strings are those above */
-    CornuTpuTarget target;         /* .cluster, if it was given */
+    CornuRunConfig config;         /* resolved, without the strings, which are those above */
     const void    *params;
     bool           use_tpu, eval_on_tpu;
     int64_t        batch_size[CORNU_MODE_PREDICT + 1];       /* of a mode */

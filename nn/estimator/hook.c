@@ -37,10 +37,10 @@ static bool reaches(const Hook *self, int64_t every, int64_t step)
     return every > 0 && step / every > self->begun / every;
 }
 
-static int64_t end_of(const Hook *self, const CornuModel *model, int64_t batch)
+/* The last loop may have fewer steps than the others. */
+static int64_t at_most(const Hook *self, int64_t step)
 {
-    (void)model;
-    return batch + 1 < self->max_steps ? batch + 1 : self->max_steps;
+    return step < self->max_steps ? step : self->max_steps;
 }
 
 static bool reports(const Hook *self, int64_t step)
@@ -192,17 +192,16 @@ static CornuStatus train_batch_begin(CornuCallback *base, CornuModel *model, int
                                      const CornuLogs *logs)
 {
     Hook         *self = (Hook *)base;
-    const int64_t end = batch + model->steps_per_execution;
+    const int64_t end = at_most(self, batch + model->steps_per_execution);
     (void)logs;
     self->begun = batch;
-    return reports(self, end < self->max_steps ? end : self->max_steps)
-         ? cornu_model_reset_metrics(model) : CORNU_OK;
+    return reports(self, end) ? cornu_model_reset_metrics(model) : CORNU_OK;
 }
 
 static bool wants_batch_logs(CornuCallback *base, int64_t batch)
 {
     Hook         *self = (Hook *)base;
-    const int64_t step = end_of(self, NULL, batch);
+    const int64_t step = at_most(self, batch + 1);
     self->saves = must_save(self, step);   /* fit checks the loss before */
     return self->saves || reports(self, step);
 }

@@ -10,11 +10,11 @@ struct CornuPredictions {
     CornuTPUEstimator  *estimator;
     CornuEstimatorModel of;
     CornuIterator      *iterator;
-    CornuArray          batch[CORNU_MAX_MODEL_TENSORS];     /* of each output; owned */
+    CornuArray          batch[CORNU_MAX_MODEL_TENSORS];   /* of each output; owned */
     CornuNamedArray     arrays[CORNU_MAX_MODEL_TENSORS];
     CornuPrediction     prediction;
-    bool                whole;                              /* batches, not rows */
-    int64_t             row, rows;                          /* the next one, and those of the batch */
+    bool                whole;       /* batches, not rows */
+    int64_t             row, rows;   /* the next one, and those of the batch */
 };
 
 void cornu_predictions_free(CornuPredictions *self)

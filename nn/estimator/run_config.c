@@ -30,7 +30,8 @@ static CornuStatus check_whole(const char *who, const char *written, const Whole
 {
     for (size_t i = 0; i < count; i++) {
         const Whole *field = &fields[i];
-        const bool   usual = field->value == 0 && !cornu__is_written(written, field->name, field->place);
+        const bool   usual = field->value == 0 &&
+                           !cornu__is_written(written, field->name, field->place);
         if (usual || (field->value >= field->least && field->value <= field->most)) continue;
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected %lld to %lld", who,
                            field->name, (long long)field->value, (long long)field->least,
@@ -50,12 +51,13 @@ CornuStatus cornu__tpu_config_check(const CornuTPUConfig *config)
         { "iterations_per_loop", 0, config->iterations_per_loop, 1, INT32_MAX },
         { "num_shards", 1, config->num_shards, 1, CORNU_MAX_SHARDS },
     };
-    const bool    sliced = config->eval_training_input_configuration == CORNU_INPUT_SLICED;
+    const CornuInputPipelineConfig input = config->per_host_input_for_training;
+    const CornuInputPipelineConfig of_eval = config->eval_training_input_configuration;
     const Refused others[] = {
         { "num_cores_per_replica", config->num_cores_per_replica != 0 &&
           config->num_cores_per_replica != 1, "a replica is one core; expected 1" },
-        { "per_host_input_for_training", config->per_host_input_for_training != CORNU_INPUT_PER_HOST_V1 &&
-          config->per_host_input_for_training != CORNU_INPUT_PER_HOST_V2,
+        { "per_host_input_for_training", input != CORNU_INPUT_PER_HOST_V1 &&
+          input != CORNU_INPUT_PER_HOST_V2,
           "input_fn is called once and its batches are split over the shards; expected "
           "CORNU_INPUT_PER_HOST_V1 or CORNU_INPUT_PER_HOST_V2" },
         { "tpu_job_name", config->tpu_job_name != NULL, "there are no jobs" },
@@ -63,8 +65,8 @@ CornuStatus cornu__tpu_config_check(const CornuTPUConfig *config)
           "no infeed times out while a step is compiled" },
         { "input_partition_dims", config->input_partition_dims[0] != 0,
           "a batch is split by rows alone" },
-        { "eval_training_input_configuration", !sliced &&
-          config->eval_training_input_configuration != CORNU_INPUT_PER_HOST_V1,
+        { "eval_training_input_configuration", of_eval != CORNU_INPUT_SLICED &&
+          of_eval != CORNU_INPUT_PER_HOST_V1,
           "expected CORNU_INPUT_PER_HOST_V1 or CORNU_INPUT_SLICED" },
         { "experimental_host_call_every_n_steps",
           config->experimental_host_call_every_n_steps != 0 &&
@@ -157,6 +159,7 @@ CornuRunConfig cornu__run_config_resolve(const CornuRunConfig *config)
     if (by_steps) to.save_checkpoints_secs = 0;
     else to.save_checkpoints_steps = 0;
     if (!to.session_config.given) to.session_config.allow_soft_placement = true;
-    to.written = to.tpu_config.written = NULL;
+    to.written = to.tpu_config.written = to.model_dir = to.master = to.evaluation_master = NULL;
+    to.cluster = NULL;
     return to;
 }

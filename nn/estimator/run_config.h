@@ -85,8 +85,8 @@ typedef struct {
     int64_t     tf_random_seed;          /* of initial weights, dropout and shuffling; default that
                                             of cornu_set_random_seed */
     int64_t     save_summary_steps;      /* steps between values in the event file; default 100 */
-    int64_t     save_checkpoints_steps;  /* at most one of the two; CORNU_NONE: none are written,  */
-    int64_t     save_checkpoints_secs;   /* unless the other is given. Default 600 seconds         */
+    int64_t     save_checkpoints_steps;  /* at most one of the two; CORNU_NONE: none are written */
+    int64_t     save_checkpoints_secs;   /* unless the other is given. Default 600 seconds */
     CornuSessionConfig session_config;
     int64_t     keep_checkpoint_max;     /* default 5; an explicit 0, or CORNU_NONE: all */
     int64_t     keep_checkpoint_every_n_hours; /* 10000, the default; fewer are refused */

@@ -78,10 +78,13 @@ static CornuStatus check(const CornuTPUEstimatorSpecConfig *config)
 
 static CornuStatus copy_names(CornuNamedSymbol *symbols)
 {
-    bool copied = true;
-    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++)
-        if (symbols[i].name) copied &= (symbols[i].name = cornu__copy_text(symbols[i].name)) != NULL;
-    return copied ? CORNU_OK : CORNU_ERR_MEMORY;
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+        if (!symbols[i].name) continue;
+        symbols[i].name = cornu__copy_text(symbols[i].name);
+        if (!symbols[i].name) status = CORNU_ERR_MEMORY;
+    }
+    return status;
 }
 
 CornuTPUEstimatorSpec *cornu_tpu_estimator_spec_from(const CornuTPUEstimatorSpecConfig *config)

@@ -36,7 +36,8 @@ static void list_hooks(CornuCallback *to[CORNU_MAX_CALLBACKS],
 static CornuStatus find_steps(const CornuEstimatorTrainConfig *config, int64_t *max_steps)
 {
     CornuCheckpoints all;
-    if (config->steps < 0 || config->max_steps < 0 || (config->steps > 0) == (config->max_steps > 0))
+    const bool steps = config->steps > 0, max = config->max_steps > 0;
+    if (config->steps < 0 || config->max_steps < 0 || steps == max)
         return cornu__fail(CORNU_ERR_ARGUMENT, "train: .steps is %lld and .max_steps %lld, "
                            "expected one of them, at least 1", (long long)config->steps,
                            (long long)config->max_steps);

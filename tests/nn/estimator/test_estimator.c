@@ -129,7 +129,7 @@ static void keep_log(void *context, CornuLogLevel level, const char *message)
 static double weight_sum(const char *name)
 {
     CornuSafetensors *file = cornu_safetensors_open(path(name));
-    const CornuNamedArray *kernel = cornu_safetensors_find(file, "dense/kernel");
+    const CornuNamedArray *kernel = cornu_safetensors_find(file, "sequential/dense/kernel");
     double sum = 0.0;
     for (int64_t i = 0; i < cornu_type_count(kernel->array.type); i++)
         sum += cornu_array_get(kernel->array, i);
@@ -371,7 +371,8 @@ static void the_tpu_evaluates_too(void **state)
         .config = cornu_run_config(.model_dir = files_path(folder, "out"),
                                    .evaluation_master = "reference"));
     expect_ok(cornu_estimator_evaluate(e, two_tasks_test, .results = &of_cpu));
-    const double a = cornu_evaluation_get(&of_tpu, "loss"), b = cornu_evaluation_get(&of_cpu, "loss");
+    const double a = cornu_evaluation_get(&of_tpu, "loss");
+    const double b = cornu_evaluation_get(&of_cpu, "loss");
     assert_true(a != b && fabs(a - b) < 0.02);
     cornu_tpu_estimator_free(e);
 }
@@ -380,7 +381,8 @@ int main(void)
 {
     static const Case cases[] = {
         { "on a cpu", false, 1, { .shuffle = 3 } },
-        { "on a cpu by Adam, labels in another order", false, 1, { .adam = true, .swapped = true } },
+        { "on a cpu by Adam, labels in another order", false, 1,
+          { .adam = true, .swapped = true } },
         { "on a tpu of 4 shards", true, 4, { .shuffle = 4 } },
     };
     enum { CASES = sizeof cases / sizeof *cases };

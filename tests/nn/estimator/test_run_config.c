@@ -1,5 +1,5 @@
-/* RunConfig and TPUConfig: defaults, and that a wrong field is named; likewise of the estimator, the
- * spec and the data. */
+/* RunConfig and TPUConfig: defaults, and that a wrong field is named; likewise of the estimator,
+ * the spec and the data. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,13 +29,15 @@ static void a_wrong_field_is_named(void **state)
     const Wrong   wrong[] = {
         { TPU(-1), CORNU_ERR_ARGUMENT, "tpu_config: .iterations_per_loop is -1, expected 1 to" },
         { TPU(none), CORNU_ERR_ARGUMENT, ".iterations_per_loop is 0" },
-        { TPU(2, .num_shards = 1025), CORNU_ERR_ARGUMENT, ".num_shards is 1025, expected 1 to 1024" },
+        { TPU(2, .num_shards = 1025), CORNU_ERR_ARGUMENT,
+          ".num_shards is 1025, expected 1 to 1024" },
         { TPU(.num_cores_per_replica = 2), CORNU_ERR_UNSUPPORTED,
           "tpu_config: .num_cores_per_replica is not supported: a replica is one core" },
         { TPU(.per_host_input_for_training = CORNU_INPUT_BROADCAST), CORNU_ERR_UNSUPPORTED,
           ".per_host_input_for_training" },
         { TPU(.tpu_job_name = "worker"), CORNU_ERR_UNSUPPORTED, ".tpu_job_name" },
-        { TPU(.initial_infeed_sleep_secs = 1), CORNU_ERR_UNSUPPORTED, ".initial_infeed_sleep_secs" },
+        { TPU(.initial_infeed_sleep_secs = 1), CORNU_ERR_UNSUPPORTED,
+          ".initial_infeed_sleep_secs" },
         { TPU(.input_partition_dims = { 1, 2 }), CORNU_ERR_UNSUPPORTED, ".input_partition_dims" },
         { TPU(.eval_training_input_configuration = CORNU_INPUT_PER_HOST_V2), CORNU_ERR_UNSUPPORTED,
           ".eval_training_input_configuration" },

@@ -26,7 +26,10 @@ CornuTPUEstimatorSpec *two_tasks_model(CornuSymbol *const *features, CornuSymbol
                                        CornuModeKeys mode, const CornuEstimatorParams *params)
 {
     const TwoTasks *own = params->own;
-    CornuSymbol *h = cornu_call(cornu_dense(6, .activation = CORNU_TANH), features[0]);
+    CornuModel *body = cornu_sequential(.input_shape = { TASK_FEATURES });
+    cornu_model_add(body, cornu_dense(6, .activation = CORNU_TANH));
+    CornuSymbol *h = cornu_call(cornu_as_layer(body), features[0]);
+    cornu_model_free(body);
     h = cornu_call(cornu_dropout(0.25), h);
     CornuSymbol *logits = cornu_call(cornu_dense(2), h), *sum = cornu_call(cornu_dense(1), h);
     if (mode == CORNU_MODE_PREDICT)

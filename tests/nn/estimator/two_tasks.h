@@ -20,7 +20,7 @@ typedef struct {
 CornuTPUEstimatorSpec *two_tasks_model(CornuSymbol *const *features, CornuSymbol *const *labels,
                                        CornuModeKeys mode, const CornuEstimatorParams *params);
 
-/* (x, class, sum): for training batches without end, else all rows, the last batch a partial one. */
+/* (x, class, sum): for training batches without end, else all rows; the last batch is partial. */
 CornuDataset *two_tasks_train(const CornuEstimatorParams *params);
 CornuDataset *two_tasks_test(const CornuEstimatorParams *params);
 CornuDataset *two_tasks_features(const CornuEstimatorParams *params);   /* x alone */
