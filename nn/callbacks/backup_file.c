@@ -488,6 +488,15 @@ static CornuStatus restore_callbacks(const CornuTraining *training, const CornuS
     return CORNU_OK;
 }
 
+static void set_position(CornuTraining *training, const Place *place)
+{
+    training->epoch = place->epoch;
+    training->step = place->step;
+    training->samples = place->samples;
+    training->loader->at = (CornuSample){ place->pass, place->index };
+    training->stopped = place->stopped;
+}
+
 CornuStatus cornu__backup_restore(CornuModel *model, const CornuSafetensors *file,
                                   const char *settings, bool *compared)
 {
@@ -500,11 +509,7 @@ CornuStatus cornu__backup_restore(CornuModel *model, const CornuSafetensors *fil
     CORNU__TRY(restore_values(model, file, settings));
     CORNU__TRY(restore_history(training, file));
     CORNU__TRY(restore_callbacks(training, file));
-    training->epoch = place.epoch;
-    training->step = place.step;
-    training->samples = place.samples;
-    training->loader->at = (CornuSample){ place.pass, place.index };
-    training->stopped = place.stopped;
+    set_position(training, &place);
     *compared = cornu_safetensors_metadata(file, "settings") != NULL;
     return CORNU_OK;
 }
@@ -521,13 +526,15 @@ CornuStatus cornu__backup_continue(CornuModel *model, const CornuSafetensors *fi
     CORNU__TRY(restore_values(model, file, NULL));
     if (cornu_safetensors_find(file, "@callback/0"))   /* else those with a state are new */
         CORNU__TRY(restore_callbacks(training, file));
-    training->step = place.step;
-    training->samples = place.samples;
     *same_data = place.seed == here.seed && place.batch_size == here.batch_size &&
-                 place.batches == here.batches && place.pass >= 0 && place.pass <= UINT32_MAX;
-    if (!*same_data) return CORNU_OK;
-    const bool over = here.batches >= 0 && place.index >= here.batches;
-    training->loader->at = over ? (CornuSample){ place.pass + 1, 0 }
-                                : (CornuSample){ place.pass, place.index };
+                 place.batches == here.batches && place.pass < UINT32_MAX &&
+                 place.index <= INT64_MAX / 2;
+    if (!*same_data || (here.batches >= 0 && place.index >= here.batches)) {
+        place.pass = *same_data ? place.pass + 1 : 0;
+        place.index = 0;
+    }
+    set_position(training, &place);
+    training->epoch = 0;
+    training->stopped = false;
     return CORNU_OK;
 }
