@@ -52,16 +52,14 @@ static bool reports(const Hook *self, int64_t step)
 
 /* ---- Checkpoints ---- */
 
-/* The mean of the loss begins anew, so that a checkpoint depends on its step alone, not on when
- * others were written. */
 static CornuStatus save(Hook *self, CornuModel *model)
 {
     const CornuTPUEstimator *estimator = self->estimator;
     const int64_t step = model->training->step;
     char         *path = cornu__checkpoint_path(estimator->model_dir, step);
-    CornuStatus   status = path ? cornu_model_reset_metrics(model) : CORNU_ERR_MEMORY;
-    if (!status) cornu__log(CORNU_LOG_INFO, "Saving checkpoints for %lld into %s/model.ckpt.",
-                            (long long)step, estimator->model_dir);
+    CornuStatus   status = path ? CORNU_OK : CORNU_ERR_MEMORY;
+    cornu__log(CORNU_LOG_INFO, "Saving checkpoints for %lld into %s/model.ckpt.", (long long)step,
+               estimator->model_dir);
     if (!status) status = cornu__backup_write(model, self->settings, path);
     if (!status)
         status = cornu__checkpoints_add(estimator->model_dir, step,
@@ -187,7 +185,8 @@ static CornuStatus train_begin(CornuCallback *base, CornuModel *model, const Cor
     return model->training->step == 0 && saves_any(self) ? save(self, model) : CORNU_OK;
 }
 
-/* fit resets the metrics in the first step alone: a loss that is logged is the loop's. */
+/* fit resets the metrics in the first step alone: a loss that is logged is the loop's. This depends
+ * on the steps alone, as what is in a checkpoint must. */
 static CornuStatus train_batch_begin(CornuCallback *base, CornuModel *model, int64_t batch,
                                      const CornuLogs *logs)
 {

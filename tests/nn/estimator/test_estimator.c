@@ -327,6 +327,7 @@ static void an_exported_model_gives_the_same(void **state)
     (void)state;
     CornuTPUEstimator *e = two_tasks_estimator(files_path(folder, "out"), &own, false, 1);
     expect_ok(cornu_estimator_train(e, two_tasks_train, .max_steps = STEPS));
+    cornu_model_free(cornu_sequential());   /* the models of model_fn keep their names */
     expect_ok(cornu_estimator_evaluate(e, two_tasks_test, .results = &results));
     assert_int_equal(results.global_step, STEPS);
     for (int i = 0; i < 3; i++) {
