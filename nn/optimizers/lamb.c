@@ -12,14 +12,14 @@ static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
 
 static CornuTensor *norm(CornuTensor *x) { return cornu_op_sqrt(cornu_op_sum(cornu_op_square(x))); }
 
-/* |w| / |u|, or 1 if one of them is 0. */
-static CornuTensor *ratio_of(CornuTensor *w, CornuTensor *u)
+CornuTensor *cornu__norm_ratio(CornuTensor *w, CornuTensor *u, double factor)
 {
     if (!w || !u) return NULL;
     CornuTensor *of_w = norm(w), *of_u = norm(u), *zero = cornu_op_constant_like(of_w, 0.0);
     CornuTensor *one = cornu_op_constant_like(of_w, 1.0);
     CornuTensor *divisible = cornu_op_compare(of_u, CORNU_GREATER, zero);
     CornuTensor *ratio = cornu_op_divide(of_w, cornu_op_select(divisible, of_u, one));
+    if (factor != 1.0) ratio = cornu_op_scale(ratio, factor);
     ratio = cornu_op_select(divisible, ratio, one);
     return cornu_op_select(cornu_op_compare(of_w, CORNU_GREATER, zero), ratio, one);
 }
@@ -34,7 +34,7 @@ static CornuTensor *update(const CornuOptimizer *self, int i, const CornuUpdate 
     CornuTensor *m = cornu_op_divide(new_slot[0], cornu__bias_correction(u, lamb->beta_1));
     CornuTensor *v = cornu_op_divide(new_slot[1], cornu__bias_correction(u, lamb->beta_2));
     CornuTensor *step = cornu_op_divide(m, cornu_op_shift(cornu_op_sqrt(v), lamb->epsilon));
-    CornuTensor *rate = cornu_op_multiply(ratio_of(u->w, step), u->learning_rate);
+    CornuTensor *rate = cornu_op_multiply(cornu__norm_ratio(u->w, step, 1.0), u->learning_rate);
     return cornu_op_subtract(u->w, cornu_op_multiply(rate, step));
 }
 

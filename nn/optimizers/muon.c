@@ -2,8 +2,6 @@
 #include <ctype.h>
 #include <float.h>
 #include <math.h>
-#include <regex.h>
-#include <string.h>
 
 #include "optimizer_internal.h"
 
@@ -29,25 +27,14 @@ static bool is_embedding(const char *path)
     return false;
 }
 
-/* The patterns compile: the constructor has tried. */
-static bool matches(const char *pattern, const char *path)
-{
-    regex_t compiled;
-    if (regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB) != 0) return false;
-    const bool found = regexec(&compiled, path, 0, NULL, 0) == 0;
-    regfree(&compiled);
-    return found;
-}
-
 /* Whether Adam updates the weight. */
 static bool is_for_adam(const CornuOptimizer *self, const CornuVariable *w)
 {
     const Muon *muon = (const Muon *)self;
     const char *path = cornu_variable_name(w);
-    bool        excluded = !muon->no_exclude_embeddings && is_embedding(path);
-    for (int i = 0; i < CORNU_MAX_EXCLUDED && muon->exclude_layers[i]; i++)
-        excluded |= matches(muon->exclude_layers[i], path);
-    return excluded || cornu_variable_type(w).shape.rank != 2;
+    const bool  embedding = !muon->no_exclude_embeddings && is_embedding(path);
+    return embedding || cornu__is_excluded(muon->exclude_layers, path) ||
+           cornu_variable_type(w).shape.rank != 2;
 }
 
 static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
@@ -134,7 +121,7 @@ static CornuOptimizer *from(const void *config) { return cornu_muon_from(config)
 
 static void free_patterns(CornuOptimizer *self)
 {
-    for (int i = 0; i < CORNU_MAX_EXCLUDED; i++) cornu__release(((Muon *)self)->exclude_layers[i]);
+    cornu__free_excluded(((Muon *)self)->exclude_layers);
 }
 
 #define NUMBER(field) CORNU__OPTIMIZER_NUMBER(CornuMuonConfig, Muon, field)
@@ -159,22 +146,6 @@ const CornuOptimizerClass cornu__muon_class = {
     .decay_of = decay_of, .update_weight = update, .free = free_patterns, .fields = fields,
     .config_size = sizeof(CornuMuonConfig), .from = from,
 };
-
-/* Copies the pattern if it is one; frees the optimizer if not. */
-static CornuOptimizer *exclude(CornuOptimizer *optimizer, int i, const char *pattern)
-{
-    regex_t compiled;
-    if (regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
-        cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .exclude_layers[%d] is \"%s\", expected a POSIX "
-                         "extended regular expression", optimizer->name, i, pattern);
-        cornu_optimizer_free(optimizer);
-        return NULL;
-    }
-    regfree(&compiled);
-    if ((((Muon *)optimizer)->exclude_layers[i] = cornu__copy_text(pattern))) return optimizer;
-    cornu_optimizer_free(optimizer);
-    return cornu__null();
-}
 
 CornuOptimizer *cornu_muon_from(const CornuMuonConfig *config)
 {
@@ -205,7 +176,6 @@ CornuOptimizer *cornu_muon_from(const CornuMuonConfig *config)
     const CornuOptimizer base = *optimizer;
     *(Muon *)optimizer = given;
     *optimizer = base;
-    for (int i = 0; i < CORNU_MAX_EXCLUDED && config->exclude_layers[i] && optimizer; i++)
-        optimizer = exclude(optimizer, i, config->exclude_layers[i]);
-    return optimizer;
+    return cornu__exclude(optimizer, "exclude_layers", config->exclude_layers,
+                          ((Muon *)optimizer)->exclude_layers);
 }

@@ -223,6 +223,32 @@ CornuOptimizer *cornu_lamb_from(const CornuMomentsConfig *config);
 #define cornu_lamb(...) \
     cornu_lamb_from(&(CornuMomentsConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
+/* Not one of Keras'. With the norms of each weight
+ *   g += weight_decay w;  m = momentum m + learning_rate eeta |w| / |g| g;  w -= m
+ * or, with nesterov, w -= momentum m + learning_rate eeta |w| / |g| g. Where a norm is 0, and for
+ * weights that are excluded from layer adaptation, the factor eeta |w| / |g| is 1. Biases and
+ * normalization usually are excluded from both. A model with it is saved uncompiled.
+ * Source: You, Gitman and Ginsburg, "Large Batch Training of Convolutional Networks",
+ * arXiv 1708.03888; names and defaults are TensorFlow Models'. */
+typedef struct {
+    char   unset;
+    const char *written;            /* the call, see keywords.h */
+    double learning_rate;           /* default 0.01, or CORNU_ZERO */
+    double momentum;                /* default 0.9, or CORNU_ZERO; at most 1 */
+    double eeta;                    /* default 0.001; more than 0 */
+    bool   nesterov;
+    bool   no_classic_momentum;     /* m = momentum m + g;  w -= learning_rate eeta |w| / |m| m */
+    /* POSIX extended expressions that match part of a weight's path; copied. Without the second,
+     * the first are excluded from both. */
+    const char *exclude_from_weight_decay[CORNU_MAX_EXCLUDED];
+    const char *exclude_from_layer_adaptation[CORNU_MAX_EXCLUDED];
+    CORNU_OPTIMIZER_ARGUMENTS       /* weight_decay as above */
+} CornuLarsConfig;
+
+CornuOptimizer *cornu_lars_from(const CornuLarsConfig *config);
+#define cornu_lars(...) \
+    cornu_lars_from(&(CornuLarsConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
+
 /* beta = 1 - t^beta_2_decay; for a weight with two axes or more, of g^2 + epsilon_1 the means r
  * over the last axis and c over the one before it, each averaged with beta; v = r c / mean(r), else
  * v is averaged itself; u = g / sqrt(v); with rms(x) = sqrt(mean(x^2)) of each weight

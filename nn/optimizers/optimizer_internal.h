@@ -140,6 +140,17 @@ void cornu__optimizer_divide(CornuOptimizer *optimizer);
  * Another optimizer that trains some of them repacks them. */
 CornuStatus cornu__optimizer_pack(CornuOptimizer *optimizer);
 
+/* Copies patterns of paths, POSIX extended expressions, up to the first NULL: the argument of this
+ * name. For one that is none frees the optimizer and returns NULL with a pending error. */
+CornuOptimizer *cornu__exclude(CornuOptimizer *optimizer, const char *argument,
+                               const char *const from[CORNU_MAX_EXCLUDED],
+                               char *to[CORNU_MAX_EXCLUDED]);
+bool            cornu__is_excluded(char *const patterns[CORNU_MAX_EXCLUDED], const char *path);
+void            cornu__free_excluded(char *patterns[CORNU_MAX_EXCLUDED]);
+
+/* factor |w| / |u|, or 1 if one of the norms is 0. */
+CornuTensor *cornu__norm_ratio(CornuTensor *w, CornuTensor *u, double factor);
+
 /* Packs this slot of all weights, by bucket. */
 CornuStatus cornu__optimizer_pack_slots(CornuOptimizer *optimizer, int slot, const char *name);
 

@@ -96,6 +96,28 @@ CornuSchedule *cornu_cosine_decay_restarts_from(const CornuCosineRestartsConfig 
 #define cornu_cosine_decay_restarts(...) \
     cornu_cosine_decay_restarts_from(&(CornuCosineRestartsConfig){ .unset = 0, __VA_ARGS__ })
 
+/* ---- Large batches; Keras has none of these ---- */
+
+/* From initial_learning_rate linearly, in warmup_steps steps, to what the schedule has then, or to
+ * learning_rate; after that the schedule, whose own iterations are not shifted.
+ * Source: Goyal et al., "Accurate, Large Minibatch SGD", arXiv 1706.02677, section 2.2; LinearWarmup
+ * in official/modeling/optimization/lr_schedule.py of TensorFlow Models. */
+typedef struct {
+    char           unset;
+    CornuSchedule *schedule;                /* taken, or: */
+    double         learning_rate;           /* a constant one */
+    double         warmup_steps;            /* required */
+    double         initial_learning_rate;   /* default 0 */
+} CornuWarmupConfig;
+
+CornuSchedule *cornu_warmup_from(const CornuWarmupConfig *config);
+#define cornu_warmup(...) \
+    cornu_warmup_from(&(CornuWarmupConfig){ .unset = 0, __VA_ARGS__ })
+
+/* rate batch_size / base_batch_size: the rate for batches of another size, over all shards.
+ * Source: Goyal et al., section 2.1, the linear scaling rule. */
+double cornu_scaled_learning_rate(double rate, int64_t base_batch_size, int64_t batch_size);
+
 #ifdef __cplusplus
 }
 #endif
