@@ -11,9 +11,8 @@ const char *const large_batch_optimizers[] = { "sgd", "lars", "lamb", NULL };
 static double highest_rate(const char *optimizer, int64_t batch_size)
 {
     const double times = (double)batch_size / BASE_BATCH;
-    if (!strcmp(optimizer, "lamb")) return 0.002 * sqrt(times);
-    return cornu_scaled_learning_rate(!strcmp(optimizer, "lars") ? 0.1 : 0.01, BASE_BATCH,
-                                      batch_size);
+    if (!strcmp(optimizer, "lamb")) return 0.005 * sqrt(times);
+    return cornu_scaled_learning_rate(0.01, BASE_BATCH, batch_size);
 }
 
 CornuStatus large_batch_check(const LargeBatch *large, const Options *options)
@@ -43,6 +42,7 @@ CornuOptimizer *large_batch_optimizer(const LargeBatch *large, const Options *op
     if (!strcmp(large->optimizer, "sgd"))
         return cornu_sgd(.schedule = schedule, .momentum = 0.9, .nesterov = true);
     if (!strcmp(large->optimizer, "lamb")) return cornu_lamb(.schedule = schedule);
-    return cornu_lars(.schedule = schedule, .weight_decay = 1e-4,
+    /* Biases move by the rate itself, kernels by a fiftieth of their norm times it. */
+    return cornu_lars(.schedule = schedule, .eeta = 0.02, .weight_decay = 1e-4,
                       .exclude_from_weight_decay = { "bias", "gamma", "beta" });
 }

@@ -24,8 +24,10 @@ static CornuStatus add_racer(Race *race, const char *name, size_t length)
                                "most %zu", length, sizeof race->racers->name - 1);
     Racer *racer = &race->racers[race->count++];
     snprintf(racer->name, sizeof racer->name, "%.*s", (int)length, name);
-    racer->seconds = calloc((size_t)race->epochs, sizeof *racer->seconds);
+    racer->seconds = calloc(3 * (size_t)race->epochs, sizeof *racer->seconds);
     if (!racer->seconds) return cornu_error_set(CORNU_ERR_MEMORY, "no memory for the epochs");
+    racer->joules = racer->seconds + race->epochs;
+    racer->accuracies = racer->joules + race->epochs;
     racer->device = cornu_device_open(racer->name, .threads = (int)race->threads,
                                       .shards = shards_of(race, racer->name),
                                       .processes = race->processes);
@@ -85,6 +87,7 @@ static CornuStatus run_epoch(Race *race, Racer *racer, int64_t epoch)
     const bool    split = race->reference->validation_split > 0.0;
     CornuArray    test = cornu_reference_input(racer->model, data->test_x), labels = data->test_y;
     if (split) test.data = labels.data = NULL;
+    const double  before = energy_joules(&race->energy);
     CornuHistory *history = cornu_fit(
         racer->model, .x = cornu_reference_input(racer->model, data->train_x), .y = data->train_y,
         .batch_size = race->batch_size, .initial_epoch = epoch, .epochs = epoch + 1,
@@ -96,6 +99,8 @@ static CornuStatus run_epoch(Race *race, Racer *racer, int64_t epoch)
     racer->loss = cornu_history_get(history, "loss", 0);
     racer->val_loss = cornu_history_get(history, "val_loss", 0);
     racer->val_accuracy = cornu_history_get(history, "val_accuracy", 0);
+    racer->accuracies[epoch] = racer->val_accuracy;
+    racer->joules[epoch] = energy_joules(&race->energy) - before;
     cornu_history_free(history);
     printf("Epoch %lld/%lld  %-9s  %7.2f s  loss: %.4f - val_accuracy: %.4f\n",
            (long long)epoch + 1, (long long)(epoch < race->least ? race->least : race->epochs),
@@ -148,21 +153,27 @@ static CornuStatus measure_limits(Race *race)
 
 int64_t race_first(const Race *race) { return race->done > 1 ? 1 : 0; }
 
-double race_median(const Race *race, const Racer *racer)
+/* The median of the epochs that count; NAN if one of them is. */
+static double median_of(const Race *race, const double *epochs)
 {
     const int64_t first = race_first(race), n = race->done - first;
-    const double *seconds = racer->seconds + first;
+    const double *values = epochs + first;
     /* The k-th smallest has k before it; equal ones count in their order. */
     double middle[2] = { NAN, NAN };
     for (int64_t i = 0; i < n; i++) {
         int64_t before = 0;
+        if (isnan(values[i])) return NAN;
         for (int64_t k = 0; k < n; k++)
-            before += seconds[k] < seconds[i] || (k < i && seconds[k] == seconds[i]);
-        if (before == (n - 1) / 2) middle[0] = seconds[i];
-        if (before == n / 2) middle[1] = seconds[i];
+            before += values[k] < values[i] || (k < i && values[k] == values[i]);
+        if (before == (n - 1) / 2) middle[0] = values[i];
+        if (before == n / 2) middle[1] = values[i];
     }
     return (middle[0] + middle[1]) / 2.0;
 }
+
+double race_median(const Race *race, const Racer *racer) { return median_of(race, racer->seconds); }
+
+double race_joules(const Race *race, const Racer *racer) { return median_of(race, racer->joules); }
 
 /* The slowest minus the fastest epoch that counts. */
 static double range_of(const Race *race, const Racer *racer)
@@ -236,6 +247,7 @@ static CornuStatus model_epoch(const Race *race, const char *name, ModelledEpoch
     }
     if (cost) {
         const double steps = (double)row->steps;
+        row->chips = cost->slice.chips;
         row->device_s = steps * cost->device_s;
         row->infeed_s = steps * cost->infeed_s;
         row->dispatch_s = steps * cost->dispatch_s;

@@ -18,6 +18,8 @@
 
 #include <cornu/cornu.h>
 
+#include "energy.h"
+
 enum { RACE_DEVICES = 8, RACE_MODELLED = 2 * (RACE_DEVICES + 1) };
 
 /* One device and its results. */
@@ -26,6 +28,10 @@ typedef struct {
     CornuDevice *device;
     CornuModel  *model;
     double      *seconds;        /* of the training steps of each epoch, measured */
+    double      *joules;         /* of this machine meanwhile; NAN: unknown */
+    double      *accuracies;     /* val_accuracy of each epoch */
+    bool         has_price;      /* see race_cost.h */
+    double       price;          /* per hour */
     double       loss, val_loss, val_accuracy;   /* of the last epoch */
     double       flops;          /* of a step, of all processes; 0: as its model says */
 } Racer;
@@ -35,6 +41,7 @@ typedef struct {
 typedef struct {
     const CornuTpuProfile *profile;
     int                    shards;
+    int64_t                chips;
     int64_t                batch_size, steps;
     double                 device_s, infeed_s, dispatch_s, total_s;
     CornuTpuBound          bound;
@@ -55,6 +62,8 @@ typedef struct {
     CornuProcesses            *processes;      /* that run the race together; NULL: this one */
     int                        shards;         /* 0: those of the device, but on a cpu one for each
                                                   process */
+
+    EnergyMeter                energy;         /* opened, if energy is to be measured */
 
     /* Set by race_open and race_run. */
     int64_t                    samples;        /* of an epoch */
@@ -85,8 +94,9 @@ void race_close(Race *race);
  * the only one. */
 int64_t race_first(const Race *race);
 
-/* The median of the epochs that count, in seconds. */
+/* The median of the epochs that count, in seconds; in joules, NAN if they were not measured. */
 double race_median(const Race *race, const Racer *racer);
+double race_joules(const Race *race, const Racer *racer);
 
 /* How many times as fast as `than` a racer is, by their medians, or 0 if that may be chance: unless
  * the medians differ by more than the ranges of both racers' epochs together (with two epochs,

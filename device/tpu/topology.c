@@ -13,6 +13,8 @@
 #define D(x) { (x), 'D' }
 #define F(x) { (x), 'F' }
 #define U(x) { (x), '?' }
+#define T(x) { (x), 'T' }
+#define N(x) { (x), '-' }
 
 /* Each profile is one column of the table. */
 static const CornuTpuProfile profiles[] = {
@@ -148,7 +150,8 @@ void cornu_tpu_profiles_print(FILE *to)
         fprintf(to, "\n%-28s %-8s", rows[r].what, rows[r].unit);
         for (int p = 0; p < PROFILE_COUNT; p++) {
             const CornuTpuFigure *figure = figure_at(&profiles[p], rows[r].offset);
-            cornu__print(to, "%7.4g %c", figure->value, figure->mark);
+            if (figure->mark == '-') fprintf(to, "%7s  ", "-");
+            else cornu__print(to, "%7.4g %c", figure->value, figure->mark);
         }
     }
     fputc('\n', to);
@@ -162,6 +165,7 @@ void cornu_tpu_legend_print(FILE *to)
     fputs("V vendor's or maintainers' pages   P paper on that generation   T third parties only\n"
           "D derived from other figures       F fitted to a published run   ? not published: "
           "assumed\n"
+          "- not published\n"
           "v6e has no published clock: its MXU clock is the effective one, peak / (2 x 256 x 256 "
           "x MXUs).\n"
           "Dispatch is fitted to one published run on a v2-8: MNIST CNN, 60 steps per epoch, 43 "

@@ -19,7 +19,7 @@ extern "C" {
 
 typedef struct {
     double value;
-    char   mark;   /* V, P, T, D, F or ? */
+    char   mark;   /* V, P, T, D, F, ? or - */
 } CornuTpuFigure;
 
 /* Units are in the names and in profiles.def; GB is 10^9 bytes, MiB 2^20. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tests/training/check.sh BUILD: trains the networks in full on the real digits, garments and plays,
 # and compares the results with the published ones, and those of a tpu device with those of cpu;
-# classifies pictures after three epochs. Takes hours, most of them for the plays; the data are
+# large batches with those of small ones; balances poles; classifies pictures after three epochs. Takes hours, most of them for the plays; the data are
 # found as by the programs (CORNU_DATA, ./data, the user's cache).
 set -u
 build=$1
@@ -77,6 +77,32 @@ else
     skipped=$((skipped + 1))
     echo "skipped  pictures: no digit-images in CORNU_DATA"
 fi
+
+# Large batches: the mean test accuracy of five seeds is within 0.2 points of batch 128's.
+mean_of_seeds() { # mean_of_seeds ARGUMENT...
+    local seed
+    for seed in 0 1 2 3 4; do
+        "$build/mnist_cnn" --seed $seed --verbose 0 "$@" 2>&1
+    done | sed -n 's/^Test accuracy: \([0-9.]*\).*/\1/p' |
+        awk '{ sum += 100 * $1 } END { if (NR == 5) printf "%.3f", sum / 5; else printf "none" }'
+}
+
+small=$(mean_of_seeds --epochs 10 --batch-size 128)
+for optimizer in lamb lars; do
+    large=$(mean_of_seeds --epochs 24 --batch-size 8192 --shards 8 --optimizer $optimizer \
+        --warmup-epochs 4)
+    awk -v s="$small" -v l="$large" 'BEGIN { exit s == "none" || l == "none" || l < s - 0.2 }'
+    report $? "$small % with batches of 128, $large % of 8,192 by $optimizer (expected within 0.2)"
+done
+
+# The pole: solved by each of five seeds.
+for algorithm in reinforce dqn; do
+    for seed in 0 1 2 3 4; do
+        "$build/cartpole" --algorithm $algorithm --seed $seed --episodes 1000 >"$folder/log" 2>&1
+        grep -q '^Solved' "$folder/log"
+        report $? "$(tail -n 1 "$folder/log"): cartpole --algorithm $algorithm --seed $seed"
+    done
+done
 
 # The plays, in nats per character.
 ends "Validation loss" most 1.9 410880 shakespeare_lstm
