@@ -5,21 +5,45 @@
 #include <string.h>
 
 #include "race.h"
+#include "race_advice.h"
+#include "race_cost.h"
 #include "race_scaling.h"
 #include "session.h"
 
 typedef struct {
-    const char *devices, *json, *chart, *scaling;
+    const char *devices, *json, *chart, *scaling, *price;
+    bool        advise;
 } Wanted;
 
 /* ---- Devices ---- */
 
-static CornuStatus compare(Race *race, const Wanted *wanted)
+/* Of each TPU among the devices. */
+static CornuStatus advise(const Options *options, const Race *race)
 {
+    CornuStatus status = CORNU_OK;
+    Options     modelled = *options;
+    Advice      advice;
+    modelled.batch_size = race->batch_size;
+    if (cornu_process_rank(race->processes) > 0) return CORNU_OK;
+    for (int i = 0; i < race->count && !status; i++) {
+        if (strcmp(race_kind(&race->racers[i]), "emulated") != 0) continue;
+        status = race_advise(&modelled, race->reference, race->racers[i].name, &advice);
+        if (!status) race_advice_print(&advice, stdout);
+    }
+    return status;
+}
+
+static CornuStatus compare(const Options *options, Race *race, const Wanted *wanted)
+{
+    energy_open(&race->energy, getenv("CORNU_SYS_CLASS"));
     CornuStatus status = race_open(race, wanted->devices);
+    if (!status) status = race_price(race, wanted->price);
     if (!status) status = race_run(race);
     if (status) return status;
     race_print(race, stdout);
+    race_print_cost(race, stdout);
+    if (wanted->advise) status = advise(options, race);
+    if (status) return status;
     if (wanted->json) status = race_write(race, wanted->json);
     if (!status && wanted->chart) status = race_draw(race, wanted->chart);
     return status;
@@ -52,6 +76,9 @@ static CornuStatus check_scaling(const Options *options, const Wanted *wanted,
         return cornu_error_set(CORNU_ERR_ARGUMENT, "--shards %lld and --scaling %s: expected a "
                                "shard for each process", (long long)options->shards,
                                wanted->scaling);
+    if (wanted->price || wanted->advise)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--%s and --scaling: expected only one of them",
+                               wanted->price ? "price" : "advise");
     if (wanted->chart)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "--chart and --scaling: expected only one of "
                                "them");
@@ -90,7 +117,7 @@ static CornuStatus run(const Options *options, Race *race, const Wanted *wanted,
                        char *const *arguments)
 {
     if (race_is_scaled()) return race_measure_row(race, wanted->devices);
-    if (!wanted->scaling) return compare(race, wanted);
+    if (!wanted->scaling) return compare(options, race, wanted);
     return scale(options, race, wanted, arguments);
 }
 
@@ -111,6 +138,7 @@ int main(int argc, char **argv)
     enum { MOST_MODELS = 32 };
     const char *models[MOST_MODELS + 1] = { NULL };
     Wanted      wanted = { .devices = "cpu,tpu" };
+    double      target = 0.0;
     int         count;
     const CornuReferenceModel *all = cornu_reference_models(&count);
     for (int i = 0; i < count && i < MOST_MODELS; i++) models[i] = all[i].name;
@@ -124,6 +152,13 @@ int main(int argc, char **argv)
           "processes of this machine, such as 1,2,4,8", 0, 0, NULL },
         { "steps-per-epoch", OPTION_WHOLE, &options.steps_per_epoch, "N",
           "end each epoch after N steps", 1, 1e9, NULL },
+        { "price", OPTION_TEXT, &wanted.price, "LIST", "what devices cost an hour, such as "
+          "cpu=0.08,tpu:v3-8=8.00: prints what epochs cost, and the energy that they use", 0, 0,
+          NULL },
+        { "target", OPTION_NUMBER, &target, "X", "end, after --epochs at the latest, when all "
+          "devices have this val_accuracy; costs are also those until then", 1e-6, 1.0, NULL },
+        { "advise", OPTION_SWITCH, &wanted.advise, "", "say how many shards of each TPU the batch "
+          "is worth, modelled", 0, 0, NULL },
         { "json", OPTION_TEXT, &wanted.json, "FILE", "write all results as JSON", 0, 0, NULL },
         { "chart", OPTION_TEXT, &wanted.chart, "FILE.png", "draw a chart", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
@@ -147,7 +182,7 @@ int main(int argc, char **argv)
                   .batch_size = options.batch_size ? options.batch_size : reference->batch_size,
                   .steps = options.steps_per_epoch, .seed = options.seed,
                   .threads = options.threads, .learning_rate = options.learning_rate,
-                  .processes = session_processes(), .shards = (int)options.shards };
+                  .enough = target, .processes = session_processes(), .shards = (int)options.shards };
     if (!status) status = run(&options, &race, &wanted, argv);
     race_close(&race);
     cornu_train_test_free(data);

@@ -78,6 +78,7 @@ static CornuStatus model_row(const Options *options, const CornuTpuProfile *prof
         } else {
             row->slice = model->slice;
             row->step_s = step_s(model);
+            row->infeed_s = model->infeed_s;
             row->links_s = model->links_s;
             row->link_bytes = model->wire_bytes;
         }
@@ -107,18 +108,14 @@ static CornuStatus compile_row(const Options *options, const CornuReferenceModel
     return status;
 }
 
-CornuStatus explain_scaling(const Options *options, const CornuReferenceModel *reference,
-                            const char *list, Scaling *scaling)
+/* Each shard has as many samples as it has in the first row, compared with one alone. */
+static CornuStatus scale_weakly(const Options *options, const CornuReferenceModel *reference,
+                                const CornuTpuProfile *profile, const int64_t *shards,
+                                Scaling *scaling)
 {
-    const CornuTpuProfile *profile = NULL;
-    int64_t                shards[SCALING_ROWS];
-    double                 wrapped_s, first_s = 0.0;
-    *scaling = (Scaling){ .model = reference->name, .batch = options->batch_size };
-    CornuStatus status = check(options, list, &profile, shards, &scaling->count);
-    if (status) return status;
-    scaling->rows = (scaling->batch + shards[0] - 1) / shards[0];
-    ScalingRow alone = { .shards = 1, .batch = scaling->rows };
-    status = compile_row(options, reference, profile, scaling, &alone, &wrapped_s);
+    double      wrapped_s;
+    ScalingRow  alone = { .shards = 1, .batch = scaling->rows };
+    CornuStatus status = compile_row(options, reference, profile, scaling, &alone, &wrapped_s);
     scaling->alone_s = alone.step_s;
     for (int i = 0; !status && i < scaling->count; i++) {
         ScalingRow *row = &scaling->weak[i];
@@ -127,6 +124,16 @@ CornuStatus explain_scaling(const Options *options, const CornuReferenceModel *r
         row->efficiency = alone.step_s / row->step_s;
         row->wrapped = alone.step_s / wrapped_s;
     }
+    return status;
+}
+
+/* The same batch for all. */
+static CornuStatus scale_strongly(const Options *options, const CornuReferenceModel *reference,
+                                  const CornuTpuProfile *profile, const int64_t *shards,
+                                  Scaling *scaling)
+{
+    double      wrapped_s, first_s = 0.0;
+    CornuStatus status = CORNU_OK;
     for (int i = 0; !status && i < scaling->count && shards[i] <= scaling->batch; i++) {
         ScalingRow  *row = &scaling->strong[scaling->strong_count++];
         const double times = (double)shards[i] / (double)shards[0];
@@ -137,6 +144,31 @@ CornuStatus explain_scaling(const Options *options, const CornuReferenceModel *r
         row->wrapped = first_s / (times * wrapped_s);
     }
     return status;
+}
+
+static CornuStatus scale(const Options *options, const CornuReferenceModel *reference,
+                         const char *list, bool weakly, Scaling *scaling)
+{
+    const CornuTpuProfile *profile = NULL;
+    int64_t                shards[SCALING_ROWS];
+    *scaling = (Scaling){ .model = reference->name, .batch = options->batch_size };
+    CornuStatus status = check(options, list, &profile, shards, &scaling->count);
+    if (status) return status;
+    scaling->rows = (scaling->batch + shards[0] - 1) / shards[0];
+    if (weakly) status = scale_weakly(options, reference, profile, shards, scaling);
+    return status ? status : scale_strongly(options, reference, profile, shards, scaling);
+}
+
+CornuStatus explain_scaling(const Options *options, const CornuReferenceModel *reference,
+                            const char *list, Scaling *scaling)
+{
+    return scale(options, reference, list, true, scaling);
+}
+
+CornuStatus explain_strong_scaling(const Options *options, const CornuReferenceModel *reference,
+                                   const char *list, Scaling *scaling)
+{
+    return scale(options, reference, list, false, scaling);
 }
 
 /* ---- The tables ---- */

@@ -18,7 +18,8 @@ typedef struct {
     CornuTpuSlice slice;
     int64_t       shards, batch;
     double        step_s;           /* the longer of device and infeed, without the dispatch */
-    double        links_s;          /* of it */
+    double        infeed_s;         /* that of the infeed */
+    double        links_s;          /* of the device's */
     double        link_bytes;       /* that the busiest link moves one way */
     double        efficiency;       /* 1: as many times faster as there are more shards */
     double        wrapped;          /* the same if links closed every axis of a slice */
@@ -39,6 +40,10 @@ typedef struct {
  * TPU, and more shards than its pod has. */
 CornuStatus explain_scaling(const Options *options, const CornuReferenceModel *reference,
                             const char *list, Scaling *scaling);
+
+/* The rows of strong scaling alone. */
+CornuStatus explain_strong_scaling(const Options *options, const CornuReferenceModel *reference,
+                                   const char *list, Scaling *scaling);
 
 /* At most 80 columns. */
 void explain_scaling_print(const Scaling *scaling, FILE *to);

@@ -125,9 +125,9 @@ static void print_measured(const Race *race, FILE *to)
         print_row(racer->name, values, target.epochs, to);
     }
     if (race->energy.count > 0)
-        fprintf(to, "\nJoules of the processors and their memory, by %d counter%s of the kernel: "
-                "all that ran on them.\n", race->energy.count,
-                race->energy.count == 1 ? "" : "s");
+        fprintf(to, "\nJoules of an epoch and its validation, by %d counter%s of the kernel: of "
+                "all that ran on this\nmachine's processors, and of their memory where it is "
+                "counted.\n", race->energy.count, race->energy.count == 1 ? "" : "s");
     else fprintf(to, "\nJoules: not available, %s.\n", race->energy.why);
 }
 
@@ -147,9 +147,9 @@ static void print_modelled(const Race *race, FILE *to)
                                                  times * joules };
         print_row(row->profile->name, values, epochs, to);
     }
-    fprintf(to, "\nJoules of %s, by the power that is published for them (build/devices says by\n"
-            "whom); \"-\" where none is. The epochs to the target are those of the emulation.\n",
-            "the chips alone");
+    fputs("\nJoules of the chips alone, by the power that is published for them: build/devices "
+          "says how\ncertain it is; \"-\" where none is. The epochs to the target are those of "
+          "the emulation.\n", to);
 }
 
 void race_print_cost(const Race *race, FILE *to)

@@ -180,8 +180,8 @@ static json_t *describe_racer(const Race *race, const Racer *racer)
     json_t *epochs = json_array();
     for (int64_t i = 0; i < race->done; i++)
         json_array_append_new(epochs, json_real(racer->seconds[i]));
-    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}",
-                     "device", racer->name, "label", "measured", "runs_as", race_kind(racer),
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, "
+                     "s:o, s:o}", "device", racer->name, "label", "measured", "runs_as", race_kind(racer),
                      "policy", policy(racer), "shards", cornu_device_shards(racer->device),
                      "threads", cornu_device_threads(racer->device), "epoch_seconds", epochs,
                      "median_seconds", number(race_median(race, racer)),
@@ -190,7 +190,9 @@ static json_t *describe_racer(const Race *race, const Racer *racer)
                      "of_limit", number(race_of_limit(race, racer)),
                      "loss", number(racer->loss), "val_loss", number(racer->val_loss),
                      "accuracy", number(racer->val_accuracy),
-                     "fallbacks", (json_int_t)fallbacks(racer));
+                     "fallbacks", (json_int_t)fallbacks(racer),
+                     "joules_per_epoch", number(race_joules(race, racer)),
+                     "price_per_hour", number(racer->has_price ? racer->price : NAN));
 }
 
 static json_t *describe_modelled(const ModelledEpoch *row)

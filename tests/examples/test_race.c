@@ -2,6 +2,7 @@
  * the file and in the picture. */
 #include "../../examples/race.c"        /* NOLINT(bugprone-suspicious-include) */
 #include "../../examples/race_report.c" /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/energy.c"      /* NOLINT(bugprone-suspicious-include) */
 
 #include <jansson.h>
 #include <setjmp.h>

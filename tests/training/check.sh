@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # tests/training/check.sh BUILD: trains the networks in full on the real digits, garments and plays,
-# and compares the results with the published ones, and those of a tpu device with those of cpu;
-# large batches with those of small ones; balances poles; classifies pictures after three epochs. Takes hours, most of them for the plays; the data are
-# found as by the programs (CORNU_DATA, ./data, the user's cache).
+# and compares the results with the published ones, those of a tpu device with those of cpu, and
+# those of large batches with those of small ones; balances poles; classifies pictures after three
+# epochs. Takes hours, most of them for the plays; the data are found as by the programs (CORNU_DATA,
+# ./data, the user's cache).
 set -u
 build=$1
 folder=$(mktemp -d) || exit 1
