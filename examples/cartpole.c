@@ -70,7 +70,7 @@ static CornuStatus train(Agent *agent, int64_t episodes)
 int main(int argc, char **argv)
 {
     static const char *const algorithms[] = { "reinforce", "dqn", NULL };
-    Options                  options = { .threads = 1 };
+    Options                  options = { .threads = 1, .shards = 1 };
     const char              *algorithm = "reinforce";
     int64_t                  episodes = 2000;
     const Option             extra[] = {

@@ -29,7 +29,7 @@ CornuOptimizer *large_batch_optimizer(const LargeBatch *large, const Options *op
                                       int64_t steps_per_epoch)
 {
     const double epochs = (double)options->epochs, steps = (double)steps_per_epoch;
-    const double warmup = large->warmup_epochs > 0.0 ? large->warmup_epochs : 0.1 * epochs;
+    const double warmup = large->warmup_epochs > 0.0 ? large->warmup_epochs : epochs / 6.0;
     const double rate = options->learning_rate > 0.0
                             ? options->learning_rate
                             : highest_rate(large->optimizer, options->batch_size);

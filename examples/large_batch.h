@@ -16,7 +16,7 @@
 
 typedef struct {
     const char *optimizer;         /* "sgd", "lars", "lamb"; NULL: the model's */
-    double      warmup_epochs;     /* 0: a tenth of the epochs */
+    double      warmup_epochs;     /* 0: a sixth of the epochs */
 } LargeBatch;
 
 extern const char *const large_batch_optimizers[];
@@ -26,7 +26,7 @@ extern const char *const large_batch_optimizers[];
       "optimizer for large batches, whose rate grows with --batch-size, rises at first and "  \
       "then decays; default the model's", 0, 0, large_batch_optimizers },                     \
     { "warmup-epochs", OPTION_NUMBER, &(large).warmup_epochs, "X",                            \
-      "epochs in which the rate rises, with --optimizer; default a tenth of them", 0, 1e6, NULL }
+      "epochs in which the rate rises, with --optimizer; default a sixth of them", 0, 1e6, NULL }
 
 /* The optimizer for steps of options->batch_size samples. Its rate rises linearly in
  * warmup_epochs and then decays to 0, with the square of the steps that are left. The highest one

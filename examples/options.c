@@ -53,7 +53,8 @@ static void fill_table(Table *table, Options *o)
     };
     const Option threads[] = {
         { "threads", OPTION_WHOLE, &o->threads, "N",
-          "threads to use; default one per processor", 1, 1024, NULL },
+          o->threads > 0 ? "threads to use" : "threads to use; default one per processor", 1, 1024,
+          NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option processes[] = {

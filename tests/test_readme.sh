@@ -125,6 +125,7 @@ while read -r line; do
     build/estimator_mnist*--train_steps?0*) shorter="--data_dir synthetic --limit 64" ;;
     build/estimator_mnist*)
         shorter="--data_dir synthetic --limit 64 --batch_size 8 --train_steps 2" ;;
+    build/cartpole*) shorter="--episodes 20" ;;
     *) shorter="--data synthetic --limit $images --epochs 1 $less" ;;
     esac
     run "$line $shorter"

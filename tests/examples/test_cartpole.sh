@@ -24,6 +24,9 @@ same_bytes() { # same_bytes ALGORITHM
 check "the policy gradient: the same seed, the same bytes" same_bytes reinforce
 check "values of actions: the same seed, the same bytes" same_bytes dqn
 
+other_device() { balance --device tpu --episodes 5 && grep -q '^Not solved after 5' out; }
+check "another device" other_device
+
 says() { # says MESSAGE ARGUMENT...
     local message=$1
     shift

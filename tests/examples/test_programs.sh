@@ -149,6 +149,12 @@ else
 fi
 rmdir pictures && rm file
 refuses 1 'the loss became nan' mnist_cnn $small --learning-rate 1e30 --plots pictures
+for optimizer in sgd lars lamb; do
+    succeeds mnist_cnn $small --optimizer $optimizer --warmup-epochs 0.5
+done
+refuses 1 '--warmup-epochs 2: expected an --optimizer' mnist_cnn $small --warmup-epochs 2
+refuses 1 '--warmup-epochs 1: expected less than the 1 epochs' mnist_cnn $small --warmup-epochs 1 \
+    --optimizer lamb
 # A second run overwrites the plots, with the same bytes.
 for program in mnist_cnn fashion_mnist_cnn; do
     succeeds $program $small --plots pictures/
