@@ -173,6 +173,16 @@ CornuTensor *cornu_op_gather(CornuTensor *table, CornuTensor *indices);
  * index is i, in their order. An index outside [0, rows) is CORNU_ERR_VALUE when the graph runs. */
 CornuTensor *cornu_op_segment_sum(CornuTensor *x, CornuTensor *indices, int64_t rows);
 
+/* The distinct ones of N integer indices in [0, rows], ascending, in i32 (N), filled up with `rows`;
+ * *positions, i32 (N): where each index is among them. Another index is CORNU_ERR_VALUE when the
+ * graph runs. */
+CornuTensor *cornu_op_unique_rows(CornuTensor *indices, int64_t rows, CornuTensor **positions);
+/* The table (V, C) with row indices[i] replaced by values[i]: integer indices (N), values (N, C) of
+ * the table's dtype. Indices differ from each other, apart from those that are V, which are skipped;
+ * another index is CORNU_ERR_VALUE when the graph runs. Assigned to the variable that is the table,
+ * it touches no other rows. */
+CornuTensor *cornu_op_scatter_rows(CornuTensor *table, CornuTensor *indices, CornuTensor *values);
+
 /* ---- Over time ---- */
 
 /* A loop over steps: `carries` pass from step to step; of each of the `slices` step t gets slice t

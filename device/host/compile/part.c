@@ -77,6 +77,11 @@ bool cornu__is_joined(const CornuProgram *program, const CornuProgramOp *op, int
     return part->offset % ALIGNMENT == 0 && part->stride % ALIGNMENT == 0;
 }
 
+bool cornu__is_replaced(const CornuProgramOp *op, int operand)
+{
+    return op->id == CORNU_OP_SCATTER_ROWS && operand == 0;
+}
+
 /* ---- In a plan ---- */
 
 /* The value that `value` is a view of, and which part. */

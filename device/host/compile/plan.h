@@ -184,6 +184,10 @@ bool cornu__is_view(const CornuProgram *program, const CornuProgramOp *op, Cornu
 bool cornu__is_joined(const CornuProgram *program, const CornuProgramOp *op, int operand,
                       CornuPart *part);
 
+/* Whether the op's kernel may make its result in this operand's own memory, of which it writes only
+ * what differs. */
+bool cornu__is_replaced(const CornuProgramOp *op, int operand);
+
 /* The value that `value` is a view of, made by its own op; and the part of memory where it is, of a
  * whole that may be made later. */
 CornuValue cornu__plan_root(const CornuPlan *plan, CornuValue value);

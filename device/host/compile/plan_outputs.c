@@ -5,8 +5,8 @@
  * it; the op's own step moves the others.
  *
  * An output that is written into an input (a variable) is made there directly if its steps can run
- * after every other reader of that memory and read it themselves, if at all, element by element;
- * otherwise a copy step writes it at the end.
+ * after every other reader of that memory and read it themselves, if at all, element by element or
+ * as what they replace rows of; otherwise a copy step writes it at the end.
  */
 #include "plan_internal.h"
 
@@ -26,6 +26,13 @@ static bool joins(const CornuPlan *plan, const CornuPlanStep *step, int k, Cornu
     CornuPart whole = cornu__plan_part(plan, to->whole);
     *to = (CornuPart){ whole.whole, whole.offset + to->offset, whole.stride + to->stride };
     return true;
+}
+
+/* Whether the step writes some rows of operand k. */
+static bool replaces(const CornuPlan *plan, const CornuPlanStep *step, int k)
+{
+    return step->kind == CORNU_STEP_KERNEL &&
+           cornu__is_replaced(&plan->program->ops[step->op], k);
 }
 
 /* Whether two parts of one memory have bytes in common, on any shards. */
@@ -67,7 +74,8 @@ static bool own_reads_allow(const CornuPlan *plan, const Writing *w)
     for (int i = 0; i < step->in_count; i++) {
         if (!reads(plan, step, i, w, &part)) continue;
         part.whole = w->part.whole;   /* the input's memory is going to be this value's */
-        const bool stays = joins(plan, step, i, &joined) && same_place(part, joined);
+        const bool stays = (joins(plan, step, i, &joined) && same_place(part, joined)) ||
+                           (replaces(plan, step, i) && same_place(part, w->part));
         if (!stays && (step->kind != CORNU_STEP_GROUP || !same_place(part, w->part) ||
                        !cornu__group_in_place(step->group, i, w->out)))
             return false;

@@ -10,41 +10,13 @@
 #include "../../integer_internal.h"
 #include "../machine/bf16.h"
 #include "kernels.h"
+#include "rows.h"
 #include "../machine/vector.h"
 
 enum {
     GRAIN = 65536,     /* bytes that one block writes, about                                 */
     COLUMNS = 1024     /* of gather_grad that are summed at a time; of the first-level cache */
 };
-
-static int64_t index_at(CornuArray indices, int64_t i)
-{
-    switch (indices.type.dtype) {
-    case CORNU_I64: return ((const int64_t *)indices.data)[i];
-    case CORNU_I32: return ((const int32_t *)indices.data)[i];
-    case CORNU_U8:  return ((const uint8_t *)indices.data)[i];
-    default:        return (int64_t)cornu_array_get(indices, i);
-    }
-}
-
-static CornuArray indices_of(const CornuKernelCall *call)
-{
-    return (CornuArray){ call->op.in[1], (void *)(uintptr_t)call->in[1] };
-}
-
-/* Of several faults the first index is reported, whatever the threads. */
-static CornuStatus check(CornuArray indices, int64_t rows)
-{
-    const int64_t count = cornu_type_count(indices.type);
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t index = index_at(indices, i);
-        if (index < 0 || index >= rows)
-            return cornu__fail_value((CornuFault){ .index = i, .count = count },
-                                     "index %lld in row %lld, expected 0 to %lld", (long long)index,
-                                     (long long)i, (long long)rows - 1);
-    }
-    return CORNU_OK;
-}
 
 /* ---- gather: table (V, C), indices (N), y (N, C), any dtype ---- */
 
@@ -61,18 +33,22 @@ static void gather_block(void *context, int64_t block, int thread)
     (void)thread;
     const Gather *g = context;
     const int64_t end = smaller(g->count, (block + 1) * g->grain);
-    for (int64_t i = block * g->grain; i < end; i++)
+    for (int64_t i = block * g->grain; i < end; i++) {
+        if (i + CORNU_ROWS_AHEAD < end)
+            cornu__prefetch_row(g->table, cornu__index_at(g->indices, i + CORNU_ROWS_AHEAD),
+                                g->bytes);
         memcpy(g->y + (size_t)i * g->bytes,
-               g->table + (size_t)index_at(g->indices, i) * g->bytes, g->bytes);
+               g->table + (size_t)cornu__index_at(g->indices, i) * g->bytes, g->bytes);
+    }
 }
 
 static CornuStatus gather(const CornuKernelCall *call)
 {
     const CornuType table = call->op.in[0];
-    Gather g = { .table = call->in[0], .y = call->out[0], .indices = indices_of(call),
+    Gather g = { .table = call->in[0], .y = call->out[0], .indices = cornu__indices_of(call, 1),
                  .count = cornu_type_count(call->op.in[1]),
                  .bytes = (size_t)table.shape.extent[1] * cornu_dtype_size(table.dtype) };
-    CORNU__TRY(check(g.indices, table.shape.extent[0]));
+    CORNU__TRY(cornu__indices_check(g.indices, table.shape.extent[0]));
     g.grain = larger(1, GRAIN / larger(1, (int64_t)g.bytes));
     cornu__threads_run(call->threads, ceil_divide(g.count, g.grain), gather_block, &g);
     return CORNU_OK;
@@ -105,9 +81,9 @@ static void sort_rows(Sum *sum, CornuArray indices)
 {
     const int64_t count = cornu_type_count(indices.type);
     memset(sum->start, 0, (size_t)(sum->table_rows + 2) * sizeof *sum->start);
-    for (int64_t i = 0; i < count; i++) sum->start[index_at(indices, i) + 2]++;
+    for (int64_t i = 0; i < count; i++) sum->start[cornu__index_at(indices, i) + 2]++;
     for (int64_t v = 1; v < sum->table_rows; v++) sum->start[v + 1] += sum->start[v];
-    for (int64_t i = 0; i < count; i++) sum->order[sum->start[index_at(indices, i) + 1]++] = i;
+    for (int64_t i = 0; i < count; i++) sum->order[sum->start[cornu__index_at(indices, i) + 1]++] = i;
 }
 
 static void sum_block(void *context, int64_t block, int thread)
@@ -134,10 +110,10 @@ static void sum_block(void *context, int64_t block, int thread)
 
 static CornuStatus gather_grad(const CornuKernelCall *call)
 {
-    const CornuArray indices = indices_of(call);
+    const CornuArray indices = cornu__indices_of(call, 1);
     const int64_t   *shape = call->out_type[0].shape.extent;
     Sum sum = { .call = call, .table_rows = shape[0], .columns = shape[1] };
-    CORNU__TRY(check(indices, shape[0]));
+    CORNU__TRY(cornu__indices_check(indices, shape[0]));
     sum.grain = larger(1, GRAIN / larger(1, sum.columns * (int64_t)sizeof(float)));
     sum.start = call->scratch;
     sum.order = sum.start + sum.table_rows + 2;

@@ -42,6 +42,8 @@ const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_GATHER]              = &cornu__host_gather,
     [CORNU_OP_GATHER_GRAD]         = &cornu__host_gather_grad,
     [CORNU_OP_PACK]                = &cornu__host_pack,
+    [CORNU_OP_UNIQUE_ROWS]         = &cornu__host_unique_rows,
+    [CORNU_OP_SCATTER_ROWS]        = &cornu__host_scatter_rows,
 };
 
 const CornuKernel *const cornu__host_pooled[CORNU_OP_COUNT] = {

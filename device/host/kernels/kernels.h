@@ -11,6 +11,8 @@ extern const CornuKernel cornu__host_reduce_sum, cornu__host_reduce_max;  /* red
 extern const CornuKernel cornu__host_argmax, cornu__host_one_hot;         /* index.c  */
 extern const CornuKernel cornu__host_gather;                              /* gather.c */
 
+extern const CornuKernel cornu__host_unique_rows, cornu__host_scatter_rows; /* rows.c */
+
 /* Of f32 and bf16, sums in f32. */
 extern const CornuKernel cornu__host_gather_grad;
 

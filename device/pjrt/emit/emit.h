@@ -172,6 +172,9 @@ CornuName cornu__hlo_dynamic_slice(CornuEmitter *e, CornuName x, const CornuName
 CornuName cornu__hlo_pad(CornuEmitter *e, CornuName x, double value, const int64_t *low,
                          const int64_t *high, const int64_t *interior);
 CornuName cornu__hlo_concat(CornuEmitter *e, const CornuName *x, int count, int axis);
+/* Begins a region of two scalars, and ends it with its result. */
+void      cornu__hlo_region(CornuEmitter *e, PjrtType element, CornuName in[2]);
+void      cornu__hlo_region_end(CornuEmitter *e, CornuName result);
 /* The region of a reduction, ({ add of two scalars }). */
 void      cornu__hlo_reducer(CornuEmitter *e, const char *op, PjrtType element);
 /* Over a set of axes, which are removed; op is "add", "maximum" or "minimum". */

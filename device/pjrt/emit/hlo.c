@@ -240,10 +240,10 @@ PjrtType cornu__hlo_factors(CornuEmitter *e, const CornuEmitCall *call, CornuNam
 
 /* ---- Reductions ---- */
 
-void cornu__hlo_reducer(CornuEmitter *e, const char *op, PjrtType element)
+void cornu__hlo_region(CornuEmitter *e, PjrtType element, CornuName in[2])
 {
     const CornuHloType scalar = cornu__hlo_scalar(element);
-    const CornuName    in[2] = { cornu__name(e, scalar), cornu__name(e, scalar) };
+    for (int i = 0; i < 2; i++) in[i] = cornu__name(e, scalar);
     cornu__write(e, " ({\n");
     e->depth++;
     cornu__write(e, "^bb0(%%%d: ", in[0]);
@@ -251,10 +251,20 @@ void cornu__hlo_reducer(CornuEmitter *e, const char *op, PjrtType element)
     cornu__write(e, ", %%%d: ", in[1]);
     cornu__write_type(e, scalar);
     cornu__write(e, "):\n");
-    const CornuName result = cornu__hlo2(e, op, in[0], in[1]);
+}
+
+void cornu__hlo_region_end(CornuEmitter *e, CornuName result)
+{
     cornu__write_return(e, "stablehlo.return", &result, 1);
     e->depth--;
     cornu__write(e, "})");
+}
+
+void cornu__hlo_reducer(CornuEmitter *e, const char *op, PjrtType element)
+{
+    CornuName in[2];
+    cornu__hlo_region(e, element, in);
+    cornu__hlo_region_end(e, cornu__hlo2(e, op, in[0], in[1]));
 }
 
 CornuName cornu__hlo_reduce(CornuEmitter *e, const char *op, CornuName x, int64_t axes,

@@ -1,0 +1,38 @@
+/* Integer operands that are indices of rows. */
+#ifndef CORNU_DEVICE_HOST_ROWS_H
+#define CORNU_DEVICE_HOST_ROWS_H
+
+#include "kernel.h"
+
+static inline int64_t cornu__index_at(CornuArray indices, int64_t i)
+{
+    switch (indices.type.dtype) {
+    case CORNU_I64: return ((const int64_t *)indices.data)[i];
+    case CORNU_I32: return ((const int32_t *)indices.data)[i];
+    case CORNU_U8:  return ((const uint8_t *)indices.data)[i];
+    default:        return (int64_t)cornu_array_get(indices, i);
+    }
+}
+
+/* Operand i of the call. */
+static inline CornuArray cornu__indices_of(const CornuKernelCall *call, int i)
+{
+    return (CornuArray){ call->op.in[i], (void *)(uintptr_t)call->in[i] };
+}
+
+/* CORNU_ERR_VALUE unless all are in [0, limit): of several faults the first index is reported,
+ * whatever the threads. */
+CornuStatus cornu__indices_check(CornuArray indices, int64_t limit);
+
+/* Rows of a large table are far apart: each one is requested this many rows before it is used, as
+ * much of it as two lines more than the processor fetches by itself. */
+enum { CORNU_ROWS_AHEAD = 16, CORNU_ROW_LINES = 4, CORNU_LINE = 64 };
+
+static inline void cornu__prefetch_row(const char *table, int64_t index, size_t bytes)
+{
+    const char *row = table + (size_t)index * bytes;
+    for (size_t at = 0; at < bytes && at < CORNU_ROW_LINES * CORNU_LINE; at += CORNU_LINE)
+        __builtin_prefetch(row + at);
+}
+
+#endif
