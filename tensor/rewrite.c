@@ -10,7 +10,8 @@
  *                                     are not computed: its high padding shrinks.
  *
  *   gather(E) W = gather(E W)         if E has fewer rows than are looked up: the product, forward
- *   gather(E) + b = gather(E + b)     and backward, and the bias then have E's row count.
+ *   gather(E) + b = gather(E + b)     and backward, and the bias then have E's row count. Not if E
+ *                                     is a variable with a sparse gradient.
  *
  * The program is re-recorded in order; map[] gives the new number of each value.
  */
@@ -18,6 +19,7 @@
 #include "graph_internal.h"
 
 typedef struct {
+    const CornuGraph   *graph;
     const CornuProgram *from;
     CornuProgram       *to;
     CornuValue         *map;    /* value of `from` -> value of `to` */
@@ -162,6 +164,15 @@ static CornuStatus rewrite_max_pool(Rewrite *r, const CornuProgramOp *op, CornuV
     return CORNU_OK;
 }
 
+/* Whether only the rows of the table that are looked up are to be read: an input of the program. */
+static bool is_sparse(const Rewrite *r, const CornuProgram *program, CornuValue table)
+{
+    const CornuProgramValue *value = &program->values[table];
+    const CornuVariable     *variable = value->op < 0 ? r->graph->inputs[value->index].variable
+                                                      : NULL;
+    return variable && variable->sparse_gradient;
+}
+
 /* The lookup that produces the left operand of a product of two matrices, possibly reshaped, and
  * that looks up more rows than its table has; NULL if there is none. */
 static const CornuProgramOp *find_lookup(const Rewrite *r, const CornuProgramOp *op)
@@ -172,7 +183,9 @@ static const CornuProgramOp *find_lookup(const Rewrite *r, const CornuProgramOp 
     const CornuProgramOp *lookup = producer(r->from, operand(r, op, 0));
     if (lookup && lookup->id == CORNU_OP_RESHAPE)
         lookup = producer(r->from, operand(r, lookup, 0));
-    if (!lookup || lookup->id != CORNU_OP_GATHER) return NULL;
+    if (!lookup || lookup->id != CORNU_OP_GATHER ||
+        is_sparse(r, r->from, operand(r, lookup, 0)))
+        return NULL;
     const CornuShape table = cornu_program_type(r->from, operand(r, lookup, 0)).shape;
     return table.extent[1] == a.extent[1] && table.extent[0] < a.extent[0] ? lookup : NULL;
 }
@@ -199,7 +212,9 @@ static const CornuProgramOp *find_biased_lookup(const Rewrite *r, const CornuPro
     *bias = bias_operand(r, op);
     if (*bias < 0 || r->uses[operand(r, op, 1 - *bias)] != 1) return NULL;
     const CornuProgramOp *lookup = producer(r->to, r->map[operand(r, op, 1 - *bias)]);
-    if (!lookup || lookup->id != CORNU_OP_GATHER) return NULL;
+    if (!lookup || lookup->id != CORNU_OP_GATHER ||
+        is_sparse(r, r->to, cornu_program_operands(r->to, lookup)[0]))
+        return NULL;
     const CornuShape rows = cornu_program_type(r->to, lookup->out_first).shape;
     const CornuShape table =
         cornu_program_type(r->to, cornu_program_operands(r->to, lookup)[0]).shape;
@@ -287,7 +302,7 @@ CornuStatus cornu__rewrite(CornuGraph *graph, CornuDecomposes *decomposes)
 {
     if (graph->rewritten == graph->program->op_count && !decomposes) return CORNU_OK;
     size_t  count = (size_t)graph->program->value_count;
-    Rewrite r = { .from = graph->program, .to = cornu_program_create(),
+    Rewrite r = { .graph = graph, .from = graph->program, .to = cornu_program_create(),
                   .map = cornu__allocate(count, sizeof *r.map),
                   .uses = cornu__allocate(count, sizeof *r.uses),
                   .improves = cornu__pass_runs(CORNU_PASS_REWRITE),

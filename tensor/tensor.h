@@ -50,6 +50,8 @@ typedef struct {
     CornuUse     use;      /* what its memory counts as; default CORNU_USE_OTHER */
     CornuSpread  spread;   /* default CORNU_SHARED, else CORNU_PER_SHARD */
     bool         for_packing; /* no memory until cornu_variable_pack provides it */
+    bool         sparse_gradient; /* a table (V, C) of which an optimizer updates the rows that were
+                                looked up; it is not packed */
 } CornuVariableConfig;
 
 /* All zeros. */
@@ -62,6 +64,7 @@ CornuType      cornu_variable_type(const CornuVariable *variable);
 CornuType      cornu_variable_host_type(const CornuVariable *variable);
 const char    *cornu_variable_name(const CornuVariable *variable); /* "" if it has none */
 CornuDevice   *cornu_variable_device(const CornuVariable *variable);
+bool           cornu_variable_has_sparse_gradient(const CornuVariable *variable);
 
 /* Copies a host array of the variable's host type to or from the device. */
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from);

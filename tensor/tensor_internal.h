@@ -21,6 +21,7 @@ struct CornuVariable {
     CornuVariable *whole;          /* the packed variable that contains it, or NULL */
     int64_t        first;          /* the index of its first element there */
     CornuSpread    spread;
+    bool           sparse_gradient;
     /* Of a packed variable: */
     CornuSegment  *segments;
     int            segment_count;

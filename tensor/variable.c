@@ -35,6 +35,7 @@ CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
     variable->type = config->type;
     variable->spread = config->spread;
     variable->use = config->use;
+    variable->sparse_gradient = config->sparse_gradient;
     variable->name = cornu__copy_text(name);
     if (variable->name && (config->for_packing || place(variable) == CORNU_OK)) return variable;
     cornu_variable_free(variable);
@@ -94,6 +95,12 @@ CornuDevice *cornu_variable_device(const CornuVariable *variable)
 {
     CORNU__NEED_OR(variable, NULL);
     return variable->device;
+}
+
+bool cornu_variable_has_sparse_gradient(const CornuVariable *variable)
+{
+    CORNU__NEED_OR(variable, false);
+    return variable->sparse_gradient;
 }
 
 static const CornuVariable *owner_of(const CornuVariable *variable)

@@ -243,7 +243,8 @@ CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
 {
     if (weight->variable && cornu_variable_device(weight->variable) == device) return CORNU_OK;
     CornuVariable *variable = cornu_variable_create(device, weight->type, weight->path,
-                                                    .use = CORNU_USE_WEIGHTS);
+                                                    .use = CORNU_USE_WEIGHTS,
+                                                    .sparse_gradient = weight->sparse_gradient);
     if (!variable) return cornu_error_take();
     const CornuArray values = cornu_array_from(new_values(weight), weight->type);
     CornuStatus      status = values.data ? cornu_weight_read(weight, values) : CORNU_ERR_MEMORY;

@@ -271,6 +271,7 @@ struct CornuWeight {
     char             *path;          /* Keras' variable path: "conv2d/kernel" */
     CornuType         type;          /* f32 */
     bool              non_trainable; /* moving statistics */
+    bool              sparse_gradient; /* a table of which only the rows looked up are updated */
     CornuInitializer  initializer;
     CornuRegularizer  regularizer;   /* added to the loss while trainable; or none */
     CornuConstraint   constraint;    /* applied after each update; or none */

@@ -251,7 +251,18 @@ CornuLayer *cornu_dot_from(const CornuDotConfig *config);
 
 /* Looks up rows of a table (input_dim, output_dim): indices (B, …) below input_dim give
  * (B, …, output_dim). Integers are taken as stored, floats are truncated. An index out of range is
- * CORNU_ERR_VALUE when the step runs. Source: keras/src/layers/core/embedding.py. */
+ * CORNU_ERR_VALUE when the step runs.
+ *
+ * With sparse_gradient the gradient is a list of rows, and a step takes no longer for a larger
+ * table: the optimizer reads and writes the rows of weights and slots that the batch looks up, each
+ * once with the sum of its gradients, and leaves the others as they are, their slots too. This is
+ * what TensorFlow does with sparse gradients (IndexedSlices) in Adagrad, Ftrl, RMSprop, Adadelta and
+ * SGD with momentum, and LazyAdam and tf.tpu.experimental.embedding in Adam; with SGD the result is
+ * that of the dense gradient, to the bit on one shard. Every optimizer but those that need whole
+ * weights takes part (Lamb, Muon, Adafactor), without weight_decay, use_ema,
+ * gradient_accumulation_steps and groups of shards; the table has neither regularizer nor
+ * constraint. Keras' files do not hold the flag.
+ * Source: keras/src/layers/core/embedding.py. */
 typedef struct {
     char             unset;
     int64_t          input_dim, output_dim;   /* required, at least 1 */
@@ -259,6 +270,7 @@ typedef struct {
     CornuRegularizer embeddings_regularizer, activity_regularizer;
     CornuConstraint  embeddings_constraint;
     bool             mask_zero;               /* index 0 is padding, and masked */
+    bool             sparse_gradient;         /* steps touch only the rows that are looked up */
     const char      *name;
     bool             frozen;
     const char      *dtype;

@@ -340,7 +340,8 @@ static CornuStatus copy_variables(CornuModel *model, CornuDevice *device, CornuV
         const CornuVariable *old = *variable_at(model, i);
         fresh[i] = cornu_variable_create(device, cornu_variable_type(old),
                                          cornu_variable_name(old),
-                                         .use = i < weights ? CORNU_USE_WEIGHTS : CORNU_USE_OTHER);
+                                         .use = i < weights ? CORNU_USE_WEIGHTS : CORNU_USE_OTHER,
+                                         .sparse_gradient = cornu_variable_has_sparse_gradient(old));
         if (!fresh[i]) return cornu_error_take();
         CORNU__TRY(cornu_variable_copy(fresh[i], old));
         for (int k = 0; k < optimizer->count; k++)

@@ -3,7 +3,8 @@
  *
  * The backward pass makes the gradients of the last layers first, and those of a bucket can be
  * summed over the shards while it goes on to the layers before. The division depends on the weights
- * alone, so that results do not depend on how the shards are distributed.
+ * alone, so that results do not depend on how the shards are distributed. A table with a sparse
+ * gradient is a bucket by itself and stays where it is.
  */
 #include "optimizer_internal.h"
 
@@ -21,6 +22,11 @@ static bool are_of_one_layer(const CornuVariable *a, const CornuVariable *b)
     return end_x && end_y && end_x - x == end_y - y && memcmp(x, y, (size_t)(end_x - x)) == 0;
 }
 
+static bool is_sparse(const CornuOptimizer *optimizer, int i)
+{
+    return cornu_variable_has_sparse_gradient(optimizer->w[i]);
+}
+
 /* The first weight of the bucket that ends before weight `end`. */
 static int first_before(const CornuOptimizer *optimizer, int end)
 {
@@ -29,8 +35,9 @@ static int first_before(const CornuOptimizer *optimizer, int end)
     int          first = end;
     do {
         bytes += cornu_type_bytes(cornu_variable_type(optimizer->w[--first]));
-    } while (first > 0 && (bytes < enough ||
-                           are_of_one_layer(optimizer->w[first - 1], optimizer->w[first])));
+    } while (first > 0 && !is_sparse(optimizer, first) && !is_sparse(optimizer, first - 1) &&
+             (bytes < enough ||
+              are_of_one_layer(optimizer->w[first - 1], optimizer->w[first])));
     return first;
 }
 
@@ -40,7 +47,8 @@ void cornu__optimizer_divide(CornuOptimizer *optimizer)
     for (int end = optimizer->count; end > 0;) {
         const int first = first_before(optimizer, end);
         optimizer->buckets[optimizer->bucket_count++] =
-            (CornuBucket){ .first = first, .count = end - first };
+            (CornuBucket){ .first = first, .count = end - first,
+                           .sparse = is_sparse(optimizer, first) };
         end = first;
     }
 }
@@ -60,9 +68,11 @@ CornuStatus cornu__optimizer_pack(CornuOptimizer *optimizer)
 {
     const bool apart = cornu__optimizer_has_groups(optimizer);
     for (int b = 0; b < optimizer->bucket_count; b++) {
-        CornuBucket *bucket = &optimizer->buckets[b];
-        bucket->weights = pack(optimizer, b, optimizer->w + bucket->first,
-                               apart ? CORNU_DUPLICATED : CORNU_SHARED, "weights");
+        CornuBucket          *bucket = &optimizer->buckets[b];
+        CornuVariable *const *w = optimizer->w + bucket->first;
+        bucket->weights = bucket->sparse ? w[0]
+                        : pack(optimizer, b, w, apart ? CORNU_DUPLICATED : CORNU_SHARED,
+                               "weights");
     }
     return cornu_error_take();
 }
@@ -76,10 +86,13 @@ CornuStatus cornu__optimizer_pack_slots(CornuOptimizer *optimizer, int slot, con
     snprintf(text, sizeof text, "%s/%s", optimizer->name, name);
     for (int i = 0; i < optimizer->count; i++)
         parts[i] = optimizer->slots[i * optimizer->slot_count + slot];
-    for (int b = 0; b < optimizer->bucket_count; b++)
-        optimizer->buckets[b].slots[slot] =
-            pack(optimizer, b, parts + optimizer->buckets[b].first,
-                 apart ? CORNU_DUPLICATED : CORNU_SLICED, text);
+    for (int b = 0; b < optimizer->bucket_count; b++) {
+        CornuBucket          *bucket = &optimizer->buckets[b];
+        CornuVariable *const *own = parts + bucket->first;
+        bucket->slots[slot] = bucket->sparse ? own[0]
+                            : pack(optimizer, b, own, apart ? CORNU_DUPLICATED : CORNU_SLICED,
+                                   text);
+    }
     cornu__release(parts);
     return cornu_error_take();
 }

@@ -256,6 +256,11 @@ static bool is_packed(const CornuOptimizer *optimizer, int s)
     return !optimizer->kind->update_weight || s < cornu__common_slots(optimizer);
 }
 
+static bool is_slot_packed(const CornuOptimizer *optimizer, int i, int s)
+{
+    return is_packed(optimizer, s) && !cornu_variable_has_sparse_gradient(optimizer->w[i]);
+}
+
 static CornuStatus add_slots(CornuOptimizer *optimizer, CornuDevice *device)
 {
     const Slots slots = slots_of(optimizer);
@@ -267,7 +272,7 @@ static CornuStatus add_slots(CornuOptimizer *optimizer, CornuDevice *device)
                 if (slots.group[s] != group || !slot_type(optimizer, w, s, &type)) continue;
                 CornuVariable *slot = add_part(optimizer, device, type, optimizer->name,
                                                cornu_variable_name(w), slots.name[s],
-                                               is_packed(optimizer, s));
+                                               is_slot_packed(optimizer, i, s));
                 if (!slot) return cornu_error_take();
                 optimizer->slots[i * slots.count + s] = slot;
             }
@@ -318,7 +323,8 @@ static CornuStatus begin_slots(CornuOptimizer *optimizer)
     for (int s = common; s < optimizer->slot_count && optimizer->kind->initial; s++) {
         const double value = optimizer->kind->initial(optimizer, s - common);
         for (int b = 0; b < optimizer->bucket_count && value != 0.0; b++)   /* new memory is 0 */
-            CORNU__TRY(fill(optimizer->buckets[b].slots[s], value));
+            CORNU__TRY((optimizer->buckets[b].sparse ? cornu__sparse_fill : fill)(
+                optimizer->buckets[b].slots[s], value));
     }
     return CORNU_OK;
 }
@@ -389,6 +395,7 @@ static CornuStatus build(CornuOptimizer *optimizer, CornuVariable *const *w, int
 
     CornuDevice *device = cornu_variable_device(w[0]);
     CORNU__TRY(check_groups(optimizer));
+    for (int i = 0; i < count; i++) CORNU__TRY(cornu__sparse_check(optimizer, w[i]));
     CORNU__TRY(add_scalars(optimizer, device));
     CORNU__TRY(add_slots(optimizer, device));
     CORNU__TRY(add_number(optimizer, device));

@@ -512,9 +512,11 @@ typedef struct {
     CornuOptimizer          *(*from)(const void *config);
 } CornuOptimizerClass;
 
-/* A run of weights and their slots, summed over the shards and updated together, as one vector. */
+/* A run of weights and their slots, summed over the shards and updated together, as one vector; or a
+ * table with a sparse gradient, which is not packed. */
 typedef struct {
     int            first, count;
+    bool           sparse;
     CornuVariable *weights;                   /* packed; theirs, as a packed slot is the slots' */
     CornuVariable *slots[CORNU_MAX_COMMON_SLOTS + CORNU_MAX_SLOTS];
 } CornuBucket;

@@ -131,6 +131,27 @@ CornuTensor *cornu__moved(CornuTensor *mean, CornuTensor *x, double beta);
 /* 1 - beta^t, t counting updates */
 CornuTensor *cornu__bias_correction(const CornuUpdate *update, double beta);
 
+/* ---- Sparse gradients (sparse_rows.c) ---- */
+
+/* CORNU_ERR_UNSUPPORTED unless the optimizer can update rows of the weight alone. */
+CornuStatus cornu__sparse_check(const CornuOptimizer *optimizer, const CornuVariable *w);
+
+/* The gradient of a table as this shard has it: *rows, i32 (N), the rows that were looked up in
+ * ascending order, filled up with the number of the table's rows, and their gradients, f32 (N, C),
+ * zeros there; NULL with a pending error. */
+CornuTensor *cornu__sparse_gradient(const CornuVariable *w, CornuTensor *gradient,
+                                    CornuTensor **rows);
+
+/* The same with the rows and gradients of all shards. */
+CornuTensor *cornu__sparse_reduce(const CornuVariable *w, CornuTensor *g, CornuTensor **rows);
+
+/* These rows of a table; the table with other values in them. */
+CornuTensor *cornu__sparse_read(CornuTensor *table, CornuTensor *rows);
+CornuStatus  cornu__sparse_assign(CornuVariable *table, CornuTensor *rows, CornuTensor *values);
+
+/* Sets all elements, without as much memory on the host. */
+CornuStatus  cornu__sparse_fill(CornuVariable *table, double value);
+
 /* Divides the weights of build into buckets, which are allocated, one for each weight at most: runs
  * of whole layers from the last weight back, each as short as holds 1 MiB, the first layers'
  * perhaps less. */

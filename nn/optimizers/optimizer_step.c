@@ -72,6 +72,7 @@ typedef CornuTensor *Part(const CornuOptimizer *optimizer, int i, CornuTensor *p
 static CornuTensor *each(const CornuOptimizer *optimizer, const CornuBucket *bucket, CornuTensor *x,
                          Part *part)
 {
+    if (bucket->sparse) return part(optimizer, bucket->first, x);
     CornuTensor **parts = cornu__allocate((size_t)bucket->count, sizeof(CornuTensor *));
     if (!parts) return cornu__null();
     for (int k = 0; k < bucket->count; k++) {
@@ -120,10 +121,20 @@ static double weight_of_loss(const CornuOptimizer *optimizer)
     return (double)shards / (optimizer->reduction == CORNU_SUM ? 1 : together);
 }
 
-/* Sums gradients over the shards: the slice that this shard will apply; in groups all of them. */
-static CornuTensor *reduce_over_shards(const CornuOptimizer *optimizer, CornuTensor *g)
+/* What is to be applied: for each bucket a gradient and, of a sparse one, the rows that it is for. */
+typedef struct {
+    CornuTensor **g, **rows;
+} Gradients;
+
+/* Sums the gradients of bucket b over the shards: the slice that this shard will apply; in groups
+ * all of them. */
+static CornuTensor *reduce_over_shards(const CornuOptimizer *optimizer, int b,
+                                       const Gradients *gradients)
 {
+    CornuTensor *g = gradients->g[b];
     if (!g) return NULL;
+    if (optimizer->buckets[b].sparse)
+        return cornu__sparse_reduce(optimizer->buckets[b].weights, g, &gradients->rows[b]);
     if (cornu__optimizer_has_groups(optimizer))
         return cornu_op_all_reduce_in(g, &optimizer->groups);
     return cornu_tensor_varies(g) ? cornu_op_reduce_scatter(g, NULL)
@@ -246,13 +257,13 @@ static CornuTensor *completes(CornuTensor *number, int64_t of)
 }
 
 /* Accumulates the bucket's gradient: the mean so far, of this shard's slice. */
-static CornuTensor *accumulated(const CornuOptimizer *optimizer, CornuGraph *graph,
-                                const CornuBucket *bucket, CornuTensor *g, CornuTensor *last,
+static CornuTensor *accumulated(const CornuOptimizer *optimizer, CornuGraph *graph, int b,
+                                const Gradients *gradients, CornuTensor *last,
                                 CornuTensor *finite)
 {
-    CornuVariable *accumulator = bucket->slots[optimizer->use_ema];
+    CornuVariable *accumulator = optimizer->buckets[b].slots[optimizer->use_ema];
     CornuTensor   *old = cornu_read(graph, accumulator);
-    CornuTensor   *sum = cornu_op_add(reduce_over_shards(optimizer, g), old);
+    CornuTensor   *sum = cornu_op_add(reduce_over_shards(optimizer, b, gradients), old);
     CornuTensor   *kept = sum ? cornu_op_select(last, cornu_op_constant_like(sum, 0.0), sum) : NULL;
     if (assign(accumulator, only_if(finite, kept, old))) return cornu__null();
     return cornu_op_scale(sum, 1.0 / (double)optimizer->accumulation_steps);
@@ -261,17 +272,18 @@ static CornuTensor *accumulated(const CornuOptimizer *optimizer, CornuGraph *gra
 /* Replaces the gradients of each bucket by those that this shard applies. Accumulation comes after
  * the sum over shards, so that no part of it is a shard's own and files hold all of it; clipping
  * then needs it whole. */
-static void reduce(const CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor **g,
+static void reduce(const CornuOptimizer *optimizer, CornuGraph *graph, const Gradients *gradients,
                    CornuTensor *last, CornuTensor *finite)
 {
-    const int count = optimizer->bucket_count;
+    const int     count = optimizer->bucket_count;
+    CornuTensor **g = gradients->g;
     if (!last) {
         clip(optimizer, g);
-        for (int b = 0; b < count; b++) g[b] = reduce_over_shards(optimizer, g[b]);
+        for (int b = 0; b < count; b++) g[b] = reduce_over_shards(optimizer, b, gradients);
         return;
     }
     for (int b = 0; b < count; b++)
-        g[b] = accumulated(optimizer, graph, &optimizer->buckets[b], g[b], last, finite);
+        g[b] = accumulated(optimizer, graph, b, gradients, last, finite);
     if (!clips(optimizer)) return;
     for (int b = 0; b < count; b++) g[b] = gathered(optimizer, g[b]);
     clip(optimizer, g);
@@ -395,10 +407,30 @@ static CornuTensor *update_weights(const Step *step, const CornuBucket *bucket,
     return packed;
 }
 
-/* Records the update of a bucket's weights and slots: of this shard's slice, or of each weight. */
-static CornuStatus update(const Step *step, const CornuBucket *bucket, CornuUpdate *u)
+/* Records the update of rows of a table, and of its slots: the formula is that of whole weights. */
+static CornuStatus update_rows(const Step *step, const CornuBucket *bucket, CornuUpdate *u,
+                               CornuTensor *rows)
 {
     const CornuOptimizer *optimizer = step->optimizer;
+    CornuTensor          *new_slot[CORNU_MAX_SLOTS] = { 0 };
+    u->w = u->w_before = cornu__sparse_read(cornu_read(step->graph, bucket->weights), rows);
+    for (int s = 0; s < optimizer->slot_count; s++)
+        u->slot[s] = cornu__sparse_read(cornu_read(step->graph, bucket->slots[s]), rows);
+    CornuTensor *new_w = only_if(step->now, optimizer->kind->update(optimizer, u, new_slot), u->w);
+    for (int s = 0; s < optimizer->slot_count; s++)
+        if (new_slot[s])
+            CORNU__TRY(cornu__sparse_assign(bucket->slots[s], rows,
+                                            only_if(step->now, new_slot[s], u->slot[s])));
+    return cornu__sparse_assign(bucket->weights, rows, new_w);
+}
+
+/* Records the update of a bucket's weights and slots: of this shard's slice, of each weight, or of
+ * rows. */
+static CornuStatus update(const Step *step, const CornuBucket *bucket, CornuUpdate *u,
+                          CornuTensor *rows)
+{
+    const CornuOptimizer *optimizer = step->optimizer;
+    if (bucket->sparse) return update_rows(step, bucket, u, rows);
     CornuTensor *whole = cornu_read(step->graph, bucket->weights), *w = slice_of(optimizer, whole);
     CornuTensor *new_w = optimizer->kind->update_weight
                        ? slice_of(optimizer, update_weights(step, bucket, u, whole))
@@ -423,41 +455,45 @@ static CornuStatus move_number(const CornuOptimizer *optimizer, CornuGraph *grap
 
 /* Records the step from the gradients of each bucket, packed and, if the loss was, scaled; replaces
  * them. */
-static CornuStatus apply(CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor **g)
+static CornuStatus apply(CornuOptimizer *optimizer, CornuGraph *graph, const Gradients *gradients)
 {
     CornuTensor *finite, *last = NULL;
-    CORNU__TRY(unscale(optimizer, graph, g, &finite));
+    CORNU__TRY(unscale(optimizer, graph, gradients->g, &finite));
     CornuTensor *learning_rate = rate(optimizer, graph);
     CornuTensor *iteration = cornu_read(graph, optimizer->iteration);
     if (optimizer->accumulation_steps) last = completes(iteration, optimizer->accumulation_steps);
     CORNU__TRY(cornu_error_take());
     CornuTensor *before = cornu_op_convert(updates(optimizer, graph), CORNU_F32);
-    reduce(optimizer, graph, g, last, finite);
+    reduce(optimizer, graph, gradients, last, finite);
     CornuUpdate u = { .learning_rate = learning_rate, .iteration = cornu_op_shift(before, 1.0) };
     CORNU__TRY(move_number(optimizer, graph, &u, both(finite, last)));
     if (optimizer->kind->rate) u.learning_rate = optimizer->kind->rate(optimizer, &u);
     const Step step = { optimizer, graph, finite, both(finite, last), learning_rate };
     CORNU__TRY(cornu_error_take());
     for (int b = 0; b < optimizer->bucket_count; b++) {
-        u.gradient = g[b];
-        CORNU__TRY(update(&step, &optimizer->buckets[b], &u));
+        u.gradient = gradients->g[b];
+        CORNU__TRY(update(&step, &optimizer->buckets[b], &u, gradients->rows[b]));
     }
     return assign(optimizer->iteration,
                   only_if(finite, cornu_op_shift(iteration, 1.0), iteration));
 }
 
-/* Packs the gradients of the weights of each bucket. NULL with a pending error; the caller's. */
-static CornuTensor **packed(const CornuOptimizer *optimizer, CornuTensor *const *gradients)
+/* Packs the gradients of the weights of each bucket. The arrays are the caller's to release: they
+ * are one, at g, which is NULL on failure with a pending error. */
+static Gradients packed(const CornuOptimizer *optimizer, CornuTensor *const *gradients)
 {
-    CornuTensor **g = cornu__allocate((size_t)optimizer->bucket_count, sizeof *g);
-    if (!g) return cornu__null();
-    for (int b = 0; b < optimizer->bucket_count; b++) {
+    const size_t  count = (size_t)optimizer->bucket_count;
+    CornuTensor **g = cornu__allocate(2 * count, sizeof *g);
+    if (!g) return (Gradients){ (CornuTensor **)cornu__null(), NULL };
+    for (size_t b = 0; b < count; b++) {
         const CornuBucket *bucket = &optimizer->buckets[b];
-        g[b] = cornu_pack(bucket->weights, gradients + bucket->first);
+        g[b] = bucket->sparse ? cornu__sparse_gradient(bucket->weights, gradients[bucket->first],
+                                                       &g[count + b])
+                              : cornu_pack(bucket->weights, gradients + bucket->first);
     }
-    if (!cornu_error_pending()) return g;
+    if (!cornu_error_pending()) return (Gradients){ g, g + count };
     cornu__release(g);
-    return NULL;
+    return (Gradients){ NULL, NULL };
 }
 
 CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
@@ -468,14 +504,34 @@ CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
     if (optimizer->kind->composite)
         return optimizer->kind->composite->apply(optimizer, graph, gradients);
     cornu_graph_scope(graph, optimizer->name);
-    CornuTensor **g = packed(optimizer, gradients);
-    CornuStatus   status = g ? apply(optimizer, graph, g) : cornu_error_take();
+    const Gradients of_buckets = packed(optimizer, gradients);
+    CornuStatus     status = of_buckets.g ? apply(optimizer, graph, &of_buckets)
+                                          : cornu_error_take();
     cornu_graph_scope(graph, NULL);
-    cornu__release(g);
+    cornu__release(of_buckets.g);
     return status;
 }
 
-/* Sums squares over the slices of all shards; in groups each shard has the whole. */
+/* The sum of squares of the gradients that all shards have together. Of packed gradients each shard
+ * has a slice, in groups the whole. */
+static CornuTensor *squares_over_shards(const CornuOptimizer *optimizer, CornuGraph *graph,
+                                        const Gradients *gradients)
+{
+    CornuTensor *packed_ones = NULL, *sum = NULL;
+    for (int b = 0; b < optimizer->bucket_count; b++) {
+        gradients->g[b] = unscaled(optimizer, graph, gradients->g[b]);
+        CornuTensor  *squares = sum_of_squares(reduce_over_shards(optimizer, b, gradients));
+        CornuTensor **to = optimizer->buckets[b].sparse ? &sum : &packed_ones;
+        if (!squares) return NULL;
+        *to = *to ? cornu_op_add(*to, squares) : squares;
+    }
+    if (!packed_ones) return sum;
+    packed_ones = cornu_op_all_reduce(packed_ones);
+    if (cornu__optimizer_has_groups(optimizer))
+        packed_ones = cornu_op_scale(packed_ones, 1.0 / cornu__optimizer_shards(optimizer));
+    return sum ? cornu_op_add(packed_ones, sum) : packed_ones;
+}
+
 CornuTensor *cornu_optimizer_gradient_norm(const CornuOptimizer *optimizer, CornuGraph *graph,
                                            CornuTensor *const *gradients)
 {
@@ -484,13 +540,9 @@ CornuTensor *cornu_optimizer_gradient_norm(const CornuOptimizer *optimizer, Corn
                                 optimizer->name);
     if (optimizer->kind->composite)
         return optimizer->kind->composite->gradient_norm(optimizer, graph, gradients);
-    CornuTensor **g = packed(optimizer, gradients);
-    for (int b = 0; g && b < optimizer->bucket_count; b++)
-        g[b] = reduce_over_shards(optimizer, unscaled(optimizer, graph, g[b]));
-    CornuTensor *squares = g ? sum_over_buckets(optimizer, g, sum_of_squares) : NULL;
-    cornu__release(g);
-    if (squares) squares = cornu_op_all_reduce(squares);
-    if (squares && cornu__optimizer_has_groups(optimizer))
-        squares = cornu_op_scale(squares, 1.0 / cornu__optimizer_shards(optimizer));
+    const Gradients of_buckets = packed(optimizer, gradients);
+    CornuTensor    *squares = of_buckets.g ? squares_over_shards(optimizer, graph, &of_buckets)
+                                           : NULL;
+    cornu__release(of_buckets.g);
     return cornu_op_sqrt(squares);
 }

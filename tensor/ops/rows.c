@@ -1,5 +1,5 @@
 /* Updates of the rows that were looked up. They end a step, so gradients never pass through them. */
-#include "../tensor_internal.h"
+#include "../graph_internal.h"
 
 CornuTensor *cornu_op_unique_rows(CornuTensor *indices, int64_t rows, CornuTensor **positions)
 {
@@ -17,3 +17,61 @@ CornuTensor *cornu_op_scatter_rows(CornuTensor *table, CornuTensor *indices, Cor
     return cornu__record(CORNU_OP_SCATTER_ROWS, NULL, in, 3, out);
 }
 CornuGradient *const cornu__scatter_rows_gradient = CORNU_NO_GRADIENT;
+
+/* ---- Gradients as lists of rows ---- */
+
+/* The lookups whose gradients are added up. */
+typedef struct {
+    CornuTensor **rows, **indices;
+    int           count, row_space, index_space;
+} Lookups;
+
+/* cornu_gradients adds up the gradients of several lookups, and those alone. */
+static CornuStatus collect(CornuTensor *gradient, Lookups *lookups)
+{
+    const CornuProgram *program = gradient->graph->program;
+    const int           maker = program->values[gradient->value].op;
+    const CornuOpId     id = maker < 0 ? CORNU_OP_COUNT : program->ops[maker].id;
+    if (id != CORNU_OP_ADD && id != CORNU_OP_GATHER_GRAD)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "the gradient comes from %s, expected lookups "
+                           "alone", id == CORNU_OP_COUNT ? "an input" : cornu_op_name(id));
+    CornuTensor *in[2];
+    for (int k = 0; k < 2; k++) {
+        const CornuProgramOp *op = &gradient->graph->program->ops[maker];
+        in[k] = cornu__tensor(gradient->graph,
+                              cornu_program_operands(gradient->graph->program, op)[k]);
+        if (!in[k]) return cornu_error_take();
+    }
+    if (id == CORNU_OP_ADD) {
+        CORNU__TRY(collect(in[0], lookups));
+        return collect(in[1], lookups);
+    }
+    CORNU__TRY(cornu__reserve(&lookups->rows, &lookups->row_space, lookups->count, 1,
+                              sizeof *lookups->rows));
+    CORNU__TRY(cornu__reserve(&lookups->indices, &lookups->index_space, lookups->count, 1,
+                              sizeof *lookups->indices));
+    const int64_t count = cornu_type_count(cornu_tensor_type(in[1]));
+    const int64_t columns = cornu_tensor_shape(gradient).extent[1];
+    CornuTensor  *rows = cornu_op_reshape(in[0], cornu_shape(count, columns));
+    lookups->rows[lookups->count] = cornu_op_convert(rows, CORNU_F32);
+    lookups->indices[lookups->count++] =
+        cornu_op_convert(cornu_op_reshape(in[1], cornu_shape(count)), CORNU_I32);
+    return CORNU_OK;
+}
+
+CornuStatus cornu_op_gradient_rows(CornuTensor *gradient, CornuTensor **rows,
+                                   CornuTensor **indices)
+{
+    Lookups     lookups = { 0 };
+    CornuStatus status = gradient ? collect(gradient, &lookups) : cornu_error_take();
+    if (!status && lookups.count > 0) {
+        const bool several = lookups.count > 1;
+        *rows = several ? cornu_op_concat(lookups.rows, lookups.count, 0) : lookups.rows[0];
+        *indices = several ? cornu_op_concat(lookups.indices, lookups.count, 0)
+                           : lookups.indices[0];
+        status = cornu_error_pending() ? cornu_error_take() : CORNU_OK;
+    }
+    cornu__release(lookups.rows);
+    cornu__release(lookups.indices);
+    return status;
+}

@@ -214,7 +214,8 @@ CornuType cornu__scan_output_type(const CornuScanPlan *scan, int i);
 /* ---- plan_count.c ---- */
 
 /* Bytes that the step moves as its operand k, results counted after the operands: all of the
- * operand, but of those that it joins only the ones not yet in place. */
+ * operand, but of a table the rows that are looked up or replaced, and of operands that it joins
+ * only the ones not yet in place. */
 int64_t cornu__plan_bytes_moved(const CornuPlan *plan, const CornuPlanStep *step, int k);
 
 /* Adds the cost of the steps, each run `times` times, to the statistics. */

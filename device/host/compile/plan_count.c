@@ -1,4 +1,25 @@
+#include "../../integer_internal.h"
 #include "plan.h"
+
+static bool is_in_place(const CornuPlan *plan, const CornuPlanStep *step)
+{
+    const CornuPlace a = plan->places[plan->operands[step->in_first]];
+    const CornuPlace b = plan->places[plan->operands[step->out_first]];
+    return a.region == b.region && a.number == b.number && a.offset == b.offset;
+}
+
+/* Bytes of operand k that the step's op reads or writes: of a table only the rows looked up. */
+static int64_t touched(const CornuPlan *plan, const CornuPlanStep *step, int k)
+{
+    const CornuOpId id = step->op < 0 ? CORNU_OP_COUNT : plan->program->ops[step->op].id;
+    const int64_t   bytes = (int64_t)cornu_type_bytes(step->types[k]);
+    const bool      is_kernel = step->kind == CORNU_STEP_KERNEL;
+    if (is_kernel && id == CORNU_OP_GATHER && k == 0)
+        return smaller(bytes, (int64_t)cornu_type_bytes(step->types[step->in_count]));
+    if (is_kernel && id == CORNU_OP_SCATTER_ROWS && k != 1 && k != 2 && is_in_place(plan, step))
+        return k == 0 ? 0 : (int64_t)cornu_type_bytes(step->types[2]);
+    return bytes;
+}
 
 int64_t cornu__plan_bytes_moved(const CornuPlan *plan, const CornuPlanStep *step, int k)
 {
@@ -6,7 +27,7 @@ int64_t cornu__plan_bytes_moved(const CornuPlan *plan, const CornuPlanStep *step
     const bool    sums = step->kind == CORNU_STEP_SUM;
     const int64_t times = !varies ? 1 : step->block > 1 && !sums ? cornu__plan_blocks(plan)
                                                                  : cornu__plan_own(plan).count;
-    const int64_t bytes = (int64_t)cornu_type_bytes(step->types[k]) * times;
+    const int64_t bytes = touched(plan, step, k) * times;
     CornuPart     part;
     if (sums && k == 2) return 0;   /* the memory for sums on the way is counted as the first's */
     if (step->kind != CORNU_STEP_KERNEL ||

@@ -360,8 +360,8 @@ static CornuStatus write_rest(Verifier *v, CornuValue value, int shard)
 /* ---- Steps ---- */
 
 /* Whether result `out`, at `to`, may overlap operand k, at `from`: of a group that goes over both
- * element by element; of a step that joins operands, one of which this is, or is part of, in place.
- * */
+ * element by element; of a step that replaces rows of it; of a step that joins operands, one of
+ * which this is, or is part of, in place. */
 static bool may_overlap(const Verifier *v, const CornuPlanStep *step, int k, int out, int shard,
                         const Range *from, const Range *to)
 {
@@ -369,6 +369,9 @@ static bool may_overlap(const Verifier *v, const CornuPlanStep *step, int k, int
     CornuPart         part;
     if (step->kind == CORNU_STEP_GROUP)
         return from->begin == to->begin && cornu__group_in_place(step->group, k, out);
+    if (step->kind == CORNU_STEP_KERNEL &&
+        cornu__is_replaced(&v->plan->program->ops[step->op], k))
+        return from->begin == to->begin;
     for (int i = 0; i < step->in_count && step->kind == CORNU_STEP_KERNEL; i++) {
         const Range place = range_of(v, in[i], shard);
         if (place.begin <= from->begin && from->end <= place.end &&

@@ -18,6 +18,7 @@ static CornuStatus embedding_build(CornuLayer *layer, CornuShape input)
     CORNU__TRY(cornu_layer_weight(layer, "embeddings",
                                   cornu_shape(config->input_dim, config->output_dim),
                                   config->embeddings_initializer, false));
+    layer->weights[layer->own_count - 1]->sparse_gradient = config->sparse_gradient;
     return cornu_layer_weight_rules(layer, config->embeddings_regularizer,
                                     config->embeddings_constraint);
 }
@@ -30,7 +31,11 @@ CornuTensor *cornu__indices(CornuTensor *x)
 
 static CornuTensor *embedding_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    return cornu_op_gather(cornu_layer_read(layer, call, 0), cornu__indices(x));
+    x = cornu__indices(x);
+    if (((Embedding *)layer)->config.sparse_gradient)   /* the rows are converted, not the table */
+        return cornu_op_convert(cornu_op_gather(cornu_layer_read_as(layer, call, 0, CORNU_F32), x),
+                                layer->compute);
+    return cornu_op_gather(cornu_layer_read(layer, call, 0), x);
 }
 
 static CornuTensor *embedding_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -79,6 +84,12 @@ CornuLayer *cornu_embedding_from(const CornuEmbeddingConfig *config)
     if (cornu__check_enums(name, CORNU_LINEAR, &config->embeddings_initializer, 1) ||
         cornu__check_activity(name, &config->activity_regularizer))
         return cornu__null();
+    if (config->sparse_gradient &&
+        (config->embeddings_regularizer.kind || config->embeddings_constraint.kind))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .sparse_gradient is given and .%s, which "
+                                "is of all rows; expected one of them", name,
+                                config->embeddings_regularizer.kind ? "embeddings_regularizer"
+                                                                    : "embeddings_constraint");
     CornuLayer *layer = cornu_layer_create(&cornu__embedding_class, config->name, config->dtype);
     if (!layer) return NULL;
     CornuEmbeddingConfig *to = &((Embedding *)layer)->config;
