@@ -1,3 +1,4 @@
+#define _DEFAULT_SOURCE    /* madvise */
 #include "memory.h"
 
 #include "memory_internal.h"
@@ -9,9 +10,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, HUGE_PAGE = 1 << 21, LARGE = 16 * HUGE_PAGE };
 
 /* ---- The limit ---- */
 
@@ -72,13 +74,29 @@ void *cornu__allocate(size_t count, size_t size)
     return memory;
 }
 
+/* In huge pages where the system has them: rows of a large table are far apart, and with pages of 4
+ * KiB nearly each of them needs an entry that the processor has to look up in memory first. */
+static void *allocate_large(size_t *bytes)
+{
+    const size_t whole = (*bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    void        *memory = whole >= *bytes ? aligned_alloc(HUGE_PAGE, whole) : NULL;
+#ifdef MADV_HUGEPAGE
+    if (memory) madvise(memory, whole, MADV_HUGEPAGE);
+#endif
+    *bytes = whole;
+    return memory;
+}
+
 void *cornu__allocate_aligned(size_t bytes)
 {
     if (cornu__check_memory(bytes)) return NULL;
     /* aligned_alloc wants a multiple of the alignment. */
     size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     void  *memory = NULL;
-    if (rounded >= bytes) memory = aligned_alloc(ALIGNMENT, rounded ? rounded : ALIGNMENT);
+    if (rounded >= bytes && rounded < LARGE)
+        memory = aligned_alloc(ALIGNMENT, rounded ? rounded : ALIGNMENT);
+    else if (rounded >= bytes)
+        memory = allocate_large(&rounded);
     if (!memory) {
         cornu__fail(CORNU_ERR_MEMORY, "no memory for %zu bytes", bytes);
         return NULL;
