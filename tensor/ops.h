@@ -169,6 +169,8 @@ CornuTensor *cornu_op_sparse_cross_entropy(CornuTensor *logits, CornuTensor *lab
 /* table (V, C) and integer indices (…) give (…, C), rows of the table. An index outside [0, V) is
  * CORNU_ERR_VALUE when the graph runs. */
 CornuTensor *cornu_op_gather(CornuTensor *table, CornuTensor *indices);
+/* The same, with zeros for index -1, padding. */
+CornuTensor *cornu_op_gather_padded(CornuTensor *table, CornuTensor *indices);
 /* x (…, C), a float, and integer indices (…) give f32 (rows, C): row i is the sum of the x whose
  * index is i, in their order. An index outside [0, rows) is CORNU_ERR_VALUE when the graph runs. */
 CornuTensor *cornu_op_segment_sum(CornuTensor *x, CornuTensor *indices, int64_t rows);
@@ -179,7 +181,8 @@ CornuTensor *cornu_op_segment_sum(CornuTensor *x, CornuTensor *indices, int64_t 
 CornuTensor *cornu_op_unique_rows(CornuTensor *indices, int64_t rows, CornuTensor **positions);
 /* The rows of a gradient that cornu_gradients has returned for a table (V, C) which was only looked
  * up: *rows, f32 (N, C), one for each lookup, and *indices, i32 (N), the rows of the table to which
- * they are to be added. The gradient itself is then never computed unless something else reads it.
+ * they are to be added, V for padding. The gradient itself is then never computed unless something
+ * else reads it.
  * CORNU_ERR_UNSUPPORTED for any other gradient. */
 CornuStatus cornu_op_gradient_rows(CornuTensor *gradient, CornuTensor **rows,
                                    CornuTensor **indices);

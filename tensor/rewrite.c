@@ -183,7 +183,7 @@ static const CornuProgramOp *find_lookup(const Rewrite *r, const CornuProgramOp 
     const CornuProgramOp *lookup = producer(r->from, operand(r, op, 0));
     if (lookup && lookup->id == CORNU_OP_RESHAPE)
         lookup = producer(r->from, operand(r, lookup, 0));
-    if (!lookup || lookup->id != CORNU_OP_GATHER ||
+    if (!lookup || lookup->id != CORNU_OP_GATHER || lookup->attributes.gather.padded ||
         is_sparse(r, r->from, operand(r, lookup, 0)))
         return NULL;
     const CornuShape table = cornu_program_type(r->from, operand(r, lookup, 0)).shape;
@@ -212,7 +212,7 @@ static const CornuProgramOp *find_biased_lookup(const Rewrite *r, const CornuPro
     *bias = bias_operand(r, op);
     if (*bias < 0 || r->uses[operand(r, op, 1 - *bias)] != 1) return NULL;
     const CornuProgramOp *lookup = producer(r->to, r->map[operand(r, op, 1 - *bias)]);
-    if (!lookup || lookup->id != CORNU_OP_GATHER ||
+    if (!lookup || lookup->id != CORNU_OP_GATHER || lookup->attributes.gather.padded ||
         is_sparse(r, r->to, cornu_program_operands(r->to, lookup)[0]))
         return NULL;
     const CornuShape rows = cornu_program_type(r->to, lookup->out_first).shape;

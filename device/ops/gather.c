@@ -1,9 +1,10 @@
 /* Lookup of rows in a table, and its gradient with respect to the table. */
 #include "rules.h"
 
-static CornuStatus check_index(double index, int64_t row, int64_t count, int64_t rows)
+static CornuStatus check_index(double index, int64_t row, int64_t count, int64_t rows,
+                               bool padded)
 {
-    if (index >= 0.0 && index < (double)rows) return CORNU_OK;
+    if ((index >= 0.0 && index < (double)rows) || (padded && index == -1.0)) return CORNU_OK;
     return cornu__fail_value((CornuFault){ .index = row, .count = count },
                              "index %.0f in row %lld, expected 0 to %lld", index, (long long)row,
                              (long long)rows - 1);
@@ -16,7 +17,7 @@ static CornuStatus expect_indices(const CornuOpCall *call, const char *names)
 }
 
 /* gather: table (V, C) of any dtype and integer indices (..) give (.., C), a row of the table for
- * each index. An index outside [0, V) is an error. */
+ * each index; where padded, zeros for index -1. Any other index outside [0, V) is an error. */
 static CornuStatus gather_type(const CornuOpCall *call, CornuType *out)
 {
     static const char names[] = "table indices";
@@ -36,9 +37,11 @@ static CornuStatus gather_reference(const CornuReferenceCall *call)
     const int64_t rows = call->op.in[0].shape.extent[0], columns = call->op.in[0].shape.extent[1];
     const int64_t count = cornu_type_count(call->op.in[1]);
     for (int64_t i = 0; i < count; i++) {
-        CORNU__TRY(check_index(call->in[1][i], i, count, rows));
-        const double *row = call->in[0] + (int64_t)call->in[1][i] * columns;
-        for (int64_t k = 0; k < columns; k++) call->out[0][i * columns + k] = row[k];
+        const double index = call->in[1][i];
+        CORNU__TRY(check_index(index, i, count, rows, call->op.attributes->gather.padded));
+        for (int64_t k = 0; k < columns; k++)
+            call->out[0][i * columns + k] =
+                index < 0.0 ? 0.0 : call->in[0][(int64_t)index * columns + k];
     }
     return CORNU_OK;
 }
@@ -48,7 +51,8 @@ const CornuOpRules cornu__gather_rules = {
 };
 
 /* gather_grad: d_y (.., C) and the indices (..) give d_table (rows, C) of the attribute's dtype:
- * each row is the sum of the d_y with its index, zero if there is none. */
+ * each row is the sum of the d_y with its index, zero if there is none; where padded, d_y of index
+ * -1 are left out. */
 static CornuStatus gather_grad_type(const CornuOpCall *call, CornuType *out)
 {
     static const char                  names[] = "d_y indices";
@@ -78,9 +82,10 @@ static CornuStatus gather_grad_reference(const CornuReferenceCall *call)
     for (int64_t i = 0; i < call->count; i++) call->out[0][i] = 0.0;
     const int64_t count = cornu_type_count(call->op.in[1]);
     for (int64_t i = 0; i < count; i++) {
-        CORNU__TRY(check_index(call->in[1][i], i, count, rows));
-        double *row = call->out[0] + (int64_t)call->in[1][i] * columns;
-        for (int64_t k = 0; k < columns; k++) row[k] += call->in[0][i * columns + k];
+        const double index = call->in[1][i];
+        CORNU__TRY(check_index(index, i, count, rows, call->op.attributes->gather_grad.padded));
+        for (int64_t k = 0; k < columns && index >= 0.0; k++)
+            call->out[0][(int64_t)index * columns + k] += call->in[0][i * columns + k];
     }
     return CORNU_OK;
 }

@@ -1,28 +1,41 @@
 #include "../tensor_internal.h"
 
+static CornuTensor *gather(CornuTensor *table, CornuTensor *indices, bool padded)
+{
+    CornuTensor    *in[2] = { table, indices }, *out[CORNU_MAX_OUTPUTS];
+    CornuAttributes attributes = { .gather = { .padded = padded } };
+    return cornu__record(CORNU_OP_GATHER, &attributes, in, 2, out);
+}
+
 CornuTensor *cornu_op_gather(CornuTensor *table, CornuTensor *indices)
 {
-    return cornu__record2(CORNU_OP_GATHER, table, indices);
+    return gather(table, indices, false);
+}
+
+CornuTensor *cornu_op_gather_padded(CornuTensor *table, CornuTensor *indices)
+{
+    return gather(table, indices, true);
 }
 
 static CornuTensor *segment_sum(CornuTensor *x, CornuTensor *indices, int64_t rows,
-                                CornuDtype dtype)
+                                CornuDtype dtype, bool padded)
 {
     CornuTensor    *in[2] = { x, indices }, *out[CORNU_MAX_OUTPUTS];
-    CornuAttributes attributes = { .gather_grad = { .rows = rows, .dtype = dtype } };
+    CornuAttributes attributes = { .gather_grad = { .rows = rows, .dtype = dtype,
+                                                    .padded = padded } };
     return cornu__record(CORNU_OP_GATHER_GRAD, &attributes, in, 2, out);
 }
 
 CornuTensor *cornu_op_segment_sum(CornuTensor *x, CornuTensor *indices, int64_t rows)
 {
-    return segment_sum(x, indices, rows, CORNU_F32);
+    return segment_sum(x, indices, rows, CORNU_F32, false);
 }
 
 /* Each row of d_table is the sum of the d_y that were gathered from it. */
 static void gather_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {
     d_x[0] = segment_sum(d[0], op->in[1], cornu_tensor_shape(op->in[0]).extent[0],
-                         cornu__gradient_dtype(op->in[0]));
+                         cornu__gradient_dtype(op->in[0]), op->attributes->gather.padded);
 }
 CornuGradient *const cornu__gather_gradient = gather_gradient;
 
@@ -30,6 +43,6 @@ CornuGradient *const cornu__gather_gradient = gather_gradient;
 static void gather_grad_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {
     CornuTensor *of_table = cornu_op_convert(d[0], cornu_tensor_type(op->in[0]).dtype);
-    d_x[0] = cornu_op_gather(of_table, op->in[1]);
+    d_x[0] = gather(of_table, op->in[1], op->attributes->gather_grad.padded);
 }
 CornuGradient *const cornu__gather_grad_gradient = gather_grad_gradient;

@@ -26,6 +26,15 @@ typedef struct {
     int           count, row_space, index_space;
 } Lookups;
 
+/* Padding, -1, as row `rows` of the table, which there is not. */
+static CornuTensor *without_padding(CornuTensor *indices, int64_t rows)
+{
+    if (!indices) return NULL;
+    CornuTensor *is_row = cornu_op_compare(indices, CORNU_GREATER_EQUAL,
+                                           cornu_op_constant_like(indices, 0.0));
+    return cornu_op_select(is_row, indices, cornu_op_constant_like(indices, (double)rows));
+}
+
 /* cornu_gradients adds up the gradients of several lookups, and those alone. */
 static CornuStatus collect(CornuTensor *gradient, Lookups *lookups)
 {
@@ -50,12 +59,16 @@ static CornuStatus collect(CornuTensor *gradient, Lookups *lookups)
                               sizeof *lookups->rows));
     CORNU__TRY(cornu__reserve(&lookups->indices, &lookups->index_space, lookups->count, 1,
                               sizeof *lookups->indices));
+    const bool    is_padded =
+        gradient->graph->program->ops[maker].attributes.gather_grad.padded;
+    const int64_t table = cornu_tensor_shape(gradient).extent[0];
     const int64_t count = cornu_type_count(cornu_tensor_type(in[1]));
+    CornuTensor  *indices = cornu_op_convert(cornu_op_reshape(in[1], cornu_shape(count)),
+                                             CORNU_I32);
     const int64_t columns = cornu_tensor_shape(gradient).extent[1];
     CornuTensor  *rows = cornu_op_reshape(in[0], cornu_shape(count, columns));
     lookups->rows[lookups->count] = cornu_op_convert(rows, CORNU_F32);
-    lookups->indices[lookups->count++] =
-        cornu_op_convert(cornu_op_reshape(in[1], cornu_shape(count)), CORNU_I32);
+    lookups->indices[lookups->count++] = is_padded ? without_padding(indices, table) : indices;
     return CORNU_OK;
 }
 

@@ -37,8 +37,10 @@ static void gather_block(void *context, int64_t block, int thread)
         if (i + CORNU_ROWS_AHEAD < end)
             cornu__prefetch_row(g->table, cornu__index_at(g->indices, i + CORNU_ROWS_AHEAD),
                                 g->bytes);
-        memcpy(g->y + (size_t)i * g->bytes,
-               g->table + (size_t)cornu__index_at(g->indices, i) * g->bytes, g->bytes);
+        const int64_t index = cornu__index_at(g->indices, i);
+        char         *row = g->y + (size_t)i * g->bytes;
+        if (index < 0) memset(row, 0, g->bytes);
+        else memcpy(row, g->table + (size_t)index * g->bytes, g->bytes);
     }
 }
 
@@ -48,7 +50,8 @@ static CornuStatus gather(const CornuKernelCall *call)
     Gather g = { .table = call->in[0], .y = call->out[0], .indices = cornu__indices_of(call, 1),
                  .count = cornu_type_count(call->op.in[1]),
                  .bytes = (size_t)table.shape.extent[1] * cornu_dtype_size(table.dtype) };
-    CORNU__TRY(cornu__indices_check(g.indices, table.shape.extent[0]));
+    CORNU__TRY(cornu__indices_check(g.indices, call->op.attributes->gather.padded ? -1 : 0,
+                                    table.shape.extent[0]));
     g.grain = larger(1, GRAIN / larger(1, (int64_t)g.bytes));
     cornu__threads_run(call->threads, ceil_divide(g.count, g.grain), gather_block, &g);
     return CORNU_OK;
@@ -82,8 +85,12 @@ static void sort_rows(Sum *sum, CornuArray indices)
     const int64_t count = cornu_type_count(indices.type);
     memset(sum->start, 0, (size_t)(sum->table_rows + 2) * sizeof *sum->start);
     for (int64_t i = 0; i < count; i++) sum->start[cornu__index_at(indices, i) + 2]++;
+    sum->start[1] = 0;   /* rows of index -1, padding, which are left out */
     for (int64_t v = 1; v < sum->table_rows; v++) sum->start[v + 1] += sum->start[v];
-    for (int64_t i = 0; i < count; i++) sum->order[sum->start[cornu__index_at(indices, i) + 1]++] = i;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t index = cornu__index_at(indices, i);
+        if (index >= 0) sum->order[sum->start[index + 1]++] = i;
+    }
 }
 
 static void sum_block(void *context, int64_t block, int thread)
@@ -113,7 +120,8 @@ static CornuStatus gather_grad(const CornuKernelCall *call)
     const CornuArray indices = cornu__indices_of(call, 1);
     const int64_t   *shape = call->out_type[0].shape.extent;
     Sum sum = { .call = call, .table_rows = shape[0], .columns = shape[1] };
-    CORNU__TRY(cornu__indices_check(indices, shape[0]));
+    CORNU__TRY(cornu__indices_check(indices, call->op.attributes->gather_grad.padded ? -1 : 0,
+                                    shape[0]));
     sum.grain = larger(1, GRAIN / larger(1, sum.columns * (int64_t)sizeof(float)));
     sum.start = call->scratch;
     sum.order = sum.start + sum.table_rows + 2;

@@ -20,9 +20,9 @@ static inline CornuArray cornu__indices_of(const CornuKernelCall *call, int i)
     return (CornuArray){ call->op.in[i], (void *)(uintptr_t)call->in[i] };
 }
 
-/* CORNU_ERR_VALUE unless all are in [0, limit): of several faults the first index is reported,
- * whatever the threads. */
-CornuStatus cornu__indices_check(CornuArray indices, int64_t limit);
+/* CORNU_ERR_VALUE unless all are in [least, limit), least being 0, or -1 for padding: of several
+ * faults the first index is reported, whatever the threads. */
+CornuStatus cornu__indices_check(CornuArray indices, int64_t least, int64_t limit);
 
 /* Rows of a large table are far apart: each one is requested this many rows before it is used, as
  * much of it as two lines more than the processor fetches by itself. */

@@ -474,6 +474,7 @@ static CornuStatus one_hot(const Op *op)
 
 static CornuStatus gather(const Op *op)
 {
+    if (op->attributes->gather.padded) return refuse(op, "with padding");
     const int table = full(op, 0), rows = full(op, 1);
     return give(op, joined(op->to, "Gather", table, rows));
 }
