@@ -3,10 +3,10 @@
 updates.safetensors   five steps of each optimizer on a table of which some rows are looked up
 lookups.safetensors   embedding_lookup_sparse by each combiner, and its gradients
 
-Adagrad, Ftrl, RMSprop, Adadelta and momentum are TensorFlow's ResourceSparseApply*; LazyAdam, Adamax
-and Nadam, for which it has no sparse kernels, are Keras' optimizers applied to the rows looked up, with
-the slots that these rows have. Keras adds epsilon inside Adagrad's root and TensorFlow outside: with
-an epsilon of 1e-7 both agree.
+Adagrad, Ftrl, RMSprop, Adadelta and momentum are TensorFlow's ResourceSparseApply*; Adam, Adamax,
+Nadam and Lion, for which it has no lazy kernels, are Keras' optimizers applied to the rows that are
+looked up, with the slots that these rows have. Keras adds epsilon inside Adagrad's root and
+TensorFlow outside: with an epsilon of 1e-7 both agree.
 """
 
 import os
@@ -133,11 +133,41 @@ def updates():
     for name, (run, given) in CASES.items():
         tables, slots = run(given)
         arrays[f"{name}/tables"] = tables
-        if name == "rmsprop":
-            slots = slots[:1]                      # the other is the momentum, of which there is none
+        if name == "rmsprop":                      # the other is the momentum, which is not used
+            slots = slots[:1]
         for i, slot in enumerate(slots):
             arrays[f"{name}/slot{i}"] = slot
         about[name] = {"optimizer": name.split("_")[0], "given": given}
+    return arrays, about
+
+
+LISTS = [[3, 7, 3], [], [11], [0, 5], [1, 2, 5, 1], [9]]
+LENGTH = 4
+
+
+def lookups():
+    table = values("table", ROWS, COLUMNS)
+    flat = [index for row in LISTS for index in row]
+    weights = values("weights", len(flat)) + np.float32(0.5)
+    weights[4] = 0
+    factors = values("factors", len(LISTS), COLUMNS)
+    places = [(r, k) for r, row in enumerate(LISTS) for k in range(len(row))]
+    sparse = lambda x: tf.SparseTensor(places, x, (len(LISTS), LENGTH))
+    arrays = {"table": table, "factors": factors, "indices": np.int32(flat), "weights": weights,
+              "offsets": np.cumsum([0] + [len(row) for row in LISTS])}
+    about = {}
+    for combiner in ("mean", "sum", "sqrtn"):
+        for weighted in (False, True):
+            name = combiner + ("_weighted" if weighted else "")
+            variable = tf.Variable(table)
+            with tf.GradientTape() as tape:
+                y = tf.nn.safe_embedding_lookup_sparse(
+                    variable, sparse(np.int64(flat)), sparse(weights) if weighted else None,
+                    combiner=combiner)
+                loss = tf.reduce_sum(y * factors)
+            arrays[f"{name}/y"] = y.numpy()
+            arrays[f"{name}/d_table"] = tf.convert_to_tensor(tape.gradient(loss, variable)).numpy()
+            about[name] = {"combiner": combiner, "weighted": weighted}
     return arrays, about
 
 
@@ -146,6 +176,7 @@ def main():
     with open(out / "VERSIONS", "a") as file:
         file.write(f"tensorflow {tf.__version__}\n")
     common.write_arrays(out / "updates.safetensors", *updates())
+    common.write_arrays(out / "lookups.safetensors", *lookups())
 
 
 if __name__ == "__main__":
