@@ -234,7 +234,8 @@ CornuStatus session_train(const Options *options, CornuModel *model, CornuDatase
                                 .verbose = CORNU_SILENT, .results = results);
     if (!status) session_remarks(cornu_model_device(model), cornu_model_statistics(model));
     const CornuTrainTest told = {
-        .name = options->arguments[0], .things = things,
+        .name = options->argument_count ? options->arguments[0] : options->data,
+        .things = things,
         .train_x.type = cornu_type(CORNU_U8, cornu_dataset_count(data)),
         .test_x.type = cornu_type(CORNU_U8, held_out ? cornu_dataset_count(held_out) : 0),
     };

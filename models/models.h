@@ -16,6 +16,7 @@
 #include "../datasets/text/shakespeare.h"
 #include "../nn/layers/activations.h"
 #include "../nn/model/model.h"
+#include "../nn/model/tpu_embedding.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -121,6 +122,37 @@ CornuModel *cornu_char_gpt_from(const CornuShakespeareConfig *config);
 CornuModel *cornu_text_network_from(const CornuShakespeareConfig *config);
 #define cornu_text_network(...) \
     cornu_text_network_from(&(CornuShakespeareConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- Recommendation: categories and numbers of an event; predicts a click ---- */
+
+enum { CORNU_DLRM_FEATURES = 26, CORNU_DLRM_LAYERS = 4 };
+
+typedef struct {
+    char            unset;
+    int64_t         vocabulary[CORNU_DLRM_FEATURES]; /* required: of each category, up to a 0 */
+    const char     *names[CORNU_DLRM_FEATURES];      /* of the categories */
+    int64_t         numbers;                         /* required: how many there are */
+    int64_t         dim;                             /* of embeddings; default 16 */
+    int64_t         bottom[CORNU_DLRM_LAYERS];       /* units of the layers for numbers, before one
+                                                        of dim; default 64 */
+    int64_t         top[CORNU_DLRM_LAYERS];          /* of those for the dot products, before one of
+                                                        1; default 64, 32 */
+    CornuOptimizer *optimizer;                       /* of the tables; default that of the rest;
+                                                        taken */
+} CornuDlrmConfig;
+
+/*
+ * Embeddings of categories and a network for numbers give vectors of one length; the dot products of
+ * all pairs and the vector of the numbers go through another network. Inputs: an i32 (1) for each
+ * category, then f32 (numbers). Output: the probability of a click. Steps touch only the rows of
+ * tables that are looked up. Source: Naumov et al., "Deep Learning Recommendation Model for
+ * Personalization and Recommendation Systems", arXiv 1906.00091.
+ */
+CornuModel *cornu_dlrm_from(const CornuDlrmConfig *config);
+#define cornu_dlrm(...) cornu_dlrm_from(&(CornuDlrmConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Its optimizer for cornu_compile: that of the tables, and `others`, which is taken, of the rest. */
+CornuOptimizer *cornu_dlrm_optimizer(CornuModel *model, CornuOptimizer *others);
 
 /* ---- By name, with the published settings ---- */
 

@@ -24,6 +24,7 @@
 #include "../tensor/ops.h"
 #include "../tensor/tensor.h"
 
+#include "../datasets/clicks/clicks.h"
 #include "../datasets/fetching/find.h"
 #include "../datasets/images/augment.h"
 #include "../datasets/images/image.h"
