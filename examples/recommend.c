@@ -41,7 +41,7 @@ static CornuClicks *load(const Options *options, const Settings *settings)
 static CornuModel *build(const Settings *settings, const CornuClicks *clicks)
 {
     CornuDlrmConfig config = { .numbers = clicks->numbers, .dim = settings->dim,
-                               .optimizer = cornu_adagrad(settings->table_rate) };
+                               .optimizer = cornu_adam(settings->table_rate) };
     for (int f = 0; f < clicks->features; f++) {
         config.vocabulary[f] = clicks->vocabulary[f];
         config.names[f] = clicks->names[f];
@@ -100,12 +100,12 @@ static CornuStatus recommend(const Options *options, const Settings *settings)
 
 int main(int argc, char **argv)
 {
-    Settings     settings = { .table_rate = 0.1, .threshold = 4.0, .users = 5000, .items = 2000,
-                              .dim = 16 };
+    Settings     settings = { .table_rate = 0.01, .threshold = 4.0, .users = 1000, .items = 500,
+                              .dim = 8 };
     Options      options = { .epochs = 3, .batch_size = 1024, .learning_rate = 1e-3,
                              .data = "synthetic" };
     const Option extra[] = {
-        { "table-rate", OPTION_NUMBER, &settings.table_rate, "X", "learning rate of Adagrad, for "
+        { "table-rate", OPTION_NUMBER, &settings.table_rate, "X", "learning rate of lazy Adam, for "
           "the tables", 1e-9, 100, NULL },
         { "dim", OPTION_WHOLE, &settings.dim, "N", "columns of the tables", 1, 4096, NULL },
         { "threshold", OPTION_NUMBER, &settings.threshold, "X", "ratings from here on count as "

@@ -16,6 +16,9 @@ static CornuStatus pairs_build(CornuLayer *layer, const CornuShape *in, int in_c
 {
     CornuText a, b;
     (void)layer;
+    if (in_count < 2 || in_count > CORNU_DLRM_FEATURES + 1)
+        return cornu_error_set(CORNU_ERR_SHAPE, "%d vectors, expected 2 to %d", in_count,
+                               CORNU_DLRM_FEATURES + 1);
     for (int i = 0; i < in_count; i++)
         if (in[i].rank != 2 || !cornu_shape_equal(in[i], in[0]))
             return cornu_error_set(CORNU_ERR_SHAPE, "input %d is %s and the first %s, expected "
@@ -24,23 +27,25 @@ static CornuStatus pairs_build(CornuLayer *layer, const CornuShape *in, int in_c
     return CORNU_OK;
 }
 
+/* Products of elements, added up: thousands of matrices as small as these take longer as products. */
 static CornuTensor *pairs_call(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                                int in_count, CornuTensor **out)
 {
+    enum { MOST = (CORNU_DLRM_FEATURES + 1) * CORNU_DLRM_FEATURES / 2 };
     const CornuShape shape = cornu_tensor_shape(in[0]);
-    const int64_t    rows = shape.extent[0], dim = shape.extent[1];
-    CornuTensor     *parts[CORNU_MAX_LAYER_TENSORS];
+    const CornuShape row = cornu_shape(shape.extent[0], 1, shape.extent[1]);
+    CornuTensor     *left[MOST], *right[MOST];
+    int              count = 0;
     (void)layer, (void)call, (void)out;
-    for (int i = 0; i < in_count; i++)
-        parts[i] = cornu_op_reshape(in[i], cornu_shape(rows, 1, dim));
-    CornuTensor *all = cornu_op_concat(parts, in_count, 1);
-    CornuTensor *dots = cornu_op_matmul_transposed(all, false, all, true);
-    parts[0] = in[0];
-    for (int i = 1; i < in_count; i++) {   /* those with the vectors before it */
-        const int64_t starts[3] = { 0, i, 0 }, sizes[3] = { rows, 1, i };
-        parts[i] = cornu_op_reshape(cornu_op_slice(dots, starts, sizes), cornu_shape(rows, i));
-    }
-    return cornu_op_concat(parts, in_count, 1);
+    for (int i = 1; i < in_count; i++)
+        for (int k = 0; k < i; k++, count++) {
+            left[count] = cornu_op_reshape(in[i], row);
+            right[count] = cornu_op_reshape(in[k], row);
+        }
+    CornuTensor *products = cornu_op_multiply(cornu_op_concat(left, count, 1),
+                                              cornu_op_concat(right, count, 1));
+    CornuTensor *parts[2] = { in[0], cornu_op_reduce_sum(products, INT64_C(1) << 2, false) };
+    return cornu_op_concat(parts, 2, 1);
 }
 
 static const CornuLayerClass pairs_class = {
