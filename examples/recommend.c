@@ -64,8 +64,11 @@ static CornuStatus train(const Options *options, CornuDevice *device, CornuModel
                                                (uint64_t)options->seed);
     if (!status && !data) status = cornu_error_status();
     if (!status) cornu_summary(model);
+    Options without = *options;   /* --save: the layers are the program's, so it has the weights */
+    without.save = NULL;
     const double begin = now();
-    if (!status) status = session_train(options, model, data, clicks->test, "events", results);
+    if (!status) status = session_train(&without, model, data, clicks->test, "events", results);
+    if (!status && options->save) status = cornu_model_save_weights(model, options->save);
     const double seconds = now() - begin;
     const int64_t steps = session_steps(options, clicks->train_rows);
     const double  seen = options->steps_per_epoch ? (double)(steps * options->batch_size)

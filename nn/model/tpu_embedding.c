@@ -268,6 +268,18 @@ static bool is_embedding(const CornuLayer *layer)
     return layer && layer->kind == &embedding_class;
 }
 
+/* "films_adam": names of optimizers differ, as files and backups have their variables by name. */
+static CornuStatus rename_optimizer(CornuOptimizer *optimizer, const char *owner)
+{
+    char text[160];
+    snprintf(text, sizeof text, "%s_%s", owner, optimizer->name);
+    char *name = cornu__copy_text(text);
+    if (!name) return CORNU_ERR_MEMORY;
+    cornu__release(optimizer->name);
+    optimizer->name = name;
+    return CORNU_OK;
+}
+
 static CornuStatus map_optimizers(Embedding *embedding, CornuMultiConfig *config, char *pattern,
                                   size_t size)
 {
@@ -284,14 +296,17 @@ static CornuStatus map_optimizers(Embedding *embedding, CornuMultiConfig *config
                                "their own", cornu_layer_name(layer), CORNU_MAX_OPTIMIZERS - 1);
         config->optimizer_map[count++] = (CornuMappedOptimizer){
             layer->weights[t]->path, embedding->tables[t].optimizer };
+        CornuOptimizer *own = embedding->tables[t].optimizer;
         embedding->tables[t].optimizer = NULL;
+        CORNU__TRY(rename_optimizer(own, embedding->tables[t].name));
     }
     if (!embedding->optimizer) return CORNU_OK;
+    CornuOptimizer *common = embedding->optimizer;
     const char *path = layer->weights[0]->path;   /* up to the last '/': that of the layer */
     snprintf(pattern, size, "%.*s/[^/]*", (int)(strrchr(path, '/') - path), path);
-    config->optimizer_map[count] = (CornuMappedOptimizer){ pattern, embedding->optimizer };
+    config->optimizer_map[count] = (CornuMappedOptimizer){ pattern, common };
     embedding->optimizer = NULL;
-    return CORNU_OK;
+    return rename_optimizer(common, cornu_layer_name(layer));
 }
 
 CornuOptimizer *cornu_tpu_embedding_optimizer(CornuLayer *layer, CornuOptimizer *others)
