@@ -65,6 +65,33 @@ static int of_sequence(CornuOnnx *to, int mask, int64_t steps, int axis)
     return mask ? cornu__onnx_reshape(to, mask, shape) : CORNU_ONNX_NONE;
 }
 
+/* The numbers 0, 1, … below an extent, along the first axis of two or the second. */
+static int steps_of(CornuOnnx *to, int64_t extent, bool along_second)
+{
+    static const int64_t begin = 0, step = 1;
+    const CornuType whole = cornu_scalar(CORNU_I64);
+    int       in[3];
+    in[1] = joined(to, "Squeeze", cornu__onnx_vector(to, &extent, 1),
+                   cornu__onnx_integers(to, &begin, 1));
+    in[0] = cornu__onnx_constant(to, cornu_array_from((void *)&begin, whole));
+    in[2] = cornu__onnx_constant(to, cornu_array_from((void *)&step, whole));
+    const int numbers = cornu__onnx_node(to, "Range", in, 3, NULL, 0, 1);
+    return joined(to, "Unsqueeze", numbers,
+                  cornu__onnx_integers(to, along_second ? &begin : &step, 1));
+}
+
+/* As of_distance, for extents that are known when the model runs. */
+static int of_open_distance(CornuOnnx *to, int64_t T, int64_t S, bool causal, int64_t window)
+{
+    const int t = steps_of(to, T, false), s = steps_of(to, S, true);
+    int       mask = causal ? two(to, "LessOrEqual", s, t) : CORNU_ONNX_NONE;
+    if (!window) return mask;
+    const CornuArray most = cornu_array_from(&window, cornu_scalar(CORNU_I64));
+    const int        limit = cornu__onnx_constant(to, most);
+    const int        near = two(to, "Less", one(to, "Abs", two(to, "Sub", t, s)), limit);
+    return both(to, mask, near);
+}
+
 /* Step t of T attends to step s of S if s <= t; and, with a window, if |t - s| < window. (T, S) */
 static CornuStatus of_distance(const CornuOnnxCall *call, int64_t T, int64_t S, int *mask)
 {
@@ -73,6 +100,10 @@ static CornuStatus of_distance(const CornuOnnxCall *call, int64_t T, int64_t S, 
     const int64_t window = has_window ? whole(call->layer, "sliding_window") : 0;
     *mask = CORNU_ONNX_NONE;
     if (!causal && !window) return CORNU_OK;
+    if (cornu__onnx_is_open(T) || cornu__onnx_is_open(S)) {
+        *mask = of_open_distance(call->to, T, S, causal, window);
+        return CORNU_OK;
+    }
     unsigned char *looks = cornu__allocate((size_t)(T * S), 1);
     if (!looks) return CORNU_ERR_MEMORY;
     for (int64_t t = 0; t < T; t++)
@@ -113,7 +144,8 @@ static int by_heads(CornuOnnx *to, int x, CornuShape shape, int y, int64_t G, in
 {
     const int64_t N = shape.extent[1], T = shape.extent[2];
     if (N == G) return joined(to, "MatMul", x, y);
-    x = cornu__onnx_reshape(to, x, cornu_shape(0, G, N / G * T, shape.extent[3]));
+    x = cornu__onnx_reshape(to, x, cornu_shape(0, G, cornu__onnx_times(to, N / G, T),
+                                               shape.extent[3]));
     return cornu__onnx_reshape(to, joined(to, "MatMul", x, y), cornu_shape(0, N, T, m));
 }
 
@@ -173,7 +205,7 @@ static CornuShape as_sequences(const CornuOnnxCall *call, CornuShape shape, int6
     for (int i = 0; i < shape.rank - 1; i++)
         if (set >> i & 1) {
             order[count++] = i;
-            steps *= shape.extent[i];
+            steps = cornu__onnx_times(call->to, steps, shape.extent[i]);
         }
     order[count] = shape.rank - 1;
     return cornu_shape(CORNU_NONE, steps, shape.extent[shape.rank - 1]);

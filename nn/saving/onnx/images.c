@@ -37,17 +37,38 @@ static CornuStatus cropping(const CornuOnnxCall *call)
     int64_t    order[CORNU_MAX_RANK];
     int        x;
     cornu__onnx_lying(to, call->in, 1, &x, order);
-    for (int i = 1; i + 1 < rank; i++)
-        x = cornu__onnx_slice(to, x, order[i], edge_of(call, "cropping", i, false),
-                              call->shapes[0].extent[i] - edge_of(call, "cropping", i, true));
+    for (int i = 1; i + 1 < rank; i++) {
+        const int64_t extent = call->shapes[0].extent[i], after = edge_of(call, "cropping", i, true);
+        const int64_t end = !cornu__onnx_is_open(extent) ? extent - after
+                            : after > 0                  ? -after : INT32_MAX;
+        x = cornu__onnx_slice(to, x, order[i], edge_of(call, "cropping", i, false), end);
+    }
     *call->out = cornu__onnx_transpose(to, x, order, rank);
     return CORNU_OK;
+}
+
+/* The numbers of the nearest pixels, as in pick, of extents that are known when the model runs. */
+static int nearest(CornuOnnx *to, int64_t from, int64_t count)
+{
+    const int64_t axis = 0;
+    const int     wide = cast(to, cornu__onnx_vector(to, &from, 1), CORNU_ONNX_FLOAT);
+    const int     made = cast(to, cornu__onnx_vector(to, &count, 1), CORNU_ONNX_FLOAT);
+    int           in[] = { cornu__onnx_scalar(to, 0.0), 0, cornu__onnx_scalar(to, 1.0) };
+    in[1] = joined(to, "Squeeze", made, cornu__onnx_integers(to, &axis, 1));
+    const int i = cornu__onnx_node(to, "Range", in, 3, NULL, 0, 1);
+    const int at = two(to, "Div", two(to, "Mul", shifted(to, i, 0.5), wide), made);
+    return cast(to, one(to, "Floor", at), CORNU_ONNX_INT64);
 }
 
 /* Gathers the nearest pixels along an axis. Which of two equally near pixels Resize takes depends
  * on the rounding of the runtime. */
 static CornuStatus pick(CornuOnnx *to, int64_t axis, int64_t from, int64_t count, int *x)
 {
+    if (cornu__onnx_is_open(from) || cornu__onnx_is_open(count)) {
+        const int in[] = { *x, nearest(to, from, count) };
+        *x = CORNU__ONNX_NODE(to, "Gather", in, { .name = "axis", .whole = axis });
+        return CORNU_OK;
+    }
     int64_t *numbers = cornu__allocate((size_t)count, sizeof *numbers);
     if (!numbers) return CORNU_ERR_MEMORY;
     for (int64_t i = 0; i < count; i++)   /* in f32, as layers/reshaping/resampling.c */
@@ -102,6 +123,7 @@ static CornuStatus resize_from(const CornuOnnxCall *call, int x, const int64_t *
     const bool    *antialias = cornu__onnx_argument(call->layer, "antialias");
     int64_t        order[CORNU_MAX_RANK];
     if (how != CORNU_NEAREST && (how != CORNU_BILINEAR || (antialias && *antialias))) {
+        for (int i = 1; i + 1 < rank; i++) CORNU__TRY(cornu__onnx_known(call, i));
         x = cornu__onnx_channels_first(to, x, rank);
         CORNU__TRY(weigh_both(call, from, &x));
         *call->out = cornu__onnx_channels_last(to, x, rank);
@@ -113,7 +135,7 @@ static CornuStatus resize_from(const CornuOnnxCall *call, int x, const int64_t *
             if (size[i] != from[i]) CORNU__TRY(pick(to, order[i], from[i], size[i], &x));
     } else {
         const int in[] = { x, CORNU_ONNX_NONE, CORNU_ONNX_NONE,
-                           cornu__onnx_integers(to, size + 1, rank - 2) };
+                           cornu__onnx_vector(to, size + 1, rank - 2) };
         x = CORNU__ONNX_NODE(to, "Resize", in, { .name = "mode", .text = "linear" },
                              { .name = "axes", .integers = order + 1, .count = rank - 2 });
     }
@@ -133,15 +155,18 @@ static CornuStatus resizing(const CornuOnnxCall *call)
     const int64_t     size[2] = { whole(layer, "height"), whole(layer, "width") };
     const int64_t    *given = call->shapes[0].extent + 1;
     CornuShape        from = call->shapes[0];
+    const bool        crop = flag(layer, "crop_to_aspect_ratio");
+    const bool        pad = flag(layer, "pad_to_aspect_ratio");
     int               x = call->in[0];
-    if (flag(layer, "crop_to_aspect_ratio")) {
+    for (int i = 1; i < 3 && (crop || pad); i++) CORNU__TRY(cornu__onnx_known(call, i));
+    if (crop) {
         cornu__crop_to_ratio(given, size, from.extent + 1);
         for (int i = 1; i < 3; i++) {
             const int64_t begin = (call->shapes[0].extent[i] - from.extent[i]) / 2;
             x = cornu__onnx_slice(to, x, i, begin, begin + from.extent[i]);
         }
     }
-    if (flag(layer, "pad_to_aspect_ratio")) {
+    if (pad) {
         int64_t around[2];
         cornu__pad_to_ratio(given, size, around);
         const int64_t pads[] = { 0, around[0], around[1], 0, 0, around[0], around[1], 0 };
@@ -162,6 +187,7 @@ static CornuStatus center_crop(const CornuOnnxCall *call)
         return cornu__onnx_refuse(call->layer, "a single image", "whose batch is missing");
     const bool     smaller = from.extent[1] < size[0] || from.extent[2] < size[1];
     int            x = call->in[0];
+    for (int i = 1; i < 3; i++) CORNU__TRY(cornu__onnx_known(call, i));
     if (smaller) cornu__crop_to_ratio(call->shapes[0].extent + 1, size, from.extent + 1);
     for (int i = 1; i < 3; i++) {
         if (!smaller) from.extent[i] = size[i - 1];

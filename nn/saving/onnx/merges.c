@@ -155,7 +155,7 @@ static int as_matrices(CornuOnnx *to, int x, CornuShape shape, int axis, bool fi
     for (int i = 1; i < shape.rank; i++) {
         if (i == axis) continue;
         order[count++] = i;
-        rest *= shape.extent[i];
+        rest = cornu__onnx_times(to, rest, shape.extent[i]);
     }
     if (!first) order[count] = axis;
     const int64_t n = shape.extent[axis];

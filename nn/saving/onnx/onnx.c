@@ -1,4 +1,5 @@
 /* Writing models as ONNX files: the layers one by one, then the file that contains the graph. */
+#include "extents_internal.h"
 #include "recorded_internal.h"
 
 #include "../../../device/memory_internal.h"
@@ -68,53 +69,66 @@ static CornuDtype dtype_of(const CornuModel *model, const CornuSymbol *symbol)
     return symbol->type.dtype;
 }
 
+/* What a model's graph has for each of its values. */
+typedef struct { int value, mask; CornuShape shape; } Place;
+
 static CornuStatus add_call(CornuOnnx *to, const CornuModel *model, const CornuModelCall *call,
-                            int *values, int *masks)
+                            Place *places)
 {
     const CornuNode *node = call->node;
     CornuDtype       dtypes[CORNU_MAX_LAYER_TENSORS];
     int              in[CORNU_MAX_LAYER_TENSORS], in_masks[CORNU_MAX_LAYER_TENSORS];
+    int              out[CORNU_MAX_LAYER_TENSORS], out_masks[CORNU_MAX_LAYER_TENSORS];
     CornuShape       shapes[CORNU_MAX_LAYER_TENSORS], results[CORNU_MAX_LAYER_TENSORS];
     for (int i = 0; i < node->in_count; i++) {
-        in[i] = values[call->in[i]];
-        in_masks[i] = masks[call->in[i]];
-        shapes[i] = node->in[i]->type.shape;
+        in[i] = places[call->in[i]].value;
+        in_masks[i] = places[call->in[i]].mask;
+        shapes[i] = places[call->in[i]].shape;
         dtypes[i] = dtype_of(model, node->in[i]);
     }
     for (int i = 0; i < node->mask_count; i++)
-        in_masks[node->mask_of[i]] = cast(to, values[call->in[node->in_count + i]],
+        in_masks[node->mask_of[i]] = cast(to, places[call->in[node->in_count + i]].value,
                                           CORNU_ONNX_BOOL);
     for (int i = 0; i < node->out_count; i++) results[i] = node->out[i].type.shape;
     node->layer->reverse = node->reverse;
-    return put_layer(&(CornuOnnxCall){
+    CORNU__TRY(cornu__onnx_results(to, node->layer, shapes, dtypes, node->in_count, results));
+    to->pending = false;
+    CORNU__TRY(put_layer(&(CornuOnnxCall){
         .to = to, .layer = node->layer, .in = in, .masks = in_masks,
         .mask_given = node->mask_count > 0, .shapes = shapes,
         .dtypes = dtypes,
-        .in_count = node->in_count, .results = results, .out = &values[call->first],
-        .out_masks = &masks[call->first],
-    });
+        .in_count = node->in_count, .results = results, .out = out,
+        .out_masks = out_masks,
+    }));
+    if (to->pending)
+        return cornu__onnx_refuse(node->layer, "an input of unknown extents",
+                                  "what this layer makes of them has no nodes");
+    for (int i = 0; i < node->out_count; i++) {
+        places[call->first + i] = (Place){ out[i], out_masks[i], results[i] };
+        for (int k = 1; k < results[i].rank; k++)
+            cornu__onnx_axis_of(to, results[i].extent[k], out[i]);
+    }
+    return CORNU_OK;
 }
 
 static CornuStatus put_model(const CornuOnnxCall *call)
 {
     const CornuModel *model = (const CornuModel *)call->layer;
-    const size_t      count = (size_t)model->value_count;
-    int              *values = cornu__allocate(2 * count, sizeof *values);
-    if (!values) return CORNU_ERR_MEMORY;
-    int *masks = values + count;
-    for (int i = 0; i < model->input_count; i++) {
-        values[cornu__model_value_index(model, model->inputs[i])] = call->in[i];
-        masks[cornu__model_value_index(model, model->inputs[i])] = call->masks[i];
-    }
+    Place            *places = cornu__allocate((size_t)model->value_count, sizeof *places);
+    if (!places) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < model->input_count; i++)
+        places[cornu__model_value_index(model, model->inputs[i])] =
+            (Place){ call->in[i], call->masks[i], call->shapes[i] };
     CornuStatus status = CORNU_OK;
     for (int i = 0; i < model->call_count && status == CORNU_OK; i++)
         if (model->calls[i].node->layer->kind != &cornu__input_class)
-            status = add_call(call->to, model, &model->calls[i], values, masks);
+            status = add_call(call->to, model, &model->calls[i], places);
     for (int i = 0; i < model->output_count; i++) {
-        call->out[i] = values[cornu__model_value_index(model, model->outputs[i])];
-        call->out_masks[i] = masks[cornu__model_value_index(model, model->outputs[i])];
+        const Place *place = &places[cornu__model_value_index(model, model->outputs[i])];
+        call->out[i] = place->value;
+        call->out_masks[i] = place->mask;
     }
-    cornu__release(values);
+    cornu__release(places);
     return status;
 }
 
@@ -128,7 +142,9 @@ static void put_value(CornuMessage *graph, int field, const char *name, int type
     const size_t extents = cornu__begin_field(graph, 2);
     for (int i = 0; i < shape.rank; i++) {
         const size_t extent = cornu__begin_field(graph, 1);
-        if (shape.extent[i] < 0) cornu__put_text(graph, 2, i ? "n" : "batch");
+        char open[240] = "batch";   /* two extents of one name must be equal */
+        if (i > 0) snprintf(open, sizeof open, "%s_%d", name, i);
+        if (shape.extent[i] < 0) cornu__put_text(graph, 2, open);
         else cornu__put_number(graph, 1, shape.extent[i]);
         cornu__end_field(graph, extent);
     }
@@ -154,38 +170,27 @@ static void name_value(CornuOnnx *to, const char *in, const char *out)
     cornu__end_field(&to->nodes, node);
 }
 
-/* The nodes of layers depend on the extents of their inputs. */
-static CornuStatus check_known(const CornuSymbol *input)
-{
-    const CornuShape shape = input->type.shape;
-    CornuText        text;
-    for (int i = 1; i < shape.rank; i++)
-        if (shape.extent[i] == CORNU_NONE)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: the input is %s; for .onnx files all "
-                               "extents but the batch must be known",
-                               cornu_layer_name(input->node->layer),
-                               cornu_shape_print(&text, shape));
-    return CORNU_OK;
-}
-
 static CornuStatus put_graph(CornuOnnx *to, CornuMessage *graph)
 {
     const CornuModel *model = to->model;
     int               in[CORNU_MAX_MODEL_TENSORS], out[CORNU_MAX_MODEL_TENSORS];
     int               masks[CORNU_MAX_MODEL_TENSORS] = { 0 }, out_masks[CORNU_MAX_MODEL_TENSORS];
     char              name[200];
-    CornuOnnxName              inner;
+    CornuOnnxName     inner;
+    CornuShape        shapes[CORNU_MAX_MODEL_TENSORS];
+    cornu__onnx_batch_of(to, CORNU_ONNX_NONE);
     for (int i = 0; i < model->input_count; i++) {
         const char *given = cornu_layer_name(model->inputs[i]->node->layer);
-        CORNU__TRY(check_known(model->inputs[i]));
         const bool  whole = cornu__model_takes_integers(model, i);
         put_value(graph, 11, given, whole ? CORNU_ONNX_INT32 : CORNU_ONNX_FLOAT,
                   open_batch(model->inputs[i]));
         in[i] = cornu__onnx_value(to, (CornuOnnxValue){ 0 });
         name_value(to, given, cornu__onnx_name(&inner, in[i]));
     }
+    for (int i = 0; i < model->input_count; i++)
+        shapes[i] = cornu__onnx_input_shape(to, model->inputs[i]->type.shape, in[i]);
     CORNU__TRY(put_model(&(CornuOnnxCall){
-        .to = to, .layer = &model->base, .in = in, .masks = masks, .out = out,
+        .to = to, .layer = &model->base, .in = in, .masks = masks, .shapes = shapes, .out = out,
         .out_masks = out_masks,
     }));
     for (int i = 0; i < model->output_count; i++) {
@@ -205,27 +210,48 @@ static CornuStatus put_graph(CornuOnnx *to, CornuMessage *graph)
     return CORNU_OK;
 }
 
+static CornuStatus put_file(CornuOnnx *to, CornuMessage *file)
+{
+    to->places = cornu__allocate((size_t)to->weights->weights, sizeof *to->places);
+    if (!to->places) return CORNU_ERR_MEMORY;
+    cornu__put_number(file, 1, IR_VERSION);
+    cornu__put_text(file, 2, "cornu");
+    const size_t graph = cornu__begin_field(file, 7);
+    CORNU__TRY(put_graph(to, file));
+    cornu__end_field(file, graph);
+    const size_t opset = cornu__begin_field(file, 8);
+    cornu__put_text(file, 1, "");
+    cornu__put_number(file, 2, OPSET);
+    cornu__end_field(file, opset);
+    return file->failed ? CORNU_ERR_MEMORY : CORNU_OK;
+}
+
+static void free_graph(CornuOnnx *to)
+{
+    cornu__release(to->places);
+    cornu__release(to->values);
+    cornu__release(to->extents);
+    cornu__release(to->nodes.bytes);
+    cornu__release(to->constants.bytes);
+}
+
+/* Of the attempts the first refusal is told. */
 static CornuStatus save(const CornuModel *model, const CornuValues *values, const char *path)
 {
-    CornuOnnx    to = { .model = model, .weights = values, .layer = put_layer };
+    const int    count = cornu__onnx_attempts(model);
+    CornuFailure failure = { .status = CORNU_OK };
+    CornuStatus  status = CORNU_ERR_SHAPE;
     CornuMessage file = { 0 };
-    to.places = cornu__allocate((size_t)values->weights, sizeof *to.places);
-    cornu__put_number(&file, 1, IR_VERSION);
-    cornu__put_text(&file, 2, "cornu");
-    const size_t graph = cornu__begin_field(&file, 7);
-    CornuStatus  status = to.places ? put_graph(&to, &file) : CORNU_ERR_MEMORY;
-    cornu__end_field(&file, graph);
-    const size_t opset = cornu__begin_field(&file, 8);
-    cornu__put_text(&file, 1, "");
-    cornu__put_number(&file, 2, OPSET);
-    cornu__end_field(&file, opset);
-    if (status == CORNU_OK && file.failed) status = CORNU_ERR_MEMORY;
-    if (status == CORNU_OK) status = cornu_file_write(path, file.bytes, file.size);
-    else cornu__fail_prefix(status, path);
-    cornu__release(to.places);
-    cornu__release(to.values);
-    cornu__release(to.nodes.bytes);
-    cornu__release(to.constants.bytes);
+    for (int i = 0; i < count && status && status != CORNU_ERR_MEMORY; i++) {
+        CornuOnnx to = { .model = model, .weights = values, .layer = put_layer, .attempt = i };
+        file.size = 0;
+        file.failed = false;
+        status = put_file(&to, &file);
+        if (!i) cornu__failure_keep(&failure, status);
+        free_graph(&to);
+    }
+    status = status ? cornu__fail_prefix(cornu__failure_tell(&failure), path)
+                    : cornu_file_write(path, file.bytes, file.size);
     cornu__release(file.bytes);
     return status;
 }

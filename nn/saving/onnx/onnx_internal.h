@@ -101,10 +101,21 @@ float *cornu__onnx_room(CornuOnnx *to, CornuShape shape);
 const float *cornu__onnx_values(const CornuOnnx *to, const CornuLayer *layer, int i);
 int         *cornu__onnx_place(const CornuOnnx *to, const CornuLayer *layer, int i);
 
+/* ---- Extents that are unknown until the model runs: extents_internal.h ---- */
+
+/* Shapes have a handle in place of such an extent; CORNU_NONE is the batch. */
+bool cornu__onnx_is_open(int64_t extent);
+
+/* The product of two extents, known or not; 0, recorded in the graph, if it cannot be written. */
+int64_t cornu__onnx_times(CornuOnnx *to, int64_t a, int64_t b);
+
+/* An i64 vector of extents, known or not. */
+int cornu__onnx_vector(CornuOnnx *to, const int64_t *extents, int count);
+
 /* ---- Layers and models ---- */
 
 /* A call of a layer on values, each with its mask, bool (B, T), or none; and room for the results.
- * All shapes have an open batch. */
+ * All shapes have an open batch; other extents may be open. */
 typedef struct {
     CornuOnnx        *to;
     const CornuLayer *layer;
@@ -131,6 +142,19 @@ typedef struct {
     bool    scalar;                       /* a constant without axes */
 } CornuOnnxValue;
 
+enum { CORNU_ONNX_WORLDS = 3 };
+
+/* An open extent, of extents.c: of an axis of a value, factor a + offset, or a b. */
+typedef struct {
+    int64_t numbers[CORNU_ONNX_WORLDS];
+    enum { CORNU_ONNX_AXIS, CORNU_ONNX_LINEAR, CORNU_ONNX_PRODUCT } kind;
+    int     value, axis;                  /* 0: the value is not yet written */
+    int64_t factor, offset;
+    int     a, b;
+    bool    of_batch;
+    int     vector;                       /* its i64 vector of one; 0: not yet */
+} CornuOnnxExtent;
+
 struct CornuOnnx {
     const CornuModel  *model;
     const CornuValues *weights;
@@ -139,6 +163,10 @@ struct CornuOnnx {
     int                count, space;      /* of values, including number 0 */
     int               *places;            /* the constant of each weight; 0: none yet */
     CornuOnnxRule     *layer;             /* writes a layer, for the rules of wrappers */
+    CornuOnnxExtent   *extents;           /* the batch is number 0 */
+    int                extent_count, extent_space;
+    int                attempt, unknown;  /* the numbers of the worlds, and of open extents */
+    bool               pending;           /* an extent was read that is not written yet */
 };
 
 /* A new value; 0 when out of memory. */

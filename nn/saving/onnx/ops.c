@@ -2,14 +2,17 @@
 #include "recorded_internal.h"
 
 #include "../../../device/memory_internal.h"
+#include "../../../device/program_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 /* An op as its writer sees it. */
 typedef struct {
     CornuOnnxProgram      *program;
     CornuOnnx             *to;
-    const CornuProgramOp  *op, *other;   /* in both programs */
+    const CornuProgramOp  *op;
+    int                    number;       /* in the programs of all worlds */
     const CornuAttributes *attributes;
     const CornuValue      *in;
     CornuValue             out;
@@ -26,8 +29,14 @@ static int full(const Op *op, int i) { return cornu__onnx_full(op->program, op->
 
 static CornuStatus give(const Op *op, int value)
 {
-    op->program->full[op->out] = value;
+    cornu__onnx_set(op->program, op->out, value);
     return CORNU_OK;
+}
+
+/* The attributes of the op in another world. */
+static const CornuAttributes *in_world(const Op *op, int world)
+{
+    return &op->program->worlds[world]->ops[op->number].attributes;
 }
 
 static CornuStatus refuse(const Op *op, const char *why)
@@ -38,7 +47,7 @@ static CornuStatus refuse(const Op *op, const char *why)
 
 static CornuStatus refuse_batch(const Op *op)
 {
-    return refuse(op, "an extent depends on the size of the batch");
+    return refuse(op, "what it computes depends on unknown extents in a way that has no nodes");
 }
 
 /* ---- Sources, and what only repeats ---- */
@@ -59,9 +68,41 @@ static void keep_small(const Op *op, int value, CornuShape extents)
     op->program->extents[op->out] = extents;
 }
 
+/* A number that depends on an open extent: is the extent, or its inverse, as in means. 0 if it is
+ * neither. */
+static int open_number(const Op *op, CornuType type)
+{
+    int64_t extents[2][CORNU_ONNX_WORLDS], extent = 0;
+    bool    is_extent = true, is_inverse = true;
+    for (int w = 0; w < CORNU_ONNX_WORLDS; w++) {
+        const double value = in_world(op, w)->constant.value;
+        extents[0][w] = fabs(value) < 1e9 ? llround(value) : 0;
+        extents[1][w] = fabs(value) > 1e-9 ? llround(1 / value) : 0;
+        is_extent &= (double)extents[0][w] == value;
+        is_inverse &= fabs((double)extents[1][w] * value - 1) < 1e-6;
+    }
+    if (is_extent || is_inverse) extent = cornu__onnx_extent(op->to, extents[!is_extent]);
+    if (!extent || !cornu_dtype_is_float(type.dtype) > is_extent) return CORNU_ONNX_NONE;
+    const int64_t axis = 0;
+    int y = joined(op->to, "Squeeze", cornu__onnx_vector(op->to, &extent, 1),
+                   cornu__onnx_integers(op->to, &axis, 1));
+    if (cornu_dtype_is_float(type.dtype)) y = cast(op->to, y, CORNU_ONNX_FLOAT);
+    return is_extent ? y : one(op->to, "Reciprocal", y);
+}
+
 static CornuStatus constant(const Op *op)
 {
     const CornuType type = type_of(op, op->out);
+    bool            same = true;
+    for (int w = 1; w < CORNU_ONNX_WORLDS; w++)
+        same &= in_world(op, w)->constant.value == op->attributes->constant.value;
+    if (!same) {
+        const int number = open_number(op, type);
+        if (!number) return refuse_batch(op);
+        if (type.shape.rank == 0) return give(op, number);
+        keep_small(op, number, (CornuShape){ 0 });
+        return CORNU_OK;
+    }
     const int       value = typed_scalar(op->to, type.dtype, op->attributes->constant.value);
     if (type.shape.rank == 0) return give(op, value);
     keep_small(op, value, (CornuShape){ 0 });
@@ -78,7 +119,7 @@ static CornuStatus iota(const Op *op)
     for (int i = 0; i < kept.rank; i++) kept.extent[i] = i == axis ? shape.extent[i] : 1;
     const int zero = typed_scalar(op->to, CORNU_I64, 0), one_ = typed_scalar(op->to, CORNU_I64, 1);
     const int64_t axes = 0;
-    int count = cornu__onnx_shape(op->program, cornu_shape(shape.extent[axis]));
+    int count = cornu__onnx_vector(op->to, &shape.extent[axis], 1);
     count = joined(op->to, "Squeeze", count, cornu__onnx_integers(op->to, &axes, 1));
     int y = cornu__onnx_node(op->to, "Range", (const int[]){ zero, count, one_ }, 3, NULL, 0, 1);
     if (cornu_dtype_is_float(type.dtype)) y = cast(op->to, y, CORNU_ONNX_FLOAT);
@@ -119,14 +160,13 @@ static CornuShape joined_extents(CornuShape a, CornuShape b)
  * its extents. */
 static CornuStatus keep(const Op *op, int value)
 {
-    bool       whole = false;
     CornuShape extents = { 0 }, shape;
-    if (!cornu__onnx_extents(op->program, op->out, &shape)) return refuse_batch(op);
     for (int i = 0; i < op->op->in_count; i++) {
-        whole |= !op->program->small[op->in[i]];
+        if (!op->program->small[op->in[i]]) return give(op, value);
         extents = joined_extents(extents, op->program->extents[op->in[i]]);
     }
-    if (whole || cornu_shape_equal(extents, shape)) return give(op, value);
+    if (!cornu__onnx_extents(op->program, op->out, &shape)) return refuse_batch(op);
+    if (cornu_shape_equal(extents, shape)) return give(op, value);
     keep_small(op, value, extents);
     return CORNU_OK;
 }
@@ -239,18 +279,22 @@ static CornuStatus convert(const Op *op)
 
 /* ---- Shape ---- */
 
-/* At most one extent that depends on the batch is inferred. */
+/* At most one open extent is inferred. */
 static CornuStatus reshape(const Op *op)
 {
-    CornuShape shape;
-    int        open = 0;
-    if (!cornu__onnx_extents(op->program, op->out, &shape)) return refuse_batch(op);
-    for (int i = 0; i < shape.rank; i++) open += shape.extent[i] < 0;
-    for (int i = 0; i < shape.rank && open == 1; i++)
-        if (shape.extent[i] < 0) shape.extent[i] = -1;
+    CornuShape shape = type_of(op, op->out).shape;
+    int        open = 0, unexplained = 0, last = 0;
+    for (int i = 0; i < shape.rank; i++) {
+        shape.extent[i] = cornu__onnx_extent_at(op->program, op->out, i);
+        unexplained += shape.extent[i] == 0;
+        open += shape.extent[i] == 0 || cornu__onnx_is_open(shape.extent[i]);
+        if (cornu__onnx_is_open(shape.extent[i]) && !unexplained) last = i;
+        if (shape.extent[i] == 0) last = i;
+    }
+    if (unexplained > 1) return refuse_batch(op);
+    if (open == 1 || unexplained) shape.extent[last] = -1;
     const int x = full(op, 0);
-    const int extents = open == 1 ? cornu__onnx_integers(op->to, shape.extent, shape.rank)
-                                  : cornu__onnx_shape(op->program, shape);
+    const int extents = cornu__onnx_vector(op->to, shape.extent, shape.rank);
     return give(op, joined(op->to, "Reshape", x, extents));
 }
 
@@ -261,35 +305,54 @@ static CornuStatus transpose(const Op *op)
                                           rank));
 }
 
-/* Along axes that it does not take whole, extents must not depend on the batch. */
+/* Where a slice of an axis begins, and after the end; 0 for an end that nothing explains. */
+static bool is_whole(const Op *op, int axis, int64_t *begin, int64_t *end)
+{
+    int64_t begins[CORNU_ONNX_WORLDS], ends[CORNU_ONNX_WORLDS];
+    bool    whole = true;
+    for (int w = 0; w < CORNU_ONNX_WORLDS; w++) {
+        const CornuAttributes_SLICE *at = &in_world(op, w)->slice;
+        begins[w] = at->starts[axis];
+        ends[w] = at->starts[axis] + at->sizes[axis];
+        whole &= at->sizes[axis] ==
+                 op->program->worlds[w]->values[op->in[0]].type.shape.extent[axis];
+    }
+    *begin = cornu__onnx_extent(op->to, begins);
+    *end = cornu__onnx_extent(op->to, ends);
+    if (*begin == 0 && (begins[0] != 0 || begins[1] != 0)) *end = 0;
+    return whole;
+}
+
 static CornuStatus slice(const Op *op)
 {
-    const CornuAttributes_SLICE *at = &op->attributes->slice, *other = &op->other->attributes.slice;
     const CornuShape x = type_of(op, op->in[0]).shape;
-    int y = full(op, 0);
+    int64_t          begin, end;
+    int              y = full(op, 0);
     for (int i = 0; i < x.rank; i++) {
-        if (at->sizes[i] == x.extent[i]) continue;
-        if (at->sizes[i] != other->sizes[i] || at->starts[i] != other->starts[i])
-            return refuse_batch(op);
-        y = cornu__onnx_slice(op->to, y, i, at->starts[i], at->starts[i] + at->sizes[i]);
+        if (is_whole(op, i, &begin, &end)) continue;
+        if (end == 0) return refuse_batch(op);
+        y = cornu__onnx_slice(op->to, y, i, begin, end);
     }
     return give(op, y);
 }
 
+/* Rows before and after each axis may depend on open extents, and are then at least 0. */
 static CornuStatus pad(const Op *op)
 {
     const CornuAttributes_PAD *at = &op->attributes->pad;
     const CornuType type = type_of(op, op->in[0]);
-    int64_t         pads[2 * CORNU_MAX_RANK];
-    if (memcmp(at, &op->other->attributes.pad, sizeof *at)) return refuse_batch(op);
-    for (int i = 0; i < type.shape.rank; i++) {
-        pads[i] = at->low[i];
-        pads[type.shape.rank + i] = at->high[i];
+    const int       rank = type.shape.rank;
+    int64_t         pads[2 * CORNU_MAX_RANK], numbers[CORNU_ONNX_WORLDS];
+    for (int i = 0; i < 2 * rank; i++) {
+        for (int w = 0; w < CORNU_ONNX_WORLDS; w++)
+            numbers[w] = i < rank ? in_world(op, w)->pad.low[i] : in_world(op, w)->pad.high[i - rank];
+        pads[i] = cornu__onnx_extent(op->to, numbers);
+        if (pads[i] == 0 && (numbers[0] != 0 || numbers[1] != 0)) return refuse_batch(op);
     }
     const bool flag = type.dtype == CORNU_BOOL;   /* which Pad takes in later versions */
     int x = full(op, 0);
     if (flag) x = cast(op->to, x, CORNU_ONNX_FLOAT);
-    const int extents = cornu__onnx_integers(op->to, pads, 2 * type.shape.rank);
+    const int extents = cornu__onnx_vector(op->to, pads, 2 * rank);
     const int value = typed_scalar(op->to, flag ? CORNU_F32 : type.dtype, at->value);
     x = cornu__onnx_node(op->to, "Pad", (const int[]){ x, extents, value }, 3, NULL, 0, 1);
     return give(op, flag ? cast(op->to, x, CORNU_ONNX_BOOL) : x);
@@ -373,8 +436,11 @@ static int cropped(const Op *op, int x, CornuShape shape, int64_t pads[4])
 {
     for (int i = 0; i < 2; i++) {
         const int64_t low = pads[i] < 0 ? -pads[i] : 0, high = pads[2 + i] < 0 ? -pads[2 + i] : 0;
+        const int64_t extent = cornu__onnx_extent_at(op->program, op->in[0], i + 1);
+        const bool    known = extent == shape.extent[i + 1];
         if (low || high)
-            x = cornu__onnx_slice(op->to, x, i + 1, low, shape.extent[i + 1] - high);
+            x = cornu__onnx_slice(op->to, x, i + 1, low, known ? extent - high
+                                                         : high ? -high : INT32_MAX);
         if (low) pads[i] = 0;
         if (high) pads[2 + i] = 0;
     }
@@ -402,34 +468,49 @@ static CornuStatus conv2d(const Op *op)
     return give(op, cornu__onnx_channels_last(op->to, y, 4));
 }
 
-/* The transposed convolution: ONNX cuts off the rows that only padding reached, as many as `pads`;
- * rows that no window reached are zeros, which are added. */
-static CornuStatus conv2d_grad_input(const Op *op)
+/* What ONNX cuts off a transposed convolution, the rows that only padding reached; and the rows of
+ * zeros around it, which no window reached. */
+typedef struct { int64_t pads[4], zeros[8]; } Around;
+
+static Around around_of(const Op *op, int world)
 {
-    const bool grouped = op->op->id == CORNU_OP_GROUPED_CONV2D_GRAD_INPUT;
-    const CornuAttributes_CONV2D_GRAD *at = &op->attributes->conv2d_grad;
-    const CornuShape x = type_of(op, op->in[0]).shape, filter = type_of(op, op->in[1]).shape;
-    int64_t          pads[4], zeros[8] = { 0 };
-    bool             padded = false;
+    const CornuAttributes_CONV2D_GRAD *at = &in_world(op, world)->conv2d_grad;
+    const CornuProgram *program = op->program->worlds[world];
+    const CornuShape    x = program->values[op->in[0]].type.shape;
+    const CornuShape    filter = program->values[op->in[1]].type.shape;
+    Around              around = { .zeros = { 0 } };
     for (int i = 0; i < 2; i++) {
         const int64_t reached = (x.extent[i + 1] - 1) * at->strides[i] +
                                 (filter.extent[i] - 1) * at->dilation[i] + 1;
         const int64_t low = at->low[i], high = reached - low - at->extents[i];
-        pads[i] = low > 0 ? low : 0;
-        pads[2 + i] = high > 0 ? high : 0;
-        zeros[2 + i] = low < 0 ? -low : 0;
-        zeros[6 + i] = high < 0 ? -high : 0;
-        padded |= low < 0 || high < 0;
+        around.pads[i] = low > 0 ? low : 0;
+        around.pads[2 + i] = high > 0 ? high : 0;
+        around.zeros[2 + i] = low < 0 ? -low : 0;
+        around.zeros[6 + i] = high < 0 ? -high : 0;
+    }
+    return around;
+}
+
+static CornuStatus conv2d_grad_input(const Op *op)
+{
+    const bool grouped = op->op->id == CORNU_OP_GROUPED_CONV2D_GRAD_INPUT;
+    const CornuAttributes_CONV2D_GRAD *at = &op->attributes->conv2d_grad;
+    const Around  around = around_of(op, 0);
+    const int64_t none[8] = { 0 };
+    for (int w = 1; w < CORNU_ONNX_WORLDS; w++) {
+        const Around other = around_of(op, w);
+        if (memcmp(&other, &around, sizeof around)) return refuse_batch(op);
     }
     const int first = cornu__onnx_channels_first(op->to, full(op, 0), 4);
     const int in[] = { first, filter_of(op, 1) };
     int y = CORNU__ONNX_NODE(op->to, "ConvTranspose", in,
                              { .name = "strides", .integers = at->strides, .count = 2 },
                              { .name = "dilations", .integers = at->dilation, .count = 2 },
-                             { .name = "pads", .integers = pads, .count = 4 },
+                             { .name = "pads", .integers = around.pads, .count = 4 },
                              { .name = "group", .whole = grouped
                                    ? op->attributes->grouped_conv2d_grad.groups : 1 });
-    if (padded) y = joined(op->to, "Pad", y, cornu__onnx_integers(op->to, zeros, 8));
+    if (memcmp(around.zeros, none, sizeof none))
+        y = joined(op->to, "Pad", y, cornu__onnx_integers(op->to, around.zeros, 8));
     return give(op, cornu__onnx_channels_last(op->to, y, 4));
 }
 
@@ -485,7 +566,7 @@ static CornuStatus gather_grad(const Op *op)
     CornuShape    table;
     const int64_t last = -1;
     if (!cornu__onnx_extents(op->program, op->out, &table)) return refuse_batch(op);
-    const int x = full(op, 0), rows = full(op, 1), extents = cornu__onnx_shape(op->program, table);
+    const int x = full(op, 0), rows = full(op, 1), extents = cornu__onnx_vector(op->to, table.extent, table.rank);
     const int at = joined(op->to, "Unsqueeze", rows, cornu__onnx_integers(op->to, &last, 1));
     const int zeros = joined(op->to, "Expand", cornu__onnx_scalar(op->to, 0), extents);
     const int in[] = { zeros, at, x };
@@ -519,16 +600,32 @@ static Writer *const writers[CORNU_OP_COUNT] = {
     [CORNU_OP_GATHER_GRAD] = gather_grad,
 };
 
+/* Whether the op is the same in all worlds, but for what its writer looks at. */
+static bool is_same(const Op *op)
+{
+    switch (op->op->id) {
+    case CORNU_OP_CONSTANT: case CORNU_OP_IOTA: case CORNU_OP_BROADCAST: case CORNU_OP_RESHAPE:
+    case CORNU_OP_SLICE: case CORNU_OP_PAD: case CORNU_OP_CONV2D_GRAD_INPUT:
+    case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT: case CORNU_OP_GATHER_GRAD:
+        return true;
+    default:
+        for (int w = 1; w < CORNU_ONNX_WORLDS; w++)
+            if (!cornu__attributes_equal(op->op->id, op->attributes, in_world(op, w))) return false;
+        return true;
+    }
+}
+
 CornuStatus cornu__onnx_ops(CornuOnnxProgram *program)
 {
     for (int i = 0; i < program->program->op_count; i++) {
         const CornuProgramOp *op = &program->program->ops[i];
         const Op              at = {
-            .program = program, .to = program->to, .op = op, .other = &program->other->ops[i],
+            .program = program, .to = program->to, .op = op, .number = i,
             .attributes = &op->attributes, .in = cornu_program_operands(program->program, op),
             .out = op->out_first,
         };
         if (!writers[op->id]) return refuse(&at, "it has no counterpart there");
+        if (!is_same(&at)) return refuse_batch(&at);
         CORNU__TRY(writers[op->id](&at));
     }
     return CORNU_OK;

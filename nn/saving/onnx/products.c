@@ -45,7 +45,7 @@ static CornuStatus position_embedding(const CornuOnnxCall *call)
     CornuOnnx    *to = call->to;
     const int64_t steps = call->shapes[0].extent[1];
     int           rows = cornu__onnx_weight(to, call->layer, 0);
-    if (steps < whole(call->layer, "sequence_length"))
+    if (steps < whole(call->layer, "sequence_length"))   /* or open */
         rows = cornu__onnx_slice(to, rows, 0, 0, steps);
     *call->out = joined(to, "Expand", rows,
                         cornu__onnx_node(to, "Shape", call->in, 1, NULL, 0, 1));

@@ -1,4 +1,4 @@
-/* Recording a layer twice, and writing the program. */
+/* Recording a layer in all worlds, and writing the program. */
 #include "recorded_internal.h"
 
 #include <string.h>
@@ -54,24 +54,26 @@ static CornuTensor *array_of(void *context, CornuArray array)
     return input;
 }
 
-/* Of its own dtype for layers that do not convert it, else f32. */
-static CornuTensor *input_of(Record *record, const CornuOnnxCall *call, int i, int64_t rows)
+/* Of its own dtype for layers that do not convert it, else f32. The batch may be another axis than
+ * the first. */
+static CornuTensor *input_of(Record *record, const CornuOnnxCall *call, int i, int world)
 {
     const CornuLayer *layer = record->layer;
     const bool        keeps = layer->takes_integers || layer->kind->keeps_dtypes;
     CornuType         type = { keeps ? call->dtypes[i] : CORNU_F32, call->shapes[i] };
-    if (!layer->kind->types) type.shape.extent[0] = rows;
-    /* The batch may be another axis of the tensors of such a layer. */
+    if (!layer->kind->types) type.shape.extent[0] = CORNU_NONE;
     for (int k = 0; k < type.shape.rank; k++)
-        if (type.shape.extent[k] == CORNU_NONE) type.shape.extent[k] = rows;
+        type.shape.extent[k] = cornu__onnx_extent_in(call->to, type.shape.extent[k], world);
     return cornu_graph_input(record->graph, type);
 }
 
-static CornuTensor *mask_of(Record *record, const CornuOnnxCall *call, int i, int64_t rows)
+static CornuTensor *mask_of(Record *record, const CornuOnnxCall *call, int i, int world)
 {
-    const CornuShape shape = call->shapes[i];
     if (!call->masks[i]) return NULL;
-    return cornu_graph_input(record->graph, cornu_type(CORNU_BOOL, rows, shape.extent[1]));
+    return cornu_graph_input(record->graph,
+                             cornu_type(CORNU_BOOL, cornu__onnx_batches[world],
+                                        cornu__onnx_extent_in(call->to, call->shapes[i].extent[1],
+                                                              world)));
 }
 
 /* What is fetched is not dropped: also the inputs, which so keep their order. */
@@ -83,8 +85,9 @@ static void fetch(Record *record, CornuTensor *tensor)
 }
 
 static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, CornuDevice *device,
-                                int64_t rows)
+                                int world)
 {
+    const int64_t rows = cornu__onnx_batches[world];
     const int outputs = cornu_layer_outputs(call->layer);
     const int weights = call->layer->weight_count;
     record->layer = (CornuLayer *)call->layer;
@@ -96,8 +99,8 @@ static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, Cornu
     CornuTensor *count = cornu_op_constant(record->graph, cornu_scalar(CORNU_I64), (double)rows);
     CornuTensor *zero = cornu_op_constant(record->graph, cornu_scalar(CORNU_I64), 0.0);
     for (int i = 0; i < call->in_count; i++) {
-        record->in[i] = input_of(record, call, i, rows);
-        record->masks[i] = mask_of(record, call, i, rows);
+        record->in[i] = input_of(record, call, i, world);
+        record->masks[i] = mask_of(record, call, i, world);
     }
     const CornuDescription description = { record, weight_of, array_of };
     const CornuCall traced = { .graph = record->graph, .count = count, .total = count,
@@ -150,8 +153,9 @@ static CornuStatus put_program(const CornuOnnxCall *call, const Record *record,
     for (int i = 0; i < call->in_count; i++) {
         const CornuValue value = fetched_value(program->program, &next);
         const CornuDtype dtype = program->program->values[value].type.dtype;
-        program->full[value] = dtype == CORNU_F32 && cornu_dtype_is_float(call->dtypes[i])
-                                   ? call->in[i] : cast(to, call->in[i], cornu__onnx_type(dtype));
+        const bool       same = dtype == CORNU_F32 && cornu_dtype_is_float(call->dtypes[i]);
+        cornu__onnx_set(program, value,
+                        same ? call->in[i] : cast(to, call->in[i], cornu__onnx_type(dtype)));
     }
     for (int i = 0; i < call->in_count; i++)
         if (record->masks[i])
@@ -184,16 +188,26 @@ static bool alike(const CornuProgram *a, const CornuProgram *b)
     return true;
 }
 
-static CornuStatus put_records(const CornuOnnxCall *call, const Record *one, const Record *two)
+static bool same_arrays(const Record *a, const Record *b)
 {
-    int              rows = 0;
-    CornuOnnxProgram program = {
-        .to = call->to, .program = cornu_graph_program(one->graph),
-        .other = cornu_graph_program(two->graph), .rows = &rows, .source = call->in[0],
-    };
-    if (!alike(program.program, program.other))
-        return cornu__onnx_refuse(call->layer, "this layer", "what it computes depends on the "
-                                  "size of the batch");
+    if (a->array_count != b->array_count) return false;
+    for (int i = 0; i < a->array_count; i++)
+        if (!cornu_type_equal(a->arrays[i].type, b->arrays[i].type) ||
+            memcmp(a->arrays[i].data, b->arrays[i].data, cornu_type_bytes(a->arrays[i].type)))
+            return false;
+    return true;
+}
+
+static CornuStatus put_records(const CornuOnnxCall *call, const Record *worlds)
+{
+    CornuOnnxProgram program = { .to = call->to, .program = cornu_graph_program(worlds[0].graph) };
+    for (int w = 0; w < CORNU_ONNX_WORLDS; w++) {
+        program.worlds[w] = cornu_graph_program(worlds[w].graph);
+        if (!alike(program.program, program.worlds[w]) || !same_arrays(worlds, &worlds[w]))
+            return cornu__onnx_refuse(call->layer, "this layer", "what it computes depends on the "
+                                      "size of the batch, or on other unknown extents");
+    }
+    cornu__onnx_batch_of(call->to, call->in[0]);
     const size_t count = (size_t)program.program->value_count;
     program.full = cornu__allocate(2 * count, sizeof *program.full);
     CornuStatus status = program.full ? CORNU_OK : CORNU_ERR_MEMORY;
@@ -201,7 +215,7 @@ static CornuStatus put_records(const CornuOnnxCall *call, const Record *one, con
     if (!program.extents) status = CORNU_ERR_MEMORY;
     if (!status) {
         program.small = program.full + count;
-        status = put_program(call, one, &program);
+        status = put_program(call, worlds, &program);
     }
     cornu__release(program.full);
     cornu__release(program.extents);
@@ -210,14 +224,13 @@ static CornuStatus put_records(const CornuOnnxCall *call, const Record *one, con
 
 CornuStatus cornu__onnx_recorded(const CornuOnnxCall *call)
 {
-    Record       one = { .graph = NULL }, two = { .graph = NULL };
+    Record       worlds[CORNU_ONNX_WORLDS] = { { .graph = NULL } };
     CornuDevice *device = cornu_device_open("reference");
     CornuStatus  status = device ? CORNU_OK : cornu_error_take();
-    if (!status) status = record_layer(&one, call, device, CORNU_ONNX_ROWS);
-    if (!status) status = record_layer(&two, call, device, CORNU_ONNX_OTHER_ROWS);
-    if (!status) status = put_records(call, &one, &two);
-    free_record(&one);
-    free_record(&two);
+    for (int w = 0; w < CORNU_ONNX_WORLDS && !status; w++)
+        status = record_layer(&worlds[w], call, device, w);
+    if (!status) status = put_records(call, worlds);
+    for (int w = 0; w < CORNU_ONNX_WORLDS; w++) free_record(&worlds[w]);
     cornu_device_close(device);
     return status;
 }

@@ -1,4 +1,5 @@
 /* Recurrent layers and their wrappers. */
+#include "extents_internal.h"
 #include "recurrent_internal.h"
 
 #include <string.h>
@@ -178,12 +179,15 @@ static CornuStatus time_distributed(const CornuOnnxCall *call)
     CornuShape        rows = { .rank = shape.rank - 1, .extent = { CORNU_NONE } };
     int               y, mask;
     for (int i = 1; i < rows.rank; i++) rows.extent[i] = shape.extent[i + 1];
-    const int x = cornu__onnx_reshape(call->to, call->in[0], rows);
+    const int  x = cornu__onnx_reshape(call->to, call->in[0], rows);
+    CornuShape results = layer->output;
+    CORNU__TRY(cornu__onnx_results(call->to, layer, &rows, call->dtypes, 1, &results));
     CORNU__TRY(call->to->layer(&(CornuOnnxCall){
         .to = call->to, .layer = layer, .in = &x, .masks = &none, .shapes = &rows,
         .dtypes = call->dtypes, .in_count = 1,
-        .results = &layer->output, .out = &y, .out_masks = &mask,
+        .results = &results, .out = &y, .out_masks = &mask,
     }));
+    for (int i = 1; i < results.rank; i++) cornu__onnx_axis_of(call->to, results.extent[i], y);
     *call->out = cornu__onnx_reshape(call->to, y, call->results[0]);
     return CORNU_OK;
 }

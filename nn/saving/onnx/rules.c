@@ -1,3 +1,4 @@
+#include "extents_internal.h"
 #include "rules_internal.h"
 
 #include <string.h>
@@ -8,6 +9,13 @@ CornuStatus cornu__onnx_refuse(const CornuLayer *layer, const char *what, const 
 {
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is not available in ONNX files, %s",
                        cornu_layer_name(layer), what, why);
+}
+
+CornuStatus cornu__onnx_known(const CornuOnnxCall *call, int axis)
+{
+    if (!cornu__onnx_is_open(call->shapes[0].extent[axis])) return CORNU_OK;
+    return cornu__onnx_refuse(call->layer, "an input of unknown extents",
+                              "what this layer makes of them depends on their numbers");
 }
 
 /* ---- Arguments ---- */
@@ -46,10 +54,15 @@ int cornu__onnx_array(CornuOnnx *to, const CornuNumbers *numbers, CornuShape sha
     return constant;
 }
 
+/* One extent is inferred: the batch, or one that is the reshaped value's own. */
 int cornu__onnx_reshape(CornuOnnx *to, int x, CornuShape shape)
 {
-    shape.extent[0] = -1;
-    return joined(to, "Reshape", x, cornu__onnx_integers(to, shape.extent, shape.rank));
+    int inferred = 0;
+    for (int i = 1; i < shape.rank; i++)
+        if (!inferred && cornu__onnx_is_pending(to, shape.extent[i])) inferred = i;
+    if (inferred) shape.extent[0] = cornu__onnx_axis(to, cornu__onnx_batches, x, 0);
+    shape.extent[inferred] = -1;
+    return joined(to, "Reshape", x, cornu__onnx_vector(to, shape.extent, shape.rank));
 }
 
 /* Reduces x in its stored order. Axes that are dropped leave gaps in the order of the others. */
@@ -89,7 +102,7 @@ int cornu__onnx_unit(CornuOnnx *to, int x, int rank, int64_t axes)
 
 int cornu__onnx_slice(CornuOnnx *to, int x, int64_t axis, int64_t begin, int64_t end)
 {
-    const int in[] = { x, cornu__onnx_integers(to, &begin, 1), cornu__onnx_integers(to, &end, 1),
+    const int in[] = { x, cornu__onnx_vector(to, &begin, 1), cornu__onnx_vector(to, &end, 1),
                        cornu__onnx_integers(to, &axis, 1) };
     return cornu__onnx_node(to, "Slice", in, 4, NULL, 0, 1);
 }

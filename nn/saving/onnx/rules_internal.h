@@ -20,6 +20,9 @@ extern const CornuOnnxRow *const cornu__onnx_families[];
 /* "dense: WHAT is not available in ONNX files, WHY", CORNU_ERR_UNSUPPORTED. */
 CornuStatus cornu__onnx_refuse(const CornuLayer *layer, const char *what, const char *why);
 
+/* Refuses an input of which this extent is open. */
+CornuStatus cornu__onnx_known(const CornuOnnxCall *call, int axis);
+
 /* ---- A layer's arguments ---- */
 
 /* The place of the argument in the config; NULL if the class does not have it. */

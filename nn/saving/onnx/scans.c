@@ -265,6 +265,9 @@ CornuStatus cornu__onnx_scan_convolutions(CornuOnnxRun *run)
                                                            GATES * filters } };
     for (int i = 0; i < axes; i++) {
         const int64_t extent = run->shape.extent[2 + i], reach = dilations[i] * (size[i] - 1) + 1;
+        if (cornu__onnx_is_open(extent))
+            return cornu__onnx_refuse(cell, "an input of unknown extents",
+                                      "the states of this layer have them");
         cornu__padding(padding, extent, size[i], strides[i], dilations[i], &pads[i],
                        &pads[axes + i]);
         state.extent[2 + i] = (extent + pads[i] + pads[axes + i] - reach) / strides[i] + 1;

@@ -13,6 +13,7 @@ enum { MOST = 3 };   /* spatial axes */
 typedef struct {
     int     axes;
     int64_t size[MOST], strides[MOST], dilations[MOST], pads[2 * MOST];
+    bool    automatic;   /* the padding depends on an open extent: the runtime finds it */
 } Window;
 
 /* The window of a layer whose size is this argument. */
@@ -27,10 +28,21 @@ static Window window_of(const CornuOnnxCall *call, const char *size)
     memcpy(w.strides, cornu__onnx_argument(layer, "strides"), bytes);
     for (int i = 0; i < w.axes; i++) {
         w.dilations[i] = dilations ? dilations[i] : 1;
-        cornu__padding(padding, call->shapes[0].extent[i + 1], w.size[i], w.strides[i],
-                       w.dilations[i], &w.pads[i], &w.pads[w.axes + i]);
+        const int64_t extent = call->shapes[0].extent[i + 1];
+        const bool    open = cornu__onnx_is_open(extent);
+        w.automatic |= open && padding == CORNU_SAME && w.strides[i] > 1;
+        /* With strides of 1 padding is that of any extent that is no smaller than the window. */
+        cornu__padding(padding, open ? w.size[i] * w.dilations[i] : extent, w.size[i],
+                       w.strides[i], w.dilations[i], &w.pads[i], &w.pads[w.axes + i]);
     }
     return w;
+}
+
+/* Keras' "same", in which an odd row of padding is after the others. */
+static CornuOnnxAttribute padding_of(const Window *w)
+{
+    if (w->automatic) return (CornuOnnxAttribute){ .name = "auto_pad", .text = "SAME_UPPER" };
+    return (CornuOnnxAttribute){ .name = "pads", .integers = w->pads, .count = 2 * w->axes };
 }
 
 /* ---- Convolutions: kernels (filters, channels of a group, …) ---- */
@@ -42,8 +54,7 @@ static int convolve(CornuOnnx *to, int x, int kernel, int bias, int64_t groups, 
     return CORNU__ONNX_NODE(to, "Conv", in,
                             { .name = "strides", .integers = w->strides, .count = w->axes },
                             { .name = "dilations", .integers = w->dilations, .count = w->axes },
-                            { .name = "pads", .integers = w->pads, .count = 2 * w->axes },
-                            { .name = "group", .whole = groups });
+                            padding_of(w), { .name = "group", .whole = groups });
 }
 
 /* Weight i if the layer has a bias, else none. */
@@ -153,8 +164,7 @@ static CornuStatus pool(const CornuOnnxCall *call, const char *operator)
     const int    y = CORNU__ONNX_NODE(
         call->to, operator, in,
         { .name = "kernel_shape", .integers = w.size, .count = w.axes },
-        { .name = "strides", .integers = w.strides, .count = w.axes },
-        { .name = "pads", .integers = w.pads, .count = 2 * w.axes });
+        { .name = "strides", .integers = w.strides, .count = w.axes }, padding_of(&w));
     *call->out = cornu__onnx_channels_last(call->to, y, call->shapes[0].rank);
     return CORNU_OK;
 }
@@ -204,6 +214,7 @@ static CornuStatus adapt(const CornuOnnxCall *call, const char *reduction)
     for (int axis = 1; axis + 1 < rank; axis++) {
         const int64_t from = call->shapes[0].extent[axis], count = call->results[0].extent[axis];
         if (from == count) continue;
+        CORNU__TRY(cornu__onnx_known(call, axis));
         int *parts = cornu__allocate((size_t)count, sizeof *parts);
         if (!parts) return CORNU_ERR_MEMORY;
         for (int64_t i = 0; i < count; i++) {
