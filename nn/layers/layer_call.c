@@ -66,6 +66,17 @@ static CornuStatus check_results(const CornuLayer *layer, CornuTensor *const *y,
     return CORNU_OK;
 }
 
+/* Weights and arrays of a graph that is never run, wherever they are: inputs of their types. */
+static CornuTensor *weight_of(void *context, const CornuWeight *weight)
+{
+    return cornu_graph_input(context, weight->type);
+}
+
+static CornuTensor *array_of(void *context, CornuArray array)
+{
+    return cornu_graph_input(context, array.type);
+}
+
 /* Traces the layer in a graph of the reference device for a batch of one row; unknown extents are
  * replaced by `unknown`. */
 static CornuStatus trace(CornuLayer *layer, const CornuType *in, int in_count, int64_t unknown,
@@ -78,9 +89,10 @@ static CornuStatus trace(CornuLayer *layer, const CornuType *in, int in_count, i
     if (graph) {
         CornuTensor *x[CORNU_MAX_LAYER_TENSORS], *y[CORNU_MAX_LAYER_TENSORS];
         CornuTensor *scalar = cornu_op_constant(graph, cornu_scalar(CORNU_I64), 1.0);
+        const CornuDescription types = { graph, weight_of, array_of };
         CornuCall    call = { .graph = graph, .count = scalar, .total = scalar,
                               .seed = scalar, .iteration = scalar, .position = scalar,
-                              .shapes_only = true };
+                              .shapes_only = true, .description = &types };
         for (int i = 0; i < in_count; i++) {
             CornuType type = in[i];
             type.shape.extent[0] = 1;

@@ -181,11 +181,13 @@ static CornuStatus put_graph(CornuOnnx *to, CornuMessage *graph)
     cornu__onnx_batch_of(to, CORNU_ONNX_NONE);
     for (int i = 0; i < model->input_count; i++) {
         const char *given = cornu_layer_name(model->inputs[i]->node->layer);
-        const bool  whole = cornu__model_takes_integers(model, i);
+        const bool  indices = cornu__model_takes_integers(model, i);
+        const bool  whole = indices || !cornu_dtype_is_float(model->inputs[i]->type.dtype);
         put_value(graph, 11, given, whole ? CORNU_ONNX_INT32 : CORNU_ONNX_FLOAT,
                   open_batch(model->inputs[i]));
         in[i] = cornu__onnx_value(to, (CornuOnnxValue){ 0 });
         name_value(to, given, cornu__onnx_name(&inner, in[i]));
+        if (whole && !indices) in[i] = cast(to, in[i], CORNU_ONNX_FLOAT);
     }
     for (int i = 0; i < model->input_count; i++)
         shapes[i] = cornu__onnx_input_shape(to, model->inputs[i]->type.shape, in[i]);
