@@ -7,6 +7,7 @@
 #include "../../../allocations.h"
 #include "../../../datasets/files.h"
 #include "../../golden.h"
+#include "onnx_files.h"
 #include "onnx_models.h"
 
 #include <setjmp.h>
@@ -20,7 +21,7 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-enum { ROWS = 3, MOST_BYTES = 1 << 20 };
+enum { MOST_BYTES = 1 << 20 };
 
 static CornuDevice *device;
 
@@ -38,105 +39,14 @@ static int close_device(void **state)
     return 0;
 }
 
-/* ---- Data ---- */
-
-static const char *here(const char *name, const char *suffix)
-{
-    char both[100];
-    snprintf(both, sizeof both, "%s%s", name, suffix);
-    return files_path(folder, both);
-}
-
-/* Every fourth step is all 0, for masks. */
-static CornuArray draw(CornuShape shape, bool whole)
-{
-    shape.extent[0] = ROWS;
-    const CornuType  type = cornu_type_from(whole ? CORNU_I32 : CORNU_F32, shape);
-    const CornuArray to = cornu_array_from(malloc(cornu_type_bytes(type)), type);
-    const int64_t    count = cornu_type_count(type);
-    const int64_t    step = shape.rank == 3 ? shape.extent[2] : count;
-    for (int64_t i = 0; i < count; i++)
-        cornu_array_set(to, i, whole                ? (double)(i * 7 % 10)
-                               : i / step % 4 == 3 ? 0.0
-                                                   : (double)(i * 37 % 101) / 25 - 2);
-    return to;
-}
-
-/* Gives every weight a distinct value, so that none can be confused: between -0.4 and 0.6,
- * statistics at least 0. With `near`, values close to the initial ones, for models too deep for
- * others. */
-static void set_weights(CornuModel *model, bool near)
-{
-    uint32_t random = 1;
-    for (int i = 0; i < cornu_model_weight_count(model); i++) {
-        CornuWeight  *weight = cornu_model_weight(model, i);
-        const int64_t count = cornu_type_count(weight->type);
-        CornuArray    array = cornu_array_from(malloc(cornu_type_bytes(weight->type)),
-                                               weight->type);
-        float        *values = array.data;
-        if (near) expect_ok(cornu_weight_read(weight, array));
-        for (int64_t k = 0; k < count; k++) {
-            random = random * 1664525 + 1013904223;
-            const float drawn = (float)(random >> 8) / (float)(1 << 24);
-            if (!near) values[k] = drawn - (weight->non_trainable ? 0 : 0.4f);
-            else if (weight->type.shape.rank == 1) values[k] += 0.1f * drawn;
-        }
-        expect_ok(cornu_weight_write(weight, array));
-        free(values);
-    }
-}
-
-/* Writes NAME.onnx, and inputs and outputs to NAME.npz. */
-static void write_case(const char *name, CornuModel *model, bool near)
-{
-    CornuNamedArray arrays[2 * CORNU_MAX_MODEL_TENSORS];
-    char            names[2 * CORNU_MAX_MODEL_TENSORS][16];
-    CornuArray      in[CORNU_MAX_MODEL_TENSORS], out[CORNU_MAX_MODEL_TENSORS];
-    int             count = 0;
-    if (!model) fail_msg("%s: %s", name, cornu_error_message());
-    set_weights(model, near);
-    expect_ok(cornu_compile(model, .device = device));
-    for (int i = 0; i < cornu_model_input_count(model); i++, count++) {
-        in[i] = draw(cornu_symbol_shape(cornu_model_input(model, i)),
-                     cornu__model_takes_integers(model, i));
-        snprintf(names[count], sizeof names[count], "x%d", i);
-        arrays[count] = (CornuNamedArray){ names[count], in[i] };
-    }
-    for (int i = 0; i < cornu_model_output_count(model); i++, count++) {
-        out[i] = draw(cornu_symbol_shape(cornu_model_output(model, i)), false);
-        snprintf(names[count], sizeof names[count], "p%d", i);
-        arrays[count] = (CornuNamedArray){ names[count], out[i] };
-    }
-    expect_ok(cornu_predict_on_batch_many(model, in, out));
-    expect_ok(cornu_npz_write(here(name, ".npz"), arrays, count));
-    expect_ok(cornu_model_save(model, here(name, ".onnx")));
-    for (int i = 0; i < count; i++) free(arrays[i].array.data);
-    cornu_model_free(model);
-}
-
 /* ---- The ONNX runtime ---- */
-
-/* Runs all files that were written; skipped without a runtime. */
-static void run_elsewhere(int count, const char *outputs)
-{
-    const char *python = getenv("CORNU_PYTHON") ? getenv("CORNU_PYTHON") : "python3";
-    char        command[800];
-    snprintf(command, sizeof command, "%s -c 'import importlib.util as u; "
-             "exit(not (u.find_spec(\"onnx\") and u.find_spec(\"onnxruntime\")))' 2>/dev/null",
-             python);
-    if (system(command) != 0) skip();
-    snprintf(command, sizeof command,
-             "%s tests/nn/saving/onnx/check_onnx.py %s %d %s >/dev/null", python,
-             folder, count, outputs);
-    assert_int_equal(system(command), 0);
-}
 
 #define GOLDEN "tests/golden/onnx/outputs.npz"
 
 static void write_layers(void)
 {
     for (int i = 0; i < onnx_case_count; i++)
-        write_case(onnx_cases[i].name, onnx_cases[i].make(), false);
+        onnx_write_case(device, onnx_cases[i].name, onnx_cases[i].make(), false, 0);
 }
 
 /* With CORNU_WRITE_GOLDEN the outputs of the runtime are kept for the next test. */
@@ -144,7 +54,7 @@ static void test_layers_run_elsewhere(void **state)
 {
     (void)state;
     write_layers();
-    run_elsewhere(onnx_case_count, getenv("CORNU_WRITE_GOLDEN") ? GOLDEN : "");
+    onnx_run_elsewhere(onnx_case_count, getenv("CORNU_WRITE_GOLDEN") ? GOLDEN : "");
 }
 
 /* The files are byte for byte those that the ONNX runtime ran, and outputs are close to those that
@@ -160,7 +70,7 @@ static void test_files_are_those_that_ran(void **state)
     for (int i = 0; i < onnx_case_count; i++) {
         char         name[100];
         const char  *model = onnx_cases[i].name;
-        const size_t size = files_read(here(model, ".onnx"), bytes, sizeof bytes);
+        const size_t size = files_read(onnx_file(model, ".onnx"), bytes, sizeof bytes);
         snprintf(name, sizeof name, "%s/file", model);
         const CornuNamedArray *file = cornu_npz_find(golden, name);
         if (!file) fail_msg("%s is not in " GOLDEN, name);
@@ -168,7 +78,7 @@ static void test_files_are_those_that_ran(void **state)
             cornu_array_get(file->array, 1) != (double)crc32(crc32(0, NULL, 0), bytes, (uInt)size))
             fail_msg("%s.onnx is not the file that the ONNX runtime ran. If it is meant to be "
                      "another: CORNU_WRITE_GOLDEN=1 %s with onnxruntime", model, "test_onnx");
-        CornuNpz *own = cornu_npz_open(here(model, ".npz"));
+        CornuNpz *own = cornu_npz_open(onnx_file(model, ".npz"));
         assert_non_null(own);
         for (int k = 0; k < CORNU_MAX_MODEL_TENSORS; k++, arrays++) {
             snprintf(name, sizeof name, "%s/p%d", model, k);
@@ -192,8 +102,9 @@ static void test_networks_run_elsewhere(void **state)
     int                        count;
     const CornuReferenceModel *models = cornu_reference_models(&count);
     for (int i = 0; i < count; i++)
-        write_case(models[i].name, models[i].build(&(CornuNetworkConfig){ 0 }), true);
-    run_elsewhere(count, "");
+        onnx_write_case(device, models[i].name, models[i].build(&(CornuNetworkConfig){ 0 }), true,
+                        0);
+    onnx_run_elsewhere(count, "");
 }
 
 /* ---- Contents of the files ---- */
@@ -263,8 +174,8 @@ static void test_nodes(void **state)
         char        what[40];
         int         want, used;
         if (!model) fail_msg("%s: %s", onnx_cases[i].name, cornu_error_message());
-        expect_ok(cornu_model_save(model, here(onnx_cases[i].name, ".onnx")));
-        const size_t size = files_read(here(onnx_cases[i].name, ".onnx"), bytes, sizeof bytes);
+        expect_ok(cornu_model_save(model, onnx_file(onnx_cases[i].name, ".onnx")));
+        const size_t size = files_read(onnx_file(onnx_cases[i].name, ".onnx"), bytes, sizeof bytes);
         for (; sscanf(text, "%39s %d%n", what, &want, &used) == 2; text += used) {
             const int got = count_of((Span){ bytes, bytes + size }, what);
             if (got != want) fail_msg("%s: %s: %d, not %d", onnx_cases[i].name, what, got, want);
@@ -301,8 +212,8 @@ static void test_names(void **state)
     CornuModel  *model = cornu_model(.inputs = { a, b },
                                      .outputs = { cornu_call(shared, a), cornu_call(shared, b) });
     if (!model) fail_msg("%s", cornu_error_message());
-    expect_ok(cornu_model_save(model, here("names", ".onnx")));
-    const Span file = { bytes, bytes + files_read(here("names", ".onnx"), bytes, sizeof bytes) };
+    expect_ok(cornu_model_save(model, onnx_file("names", ".onnx")));
+    const Span file = { bytes, bytes + files_read(onnx_file("names", ".onnx"), bytes, sizeof bytes) };
     assert_true(has(file, INPUT, "left") && has(file, INPUT, cornu_layer_name(b->node->layer)));
     assert_true(has(file, OUTPUT, "code_out") && has(file, OUTPUT, "code_out_1"));
     cornu_model_free(model);
@@ -345,8 +256,8 @@ static void test_equal_bytes(void **state)
     for (int i = 0; i < 2; i++) {
         cornu_set_random_seed(3);
         CornuModel *model = onnx_cases[0].make();
-        expect_ok(cornu_model_save(model, here("equal", ".onnx")));
-        sizes[i] = files_read(here("equal", ".onnx"), i ? b : a, sizeof a);
+        expect_ok(cornu_model_save(model, onnx_file("equal", ".onnx")));
+        sizes[i] = files_read(onnx_file("equal", ".onnx"), i ? b : a, sizeof a);
         cornu_model_free(model);
     }
     assert_int_equal(sizes[0], sizes[1]);
@@ -356,7 +267,7 @@ static void test_equal_bytes(void **state)
 static void refuse(CornuModel *model, const char *message)
 {
     if (!model) fail_msg("%s", cornu_error_message());
-    expect_error(cornu_model_save(model, here("refused", ".onnx")), CORNU_ERR_UNSUPPORTED, message);
+    expect_error(cornu_model_save(model, onnx_file("refused", ".onnx")), CORNU_ERR_UNSUPPORTED, message);
     assert_int_equal(files_count(folder), 0);
     cornu_model_free(model);
 }
@@ -394,7 +305,7 @@ static void test_no_memory(void **state)
         CornuModel *model = onnx_cases[weights ? 0 : i].make();
         CornuStatus status = CORNU_ERR_MEMORY;
         char        path[FILES_PATH];
-        strcpy(path, here("no_memory", weights ? ".npz" : ".onnx"));
+        strcpy(path, onnx_file("no_memory", weights ? ".npz" : ".onnx"));
         unlink(path);
         for (int n = 0; status != CORNU_OK; n++) {
             assert_int_not_equal(access(path, F_OK), 0);
