@@ -148,34 +148,41 @@ static CornuStatus up_sampling(const CornuOnnxCall *call)
     return resize_from(call, call->in[0], call->shapes[0].extent, CORNU_NEAREST);
 }
 
+/* Cropped and padded in the stored order: onnxruntime 1.32, when it moves a transpose past Resize,
+ * loses the sizes. */
 static CornuStatus resizing(const CornuOnnxCall *call)
 {
     CornuOnnx        *to = call->to;
     const CornuLayer *layer = call->layer;
     const int64_t     size[2] = { whole(layer, "height"), whole(layer, "width") };
     const int64_t    *given = call->shapes[0].extent + 1;
-    CornuShape        from = call->shapes[0];
     const bool        crop = flag(layer, "crop_to_aspect_ratio");
     const bool        pad = flag(layer, "pad_to_aspect_ratio");
-    int               x = call->in[0];
+    CornuShape        from = call->shapes[0];
+    int64_t           order[CORNU_MAX_RANK];
+    int               x;
     for (int i = 1; i < 3 && (crop || pad); i++) CORNU__TRY(cornu__onnx_known(call, i));
+    cornu__onnx_lying(to, call->in, 1, &x, order);
     if (crop) {
         cornu__crop_to_ratio(given, size, from.extent + 1);
         for (int i = 1; i < 3; i++) {
             const int64_t begin = (call->shapes[0].extent[i] - from.extent[i]) / 2;
-            x = cornu__onnx_slice(to, x, i, begin, begin + from.extent[i]);
+            x = cornu__onnx_slice(to, x, order[i], begin, begin + from.extent[i]);
         }
     }
     if (pad) {
-        int64_t around[2];
+        int64_t around[2], pads[8] = { 0 };
         cornu__pad_to_ratio(given, size, around);
-        const int64_t pads[] = { 0, around[0], around[1], 0, 0, around[0], around[1], 0 };
-        const int     in[] = { x, cornu__onnx_integers(to, pads, 8),
-                               cornu__onnx_scalar(to, number(layer, "fill_value")) };
+        for (int i = 0; i < 2; i++) {
+            pads[order[1 + i]] = pads[4 + order[1 + i]] = around[i];
+            from.extent[1 + i] += 2 * around[i];
+        }
+        const int in[] = { x, cornu__onnx_integers(to, pads, 8),
+                           cornu__onnx_scalar(to, number(layer, "fill_value")) };
         x = cornu__onnx_node(to, "Pad", in, 3, NULL, 0, 1);
-        for (int i = 0; i < 2; i++) from.extent[1 + i] += 2 * around[i];
     }
-    return resize_from(call, x, from.extent, CORNU_BILINEAR);
+    return resize_from(call, cornu__onnx_transpose(to, x, order, from.rank), from.extent,
+                       CORNU_BILINEAR);
 }
 
 /* Images smaller on a side are cropped to the ratio and resized. */
@@ -186,17 +193,18 @@ static CornuStatus center_crop(const CornuOnnxCall *call)
     if (from.rank != 4)
         return cornu__onnx_refuse(call->layer, "a single image", "whose batch is missing");
     const bool     smaller = from.extent[1] < size[0] || from.extent[2] < size[1];
-    int            x = call->in[0];
+    int64_t        order[CORNU_MAX_RANK];
+    int            x;
     for (int i = 1; i < 3; i++) CORNU__TRY(cornu__onnx_known(call, i));
     if (smaller) cornu__crop_to_ratio(call->shapes[0].extent + 1, size, from.extent + 1);
+    cornu__onnx_lying(call->to, call->in, 1, &x, order);
     for (int i = 1; i < 3; i++) {
         if (!smaller) from.extent[i] = size[i - 1];
         const int64_t begin = (call->shapes[0].extent[i] - from.extent[i]) / 2;
-        x = cornu__onnx_slice(call->to, x, i, begin, begin + from.extent[i]);
+        x = cornu__onnx_slice(call->to, x, order[i], begin, begin + from.extent[i]);
     }
-    if (smaller) return resize_from(call, x, from.extent, CORNU_BILINEAR);
-    *call->out = x;
-    return CORNU_OK;
+    *call->out = cornu__onnx_transpose(call->to, x, order, from.rank);
+    return smaller ? resize_from(call, *call->out, from.extent, CORNU_BILINEAR) : CORNU_OK;
 }
 
 /* As nn/layers/preprocessing/levels.c. */

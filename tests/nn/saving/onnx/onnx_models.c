@@ -206,6 +206,18 @@ static CornuModel *resizings(void)
                 cornu_up_sampling2d(2, .interpolation = CORNU_BICUBIC));
 }
 
+/* Cropping and padding before Resize keep the order of axes. */
+static CornuModel *ratios_of_channels_first(void)
+{
+    return EACH("ratios_of_channels_first", cornu_input(.shape = { 2, 6, 5 }),
+                cornu_resizing(3, 5, .crop_to_aspect_ratio = true,
+                               .data_format = CORNU_CHANNELS_FIRST),
+                cornu_resizing(4, 9, .pad_to_aspect_ratio = true, .fill_value = 0.5,
+                               .data_format = CORNU_CHANNELS_FIRST),
+                cornu_center_crop(7, 5, .data_format = CORNU_CHANNELS_FIRST),
+                cornu_center_crop(4, 3, .data_format = CORNU_CHANNELS_FIRST));
+}
+
 /* Layers between convolutions keep their order of axes: one transpose, at the start. */
 static CornuModel *chain(void)
 {
@@ -625,6 +637,7 @@ const OnnxCase onnx_cases[] = {
     { "products", onnx_products, "Einsum 1 Gather 1 Tanh 1" },
     { "random_ones", random_ones, "Identity 2 Reshape 1 constants 1" },
     { "rectifiers", rectifiers, "Relu 4 LeakyRelu 2 PRelu 2 Elu 1 Min 2 Where 1" },
+    { "ratios_of_channels_first", ratios_of_channels_first, "Transpose 0 Resize 3 Pad 1 Slice 6" },
     { "recurrence", recurrence, "LSTM 4 GRU 3 RNN 4 Transpose 3 constants 43" },
     { "residual", residual, "Transpose 4 Conv 3 Concat 1 Add 2 Mul 2 Sub 1" },
     { "resizings", resizings, "MatMul 12 Resize 2 Pad 1" },
