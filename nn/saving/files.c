@@ -14,12 +14,13 @@ static bool ends_with(const char *text, const char *end)
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-typedef enum { SAVE, SAVE_WEIGHTS, LOAD, LOAD_WEIGHTS } Task;
+typedef enum { SAVE, EXPORT, SAVE_WEIGHTS, LOAD, LOAD_WEIGHTS } Task;
 
 static bool can(const CornuFormat *format, Task task)
 {
     switch (task) {
     case SAVE:         return format->save;
+    case EXPORT:       return format->export_model;
     case SAVE_WEIGHTS: return format->save_weights;
     case LOAD:         return format->load;
     case LOAD_WEIGHTS: return format->load_weights;
@@ -30,8 +31,8 @@ static bool can(const CornuFormat *format, Task task)
 /* The format of the suffix, if it supports the task. */
 static CornuStatus find_format(const char *path, Task task, const CornuFormat **format)
 {
-    static const char *const tasks[] = { "whole models cannot be saved", "weights cannot be saved",
-                                         "whole models cannot be loaded",
+    static const char *const tasks[] = { "whole models cannot be saved", "models cannot be "
+                                         "exported", "weights cannot be saved", "whole models cannot be loaded",
                                          "weights cannot be loaded" };
     char   able[100] = "";
     size_t at = 0;
@@ -65,7 +66,8 @@ static CornuStatus check_model(const CornuModel *model, const char *path)
 }
 
 /* All ranks gather the values, which may be dealt over them; rank 0 writes them. */
-static CornuStatus save(const CornuModel *model, Task task, const char *path)
+static CornuStatus save(const CornuModel *model, Task task, const char *path,
+                        const CornuExportConfig *config)
 {
     const CornuFormat *format;
     CornuValues        values;
@@ -78,7 +80,9 @@ static CornuStatus save(const CornuModel *model, Task task, const char *path)
     if (status == CORNU_OK) {
         if (format->merges_lora) cornu__values_merge_lora(model, &values);
         if (cornu__output_writes())
-            status = (task == SAVE ? format->save : format->save_weights)(model, &values, path);
+            status = task == SAVE           ? format->save(model, &values, path)
+                     : task == SAVE_WEIGHTS ? format->save_weights(model, &values, path)
+                                            : format->export_model(model, &values, config);
         status = cornu__output_settle(device, "saving the model", status);
     }
     cornu__values_free(&values);
@@ -88,13 +92,20 @@ static CornuStatus save(const CornuModel *model, Task task, const char *path)
 CornuStatus cornu_model_save(CornuModel *model, const char *path)
 {
     CORNU__NEED(path);
-    CORNU__WITHIN(model, "cornu_model_save", save(model, SAVE, path));
+    CORNU__WITHIN(model, "cornu_model_save", save(model, SAVE, path, NULL));
+}
+
+CornuStatus cornu_model_export_from(const CornuExportConfig *config)
+{
+    CORNU__NEED(config->path);
+    CORNU__WITHIN(config->model, "cornu_model_export",
+                  save(config->model, EXPORT, config->path, config));
 }
 
 CornuStatus cornu_model_save_weights(CornuModel *model, const char *path)
 {
     CORNU__NEED(path);
-    CORNU__WITHIN(model, "cornu_model_save_weights", save(model, SAVE_WEIGHTS, path));
+    CORNU__WITHIN(model, "cornu_model_save_weights", save(model, SAVE_WEIGHTS, path, NULL));
 }
 
 CornuStatus cornu_model_save_check(const char *path)

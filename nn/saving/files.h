@@ -8,7 +8,7 @@
  *     .h5            loads whole models and weights of older versions of Keras
  *     .npz           saves and loads weights as NumPy's named arrays
  *     .onnx          saves models for other programs to run, in f32, with an open batch; loads
- *                    those of PyTorch, TensorFlow and Keras
+ *                    those of PyTorch, TensorFlow and Keras; cornu_model_export has arguments
  *
  * A .safetensors file holds the weights under Keras' variable paths ("conv2d/kernel") in Keras'
  * shapes, the optimizer's variables ("adam/iteration"), and in its metadata:
@@ -28,8 +28,9 @@
  * An .onnx file takes floats, as fit does (indices as i32), under the names of its inputs. The
  * outputs are "NAME_out" of the layer NAME, "NAME_out_1" for its next output. It computes
  * inference, without dropout and other random layers of training. What ONNX cannot express is
- * refused, naming the layer and the reason: inputs of unknown extent, for instance. User-defined
- * layers are written op by op.
+ * refused, naming the layer and the reason. Extents of inputs that are unknown besides the batch
+ * stay so; a few layers, which compute otherwise for each extent, refuse them. User-defined layers
+ * are written op by op.
  *
  * A model loaded from .onnx has a layer for each node, of the file's name with dots for slashes
  * ("layer1.0.conv1.Conv"); what is constant, or depends on shapes alone, is computed when it is
@@ -66,6 +67,24 @@ extern "C" {
  * whole or not at all. CORNU_ERR_FILE if it cannot be written, CORNU_ERR_UNSUPPORTED for the suffix
  * of a format that cannot hold the model, CORNU_ERR_ARGUMENT for a model that is not built. */
 CornuStatus cornu_model_save(CornuModel *model, const char *path);
+
+/* Keras' export for ONNX: opsets 13 to 27. A runtime computes files of the opsets that it knows, and
+ * those before. What an earlier opset lacks is composed of other operators, but for:
+ *
+ *     before 16      sums by index, as of histograms and the bins of categories ("count")
+ *
+ * which is refused, naming the layer. */
+typedef struct {
+    char        unset;
+    CornuModel *model;
+    const char *path;             /* its suffix is .onnx */
+    int         opset_version;    /* default 18, which cornu_model_save writes */
+} CornuExportConfig;
+
+/* CORNU_ERR_VALUE for another opset, else as cornu_model_save. */
+CornuStatus cornu_model_export_from(const CornuExportConfig *config);
+#define cornu_model_export(...) \
+    cornu_model_export_from(&(CornuExportConfig){ .unset = 0, __VA_ARGS__ })
 
 /* Saves everything but the architecture. Weights are identified by the order and the classes of
  * layers in a .weights.h5 file, by their paths in an .npz file. */

@@ -34,6 +34,9 @@ typedef struct {
     CornuStatus (*save)(const CornuModel *model, const CornuValues *values, const char *path);
     CornuStatus (*save_weights)(const CornuModel *model, const CornuValues *values,
                                 const char *path);
+    /* For other programs. */
+    CornuStatus (*export_model)(const CornuModel *model, const CornuValues *values,
+                                const CornuExportConfig *config);
     /* Returns a built model with its weights; with `compile`, compiled for the device, with the
      * variables of its optimizer. NULL with a pending error. */
     CornuModel *(*load)(const char *path, bool compile, CornuDevice *device);

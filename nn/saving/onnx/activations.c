@@ -25,6 +25,12 @@ static int hard_sigmoid(CornuOnnx *to, int x, double alpha, double beta)
     return with_two(to, "HardSigmoid", x, "alpha", alpha, "beta", beta);
 }
 
+static int hard_silu(CornuOnnx *to, int x)
+{
+    if (to->opset >= 14) return one(to, "HardSwish", x);
+    return two(to, "Mul", x, hard_sigmoid(to, x, 1.0 / 6.0, 0.5));
+}
+
 /* x < -1/2 ? x + bias : x > 1/2 ? x - bias : 0 */
 static int shrink(CornuOnnx *to, int x, double bias)
 {
@@ -89,8 +95,7 @@ static int running_sum(CornuOnnx *to, int x)
  * count for which k z > s - 1; t is the sum of their s, less 1, divided by their number. */
 static int sparsemax(CornuOnnx *to, int x)
 {
-    const int in[] = { x };
-    const int count = CORNU__ONNX_NODE(to, "Shape", in, { .name = "start", .whole = -1 });
+    const int count = cornu__onnx_part_of_shape(to, x, "start", -1);
     const int z = cornu__onnx_node(to, "TopK", (const int[]){ x, count }, 2, NULL, 0, 2);
     const int shape = one(to, "Shape", z);
     const int ones = joined(to, "Expand", cornu__onnx_scalar(to, 1.0), shape);
@@ -124,7 +129,7 @@ int cornu__onnx_activate(CornuOnnx *to, CornuActivation activation, int x)
     case CORNU_HARD_SIGMOID: return hard_sigmoid(to, x, 1.0 / 6.0, 0.5);
     case CORNU_KERAS_2_HARD_SIGMOID: return hard_sigmoid(to, x, 0.2, 0.5);
     case CORNU_SPARSE_SIGMOID: return hard_sigmoid(to, x, 0.5, 0.5);
-    case CORNU_HARD_SILU:    return one(to, "HardSwish", x);
+    case CORNU_HARD_SILU:    return hard_silu(to, x);
     case CORNU_TANH:         return one(to, "Tanh", x);
     case CORNU_HARD_TANH:    return clip(to, x, -1.0, 1.0);
     case CORNU_HARD_SHRINK:  return shrink(to, x, 0.0);

@@ -111,6 +111,27 @@ static CornuStatus weigh_both(const CornuOnnxCall *call, const int64_t *from, in
     return CORNU_OK;
 }
 
+/* Resize of x, which is stored in this order. Before opset 18 it takes the extents of all axes. */
+static int interpolate(CornuOnnx *to, int x, const int64_t *size, const int64_t *order, int rank)
+{
+    const CornuOnnxAttribute attributes[] = {
+        { .name = "mode", .text = "linear" },
+        { .name = "axes", .integers = order + 1, .count = rank - 2 },
+    };
+    int64_t all[CORNU_MAX_RANK], batch = 1;
+    int     in[] = { x, CORNU_ONNX_NONE, CORNU_ONNX_NONE, CORNU_ONNX_NONE };
+    if (to->opset >= 18) {
+        in[3] = cornu__onnx_vector(to, size + 1, rank - 2);
+        return cornu__onnx_node(to, "Resize", in, 4, attributes, 2, 1);
+    }
+    for (int i = 0; i < rank; i++) all[order[i]] = size[i];
+    const int shape = cornu__onnx_node(to, "Shape", &x, 1, NULL, 0, 1);
+    const int parts[] = { cornu__onnx_slice(to, shape, 0, 0, batch),
+                          cornu__onnx_vector(to, all + 1, rank - 1) };
+    in[3] = CORNU__ONNX_NODE(to, "Concat", parts, { .name = "axis", .whole = 0 });
+    return cornu__onnx_node(to, "Resize", in, 4, attributes, 1, 1);
+}
+
 /* Resizes x of these extents to the size of the result. */
 static CornuStatus resize_from(const CornuOnnxCall *call, int x, const int64_t *from,
                                CornuInterpolation usual)
@@ -134,10 +155,7 @@ static CornuStatus resize_from(const CornuOnnxCall *call, int x, const int64_t *
         for (int i = 1; i + 1 < rank; i++)
             if (size[i] != from[i]) CORNU__TRY(pick(to, order[i], from[i], size[i], &x));
     } else {
-        const int in[] = { x, CORNU_ONNX_NONE, CORNU_ONNX_NONE,
-                           cornu__onnx_vector(to, size + 1, rank - 2) };
-        x = CORNU__ONNX_NODE(to, "Resize", in, { .name = "mode", .text = "linear" },
-                             { .name = "axes", .integers = order + 1, .count = rank - 2 });
+        x = interpolate(to, x, size, order, rank);
     }
     *call->out = cornu__onnx_transpose(to, x, order, rank);
     return CORNU_OK;

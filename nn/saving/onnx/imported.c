@@ -1,4 +1,4 @@
-/* Nodes that were read from an ONNX file: written as they are where opset 18 has the same operator,
+/* Nodes that were read from an ONNX file: written as they are where the opset has the same operator,
  * else as the ops that they record. */
 #include "recorded_internal.h"
 
@@ -7,8 +7,8 @@
 #include "../../../device/memory_internal.h"
 #include "../onnx_read/layer_internal.h"
 
-/* The first opset whose nodes of an operator are also those of opset 18, and the last; other
- * operators are the same since opset 7. Source: docs/Changelog.md of ONNX. */
+/* The first opset whose nodes of an operator are also those of opset 18 and later, and the last;
+ * other operators are the same since opset 7. Source: docs/Changelog.md of ONNX. */
 static const struct { const char *op; int first, last; } changed[] = {
     { "BatchNormalization", 9, 99 }, { "Clip", 11, 99 }, { "Dropout", 12, 99 },
     { "Gelu", 99, 0 }, { "GroupNormalization", 99, 0 }, { "Hardmax", 13, 99 },
@@ -21,10 +21,12 @@ static const struct { const char *op; int first, last; } changed[] = {
     { "Swish", 99, 0 }, { "TopK", 10, 99 }, { "Unsqueeze", 13, 99 }, { "Upsample", 99, 0 },
 };
 
-static bool is_same(const CornuReadNode *node, int64_t opset)
+static bool is_same(const CornuReadNode *node, int64_t opset, int64_t wanted)
 {
     for (int i = 0; i < node->attribute_count; i++)
         if (node->attributes[i].graph.bytes) return false;
+    if (opset == wanted) return true;
+    if (wanted < 18) return false;
     for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) {
         if (strcmp(changed[i].op, node->op)) continue;
         const bool sizes = !strcmp(node->op, "Split") && node->in_count > 1 && opset >= 13;
@@ -100,7 +102,8 @@ static CornuStatus put_nodes(const CornuOnnxCall *call)
     const CornuOnnxNode  *layer = (const CornuOnnxNode *)call->layer;
     const CornuReadGraph *graph = &layer->model.graph;
     for (int i = 0; i < graph->node_count; i++)
-        if (!is_same(&graph->nodes[i], layer->model.opset)) return cornu__onnx_recorded(call);
+        if (!is_same(&graph->nodes[i], layer->model.opset,
+                     to->opset)) return cornu__onnx_recorded(call);
     int *numbers = cornu__allocate((size_t)layer->names.count, sizeof *numbers), weight = 0;
     if (!numbers) return CORNU_ERR_MEMORY;
     for (int i = 0; i < graph->input_count; i++)

@@ -108,9 +108,8 @@ static int concat(CornuOnnx *to, const int *in, int count, int64_t axis)
 static int mask_of(const CornuOnnxCall *call, int i)
 {
     CornuOnnx *to = call->to;
-    const int  in[] = { call->in[i] };
     if (call->masks[i]) return call->masks[i];
-    const int steps = CORNU__ONNX_NODE(to, "Shape", in, { .name = "end", .whole = 2 });
+    const int steps = cornu__onnx_part_of_shape(to, call->in[i], "end", 2);
     const int counts = cast(to, cornu__onnx_scalar(to, 1.0), CORNU_ONNX_BOOL);
     return joined(to, "Expand", counts, steps);
 }

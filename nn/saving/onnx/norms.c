@@ -97,7 +97,7 @@ static CornuStatus layer_normalization(const CornuOnnxCall *call)
     CORNU__TRY(cornu__axis_bits(cornu__onnx_argument(call->layer, "axis"), call->shapes[0],
                                 &axes));
     const int first = first_of_last(axes, rank);
-    if (first && !rms) {
+    if (first && !rms && to->opset >= 17) {
         *call->out = normalize_last(call, first, cornu__along(call->shapes[0], axes, false));
         return CORNU_OK;
     }

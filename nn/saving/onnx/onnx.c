@@ -10,7 +10,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { IR_VERSION = 8, OPSET = 18 };
+enum { USUAL_OPSET = 18, FIRST_OPSET = 13, LAST_OPSET = 27 };
+
+/* The version of the format that came with an opset. Source: onnx/helper.py, VERSION_TABLE. */
+static int format_of(int opset)
+{
+    static const int last[] = { 14, 18, 20, 22, 23, 24, 27 };
+    int i = 0;
+    while (opset > last[i]) i++;
+    return 7 + i;
+}
 
 /* ---- Layers and models ---- */
 
@@ -216,14 +225,14 @@ static CornuStatus put_file(CornuOnnx *to, CornuMessage *file)
 {
     to->places = cornu__allocate((size_t)to->weights->weights, sizeof *to->places);
     if (!to->places) return CORNU_ERR_MEMORY;
-    cornu__put_number(file, 1, IR_VERSION);
+    cornu__put_number(file, 1, format_of(to->opset));
     cornu__put_text(file, 2, "cornu");
     const size_t graph = cornu__begin_field(file, 7);
     CORNU__TRY(put_graph(to, file));
     cornu__end_field(file, graph);
     const size_t opset = cornu__begin_field(file, 8);
     cornu__put_text(file, 1, "");
-    cornu__put_number(file, 2, OPSET);
+    cornu__put_number(file, 2, to->opset);
     cornu__end_field(file, opset);
     return file->failed ? CORNU_ERR_MEMORY : CORNU_OK;
 }
@@ -238,26 +247,38 @@ static void free_graph(CornuOnnx *to)
 }
 
 /* Of the attempts the first refusal is told. */
-static CornuStatus save(const CornuModel *model, const CornuValues *values, const char *path)
+static CornuStatus export_model(const CornuModel *model, const CornuValues *values,
+                                const CornuExportConfig *config)
 {
+    const int    opset = config->opset_version ? config->opset_version : USUAL_OPSET;
     const int    count = cornu__onnx_attempts(model);
     CornuFailure failure = { .status = CORNU_OK };
     CornuStatus  status = CORNU_ERR_SHAPE;
     CornuMessage file = { 0 };
+    if (opset < FIRST_OPSET || opset > LAST_OPSET)
+        return cornu__fail(CORNU_ERR_VALUE, "%s: the opset version is %d, expected %d to %d",
+                           config->path, opset, FIRST_OPSET, LAST_OPSET);
     for (int i = 0; i < count && status && status != CORNU_ERR_MEMORY; i++) {
-        CornuOnnx to = { .model = model, .weights = values, .layer = put_layer, .attempt = i };
+        CornuOnnx to = { .model = model, .weights = values, .opset = opset, .layer = put_layer,
+                         .attempt = i };
         file.size = 0;
         file.failed = false;
         status = put_file(&to, &file);
         if (!i) cornu__failure_keep(&failure, status);
         free_graph(&to);
     }
-    status = status ? cornu__fail_prefix(cornu__failure_tell(&failure), path)
-                    : cornu_file_write(path, file.bytes, file.size);
+    status = status ? cornu__fail_prefix(cornu__failure_tell(&failure), config->path)
+                    : cornu_file_write(config->path, file.bytes, file.size);
     cornu__release(file.bytes);
     return status;
 }
 
+static CornuStatus save(const CornuModel *model, const CornuValues *values, const char *path)
+{
+    return export_model(model, values, &(CornuExportConfig){ .path = path });
+}
+
 const CornuFormat cornu__onnx_format = {
-    .suffix = ".onnx", .save = save, .load = cornu__onnx_load, .merges_lora = true,
+    .suffix = ".onnx", .save = save, .export_model = export_model, .load = cornu__onnx_load,
+    .merges_lora = true,
 };

@@ -1,14 +1,14 @@
 /*
- * Writing models as ONNX files, for inference by other programs: opset 18, f32.
+ * Writing models as ONNX files, for inference by other programs, in f32.
  *
  * onnx.c writes the file, nodes.c its graph; a rule translates a class of layers into nodes. Values
  * are referred to by numbers; 0 is none. Tensors between layers keep Cornu's axes (NHWC,
  * (B, T, C)), and rules transpose for operators that need others. A transpose is written only when
  * a node reads it, so that one that the next rule undoes is never written. The batch is open.
  *
- * Opset 18, of December 2022, is the first in which all reductions take their axes in the same way
- * and Resize has an attribute for its axes; runtimes of recent years have it, and exporters write
- * it by default.
+ * The default is opset 18, of December 2022, the first in which all reductions take their axes in
+ * the same way and Resize has an attribute for its axes; runtimes of recent years have it, and
+ * exporters write it by default. For others, to->opset, rules and cornu__onnx_reduce choose.
  * Source: github.com/onnx/onnx, docs/Operators.md, onnx/onnx.proto.
  */
 #ifndef CORNU_NN_ONNX_INTERNAL_H
@@ -162,6 +162,7 @@ struct CornuOnnx {
     CornuOnnxValue    *values;            /* by number; 0 is unused */
     int                count, space;      /* of values, including number 0 */
     int               *places;            /* the constant of each weight; 0: none yet */
+    int                opset;
     CornuOnnxRule     *layer;             /* writes a layer, for the rules of wrappers */
     CornuOnnxExtent   *extents;           /* the batch is number 0 */
     int                extent_count, extent_space;

@@ -565,6 +565,7 @@ static CornuStatus gather_grad(const Op *op)
 {
     CornuShape    table;
     const int64_t last = -1;
+    if (op->to->opset < 16) return refuse(op, "sums by index came with opset 16");
     if (!cornu__onnx_extents(op->program, op->out, &table)) return refuse_batch(op);
     const int x = full(op, 0), rows = full(op, 1), extents = cornu__onnx_vector(op->to, table.extent, table.rank);
     const int at = joined(op->to, "Unsqueeze", rows, cornu__onnx_integers(op->to, &last, 1));

@@ -81,8 +81,13 @@ int cornu__onnx_reduce(CornuOnnx *to, const char *operator, int x, int rank, int
             rest[left] += !(axes >> k & 1) && order[k] < order[i];
         left++;
     }
-    const int in[] = { lying, cornu__onnx_integers(to, reduced, count) };
-    const int y = CORNU__ONNX_NODE(to, operator, in, { .name = "keepdims", .whole = keep });
+    const bool listed = to->opset < 18 && strcmp(operator, "ReduceSum") != 0;
+    const int  in[] = { lying, listed ? CORNU_ONNX_NONE : cornu__onnx_integers(to, reduced, count) };
+    const CornuOnnxAttribute attributes[] = {
+        { .name = "keepdims", .whole = keep },
+        { .name = "axes", .integers = reduced, .count = count },
+    };
+    const int y = cornu__onnx_node(to, operator, in, 2, attributes, listed ? 2 : 1, 1);
     return keep ? cornu__onnx_transpose(to, y, order, rank)
                 : cornu__onnx_transpose(to, y, rest, left);
 }
@@ -91,7 +96,7 @@ int cornu__onnx_split(CornuOnnx *to, int x, int64_t axis, int count)
 {
     const CornuOnnxAttribute attributes[] = { { .name = "axis", .whole = axis },
                                               { .name = "num_outputs", .whole = count } };
-    return cornu__onnx_node(to, "Split", &x, 1, attributes, 2, count);
+    return cornu__onnx_node(to, "Split", &x, 1, attributes, to->opset < 18 ? 1 : 2, count);
 }
 
 int cornu__onnx_unit(CornuOnnx *to, int x, int rank, int64_t axes)
@@ -105,6 +110,16 @@ int cornu__onnx_slice(CornuOnnx *to, int x, int64_t axis, int64_t begin, int64_t
     const int in[] = { x, cornu__onnx_vector(to, &begin, 1), cornu__onnx_vector(to, &end, 1),
                        cornu__onnx_integers(to, &axis, 1) };
     return cornu__onnx_node(to, "Slice", in, 4, NULL, 0, 1);
+}
+
+/* Opset 15 has attributes of Shape for it. */
+int cornu__onnx_part_of_shape(CornuOnnx *to, int x, const char *which, int64_t axis)
+{
+    const CornuOnnxAttribute attribute = { .name = which, .whole = axis };
+    const bool               start = !strcmp(which, "start");
+    if (to->opset >= 15) return cornu__onnx_node(to, "Shape", &x, 1, &attribute, 1, 1);
+    const int shape = cornu__onnx_node(to, "Shape", &x, 1, NULL, 0, 1);
+    return cornu__onnx_slice(to, shape, 0, start ? axis : 0, start ? INT32_MAX : axis);
 }
 
 int cornu__onnx_channels_first(CornuOnnx *to, int x, int rank)

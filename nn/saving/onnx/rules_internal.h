@@ -114,6 +114,9 @@ int cornu__onnx_unit(CornuOnnx *to, int x, int rank, int64_t axes);
 /* Elements begin to end - 1 along an axis. */
 int cornu__onnx_slice(CornuOnnx *to, int x, int64_t axis, int64_t begin, int64_t end);
 
+/* The shape of x without its extents before "start", or from "end" on; this axis. */
+int cornu__onnx_part_of_shape(CornuOnnx *to, int x, const char *which, int64_t axis);
+
 /* Converts images of any rank from (B, H, W, C) to (B, C, H, W), as ONNX has them, and back. */
 int cornu__onnx_channels_first(CornuOnnx *to, int x, int rank);
 int cornu__onnx_channels_last(CornuOnnx *to, int x, int rank);

@@ -68,7 +68,7 @@ static CornuShape with_rows(CornuShape shape, int64_t unknown)
 }
 
 void onnx_write_case(CornuDevice *device, const char *name, CornuModel *model, bool near,
-                     int64_t unknown)
+                     int64_t unknown, int opset)
 {
     CornuNamedArray arrays[2 * CORNU_MAX_MODEL_TENSORS];
     char            names[2 * CORNU_MAX_MODEL_TENSORS][16];
@@ -92,7 +92,7 @@ void onnx_write_case(CornuDevice *device, const char *name, CornuModel *model, b
     if (cornu_predict_on_batch_many(model, in, out))
         fail_msg("%s: %s", name, cornu_error_message());
     expect_ok(cornu_npz_write(onnx_file(name, ".npz"), arrays, count));
-    if (cornu_model_save(model, onnx_file(name, ".onnx")))
+    if (cornu_model_export(model, onnx_file(name, ".onnx"), opset))
         fail_msg("%s: %s", name, cornu_error_message());
     for (int i = 0; i < count; i++) free(arrays[i].array.data);
     cornu_model_free(model);

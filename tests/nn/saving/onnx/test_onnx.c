@@ -46,7 +46,7 @@ static int close_device(void **state)
 static void write_layers(void)
 {
     for (int i = 0; i < onnx_case_count; i++)
-        onnx_write_case(device, onnx_cases[i].name, onnx_cases[i].make(), false, 0);
+        onnx_write_case(device, onnx_cases[i].name, onnx_cases[i].make(), false, 0, 0);
 }
 
 /* With CORNU_WRITE_GOLDEN the outputs of the runtime are kept for the next test. */
@@ -103,7 +103,7 @@ static void test_networks_run_elsewhere(void **state)
     const CornuReferenceModel *models = cornu_reference_models(&count);
     for (int i = 0; i < count; i++)
         onnx_write_case(device, models[i].name, models[i].build(&(CornuNetworkConfig){ 0 }), true,
-                        0);
+                        0, 0);
     onnx_run_elsewhere(count, "");
 }
 
