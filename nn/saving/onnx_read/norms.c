@@ -21,15 +21,34 @@ static CornuTensor *per_channel(CornuTensor *x, int rank)
     return cornu__reshaped(x, rank > 1 ? rank - 1 : 1, extents);
 }
 
+/* For training a file gives the statistics of the batch, and moves the others towards them. */
+static CornuStatus batch_statistics(CornuReadStep *step, CornuTensor *x, CornuTensor **in)
+{
+    const double  kept = cornu__real(step, "momentum", 0.9);
+    const int64_t axes = ((INT64_C(1) << cornu__rank_of(x)) - 1) & ~INT64_C(2);
+    CornuTensor  *now[2];
+    now[0] = cornu_op_reduce_mean(x, axes, true);
+    CornuTensor *rest = cornu_op_subtract(x, now[0]);
+    now[1] = cornu_op_reduce_mean(cornu_op_multiply(rest, rest), axes, true);
+    for (int i = 0; i < 2 && now[i]; i++) {
+        const int64_t channels[] = { cornu__extent_of(x, 1) };
+        CornuTensor  *moved = cornu_op_add(
+            cornu_op_scale(cornu__operand_of(step, 3 + i), kept),
+            cornu_op_scale(cornu__reshaped(now[i], 1, channels), 1.0 - kept));
+        CORNU__TRY(cornu__result(step, 1 + i, moved));
+        in[3 + i] = now[i];
+    }
+    return CORNU_OK;
+}
+
 /* With the moving statistics, as in inference: a model that is read is trained with frozen
  * ones. */
 static CornuStatus read_batch_norm(CornuReadStep *step)
 {
     CornuTensor *x = cornu__operand_of(step, 0), *in[5] = { NULL };
     if (!x) return cornu_error_take();
-    if (cornu__whole(step, "training_mode", 0))
-        return cornu__cannot("training_mode", "graphs are those of inference");
     for (int i = 1; i < 5; i++) in[i] = per_channel(cornu__operand_of(step, i), cornu__rank_of(x));
+    if (cornu__whole(step, "training_mode", 0)) CORNU__TRY(batch_statistics(step, x, in));
     CornuTensor *scale = cornu_op_rsqrt(cornu_op_shift(in[4], cornu__real(step, "epsilon", 1e-5)));
     scale = cornu_op_multiply(scale, in[1]);
     CornuTensor *offset = cornu_op_subtract(in[2], cornu_op_multiply(in[3], scale));
