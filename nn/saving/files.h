@@ -39,7 +39,8 @@
  * ONNX' axes: images are (B, C, H, W). A graph is that of inference: Dropout does nothing. Axis 0
  * of inputs and outputs is the batch; if the file fixes it, all batches have that size. Opsets from
  * 7 on; an operator that is not supported is refused by name. External data are read from files
- * beside the model. A weight that several nodes share becomes one for each.
+ * beside the model. Matrices and filters that several nodes share stay one weight; vectors, of which
+ * exporters merge equal ones, become one for each.
  *
  * The states of stateful layers are in no file, as in Keras: a loaded model begins with zeros, and
  * an .onnx file computes every batch from zeros.

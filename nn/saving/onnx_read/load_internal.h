@@ -51,6 +51,12 @@ static inline CornuReadValue *cornu__read_value(CornuReadLoad *load, const char 
 /* Rewrites what the layers cannot express: calls of functions, more operands than a layer takes. */
 CornuStatus cornu__read_prepare(CornuReadLoad *load);
 
+/* Part of it: nodes for weights that several nodes share. */
+CornuStatus cornu__read_tie(CornuReadLoad *load);
+
+/* Whether an operand of the node is trained if it is a constant. */
+bool cornu__read_trains(const CornuReadNode *node, int operand);
+
 /* Fills values and traced. */
 CornuStatus cornu__read_trace(CornuReadLoad *load);
 

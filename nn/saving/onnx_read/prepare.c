@@ -214,6 +214,7 @@ CornuStatus cornu__read_prepare(CornuReadLoad *load)
                                     load->model.graph.node_count));
     CORNU__TRY(split_operands(load));
     CORNU__TRY(separate_outputs(load));
+    CORNU__TRY(cornu__read_tie(load));
     CORNU__TRY(number_values(load));
     CORNU__TRY(link_nodes(load));
     return check_inputs(load);

@@ -17,6 +17,13 @@ static const struct { const char *op; int trained, kept; bool single; } operands
     { "Sub", 3, 0, true }, { "Tile", 1, 0, false }, { "Where", 6, 0, false },
 };
 
+bool cornu__read_trains(const CornuReadNode *node, int operand)
+{
+    for (size_t i = 0; i < sizeof operands / sizeof *operands; i++)
+        if (!strcmp(operands[i].op, node->op)) return operand < 31 && operands[i].trained >> operand & 1;
+    return false;
+}
+
 /* Masks have numbers that no weight has. */
 static bool is_mask(CornuArray array)
 {
@@ -32,6 +39,7 @@ CornuReadRole cornu__read_role(const CornuReadNode *node, int operand, const Cor
     if (!value->known || !value->same || !value->parameter || array.type.shape.rank < 1 ||
         !cornu_dtype_is_float(array.type.dtype) || (operand > 30 && operand < node->own_count))
         return CORNU_READ_VALUE;
+    if (node->tied) return is_mask(array) ? CORNU_READ_STATE : CORNU_READ_WEIGHT;
     if (operand >= node->own_count)   /* of a subgraph */
         return cornu_type_count(array.type) > 1 ? CORNU_READ_WEIGHT : CORNU_READ_VALUE;
     for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
