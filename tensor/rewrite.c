@@ -13,10 +13,13 @@
  *   gather(E) + b = gather(E + b)     and backward, and the bias then have E's row count. Not if E
  *                                     is a variable with a sparse gradient.
  *
+ *   f(transpose(x)) = transpose(f(x)) for images with channels first (layouts.c), as files of other
+ *                                     programs have them: between convolutions nothing is moved.
+ *
  * The program is re-recorded in order; map[] gives the new number of each value.
  */
 #include "../device/debug_internal.h"
-#include "graph_internal.h"
+#include "layouts_internal.h"
 
 typedef struct {
     const CornuGraph   *graph;
@@ -263,7 +266,10 @@ static CornuStatus rewrite_op(Rewrite *r, const CornuProgramOp *op)
         if (op->in_count > USUAL && !(in = cornu__allocate((size_t)op->in_count, sizeof *in)))
             return CORNU_ERR_MEMORY;
         for (int i = 0; i < op->in_count; i++) in[i] = r->map[operand(r, op, i)];
-        status = copy(r, op, in, r->decomposes && r->decomposes(op->id), out);
+        bool moved = false;
+        status = r->improves ? cornu__move_transpose(r->to, op, in, out, &moved) : CORNU_OK;
+        if (!status && !moved)
+            status = copy(r, op, in, r->decomposes && r->decomposes(op->id), out);
         if (in != usual) cornu__release(in);
     }
     for (int i = 0; !status && i < op->out_count; i++) r->map[op->out_first + i] = out[i];
