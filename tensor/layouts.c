@@ -172,7 +172,7 @@ static CornuStatus move_pad(CornuProgram *to, const CornuProgramOp *op, const Co
 static CornuStatus move_concat(CornuProgram *to, const CornuProgramOp *op, const CornuValue *in,
                                CornuValue *out, bool *moved)
 {
-    enum { MOST = 8 };
+    enum { MOST = 64 };
     CornuAttributes attributes = op->attributes;
     CornuValue      source[MOST], y;
     if (op->in_count > MOST) return CORNU_OK;
