@@ -349,10 +349,12 @@ CornuTensor *cornu__count_along(CornuGraph *graph, CornuDtype dtype, int rank, i
 
 /* ---- A node ---- */
 
+/* Of its second operand CastLike takes the type alone. */
 static bool all_known(const CornuReadStep *step)
 {
+    const bool casts = !strcmp(step->node->op, "CastLike");
     for (int i = 0; i < step->in_count; i++)
-        if (step->in[i].given && !step->in[i].known.data) return false;
+        if (step->in[i].given && !step->in[i].known.data && !(casts && i == 1)) return false;
     return true;
 }
 
@@ -394,8 +396,10 @@ static CornuStatus compute(CornuReadStep *step, CornuReadRule *rule)
     made.out = cornu__arena_take(run.arena, (size_t)step->out_count, sizeof *made.out);
     CornuStatus status = !graph ? cornu_error_take()
                          : made.in && made.out ? CORNU_OK : CORNU_ERR_MEMORY;
-    for (int i = 0; i < step->in_count && !status; i++)
+    for (int i = 0; i < step->in_count && !status; i++) {
         made.in[i] = (CornuReadOperand){ .known = step->in[i].known, .given = step->in[i].given };
+        made.in[i].known.type = cornu__operand_type(step, i);
+    }
     if (!status) status = rule(&made);
     if (!status) status = fetch(&run, &made, step);
     const CornuStatus pending = cornu_error_take();

@@ -316,6 +316,23 @@ static CornuTensor *pad_by(CornuTensor *x, int axis, int64_t low, int64_t high, 
     return x;
 }
 
+/* Padded with zeros, and there the number of operand 2, which is computed. */
+static CornuTensor *pad_with_operand(CornuReadStep *step, CornuTensor *x, const int64_t *low,
+                                     const int64_t *high)
+{
+    CornuTensor *value = cornu__operand_of(step, 2);
+    if (!x || !value) return NULL;
+    const CornuType mask = cornu_type_from(CORNU_F32, cornu_tensor_shape(x));
+    CornuTensor    *own = cornu_op_pad(cornu_op_constant(step->run->graph, mask, 1.0), low, high,
+                                       0.0);
+    CornuTensor    *y = cornu_op_pad(x, low, high, 0.0);
+    if (!own || !y) return NULL;
+    value = cornu_op_broadcast(cornu_op_reshape(value, cornu_shape_from(0, NULL)),
+                               cornu_tensor_shape(y));
+    return cornu_op_select(cornu_op_compare(own, CORNU_GREATER, cornu_op_constant_like(own, 0.5)),
+                           y, value);
+}
+
 static CornuStatus read_pad(CornuReadStep *step)
 {
     CornuTensor *x = cornu__operand_of(step, 0);
@@ -324,11 +341,12 @@ static CornuStatus read_pad(CornuReadStep *step)
     int64_t      low[CORNU_MAX_RANK] = { 0 }, high[CORNU_MAX_RANK] = { 0 };
     int          count, axis_count = -1;
     double       value = cornu__real(step, "value", 0.0);
+    const bool   computed = cornu__given(step, 2) && !step->in[2].known.data;
     if (step->run->opset < 11) {
         CORNU__TRY(cornu__integers(step, "pads", pads, 2 * CORNU_MAX_RANK, &count));
     } else {
         CORNU__TRY(cornu__known_integers(step, 1, pads, 2 * CORNU_MAX_RANK, &count));
-        CORNU__TRY(cornu__known_number(step, 2, 0.0, &value));
+        if (!computed) CORNU__TRY(cornu__known_number(step, 2, 0.0, &value));
         CORNU__TRY(cornu__known_integers(step, 3, axes, CORNU_MAX_RANK, &axis_count));
     }
     if (!x) return cornu_error_take();
@@ -350,7 +368,9 @@ static CornuStatus read_pad(CornuReadStep *step)
         if (low[i] < 0) low[i] = 0;
         if (high[i] < 0) high[i] = 0;
     }
-    if (mode[0] == 'c') {
+    if (mode[0] == 'c' && computed) {
+        x = pad_with_operand(step, x, low, high);
+    } else if (mode[0] == 'c') {
         const CornuDtype dtype = cornu__dtype_of(x);
         if (dtype == CORNU_BOOL) x = cornu_op_convert(x, CORNU_I32);
         x = cornu_op_convert(x ? cornu_op_pad(x, low, high, value) : NULL, dtype);
