@@ -49,6 +49,7 @@ void cornu_graph_free(CornuGraph *graph)
     cornu__release(graph->inputs);
     cornu__release(graph->parts);
     cornu__release(graph->assignments);
+    cornu__release(graph->customs);
     cornu_program_free(graph->program);
     cornu__release(graph);
 }

@@ -24,6 +24,13 @@ typedef struct {
     CornuTensor   *tensor;
 } CornuAssignment;
 
+/* A tensor with a gradient of its own (ops/custom_gradient.c). */
+typedef struct {
+    CornuTensor       *y, *instead;
+    CornuGradientStep *step;
+    void              *context;
+} CornuCustomGradient;
+
 /* A list of fetches, compiled. The key is tensors, as a rewrite may renumber their values. */
 typedef struct CornuPrepared {
     CornuTensor         **fetches;
@@ -52,6 +59,8 @@ struct CornuGraph {
     int              part_count, part_space;
     CornuAssignment *assignments;
     int              assignment_count, assignment_space, assignment_version;
+    CornuCustomGradient *customs;
+    int              custom_count, custom_space;
     int              rewritten;    /* ops of `program` that rewrite.c has processed */
     bool             watches;
     CornuPrepared   *prepared;     /* newest first */

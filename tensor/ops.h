@@ -258,6 +258,23 @@ CornuTensor *cornu_op_gru(CornuTensor *x, CornuTensor *kernel, CornuTensor *bias
 CornuTensor *cornu_op_simple_rnn(CornuTensor *z, CornuTensor *kernel, CornuTensor *h0,
                                  const CornuRecurrence *recurrence);
 
+/* ---- Gradients of one's own ---- */
+
+/* What the gradient with respect to a tensor, d_y, becomes; of its type. NULL on failure. */
+typedef CornuTensor *CornuGradientStep(void *context, CornuTensor *d_y);
+
+/*
+ * keras.ops.custom_gradient: y itself, but in cornu_gradients d_y, once `step` (NULL: none) has
+ * been applied, is taken for the gradient with respect to `instead`, a tensor of y's type recorded
+ * before y, whose gradient then flows on. `instead` may be y: only the step is then added. If
+ * nothing else reads `instead`, it is not computed. y is the result of an op, not an input.
+ * `context` must last as long as gradients are taken. Steps may assign variables.
+ *
+ *     rounded = cornu_op_with_gradient(round_of(x), x, NULL, NULL)     a straight-through estimate
+ */
+CornuTensor *cornu_op_with_gradient(CornuTensor *y, CornuTensor *instead, CornuGradientStep *step,
+                                    void *context);
+
 /* ---- Between shards ---- */
 
 /* On a shard the loss of cornu_gradients is that shard's part of the total loss; these ops sum the

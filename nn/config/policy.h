@@ -5,6 +5,11 @@
  *     float32          f32           f32
  *     mixed_bfloat16   bf16          f32
  *     mixed_float16    f16           f32, and the loss is scaled (optimizer.h)
+ *     bfloat16         bf16          bf16
+ *     float16          f16           f16
+ *
+ * and, of a Dense, EinsumDense, Embedding or ReversibleEmbedding alone, "int8_from_float32" etc.:
+ * its kernel is quantized (layers/quantized.h), and the rest is as the policy after "from" says.
  *
  *     cornu_set_dtype_policy("mixed_bfloat16");                       models made from now on
  *     cornu_sequential(.policy = "mixed_bfloat16")                    this model
@@ -29,13 +34,18 @@
 extern "C" {
 #endif
 
+/* How the kernel of a layer is kept: keras/src/dtype_policies/dtype_policy.py. */
+typedef enum { CORNU_NOT_QUANTIZED, CORNU_INT8, CORNU_INT4, CORNU_FLOAT8 } CornuQuantization;
+
 typedef struct {
-    const char *name;
-    CornuDtype  compute, variable;
+    const char       *name;
+    CornuDtype        compute, variable;
+    CornuQuantization quantization;
 } CornuPolicy;
 
 /* The policy of this name. NULL with a pending error: CORNU_ERR_ARGUMENT, suggesting the nearest
- * name, or CORNU_ERR_UNSUPPORTED for Keras' policies whose weights are not f32. */
+ * name, or CORNU_ERR_UNSUPPORTED for float64. "int4/32_from_float32" is that of
+ * "int4_from_float32": the blocks are the layer's. */
 const CornuPolicy *cornu_policy(const char *name);
 
 /* The policy of models that this thread makes from now on; NULL, the initial value, is the device's

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
-#include "layer_internal.h"
+#include "quantized_internal.h"
+#include "../config/policy_internal.h"
 #include "../weights/weight_rules_internal.h"
 
 CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, const char *dtype)
@@ -21,6 +22,11 @@ CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, co
     if (!layer) return cornu__null();
     layer->kind = kind;
     layer->own_policy = policy;
+    if (dtype && (cornu__policy_block(dtype, &layer->quantized.block) ||
+                  cornu__check_quantization(layer))) {
+        cornu__release(layer);
+        return cornu__null();
+    }
     layer->compute = layer->result = CORNU_F32;
     layer->takes_integers = kind->takes_integers;
     cornu__snake_case(kind->label ? kind->label : kind->class_name, layer->class_label,
@@ -152,6 +158,7 @@ CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape s
     layer->weights[layer->own_count++] = weight;
     layer->weight_count++;
     weight->type = type;
+    weight->layer = layer;
     weight->non_trainable = non_trainable;
     weight->initializer = initializer;
     weight->seed = layer->seed;
@@ -281,24 +288,20 @@ static int index_of(const CornuLayer *layer, const CornuWeight *weight)
     return i;
 }
 
-/* Weight i, whose value this is, with the product of its lora_a and lora_b. */
-static CornuTensor *with_lora(CornuLayer *layer, const CornuCall *call, int i, CornuTensor *value)
+CornuTensor *cornu__layer_lora(CornuLayer *layer, const CornuCall *call, int i, CornuShape shape)
 {
     const CornuWeight *weight = layer->weights[i];
     const int64_t      rank = weight->lora_b->type.shape.extent[0];
     CornuTensor *a = cornu_layer_read_as(layer, call, index_of(layer, weight->lora_a), CORNU_F32);
     CornuTensor *b = cornu_layer_read_as(layer, call, index_of(layer, weight->lora_b), CORNU_F32);
     CornuTensor *ab = cornu_op_matmul(cornu_op_reshape(a, cornu_shape(CORNU_NONE, rank)), b);
-    ab = cornu_op_reshape(cornu_op_scale(ab, weight->lora_scale), weight->type.shape);
-    return cornu_op_add(value, ab);
+    return cornu_op_reshape(cornu_op_scale(ab, weight->lora_scale), shape);
 }
 
-CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i,
-                                 CornuDtype dtype)
+CornuTensor *cornu__layer_read_plain(CornuLayer *layer, const CornuCall *call, int i,
+                                     CornuDtype dtype)
 {
-    const CornuWeight *weight = layer->weights[i];
-    for (const CornuReplaced *r = call->replaced; r; r = r->next)
-        if (r->weight == weight) return cornu_op_convert(r->value, dtype);
+    const CornuWeight      *weight = layer->weights[i];
     const CornuDescription *description = call->description;
     if (description)
         return cornu_op_convert(description->weight(description->context, weight), dtype);
@@ -308,8 +311,20 @@ CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i
         !weight->variable       ? cornu_op_constant(call->graph, weight->type, 0.0)
         : weight->non_trainable ? cornu_read_assigned(call->graph, weight->variable)
                                 : cornu_read(call->graph, weight->variable);
-    if (weight->lora_a) value = with_lora(layer, call, i, value);
     return cornu_op_convert(value, dtype);
+}
+
+CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i,
+                                 CornuDtype dtype)
+{
+    const CornuWeight *weight = layer->weights[i];
+    for (const CornuReplaced *r = call->replaced; r; r = r->next)
+        if (r->weight == weight) return cornu_op_convert(r->value, dtype);
+    if (!weight->lora_a || call->description)
+        return cornu__layer_read_plain(layer, call, i, dtype);
+    CornuTensor *value = cornu__layer_read_plain(layer, call, i, CORNU_F32);
+    CornuTensor *ab = cornu__layer_lora(layer, call, i, weight->type.shape);
+    return cornu_op_convert(cornu_op_add(value, ab), dtype);
 }
 
 CornuTensor *cornu_layer_read(CornuLayer *layer, const CornuCall *call, int i)

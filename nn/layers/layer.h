@@ -176,6 +176,8 @@ typedef struct {
                                 NULL: none */
     bool lora_resets_alpha;  /* a layer read from a file takes its rank for lora_alpha, as Keras' */
 
+    unsigned quantizes;      /* that weight may be quantized: bit 1 << CORNU_INT8 etc. */
+
     bool normalizes;         /* its weights are read as f32 under any policy */
     bool never_trains;       /* for files: Keras' class takes no argument `trainable` */
     bool never_typed;        /* likewise `dtype` */
@@ -229,6 +231,24 @@ enum { CORNU_MAX_WRAPPED = 8, CORNU_MAX_LAYER_STATES = 16, CORNU_MAX_LAYER_TENSO
  * number of layers in a row is not limited. */
 enum { CORNU_MAX_LAYER_DEPTH = 16 };
 
+/* keras.quantizers.AbsMaxQuantizer. */
+typedef struct {
+    bool    given;                  /* false is Keras' None */
+    double  low, high, epsilon;     /* default -127, 127, 1e-7 */
+    int64_t axes[CORNU_MAX_RANK];   /* kept for files alone */
+    int     axis_count;
+} CornuQuantizer;
+
+/* How a layer's kernel is quantized, besides what its policy says. */
+typedef struct {
+    int64_t block;          /* int4: elements that share a scale; -1, and 0 in a policy without
+                               "/-1": as many as there are */
+    int64_t history;        /* float8: steps whose largest values are kept; default 1024 */
+    bool    configured;     /* Keras' quantization_config is given: the fields below */
+    int64_t config_block;   /* of Int4QuantizationConfig; 0: None */
+    CornuQuantizer weights, inputs;
+} CornuQuantized;
+
 struct CornuLayer {
     const CornuLayerClass *kind;
     char                  *name;        /* NULL until given or added to a model */
@@ -236,6 +256,9 @@ struct CornuLayer {
     bool                   frozen;      /* Keras' trainable = False; read when compiling */
     CornuRegularizer       activity_regularizer; /* of the output, per row of the batch; or none */
     const CornuPolicy     *own_policy;  /* its .dtype, or NULL */
+    CornuQuantized         quantized;   /* if that policy quantizes */
+    const struct CornuKernel *kernels;  /* internal: what can be quantized, once built */
+    int                    kernel_count;
     CornuDtype             compute;     /* by the policy that applies: known once compiled, */
     CornuDtype             result;      /* f32 before. result is f32 also for a last layer  */
     bool                   built;
@@ -265,6 +288,12 @@ struct CornuLayer {
     int64_t                generator;   /* before building; the generators of its weights follow */
 };
 
+/* What Keras keeps a weight in, where it is not float32. Here its values, always of that dtype, are
+ * in f32. */
+typedef enum {
+    CORNU_STORED_F32, CORNU_STORED_BF16, CORNU_STORED_F16, CORNU_STORED_I8
+} CornuStored;
+
 /* A weight. Its initial value is drawn when first needed, so that a model too large for its device
  * takes no host memory either. Once compiled it lives in a variable of the model's device. */
 struct CornuWeight {
@@ -280,6 +309,8 @@ struct CornuWeight {
     const CornuWeight *lora_a, *lora_b; /* read as its value + lora_scale a b, or NULL */
     double            lora_scale;
     bool              is_lora;       /* one of these two, which Keras' files do not hold */
+    const CornuLayer *layer;         /* that declared it */
+    CornuStored       stored;        /* as Keras keeps it: values are rounded to that */
     float            *host;          /* a value written before compiling, else NULL */
     CornuVariable    *variable;      /* the value after compiling, else NULL */
 };
@@ -383,6 +414,24 @@ CornuTensor *cornu_layer_mask(CornuLayer *layer, const CornuCall *call, CornuTen
  * of the kernel. Source: keras/src/layers/core/dense.py; Hu et al., arXiv 2106.09685.
  */
 CornuStatus cornu_layer_enable_lora(CornuLayer *layer, int64_t rank, double alpha);
+
+/*
+ * Keras' layer.quantize(mode), for a built layer in models that are not compiled: replaces its
+ * kernel, or its embeddings, by integers with scales, which are not trained, and its policy
+ * "float32" by "int8_from_float32". The mode is
+ *
+ *     "int8"      a scale for each output; inputs are quantized, too, by their largest value
+ *     "int4"      two weights in a byte, a scale and a zero for each output and 128 inputs
+ *     "int4/32"   likewise for 32 inputs; "int4/-1" has one scale for all and no zero
+ *     "float8"    for training: inputs and kernel are rounded to float8 (4 bits of exponent, 3 of
+ *                 mantissa), gradients of outputs to 5 and 2, by scales that follow the largest
+ *                 values of past steps
+ *
+ * CORNU_ERR_ARGUMENT for a layer that is not a Dense, EinsumDense, Embedding or
+ * ReversibleEmbedding, and for float8 of the last two.
+ * Source: keras/src/layers/core/dense.py, keras/src/quantizers/quantizers.py.
+ */
+CornuStatus cornu_layer_quantize_weights(CornuLayer *layer, const char *mode);
 
 /* Keras' layer.trainable = …, for the layer and its inner layers; read when compiling. */
 void cornu_layer_set_trainable(CornuLayer *layer, bool trainable);

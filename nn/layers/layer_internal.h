@@ -24,6 +24,11 @@ typedef struct CornuReplaced {
     const struct CornuReplaced *next;
 } CornuReplaced;
 
+/* Weight i without what LoRA adds to it. And that alone, f32, for a kernel of this shape. */
+CornuTensor *cornu__layer_read_plain(CornuLayer *layer, const CornuCall *call, int i,
+                                     CornuDtype dtype);
+CornuTensor *cornu__layer_lora(CornuLayer *layer, const CornuCall *call, int i, CornuShape shape);
+
 /* Moves a weight's value into a variable of the device, unless it is there already. */
 CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device);
 

@@ -154,6 +154,7 @@ CornuLayer *cornu__layer_copy(const CornuLayer *layer)
     cornu__release(config);
     if (!copy) return NULL;
     copy->own_policy = layer->own_policy;
+    copy->quantized = layer->quantized;
     copy->frozen = layer->frozen;
     copy->lora_rank = layer->lora_rank;
     copy->lora_alpha = layer->lora_alpha;

@@ -1,5 +1,5 @@
 /* Low-rank adaptation of a layer's kernel. Source: keras/src/layers/core/dense.py, enable_lora. */
-#include "layer_internal.h"
+#include "quantized_internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -30,10 +30,13 @@ CornuStatus cornu__layer_add_lora(CornuLayer *layer)
 {
     if (!layer->lora_rank) return CORNU_OK;
     CornuWeight *kernel = layer->weights[find(layer, layer->kind->lora)];
+    if (cornu__quantization(layer) == CORNU_FLOAT8)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "low-rank adaptation of a layer with float8 is "
+                           "not available, in Keras neither");
     if (kernel->constraint.kind)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s has a constraint, which cannot be kept with "
                            "low-rank adaptation; expected none", name_of(kernel));
-    CornuShape    a = kernel->type.shape;
+    CornuShape    a = cornu__quantization(layer) ? layer->kernels[0].shape : kernel->type.shape;
     const int64_t rank = layer->lora_rank, last = a.extent[a.rank - 1];
     a.extent[a.rank - 1] = rank;
     CORNU__TRY(add(layer, "a", a, CORNU_HE_UNIFORM, kernel->regularizer));

@@ -1,4 +1,5 @@
 #include "model_internal.h"
+#include "../config/policy_internal.h"
 
 #include "../optimizers/optimizer_internal.h"
 
@@ -27,6 +28,7 @@ CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, c
     if (cornu__refused()) return NULL;
     const CornuPolicy *rules = policy ? cornu_policy(policy) : cornu_dtype_policy();
     if (cornu_error_pending()) return NULL;
+    if (cornu__policy_of_models(rules)) return cornu__null();
     cornu__snake_case(kind->class_name, label, sizeof label);
     snprintf(automatic, sizeof automatic, *made ? "%s_%d" : "%s", label, *made);
     CornuLayer *layer = cornu_layer_create(kind, name ? name : automatic, NULL);

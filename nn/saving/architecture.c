@@ -29,7 +29,7 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
     if (!kind->never_trains)
         config = cornu__json_with(config, "trainable", json_boolean(!layer->frozen));
     if (!kind->never_typed)
-        config = cornu__json_with(config, "dtype", cornu__policy_to_json(policy));
+        config = cornu__json_with(config, "dtype", cornu__layer_policy_to_json(layer, policy));
     const CornuLayersInside layers = inside(usual);
     config = cornu__fields_to_json(&layers, kind->fields,
                                    (const char *)layer + kind->config_offset, config);
@@ -37,6 +37,9 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
         config = cornu__json_with(config, "lora_rank", json_integer(layer->lora_rank));
         config = cornu__json_with(config, "lora_alpha", json_real(layer->lora_alpha));
     }
+    if (layer->quantized.configured)
+        config = cornu__json_with(config, "quantization_config",
+                                  cornu__quantization_to_json(layer));
     const char *package = cornu__registered_package(kind);
     if (!package && !kind->module)
         return cornu__json_object("keras.layers", kind->class_name, config);
@@ -59,8 +62,7 @@ CornuStatus cornu__read_policy(const json_t *dtype, const char **name)
     const char *class_name = json_string_value(json_object_get(dtype, "class_name"));
     if (class_name && strcmp(class_name, "DTypePolicy"))
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "a dtype of class %.60s is not available in this "
-                           "version, expected a DTypePolicy: weights are not quantized here",
-                           class_name);
+                           "version, expected a DTypePolicy", class_name);
     *name = json_string_value(json_object_get(json_object_get(dtype, "config"), "name"));
     return *name ? CORNU_OK : cornu__unexpected("dtype", "a string or a DTypePolicy with a name");
 }
@@ -69,6 +71,7 @@ CornuStatus cornu__read_policy(const json_t *dtype, const char **name)
 static CornuStatus set_policy(CornuLayer *layer, const json_t *dtype, const CornuPolicy *usual)
 {
     const char *name;
+    if (cornu__is_quantized_policy(dtype)) return cornu__read_quantized_policy(dtype, layer);
     CORNU__TRY(cornu__read_policy(dtype, &name));
     const CornuPolicy *policy = name ? cornu_policy(name) : NULL;
     if (name && !policy) return cornu_error_take();
@@ -173,6 +176,7 @@ static CornuStatus make_layer(const json_t *value, const CornuPolicy *usual,
     (*layer)->name = cornu__copy_text(json_string_value(json_object_get(config, "name")));
     (*layer)->frozen = json_is_false(json_object_get(config, "trainable"));
     (*layer)->owners = 1;
+    CORNU__TRY(cornu__read_quantization(json_object_get(config, "quantization_config"), *layer));
     CORNU__TRY(set_lora(*layer, config));
     return (*layer)->name ? CORNU_OK : CORNU_ERR_MEMORY;
 }

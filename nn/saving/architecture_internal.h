@@ -66,6 +66,11 @@ json_t *cornu__fields_to_json(const CornuLayersInside *inside, const CornuField 
  * written as "float32", Keras' default. */
 json_t *cornu__policy_to_json(const CornuPolicy *policy);
 
+/* Likewise, of a layer whose kernel may be quantized; and its quantization_config
+ * (quantized_config.c). */
+json_t *cornu__layer_policy_to_json(const CornuLayer *layer, const CornuPolicy *policy);
+json_t *cornu__quantization_to_json(const CornuLayer *layer);
+
 /* An operation, and a call of it, in which to_json writes operand i. */
 typedef json_t *CornuTensorToJson(void *context, int i);
 json_t *cornu__operation_to_json(const CornuLayer *layer);
@@ -81,6 +86,12 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
 
 /* Likewise; NULL with a pending error. */
 CornuModel *cornu__model_from_json(const json_t *value, const CornuPolicy *usual);
+
+/* Whether a dtype is a policy that quantizes, which the next function gives to the layer, and the
+ * last one its quantization_config, or null (quantized_config.c). */
+bool        cornu__is_quantized_policy(const json_t *dtype);
+CornuStatus cornu__read_quantized_policy(const json_t *dtype, CornuLayer *layer);
+CornuStatus cornu__read_quantization(const json_t *value, CornuLayer *layer);
 
 /* The class of an operation, or NULL; and an operation of a known class, which the caller releases
  * by cornu_layer_free. */

@@ -667,7 +667,8 @@ static const CornuField *find_field(const CornuField *field, const char *name, c
 /* Arguments of every layer, whatever its class. */
 static bool is_common(const char *name)
 {
-    static const char *const names[] = { "name", "trainable", "dtype", "lora_rank", "lora_alpha" };
+    static const char *const names[] = { "name", "trainable", "dtype", "lora_rank", "lora_alpha",
+                                         "quantization_config" };
     size_t i = 0;
     while (i < sizeof names / sizeof *names && strcmp(name, names[i])) i++;
     return i < sizeof names / sizeof *names;

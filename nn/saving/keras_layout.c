@@ -1,6 +1,7 @@
 /* The places of a model's weights in Keras' files. Source: keras/src/saving/saving_lib.py,
  * _save_state. */
 #include "keras_internal.h"
+#include "../layers/quantized_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -76,16 +77,24 @@ static bool is_first(const CornuWeight *weight)
     return !weight->non_trainable || weight->lora_a;
 }
 
+/* In which pass over the weights of a layer this one's turn is. Layers whose kernel is quantized
+ * have an order of their own. */
+static int pass_of(const CornuLayer *layer, const CornuWeight *weight)
+{
+    return cornu__quantization(layer) ? cornu__weight_place(weight) : !is_first(weight);
+}
+
 /* Adds the weights of one part to the last group, the trainable ones first. */
 static void place(Walk *walk, const CornuLayer *layer, const char *part, size_t length)
 {
     CornuKerasLayout *layout = walk->layout;
-    for (int pass = 0; pass < 2; pass++)
+    const int         passes = cornu__quantization(layer) ? CORNU_WEIGHT_PLACES : 2;
+    for (int pass = 0; pass < passes; pass++)
         for (int i = 0; i < layer->weight_count; i++) {
             const CornuWeight *weight = layer->weights[i];
             size_t      own;
             const char *of = part_of(layer, weight, &own);
-            if (weight->is_lora || is_first(weight) != (pass == 0) || own != length ||
+            if (weight->is_lora || pass_of(layer, weight) != pass || own != length ||
                 strncmp(of, part, length))
                 continue;
             const int number = cornu__model_weight_index(walk->model, weight);

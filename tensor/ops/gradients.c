@@ -12,10 +12,20 @@ static bool needs_decomposition(CornuOpId id)
     return *cornu__gradient_rules[id] == CORNU_GRADIENT_OF_DECOMPOSITION;
 }
 
-/* depends[v]: whether value v depends on one of x through float values. */
-static void mark_dependent(const CornuProgram *program, CornuTensor *const *x, int count,
+/* The custom gradient of a value, or NULL. */
+static const CornuCustomGradient *custom_of(const CornuGraph *graph, CornuValue value)
+{
+    for (int i = 0; i < graph->custom_count; i++)
+        if (graph->customs[i].y->value == value) return &graph->customs[i];
+    return NULL;
+}
+
+/* depends[v]: whether value v depends on one of x through float values, or a tensor whose gradient
+ * it has does. */
+static void mark_dependent(const CornuGraph *graph, CornuTensor *const *x, int count,
                            int op_count, bool *depends)
 {
+    const CornuProgram *program = graph->program;
     for (int i = 0; i < count; i++) depends[x[i]->value] = true;
     for (int i = 0; i < op_count; i++) {
         const CornuProgramOp *op = &program->ops[i];
@@ -23,8 +33,11 @@ static void mark_dependent(const CornuProgram *program, CornuTensor *const *x, i
         bool                  any = false;
         for (int k = 0; k < op->in_count; k++) any |= depends[in[k]];
         for (int k = 0; k < op->out_count; k++)
-            if (cornu_dtype_is_float(cornu_program_type(program, op->out_first + k).dtype))
-                depends[op->out_first + k] |= any;
+            if (cornu_dtype_is_float(cornu_program_type(program, op->out_first + k).dtype)) {
+                const CornuCustomGradient *custom = custom_of(graph, op->out_first + k);
+                depends[op->out_first + k] |= custom && custom->instead != custom->y
+                                                  ? depends[custom->instead->value] : any;
+            }
     }
 }
 
@@ -54,6 +67,24 @@ static CornuStatus enter_scope(CornuGraph *graph, const char *scope)
     return cornu_graph_scope(graph, text);
 }
 
+/* Applies the step of a value with a gradient of its own, and moves the result to the tensor that
+ * it is the gradient of. */
+static CornuStatus redirect(CornuGraph *graph, CornuValue value, const char *scope,
+                            CornuTensor **d)
+{
+    const CornuCustomGradient *found = graph->custom_count ? custom_of(graph, value) : NULL;
+    if (!found || !d[value]) return CORNU_OK;
+    const CornuCustomGradient custom = *found;
+    CORNU__TRY(enter_scope(graph, scope));
+    CornuTensor *d_y = custom.step ? custom.step(custom.context, d[value]) : d[value];
+    d_y = cornu_op_convert(d_y, cornu__gradient_dtype(custom.instead));
+    if (!d_y) return cornu_error_status();
+    d[value] = NULL;
+    CornuTensor **sum = &d[custom.instead->value];
+    *sum = *sum ? cornu_op_add(*sum, d_y) : d_y;
+    return *sum ? CORNU_OK : cornu_error_status();
+}
+
 /* Records the gradients with respect to the operands of op i and adds them to d[]. */
 static CornuStatus differentiate(CornuGraph *graph, int i, const bool *depends, CornuTensor **d,
                                  Operands *o)
@@ -62,6 +93,9 @@ static CornuStatus differentiate(CornuGraph *graph, int i, const bool *depends, 
     CornuProgramOp op = graph->program->ops[i];
     CornuTensor   *out[CORNU_MAX_OUTPUTS], *d_y[CORNU_MAX_OUTPUTS];
     bool           reached = false, any = false;
+    for (int k = 0; k < op.out_count; k++)
+        if (depends[op.out_first + k])
+            CORNU__TRY(redirect(graph, op.out_first + k, op.scope, d));
     for (int k = 0; k < op.out_count; k++) {
         d_y[k] = d[op.out_first + k];
         reached |= d_y[k] != NULL;
@@ -128,7 +162,7 @@ static CornuStatus weighted_gradients(CornuTensor *const *y, CornuTensor *const 
     CornuStatus   status = d && depends ? CORNU_OK : CORNU_ERR_MEMORY;
     if (status) goto done;
 
-    mark_dependent(program, x, count, op_count, depends);
+    mark_dependent(graph, x, count, op_count, depends);
     for (int k = 0; !status && k < y_count; k++) {
         CornuTensor **sum = &d[y[k]->value];
         *sum = *sum ? cornu_op_add(*sum, d_y[k]) : d_y[k];

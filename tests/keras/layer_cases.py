@@ -37,6 +37,7 @@ ROWS = 3          # where a case leaves the batch open
 STEPS = 2
 BOUND = 2e-5      # float32: a few hundred roundings
 TRAINED = 2e-4
+ROUNDING = {"bfloat16": 2.0**-8, "float16": 2.0**-11}   # of narrower dtypes, a few roundings
 
 
 class Inapplicable(Exception):
@@ -118,6 +119,10 @@ def is_random(layer):
     return bool(test_case.get_seed_generators(layer))
 
 
+def bound_of(dtype, bound):
+    return max(bound, 4 * ROUNDING.get(dtype, 0))
+
+
 def predict(model, x):
     outputs = model(x if len(x) > 1 else x[0], training=False)
     return [as_array(y).astype(np.float32) for y in tree.flatten(outputs)]
@@ -129,7 +134,8 @@ def check(case, folder, with_onnx):
         raise Inapplicable("text")
     path = lambda name: os.path.join(folder, name)
     draws = is_random(layer)
-    bound = np.inf if draws and (case["call_kwargs"] or {}).get("training") else BOUND
+    bound = np.inf if draws and (case["call_kwargs"] or {}).get("training") else bound_of(
+        layer.compute_dtype, BOUND)
     try:
         # Weights of zeros and ones hide errors.
         rng = np.random.default_rng(1)
@@ -165,7 +171,7 @@ def check(case, folder, with_onnx):
     if trains and not draws:
         expect_near("trained weight", numbered(made, "w"),
                     [as_array(w).astype(np.float32) for w in model.weights
-                     if "seed" not in w.path], TRAINED)
+                     if "seed" not in w.path], bound_of(layer.variable_dtype, TRAINED))
     try:
         objects = {"custom_objects": case["custom_objects"]} if case["custom_objects"] else {}
         back = keras.models.load_model(path("back.keras"), compile=False, **objects)

@@ -1,4 +1,4 @@
-#include "../layer_internal.h"
+#include "../quantized_internal.h"
 
 typedef struct {
     CornuLayer       base;
@@ -13,14 +13,27 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
         return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected (B, …, C)",
                            cornu_shape_print(&text, input));
     const int64_t features = input.extent[input.rank - 1];
-    CORNU__TRY(cornu_layer_weight(layer, "kernel", cornu_shape(features, config->units),
-                                  config->kernel_initializer, false));
-    CORNU__TRY(cornu_layer_weight_rules(layer, config->kernel_regularizer,
-                                        config->kernel_constraint));
-    if (config->no_bias) return CORNU_OK;
-    CORNU__TRY(cornu_layer_weight(layer, "bias", cornu_shape(config->units),
-                                  config->bias_initializer, false));
-    return cornu_layer_weight_rules(layer, config->bias_regularizer, config->bias_constraint);
+    const CornuKernel kernel = {
+        .name = "kernel", .shape = cornu_shape(features, config->units), .kept = { 1 },
+        .kept_count = 1, .scale = cornu_shape(config->units), .rows = features,
+        .columns = config->units, .initializer = config->kernel_initializer,
+        .regularizer = config->kernel_regularizer, .constraint = config->kernel_constraint,
+    };
+    CORNU__TRY(cornu__kernels_declare(layer, &kernel, 1));
+    if (!config->no_bias) {
+        CORNU__TRY(cornu_layer_weight(layer, "bias", cornu_shape(config->units),
+                                      config->bias_initializer, false));
+        CORNU__TRY(cornu_layer_weight_rules(layer, config->bias_regularizer,
+                                            config->bias_constraint));
+    }
+    return cornu__kernels_finish(layer);
+}
+
+static CornuTensor *matmul(const void *context, CornuTensor *x, CornuTensor *kernel,
+                           CornuDtype dtype)
+{
+    (void)context;
+    return cornu_op_matmul_to(x, kernel, dtype);
 }
 
 /* Leading axes are folded into the rows of the matrix product and restored after it. The last layer
@@ -33,9 +46,12 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     const int  last = shape.rank - 1;
     if (shape.rank > 2)
         x = cornu_op_reshape(x, cornu_shape(CORNU_NONE, shape.extent[last]));
-    CornuTensor *y = cornu_op_matmul_to(x, cornu_layer_read(layer, call, 0), layer->result);
-    if (!config->no_bias)
-        y = cornu_op_add(y, cornu_layer_read_as(layer, call, 1, layer->result));
+    const CornuProduct product = {
+        .kernel = layer->kernels, .function = matmul, .pairs = { { 1, 0 } }, .pair_count = 1,
+        .from_x = { 0, -1 }, .rank = 2, .last_scaled = true,
+    };
+    CornuTensor *y = cornu__kernel_product(layer, call, x, &product, false);
+    if (!config->no_bias) y = cornu_op_add(y, cornu__kernel_bias(layer, call));
     shape.extent[last] = config->units;
     if (shape.rank > 2) y = cornu_op_reshape(y, shape);
     return y ? cornu_activation_apply(config->activation, y) : NULL;
@@ -52,6 +68,7 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__dense_class = {
     .class_name = "Dense", .size = sizeof(Dense), .build = build, .call = call,
     .lora = "kernel", .lora_resets_alpha = true,
+    .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4 | 1 << CORNU_FLOAT8,
     .fields = fields, .config_size = sizeof(CornuDenseConfig),
     .config_offset = offsetof(Dense, config), .from = from,
 };

@@ -1,5 +1,5 @@
 #include "../einsum_internal.h"
-#include "../layer_internal.h"
+#include "../quantized_internal.h"
 
 #include <string.h>
 
@@ -160,30 +160,83 @@ static CornuStatus find_shapes(const EinsumDense *self, CornuShape input, Shapes
 
 /* ---- The layer ---- */
 
+/* Scales of int8 have the axes of the result, with extents of 1 where the kernel has none; for int4
+ * the kernel is read as a matrix of summed by kept elements, whatever the order of its axes. */
+static CornuStatus describe_kernel(const EinsumDense *self, const Shapes *shapes,
+                                   CornuKernel *kernel)
+{
+    const CornuEinsumDenseConfig *config = &self->config;
+    const CornuQuantization       mode = cornu__quantization(&self->base);
+    Equation equation = { .ahead = false };
+    read_equation(config->equation, &equation);
+    if (mode && mode != CORNU_FLOAT8 && (equation.ahead || equation.behind))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "a kernel is not quantized with the equation "
+                           "%s, expected one without ...; Keras does not either",
+                           config->equation);
+    *kernel = (CornuKernel){
+        .name = "kernel", .shape = shapes->kernel, .rows = 1, .columns = 1,
+        .initializer = cornu__initializer_along(config->kernel_initializer, shapes->summed,
+                                                shapes->kept),
+        .regularizer = config->kernel_regularizer, .constraint = config->kernel_constraint,
+    };
+    for (int i = 0; equation.result[i]; i++) {
+        const int at = place(equation.kernel, equation.result[i]);
+        if (at >= 0) kernel->kept[kernel->kept_count++] = at;
+        kernel->scale.extent[kernel->scale.rank++] = at < 0 ? 1 : shapes->kernel.extent[at];
+    }
+    for (int i = 0; i < shapes->kernel.rank; i++)
+        *(shapes->kept >> i & 1 ? &kernel->columns : &kernel->rows) *= shapes->kernel.extent[i];
+    return CORNU_OK;
+}
+
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
     const EinsumDense            *self = (EinsumDense *)layer;
     const CornuEinsumDenseConfig *config = &self->config;
     Shapes shapes;
     CORNU__TRY(find_shapes(self, input, &shapes));
-    CORNU__TRY(cornu_layer_weight(layer, "kernel", shapes.kernel,
-                                  cornu__initializer_along(config->kernel_initializer,
-                                                           shapes.summed, shapes.kept), false));
-    CORNU__TRY(cornu_layer_weight_rules(layer, config->kernel_regularizer,
-                                        config->kernel_constraint));
-    if (!config->bias_axes) return CORNU_OK;
-    CORNU__TRY(cornu_layer_weight(layer, "bias", shapes.bias, config->bias_initializer, false));
-    return cornu_layer_weight_rules(layer, config->bias_regularizer, config->bias_constraint);
+    CornuKernel kernel;
+    CORNU__TRY(describe_kernel(self, &shapes, &kernel));
+    CORNU__TRY(cornu__kernels_declare(layer, &kernel, 1));
+    if (config->bias_axes) {
+        CORNU__TRY(cornu_layer_weight(layer, "bias", shapes.bias, config->bias_initializer,
+                                      false));
+        CORNU__TRY(cornu_layer_weight_rules(layer, config->bias_regularizer,
+                                            config->bias_constraint));
+    }
+    return cornu__kernels_finish(layer);
+}
+
+static CornuTensor *einsum(const void *context, CornuTensor *x, CornuTensor *kernel,
+                           CornuDtype dtype)
+{
+    CornuTensor *const operands[] = { x, kernel };
+    return cornu__einsum(((const EinsumDense *)context)->config.equation, operands, 2, dtype);
+}
+
+/* The axes of the input and of the kernel that are summed over, and where the others of the input
+ * are in the result. Keras quantizes by equations without "..." alone. */
+static void find_axes(const Equation *equation, CornuProduct *product)
+{
+    for (int i = 0; equation->input[i]; i++) {
+        if (place(equation->result, equation->input[i]) >= 0) continue;
+        product->pairs[product->pair_count][0] = i;
+        product->pairs[product->pair_count++][1] = place(equation->kernel, equation->input[i]);
+    }
+    for (; equation->result[product->rank]; product->rank++)
+        product->from_x[product->rank] = place(equation->input, equation->result[product->rank]);
 }
 
 /* The last layer returns the sums unrounded, as Dense does. */
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuEinsumDenseConfig *config = &((EinsumDense *)layer)->config;
-    CornuTensor *const            operands[] = { x, cornu_layer_read(layer, call, 0) };
-    CornuTensor *y = cornu__einsum(config->equation, operands, 2, layer->result);
-    if (config->bias_axes)
-        y = cornu_op_add(y, cornu_layer_read_as(layer, call, 1, layer->result));
+    CornuProduct product = { .kernel = layer->kernels, .function = einsum, .context = layer };
+    Equation     equation = { .ahead = false };
+    read_equation(config->equation, &equation);
+    find_axes(&equation, &product);
+    CornuTensor *y = cornu__kernel_product(layer, call, x, &product, false);
+    if (config->bias_axes) y = cornu_op_add(y, cornu__kernel_bias(layer, call));
     return y ? cornu_activation_apply(config->activation, y) : NULL;
 }
 
@@ -207,7 +260,7 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__einsum_dense_class = {
     .class_name = "EinsumDense", .size = sizeof(EinsumDense), .build = build, .call = call,
-    .lora = "kernel",
+    .lora = "kernel", .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4 | 1 << CORNU_FLOAT8,
     .mask = cornu__no_mask, .fields = fields, .config_size = sizeof(CornuEinsumDenseConfig),
     .config_offset = offsetof(EinsumDense, config), .from = from,
 };

@@ -1,5 +1,5 @@
 /* Embedding and Masking, which create masks of sequences. */
-#include "../layer_internal.h"
+#include "../quantized_internal.h"
 
 /* ---- Embedding ---- */
 
@@ -15,12 +15,20 @@ static CornuStatus embedding_build(CornuLayer *layer, CornuShape input)
     if (input.rank >= CORNU_MAX_RANK)
         return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected fewer axes",
                            cornu_shape_print(&text, input));
-    CORNU__TRY(cornu_layer_weight(layer, "embeddings",
-                                  cornu_shape(config->input_dim, config->output_dim),
-                                  config->embeddings_initializer, false));
+    const CornuKernel table = {
+        .name = "embeddings", .shape = cornu_shape(config->input_dim, config->output_dim),
+        .kept = { 0 }, .kept_count = 1, .scale = cornu_shape(config->input_dim),
+        .rows = config->input_dim, .columns = config->output_dim, .by_row = true,
+        .initializer = config->embeddings_initializer,
+        .regularizer = config->embeddings_regularizer,
+        .constraint = config->embeddings_constraint,
+    };
+    if (config->sparse_gradient && cornu__quantization(layer))
+        return cornu__fail(CORNU_ERR_ARGUMENT, ".sparse_gradient is given and the policy %s, whose "
+                           "table has no gradient; expected one of them", layer->own_policy->name);
+    CORNU__TRY(cornu__kernels_declare(layer, &table, 1));
     layer->weights[layer->own_count - 1]->sparse_gradient = config->sparse_gradient;
-    return cornu_layer_weight_rules(layer, config->embeddings_regularizer,
-                                    config->embeddings_constraint);
+    return cornu__kernels_finish(layer);
 }
 
 CornuTensor *cornu__indices(CornuTensor *x)
@@ -35,7 +43,7 @@ static CornuTensor *embedding_call(CornuLayer *layer, const CornuCall *call, Cor
     if (((Embedding *)layer)->config.sparse_gradient)   /* the rows are converted, not the table */
         return cornu_op_convert(cornu_op_gather(cornu_layer_read_as(layer, call, 0, CORNU_F32), x),
                                 layer->compute);
-    return cornu_op_gather(cornu_layer_read(layer, call, 0), x);
+    return cornu__kernel_rows(layer, call, layer->kernels, x);
 }
 
 static CornuTensor *embedding_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -67,6 +75,7 @@ const CornuLayerClass cornu__embedding_class = {
     .class_name = "Embedding", .size = sizeof(Embedding), .build = embedding_build,
     .call = embedding_call, .mask = embedding_mask, .takes_integers = true,
     .lora = "embeddings", .lora_resets_alpha = true,
+    .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4,
     .fields = embedding_fields, .config_size = sizeof(CornuEmbeddingConfig),
     .config_offset = offsetof(Embedding, config), .from = embedding_from,
 };

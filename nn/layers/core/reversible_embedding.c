@@ -1,4 +1,4 @@
-#include "../layer_internal.h"
+#include "../quantized_internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,15 +23,38 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     if (input.rank < 2 || input.rank >= CORNU_MAX_RANK)
         return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected (B, T)",
                            cornu_shape_print(&text, input));
-    CORNU__TRY(cornu_layer_weight(layer, "embeddings",
-                                  cornu_shape(config->input_dim, config->output_dim),
-                                  config->embeddings_initializer, false));
-    CORNU__TRY(cornu_layer_weight_rules(layer, config->embeddings_regularizer,
-                                        config->embeddings_constraint));
-    if (!config->no_tie_weights) return CORNU_OK;
-    return cornu_layer_weight(layer, "reverse_embeddings",
-                              cornu_shape(config->output_dim, config->input_dim),
-                              config->embeddings_initializer, false);
+    const int64_t     in = config->input_dim, out = config->output_dim;
+    const CornuKernel tables[] = {
+        { .name = "embeddings", .shape = cornu_shape(in, out), .kept = { 0 }, .kept_count = 1,
+          .scale = cornu_shape(in), .rows = in, .columns = out, .by_row = true,
+          .initializer = config->embeddings_initializer,
+          .regularizer = config->embeddings_regularizer,
+          .constraint = config->embeddings_constraint },
+        { .name = "reverse_embeddings", .shape = cornu_shape(out, in), .kept = { 1 },
+          .kept_count = 1, .scale = cornu_shape(in), .rows = out, .columns = in,
+          .packs_rows = true, .follows = true, .initializer = config->embeddings_initializer },
+    };
+    CORNU__TRY(cornu__kernels_declare(layer, tables, config->no_tie_weights ? 2 : 1));
+    return cornu__kernels_finish(layer);
+}
+
+static CornuTensor *times_rows(const void *context, CornuTensor *x, CornuTensor *table,
+                               CornuDtype dtype)
+{
+    const bool *tied = context;
+    return cornu_op_matmul_to(x, *tied ? cornu_op_transpose(table, (const int[]){ 1, 0 }) : table,
+                              dtype);
+}
+
+/* The product of x (N, output_dim) with a quantized table. */
+static CornuTensor *quantized(CornuLayer *layer, const CornuCall *call, CornuTensor *x, bool tied)
+{
+    const CornuProduct product = {
+        .kernel = &layer->kernels[tied ? EMBEDDINGS : REVERSE_EMBEDDINGS],
+        .function = times_rows, .context = &tied, .pairs = { { 1, tied ? 1 : 0 } },
+        .pair_count = 1, .from_x = { 0, -1 }, .rank = 2, .last_scaled = true,
+    };
+    return cornu__kernel_product(layer, call, x, &product, true);
 }
 
 /* The logits of x (B, …, output_dim). */
@@ -48,11 +71,13 @@ static CornuTensor *reversed(CornuLayer *layer, const CornuCall *call, CornuTens
                                 cornu_shape_print(&text, shape), (long long)config->output_dim);
     for (int i = 0; i < DTYPES && config->reverse_dtype; i++)
         if (!strcmp(dtypes[i].name, config->reverse_dtype)) dtype = result = dtypes[i].dtype;
-    CornuTensor *table = cornu_layer_read_as(layer, call, tied ? EMBEDDINGS : REVERSE_EMBEDDINGS,
-                                             dtype);
-    if (tied) table = cornu_op_transpose(table, (const int[]){ 1, 0 });
+    if (cornu__quantization(layer)) dtype = layer->compute, result = layer->result;
     x = cornu_op_reshape(cornu_op_convert(x, dtype), cornu_shape(CORNU_NONE, config->output_dim));
-    CornuTensor *y = cornu_op_matmul_to(x, table, result);
+    CornuTensor *y = cornu__quantization(layer)
+        ? quantized(layer, call, x, tied)
+        : times_rows(&tied, x, cornu_layer_read_as(layer, call, tied ? EMBEDDINGS
+                                                                     : REVERSE_EMBEDDINGS, dtype),
+                     result);
     shape.extent[shape.rank - 1] = config->input_dim;
     y = cornu_op_reshape(y, shape);
     const double cap = config->logit_soft_cap;
@@ -62,7 +87,7 @@ static CornuTensor *reversed(CornuLayer *layer, const CornuCall *call, CornuTens
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     if (layer->reverse) return x ? reversed(layer, call, x) : NULL;
-    return cornu_op_gather(cornu_layer_read(layer, call, EMBEDDINGS), cornu__indices(x));
+    return cornu__kernel_rows(layer, call, &layer->kernels[EMBEDDINGS], cornu__indices(x));
 }
 
 static CornuTensor *mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -93,7 +118,8 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__reversible_embedding_class = {
     .class_name = "ReversibleEmbedding", .size = sizeof(Reversible), .build = build, .call = call,
     .mask = mask, .takes_integers = true, .reverses = true, .lora = "embeddings",
-    .lora_resets_alpha = true, .fields = fields,
+    .lora_resets_alpha = true, .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4,
+    .fields = fields,
     .config_size = sizeof(CornuReversibleEmbeddingConfig),
     .config_offset = offsetof(Reversible, config), .from = from,
 };
