@@ -62,13 +62,14 @@ def difference(got, want):
 
 
 def expect_near(what, got, want, bound):
-    """Lists of arrays; Wrong if one differs by more than the bound."""
+    """Lists of arrays; Wrong if one differs by more than the bound, or its own of a list."""
     if len(got) != len(want):
         raise Wrong(f"{what}: {len(got)} arrays, Keras has {len(want)}")
-    for i, (g, w) in enumerate(zip(got, want)):
+    bounds = bound if isinstance(bound, list) else [bound] * len(want)
+    for i, (g, w, most) in enumerate(zip(got, want, bounds)):
         distance = difference(g, w)
-        if not distance <= bound:
-            raise Wrong(f"{what} {i}: differs by {distance:.3g}, expected at most {bound:.3g}")
+        if not distance <= most:
+            raise Wrong(f"{what} {i}: differs by {distance:.3g}, expected at most {most:.3g}")
 
 
 def onnx_predict(path, inputs):

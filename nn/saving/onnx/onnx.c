@@ -1,6 +1,7 @@
 /* Writing models as ONNX files: the layers one by one, then the file that contains the graph. */
 #include "extents_internal.h"
 #include "recorded_internal.h"
+#include "../../layers/quantized_internal.h"
 
 #include "../../../device/memory_internal.h"
 #include "../../layers/operations/operation_internal.h"
@@ -61,7 +62,8 @@ static CornuStatus put_layer(const CornuOnnxCall *call)
     const CornuLayerClass *kind = call->layer->kind;
     const int              outputs = cornu_layer_outputs(call->layer);
     if (kind->call_masked) return put_model(call);
-    CornuOnnxRule *rule = cornu__as_operation(call->layer) ? NULL : rule_of(kind->class_name);
+    const bool     by_ops = cornu__as_operation(call->layer) || cornu__quantization(call->layer);
+    CornuOnnxRule *rule = by_ops ? NULL : rule_of(kind->class_name);
     if (!rule) return cornu__onnx_recorded(call);
     for (int i = 0; i < outputs; i++) call->out_masks[i] = CORNU_ONNX_NONE;
     if (!kind->mask && !kind->mask_many) call->out_masks[0] = call->masks[0];
