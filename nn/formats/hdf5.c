@@ -158,13 +158,14 @@ CornuStatus cornu__hdf5_count(CornuHdf5 *file, const char *group, int64_t *count
 
 /* ---- Arrays ---- */
 
-/* The dtype that holds the numbers of a stored type. */
+/* The dtype that holds the numbers of a stored type: h5py keeps bf16 as bytes without meaning. */
 static bool find_dtype(hid_t type, CornuDtype *dtype)
 {
     const H5T_class_t kind = h5->Tget_class(type);
     const size_t      size = h5->Tget_size(type);
     const bool        unsign = kind == H5T_INTEGER && h5->Tget_sign(type) == H5T_SGN_NONE;
-    if (kind == H5T_FLOAT) *dtype = size > 4 ? CORNU_F64 : CORNU_F32;
+    if (kind == H5T_OPAQUE && size == 2) *dtype = CORNU_BF16;
+    else if (kind == H5T_FLOAT) *dtype = size > 4 ? CORNU_F64 : CORNU_F32;
     else if (kind == H5T_INTEGER && unsign && size == 1) *dtype = CORNU_U8;
     else if (kind == H5T_INTEGER && size + unsign <= 4) *dtype = CORNU_I32;
     else if (kind == H5T_INTEGER) *dtype = CORNU_I64;
@@ -277,6 +278,22 @@ static CornuStatus check_native(const char *path, CornuDtype dtype)
                        cornu_dtype_name(dtype));
 }
 
+/* Reads bf16 as f32. */
+static CornuStatus read_bf16(const char *path, hid_t array, CornuArray to)
+{
+    const int64_t count = cornu_type_count(to.type);
+    uint16_t     *bits = cornu__allocate((size_t)count, sizeof *bits);
+    const hid_t   stored = h5->Dget_type(array);
+    CornuStatus   status = !bits ? CORNU_ERR_MEMORY : CORNU_OK;
+    if (!status && h5->Dread(array, stored, H5S_ALL, H5S_ALL, H5P_DEFAULT, bits) < 0)
+        status = damaged(path, "cannot be read: some of its data is missing");
+    for (int64_t i = 0; i < count && !status; i++)
+        ((float *)to.data)[i] = cornu_bf16_to_float(bits[i]);
+    if (stored >= 0) h5->Tclose(stored);
+    cornu__release(bits);
+    return status;
+}
+
 CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray *to)
 {
     hid_t       array;
@@ -292,6 +309,8 @@ CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray *to)
                              cornu_shape_print(&here, to->type.shape));
     else if (!to->data && !(to->data = cornu__allocate(cornu_type_bytes(to->type), 1)))
         status = CORNU_ERR_MEMORY;
+    else if (type.dtype == CORNU_BF16 && to->type.dtype == CORNU_F32)
+        status = read_bf16(path, array, *to);
     else if (h5->Dread(array, wanted, H5S_ALL, H5S_ALL, H5P_DEFAULT, to->data) < 0)
         status = damaged(path, "cannot be read: some of its data is missing");
     h5->Dclose(array);
@@ -423,10 +442,11 @@ CornuStatus cornu__hdf5_write_group(CornuHdf5 *file, const char *path)
     return CORNU_OK;
 }
 
-CornuStatus cornu__hdf5_write(CornuHdf5 *file, const char *path, CornuArray array)
+/* An array of elements of type `memory`, stored as `type`. */
+static CornuStatus write_as(CornuHdf5 *file, const char *path, CornuArray array, hid_t memory,
+                            hid_t type)
 {
     hsize_t extents[CORNU_MAX_RANK];
-    CORNU__TRY(check_native(path, array.type.dtype));
     for (int i = 0; i < array.type.shape.rank; i++)
         extents[i] = (hsize_t)array.type.shape.extent[i];
     const hid_t space = array.type.shape.rank
@@ -435,15 +455,58 @@ CornuStatus cornu__hdf5_write(CornuHdf5 *file, const char *path, CornuArray arra
     const hid_t settings = h5->Pcreate(*h5->P_CLS_DATASET_CREATE_ID_g);
     h5->Pset_create_intermediate_group(links, 1);
     h5->Pset_obj_track_times(settings, 0);
-    const hid_t type = native(array.type.dtype);
     const hid_t set = h5->Dcreate2(file->file, path, type, space, links, settings, H5P_DEFAULT);
     herr_t      written = -1;
-    if (set >= 0) written = h5->Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array.data);
+    if (set >= 0) written = h5->Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, array.data);
     if (set >= 0) h5->Dclose(set);
     h5->Pclose(settings);
     h5->Pclose(links);
     h5->Sclose(space);
     return written < 0 ? unwritten(path) : CORNU_OK;
+}
+
+CornuStatus cornu__hdf5_write(CornuHdf5 *file, const char *path, CornuArray array)
+{
+    CORNU__TRY(check_native(path, array.type.dtype));
+    const hid_t type = native(array.type.dtype);
+    return write_as(file, path, array, type, type);
+}
+
+static CornuStatus write_bf16(CornuHdf5 *file, const char *path, CornuArray array)
+{
+    const int64_t count = cornu_type_count(array.type);
+    uint16_t     *bits = cornu__allocate((size_t)count, sizeof *bits);
+    if (!bits) return CORNU_ERR_MEMORY;
+    for (int64_t i = 0; i < count; i++) bits[i] = cornu_bf16_from_float(((float *)array.data)[i]);
+    const hid_t type = h5->Tcreate(H5T_OPAQUE, sizeof *bits);
+    array.data = bits;
+    CornuStatus status = write_as(file, path, array, type, type);
+    h5->Tclose(type);
+    cornu__release(bits);
+    return status ? status : cornu__hdf5_write_text(file, path, "dtype", "bfloat16");
+}
+
+/* IEEE 754 binary16: a sign, 5 bits of exponent, 10 of mantissa. */
+static hid_t half_type(void)
+{
+    const hid_t type = h5->Tcopy(*h5->T_IEEE_F32LE_g);
+    h5->Tset_fields(type, 15, 10, 5, 0, 10);
+    h5->Tset_size(type, 2);
+    h5->Tset_ebias(type, 15);
+    return type;
+}
+
+CornuStatus cornu__hdf5_write_narrow(CornuHdf5 *file, const char *path, CornuArray array,
+                                     CornuHdf5Narrow narrow)
+{
+    const hid_t memory = *h5->T_NATIVE_FLOAT_g;
+    if (array.type.dtype != CORNU_F32) return cornu__hdf5_write(file, path, array);
+    if (narrow == CORNU_HDF5_BF16) return write_bf16(file, path, array);
+    if (narrow == CORNU_HDF5_I8) return write_as(file, path, array, memory, *h5->T_STD_I8LE_g);
+    const hid_t type = half_type();
+    const CornuStatus status = write_as(file, path, array, memory, type);
+    h5->Tclose(type);
+    return status;
 }
 
 CornuStatus cornu__hdf5_write_text(CornuHdf5 *file, const char *group, const char *attribute,
@@ -512,6 +575,22 @@ CornuStatus cornu__hdf5_type(CornuHdf5 *file, const char *path, CornuType *type)
     return never();
 }
 
+/* Reads bf16 as f32. */
+static CornuStatus read_bf16(const char *path, hid_t array, CornuArray to)
+{
+    const int64_t count = cornu_type_count(to.type);
+    uint16_t     *bits = cornu__allocate((size_t)count, sizeof *bits);
+    const hid_t   stored = h5->Dget_type(array);
+    CornuStatus   status = !bits ? CORNU_ERR_MEMORY : CORNU_OK;
+    if (!status && h5->Dread(array, stored, H5S_ALL, H5S_ALL, H5P_DEFAULT, bits) < 0)
+        status = damaged(path, "cannot be read: some of its data is missing");
+    for (int64_t i = 0; i < count && !status; i++)
+        ((float *)to.data)[i] = cornu_bf16_to_float(bits[i]);
+    if (stored >= 0) h5->Tclose(stored);
+    cornu__release(bits);
+    return status;
+}
+
 CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray *to)
 {
     (void)file, (void)path, (void)to;
@@ -536,6 +615,13 @@ CornuStatus cornu__hdf5_write_group(CornuHdf5 *file, const char *path)
 CornuStatus cornu__hdf5_write(CornuHdf5 *file, const char *path, CornuArray array)
 {
     (void)file, (void)path, (void)array;
+    return never();
+}
+
+CornuStatus cornu__hdf5_write_narrow(CornuHdf5 *file, const char *path, CornuArray array,
+                                     CornuHdf5Narrow narrow)
+{
+    (void)file, (void)path, (void)array, (void)narrow;
     return never();
 }
 

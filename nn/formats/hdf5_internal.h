@@ -62,6 +62,11 @@ CornuHdf5 *cornu__hdf5_create(void);
 /* These create the groups on the way. */
 CornuStatus cornu__hdf5_write_group(CornuHdf5 *file, const char *path);
 CornuStatus cornu__hdf5_write(CornuHdf5 *file, const char *path, CornuArray array);
+/* f32 in fewer bytes: whole numbers from -128 to 127, float16, or bfloat16 as h5py has it: opaque,
+ * with the attribute dtype. Values must fit. Reading gives f32 again. */
+typedef enum { CORNU_HDF5_I8, CORNU_HDF5_F16, CORNU_HDF5_BF16 } CornuHdf5Narrow;
+CornuStatus cornu__hdf5_write_narrow(CornuHdf5 *file, const char *path, CornuArray array,
+                                     CornuHdf5Narrow narrow);
 CornuStatus cornu__hdf5_write_text(CornuHdf5 *file, const char *group, const char *attribute,
                                    const char *text);
 

@@ -46,10 +46,10 @@ void        cornu__hdf5_leave(void);
     X(Pset_obj_track_times)                                                                       \
     X(Sclose) X(Screate) X(Screate_simple) X(Sget_simple_extent_dims)                             \
     X(Sget_simple_extent_ndims) X(Sget_simple_extent_npoints) X(Sget_simple_extent_type)          \
-    X(T_C_S1_g) X(T_NATIVE_DOUBLE_g) X(T_NATIVE_FLOAT_g) X(T_NATIVE_INT32_g)                      \
-    X(T_NATIVE_INT64_g) X(T_NATIVE_UINT8_g)                                                       \
-    X(Tclose) X(Tcopy) X(Tget_class) X(Tget_sign) X(Tget_size) X(Tis_variable_str) X(Tset_cset)   \
-    X(Tset_size)
+    X(T_C_S1_g) X(T_IEEE_F32LE_g) X(T_NATIVE_DOUBLE_g) X(T_NATIVE_FLOAT_g) X(T_NATIVE_INT32_g)    \
+    X(T_NATIVE_INT64_g) X(T_NATIVE_UINT8_g) X(T_STD_I8LE_g)                                       \
+    X(Tclose) X(Tcopy) X(Tcreate) X(Tget_class) X(Tget_sign) X(Tget_size) X(Tis_variable_str)     \
+    X(Tset_cset) X(Tset_ebias) X(Tset_fields) X(Tset_size)
 
 typedef struct {
 #define CORNU__HDF5_FIELD(name) __typeof__(H5##name) *name;

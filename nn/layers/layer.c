@@ -27,7 +27,7 @@ CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, co
         cornu__release(layer);
         return cornu__null();
     }
-    layer->compute = layer->result = CORNU_F32;
+    layer->compute = layer->result = layer->variable = CORNU_F32;
     layer->takes_integers = kind->takes_integers;
     cornu__snake_case(kind->label ? kind->label : kind->class_name, layer->class_label,
                       sizeof layer->class_label);
@@ -38,7 +38,7 @@ CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, co
     return layer;
 }
 
-static void weight_free(CornuWeight *weight)
+void cornu__weight_free(CornuWeight *weight)
 {
     cornu_variable_free(weight->variable);
     cornu__release(weight->host);
@@ -60,7 +60,7 @@ void cornu_layer_free(CornuLayer *layer)
     if (!layer || (layer->owners > 0 && --layer->owners > 0)) return;
     if (layer->kind->free) layer->kind->free(layer);
     cornu__layer_free_states(layer);
-    for (int i = 0; i < layer->own_count; i++) weight_free(layer->weights[i]);
+    for (int i = 0; i < layer->own_count; i++) cornu__weight_free(layer->weights[i]);
     for (int i = 0; i < layer->inner_count; i++) {
         if (layer->inner[i]->outer == layer) layer->inner[i]->outer = NULL;
         cornu_layer_free(layer->inner[i]);
@@ -181,6 +181,14 @@ CornuStatus cornu_layer_weight_rules(CornuLayer *layer, CornuRegularizer regular
     weight->regularizer = regularizer;
     weight->constraint = constraint;
     return CORNU_OK;
+}
+
+CornuDtype cornu__weight_stored(const CornuWeight *weight, const CornuPolicy *usual)
+{
+    const CornuPolicy *policy = weight->layer->own_policy ? weight->layer->own_policy : usual;
+    if (weight->stored != CORNU_STORED_BY_POLICY) return CORNU_F32;
+    if (weight->layer->variable != CORNU_F32 || !policy) return weight->layer->variable;
+    return policy->variable;
 }
 
 static float *new_values(const CornuWeight *weight)

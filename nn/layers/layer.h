@@ -261,6 +261,7 @@ struct CornuLayer {
     int                    kernel_count;
     CornuDtype             compute;     /* by the policy that applies: known once compiled, */
     CornuDtype             result;      /* f32 before. result is f32 also for a last layer  */
+    CornuDtype             variable;    /* of its weights in Keras: f32, bf16 or f16, likewise */
     bool                   built;
     CornuShape             output;      /* once built; axis 0 is CORNU_NONE */
     CornuWeight          **weights;     /* in Keras' order: its own, then those of inner layers,
@@ -288,10 +289,10 @@ struct CornuLayer {
     int64_t                generator;   /* before building; the generators of its weights follow */
 };
 
-/* What Keras keeps a weight in, where it is not float32. Here its values, always of that dtype, are
- * in f32. */
+/* What Keras keeps a weight in; here its values are f32, rounded to that after each update. */
 typedef enum {
-    CORNU_STORED_F32, CORNU_STORED_BF16, CORNU_STORED_F16, CORNU_STORED_I8
+    CORNU_STORED_BY_POLICY,   /* its layer's: CornuPolicy.variable */
+    CORNU_STORED_F32, CORNU_STORED_I8
 } CornuStored;
 
 /* A weight. Its initial value is drawn when first needed, so that a model too large for its device
@@ -310,7 +311,7 @@ struct CornuWeight {
     double            lora_scale;
     bool              is_lora;       /* one of these two, which Keras' files do not hold */
     const CornuLayer *layer;         /* that declared it */
-    CornuStored       stored;        /* as Keras keeps it: values are rounded to that */
+    CornuStored       stored;
     float            *host;          /* a value written before compiling, else NULL */
     CornuVariable    *variable;      /* the value after compiling, else NULL */
 };

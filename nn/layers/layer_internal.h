@@ -29,6 +29,12 @@ CornuTensor *cornu__layer_read_plain(CornuLayer *layer, const CornuCall *call, i
                                      CornuDtype dtype);
 CornuTensor *cornu__layer_lora(CornuLayer *layer, const CornuCall *call, int i, CornuShape shape);
 
+void cornu__weight_free(CornuWeight *weight);
+
+/* The dtype of floats in which Keras keeps the weight, under this policy unless its layer has its
+ * own; NULL: unknown yet. */
+CornuDtype cornu__weight_stored(const CornuWeight *weight, const CornuPolicy *usual);
+
 /* Moves a weight's value into a variable of the device, unless it is there already. */
 CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device);
 

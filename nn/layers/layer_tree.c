@@ -171,6 +171,7 @@ bool cornu__layer_apply_policy(CornuLayer *layer, const CornuPolicy *policy, boo
     if (layer->kind->apply_policy) return layer->kind->apply_policy(layer, own, last);
     layer->compute = last && layer->weight_count == 0 ? CORNU_F32 : own->compute;
     layer->result = last ? CORNU_F32 : layer->compute;
+    layer->variable = own->variable;
     bool narrow = layer->compute == CORNU_F16;
     for (int i = 0; i < layer->inner_count; i++)
         narrow |= cornu__layer_apply_policy(layer->inner[i], policy, last);

@@ -23,6 +23,7 @@ static CornuStatus add(CornuLayer *layer, const char *which, CornuShape shape,
     CORNU__TRY(cornu_layer_weight(layer, name, shape, initializer, false));
     CORNU__TRY(cornu_layer_weight_rules(layer, regularizer, (CornuConstraint){ .kind = 0 }));
     layer->weights[layer->own_count - 1]->is_lora = true;
+    layer->weights[layer->own_count - 1]->stored = CORNU_STORED_F32;
     return CORNU_OK;
 }
 

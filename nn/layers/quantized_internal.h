@@ -104,6 +104,10 @@ CornuTensor *cornu__float8_round(CornuLayer *layer, const CornuCall *call, Cornu
                                  const char *what);
 CornuTensor *cornu__float8_output(CornuLayer *layer, const CornuCall *call, CornuTensor *y);
 
+/* cornu_layer_quantize_weights for a layer without a policy of its own that follows `usual`, or
+ * NULL (replace.c). */
+CornuStatus cornu__layer_quantize(CornuLayer *layer, const char *mode, const CornuPolicy *usual);
+
 /* ---- quantize.c: on the host ---- */
 
 /* Quantizes floats of kernel->shape into the values of weights; `zero` and `index` are NULL without

@@ -113,6 +113,16 @@ const char *cornu_model_note(const CornuModel *model, const char *key);
 int          cornu_model_weight_count(const CornuModel *model);
 CornuWeight *cornu_model_weight(const CornuModel *model, int i);
 
+/* Keras' model.quantize(mode): cornu_layer_quantize_weights for every layer of the model that has a
+ * form of the mode, also inside others, before the model is compiled. CORNU_ERR_UNSUPPORTED for a
+ * MultiHeadAttention or GroupedQueryAttention, whose products Keras would quantize.
+ *
+ *     CornuModel *model = cornu_model_load("trained.keras");
+ *     cornu_model_quantize_weights(model, "int8");
+ *     cornu_model_save(model, "small.keras");
+ */
+CornuStatus cornu_model_quantize_weights(CornuModel *model, const char *mode);
+
 /* The optimizer's variables in Keras' order ("adam/iteration", "adam/learning_rate",
  * "adam/conv2d_kernel_momentum", …); 0 before the model is compiled and built. */
 int            cornu_model_optimizer_variable_count(const CornuModel *model);

@@ -77,8 +77,9 @@ static CornuStatus save(const CornuModel *model, Task task, const char *path,
     CornuStatus        status = cornu__values_create(model, &values);
     status = cornu__output_settle(device, "before saving the model", status);
     if (status == CORNU_OK) status = cornu__values_read(model, &values);
+    if (status == CORNU_OK && format->merges_lora)
+        status = cornu__values_merge_lora(model, &values);
     if (status == CORNU_OK) {
-        if (format->merges_lora) cornu__values_merge_lora(model, &values);
         if (cornu__output_writes())
             status = task == SAVE           ? format->save(model, &values, path)
                      : task == SAVE_WEIGHTS ? format->save_weights(model, &values, path)

@@ -21,7 +21,7 @@ CornuStatus cornu__values_create(const CornuModel *model, CornuValues *values);
 void        cornu__values_free(CornuValues *values);
 
 /* Adds to each kernel the product of its lora_a and lora_b, which become 0. */
-void cornu__values_merge_lora(const CornuModel *model, CornuValues *values);
+CornuStatus cornu__values_merge_lora(const CornuModel *model, CornuValues *values);
 
 /* Copies the values from the model, or into it. */
 CornuStatus cornu__values_read(const CornuModel *model, CornuValues *values);

@@ -27,6 +27,21 @@ static CornuStatus write_array(CornuHdf5 *file, const char *group, int i, CornuA
     return cornu__hdf5_write(file, path, array);
 }
 
+/* In the dtype in which Keras keeps the weight. */
+static CornuStatus write_weight(CornuHdf5 *file, const char *group, int i, const CornuModel *model,
+                                int number, CornuArray array)
+{
+    const CornuWeight *weight = cornu_model_weight(model, number);
+    const CornuDtype   dtype = cornu__weight_stored(weight, model->base.own_policy);
+    char               path[MAX_PATH];
+    snprintf(path, sizeof path, "%s/%d", group, i);
+    if (weight->stored == CORNU_STORED_I8)
+        return cornu__hdf5_write_narrow(file, path, array, CORNU_HDF5_I8);
+    if (dtype == CORNU_F32) return cornu__hdf5_write(file, path, array);
+    return cornu__hdf5_write_narrow(file, path, array, dtype == CORNU_BF16 ? CORNU_HDF5_BF16
+                                                                           : CORNU_HDF5_F16);
+}
+
 static CornuStatus write_weights(CornuHdf5 *file, const CornuModel *model,
                                  const CornuValues *values)
 {
@@ -37,8 +52,8 @@ static CornuStatus write_weights(CornuHdf5 *file, const CornuModel *model,
         const CornuKerasGroup *group = &layout.groups[g];
         status = write_group(file, group->path, group->name);
         for (int i = 0; i < group->count && status == CORNU_OK; i++)
-            status = write_array(file, group->path, i,
-                                 values->arrays[layout.order[group->first + i]].array);
+            status = write_weight(file, group->path, i, model, layout.order[group->first + i],
+                                  values->arrays[layout.order[group->first + i]].array);
     }
     cornu__keras_layout_free(&layout);
     return status;

@@ -2,8 +2,10 @@
 #include "files_internal.h"
 
 #include "../../device/memory_internal.h"
+#include "../layers/quantized_internal.h"
 #include "../model/model_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 CornuStatus cornu__values_list(const CornuModel *model, CornuValues *values)
@@ -54,27 +56,73 @@ CornuStatus cornu__values_read(const CornuModel *model, CornuValues *values)
     return CORNU_OK;
 }
 
-void cornu__values_merge_lora(const CornuModel *model, CornuValues *values)
+/* Adds a b, scaled, to a kernel of as many elements as `count`. */
+static void add_product(const CornuWeight *weight, const float *a, const float *b, float *kernel,
+                        int64_t count)
+{
+    const CornuShape shape = weight->lora_b->type.shape;
+    const int64_t    rank = shape.extent[0], N = shape.extent[1];
+    for (int64_t m = 0; m < count / N; m++)
+        for (int64_t n = 0; n < N; n++) {
+            double sum = 0.0;
+            for (int64_t k = 0; k < rank; k++)
+                sum += (double)a[m * rank + k] * (double)b[k * N + n];
+            kernel[m * N + n] += (float)(weight->lora_scale * sum);
+        }
+}
+
+/* The values of the weight beside a kernel; NULL if there is none. */
+static float *beside(const CornuModel *model, const CornuValues *values, const CornuLayer *layer,
+                     const char *name, const char *suffix)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%s%s", name, suffix);
+    const int own = cornu__weight_index(layer, text);
+    const int i = own < 0 ? -1 : cornu__model_weight_index(model, layer->weights[own]);
+    return i < 0 ? NULL : values->arrays[i].array.data;
+}
+
+/* As Keras, which quantizes the sum anew: keras/src/layers/core/dense.py,
+ * _get_kernel_with_merged_lora. */
+static CornuStatus merge_quantized(const CornuModel *model, const CornuWeight *weight,
+                                   const float *a, const float *b, CornuValues *values)
+{
+    const CornuLayer  *layer = weight->layer;
+    const CornuKernel *kernel = layer->kernels;
+    const int64_t      count = cornu_shape_count(kernel->shape);
+    const char        *name = kernel->name;
+    const CornuQuantizedValues of = {
+        .packed = beside(model, values, layer, name, ""),
+        .scale = beside(model, values, layer, name, "_scale"),
+        .zero = beside(model, values, layer, name, "_zero"),
+        .index = beside(model, values, layer, "g_idx", ""),
+    };
+    float *floats = cornu__allocate((size_t)count, sizeof *floats);
+    if (!floats) return CORNU_ERR_MEMORY;
+    cornu__kernel_dequantize(layer, kernel, &of, floats);
+    add_product(weight, a, b, floats, count);
+    const CornuStatus status = cornu__kernel_quantize(layer, kernel, floats, &of);
+    cornu__release(floats);
+    return status;
+}
+
+CornuStatus cornu__values_merge_lora(const CornuModel *model, CornuValues *values)
 {
     for (int i = 0; i < values->weights; i++) {
         const CornuWeight *weight = cornu_model_weight(model, i);
         const int at = weight->lora_a ? cornu__model_weight_index(model, weight->lora_a) : -1;
         const int bt = weight->lora_b ? cornu__model_weight_index(model, weight->lora_b) : -1;
         if (at < 0 || bt < 0) continue;
-        float *kernel = values->arrays[i].array.data;
         float *a = values->arrays[at].array.data, *b = values->arrays[bt].array.data;
-        const CornuShape shape = weight->lora_b->type.shape;
-        const int64_t rank = shape.extent[0], N = shape.extent[1];
-        for (int64_t m = 0; m < cornu_type_count(weight->type) / N; m++)
-            for (int64_t n = 0; n < N; n++) {
-                double sum = 0.0;
-                for (int64_t k = 0; k < rank; k++)
-                    sum += (double)a[m * rank + k] * (double)b[k * N + n];
-                kernel[m * N + n] += (float)(weight->lora_scale * sum);
-            }
+        if (cornu__quantization(weight->layer))
+            CORNU__TRY(merge_quantized(model, weight, a, b, values));
+        else
+            add_product(weight, a, b, values->arrays[i].array.data,
+                        cornu_type_count(weight->type));
         memset(a, 0, cornu_type_bytes(weight->lora_a->type));
         memset(b, 0, cornu_type_bytes(weight->lora_b->type));
     }
+    return CORNU_OK;
 }
 
 CornuStatus cornu__values_write(CornuModel *model, const CornuValues *values)

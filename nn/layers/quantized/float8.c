@@ -33,6 +33,8 @@ CornuStatus cornu__float8_declare(CornuLayer *layer)
         snprintf(name, sizeof name, "%s_amax_history", parts[i]);
         CORNU__TRY(cornu_layer_weight(layer, name, cornu_shape(given > 0 ? given : 1024),
                                       CORNU_ZEROS, true));
+        for (int k = 1; k <= 2; k++)
+            layer->weights[layer->own_count - k]->stored = CORNU_STORED_F32;
     }
     return CORNU_OK;
 }

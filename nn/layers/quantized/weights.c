@@ -84,6 +84,7 @@ static CornuStatus add_index(CornuLayer *layer, int64_t rows, int64_t block)
     const CornuShape shape = cornu_shape(rows);
     CORNU__TRY(cornu_layer_weight(layer, "g_idx", shape, CORNU_ZEROS, true));
     CornuWeight *weight = layer->weights[layer->own_count - 1];
+    weight->stored = CORNU_STORED_F32;
     weight->host = cornu__allocate((size_t)rows, sizeof(float));
     if (!weight->host) return CORNU_ERR_MEMORY;
     for (int64_t i = 0; i < rows; i++) weight->host[i] = (float)(i / block);
@@ -99,12 +100,12 @@ static CornuStatus declare_int4(CornuLayer *layer, const CornuKernel *kernel)
     if (kernel->packs_rows) packed = cornu_shape(halved(rows), columns);
     CORNU__TRY(add(layer, kernel, "", packed, CORNU_ZEROS, CORNU_STORED_I8));
     if (block == CORNU_NONE)
-        return add(layer, kernel, "_scale", scale, CORNU_ONES, CORNU_STORED_F32);
+        return add(layer, kernel, "_scale", scale, CORNU_ONES, CORNU_STORED_BY_POLICY);
     const int64_t blocks = (summed + block - 1) / block;
     scale = kernel->by_row ? cornu_shape(outputs, blocks) : cornu_shape(blocks, outputs);
-    CORNU__TRY(add(layer, kernel, "_scale", scale, CORNU_ONES, CORNU_STORED_F32));
+    CORNU__TRY(add(layer, kernel, "_scale", scale, CORNU_ONES, CORNU_STORED_BY_POLICY));
     CORNU__TRY(add(layer, kernel, "_zero", scale, CORNU_ZEROS,
-                   kernel->follows ? CORNU_STORED_F32 : CORNU_STORED_I8));
+                   kernel->follows ? CORNU_STORED_BY_POLICY : CORNU_STORED_I8));
     return kernel->follows ? CORNU_OK : add_index(layer, summed, block);
 }
 
@@ -130,7 +131,7 @@ CornuStatus cornu__kernels_declare(CornuLayer *layer, const CornuKernel *kernels
 static CornuStatus declare_int8(CornuLayer *layer, const CornuKernel *kernel)
 {
     CORNU__TRY(add(layer, kernel, "", kernel->shape, CORNU_ZEROS, CORNU_STORED_I8));
-    return add(layer, kernel, "_scale", kernel->scale, CORNU_ONES, CORNU_STORED_F32);
+    return add(layer, kernel, "_scale", kernel->scale, CORNU_ONES, CORNU_STORED_BY_POLICY);
 }
 
 CornuStatus cornu__kernels_finish(CornuLayer *layer)
