@@ -49,6 +49,8 @@ typedef struct {
     const char  *name;     /* copied */
     CornuUse     use;      /* what its memory counts as; default CORNU_USE_OTHER */
     CornuSpread  spread;   /* default CORNU_SHARED, else CORNU_PER_SHARD */
+    CornuDtype   precision; /* of an f32: bf16 or f16 if its values are to be rounded to that by
+                               whoever assigns it; default f32 */
     bool         for_packing; /* no memory until cornu_variable_pack provides it */
     bool         sparse_gradient; /* a table (V, C) of which an optimizer updates the rows that were
                                 looked up; it is not packed */
@@ -65,6 +67,7 @@ CornuType      cornu_variable_host_type(const CornuVariable *variable);
 const char    *cornu_variable_name(const CornuVariable *variable); /* "" if it has none */
 CornuDevice   *cornu_variable_device(const CornuVariable *variable);
 bool           cornu_variable_has_sparse_gradient(const CornuVariable *variable);
+CornuDtype     cornu_variable_precision(const CornuVariable *variable);
 
 /* Copies a host array of the variable's host type to or from the device. */
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from);

@@ -18,6 +18,7 @@ struct CornuVariable {
     CornuType      type;           /* without the axis of shards */
     char          *name;
     CornuUse       use;
+    CornuDtype     precision;
     CornuVariable *whole;          /* the packed variable that contains it, or NULL */
     int64_t        first;          /* the index of its first element there */
     CornuSpread    spread;

@@ -34,6 +34,7 @@ CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
     variable->device = config->device;
     variable->type = config->type;
     variable->spread = config->spread;
+    variable->precision = config->precision;
     variable->use = config->use;
     variable->sparse_gradient = config->sparse_gradient;
     variable->name = cornu__copy_text(name);
@@ -89,6 +90,12 @@ const char *cornu_variable_name(const CornuVariable *variable)
 {
     CORNU__NEED_OR(variable, NULL);
     return variable->name;
+}
+
+CornuDtype cornu_variable_precision(const CornuVariable *variable)
+{
+    CORNU__NEED_OR(variable, CORNU_F32);
+    return variable->precision;
 }
 
 CornuDevice *cornu_variable_device(const CornuVariable *variable)

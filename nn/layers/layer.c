@@ -254,15 +254,29 @@ void cornu__layer_leave_device(CornuLayer *layer, const CornuDevice *device)
         cornu__layer_leave_device(layer->inner[i], device);
 }
 
+/* f32 to the nearest values of the precision. */
+static void round_values(CornuArray values, CornuDtype precision)
+{
+    float *x = values.data;
+    for (int64_t i = 0; i < cornu_type_count(values.type) && precision != CORNU_F32; i++)
+        x[i] = precision == CORNU_BF16 ? cornu_bf16_to_float(cornu_bf16_from_float(x[i]))
+                                       : cornu_f16_to_float(cornu_f16_from_float(x[i]));
+}
+
 CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
 {
-    if (weight->variable && cornu_variable_device(weight->variable) == device) return CORNU_OK;
+    const CornuDtype precision = cornu__weight_stored(weight, NULL);
+    if (weight->variable && cornu_variable_device(weight->variable) == device &&
+        cornu_variable_precision(weight->variable) == precision)
+        return CORNU_OK;
     CornuVariable *variable = cornu_variable_create(device, weight->type, weight->path,
                                                     .use = CORNU_USE_WEIGHTS,
+                                                    .precision = precision,
                                                     .sparse_gradient = weight->sparse_gradient);
     if (!variable) return cornu_error_take();
     const CornuArray values = cornu_array_from(new_values(weight), weight->type);
     CornuStatus      status = values.data ? cornu_weight_read(weight, values) : CORNU_ERR_MEMORY;
+    if (!status) round_values(values, precision);
     if (!status) status = cornu_variable_write(variable, values);
     cornu__release(values.data);
     if (status) {
@@ -352,9 +366,11 @@ CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
                                CornuTensor *value)
 {
     (void)call;
+    CornuVariable *variable = layer->weights[i]->variable;
+    if (variable && cornu_variable_precision(variable) != CORNU_F32)
+        value = cornu_op_convert(value, cornu_variable_precision(variable));
     value = cornu_op_convert(value, CORNU_F32);
     if (!value) return cornu_error_status();
-    CornuVariable *variable = layer->weights[i]->variable;
     return variable ? cornu_assign(variable, value) : CORNU_OK;
 }
 

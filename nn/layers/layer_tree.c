@@ -172,7 +172,8 @@ bool cornu__layer_apply_policy(CornuLayer *layer, const CornuPolicy *policy, boo
     layer->compute = last && layer->weight_count == 0 ? CORNU_F32 : own->compute;
     layer->result = last ? CORNU_F32 : layer->compute;
     layer->variable = own->variable;
-    bool narrow = layer->compute == CORNU_F16;
+    /* Keras scales the loss of mixed precision alone. */
+    bool narrow = layer->compute == CORNU_F16 && own->variable == CORNU_F32;
     for (int i = 0; i < layer->inner_count; i++)
         narrow |= cornu__layer_apply_policy(layer->inner[i], policy, last);
     return narrow;

@@ -27,6 +27,15 @@ static bool is_sparse(const CornuOptimizer *optimizer, int i)
     return cornu_variable_has_sparse_gradient(optimizer->w[i]);
 }
 
+/* Whether weights i - 1 and i may be in one bucket: a table with a sparse gradient has one of its
+ * own, and the slots of the others are rounded together. */
+static bool are_alike(const CornuOptimizer *optimizer, int i)
+{
+    return !is_sparse(optimizer, i - 1) && !is_sparse(optimizer, i) &&
+           cornu_variable_precision(optimizer->w[i - 1]) ==
+           cornu_variable_precision(optimizer->w[i]);
+}
+
 /* The first weight of the bucket that ends before weight `end`. */
 static int first_before(const CornuOptimizer *optimizer, int end)
 {
@@ -35,7 +44,7 @@ static int first_before(const CornuOptimizer *optimizer, int end)
     int          first = end;
     do {
         bytes += cornu_type_bytes(cornu_variable_type(optimizer->w[--first]));
-    } while (first > 0 && !is_sparse(optimizer, first) && !is_sparse(optimizer, first - 1) &&
+    } while (first > 0 && are_alike(optimizer, first) &&
              (bytes < enough ||
               are_of_one_layer(optimizer->w[first - 1], optimizer->w[first])));
     return first;

@@ -345,13 +345,30 @@ static CornuTensor *decayed(const Step *step, CornuTensor *w, double decay)
          ? cornu_op_subtract(w, cornu_op_multiply(cornu_op_scale(w, decay), step->rate)) : w;
 }
 
+/* A value as a variable of this precision holds it. Keras computes the whole update of such a weight
+ * in its dtype; here only what is kept is rounded. */
+static CornuTensor *at_precision(CornuTensor *value, CornuDtype precision)
+{
+    return precision == CORNU_F32 ? value
+                                  : cornu_op_convert(cornu_op_convert(value, precision),
+                                                     CORNU_F32);
+}
+
 /* Records the next values of the slots that have one, unless the step does not apply gradients. */
 static CornuStatus keep_slots(const Step *step, CornuVariable *const *slots, int count,
-                              CornuTensor *const *old, CornuTensor *const *new_slot)
+                              CornuTensor *const *old, CornuTensor *const *new_slot,
+                              CornuDtype precision)
 {
     for (int s = 0; s < count; s++)
-        if (new_slot[s]) CORNU__TRY(assign(slots[s], only_if(step->now, new_slot[s], old[s])));
+        if (new_slot[s])
+            CORNU__TRY(assign(slots[s], only_if(step->now, at_precision(new_slot[s], precision),
+                                                old[s])));
     return CORNU_OK;
+}
+
+static CornuDtype precision_of(const CornuOptimizer *optimizer, const CornuBucket *bucket)
+{
+    return cornu_variable_precision(optimizer->w[bucket->first]);
 }
 
 /* Records the update of this shard's slice of the bucket's slots; returns that of its weights. */
@@ -366,8 +383,9 @@ static CornuTensor *update_slice(const Step *step, const CornuBucket *bucket, Co
     u->w = decayed(step, w, optimizer->weight_decay);
     for (int s = 0; s < count; s++) u->slot[s] = cornu_read(step->graph, bucket->slots[common + s]);
     CornuTensor *new_w = only_if(step->now, optimizer->kind->update(optimizer, u, new_slot), w);
-    return keep_slots(step, bucket->slots + common, count, u->slot, new_slot) ? cornu__null()
-                                                                             : new_w;
+    const CornuDtype precision = precision_of(optimizer, bucket);
+    return keep_slots(step, bucket->slots + common, count, u->slot, new_slot, precision)
+               ? cornu__null() : new_w;
 }
 
 /* Records the update of one weight's slots; returns that of the weight. */
@@ -385,7 +403,8 @@ static CornuTensor *update_weight(const Step *step, int i, CornuUpdate *u, Cornu
     for (int s = 0; s < count; s++)
         u->slot[s] = slots[s] ? cornu_read(step->graph, slots[s]) : NULL;
     CornuTensor *new_w = only_if(step->now, kind->update_weight(optimizer, i, u, new_slot), w);
-    return keep_slots(step, slots, count, u->slot, new_slot) ? cornu__null() : new_w;
+    const CornuDtype precision = cornu_variable_precision(optimizer->w[i]);
+    return keep_slots(step, slots, count, u->slot, new_slot, precision) ? cornu__null() : new_w;
 }
 
 /* The bucket's weights after the updates of each of them. */
@@ -412,6 +431,7 @@ static CornuStatus update_rows(const Step *step, const CornuBucket *bucket, Corn
                                CornuTensor *rows)
 {
     const CornuOptimizer *optimizer = step->optimizer;
+    const CornuDtype      precision = precision_of(optimizer, bucket);
     CornuTensor          *new_slot[CORNU_MAX_SLOTS] = { 0 };
     u->w = u->w_before = cornu__sparse_read(cornu_read(step->graph, bucket->weights), rows);
     for (int s = 0; s < optimizer->slot_count; s++)
@@ -420,8 +440,9 @@ static CornuStatus update_rows(const Step *step, const CornuBucket *bucket, Corn
     for (int s = 0; s < optimizer->slot_count; s++)
         if (new_slot[s])
             CORNU__TRY(cornu__sparse_assign(bucket->slots[s], rows,
-                                            only_if(step->now, new_slot[s], u->slot[s])));
-    return cornu__sparse_assign(bucket->weights, rows, new_w);
+                                            only_if(step->now, at_precision(new_slot[s], precision),
+                                                    u->slot[s])));
+    return cornu__sparse_assign(bucket->weights, rows, at_precision(new_w, precision));
 }
 
 /* Records the update of a bucket's weights and slots: of this shard's slice, of each weight, or of
@@ -440,7 +461,7 @@ static CornuStatus update(const Step *step, const CornuBucket *bucket, CornuUpda
                         w);
     CornuTensor *all = gathered(optimizer, new_w), *kept = constrained(optimizer, bucket, all);
     if (kept != all) kept = only_if(step->finite, kept, whole);
-    return assign(bucket->weights, kept);
+    return assign(bucket->weights, at_precision(kept, precision_of(optimizer, bucket)));
 }
 
 /* Records the class's number; the update uses the next one. */
