@@ -75,7 +75,8 @@ typedef struct {
 } CornuProduct;
 
 /* The product of x with the layer's kernel, in the layer's result dtype, with LoRA. `always`: int4
- * too quantizes the inputs unless a config says otherwise. */
+ * too quantizes the inputs unless a config says otherwise, and gradients pass through their scale
+ * alone, as in Keras' ReversibleEmbedding. */
 CornuTensor *cornu__kernel_product(CornuLayer *layer, const CornuCall *call, CornuTensor *x,
                                    const CornuProduct *product, bool always);
 

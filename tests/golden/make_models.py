@@ -3,11 +3,15 @@ models/, a file for each family of layers.
 
 A case has in its settings `model`, which is model.to_json(), and `paths`, those of model.weights;
 its arrays are the weights before, w0, …, and after a step of SGD at 0.1 on the mean squared error
-of every output, s0, …; inputs x0, …, predictions y0, … and targets z0, ….
+of every output, s0, …; inputs x0, …, predictions y0, … and targets z0, …. All are kept as floats
+where Keras has narrower ones or int8; `bound` is there where they are off by more than 1e-5. A case
+that is quantized by model.quantize also has `mode`, `float`, the model before, and its weights, f0,
+…; one with integers and LoRA r0, …, the predictions of the file, in which both are one kernel.
 """
 
 import json
 import sys
+import tempfile
 
 import common
 import keras
@@ -31,9 +35,13 @@ def as_list(x):
     return list(x) if isinstance(x, (list, tuple)) else [x]
 
 
-def case(group, name, build, inputs, rows=4, train=True):
+def as_floats(arrays):
+    return [np.asarray(a).astype(np.float32) for a in arrays]
+
+
+def case(group, name, build, inputs, rows=4, train=True, mode=None, bound=None):
     """inputs: for each input of the model its shape without the batch, or a pair of the shape and
-    the number of indices."""
+    the number of indices. mode: for model.quantize."""
     keras.utils.clear_session()
     keras.utils.set_random_seed(7)
     shapes = [i if len(i) != 2 or not isinstance(i[0], tuple) else i[0] for i in inputs]
@@ -44,13 +52,34 @@ def case(group, name, build, inputs, rows=4, train=True):
     for i, weight in enumerate(model.weights):
         if np.issubdtype(np.dtype(weight.dtype), np.floating):
             weight.assign(np.asarray(weight) + 0.3 * values(f"{name}/w{i}", weight.shape, None))
+        elif weight.dtype == "int8":
+            most = 7 if "zero" in weight.path else 127
+            weight.assign(np.round(most * values(f"{name}/w{i}", weight.shape, None)))
+    about, arrays = {}, {}
+    if mode:
+        about = {"mode": mode, "float": json.loads(model.to_json()),
+                 "float_paths": [w.path for w in model.weights]}
+        arrays = {f"f{i}": a for i, a in enumerate(as_floats(model.weights))}
+        if "/" in mode:
+            block = int(mode.split("/")[1])
+            model.quantize(config=keras.quantizers.Int4QuantizationConfig(block_size=block))
+        else:
+            model.quantize(mode)
+    if bound:
+        about["bound"] = bound
     text = model.to_json()
     fixed = [tuple(5 if e is None else e for e in s) for s in shapes]
     x = [values(f"{name}/x{i}", (rows, *s), k) for i, (s, k) in enumerate(zip(fixed, kinds))]
-    arrays = {f"x{i}": a for i, a in enumerate(x)}
-    arrays |= {f"w{i}": np.asarray(w) for i, w in enumerate(model.weights)}
-    y = as_list(model.predict_on_batch(x if len(x) > 1 else x[0]))
-    arrays |= {f"y{i}": np.asarray(a) for i, a in enumerate(y)}
+    arrays |= {f"x{i}": a for i, a in enumerate(x)}
+    arrays |= {f"w{i}": w for i, w in enumerate(as_floats(model.weights))}
+    y = as_floats(as_list(model.predict_on_batch(x if len(x) > 1 else x[0])))
+    arrays |= {f"y{i}": a for i, a in enumerate(y)}
+    if "lora" in name and any(w.dtype == "int8" for w in model.weights):
+        with tempfile.TemporaryDirectory() as folder:
+            model.save(f"{folder}/model.keras")
+            back = keras.models.load_model(f"{folder}/model.keras")
+        back = back.predict_on_batch(x if len(x) > 1 else x[0])
+        arrays |= {f"r{i}": a for i, a in enumerate(as_floats(as_list(back)))}
     paths = [w.path for w in model.weights]
     assert len(set(paths)) == len(paths), paths
     if train:
@@ -58,8 +87,8 @@ def case(group, name, build, inputs, rows=4, train=True):
         model.compile(keras.optimizers.SGD(RATE), loss=["mse"] * len(y) if len(y) > 1 else "mse")
         model.train_on_batch(x if len(x) > 1 else x[0], z if len(z) > 1 else z[0])
         arrays |= {f"z{i}": a for i, a in enumerate(z)}
-        arrays |= {f"s{i}": np.asarray(w) for i, w in enumerate(model.weights)}
-    group[name] = ({"model": json.loads(text), "paths": paths, "inputs": len(x),
+        arrays |= {f"s{i}": w for i, w in enumerate(as_floats(model.weights))}
+    group[name] = ({**about, "model": json.loads(text), "paths": paths, "inputs": len(x),
                     "outputs": len(y), "train": train}, arrays)
 
 
@@ -402,7 +431,68 @@ def recurrent():
     write("recurrent", group)
 
 
-FAMILIES = (attention, heads, core, merging, recurrent, simple, sound, wrapped)
+def quantized():
+    group = {}
+    bf16, f16 = 4 * 2.0**-8, 4 * 2.0**-11
+    # Sums of more than 1040 products are not exact in float32, nor those over several axes.
+    case(group, "int8_dense", lambda x: L.Dense(3, "tanh")(x), [(5,)], mode="int8")
+    case(group, "int8_dense_long", lambda x: L.Dense(2, use_bias=False)(x), [(1100,)], mode="int8",
+         rows=2, train=False)
+    case(group, "int8_dense_twice", lambda x: L.Dense(2, dtype="int8_from_float32")(
+        L.LayerNormalization()(L.Dense(4, "relu", dtype="int8_from_float32")(x))), [(3, 5)])
+    case(group, "int8_einsum", lambda x: L.Dense(2)(L.EinsumDense(
+        "abc,cde->abde", (None, 2, 3), bias_axes="de")(x)), [(3, 4)], mode="int8")
+    case(group, "int8_einsum_long", lambda x: L.EinsumDense(
+        "abcd,cde->abe", (2, 3), bias_axes="e")(x), [(2, 30, 40)], mode="int8", rows=2)
+    case(group, "int8_einsum_turned", lambda x: L.EinsumDense("btd,ndh->btnh", (None, 2, 3))(x),
+         [(3, 4)], mode="int8", train=False)
+    case(group, "int8_embedding", lambda x: L.Dense(2)(L.Embedding(5, 3)(x)), [((4,), 5)],
+         mode="int8")
+    case(group, "int8_lora_dense", lambda x: L.Dense(
+        3, dtype="int8_from_float32", lora_rank=2)(x), [(5,)])
+    case(group, "int8_bf16", lambda x: L.Dense(3, dtype="int8_from_mixed_bfloat16")(x), [(5,)],
+         bound=bf16)
+    def tied(**arguments):
+        def build(x):
+            layer = L.ReversibleEmbedding(5, 3, **arguments)
+            return layer(L.LayerNormalization()(layer(x)), reverse=True)
+        return build
+    for name in "int8", "int4", "int4/2":
+        short = name.replace("/", "_")
+        case(group, f"{short}_tied", tied(), [((4,), 5)], mode=name)
+        case(group, f"{short}_untied", tied(tie_weights=False, logit_soft_cap=0.5), [((4,), 5)],
+             mode=name)
+    for name in "int4/-1", "int4", "int4/2":
+        short = name.replace("/", "_").replace("-", "")
+        case(group, f"{short}_dense", lambda x: L.Dense(3, "tanh")(x), [(5,)], mode=name)
+        case(group, f"{short}_einsum", lambda x: L.EinsumDense(
+            "btd,ndh->btnh", (None, 2, 3), bias_axes="h")(x), [(3, 5)], mode=name)
+        case(group, f"{short}_embedding", lambda x: L.Dense(2)(L.Embedding(5, 3)(x)), [((4,), 5)],
+             mode=name)
+    case(group, "int4_plain", lambda x: L.Dense(3, dtype="int4_from_float32")(x), [(5,)])
+    case(group, "int4_tied_plain", tied(dtype="int4_from_float32"), [((4,), 5)])
+    case(group, "int4_lora_dense", lambda x: L.Dense(
+        3, dtype="int4/2_from_float32", lora_rank=2)(x), [(5,)])
+    case(group, "int4_lora_embedding", lambda x: L.Dense(2)(L.Embedding(
+        5, 3, dtype="int4_from_float32", lora_rank=2)(x)), [((4,), 5)])
+    policy = keras.dtype_policies.QuantizedFloat8DTypePolicy
+    case(group, "float8_dense", lambda x: L.Dense(2, dtype=policy("float8", "float32", 5))(
+        L.Dense(4, "tanh", dtype=policy("float8", "float32", 1))(x)), [(3, 5)])
+    case(group, "float8_einsum", lambda x: L.EinsumDense(
+        "...b,bc->...c", 3, bias_axes="c", dtype=policy("float8", "float32", 2))(x), [(3, 4)])
+    case(group, "float8_bf16", lambda x: L.Dense(3, dtype=policy("float8", "mixed_bfloat16", 3))(x),
+         [(5,)], bound=bf16)
+    for dtype, bound in ("bfloat16", 2 * bf16), ("float16", 2 * f16):
+        case(group, dtype, lambda x: L.Dense(2, dtype=dtype)(L.BatchNormalization(
+            momentum=0.5, dtype=dtype)(L.Conv1D(3, 2, activation="relu", dtype=dtype)(x))),
+            [(5, 2)], bound=bound)
+        case(group, f"{dtype}_steps", lambda x: L.Dense(2, dtype=dtype)(L.GRU(
+            3, recurrent_initializer="glorot_uniform", dtype=dtype)(L.Embedding(
+                5, 3, dtype=dtype)(x))), [((4,), 5)], bound=bound)
+    write("quantized", group)
+
+
+FAMILIES = (attention, heads, core, merging, quantized, recurrent, simple, sound, wrapped)
 
 if __name__ == "__main__":
     if len(sys.argv) == 1:

@@ -93,9 +93,11 @@ static const CornuQuantizer *of_inputs(const CornuLayer *layer, bool always)
 }
 
 /* The sums of whole numbers, or floats times those, over the scales; and the gradient is that of
- * the product with the floats that the kernel stands for. */
+ * the product with the floats that the kernel stands for or, `through_scale`, what remains of the
+ * product's own where whole numbers have none: that of the inputs' scale. */
 static CornuTensor *integer_product(CornuLayer *layer, const CornuCall *call, CornuTensor *x,
-                                    const CornuProduct *product, const CornuQuantizer *how)
+                                    const CornuProduct *product, const CornuQuantizer *how,
+                                    bool through_scale)
 {
     const CornuKernel *kernel = product->kernel;
     const CornuDtype   compute = layer->compute;
@@ -106,7 +108,10 @@ static CornuTensor *integer_product(CornuLayer *layer, const CornuCall *call, Co
     if (!how) return plain;
     int64_t axes = 0;
     for (int i = 0; i < product->pair_count; i++) axes |= INT64_C(1) << product->pairs[i][0];
+    CornuTensor *none = cornu_op_constant(call->graph,
+                                          cornu_type_from(CORNU_F32, cornu_tensor_shape(x)), 0.0);
     CornuTensor *q = quantize_inputs(x, axes, how, &scale), *y;
+    q = q && none ? cornu_op_with_gradient(q, none, NULL, NULL) : NULL;
     scale = along_result(product, scale);
     if (whole) {
         CornuTensor *k = cornu_op_reshape(cornu__kernel_integers(layer, call, kernel),
@@ -121,7 +126,8 @@ static CornuTensor *integer_product(CornuLayer *layer, const CornuCall *call, Co
         y = product->function(product->context, cornu_op_convert(q, compute), floats, compute);
         y = cornu_op_divide(y, scale);
     }
-    return y && plain ? cornu_op_with_gradient(y, plain, NULL, NULL) : NULL;
+    if (through_scale || !y || !plain) return y;
+    return cornu_op_with_gradient(y, plain, NULL, NULL);
 }
 
 CornuTensor *cornu__kernel_product(CornuLayer *layer, const CornuCall *call, CornuTensor *x,
@@ -141,7 +147,8 @@ CornuTensor *cornu__kernel_product(CornuLayer *layer, const CornuCall *call, Cor
         CornuTensor *y = product->function(product->context, x, k, layer->result);
         return cornu__float8_output(layer, call, y);
     }
-    CornuTensor *y = integer_product(layer, call, x, product, of_inputs(layer, always));
+    CornuTensor *y = integer_product(layer, call, x, product, of_inputs(layer, always),
+                                     always);
     y = cornu_op_convert(y, layer->result);
     if (!layer->weights[index]->lora_a) return y;
     CornuTensor *ab = cornu__layer_lora(layer, call, index, kernel->shape);

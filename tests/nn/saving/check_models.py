@@ -4,6 +4,7 @@ FOLDER has CASE.keras with the weights after the case's step of training, and CA
 model can be one, with those before it. GOLDENS is tests/golden/models/.
 """
 
+import json
 import os
 import pathlib
 import sys
@@ -36,21 +37,21 @@ def compare(case, got, want, tolerance):
     return []
 
 
-def by_onnxruntime(path, case, x, y):
+def by_onnxruntime(path, case, x, y, bound):
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     given = {f"in{i}": a for i, a in enumerate(x)}
     kinds = {"tensor(int32)": np.int32, "tensor(float)": np.float32}
     feed = {i.name: given[i.name].astype(kinds[i.type]) for i in session.get_inputs()}
-    return compare(f"{case}.onnx", session.run(None, feed), y, 1e-5)
+    return compare(f"{case}.onnx", session.run(None, feed), y, bound or 1e-5)
 
 
-def by_keras(path, case, x, y, s):
+def by_keras(path, case, x, y, s, bound):
     model = keras.models.load_model(path)
     if s and "lora" not in case:   # whose factors are in no file
         by_path = {w.path: np.asarray(w) for w in model.weights}
-        return compare(case, list(by_path.values()), s, 2e-5)
+        return compare(case, list(by_path.values()), s, bound or 2e-5)
     got = model.predict_on_batch(x if len(x) > 1 else x[0])
-    return compare(case, got if isinstance(got, (list, tuple)) else [got], y, 1e-5)
+    return compare(case, got if isinstance(got, (list, tuple)) else [got], y, bound or 1e-5)
 
 
 def main():
@@ -58,16 +59,19 @@ def main():
     faults, counts = [], {".keras": 0, ".onnx": 0}
     for golden in sorted(goldens.glob("*.safetensors")):
         arrays = safetensors.numpy.load_file(golden)
+        with safetensors.safe_open(golden, "np") as file:
+            about = json.loads(file.metadata()["golden"])["cases"]
         for case in sorted({name.split("/")[0] for name in arrays}):
-            x, y, s = (numbered(arrays, case, kind) for kind in "xys")
+            bound = about[case].get("bound")
+            x, y, s, r = (numbered(arrays, case, kind) for kind in "xysr")
             for suffix in counts:
                 path = folder / f"{case}{suffix}"
                 if not path.exists():
                     continue
                 counts[suffix] += 1
                 try:
-                    faults += (by_keras(path, case, x, y, s) if suffix == ".keras"
-                               else by_onnxruntime(path, case, x, y))
+                    faults += (by_keras(path, case, x, r or y, s, bound) if suffix == ".keras"
+                               else by_onnxruntime(path, case, x, r or y, bound))
                 except Exception as error:
                     faults.append(f"{path.name}: {str(error)[:400]}")
     print(counts)
