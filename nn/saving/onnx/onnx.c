@@ -62,6 +62,9 @@ static CornuStatus put_layer(const CornuOnnxCall *call)
     const CornuLayerClass *kind = call->layer->kind;
     const int              outputs = cornu_layer_outputs(call->layer);
     if (kind->call_masked) return put_model(call);
+    if (cornu__quantization(call->layer) == CORNU_FLOAT8)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "float8, to which its product is rounded, is not "
+                           "available in ONNX files, which are in f32");
     const bool     by_ops = cornu__as_operation(call->layer) || cornu__quantization(call->layer);
     CornuOnnxRule *rule = by_ops ? NULL : rule_of(kind->class_name);
     if (!rule) return cornu__onnx_recorded(call);

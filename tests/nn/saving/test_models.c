@@ -140,15 +140,16 @@ static void predicts_and_trains_as_keras(void **state)
     CornuModel *again = cornu_model_load(files_path(folder, saved));
     if (!again) fail_msg("%s", cornu_error_message());
     compile(again, device);
-    check_predictions(&golden, self->name, again,
-                      golden_array(&golden, self->name, "r0").data ? "r" : "y");
+    /* Each saving quantizes the sum of an integer kernel and its LoRA anew. */
+    const bool anew = golden_array(&golden, self->name, "r0").data;
+    check_predictions(&golden, self->name, again, anew ? "r" : "y");
     if (strstr(self->name, "lora")) {   /* the file has the sum, in the kernel */
         check_step(&golden, self->name, model);
         set_weights(&golden, self->name, model);
     } else if (json_is_true(json_object_get(about, "train"))) {
         check_step(&golden, self->name, again);
     }
-    expect_ok(cornu_model_save(again, files_path(folder, saved)));
+    if (!anew) expect_ok(cornu_model_save(again, files_path(folder, saved)));
     if (cornu_model_save(model, files_path(folder, onnx)))
         print_message("# %s\n", cornu_error_message());
     cornu_error_take();
