@@ -59,8 +59,10 @@ static void mistakes_are_named(void **state)
     (void)state;
     expect_error(cornu_set_dtype_policy("mixed_bfloat"), CORNU_ERR_ARGUMENT,
                  "is \"mixed_bfloat16\" meant?");
-    expect_error(cornu_set_dtype_policy("bfloat16"), CORNU_ERR_UNSUPPORTED,
-                 "expected float32, mixed_bfloat16 or mixed_float16");
+    expect_error(cornu_set_dtype_policy("float64"), CORNU_ERR_UNSUPPORTED,
+                 "expected float32, bfloat16, float16, mixed_bfloat16 or mixed_float16");
+    expect_error(cornu_set_dtype_policy("int8_from_float32"), CORNU_ERR_ARGUMENT,
+                 "not for whole models");
     assert_null(cornu_dtype_policy());
     assert_null(cornu_dense(2, .dtype = "flot32"));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "dense: the policy \"flot32\"");
