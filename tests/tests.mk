@@ -22,6 +22,7 @@
 #                                     killed and stopped, and connections cut
 #   make check-keras-cases T=pooling  Keras' own tests of its layers; PYTHON=... has Keras, JAX, pytest
 #   make check-keras-applications ONLY='VGG16 Xception'   networks of keras.applications, beside Keras
+#   make bench-keras-applications     their times and memory, beside Keras on TensorFlow and JAX
 #   make check-faults                 failures of memory, disks, files and processes
 #   make check-mutants T=reduce       puts faults into copies of the code: tests must notice them
 #   make bench                        kernels and steps against this machine's limits, when idle
@@ -143,6 +144,10 @@ check-keras-applications:
 	$(again) $(BUILD)/libcornu.so
 	@BUILD=$(BUILD) $(PYTHON) tests/keras/applications.py $(ONLY)
 
+bench-keras-applications:
+	$(again) $(BUILD)/libcornu.so
+	@BUILD=$(BUILD) $(PYTHON) tests/keras/bench_applications.py $(ONLY)
+
 # ONNX' own tests of single nodes, in the package of the Python interpreter.
 check-onnx-nodes:
 	$(again) $(BUILD)/onnx_nodes
@@ -173,4 +178,4 @@ bench: $(bench)
 .PHONY: test test-programs emulated-tests check-isa check-arm64 check-training check-faults \
         check-mutants check-programs check-models check-processes check-processes-bits \
         check-kills check-tpu check-gpu check-keras-cases check-keras-random check-keras-applications \
-        check-onnx-nodes bench
+        check-onnx-nodes bench bench-keras-applications
