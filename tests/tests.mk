@@ -144,9 +144,10 @@ check-keras-applications:
 	$(again) $(BUILD)/libcornu.so
 	@BUILD=$(BUILD) $(PYTHON) tests/keras/applications.py $(ONLY)
 
+SIDES = cornu tensorflow jax
 bench-keras-applications:
 	$(again) $(BUILD)/libcornu.so
-	@BUILD=$(BUILD) $(PYTHON) tests/keras/bench_applications.py $(ONLY)
+	@BUILD=$(BUILD) SIDES='$(SIDES)' $(PYTHON) tests/keras/bench_applications.py $(ONLY)
 
 # ONNX' own tests of single nodes, in the package of the Python interpreter.
 check-onnx-nodes:

@@ -1,6 +1,6 @@
 """Times and memory of the networks of keras.applications: Cornu, and Keras on TensorFlow and on JAX.
 
-    make bench-keras-applications [ONLY='VGG16 ResNet50'] PYTHON=...
+    make bench-keras-applications [ONLY='VGG16 ResNet50'] [SIDES='cornu tensorflow'] PYTHON=...
 
 Each side is a process of its own on one and the same core, and they take turns: each loads the file
 and predicts for the first time, ROUNDS times; then each predicts a batch and trains a step on it,
@@ -23,7 +23,7 @@ import numpy as np
 # The smallest of each family.
 NETWORKS = """VGG16 ResNet50 ResNet50V2 InceptionV3 InceptionResNetV2 Xception MobileNet MobileNetV2
 MobileNetV3Small DenseNet121 NASNetMobile EfficientNetB0 EfficientNetV2B0 ConvNeXtTiny""".split()
-SIDES = ["cornu", "tensorflow", "jax"]
+SIDES = os.environ.get("SIDES", "cornu tensorflow jax").split()
 ROWS, CLASSES, ROUNDS, STEPS = 8, 10, 3, 3
 
 
@@ -138,7 +138,7 @@ def main():
 
     import applications
     core = max(os.sched_getaffinity(0))
-    print("| network, pixels | load, s | first prediction, s | prediction, ms | training step, ms "
+    print(f"{', '.join(SIDES)}; medians\n\n| network, pixels | load, s | first prediction, s | prediction, ms | training step, ms "
           "| memory, MiB |\n| --- | --- | --- | --- | --- | --- |", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for name in sys.argv[1:] or NETWORKS:
