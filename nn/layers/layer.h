@@ -185,8 +185,8 @@ typedef struct {
     bool keeps_integers;     /* integer inputs are not converted to floats: it only moves elements,
                                 or has a meaning for them */
     bool keeps_dtypes;       /* float inputs are not converted to the layer's compute dtype */
-    bool activates;          /* may be an activation of other layers: no weights, and its call needs
-                                its fields and x alone */
+    bool activates;          /* as an activation of other layers its call needs its fields and x
+                                alone */
 
     /* For files: the constructor's arguments, the size and the offset of the resolved config in the
      * layer's struct, and the constructor; all zero for a layer that cannot be saved. Custom
@@ -270,6 +270,8 @@ struct CornuLayer {
     CornuLayer           **inner;       /* layers that this one calls, each once */
     int                    inner_count;
     CornuLayer            *wrapped[CORNU_MAX_WRAPPED]; /* of wrappers: storage of `inner` */
+    CornuLayer            *activation;  /* the last of them if it is this layer's activation, */
+    CornuShape             activated;   /* and its input */
     int                    depth;       /* of nesting: 0 without inner layers */
     const CornuLayer      *outer;       /* the layer around this one, or NULL */
     const char            *prefix;      /* of its name in `outer`: "forward_" */

@@ -1,5 +1,7 @@
 /* Layers as activations of other layers. An activation is a number: those after the named ones
- * stand for layers, each kept once, for as long as the program runs. */
+ * stand for layers, each kept once, for as long as the program runs. One that computes by its
+ * arguments alone is called as it is; of any other, which has weights or random draws, each layer
+ * with the activation has a copy among its inner layers. */
 #include "layer_internal.h"
 
 #include <pthread.h>
@@ -19,17 +21,28 @@ static const void *config_of(const CornuLayer *layer)
 static size_t size_of(CornuFieldKind kind)
 {
     switch (kind) {
-    case CORNU_FIELD_ACTIVATION: return sizeof(CornuActivation);
-    case CORNU_FIELD_ROW_AXES:   return CORNU_MAX_RANK * sizeof(int64_t);
-    default:                     return sizeof(double);
+    case CORNU_FIELD_ACTIVATION:   return sizeof(CornuActivation);
+    case CORNU_FIELD_ROW_AXES: case CORNU_FIELD_AXES: case CORNU_FIELD_AXES_OR_NONE:
+        return CORNU_MAX_RANK * sizeof(int64_t);
+    case CORNU_FIELD_INITIALIZER:  return sizeof(CornuInitializer);
+    case CORNU_FIELD_REGULARIZER:  return sizeof(CornuRegularizer);
+    case CORNU_FIELD_CONSTRAINT:   return sizeof(CornuConstraint);
+    case CORNU_FIELD_FLAG: case CORNU_FIELD_NOT: return sizeof(bool);
+    case CORNU_FIELD_INTEGER: case CORNU_FIELD_INTEGER_OR_NONE:
+    case CORNU_FIELD_INTEGER_OR_DEFAULT: case CORNU_FIELD_NUMBER:
+    case CORNU_FIELD_NUMBER_OR_NONE: case CORNU_FIELD_NUMBER_OR_DEFAULT:
+        return sizeof(double);
+    default: return 0;   /* not compared */
     }
 }
 
 static bool same(const CornuLayer *a, const CornuLayer *b)
 {
-    bool equal = a->kind == b->kind && a->own_policy == b->own_policy;
+    bool equal = a->kind == b->kind && a->own_policy == b->own_policy &&
+                 a->frozen == b->frozen && !strcmp(cornu_layer_name(a), cornu_layer_name(b));
     for (const CornuField *field = a->kind->fields; equal && field->name; field++)
-        equal = !memcmp((const char *)config_of(a) + field->offset,
+        equal = size_of(field->kind) > 0 &&
+                !memcmp((const char *)config_of(a) + field->offset,
                         (const char *)config_of(b) + field->offset, size_of(field->kind));
     return equal;
 }
@@ -50,11 +63,10 @@ CornuActivation cornu_activation_of(CornuLayer *layer)
         cornu__layer_free_unowned(layer);
         return CORNU_DEFAULT_ACTIVATION;
     }
-    if (!layer->kind->activates) {
-        cornu__fail_null(CORNU_ERR_UNSUPPORTED, "a layer of class %s is not available as an "
-                         "activation in this version; expected ReLU, LeakyReLU, ELU, Softmax or "
-                         "Activation. Call the layer after the one whose activation it is",
-                         layer->kind->class_name);
+    if (layer->kind->call_many || layer->kind->call_masked || !layer->kind->from ||
+        cornu_layer_outputs(layer) != 1) {
+        cornu__fail_null(CORNU_ERR_ARGUMENT, "a layer of class %s cannot be an activation; "
+                         "expected one with one input and one output", layer->kind->class_name);
         cornu_layer_free(layer);
         return CORNU_DEFAULT_ACTIVATION;
     }
@@ -79,9 +91,54 @@ CornuLayer *cornu__activation_layer(CornuActivation activation)
     return layer;
 }
 
+/* Whether calls need the arguments of the layer and x alone. */
+static bool is_plain(const CornuLayer *layer)
+{
+    return layer->kind->activates && !layer->activation;
+}
+
 CornuTensor *cornu__activation_layer_apply(const CornuLayer *layer, CornuTensor *x)
 {
     if (!x) return NULL;
+    if (!is_plain(layer))
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the activation is a layer of class %s; "
+                                "within a recurrence only ReLU, LeakyReLU, ELU, Softmax and "
+                                "Activation are available. Call the layer after the recurrent one",
+                                layer->kind->class_name);
     const CornuCall call = { .graph = cornu_tensor_graph(x) };
     return layer->kind->call((CornuLayer *)layer, &call, x);
+}
+
+CornuLayer *cornu__with_activation(CornuLayer *layer, CornuActivation activation)
+{
+    const CornuLayer *kept = cornu__activation_layer(activation);
+    if (!layer || !kept || is_plain(kept)) return layer;
+    CornuLayer *copy = cornu__layer_copy(kept);
+    if (copy && !cornu__check_depth(cornu_layer_name(layer), copy)) {
+        cornu__layer_add_inner(layer, copy, "");
+        layer->activation = copy;
+        return layer;
+    }
+    cornu__layer_free_unowned(copy);
+    cornu_layer_free(layer);
+    return cornu__null();
+}
+
+/* Its input is the output of the layer as it is without an activation. */
+CornuStatus cornu__layer_build_activation(CornuLayer *layer, const CornuShape *in, int in_count)
+{
+    CornuType types[CORNU_MAX_LAYER_TENSORS], out[CORNU_MAX_LAYER_TENSORS];
+    if (!layer->activation) return CORNU_OK;
+    for (int i = 0; i < in_count; i++) types[i] = cornu_type_from(CORNU_F32, in[i]);
+    CORNU__TRY(cornu__layer_trace(layer, types, in_count, out));
+    layer->activated = out[0].shape;
+    return cornu__layer_build_inner(layer, layer->inner_count - 1, layer->activated);
+}
+
+CornuTensor *cornu__layer_activate(CornuLayer *layer, const CornuCall *call,
+                                   CornuActivation activation, CornuTensor *x)
+{
+    if (!x) return NULL;
+    if (!layer->activation) return cornu_activation_apply(activation, x);
+    return layer->activation->built ? cornu_layer_call(layer->activation, call, x) : x;
 }

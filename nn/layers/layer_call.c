@@ -165,6 +165,7 @@ CornuStatus cornu__layer_declare_weights(CornuLayer *layer, const CornuShape *in
     CornuStatus status = kind->build_many ? kind->build_many(layer, given, in_count)
                          : kind->build    ? kind->build(layer, given[0]) : CORNU_OK;
     if (!status) status = cornu__layer_add_lora(layer);
+    if (!status) status = cornu__layer_build_activation(layer, in, in_count);
     return cornu__fail_prefix(status, cornu_layer_name(layer));
 }
 

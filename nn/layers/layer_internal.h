@@ -257,6 +257,14 @@ CornuInitializer cornu__initializer_along(CornuInitializer initializer, int64_t 
  * call. */
 CornuLayer  *cornu__activation_layer(CornuActivation activation);
 CornuTensor *cornu__activation_layer_apply(const CornuLayer *layer, CornuTensor *x);
+/* For constructors of layers whose fields have an `activation`: the layer, with a copy of the layer
+ * that the activation stands for among its inner layers if it has weights or random draws. NULL on
+ * failure, after freeing the layer. Of such a layer the second function builds the copy, and
+ * kind->call gets y = activation(x) from the third one. */
+CornuLayer  *cornu__with_activation(CornuLayer *layer, CornuActivation activation);
+CornuStatus  cornu__layer_build_activation(CornuLayer *layer, const CornuShape *in, int in_count);
+CornuTensor *cornu__layer_activate(CornuLayer *layer, const CornuCall *call,
+                                   CornuActivation activation, CornuTensor *x);
 
 /* x as indices: i32 if it is of floats (core/embedding.c). */
 CornuTensor *cornu__indices(CornuTensor *x);

@@ -172,8 +172,10 @@ CornuLayer *cornu_activation_from(const CornuActivationConfig *config);
 
 /* A layer as the activation of others, Keras' Dense(10, activation=LeakyReLU(0.1)):
  *     cornu_dense(10, .activation = cornu_activation_of(cornu_leaky_relu(0.1)))
- * Takes the layer: a relu, leaky_relu, elu, softmax or activation. Equal layers give the same
- * value, which stays valid. On failure the default activation, with a pending error. */
+ * Takes the layer, which has one input and one output; recurrent layers take a relu, leaky_relu,
+ * elu, softmax or activation only. Equal layers give the same value, which stays valid; each layer
+ * with the activation has weights of its own for it. On failure the default activation, with a
+ * pending error. */
 CornuActivation cornu_activation_of(CornuLayer *layer);
 
 /* y = x scale + offset */

@@ -19,6 +19,17 @@ json_t *cornu__policy_to_json(const CornuPolicy *policy)
     return cornu__json_object("keras", "DTypePolicy", json_pack("{s:s}", "name", policy->name));
 }
 
+/* An activation with weights, and the shape by which Keras builds it: else it would only do so when
+ * it is called, after its weights are read. */
+static json_t *activation_to_json(const CornuLayer *layer, const CornuPolicy *usual)
+{
+    json_t *value = cornu__layer_to_json(layer->activation, usual);
+    if (!layer->activation->built) return value;
+    return cornu__json_with(value, "build_config",
+                            cornu__json_with(json_object(), "input_shape",
+                                             cornu__json_shape(layer->activated)));
+}
+
 json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
 {
     const CornuLayerClass *kind = layer->kind;
@@ -33,6 +44,8 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
     const CornuLayersInside layers = inside(usual);
     config = cornu__fields_to_json(&layers, kind->fields,
                                    (const char *)layer + kind->config_offset, config);
+    if (layer->activation)
+        config = cornu__json_with(config, "activation", activation_to_json(layer, usual));
     if (layer->lora_rank) {
         config = cornu__json_with(config, "lora_rank", json_integer(layer->lora_rank));
         config = cornu__json_with(config, "lora_alpha", json_real(layer->lora_alpha));

@@ -17,6 +17,7 @@ typedef struct {
     char *path;
     char *name;           /* attribute of the group: the name of the layer */
     int   first, count;   /* weights order[first … first + count) of the layout */
+    bool  may_lack;       /* files may lack them all: they have their initial values */
 } CornuKerasGroup;
 
 typedef struct {

@@ -159,7 +159,7 @@ static CornuStatus add_weights(Walk *walk, const CornuLayer *layer, const char *
     size_t      last_length = 0;
     CORNU__TRY(add_group(walk, folder, cornu_layer_name(layer)));
     place(walk, layer, "", 0);
-    for (int i = 0; i < layer->weight_count; i++) {
+    for (int i = 0; i < layer->own_count; i++) {
         size_t      length;
         const char *part = part_of(layer, layer->weights[i], &length), *below = "";
         char        path[MAX_PATH], name[MAX_PATH];
@@ -215,11 +215,25 @@ static void list_of(const CornuLayer *layer, char list[MAX_PATH])
     snprintf(list, MAX_PATH, "%.*s", is_list ? (int)length - 1 : 0, folder ? folder : "");
 }
 
+/* Keras builds an activation when its layer is first called with values: until then a file holds
+ * none of its weights. */
+static CornuStatus add_with_activation(Walk *walk, const CornuLayer *layer, const char *folder)
+{
+    char path[MAX_PATH];
+    CORNU__TRY(add_weights(walk, layer, folder));
+    const int first = walk->layout->count;
+    CORNU__TRY(join(path, folder, "activation"));
+    CORNU__TRY(add_layer(walk, layer->activation, path));
+    for (int i = first; i < walk->layout->count; i++) walk->layout->groups[i].may_lack = true;
+    return CORNU_OK;
+}
+
 static CornuStatus add_layer(Walk *walk, const CornuLayer *layer, const char *folder)
 {
     char list[MAX_PATH];
     if (layer->kind->call_masked) return add_list(walk, layer, folder, walk->layers);
     if (layer->inner_count == 0) return add_weights(walk, layer, folder);
+    if (layer->activation) return add_with_activation(walk, layer, folder);
     list_of(layer, list);
     if (*list) return add_list(walk, layer, folder, list);
     CORNU__TRY(add_group(walk, folder, cornu_layer_name(layer)));

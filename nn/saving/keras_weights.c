@@ -166,11 +166,27 @@ static CornuStatus read_member(CornuHdf5 *file, const char *group, int i, CornuN
     return read_array(file, path, to);
 }
 
-static CornuStatus read_group(CornuHdf5 *file, const CornuKerasLayout *layout,
+/* The weights of the group as they are before training. */
+static CornuStatus initial_values(const CornuModel *model, const CornuKerasLayout *layout,
+                                  const CornuKerasGroup *group, CornuValues *values)
+{
+    for (int i = 0; i < group->count; i++) {
+        const int   at = layout->order[group->first + i];
+        CornuArray *array = &values->arrays[at].array;
+        if (!array->data && !(array->data = cornu__allocate(cornu_type_bytes(array->type), 1)))
+            return CORNU_ERR_MEMORY;
+        CORNU__TRY(cornu_weight_read(cornu_model_weight(model, at), *array));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus read_group(CornuHdf5 *file, const CornuModel *model,
+                              const CornuKerasLayout *layout,
                               const CornuKerasGroup *group, CornuValues *values)
 {
     int64_t count;
     CORNU__TRY(cornu__hdf5_count(file, group->path, &count));
+    if (group->may_lack && count == 0) return initial_values(model, layout, group, values);
     if (count != group->count)
         return cornu__fail(CORNU_ERR_SHAPE, "\"%s\" has %lld weights, the model's layer %s has %d",
                            group->path, (long long)count, group->name, group->count);
@@ -217,7 +233,7 @@ static CornuStatus read_weights(CornuHdf5 *file, const CornuModel *model, CornuV
     CORNU__TRY(cornu__keras_layout(model, layers, &layout));
     CornuStatus status = CORNU_OK;
     for (int g = 0; g < layout.count && status == CORNU_OK; g++)
-        status = read_group(file, &layout, &layout.groups[g], values);
+        status = read_group(file, model, &layout, &layout.groups[g], values);
     cornu__keras_layout_free(&layout);
     return status ? status : clear_lora(model, values);
 }

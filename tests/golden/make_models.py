@@ -39,9 +39,10 @@ def as_floats(arrays):
     return [np.asarray(a).astype(np.float32) for a in arrays]
 
 
-def case(group, name, build, inputs, rows=4, train=True, mode=None, bound=None):
+def case(group, name, build, inputs, rows=4, train=True, mode=None, bound=None, lazy=False):
     """inputs: for each input of the model its shape without the batch, or a pair of the shape and
-    the number of indices. mode: for model.quantize."""
+    the number of indices. mode: for model.quantize. lazy: some weights are made when it is first
+    called."""
     keras.utils.clear_session()
     keras.utils.set_random_seed(7)
     shapes = [i if len(i) != 2 or not isinstance(i[0], tuple) else i[0] for i in inputs]
@@ -49,6 +50,8 @@ def case(group, name, build, inputs, rows=4, train=True, mode=None, bound=None):
     symbols = [keras.Input(s, dtype="float32" if k is None else "int32", name=f"in{i}")
                for i, (s, k) in enumerate(zip(shapes, kinds))]
     model = keras.Model(symbols if len(symbols) > 1 else symbols[0], build(*symbols), name=name)
+    if lazy:
+        model.predict_on_batch([values("", (rows, *s), k) for s, k in zip(shapes, kinds)])
     for i, weight in enumerate(model.weights):
         if np.issubdtype(np.dtype(weight.dtype), np.floating):
             weight.assign(np.asarray(weight) + 0.3 * values(f"{name}/w{i}", weight.shape, None))
@@ -337,6 +340,34 @@ def merging():
     write("merging", group)
 
 
+def activated():
+    """Layers as activations of others, which Keras builds when the model is first called."""
+    group = {}
+    for name, layer, shape in (
+        ("conv2d", lambda: L.Conv2D(3, 2, activation=L.PReLU("he_normal", shared_axes=[1, 2])),
+         (4, 4, 2)),
+        ("conv1d", lambda: L.Conv1D(3, 2, activation=L.PReLU()), (4, 2)),
+        ("channels_first", lambda: L.Conv2D(
+            3, 2, data_format="channels_first", activation=L.PReLU(shared_axes=[2])), (2, 4, 3)),
+        ("softmax_channels_first", lambda: L.Conv2D(
+            3, 2, data_format="channels_first", activation=L.Softmax(1)), (2, 4, 3)),
+        ("transposed", lambda: L.Conv2DTranspose(2, 2, 2, activation=L.PReLU()), (2, 2, 2)),
+        ("depthwise", lambda: L.DepthwiseConv2D(2, activation=L.LayerNormalization()), (3, 3, 2)),
+        ("separable", lambda: L.SeparableConv1D(3, 2, activation=L.PReLU(shared_axes=[1])),
+         (4, 2)),
+        ("dense", lambda: L.Dense(3, activation=L.PReLU(alpha_regularizer="l2")), (4,)),
+        ("dense_statistics", lambda: L.Dense(3, activation=L.BatchNormalization()), (4,)),
+        ("dense_dense", lambda: L.Dense(3, activation=L.Dense(3, activation=L.PReLU())), (4,)),
+        ("dense_frozen", lambda: L.Dense(3, activation=L.PReLU(
+            "he_normal", trainable=False)), (4,)),
+        ("dense_nested", lambda: L.Dense(3, activation=L.Activation(L.PReLU())), (4,)),
+        ("einsum", lambda: L.EinsumDense("abc,cd->abd", (None, 3), activation=L.PReLU()), (2, 4)),
+        ("activation", lambda: L.Activation(L.PReLU()), (3, 4)),
+    ):
+        case(group, "activated_" + name, lambda x: L.Dense(2)(layer()(x)), [shape], lazy=True)
+    write("activated", group)
+
+
 def simple():
     group = {}
     scaled = {"kernel_initializer": "random_uniform", "bias_initializer": "ones"}
@@ -492,7 +523,8 @@ def quantized():
     write("quantized", group)
 
 
-FAMILIES = (attention, heads, core, merging, quantized, recurrent, simple, sound, wrapped)
+FAMILIES = (attention, heads, core, merging, quantized, recurrent, activated, simple, sound,
+            wrapped)
 
 if __name__ == "__main__":
     if len(sys.argv) == 1:

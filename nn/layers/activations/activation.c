@@ -10,8 +10,7 @@ typedef struct {
 
 static CornuTensor *activation_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    (void)call;
-    return x ? cornu_activation_apply(((Activation *)layer)->config.activation, x) : NULL;
+    return cornu__layer_activate(layer, call, ((Activation *)layer)->config.activation, x);
 }
 
 static CornuLayer *activation_from(const void *config) { return cornu_activation_from(config); }
@@ -34,10 +33,10 @@ CornuLayer *cornu_activation_from(const CornuActivationConfig *config)
                            0))
         return cornu__null();
     CornuLayer *layer = cornu_layer_create(&cornu__activation_class, config->name, config->dtype);
-    if (layer)
-        ((Activation *)layer)->config.activation = cornu__activation(config->activation,
-                                                                     CORNU_LINEAR);
-    return layer;
+    if (!layer) return NULL;
+    CornuActivationConfig *to = &((Activation *)layer)->config;
+    to->activation = cornu__activation(config->activation, CORNU_LINEAR);
+    return cornu__with_activation(layer, to->activation);
 }
 
 /* ---- Rescaling ---- */

@@ -161,7 +161,7 @@ static CornuLayer *create(const CornuLayerClass *kind, const char *label,
     ((Conv *)layer)->config = resolved;
     layer->frozen = config->frozen;
     layer->activity_regularizer = config->activity_regularizer;
-    return layer;
+    return cornu__with_activation(layer, resolved.activation);
 }
 
 /* The members that all configs have under the same names. */

@@ -172,7 +172,7 @@ static CornuLayer *create(const CornuLayerClass *kind, const char *label,
     ((Conv2dTranspose *)layer)->config = resolved;
     layer->frozen = config->frozen;
     layer->activity_regularizer = config->activity_regularizer;
-    return layer;
+    return cornu__with_activation(layer, resolved.activation);
 }
 
 CornuLayer *cornu_conv2d_transpose_from(const CornuConv2dTransposeConfig *config)

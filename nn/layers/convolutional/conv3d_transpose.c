@@ -108,5 +108,5 @@ CornuLayer *cornu_conv3d_transpose_from(const CornuConv3dTransposeConfig *config
     ((Conv3dTranspose *)layer)->config = resolved;
     layer->frozen = config->frozen;
     layer->activity_regularizer = config->activity_regularizer;
-    return layer;
+    return cornu__with_activation(layer, resolved.activation);
 }

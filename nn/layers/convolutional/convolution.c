@@ -106,9 +106,9 @@ CornuStatus cornu__declare_weight(CornuLayer *layer, const char *name, CornuShap
     return cornu_layer_weight_rules(layer, regularizer, constraint);
 }
 
-bool cornu__along_last_axis(CornuActivation activation)
+bool cornu__along_axes(CornuActivation activation)
 {
-    return activation == CORNU_SOFTMAX || activation == CORNU_LOG_SOFTMAX ||
+    return cornu__activation_layer(activation) || activation == CORNU_SOFTMAX || activation == CORNU_LOG_SOFTMAX ||
            activation == CORNU_SPARSEMAX || activation == CORNU_GLU;
 }
 
@@ -117,8 +117,8 @@ CornuTensor *cornu__bias_and_activate(CornuLayer *layer, const CornuCall *call, 
 {
     if (bias >= 0) y = cornu_op_add(y, cornu_layer_read(layer, call, bias));
     if (!y) return NULL;
-    if (!cornu__along_last_axis(activation)) return cornu_activation_apply(activation, y);
-    y = cornu_activation_apply(activation, cornu__from_channels_last(layer, y));
+    if (!cornu__along_axes(activation)) return cornu_activation_apply(activation, y);
+    y = cornu__layer_activate(layer, call, activation, cornu__from_channels_last(layer, y));
     return cornu__to_channels_last(layer, y);
 }
 

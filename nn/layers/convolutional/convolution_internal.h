@@ -75,8 +75,8 @@ CornuStatus cornu__declare_weight(CornuLayer *layer, const char *name, CornuShap
                                   CornuInitializer initializer, CornuRegularizer regularizer,
                                   CornuConstraint constraint);
 
-/* Whether it depends on the last axis, which with channels first is a spatial one. */
-bool cornu__along_last_axis(CornuActivation activation);
+/* Whether it may depend on an axis, such as the last, which with channels first is a spatial one. */
+bool cornu__along_axes(CornuActivation activation);
 
 /* For kind->call: activation(y + weight `bias`); -1: no bias. */
 CornuTensor *cornu__bias_and_activate(CornuLayer *layer, const CornuCall *call, CornuTensor *y,

@@ -150,7 +150,7 @@ static CornuLayer *depthwise_create(const CornuLayerClass *kind, const char *lab
     ((Depthwise *)layer)->config = resolved;
     layer->frozen = config->frozen;
     layer->activity_regularizer = config->activity_regularizer;
-    return layer;
+    return cornu__with_activation(layer, resolved.activation);
 }
 
 CornuLayer *cornu_depthwise_conv2d_from(const CornuDepthwiseConv2dConfig *config)
@@ -283,7 +283,7 @@ static CornuLayer *separable_create(const CornuLayerClass *kind, const char *lab
     ((Separable *)layer)->config = resolved;
     layer->frozen = config->frozen;
     layer->activity_regularizer = config->activity_regularizer;
-    return layer;
+    return cornu__with_activation(layer, resolved.activation);
 }
 
 CornuLayer *cornu_separable_conv2d_from(const CornuSeparableConv2dConfig *config)

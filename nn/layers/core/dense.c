@@ -54,7 +54,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     if (!config->no_bias) y = cornu_op_add(y, cornu__kernel_bias(layer, call));
     shape.extent[last] = config->units;
     if (shape.rank > 2) y = cornu_op_reshape(y, shape);
-    return y ? cornu_activation_apply(config->activation, y) : NULL;
+    return cornu__layer_activate(layer, call, config->activation, y);
 }
 
 static CornuLayer *from(const void *config) { return cornu_dense_from(config); }
@@ -94,5 +94,5 @@ CornuLayer *cornu_dense_from(const CornuDenseConfig *config)
     to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
     layer->frozen = config->frozen;
     layer->activity_regularizer = config->activity_regularizer;
-    return layer;
+    return cornu__with_activation(layer, to->activation);
 }

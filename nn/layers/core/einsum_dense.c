@@ -237,7 +237,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     find_axes(&equation, &product);
     CornuTensor *y = cornu__kernel_product(layer, call, x, &product, false);
     if (config->bias_axes) y = cornu_op_add(y, cornu__kernel_bias(layer, call));
-    return y ? cornu_activation_apply(config->activation, y) : NULL;
+    return cornu__layer_activate(layer, call, config->activation, y);
 }
 
 static CornuLayer *from(const void *config) { return cornu_einsum_dense_from(config); }
@@ -303,5 +303,5 @@ CornuLayer *cornu_einsum_dense_from(const CornuEinsumDenseConfig *config)
     to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
     layer->frozen = config->frozen;
     layer->activity_regularizer = config->activity_regularizer;
-    return layer;
+    return cornu__with_activation(layer, to->activation);
 }

@@ -155,13 +155,14 @@ int cornu__onnx_activate(CornuOnnx *to, CornuActivation activation, int x)
 int cornu__onnx_activated(const CornuOnnxCall *call, int x)
 {
     const CornuActivation activation = activation_of(call->layer, "activation");
-    CornuLayer           *layer = cornu__activation_layer(activation);
+    const CornuLayer     *own = call->layer->activation;
+    const CornuLayer     *layer = own ? own : cornu__activation_layer(activation);
     int                   y = x, mask = CORNU_ONNX_NONE, out_mask;
     if (!layer) return cornu__onnx_activate(call->to, activation, x);
-    /* The rules of such layers do not fail. */
-    call->to->layer(&(CornuOnnxCall){
+    const CornuStatus status = call->to->layer(&(CornuOnnxCall){
         .to = call->to, .layer = layer, .in = &x, .masks = &mask, .shapes = call->results,
         .in_count = 1, .results = call->results, .out = &y, .out_masks = &out_mask });
+    if (status && !call->to->status) call->to->status = status;
     return y;
 }
 

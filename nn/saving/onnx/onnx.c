@@ -234,6 +234,7 @@ static CornuStatus put_file(CornuOnnx *to, CornuMessage *file)
     cornu__put_text(file, 2, "cornu");
     const size_t graph = cornu__begin_field(file, 7);
     CORNU__TRY(put_graph(to, file));
+    CORNU__TRY(to->status);
     cornu__end_field(file, graph);
     const size_t opset = cornu__begin_field(file, 8);
     cornu__put_text(file, 1, "");

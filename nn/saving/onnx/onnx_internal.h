@@ -168,6 +168,7 @@ struct CornuOnnx {
     int                extent_count, extent_space;
     int                attempt, unknown;  /* the numbers of the worlds, and of open extents */
     bool               pending;           /* an extent was read that is not written yet */
+    CornuStatus        status;            /* of an activation that could not be written */
 };
 
 /* A new value; 0 when out of memory. */

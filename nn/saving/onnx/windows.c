@@ -74,7 +74,7 @@ static CornuStatus give(const CornuOnnxCall *call, int y)
 {
     const int  rank = call->shapes[0].rank;
     const bool first = cornu__channels_first(call->layer) &&
-                       cornu__along_last_axis(activation_of(call->layer, "activation"));
+                       cornu__along_axes(activation_of(call->layer, "activation"));
     *call->out = first ? cornu__onnx_channels_last(call->to, activated(call, y), rank)
                        : activated(call, cornu__onnx_channels_last(call->to, y, rank));
     return CORNU_OK;
