@@ -73,6 +73,7 @@ const CornuSerializableClass *cornu__serializable_find(const CornuSerializableTa
     int         count = 0;
     for (int i = 0; i < table->count && count < MAX_NAMES; i++) {
         const CornuSerializableRow *row = &table->rows[i];
+        if (row->kind->class_name && !strcmp(name, row->kind->class_name)) return row->kind;
         if (row->needs_arguments) continue;
         names[count] = row->alias ? row->alias : row->kind->name;
         if (!strcmp(name, names[count++])) return row->kind;

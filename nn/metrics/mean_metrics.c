@@ -101,7 +101,8 @@ CornuMetric *cornu_loss_metric(const char *name, CornuLoss *loss)
 {
     MeanMetric *metric = loss ? create((CornuMetric){ .name = name }, NULL, loss_values) : NULL;
     if (metric) {
-        metric->base.kind = cornu__metric_class_of_loss(loss);
+        const CornuSerializableClass *kind = cornu__metric_class_of_loss(loss);
+        metric->base.kind = kind ? kind : loss->kind;
         metric->base.config = loss->config;
         metric->loss = loss;
         return &metric->base;

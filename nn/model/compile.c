@@ -122,7 +122,8 @@ static CornuStatus make_variables(CornuModel *model)
         if (cornu__layer_trains(&model->base, model->base.weights[i]))
             w[trainable++] = model->base.weights[i]->variable;
     CornuStatus status =
-        trainable > 0 ? cornu_optimizer_build(model->optimizer, w, trainable) : CORNU_OK;
+        trainable > 0 ? cornu_optimizer_build(model->optimizer, w, trainable)
+                      : cornu__optimizer_build_empty(model->optimizer, model->device);
     cornu__release(w);
     for (int i = 0, k = 0; i < weights && !status; i++) {
         const CornuWeight *weight = model->base.weights[i];
@@ -358,7 +359,7 @@ static CornuStatus move_variables(CornuModel *model, CornuDevice *device)
                                             sizeof *fresh);
     if (!fresh) return CORNU_ERR_MEMORY;
     CornuStatus status = copy_variables(model, device, fresh, fresh + count);
-    if (!status) status = cornu__optimizer_move(model->optimizer, fresh + count);
+    if (!status) status = cornu__optimizer_move(model->optimizer, device, fresh + count);
     for (int i = 0; i < count; i++) {
         CornuVariable **variable = variable_at(model, i);
         cornu_variable_free(status ? fresh[i] : *variable);

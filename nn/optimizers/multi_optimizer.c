@@ -81,11 +81,7 @@ static CornuStatus build_inner(Multi *multi, int n, CornuVariable *const *w, Cor
     inner->groups = multi->base.groups;
     SELECT(multi, n, w, some);
     if (count > 0) return cornu_optimizer_build(inner, some, count);
-    inner->variables = cornu__allocate(2, sizeof *inner->variables);
-    if (!inner->variables) return CORNU_ERR_MEMORY;
-    CORNU__TRY(cornu__optimizer_add_clock(inner, cornu_variable_device(w[0]), inner->name,
-                                          !inner->schedule, &inner->iteration, &inner->rate));
-    return inner->rate ? cornu_variable_set(inner->rate, inner->learning_rate) : CORNU_OK;
+    return cornu__optimizer_build_empty(inner, cornu_variable_device(w[0]));
 }
 
 static CornuStatus list_variables(Multi *multi)

@@ -404,6 +404,16 @@ static CornuStatus build(CornuOptimizer *optimizer, CornuVariable *const *w, int
     return begin_slots(optimizer);
 }
 
+CornuStatus cornu__optimizer_build_empty(CornuOptimizer *optimizer, CornuDevice *device)
+{
+    if (optimizer->variables || optimizer->kind->composite) return CORNU_OK;
+    optimizer->variables = cornu__allocate(MAX_SCALARS, sizeof *optimizer->variables);
+    CornuStatus status = optimizer->variables ? add_scalars(optimizer, device) : CORNU_ERR_MEMORY;
+    if (!status) status = add_number(optimizer, device);
+    if (status) cornu__optimizer_unbuild(optimizer);
+    return status;
+}
+
 CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
 {
     if (optimizer->variables) return CORNU_OK;
@@ -418,7 +428,8 @@ CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *cons
     return status;
 }
 
-CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuVariable *const *w)
+CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuDevice *device,
+                                  CornuVariable *const *w)
 {
     CornuOptimizer old = *optimizer;
     if (!old.variables) return CORNU_OK;
@@ -427,15 +438,15 @@ CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuVariable *cons
                            "to another device; compile the model for that one", optimizer->name);
     optimizer->variables = NULL;
     optimizer->variable_count = optimizer->unlisted = 0;
-    CornuStatus status = cornu_optimizer_build(optimizer, w, old.count);
+    CornuStatus status = old.count > 0 ? cornu_optimizer_build(optimizer, w, old.count)
+                                       : cornu__optimizer_build_empty(optimizer, device);
     for (int i = 0; !status && i < cornu__optimizer_kept_count(&old); i++)
         status = cornu_variable_copy(optimizer->variables[i], old.variables[i]);
     if (status) {
         cornu__optimizer_unbuild(optimizer);
         *optimizer = old;
     } else {
-        memcpy(optimizer->constraints, old.constraints,
-               (size_t)old.count * sizeof *old.constraints);
+        for (int i = 0; i < old.count; i++) optimizer->constraints[i] = old.constraints[i];
         cornu__optimizer_unbuild(&old);
     }
     return status;

@@ -175,9 +175,14 @@ CornuTensor *cornu__norm_ratio(CornuTensor *w, CornuTensor *u, double factor);
 /* Packs this slot of all weights, by bucket. */
 CornuStatus cornu__optimizer_pack_slots(CornuOptimizer *optimizer, int slot, const char *name);
 
-/* Moves the optimizer's variables to the device of w[0 … count), copies of the weights of build on
- * one other device. All or nothing. */
-CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuVariable *const *w);
+/* In place of cornu_optimizer_build where there is no weight to train: the optimizer's own variables
+ * alone, as Keras has them. */
+CornuStatus cornu__optimizer_build_empty(CornuOptimizer *optimizer, CornuDevice *device);
+
+/* Moves the optimizer's variables to another device, on which w[0 … count) are copies of the weights
+ * of build. All or nothing. */
+CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuDevice *device,
+                                  CornuVariable *const *w);
 
 /* For constructors: unless low <= value <= high, frees the optimizer and returns NULL with a
  * pending error that names it and the argument. */

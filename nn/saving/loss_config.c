@@ -20,14 +20,28 @@ static const char *dtype_of(const CornuMetric *metric)
     return metric->dtype ? metric->dtype : metric->kind->dtype ? metric->kind->dtype : "float32";
 }
 
-/* For a class that is not Keras' the name is all there is to write. */
+static bool is_loss(const CornuSerializableClass *kind)
+{
+    int i = 0;
+    while (i < cornu__losses.count && cornu__losses.rows[i].kind != kind) i++;
+    return i < cornu__losses.count;
+}
+
+/* For a class that is not Keras' the name is all there is to write. The mean of a loss of which
+ * Keras has no metric is one of the loss' function. */
 json_t *cornu__metric_to_json(const CornuMetric *metric)
 {
     const CornuSerializableClass *kind = metric->kind;
+    const bool wraps = is_loss(kind);
     if (!kind->class_name) return json_string(metric->name);
     json_t *config = json_pack("{s:s, s:s}", "name", metric->name, "dtype", dtype_of(metric));
-    return cornu__json_object("keras.metrics", kind->class_name,
-                              cornu__fields_to_json(NULL, kind->fields, metric->config, config));
+    config = cornu__fields_to_json(NULL, kind->fields, metric->config, config);
+    if (!wraps) return cornu__json_object("keras.metrics", kind->class_name, config);
+    json_object_del(config, "reduction");
+    json_t *function = json_pack("{s:s, s:s, s:s, s:s}", "module", "builtins", "class_name",
+                                 "function", "config", kind->name, "registered_name", "function");
+    return cornu__json_object("keras.metrics", "MeanMetricWrapper",
+                              cornu__json_with(config, "fn", function));
 }
 
 /* ---- Reading ---- */
@@ -114,10 +128,12 @@ static CornuStatus read_arguments(const CornuSerializableClass *kind, const json
     return CORNU_OK;
 }
 
+/* A metric of a loss class is the mean of the loss. */
 static void *make_object(const CornuSerializableTable *table, const CornuSerializableClass *kind,
                          const json_t *arguments)
 {
     const CornuSerializableClass *of = kind->loss ? kind->loss : kind;
+    const bool mean = table == &cornu__metrics && is_loss(of);
     const char             *name = json_string_value(json_object_get(arguments, "name"));
     void                   *object = NULL, *config = cornu__allocate(1, of->config_size);
     CornuStatus             status = config ? CORNU_OK : CORNU_ERR_MEMORY;
@@ -125,7 +141,7 @@ static void *make_object(const CornuSerializableTable *table, const CornuSeriali
     if (status == CORNU_OK) {
         *(const char **)((char *)config + of->name_offset) = name;
         object = of->from(config);
-        if (object && kind->loss) object = cornu_loss_metric(name ? name : kind->name, object);
+        if (object && mean) object = cornu_loss_metric(name ? name : kind->name, object);
         if (!object) status = cornu_error_take();
     }
     cornu__release(config);
@@ -147,14 +163,23 @@ static void *foreign(const CornuSerializableTable *table, const char *name)
                             "or your own", table->word, name);
 }
 
-/* The class of a function or another name. */
+/* The class of this name, or NULL without an error. */
+static const CornuSerializableClass *find(const CornuSerializableTable *table, const char *name)
+{
+    const CornuSerializableClass *kind = cornu__serializable_find(table, name);
+    if (!kind) cornu_error_take();
+    return kind;
+}
+
+/* The class of a function: a metric of a loss' function is its mean, also of cosine_similarity,
+ * which as a metric has the other sign. */
 static const CornuSerializableClass *class_of(const CornuSerializableTable *table,
                                               const char *name)
 {
-    const CornuSerializableClass *kind = cornu__serializable_find(table, name);
-    if (kind) return kind;
-    cornu_error_take();
-    return foreign(table, name);
+    const CornuSerializableClass *kind = find(table, name);
+    if (table == &cornu__metrics && (!kind || !strcmp(name, "cosine_similarity")))
+        kind = find(&cornu__losses, name);
+    return kind ? kind : foreign(table, name);
 }
 
 /* The name of a function, {"class_name": "function", "config": its name}, or NULL. */
@@ -165,15 +190,20 @@ static const char *function_name(const json_t *value)
     return json_string_value(json_object_get(value, "config"));
 }
 
-/* {"class_name": "Huber", "config": {…}}, a function or another name, or a wrapped function, whose
+/* {"class_name": "Huber", "config": {…}}, a name or a function, or a wrapped function, whose
  * arguments are among those of the wrapper. */
 static void *read_object(const CornuSerializableTable *table, const json_t *value,
                          void *(*usual)(const char *name))
 {
     const char   *class_name = json_string_value(json_object_get(value, "class_name"));
     const json_t *config = json_object_get(value, "config");
-    const char   *name = json_is_string(value) ? json_string_value(value) : function_name(value);
-    if (name) return class_of(table, name) ? usual(name) : NULL;
+    const char   *name = json_string_value(value), *function = function_name(value);
+    if (name) return find(table, name) ? usual(name) : foreign(table, name);
+    if (function) {
+        const CornuSerializableClass *of = class_of(table, function);
+        return !of ? NULL : find(table, function) == of ? usual(function)
+                                                        : make_object(table, of, NULL);
+    }
     if (!class_name || !json_is_object(config))
         return cornu__fail_null(CORNU_ERR_FORMAT, "%s is not a string or an object with class_name "
                                 "and config", table->word);

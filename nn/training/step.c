@@ -244,8 +244,7 @@ static CornuStatus track_norm(CornuModel *model, CornuGraph *graph, CornuTensor 
 static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuTensor *loss)
 {
     CornuOptimizer *optimizer = model->optimizer;
-    if (optimizer->count == 0)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s has no trainable weights", model->base.name);
+    if (optimizer->count == 0) return CORNU_OK;   /* statistics and states may move */
     const size_t  count = (size_t)optimizer->count;
     CornuTensor **w = cornu__allocate(2 * count, sizeof(CornuTensor *));
     if (!w) return CORNU_ERR_MEMORY;
@@ -310,9 +309,10 @@ static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *
     cornu_graph_scope(graph, "loss");
     for (int i = 0; i < step->y_count; i++)
         CORNU__TRY(record_output(model, step, i, masks[i], &losses));
-    if (!losses.loss)
+    if (!losses.loss && !added)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: compiled without .loss", model->base.name);
-    if (added) losses.loss = cornu_op_add(losses.loss, added);
+    if (!losses.loss) losses.loss = added;
+    else if (added) losses.loss = cornu_op_add(losses.loss, added);
     const bool alone = step->y_count == 1 && model->loss_weights[0] == 1.0 && !added;
     losses.shown_loss = alone ? losses.shown[0] : per_row(losses.loss, &losses.call[0]);
     if (!losses.shown_loss) return cornu_error_take();

@@ -39,11 +39,26 @@ def many():
     return keras.Model(x, [L.Dense(1, name=f"out{i}")(x) for i in range(10)], name="many")
 
 
+def still():
+    """Without trainable weights: only statistics move."""
+    x = keras.Input((4,), name="x")
+    hidden = L.Dense(3, trainable=False, name="hidden")(x)
+    return keras.Model(x, L.BatchNormalization(center=False, scale=False, name="out")(hidden),
+                       name="still")
+
+
+def added():
+    """With a loss that a layer adds, and no other."""
+    x = keras.Input((4,), name="x")
+    return keras.Model(x, L.Dense(3, activity_regularizer="l2", name="out")(x), name="added")
+
+
 def data():
     classes = np.arange(ROWS) * 5 % 7 % 3
     onehot = np.eye(3, dtype="float32")[classes]
     size = values("compiled/size", ROWS, 1)
-    return {"x": values("compiled/x", ROWS, 4), "one": [onehot], "two": [size, onehot],
+    return {"x": values("compiled/x", ROWS, 4), "one": [onehot], "still": [onehot],
+            "added": [onehot], "two": [size, onehot],
             "many": [values(f"compiled/many{i}", ROWS, 1) for i in range(10)]}
 
 
@@ -95,6 +110,16 @@ def arrangements():
             "size": ["mae"]}}),
         "ten_outputs": (many, "sgd", ["mse"] * 9 + [F.Huber()], {"metrics": [["mae"]] * 9 + [[]],
                                              "loss_weights": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}),
+        "class_names": (one, "sgd", "Huber", {
+            "metrics": ["Precision", "MeanSquaredError", "CosineSimilarity", "f_beta_score", "AUC",
+                        "Accuracy"],
+            "weighted_metrics": ["Hinge"]}),
+        "loss_functions": (one, "sgd", "mse", {"metrics": [
+            F.huber, F.log_cosh, F.dice, F.tversky, F.cosine_similarity,
+            F.binary_focal_crossentropy, F.categorical_focal_crossentropy,
+            M.MeanMetricWrapper(F.huber, name="narrow", delta=0.5)]}),
+        "nothing_trains": (still, "adam", "mse", {"metrics": ["mae"]}),
+        "added_alone": (added, "sgd", None, {}),
         "own_loss": (one, "sgd", quartic, {}),
         "own_metric": (one, "sgd", "mse", {"metrics": [quartic]}),
     }

@@ -24,7 +24,7 @@ static Compiled compiled_open(void)
     Compiled file = { .golden = golden_open("tests/golden/compiled/compiled.safetensors") };
     file.models = json_object_get(file.golden.cases, "models");
     file.cases = json_object_get(file.golden.cases, "cases");
-    assert_int_equal(json_object_size(file.cases), 34);
+    assert_int_equal(json_object_size(file.cases), 38);
     return file;
 }
 
