@@ -229,6 +229,25 @@ CornuModel *cornu__model_from_config(const json_t *architecture, const json_t *i
     return cornu__null();
 }
 
+char *cornu_model_to_json(const CornuModel *model)
+{
+    if (cornu__model_check(model)) return cornu__null();
+    json_t *architecture = cornu__model_config(model);
+    char   *text = architecture ? cornu__json_text(architecture) : NULL;
+    json_decref(architecture);
+    return text ? text : cornu__null();
+}
+
+CornuModel *cornu_model_from_json(const char *json)
+{
+    CORNU__NEED_TO_LOAD(json);
+    json_t *value = cornu__json_parse(json, strlen(json), CORNU_ARCHITECTURE_DEPTH);
+    CornuModel *model = value ? cornu__model_from_config(value, NULL) : cornu__null();
+    json_decref(value);
+    if (!model) cornu__fail_prefix(cornu_error_take(), "model_from_json");
+    return cornu__loaded(model);
+}
+
 CornuModel *cornu_model_clone(const CornuModel *model)
 {
     if (cornu__model_check(model)) return cornu__null();

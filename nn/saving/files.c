@@ -67,7 +67,7 @@ static CornuStatus check_model(const CornuModel *model, const char *path)
 
 /* All ranks gather the values, which may be dealt over them; rank 0 writes them. */
 static CornuStatus save(const CornuModel *model, Task task, const char *path,
-                        const CornuExportConfig *config)
+                        const CornuExportConfig *config, int64_t shard_bytes)
 {
     const CornuFormat *format;
     CornuValues        values;
@@ -75,6 +75,7 @@ static CornuStatus save(const CornuModel *model, Task task, const char *path,
     CORNU__TRY(check_model(model, path));
     const CornuDevice *device = cornu_model_device(model);
     CornuStatus        status = cornu__values_create(model, &values);
+    values.shard_bytes = shard_bytes;
     status = cornu__output_settle(device, "before saving the model", status);
     if (status == CORNU_OK) status = cornu__values_read(model, &values);
     if (status == CORNU_OK && format->merges_lora)
@@ -93,20 +94,38 @@ static CornuStatus save(const CornuModel *model, Task task, const char *path,
 CornuStatus cornu_model_save(CornuModel *model, const char *path)
 {
     CORNU__NEED(path);
-    CORNU__WITHIN(model, "cornu_model_save", save(model, SAVE, path, NULL));
+    CORNU__WITHIN(model, "cornu_model_save", save(model, SAVE, path, NULL, 0));
 }
 
 CornuStatus cornu_model_export_from(const CornuExportConfig *config)
 {
     CORNU__NEED(config->path);
     CORNU__WITHIN(config->model, "cornu_model_export",
-                  save(config->model, EXPORT, config->path, config));
+                  save(config->model, EXPORT, config->path, config, 0));
 }
 
 CornuStatus cornu_model_save_weights(CornuModel *model, const char *path)
 {
     CORNU__NEED(path);
-    CORNU__WITHIN(model, "cornu_model_save_weights", save(model, SAVE_WEIGHTS, path, NULL));
+    CORNU__WITHIN(model, "cornu_model_save_weights", save(model, SAVE_WEIGHTS, path, NULL, 0));
+}
+
+static CornuStatus save_shards(const CornuModel *model, const char *path, double max_shard_size)
+{
+    const double bytes = max_shard_size * 1024.0 * 1024.0 * 1024.0;
+    if (!ends_with(path, cornu__keras_shards_format.suffix))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: expected a name that ends in %s", path,
+                           cornu__keras_shards_format.suffix);
+    if (!(bytes >= 1.0) || bytes > 9e18)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: max_shard_size is %g GiB, expected a positive "
+                           "number", path, max_shard_size);
+    return save(model, SAVE_WEIGHTS, path, NULL, (int64_t)bytes);
+}
+
+CornuStatus cornu_model_save_shards(CornuModel *model, const char *path, double max_shard_size)
+{
+    CORNU__NEED(path);
+    CORNU__WITHIN(model, "cornu_model_save_shards", save_shards(model, path, max_shard_size));
 }
 
 CornuStatus cornu_model_save_check(const char *path)

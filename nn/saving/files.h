@@ -4,7 +4,7 @@
  *     .safetensors   saves and loads whole models and weights: the native format
  *     .keras         saves and loads Keras' whole models, with their arguments of compile
  *     .weights.h5    saves and loads Keras' weights
- *     .weights.json  loads Keras' weights in several files
+ *     .weights.json  saves and loads Keras' weights in several files
  *     .h5            loads whole models and weights of older versions of Keras
  *     .npz           saves and loads weights as NumPy's named arrays
  *     .onnx          saves models for other programs to run, in f32, with an open batch; loads
@@ -91,6 +91,11 @@ CornuStatus cornu_model_export_from(const CornuExportConfig *config);
  * layers in a .weights.h5 file, by their paths in an .npz file. */
 CornuStatus cornu_model_save_weights(CornuModel *model, const char *path);
 
+/* Keras' save_weights with max_shard_size: to several files beside the path, "NAME.weights.json",
+ * which lists them: NAME_00000.weights.h5, …, each with at most so many GiB of values.
+ * CORNU_ERR_ARGUMENT for a weight that is larger. cornu_model_save_weights takes 5 GiB. */
+CornuStatus cornu_model_save_shards(CornuModel *model, const char *path, double max_shard_size);
+
 /* Whether a model could be saved there, to check before a long training: the suffix, the library
  * that it needs, which is loaded, and that the file can be written. Errors are those of
  * cornu_model_save. Leaves no file. */
@@ -105,6 +110,13 @@ CornuModel *cornu_model_load(const char *path);
  * optimizer's variables, to continue training. NULL and CORNU_ERR_UNSUPPORTED if the file does not
  * have them, or Cornu does not. */
 CornuModel *cornu_model_load_compiled(const char *path, CornuDevice *device);
+
+/* Keras' to_json and model_from_json: the architecture as JSON, without weights and the arguments of
+ * compile. The caller frees the string by free(). NULL for a model with a layer that files cannot
+ * hold; and for JSON that is not that of a model, or names a layer that Cornu does not have. The
+ * model is built if the JSON has the shapes of its inputs. */
+char       *cornu_model_to_json(const CornuModel *model);
+CornuModel *cornu_model_from_json(const char *json);
 
 /* Loads the weights of a model of the same architecture: by position, or by name from files that
  * other programs wrote. If the model has the optimizer whose variables are in the file, they are

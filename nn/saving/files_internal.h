@@ -13,6 +13,7 @@ enum { CORNU_ARCHITECTURE_DEPTH = 64 };
 typedef struct {
     CornuNamedArray *arrays;
     int              weights, variables;
+    int64_t          shard_bytes;  /* the most of arrays in one of several files; 0: 5 GiB */
 } CornuValues;
 
 /* Names and types, with NULL for data; create also allocates the data. */
@@ -48,6 +49,8 @@ typedef struct {
 /* Reads .onnx files (onnx_read/), and makes the class of their layers known to files. */
 CornuModel *cornu__onnx_load(const char *path, bool compile, CornuDevice *device);
 CornuStatus cornu__onnx_register(void);
+
+extern const CornuFormat cornu__keras_shards_format;
 
 /* The formats of formats.def, followed by NULL. */
 extern const CornuFormat *const cornu__formats[];

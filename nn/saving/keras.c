@@ -258,7 +258,7 @@ static CornuModel *load_older(const char *path, bool compile, CornuDevice *devic
 
 /* ---- Formats ---- */
 
-static CornuStatus check(void)
+CornuStatus cornu__keras_check(void)
 {
     CORNU__TRY(cornu__hdf5_enter());
     cornu__hdf5_leave();
@@ -267,12 +267,12 @@ static CornuStatus check(void)
 
 const CornuFormat cornu__keras_format = {
     .suffix = ".keras", .save = save, .load = load, .load_weights = load_archive_weights,
-    .check = check, .merges_lora = true,
+    .check = cornu__keras_check, .merges_lora = true,
 };
 
 const CornuFormat cornu__keras_weights_format = {
     .suffix = ".weights.h5", .save_weights = save_weights, .load_weights = load_weights,
-    .check = check, .merges_lora = true,
+    .check = cornu__keras_check, .merges_lora = true,
 };
 
 const CornuFormat cornu__older_format = {

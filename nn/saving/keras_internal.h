@@ -49,6 +49,11 @@ CornuStatus cornu__keras_write_values(CornuHdf5 *file, const CornuModel *model,
                                       const CornuValues *values);
 CornuStatus cornu__keras_read_values(CornuHdf5 *file, const CornuModel *model,
                                      CornuValues *values);
+/* Writes them to several files beside `path`, "….weights.json". */
+CornuStatus cornu__keras_write_shards(const CornuModel *model, const CornuValues *values,
+                                      const char *path);
+/* Loads libhdf5. */
+CornuStatus cornu__keras_check(void);
 /* Reads them from an older file. */
 CornuStatus cornu__keras_read_older(CornuHdf5 *file, const CornuModel *model, CornuValues *values);
 

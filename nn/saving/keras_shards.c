@@ -177,5 +177,6 @@ static CornuStatus load_weights(CornuModel *model, const char *path)
 }
 
 const CornuFormat cornu__keras_shards_format = {
-    .suffix = ".weights.json", .load_weights = load_weights,
+    .suffix = ".weights.json", .save_weights = cornu__keras_write_shards,
+    .load_weights = load_weights, .check = cornu__keras_check, .merges_lora = true,
 };

@@ -1,6 +1,6 @@
 """Real Keras on models that Cornu saved: check_keras.py FOLDER CASE...
 
-Loads FOLDER/CASE.keras and, once more from zeros, FOLDER/CASE.weights.h5; predicts what
+Loads FOLDER/CASE.keras and, from zeros, FOLDER/CASE.weights.h5 and its shards; predicts what
 FOLDER/CASE.npz says (p0, p1 from x0, x1), and goes on training to the losses in it.
 """
 
@@ -38,6 +38,10 @@ for case in sys.argv[2:]:
         weight.assign(np.zeros(weight.shape))
     other.load_weights(f"{name}.weights.h5")
     compare(f"{case}.weights.h5", other.predict(x, verbose=0), numbered(arrays, "p"))
+    for weight in other.weights:
+        weight.assign(np.zeros(weight.shape))
+    other.load_weights(f"{name}.weights.json")
+    compare(f"{case}.weights.json", other.predict(x, verbose=0), numbered(arrays, "p"))
     losses = [model.fit(x, y, batch_size=8, shuffle=False, verbose=0).history["loss"][0]
               for _ in arrays["losses"]]
     compare(f"{case}: losses", np.array(losses) * 0.1, arrays["losses"] * 0.1)

@@ -174,6 +174,66 @@ static void test_shards(void **state)
     cornu_npz_close(data.file);
 }
 
+/* Ours: the optimizer's variables too, and a group of which each file has one array. */
+static void test_written_shards(void **state)
+{
+    (void)state;
+    Data data = data_of("images");
+    if (!has_hdf5()) skip();
+    CornuModel *model = expect_model(cornu_model_load_compiled(golden("images", ".keras"), device));
+    const char *path = here("written", ".weights.json");
+    const double gib = 1024.0 * 1024.0 * 1024.0;
+    CornuVariable *iteration = cornu_optimizer_iteration(cornu_model_optimizer(model));
+    double         before, after;
+    int64_t        largest = 0;
+    for (int i = 0; i < cornu_model_weight_count(model); i++) {
+        const int64_t bytes = 4 * cornu_type_count(cornu_model_weight(model, i)->type);
+        if (bytes > largest) largest = bytes;
+    }
+    expect_ok(cornu_variable_get(iteration, &before));
+    expect_error(cornu_model_save_shards(model, path, (double)(largest - 1) / gib),
+                 CORNU_ERR_ARGUMENT, "expected a larger max_shard_size");
+    expect_error(cornu_model_save_shards(model, path, 0.0), CORNU_ERR_ARGUMENT,
+                 "max_shard_size is 0 GiB");
+    expect_error(cornu_model_save_shards(model, here("written", ".h5"), 1.0), CORNU_ERR_ARGUMENT,
+                 "expected a name that ends in .weights.json");
+    expect_ok(cornu_model_save_shards(model, path, (double)largest / gib));
+    set_to_zero(model);
+    expect_ok(cornu_variable_set(iteration, 0));
+    expect_ok(cornu_model_load_weights(model, path));
+    expect_predictions(model, &data);
+    expect_ok(cornu_variable_get(iteration, &after));
+    assert_true(after == before && before > 0.0);
+    cornu_model_free(model);
+    cornu_npz_close(data.file);
+}
+
+/* The architecture as JSON, back and forth. */
+static void test_json(void **state)
+{
+    (void)state;
+    Data data = data_of("images");
+    if (!has_hdf5()) skip();
+    CornuModel *model = expect_model(cornu_model_load(golden("images", ".keras")));
+    char       *json = cornu_model_to_json(model);
+    assert_non_null(json);
+    CornuModel *again = expect_model(cornu_model_from_json(json));
+    char       *same = cornu_model_to_json(again);
+    assert_string_equal(json, same);
+    expect_ok(cornu_compile(again, .device = device));
+    expect_ok(cornu_model_load_weights(again, golden("images", ".keras")));
+    expect_predictions(again, &data);
+    assert_null(cornu_model_from_json("{"));
+    expect_error(cornu_error_status(), CORNU_ERR_FORMAT, "model_from_json: ");
+    assert_null(cornu_model_from_json("{\"class_name\": \"Dense\"}"));
+    expect_error(cornu_error_status(), CORNU_ERR_UNSUPPORTED, "model_from_json: the model's class");
+    free(json);
+    free(same);
+    cornu_model_free(again);
+    cornu_model_free(model);
+    cornu_npz_close(data.file);
+}
+
 static void shards_fail(const char *map, const char *message)
 {
     CornuModel *model = expect_model(cornu_model_load(golden("images", ".keras")));
@@ -652,6 +712,7 @@ static void write_case(const char *name)
     for (int i = 0; i < 2; i++) step(model, &data);
     expect_ok(cornu_model_save(model, here(name, ".keras")));
     expect_ok(cornu_model_save_weights(model, here(name, ".weights.h5")));
+    expect_ok(cornu_model_save_shards(model, here(name, ".weights.json"), 2e-5));
     predict(model, &data, got);
     for (int i = 0; i < STEPS; i++) losses[i] = step(model, &data);
     for (int i = 0; i < 6; i++) {
@@ -755,7 +816,7 @@ static void test_suffixes(void **state)
                  "whole models cannot be saved as .weights.h5, expected one of .safetensors "
                  ".keras");
     expect_error(cornu_model_save_weights(model, here("a", ".keras")), CORNU_ERR_UNSUPPORTED,
-                 "expected one of .safetensors .weights.h5 .npz");
+                 "expected one of .safetensors .weights.h5 .weights.json .npz");
     expect_error(cornu_model_save(model, here("a", ".h5")), CORNU_ERR_UNSUPPORTED, ".keras");
     expect_error(cornu_model_load_weights(model, here("absent", ".npz")), CORNU_ERR_FILE,
                  "cannot be read");
@@ -800,6 +861,8 @@ int main(void)
         cmocka_unit_test(test_weights_of_a_foreign_class),
         cmocka_unit_test(test_metadata),
         cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_written_shards),
+        cmocka_unit_test(test_json),
         cmocka_unit_test(test_damaged_shards),
         cmocka_unit_test(test_untrained),
         cmocka_unit_test(test_optimizers),
