@@ -368,6 +368,45 @@ def activated():
     write("activated", group)
 
 
+def operations():
+    """Operations of keras.ops on the results of a layer."""
+    group = {}
+    K = keras.ops
+    scales = np.array([1.5, -0.5, 2, 0.25], "float32")
+    d = lambda x: L.Dense(x.shape[-1])(x)
+    floats = lambda x: K.cast(x, "float32")
+    for name, build, *shapes in (
+        ("sort", lambda x: K.sort(d(x)) + K.sort(d(x), axis=1), (3, 4)),
+        ("argsort", lambda x: floats(K.argsort(d(x), axis=1)) * d(x), (3, 4)),
+        ("argsort_equal", lambda x: floats(K.argsort(K.round(2 * d(x)))) * d(x), (9,)),
+        # Without -0.0, which XLA's top_k orders before 0.0, unlike its sort.
+        ("top_k", lambda x: K.top_k(d(x), 2)[0] * floats(K.top_k(K.round(2 * d(x)) + 9, 2)[1]),
+         (3, 5)),
+        ("median", lambda x: K.median(d(x), axis=1) + K.median(d(x), axis=2, keepdims=True)[:, 0],
+         (3, 4)),
+        ("depth_to_space", lambda x: K.depth_to_space(d(x), 2), (2, 3, 8)),
+        ("space_to_depth", lambda x: K.space_to_depth(d(x), 2), (4, 2, 3)),
+        ("resize", lambda x: K.image.resize(d(x), (5, 2)), (3, 4, 2)),
+        ("resize_bicubic", lambda x: K.image.resize(
+            d(x), (2, 3), interpolation="bicubic", antialias=True), (4, 4, 2)),
+        ("resize_nearest", lambda x: K.image.resize(d(x), (6, 3), "nearest"), (3, 4, 2)),
+        ("hyperbolic", lambda x: K.arccosh(K.exp(d(x)) + 1.5) + K.arctanh(K.tanh(d(x)) * 0.9),
+         (4,)),
+        ("angles", lambda x: K.deg2rad(d(x)) + K.rad2deg(d(x)) / 50 + K.sinc(d(x)), (4,)),
+        ("near", lambda x: K.fmax(K.fabs(d(x)), d(x)) + K.fmin(d(x), K.erfc(d(x))), (4,)),
+        ("steps", lambda x: K.heaviside(d(x), d(x)) + d(x), (4,)),
+        ("infinite", lambda x: floats(K.isposinf(d(x))) + floats(K.isneginf(d(x))) + d(x), (4,)),
+        ("diff", lambda x: K.diff(d(x), n=2, axis=1) + K.average(d(x), axis=-1)[:, :2, None],
+         (4, 3)),
+        ("layer_norm", lambda x: K.layer_normalization(d(x), epsilon=0.1) *
+         K.layer_normalization(d(x), scales, scales, epsilon=0.1), (3, 4)),
+        ("rms_norm", lambda x: K.rms_normalization(d(x), axis=[1, 2], epsilon=0.1) +
+         K.rms_normalization(d(x), scales, epsilon=0.1), (3, 4)),
+    ):
+        case(group, "ops_" + name, build, shapes)
+    write("operations", group)
+
+
 def simple():
     group = {}
     scaled = {"kernel_initializer": "random_uniform", "bias_initializer": "ones"}
@@ -523,8 +562,8 @@ def quantized():
     write("quantized", group)
 
 
-FAMILIES = (attention, heads, core, merging, quantized, recurrent, activated, simple, sound,
-            wrapped)
+FAMILIES = (attention, heads, core, merging, quantized, recurrent, activated, operations, simple,
+            sound, wrapped)
 
 if __name__ == "__main__":
     if len(sys.argv) == 1:

@@ -1,0 +1,114 @@
+/* Operations that order the elements along an axis. All pairs are compared: an element's place is
+ * the number of those before it, of which equal ones come in their order. */
+#include "operation_internal.h"
+
+/* The places of the elements along the last axis, i32, from the smallest or the largest on. */
+static CornuTensor *places(CornuTensor *x, bool descending)
+{
+    const int     last = cornu_tensor_shape(x).rank - 1;
+    const int64_t n = cornu_tensor_shape(x).extent[last];
+    CornuGraph   *graph = cornu_tensor_graph(x);
+    CornuTensor  *one = cornu__add_axis(x, last + 1), *others = cornu__add_axis(x, last);
+    CornuTensor  *earlier = cornu_op_compare(
+        cornu_op_iota(graph, cornu_type(CORNU_I32, 1, n), 1), CORNU_LESS,
+        cornu_op_iota(graph, cornu_type(CORNU_I32, n, 1), 0));
+    CornuTensor *before = cornu_op_select(
+        cornu_op_compare(others, CORNU_EQUAL, one), earlier,
+        cornu_op_compare(others, descending ? CORNU_GREATER : CORNU_LESS, one));
+    return cornu_op_reduce_sum(cornu_op_convert(before, CORNU_I32), INT64_C(1) << (last + 1),
+                               false);
+}
+
+/* The elements of `values` (…, n) at the first `count` places. */
+static CornuTensor *ordered(CornuTensor *values, CornuTensor *at, int64_t count)
+{
+    if (!values || !at) return NULL;
+    const int    last = cornu_tensor_shape(values).rank - 1;
+    CornuTensor *wanted = cornu_op_iota(cornu_tensor_graph(at), cornu_type(CORNU_I32, 1, count), 1);
+    CornuTensor *hit = cornu_op_compare(cornu__add_axis(at, last + 1), CORNU_EQUAL, wanted);
+    if (!hit) return NULL;
+    CornuTensor *spread = cornu_op_broadcast(cornu__add_axis(values, last + 1),
+                                             cornu_tensor_shape(hit));
+    CornuTensor *picked = cornu_op_select(hit, spread, cornu__like(spread, 0.0));
+    return cornu_op_reduce_sum(picked, INT64_C(1) << last, false);
+}
+
+/* 0, 1, … along the last axis of x */
+static CornuTensor *positions(CornuTensor *x)
+{
+    CornuType type = cornu_tensor_type(x);
+    type.dtype = CORNU_I32;
+    return cornu_op_iota(cornu_tensor_graph(x), type, type.shape.rank - 1);
+}
+
+/* x with the axis last, as numbers; NULL with a pending error */
+static CornuTensor *moved(const CornuOperands *o, int usual, int *axis)
+{
+    CornuTensor *x = cornu__operand_x(o);
+    *axis = x ? cornu__argument_axis(o, "axis", cornu_tensor_shape(x).rank, usual) : -1;
+    if (*axis < 0) return NULL;
+    if (cornu_tensor_shape(x).rank == CORNU_MAX_RANK)
+        return cornu__operation_refuse(o, "its tensor has too many axes to be sorted");
+    if (cornu_tensor_type(x).dtype == CORNU_BOOL) x = cornu_op_convert(x, CORNU_I32);
+    return cornu__move_axis(x, *axis, cornu_tensor_shape(x).rank - 1);
+}
+
+static int64_t length(CornuTensor *x)
+{
+    const CornuShape shape = cornu_tensor_shape(x);
+    return shape.extent[shape.rank - 1];
+}
+
+CornuTensor *cornu__operation_sort(const CornuOperands *o)
+{
+    int          axis;
+    CornuTensor *x = moved(o, -1, &axis);
+    if (!x) return NULL;
+    CornuTensor *y = ordered(x, places(x, false), length(x));
+    return y ? cornu__move_axis(y, cornu_tensor_shape(y).rank - 1, axis) : NULL;
+}
+
+CornuTensor *cornu__operation_argsort(const CornuOperands *o)
+{
+    int          axis;
+    CornuTensor *x = moved(o, -1, &axis);
+    if (!x) return NULL;
+    CornuTensor *y = ordered(positions(x), places(x, false), length(x));
+    return y ? cornu__move_axis(y, cornu_tensor_shape(y).rank - 1, axis) : NULL;
+}
+
+/* The mean of the two in the middle, which are one if their number is odd. */
+CornuTensor *cornu__operation_median(const CornuOperands *o)
+{
+    int          axis;
+    CornuTensor *x = cornu_op_convert(moved(o, 0, &axis), CORNU_F32);
+    if (!x) return NULL;
+    const int     last = cornu_tensor_shape(x).rank - 1;
+    const int64_t n = length(x), low = (n - 1) / 2, high = n / 2;
+    CornuTensor  *y = ordered(x, places(x, false), high + 1);
+    y = cornu_op_add(cornu__slice_axis(y, last, low, low + 1),
+                     cornu__slice_axis(y, last, high, high + 1));
+    y = cornu__drop_axis(cornu_op_scale(y, 0.5), last);
+    return cornu__argument_flag(o, "keepdims") ? cornu__add_axis(y, axis) : y;
+}
+
+CornuTensor *cornu__operation_top_k(const CornuOperands *o)
+{
+    CornuTensor  *x = cornu__operand_x(o);
+    const int64_t k = cornu__argument_integer(o, "k", 1);
+    if (!x) return NULL;
+    if (cornu_tensor_shape(x).rank < 2 || cornu_tensor_shape(x).rank == CORNU_MAX_RANK ||
+        k < 1 || k > length(x))
+        return cornu__operation_refuse(o, "k exceeds the last axis, or there is none but the "
+                                          "batch");
+    CornuTensor *at = places(x, true);
+    o->out[0] = ordered(x, at, k);
+    o->out[1] = ordered(positions(x), at, k);
+    return o->out[1] ? o->out[0] : NULL;
+}
+
+int cornu__operation_top_k_count(const CornuOperands *o, CornuShape x)
+{
+    (void)o, (void)x;
+    return 2;
+}
