@@ -16,11 +16,13 @@ static bool known(CornuDtype dtype) { return (unsigned)dtype < CORNU_DTYPE_COUNT
 
 const char *cornu_dtype_name(CornuDtype dtype)
 {
+    if (dtype == CORNU_STRING) return "string";
     return known(dtype) ? dtypes[dtype].name : "unknown";
 }
 
 size_t cornu_dtype_size(CornuDtype dtype)
 {
+    if (dtype == CORNU_STRING) return sizeof(const char *);
     return known(dtype) ? dtypes[dtype].size : 0;
 }
 
@@ -70,11 +72,8 @@ size_t cornu_type_bytes(CornuType type)
     return (size_t)cornu_type_count(type) * cornu_dtype_size(type.dtype);
 }
 
-CornuStatus cornu_type_check(CornuType type)
+static CornuStatus check_shape(CornuType type)
 {
-    if (!known(type.dtype))
-        return cornu__fail(CORNU_ERR_DTYPE, "element type %d is not one of the %d known",
-                           (int)type.dtype, (int)CORNU_DTYPE_COUNT);
     if (type.shape.rank < 0 || type.shape.rank > CORNU_MAX_RANK)
         return cornu__fail(CORNU_ERR_SHAPE, "a shape has rank %d, expected 0 to %d",
                            type.shape.rank, CORNU_MAX_RANK);
@@ -87,7 +86,7 @@ CornuStatus cornu_type_check(CornuType type)
         empty |= type.shape.extent[i] == 0;
     }
     /* An empty shape holds no bytes, whatever its other extents. */
-    int64_t bytes = (int64_t)dtypes[type.dtype].size;
+    int64_t bytes = (int64_t)cornu_dtype_size(type.dtype);
     for (int i = 0; i < type.shape.rank && !empty; i++) {
         if (type.shape.extent[i] > INT64_MAX / bytes)
             return cornu__fail(CORNU_ERR_SHAPE, "shape %s has more elements than can be counted",
@@ -95,6 +94,21 @@ CornuStatus cornu_type_check(CornuType type)
         bytes *= type.shape.extent[i];
     }
     return CORNU_OK;
+}
+
+CornuStatus cornu_type_check(CornuType type)
+{
+    if (type.dtype == CORNU_STRING)
+        return cornu__fail(CORNU_ERR_DTYPE, "strings, where numbers are expected");
+    if (!known(type.dtype))
+        return cornu__fail(CORNU_ERR_DTYPE, "element type %d is not one of the %d known",
+                           (int)type.dtype, (int)CORNU_DTYPE_COUNT);
+    return check_shape(type);
+}
+
+CornuStatus cornu_host_type_check(CornuType type)
+{
+    return type.dtype == CORNU_STRING ? check_shape(type) : cornu_type_check(type);
 }
 
 const char *cornu_shape_print(CornuText *to, CornuShape shape)

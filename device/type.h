@@ -32,7 +32,11 @@ typedef enum {
 #define X(id, name, size, file_name) CORNU_##id,
     CORNU_DTYPE_MAP(X)
 #undef X
-    CORNU_DTYPE_COUNT
+    CORNU_DTYPE_COUNT,
+    /* Of host arrays alone, which data sets and layers that prepare data take: an element is a
+     * const char *, UTF-8, and NULL is "". Devices, graphs and files know it not: cornu_type_check
+     * refuses it. */
+    CORNU_STRING = CORNU_DTYPE_COUNT
 } CornuDtype;
 
 const char *cornu_dtype_name(CornuDtype dtype);
@@ -77,6 +81,9 @@ size_t  cornu_type_bytes(CornuType type);
 /* CORNU_ERR_SHAPE if an extent is negative, the rank exceeds CORNU_MAX_RANK, or the number of
  * bytes does not fit in int64_t; CORNU_ERR_DTYPE for an unknown dtype. */
 CornuStatus cornu_type_check(CornuType type);
+
+/* The same for the type of a host array, which may be of strings. */
+CornuStatus cornu_host_type_check(CornuType type);
 
 /* Prints "(128, 28, 28, 1)", "f32 (128, 10)"; CORNU_NONE as "None". Returns the string, for use as
  * an argument of printf; each argument needs a buffer of its own. */

@@ -168,7 +168,7 @@ static CornuStatus check_arrays(const CornuArray *arrays, int count)
                            CORNU_MAX_COMPONENTS);
     for (int c = 0; c < count; c++) {
         CornuType type = arrays[c].type;
-        CORNU__TRY(cornu_type_check(type));
+        CORNU__TRY(cornu_host_type_check(type));
         if (type.shape.rank < 1)
             return cornu__fail(CORNU_ERR_SHAPE,
                                "data set: array %d is a scalar, expected rank 1 or more", c);
@@ -206,6 +206,26 @@ CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count)
     return arrays_dataset(arrays, count);
 }
 
+/* A copy of an array, freed with cornu__release: of strings one block of the pointers and what they
+ * point to. */
+static void *copy_array(CornuArray array)
+{
+    const size_t       bytes = cornu_type_bytes(array.type);
+    const char *const *from = array.data;
+    const int64_t      strings = array.type.dtype == CORNU_STRING ? cornu_type_count(array.type) : 0;
+    size_t             total = bytes;
+    for (int64_t i = 0; i < strings; i++) total += from[i] ? strlen(from[i]) + 1 : 0;
+    char *copy = cornu__allocate_aligned(total), *next = copy + bytes;
+    if (copy && bytes) memcpy(copy, array.data, bytes);
+    for (int64_t i = 0; copy && i < strings; i++) {
+        if (!from[i]) continue;
+        const size_t size = strlen(from[i]) + 1;
+        ((const char **)(void *)copy)[i] = memcpy(next, from[i], size);
+        next += size;
+    }
+    return copy;
+}
+
 CornuDataset *cornu_dataset_from_arrays(const CornuArray *arrays, int count)
 {
     CORNU__NEED_TO_MAKE(arrays);
@@ -214,13 +234,11 @@ CornuDataset *cornu_dataset_from_arrays(const CornuArray *arrays, int count)
     memset(dataset->arrays.data, 0, sizeof dataset->arrays.data);
     dataset->arrays.owned = true;
     for (int c = 0; c < count; c++) {
-        size_t bytes = cornu_type_bytes(arrays[c].type);
-        dataset->arrays.data[c] = cornu__allocate_aligned(bytes);
+        dataset->arrays.data[c] = copy_array(arrays[c]);
         if (!dataset->arrays.data[c]) {
             cornu_dataset_free(dataset);
             return cornu__null();
         }
-        if (bytes) memcpy(dataset->arrays.data[c], arrays[c].data, bytes);
     }
     return dataset;
 }

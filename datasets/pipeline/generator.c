@@ -88,7 +88,7 @@ CornuDataset *cornu_dataset_generator_from(const CornuGeneratorConfig *config)
                                 "1 to %d", config->types ? config->count : 0,
                                 CORNU_MAX_COMPONENTS);
     for (int c = 0; c < config->count; c++)
-        if (cornu_type_check(config->types[c])) {
+        if (cornu_host_type_check(config->types[c])) {
             cornu__fail_prefix(cornu_error_status(), "generator");
             return cornu__null();
         }

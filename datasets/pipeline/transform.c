@@ -48,7 +48,7 @@ static const CornuDatasetKind map_kind = { .fetch = map_fetch, .open = map_open,
 /* Sets the type of component c, with a leading batch axis if the data set is batched. */
 static CornuStatus set_type(CornuDataset *dataset, int c, CornuType type)
 {
-    CORNU__TRY(cornu_type_check(type));
+    CORNU__TRY(cornu_host_type_check(type));
     if (dataset->batch_size) {
         CornuText text;
         if (type.shape.rank == CORNU_MAX_RANK)
@@ -59,7 +59,7 @@ static CornuStatus set_type(CornuDataset *dataset, int c, CornuType type)
                 sizeof *type.shape.extent * (size_t)type.shape.rank);
         type.shape.extent[0] = dataset->batch_size;
         type.shape.rank++;
-        CORNU__TRY(cornu_type_check(type));
+        CORNU__TRY(cornu_host_type_check(type));
     }
     dataset->type[c] = type;
     dataset->bytes[c] = cornu_type_bytes(type);

@@ -6,6 +6,7 @@
 
 #include "../../device/memory_internal.h"
 #include "../../device/text/nearest.h"
+#include "texts.h"
 
 static const char **name_in(const CornuSerializableClass *kind, void *config)
 {
@@ -48,6 +49,8 @@ bool cornu__is_default(const CornuField *field, const void *config)
     case CORNU_FIELD_INTEGER_OR_DEFAULT: return *(const int64_t *)at == 0;
     case CORNU_FIELD_NUMBER_OR_DEFAULT:  return *(const double *)at == 0.0;
     case CORNU_FIELD_CLASSES:            return *(const uint64_t *)at == 0;
+    case CORNU_FIELD_TEXT_OR_DEFAULT:    return !*(const char *const *)at;
+    case CORNU_FIELD_TEXTS:              return !((const CornuTexts *)at)->values;
     case CORNU_FIELD_NUMBERS:
     case CORNU_FIELD_INTEGERS:           return !((const CornuNumbers *)at)->values;
     default:                             return false;

@@ -95,6 +95,38 @@ CornuStatus cornu__layer_copy_numbers(CornuLayer *layer, CornuNumbers *numbers)
     return CORNU_OK;
 }
 
+CornuStatus cornu__layer_copy_text(CornuLayer *layer, const char **text)
+{
+    if (!*text) return CORNU_OK;
+    char *copy = cornu__copy_text(*text);
+    *text = NULL;
+    if (!copy) return CORNU_ERR_MEMORY;
+    CORNU__TRY(cornu__layer_keep(layer, copy));
+    *text = copy;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__layer_copy_texts(CornuLayer *layer, CornuTexts *texts)
+{
+    const char *const *from = texts->values;
+    size_t             bytes = 0;
+    if (!from) return CORNU_OK;
+    for (int64_t i = 0; i < texts->count; i++) bytes += strlen(from[i]) + 1;
+    const size_t pointers = (size_t)texts->count * sizeof *from;
+    char        *block = cornu__allocate(1, pointers + bytes), *next = block + pointers;
+    texts->values = NULL;
+    if (!block) return CORNU_ERR_MEMORY;
+    CORNU__TRY(cornu__layer_keep(layer, block));
+    const char **copy = (void *)block;
+    for (int64_t i = 0; i < texts->count; i++) {
+        const size_t size = strlen(from[i]) + 1;
+        copy[i] = memcpy(next, from[i], size);
+        next += size;
+    }
+    texts->values = copy;
+    return CORNU_OK;
+}
+
 const char *cornu_layer_name(const CornuLayer *layer)
 {
     CORNU__NEED_OR(layer, NULL);

@@ -106,6 +106,11 @@ typedef enum {
     CORNU_FIELD_NUMBERS,     /* CornuNumbers: omitted if none is given. After a row of the same name
                                 whose field holds a single number, the list in its place         */
     CORNU_FIELD_INTEGERS,    /* likewise, of whole numbers                                */
+    CORNU_FIELD_TEXT_OR_DEFAULT, /* const char *, NULL is omitted. After a row of the same name
+                                whose field holds a number, the string in its place          */
+    CORNU_FIELD_TEXTS,       /* CornuTexts: omitted if none is given                      */
+    CORNU_FIELD_STANDARDIZE, /* CornuStandardize                                          */
+    CORNU_FIELD_SPLIT,       /* CornuSplit                                                */
     CORNU_FIELD_OUTPUT_MODE, /* CornuOutputMode                                            */
     CORNU_FIELD_REDUCTION,   /* CornuReduction                                            */
     CORNU_FIELD_CURVE,       /* CornuCurve                                                */
@@ -149,6 +154,14 @@ typedef struct {
      * them. Only such a layer may have tensors whose axis 0 is not the batch; the unknown extents
      * of its outputs, the batch wherever it is among them, are CORNU_NONE. */
     CornuStatus (*types)(CornuLayer *layer, const CornuType *in, int in_count, CornuType *out);
+
+    /* In place of all calls, for a layer that runs on the host before the step, such as one of
+     * strings: the type of the output of these arrays, whose data may be NULL where only their
+     * types are known; and the output. Axis 0 is the batch. */
+    CornuStatus (*host_type)(const CornuLayer *layer, const CornuArray *in, int in_count,
+                             CornuType *out);
+    CornuStatus (*host_call)(const CornuLayer *layer, const CornuArray *in, int in_count,
+                             CornuArray out);
 
     /* Returns the mask of the output, given x and its mask, call->mask; NULL is none. Without this
      * function the mask of x passes through, which suits layers that process each step

@@ -6,6 +6,7 @@
 #include "../../device/memory_internal.h"
 #include "../config/keywords_internal.h"
 #include "../config/naming_internal.h"
+#include "../config/texts.h"
 #include "layers.h"
 #include "spatial3d.h"
 
@@ -113,6 +114,10 @@ static inline int cornu__field_layers(const CornuField *field)
 
 /* For constructors: replaces a list in the config by a copy that is freed with the layer. */
 CornuStatus cornu__layer_copy_numbers(CornuLayer *layer, CornuNumbers *numbers);
+
+/* Likewise a string, or NULL, and a list of strings. */
+CornuStatus cornu__layer_copy_text(CornuLayer *layer, const char **text);
+CornuStatus cornu__layer_copy_texts(CornuLayer *layer, CornuTexts *texts);
 
 /* Frees the memory with the layer; on failure at once. */
 CornuStatus cornu__layer_keep(CornuLayer *layer, void *memory);

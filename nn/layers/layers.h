@@ -484,6 +484,7 @@ CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config
 
 #include "augmentation.h"
 #include "categories.h"
+#include "text_layers.h"
 #include "random.h"
 #include "spectrograms.h"
 

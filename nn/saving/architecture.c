@@ -84,6 +84,7 @@ CornuStatus cornu__read_policy(const json_t *dtype, const char **name)
 static CornuStatus set_policy(CornuLayer *layer, const json_t *dtype, const CornuPolicy *usual)
 {
     const char *name;
+    if (layer->kind->host_call) return CORNU_OK;   /* that of its output follows from its mode */
     if (cornu__is_quantized_policy(dtype)) return cornu__read_quantized_policy(dtype, layer);
     CORNU__TRY(cornu__read_policy(dtype, &name));
     const CornuPolicy *policy = name ? cornu_policy(name) : NULL;
@@ -109,6 +110,8 @@ static void free_arguments(const CornuLayerClass *kind, void *arguments)
             cornu_layer_free(((CornuLayer **)at)[i]);
         if (field->kind == CORNU_FIELD_NUMBERS || field->kind == CORNU_FIELD_INTEGERS)
             cornu__release((void *)(uintptr_t)((CornuNumbers *)at)->values);
+        if (field->kind == CORNU_FIELD_TEXTS)
+            cornu__release((void *)(uintptr_t)((CornuTexts *)at)->values);
     }
 }
 

@@ -66,6 +66,8 @@ static const char *text_of(CornuFieldKind kind, int number)
     case CORNU_FIELD_SCORE_MODE:    return cornu_score_mode_name((CornuScoreMode)number);
     case CORNU_FIELD_FAN_MODE:      return cornu__fan_mode_name((CornuFanMode)number);
     case CORNU_FIELD_DISTRIBUTION:  return cornu__distribution_name((CornuDistribution)number);
+    case CORNU_FIELD_STANDARDIZE:   return cornu_standardize_name((CornuStandardize)number);
+    case CORNU_FIELD_SPLIT:         return cornu_split_name((CornuSplit)number);
     case CORNU_FIELD_OUTPUT_MODE:   return cornu_output_mode_name((CornuOutputMode)number);
     case CORNU_FIELD_REDUCTION:     return cornu__reduction_name((CornuReduction)number);
     case CORNU_FIELD_CURVE:         return cornu__curve_name((CornuCurve)number);
@@ -165,7 +167,7 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         }
         return cornu__json_shape(shape);
     }
-    case CORNU_FIELD_TEXT: {
+    case CORNU_FIELD_TEXT: case CORNU_FIELD_TEXT_OR_DEFAULT: {
         const char *text = *(const char *const *)at;
         return text ? json_string(text) : json_null();
     }
@@ -193,7 +195,7 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
     case CORNU_FIELD_ACTIVATION:
         return activation_to_json(inside, *(const CornuActivation *)at);
     case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
-    case CORNU_FIELD_DATA_FORMAT:
+    case CORNU_FIELD_DATA_FORMAT: case CORNU_FIELD_STANDARDIZE: case CORNU_FIELD_SPLIT:
     case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_OUTPUT_MODE:
     case CORNU_FIELD_REDUCTION:
     case CORNU_FIELD_CURVE: case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
@@ -276,6 +278,13 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         const CornuNumbers *numbers = at;
         const double       *next = numbers->values;
         return numbers_to_json(numbers, field->kind == CORNU_FIELD_INTEGERS, 0, &next);
+    }
+    case CORNU_FIELD_TEXTS: {
+        const CornuTexts *texts = at;
+        json_t           *list = json_array();
+        for (int64_t i = 0; i < texts->count; i++)
+            list = cornu__json_append(list, json_string(texts->values[i]));
+        return list;
     }
     }
     return NULL;
@@ -536,6 +545,21 @@ static CornuStatus read_numbers(const json_t *value, const char *name, CornuNumb
     return copy_numbers(value, name, &shape, 0, &next);
 }
 
+/* A list of strings, which stay the file's. */
+static CornuStatus read_texts(const json_t *value, const char *name, CornuTexts *texts)
+{
+    value = list_in(value);
+    if (!json_is_array(value)) return cornu__unexpected(name, "a list of strings");
+    const size_t count = json_array_size(value);
+    const char **values = cornu__allocate(count, sizeof *values);
+    if (!values) return CORNU_ERR_MEMORY;
+    *texts = (CornuTexts){ values, (int64_t)count };
+    for (size_t i = 0; i < count; i++)
+        if (!(values[i] = json_string_value(json_array_get(value, i))))
+            return cornu__unexpected(name, "a list of strings");
+    return CORNU_OK;
+}
+
 static CornuStatus read_rule(const CornuWeightRuleFamily *family, const json_t *value,
                              const char *name, void *rule);
 
@@ -592,7 +616,7 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
         for (int i = 0; i < 2; i++) range[i] = range[i] == 0.0 ? (double)CORNU_ZERO : range[i];
         return CORNU_OK;
     }
-    case CORNU_FIELD_TEXT:
+    case CORNU_FIELD_TEXT: case CORNU_FIELD_TEXT_OR_DEFAULT:
         if (!text) return cornu__unexpected(field->name, "a string");
         *(const char **)at = text;
         return CORNU_OK;
@@ -637,9 +661,13 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
     case CORNU_FIELD_AXES: return read_axes(value, field->name, at);
     case CORNU_FIELD_AXES_OR_NONE: return read_axes_or_none(value, field->name, at);
     case CORNU_FIELD_ROW_AXES: return read_row_axes(value, field->name, at);
-    case CORNU_FIELD_MERGE: case CORNU_FIELD_AGGREGATION:
+    case CORNU_FIELD_MERGE: case CORNU_FIELD_AGGREGATION: case CORNU_FIELD_STANDARDIZE:
+    case CORNU_FIELD_SPLIT:
         if (json_is_null(value)) {
             if (field->kind == CORNU_FIELD_MERGE) *(CornuMerge *)at = CORNU_MERGE_NONE;
+            else if (field->kind == CORNU_FIELD_SPLIT) *(CornuSplit *)at = CORNU_NO_SPLIT;
+            else if (field->kind == CORNU_FIELD_STANDARDIZE)
+                *(CornuStandardize *)at = CORNU_NO_STANDARDIZE;
             else *(CornuAggregation *)at = CORNU_NO_AGGREGATION;
             return CORNU_OK;
         }
@@ -650,17 +678,21 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
     case CORNU_FIELD_CLASSES: return read_classes(value, field->name, at);
     case CORNU_FIELD_NUMBERS: case CORNU_FIELD_INTEGERS:
         return read_numbers(value, field->name, at);
+    case CORNU_FIELD_TEXTS: return read_texts(value, field->name, at);
     }
     return CORNU_OK;
 }
 
-/* The row of an argument. Of two with the same name the second one is for lists. */
+/* The row of an argument. Of two with the same name the second one is for lists or strings. */
 static const CornuField *find_field(const CornuField *field, const char *name, const json_t *value)
 {
     const CornuField *found = NULL;
     const bool        listed = json_is_array(list_in(value));
-    for (; field && field->name; field++)
-        if (!strcmp(field->name, name) && (!found || listed)) found = field;
+    for (; field && field->name; field++) {
+        const bool fits = field->kind == CORNU_FIELD_TEXT_OR_DEFAULT ? json_is_string(value)
+                                                                     : !found || listed;
+        if (!strcmp(field->name, name) && fits) found = field;
+    }
     return found;
 }
 
@@ -680,6 +712,7 @@ static const struct { const char *name, *value; } foreign[] = {
     { "data_format", "\"channels_last\"" }, { "seed", NULL },
     { "rms_scaling", "false" },
     { "fill_mode", "\"constant\"" }, { "sparse", "false" },
+    { "ragged", "false" },
     { "vocabulary_size", NULL }, { "vocabulary_dtype", NULL }, { "oov_method", "\"floormod\"" },
 };
 
@@ -711,7 +744,10 @@ CornuStatus cornu__read_arguments(const CornuLayersInside *inside, const CornuFi
     json_t     *value;
     json_object_foreach((json_t *)config, name, value) {
         const CornuField *field = find_field(fields, name, value);
-        if (json_is_null(value) && !(field && field->kind == CORNU_FIELD_MERGE))
+        const bool takes_null = field && (field->kind == CORNU_FIELD_MERGE ||
+                                          field->kind == CORNU_FIELD_STANDARDIZE ||
+                                          field->kind == CORNU_FIELD_SPLIT);
+        if (json_is_null(value) && !takes_null)
             continue;   /* not given; for Bidirectional null is a merge_mode */
         if (field)
             CORNU__TRY(cornu__read_field(inside, field, value, arguments));

@@ -10,6 +10,8 @@ CornuStatus cornu_adapt_from(const CornuAdaptConfig *config)
         { &cornu__normalization_class, cornu__adapt_normalization },
         { &cornu__discretization_class, cornu__adapt_discretization },
         { &cornu__integer_lookup_class, cornu__adapt_integer_lookup },
+        { &cornu__string_lookup_class, cornu__adapt_string_lookup },
+        { &cornu__text_vectorization_class, cornu__adapt_text_vectorization },
     };
     if (cornu_error_pending()) return cornu_error_status();
     if (!config->layer) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_adapt: the layer is NULL");
@@ -22,5 +24,5 @@ CornuStatus cornu_adapt_from(const CornuAdaptConfig *config)
         return cornu__fail_prefix(each[i].adapt(config), name);
     }
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is of class %s, expected Normalization, "
-                       "Discretization or IntegerLookup", name, config->layer->kind->class_name);
+                       "Discretization, IntegerLookup, StringLookup or TextVectorization", name, config->layer->kind->class_name);
 }

@@ -14,8 +14,11 @@ CornuStatus cornu__adapt_each(const CornuAdaptConfig *config, CornuAdaptStep *st
 CornuStatus cornu__adapt_normalization(const CornuAdaptConfig *config);
 CornuStatus cornu__adapt_discretization(const CornuAdaptConfig *config);
 CornuStatus cornu__adapt_integer_lookup(const CornuAdaptConfig *config);
+CornuStatus cornu__adapt_string_lookup(const CornuAdaptConfig *config);
+CornuStatus cornu__adapt_text_vectorization(const CornuAdaptConfig *config);
 
 extern const CornuLayerClass cornu__normalization_class, cornu__discretization_class;
 extern const CornuLayerClass cornu__integer_lookup_class;
+extern const CornuLayerClass cornu__string_lookup_class, cornu__text_vectorization_class;
 
 #endif

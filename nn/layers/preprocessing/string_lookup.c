@@ -1,0 +1,193 @@
+/* StringLookup. Source: keras/src/layers/preprocessing/index_lookup.py, string_lookup.py. */
+#include <string.h>
+
+#include "string_index_internal.h"
+
+typedef struct {
+    CornuLayer              base;
+    CornuStringLookupConfig config;
+    CornuStringIndex        index;
+} Lookup;
+
+CornuStringIndex *cornu__string_lookup_index(CornuLayer *layer) { return &((Lookup *)layer)->index; }
+
+static CornuStatus type_of(const CornuLayer *layer, const CornuArray *in, int in_count,
+                           CornuType *out)
+{
+    const CornuStringIndex *index = &((const Lookup *)layer)->index;
+    CornuText               text;
+    (void)in_count;
+    if ((in[0].type.dtype == CORNU_STRING) == index->invert)
+        return cornu__fail(CORNU_ERR_DTYPE, "the input is %s, expected %s",
+                           cornu_type_print(&text, in[0].type),
+                           index->invert ? "integers, as .invert is set" : "strings");
+    if (!index->invert)
+        return cornu__host_encoded_type(in[0].type.shape, index->mode,
+                                        cornu__string_index_depth(index), out);
+    *out = cornu_type_from(CORNU_STRING, in[0].type.shape);
+    return CORNU_OK;
+}
+
+static CornuStatus call(const CornuLayer *layer, const CornuArray *in, int in_count, CornuArray out)
+{
+    const CornuStringIndex *index = &((const Lookup *)layer)->index;
+    const int64_t           count = cornu_type_count(in[0].type);
+    CornuStatus             status = CORNU_OK;
+    (void)in_count;
+    if (!index->given && index->tokens.count == 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "has no vocabulary, expected .vocabulary or "
+                           "cornu_adapt before it is used");
+    if (index->invert) {
+        for (int64_t i = 0; i < count; i++)
+            ((const char **)out.data)[i] =
+                cornu__string_index_text(index, (int64_t)cornu_array_get(in[0], i));
+        return CORNU_OK;
+    }
+    int64_t *places = cornu__allocate((size_t)count, sizeof *places);
+    if (!places) return CORNU_ERR_MEMORY;
+    for (int64_t i = 0; i < count && !status; i++) {
+        const char *text = ((const char *const *)in[0].data)[i];
+        if (!text) text = "";
+        status = cornu__string_index_find(index, text, strlen(text), &places[i]);
+    }
+    if (!status)
+        cornu__host_encode(places, in[0].type.shape, index->mode, cornu__string_index_depth(index),
+                           index->idf, out);
+    cornu__release(places);
+    return status;
+}
+
+/* ---- A vocabulary from data ---- */
+
+static CornuStatus add_batch(void *context, CornuArray rows, int64_t count)
+{
+    CornuStringCounts *counts = context;
+    char               decimal[24];
+    if (rows.type.dtype != CORNU_STRING)
+        return cornu__fail(CORNU_ERR_DTYPE, "the data are %s, expected strings",
+                           cornu_dtype_name(rows.type.dtype));
+    const int64_t all = rows.type.shape.rank && rows.type.shape.extent[0]
+        ? cornu_type_count(rows.type) / rows.type.shape.extent[0] : 1;
+    for (int64_t i = 0; i < count; i++, counts->documents++)
+        for (int64_t k = 0; k < all; k++) {
+            const char *text = cornu__host_text(rows, i * all + k, decimal);
+            CORNU__TRY(cornu__string_counts_add(counts, text, strlen(text)));
+        }
+    return CORNU_OK;
+}
+
+CornuStatus cornu__adapt_string_lookup(const CornuAdaptConfig *config)
+{
+    CornuStringIndex *index = cornu__string_lookup_index(config->layer);
+    CornuStringCounts counts = { 0 };
+    if (index->given)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "has the vocabulary that it was made with, so none "
+                           "is learnt");
+    CornuStatus status = cornu__adapt_each(config, add_batch, &counts);
+    if (!status) status = cornu__string_index_learn(index, &counts);
+    cornu__tokens_free(&counts.seen);
+    return status;
+}
+
+/* ---- Class ---- */
+
+static CornuLayer *from(const void *config) { return cornu_string_lookup_from(config); }
+static void free_lookup(CornuLayer *layer) { cornu__string_index_free(&((Lookup *)layer)->index); }
+
+#define LOOKUP(name) offsetof(CornuStringLookupConfig, name)
+static const CornuField fields[] = {
+    { "max_tokens", CORNU_FIELD_INTEGER_OR_NONE, LOOKUP(max_tokens) },
+    { "num_oov_indices", CORNU_FIELD_INTEGER_OR_DEFAULT, LOOKUP(num_oov_indices) },
+    { "mask_token", CORNU_FIELD_TEXT, LOOKUP(mask_token) },
+    { "oov_token", CORNU_FIELD_TEXT, LOOKUP(oov_token) },
+    { "vocabulary", CORNU_FIELD_TEXTS, LOOKUP(vocabulary) },
+    { "invert", CORNU_FIELD_FLAG, LOOKUP(invert) },
+    { "output_mode", CORNU_FIELD_OUTPUT_MODE, LOOKUP(output_mode) },
+    { "pad_to_max_tokens", CORNU_FIELD_FLAG, LOOKUP(pad_to_max_tokens) },
+    { "idf_weights", CORNU_FIELD_NUMBERS, LOOKUP(idf_weights) },
+    { "salt", CORNU_FIELD_INTEGERS, LOOKUP(salt) },
+    { "encoding", CORNU_FIELD_TEXT, LOOKUP(encoding) },
+    { 0 },
+};
+
+static bool needs_asset(const CornuLayer *layer) { return !((const Lookup *)layer)->index.given; }
+
+static CornuStatus read_asset(CornuLayer *layer, const char *bytes, size_t size)
+{
+    return cornu__string_index_read(cornu__string_lookup_index(layer), cornu_layer_name(layer),
+                                    bytes, size);
+}
+
+const CornuLayerClass cornu__string_lookup_class = {
+    .class_name = "StringLookup", .size = sizeof(Lookup), .types = cornu__host_types,
+    .call_many = cornu__host_call_refused, .mask = cornu__no_mask, .takes_integers = true,
+    .never_typed = true,
+    .free = free_lookup, .host_type = type_of, .host_call = call, .fields = fields,
+    .config_size = sizeof(CornuStringLookupConfig), .config_offset = offsetof(Lookup, config),
+    .from = from, .asset = "vocabulary.txt", .needs_asset = needs_asset, .read_asset = read_asset,
+};
+
+static CornuStatus check(const char *name, const CornuStringLookupConfig *c)
+{
+    const int64_t oov = cornu__integer(c->num_oov_indices, 1);
+    if (oov < 0 || oov > INT32_MAX || c->max_tokens < 0 || c->max_tokens == 1 ||
+        c->max_tokens > INT32_MAX)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .num_oov_indices is %lld and .max_tokens %lld, "
+                           "expected 0 or more, and 0 or at least 2", name, (long long)oov,
+                           (long long)c->max_tokens);
+    if (c->pad_to_max_tokens && !c->max_tokens)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .pad_to_max_tokens without .max_tokens", name);
+    if (c->invert && c->output_mode != CORNU_INT_OUTPUT)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .invert needs the output mode \"int\"", name);
+    if (c->output_mode == CORNU_TF_IDF_OUTPUT ? c->vocabulary.values && !c->idf_weights.values
+                                              : !!c->idf_weights.values)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .idf_weights are for the output mode "
+                           "\"tf_idf\" with a .vocabulary", name);
+    if (strcmp(c->encoding, "utf-8"))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .encoding is \"%.40s\", expected \"utf-8\"",
+                           name, c->encoding);
+    return CORNU_OK;
+}
+
+CornuLayer *cornu_string_lookup_from(const CornuStringLookupConfig *config)
+{
+    const char             *name = config->name ? config->name : "string_lookup";
+    CornuStringLookupConfig to = *config;
+    to.name = to.dtype = NULL;
+    to.max_tokens = cornu__integer(to.max_tokens, 0);
+    if (to.num_oov_indices == 0) to.num_oov_indices = 1;
+    if (!to.oov_token) to.oov_token = "[UNK]";
+    if (!to.encoding) to.encoding = "utf-8";
+    CornuStringIndex index = { .salted = to.salt.values != NULL };
+    if (cornu__check_output_mode(name, &to.output_mode, CORNU_INT_OUTPUT, CORNU_INT_OUTPUT,
+                                 CORNU_TF_IDF_OUTPUT) || check(name, &to) ||
+        cornu__read_salt(name, &to.salt, index.key))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__string_lookup_class, config->name,
+                                           config->dtype);
+    if (!layer) return NULL;
+    Lookup *self = (Lookup *)layer;
+    self->config = to;
+    if (cornu__layer_copy_text(layer, &self->config.mask_token) ||
+        cornu__layer_copy_text(layer, &self->config.oov_token) ||
+        cornu__layer_copy_text(layer, &self->config.encoding) ||
+        cornu__layer_copy_texts(layer, &self->config.vocabulary) ||
+        cornu__layer_copy_numbers(layer, &self->config.idf_weights) ||
+        cornu__layer_copy_numbers(layer, &self->config.salt))
+        goto fail;
+    index.oov = cornu__integer(to.num_oov_indices, 1);
+    index.mask_token = self->config.mask_token;
+    index.oov_token = self->config.oov_token;
+    index.mode = to.output_mode;
+    index.invert = to.invert;
+    index.pad = to.pad_to_max_tokens;
+    index.max_tokens = to.max_tokens;
+    index.given = to.vocabulary.values != NULL;
+    self->index = index;
+    if (!index.given || !cornu__string_index_set(&self->index, name, self->config.vocabulary,
+                                                 &self->config.idf_weights))
+        return layer;
+fail:
+    cornu_layer_free(layer);
+    return cornu__null();
+}
