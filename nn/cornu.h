@@ -39,6 +39,8 @@
 #include "../datasets/synthetic/synthetic.h"
 #include "../datasets/tables/ragged.h"
 #include "../datasets/tables/table.h"
+#include "../datasets/text/bleu.h"
+#include "../datasets/text/pairs.h"
 #include "../datasets/text/sequences.h"
 #include "../datasets/text/shakespeare.h"
 #include "../datasets/text/text.h"
