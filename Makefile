@@ -83,7 +83,7 @@ $(BUILD)/libcornu.so: $(objects) $(BUILD)/files
 build/include/cornu/cornu.h: Makefile
 	@mkdir -p $(@D)
 	@for d in $(folders); do ln -sfn ../../../$$d $(@D)/$$d; done
-	@printf '#include "%s"\n' nn/cornu.h models/models.h > $@
+	@printf '#include "%s"\n' nn/cornu.h models/models.h models/translation.h > $@
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | build/include/cornu/cornu.h
 	@mkdir -p $(@D)
