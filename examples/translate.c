@@ -266,7 +266,7 @@ static void close_run(Run *run)
 
 int main(int argc, char **argv)
 {
-    Options options = { .epochs = 12, .batch_size = 64, .learning_rate = 1e-3 };
+    Options options = { .epochs = 5, .batch_size = 64, .learning_rate = 2e-3 };
     Flags   flags = { .pairs = SYNTHETIC_PAIRS, .channels = 64, .key_dim = 16, .hidden = 128,
                       .heads = 4, .layers = 1, .beams = 1, .translations = 600, .dropout = 0.1,
                       .validation = 0.05, .length_penalty = 0.6 };

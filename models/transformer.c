@@ -27,14 +27,13 @@ static CornuSymbol *embedded(const char *side, CornuSymbol *tokens, int64_t voca
                                         .initializer = CORNU_RANDOM_UNIFORM), x));
 }
 
-/* The residual connection, and the normalization after it. */
-static CornuSymbol *joined(const char *side, int64_t block, const char *part, CornuSymbol *x,
-                           CornuSymbol *y)
+/* Normalized before attention, not after: Keras' MultiHeadAttention takes the masks off its operands,
+ * so that what a residual connection adds must be another tensor. */
+static CornuSymbol *normalized(const char *side, int64_t block, const char *part, CornuSymbol *x)
 {
     CornuText name;
     return cornu_call(cornu_layer_normalization(.epsilon = epsilon,
-                                                .name = named(&name, side, block, part)),
-                      cornu_call(cornu_add(), x, y));
+                                                .name = named(&name, side, block, part)), x);
 }
 
 static CornuSymbol *attended(const char *side, int64_t block, const char *part, CornuSymbol *x,
@@ -50,24 +49,28 @@ static CornuSymbol *dense_block(const char *side, int64_t block, CornuSymbol *x,
 {
     CornuText    a, b;
     CornuSymbol *y = cornu_call(cornu_dense(c->hidden, .activation = CORNU_RELU,
-                                            .name = named(&a, side, block, "dense")), x);
+                                            .name = named(&a, side, block, "dense")),
+                                normalized(side, block, "dense_norm", x));
     y = cornu_call(cornu_dense(c->channels, .name = named(&b, side, block, "dense_out")), y);
-    return joined(side, block, "dense_norm", x, y);
+    return cornu_call(cornu_add(.name = named(&b, side, block, "out")), x, y);
 }
 
 static CornuSymbol *encoder_block(int64_t block, CornuSymbol *x, const CornuTransformerConfig *c)
 {
-    CornuSymbol *y = attended("encoder", block, "attention", x, x, false, c);
-    return dense_block("encoder", block, joined("encoder", block, "attention_norm", x, y), c);
+    CornuSymbol *y = normalized("encoder", block, "attention_norm", x);
+    y = attended("encoder", block, "attention", y, y, false, c);
+    return dense_block("encoder", block, cornu_call(cornu_add(), x, y), c);
 }
 
 static CornuSymbol *decoder_block(int64_t block, CornuSymbol *x, CornuSymbol *encoded,
                                   const CornuTransformerConfig *c)
 {
-    CornuSymbol *y = attended("decoder", block, "attention", x, x, true, c);
-    x = joined("decoder", block, "attention_norm", x, y);
-    y = attended("decoder", block, "cross", x, encoded, false, c);
-    return dense_block("decoder", block, joined("decoder", block, "cross_norm", x, y), c);
+    CornuSymbol *y = normalized("decoder", block, "attention_norm", x);
+    x = cornu_call(cornu_add(), x, attended("decoder", block, "attention", y, y, true, c));
+    y = normalized("decoder", block, "cross_norm", x);
+    y = attended("decoder", block, "cross", y,
+                 normalized("decoder", block, "source_norm", encoded), false, c);
+    return dense_block("decoder", block, cornu_call(cornu_add(), x, y), c);
 }
 
 CornuModel *cornu_transformer_from(const CornuTransformerConfig *config)
@@ -86,6 +89,7 @@ CornuModel *cornu_transformer_from(const CornuTransformerConfig *config)
     for (int64_t i = 0; i < c.layers; i++) x = encoder_block(i, x, &c);
     CornuSymbol *y = embedded("decoder", target, c.target_vocabulary, &c);
     for (int64_t i = 0; i < c.layers; i++) y = decoder_block(i, y, x, &c);
+    y = cornu_call(cornu_layer_normalization(.epsilon = epsilon, .name = "decoder_norm"), y);
     if (c.dropout != (double)CORNU_ZERO) y = cornu_call(cornu_dropout(c.dropout), y);
     y = cornu_call(cornu_dense(c.target_vocabulary, .activation = CORNU_SOFTMAX, .name = "token"),
                    y);

@@ -33,10 +33,11 @@ typedef struct {
 
 /*
  * Embeddings of tokens and positions; encoder blocks of attention and two dense layers, decoder
- * blocks of causal attention, attention to the encoder, and two dense layers, each followed by a
- * residual connection and a layer normalization; a softmax over the target's vocabulary. Inputs
- * "source" (S) and "target" (T), padding is masked. With its defaults and vocabularies of 15,000
- * the network of Keras' example: 19,960,216 parameters.
+ * blocks of causal attention, attention to the encoder, and two dense layers, each with a
+ * residual connection, each after a layer normalization; a softmax over the target's vocabulary.
+ * Inputs "source" (S) and "target" (T), padding is masked. With its defaults and vocabularies of
+ * 15,000 the network of Keras' example, but for where it normalizes: before each part, as masks
+ * then reach all of them.
  * Source: keras-team/keras-io, examples/nlp/neural_machine_translation_with_transformer.py; Vaswani
  * et al., "Attention Is All You Need", section 3.
  */

@@ -21,7 +21,7 @@ static CornuTensor *apply(const CornuDecoding *d, const CornuCall *call, int blo
                           const char *part, CornuTensor *x)
 {
     CornuLayer *layer = layer_of(d, block, part);
-    return layer ? cornu_layer_call(layer, call, x)
+    return layer ? cornu_op_convert(cornu_layer_call(layer, call, x), CORNU_F32)
                  : cornu__fail_null(CORNU_ERR_ARGUMENT, "%s has no layer decoder_%d_%s, expected "
                                     "one of cornu_transformer", cornu_model_name(d->model), block,
                                     part);
@@ -89,10 +89,9 @@ static CornuTensor *kept(CornuDecoding *d, CornuVariable *variable, CornuTensor 
 
 /* ---- The step ---- */
 
-static CornuTensor *residual(const CornuDecoding *d, const CornuCall *call, int block,
-                             const char *norm, CornuTensor *x, CornuTensor *y)
+static CornuTensor *plus(CornuTensor *x, CornuTensor *y)
 {
-    return apply(d, call, block, norm, cornu_op_add(x, cornu_op_convert(y, CORNU_F32)));
+    return cornu_op_add(x, cornu_op_convert(y, CORNU_F32));
 }
 
 static CornuTensor *decode_block(CornuDecoding *d, const CornuCall *call, int block,
@@ -100,18 +99,19 @@ static CornuTensor *decode_block(CornuDecoding *d, const CornuCall *call, int bl
 {
     const CornuBlockCache *cache = &d->caches[block];
     CornuLayer            *self = layer_of(d, block, "attention"), *cross = layer_of(d, block, "cross");
-    CornuTensor *keys = kept(d, cache->keys, projected(self, call, KEY, x));
-    CornuTensor *values = kept(d, cache->values, projected(self, call, VALUE, x));
-    CornuTensor *y = attend(self, call, projected(self, call, QUERY, x), keys, values, future);
-    x = residual(d, call, block, "attention_norm", x, y);
+    CornuTensor *y = apply(d, call, block, "attention_norm", x);
+    CornuTensor *keys = kept(d, cache->keys, projected(self, call, KEY, y));
+    CornuTensor *values = kept(d, cache->values, projected(self, call, VALUE, y));
+    x = plus(x, attend(self, call, projected(self, call, QUERY, y), keys, values, future));
     CornuTensor *padding = cornu_op_reshape(cornu_read(d->step, d->padding),
                                             cornu_shape(d->rows, 1, 1, d->source_length));
-    y = attend(cross, call, projected(cross, call, QUERY, x),
+    y = apply(d, call, block, "cross_norm", x);
+    y = attend(cross, call, projected(cross, call, QUERY, y),
                cornu_read(d->step, cache->cross_keys), cornu_read(d->step, cache->cross_values),
                padding);
-    x = residual(d, call, block, "cross_norm", x, y);
-    y = apply(d, call, block, "dense_out", apply(d, call, block, "dense", x));
-    return residual(d, call, block, "dense_norm", x, y);
+    x = plus(x, y);
+    y = apply(d, call, block, "dense", apply(d, call, block, "dense_norm", x));
+    return plus(x, apply(d, call, block, "dense_out", y));
 }
 
 static CornuStatus record_step(CornuDecoding *d)
@@ -120,8 +120,9 @@ static CornuStatus record_step(CornuDecoding *d)
     if (!graph) return cornu_error_take();
     CornuLayer *tokens = cornu_model_find_layer(d->model, "decoder_tokens");
     CornuLayer *positions = cornu_model_find_layer(d->model, "decoder_positions");
+    CornuLayer *norm = cornu_model_find_layer(d->model, "decoder_norm");
     CornuLayer *token = cornu_model_find_layer(d->model, "token");
-    if (!tokens || !positions || !token)
+    if (!tokens || !positions || !norm || !token)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: expected a model of cornu_transformer",
                            cornu_model_name(d->model));
     d->tokens = cornu_graph_input(graph, cornu_type(CORNU_I32, d->rows, 1));
@@ -142,6 +143,7 @@ static CornuStatus record_step(CornuDecoding *d)
                               cornu_op_reshape(d->position, cornu_shape(1, 1, 1, 1)));
     future = cornu_op_scale(cornu_op_convert(future, CORNU_F32), masked);
     for (int i = 0; i < d->blocks && x; i++) x = decode_block(d, &call, i, x, future);
+    x = cornu_layer_call(norm, &call, x);
     CornuTensor *p = cornu_op_convert(cornu_layer_call(token, &call, x), CORNU_F32);
     d->probabilities = cornu_op_reshape(p, cornu_shape(d->rows, d->vocabulary));
     return cornu_error_take();
@@ -169,8 +171,9 @@ static CornuStatus record_encode(CornuDecoding *d)
     for (int i = 0; i < d->blocks && x; i++) {
         CornuLayer *cross = layer_of(d, i, "cross");
         const CornuShape shape = cornu_variable_type(d->caches[i].cross_keys).shape;
-        CornuTensor *keys = repeated(d, projected(cross, &call, KEY, x), shape);
-        CornuTensor *values = repeated(d, projected(cross, &call, VALUE, x), shape);
+        CornuTensor *y = apply(d, &call, i, "source_norm", x);
+        CornuTensor *keys = repeated(d, projected(cross, &call, KEY, y), shape);
+        CornuTensor *values = repeated(d, projected(cross, &call, VALUE, y), shape);
         if (!keys || !values) break;
         CORNU__TRY(cornu_assign(d->caches[i].cross_keys, keys));
         CORNU__TRY(cornu_assign(d->caches[i].cross_values, values));
@@ -232,7 +235,7 @@ CornuStatus cornu__decoding_open(CornuDecoding *d, const CornuTranslatorConfig *
     d->target_length = out.extent[1];
     d->vocabulary = out.extent[2];
     CORNU__TRY(make_caches(d));
-    snprintf(name.text, sizeof name.text, "encoder_%d_dense_norm", d->blocks - 1);
+    snprintf(name.text, sizeof name.text, "encoder_%d_out", d->blocks - 1);
     d->encoder = cornu_model(.inputs = { cornu_model_input(d->model, 0) },
                              .outputs = { cornu_model_symbol(d->model, name.text) },
                              .name = "encoder");

@@ -191,6 +191,8 @@ typedef struct {
 
     unsigned quantizes;      /* that weight may be quantized: bit 1 << CORNU_INT8 etc. */
 
+    bool consumes_masks;     /* Keras' call takes the masks off its first three inputs, so that a
+                                residual connection that adds one of them has no mask */
     bool normalizes;         /* its weights are read as f32 under any policy */
     bool never_trains;       /* for files: Keras' class takes no argument `trainable` */
     bool never_typed;        /* likewise `dtype` */

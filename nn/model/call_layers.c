@@ -34,6 +34,8 @@ static bool make_calls(const CornuModel *model, const CornuCall *call, CornuTens
         own.inherited = node->mask_count == 0;
         if (!cornu__layer_call_masked(node->layer, &own, x, node->in_count, x_masks, y, y_masks))
             return false;
+        for (int k = 0; k < node->in_count && k < 3 && node->layer->kind->consumes_masks; k++)
+            masks[made->in[k]] = NULL;
         for (int k = 0; k < node->out_count; k++) {
             values[made->first + k] = y[k];
             masks[made->first + k] = y_masks[k];

@@ -35,7 +35,7 @@ const CornuLayerClass cornu__multi_head_attention_class = {
     .call_many = cornu__heads_call, .outputs = cornu__heads_outputs, .fields = fields,
     .config_size = sizeof(CornuMultiHeadAttentionConfig),
     .config_offset = offsetof(CornuHeads, config), .from = from, .folders = folders,
-    .first_operand = "query", .operands = "value key attention_mask",
+    .consumes_masks = true, .first_operand = "query", .operands = "value key attention_mask",
     .call_arguments = "use_causal_mask return_attention_scores",
 };
 
