@@ -1,27 +1,22 @@
 /* Calling a model: records its layers' calls on tensors. */
-#include "model_internal.h"
-
-static int input_number(const CornuModel *model, const CornuNode *node)
-{
-    int i = 0;
-    while (i < model->input_count && model->inputs[i]->node != node) i++;
-    return i;
-}
+#include "host_stage_internal.h"
 
 static bool make_calls(const CornuModel *model, const CornuCall *call, CornuTensor *const *in,
                        CornuTensor *const *in_masks, CornuTensor **values, CornuTensor **masks)
 {
+    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    const int    fed_count = cornu__model_fed(model, fed);
+    for (int i = 0; i < fed_count; i++) {
+        const int value = cornu__model_value_index(model, fed[i]);
+        values[value] = in[i];
+        masks[value] = in_masks[i];
+    }
     for (int i = 0; i < model->call_count; i++) {
         const CornuModelCall *made = &model->calls[model->calls[i].turn];
         const CornuNode      *node = made->node;
         CornuTensor *x[CORNU_MAX_LAYER_TENSORS], *x_masks[CORNU_MAX_LAYER_TENSORS];
         CornuTensor *y[CORNU_MAX_LAYER_TENSORS], *y_masks[CORNU_MAX_LAYER_TENSORS];
-        if (node->in_count == 0) {
-            const int k = input_number(model, node);
-            values[made->first] = in[k];
-            masks[made->first] = in_masks[k];
-            continue;
-        }
+        if (node->in_count == 0 || cornu__on_host(node->layer)) continue;
         for (int k = 0; k < node->in_count; k++) {
             x[k] = values[made->in[k]];
             x_masks[k] = masks[made->in[k]];

@@ -253,6 +253,10 @@ static CornuStatus check(Map *map)
     for (int i = 0; i < map->outputs; i++) {
         const CornuShape shape = config->outputs[i]->type.shape;
         CornuText        text, name;
+        if (config->outputs[i]->type.dtype == CORNU_STRING)
+            return cornu__fail(CORNU_ERR_DTYPE, "%s: the output %s has strings, which only "
+                               "cornu_layer_compute gives", map->name,
+                               cornu__symbol_print(&name, config->outputs[i]));
         if (shape.rank == 0 || shape.extent[0] != CORNU_NONE)
             return cornu__fail(CORNU_ERR_SHAPE, "%s: the output %s is %s, expected the batch as "
                                "axis 0", map->name, cornu__symbol_print(&name, config->outputs[i]),

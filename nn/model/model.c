@@ -1,4 +1,4 @@
-#include "model_internal.h"
+#include "host_stage_internal.h"
 #include "../config/policy_internal.h"
 
 #include "../optimizers/optimizer_internal.h"
@@ -47,7 +47,8 @@ CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, c
 static CornuStatus set_input(CornuModel *model, CornuType type)
 {
     CornuNode *node = cornu__input_node(&(CornuInputConfig){
-        .name = "input_layer", .batch_size = model->batch_size, .scale = model->input_scale },
+        .name = "input_layer", .batch_size = model->batch_size, .scale = model->input_scale,
+        .dtype = type.dtype },
         type);
     if (!node) return cornu_error_take();
     cornu__node_ref(node);
@@ -59,7 +60,8 @@ static CornuStatus set_input(CornuModel *model, CornuType type)
 
 CornuModel *cornu_sequential_from(const CornuSequentialConfig *config)
 {
-    CornuInputConfig input = { .batch_size = config->batch_size, .scale = config->input_scale };
+    CornuInputConfig input = { .batch_size = config->batch_size, .scale = config->input_scale,
+                               .dtype = config->input_dtype };
     CornuType        type;
     memcpy(input.shape, config->input_shape, sizeof input.shape);
     if (cornu__refused()) return NULL;
@@ -70,7 +72,8 @@ CornuModel *cornu_sequential_from(const CornuSequentialConfig *config)
     model->batch_size = config->batch_size;
     model->input_scale = cornu__number(config->input_scale, 1.0);
     model->input_count = model->output_count = 1;
-    if (type.shape.rank == 1 || set_input(model, type) == CORNU_OK) return model;
+    const bool unknown = type.shape.rank == 1 && type.dtype != CORNU_STRING;
+    if (unknown || set_input(model, type) == CORNU_OK) return model;
     cornu_model_free(model);
     return cornu__null();
 }
@@ -456,6 +459,9 @@ static CornuTensor *call_masked(CornuLayer *layer, const CornuCall *call, CornuT
                            CornuTensor **out_masks)
 {
     const CornuModel *model = (const CornuModel *)layer;
+    if (cornu__model_on_host(model))
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: has a layer that runs on the host, "
+                                "before the step; call its layers, not the model", layer->name);
     if (in_count != model->input_count)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: got %d tensors, expected %d",
                                 layer->name, in_count, model->input_count);

@@ -133,9 +133,9 @@ CornuStatus cornu__input_check(const CornuInputConfig *config, const char *who, 
     if (config->batch_size < 0 || config->batch_size > INT32_MAX)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .batch_size is %lld, expected 1 to %d", who,
                            (long long)config->batch_size, INT32_MAX);
-    if ((unsigned)config->dtype >= CORNU_DTYPE_COUNT)
+    if ((unsigned)config->dtype > CORNU_STRING)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .dtype is %d, expected 0 to %d", who,
-                           (int)config->dtype, CORNU_DTYPE_COUNT - 1);
+                           (int)config->dtype, CORNU_STRING);
     if (isfinite(config->scale)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%sscale is %g, expected a finite number", who,
                        prefix, config->scale);
@@ -174,6 +174,26 @@ static CornuStatus extend_paths(CornuLayer *layer)
     return CORNU_OK;
 }
 
+/* A layer runs on the host if its inputs are there, and only there strings are. */
+static CornuStatus check_host(const CornuLayer *layer, CornuSymbol *const *in, int count)
+{
+    CornuText place;
+    for (int i = 0; i < count; i++) {
+        const CornuNode *from = in[i]->node;
+        const bool       there = from->in_count == 0 || from->layer->kind->host_call;
+        if (layer->kind->host_call && !there)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: runs on the host before the step, but "
+                               "%s is computed in it; expected an input of the model or a layer "
+                               "that runs on the host, too", cornu_layer_name(layer),
+                               cornu__symbol_print(&place, in[i]));
+        if (!layer->kind->host_call && in[i]->type.dtype == CORNU_STRING)
+            return cornu__fail(CORNU_ERR_DTYPE, "%s: %s has strings, expected numbers, as from a "
+                               "StringLookup, a TextVectorization or a Hashing",
+                               cornu_layer_name(layer), cornu__symbol_print(&place, in[i]));
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus make_call(CornuLayer *layer, CornuSymbol *const *in, int count, CornuType *out)
 {
     CornuShape shapes[CORNU_MAX_LAYER_TENSORS] = { { 0 } };
@@ -182,6 +202,7 @@ static CornuStatus make_call(CornuLayer *layer, CornuSymbol *const *in, int coun
         types[i] = in[i]->type;
         shapes[i] = types[i].shape;
     }
+    CORNU__TRY(check_host(layer, in, count));
     CORNU__TRY(cornu__layer_declare_weights(layer, shapes, count));
     CORNU__TRY(cornu__layer_trace(layer, types, count, out));
     if (!layer->built) layer->output = out[0].shape;
@@ -324,7 +345,7 @@ CornuSymbol *cornu_input_from(const CornuInputConfig *config)
     CornuType   type;
     if (cornu__refused()) return NULL;
     if (cornu__input_check(config, who, "", &type)) return cornu__null();
-    if (type.shape.rank == 1)
+    if (type.shape.rank == 1 && type.dtype != CORNU_STRING)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .shape is required", who);
     CornuNode *node = cornu__input_node(config, type);
     if (!node) return NULL;

@@ -4,10 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const dtype_names[CORNU_DTYPE_COUNT] = {
+static const char *const dtype_names[CORNU_STRING + 1] = {
     [CORNU_F32] = "float32", [CORNU_F64] = "float64", [CORNU_BF16] = "bfloat16",
     [CORNU_F16] = "float16", [CORNU_I64] = "int64", [CORNU_I32] = "int32",
     [CORNU_U32] = "uint32", [CORNU_U8] = "uint8", [CORNU_BOOL] = "bool",
+    [CORNU_STRING] = "string",
 };
 
 static bool is_functional(const CornuModel *model)
@@ -133,10 +134,10 @@ CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input)
     }
     input->batch_size = batch_shape[0] == CORNU_NONE ? 0 : batch_shape[0];
     input->name = json_string_value(json_object_get(config, "name"));
-    while (dtype && input->dtype < CORNU_DTYPE_COUNT && strcmp(dtype, dtype_names[input->dtype]))
+    while (dtype && input->dtype <= CORNU_STRING && strcmp(dtype, dtype_names[input->dtype]))
         input->dtype++;
     /* Layers convert floats to their compute dtype. */
-    if (input->dtype < CORNU_DTYPE_COUNT && cornu_dtype_is_float(input->dtype))
+    if (input->dtype <= CORNU_STRING && cornu_dtype_is_float(input->dtype))
         input->dtype = CORNU_F32;
     return CORNU_OK;
 }
@@ -170,6 +171,7 @@ static CornuModel *sequential_from_json(const json_t *config, const char *policy
     CornuSequentialConfig sequential = {
         .name = json_string_value(json_object_get(config, "name")), .policy = policy,
         .batch_size = input.batch_size,
+        .input_dtype = input.dtype == CORNU_STRING ? CORNU_STRING : CORNU_F32,
     };
     memcpy(sequential.input_shape, input.shape, sizeof input.shape);
     CornuModel *model = cornu_sequential_from(&sequential);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../device/log_internal.h"
+#include "../model/host_stage_internal.h"
 #include "training_internal.h"
 
 /* The arrays for the model's inputs or outputs, from the arguments `what` and `what`s. */
@@ -93,6 +94,17 @@ static CornuStatus order(const CornuModel *model, const CornuDataArguments *args
     return by_name(model, named, CORNU_MAX_MODEL_TENSORS, to);
 }
 
+/* What the step is fed with, where layers of the model run on the host. Takes the data set. */
+static CornuDataset *after_host(const CornuModel *model, CornuDataset *data)
+{
+    CornuHostProgram program;
+    if (!data || !cornu__model_on_host(model)) return data;
+    if (!cornu__model_host_program(model, cornu_dataset_components(data), &program))
+        return cornu__dataset_host(data, program);
+    cornu_dataset_free(data);
+    return cornu__null();
+}
+
 CornuDataset *cornu__dataset_from_arguments(const CornuModel *model, const CornuDataArguments *args)
 {
     CornuArray         x[CORNU_MAX_MODEL_TENSORS] = { { .data = NULL } };
@@ -107,12 +119,13 @@ CornuDataset *cornu__dataset_from_arguments(const CornuModel *model, const Cornu
         order(model, args, "sample_weight", args->sample_weights_by_name, args->sample_weight,
               &ordered.sample_weights, cornu_model_order_outputs, weights))
         return cornu__null();
-    return from_ordered(model, &ordered);
+    return after_host(model, from_ordered(model, &ordered));
 }
 
 CornuArrays cornu__batch_arrays(const CornuModel *model, const CornuBatch *batch)
 {
-    const int inputs = model->input_count, all = inputs + model->output_count;
+    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    const int    inputs = cornu__model_fed(model, fed), all = inputs + model->output_count;
     return (CornuArrays){
         .x = batch->arrays, .y = batch->count >= all ? batch->arrays + inputs : NULL,
         .weights = batch->count > all ? batch->arrays + all : NULL,
@@ -125,8 +138,10 @@ CornuArrays cornu__batch_arrays(const CornuModel *model, const CornuBatch *batch
 CornuStatus cornu__class_weights(CornuClassWeights *classes, const CornuModel *model,
                                  const char *who, CornuArray weights, CornuType label)
 {
-    CornuText text;
-    *classes = (CornuClassWeights){ .weights = weights, .who = who, .label = model->input_count,
+    CornuText    text;
+    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    *classes = (CornuClassWeights){ .weights = weights, .who = who,
+                                    .label = cornu__model_fed(model, fed),
                                     .type = label };
     if (model->output_count > 1)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .class_weight is given, but the model has %d "
@@ -176,7 +191,8 @@ CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuMo
 {
     CornuType types[CORNU_MAX_COMPONENTS];
     if (!data) return NULL;
-    const int label = model->input_count, components = cornu_dataset_components(data);
+    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    const int    label = cornu__model_fed(model, fed), components = cornu_dataset_components(data);
     CornuStatus status = cornu__class_weights(classes, model, who, weights,
                                               cornu_dataset_type(data, label));
     if (!status && components != label + 1)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "agree_internal.h"
+#include "../model/host_stage_internal.h"
 
 /* ---- Predictions, batch by batch ---- */
 
@@ -281,16 +282,46 @@ CornuStatus cornu_predict_from(const CornuPredictConfig *config)
 
 /* ---- Single steps ---- */
 
+/* Calls `run` with what the step is fed with: the arrays, or what layers on the host make of x. */
+typedef CornuStatus FedFunction(CornuModel *model, const CornuArrays *fed, void *context);
+
+static CornuStatus with_fed(CornuModel *model, const CornuArrays *arrays, FedFunction *run,
+                            void *context)
+{
+    CornuHostProgram program;
+    CornuArray       x[CORNU_MAX_COMPONENTS];
+    CornuArrays      fed = *arrays;
+    CORNU__TRY(cornu__model_check(model));
+    if (!cornu__model_on_host(model)) return run(model, arrays, context);
+    CORNU__TRY(cornu__model_host_program(model, model->input_count, &program));
+    CornuStatus status = cornu__host_program_run(&program, arrays->x, x);
+    fed.x = x;
+    if (!status) status = run(model, &fed, context);
+    cornu__host_results_free(&program, x);
+    cornu__release(program.calls);
+    return status;
+}
+
+typedef struct {
+    CornuStepMode mode;
+    double       *values;
+} OneBatch;
+
+static CornuStatus run_one(CornuModel *model, const CornuArrays *arrays, void *context)
+{
+    const OneBatch *batch = context;
+    CornuStep      *step;
+    CORNU__TRY(cornu__step(model, batch->mode, arrays, &step));
+    if (batch->values) CORNU__TRY(cornu_model_reset_metrics(model));
+    CORNU__TRY(cornu__step_feed(step, arrays, arrays->x[0].type.shape.extent[0]));
+    CORNU__TRY(cornu__step_run(step, NULL));
+    return batch->values ? cornu__metrics_read(model, batch->values) : CORNU_OK;
+}
+
 static CornuStatus on_batch(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
                             double *values)
 {
-    CornuStep *step;
-    CORNU__TRY(cornu__model_check(model));
-    CORNU__TRY(cornu__step(model, mode, arrays, &step));
-    if (values) CORNU__TRY(cornu_model_reset_metrics(model));
-    CORNU__TRY(cornu__step_feed(step, arrays, arrays->x[0].type.shape.extent[0]));
-    CORNU__TRY(cornu__step_run(step, NULL));
-    return values ? cornu__metrics_read(model, values) : CORNU_OK;
+    return with_fed(model, arrays, run_one, &(OneBatch){ mode, values });
 }
 
 /* *weights: the sample weights by class, for the caller to release. */
@@ -358,14 +389,13 @@ CornuStatus cornu_test_on_batch_many(CornuModel *model, const CornuArray *x, con
                   on_batch(model, CORNU_STEP_TEST, &(CornuArrays){ .x = x, .y = y }, values));
 }
 
-static CornuStatus predict_on_batch(CornuModel *model, const CornuArray *x, const CornuArray *to)
+static CornuStatus predict_fed(CornuModel *model, const CornuArrays *arrays, void *context)
 {
-    const CornuArrays arrays = { .x = x };
+    const CornuArray *to = context;
     CornuStep *step;
     CornuText  a, b;
     CornuArray out[CORNU_MAX_MODEL_TENSORS];
-    CORNU__TRY(cornu__model_check(model));
-    CORNU__TRY(cornu__step(model, CORNU_STEP_PREDICT, &arrays, &step));
+    CORNU__TRY(cornu__step(model, CORNU_STEP_PREDICT, arrays, &step));
     for (int i = 0; i < step->y_count; i++) {
         out[i] = to[i];
         if (!to[i].data)
@@ -375,8 +405,13 @@ static CornuStatus predict_on_batch(CornuModel *model, const CornuArray *x, cons
                                cornu_type_print(&a, to[i].type),
                                cornu_type_print(&b, step->outputs[i]));
     }
-    CORNU__TRY(cornu__step_feed(step, &arrays, x[0].type.shape.extent[0]));
+    CORNU__TRY(cornu__step_feed(step, arrays, arrays->x[0].type.shape.extent[0]));
     return cornu__step_run(step, out);
+}
+
+static CornuStatus predict_on_batch(CornuModel *model, const CornuArray *x, const CornuArray *to)
+{
+    return with_fed(model, &(CornuArrays){ .x = x }, predict_fed, (void *)(uintptr_t)to);
 }
 
 CornuStatus cornu_predict_on_batch_many(CornuModel *model, const CornuArray *x,

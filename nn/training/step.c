@@ -16,7 +16,7 @@
 #include "../../device/log_internal.h"
 #include "../losses/loss_internal.h"
 #include "../metrics/metric_internal.h"
-#include "../model/model_internal.h"
+#include "../model/host_stage_internal.h"
 #include "../optimizers/optimizer_internal.h"
 
 /* ---- Data ---- */
@@ -24,14 +24,24 @@
 /* "x", or the input's name where there are several. */
 static const char *input_name(const CornuModel *model, int i)
 {
-    return model->input_count > 1 ? cornu_layer_name(model->inputs[i]->node->layer) : "x";
+    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    return cornu__model_fed(model, fed) > 1 ? cornu_layer_name(fed[i]->node->layer) : "x";
+}
+
+/* The number of an input of the model, -1 of a value that the host has computed. */
+static int input_number(const CornuModel *model, const CornuSymbol *symbol)
+{
+    int i = model->input_count - 1;
+    while (i >= 0 && model->inputs[i] != symbol) i--;
+    return i;
 }
 
 /* The shape of a model's input for data of this shape. As in Keras a trailing axis of extent 1 may
  * be omitted or added. */
-static CornuStatus adapt(const CornuModel *model, int input, CornuShape *shape)
+static CornuStatus adapt(const CornuModel *model, int input, const CornuSymbol *symbol,
+                         CornuShape *shape)
 {
-    const CornuShape given = *shape, want = model->inputs[input]->type.shape;
+    const CornuShape given = *shape, want = symbol->type.shape;
     CornuShape       adapted = want;
     for (int i = 0; i < want.rank && i < given.rank; i++)
         if (want.extent[i] == CORNU_NONE) adapted.extent[i] = given.extent[i];
@@ -51,11 +61,14 @@ static CornuStatus adapt(const CornuModel *model, int input, CornuShape *shape)
 }
 
 /* Converts to f32 on the device, and scales integers unless they are indices. */
-static CornuTensor *convert_input(const CornuModel *model, int i, CornuTensor *x, CornuShape shape)
+static CornuTensor *convert_input(const CornuModel *model, const CornuSymbol *symbol,
+                                  CornuTensor *x, CornuShape shape)
 {
-    const CornuInputLayer *input = (CornuInputLayer *)model->inputs[i]->node->layer;
+    const int  i = input_number(model, symbol);
     const bool whole = !cornu_dtype_is_float(cornu_tensor_type(x).dtype);
     x = cornu_op_reshape(x, shape);
+    if (i < 0) return x;
+    const CornuInputLayer *input = (CornuInputLayer *)symbol->node->layer;
     if (input->dtype != CORNU_F32) return cornu_op_convert(x, input->dtype);
     if (whole && cornu__model_takes_integers(model, i)) return x;
     CornuTensor *y = cornu_op_convert(x, CORNU_F32);
@@ -73,12 +86,14 @@ static CornuTensor *call_model(CornuModel *model, CornuTensor *const *x, const C
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_model_call: no %s given",
                                 model ? "tensor" : "model");
     if (cornu__model_ready(model, cornu_tensor_type(x[0]))) return cornu__null();
-    for (int i = 0; i < model->input_count; i++) {
+    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    const int    fed_count = cornu__model_fed(model, fed);
+    for (int i = 0; i < fed_count; i++) {
         CornuShape  shape = cornu_tensor_shape(x[i]);
         CornuGraph *graph = cornu_tensor_graph(x[0]);
-        if (adapt(model, i, &shape)) return cornu__null();
-        cornu_graph_scope(graph, cornu_layer_name(model->inputs[i]->node->layer));
-        in[i] = convert_input(model, i, x[i], shape);
+        if (adapt(model, i, fed[i], &shape)) return cornu__null();
+        cornu_graph_scope(graph, cornu_layer_name(fed[i]->node->layer));
+        in[i] = convert_input(model, fed[i], x[i], shape);
         cornu_graph_scope(graph, NULL);
     }
     CornuCall       full = *call;
@@ -104,11 +119,13 @@ static CornuTensor *call_many(CornuModel *model, CornuTensor *const *x, int x_co
                               const CornuCall *call, CornuTensor **y, int y_count)
 {
     CornuTensor *masks[CORNU_MAX_MODEL_TENSORS];
+    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
     if (cornu__model_check(model)) return cornu__null();
-    if (x_count != model->input_count || y_count != model->output_count)
+    const int wanted = model->inputs[0] ? cornu__model_fed(model, fed) : model->input_count;
+    if (x_count != wanted || y_count != model->output_count)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: %d tensors are given and %d expected, the "
                                 "model has %d inputs and %d outputs", model->base.name, x_count,
-                                y_count, model->input_count, model->output_count);
+                                y_count, wanted, model->output_count);
     for (int i = 0; i < x_count; i++)
         if (!x[i])
             return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_model_call: no tensor given");
@@ -463,9 +480,10 @@ static bool are_classes(const CornuModel *model, int i, CornuType y)
 
 static CornuStep *new_step(const CornuModel *model, CornuStepMode mode, const CornuArrays *arrays)
 {
-    CornuStep *step = cornu__allocate(1, sizeof *step);
+    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    CornuStep   *step = cornu__allocate(1, sizeof *step);
     if (!step) return NULL;
-    *step = (CornuStep){ .mode = mode, .fed_count = -1, .x_count = model->input_count,
+    *step = (CornuStep){ .mode = mode, .fed_count = -1, .x_count = cornu__model_fed(model, fed),
                          .y_count = model->output_count };
     for (int i = 0; i < step->x_count; i++) step->x_types[i] = arrays->x[i].type;
     if (mode == CORNU_STEP_PREDICT) return step;

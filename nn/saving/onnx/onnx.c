@@ -106,7 +106,7 @@ static CornuStatus add_call(CornuOnnx *to, const CornuModel *model, const CornuM
     for (int i = 0; i < node->out_count; i++) results[i] = node->out[i].type.shape;
     node->layer->reverse = node->reverse;
     for (int i = 0; i < node->in_count && i < 3 && node->layer->kind->consumes_masks; i++)
-        masks[call->in[i]] = CORNU_ONNX_NONE;
+        places[call->in[i]].mask = CORNU_ONNX_NONE;
     CORNU__TRY(cornu__onnx_results(to, node->layer, shapes, dtypes, node->in_count, results));
     to->pending = false;
     CORNU__TRY(put_layer(&(CornuOnnxCall){
