@@ -236,6 +236,12 @@ typedef struct {
     const char       *asset;
     bool            (*needs_asset)(const CornuLayer *layer);
     CornuStatus     (*read_asset)(CornuLayer *layer, const char *bytes, size_t size);
+    /* Likewise the name of an array that Keras keeps beside the weights, "idf_weights", and in the
+     * folder of a part of the layer, too, unless that is NULL; what gives it, data NULL where the
+     * layer has none; and what takes it. */
+    const char       *array, *array_folder;
+    CornuNumbers    (*get_array)(const CornuLayer *layer);
+    CornuStatus     (*set_array)(CornuLayer *layer, CornuArray array);
     /* For files: the fields that Keras takes as keywords of the call, in the same form. */
     const char       *call_arguments;
 } CornuLayerClass;

@@ -43,6 +43,7 @@ typedef struct {
     CornuNumbers    idf_weights;          /* of tf_idf: one for each string of the vocabulary; the
                                              others have their mean */
     CornuNumbers    salt;                 /* one whole number or two, the key of SipHash */
+    int64_t         vocabulary_size;      /* of files: all places, until the vocabulary is read */
     const char     *encoding;             /* "utf-8", the default and the only one */
     const char     *name;
     const char     *dtype;
@@ -80,6 +81,7 @@ typedef struct {
     bool             pad_to_max_tokens;
     CornuTexts       vocabulary;
     CornuNumbers     idf_weights;
+    int64_t          vocabulary_size;     /* of files: all places, until the vocabulary is read */
     const char      *encoding;            /* "utf-8", the default and the only one */
     const char      *name;
     const char      *dtype;

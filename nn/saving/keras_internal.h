@@ -18,6 +18,7 @@ typedef struct {
     char *name;           /* attribute of the group: the name of the layer */
     int   first, count;   /* weights order[first … first + count) of the layout */
     bool  may_lack;       /* files may lack them all: they have their initial values */
+    const CornuLayer *layer;    /* with an array beside its weights; or NULL */
 } CornuKerasGroup;
 
 typedef struct {

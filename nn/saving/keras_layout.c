@@ -158,6 +158,7 @@ static CornuStatus add_weights(Walk *walk, const CornuLayer *layer, const char *
     const char *last = "";
     size_t      last_length = 0;
     CORNU__TRY(add_group(walk, folder, cornu_layer_name(layer)));
+    if (layer->kind->array) walk->layout->groups[walk->layout->count - 1].layer = layer;
     place(walk, layer, "", 0);
     for (int i = 0; i < layer->own_count; i++) {
         size_t      length;

@@ -42,6 +42,40 @@ static CornuStatus write_weight(CornuHdf5 *file, const char *group, int i, const
                                                                            : CORNU_HDF5_F16);
 }
 
+/* "layers/words/vars/idf_weights", or "layers/words/PART/vars/idf_weights". */
+static void array_path(char path[MAX_PATH], const CornuKerasGroup *group, bool in_part)
+{
+    const CornuLayerClass *kind = group->layer->kind;
+    const int              above = (int)(strlen(group->path) - strlen("/vars"));
+    snprintf(path, MAX_PATH, "%.*s%s%s/vars/%s", above, group->path, in_part ? "/" : "",
+             in_part ? kind->array_folder : "", kind->array);
+}
+
+/* What a layer keeps beside its weights. */
+static CornuStatus write_beside(CornuHdf5 *file, const CornuKerasGroup *group)
+{
+    const CornuNumbers numbers = group->layer ? group->layer->kind->get_array(group->layer)
+                                              : (CornuNumbers){ NULL, { 0 } };
+    char               path[MAX_PATH];
+    if (!numbers.values) return CORNU_OK;
+    const CornuType type = cornu_type_from(CORNU_F32, numbers.shape);
+    CornuArray      array = cornu_array_from(cornu__allocate(1, cornu_type_bytes(type)), type);
+    if (!array.data) return CORNU_ERR_MEMORY;
+    for (int64_t i = 0; i < cornu_type_count(type); i++)
+        cornu_array_set(array, i, numbers.values[i]);
+    array_path(path, group, false);
+    CornuStatus status = cornu__hdf5_write(file, path, array);
+    if (!status && group->layer->kind->array_folder) {
+        array_path(path, group, true);
+        *strrchr(path, '/') = '\0';
+        status = write_group(file, path, group->layer->kind->array_folder);
+        array_path(path, group, true);
+        if (!status) status = cornu__hdf5_write(file, path, array);
+    }
+    cornu__release(array.data);
+    return status;
+}
+
 static CornuStatus write_weights(CornuHdf5 *file, const CornuModel *model,
                                  const CornuValues *values)
 {
@@ -54,6 +88,7 @@ static CornuStatus write_weights(CornuHdf5 *file, const CornuModel *model,
         for (int i = 0; i < group->count && status == CORNU_OK; i++)
             status = write_weight(file, group->path, i, model, layout.order[group->first + i],
                                   values->arrays[layout.order[group->first + i]].array);
+        if (status == CORNU_OK) status = write_beside(file, group);
     }
     cornu__keras_layout_free(&layout);
     return status;
@@ -180,12 +215,34 @@ static CornuStatus initial_values(const CornuModel *model, const CornuKerasLayou
     return CORNU_OK;
 }
 
+/* *count: how many arrays that are, 0 or 1. */
+static CornuStatus read_beside(CornuHdf5 *file, const CornuKerasGroup *group, int64_t *count)
+{
+    char       path[MAX_PATH];
+    bool       has = false;
+    CornuArray array = { .data = NULL };
+    *count = 0;
+    if (!group->layer) return CORNU_OK;
+    array_path(path, group, false);
+    CORNU__TRY(cornu__hdf5_has(file, path, &has));
+    if (!has) return CORNU_OK;
+    *count = 1;
+    CORNU__TRY(cornu__hdf5_type(file, path, &array.type));
+    array.type.dtype = CORNU_F32;
+    CornuStatus status = cornu__hdf5_read(file, path, &array);
+    if (!status) status = group->layer->kind->set_array((CornuLayer *)(uintptr_t)group->layer, array);
+    cornu__release(array.data);
+    return cornu__fail_prefix(status, path);
+}
+
 static CornuStatus read_group(CornuHdf5 *file, const CornuModel *model,
                               const CornuKerasLayout *layout,
                               const CornuKerasGroup *group, CornuValues *values)
 {
-    int64_t count;
+    int64_t count, beside;
     CORNU__TRY(cornu__hdf5_count(file, group->path, &count));
+    CORNU__TRY(read_beside(file, group, &beside));
+    count -= beside;
     if (group->may_lack && count == 0) return initial_values(model, layout, group, values);
     if (count != group->count)
         return cornu__fail(CORNU_ERR_SHAPE, "\"%s\" has %lld weights, the model's layer %s has %d",

@@ -18,7 +18,10 @@ int64_t cornu__string_index_start(const CornuStringIndex *index)
 
 int64_t cornu__string_index_depth(const CornuStringIndex *index)
 {
-    return index->pad ? index->max_tokens : cornu__string_index_start(index) + index->tokens.count;
+    return index->pad ? index->max_tokens
+         : index->tokens.count || !index->places ? cornu__string_index_start(index) +
+                                                   index->tokens.count
+                                                 : index->places;
 }
 
 CornuStatus cornu__string_index_find(const CornuStringIndex *index, const char *text,
@@ -201,6 +204,48 @@ CornuStatus cornu__string_index_learn(CornuStringIndex *index, CornuStringCounts
     }
     cornu__tokens_free(&learnt);
     cornu__release(idf);
+    return status;
+}
+
+/* ---- Files and copies ---- */
+
+CornuNumbers cornu__string_index_array(const CornuStringIndex *index)
+{
+    return (CornuNumbers){ index->idf, cornu_shape(cornu__string_index_depth(index)) };
+}
+
+CornuStatus cornu__string_index_set_array(CornuStringIndex *index, CornuArray array)
+{
+    const int64_t depth = cornu__string_index_depth(index);
+    if (cornu_type_count(array.type) != depth)
+        return cornu__fail(CORNU_ERR_SHAPE, "has %lld numbers, expected %lld, one for each place",
+                           (long long)cornu_type_count(array.type), (long long)depth);
+    double *idf = cornu__allocate((size_t)depth, sizeof *idf);
+    if (!idf) return CORNU_ERR_MEMORY;
+    for (int64_t i = 0; i < depth; i++) idf[i] = cornu_array_get(array, i);
+    cornu__release(index->idf);
+    index->idf = idf;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__string_index_arguments(const CornuStringIndex *index, CornuLayer *layer,
+                                          CornuTexts *vocabulary, CornuNumbers *idf)
+{
+    const int64_t start = cornu__string_index_start(index), count = index->tokens.count;
+    const char  **texts = cornu__allocate((size_t)count, sizeof *texts);
+    double       *numbers = cornu__allocate((size_t)count, sizeof *numbers);
+    CornuStatus   status = texts && numbers ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (int64_t i = 0; i < count && !status; i++) {
+        texts[i] = index->tokens.items[i].text;
+        numbers[i] = index->idf ? index->idf[start + i] : 0.0;
+    }
+    *vocabulary = (CornuTexts){ count ? texts : NULL, count };
+    *idf = (CornuNumbers){ index->idf && count ? numbers : NULL, cornu_shape(count) };
+    if (!status) status = cornu__layer_copy_texts(layer, vocabulary);
+    if (!status) status = cornu__layer_copy_numbers(layer, idf);
+    if (status) *vocabulary = (CornuTexts){ NULL, 0 };
+    cornu__release(texts);
+    cornu__release(numbers);
     return status;
 }
 

@@ -12,6 +12,7 @@ typedef struct {
     CornuOutputMode mode;
     bool            invert, pad;
     int64_t         max_tokens;
+    int64_t         places;               /* all of them, while the vocabulary is not known */
     bool            salted;
     uint64_t        key[2];
     CornuTokens     tokens;               /* the vocabulary without the special ones */
@@ -46,6 +47,15 @@ CornuStatus cornu__string_index_learn(CornuStringIndex *index, CornuStringCounts
 /* For kind->read_asset: a string in each line, the special ones first. */
 CornuStatus cornu__string_index_read(CornuStringIndex *index, const char *layer, const char *bytes,
                                      size_t size);
+
+/* For kind->get_array and kind->set_array: the weights of all places, of tf_idf. */
+CornuNumbers cornu__string_index_array(const CornuStringIndex *index);
+CornuStatus  cornu__string_index_set_array(CornuStringIndex *index, CornuArray array);
+
+/* After the vocabulary is learnt or read: the arguments that a file or a copy of the layer has, kept
+ * with the layer. */
+CornuStatus cornu__string_index_arguments(const CornuStringIndex *index, CornuLayer *layer,
+                                          CornuTexts *vocabulary, CornuNumbers *idf);
 
 /* The strings of all places; the array is freed with free(). */
 CornuStatus cornu__string_index_list(const CornuStringIndex *index, CornuTexts *texts);

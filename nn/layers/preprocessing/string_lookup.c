@@ -59,6 +59,8 @@ static CornuStatus call(const CornuLayer *layer, const CornuArray *in, int in_co
 
 /* ---- A vocabulary from data ---- */
 
+static CornuStatus keep_arguments(CornuLayer *layer);
+
 static CornuStatus add_batch(void *context, CornuArray rows, int64_t count)
 {
     CornuStringCounts *counts = context;
@@ -85,6 +87,7 @@ CornuStatus cornu__adapt_string_lookup(const CornuAdaptConfig *config)
                            "is learnt");
     CornuStatus status = cornu__adapt_each(config, add_batch, &counts);
     if (!status) status = cornu__string_index_learn(index, &counts);
+    if (!status) status = keep_arguments(config->layer);
     cornu__tokens_free(&counts.seen);
     return status;
 }
@@ -106,16 +109,36 @@ static const CornuField fields[] = {
     { "pad_to_max_tokens", CORNU_FIELD_FLAG, LOOKUP(pad_to_max_tokens) },
     { "idf_weights", CORNU_FIELD_NUMBERS, LOOKUP(idf_weights) },
     { "salt", CORNU_FIELD_INTEGERS, LOOKUP(salt) },
+    { "vocabulary_size", CORNU_FIELD_INTEGER_OR_DEFAULT, LOOKUP(vocabulary_size) },
     { "encoding", CORNU_FIELD_TEXT, LOOKUP(encoding) },
     { 0 },
 };
+
+static CornuStatus keep_arguments(CornuLayer *layer)
+{
+    Lookup *self = (Lookup *)layer;
+    return cornu__string_index_arguments(&self->index, layer, &self->config.vocabulary,
+                                         &self->config.idf_weights);
+}
+
+static CornuNumbers get_array(const CornuLayer *layer)
+{
+    return cornu__string_index_array(&((const Lookup *)layer)->index);
+}
+
+static CornuStatus set_array(CornuLayer *layer, CornuArray array)
+{
+    CORNU__TRY(cornu__string_index_set_array(&((Lookup *)layer)->index, array));
+    return keep_arguments(layer);
+}
 
 static bool needs_asset(const CornuLayer *layer) { return !((const Lookup *)layer)->index.given; }
 
 static CornuStatus read_asset(CornuLayer *layer, const char *bytes, size_t size)
 {
-    return cornu__string_index_read(cornu__string_lookup_index(layer), cornu_layer_name(layer),
-                                    bytes, size);
+    CORNU__TRY(cornu__string_index_read(cornu__string_lookup_index(layer), cornu_layer_name(layer),
+                                        bytes, size));
+    return keep_arguments(layer);
 }
 
 const CornuLayerClass cornu__string_lookup_class = {
@@ -125,6 +148,7 @@ const CornuLayerClass cornu__string_lookup_class = {
     .free = free_lookup, .host_type = type_of, .host_call = call, .fields = fields,
     .config_size = sizeof(CornuStringLookupConfig), .config_offset = offsetof(Lookup, config),
     .from = from, .asset = "vocabulary.txt", .needs_asset = needs_asset, .read_asset = read_asset,
+    .array = "idf_weights", .get_array = get_array, .set_array = set_array,
 };
 
 static CornuStatus check(const char *name, const CornuStringLookupConfig *c)
@@ -143,6 +167,9 @@ static CornuStatus check(const char *name, const CornuStringLookupConfig *c)
                                               : !!c->idf_weights.values)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .idf_weights are for the output mode "
                            "\"tf_idf\" with a .vocabulary", name);
+    if (c->vocabulary_size < 0 || c->vocabulary_size > INT32_MAX)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .vocabulary_size is %lld, expected 0 to %d",
+                           name, (long long)c->vocabulary_size, INT32_MAX);
     if (strcmp(c->encoding, "utf-8"))
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .encoding is \"%.40s\", expected \"utf-8\"",
                            name, c->encoding);
@@ -155,6 +182,7 @@ CornuLayer *cornu_string_lookup_from(const CornuStringLookupConfig *config)
     CornuStringLookupConfig to = *config;
     to.name = to.dtype = NULL;
     to.max_tokens = cornu__integer(to.max_tokens, 0);
+    to.vocabulary_size = cornu__integer(to.vocabulary_size, 0);
     if (to.num_oov_indices == 0) to.num_oov_indices = 1;
     if (!to.oov_token) to.oov_token = "[UNK]";
     if (!to.encoding) to.encoding = "utf-8";
@@ -182,6 +210,8 @@ CornuLayer *cornu_string_lookup_from(const CornuStringLookupConfig *config)
     index.invert = to.invert;
     index.pad = to.pad_to_max_tokens;
     index.max_tokens = to.max_tokens;
+    index.places = to.vocabulary_size;
+    self->config.vocabulary_size = 0;
     index.given = to.vocabulary.values != NULL;
     self->index = index;
     if (!index.given || !cornu__string_index_set(&self->index, name, self->config.vocabulary,

@@ -144,6 +144,8 @@ static CornuStatus call(const CornuLayer *layer, const CornuArray *in, int in_co
 
 /* ---- A vocabulary from data ---- */
 
+static CornuStatus keep_arguments(CornuLayer *layer);
+
 typedef struct {
     Vectorization    *self;
     CornuStringCounts counts;
@@ -176,6 +178,7 @@ CornuStatus cornu__adapt_text_vectorization(const CornuAdaptConfig *config)
                            "is learnt");
     CornuStatus status = cornu__adapt_each(config, add_batch, &seen);
     if (!status) status = cornu__string_index_learn(&seen.self->index, &seen.counts);
+    if (!status) status = keep_arguments(config->layer);
     cornu__tokens_free(&seen.counts.seen);
     cornu__text_scratch_free(&seen.scratch);
     return status;
@@ -198,9 +201,28 @@ static const CornuField fields[] = {
     { "pad_to_max_tokens", CORNU_FIELD_FLAG, TEXT(pad_to_max_tokens) },
     { "vocabulary", CORNU_FIELD_TEXTS, TEXT(vocabulary) },
     { "idf_weights", CORNU_FIELD_NUMBERS, TEXT(idf_weights) },
+    { "vocabulary_size", CORNU_FIELD_INTEGER_OR_DEFAULT, TEXT(vocabulary_size) },
     { "encoding", CORNU_FIELD_TEXT, TEXT(encoding) },
     { 0 },
 };
+
+static CornuStatus keep_arguments(CornuLayer *layer)
+{
+    Vectorization *self = (Vectorization *)layer;
+    return cornu__string_index_arguments(&self->index, layer, &self->config.vocabulary,
+                                         &self->config.idf_weights);
+}
+
+static CornuNumbers get_array(const CornuLayer *layer)
+{
+    return cornu__string_index_array(&((const Vectorization *)layer)->index);
+}
+
+static CornuStatus set_array(CornuLayer *layer, CornuArray array)
+{
+    CORNU__TRY(cornu__string_index_set_array(&((Vectorization *)layer)->index, array));
+    return keep_arguments(layer);
+}
 
 static bool needs_asset(const CornuLayer *layer)
 {
@@ -209,8 +231,9 @@ static bool needs_asset(const CornuLayer *layer)
 
 static CornuStatus read_asset(CornuLayer *layer, const char *bytes, size_t size)
 {
-    return cornu__string_index_read(cornu__text_vectorization_index(layer),
-                                    cornu_layer_name(layer), bytes, size);
+    CORNU__TRY(cornu__string_index_read(cornu__text_vectorization_index(layer), cornu_layer_name(layer),
+                                        bytes, size));
+    return keep_arguments(layer);
 }
 
 const CornuLayerClass cornu__text_vectorization_class = {
@@ -221,6 +244,7 @@ const CornuLayerClass cornu__text_vectorization_class = {
     .config_size = sizeof(CornuTextVectorizationConfig),
     .config_offset = offsetof(Vectorization, config), .from = from, .asset = "vocabulary.txt",
     .needs_asset = needs_asset, .read_asset = read_asset,
+    .array = "idf_weights", .array_folder = "_lookup_layer", .get_array = get_array, .set_array = set_array,
 };
 
 const char *cornu_standardize_name(CornuStandardize standardize)
@@ -276,6 +300,7 @@ CornuLayer *cornu_text_vectorization_from(const CornuTextVectorizationConfig *co
     CornuTextRules               rules = { .standardize = to.standardize, .split = to.split };
     to.name = to.dtype = NULL;
     to.max_tokens = cornu__integer(to.max_tokens, 0);
+    to.vocabulary_size = cornu__integer(to.vocabulary_size, 0);
     to.output_sequence_length = cornu__integer(to.output_sequence_length, 0);
     if (cornu__check_output_mode(name, &to.output_mode, CORNU_INT_OUTPUT, CORNU_INT_OUTPUT,
                                  CORNU_TF_IDF_OUTPUT) || check(name, &to) ||
@@ -285,7 +310,7 @@ CornuLayer *cornu_text_vectorization_from(const CornuTextVectorizationConfig *co
     CornuLayer *lookup = cornu_string_lookup(
         .vocabulary = to.vocabulary, .max_tokens = to.max_tokens, .mask_token = "",
         .output_mode = to.output_mode, .pad_to_max_tokens = to.pad_to_max_tokens,
-        .idf_weights = to.idf_weights, .encoding = to.encoding, .name = name);
+        .idf_weights = to.idf_weights, .vocabulary_size = to.vocabulary_size, .encoding = to.encoding, .name = name);
     CornuLayer *layer = lookup ? cornu_layer_create(&cornu__text_vectorization_class, config->name,
                                                     config->dtype) : NULL;
     if (!to.encoding) to.encoding = "utf-8";
@@ -293,6 +318,7 @@ CornuLayer *cornu_text_vectorization_from(const CornuTextVectorizationConfig *co
         Vectorization    *self = (Vectorization *)layer;
         CornuStringIndex *index = cornu__string_lookup_index(lookup);
         self->config = to;
+        self->config.vocabulary_size = 0;
         self->rules = rules;
         self->index = *index;
         self->index.tokens = index->tokens;
