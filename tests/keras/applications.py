@@ -1,17 +1,20 @@
 """The networks of keras.applications, with random weights, in Keras and in Cornu.
 
     make check-keras-applications [ONLY='VGG16 ResNet50'] PYTHON=...    KERAS_BACKEND as usual
+    SMOOTH=1 make check-keras-applications ...
 
 Keras makes and saves each, with statistics of batch normalization that are not trivial. Cornu loads
 it, and a line says what was found:
 
-    names      those of layers and weights, as Keras loads them, shapes and
-               parameters are Keras'
+    names      those of layers and weights, as Keras loads them, shapes and parameters
     predicts   the largest difference of its predictions, at most 1e-4
     step       that of the weights after a step of SGD from those of Keras in float64: at most 1e-5,
                or 8 times that of Keras in float32, or of disturbed weights in float64; and the two
                losses, within 1e-3 of each other
     again      saved by Cornu and loaded by Keras, it predicts the same
+
+ReLU and max pooling make the bound of a step large (step_bound below). SMOOTH=1 puts tanh and
+average pooling in their place: gradients through the rest then agree within 1e-5, or are wrong.
 """
 
 import os
@@ -36,11 +39,25 @@ SIZES = {"NASNetMobile": 224, "NASNetLarge": 331, "InceptionV3": 160, "Inception
 ROWS, CLASSES, CONTROLS = 4, 10, 2
 
 
+def smooth(layer):
+    """The layer, or one without kinks in its place."""
+    config = layer.get_config()
+    if isinstance(layer, keras.layers.ReLU):
+        return keras.layers.Activation("tanh", name=layer.name)
+    if isinstance(layer, keras.layers.MaxPooling2D):
+        return keras.layers.AveragePooling2D.from_config(config)
+    if config.get("activation") in ("relu", "relu6"):
+        config["activation"] = "tanh"
+    return type(layer).from_config(config)
+
+
 def make(name):
     """The compiled network. Random numbers of dropout cannot agree, so there are none."""
     size = SIZES.get(name, 96)
     model = getattr(keras.applications, name)(weights=None, classes=CLASSES,
                                               input_shape=(size, size, 3))
+    if os.environ.get("SMOOTH"):
+        model = keras.models.clone_model(model, clone_function=smooth)
     for layer in model._flatten_layers():
         if isinstance(layer, keras.layers.Dropout):
             layer.rate = 0.0

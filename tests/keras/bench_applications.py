@@ -138,7 +138,8 @@ def main():
 
     import applications
     core = max(os.sched_getaffinity(0))
-    print(f"{', '.join(SIDES)}; medians\n\n| network, pixels | load, s | first prediction, s | prediction, ms | training step, ms "
+    print(f"{', '.join(SIDES)}; medians\n")
+    print("| network, pixels | load, s | first prediction, s | prediction, ms | training step, ms "
           "| memory, MiB |\n| --- | --- | --- | --- | --- | --- |", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for name in sys.argv[1:] or NETWORKS:
