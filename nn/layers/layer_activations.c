@@ -124,17 +124,6 @@ CornuLayer *cornu__with_activation(CornuLayer *layer, CornuActivation activation
     return cornu__null();
 }
 
-/* Its input is the output of the layer as it is without an activation. */
-CornuStatus cornu__layer_build_activation(CornuLayer *layer, const CornuShape *in, int in_count)
-{
-    CornuType types[CORNU_MAX_LAYER_TENSORS], out[CORNU_MAX_LAYER_TENSORS];
-    if (!layer->activation) return CORNU_OK;
-    for (int i = 0; i < in_count; i++) types[i] = cornu_type_from(CORNU_F32, in[i]);
-    CORNU__TRY(cornu__layer_trace(layer, types, in_count, out));
-    layer->activated = out[0].shape;
-    return cornu__layer_build_inner(layer, layer->inner_count - 1, layer->activated);
-}
-
 CornuTensor *cornu__layer_activate(CornuLayer *layer, const CornuCall *call,
                                    CornuActivation activation, CornuTensor *x)
 {

@@ -156,6 +156,17 @@ CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_co
     return cornu__failure_tell(&failure);
 }
 
+/* The input of the activation is the output of the layer as it is without an activation. */
+static CornuStatus build_activation(CornuLayer *layer, const CornuShape *in, int in_count)
+{
+    CornuType types[CORNU_MAX_LAYER_TENSORS], out[CORNU_MAX_LAYER_TENSORS];
+    if (!layer->activation) return CORNU_OK;
+    for (int i = 0; i < in_count; i++) types[i] = cornu_type_from(CORNU_F32, in[i]);
+    CORNU__TRY(cornu__layer_trace(layer, types, in_count, out));
+    layer->activated = out[0].shape;
+    return cornu__layer_build_inner(layer, layer->inner_count - 1, layer->activated);
+}
+
 CornuStatus cornu__layer_declare_weights(CornuLayer *layer, const CornuShape *in, int in_count)
 {
     const CornuLayerClass *kind = layer->kind;
@@ -165,7 +176,7 @@ CornuStatus cornu__layer_declare_weights(CornuLayer *layer, const CornuShape *in
     CornuStatus status = kind->build_many ? kind->build_many(layer, given, in_count)
                          : kind->build    ? kind->build(layer, given[0]) : CORNU_OK;
     if (!status) status = cornu__layer_add_lora(layer);
-    if (!status) status = cornu__layer_build_activation(layer, in, in_count);
+    if (!status) status = build_activation(layer, in, in_count);
     return cornu__fail_prefix(status, cornu_layer_name(layer));
 }
 

@@ -264,10 +264,8 @@ CornuLayer  *cornu__activation_layer(CornuActivation activation);
 CornuTensor *cornu__activation_layer_apply(const CornuLayer *layer, CornuTensor *x);
 /* For constructors of layers whose fields have an `activation`: the layer, with a copy of the layer
  * that the activation stands for among its inner layers if it has weights or random draws. NULL on
- * failure, after freeing the layer. Of such a layer the second function builds the copy, and
- * kind->call gets y = activation(x) from the third one. */
+ * failure, after freeing the layer. And activation(x), for kind->call of such layers. */
 CornuLayer  *cornu__with_activation(CornuLayer *layer, CornuActivation activation);
-CornuStatus  cornu__layer_build_activation(CornuLayer *layer, const CornuShape *in, int in_count);
 CornuTensor *cornu__layer_activate(CornuLayer *layer, const CornuCall *call,
                                    CornuActivation activation, CornuTensor *x);
 
