@@ -216,9 +216,9 @@ typedef struct {
      * they are counted by class. */
     const char *const *folders;
 
-    /* For files: the weight of the inner layer that Keras lists before the wrapper's own, too.
-     * NULL: none. */
-    const char *(*lists)(const CornuLayer *layer);
+    /* The weight of a built wrapper's inner layer that Keras lists before the wrapper's own: among
+     * the weights of models, and in files, which have it twice. NULL: none. */
+    CornuWeight *(*lists)(const CornuLayer *layer);
 
     /* For files, if the layer takes several tensors: Keras' keywords of the inputs after the first,
      * separated by spaces, "value key"; one that ends in * takes the list of all remaining inputs,

@@ -16,17 +16,22 @@ CornuStatus cornu__model_append_layer(CornuModel *model, CornuLayer *layer)
 }
 
 /* Weights of shared layers are added once. */
+static CornuStatus add_weight(CornuModel *model, CornuWeight *weight)
+{
+    CornuLayer *base = &model->base;
+    if (cornu__model_weight_index(model, weight) >= 0) return CORNU_OK;
+    CORNU__TRY(cornu__lookup_set(&model->numbers, weight, base->weight_count));
+    base->weights[base->weight_count++] = weight;
+    return CORNU_OK;
+}
+
 CornuStatus cornu__model_add_weights(CornuModel *model, const CornuLayer *layer)
 {
     CornuLayer *base = &model->base;
     CORNU__TRY(cornu__reserve(&base->weights, &model->weight_space, base->weight_count,
                               layer->weight_count, sizeof *base->weights));
-    for (int i = 0; i < layer->weight_count; i++) {
-        CornuWeight *weight = layer->weights[i];
-        if (cornu__model_weight_index(model, weight) >= 0) continue;
-        CORNU__TRY(cornu__lookup_set(&model->numbers, weight, base->weight_count));
-        base->weights[base->weight_count++] = weight;
-    }
+    if (layer->kind->lists && layer->built) CORNU__TRY(add_weight(model, layer->kind->lists(layer)));
+    for (int i = 0; i < layer->weight_count; i++) CORNU__TRY(add_weight(model, layer->weights[i]));
     return CORNU_OK;
 }
 

@@ -115,10 +115,7 @@ static void put(Walk *walk, const CornuWeight *weight)
  * the one that Keras lists twice. */
 static void place_own(Walk *walk, const CornuLayer *layer)
 {
-    const char *also = layer->kind->lists ? layer->kind->lists(layer) : NULL;
-    for (int i = layer->own_count; i < layer->weight_count && also; i++)
-        if (!strcmp(strrchr(layer->weights[i]->path, '/') + 1, also))
-            put(walk, layer->weights[i]);
+    if (layer->kind->lists) put(walk, layer->kind->lists(layer));
     for (int i = 0; i < layer->own_count; i++) {
         walk->seen[cornu__model_weight_index(walk->model, layer->weights[i])] = true;
         put(walk, layer->weights[i]);

@@ -17,10 +17,7 @@ static int kernel_of(const CornuLayer *layer)
     return -1;
 }
 
-static const char *lists(const CornuLayer *layer)
-{
-    return strrchr(layer->weights[kernel_of(layer)]->path, '/') + 1;
-}
+static CornuWeight *lists(const CornuLayer *layer) { return layer->weights[kernel_of(layer)]; }
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
