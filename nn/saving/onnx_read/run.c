@@ -176,9 +176,12 @@ CornuTensor *cornu__optional(CornuReadStep *step, int i)
     if (!cornu__given(step, i) || cornu_error_pending()) return NULL;
     CornuReadOperand *operand = &step->in[i];
     operand->used = true;
-    if (!operand->tensor)
+    /* A node asks for its constants itself, even if another has asked for the same. */
+    const bool stale = operand->known.data && operand->turn != step->run->turn;
+    if (!operand->tensor || stale)
         operand->tensor = operand->weight ? operand->weight
                                           : tensor_of_known(step->run, operand);
+    operand->turn = step->run->turn;
     return operand->tensor;
 }
 
@@ -413,6 +416,7 @@ CornuStatus cornu__read_step(CornuReadStep *step, bool record)
     CornuReadRule *rule;
     char           place[160];
     CornuStatus    status = cornu__read_rule_of(step->node, &rule);
+    if (!step->run->making && !step->run->depth) step->run->turn++;
     if (!status) status = !record && all_known(step) ? compute(step, rule) : rule(step);
     const CornuStatus pending = cornu_error_take();
     if (!status) status = pending;

@@ -25,6 +25,7 @@ struct CornuReadRun {
     void       *context;             /* for `constant` */
     int         depth;               /* of subgraphs that are being run */
     int         making;              /* of known results that are being recorded */
+    int         turn;                /* of the nodes of the graph */
 };
 
 enum { CORNU_READ_MOST_DEPTH = 8 };  /* of subgraphs in subgraphs */
@@ -35,6 +36,7 @@ typedef struct {
     CornuTensor *weight;             /* of a weight: its tensor */
     CornuTensor *filter;             /* of a filter: with channels last; NULL if it is none */
     bool         given, used;        /* `used`: as a tensor */
+    int          turn;               /* in which the tensor of a known one was recorded */
     /* Of a known result: the step that computed it, which can record it as ops where it is no
      * constant, and which result it is. NULL for constants. */
     struct CornuReadStep *maker;
