@@ -169,7 +169,10 @@ def from_keras():
         layers.GlobalMaxPooling2D()(layers.AveragePooling2D(3, padding="same")(x))))
     x = layers.Bidirectional(layers.LSTM(4, return_sequences=True))(steps)
     recurrent = keras.Model(steps, layers.Dense(2)(layers.GRU(3)(x)))
-    for name, model, shape in (("cnn", cnn, (3, 9, 9, 3)), ("recurrent", recurrent, (3, 5, 4))):
+    x = layers.MultiHeadAttention(2, 3)(steps, steps, use_causal_mask=True)
+    attention = keras.Model(steps, layers.Add()([x, steps]))
+    for name, model, shape in (("cnn", cnn, (3, 9, 9, 3)), ("recurrent", recurrent, (3, 5, 4)),
+                               ("attention", attention, (3, 5, 4))):
         data = np.random.default_rng(1).normal(size=shape).astype("float32")
         for weight in model.weights:
             if "moving_mean" in weight.path:

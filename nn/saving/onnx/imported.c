@@ -82,12 +82,12 @@ static void put_node(CornuOnnx *to, const CornuReadNode *node, const CornuLookup
                                        : CORNU_ONNX_NONE;
         cornu__put_text(&to->nodes, 1, cornu__onnx_name(&name, value));
     }
+    /* Most results may be left out, but not these. */
+    const bool all = !strcmp(node->op, "TopK") || !strcmp(node->op, "Split");
     for (int i = 0; i < node->out_count; i++) {
         int value = CORNU_ONNX_NONE;
-        if (*node->out[i]) {
-            value = cornu__onnx_value(to, (CornuOnnxValue){ 0 });
-            numbers[cornu__lookup_find(names, node->out[i])] = value;
-        }
+        if (*node->out[i] || all) value = cornu__onnx_value(to, (CornuOnnxValue){ 0 });
+        if (*node->out[i]) numbers[cornu__lookup_find(names, node->out[i])] = value;
         cornu__put_text(&to->nodes, 2, cornu__onnx_name(&name, value));
     }
     for (int i = 0; i < node->attribute_count; i++)

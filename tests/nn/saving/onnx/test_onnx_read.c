@@ -25,7 +25,8 @@ enum { ROWS = 3, MOST = CORNU_MAX_MODEL_TENSORS, MOST_BYTES = 1 << 20 };
 static const char *const golden[] = {
     "torch_cnn_13", "torch_cnn_18", "torch_cnn_new", "torch_transformer_14",
     "torch_transformer_new", "torch_recurrent_14", "torch_recurrent_new", "torch_pieces_11",
-    "torch_pieces_18", "torch_pieces_new", "keras_cnn", "keras_recurrent",
+    "torch_pieces_18", "torch_pieces_new", "keras_attention", "keras_cnn",
+    "keras_recurrent",
 };
 enum { GOLDEN_COUNT = sizeof golden / sizeof *golden };
 
