@@ -171,6 +171,9 @@ int main(int argc, char **argv)
     options.data = flags.data_dir;
     cornu_set_log(CORNU_LOG_INFO, print, stderr);
     CornuStatus status = session_begin(&options);
+    if (!status && cornu_process_count(session_processes()) > 1)
+        status = cornu_error_set(CORNU_ERR_UNSUPPORTED, "an estimator trains in one process, and "
+                                 "was started in several; mnist_cnn can be");
     if (!status && flags.use_tpu && !(status = cornu_tpu_resolve(&tpu))) fputs(tpu.text, stdout);
     CornuTrainTest *mnist = status ? NULL : session_mnist(&options);
     flags.mnist = mnist;

@@ -314,6 +314,7 @@ CornuStatus cornu__rewrite(CornuGraph *graph, CornuDecomposes *decomposes)
                   .improves = cornu__pass_runs(CORNU_PASS_REWRITE),
                   .decomposes = decomposes };
     CornuStatus status = r.to && r.map && r.uses ? rewrite_program(&r) : CORNU_ERR_MEMORY;
+    if (!r.to) status = cornu_error_take();
     if (!status) status = move_handles(graph, r.to, r.map);
     if (!status) {
         CornuProgram *old = graph->program;

@@ -94,7 +94,8 @@ static CornuStatus fill(CornuGraph *graph, CornuPrepared *prepared, CornuTensor 
     prepared->assignment_version = graph->assignment_version;
     prepared->fetches = cornu__allocate((size_t)count, sizeof *prepared->fetches);
     prepared->program = cornu_program_create();
-    if (!prepared->fetches || !prepared->program) return CORNU_ERR_MEMORY;
+    if (!prepared->program) return cornu_error_take();
+    if (!prepared->fetches) return CORNU_ERR_MEMORY;
     for (int i = 0; i < count; i++) prepared->fetches[i] = fetches[i];
     CORNU__TRY(lower(graph, prepared));
     if (graph->watches) CORNU__TRY(cornu__watch(graph, prepared));

@@ -11,8 +11,8 @@ CornuStatus cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from
     rewrite->map = cornu__allocate((size_t)from->value_count, sizeof *rewrite->map);
     rewrite->in = cornu__allocate((size_t)from->operand_count, sizeof *rewrite->in);
     rewrite->in_type = cornu__allocate((size_t)from->operand_count, sizeof *rewrite->in_type);
-    if (!rewrite->to || !rewrite->map || !rewrite->in || !rewrite->in_type)
-        return CORNU_ERR_MEMORY;
+    if (!rewrite->to) return cornu_error_take();
+    if (!rewrite->map || !rewrite->in || !rewrite->in_type) return CORNU_ERR_MEMORY;
     for (int i = 0; i < from->value_count; i++) rewrite->map[i] = CORNU_NO_VALUE;
     for (int i = 0; i < from->input_count; i++)
         CORNU__TRY(one_shard

@@ -310,6 +310,7 @@ CornuStatus cornu__estimator_model_open(CornuTPUEstimator *estimator, CornuModeK
         status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s of the estimator is required",
                              mode_names[mode], sizes[mode]);
     if (!status) status = open_model(making, input_fn, exports, to);
+    if (status) cornu_error_take();   /* of a constructor among the arguments of a call */
     free_symbols(making, status);
     for (int i = 0; i < making->output_count; i++) {
         cornu_loss_free(making->outputs[i].loss);
