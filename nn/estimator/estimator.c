@@ -153,11 +153,11 @@ CornuDevice *cornu__estimator_device(CornuTPUEstimator *self, CornuModeKeys mode
     const bool  trains = mode == CORNU_MODE_TRAIN, on_tpu = trains || self->eval_on_tpu;
     const char *other = self->use_tpu && on_tpu && !trains ? self->evaluation_master : NULL;
     const bool  same = trains || ((on_tpu || !self->use_tpu) && !other);
-    CornuDevice **device = same ? &self->device : &self->eval_device;
-    if (*device) return *device;
-    *device = open_device(self, self->use_tpu && on_tpu, other ? other : self->master);
-    if (*device) cornu__log(CORNU_LOG_INFO, "%s", cornu_device_description(*device));
-    return *device;
+    CornuDevice **kept = same ? &self->device : &self->eval_device, *device = *kept;
+    if (device) return device;
+    device = *kept = open_device(self, self->use_tpu && on_tpu, other ? other : self->master);
+    if (device) cornu__log(CORNU_LOG_INFO, "%s", cornu_device_description(device));
+    return device;
 }
 
 /* ---- What it says ---- */

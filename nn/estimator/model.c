@@ -22,6 +22,7 @@ typedef struct {
 typedef struct {
     CornuTPUEstimator *estimator;
     CornuModeKeys      mode;
+    CornuEstimatorParams params;   /* of model_fn */
     CornuSymbol       *features[CORNU_MAX_MODEL_TENSORS], *labels[CORNU_MAX_MODEL_TENSORS];
     int                label_count;
     Output             outputs[CORNU_MAX_MODEL_TENSORS];
@@ -82,7 +83,7 @@ static CornuStatus make_symbols(Making *making, const CornuDataset *data)
 }
 
 /* model_fn, whose models have the default names and seeds of a new program. */
-static CornuTPUEstimatorSpec *call_model_fn(const Making *making)
+static CornuTPUEstimatorSpec *call_model_fn(Making *making)
 {
     const CornuTPUEstimator *estimator = making->estimator;
     const CornuDevice *device = cornu__estimator_device(making->estimator, making->mode);
@@ -90,12 +91,12 @@ static CornuTPUEstimatorSpec *call_model_fn(const Making *making)
     const int64_t      seed = estimator->config.tf_random_seed;
     if (!device) return NULL;
     *cornu__making() = (CornuMaking){ .seed = seed ? (uint64_t)seed : before.seed };
-    const CornuEstimatorParams params = {
+    making->params = (CornuEstimatorParams){
         .batch_size = estimator->batch_size[making->mode] / cornu_device_shards(device),
         .use_tpu = estimator->use_tpu, .own = estimator->params };
     const bool labels = making->mode != CORNU_MODE_PREDICT;
     CornuTPUEstimatorSpec *spec = estimator->model_fn(
-        making->features, labels ? making->labels : NULL, making->mode, &params);
+        making->features, labels ? making->labels : NULL, making->mode, &making->params);
     *cornu__making() = before;
     return spec;
 }
