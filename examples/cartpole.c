@@ -17,11 +17,15 @@ typedef struct {
     int64_t steps;                        /* of all episodes */
 } Returns;
 
+/* Episodes in the ring. */
+static int64_t count_of(const Returns *returns)
+{
+    return returns->episodes < CART_POLE_EPISODES ? returns->episodes : CART_POLE_EPISODES;
+}
+
 static double mean_of(const Returns *returns)
 {
-    const int64_t count = returns->episodes < CART_POLE_EPISODES ? returns->episodes
-                                                                 : CART_POLE_EPISODES;
-    return count ? (double)returns->sum / (double)count : 0.0;
+    return (double)returns->sum / (double)count_of(returns);
 }
 
 static bool is_solved(const Returns *returns)
@@ -61,9 +65,10 @@ static CornuStatus train(Agent *agent, int64_t episodes)
                    mean_of(&returns));
     }
     if (status) return status;
-    printf("%s after %lld episodes of %lld steps: mean return %.2f of the last %d\n",
+    printf("%s after %lld episodes of %lld steps: mean return %.2f of the last "
+           "%lld\n",
            is_solved(&returns) ? "Solved" : "Not solved", (long long)returns.episodes,
-           (long long)returns.steps, mean_of(&returns), CART_POLE_EPISODES);
+           (long long)returns.steps, mean_of(&returns), (long long)count_of(&returns));
     return CORNU_OK;
 }
 
