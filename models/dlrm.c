@@ -27,7 +27,7 @@ static CornuStatus pairs_build(CornuLayer *layer, const CornuShape *in, int in_c
     return CORNU_OK;
 }
 
-/* Products of elements, added up: thousands of matrices as small as these take longer as products. */
+/* Products of elements, added up: thousands of matrices as small as these take longer. */
 static CornuTensor *pairs_call(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                                int in_count, CornuTensor **out)
 {

@@ -142,16 +142,17 @@ typedef struct {
 } CornuDlrmConfig;
 
 /*
- * Embeddings of categories and a network for numbers give vectors of one length; the dot products of
- * all pairs and the vector of the numbers go through another network. Inputs: an i32 (1) for each
- * category, then f32 (numbers). Output: the probability of a click. Steps touch only the rows of
- * tables that are looked up. Source: Naumov et al., "Deep Learning Recommendation Model for
+ * Embeddings of categories and a network for numbers give vectors of one length; the dot products
+ * of all pairs and the vector of the numbers go through another network. Inputs: an i32 (1) for
+ * each category, then f32 (numbers). Output: the probability of a click. Steps touch only the rows
+ * of tables that are looked up. Source: Naumov et al., "Deep Learning Recommendation Model for
  * Personalization and Recommendation Systems", arXiv 1906.00091.
  */
 CornuModel *cornu_dlrm_from(const CornuDlrmConfig *config);
 #define cornu_dlrm(...) cornu_dlrm_from(&(CornuDlrmConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Its optimizer for cornu_compile: that of the tables, and `others`, which is taken, of the rest. */
+/* Its optimizer for cornu_compile: that of the tables, and `others`, which is taken, of the
+ * rest. */
 CornuOptimizer *cornu_dlrm_optimizer(CornuModel *model, CornuOptimizer *others);
 
 /* ---- By name, with the published settings ---- */

@@ -175,9 +175,9 @@ CornuTensor *cornu_op_gather_padded(CornuTensor *table, CornuTensor *indices);
  * index is i, in their order. An index outside [0, rows) is CORNU_ERR_VALUE when the graph runs. */
 CornuTensor *cornu_op_segment_sum(CornuTensor *x, CornuTensor *indices, int64_t rows);
 
-/* The distinct ones of N integer indices in [0, rows], ascending, in i32 (N), filled up with `rows`;
- * *positions, i32 (N): where each index is among them. Another index is CORNU_ERR_VALUE when the
- * graph runs. */
+/* The distinct ones of N integer indices in [0, rows], ascending, in i32 (N), filled up with
+ * `rows`; *positions, i32 (N): where each index is among them. Another index is CORNU_ERR_VALUE
+ * when the graph runs. */
 CornuTensor *cornu_op_unique_rows(CornuTensor *indices, int64_t rows, CornuTensor **positions);
 /* The rows of a gradient that cornu_gradients has returned for a table (V, C) which was only looked
  * up: *rows, f32 (N, C), one for each lookup, and *indices, i32 (N), the rows of the table to which
@@ -187,9 +187,9 @@ CornuTensor *cornu_op_unique_rows(CornuTensor *indices, int64_t rows, CornuTenso
 CornuStatus cornu_op_gradient_rows(CornuTensor *gradient, CornuTensor **rows,
                                    CornuTensor **indices);
 /* The table (V, C) with row indices[i] replaced by values[i]: integer indices (N), values (N, C) of
- * the table's dtype. Indices differ from each other, apart from those that are V, which are skipped;
- * another index is CORNU_ERR_VALUE when the graph runs. Assigned to the variable that is the table,
- * it touches no other rows. */
+ * the table's dtype. Indices differ from each other, apart from those that are V, which are
+ * skipped; another index is CORNU_ERR_VALUE when the graph runs. Assigned to the variable that is
+ * the table, it touches no other rows. */
 CornuTensor *cornu_op_scatter_rows(CornuTensor *table, CornuTensor *indices, CornuTensor *values);
 
 /* ---- Over time ---- */

@@ -84,7 +84,8 @@ CornuStatus cornu__clicks_finish(CornuClicks *clicks)
             arrays[f] = cornu_array(array_of(clicks, part, f), CORNU_I32, rows, 1);
         arrays[features] = cornu_array(array_of(clicks, part, features), CORNU_F32, rows,
                                        clicks->numbers);
-        arrays[features + 1] = cornu_array(array_of(clicks, part, features + 1), CORNU_F32, rows, 1);
+        arrays[features + 1] = cornu_array(array_of(clicks, part, features + 1), CORNU_F32, rows,
+                                           1);
         CornuDataset *data = cornu__dataset_borrow_arrays(arrays, features + 2);
         if (!data) return cornu_error_take();
         *(part ? &clicks->test : &clicks->train) = data;

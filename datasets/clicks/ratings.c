@@ -172,7 +172,8 @@ static CornuStatus load(Reader *r, const CornuRatingsConfig *config, CornuClicks
         const int part = cornu__clicks_tests(config->seed, row);
         CORNU__TRY(read_rating_line(r, &rating));
         const CornuClick click = click_of(&rating, threshold, time);
-        if (next[part] < (part ? clicks->test_rows : clicks->train_rows))   /* it may have changed */
+        /* The file may have changed. */
+        if (next[part] < (part ? clicks->test_rows : clicks->train_rows))
             cornu__clicks_set(clicks, part, next[part]++, &click);
     }
     snprintf(clicks->description, sizeof clicks->description, "%lld ratings of users below %lld "

@@ -96,7 +96,8 @@ CornuStatus cornu_ragged_rows_from(const CornuRaggedRowsConfig *config)
         for (int64_t i = 0; i < length; i++) {
             const int64_t at = row * length + i;
             to[at] = i < count ? (int32_t)whole(r->indices, first + i) : -1;
-            if (weights_to) weights_to[at] = i >= count ? 0.0f : weights ? weights[first + i] : 1.0f;
+            if (!weights_to) continue;
+            weights_to[at] = i >= count ? 0.0f : weights ? weights[first + i] : 1.0f;
         }
     }
     return CORNU_OK;

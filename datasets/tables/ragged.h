@@ -10,7 +10,7 @@ extern "C" {
 
 /* Row r has indices[offsets[r]] to indices[offsets[r + 1] - 1]. */
 typedef struct {
-    CornuArray offsets;        /* whole numbers (R + 1): from 0, ascending, to the number of indices */
+    CornuArray offsets;        /* whole numbers (R + 1): from 0, ascending, to N */
     CornuArray indices;        /* whole numbers (N) */
     CornuArray weights;        /* f32 (N), one for each index; NULL data: none */
 } CornuRagged;
@@ -31,7 +31,8 @@ typedef struct {
  *
  *     int64_t offsets[] = { 0, 2, 2, 3 };              rows of 2, 0 and 1 indices
  *     int32_t indices[] = { 7, 4, 9 }, rows[3 * 2];
- *     CornuRagged watched = { cornu_array(offsets, CORNU_I64, 4), cornu_array(indices, CORNU_I32, 3) };
+ *     CornuRagged watched = { .offsets = cornu_array(offsets, CORNU_I64, 4),
+ *                             .indices = cornu_array(indices, CORNU_I32, 3) };
  *     cornu_ragged_rows(&watched, .name = "watched", .limit = 10, .length = 2,
  *                       .to = cornu_array(rows, CORNU_I32, 3, 2));     7 4  -1 -1  9 -1
  *

@@ -258,12 +258,12 @@ CornuLayer *cornu_dot_from(const CornuDotConfig *config);
  * With sparse_gradient the gradient is a list of rows, and a step takes no longer for a larger
  * table: the optimizer reads and writes the rows of weights and slots that the batch looks up, each
  * once with the sum of its gradients, and leaves the others as they are, their slots too. This is
- * what TensorFlow does with sparse gradients (IndexedSlices) in Adagrad, Ftrl, RMSprop, Adadelta and
- * SGD with momentum, and LazyAdam and tf.tpu.experimental.embedding in Adam; with SGD the result is
- * that of the dense gradient, to the bit on one shard. Every optimizer but those that need whole
- * weights takes part (Lamb, Muon, Adafactor), without weight_decay, use_ema,
+ * what TensorFlow does with sparse gradients (IndexedSlices) in Adagrad, Ftrl, RMSprop, Adadelta
+ * and SGD with momentum, and LazyAdam and tf.tpu.experimental.embedding in Adam; with SGD the
+ * result is that of the dense gradient, to the bit on one shard. Every optimizer but those that
+ * need whole weights takes part (Lamb, Muon, Adafactor), without weight_decay, use_ema,
  * gradient_accumulation_steps and groups of shards; the table has neither regularizer nor
- * constraint. Keras' files do not hold the flag.
+ * constraint, and nothing but lookups reads it. Keras' files do not hold the flag.
  * Source: keras/src/layers/core/embedding.py. */
 typedef struct {
     char             unset;

@@ -339,10 +339,10 @@ static CornuStatus copy_variables(CornuModel *model, CornuDevice *device, CornuV
     const int             weights = cornu_model_weight_count(model);
     for (int i = 0; i <= weights; i++) {
         const CornuVariable *old = *variable_at(model, i);
-        fresh[i] = cornu_variable_create(device, cornu_variable_type(old),
-                                         cornu_variable_name(old),
-                                         .use = i < weights ? CORNU_USE_WEIGHTS : CORNU_USE_OTHER,
-                                         .sparse_gradient = cornu_variable_has_sparse_gradient(old));
+        fresh[i] = cornu_variable_create(
+            device, cornu_variable_type(old), cornu_variable_name(old),
+            .use = i < weights ? CORNU_USE_WEIGHTS : CORNU_USE_OTHER,
+            .sparse_gradient = cornu_variable_has_sparse_gradient(old));
         if (!fresh[i]) return cornu_error_take();
         CORNU__TRY(cornu_variable_copy(fresh[i], old));
         for (int k = 0; k < optimizer->count; k++)

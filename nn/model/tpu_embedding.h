@@ -1,6 +1,7 @@
 /*
  * Embedding tables, as tf.tpu.experimental.embedding has them: several tables, features that look
- * rows up in them, an optimizer for each table. A layer with an input and an output for each feature.
+ * rows up in them, an optimizer for each table. A layer with an input and an output for each
+ * feature.
  *
  *     CornuEmbeddingTableConfig users = { .vocabulary_size = 100000, .dim = 32 };
  *     CornuEmbeddingTableConfig films = { .vocabulary_size = 20000, .dim = 32,
@@ -24,8 +25,8 @@
  *     sqrtn   that, divided by the root of the sum of w^2
  *
  * with weights w of 1 or, for features that are .weighted, of further inputs f32 (B, L), in the
- * order of these features, after all lists. A sample without rows has zeros. But for sums rows whose
- * weight is not above 0 are left out. With max_sequence_length an output is
+ * order of these features, after all lists. A sample without rows has zeros. But for sums rows
+ * whose weight is not above 0 are left out. With max_sequence_length an output is
  * (B, max_sequence_length, dim), the rows themselves, then zeros; longer lists end there.
  *
  * Steps touch only the rows that were looked up (cornu_embedding's .sparse_gradient, layers.h). On
@@ -67,7 +68,8 @@ enum { CORNU_MAX_FEATURES = 32 };
 
 typedef struct {
     char               unset;
-    CornuEmbeddingFeatureConfig feature_config[CORNU_MAX_FEATURES];   /* ends at the first without a table */
+    /* Ends at the first without a table. */
+    CornuEmbeddingFeatureConfig feature_config[CORNU_MAX_FEATURES];
     CornuOptimizer    *optimizer;             /* of the tables; default that of the other weights */
     const char        *name;
     bool               frozen;
@@ -86,7 +88,8 @@ CornuOptimizer *cornu_tpu_embedding_optimizer(CornuLayer *embedding, CornuOptimi
 
 /* Lists of a feature for the layer, i32 (R, L), from ragged data; weights_to f32 (R, L), its data
  * NULL where the feature is not weighted. Lists that are too long end there if the feature is a
- * sequence, and are refused if not. CORNU_ERR_VALUE as cornu_ragged_rows, naming feature and row. */
+ * sequence, and are refused if not. CORNU_ERR_VALUE as cornu_ragged_rows, naming feature and
+ * row. */
 CornuStatus cornu_tpu_embedding_rows(const CornuLayer *embedding, int feature,
                                      const CornuRagged *ragged, CornuArray to,
                                      CornuArray weights_to);

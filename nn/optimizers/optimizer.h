@@ -512,8 +512,8 @@ typedef struct {
     CornuOptimizer          *(*from)(const void *config);
 } CornuOptimizerClass;
 
-/* A run of weights and their slots, summed over the shards and updated together, as one vector; or a
- * table with a sparse gradient, which is not packed. */
+/* A run of weights and their slots, summed over the shards and updated together, as one vector; or
+ * a table with a sparse gradient, which is not packed. */
 typedef struct {
     int            first, count;
     bool           sparse;

@@ -121,7 +121,7 @@ static double weight_of_loss(const CornuOptimizer *optimizer)
     return (double)shards / (optimizer->reduction == CORNU_SUM ? 1 : together);
 }
 
-/* What is to be applied: for each bucket a gradient and, of a sparse one, the rows that it is for. */
+/* What is to be applied: for each bucket a gradient and, of a sparse one, the rows it is for. */
 typedef struct {
     CornuTensor **g, **rows;
 } Gradients;

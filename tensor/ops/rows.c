@@ -1,4 +1,4 @@
-/* Updates of the rows that were looked up. They end a step, so gradients never pass through them. */
+/* Updates of the rows that were looked up. They end a step: gradients never pass through them. */
 #include "../graph_internal.h"
 
 CornuTensor *cornu_op_unique_rows(CornuTensor *indices, int64_t rows, CornuTensor **positions)

@@ -115,7 +115,8 @@ void bench_embedding_print(const Bench *bench)
            "microseconds a step\n  %-8s %10s %9s %9s %9s\n", LOOKUPS, COLUMNS, "", "rows",
            "median", "fastest", "of 10^5");
     for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i), *first = json_array_get(rows, i / SIZES * SIZES);
+        const json_t *row = json_array_get(rows, i);
+        const json_t *first = json_array_get(rows, i / SIZES * SIZES);
         printf("  %-8s %10.0f %9.1f %9.1f %9.2f\n", bench_text(row, "optimizer"),
                bench_number(row, "rows"), bench_number(row, "us"), bench_number(row, "us_low"),
                bench_number(row, "us") / bench_number(first, "us"));

