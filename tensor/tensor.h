@@ -33,8 +33,9 @@ bool        cornu_tensor_varies(const CornuTensor *tensor);
 /* How a variable is spread over the shards of a device. */
 typedef enum {
     CORNU_SHARED,       /* one value, common to all shards                                     */
-    CORNU_SLICED,       /* packed variables only: each shard holds one of as many equal slices,
-                           which cornu_read returns in a graph and cornu_assign takes          */
+    CORNU_SLICED,       /* each shard holds one of as many equal slices of axis 0, which
+                           cornu_read returns in a graph and cornu_assign takes; the last ones
+                           have further rows if the extent does not divide                     */
     CORNU_DUPLICATED,   /* packed variables only: each shard holds a complete copy. From outside
                            a graph shard 0's is read, and all are written                      */
     CORNU_PER_SHARD     /* variables that are not packed: each shard holds its own value of the
@@ -48,7 +49,8 @@ typedef struct {
     CornuType    type;     /* required */
     const char  *name;     /* copied */
     CornuUse     use;      /* what its memory counts as; default CORNU_USE_OTHER */
-    CornuSpread  spread;   /* default CORNU_SHARED, else CORNU_PER_SHARD */
+    CornuSpread  spread;   /* default CORNU_SHARED; not CORNU_DUPLICATED. On a device with one shard
+                              CORNU_SLICED is as CORNU_SHARED in graphs */
     CornuDtype   precision; /* of an f32: bf16 or f16 if its values are to be rounded to that by
                                whoever assigns it; default f32 */
     bool         for_packing; /* no memory until cornu_variable_pack provides it */
@@ -68,6 +70,9 @@ const char    *cornu_variable_name(const CornuVariable *variable); /* "" if it h
 CornuDevice   *cornu_variable_device(const CornuVariable *variable);
 bool           cornu_variable_has_sparse_gradient(const CornuVariable *variable);
 CornuDtype     cornu_variable_precision(const CornuVariable *variable);
+CornuSpread    cornu_variable_spread(const CornuVariable *variable);   /* as it was made */
+/* Whether each shard has a slice of it in a graph: CORNU_SLICED on a device with several. */
+bool           cornu_variable_is_sliced(const CornuVariable *variable);
 
 /* Copies a host array of the variable's host type to or from the device. */
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from);

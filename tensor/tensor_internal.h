@@ -21,7 +21,7 @@ struct CornuVariable {
     CornuDtype     precision;
     CornuVariable *whole;          /* the packed variable that contains it, or NULL */
     int64_t        first;          /* the index of its first element there */
-    CornuSpread    spread;
+    CornuSpread    spread, made;   /* in graphs; as it was asked for */
     bool           sparse_gradient;
     /* Of a packed variable: */
     CornuSegment  *segments;

@@ -1,4 +1,5 @@
 /* Variables: their memory, reading and writing them from the host, packing. */
+#include "../device/integer_internal.h"
 #include "tensor_internal.h"
 
 static CornuType stored_type(const CornuVariable *variable)
@@ -22,9 +23,12 @@ CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
     const char *name = config->name ? config->name : "";
     if (!config->device || cornu_error_pending())
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "variable %s: no device given", name);
-    if (config->spread != CORNU_SHARED && config->spread != CORNU_PER_SHARD)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "variable %s: only packed variables are sliced "
-                                "or duplicated, expected CORNU_SHARED or CORNU_PER_SHARD", name);
+    if (config->spread == CORNU_DUPLICATED)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "variable %s: only packed variables are "
+                                "duplicated, expected another spread", name);
+    if (config->spread == CORNU_SLICED && config->type.shape.rank < 1)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "variable %s: a scalar, expected an axis to slice",
+                                name);
     if (config->spread == CORNU_PER_SHARD && config->type.shape.rank >= CORNU_MAX_RANK)
         return cornu__fail_null(CORNU_ERR_SHAPE, "variable %s: rank %d, expected at most %d "
                                 "with CORNU_PER_SHARD", name, config->type.shape.rank,
@@ -33,7 +37,9 @@ CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
     if (!variable) return cornu__null();
     variable->device = config->device;
     variable->type = config->type;
-    variable->spread = config->spread;
+    variable->made = config->spread;
+    variable->spread = config->spread == CORNU_SLICED && cornu_device_shards(config->device) == 1
+                     ? CORNU_SHARED : config->spread;
     variable->precision = config->precision;
     variable->use = config->use;
     variable->sparse_gradient = config->sparse_gradient;
@@ -108,6 +114,18 @@ bool cornu_variable_has_sparse_gradient(const CornuVariable *variable)
 {
     CORNU__NEED_OR(variable, false);
     return variable->sparse_gradient;
+}
+
+CornuSpread cornu_variable_spread(const CornuVariable *variable)
+{
+    CORNU__NEED_OR(variable, CORNU_SHARED);
+    return variable->made;
+}
+
+bool cornu_variable_is_sliced(const CornuVariable *variable)
+{
+    CORNU__NEED_OR(variable, false);
+    return variable->spread == CORNU_SLICED;
 }
 
 static const CornuVariable *owner_of(const CornuVariable *variable)
@@ -195,7 +213,8 @@ CornuType cornu__variable_shard_type(const CornuVariable *variable)
 {
     CornuType type = variable->type;
     if (variable->spread == CORNU_SLICED)
-        type.shape.extent[0] /= cornu_device_shards(variable->device);
+        type.shape.extent[0] = ceil_divide(type.shape.extent[0],
+                                           cornu_device_shards(variable->device));
     return type;
 }
 
@@ -207,9 +226,10 @@ static CornuStatus check_parts(CornuVariable *const *parts, int count)
         if (v->segments)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is a packed variable and cannot be packed "
                                "again", v->name);
-        if (v->spread == CORNU_PER_SHARD)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is CORNU_PER_SHARD, expected "
-                               "CORNU_SHARED to pack it", v->name);
+        if (v->spread != CORNU_SHARED)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is %s, expected CORNU_SHARED to pack it",
+                               v->name, v->spread == CORNU_SLICED ? "CORNU_SLICED"
+                                                                  : "CORNU_PER_SHARD");
         if (v->device != parts[0]->device)
             return cornu__fail(CORNU_ERR_DEVICE, "%s: is on device %s, but %s on %s; expected one "
                                "device", v->name, cornu_device_name(v->device), parts[0]->name,

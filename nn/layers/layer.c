@@ -304,7 +304,9 @@ CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
     CornuVariable *variable = cornu_variable_create(device, weight->type, weight->path,
                                                     .use = CORNU_USE_WEIGHTS,
                                                     .precision = precision,
-                                                    .sparse_gradient = weight->sparse_gradient);
+                                                    .sparse_gradient = weight->sparse_gradient,
+                                                    .spread = weight->sliced ? CORNU_SLICED
+                                                                             : CORNU_SHARED);
     if (!variable) return cornu_error_take();
     const CornuArray values = cornu_array_from(new_values(weight), weight->type);
     CornuStatus      status = values.data ? cornu_weight_read(weight, values) : CORNU_ERR_MEMORY;

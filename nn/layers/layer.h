@@ -325,6 +325,7 @@ struct CornuWeight {
     CornuType         type;          /* f32 */
     bool              non_trainable; /* moving statistics */
     bool              sparse_gradient; /* a table of which only the rows looked up are updated */
+    bool              sliced;        /* such a table, of whose rows each shard has a slice */
     CornuInitializer  initializer;
     CornuRegularizer  regularizer;   /* added to the loss while trainable; or none */
     CornuConstraint   constraint;    /* applied after each update; or none */

@@ -29,7 +29,7 @@ typedef struct {
     Feature         features[CORNU_MAX_FEATURES];
     int             table_count, feature_count, input_count;
     CornuOptimizer *optimizer;
-    bool            handed_out;
+    bool            handed_out, duplicated;
 } Embedding;
 
 /* ---- Lookups ---- */
@@ -58,6 +58,7 @@ static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
                                       cornu_shape(table->vocabulary_size, table->dim),
                                       table->initializer, false));
         layer->weights[layer->own_count - 1]->sparse_gradient = true;
+        layer->weights[layer->own_count - 1]->sliced = !embedding->duplicated;
     }
     return CORNU_OK;
 }
@@ -109,6 +110,36 @@ static CornuTensor *sequence(CornuTensor *rows, int64_t length)
     return more < 0 ? cornu_op_slice(rows, zeros, sizes) : cornu_op_pad(rows, zeros, high, 0.0);
 }
 
+static CornuTensor *at_least(CornuTensor *x, double least)
+{
+    return x ? cornu_op_compare(x, CORNU_GREATER_EQUAL, cornu_op_constant_like(x, least)) : NULL;
+}
+
+/* Rows of a table of `total` rows of which this shard has a slice: all shards look up what is in
+ * theirs, zeros for the rest, and each gets the sums of its own lists. An index of no row is given
+ * to the lookup as it is, which refuses it: it is beyond every slice. */
+static CornuTensor *rows_of_slices(CornuTensor *slice, CornuTensor *indices, int64_t total)
+{
+    const CornuShape list = cornu_tensor_shape(indices);
+    const CornuShape shape = cornu_tensor_shape(slice);
+    CornuTensor *flat = cornu_op_reshape(indices, cornu_shape(list.extent[0] * list.extent[1]));
+    CornuTensor *all = cornu_op_convert(cornu_op_all_gather(flat, NULL), CORNU_I32);
+    CornuTensor *shard = cornu_op_convert(cornu_op_replica_id(cornu_tensor_graph(slice)),
+                                          CORNU_I32);
+    if (!all || !shard) return NULL;
+    CornuTensor *rows = cornu_op_constant_like(shard, (double)shape.extent[0]);
+    CornuTensor *place = cornu_op_subtract(all, cornu_op_multiply(shard, rows));
+    CornuTensor *none = cornu_op_constant_like(all, -1.0);
+    CornuTensor *elsewhere = cornu_op_select(at_least(all, (double)total), all,
+                                             cornu_op_select(at_least(all, -1.0), none, all));
+    CornuTensor *low = cornu_op_select(at_least(place, 0.0), place, elsewhere);
+    CornuTensor *high = cornu_op_select(at_least(place, (double)shape.extent[0]), elsewhere, low);
+    CornuTensor *own = cornu_op_select(at_least(all, (double)total), all, high);
+    CornuTensor *found = cornu_op_gather_padded(slice, own);
+    return cornu_op_reshape(cornu_op_reduce_scatter(found, NULL),
+                            cornu_shape(list.extent[0], list.extent[1], shape.extent[1]));
+}
+
 static CornuTensor *look_up(CornuLayer *layer, const CornuCall *call, const Feature *feature,
                             CornuTensor *indices, CornuTensor *w)
 {
@@ -126,7 +157,10 @@ static CornuTensor *look_up(CornuLayer *layer, const CornuCall *call, const Feat
         w = cornu_op_select(cornu_op_compare(indices, CORNU_GREATER, none), w, zero);
     }
     CornuTensor *of_table = cornu_layer_read_as(layer, call, feature->table, CORNU_F32);
-    CornuTensor *rows = cornu_op_gather_padded(of_table, indices);
+    const CornuVariable *variable = layer->weights[feature->table]->variable;
+    CornuTensor *rows = variable && cornu_variable_is_sliced(variable)
+                      ? rows_of_slices(of_table, indices, table->vocabulary_size)
+                      : cornu_op_gather_padded(of_table, indices);
     if (!rows) return NULL;
     return cornu_op_convert(feature->max_sequence_length
                                 ? sequence(rows, feature->max_sequence_length)
@@ -256,6 +290,7 @@ CornuLayer *cornu_tpu_embedding_from(const CornuTpuEmbeddingConfig *config)
     if (!layer) free_embedding(&lost.base);
     if (!layer) return cornu__null();
     layer->frozen = config->frozen;
+    embedding->duplicated = config->duplicated;
     if (!status) return layer;
     cornu_layer_free(layer);
     return cornu__null();

@@ -30,7 +30,10 @@
  * (B, max_sequence_length, dim), the rows themselves, then zeros; longer lists end there.
  *
  * Steps touch only the rows that were looked up (cornu_embedding's .sparse_gradient, layers.h). On
- * several shards each has the tables, and steps exchange the lists, not the tables.
+ * several shards each has a slice of the rows of every table and of its slots. All shards get all
+ * lists, look up the rows of their slices, and the sums of these are scattered: an all_gather and a
+ * reduce_scatter in place of two exchanges of all with all, which collectives here have not. With
+ * .duplicated every shard has all rows, looks up its own lists, and gets the gradients of all.
  *
  * Sources: tensorflow/python/tpu/tpu_embedding_v2_utils.py, TableConfig and FeatureConfig;
  * tensorflow/python/ops/embedding_ops.py, safe_embedding_lookup_sparse.
@@ -71,6 +74,7 @@ typedef struct {
     /* Ends at the first without a table. */
     CornuEmbeddingFeatureConfig feature_config[CORNU_MAX_FEATURES];
     CornuOptimizer    *optimizer;             /* of the tables; default that of the other weights */
+    bool               duplicated;            /* tables are not sliced over the shards */
     const char        *name;
     bool               frozen;
     const char        *dtype;

@@ -200,7 +200,8 @@ CornuVariable *cornu_optimizer_iteration(const CornuOptimizer *optimizer)
 
 /* "adam/conv2d_kernel_momentum" for slot "momentum" of "conv2d/kernel" */
 static CornuVariable *add_part(CornuOptimizer *optimizer, CornuDevice *device, CornuType type,
-                               const char *owner, const char *of, const char *name, bool packed)
+                               const char *owner, const char *of, const char *name, bool packed,
+                               CornuSpread spread)
 {
     char text[256];
     int  length = snprintf(text, sizeof text, "%s/%s%s%s", owner, of, *of ? "_" : "", name);
@@ -211,7 +212,7 @@ static CornuVariable *add_part(CornuOptimizer *optimizer, CornuDevice *device, C
     for (char *c = text + strlen(owner) + 1; *c; c++)
         if (*c == '/') *c = '_';
     CornuVariable *variable = cornu_variable_create(device, type, text, .use = CORNU_USE_SLOTS,
-                                                    .for_packing = packed);
+                                                    .for_packing = packed, .spread = spread);
     if (variable) optimizer->variables[optimizer->variable_count++] = variable;
     return variable;
 }
@@ -219,7 +220,7 @@ static CornuVariable *add_part(CornuOptimizer *optimizer, CornuDevice *device, C
 static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *device, CornuType type,
                                    const char *owner, const char *name)
 {
-    return add_part(optimizer, device, type, owner, "", name, false);
+    return add_part(optimizer, device, type, owner, "", name, false, CORNU_SHARED);
 }
 
 /* The slots of each weight: those of every optimizer, then the class's. */
@@ -272,7 +273,8 @@ static CornuStatus add_slots(CornuOptimizer *optimizer, CornuDevice *device)
                 if (slots.group[s] != group || !slot_type(optimizer, w, s, &type)) continue;
                 CornuVariable *slot = add_part(optimizer, device, type, optimizer->name,
                                                cornu_variable_name(w), slots.name[s],
-                                               is_slot_packed(optimizer, i, s));
+                                               is_slot_packed(optimizer, i, s),
+                                               cornu_variable_spread(w));
                 if (!slot) return cornu_error_take();
                 optimizer->slots[i * slots.count + s] = slot;
             }

@@ -542,8 +542,9 @@ static CornuTensor *squares_over_shards(const CornuOptimizer *optimizer, CornuGr
     for (int b = 0; b < optimizer->bucket_count; b++) {
         gradients->g[b] = unscaled(optimizer, graph, gradients->g[b]);
         CornuTensor  *squares = sum_of_squares(reduce_over_shards(optimizer, b, gradients));
-        CornuTensor **to = optimizer->buckets[b].sparse ? &sum : &packed_ones;
         if (!squares) return NULL;
+        const bool    common = optimizer->buckets[b].sparse && !cornu_tensor_varies(squares);
+        CornuTensor **to = common ? &sum : &packed_ones;
         *to = *to ? cornu_op_add(*to, squares) : squares;
     }
     if (!packed_ones) return sum;

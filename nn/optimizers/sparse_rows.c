@@ -9,7 +9,7 @@
  *             -> new w, slots -> the tables
  *
  * With several shards the lists of all of them are joined: what they exchange grows with the batch,
- * not with the table. A list has as many rows as there are lookups: the last ones, where an index
+ * not with the table. If the table is sliced, a shard has the lookups of all shards in its slice. A list has as many rows as there are lookups: the last ones, where an index
  * was looked up twice, are of row V, which there is not; they are read as row V - 1 and never
  * written. Their gradients are 0.
  *
@@ -26,6 +26,9 @@ CornuStatus cornu__sparse_check(const CornuOptimizer *optimizer, const CornuVari
                      : optimizer->use_ema                      ? ".use_ema"
                      : optimizer->accumulation_steps           ? ".gradient_accumulation_steps"
                      : cornu__optimizer_has_groups(optimizer)  ? ".group_size"
+                     : !cornu_variable_is_sliced(w)            ? NULL
+                     : optimizer->clipnorm > 0.0               ? ".clipnorm of a sliced table"
+                     : optimizer->global_clipnorm > 0.0        ? ".global_clipnorm of a sliced one"
                                                                : NULL;
     if (!what) return CORNU_OK;
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s has a sparse gradient, of the rows that are "
@@ -33,14 +36,12 @@ CornuStatus cornu__sparse_check(const CornuOptimizer *optimizer, const CornuVari
                        what);
 }
 
-/* The number of rows V of the table, and of its columns. */
-static int64_t rows_of(const CornuVariable *w) { return cornu_variable_type(w).shape.extent[0]; }
-
-/* Adds up the gradients of equal indices; *indices become the rows. */
-static CornuTensor *summed(const CornuVariable *w, CornuTensor *g, CornuTensor **indices)
+/* Adds up the gradients of equal indices of a table, or of this shard's slice of it; *indices become
+ * the rows. */
+static CornuTensor *summed(int64_t rows, CornuTensor *g, CornuTensor **indices)
 {
     CornuTensor *positions;
-    *indices = cornu_op_unique_rows(*indices, rows_of(w), &positions);
+    *indices = cornu_op_unique_rows(*indices, rows, &positions);
     return *indices ? cornu_op_segment_sum(g, positions, cornu_tensor_shape(positions).extent[0])
                     : NULL;
 }
@@ -54,16 +55,18 @@ CornuTensor *cornu__sparse_gradient(const CornuVariable *w, CornuTensor *gradien
         cornu__fail_prefix(status, cornu_variable_name(w));
         return cornu__null();
     }
-    return summed(w, g, rows);
+    return summed(cornu_tensor_shape(gradient).extent[0], g, rows);
 }
 
 CornuTensor *cornu__sparse_reduce(const CornuVariable *w, CornuTensor *g, CornuTensor **rows)
 {
     if (!g || !*rows) return NULL;
+    if (cornu_variable_is_sliced(w)) return g;   /* the lookups of all shards in these rows */
     if (!cornu_tensor_varies(*rows)) return cornu_tensor_varies(g) ? cornu_op_all_reduce(g) : g;
     *rows = cornu_op_all_gather(*rows, NULL);
     g = cornu_op_all_gather(g, NULL);
-    return cornu_device_shards(cornu_variable_device(w)) == 1 ? g : summed(w, g, rows);
+    return cornu_device_shards(cornu_variable_device(w)) == 1
+         ? g : summed(cornu_variable_type(w).shape.extent[0], g, rows);
 }
 
 CornuTensor *cornu__sparse_read(CornuTensor *table, CornuTensor *rows)
@@ -84,7 +87,11 @@ CornuStatus cornu__sparse_assign(CornuVariable *table, CornuTensor *rows, CornuT
 CornuStatus cornu__sparse_fill(CornuVariable *table, double value)
 {
     CornuGraph  *graph = cornu_graph_create(cornu_variable_device(table));
-    CornuTensor *all = graph ? cornu_op_constant(graph, cornu_variable_type(table), value) : NULL;
+    CornuTensor *old = graph ? cornu_read(graph, table) : NULL;
+    CornuTensor *all = old ? cornu_op_constant_like(old, value) : NULL;
+    if (all && cornu_tensor_varies(old))   /* a value that each shard makes */
+        all = cornu_op_add(all, cornu_op_scale(cornu_op_convert(cornu_op_replica_id(graph),
+                                                                CORNU_F32), 0.0));
     CornuStatus  status = all ? cornu_assign(table, all) : cornu_error_take();
     if (!status) status = cornu_run(graph, NULL, 0, NULL);
     cornu_graph_free(graph);

@@ -109,7 +109,7 @@ typedef struct {
 
 /* Two features of one table, one of them a sequence, and another table; Adagrad for one table, SGD
  * for the other, Adam for the rest. */
-static Net net(void)
+static Net net(bool duplicated)
 {
     CornuEmbeddingTableConfig films = { .vocabulary_size = 20, .dim = 4, .name = "films",
                                         .optimizer = cornu_adagrad(0.1) };
@@ -118,7 +118,7 @@ static Net net(void)
         .feature_config = { { .table = &films, .name = "film" },
                             { .table = &users, .name = "user" },
                             { .table = &films, .name = "watched", .max_sequence_length = 3 } },
-        .optimizer = cornu_sgd(0.1)));
+        .optimizer = cornu_sgd(0.1), .duplicated = duplicated));
     CornuSymbol *film = cornu_input(.shape = { 1 }, .dtype = CORNU_I32);
     CornuSymbol *user = cornu_input(.shape = { 1 }, .dtype = CORNU_I32);
     CornuSymbol *watched = cornu_input(.shape = { 2 }, .dtype = CORNU_I32);
@@ -145,7 +145,7 @@ static void tables_have_optimizers_of_their_own(void **state)
 {
     (void)state;
     CornuDevice *device = made(cornu_device_open("cpu"));
-    Net          n = net();
+    Net          n = net(false);
     if (cornu_compile(n.model, .device = device, .loss = cornu_loss("mean_squared_error"),
                       .optimizer = cornu_tpu_embedding_optimizer(n.embedding, cornu_adam())))
         fail_msg("%s", cornu_error_message());
@@ -179,6 +179,56 @@ static void tables_have_optimizers_of_their_own(void **state)
     cornu_device_close(device);
 }
 
+/* Over 1, 2, 3 and 8 shards, tables whose rows do not divide, sliced and not: the same weights but
+ * for the order of sums; an index of no row fails the step. */
+static void train_over(int shards, bool duplicated, float *films, float *users)
+{
+    enum { BATCH = 8 };
+    CornuDevice *device = made(cornu_device_open("cpu", .shards = shards));
+    Net          n = net(duplicated);
+    if (cornu_compile(n.model, .device = device, .loss = cornu_loss("mean_squared_error"),
+                      .optimizer = cornu_tpu_embedding_optimizer(n.embedding, cornu_adam())))
+        fail_msg("%s", cornu_error_message());
+    int32_t    film[BATCH], user[BATCH], watched[2 * BATCH];
+    float      y[BATCH];
+    CornuArray xs[3] = { cornu_array(film, CORNU_I32, BATCH, 1),
+                         cornu_array(user, CORNU_I32, BATCH, 1),
+                         cornu_array(watched, CORNU_I32, BATCH, 2) };
+    CornuArray ys = cornu_array(y, CORNU_F32, BATCH, 1);
+    for (int step = 0; step < 5; step++) {
+        for (int r = 0; r < BATCH; r++) {
+            film[r] = (7 * r + step) % 20, user[r] = (2 * r + step) % 9;
+            watched[2 * r] = (3 * r + step) % 20, watched[2 * r + 1] = r % 2 ? -1 : 19;
+            y[r] = (float)sin(r + step);
+        }
+        expect_ok(cornu_train_on_batch_many(n.model, xs, &ys, NULL));
+    }
+    expect_ok(cornu_weight_read(n.embedding->weights[0], cornu_array(films, CORNU_F32, 20, 4)));
+    expect_ok(cornu_weight_read(n.embedding->weights[1], cornu_array(users, CORNU_F32, 9, 4)));
+    user[3] = 9;
+    assert_int_equal(cornu_train_on_batch_many(n.model, xs, &ys, NULL), CORNU_ERR_VALUE);
+    assert_non_null(strstr(cornu_error_message(), "index 9 in row"));
+    cornu_error_take();
+    CornuVariable *v = n.embedding->weights[0]->variable;
+    assert_int_equal(cornu_variable_is_sliced(v), shards > 1 && !duplicated);
+    cornu_model_free(n.model);
+    cornu_device_close(device);
+}
+
+static void tables_are_sliced_over_shards(void **state)
+{
+    (void)state;
+    float films[80], users[36];
+    train_over(1, false, films, users);
+    for (int i = 0; i < 6; i++) {
+        static const int shards[] = { 2, 3, 8 };
+        float            got_films[80], got_users[36];
+        train_over(shards[i / 2], i % 2, got_films, got_users);
+        for (int k = 0; k < 80; k++) assert_true(fabs(got_films[k] - films[k]) < 1e-5);
+        for (int k = 0; k < 36; k++) assert_true(fabs(got_users[k] - users[k]) < 1e-5);
+    }
+}
+
 /* ---- Refusals ---- */
 
 static void expect_refused(CornuStatus status, const char *message)
@@ -202,7 +252,7 @@ static void bad_data_is_refused(void **state)
         { { 0, 1, 2, 3 }, { 1, 2, -1 }, "feature film: index -1 in row 2, expected 0 to 19" },
         { { 0, 0, 3, 3 }, { 1, 2, 3 }, "feature film: row 1 has 3 indices, expected at most 2" },
     };
-    Net n = net();
+    Net n = net(false);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int32_t     lists[6] = { 77, 77, 77, 77, 77, 77 };
         CornuRagged ragged = {
@@ -229,7 +279,7 @@ static void bad_indices_change_nothing(void **state)
 {
     (void)state;
     CornuDevice *device = made(cornu_device_open("cpu"));
-    Net          n = net();
+    Net          n = net(false);
     if (cornu_compile(n.model, .device = device, .loss = cornu_loss("mean_squared_error"),
                       .optimizer = cornu_tpu_embedding_optimizer(n.embedding, cornu_adam())))
         fail_msg("%s", cornu_error_message());
@@ -275,6 +325,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lookups_are_tensorflows),
         cmocka_unit_test(tables_have_optimizers_of_their_own),
+        cmocka_unit_test(tables_are_sliced_over_shards),
         cmocka_unit_test(bad_data_is_refused),
         cmocka_unit_test(bad_indices_change_nothing),
         cmocka_unit_test(bad_tables_are_refused),
