@@ -78,9 +78,10 @@ static CornuStatus write_logs(CornuEventFile *events, const CornuLogs *logs, boo
 static CornuStatus write_epoch(TensorBoard *self, const CornuModel *model, int64_t epoch,
                                const CornuLogs *logs)
 {
-    double rate;
+    double rate = 0.0;   /* as Keras' MultiOptimizer, which has none of its own */
     CORNU__TRY(write_logs(self->train, logs, false, epoch));
-    CORNU__TRY(cornu_optimizer_learning_rate(model->optimizer, &rate));
+    if (!model->optimizer->kind->composite)
+        CORNU__TRY(cornu_optimizer_learning_rate(model->optimizer, &rate));
     CORNU__TRY(cornu__event_file_scalar(self->train, "epoch_learning_rate", epoch, rate));
     if (self->speed) {
         int64_t iterations;

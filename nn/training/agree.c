@@ -35,9 +35,10 @@ static CornuStatus agree_on_weights(CornuProcesses *processes, const CornuModel 
 static CornuStatus agree_on_optimizer(CornuProcesses *processes, const CornuModel *model)
 {
     char   text[160];
-    double rate;
+    double rate = 0.0;   /* one made of others has none; theirs are among the scalars */
     uLong  sum = crc32(0, NULL, 0);
-    CORNU__TRY(cornu_optimizer_learning_rate(model->optimizer, &rate));
+    if (!model->optimizer->kind->composite)
+        CORNU__TRY(cornu_optimizer_learning_rate(model->optimizer, &rate));
     for (int i = 0; i < cornu__model_kept_count(model); i++) {
         const CornuVariable *variable = cornu_model_optimizer_variable(model, i);
         if (cornu_variable_type(variable).shape.rank == 0) CORNU__TRY(add_variable(variable, &sum));

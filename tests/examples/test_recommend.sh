@@ -49,6 +49,12 @@ check "killed and resumed, the same bits" \
     cmp "$folder/one.safetensors" "$folder/resumed.safetensors"
 recommend $small --epochs 1 --load "$folder/one.safetensors"
 check "weights are loaded" awk "BEGIN { exit !($(auc) > 0.75) }"
+sharded="--data synthetic --limit 20000 --epochs 1 --batch-size 256 --verbose 0 --shards 4"
+recommend $sharded --save "$folder/alone.safetensors"
+"$build/cornu_run" -n 2 "$build/recommend" $sharded --save "$folder/both.safetensors" > "$out" 2>&1
+check "two processes, the same bits" cmp "$folder/alone.safetensors" "$folder/both.safetensors"
+recommend --data synthetic --limit 20000 --epochs 1 --batch-size 256 --tensorboard "$folder/logs"
+check "with TensorBoard" says '^Test AUC'
 recommend --data synthetic --limit 20000 --epochs 1 --batch-size 256 --device tpu
 check "trains on eight shards" says '^Test AUC'
 
