@@ -474,10 +474,11 @@ CornuStatus cornu__hdf5_write(CornuHdf5 *file, const char *path, CornuArray arra
 
 static CornuStatus write_bf16(CornuHdf5 *file, const char *path, CornuArray array)
 {
-    const int64_t count = cornu_type_count(array.type);
-    uint16_t     *bits = cornu__allocate((size_t)count, sizeof *bits);
+    const float *values = array.data;
+    uint16_t    *bits = cornu__allocate((size_t)cornu_type_count(array.type), sizeof *bits);
     if (!bits) return CORNU_ERR_MEMORY;
-    for (int64_t i = 0; i < count; i++) bits[i] = cornu_bf16_from_float(((float *)array.data)[i]);
+    for (int64_t i = 0; i < cornu_type_count(array.type); i++)
+        bits[i] = cornu_bf16_from_float(values[i]);
     const hid_t type = h5->Tcreate(H5T_OPAQUE, sizeof *bits);
     array.data = bits;
     CornuStatus status = write_as(file, path, array, type, type);

@@ -117,6 +117,12 @@ json_t *cornu__input_config(const CornuModel *model)
 /* ---- Reading ---- */
 
 /* An InputLayer: its batch_shape, in which null is an open extent, its dtype and name. */
+/* Whole numbers that i32 holds. */
+static bool is_short(const char *dtype)
+{
+    return !strcmp(dtype, "int8") || !strcmp(dtype, "int16") || !strcmp(dtype, "uint16");
+}
+
 CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input)
 {
     const json_t *config = json_object_get(value, "config");
@@ -136,6 +142,7 @@ CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input)
     input->name = json_string_value(json_object_get(config, "name"));
     while (dtype && input->dtype <= CORNU_STRING && strcmp(dtype, dtype_names[input->dtype]))
         input->dtype++;
+    if (input->dtype == CORNU_DTYPE_COUNT && is_short(dtype)) input->dtype = CORNU_I32;
     /* Layers convert floats to their compute dtype. */
     if (input->dtype <= CORNU_STRING && cornu_dtype_is_float(input->dtype))
         input->dtype = CORNU_F32;

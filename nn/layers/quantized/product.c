@@ -3,12 +3,6 @@
 
 /* ---- Inputs ---- */
 
-CornuTensor *cornu__round_small(CornuTensor *x)
-{
-    const double most = 12582912.0;   /* 1.5 * 2^23: the next f32 are whole numbers */
-    return cornu_op_shift(cornu_op_shift(cornu_op_convert(x, CORNU_F32), most), -most);
-}
-
 /* x times *scale, rounded to whole numbers from low to high, f32; *scale = high / (the largest |x|
  * along the axes, which are kept, + epsilon), in the dtype of x. Source:
  * keras/src/quantizers/quantizers.py, abs_max_quantize. */

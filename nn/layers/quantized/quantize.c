@@ -127,34 +127,47 @@ static void quantize_int4(const CornuLayer *layer, const CornuKernel *kernel, co
 
 static int nibble(float q) { return (int)q & 15; }
 
+static float from_nibble(int bits) { return (float)(bits < 8 ? bits : bits - 16); }
+
+/* What the number of packed matrices at `at` holds: places in the matrix, the second -1 where an
+ * odd extent leaves none. */
+typedef struct { int64_t first, second; } Pair;
+
+static Pair pair_at(const CornuKernel *kernel, int64_t at)
+{
+    const bool    down = kernel->packs_rows;
+    const int64_t columns = kernel->columns, width = down ? columns : (columns + 1) / 2;
+    const int64_t m = at / width * (down ? 2 : 1), n = at % width * (down ? 1 : 2);
+    const bool    whole = down ? m + 1 < kernel->rows : n + 1 < columns;
+    const int64_t first = m * columns + n;
+    return (Pair){ first, whole ? first + (down ? columns : 1) : -1 };
+}
+
+static int64_t pairs_of(const CornuKernel *kernel)
+{
+    return kernel->packs_rows ? (kernel->rows + 1) / 2 * kernel->columns
+                              : kernel->rows * ((kernel->columns + 1) / 2);
+}
+
 /* Columns 2 i and 2 i + 1, or rows, in one number from -128 to 127; the first is the lower half. */
 static void pack(const CornuKernel *kernel, const float *q, float *to)
 {
-    const int64_t rows = kernel->rows, columns = kernel->columns;
-    const int64_t down = kernel->packs_rows ? 2 : 1, across = kernel->packs_rows ? 1 : 2;
-    for (int64_t m = 0; m < rows; m += down)
-        for (int64_t n = 0; n < columns; n += across) {
-            const int64_t m2 = m + down - 1, n2 = n + across - 1;
-            const int     low = nibble(q[m * columns + n]);
-            const int     high = m2 < rows && n2 < columns ? nibble(q[m2 * columns + n2]) : 0;
-            const int     both = high << 4 | low;
-            *to++ = (float)(both < 128 ? both : both - 256);
-        }
+    for (int64_t i = 0; i < pairs_of(kernel); i++) {
+        const Pair pair = pair_at(kernel, i);
+        const int  high = pair.second < 0 ? 0 : nibble(q[pair.second]);
+        const int  both = high << 4 | nibble(q[pair.first]);
+        to[i] = (float)(both < 128 ? both : both - 256);
+    }
 }
-
-static float from_nibble(int bits) { return (float)(bits < 8 ? bits : bits - 16); }
 
 static void unpack(const CornuKernel *kernel, const float *from, float *q)
 {
-    const int64_t rows = kernel->rows, columns = kernel->columns;
-    const int64_t down = kernel->packs_rows ? 2 : 1, across = kernel->packs_rows ? 1 : 2;
-    for (int64_t m = 0; m < rows; m += down)
-        for (int64_t n = 0; n < columns; n += across) {
-            const int64_t m2 = m + down - 1, n2 = n + across - 1;
-            const int     both = (int)*from++ & 255;
-            q[m * columns + n] = from_nibble(both & 15);
-            if (m2 < rows && n2 < columns) q[m2 * columns + n2] = from_nibble(both >> 4);
-        }
+    for (int64_t i = 0; i < pairs_of(kernel); i++) {
+        const Pair pair = pair_at(kernel, i);
+        const int  both = (int)from[i] & 255;
+        q[pair.first] = from_nibble(both & 15);
+        if (pair.second >= 0) q[pair.second] = from_nibble(both >> 4);
+    }
 }
 
 /* ---- Both ---- */

@@ -116,6 +116,58 @@ static void train(Golden *golden, CornuModel *model, float *losses, int64_t step
     }
 }
 
+/* ---- Weights of narrow dtypes ---- */
+
+static float narrowed(float x, CornuDtype dtype)
+{
+    return dtype == CORNU_BF16 ? cornu_bf16_to_float(cornu_bf16_from_float(x))
+                               : cornu_f16_to_float(cornu_f16_from_float(x));
+}
+
+static void expect_narrow(const char *what, const float *x, int64_t count, CornuDtype dtype)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (x[i] != narrowed(x[i], dtype)) fail_msg("%s[%lld] is %g", what, (long long)i,
+                                                    (double)x[i]);
+}
+
+/* Initial values, those after updates, and the optimizer's slots; of the other layer none. */
+static void weights_are_rounded(void **state)
+{
+    static const struct { const char *policy; CornuDtype dtype; } rows[] = {
+        { "bfloat16", CORNU_BF16 }, { "float16", CORNU_F16 },
+    };
+    float x[6] = { 0.1f, 0.7f, -0.3f, 0.9f, -0.5f, 0.2f }, y[4] = { 1, 0, 0.5f, -1 }, values[64];
+    double loss;
+    (void)state;
+    for (int r = 0; r < 2; r++) {
+        CornuModel *model = two_layers("float32", rows[r].policy);
+        expect_ok(cornu_compile(model, .optimizer = cornu_adam(.learning_rate = 0.1),
+                                .loss = cornu_mean_squared_error()));
+        for (int step = 0; step < 3; step++) {
+            for (int i = 0; i < cornu_model_weight_count(model); i++) {
+                const CornuWeight *weight = cornu_model_weight(model, i);
+                expect_ok(cornu_weight_read(weight, cornu_array_from(values, weight->type)));
+                if (strncmp(weight->path, "first/", 6)) continue;
+                expect_narrow(weight->path, values, cornu_type_count(weight->type),
+                              rows[r].dtype);
+            }
+            expect_ok(cornu_train_on_batch(model, cornu_array(x, CORNU_F32, 2, 3),
+                                           cornu_array(y, CORNU_F32, 2, 2), &loss));
+        }
+        for (int i = 0; i < cornu_model_optimizer_variable_count(model); i++) {
+            const CornuVariable *slot = cornu_model_optimizer_variable(model, i);
+            if (!strstr(cornu_variable_name(slot), "first_")) continue;
+            expect_ok(cornu_variable_read(slot, cornu_array_from(values,
+                                                                 cornu_variable_type(slot))));
+            expect_narrow(cornu_variable_name(slot), values,
+                          cornu_type_count(cornu_variable_type(slot)), rows[r].dtype);
+        }
+        assert_false(model->optimizer->scales_loss);
+        cornu_model_free(model);
+    }
+}
+
 /* ---- The dtypes of ops ---- */
 
 static CornuDtype operand_dtype(const CornuProgram *program, const CornuProgramOp *op, int i)
@@ -475,6 +527,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_innermost_policy_rules),
         cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(weights_are_rounded),
         cmocka_unit_test(dtypes_are_the_policys),
         cmocka_unit_test(layers_follow_keras),
         cmocka_unit_test(losses_follow_keras),
