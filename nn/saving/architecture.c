@@ -1,6 +1,7 @@
 /* Writing and reading layers as Keras' JSON. Names and places of a layer's arguments are in a table
  * of its class (layer.h), by which fields.c works. */
 #include "architecture_internal.h"
+#include "../layers/quantized_internal.h"
 
 #include <string.h>
 
@@ -40,7 +41,9 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
     if (!kind->never_trains)
         config = cornu__json_with(config, "trainable", json_boolean(!layer->frozen));
     if (!kind->never_typed)
-        config = cornu__json_with(config, "dtype", cornu__layer_policy_to_json(layer, policy));
+        config = cornu__json_with(config, "dtype", cornu__quantization(layer)
+                                                       ? cornu__quantized_policy_to_json(layer)
+                                                       : cornu__policy_to_json(policy));
     const CornuLayersInside layers = inside(usual);
     config = cornu__fields_to_json(&layers, kind->fields,
                                    (const char *)layer + kind->config_offset, config);

@@ -66,9 +66,8 @@ json_t *cornu__fields_to_json(const CornuLayersInside *inside, const CornuField 
  * written as "float32", Keras' default. */
 json_t *cornu__policy_to_json(const CornuPolicy *policy);
 
-/* Likewise, of a layer whose kernel may be quantized; and its quantization_config
- * (quantized_config.c). */
-json_t *cornu__layer_policy_to_json(const CornuLayer *layer, const CornuPolicy *policy);
+/* That of a layer whose kernel is quantized; and its quantization_config (quantized_config.c). */
+json_t *cornu__quantized_policy_to_json(const CornuLayer *layer);
 json_t *cornu__quantization_to_json(const CornuLayer *layer);
 
 /* An operation, and a call of it, in which to_json writes operand i. */

@@ -12,14 +12,13 @@ enum { DEFAULT_HISTORY = 1024 };
 
 /* ---- Writing ---- */
 
-json_t *cornu__layer_policy_to_json(const CornuLayer *layer, const CornuPolicy *policy)
+json_t *cornu__quantized_policy_to_json(const CornuLayer *layer)
 {
     const CornuQuantization mode = cornu__quantization(layer);
-    if (!mode) return cornu__policy_to_json(policy);
     const char   *name = cornu__quantization_names[mode];
     const int64_t block = layer->quantized.block, history = layer->quantized.history;
     json_t *config = json_pack("{s:s, s:s}", "mode", name, "source_name",
-                               cornu__policy_source(policy));
+                               cornu__policy_source(layer->own_policy));
     const char *class_name = mode == CORNU_FLOAT8 ? "QuantizedFloat8DTypePolicy"
                            : mode == CORNU_INT4 && block ? "Int4DTypePolicy"
                                                          : "QuantizedDTypePolicy";
