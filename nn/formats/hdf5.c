@@ -576,22 +576,6 @@ CornuStatus cornu__hdf5_type(CornuHdf5 *file, const char *path, CornuType *type)
     return never();
 }
 
-/* Reads bf16 as f32. */
-static CornuStatus read_bf16(const char *path, hid_t array, CornuArray to)
-{
-    const int64_t count = cornu_type_count(to.type);
-    uint16_t     *bits = cornu__allocate((size_t)count, sizeof *bits);
-    const hid_t   stored = h5->Dget_type(array);
-    CornuStatus   status = !bits ? CORNU_ERR_MEMORY : CORNU_OK;
-    if (!status && h5->Dread(array, stored, H5S_ALL, H5S_ALL, H5P_DEFAULT, bits) < 0)
-        status = damaged(path, "cannot be read: some of its data is missing");
-    for (int64_t i = 0; i < count && !status; i++)
-        ((float *)to.data)[i] = cornu_bf16_to_float(bits[i]);
-    if (stored >= 0) h5->Tclose(stored);
-    cornu__release(bits);
-    return status;
-}
-
 CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray *to)
 {
     (void)file, (void)path, (void)to;
