@@ -105,6 +105,8 @@ while read -r line; do
     build/shakespeare_lstm*--epochs*) ;;
     build/shakespeare_lstm*)
         shorter="--text $root/README.md --sequence-length 20 --epochs 1 --steps-per-epoch 20 $less" ;;
+    build/translate*--epochs*) ;;
+    build/translate*) shorter="--pairs 200 --epochs 1" ;;
     build/image_folder*)   # on plots of the commands before it
         for class in curves confusion; do
             mkdir -p "$tree/DIR/$class"

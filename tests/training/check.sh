@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # tests/training/check.sh BUILD: trains the networks in full on the real digits, garments and plays,
 # and compares the results with the published ones, those of a tpu device with those of cpu, and
-# those of large batches with those of small ones; balances poles; classifies pictures after three
-# epochs. Takes hours, most of them for the plays; the data are found as by the programs (CORNU_DATA,
-# ./data, the user's cache).
+# those of large batches with those of small ones; translates invented languages; balances poles;
+# classifies pictures after three epochs. Takes hours, most of them for the plays; the data are
+# found as by the programs (CORNU_DATA, ./data, the user's cache).
 set -u
 build=$1
 folder=$(mktemp -d) || exit 1
@@ -38,6 +38,15 @@ reaches 0.990 93322 mnist_cnn --epochs 10 --batch-size 128
 reaches 0.992 354538 mnist_cnn --model mnist_cnn_bn --epochs 10 --batch-size 512
 reaches 0.990 34826 mnist_cnn --model mnist_convnet --epochs 15 --batch-size 128
 reaches 0.915 1619470 fashion_mnist_cnn --device tpu --epochs 15 --batch-size 512
+
+# Sentences of an invented language that were not trained on are translated exactly.
+for seed in 0 1 2; do
+    "$build/translate" --data synthetic --seed $seed --verbose 2 >"$folder/log" 2>&1
+    status=$?
+    exact=$(sed -n 's/.*not trained on: \([0-9.]*\) % exact.*/\1/p' "$folder/log")
+    awk -v s=$status -v e="${exact:-0}" 'BEGIN { exit s != 0 || e < 95 }'
+    report $? "${exact:-no} % exact (expected at least 95): translate --data synthetic --seed $seed"
+done
 
 # The mean validation accuracies of three seeds on cpu and tpu, after five epochs, are alike.
 alike() { # alike POINTS ARGUMENT...: at most so many percentage points apart
