@@ -278,7 +278,7 @@ struct CornuLayer {
     CornuRegularizer       activity_regularizer; /* of the output, per row of the batch; or none */
     const CornuPolicy     *own_policy;  /* its .dtype, or NULL */
     CornuQuantized         quantized;   /* if that policy quantizes */
-    const struct CornuKernel *kernels;  /* internal: what can be quantized, once built */
+    const struct CornuQuantizable *kernels;  /* internal: what can be quantized, once built */
     int                    kernel_count;
     CornuDtype             compute;     /* by the policy that applies: known once compiled, */
     CornuDtype             result;      /* f32 before. result is f32 also for a last layer  */

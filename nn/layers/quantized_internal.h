@@ -17,7 +17,7 @@
 #include "layer_internal.h"
 
 /* A kernel. What is not said is zero. */
-typedef struct CornuKernel {
+typedef struct CornuQuantizable {
     const char *name;                  /* of the weight: "kernel" */
     CornuShape  shape;                 /* of the floats */
     int         kept[CORNU_MAX_RANK];  /* the axes that have scales of their own, in the order */
@@ -30,7 +30,7 @@ typedef struct CornuKernel {
     CornuInitializer initializer;      /* of the floats, and their rules */
     CornuRegularizer regularizer;
     CornuConstraint  constraint;
-} CornuKernel;
+} CornuQuantizable;
 
 /* The layer's mode by its own policy; and whether a scale spans a block of int4. */
 CornuQuantization cornu__quantization(const CornuLayer *layer);
@@ -45,7 +45,7 @@ CornuStatus cornu__check_quantization(const CornuLayer *layer);
  * that are trained. The second function, called when the layer's other weights are declared, adds
  * those that are not trained, which Keras lists last. */
 enum { CORNU_MAX_KERNELS = 2 };
-CornuStatus cornu__kernels_declare(CornuLayer *layer, const CornuKernel *kernels, int count);
+CornuStatus cornu__kernels_declare(CornuLayer *layer, const CornuQuantizable *kernels, int count);
 CornuStatus cornu__kernels_finish(CornuLayer *layer);
 
 /* Where the weight of such a layer is among all of them in files, by its name. */
@@ -54,17 +54,17 @@ int cornu__weight_place(const CornuWeight *weight);
 
 /* The whole numbers of an integer kernel, f32: of its shape for int8, (rows, columns) for int4. */
 CornuTensor *cornu__kernel_integers(CornuLayer *layer, const CornuCall *call,
-                                    const CornuKernel *kernel);
+                                    const CornuQuantizable *kernel);
 
 /* The floats, in the layer's compute dtype. LoRA is not in those of an integer kernel. */
 CornuTensor *cornu__kernel_floats(CornuLayer *layer, const CornuCall *call,
-                                  const CornuKernel *kernel);
+                                  const CornuQuantizable *kernel);
 
 /* A product: of x with a kernel of the same dtype, summed in f32, to `dtype`. */
 typedef CornuTensor *CornuKernelProduct(const void *context, CornuTensor *x, CornuTensor *kernel,
                                         CornuDtype dtype);
 typedef struct {
-    const CornuKernel  *kernel;
+    const CornuQuantizable  *kernel;
     CornuKernelProduct *function;
     const void         *context;
     int pairs[CORNU_MAX_RANK][2];      /* axes of x and of the kernel, or -1, that are summed */
@@ -83,7 +83,7 @@ CornuTensor *cornu__kernel_product(CornuLayer *layer, const CornuCall *call, Cor
 /* Rows of the kernel, as an embedding looks them up: as Keras' not converted before the end, to the
  * layer's result dtype or, without quantization, in its compute dtype. */
 CornuTensor *cornu__kernel_rows(CornuLayer *layer, const CornuCall *call,
-                                const CornuKernel *kernel, CornuTensor *indices);
+                                const CornuQuantizable *kernel, CornuTensor *indices);
 
 /* The bias `name`, as the layer adds it, in the result dtype. */
 CornuTensor *cornu__kernel_bias(CornuLayer *layer, const CornuCall *call);
@@ -94,7 +94,7 @@ CornuTensor *cornu__round_small(CornuTensor *x);
 /* Weight `name` of the layer's own; -1 if there is none. */
 int cornu__weight_index(const CornuLayer *layer, const char *name);
 /* "kernel_scale" from "kernel". */
-int cornu__kernel_weight(const CornuLayer *layer, const CornuKernel *kernel, const char *suffix);
+int cornu__kernel_weight(const CornuLayer *layer, const CornuQuantizable *kernel, const char *suffix);
 
 /* ---- float8.c ---- */
 
@@ -116,10 +116,10 @@ CornuStatus cornu__layer_quantize(CornuLayer *layer, const char *mode, const Cor
 typedef struct {
     float *packed, *scale, *zero, *index;
 } CornuQuantizedValues;
-CornuStatus cornu__kernel_quantize(const CornuLayer *layer, const CornuKernel *kernel,
+CornuStatus cornu__kernel_quantize(const CornuLayer *layer, const CornuQuantizable *kernel,
                                    const float *from, const CornuQuantizedValues *to);
 /* And back. */
-void        cornu__kernel_dequantize(const CornuLayer *layer, const CornuKernel *kernel,
+void        cornu__kernel_dequantize(const CornuLayer *layer, const CornuQuantizable *kernel,
                                      const CornuQuantizedValues *from, float *to);
 
 #endif

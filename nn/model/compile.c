@@ -343,7 +343,7 @@ static CornuStatus copy_variables(CornuModel *model, CornuDevice *device, CornuV
             device, cornu_variable_type(old), cornu_variable_name(old),
             .use = i < weights ? CORNU_USE_WEIGHTS : CORNU_USE_OTHER,
             .sparse_gradient = cornu_variable_has_sparse_gradient(old),
-            .spread = cornu_variable_spread(old));
+            .spread = cornu_variable_spread(old), .precision = cornu_variable_precision(old));
         if (!fresh[i]) return cornu_error_take();
         CORNU__TRY(cornu_variable_copy(fresh[i], old));
         for (int k = 0; k < optimizer->count; k++)

@@ -117,7 +117,7 @@ CornuWeight *cornu_model_weight(const CornuModel *model, int i);
 
 /* Keras' model.quantize(mode): cornu_layer_quantize_weights for every layer of the model that has a
  * form of the mode, also inside others, before the model is compiled. CORNU_ERR_UNSUPPORTED for a
- * MultiHeadAttention or GroupedQueryAttention, whose products Keras would quantize.
+ * MultiHeadAttention or GroupQueryAttention, whose products Keras would quantize.
  *
  *     CornuModel *model = cornu_model_load("trained.keras");
  *     cornu_model_quantize_weights(model, "int8");

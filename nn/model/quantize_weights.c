@@ -23,7 +23,7 @@ static CornuStatus list_inner(CornuLayer *layer)
 static CornuStatus check_class(const CornuLayer *layer)
 {
     const char *name = layer->kind->class_name;
-    if (strcmp(name, "MultiHeadAttention") && strcmp(name, "GroupedQueryAttention"))
+    if (strcmp(name, "MultiHeadAttention") && strcmp(name, "GroupQueryAttention"))
         return CORNU_OK;
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: the products of a %s cannot be quantized in "
                        "this version; quantize other layers by cornu_layer_quantize_weights",

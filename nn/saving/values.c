@@ -88,7 +88,7 @@ static CornuStatus merge_quantized(const CornuModel *model, const CornuWeight *w
                                    const float *a, const float *b, CornuValues *values)
 {
     const CornuLayer  *layer = weight->layer;
-    const CornuKernel *kernel = layer->kernels;
+    const CornuQuantizable *kernel = layer->kernels;
     const int64_t      count = cornu_shape_count(kernel->shape);
     const char        *name = kernel->name;
     const CornuQuantizedValues of = {

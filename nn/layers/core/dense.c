@@ -13,7 +13,7 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
         return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected (B, …, C)",
                            cornu_shape_print(&text, input));
     const int64_t features = input.extent[input.rank - 1];
-    const CornuKernel kernel = {
+    const CornuQuantizable kernel = {
         .name = "kernel", .shape = cornu_shape(features, config->units), .kept = { 1 },
         .kept_count = 1, .scale = cornu_shape(config->units), .rows = features,
         .columns = config->units, .initializer = config->kernel_initializer,

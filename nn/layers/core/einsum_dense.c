@@ -163,7 +163,7 @@ static CornuStatus find_shapes(const EinsumDense *self, CornuShape input, Shapes
 /* Scales of int8 have the axes of the result, with extents of 1 where the kernel has none; for int4
  * the kernel is read as a matrix of summed by kept elements, whatever the order of its axes. */
 static CornuStatus describe_kernel(const EinsumDense *self, const Shapes *shapes,
-                                   CornuKernel *kernel)
+                                   CornuQuantizable *kernel)
 {
     const CornuEinsumDenseConfig *config = &self->config;
     const CornuQuantization       mode = cornu__quantization(&self->base);
@@ -173,7 +173,7 @@ static CornuStatus describe_kernel(const EinsumDense *self, const Shapes *shapes
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "a kernel is not quantized with the equation "
                            "%s, expected one without ...; Keras does not either",
                            config->equation);
-    *kernel = (CornuKernel){
+    *kernel = (CornuQuantizable){
         .name = "kernel", .shape = shapes->kernel, .rows = 1, .columns = 1,
         .initializer = cornu__initializer_along(config->kernel_initializer, shapes->summed,
                                                 shapes->kept),
@@ -195,7 +195,7 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     const CornuEinsumDenseConfig *config = &self->config;
     Shapes shapes;
     CORNU__TRY(find_shapes(self, input, &shapes));
-    CornuKernel kernel;
+    CornuQuantizable kernel;
     CORNU__TRY(describe_kernel(self, &shapes, &kernel));
     CORNU__TRY(cornu__kernels_declare(layer, &kernel, 1));
     if (config->bias_axes) {

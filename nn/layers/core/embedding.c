@@ -15,7 +15,7 @@ static CornuStatus embedding_build(CornuLayer *layer, CornuShape input)
     if (input.rank >= CORNU_MAX_RANK)
         return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected fewer axes",
                            cornu_shape_print(&text, input));
-    const CornuKernel table = {
+    const CornuQuantizable table = {
         .name = "embeddings", .shape = cornu_shape(config->input_dim, config->output_dim),
         .kept = { 0 }, .kept_count = 1, .scale = cornu_shape(config->input_dim),
         .rows = config->input_dim, .columns = config->output_dim, .by_row = true,

@@ -24,7 +24,7 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
         return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected (B, T)",
                            cornu_shape_print(&text, input));
     const int64_t     in = config->input_dim, out = config->output_dim;
-    const CornuKernel tables[] = {
+    const CornuQuantizable tables[] = {
         { .name = "embeddings", .shape = cornu_shape(in, out), .kept = { 0 }, .kept_count = 1,
           .scale = cornu_shape(in), .rows = in, .columns = out, .by_row = true,
           .initializer = config->embeddings_initializer,

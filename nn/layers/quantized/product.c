@@ -93,7 +93,7 @@ static CornuTensor *integer_product(CornuLayer *layer, const CornuCall *call, Co
                                     const CornuProduct *product, const CornuQuantizer *how,
                                     bool through_scale)
 {
-    const CornuKernel *kernel = product->kernel;
+    const CornuQuantizable *kernel = product->kernel;
     const CornuDtype   compute = layer->compute;
     CornuTensor *floats = cornu__kernel_floats(layer, call, kernel), *scale;
     CornuTensor *plain = product->function(product->context, x, floats, compute);
@@ -128,7 +128,7 @@ CornuTensor *cornu__kernel_product(CornuLayer *layer, const CornuCall *call, Cor
                                    const CornuProduct *product, bool always)
 {
     const CornuQuantization mode = cornu__quantization(layer);
-    const CornuKernel      *kernel = product->kernel;
+    const CornuQuantizable      *kernel = product->kernel;
     const int               index = cornu__kernel_weight(layer, kernel, "");
     if (!x) return NULL;
     if (mode == CORNU_NOT_QUANTIZED)

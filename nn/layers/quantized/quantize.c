@@ -53,7 +53,7 @@ static float quantize_block(const float *from, float *to, int64_t count, int64_t
 /* ---- int8: scales along some axes ---- */
 
 /* The place of an element of the kernel among its scales. */
-static int64_t scale_of(const CornuKernel *kernel, int64_t element)
+static int64_t scale_of(const CornuQuantizable *kernel, int64_t element)
 {
     int64_t index[CORNU_MAX_RANK], at = 0;
     for (int i = kernel->shape.rank - 1; i >= 0; i--) {
@@ -65,7 +65,7 @@ static int64_t scale_of(const CornuKernel *kernel, int64_t element)
     return at;
 }
 
-static void quantize_int8(const CornuLayer *layer, const CornuKernel *kernel, const float *from,
+static void quantize_int8(const CornuLayer *layer, const CornuQuantizable *kernel, const float *from,
                           const CornuQuantizedValues *to)
 {
     const Range   range = range_of(layer);
@@ -88,7 +88,7 @@ static void quantize_int8(const CornuLayer *layer, const CornuKernel *kernel, co
 typedef struct { int64_t lines, length, between, along, block, blocks; } Lines;
 
 /* The lines that have scales of their own. */
-static Lines lines_of(const CornuLayer *layer, const CornuKernel *kernel)
+static Lines lines_of(const CornuLayer *layer, const CornuQuantizable *kernel)
 {
     const bool by_row = kernel->by_row;
     Lines      lines = { .lines = by_row ? kernel->rows : kernel->columns,
@@ -101,14 +101,14 @@ static Lines lines_of(const CornuLayer *layer, const CornuKernel *kernel)
 }
 
 /* Where the scale of block b of line l is. */
-static int64_t place_of(const Lines *lines, const CornuKernel *kernel, int64_t l, int64_t b)
+static int64_t place_of(const Lines *lines, const CornuQuantizable *kernel, int64_t l, int64_t b)
 {
     return kernel->by_row ? l * lines->blocks + b : b * lines->lines + l;
 }
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static void quantize_int4(const CornuLayer *layer, const CornuKernel *kernel, const float *from,
+static void quantize_int4(const CornuLayer *layer, const CornuQuantizable *kernel, const float *from,
                           float *q, const CornuQuantizedValues *to)
 {
     const Lines lines = lines_of(layer, kernel);
@@ -133,7 +133,7 @@ static float from_nibble(int bits) { return (float)(bits < 8 ? bits : bits - 16)
  * odd extent leaves none. */
 typedef struct { int64_t first, second; } Pair;
 
-static Pair pair_at(const CornuKernel *kernel, int64_t at)
+static Pair pair_at(const CornuQuantizable *kernel, int64_t at)
 {
     const bool    down = kernel->packs_rows;
     const int64_t columns = kernel->columns, width = down ? columns : (columns + 1) / 2;
@@ -143,14 +143,14 @@ static Pair pair_at(const CornuKernel *kernel, int64_t at)
     return (Pair){ first, whole ? first + (down ? columns : 1) : -1 };
 }
 
-static int64_t pairs_of(const CornuKernel *kernel)
+static int64_t pairs_of(const CornuQuantizable *kernel)
 {
     return kernel->packs_rows ? (kernel->rows + 1) / 2 * kernel->columns
                               : kernel->rows * ((kernel->columns + 1) / 2);
 }
 
 /* Columns 2 i and 2 i + 1, or rows, in one number from -128 to 127; the first is the lower half. */
-static void pack(const CornuKernel *kernel, const float *q, float *to)
+static void pack(const CornuQuantizable *kernel, const float *q, float *to)
 {
     for (int64_t i = 0; i < pairs_of(kernel); i++) {
         const Pair pair = pair_at(kernel, i);
@@ -160,7 +160,7 @@ static void pack(const CornuKernel *kernel, const float *q, float *to)
     }
 }
 
-static void unpack(const CornuKernel *kernel, const float *from, float *q)
+static void unpack(const CornuQuantizable *kernel, const float *from, float *q)
 {
     for (int64_t i = 0; i < pairs_of(kernel); i++) {
         const Pair pair = pair_at(kernel, i);
@@ -172,7 +172,7 @@ static void unpack(const CornuKernel *kernel, const float *from, float *q)
 
 /* ---- Both ---- */
 
-CornuStatus cornu__kernel_quantize(const CornuLayer *layer, const CornuKernel *kernel,
+CornuStatus cornu__kernel_quantize(const CornuLayer *layer, const CornuQuantizable *kernel,
                                    const float *from, const CornuQuantizedValues *to)
 {
     if (cornu__quantization(layer) == CORNU_INT8) {
@@ -187,7 +187,7 @@ CornuStatus cornu__kernel_quantize(const CornuLayer *layer, const CornuKernel *k
     return CORNU_OK;
 }
 
-void cornu__kernel_dequantize(const CornuLayer *layer, const CornuKernel *kernel,
+void cornu__kernel_dequantize(const CornuLayer *layer, const CornuQuantizable *kernel,
                               const CornuQuantizedValues *from, float *to)
 {
     const int64_t count = cornu_shape_count(kernel->shape);

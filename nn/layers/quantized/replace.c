@@ -57,7 +57,7 @@ static CornuStatus check(const CornuLayer *layer, const CornuPolicy *policy)
 }
 
 /* The values of a quantized kernel, in the host memory of its weights. */
-static CornuStatus values_of(CornuLayer *layer, const CornuKernel *kernel,
+static CornuStatus values_of(CornuLayer *layer, const CornuQuantizable *kernel,
                              CornuQuantizedValues *values)
 {
     const struct { const char *suffix; float **at; } parts[] = {
@@ -90,7 +90,7 @@ static void take_kernels(CornuLayer *layer, CornuWeight *old[CORNU_MAX_KERNELS])
 static CornuStatus fill(CornuLayer *layer, CornuWeight *const *old)
 {
     for (int k = 0; k < layer->kernel_count; k++) {
-        const CornuKernel   *kernel = &layer->kernels[k];
+        const CornuQuantizable   *kernel = &layer->kernels[k];
         CornuQuantizedValues to;
         float *from = cornu__allocate((size_t)cornu_shape_count(kernel->shape), sizeof *from);
         CornuStatus status = from ? values_of(layer, kernel, &to) : CORNU_ERR_MEMORY;

@@ -6,7 +6,7 @@
 
 /* ---- Declaring ---- */
 
-static CornuStatus add(CornuLayer *layer, const CornuKernel *kernel, const char *suffix,
+static CornuStatus add(CornuLayer *layer, const CornuQuantizable *kernel, const char *suffix,
                        CornuShape shape, CornuInitializer initializer, CornuStored stored)
 {
     char name[64];
@@ -31,7 +31,7 @@ static CornuStatus add_index(CornuLayer *layer, int64_t rows, int64_t block)
     return CORNU_OK;
 }
 
-static CornuStatus declare_int4(CornuLayer *layer, const CornuKernel *kernel)
+static CornuStatus declare_int4(CornuLayer *layer, const CornuQuantizable *kernel)
 {
     const int64_t rows = kernel->rows, columns = kernel->columns, block = cornu__block(layer);
     const int64_t outputs = kernel->by_row ? rows : columns;
@@ -49,10 +49,10 @@ static CornuStatus declare_int4(CornuLayer *layer, const CornuKernel *kernel)
     return kernel->follows ? CORNU_OK : add_index(layer, summed, block);
 }
 
-CornuStatus cornu__kernels_declare(CornuLayer *layer, const CornuKernel *kernels, int count)
+CornuStatus cornu__kernels_declare(CornuLayer *layer, const CornuQuantizable *kernels, int count)
 {
     const CornuQuantization mode = cornu__quantization(layer);
-    CornuKernel *copy = cornu__allocate((size_t)count, sizeof *copy);
+    CornuQuantizable *copy = cornu__allocate((size_t)count, sizeof *copy);
     if (!copy) return CORNU_ERR_MEMORY;
     memcpy(copy, kernels, (size_t)count * sizeof *copy);
     CORNU__TRY(cornu__layer_keep(layer, copy));
@@ -68,7 +68,7 @@ CornuStatus cornu__kernels_declare(CornuLayer *layer, const CornuKernel *kernels
     return CORNU_OK;
 }
 
-static CornuStatus declare_int8(CornuLayer *layer, const CornuKernel *kernel)
+static CornuStatus declare_int8(CornuLayer *layer, const CornuQuantizable *kernel)
 {
     CORNU__TRY(add(layer, kernel, "", kernel->shape, CORNU_ZEROS, CORNU_STORED_I8));
     return add(layer, kernel, "_scale", kernel->scale, CORNU_ONES, CORNU_STORED_BY_POLICY);
@@ -113,7 +113,7 @@ static CornuTensor *unpack(CornuTensor *p, int axis, int64_t extent)
 }
 
 /* The scale of int8, with an extent of 1 along the axes of the kernel that it spans. */
-static CornuTensor *along_kernel(const CornuKernel *kernel, CornuTensor *scale)
+static CornuTensor *along_kernel(const CornuQuantizable *kernel, CornuTensor *scale)
 {
     CornuShape order = { .rank = kernel->kept_count }, full = kernel->shape;
     int        axes[CORNU_MAX_RANK], at = 0;
@@ -131,7 +131,7 @@ static CornuTensor *along_kernel(const CornuKernel *kernel, CornuTensor *scale)
 }
 
 CornuTensor *cornu__kernel_integers(CornuLayer *layer, const CornuCall *call,
-                                    const CornuKernel *kernel)
+                                    const CornuQuantizable *kernel)
 {
     CornuTensor *q = read_f32(layer, call, cornu__kernel_weight(layer, kernel, ""));
     if (cornu__quantization(layer) == CORNU_INT8) return q;
@@ -151,7 +151,7 @@ static CornuTensor *spread_blocks(CornuTensor *x, CornuTensor *index, bool by_ro
 
 /* (q - zero) scale, in `dtype`, for a matrix; for one of looked up rows `scale` and `zero` are
  * those of the rows. */
-static CornuTensor *in_blocks(CornuLayer *layer, const CornuCall *call, const CornuKernel *kernel,
+static CornuTensor *in_blocks(CornuLayer *layer, const CornuCall *call, const CornuQuantizable *kernel,
                               CornuTensor *q, CornuTensor *scale, CornuTensor *zero,
                               CornuDtype dtype)
 {
@@ -162,7 +162,7 @@ static CornuTensor *in_blocks(CornuLayer *layer, const CornuCall *call, const Co
 }
 
 CornuTensor *cornu__kernel_floats(CornuLayer *layer, const CornuCall *call,
-                                  const CornuKernel *kernel)
+                                  const CornuQuantizable *kernel)
 {
     const CornuQuantization mode = cornu__quantization(layer);
     if (mode != CORNU_INT8 && mode != CORNU_INT4)
@@ -182,7 +182,7 @@ CornuTensor *cornu__kernel_floats(CornuLayer *layer, const CornuCall *call,
 }
 
 CornuTensor *cornu__kernel_rows(CornuLayer *layer, const CornuCall *call,
-                                const CornuKernel *kernel, CornuTensor *indices)
+                                const CornuQuantizable *kernel, CornuTensor *indices)
 {
     const CornuQuantization mode = cornu__quantization(layer);
     const int               table = cornu__kernel_weight(layer, kernel, "");
