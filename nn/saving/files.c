@@ -31,9 +31,11 @@ static bool can(const CornuFormat *format, Task task)
 /* The format of the suffix, if it supports the task. */
 static CornuStatus find_format(const char *path, Task task, const CornuFormat **format)
 {
-    static const char *const tasks[] = { "whole models cannot be saved", "models cannot be "
-                                         "exported", "weights cannot be saved", "whole models cannot be loaded",
-                                         "weights cannot be loaded" };
+    static const char *const tasks[] = {
+        [SAVE] = "whole models cannot be saved", [EXPORT] = "models cannot be exported",
+        [SAVE_WEIGHTS] = "weights cannot be saved", [LOAD] = "whole models cannot be loaded",
+        [LOAD_WEIGHTS] = "weights cannot be loaded",
+    };
     char   able[100] = "";
     size_t at = 0;
     for (const CornuFormat *const *f = cornu__formats; *f; f++)
