@@ -103,6 +103,7 @@ static void counters_wrap_around(void **state)
     EnergyMeter meter;
     write_zone("intel-rapl:1", "package-1", "0", "1000000000");
     write_zone("intel-rapl:0", "package-0", "950000000", "1000000000");
+    write_zone("intel-rapl:0:1", "dram", "10", "1000");
     energy_open(&meter, root);
     write_zone("intel-rapl:0", "package-0", "50000000", NULL);
     assert_float_equal(energy_joules(&meter), 100.0, 1e-9);
