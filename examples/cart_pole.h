@@ -6,8 +6,9 @@
  *     while (!cart_pole_step(&pole, action)) ...
  *
  * The physics are those of Barto, Sutton and Anderson, "Neuronlike Adaptive Elements That Can Solve
- * Difficult Learning Control Problems", IEEE Transactions on Systems, Man, and Cybernetics 13, 1983,
- * without friction; constants, Euler's method and limits are those of Gymnasium's CartPole-v1.
+ * Difficult Learning Control Problems", IEEE Transactions on Systems, Man, and Cybernetics 13,
+ * 1983, without friction; constants, Euler's method and limits are those of Gymnasium's
+ * CartPole-v1.
  */
 #ifndef CORNU_EXAMPLES_CART_POLE_H
 #define CORNU_EXAMPLES_CART_POLE_H

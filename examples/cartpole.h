@@ -30,8 +30,8 @@ Agent *agent_reinforce(CornuDevice *device, uint64_t seed, double learning_rate)
 
 /* Double DQN: a network of the value of each action, trained on steps drawn from all that are kept,
  * by train_on_batch, towards values of a second network that follows it slowly.
- * Sources: Mnih et al., "Human-level control through deep reinforcement learning", Nature 518, 2015;
- * van Hasselt, Guez and Silver, "Deep Reinforcement Learning with Double Q-learning",
+ * Sources: Mnih et al., "Human-level control through deep reinforcement learning", Nature 518,
+ * 2015; van Hasselt, Guez and Silver, "Deep Reinforcement Learning with Double Q-learning",
  * arXiv 1509.06461; Sutton, "Learning to Predict by the Methods of Temporal Differences", Machine
  * Learning 3, 1988 (several steps ahead). */
 Agent *agent_dqn(CornuDevice *device, uint64_t seed, double learning_rate);

@@ -31,7 +31,8 @@ typedef struct {
 /* ---- The policy's step ---- */
 
 /*
- * loss = -sum_i factor_i log p(action_i | state_i) - entropy_factor sum_i counted_i H(p(. | state_i))
+ * loss = -sum_i factor_i log p(action_i | state_i)
+ *        - entropy_factor sum_i counted_i H(p(. | state_i))
  *
  * The factors are the advantages, and counted is 1, both divided by the number of steps; both are 0
  * for rows that are not used.
@@ -78,7 +79,8 @@ static CornuStatus run(Reinforce *self)
 
 /* Advantages by the baseline before this step, and the returns that it learns: backward from the
  * end of an episode. An episode that the pole has survived goes on, by the baseline, from `after`.
- * delta_t = 1 + discount v_{t+1} - v_t;  a_t = delta_t + discount trace a_{t+1};  r_t = a_t + v_t */
+ * delta_t = 1 + discount v_{t+1} - v_t
+ * a_t = delta_t + discount trace a_{t+1};  r_t = a_t + v_t */
 static void end_episode(Reinforce *self, double after)
 {
     double next = after, advantage = 0.0;
@@ -191,7 +193,8 @@ Agent *agent_reinforce(CornuDevice *device, uint64_t seed, double learning_rate)
         .optimizer = cornu_adam(.learning_rate = learning_rate, .schedule = decay));
     if (!status)
         status = cornu_compile(self->baseline, .device = device,
-                               .optimizer = cornu_adam(.learning_rate = 0.01), .loss = cornu_huber());
+                               .optimizer = cornu_adam(.learning_rate = 0.01),
+                               .loss = cornu_huber());
     if (!status && !(self->graph = cornu_graph_create(device))) status = cornu_error_status();
     if (!status) status = record(self);
     if (!status) return &self->base;

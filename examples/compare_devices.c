@@ -182,7 +182,8 @@ int main(int argc, char **argv)
                   .batch_size = options.batch_size ? options.batch_size : reference->batch_size,
                   .steps = options.steps_per_epoch, .seed = options.seed,
                   .threads = options.threads, .learning_rate = options.learning_rate,
-                  .enough = target, .processes = session_processes(), .shards = (int)options.shards };
+                  .enough = target, .processes = session_processes(),
+                  .shards = (int)options.shards };
     if (!status) status = run(&options, &race, &wanted, argv);
     race_close(&race);
     cornu_train_test_free(data);

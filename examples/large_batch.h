@@ -2,7 +2,8 @@
  * Optimizers for large batches, by the flags of a program:
  *
  *     LargeBatch   large = { 0 };
- *     const Option extra[] = { LARGE_BATCH_OPTIONS(large), { NULL, 0, NULL, NULL, NULL, 0, 0, NULL } };
+ *     const Option extra[] = { LARGE_BATCH_OPTIONS(large),
+ *                              { NULL, 0, NULL, NULL, NULL, 0, 0, NULL } };
  *     ... options_parse ...
  *     CornuOptimizer *optimizer = large.optimizer ? large_batch_optimizer(&large, &options, steps)
  *                                                 : ... the usual one ...

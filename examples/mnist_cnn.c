@@ -41,7 +41,8 @@ int main(int argc, char **argv)
     static const char *const models[] = { "mnist_cnn", "mnist_cnn_bn", "mnist_convnet", NULL };
     Options       options = { .model = "mnist_cnn" };
     LargeBatch    large = { 0 };
-    const Option  extra[] = { LARGE_BATCH_OPTIONS(large), { NULL, 0, NULL, NULL, NULL, 0, 0, NULL } };
+    const Option  extra[] = { LARGE_BATCH_OPTIONS(large),
+                              { NULL, 0, NULL, NULL, NULL, 0, 0, NULL } };
     const Program program = { .name = "mnist_cnn", .models = models, .extra = extra,
                               .groups = OPTIONS_ALL | OPTIONS_CLASSES,
                               .purpose = "Trains a convolutional network on handwritten digits." };

@@ -26,7 +26,8 @@ static void list_shards(const CornuTpuProfile *profile, int64_t batch, char *lis
     const int64_t pod = cornu_tpu_pod(profile).shards;
     size_t        at = 0;
     int           count = 0;
-    for (int64_t n = 1; n <= pod && n <= batch && count < SCALING_ROWS && at < size; n *= 2, count++)
+    const int64_t most = pod < batch ? pod : batch;
+    for (int64_t n = 1; n <= most && count < SCALING_ROWS && at < size; n *= 2, count++)
         at += (size_t)snprintf(list + at, size - at, "%s%" PRId64, count ? "," : "", n);
 }
 
@@ -59,7 +60,8 @@ void race_advice_print(const Advice *advice, FILE *to)
         fprintf(to, "%6" PRId64 " %7" PRId64 " %10.1f %10.1f %10.2f  %s%s\n", rows[i].shards,
                 (int64_t)rows[i].slice.chips, 1e6 * rows[i].step_s, 1e6 * rows[i].infeed_s,
                 rows[i].step_s / rows[advice->best].step_s,
-                is_infeed(&rows[i]) ? "infeed" : "device", i == advice->enough ? "  <- enough" : "");
+                is_infeed(&rows[i]) ? "infeed" : "device",
+                i == advice->enough ? "  <- enough" : "");
     const ScalingRow *enough = &rows[advice->enough], *best = &rows[advice->best];
     fprintf(to, "\nTake %" PRId64 " shard%s: the fewest whose step is within 10 %% of the best, "
             "that of %" PRId64 ".\n", enough->shards, enough->shards == 1 ? "" : "s",

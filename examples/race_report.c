@@ -181,7 +181,8 @@ static json_t *describe_racer(const Race *race, const Racer *racer)
     for (int64_t i = 0; i < race->done; i++)
         json_array_append_new(epochs, json_real(racer->seconds[i]));
     return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, "
-                     "s:o, s:o}", "device", racer->name, "label", "measured", "runs_as", race_kind(racer),
+                     "s:o, s:o}",
+                     "device", racer->name, "label", "measured", "runs_as", race_kind(racer),
                      "policy", policy(racer), "shards", cornu_device_shards(racer->device),
                      "threads", cornu_device_threads(racer->device), "epoch_seconds", epochs,
                      "median_seconds", number(race_median(race, racer)),

@@ -100,8 +100,8 @@ CornuSchedule *cornu_cosine_decay_restarts_from(const CornuCosineRestartsConfig 
 
 /* From initial_learning_rate linearly, in warmup_steps steps, to what the schedule has then, or to
  * learning_rate; after that the schedule, whose own iterations are not shifted.
- * Source: Goyal et al., "Accurate, Large Minibatch SGD", arXiv 1706.02677, section 2.2; LinearWarmup
- * in official/modeling/optimization/lr_schedule.py of TensorFlow Models. */
+ * Source: Goyal et al., "Accurate, Large Minibatch SGD", arXiv 1706.02677, section 2.2;
+ * LinearWarmup in official/modeling/optimization/lr_schedule.py of TensorFlow Models. */
 typedef struct {
     char           unset;
     CornuSchedule *schedule;                /* taken, or: */

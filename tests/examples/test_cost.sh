@@ -32,7 +32,8 @@ quiet() { compare --devices cpu && ! grep -q 'Cost' out; }
 check "nobody asked for costs" quiet
 
 advice() {
-    compare --devices cpu,tpu --advise && grep -q '^Advice for tpu, modelled: mnist_cnn, a batch of 32' out &&
+    compare --devices cpu,tpu --advise &&
+        grep -q '^Advice for tpu, modelled: mnist_cnn, a batch of 32' out &&
         grep -Eq '^Take [0-9]+ shards?: the fewest' out && grep -q 'The infeed is' out
 }
 check "how many shards to take" advice

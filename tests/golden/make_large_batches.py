@@ -23,8 +23,8 @@ def mask(pattern):
 
 
 def lars(given):
-    decayed, adapted = given.get("exclude_from_weight_decay"), given.get("exclude_from_layer_adaptation")
-    adapted = adapted or decayed
+    decayed = given.get("exclude_from_weight_decay")
+    adapted = given.get("exclude_from_layer_adaptation", decayed)
     rate, eeta = given.get("learning_rate", 0.01), given.get("eeta", 0.001)
     momentum, nesterov = given.get("momentum", 0.9), given.get("nesterov", False)
     if given.get("classic_momentum", True):

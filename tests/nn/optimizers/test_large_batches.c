@@ -97,7 +97,7 @@ static void lars_matches_optax(void **state)
     golden_close(&golden);
 }
 
-/* Its slots are in files and return; the file says nothing of an optimizer, as Keras has no LARS. */
+/* The file says nothing of an optimizer, as Keras has no LARS. */
 static void lars_in_files(void **state)
 {
     (void)state;
