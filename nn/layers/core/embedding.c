@@ -27,8 +27,10 @@ static CornuStatus embedding_build(CornuLayer *layer, CornuShape input)
         return cornu__fail(CORNU_ERR_ARGUMENT, ".sparse_gradient is given and the policy %s, whose "
                            "table has no gradient; expected one of them", layer->own_policy->name);
     CORNU__TRY(cornu__kernels_declare(layer, &table, 1));
-    layer->weights[layer->own_count - 1]->sparse_gradient = config->sparse_gradient;
-    return cornu__kernels_finish(layer);
+    CORNU__TRY(cornu__kernels_finish(layer));
+    const int index = cornu__kernel_weight(layer, layer->kernels, "");
+    layer->weights[index]->sparse_gradient = config->sparse_gradient;
+    return CORNU_OK;
 }
 
 CornuTensor *cornu__indices(CornuTensor *x)
