@@ -539,7 +539,8 @@ static CornuModel *masks(void)
     CornuSymbol *on = cornu_call(cornu_time_distributed(cornu_dense(3)),
                                  cornu_call(cornu_dropout(0.5), y));
     return cornu_model(.inputs = { words, steps }, .name = "masks", .outputs = {
-        cornu_call(cornu_multi_head_attention(2, 3), x, y),
+        cornu_call(cornu_multi_head_attention(2, 3), cornu_call(cornu_leaky_relu(), x),
+                   cornu_call(cornu_leaky_relu(), y)),    /* which lose their masks by it */
         cornu_call(cornu_global_average_pooling1d(), either),
         cornu_call(cornu_global_average_pooling1d(.keepdims = true), wide),
         cornu_call(cornu_global_average_pooling1d(), long_one),

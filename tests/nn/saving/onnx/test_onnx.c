@@ -244,8 +244,8 @@ static void test_every_class(void **state)
         note_classes(&model->base, classes, count, seen);
         cornu_model_free(model);
     }
-    for (int i = 0; i < count; i++)
-        if (!seen[i]) fail_msg("no case has a layer of class %s", classes[i]->class_name);
+    for (int i = 0; i < count; i++)   /* those that run on the host have no nodes */
+        if (!seen[i] && !classes[i]->host_call) fail_msg("no case has a layer of class %s", classes[i]->class_name);
 }
 
 static void test_equal_bytes(void **state)
