@@ -162,6 +162,11 @@ def heads():
             q, v = lookup(q), lookup(v)
             return L.GlobalAveragePooling1D()(kind()(q, v, **keywords))
         case(group, f"{short}_masked", masked, both)
+        # MultiHeadAttention takes the masks off its operands, so the sum has none.
+        def residual(q):
+            q = lookup(q)
+            return L.GlobalAveragePooling1D()(L.Add()([q, kind()(q, q)]))
+        case(group, f"{short}_residual", residual, both[:1])
         case(group, f"{short}_masked_causal", lambda q, v: masked(q, v, use_causal_mask=True), both)
         case(group, f"{short}_masked_dropout", lambda q: L.Flatten()(kind(dropout=0.3)(
             lookup(q), lookup(q), use_causal_mask=True)), both[:1], train=False)

@@ -1,4 +1,5 @@
 /* Writing models as ONNX files: the layers one by one, then the file that contains the graph. */
+#include "../../model/host_stage_internal.h"
 #include "extents_internal.h"
 #include "recorded_internal.h"
 #include "../../layers/quantized_internal.h"
@@ -266,6 +267,9 @@ static CornuStatus export_model(const CornuModel *model, const CornuValues *valu
     if (opset < FIRST_OPSET || opset > LAST_OPSET)
         return cornu__fail(CORNU_ERR_VALUE, "%s: the opset version is %d, expected %d to %d",
                            config->path, opset, FIRST_OPSET, LAST_OPSET);
+    if (cornu__model_on_host(model))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: has a layer that runs on the host, before "
+                           "the step, and has no nodes in .onnx files", cornu_model_name(model));
     for (int i = 0; i < count && status && status != CORNU_ERR_MEMORY; i++) {
         CornuOnnx to = { .model = model, .weights = values, .opset = opset, .layer = put_layer,
                          .attempt = i };

@@ -183,7 +183,8 @@ static void refused(void **state)
     assert_non_null(strstr(cornu_error_message(), "has strings, expected numbers"));
     cornu_error_take();
     cornu_clear_session();
-    CornuModel *model = cornu_sequential(.input_dtype = CORNU_STRING);
+    CornuModel *model = cornu_sequential(.input_dtype = CORNU_STRING,
+                                         .name = "sequential");
     cornu_model_add(model, cornu_string_lookup(.vocabulary = cornu_texts("a", "b"),
                                                .num_oov_indices = CORNU_ZERO,
                                                .output_mode = CORNU_ONE_HOT_OUTPUT));
@@ -195,6 +196,8 @@ static void refused(void **state)
                                    .to = cornu_array(got, CORNU_F32, 2, 1),
                                    .verbose = CORNU_SILENT), CORNU_ERR_VALUE);
     assert_non_null(strstr(cornu_error_message(), "\"c\" is not in the vocabulary"));
+    expect_error(cornu_model_save(model, "text.onnx"), CORNU_ERR_UNSUPPORTED,
+                 "sequential: has a layer that runs on the host");
     cornu_model_free(model);
 }
 
