@@ -6,7 +6,8 @@
 #include "../../../device/status_internal.h"
 #include "hash_internal.h"
 
-enum { BLOCK = 1 << 16 };
+/* A block begins with the address of the one before. */
+enum { BLOCK = 1 << 16, LINK = sizeof(char *) };
 
 static int64_t slot_of(const CornuTokens *tokens, const char *text, size_t length)
 {
@@ -48,17 +49,17 @@ static const char *copy(CornuTokens *tokens, const char *text, size_t length)
 {
     if (tokens->left < length + 1) {
         const size_t size = length + 1 > BLOCK ? length + 1 : BLOCK;
-        char        *block = cornu__allocate(1, sizeof block + size);
+        char        *block = cornu__allocate(1, LINK + size);
         if (!block) return NULL;
-        memcpy(block, &tokens->block, sizeof block);
+        memcpy(block, &tokens->block, LINK);
         tokens->block = block;
         tokens->left = size;
         if (size > BLOCK) {      /* a block of its own, which is full */
             tokens->left = 0;
-            return memcpy(block + sizeof block, text, length);
+            return memcpy(block + LINK, text, length);
         }
     }
-    char *to = tokens->block + sizeof(char *) + BLOCK - tokens->left;
+    char *to = tokens->block + LINK + BLOCK - tokens->left;
     memcpy(to, text, length);
     tokens->left -= length + 1;
     return to;
@@ -85,7 +86,7 @@ void cornu__tokens_free(CornuTokens *tokens)
 {
     while (tokens->block) {
         char *block = tokens->block;
-        memcpy(&tokens->block, block, sizeof block);
+        memcpy(&tokens->block, block, LINK);
         cornu__release(block);
     }
     cornu__release(tokens->items);
