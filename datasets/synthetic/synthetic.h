@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "../../device/status.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -27,6 +29,11 @@ void cornu_synthetic_garments(uint64_t seed, int64_t first, int64_t count, uint8
 /* The first `count` characters of the text given by seed, without a terminating NUL: lines of words
  * of an invented language in lower case, with blanks, commas and full stops. */
 void cornu_synthetic_text(uint64_t seed, int64_t count, char *text);
+
+/* Pairs of sentences by the rules of text/pairs.h, 1 to 2^20, into source[count] and target[count],
+ * which point into *texts, one block of the library's memory, also after a failure. */
+CornuStatus cornu_synthetic_pairs(uint64_t seed, int64_t count, const char **source,
+                                  const char **target, char **texts);
 
 #ifdef __cplusplus
 }

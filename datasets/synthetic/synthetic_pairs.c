@@ -5,8 +5,8 @@
 
 #include "../../device/memory_internal.h"
 #include "../../device/status_internal.h"
-#include "../text/pairs.h"
 #include "canvas_internal.h"
+#include "synthetic.h"
 
 enum { NOUNS = 36, ADJECTIVES = 16, VERBS = 20, ADVERBS = 6, ARTICLES = 2, MOST = 1 << 20,
        LINE = 160 };
@@ -108,15 +108,17 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Draws more sentences than are wanted and drops those that came before. */
-static CornuStatus draw(uint64_t seed, int64_t count, CornuPairs *pairs)
+CornuStatus cornu_synthetic_pairs(uint64_t seed, int64_t count, const char **source,
+                                  const char **target, char **texts)
 {
     const int64_t drawn = count + count / 4 + 16;
-    const char  **order = cornu__allocate((size_t)drawn, sizeof *order);
-    char         *lines = cornu__allocate((size_t)drawn, 2 * (size_t)LINE);
-    pairs->texts = lines;
-    pairs->source = cornu__allocate((size_t)count, sizeof *pairs->source);
-    pairs->target = cornu__allocate((size_t)count, sizeof *pairs->target);
-    if (!order || !lines || !pairs->source || !pairs->target) {
+    int64_t       kept = 0;
+    if (count < 1 || count > MOST)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%lld synthetic pairs, expected 1 to %d",
+                           (long long)count, MOST);
+    const char **order = cornu__allocate((size_t)drawn, sizeof *order);
+    char        *lines = *texts = cornu__allocate((size_t)drawn, 2 * (size_t)LINE);
+    if (!order || !lines) {
         cornu__release(order);
         return CORNU_ERR_MEMORY;
     }
@@ -129,31 +131,18 @@ static CornuStatus draw(uint64_t seed, int64_t count, CornuPairs *pairs)
         order[i] = line;
     }
     qsort(order, (size_t)drawn, sizeof *order, by_text);
-    for (int64_t i = 1, kept = 0; i < drawn; i++) {      /* a repeated one is marked by its target */
-        if (strcmp(order[i], order[kept])) kept = i;
+    for (int64_t i = 1, first = 0; i < drawn; i++) {     /* a repeated one is marked by its target */
+        if (strcmp(order[i], order[first])) first = i;
         else ((char *)(uintptr_t)order[i])[LINE] = '\0';
     }
-    for (int64_t i = 0; i < drawn && pairs->count < count; i++) {
+    for (int64_t i = 0; i < drawn && kept < count; i++) {
         const char *line = lines + (size_t)i * 2 * LINE;
         if (!line[LINE]) continue;
-        pairs->source[pairs->count] = line;
-        pairs->target[pairs->count++] = line + LINE;
+        source[kept] = line;
+        target[kept++] = line + LINE;
     }
     cornu__release(order);
-    return pairs->count == count ? CORNU_OK
+    return kept == count ? CORNU_OK
          : cornu__fail(CORNU_ERR_DATA, "only %lld different sentences were drawn of %lld",
-                       (long long)pairs->count, (long long)count);
-}
-
-CornuPairs *cornu_pairs_synthetic(uint64_t seed, int64_t count)
-{
-    if (cornu__refused()) return NULL;
-    if (count < 1 || count > MOST)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%lld synthetic pairs, expected 1 to %d",
-                                (long long)count, MOST);
-    CornuPairs *pairs = cornu__allocate(1, sizeof *pairs);
-    if (!pairs) return cornu__null();
-    if (!draw(seed, count, pairs)) return pairs;
-    cornu_pairs_free(pairs);
-    return cornu__null();
+                       (long long)kept, (long long)count);
 }

@@ -6,6 +6,7 @@
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
 #include "../../device/status_internal.h"
+#include "../synthetic/synthetic.h"
 #include "text_internal.h"
 
 enum { MOST_BYTES = 1 << 29 };
@@ -121,6 +122,22 @@ CornuPairs *cornu_pairs_load(const char *path)
     CornuPairs *pairs = status ? cornu__null() : cornu_pairs_parse(bytes, size, path);
     cornu__release(bytes);
     return pairs;
+}
+
+CornuPairs *cornu_pairs_synthetic(uint64_t seed, int64_t count)
+{
+    if (cornu__refused()) return NULL;
+    CornuPairs  *pairs = cornu__allocate(1, sizeof *pairs);
+    const size_t lines = count > 0 ? (size_t)count : 0;
+    if (!pairs) return cornu__null();
+    pairs->count = count;
+    pairs->source = cornu__allocate(lines, sizeof *pairs->source);
+    pairs->target = cornu__allocate(lines, sizeof *pairs->target);
+    if (pairs->source && pairs->target &&
+        !cornu_synthetic_pairs(seed, count, pairs->source, pairs->target, &pairs->texts))
+        return pairs;
+    cornu_pairs_free(pairs);
+    return cornu__null();
 }
 
 void cornu_pairs_free(CornuPairs *pairs)
