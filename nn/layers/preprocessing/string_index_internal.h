@@ -60,11 +60,9 @@ CornuStatus cornu__string_index_arguments(const CornuStringIndex *index, CornuLa
 /* The strings of all places; the array is freed with free(). */
 CornuStatus cornu__string_index_list(const CornuStringIndex *index, CornuTexts *texts);
 
-/* The index of a StringLookup or TextVectorization, NULL of another layer. */
-CornuStringIndex *cornu__string_index_of(const CornuLayer *layer);
-
 void cornu__string_index_free(CornuStringIndex *index);
 
+/* The index of a layer of each class. */
 CornuStringIndex *cornu__string_lookup_index(CornuLayer *layer);
 CornuStringIndex *cornu__text_vectorization_index(CornuLayer *layer);
 
