@@ -109,8 +109,9 @@ static void scatter_block(void *context, int64_t block, int thread)
     for (int64_t i = block * s->grain; i < end; i++) {
         const int64_t index = cornu__index_at(s->indices, i);
         if (i + CORNU_ROWS_AHEAD < end)
-            cornu__prefetch_row(s->table, cornu__index_at(s->indices, i + CORNU_ROWS_AHEAD),
-                                s->bytes);
+            cornu__prefetch_row_to_write(s->table,
+                                         cornu__index_at(s->indices, i + CORNU_ROWS_AHEAD),
+                                         s->bytes);
         if (index < s->rows)
             memcpy(s->table + (size_t)index * s->bytes, s->values + (size_t)i * s->bytes, s->bytes);
     }

@@ -26,13 +26,21 @@ CornuStatus cornu__indices_check(CornuArray indices, int64_t least, int64_t limi
 
 /* Rows of a large table are far apart: each one is requested this many rows before it is used, as
  * much of it as two lines more than the processor fetches by itself. */
-enum { CORNU_ROWS_AHEAD = 16, CORNU_ROW_LINES = 4, CORNU_LINE = 64 };
+enum { CORNU_ROWS_AHEAD = 32, CORNU_ROW_LINES = 4, CORNU_LINE = 64 };
 
 static inline void cornu__prefetch_row(const char *table, int64_t index, size_t bytes)
 {
     const char *row = table + (size_t)index * bytes;
     for (size_t at = 0; at < bytes && at < CORNU_ROW_LINES * CORNU_LINE; at += CORNU_LINE)
         __builtin_prefetch(row + at);
+}
+
+/* The same for a row that will be written. */
+static inline void cornu__prefetch_row_to_write(const char *table, int64_t index, size_t bytes)
+{
+    const char *row = table + (size_t)index * bytes;
+    for (size_t at = 0; at < bytes && at < CORNU_ROW_LINES * CORNU_LINE; at += CORNU_LINE)
+        __builtin_prefetch(row + at, 1);
 }
 
 #endif
