@@ -316,6 +316,8 @@ class Worker:
             exec(SHAKE, p.space)
             x, y, s = data(p, outputs, seed)
             before = 0 if p.d.maybe(0.25) and not p.d.only else p.d.randint(1, 2)
+            if "ScheduleFree" in self.text:   # begun when loaded, it starts from weights that
+                before = max(before, 1)       # Keras draws before it reads the file's
             pack = lambda a: a[0] if len(a) == 1 else a
             for _ in range(before):
                 model.train_on_batch(pack(x), pack(y), sample_weight=s[0] if s else None)
