@@ -323,6 +323,23 @@ static CornuStatus bound_lookup(const Step *s)
     return nothing_known(s);
 }
 
+/* Of which rows there are: exact, or nothing is known. */
+static CornuStatus bound_unique(const Step *s)
+{
+    const double off = is_exact(s->in_bound[0], count_in(s, 0))
+                     ? 0.0 : (double)s->call.attributes->rows.rows;
+    for (int k = 0; k < 2; k++) set_all(s->bound[k], count_out(s, k), off);
+    return CORNU_OK;
+}
+
+static CornuStatus bound_replaced(const Step *s)
+{
+    if (is_exact(s->in_bound[1], count_in(s, 1)))
+        return reference(s, (const double *const[]){ s->in_bound[0], s->in[1], s->in_bound[2] },
+                         s->bound);
+    return nothing_known(s);
+}
+
 static CornuStatus bound_argmax(const Step *s)
 {
     const CornuShape shape = s->call.in[0].shape;
@@ -607,6 +624,8 @@ static CornuStatus bound_step(Step *s)
         if (s->call.id == CORNU_OP_GATHER) return bound_lookup(s);
         if (!is_exact(s->in_bound[0], in)) set_all(s->bound[0], out, 1.0);
         return CORNU_OK;
+    case CORNU_OP_UNIQUE_ROWS:         return bound_unique(s);
+    case CORNU_OP_SCATTER_ROWS:        return bound_replaced(s);
     case CORNU_OP_ARGMAX:              return bound_argmax(s);
     case CORNU_OP_MAX_POOL2D:          return bound_max_pool(s);
     case CORNU_OP_MAX_POOL2D_GRAD:     return bound_max_pool_grad(s);

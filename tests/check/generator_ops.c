@@ -362,6 +362,21 @@ static CornuValue make_gather(Generator *g, CornuOpId id)
         2);
 }
 
+/* Rows that were looked up, some of them twice, and their replacement. */
+static CornuValue make_rows(Generator *g, CornuOpId id)
+{
+    CornuValue table = gen_of_rank(g, 2);
+    if (table == CORNU_NO_VALUE || gen_type_of(g, table).shape.rank != 2) return CORNU_NO_VALUE;
+    const CornuType  type = gen_type_of(g, table);
+    const CornuShape lookups = gen_a_shape(g, 1);
+    CornuAttributes  rows = { .rows = { type.shape.extent[0] } };
+    CornuValue       indices = gen_labelled(g, lookups, type.shape.extent[0]);
+    CornuValue       unique = gen_emit(g, CORNU_OP_UNIQUE_ROWS, &rows, &indices, 1);
+    if (id == CORNU_OP_UNIQUE_ROWS || unique == CORNU_NO_VALUE) return unique;
+    const CornuType each = cornu_type(type.dtype, lookups.extent[0], type.shape.extent[1]);
+    return gen_emit(g, id, NULL, (CornuValue[]){ table, unique, gen_want(g, each, ANY) }, 3);
+}
+
 /* A body of elementwise ops, and a product where the carry is a matrix. */
 static CornuProgram *scan_body(Generator *g, CornuType type, int carries, int slices, int constants)
 {
@@ -569,6 +584,7 @@ static Maker *maker_of(CornuOpId id)
     case CORNU_OP_ONE_HOT:   return make_one_hot;
     case CORNU_OP_SPARSE_CROSS_ENTROPY: return make_cross_entropy;
     case CORNU_OP_GATHER: case CORNU_OP_GATHER_GRAD: return make_gather;
+    case CORNU_OP_UNIQUE_ROWS: case CORNU_OP_SCATTER_ROWS: return make_rows;
     case CORNU_OP_SCAN:      return make_scan;
     case CORNU_OP_LSTM: case CORNU_OP_LSTM_GRAD: case CORNU_OP_GRU: case CORNU_OP_GRU_GRAD:
         return make_recurrent;
