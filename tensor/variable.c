@@ -29,9 +29,9 @@ CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
     if (config->spread == CORNU_SLICED && config->type.shape.rank < 1)
         return cornu__fail_null(CORNU_ERR_SHAPE, "variable %s: a scalar, expected an axis to slice",
                                 name);
-    if (config->spread == CORNU_PER_SHARD && config->type.shape.rank >= CORNU_MAX_RANK)
-        return cornu__fail_null(CORNU_ERR_SHAPE, "variable %s: rank %d, expected at most %d "
-                                "with CORNU_PER_SHARD", name, config->type.shape.rank,
+    if (config->spread != CORNU_SHARED && config->type.shape.rank >= CORNU_MAX_RANK)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "variable %s: rank %d, expected at most %d of what "
+                                "the shards have parts of", name, config->type.shape.rank,
                                 CORNU_MAX_RANK - 1);
     CornuVariable *variable = cornu__allocate(1, sizeof *variable);
     if (!variable) return cornu__null();

@@ -66,15 +66,16 @@ static CornuStatus check_results(const CornuLayer *layer, CornuTensor *const *y,
     return CORNU_OK;
 }
 
-/* Weights and arrays of a graph that is never run, wherever they are: inputs of their types. */
+/* Weights and arrays of a graph that is never run, wherever they are: values of their types, which
+ * take no memory. */
 static CornuTensor *weight_of(void *context, const CornuWeight *weight)
 {
-    return cornu_graph_input(context, weight->type);
+    return cornu_op_constant(context, weight->type, 0.0);
 }
 
 static CornuTensor *array_of(void *context, CornuArray array)
 {
-    return cornu_graph_input(context, array.type);
+    return cornu_op_constant(context, array.type, 0.0);
 }
 
 /* Traces the layer in a graph of the reference device for a batch of one row; unknown extents are

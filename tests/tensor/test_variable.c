@@ -240,7 +240,9 @@ static void wrong_parts_are_refused(void **state)
     assert_null(cornu_variable_create(device, deepest, "d", .spread = CORNU_PER_SHARD));
     expect_error(cornu_error_take(), CORNU_ERR_SHAPE, "d: rank 8, expected at most 7");
     assert_null(cornu_variable_create(device, deepest, "d", .spread = CORNU_SLICED));
-    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "only packed variables are sliced");
+    expect_error(cornu_error_take(), CORNU_ERR_SHAPE, "d: rank 8, expected at most 7");
+    assert_null(cornu_variable_create(device, deepest, "d", .spread = CORNU_DUPLICATED));
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "only packed variables are duplicated");
     CornuVariable *whole = made(cornu_variable_pack(&f, 1, CORNU_SLICED, "whole"));
     assert_null(cornu_variable_pack(&whole, 1, CORNU_SHARED, NULL));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "whole: is a packed variable");
