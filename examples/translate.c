@@ -290,7 +290,8 @@ int main(int argc, char **argv)
         { "beams", OPTION_WHOLE, &flags.beams, "N", "hypotheses kept; 1: greedy", 1, 64, NULL },
         { "length-penalty", OPTION_NUMBER, &flags.length_penalty, "X",
           "exponent of hypotheses' lengths", 0, 10, NULL },
-        { "translate", OPTION_TEXT, &flags.sentence, "TEXT", "a sentence to translate", 0, 0, NULL },
+        { "translate", OPTION_TEXT, &flags.sentence, "TEXT",
+          "a sentence to translate", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Program program = {

@@ -27,8 +27,8 @@ static CornuSymbol *embedded(const char *side, CornuSymbol *tokens, int64_t voca
                                         .initializer = CORNU_RANDOM_UNIFORM), x));
 }
 
-/* Normalized before attention, not after: Keras' MultiHeadAttention takes the masks off its operands,
- * so that what a residual connection adds must be another tensor. */
+/* Normalized before attention, not after: Keras' MultiHeadAttention takes the masks off its
+ * operands, so that what a residual connection adds must be another tensor. */
 static CornuSymbol *normalized(const char *side, int64_t block, const char *part, CornuSymbol *x)
 {
     CornuText name;

@@ -98,7 +98,8 @@ static CornuTensor *decode_block(CornuDecoding *d, const CornuCall *call, int bl
                                  CornuTensor *x, CornuTensor *future)
 {
     const CornuBlockCache *cache = &d->caches[block];
-    CornuLayer            *self = layer_of(d, block, "attention"), *cross = layer_of(d, block, "cross");
+    CornuLayer            *self = layer_of(d, block, "attention");
+    CornuLayer            *cross = layer_of(d, block, "cross");
     CornuTensor *y = apply(d, call, block, "attention_norm", x);
     CornuTensor *keys = kept(d, cache->keys, projected(self, call, KEY, y));
     CornuTensor *values = kept(d, cache->values, projected(self, call, VALUE, y));

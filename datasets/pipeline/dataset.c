@@ -212,7 +212,8 @@ static void *copy_array(CornuArray array)
 {
     const size_t       bytes = cornu_type_bytes(array.type);
     const char *const *from = array.data;
-    const int64_t      strings = array.type.dtype == CORNU_STRING ? cornu_type_count(array.type) : 0;
+    const bool         has_strings = array.type.dtype == CORNU_STRING;
+    const int64_t      strings = has_strings ? cornu_type_count(array.type) : 0;
     size_t             total = bytes;
     for (int64_t i = 0; i < strings; i++) total += from[i] ? strlen(from[i]) + 1 : 0;
     char *copy = cornu__allocate_aligned(total), *next = copy + bytes;

@@ -131,7 +131,7 @@ CornuStatus cornu_synthetic_pairs(uint64_t seed, int64_t count, const char **sou
         order[i] = line;
     }
     qsort(order, (size_t)drawn, sizeof *order, by_text);
-    for (int64_t i = 1, first = 0; i < drawn; i++) {     /* a repeated one is marked by its target */
+    for (int64_t i = 1, first = 0; i < drawn; i++) {    /* a repeated one is marked by its target */
         if (strcmp(order[i], order[first])) first = i;
         else ((char *)(uintptr_t)order[i])[LINE] = '\0';
     }

@@ -7,8 +7,8 @@
 /* "int8", …; "" for CORNU_NOT_QUANTIZED. */
 extern const char *const cornu__quantization_names[];
 
-/* The length of the blocks in the name of a policy, "int4/32_from_float32": -1 is a valid one, which
- * means none; 0 if the name has no length. */
+/* The length of the blocks in the name of a policy, "int4/32_from_float32": -1 is a valid one,
+ * which means none; 0 if the name has no length. */
 CornuStatus cornu__policy_block(const char *name, int64_t *block);
 
 /* "int8_from_NAME" for the policy NAME. NULL with a pending error if Keras does not have it. */

@@ -61,7 +61,8 @@ extern const CornuSerializableTable cornu__losses, cornu__metrics;
 const CornuSerializableClass *cornu__serializable_class(const CornuSerializableTable *table,
                                                         const char *class_name);
 
-/* The class of this name, alias or Keras class name; NULL with a pending error that suggests the nearest name. */
+/* The class of this name, alias or Keras class name; NULL with a pending error that suggests the
+ * nearest name. */
 const CornuSerializableClass *cornu__serializable_find(const CornuSerializableTable *table,
                                                        const char *name);
 

@@ -40,7 +40,8 @@ int cornu__weight_index(const CornuLayer *layer, const char *name)
     return i < layer->own_count ? i : -1;
 }
 
-int cornu__kernel_weight(const CornuLayer *layer, const CornuQuantizable *kernel, const char *suffix)
+int cornu__kernel_weight(const CornuLayer *layer, const CornuQuantizable *kernel,
+                         const char *suffix)
 {
     char name[64];
     snprintf(name, sizeof name, "%s%s", kernel->name, suffix);

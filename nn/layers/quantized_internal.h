@@ -94,7 +94,8 @@ CornuTensor *cornu__round_small(CornuTensor *x);
 /* Weight `name` of the layer's own; -1 if there is none. */
 int cornu__weight_index(const CornuLayer *layer, const char *name);
 /* "kernel_scale" from "kernel". */
-int cornu__kernel_weight(const CornuLayer *layer, const CornuQuantizable *kernel, const char *suffix);
+int cornu__kernel_weight(const CornuLayer *layer, const CornuQuantizable *kernel,
+                         const char *suffix);
 
 /* ---- float8.c ---- */
 

@@ -131,8 +131,8 @@ CornuStatus cornu_layer_vocabulary(const CornuLayer *layer, CornuTexts *vocabula
 CornuStatus cornu_layer_compute(const CornuLayer *layer, const CornuArray *in, int count,
                                 CornuArray *to);
 
-/* Replaces `count` components of a data set, from `first` on, by the layer of them. The layer remains
- * the caller's and must outlive the data set and its iterators. */
+/* Replaces `count` components of a data set, from `first` on, by the layer of them. The layer
+ * remains the caller's and must outlive the data set and its iterators. */
 CornuDataset *cornu_dataset_layer(CornuDataset *source, const CornuLayer *layer, int first,
                                   int count);
 

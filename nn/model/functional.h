@@ -55,8 +55,8 @@ CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int coun
     cornu_call_from((layer), (CornuSymbol *const[]){ __VA_ARGS__ }, \
                     (int)(sizeof((CornuSymbol *const[]){ __VA_ARGS__ }) / sizeof(CornuSymbol *)))
 
-/* Keras' keras.ops: the operation of that name on 1 to 16 symbols, with the other arguments as JSON,
- * or NULL: keras.ops.argmax(x, axis=-1) is
+/* Keras' keras.ops: the operation of that name on 1 to 16 symbols, with the other arguments as
+ * JSON, or NULL: keras.ops.argmax(x, axis=-1) is
  *
  *     cornu_operation("argmax", "{ \"axis\": -1 }", x)
  *

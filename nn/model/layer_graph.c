@@ -30,7 +30,8 @@ CornuStatus cornu__model_add_weights(CornuModel *model, const CornuLayer *layer)
     CornuLayer *base = &model->base;
     CORNU__TRY(cornu__reserve(&base->weights, &model->weight_space, base->weight_count,
                               layer->weight_count, sizeof *base->weights));
-    if (layer->kind->lists && layer->built) CORNU__TRY(add_weight(model, layer->kind->lists(layer)));
+    if (layer->kind->lists && layer->built)
+        CORNU__TRY(add_weight(model, layer->kind->lists(layer)));
     for (int i = 0; i < layer->weight_count; i++) CORNU__TRY(add_weight(model, layer->weights[i]));
     return CORNU_OK;
 }

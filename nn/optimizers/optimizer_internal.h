@@ -175,12 +175,12 @@ CornuTensor *cornu__norm_ratio(CornuTensor *w, CornuTensor *u, double factor);
 /* Packs this slot of all weights, by bucket. */
 CornuStatus cornu__optimizer_pack_slots(CornuOptimizer *optimizer, int slot, const char *name);
 
-/* In place of cornu_optimizer_build where there is no weight to train: the optimizer's own variables
- * alone, as Keras has them. */
+/* In place of cornu_optimizer_build where there is no weight to train: the optimizer's own
+ * variables alone, as Keras has them. */
 CornuStatus cornu__optimizer_build_empty(CornuOptimizer *optimizer, CornuDevice *device);
 
-/* Moves the optimizer's variables to another device, on which w[0 … count) are copies of the weights
- * of build. All or nothing. */
+/* Moves the optimizer's variables to another device, on which w[0 … count) are copies of the
+ * weights of build. All or nothing. */
 CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuDevice *device,
                                   CornuVariable *const *w);
 

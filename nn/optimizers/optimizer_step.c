@@ -345,8 +345,8 @@ static CornuTensor *decayed(const Step *step, CornuTensor *w, double decay)
          ? cornu_op_subtract(w, cornu_op_multiply(cornu_op_scale(w, decay), step->rate)) : w;
 }
 
-/* A value as a variable of this precision holds it. Keras computes the whole update of such a weight
- * in its dtype; here only what is kept is rounded. */
+/* A value as a variable of this precision holds it. Keras computes the whole update of such a
+ * weight in its dtype; here only what is kept is rounded. */
 static CornuTensor *at_precision(CornuTensor *value, CornuDtype precision)
 {
     return precision == CORNU_F32 ? value

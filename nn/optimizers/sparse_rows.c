@@ -9,9 +9,10 @@
  *             -> new w, slots -> the tables
  *
  * With several shards the lists of all of them are joined: what they exchange grows with the batch,
- * not with the table. If the table is sliced, a shard has the lookups of all shards in its slice. A list has as many rows as there are lookups: the last ones, where an index
- * was looked up twice, are of row V, which there is not; they are read as row V - 1 and never
- * written. Their gradients are 0.
+ * not with the table. If the table is sliced, a shard has the lookups of all shards in its slice. A
+ * list has as many rows as there are lookups: the last ones, where an index was looked up twice,
+ * are of row V, which there is not; they are read as row V - 1 and never written. Their gradients
+ * are 0.
  *
  * Source: the lazy updates of tensorflow/core/kernels/training_ops.cc (ResourceSparseApplyAdagrad,
  * -Ftrl, -KerasMomentum, -RMSProp), and of Adam those of tfa.optimizers.LazyAdam.
@@ -36,8 +37,8 @@ CornuStatus cornu__sparse_check(const CornuOptimizer *optimizer, const CornuVari
                        what);
 }
 
-/* Adds up the gradients of equal indices of a table, or of this shard's slice of it; *indices become
- * the rows. */
+/* Adds up the gradients of equal indices of a table, or of this shard's slice of it; *indices
+ * become the rows. */
 static CornuTensor *summed(int64_t rows, CornuTensor *g, CornuTensor **indices)
 {
     CornuTensor *positions;

@@ -39,8 +39,8 @@
  * ONNX' axes: images are (B, C, H, W). A graph is that of inference: Dropout does nothing. Axis 0
  * of inputs and outputs is the batch; if the file fixes it, all batches have that size. Opsets from
  * 7 on; an operator that is not supported is refused by name. External data are read from files
- * beside the model. Matrices and filters that several nodes share stay one weight; vectors, of which
- * exporters merge equal ones, become one for each.
+ * beside the model. Matrices and filters that several nodes share stay one weight; vectors, of
+ * which exporters merge equal ones, become one for each.
  *
  * The states of stateful layers are in no file, as in Keras: a loaded model begins with zeros, and
  * an .onnx file computes every batch from zeros.
@@ -69,8 +69,8 @@ extern "C" {
  * of a format that cannot hold the model, CORNU_ERR_ARGUMENT for a model that is not built. */
 CornuStatus cornu_model_save(CornuModel *model, const char *path);
 
-/* Keras' export for ONNX: opsets 13 to 27. A runtime computes files of the opsets that it knows, and
- * those before. What an earlier opset lacks is composed of other operators, but for:
+/* Keras' export for ONNX: opsets 13 to 27. A runtime computes files of the opsets that it knows,
+ * and those before. What an earlier opset lacks is composed of other operators, but for:
  *
  *     before 16      sums by index, as of histograms and the bins of categories ("count")
  *
@@ -111,10 +111,10 @@ CornuModel *cornu_model_load(const char *path);
  * have them, or Cornu does not. */
 CornuModel *cornu_model_load_compiled(const char *path, CornuDevice *device);
 
-/* Keras' to_json and model_from_json: the architecture as JSON, without weights and the arguments of
- * compile. The caller frees the string by free(). NULL for a model with a layer that files cannot
- * hold; and for JSON that is not that of a model, or names a layer that Cornu does not have. The
- * model is built if the JSON has the shapes of its inputs. */
+/* Keras' to_json and model_from_json: the architecture as JSON, without weights and the arguments
+ * of compile. The caller frees the string by free(). NULL for a model with a layer that files
+ * cannot hold; and for JSON that is not that of a model, or names a layer that Cornu does not have.
+ * The model is built if the JSON has the shapes of its inputs. */
 char       *cornu_model_to_json(const CornuModel *model);
 CornuModel *cornu_model_from_json(const char *json);
 

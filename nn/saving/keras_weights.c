@@ -230,7 +230,8 @@ static CornuStatus read_beside(CornuHdf5 *file, const CornuKerasGroup *group, in
     CORNU__TRY(cornu__hdf5_type(file, path, &array.type));
     array.type.dtype = CORNU_F32;
     CornuStatus status = cornu__hdf5_read(file, path, &array);
-    if (!status) status = group->layer->kind->set_array((CornuLayer *)(uintptr_t)group->layer, array);
+    if (!status)
+        status = group->layer->kind->set_array((CornuLayer *)(uintptr_t)group->layer, array);
     cornu__release(array.data);
     return cornu__fail_prefix(status, path);
 }

@@ -137,7 +137,8 @@ static void note(CornuDifferences *found, const char *path, const json_t *there,
     found->used += (size_t)length < sizeof found->text - found->used ? (size_t)length : 0;
 }
 
-static void compare(CornuDifferences *found, const char *path, const json_t *there, const json_t *here);
+static void compare(CornuDifferences *found, const char *path, const json_t *there,
+                    const json_t *here);
 
 static void compare_member(CornuDifferences *found, const char *path, const char *key,
                            const json_t *there, const json_t *here)
@@ -148,7 +149,8 @@ static void compare_member(CornuDifferences *found, const char *path, const char
     compare(found, below, json_object_get(there, key), json_object_get(here, key));
 }
 
-static void compare(CornuDifferences *found, const char *path, const json_t *there, const json_t *here)
+static void compare(CornuDifferences *found, const char *path, const json_t *there,
+                    const json_t *here)
 {
     const char *key;
     json_t     *value;

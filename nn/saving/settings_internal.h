@@ -13,8 +13,8 @@
  * with free(). NULL, not pending, on failure. */
 char *cornu__settings_text(const CornuModel *model);
 
-/* What differs between two of them: the number of differences, and the first few as text, "optimizer
- * was … and is …; …". */
+/* What differs between two of them: the number of differences, and the first few as text,
+ * "optimizer was … and is …; …". */
 typedef struct {
     char   text[800];
     size_t used;

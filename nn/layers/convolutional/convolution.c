@@ -108,8 +108,9 @@ CornuStatus cornu__declare_weight(CornuLayer *layer, const char *name, CornuShap
 
 bool cornu__along_axes(CornuActivation activation)
 {
-    return cornu__activation_layer(activation) || activation == CORNU_SOFTMAX || activation == CORNU_LOG_SOFTMAX ||
-           activation == CORNU_SPARSEMAX || activation == CORNU_GLU;
+    return cornu__activation_layer(activation) || activation == CORNU_SOFTMAX ||
+           activation == CORNU_LOG_SOFTMAX || activation == CORNU_SPARSEMAX ||
+           activation == CORNU_GLU;
 }
 
 CornuTensor *cornu__bias_and_activate(CornuLayer *layer, const CornuCall *call, CornuTensor *y,

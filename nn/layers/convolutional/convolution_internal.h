@@ -75,7 +75,8 @@ CornuStatus cornu__declare_weight(CornuLayer *layer, const char *name, CornuShap
                                   CornuInitializer initializer, CornuRegularizer regularizer,
                                   CornuConstraint constraint);
 
-/* Whether it may depend on an axis, such as the last, which with channels first is a spatial one. */
+/* Whether it may depend on an axis, such as the last, which with channels first is a spatial
+ * one. */
 bool cornu__along_axes(CornuActivation activation);
 
 /* For kind->call: activation(y + weight `bias`); -1: no bias. */

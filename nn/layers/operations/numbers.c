@@ -102,8 +102,8 @@ CornuTensor *cornu__operation_average(const CornuOperands *o)
     return axes ? cornu_op_reduce_mean(x, axes, false) : NULL;
 }
 
-/* y times a tensor of the call, if it is given; its axes are the last ones of y, one axis of several
- * is refused. */
+/* y times a tensor of the call, if it is given; its axes are the last ones of y, one axis of
+ * several is refused. */
 static CornuTensor *combined(const CornuOperands *o, CornuTensor *y, const char *name, int at,
                              CornuTensor *(*combine)(CornuTensor *, CornuTensor *))
 {

@@ -24,5 +24,6 @@ CornuStatus cornu_adapt_from(const CornuAdaptConfig *config)
         return cornu__fail_prefix(each[i].adapt(config), name);
     }
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is of class %s, expected Normalization, "
-                       "Discretization, IntegerLookup, StringLookup or TextVectorization", name, config->layer->kind->class_name);
+                       "Discretization, IntegerLookup, StringLookup or TextVectorization", name,
+                       config->layer->kind->class_name);
 }

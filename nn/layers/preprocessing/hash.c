@@ -127,8 +127,10 @@ static void rounds(uint64_t v[4], int count)
 
 uint64_t cornu__sip_hash(const uint64_t key[2], const char *text, size_t length)
 {
-    uint64_t v[4] = { key[0] ^ UINT64_C(0x736f6d6570736575), key[1] ^ UINT64_C(0x646f72616e646f6d),
-                      key[0] ^ UINT64_C(0x6c7967656e657261), key[1] ^ UINT64_C(0x7465646279746573) };
+    uint64_t v[4] = {
+        key[0] ^ UINT64_C(0x736f6d6570736575), key[1] ^ UINT64_C(0x646f72616e646f6d),
+        key[0] ^ UINT64_C(0x6c7967656e657261), key[1] ^ UINT64_C(0x7465646279746573),
+    };
     for (size_t i = 0; i <= length; i += 8) {
         const size_t left_over = length - i;
         uint64_t     word = left_over >= 8 ? load64(text + i)

@@ -144,7 +144,8 @@ CornuStatus cornu__string_index_read(CornuStringIndex *index, const char *layer,
         at = end + 1;
         *end = '\0';
     }
-    if (!status) status = cornu__string_index_set(index, layer, (CornuTexts){ values, lines }, NULL);
+    if (!status)
+        status = cornu__string_index_set(index, layer, (CornuTexts){ values, lines }, NULL);
     cornu__release(values);
     cornu__release(text);
     return status;

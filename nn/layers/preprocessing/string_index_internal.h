@@ -52,8 +52,8 @@ CornuStatus cornu__string_index_read(CornuStringIndex *index, const char *layer,
 CornuNumbers cornu__string_index_array(const CornuStringIndex *index);
 CornuStatus  cornu__string_index_set_array(CornuStringIndex *index, CornuArray array);
 
-/* After the vocabulary is learnt or read: the arguments that a file or a copy of the layer has, kept
- * with the layer. */
+/* After the vocabulary is learnt or read: the arguments that a file or a copy of the layer has,
+ * kept with the layer. */
 CornuStatus cornu__string_index_arguments(const CornuStringIndex *index, CornuLayer *layer,
                                           CornuTexts *vocabulary, CornuNumbers *idf);
 

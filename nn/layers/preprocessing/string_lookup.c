@@ -9,7 +9,10 @@ typedef struct {
     CornuStringIndex        index;
 } Lookup;
 
-CornuStringIndex *cornu__string_lookup_index(CornuLayer *layer) { return &((Lookup *)layer)->index; }
+CornuStringIndex *cornu__string_lookup_index(CornuLayer *layer)
+{
+    return &((Lookup *)layer)->index;
+}
 
 static CornuStatus type_of(const CornuLayer *layer, const CornuArray *in, int in_count,
                            CornuType *out)

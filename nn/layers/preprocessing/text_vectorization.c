@@ -187,7 +187,10 @@ CornuStatus cornu__adapt_text_vectorization(const CornuAdaptConfig *config)
 /* ---- Class ---- */
 
 static CornuLayer *from(const void *config) { return cornu_text_vectorization_from(config); }
-static void free_index(CornuLayer *layer) { cornu__string_index_free(&((Vectorization *)layer)->index); }
+static void free_index(CornuLayer *layer)
+{
+    cornu__string_index_free(&((Vectorization *)layer)->index);
+}
 
 #define TEXT(name) offsetof(CornuTextVectorizationConfig, name)
 static const CornuField fields[] = {
@@ -231,8 +234,8 @@ static bool needs_asset(const CornuLayer *layer)
 
 static CornuStatus read_asset(CornuLayer *layer, const char *bytes, size_t size)
 {
-    CORNU__TRY(cornu__string_index_read(cornu__text_vectorization_index(layer), cornu_layer_name(layer),
-                                        bytes, size));
+    CORNU__TRY(cornu__string_index_read(cornu__text_vectorization_index(layer),
+                                        cornu_layer_name(layer), bytes, size));
     return keep_arguments(layer);
 }
 
@@ -244,7 +247,8 @@ const CornuLayerClass cornu__text_vectorization_class = {
     .config_size = sizeof(CornuTextVectorizationConfig),
     .config_offset = offsetof(Vectorization, config), .from = from, .asset = "vocabulary.txt",
     .needs_asset = needs_asset, .read_asset = read_asset,
-    .array = "idf_weights", .array_folder = "_lookup_layer", .get_array = get_array, .set_array = set_array,
+    .array = "idf_weights", .array_folder = "_lookup_layer",
+    .get_array = get_array, .set_array = set_array,
 };
 
 const char *cornu_standardize_name(CornuStandardize standardize)
@@ -310,7 +314,8 @@ CornuLayer *cornu_text_vectorization_from(const CornuTextVectorizationConfig *co
     CornuLayer *lookup = cornu_string_lookup(
         .vocabulary = to.vocabulary, .max_tokens = to.max_tokens, .mask_token = "",
         .output_mode = to.output_mode, .pad_to_max_tokens = to.pad_to_max_tokens,
-        .idf_weights = to.idf_weights, .vocabulary_size = to.vocabulary_size, .encoding = to.encoding, .name = name);
+        .idf_weights = to.idf_weights, .vocabulary_size = to.vocabulary_size,
+        .encoding = to.encoding, .name = name);
     CornuLayer *layer = lookup ? cornu_layer_create(&cornu__text_vectorization_class, config->name,
                                                     config->dtype) : NULL;
     if (!to.encoding) to.encoding = "utf-8";

@@ -19,7 +19,8 @@ typedef struct {
     int         count, space;
     int32_t    *slots;         /* place + 1 by hash, 0 where there is none */
     int64_t     slot_count;    /* a power of two */
-    char       *block;         /* of texts: the newest; it begins with the pointer to the last one */
+    char       *block;         /* of texts: the newest; it begins with the pointer to the last
+                                  one */
     size_t      left;          /* bytes in it */
 } CornuTokens;
 

@@ -65,8 +65,8 @@ static int64_t scale_of(const CornuQuantizable *kernel, int64_t element)
     return at;
 }
 
-static void quantize_int8(const CornuLayer *layer, const CornuQuantizable *kernel, const float *from,
-                          const CornuQuantizedValues *to)
+static void quantize_int8(const CornuLayer *layer, const CornuQuantizable *kernel,
+                          const float *from, const CornuQuantizedValues *to)
 {
     const Range   range = range_of(layer);
     const int64_t count = cornu_shape_count(kernel->shape);
@@ -108,8 +108,8 @@ static int64_t place_of(const Lines *lines, const CornuQuantizable *kernel, int6
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static void quantize_int4(const CornuLayer *layer, const CornuQuantizable *kernel, const float *from,
-                          float *q, const CornuQuantizedValues *to)
+static void quantize_int4(const CornuLayer *layer, const CornuQuantizable *kernel,
+                          const float *from, float *q, const CornuQuantizedValues *to)
 {
     const Lines lines = lines_of(layer, kernel);
     const Range range = range_of(layer);

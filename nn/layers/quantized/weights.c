@@ -151,9 +151,9 @@ static CornuTensor *spread_blocks(CornuTensor *x, CornuTensor *index, bool by_ro
 
 /* (q - zero) scale, in `dtype`, for a matrix; for one of looked up rows `scale` and `zero` are
  * those of the rows. */
-static CornuTensor *in_blocks(CornuLayer *layer, const CornuCall *call, const CornuQuantizable *kernel,
-                              CornuTensor *q, CornuTensor *scale, CornuTensor *zero,
-                              CornuDtype dtype)
+static CornuTensor *in_blocks(CornuLayer *layer, const CornuCall *call,
+                              const CornuQuantizable *kernel, CornuTensor *q, CornuTensor *scale,
+                              CornuTensor *zero, CornuDtype dtype)
 {
     CornuTensor *index = read_f32(layer, call, cornu__weight_index(layer, "g_idx"));
     zero = spread_blocks(zero, index, kernel->by_row);

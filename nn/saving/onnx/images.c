@@ -38,7 +38,8 @@ static CornuStatus cropping(const CornuOnnxCall *call)
     int        x;
     cornu__onnx_lying(to, call->in, 1, &x, order);
     for (int i = 1; i + 1 < rank; i++) {
-        const int64_t extent = call->shapes[0].extent[i], after = edge_of(call, "cropping", i, true);
+        const int64_t extent = call->shapes[0].extent[i];
+        const int64_t after = edge_of(call, "cropping", i, true);
         const int64_t end = !cornu__onnx_is_open(extent) ? extent - after
                             : after > 0                  ? -after : INT32_MAX;
         x = cornu__onnx_slice(to, x, order[i], edge_of(call, "cropping", i, false), end);

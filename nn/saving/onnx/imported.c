@@ -1,5 +1,5 @@
-/* Nodes that were read from an ONNX file: written as they are where the opset has the same operator,
- * else as the ops that they record. */
+/* Nodes that were read from an ONNX file: written as they are where the opset has the same
+ * operator, else as the ops that they record. */
 #include "recorded_internal.h"
 
 #include <string.h>

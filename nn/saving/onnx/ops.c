@@ -345,7 +345,8 @@ static CornuStatus pad(const Op *op)
     int64_t         pads[2 * CORNU_MAX_RANK], numbers[CORNU_ONNX_WORLDS];
     for (int i = 0; i < 2 * rank; i++) {
         for (int w = 0; w < CORNU_ONNX_WORLDS; w++)
-            numbers[w] = i < rank ? in_world(op, w)->pad.low[i] : in_world(op, w)->pad.high[i - rank];
+            numbers[w] = i < rank ? in_world(op, w)->pad.low[i]
+                                  : in_world(op, w)->pad.high[i - rank];
         pads[i] = cornu__onnx_extent(op->to, numbers);
         if (pads[i] == 0 && (numbers[0] != 0 || numbers[1] != 0)) return refuse_batch(op);
     }
@@ -567,7 +568,8 @@ static CornuStatus gather_grad(const Op *op)
     const int64_t last = -1;
     if (op->to->opset < 16) return refuse(op, "sums by index came with opset 16");
     if (!cornu__onnx_extents(op->program, op->out, &table)) return refuse_batch(op);
-    const int x = full(op, 0), rows = full(op, 1), extents = cornu__onnx_vector(op->to, table.extent, table.rank);
+    const int x = full(op, 0), rows = full(op, 1);
+    const int extents = cornu__onnx_vector(op->to, table.extent, table.rank);
     const int at = joined(op->to, "Unsqueeze", rows, cornu__onnx_integers(op->to, &last, 1));
     const int zeros = joined(op->to, "Expand", cornu__onnx_scalar(op->to, 0), extents);
     const int in[] = { zeros, at, x };

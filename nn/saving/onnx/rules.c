@@ -82,7 +82,8 @@ int cornu__onnx_reduce(CornuOnnx *to, const char *operator, int x, int rank, int
         left++;
     }
     const bool listed = to->opset < 18 && strcmp(operator, "ReduceSum") != 0;
-    const int  in[] = { lying, listed ? CORNU_ONNX_NONE : cornu__onnx_integers(to, reduced, count) };
+    const int  in[] = { lying,
+                        listed ? CORNU_ONNX_NONE : cornu__onnx_integers(to, reduced, count) };
     const CornuOnnxAttribute attributes[] = {
         { .name = "keepdims", .whole = keep },
         { .name = "axes", .integers = reduced, .count = count },

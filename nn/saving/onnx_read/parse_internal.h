@@ -72,7 +72,8 @@ typedef struct {
     CornuReadAttribute *attributes;
     int                 in_count, out_count, attribute_count;
     int                 own_count;            /* of `in`; what subgraphs use comes after them */
-    bool                tied;                 /* gives a weight to several others: load_internal.h */
+    bool                tied;                 /* gives a weight to several others:
+                                                 load_internal.h */
 } CornuReadNode;
 
 /* An input or output: its type; open extents are CORNU_NONE, with the name of each or "". A rank of

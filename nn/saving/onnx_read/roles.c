@@ -20,7 +20,8 @@ static const struct { const char *op; int trained, kept; bool single; } operands
 bool cornu__read_trains(const CornuReadNode *node, int operand)
 {
     for (size_t i = 0; i < sizeof operands / sizeof *operands; i++)
-        if (!strcmp(operands[i].op, node->op)) return operand < 31 && operands[i].trained >> operand & 1;
+        if (!strcmp(operands[i].op, node->op))
+            return operand < 31 && operands[i].trained >> operand & 1;
     return false;
 }
 

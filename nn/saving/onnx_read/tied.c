@@ -1,6 +1,6 @@
 /* Matrices and filters that several nodes share become a layer that gives them to those nodes, so
- * that they stay one weight and are trained as one. Vectors do not: exporters merge equal ones, such
- * as the scales of untrained normalizations, which have nothing to do with each other. */
+ * that they stay one weight and are trained as one. Vectors do not: exporters merge equal ones,
+ * such as the scales of untrained normalizations, which have nothing to do with each other. */
 #include "load_internal.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* Layers of strings and hashes beside those of Keras and TensorFlow (tests/golden/text): from
- * Keras' JSON, adapted to its data, computed on arrays and over data sets, written to JSON again. */
+ * Keras' JSON, adapted to its data, computed on arrays and over data sets, written to JSON
+ * again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +40,8 @@ static CornuArray array_of(const json_t *value)
 /* Flattens nested lists of results. */
 static void flatten(const json_t *value, const json_t **to, int64_t *count)
 {
-    for (size_t i = 0; i < json_array_size(value); i++) flatten(json_array_get(value, i), to, count);
+    for (size_t i = 0; i < json_array_size(value); i++)
+        flatten(json_array_get(value, i), to, count);
     if (!json_is_array(value)) to[(*count)++] = value;
 }
 
@@ -108,7 +110,8 @@ static void check_dataset(const char *name, const CornuLayer *layer, const Cornu
 static void check_case(const json_t *about)
 {
     const char   *name = json_string_value(json_object_get(about, "name"));
-    const json_t *inputs = json_object_get(about, "inputs"), *adapt = json_object_get(about, "adapt");
+    const json_t *inputs = json_object_get(about, "inputs");
+    const json_t *adapt = json_object_get(about, "adapt");
     const json_t *vocabulary = json_object_get(about, "vocabulary");
     const int     count = (int)json_array_size(inputs);
     CornuLayer   *layer;
@@ -122,7 +125,8 @@ static void check_case(const json_t *about)
         free(data.data);
     }
     if (vocabulary) expect_vocabulary(layer, vocabulary);
-    if (cornu_layer_compute(layer, in, count, &out)) fail_msg("%s: %s", name, cornu_error_message());
+    if (cornu_layer_compute(layer, in, count, &out))
+        fail_msg("%s: %s", name, cornu_error_message());
     expect_same(name, out, about);
     check_dataset(name, layer, in, count, out, 0);
     check_dataset(name, layer, in, count, out, 4);
@@ -131,7 +135,8 @@ static void check_case(const json_t *about)
         CornuArray  again;
         json_t     *json = cornu__layer_to_json(layer, NULL);
         assert_non_null(json);
-        if (cornu__layer_from_json(json, NULL, &copy)) fail_msg("%s: %s", name, cornu_error_message());
+        if (cornu__layer_from_json(json, NULL, &copy))
+            fail_msg("%s: %s", name, cornu_error_message());
         expect_ok(cornu_layer_compute(copy, in, count, &again));
         expect_same(name, again, about);
         free(again.data);

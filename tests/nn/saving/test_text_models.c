@@ -32,7 +32,8 @@ static const json_t *leaf(const json_t *value)
 /* (ROWS) or (ROWS, n), of strings or numbers. */
 static CornuArray array_of(const json_t *rows)
 {
-    const bool    strings = json_is_string(leaf(rows)), flat = !json_is_array(json_array_get(rows, 0));
+    const bool    strings = json_is_string(leaf(rows));
+    const bool    flat = !json_is_array(json_array_get(rows, 0));
     const int64_t n = flat ? 1 : (int64_t)json_array_size(json_array_get(rows, 0));
     CornuArray    array = { { strings ? CORNU_STRING : CORNU_F32, cornu_shape(ROWS, n) }, NULL };
     array.data = calloc(ROWS * (size_t)n, 8);
@@ -108,8 +109,8 @@ static void train(Case *c, Way way)
         CornuHistory *history;
         memcpy(all, c->x, sizeof c->x);
         all[c->inputs] = y;
-        if (way == DATASET) data = cornu_dataset_batch(cornu_dataset_from_arrays(all, c->inputs + 1),
-                                                       ROWS, false);
+        if (way == DATASET)
+            data = cornu_dataset_batch(cornu_dataset_from_arrays(all, c->inputs + 1), ROWS, false);
         history = way == DATASET
             ? cornu_fit(c->model, data, .verbose = CORNU_SILENT)
             : cornu_fit(c->model, .xs = { c->x[0], c->x[1], c->x[2] }, .y = y,

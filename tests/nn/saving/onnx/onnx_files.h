@@ -8,8 +8,8 @@
 const char *onnx_file(const char *name, const char *suffix);
 
 /* Writes NAME.onnx, and inputs and outputs to NAME.npz: of batches whose unknown extents are
- * `unknown`. `opset` 0 is the usual one. Every weight is distinct, so that none can be confused; with `near` it is close to the
- * initial value, for models too deep for others. Frees the model. */
+ * `unknown`. `opset` 0 is the usual one. Every weight is distinct, so that none can be confused;
+ * with `near` it is close to the initial value, for models too deep for others. Frees the model. */
 void onnx_write_case(CornuDevice *device, const char *name, CornuModel *model, bool near,
                      int64_t unknown, int opset);
 

@@ -213,7 +213,8 @@ static void test_names(void **state)
                                      .outputs = { cornu_call(shared, a), cornu_call(shared, b) });
     if (!model) fail_msg("%s", cornu_error_message());
     expect_ok(cornu_model_save(model, onnx_file("names", ".onnx")));
-    const Span file = { bytes, bytes + files_read(onnx_file("names", ".onnx"), bytes, sizeof bytes) };
+    const Span file = { bytes, bytes + files_read(onnx_file("names", ".onnx"), bytes,
+                                                  sizeof bytes) };
     assert_true(has(file, INPUT, "left") && has(file, INPUT, cornu_layer_name(b->node->layer)));
     assert_true(has(file, OUTPUT, "code_out") && has(file, OUTPUT, "code_out_1"));
     cornu_model_free(model);
@@ -245,7 +246,8 @@ static void test_every_class(void **state)
         cornu_model_free(model);
     }
     for (int i = 0; i < count; i++)   /* those that run on the host have no nodes */
-        if (!seen[i] && !classes[i]->host_call) fail_msg("no case has a layer of class %s", classes[i]->class_name);
+        if (!seen[i] && !classes[i]->host_call)
+            fail_msg("no case has a layer of class %s", classes[i]->class_name);
 }
 
 static void test_equal_bytes(void **state)
@@ -267,7 +269,8 @@ static void test_equal_bytes(void **state)
 static void refuse(CornuModel *model, const char *message)
 {
     if (!model) fail_msg("%s", cornu_error_message());
-    expect_error(cornu_model_save(model, onnx_file("refused", ".onnx")), CORNU_ERR_UNSUPPORTED, message);
+    expect_error(cornu_model_save(model, onnx_file("refused", ".onnx")), CORNU_ERR_UNSUPPORTED,
+                 message);
     assert_int_equal(files_count(folder), 0);
     cornu_model_free(model);
 }
