@@ -157,6 +157,21 @@ CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_co
     return cornu__failure_tell(&failure);
 }
 
+CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input)
+{
+    CornuLayer *inner = layer->inner[i];
+    int         space = layer->weight_count;
+    inner->seed = layer->seed;
+    inner->generator = layer->generator + 1;
+    for (int k = 0; k < i; k++) inner->generator += cornu__layer_generators(layer->inner[k]);
+    CORNU__TRY(cornu_layer_build(inner, input));
+    CORNU__TRY(cornu__reserve(&layer->weights, &space, layer->weight_count, inner->weight_count,
+                              sizeof(CornuWeight *)));
+    for (int k = 0; k < inner->weight_count; k++)
+        layer->weights[layer->weight_count++] = inner->weights[k];
+    return CORNU_OK;
+}
+
 /* The input of the activation is the output of the layer as it is without an activation. */
 static CornuStatus build_activation(CornuLayer *layer, const CornuShape *in, int in_count)
 {

@@ -88,21 +88,6 @@ void cornu__layer_free_unowned(CornuLayer *inner)
     if (inner && inner->owners == 0) cornu_layer_free(inner);
 }
 
-CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input)
-{
-    CornuLayer *inner = layer->inner[i];
-    int         space = layer->weight_count;
-    inner->seed = layer->seed;
-    inner->generator = layer->generator + 1;
-    for (int k = 0; k < i; k++) inner->generator += cornu__layer_generators(layer->inner[k]);
-    CORNU__TRY(cornu_layer_build(inner, input));
-    CORNU__TRY(cornu__reserve(&layer->weights, &space, layer->weight_count, inner->weight_count,
-                              sizeof(CornuWeight *)));
-    for (int k = 0; k < inner->weight_count; k++)
-        layer->weights[layer->weight_count++] = inner->weights[k];
-    return CORNU_OK;
-}
-
 void cornu__layer_set_generators(CornuLayer *layer, uint64_t seed, int64_t first)
 {
     layer->seed = seed;
