@@ -217,6 +217,14 @@ CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
                             CORNU_ACTIVATION_COUNT - 1);
 }
 
+CornuTensor *cornu__layer_activate(CornuLayer *layer, const CornuCall *call,
+                                   CornuActivation activation, CornuTensor *x)
+{
+    if (!x) return NULL;
+    if (!layer->activation) return cornu_activation_apply(activation, x);
+    return layer->activation->built ? cornu_layer_call(layer->activation, call, x) : x;
+}
+
 CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,
                                const CornuInitializer *initializers, int count)
 {

@@ -123,11 +123,3 @@ CornuLayer *cornu__with_activation(CornuLayer *layer, CornuActivation activation
     cornu_layer_free(layer);
     return cornu__null();
 }
-
-CornuTensor *cornu__layer_activate(CornuLayer *layer, const CornuCall *call,
-                                   CornuActivation activation, CornuTensor *x)
-{
-    if (!x) return NULL;
-    if (!layer->activation) return cornu_activation_apply(activation, x);
-    return layer->activation->built ? cornu_layer_call(layer->activation, call, x) : x;
-}
