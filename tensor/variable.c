@@ -30,8 +30,8 @@ CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
         return cornu__fail_null(CORNU_ERR_SHAPE, "variable %s: a scalar, expected an axis to slice",
                                 name);
     if (config->spread != CORNU_SHARED && config->type.shape.rank >= CORNU_MAX_RANK)
-        return cornu__fail_null(CORNU_ERR_SHAPE, "variable %s: rank %d, expected at most %d of what "
-                                "the shards have parts of", name, config->type.shape.rank,
+        return cornu__fail_null(CORNU_ERR_SHAPE, "variable %s: rank %d, expected at most %d of "
+                                "what the shards have parts of", name, config->type.shape.rank,
                                 CORNU_MAX_RANK - 1);
     CornuVariable *variable = cornu__allocate(1, sizeof *variable);
     if (!variable) return cornu__null();
