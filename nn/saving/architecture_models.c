@@ -116,17 +116,31 @@ json_t *cornu__input_config(const CornuModel *model)
 
 /* ---- Reading ---- */
 
-/* An InputLayer: its batch_shape, in which null is an open extent, its dtype and name. */
-/* Whole numbers that i32 holds. */
-static bool is_short(const char *dtype)
+/* The dtype of an input, f32 without a name. Layers convert floats to their compute dtype; i32 holds
+ * the short whole numbers. */
+static CornuStatus read_dtype(const char *name, CornuDtype *dtype)
 {
-    return !strcmp(dtype, "int8") || !strcmp(dtype, "int16") || !strcmp(dtype, "uint16");
+    static const char *const shorts[] = { "int8", "int16", "uint16" };
+    *dtype = CORNU_F32;
+    if (!name) return CORNU_OK;
+    for (size_t i = 0; i < sizeof shorts / sizeof *shorts; i++)
+        if (!strcmp(name, shorts[i])) {
+            *dtype = CORNU_I32;
+            return CORNU_OK;
+        }
+    for (int i = 0; i <= CORNU_STRING; i++)
+        if (!strcmp(name, dtype_names[i])) {
+            if (!cornu_dtype_is_float((CornuDtype)i)) *dtype = (CornuDtype)i;
+            return CORNU_OK;
+        }
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "inputs of dtype \"%.40s\" are not available in this "
+                       "version", name);
 }
 
+/* An InputLayer: its batch_shape, in which null is an open extent, its dtype and name. */
 CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input)
 {
     const json_t *config = json_object_get(value, "config");
-    const char   *dtype = json_string_value(json_object_get(config, "dtype"));
     int64_t       batch_shape[CORNU_MAX_RANK] = { 0 };
     size_t        rank;
     CORNU__TRY(cornu__read_list(json_object_get(config, "batch_shape"), "batch_shape", batch_shape,
@@ -140,13 +154,7 @@ CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input)
     }
     input->batch_size = batch_shape[0] == CORNU_NONE ? 0 : batch_shape[0];
     input->name = json_string_value(json_object_get(config, "name"));
-    while (dtype && input->dtype <= CORNU_STRING && strcmp(dtype, dtype_names[input->dtype]))
-        input->dtype++;
-    if (input->dtype == CORNU_DTYPE_COUNT && is_short(dtype)) input->dtype = CORNU_I32;
-    /* Layers convert floats to their compute dtype. */
-    if (input->dtype <= CORNU_STRING && cornu_dtype_is_float(input->dtype))
-        input->dtype = CORNU_F32;
-    return CORNU_OK;
+    return read_dtype(json_string_value(json_object_get(config, "dtype")), &input->dtype);
 }
 
 bool cornu__is_input_json(const json_t *value)
