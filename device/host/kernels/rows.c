@@ -15,7 +15,7 @@
 
 enum {
     GRAIN = 65536,            /* bytes that one block writes, about                       */
-    DIGIT = 11,               /* bits of an index that one pass sorts by: counts in L1    */
+    DIGIT = 12,               /* bits of an index a pass: counts in L1, 10^7 rows in two  */
     DIGITS = 1 << DIGIT
 };
 
