@@ -76,7 +76,7 @@ CornuDtype cornu__gradient_dtype(const CornuTensor *x)
     const int           maker = program->values[x->value].op;
     if (maker < 0 || program->ops[maker].id != CORNU_OP_CONVERT) return own;
     const CornuValue from = cornu_program_operands(program, &program->ops[maker])[0];
-    const bool       narrowed = own == CORNU_BF16 || own == CORNU_F16;
+    const bool       narrowed = own == CORNU_BF16;
     return narrowed && cornu_program_type(program, from).dtype == CORNU_F32 ? CORNU_F32 : own;
 }
 

@@ -52,10 +52,12 @@ static CornuTensor *leaky_relu(CornuTensor *x)
     return cornu_op_select(positive, x, cornu_op_scale(x, 0.2));
 }
 
+/* Both as tf.nn.gelu orders the factors: in f16 x times a scaled gradient overflows before x / 2
+ * does, and decides which steps a loss scale skips. */
 static CornuTensor *gelu(CornuTensor *x)
 {
     CornuTensor *erf = cornu_op_erf(cornu_op_scale(x, sqrt(0.5)));
-    return cornu_op_multiply(x, cornu_op_scale(cornu_op_shift(erf, 1.0), 0.5));
+    return cornu_op_multiply(cornu_op_scale(x, 0.5), cornu_op_shift(erf, 1.0));
 }
 
 static CornuTensor *gelu_approximate(CornuTensor *x)
@@ -63,7 +65,7 @@ static CornuTensor *gelu_approximate(CornuTensor *x)
     CornuTensor *cube = cornu_op_multiply(x, cornu_op_square(x));
     CornuTensor *inner = cornu_op_add(x, cornu_op_scale(cube, 0.044715));
     CornuTensor *curve = cornu_op_tanh(cornu_op_scale(inner, sqrt(2.0 / acos(-1.0))));
-    return cornu_op_multiply(x, cornu_op_scale(cornu_op_shift(curve, 1.0), 0.5));
+    return cornu_op_multiply(cornu_op_scale(x, 0.5), cornu_op_shift(curve, 1.0));
 }
 
 static CornuTensor *hard_sigmoid(CornuTensor *x)

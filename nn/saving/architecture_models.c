@@ -192,7 +192,11 @@ static CornuModel *sequential_from_json(const json_t *config, const char *policy
     CornuModel *model = cornu_sequential_from(&sequential);
     if (!model) return NULL;
     if (model->base.own_policy) usual = model->base.own_policy;
-    if (add_layers(model, layers, shaped, usual) == CORNU_OK) return model;
+    CornuStatus status = add_layers(model, layers, shaped, usual);
+    /* To cornu_sequential no extents mean an unknown shape, to Keras' Input one number a row. */
+    if (status == CORNU_OK && shaped && !model->base.built)
+        status = cornu_model_build(model, (CornuShape){ 0 });
+    if (status == CORNU_OK) return model;
     cornu_model_free(model);
     return cornu__null();
 }

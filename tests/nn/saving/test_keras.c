@@ -234,6 +234,26 @@ static void test_json(void **state)
     cornu_npz_close(data.file);
 }
 
+/* Keras' Input(()): the data are a number a row. */
+static void test_sequential_of_numbers(void **state)
+{
+    (void)state;
+    const char *json =
+        "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"numbers\", \"layers\": ["
+        "{\"class_name\": \"InputLayer\", \"config\": {\"batch_shape\": [null], "
+        "\"dtype\": \"float32\", \"name\": \"in\"}}, "
+        "{\"class_name\": \"Rescaling\", \"config\": {\"name\": \"r\", \"scale\": 2.0}}, "
+        "{\"class_name\": \"Reshape\", \"config\": {\"name\": \"s\", "
+        "\"target_shape\": [1]}}]}}";
+    CornuModel *model = expect_model(cornu_model_from_json(json));
+    float       x[3] = { 1, 2, 3 }, y[3];
+    expect_ok(cornu_compile(model, .device = device));
+    expect_ok(cornu_predict(model, .x = cornu_array(x, CORNU_F32, 3),
+                            .to = cornu_array(y, CORNU_F32, 3, 1)));
+    for (int i = 0; i < 3; i++) assert_float_equal(y[i], 2.0f * x[i], 0);
+    cornu_model_free(model);
+}
+
 static void shards_fail(const char *map, const char *message)
 {
     CornuModel *model = expect_model(cornu_model_load(golden("images", ".keras")));
@@ -863,6 +883,7 @@ int main(void)
         cmocka_unit_test(test_shards),
         cmocka_unit_test(test_written_shards),
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_sequential_of_numbers),
         cmocka_unit_test(test_damaged_shards),
         cmocka_unit_test(test_untrained),
         cmocka_unit_test(test_optimizers),

@@ -136,31 +136,48 @@ static void powers_of_zero_and_below(void **state)
     cornu_graph_free(graph);
 }
 
-/* Of 301 ones, a number that bf16 would round to 300: the gradients of a gather, a broadcast and a
- * product with respect to values narrowed from f32 are summed in f32. */
-static void gradients_of_what_was_narrowed_are_f32(void **state)
+/* The gradients, weighted by `factor`, of a gather, a broadcast and a product with respect to values
+ * narrowed from f32: each is the sum of 301 ones. */
+static void expect_sums_of_gradients(CornuDtype dtype, double factor, double expected)
 {
-    (void)state;
     CornuDevice *cpu = cornu_device_open("cpu");
     CornuGraph  *graph = cornu_graph_create(cpu);
     CornuTensor *x[3], *narrow[3], *sums[3], *d[3];
     for (int i = 0; i < 3; i++) {
         x[i] = cornu_graph_input(graph, cornu_type(CORNU_F32, 1, 1));
-        narrow[i] = cornu_op_convert(x[i], CORNU_BF16);
+        narrow[i] = cornu_op_convert(x[i], dtype);
     }
-    const CornuType numbers = cornu_type(CORNU_I32, 301), ones = cornu_type(CORNU_BF16, 301, 1);
+    const CornuType numbers = cornu_type(CORNU_I32, 301), ones = cornu_type(dtype, 301, 1);
     CornuTensor    *y[3] = { cornu_op_gather(narrow[0], cornu_op_constant(graph, numbers, 0)),
                              cornu_op_broadcast(narrow[1], ones.shape),
                              cornu_op_matmul(cornu_op_constant(graph, ones, 1), narrow[2]) };
     for (int i = 0; i < 3; i++) sums[i] = cornu_op_sum(cornu_op_convert(y[i], CORNU_F32));
-    expect_ok(cornu_gradients(cornu_op_add(cornu_op_add(sums[0], sums[1]), sums[2]), x, 3, d));
+    CornuTensor *sum = cornu_op_add(cornu_op_add(sums[0], sums[1]), sums[2]);
+    expect_ok(cornu_gradients(cornu_op_scale(sum, factor), x, 3, d));
     float      got[3];
     CornuArray to[3];
     for (int i = 0; i < 3; i++) to[i] = cornu_array(&got[i], CORNU_F32, 1, 1);
     expect_ok(cornu_run(graph, d, 3, to));
-    for (int i = 0; i < 3; i++) assert_float_equal(got[i], 301, 0);
+    for (int i = 0; i < 3; i++)
+        if (isinf(expected)) assert_true(isinf(got[i]));
+        else assert_float_equal(got[i], expected, 0);
     cornu_graph_free(graph);
     cornu_device_close(cpu);
+}
+
+/* 301 is a number that bf16 would round to 300. */
+static void gradients_of_what_was_narrowed_to_bf16_are_f32(void **state)
+{
+    (void)state;
+    expect_sums_of_gradients(CORNU_BF16, 1.0, 301.0);
+}
+
+/* 301 times 256 exceeds f16's 65,504: a loss scale of 256 is too large. */
+static void gradients_of_what_was_narrowed_to_f16_are_f16(void **state)
+{
+    (void)state;
+    expect_sums_of_gradients(CORNU_F16, 128.0, 301.0 * 128.0);
+    expect_sums_of_gradients(CORNU_F16, 256.0, INFINITY);
 }
 
 int main(void)
@@ -171,7 +188,8 @@ int main(void)
         cmocka_unit_test(a_loss_must_be_a_float_scalar),
         cmocka_unit_test(ties_share_the_gradient),
         cmocka_unit_test(powers_of_zero_and_below),
-        cmocka_unit_test(gradients_of_what_was_narrowed_are_f32),
+        cmocka_unit_test(gradients_of_what_was_narrowed_to_bf16_are_f32),
+        cmocka_unit_test(gradients_of_what_was_narrowed_to_f16_are_f16),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }
