@@ -189,19 +189,19 @@ void cornu__threads_run(CornuThreads *pool, int64_t blocks, CornuWork *work,
         run_here(pool, inside.number, blocks, work, context);
         return;
     }
-    pthread_mutex_lock(&pool->one_run);
-    if (blocks <= 1 || pool->count == 1) {
+    /* While another caller has the workers, this one is faster alone than waiting for them. */
+    if (blocks <= 1 || pool->count == 1 || pthread_mutex_trylock(&pool->one_run)) {
         run_here(pool, 0, blocks, work, context);
-    } else {
-        pool->work = work;
-        pool->context = context;
-        pool->blocks = blocks;
-        atomic_store(&pool->unfinished, blocks);
-        atomic_store(&pool->remaining, blocks);
-        wake_workers(pool, (blocks < pool->processors ? blocks : pool->processors) - 1);
-        take_part(pool, 0);
-        if (!spin(pool, done)) sleep_until_done(pool);
+        return;
     }
+    pool->work = work;
+    pool->context = context;
+    pool->blocks = blocks;
+    atomic_store(&pool->unfinished, blocks);
+    atomic_store(&pool->remaining, blocks);
+    wake_workers(pool, (blocks < pool->processors ? blocks : pool->processors) - 1);
+    take_part(pool, 0);
+    if (!spin(pool, done)) sleep_until_done(pool);
     pthread_mutex_unlock(&pool->one_run);
 }
 

@@ -17,7 +17,8 @@ int           cornu__threads_count(const CornuThreads *threads);
 /* Calls work(context, block, thread) once for each block in [0, blocks), `thread` in [0,
  * count), and returns when all are done. Any thread may take any block. A call
  * from inside `work` runs its blocks one after the other on the calling thread, under the
- * same number. Nothing is allocated. Callers on several threads wait for each other. */
+ * same number. Nothing is allocated. Of callers on several threads one has the workers, the others
+ * run their blocks alone, all as thread 0: what they give to `work` must be their own. */
 typedef void CornuWork(void *context, int64_t block, int thread);
 void cornu__threads_run(CornuThreads *threads, int64_t blocks, CornuWork *work,
                         void *context);
