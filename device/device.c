@@ -63,11 +63,14 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
         CornuDevice *device = class->open(config);
         if (!device) return cornu__null();
         device->class = class;
+        device->opened = cornu__copy_text(config->name);
         device->precision = config->precision;
         device->processes = config->processes;
         if (device->shards == 0) device->shards = 1;
         if (device->own.count == 0) device->own.count = device->shards;
-        return device;
+        if (device->opened) return device;
+        class->close(device);
+        return cornu__null();
     }
     return fail_unknown(config->name);
 }
@@ -101,6 +104,7 @@ void cornu_device_close(CornuDevice *device)
 {
     if (!device) return;
     while (device->executables) remove_executable(device, &device->executables);
+    cornu__release(device->opened);
     device->class->close(device);
 }
 
@@ -108,6 +112,14 @@ const char *cornu_device_name(const CornuDevice *device)
 {
     CORNU__NEED_OR(device, NULL);
     return device->class->name;
+}
+
+CornuDevice *cornu_device_open_like(const CornuDevice *device, int threads)
+{
+    CORNU__NEED_TO_MAKE(device);
+    return cornu_device_open(device->opened, .threads = threads ? threads : device->threads,
+                             .shards = device->shards, .precision = device->precision,
+                             .processes = device->processes);
 }
 
 int cornu_device_threads(const CornuDevice *device)
@@ -301,6 +313,11 @@ CornuStatus cornu_buffer_read_part(const CornuBuffer *buffer, int64_t first, Cor
 
 /* ---- Programs ---- */
 
+static CornuStatus enter(CornuDevice *device, const char *function)
+{
+    return cornu__guard_enter(&device->guard, device->class->name, function, "");
+}
+
 static CornuExecutable *compiled_before(CornuDevice *device, const CornuProgram *program,
                                         uint64_t hash)
 {
@@ -387,11 +404,55 @@ CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *p
     CORNU__NEED_TO_MAKE(device);
     CORNU__NEED_TO_MAKE(program);
     if (cornu__refused()) return NULL;
-    if (cornu__guard_enter(&device->guard, device->class->name, "cornu_device_compile"))
+    if (enter(device, "cornu_device_compile"))
         return cornu__null();
     CornuExecutable *executable = compile(device, program);
     cornu__guard_leave(&device->guard);
     return executable;
+}
+
+static CornuExecutable *make_twin(CornuDevice *device, CornuExecutable *original)
+{
+    CornuExecutable *twin = device->class->twin(original);
+    if (!twin) return cornu__null();
+    *twin = *original;
+    twin->users = 1;
+    twin->original = original;
+    twin->events = NULL;
+    twin->next = NULL;
+    twin->exchanges = NULL;
+    twin->exchange_count = 0;
+    if (allocate(device, twin) != CORNU_OK) {
+        device->class->executable_free(twin);
+        return cornu__null();
+    }
+    cornu__memory_count(device, CORNU_USE_ACTIVATIONS, twin->bytes);
+    original->users++;
+    return twin;
+}
+
+bool cornu_device_runs_twins(const CornuDevice *device) { return device->class->twin != NULL; }
+
+CornuExecutable *cornu_executable_twin(CornuExecutable *executable)
+{
+    CORNU__NEED_TO_MAKE(executable);
+    CornuDevice *device = executable->device;
+    if (cornu__refused()) return NULL;
+    if (!device->class->twin)
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: runs one program at a time, expected a "
+                                "device that runs several", device->class->name);
+    if (enter(device, "cornu_executable_twin"))
+        return cornu__null();
+    CornuExecutable *twin =
+        make_twin(device, executable->original ? executable->original : executable);
+    cornu__guard_leave(&device->guard);
+    return twin;
+}
+
+static void free_twin(CornuExecutable *twin)
+{
+    cornu__memory_count(twin->device, CORNU_USE_ACTIVATIONS, -twin->bytes);
+    twin->device->class->executable_free(twin);
 }
 
 /* Unused programs that stay cached. */
@@ -401,7 +462,13 @@ void cornu_executable_release(CornuExecutable *executable)
 {
     int unused = 0;
     if (!executable || --executable->users > 0) return;
-    CornuDevice *device = executable->device;
+    CornuDevice     *device = executable->device;
+    CornuExecutable *original = executable->original;
+    if (original) {
+        free_twin(executable);
+        cornu_executable_release(original);
+        return;
+    }
     for (const CornuExecutable *at = device->executables; at; at = at->next)
         unused += at->users == 0;
     CornuExecutable **oldest = unused > KEPT_UNUSED ? find_unused(device) : NULL;
@@ -463,7 +530,8 @@ CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const
 {
     CORNU__NEED(executable);
     CornuDevice *device = executable->device;
-    CORNU__TRY(cornu__guard_enter(&device->guard, device->class->name, "cornu_executable_run"));
+    if (executable->original) return run(executable, inputs, outputs);
+    CORNU__TRY(enter(device, "cornu_executable_run"));
     const CornuStatus status = run(executable, inputs, outputs);
     cornu__guard_leave(&device->guard);
     return status;
@@ -478,7 +546,7 @@ void cornu_executable_collect(CornuExecutable *executable, int64_t runs)
 CornuStatus cornu_device_wait(CornuDevice *device)
 {
     CORNU__NEED(device);
-    CORNU__TRY(cornu__guard_enter(&device->guard, device->class->name, "cornu_device_wait"));
+    CORNU__TRY(enter(device, "cornu_device_wait"));
     const CornuStatus status = wait_for_runs(device);
     cornu__guard_leave(&device->guard);
     return status;

@@ -59,6 +59,10 @@ CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config);
     cornu_device_open_from(&(CornuDeviceConfig){ .unset = 0, __VA_ARGS__ })
 void cornu_device_close(CornuDevice *device);
 
+/* A device of its own, opened by the same name, with the same shards, precision and processes;
+ * threads 0: as many as it has. The caller closes it. */
+CornuDevice *cornu_device_open_like(const CornuDevice *device, int threads);
+
 /* The name of known device i, NULL past the last: for iterating over all of them. */
 const char *cornu_device_known(int i);
 
@@ -176,6 +180,14 @@ typedef struct {
  * the plan, or both, to stderr. */
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program);
 void             cornu_executable_release(CornuExecutable *executable);
+
+/* The same program with memory of its own for values: twins may run while other threads run other
+ * twins, or compile or run anything else, as long as no buffer that one of them writes is used by
+ * another. Making and releasing one counts as compiling. It keeps the executable that it was made
+ * of, and is released before the device is closed. NULL with CORNU_ERR_UNSUPPORTED on a device that
+ * runs one program at a time, which pjrt is. */
+CornuExecutable *cornu_executable_twin(CornuExecutable *executable);
+bool             cornu_device_runs_twins(const CornuDevice *device);
 
 /* Runs once. inputs: one buffer per input of the program; outputs: one per output, NULL for an
  * output that is written into an input. Types must be those of cornu_program_buffer_type. Bad data,

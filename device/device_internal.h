@@ -34,6 +34,10 @@ typedef struct {
     CornuStatus (*buffer_read)(const CornuBuffer *buffer, int64_t first, CornuArray to);
     /* Fills the marked fields of the base. The base owns `program`, which lives as long. */
     CornuExecutable *(*compile)(CornuDevice *device, const CornuProgram *program);
+    /* Another executable of the same program, that may run at the same time: only what it does not
+     * share with the given one, which outlives it. device.c copies the base. NULL: the device runs
+     * one at a time. */
+    CornuExecutable *(*twin)(CornuExecutable *executable);
     /* Allocates the executable's `bytes`, once the device has room for them. NULL: compile did. */
     CornuStatus (*allocate)(CornuExecutable *executable);
     CornuStatus (*run)(CornuExecutable *executable, CornuBuffer *const *inputs,
@@ -85,6 +89,7 @@ struct CornuDevice {
     CornuBuffer            *buffers;       /* newest first */
     CornuExecutable        *executables;   /* likewise */
     CornuGuard              guard;         /* of compiling and running */
+    char                   *opened;        /* the name that it was opened by */
 };
 
 struct CornuBuffer {
@@ -99,6 +104,7 @@ struct CornuExecutable {
     CornuProgram    *program;
     uint64_t         hash;
     int              users;
+    CornuExecutable *original;                /* of a twin, which is not in the device's list */
     CornuStepEvent  *events;                  /* where runs write their times; NULL: nowhere */
     CornuExecutable *next;
 

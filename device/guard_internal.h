@@ -15,8 +15,10 @@ typedef struct {
 } CornuGuard;
 
 /* Takes the guard for `function`, a string constant. CORNU_ERR_BUSY, naming both functions and
- * `what`, while another thread holds it; its holder may take it again. A NULL guard is ignored. */
-CornuStatus cornu__guard_enter(CornuGuard *guard, const char *what, const char *function);
+ * `what`, while another thread holds it; its holder may take it again. A NULL guard is ignored.
+ * `advice` ends the message: what several threads can use instead; or "". */
+CornuStatus cornu__guard_enter(CornuGuard *guard, const char *what, const char *function,
+                               const char *advice);
 
 /* Undoes the last cornu__guard_enter. */
 void cornu__guard_leave(CornuGuard *guard);

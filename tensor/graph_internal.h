@@ -63,6 +63,7 @@ struct CornuGraph {
     int              custom_count, custom_space;
     int              rewritten;    /* ops of `program` that rewrite.c has processed */
     bool             watches;
+    bool             concurrent;   /* runs twins of executables */
     CornuPrepared   *prepared;     /* newest first */
     CornuPrepared   *last;
 };

@@ -87,6 +87,15 @@ done:
     return status;
 }
 
+static CornuExecutable *compile(const CornuGraph *graph, const CornuProgram *program)
+{
+    CornuExecutable *executable = cornu_device_compile(graph->device, program);
+    if (!executable || !graph->concurrent) return executable;
+    CornuExecutable *twin = cornu_executable_twin(executable);
+    cornu_executable_release(executable);
+    return twin;
+}
+
 static CornuStatus fill(CornuGraph *graph, CornuPrepared *prepared, CornuTensor *const *fetches,
                         int count)
 {
@@ -116,7 +125,7 @@ static CornuStatus fill(CornuGraph *graph, CornuPrepared *prepared, CornuTensor 
         if (!count) return cornu_error_status();
         prepared->outputs[graph->assignment_count + prepared->fetch_count + i] = count;
     }
-    prepared->executable = cornu_device_compile(graph->device, prepared->program);
+    prepared->executable = compile(graph, prepared->program);
     return prepared->executable ? CORNU_OK : cornu_error_status();
 }
 
@@ -189,6 +198,12 @@ CornuStatus cornu_run(CornuGraph *graph, CornuTensor *const *fetches, int count,
                             prepared->watched_count;
     for (int i = 0; i < count; i++) CORNU__TRY(cornu_buffer_read(fetched[i], out[i]));
     return prepared->watched_count ? cornu__watch_check(graph, prepared) : CORNU_OK;
+}
+
+void cornu_graph_set_concurrent(CornuGraph *graph, bool concurrent)
+{
+    CORNU__NEED_OR(graph, );
+    graph->concurrent = concurrent;
 }
 
 CornuExecutable *cornu_graph_executable(const CornuGraph *graph)

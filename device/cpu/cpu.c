@@ -76,6 +76,7 @@ const CornuDeviceClass cornu__cpu_device = {
     .buffer_write = cornu__host_buffer_write,
     .buffer_read = cornu__host_buffer_read,
     .compile = cpu_compile,
+    .twin = cornu__host_twin,
     .allocate = cornu__host_allocate,
     .run = cornu__host_run,
     .exchanges = cornu__host_exchanges,

@@ -228,6 +228,14 @@ static CornuExecutable *reference_compile(CornuDevice *device, const CornuProgra
     return NULL;
 }
 
+static CornuExecutable *reference_twin(CornuExecutable *base)
+{
+    Executable *twin = cornu__allocate(1, sizeof *twin);
+    if (!twin || plan_into(twin, base->program) == CORNU_OK) return twin ? &twin->base : NULL;
+    reference_executable_free(&twin->base);
+    return NULL;
+}
+
 static CornuStatus run_measured(Executable *executable, int i)
 {
     CornuStepEvent       *event = executable->base.events;
@@ -270,6 +278,7 @@ const CornuDeviceClass cornu__reference_device = {
     .buffer_write = reference_buffer_write,
     .buffer_read = reference_buffer_read,
     .compile = reference_compile,
+    .twin = reference_twin,
     .run = reference_run,
     .executable_free = reference_executable_free,
 };

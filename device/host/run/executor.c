@@ -12,7 +12,8 @@
 
 typedef struct {
     CornuExecutable base;
-    CornuPlan       plan;
+    CornuPlan      *plan;         /* that of a twin is the original's */
+    bool            is_twin;
     CornuFailure   *failures;     /* by shard */
     CornuSpan      *spans;        /* by thread: of a step that is measured */
     CornuBuffer *const *buffers;    /* of the inputs of this run */
@@ -117,8 +118,8 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
 {
     Executable *executable = cornu__allocate(1, sizeof *executable);
     if (!executable) return NULL;
-    CornuPlan *plan = &executable->plan;
-    if (cornu__plan_build(plan, host, program) != CORNU_OK ||
+    CornuPlan *plan = executable->plan = cornu__allocate(1, sizeof *plan);
+    if (!plan || cornu__plan_build(plan, host, program) != CORNU_OK ||
         describe(&executable->base, plan) != CORNU_OK) {
         cornu__describe_free(&executable->base);
         cornu__host_executable_free(&executable->base);
@@ -131,6 +132,15 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
     return &executable->base;
 }
 
+CornuExecutable *cornu__host_twin(CornuExecutable *base)
+{
+    Executable *twin = cornu__allocate(1, sizeof *twin);
+    if (!twin) return NULL;
+    twin->plan = ((Executable *)base)->plan;
+    twin->is_twin = true;
+    return &twin->base;
+}
+
 /* Steps i and k have the same collective. */
 static bool is_shared(const Executable *executable, int i, int k)
 {
@@ -140,7 +150,7 @@ static bool is_shared(const Executable *executable, int i, int k)
 /* The step that starts what the kernel step i exchanges, and the one that waits for it. */
 static void find_steps(const Executable *executable, int i, int *begin, int *end)
 {
-    const CornuPlan *plan = &executable->plan;
+    const CornuPlan *plan = executable->plan;
     *begin = *end = i;
     for (int k = 0; k < plan->step_count; k++) {
         if (!is_shared(executable, i, k)) continue;
@@ -150,7 +160,7 @@ static void find_steps(const Executable *executable, int i, int *begin, int *end
 
 static CornuStatus allocate_exchanges(Executable *executable)
 {
-    const CornuPlan *plan = &executable->plan;
+    const CornuPlan *plan = executable->plan;
     CornuExecutable *base = &executable->base;
     base->exchanges = cornu__allocate(2 * (size_t)plan->step_count, sizeof *base->exchanges);
     if (!base->exchanges) return CORNU_ERR_MEMORY;
@@ -167,7 +177,7 @@ static CornuStatus allocate_exchanges(Executable *executable)
 void cornu__host_exchanges(CornuExecutable *base)
 {
     Executable *executable = (Executable *)base;
-    for (int i = 0; i < executable->plan.step_count; i++)
+    for (int i = 0; i < executable->plan->step_count; i++)
         if (executable->collectives[i]) cornu__gather_note(executable->collectives[i]);
 }
 
@@ -175,7 +185,7 @@ void cornu__host_exchanges(CornuExecutable *base)
  * gathers, has the same. */
 static CornuStatus allocate_collectives(Executable *executable)
 {
-    const CornuPlan *plan = &executable->plan;
+    const CornuPlan *plan = executable->plan;
     for (int i = 0; i < plan->step_count; i++) {
         const CornuPlanStep *step = &plan->steps[i];
         if (step->kind != CORNU_STEP_KERNEL || !cornu__plan_exchanges(plan, step)) continue;
@@ -192,8 +202,8 @@ static CornuStatus allocate_collectives(Executable *executable)
 
 static void free_collectives(Executable *executable)
 {
-    const CornuPlan *plan = &executable->plan;
-    for (int i = 0; i < plan->step_count && executable->collectives; i++)
+    const CornuPlan *plan = executable->plan;
+    for (int i = 0; executable->collectives && i < plan->step_count; i++)
         if (plan->steps[i].kind == CORNU_STEP_KERNEL)
             cornu__collective_free(executable->collectives[i]);
     cornu__release(executable->collectives);
@@ -203,7 +213,7 @@ static void free_collectives(Executable *executable)
 CornuStatus cornu__host_allocate(CornuExecutable *base)
 {
     Executable  *executable = (Executable *)base;
-    CornuPlan   *plan = &executable->plan;
+    CornuPlan   *plan = executable->plan;
     const size_t shards = (size_t)cornu__plan_own(plan).count;
     const size_t workers = (size_t)cornu__plan_workers(plan);
     executable->arena = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->arena));
@@ -232,7 +242,10 @@ void cornu__host_executable_free(CornuExecutable *base)
 {
     Executable *executable = (Executable *)base;
     free_collectives(executable);
-    cornu__plan_free(&executable->plan);
+    if (executable->plan && !executable->is_twin) {
+        cornu__plan_free(executable->plan);
+        cornu__release(executable->plan);
+    }
     cornu__release(executable->arena);
     cornu__release(executable->packed);
     cornu__release(executable->sums);
@@ -250,7 +263,7 @@ void cornu__host_executable_free(CornuExecutable *base)
 static void find_addresses(Executable *executable, CornuBuffer *const *inputs,
                            CornuBuffer *const *outputs)
 {
-    const CornuPlan    *plan = &executable->plan;
+    const CornuPlan    *plan = executable->plan;
     const CornuProgram *program = plan->program;
     for (int i = 0; i < program->input_count; i++)
         executable->inputs[i] = cornu__host_data(inputs[i]);
@@ -264,21 +277,21 @@ static void find_addresses(Executable *executable, CornuBuffer *const *inputs,
 
 static void *const *addresses_on(const Executable *executable, int shard)
 {
-    return executable->addresses + (size_t)shard * executable->plan.operand_count;
+    return executable->addresses + (size_t)shard * executable->plan->operand_count;
 }
 
 /* The events of a step on a shard, one for each thread. */
 static CornuStepEvent *events_of(const Executable *executable, int step, int shard)
 {
-    const int threads = cornu__threads_count(executable->plan.host->threads);
-    const int shards = cornu__plan_own(&executable->plan).count;
+    const int threads = cornu__threads_count(executable->plan->host->threads);
+    const int shards = cornu__plan_own(executable->plan).count;
     return executable->base.events + (step * shards + shard) * threads;
 }
 
 /* A step that meets other processes. */
 static CornuStatus exchange(Executable *executable, int i, void *const *addresses)
 {
-    const CornuPlan     *plan = &executable->plan;
+    const CornuPlan     *plan = executable->plan;
     const CornuPlanStep *step = &plan->steps[i];
     CornuCollective     *collective = executable->collectives[i];
     if (step->kind == CORNU_STEP_WAIT) return cornu__gather_end(collective);
@@ -296,7 +309,7 @@ static CornuStatus run_step(Executable *executable, int i, int shard, char *scra
     void *const *addresses = addresses_on(executable, shard);
     return executable->collectives[i]
          ? exchange(executable, i, addresses)
-         : cornu__plan_run_step(&executable->plan, &executable->plan.steps[i], addresses, shard,
+         : cornu__plan_run_step(executable->plan, &executable->plan->steps[i], addresses, shard,
                                 scratch);
 }
 
@@ -314,7 +327,7 @@ static CornuStatus run_alone(Executable *executable, int i, int shard, int threa
 /* Runs a step whose pieces all threads may take. */
 static CornuStatus run_together(Executable *executable, int i, int shard)
 {
-    CornuThreads *threads = executable->plan.host->threads;
+    CornuThreads *threads = executable->plan->host->threads;
     const int     count = cornu__threads_count(threads);
     if (!executable->base.events)
         return run_alone(executable, i, shard, 0, executable->scratch);
@@ -343,7 +356,7 @@ typedef struct {
 static void move_to_worker(const Segment *segment, int64_t shard, int worker)
 {
     Executable      *executable = segment->executable;
-    const CornuPlan *plan = &executable->plan;
+    const CornuPlan *plan = executable->plan;
     void           **addresses = executable->addresses + shard * plan->operand_count;
     for (int i = segment->first; i < segment->end && worker > 0; i++) {
         const CornuPlanStep *step = &plan->steps[i];
@@ -357,7 +370,8 @@ static void move_to_worker(const Segment *segment, int64_t shard, int worker)
 static void run_segment_on(const Segment *segment, int64_t shard, int thread)
 {
     Executable    *executable = segment->executable;
-    char          *scratch = executable->scratch + (size_t)thread * executable->plan.scratch_bytes;
+    const size_t   each = executable->plan->scratch_bytes;
+    char          *scratch = executable->scratch + (size_t)thread * each;
     CornuStatus    status = CORNU_OK;
     move_to_worker(segment, shard, thread);
     for (int i = segment->first; i < segment->end && status == CORNU_OK; i++)
@@ -370,8 +384,8 @@ static void run_segment_on(const Segment *segment, int64_t shard, int thread)
 static void run_block(void *context, int64_t block, int thread)
 {
     const Segment *segment = context;
-    const int64_t  each = cornu__plan_block(&segment->executable->plan), first = block * each;
-    const int64_t  shards = cornu__plan_own(&segment->executable->plan).count;
+    const int64_t  each = cornu__plan_block(segment->executable->plan), first = block * each;
+    const int64_t  shards = cornu__plan_own(segment->executable->plan).count;
     for (int64_t shard = first; shard < shards && shard < first + each; shard++)
         run_segment_on(segment, shard, thread);
 }
@@ -381,23 +395,23 @@ static void run_block(void *context, int64_t block, int thread)
  * The bits are the same, as the blocks of kernels do not depend on threads. */
 static CornuStatus run_segment(Executable *executable, int first, int end)
 {
-    CornuThreads *threads = executable->plan.host->threads;
-    const int     shards = cornu__plan_own(&executable->plan).count;
-    Segment       segment = { executable, first, end, cornu__plan_workers(&executable->plan) > 1 };
+    CornuThreads *threads = executable->plan->host->threads;
+    const int     shards = cornu__plan_own(executable->plan).count;
+    Segment       segment = { executable, first, end, cornu__plan_workers(executable->plan) > 1 };
     if (segment.per_thread)
-        cornu__threads_run(threads, cornu__plan_blocks(&executable->plan), run_block, &segment);
+        cornu__threads_run(threads, cornu__plan_blocks(executable->plan), run_block, &segment);
     else
         for (int shard = 0; shard < shards; shard++) run_segment_on(&segment, shard, 0);
     for (int shard = 0; shard < shards; shard++)
         if (executable->failures[shard].status != CORNU_OK)
             return cornu__failure_tell_shard(&executable->failures[shard],
-                                             cornu__plan_own(&executable->plan).first + shard);
+                                             cornu__plan_own(executable->plan).first + shard);
     return CORNU_OK;
 }
 
 static CornuStatus run_steps(Executable *executable)
 {
-    const CornuPlan *plan = &executable->plan;
+    const CornuPlan *plan = executable->plan;
     const bool       sharded = cornu__plan_shards(plan) > 1;
     for (int i = 0, end; i < plan->step_count; i = end) {
         end = i + 1;
@@ -415,7 +429,7 @@ static CornuStatus run_steps(Executable *executable)
 /* Whether a wait step ends the gather, before the first step that reads the input. */
 static bool waits_for(const Executable *executable, const CornuCollective *gather, int input)
 {
-    const CornuPlan *plan = &executable->plan;
+    const CornuPlan *plan = executable->plan;
     for (int i = 0; i < plan->step_count; i++)
         if (plan->steps[i].kind == CORNU_STEP_WAIT && plan->steps[i].input == input &&
             executable->collectives[i] == gather)
@@ -426,7 +440,7 @@ static bool waits_for(const Executable *executable, const CornuCollective *gathe
 /* Waits for what other programs gather into the inputs, and begins what the run before has left. */
 static CornuStatus begin_gathers(const Executable *executable)
 {
-    const CornuPlan *plan = &executable->plan;
+    const CornuPlan *plan = executable->plan;
     if (cornu_process_count(plan->host->processes) == 1) return CORNU_OK;
     for (int i = 0; i < plan->program->input_count; i++) {
         CornuCollective *gather = cornu__host_gather_of(executable->buffers[i]);
@@ -447,5 +461,5 @@ CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
     find_addresses(executable, inputs, outputs);
     CornuStatus status = begin_gathers(executable);
     if (!status) status = run_steps(executable);
-    return status ? cornu__processes_fail(executable->plan.host->processes, status) : CORNU_OK;
+    return status ? cornu__processes_fail(executable->plan->host->processes, status) : CORNU_OK;
 }
