@@ -78,6 +78,7 @@
 #include "model/callback.h"
 #include "model/functional.h"
 #include "model/model.h"
+#include "model/predictor.h"
 #include "model/strategy.h"
 #include "model/summary.h"
 #include "model/tpu_embedding.h"

@@ -6,7 +6,7 @@
 
 typedef const char *NameAt(const CornuModel *model, int i);
 
-static const char *input_name(const CornuModel *model, int i)
+const char *cornu__input_name(const CornuModel *model, int i)
 {
     return model->input_keys[i] ? model->input_keys[i]
                                 : cornu_layer_name(model->inputs[i]->node->layer);
@@ -72,7 +72,7 @@ CornuStatus cornu_model_order_inputs(const CornuModel *model, const CornuNamedAr
     CORNU__NEED(model);
     CORNU__NEED(arrays);
     CORNU__NEED(to);
-    return order(model, "input", arrays, count, model->input_count, input_name, to);
+    return order(model, "input", arrays, count, model->input_count, cornu__input_name, to);
 }
 
 CornuStatus cornu_model_order_outputs(const CornuModel *model, const CornuNamedArray *arrays,

@@ -203,7 +203,8 @@ CornuStatus cornu_model_build(CornuModel *model, CornuShape input)
 
 CornuStatus cornu__model_enter(CornuModel *model, const char *function)
 {
-    return model ? cornu__guard_enter(&model->guard, model->base.name, function) : CORNU_OK;
+    return model ? cornu__guard_enter(&model->guard, model->base.name, function,
+                                      "; cornu_predictor predicts from several") : CORNU_OK;
 }
 
 void cornu__model_leave(CornuModel *model)

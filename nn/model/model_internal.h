@@ -53,6 +53,7 @@ typedef struct CornuStep {
     void             *staging[CORNU_MAX_MODEL_TENSORS]; /* predictions of the shards, before they
                                                      are gathered; or NULL */
     int64_t           fed_count;                 /* valid rows fed last */
+    bool              concurrent;                /* runs beside others on the device */
     bool              stateful;                  /* some layer has states, so no partial batches */
     bool              whole[CORNU_MAX_MODEL_TENSORS];   /* y are floats that must be integers */
     int64_t           fed_bytes;                 /* of x and y to the own shards, padding rows
@@ -196,8 +197,9 @@ void cornu__uncompile(CornuModel *model);
 /* Layers count the compiled models that use their weights: whether this is one. */
 void cornu__model_claim(CornuModel *model, bool claimed);
 
-/* The name of an output for arguments and logs: its key or else its layer's; the index of the
- * output of a name, or -1 with a pending error that lists the names. */
+/* The name of an input or output for arguments and logs: its key or else its layer's; the index of
+ * the output of a name, or -1 with a pending error that lists the names. */
+const char *cornu__input_name(const CornuModel *model, int i);
 const char *cornu__output_name(const CornuModel *model, int output);
 int         cornu__find_output(const CornuModel *model, const char *name);
 

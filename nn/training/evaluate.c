@@ -66,9 +66,7 @@ static CornuStatus prepare_one(Output *output, int i, CornuType type)
     return batch->data ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* The rows to compute for the valid rows of a batch: the next power of two, so that few sizes are
- * compiled whatever comes, and at least one per shard; or the model's fixed batch size. */
-static int64_t rows_to_predict(const CornuModel *model, int64_t valid, int64_t batch)
+int64_t cornu__rows_to_predict(const CornuModel *model, int64_t valid, int64_t batch)
 {
     const int64_t wanted = cornu_model_batch_size(model);
     if (wanted != CORNU_NONE) return wanted == valid ? valid : batch;
@@ -89,7 +87,7 @@ static CornuStatus run_batch(CornuModel *model, CornuDataLoader *loader, CornuSt
     for (int i = 0; i < in->count; i++) {
         int64_t *rows = &some[i].type.shape.extent[0];
         some[i] = in->arrays[i];
-        if (mode == CORNU_STEP_PREDICT) *rows = rows_to_predict(model, valid, *rows);
+        if (mode == CORNU_STEP_PREDICT) *rows = cornu__rows_to_predict(model, valid, *rows);
     }
     const CornuBatch  batch = { .arrays = some, .count = in->count, .valid = valid };
     const CornuArrays arrays = cornu__batch_arrays(model, &batch);

@@ -417,6 +417,7 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
     step->graph = cornu_graph_create(model->device);
     if (!step->graph) return cornu_error_take();
     cornu_graph_watch(step->graph, model->debug_nans);
+    cornu_graph_set_concurrent(step->graph, step->concurrent);
     CORNU__TRY(make_inputs(model, step));
     CornuTensor *masks[CORNU_MAX_MODEL_TENSORS] = { NULL };
     CornuTensor *added = NULL;
@@ -449,7 +450,7 @@ static CornuStatus allocate_staging(CornuStep *step)
     return CORNU_OK;
 }
 
-static bool has_types(const CornuStep *step, const CornuArrays *arrays)
+bool cornu__step_takes(const CornuStep *step, const CornuArrays *arrays)
 {
     for (int i = 0; i < step->x_count; i++)
         if (!cornu_type_equal(step->x_types[i], arrays->x[i].type)) return false;
@@ -478,13 +479,14 @@ static bool are_classes(const CornuModel *model, int i, CornuType y)
     return whole && cornu_dtype_is_float(y.dtype);
 }
 
-static CornuStep *new_step(const CornuModel *model, CornuStepMode mode, const CornuArrays *arrays)
+static CornuStep *new_step(const CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
+                           bool concurrent)
 {
     CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
     CornuStep   *step = cornu__allocate(1, sizeof *step);
     if (!step) return NULL;
     *step = (CornuStep){ .mode = mode, .fed_count = -1, .x_count = cornu__model_fed(model, fed),
-                         .y_count = model->output_count };
+                         .y_count = model->output_count, .concurrent = concurrent };
     for (int i = 0; i < step->x_count; i++) step->x_types[i] = arrays->x[i].type;
     if (mode == CORNU_STEP_PREDICT) return step;
     for (int i = 0; i < step->y_count; i++) {
@@ -522,12 +524,36 @@ static void evict(CornuModel *model, CornuStepMode mode)
     }
 }
 
+static CornuStatus make(CornuModel *model, CornuStep *step, const CornuArrays *arrays)
+{
+    CORNU__TRY(record(model, step));
+    CORNU__TRY(allocate_staging(step));
+    CORNU__TRY(cornu_graph_prepare(step->graph, step->predictions,
+                                   predicts(step) ? step->y_count : 0));
+    static const char *const does[] = { "trains", "tests", "tests and predicts", "predicts" };
+    cornu__log(CORNU_LOG_INFO, "%s: a new step that %s with batches of %lld rows",
+               model->base.name, does[step->mode], (long long)arrays->x[0].type.shape.extent[0]);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__step_make(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
+                             bool concurrent, CornuStep **step)
+{
+    CORNU__TRY(cornu__model_ready(model, arrays->x[0].type));
+    CornuStep *fresh = new_step(model, mode, arrays, concurrent);
+    if (!fresh) return CORNU_ERR_MEMORY;
+    const CornuStatus status = make(model, fresh, arrays);
+    if (status) cornu__step_free(fresh);
+    else *step = fresh;
+    return status;
+}
+
 CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
                         CornuStep **step)
 {
     CORNU__TRY(cornu__model_ready(model, arrays->x[0].type));
     CornuStep *old = model->steps;
-    while (old && (old->mode != mode || !has_types(old, arrays))) old = old->next;
+    while (old && (old->mode != mode || !cornu__step_takes(old, arrays))) old = old->next;
     if (old && cornu_graph_is_current(old->graph)) {
         use(model, old);
         *step = old;
@@ -535,20 +561,8 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays
     }
     if (old) cornu__steps_free(model);   /* another model has repacked shared weights */
     if (mode == CORNU_STEP_TRAIN) CORNU__TRY(cornu__optimizer_pack(model->optimizer));
-    CornuStep *fresh = new_step(model, mode, arrays);
-    if (!fresh) return CORNU_ERR_MEMORY;
-    CornuStatus status = record(model, fresh);
-    if (!status) status = allocate_staging(fresh);
-    if (!status)
-        status = cornu_graph_prepare(fresh->graph, fresh->predictions,
-                                     predicts(fresh) ? fresh->y_count : 0);
-    if (status) {
-        cornu__step_free(fresh);
-        return status;
-    }
-    static const char *const does[] = { "trains", "tests", "tests and predicts", "predicts" };
-    cornu__log(CORNU_LOG_INFO, "%s: a new step that %s with batches of %lld rows",
-               model->base.name, does[mode], (long long)arrays->x[0].type.shape.extent[0]);
+    CornuStep *fresh;
+    CORNU__TRY(cornu__step_make(model, mode, arrays, false, &fresh));
     use(model, fresh);
     evict(model, mode);
     *step = fresh;

@@ -18,6 +18,14 @@ CornuStatus cornu__model_check_single(const CornuModel *model);
 CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
                         CornuStep **step);
 
+/* A step of the caller's, not cached; cornu__step_free frees it. A concurrent one may run while other
+ * threads run others (cornu_graph_set_concurrent). */
+CornuStatus cornu__step_make(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
+                             bool concurrent, CornuStep **step);
+
+/* Whether the step is for batches of these types. */
+bool cornu__step_takes(const CornuStep *step, const CornuArrays *arrays);
+
 /* Feeds such a batch, of which the first `valid` rows count. Only the rows of this process' shards
  * are read (cornu__own_rows). */
 CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t valid);
@@ -28,6 +36,10 @@ CornuStatus cornu__step_run(CornuStep *step, CornuArray *to);
 
 /* values[i]: the results of the loss and each metric. */
 CornuStatus cornu__metrics_read(CornuModel *model, double *values);
+
+/* The rows to compute for the valid rows of a batch: the next power of two, so that few sizes are
+ * compiled whatever comes, and at least one per shard; or the model's fixed batch size. */
+int64_t cornu__rows_to_predict(const CornuModel *model, int64_t valid, int64_t batch);
 
 /* ---- Batches ---- */
 

@@ -1,0 +1,418 @@
+/*
+ * A predictor has a clone of the model, compiled on a device of its own. Each call takes a Caller
+ * from the idle ones, or makes one: steps of its own, whose graphs run beside those of others
+ * (cornu_graph_set_concurrent). Recording and compiling a step of a new size is done by one thread
+ * at a time; running one that is there takes no lock but that of the list of idle callers.
+ */
+#include "../model/predictor.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "../model/host_stage_internal.h"
+#include "../training/training_internal.h"
+
+enum { DEFAULT_BATCH = 32, KEPT_STEPS = 8 };
+
+typedef struct Caller {
+    CornuStep     *steps;    /* the most recently used first, at most KEPT_STEPS */
+    void          *partial[CORNU_MAX_MODEL_TENSORS];   /* outputs of a batch with padding rows */
+    size_t         partial_bytes[CORNU_MAX_MODEL_TENSORS];
+    struct Caller *next;
+} Caller;
+
+struct CornuPredictor {
+    CornuModel      *model;
+    CornuDevice     *device;
+    int64_t          max_batch;
+    bool             alone;        /* the device runs one at a time: there is one caller */
+    CornuHostProgram host;         /* calls NULL: no layer runs on the host */
+    pthread_mutex_t  making;       /* of whoever uses the model or makes a step */
+    pthread_mutex_t  lock;         /* of the fields below */
+    pthread_cond_t   returned;
+    Caller          *idle;
+    int              callers;
+};
+
+/* ---- Making ---- */
+
+/* The first layer with Keras' argument stateful=True. */
+static const CornuLayer *stateful_layer(const CornuLayer *layer)
+{
+    const char       *config = (const char *)layer + layer->kind->config_offset;
+    const CornuLayer *found = NULL;
+    for (const CornuField *field = layer->kind->fields; field && field->name; field++)
+        if (field->kind == CORNU_FIELD_FLAG && !strcmp(field->name, "stateful") &&
+            *(const bool *)(config + field->offset))
+            return layer;
+    for (int i = 0; i < layer->inner_count && !found; i++) found = stateful_layer(layer->inner[i]);
+    return found;
+}
+
+static CornuStatus refuse_states(const CornuModel *model, const CornuLayer *layer)
+{
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "cornu_predictor: %s of %s is stateful and callers "
+                       "would share its state, expected layers without states",
+                       layer ? cornu_layer_name(layer) : "a layer", model->base.name);
+}
+
+static CornuStatus check(const CornuPredictorConfig *config)
+{
+    const CornuModel *model = config->model;
+    CORNU__TRY(cornu__model_check(model));
+    const CornuDevice *device = config->device ? config->device : model->device;
+    const CornuLayer  *stateful = stateful_layer(&model->base);
+    if (stateful) return refuse_states(model, stateful);
+    if (!model->base.built)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_predictor: %s is not built, expected a model "
+                           "with weights; give its input shape or load it", model->base.name);
+    if (config->max_batch_size < 0 || config->threads < 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_predictor: .%s is negative, expected at "
+                           "least 1", config->threads < 0 ? "threads" : "max_batch_size");
+    if (device && cornu_process_count(cornu_device_processes(device)) > 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_predictor: %d processes share the device, "
+                           "expected a device of this process",
+                           cornu_process_count(cornu_device_processes(device)));
+    return CORNU_OK;
+}
+
+static CornuStatus copy_weights(CornuModel *to, const CornuModel *from)
+{
+    for (int i = 0; i < cornu_model_weight_count(from); i++)
+        CORNU__TRY(cornu_variable_copy(cornu_model_weight(to, i)->variable,
+                                       cornu_model_weight(from, i)->variable));
+    return CORNU_OK;
+}
+
+static CornuStatus fill(CornuPredictor *predictor, const CornuPredictorConfig *config)
+{
+    const CornuModel  *model = config->model;
+    const CornuDevice *like = config->device ? config->device : model->device;
+    predictor->device = like ? cornu_device_open_like(like, config->threads)
+                             : cornu_device_open("cpu", .threads = config->threads);
+    if (!predictor->device) return cornu_error_take();
+    predictor->alone = !cornu_device_runs_twins(predictor->device);
+    predictor->model = cornu_model_clone(model);
+    if (!predictor->model) return cornu__fail_prefix(cornu_error_take(), "cornu_predictor");
+    predictor->model->seed = model->seed;
+    CORNU__TRY(cornu_compile(predictor->model, .device = predictor->device,
+                             .optimizer = cornu_sgd(), .no_auto_scale_loss = true));
+    CORNU__TRY(copy_weights(predictor->model, model));
+    const int64_t fixed = cornu_model_batch_size(model);
+    predictor->max_batch = fixed != CORNU_NONE ? fixed
+                         : config->max_batch_size ? config->max_batch_size : DEFAULT_BATCH;
+    const int shards = cornu_device_shards(predictor->device);
+    if (predictor->max_batch < shards) predictor->max_batch = shards;   /* a row for each */
+    if (!cornu__model_on_host(predictor->model)) return CORNU_OK;
+    return cornu__model_host_program(predictor->model, model->input_count, &predictor->host);
+}
+
+static CornuStatus make(CornuPredictor *predictor, const CornuPredictorConfig *config)
+{
+    CORNU__TRY(check(config));
+    CORNU__TRY(cornu__model_enter(config->model, "cornu_predictor"));
+    const CornuStatus status = fill(predictor, config);
+    cornu__model_leave(config->model);
+    return status;
+}
+
+CornuPredictor *cornu_predictor_from(const CornuPredictorConfig *config)
+{
+    CornuPredictor *predictor = cornu__allocate(1, sizeof *predictor);
+    if (!predictor) return cornu__null();
+    pthread_mutex_init(&predictor->making, NULL);
+    pthread_mutex_init(&predictor->lock, NULL);
+    pthread_cond_init(&predictor->returned, NULL);
+    if (make(predictor, config) == CORNU_OK) return predictor;
+    cornu_predictor_free(predictor);
+    return cornu__null();
+}
+
+static void free_caller(CornuPredictor *predictor, Caller *caller)
+{
+    for (CornuStep *next, *step = caller->steps; step; step = next) {
+        next = step->next;
+        cornu__step_free(step);
+    }
+    for (int i = 0; i < predictor->model->output_count; i++) cornu__release(caller->partial[i]);
+    cornu__release(caller);
+}
+
+void cornu_predictor_free(CornuPredictor *predictor)
+{
+    if (!predictor) return;
+    for (Caller *next, *caller = predictor->idle; caller; caller = next) {
+        next = caller->next;
+        free_caller(predictor, caller);
+    }
+    cornu__release(predictor->host.calls);
+    cornu_model_free(predictor->model);
+    cornu_device_close(predictor->device);
+    pthread_cond_destroy(&predictor->returned);
+    pthread_mutex_destroy(&predictor->lock);
+    pthread_mutex_destroy(&predictor->making);
+    cornu__release(predictor);
+}
+
+/* ---- Callers ---- */
+
+/* An idle caller; NULL: a new one is due. */
+static Caller *take_idle(CornuPredictor *predictor)
+{
+    pthread_mutex_lock(&predictor->lock);
+    while (predictor->alone && !predictor->idle && predictor->callers > 0)
+        pthread_cond_wait(&predictor->returned, &predictor->lock);
+    Caller *caller = predictor->idle;
+    if (caller) predictor->idle = caller->next;
+    else predictor->callers++;
+    pthread_mutex_unlock(&predictor->lock);
+    return caller;
+}
+
+static void give_back(CornuPredictor *predictor, Caller *caller)
+{
+    pthread_mutex_lock(&predictor->lock);
+    if (caller) {
+        caller->next = predictor->idle;
+        predictor->idle = caller;
+    } else {
+        predictor->callers--;
+    }
+    pthread_cond_signal(&predictor->returned);
+    pthread_mutex_unlock(&predictor->lock);
+}
+
+static Caller *take(CornuPredictor *predictor)
+{
+    Caller *caller = take_idle(predictor);
+    if (!caller) caller = cornu__allocate(1, sizeof *caller);
+    if (!caller) give_back(predictor, NULL);
+    return caller;
+}
+
+/* Moves the step at *link to the front. */
+static CornuStep *use(Caller *caller, CornuStep **link)
+{
+    CornuStep *step = *link;
+    *link = step->next;
+    step->next = caller->steps;
+    return caller->steps = step;
+}
+
+static void evict(Caller *caller)
+{
+    int kept = 0;
+    for (CornuStep **link = &caller->steps; *link; link = &(*link)->next) {
+        if (++kept <= KEPT_STEPS) continue;
+        CornuStep *step = *link;
+        *link = step->next;
+        cornu__step_free(step);
+        return;
+    }
+}
+
+static CornuStatus make_step(CornuPredictor *predictor, Caller *caller, const CornuArrays *arrays)
+{
+    CornuStep *fresh;
+    CORNU__TRY(cornu__step_make(predictor->model, CORNU_STEP_PREDICT, arrays, !predictor->alone,
+                                &fresh));
+    if (fresh->stateful) {   /* a layer of the user's own */
+        cornu__step_free(fresh);
+        return refuse_states(predictor->model, NULL);
+    }
+    fresh->next = caller->steps;
+    caller->steps = fresh;
+    evict(caller);
+    return CORNU_OK;
+}
+
+/* The caller's step for batches of these types, first in its list. */
+static CornuStatus find_step(CornuPredictor *predictor, Caller *caller, const CornuArrays *arrays,
+                             CornuStep **step)
+{
+    for (CornuStep **link = &caller->steps; *link; link = &(*link)->next)
+        if (cornu__step_takes(*link, arrays)) {
+            *step = use(caller, link);
+            return CORNU_OK;
+        }
+    pthread_mutex_lock(&predictor->making);
+    const CornuStatus status = make_step(predictor, caller, arrays);
+    pthread_mutex_unlock(&predictor->making);
+    *step = caller->steps;
+    return status;
+}
+
+/* ---- Predicting ---- */
+
+static size_t row_bytes(CornuType type)
+{
+    type.shape.extent[0] = 1;
+    return cornu_type_bytes(type);
+}
+
+static CornuStatus check_inputs(const CornuPredictor *predictor, const CornuArray *x)
+{
+    const CornuModel *model = predictor->model;
+    for (int i = 0; i < model->input_count; i++) {
+        const char      *name = cornu__input_name(model, i);
+        const CornuShape shape = x[i].type.shape, first = x[0].type.shape;
+        if (!x[i].data)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_predictor_predict: input %s has no data",
+                               name);
+        CORNU__TRY(cornu__fail_prefix(cornu_type_check(x[i].type), name));
+        if (shape.rank < 1 || shape.extent[0] < 1 || shape.extent[0] != first.extent[0])
+            return cornu__fail(CORNU_ERR_SHAPE, "cornu_predictor_predict: input %s has %lld rows, "
+                               "expected %s%.0lld", name,
+                               (long long)(shape.rank < 1 ? 0 : shape.extent[0]),
+                               i == 0 ? "at least 1" : "as the first: ",
+                               i == 0 ? 0LL : (long long)first.extent[0]);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus check_outputs(const CornuPredictor *predictor, const CornuStep *step,
+                                 const CornuArray *to, int64_t rows)
+{
+    for (int i = 0; i < step->y_count; i++) {
+        CornuText   a, b;
+        CornuType   want = step->outputs[i];
+        const char *name = cornu__output_name(predictor->model, i);
+        want.shape.extent[0] = rows;
+        if (!to[i].data)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_predictor_predict: output %s has no data",
+                               name);
+        if (!cornu_type_equal(to[i].type, want))
+            return cornu__fail(to[i].type.dtype == want.dtype ? CORNU_ERR_SHAPE : CORNU_ERR_DTYPE,
+                               "cornu_predictor_predict: output %s is %s, expected %s", name,
+                               cornu_type_print(&a, to[i].type), cornu_type_print(&b, want));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus reserve_partial(Caller *caller, int i, size_t bytes)
+{
+    if (caller->partial_bytes[i] >= bytes) return CORNU_OK;
+    cornu__release(caller->partial[i]);
+    caller->partial[i] = cornu__allocate(bytes, 1);
+    caller->partial_bytes[i] = caller->partial[i] ? bytes : 0;
+    return caller->partial[i] ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+/* Rows first to first + valid - 1 of the arrays that the step is fed with; `computed` rows are. */
+static CornuStatus predict_batch(CornuPredictor *predictor, Caller *caller, const CornuArray *fed,
+                                 int64_t first, int64_t valid, const CornuArray *to)
+{
+    CornuModel   *model = predictor->model;
+    CornuSymbol  *symbols[CORNU_MAX_MODEL_TENSORS];
+    CornuArray    x[CORNU_MAX_MODEL_TENSORS], y[CORNU_MAX_MODEL_TENSORS];
+    CornuStep    *step;
+    const int     fed_count = cornu__model_fed(model, symbols);
+    const int64_t rows = fed[0].type.shape.extent[0];
+    const int64_t computed = cornu__rows_to_predict(model, valid, predictor->max_batch);
+    for (int i = 0; i < fed_count; i++) {
+        x[i] = fed[i];
+        x[i].data = (char *)fed[i].data + (size_t)first * row_bytes(fed[i].type);
+        x[i].type.shape.extent[0] = computed;
+    }
+    const CornuArrays arrays = { .x = x };
+    CORNU__TRY(find_step(predictor, caller, &arrays, &step));
+    if (first == 0) CORNU__TRY(check_outputs(predictor, step, to, rows));
+    for (int i = 0; i < step->y_count; i++) {
+        y[i] = cornu_array_from((char *)to[i].data + (size_t)first * row_bytes(step->outputs[i]),
+                                step->outputs[i]);
+        if (valid == computed) continue;
+        CORNU__TRY(reserve_partial(caller, i, cornu_type_bytes(step->outputs[i])));
+        y[i].data = caller->partial[i];
+    }
+    CORNU__TRY(cornu__step_feed(step, &arrays, valid));
+    CORNU__TRY(cornu__step_run(step, y));
+    for (int i = 0; i < step->y_count && valid < computed; i++) {
+        const size_t row = row_bytes(step->outputs[i]);
+        memcpy((char *)to[i].data + (size_t)first * row, y[i].data, (size_t)valid * row);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus predict_fed(CornuPredictor *predictor, const CornuArray *fed,
+                               const CornuArray *to)
+{
+    const int64_t rows = fed[0].type.shape.extent[0], most = predictor->max_batch;
+    Caller       *caller = take(predictor);
+    CornuStatus   status = caller ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (int64_t first = 0; first < rows && !status; first += most)
+        status = predict_batch(predictor, caller, fed, first,
+                               rows - first < most ? rows - first : most, to);
+    if (caller) give_back(predictor, caller);
+    return status;
+}
+
+CornuStatus cornu_predictor_predict(CornuPredictor *predictor, const CornuArray *x,
+                                    const CornuArray *to)
+{
+    CornuArray fed[CORNU_MAX_COMPONENTS];
+    CORNU__NEED(predictor);
+    CORNU__NEED(x);
+    CORNU__NEED(to);
+    if (cornu_error_pending()) return cornu_error_status();
+    CORNU__TRY(check_inputs(predictor, x));
+    if (!predictor->host.calls) return predict_fed(predictor, x, to);
+    CORNU__TRY(cornu__host_program_run(&predictor->host, x, fed));
+    const CornuStatus status = predict_fed(predictor, fed, to);
+    cornu__host_results_free(&predictor->host, fed);
+    return status;
+}
+
+/* ---- What it expects and gives ---- */
+
+int cornu_predictor_input_count(const CornuPredictor *predictor)
+{
+    CORNU__NEED_OR(predictor, 0);
+    return predictor->model->input_count;
+}
+
+int cornu_predictor_output_count(const CornuPredictor *predictor)
+{
+    CORNU__NEED_OR(predictor, 0);
+    return predictor->model->output_count;
+}
+
+const char *cornu_predictor_input_name(const CornuPredictor *predictor, int i)
+{
+    CORNU__NEED_OR(predictor, NULL);
+    return i >= 0 && i < predictor->model->input_count ? cornu__input_name(predictor->model, i)
+                                                       : NULL;
+}
+
+const char *cornu_predictor_output_name(const CornuPredictor *predictor, int i)
+{
+    CORNU__NEED_OR(predictor, NULL);
+    return i >= 0 && i < predictor->model->output_count ? cornu__output_name(predictor->model, i)
+                                                        : NULL;
+}
+
+CornuType cornu_predictor_input_type(const CornuPredictor *predictor, int i)
+{
+    CORNU__NEED_OR(predictor, (CornuType){ 0 });
+    const CornuModel *model = predictor->model;
+    return i >= 0 && i < model->input_count ? model->inputs[i]->type : (CornuType){ 0 };
+}
+
+CornuType cornu_predictor_output_type(const CornuPredictor *predictor, int i)
+{
+    CORNU__NEED_OR(predictor, (CornuType){ 0 });
+    const CornuModel *model = predictor->model;
+    if (i < 0 || i >= model->output_count) return (CornuType){ 0 };
+    return (CornuType){ .dtype = CORNU_F32, .shape = model->outputs[i]->type.shape };
+}
+
+int64_t cornu_predictor_max_batch_size(const CornuPredictor *predictor)
+{
+    CORNU__NEED_OR(predictor, 0);
+    return predictor->max_batch;
+}
+
+const CornuModel *cornu_predictor_model(const CornuPredictor *predictor)
+{
+    CORNU__NEED_OR(predictor, NULL);
+    return predictor->model;
+}
