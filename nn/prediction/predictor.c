@@ -76,11 +76,20 @@ static CornuStatus check(const CornuPredictorConfig *config)
     return CORNU_OK;
 }
 
+static CornuStatus copy_weight(CornuWeight *to, const CornuWeight *from)
+{
+    const CornuArray values =
+        cornu_array_from(cornu__allocate(cornu_type_bytes(from->type), 1), from->type);
+    CornuStatus status = values.data ? cornu_weight_read(from, values) : CORNU_ERR_MEMORY;
+    if (!status) status = cornu_weight_write(to, values);
+    cornu__release(values.data);
+    return status;
+}
+
 static CornuStatus copy_weights(CornuModel *to, const CornuModel *from)
 {
     for (int i = 0; i < cornu_model_weight_count(from); i++)
-        CORNU__TRY(cornu_variable_copy(cornu_model_weight(to, i)->variable,
-                                       cornu_model_weight(from, i)->variable));
+        CORNU__TRY(copy_weight(cornu_model_weight(to, i), cornu_model_weight(from, i)));
     return CORNU_OK;
 }
 
@@ -95,9 +104,9 @@ static CornuStatus fill(CornuPredictor *predictor, const CornuPredictorConfig *c
     predictor->model = cornu_model_clone(model);
     if (!predictor->model) return cornu__fail_prefix(cornu_error_take(), "cornu_predictor");
     predictor->model->seed = model->seed;
+    CORNU__TRY(copy_weights(predictor->model, model));
     CORNU__TRY(cornu_compile(predictor->model, .device = predictor->device,
                              .optimizer = cornu_sgd(), .no_auto_scale_loss = true));
-    CORNU__TRY(copy_weights(predictor->model, model));
     const int64_t fixed = cornu_model_batch_size(model);
     predictor->max_batch = fixed != CORNU_NONE ? fixed
                          : config->max_batch_size ? config->max_batch_size : DEFAULT_BATCH;
@@ -259,7 +268,7 @@ static CornuStatus check_inputs(const CornuPredictor *predictor, const CornuArra
         if (!x[i].data)
             return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_predictor_predict: input %s has no data",
                                name);
-        CORNU__TRY(cornu__fail_prefix(cornu_type_check(x[i].type), name));
+        CORNU__TRY(cornu__fail_prefix(cornu_host_type_check(x[i].type), name));
         if (shape.rank < 1 || shape.extent[0] < 1 || shape.extent[0] != first.extent[0])
             return cornu__fail(CORNU_ERR_SHAPE, "cornu_predictor_predict: input %s has %lld rows, "
                                "expected %s%.0lld", name,
