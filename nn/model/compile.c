@@ -90,7 +90,7 @@ static CornuStatus apply_policy(CornuModel *model)
                                            : cornu_policy(cornu_device_policy(model->device));
     if (!model->policy) return cornu_error_take();
     const bool f16 = cornu__layer_apply_policy(&model->base, model->policy, true);
-    if (f16 && !model->optimizer->scales_loss && !model->no_auto_scale_loss)
+    if (f16 && model->optimizer && !model->optimizer->scales_loss && !model->no_auto_scale_loss)
         return cornu__optimizer_scale(model->optimizer, &(CornuLossScaleConfig){ .unset = 0 });
     return CORNU_OK;
 }
@@ -107,15 +107,10 @@ static CornuStatus make_seed(CornuModel *model)
     return cornu_variable_write(model->seed_variable, cornu_array_from(&seed, type));
 }
 
-/* Moves the built model's weights to the device and creates the optimizer's variables. */
-static CornuStatus make_variables(CornuModel *model)
+static CornuStatus make_optimizer_variables(CornuModel *model)
 {
     int trainable = 0;
     const int weights = cornu_model_weight_count(model);
-    CORNU__TRY(apply_policy(model));
-    for (int i = 0; i < model->base.inner_count; i++)
-        CORNU__TRY(cornu_layer_move(model->base.inner[i], model->device));
-    CORNU__TRY(make_seed(model));
     CornuVariable **w = cornu__allocate((size_t)weights, sizeof *w);
     if (!w) return CORNU_ERR_MEMORY;
     for (int i = 0; i < weights; i++)
@@ -130,6 +125,18 @@ static CornuStatus make_variables(CornuModel *model)
         if (cornu__layer_trains(&model->base, weight))
             cornu_optimizer_constrain(model->optimizer, k++, weight->constraint);
     }
+    return status;
+}
+
+/* Moves the built model's weights to the device and creates the optimizer's variables, if it has an
+ * optimizer. */
+static CornuStatus make_variables(CornuModel *model)
+{
+    CORNU__TRY(apply_policy(model));
+    for (int i = 0; i < model->base.inner_count; i++)
+        CORNU__TRY(cornu_layer_move(model->base.inner[i], model->device));
+    CORNU__TRY(make_seed(model));
+    const CornuStatus status = model->optimizer ? make_optimizer_variables(model) : CORNU_OK;
     cornu__model_claim(model, status == CORNU_OK);
     return status;
 }
@@ -238,11 +245,17 @@ static CornuStatus find_outputs(const CornuModel *model, const CornuCompileConfi
     return CORNU_OK;
 }
 
-static CornuStatus check_settings(const CornuModel *model, const CornuCompileConfig *config)
+static CornuStatus check_layers(const CornuModel *model)
 {
     CORNU__TRY(cornu__model_check(model));
-    if (model->base.inner_count == 0)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model has no layers", model->base.name);
+    return model->base.inner_count > 0
+         ? CORNU_OK
+         : cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model has no layers", model->base.name);
+}
+
+static CornuStatus check_settings(const CornuModel *model, const CornuCompileConfig *config)
+{
+    CORNU__TRY(check_layers(model));
     if (config->steps_per_execution < 0 || config->steps_per_execution > INT32_MAX)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .steps_per_execution is %lld, expected 1 to "
                            "%d", model->base.name, (long long)config->steps_per_execution,
@@ -301,17 +314,30 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
     return status;
 }
 
-static CornuStatus check_compiled(const CornuModel *model)
+CornuStatus cornu__model_check_compiled(const CornuModel *model)
 {
     return model->compiled ? CORNU_OK
                            : cornu__fail(CORNU_ERR_ARGUMENT, "%s: not compiled; cornu_compile "
                                          "comes first", model->base.name);
 }
 
+CornuStatus cornu__model_prepare_to_predict(CornuModel *model)
+{
+    CORNU__TRY(check_layers(model));
+    if (model->compiled || model->predicts) return CORNU_OK;
+    const CornuStrategy *strategy = cornu_strategy_in_scope();
+    model->device = choose_device(model, strategy ? cornu_strategy_device(strategy) : NULL);
+    if (!model->device) return cornu_error_take();
+    CORNU__TRY(cornu__model_list_weights(model));
+    model->steps_per_execution = 1;
+    model->predicts = true;
+    return CORNU_OK;
+}
+
 CornuStatus cornu__model_ready(CornuModel *model, CornuType x)
 {
     CORNU__TRY(cornu__model_check(model));
-    CORNU__TRY(check_compiled(model));
+    if (!model->predicts) CORNU__TRY(cornu__model_check_compiled(model));
     if (x.shape.rank < 1)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: the data are a scalar, expected rows",
                            model->base.name);
@@ -383,7 +409,7 @@ static CornuStatus check_unshared(const CornuModel *model)
 static CornuStatus move(CornuModel *model, CornuDevice *device)
 {
     CORNU__TRY(cornu__model_check(model));
-    CORNU__TRY(check_compiled(model));
+    CORNU__TRY(cornu__model_check_compiled(model));
     if (!(device = choose_device(model, device))) return cornu_error_take();
     if (device == model->device) return CORNU_OK;
     CORNU__TRY(check_unshared(model));

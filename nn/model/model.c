@@ -116,9 +116,9 @@ static void set_built(CornuModel *model)
 
 static CornuStatus append(CornuModel *model, CornuLayer *layer)
 {
-    if (model->compiled)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: a layer is added after compiling",
-                           cornu_model_name(model));
+    if (model->compiled || model->predicts)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: a layer is added after %s",
+                           cornu_model_name(model), model->compiled ? "compiling" : "predicting");
     if (model->base.owners > 1)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: a layer is added after the model was added to "
                            "another, or called", cornu_model_name(model));

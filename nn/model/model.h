@@ -16,7 +16,7 @@
  * A model is used by one thread at a time. Functions that run it, change it or read its weights
  * fail with CORNU_ERR_BUSY, naming both functions, while another thread is in one of them; a
  * callback, which runs on that thread, may call anything. Models that share layers, or a device
- * (device.h), count as one.
+ * (device.h), count as one. A predictor (predictor.h) takes calls from any number of threads.
  */
 #ifndef CORNU_NN_MODEL_H
 #define CORNU_NN_MODEL_H
@@ -207,7 +207,8 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config);
 CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device);
 
 bool            cornu_model_compiled(const CornuModel *model);
-CornuDevice    *cornu_model_device(const CornuModel *model);     /* NULL before compiling */
+CornuDevice    *cornu_model_device(const CornuModel *model);     /* NULL before compiling, and before
+                                                            predicting without */
 CornuOptimizer *cornu_model_optimizer(const CornuModel *model);  /* NULL before compiling */
 
 int64_t         cornu_model_steps_per_execution(const CornuModel *model);  /* likewise 0 */
@@ -354,6 +355,8 @@ typedef struct {
     CornuNamedArray tos_by_name[CORNU_MAX_MODEL_TENSORS];
 } CornuPredictConfig;
 
+/* Also of a model that is not compiled, say a loaded one: on the device of the strategy in scope, else
+ * a "cpu" device of its own. Likewise cornu_predict_on_batch. */
 CornuStatus cornu_predict_from(const CornuPredictConfig *config);
 #define cornu_predict(...) \
     cornu_predict_from(&(CornuPredictConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })

@@ -102,6 +102,7 @@ struct CornuModel {
                                                     NULL */
 
     bool            compiled, ready;             /* ready: all variables are on `device` */
+    bool            predicts;                    /* not compiled, but has a device to predict on */
     CornuDevice    *device, *own_device;
     CornuOptimizer *optimizer;
     CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];
@@ -188,7 +189,14 @@ void        cornu__model_leave(CornuModel *model);
 /* CORNU_OK, or the failure kept by cornu_model_add, or the pending error. */
 CornuStatus cornu__model_check(const CornuModel *model);
 
-/* Checks that the model is compiled, builds it for the type of a batch of x if necessary, and moves
+/* That the model is compiled. */
+CornuStatus cornu__model_check_compiled(const CornuModel *model);
+
+/* Gives a model that is not compiled a device, as cornu_compile without .device would, but neither
+ * optimizer nor losses. */
+CornuStatus cornu__model_prepare_to_predict(CornuModel *model);
+
+/* Checks that the model is compiled or prepared, builds it for the type of a batch of x if necessary, and moves
  * its variables to the device. */
 CornuStatus cornu__model_ready(CornuModel *model, CornuType x);
 

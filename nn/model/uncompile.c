@@ -63,5 +63,5 @@ void cornu__uncompile(CornuModel *model)
     model->optimizer = NULL;
     model->policy = NULL;
     cornu__model_claim(model, false);
-    model->compiled = false;
+    model->compiled = model->predicts = false;
 }

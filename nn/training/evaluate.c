@@ -70,7 +70,6 @@ int64_t cornu__rows_to_predict(const CornuModel *model, int64_t valid, int64_t b
 {
     const int64_t wanted = cornu_model_batch_size(model);
     if (wanted != CORNU_NONE) return wanted == valid ? valid : batch;
-    if (!model->compiled) return batch;   /* the step reports it */
     int64_t rows = cornu_device_shards(model->device);
     while (rows < valid) rows *= 2;
     return rows < batch ? rows : batch;
@@ -240,7 +239,7 @@ static CornuStatus predict(const CornuPredictConfig *config, CornuCallbackList *
                            CornuDataLoader *loader, Output *output)
 {
     CornuModel *model = config->model;
-    CORNU__TRY(cornu__model_check(model));
+    CORNU__TRY(cornu__model_prepare_to_predict(model));
     CORNU__TRY(order_outputs(output, model, config->tos_by_name));
     CORNU__TRY(cornu__data_loader_open(loader, &(CornuDataLoaderConfig){
         .dataset = cornu__dataset_from_arguments(model, &(CornuDataArguments){

@@ -156,7 +156,8 @@ CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall
 static CornuTensor *forward(CornuModel *model, CornuStep *step, CornuTensor **masks,
                             CornuTensor **added)
 {
-    CornuVariable *iteration = cornu_optimizer_iteration(model->optimizer);
+    const CornuOptimizer *optimizer = model->optimizer;
+    CornuVariable        *iteration = optimizer ? cornu_optimizer_iteration(optimizer) : NULL;
     return call_model(model, step->x, &(CornuCall){
         .training = step->mode == CORNU_STEP_TRAIN, .count = step->count,
         .total = step->total, .position = step->position,
@@ -536,10 +537,18 @@ static CornuStatus make(CornuModel *model, CornuStep *step, const CornuArrays *a
     return CORNU_OK;
 }
 
+/* Only predictions need no compiling. */
+static CornuStatus get_ready(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays)
+{
+    CORNU__TRY(mode == CORNU_STEP_PREDICT ? cornu__model_prepare_to_predict(model)
+                                          : cornu__model_check_compiled(model));
+    return cornu__model_ready(model, arrays->x[0].type);
+}
+
 CornuStatus cornu__step_make(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
                              bool concurrent, CornuStep **step)
 {
-    CORNU__TRY(cornu__model_ready(model, arrays->x[0].type));
+    CORNU__TRY(get_ready(model, mode, arrays));
     CornuStep *fresh = new_step(model, mode, arrays, concurrent);
     if (!fresh) return CORNU_ERR_MEMORY;
     const CornuStatus status = make(model, fresh, arrays);
@@ -551,7 +560,7 @@ CornuStatus cornu__step_make(CornuModel *model, CornuStepMode mode, const CornuA
 CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
                         CornuStep **step)
 {
-    CORNU__TRY(cornu__model_ready(model, arrays->x[0].type));
+    CORNU__TRY(get_ready(model, mode, arrays));
     CornuStep *old = model->steps;
     while (old && (old->mode != mode || !cornu__step_takes(old, arrays))) old = old->next;
     if (old && cornu_graph_is_current(old->graph)) {

@@ -96,6 +96,14 @@ static CornuStatus use_gradients(CornuModel *m)
     return cornu_check_gradients(m, x_of(4), y_of(4));
 }
 
+static CornuStatus use_predictor(CornuModel *m)
+{
+    CornuPredictor   *predictor = cornu_predictor(m);
+    const CornuStatus status = fails(predictor);
+    cornu_predictor_free(predictor);
+    return status;
+}
+
 static const struct { Use *use; const char *name; } uses[] = {
     { use_fit, "cornu_fit" }, { use_evaluate, "cornu_evaluate" }, { use_predict, "cornu_predict" },
     { use_train, "cornu_train_on_batch" }, { use_test, "cornu_test_on_batch" },
@@ -109,6 +117,7 @@ static const struct { Use *use; const char *name; } uses[] = {
     { use_reset_states, "cornu_model_reset_states" },
     { use_metric_result, "cornu_model_metric_result" },
     { use_train_step, "cornu_model_train_step" }, { use_gradients, "cornu_check_gradients" },
+    { use_predictor, "cornu_predictor" },
 };
 enum { USES = sizeof uses / sizeof *uses };
 
@@ -171,7 +180,8 @@ static void a_second_thread_is_refused(void **state)
         char wanted[200];
         snprintf(wanted, sizeof wanted, "shared: %s is called while another thread is in "
                  "cornu_fit;", uses[i].name);
-        if (intruder.status[i] != CORNU_ERR_BUSY || !strstr(intruder.message[i], wanted))
+        if (intruder.status[i] != CORNU_ERR_BUSY || !strstr(intruder.message[i], wanted) ||
+            !strstr(intruder.message[i], "; cornu_predictor predicts from several"))
             fail_msg("%s: %s: %s", uses[i].name, cornu_status_name(intruder.status[i]),
                      intruder.message[i]);
     }

@@ -304,13 +304,29 @@ static void needs_no_compiling(void **state)
     (void)state;
     CornuModel     *model = make_model();
     CornuPredictor *predictor = expect_predictor(cornu_predictor(model));
+    predict_alone(model, MOST, 0);   /* nor does the model itself */
     assert_false(cornu_model_compiled(model));
-    expect_ok(cornu_compile(model));
-    predict_alone(model, MOST, 0);
     expect_ok(predict_rows(predictor, 0, MOST));
     expect_rows(MOST);
     cornu_predictor_free(predictor);
+
+    /* Everything else does. Compiled after all, it is as one that has not predicted. */
+    const CornuArray x = rows_of(x_data, 0, MOST, FEATURES), y = rows_of(got, 0, MOST, CLASSES);
+    expect_failure(cornu_fit(model, .x = x, .y = y), CORNU_ERR_ARGUMENT, "shared: not compiled");
+    expect_error(cornu_train_on_batch(model, x, y), CORNU_ERR_ARGUMENT, "shared: not compiled");
+    expect_error(cornu_evaluate(model, .x = x, .y = y), CORNU_ERR_ARGUMENT, "shared: not compiled");
+    expect_error(cornu_model_add(model, cornu_dense(1)), CORNU_ERR_ARGUMENT, "after predicting");
     cornu_model_free(model);
+    CornuModel *models[2] = { make_model(), make_model() };
+    predict_alone(models[0], MOST, 0);
+    for (int i = 0; i < 2; i++) {
+        expect_ok(cornu_compile(models[i], .loss = CORNU_MEAN_SQUARED_ERROR));
+        expect_ok(cornu_train_on_batch(models[i], x, rows_of(wanted, MOST, MOST, CLASSES)));
+        predict_alone(models[i], MOST, 0);
+        if (i == 0) memcpy(got, wanted, sizeof got);
+    }
+    expect_rows(MOST);
+    for (int i = 0; i < 2; i++) cornu_model_free(models[i]);
 }
 
 /* After the first calls of a size. */
