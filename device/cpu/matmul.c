@@ -1,7 +1,8 @@
 /*
  * matmul: a (…, M, K) by b (…, K, N), f32, with serial BLIS where it is at least as fast as tiles
- * of packed panels (host/kernels/matmul.c): packing does not pay for few rows, nor for a transposed
- * a with many rows along K, such as 512 x 12800 by 12800 x 65: 160 GFLOP/s with BLIS, 90 without.
+ * of packed panels (host/kernels/matmul.c): packing does not pay for few rows by a transposed b,
+ * nor for a transposed a with many rows along K, such as 512 x 12800 by 12800 x 65: 160 GFLOP/s
+ * with BLIS, 90 without.
  *
  * Work is divided into blocks by the shape alone, since BLIS' rounding may depend on the block an
  * element is in. A batch of a with a single matrix b is one product with more rows.
@@ -14,7 +15,6 @@
 #include "kernels.h"
 
 enum {
-    ENOUGH_ROWS = 16,   /* of a, for panels                                           */
     LEAST = 256,        /* rows or columns of a block, since BLIS packs in each       */
     BLOCKS = 8          /* of one matrix, at most                                     */
 };
@@ -46,9 +46,9 @@ static Matmul matmul_of(const CornuOpCall *op, const CornuType *out_type)
 
 static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
 {
-    const bool few_rows = cornu__matmul_extents(op, out_type).m < ENOUGH_ROWS;
+    const bool few = cornu__matmul_extents(op, out_type).m < CORNU_FEW_ROWS;
     return cornu__product_accepts(op, out_type, machine) &&
-           (op->attributes->matmul.transpose_a || few_rows);
+           (op->attributes->matmul.transpose_a || (few && op->attributes->matmul.transpose_b));
 }
 
 static void multiply(void *context, int64_t block, int thread)
@@ -78,5 +78,5 @@ static CornuStatus matmul(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__cpu_matmul = {
-    .accepts = accepts, .run = matmul, .takes_epilogue = true, .otherwise = &cornu__host_matmul,
+    .accepts = accepts, .run = matmul, .takes_epilogue = true, .otherwise = &cornu__host_matmul_few,
 };

@@ -243,7 +243,8 @@ CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuTyp
  * batch_size (default 32), which is an error with a batched data set. A trailing axis of extent 1
  * of x may be omitted or added. A partial last batch counts exactly as its rows; cornu_predict
  * computes that many, rounded up to a power of two. The result of a row does not depend on other
- * rows, but its last bits may depend on how many rows are computed.
+ * rows, nor do its bits on how many are computed; but on "cpu" the last ones may in products of
+ * fewer than 16 rows by a transposed matrix, such as weights tied to an embedding, and on "pjrt".
  *
  * A step is compiled for each batch size, and for each value of extents that the model leaves open
  * (CORNU_NONE); the eight most recently used are kept. All elements of a data set have one shape,

@@ -11,8 +11,9 @@
  * is per caller: there are as many sets as calls have overlapped, each is used again, and after the
  * first calls of a size nothing is allocated (but by layers that run on the host, for strings).
  *
- * A row's prediction has the bits of cornu_predict with .batch_size = .max_batch_size, given the
- * same rows: they do not depend on the number of threads and callers.
+ * A row's prediction has the bits of cornu_predict, whatever the number of threads, of callers, and
+ * of rows computed with it (but see model.h for products by transposed matrices: there, the bits of
+ * cornu_predict with .batch_size = .max_batch_size, given the same rows).
  */
 #ifndef CORNU_NN_PREDICTOR_H
 #define CORNU_NN_PREDICTOR_H

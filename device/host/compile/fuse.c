@@ -156,12 +156,15 @@ static void join_pool(Fuser *f, int op)
 }
 
 /* Whether `value` is a vector along the last axis of `type`, broadcast; `bias` is then the vector.
- * */
+ * Of one row, too, where a sum of two rows is no bias: more rows would add it in another order. */
 static bool is_bias(const Fuser *f, CornuValue value, CornuType type, CornuValue *bias)
 {
     CornuAccess access;
     int64_t     last = type.shape.rank ? type.shape.extent[type.shape.rank - 1] : 1;
     *bias = cornu__group_source(f->program, value, &access);
+    if (access.rank == 1 && access.stride[0] == 1 && access.extent[0] == last &&
+        cornu_type_count(type) == last)
+        return cornu_program_type(f->program, *bias).shape.rank == 1 && count_of(f, *bias) == last;
     return access.rank == 2 && access.stride[0] == 0 && access.stride[1] == 1 &&
            access.extent[1] == last && count_of(f, *bias) == last;
 }

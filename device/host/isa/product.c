@@ -45,6 +45,78 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
     }
 }
 
+/* Sums of FEW_ROWS by some registers, beside those of b and one broadcast value. */
+enum { FEW_ROWS = 4, FEW_SUMS = CORNU__TALL_TILES ? 24 : 12 };
+
+INLINE void few_store(int rows, int vectors, const CornuFewRows *few, int64_t m, int64_t n,
+                      int64_t columns, const Lanes *sum)
+{
+    UNROLL for (int i = 0; i < rows * vectors; i++) {
+        const Lanes y = few->relu ? relu(sum[i]) : sum[i];
+        float      *to = few->y + (m + i / vectors) * few->y_stride + n + i % vectors * LANES;
+        if (columns < LANES) store_some(to, y, columns);
+        else store(to, y);
+    }
+}
+
+/* `vectors` whole registers of columns from n on; or, with one, the `columns` there are, of which
+ * the others are read as long as there is memory. */
+INLINE void few_of(int rows, int vectors, const CornuFewRows *few, int64_t m, int64_t n,
+                   int64_t columns)
+{
+    Lanes        sum[FEW_SUMS];
+    const float *x = few->x + m * few->x_stride, *b = few->b + n;
+    const bool   part = columns < LANES;
+    UNROLL for (int i = 0; i < rows * vectors; i++)
+        sum[i] = few->bias ? load_some(few->bias + n + i % vectors * LANES, columns)
+                           : (Lanes){ 0 };
+    int64_t whole = few->depth;
+    if (part) whole = few->readable < n + LANES ? 0 : (few->readable - n - LANES) / few->b_stride + 1;
+    if (whole > few->depth) whole = few->depth;
+    for (int64_t k = 0; k < whole; k++, b += few->b_stride)
+        UNROLL for (int i = 0; i < rows * vectors; i++)
+            sum[i] = multiply(sum[i], x[i / vectors * few->x_stride + k],
+                              load(b + i % vectors * LANES));
+    for (int64_t k = whole; k < few->depth; k++, b += few->b_stride)
+        UNROLL for (int i = 0; i < rows * vectors; i++)
+            sum[i] = multiply(sum[i], x[i / vectors * few->x_stride + k], load_some(b, columns));
+    few_store(rows, vectors, few, m, n, columns, sum);
+}
+
+/* All columns of `rows` rows. A part of a register at the end is read again with those before. */
+INLINE void few_columns(int rows, const CornuFewRows *few, int64_t m)
+{
+    const int64_t N = few->columns;
+    int64_t       n = 0;
+    if (N < LANES) few_of(rows, 1, few, m, 0, N);
+    for (int64_t left; (left = N - n) > 0 && N >= LANES;) {
+        if (8 * rows <= FEW_SUMS && left >= 8 * LANES) {
+            few_of(rows, 8 * rows <= FEW_SUMS ? 8 : 1, few, m, n, LANES);
+            n += 8 * LANES;
+        } else if (4 * rows <= FEW_SUMS && left >= 4 * LANES) {
+            few_of(rows, 4 * rows <= FEW_SUMS ? 4 : 1, few, m, n, LANES);
+            n += 4 * LANES;
+        } else if (left >= 2 * LANES) {
+            few_of(rows, 2, few, m, n, LANES);
+            n += 2 * LANES;
+        } else {
+            few_of(rows, 1, few, m, left < LANES ? N - LANES : n, LANES);
+            n += LANES;
+        }
+    }
+}
+
+static void few_rows(const CornuFewRows *few)
+{
+    int64_t m = 0;
+    for (; m + FEW_ROWS <= few->rows; m += FEW_ROWS) few_columns(FEW_ROWS, few, m);
+    switch (few->rows - m) {
+    case 1: few_columns(1, few, m); break;
+    case 2: few_columns(2, few, m); break;
+    case 3: few_columns(3, few, m); break;
+    }
+}
+
 static void finish(float *y, int64_t rows, int64_t columns, int64_t stride,
                    const float *restrict bias, bool relu)
 {
@@ -63,6 +135,6 @@ static void gate(const float *restrict gate, int64_t count, float *restrict y)
 
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
     LANES, TILE_ROWS, WINDOWS, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, windows, outer,
-    pack, finish, gate,
+    few_rows, pack, finish, gate,
     limit, 2 * DEPTH * LANES * TILE_SUMS, SELECTS,
 };

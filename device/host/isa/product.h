@@ -91,6 +91,24 @@ typedef struct {
     bool             add;           /* to the values in `sum` */
 } CornuOuter;
 
+/*
+ * y[m, n] = activation(bias[n] + sum over k of x[m x_stride + k] b[k b_stride + n])
+ *
+ * b is not packed: it is read once for each few rows of x, where packing it would take longer. The
+ * terms are added in the order of a tile, so that the bits are those of one.
+ */
+typedef struct {
+    const float *x, *b;
+    ptrdiff_t    x_stride, b_stride;
+    int64_t      depth;             /* terms of a sum */
+    const float *bias;              /* NULL: none */
+    float       *y;
+    ptrdiff_t    y_stride;
+    int64_t      rows, columns;
+    int64_t      readable;          /* elements from b on that may be read */
+    bool         relu;
+} CornuFewRows;
+
 typedef struct {
     int    lanes, tile_rows, most_windows, outer_rows, gather_rows;
     int    depth;   /* adjacent elements of a sum that are one operand: 1, of bf16 2 */
@@ -98,6 +116,7 @@ typedef struct {
     void (*tile)(const CornuTile *tile);
     void (*windows)(const CornuWindows *windows);   /* NULL: none; most_windows is 0 */
     void (*outer)(const CornuOuter *outer);
+    void (*few_rows)(const CornuFewRows *few);      /* NULL: none */
     /* `count` rows of a panel, from row k on, of `width` columns of which the first `columns` exist
      * and the others are zero; row k + i, column n is from[i k_step + n n_step]. */
     void (*pack)(void *panel, int64_t width, int64_t k, int64_t count, const void *from,

@@ -23,7 +23,7 @@ extern const CornuKernel cornu__host_batch_norm, cornu__host_batch_norm_grad;
 extern const CornuKernel cornu__host_softmax, cornu__host_log_softmax;
 
 /* In the device's precision. */
-extern const CornuKernel cornu__host_matmul;
+extern const CornuKernel cornu__host_matmul, cornu__host_matmul_few;
 extern const CornuKernel cornu__host_conv2d, cornu__host_conv2d_grad_input,
                          cornu__host_conv2d_grad_filter;
 /* Of calls where x has few channels; otherwise cornu__host_conv2d_grad_input. */

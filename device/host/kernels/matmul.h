@@ -12,6 +12,9 @@ typedef struct {
     int64_t a_batch, a_row, a_column, b_batch, b_row, b_column;
 } CornuMatmulExtents;
 
+/* Fewer rows of a are not worth packing b for. */
+enum { CORNU_FEW_ROWS = 16 };
+
 CornuMatmulExtents cornu__matmul_extents(const CornuOpCall *op, const CornuType *out_type);
 
 #endif

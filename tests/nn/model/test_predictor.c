@@ -411,6 +411,28 @@ static void refusals(void **state)
     cornu_model_free(model);
 }
 
+/* The same bits, whatever is computed beside it: servers gather rows as they come. */
+static void a_row_has_its_bits_among_any(void **state)
+{
+    (void)state;
+    static const char *const devices[] = { "cpu", "tpu", "reference" };
+    for (int i = 0; i < 3; i++) {
+        CornuDevice    *device = cornu_device_open(devices[i], .shards = 1);
+        CornuModel     *model = compiled_on(device);
+        CornuPredictor *predictor = expect_predictor(cornu_predictor(model));
+        predict_alone(model, MOST, MOST);
+        for (int rows = 1; rows < MOST; rows += 1 + rows / 8) {
+            memset(got, 0, sizeof got);
+            for (int first = 0; first < MOST; first += rows)
+                expect_ok(predict_rows(predictor, first, MOST - first < rows ? MOST - first : rows));
+            expect_rows(MOST);
+        }
+        cornu_predictor_free(predictor);
+        cornu_model_free(model);
+        cornu_device_close(device);
+    }
+}
+
 int main(void)
 {
     for (int i = 0; i < ROWS * FEATURES; i++)
@@ -418,6 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(callers_get_the_bits_of_one),
         cmocka_unit_test(any_number_of_rows),
+        cmocka_unit_test(a_row_has_its_bits_among_any),
         cmocka_unit_test(several_inputs_and_outputs),
         cmocka_unit_test(strings),
         cmocka_unit_test(open_extents),
