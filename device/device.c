@@ -411,6 +411,38 @@ CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *p
     return executable;
 }
 
+/* "input 2: " in front of the message; formatted only on failure. */
+static CornuStatus fail_place(CornuStatus status, const char *what, int i)
+{
+    char place[32];
+    snprintf(place, sizeof place, "%s %d", what, i);
+    return cornu__fail_prefix(status, place);
+}
+
+static CornuStatus check_buffer(const CornuExecutable *executable, const CornuBuffer *buffer,
+                                CornuValue value)
+{
+    if (!buffer) return cornu__fail(CORNU_ERR_ARGUMENT, "NULL, expected a buffer");
+    if (buffer->device != executable->device)
+        return cornu__fail(CORNU_ERR_DEVICE,
+                           "the buffer belongs to another device (%s), expected the "
+                           "executable's (%s)", cornu_device_name(buffer->device),
+                           cornu_device_name(executable->device));
+    return expect_type(cornu_program_buffer_type(executable->program, value,
+                                                 executable->device->shards),
+                       buffer->type, "the buffer");
+}
+
+static CornuStatus check_inputs(const CornuExecutable *executable, CornuBuffer *const *inputs)
+{
+    const CornuProgram *program = executable->program;
+    for (int i = 0; i < program->input_count; i++) {
+        CornuStatus status = check_buffer(executable, inputs[i], program->inputs[i]);
+        if (status != CORNU_OK) return fail_place(status, "input", i);
+    }
+    return CORNU_OK;
+}
+
 static CornuExecutable *make_twin(CornuDevice *device, CornuExecutable *original)
 {
     CornuExecutable *twin = device->class->twin(original);
@@ -431,11 +463,22 @@ static CornuExecutable *make_twin(CornuDevice *device, CornuExecutable *original
     return twin;
 }
 
+static CornuStatus fix(CornuExecutable *executable, CornuBuffer *const *inputs)
+{
+    const CornuDeviceClass *class = executable->device->class;
+    if (executable->is_fixed || !class->fix) return CORNU_OK;
+    CORNU__TRY(check_inputs(executable, inputs));
+    CORNU__TRY(class->fix(executable, inputs));
+    executable->is_fixed = true;
+    return CORNU_OK;
+}
+
 bool cornu_device_runs_twins(const CornuDevice *device) { return device->class->twin != NULL; }
 
-CornuExecutable *cornu_executable_twin(CornuExecutable *executable)
+CornuExecutable *cornu_executable_twin(CornuExecutable *executable, CornuBuffer *const *inputs)
 {
     CORNU__NEED_TO_MAKE(executable);
+    CORNU__NEED_TO_MAKE(inputs);
     CornuDevice *device = executable->device;
     if (cornu__refused()) return NULL;
     if (!device->class->twin)
@@ -443,8 +486,8 @@ CornuExecutable *cornu_executable_twin(CornuExecutable *executable)
                                 "device that runs several", device->class->name);
     if (enter(device, "cornu_executable_twin"))
         return cornu__null();
-    CornuExecutable *twin =
-        make_twin(device, executable->original ? executable->original : executable);
+    CornuExecutable *original = executable->original ? executable->original : executable;
+    CornuExecutable *twin = fix(original, inputs) ? cornu__null() : make_twin(device, original);
     cornu__guard_leave(&device->guard);
     return twin;
 }
@@ -475,36 +518,11 @@ void cornu_executable_release(CornuExecutable *executable)
     if (oldest) remove_executable(device, oldest);
 }
 
-/* "input 2: " in front of the message; formatted only on failure. */
-static CornuStatus fail_place(CornuStatus status, const char *what, int i)
-{
-    char place[32];
-    snprintf(place, sizeof place, "%s %d", what, i);
-    return cornu__fail_prefix(status, place);
-}
-
-static CornuStatus check_buffer(const CornuExecutable *executable, const CornuBuffer *buffer,
-                                CornuValue value)
-{
-    if (!buffer) return cornu__fail(CORNU_ERR_ARGUMENT, "NULL, expected a buffer");
-    if (buffer->device != executable->device)
-        return cornu__fail(CORNU_ERR_DEVICE,
-                           "the buffer belongs to another device (%s), expected the "
-                           "executable's (%s)", cornu_device_name(buffer->device),
-                           cornu_device_name(executable->device));
-    return expect_type(cornu_program_buffer_type(executable->program, value,
-                                                 executable->device->shards),
-                       buffer->type, "the buffer");
-}
-
 static CornuStatus run(CornuExecutable *executable, CornuBuffer *const *inputs,
                        CornuBuffer *const *outputs)
 {
     const CornuProgram *program = executable->program;
-    for (int i = 0; i < program->input_count; i++) {
-        CornuStatus status = check_buffer(executable, inputs[i], program->inputs[i]);
-        if (status != CORNU_OK) return fail_place(status, "input", i);
-    }
+    CORNU__TRY(check_inputs(executable, inputs));
     for (int i = 0; i < program->output_count; i++) {
         const CornuProgramOutput *output = &program->outputs[i];
         CornuStatus               status = CORNU_OK;
@@ -532,7 +550,8 @@ CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const
     CornuDevice *device = executable->device;
     if (executable->original) return run(executable, inputs, outputs);
     CORNU__TRY(enter(device, "cornu_executable_run"));
-    const CornuStatus status = run(executable, inputs, outputs);
+    CornuStatus status = fix(executable, inputs);
+    if (!status) status = run(executable, inputs, outputs);
     cornu__guard_leave(&device->guard);
     return status;
 }

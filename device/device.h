@@ -184,9 +184,10 @@ void             cornu_executable_release(CornuExecutable *executable);
 /* The same program with memory of its own for values: twins may run while other threads run other
  * twins, or compile or run anything else, as long as no buffer that one of them writes is used by
  * another. Making and releasing one counts as compiling. It keeps the executable that it was made
- * of, and is released before the device is closed. NULL with CORNU_ERR_UNSUPPORTED on a device that
+ * of, and is released before the device is closed. `inputs` are those of its runs: of the program's
+ * fixed ones (program.h) the first twin, or run, computes what depends on them alone. NULL with CORNU_ERR_UNSUPPORTED on a device that
  * runs one program at a time, which pjrt is. */
-CornuExecutable *cornu_executable_twin(CornuExecutable *executable);
+CornuExecutable *cornu_executable_twin(CornuExecutable *executable, CornuBuffer *const *inputs);
 bool             cornu_device_runs_twins(const CornuDevice *device);
 
 /* Runs once. inputs: one buffer per input of the program; outputs: one per output, NULL for an

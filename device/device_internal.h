@@ -40,6 +40,9 @@ typedef struct {
     CornuExecutable *(*twin)(CornuExecutable *executable);
     /* Allocates the executable's `bytes`, once the device has room for them. NULL: compile did. */
     CornuStatus (*allocate)(CornuExecutable *executable);
+    /* Before the first run: computes what depends on fixed inputs alone. NULL: nothing is computed
+     * once. */
+    CornuStatus (*fix)(CornuExecutable *executable, CornuBuffer *const *inputs);
     CornuStatus (*run)(CornuExecutable *executable, CornuBuffer *const *inputs,
                        CornuBuffer *const *outputs);
     /* As cornu_executable_collect; starts the runs that are collected; starts them and waits for
@@ -104,6 +107,7 @@ struct CornuExecutable {
     CornuProgram    *program;
     uint64_t         hash;
     int              users;
+    bool             is_fixed;                /* `fix` has been called */
     CornuExecutable *original;                /* of a twin, which is not in the device's list */
     CornuStepEvent  *events;                  /* where runs write their times; NULL: nowhere */
     CornuExecutable *next;

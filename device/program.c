@@ -129,7 +129,14 @@ CornuStatus cornu_program_shard_input(CornuProgram *program, CornuType type, Cor
 CornuStatus cornu_program_copy_input(CornuProgram *to, const CornuProgram *from, CornuValue value,
                                      CornuValue *out)
 {
-    return add_input(to, from->values[value].type, from->values[value].varies, out);
+    CORNU__TRY(add_input(to, from->values[value].type, from->values[value].varies, out));
+    to->values[*out].fixed = from->values[value].fixed;
+    return CORNU_OK;
+}
+
+void cornu_program_fix_input(CornuProgram *program, CornuValue value)
+{
+    program->values[value].fixed = program->values[value].op == -1;
 }
 
 /* "dense_2: matmul: " in front of the message, which names the operands. */
@@ -329,6 +336,7 @@ uint64_t cornu_program_hash(const CornuProgram *program)
     for (int i = 0; i < program->input_count; i++) {
         hash = cornu__hash(hash, (uint64_t)program->inputs[i]);
         hash = cornu__hash(hash, program->values[program->inputs[i]].varies);
+        hash = cornu__hash(hash, program->values[program->inputs[i]].fixed);
         hash = hash_type(hash, cornu_program_type(program, program->inputs[i]));
     }
     hash = cornu__hash(hash, (uint64_t)program->op_count);
@@ -378,6 +386,7 @@ bool cornu_program_equal(const CornuProgram *a, const CornuProgram *b)
     for (int i = 0; i < a->input_count; i++)
         if (a->inputs[i] != b->inputs[i] ||
             a->values[a->inputs[i]].varies != b->values[b->inputs[i]].varies ||
+            a->values[a->inputs[i]].fixed != b->values[b->inputs[i]].fixed ||
             !cornu_type_equal(a->values[a->inputs[i]].type, b->values[b->inputs[i]].type))
             return false;
     for (int i = 0; i < a->op_count; i++)

@@ -27,6 +27,7 @@ typedef struct {
     bool      varies;  /* from shard to shard: a per-shard input, replica_id, shard_slice, and all
                           that depends on them other than through an all_reduce or all_gather
                           over all shards */
+    bool      fixed;   /* an input that has the same value in every run */
 } CornuProgramValue;
 
 typedef struct {
@@ -78,6 +79,10 @@ CornuStatus cornu_program_shard_input(CornuProgram *program, CornuType type, Cor
 /* Declares an input of `to` like the input `value` of `from`. */
 CornuStatus cornu_program_copy_input(CornuProgram *to, const CornuProgram *from, CornuValue value,
                                      CornuValue *out);
+
+/* Promises that the input has the same value in every run: what depends on such inputs alone, say the
+ * layout of weights for the kernels of a machine, may be computed once. */
+void cornu_program_fix_input(CornuProgram *program, CornuValue value);
 
 /* Records an op and fills `out` with its values, cornu_op_output_count() of them. Shapes and dtypes
  * are checked here; on failure the message begins with the scope and the op's name, the program is

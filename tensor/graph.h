@@ -97,10 +97,10 @@ bool cornu_graph_is_current(const CornuGraph *graph);
  * Slower. Assignments have been performed by then. */
 void cornu_graph_watch(CornuGraph *graph, bool watch);
 
-/* Runs of this graph may from now on, before its first run, take place on one thread while others
- * run other such graphs of the device, as long as none of them assigns a variable that another
- * reads (device.h, cornu_executable_twin). The rest, recording and freeing, still counts as
- * compiling. */
+/* Called before the first run: runs of this graph may take place on one thread while others run other
+ * such graphs of the device (device.h, cornu_executable_twin). A variable that the graph reads and
+ * does not assign must not change any more: what depends on such variables alone is computed once.
+ * Recording, preparing and freeing still count as compiling. */
 void cornu_graph_set_concurrent(CornuGraph *graph, bool concurrent);
 
 /* Statistics of the executable that was run or prepared last; NULL before. */

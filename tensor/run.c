@@ -48,6 +48,14 @@ static CornuStatus copy_needed(const CornuProgram *from, const bool *needed, Cor
     return CORNU_OK;
 }
 
+static void fix_unless_assigned(const CornuGraph *graph, int input, CornuProgram *to,
+                                CornuValue value)
+{
+    for (int i = 0; i < graph->assignment_count; i++)
+        if (graph->assignments[i].variable == graph->inputs[input].variable) return;
+    cornu_program_fix_input(to, value);
+}
+
 /* Makes the program: inputs in the graph's order; outputs are the assignments, then the fetches. */
 static CornuStatus lower(const CornuGraph *graph, CornuPrepared *prepared)
 {
@@ -74,6 +82,9 @@ static CornuStatus lower(const CornuGraph *graph, CornuPrepared *prepared)
         if (needed[from->inputs[i]])
             prepared->inputs[next++] = graph->inputs[i].variable
                                      ? graph->inputs[i].variable->buffer : graph->inputs[i].feed;
+    for (int i = 0; i < from->input_count && graph->concurrent; i++)
+        if (needed[from->inputs[i]] && graph->inputs[i].variable)
+            fix_unless_assigned(graph, i, to, map[from->inputs[i]]);
     for (int i = 0; !status && i < graph->assignment_count; i++) {
         int alias = 0;
         while (prepared->inputs[alias] != graph->assignments[i].variable->buffer) alias++;
@@ -87,11 +98,11 @@ done:
     return status;
 }
 
-static CornuExecutable *compile(const CornuGraph *graph, const CornuProgram *program)
+static CornuExecutable *compile(const CornuGraph *graph, const CornuPrepared *prepared)
 {
-    CornuExecutable *executable = cornu_device_compile(graph->device, program);
+    CornuExecutable *executable = cornu_device_compile(graph->device, prepared->program);
     if (!executable || !graph->concurrent) return executable;
-    CornuExecutable *twin = cornu_executable_twin(executable);
+    CornuExecutable *twin = cornu_executable_twin(executable, prepared->inputs);
     cornu_executable_release(executable);
     return twin;
 }
@@ -125,7 +136,7 @@ static CornuStatus fill(CornuGraph *graph, CornuPrepared *prepared, CornuTensor 
         if (!count) return cornu_error_status();
         prepared->outputs[graph->assignment_count + prepared->fetch_count + i] = count;
     }
-    prepared->executable = compile(graph, prepared->program);
+    prepared->executable = compile(graph, prepared);
     return prepared->executable ? CORNU_OK : cornu_error_status();
 }
 

@@ -78,6 +78,7 @@ const CornuDeviceClass cornu__cpu_device = {
     .compile = cpu_compile,
     .twin = cornu__host_twin,
     .allocate = cornu__host_allocate,
+    .fix = cornu__host_fix,
     .run = cornu__host_run,
     .exchanges = cornu__host_exchanges,
     .executable_free = cornu__host_executable_free,

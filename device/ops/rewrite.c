@@ -14,13 +14,15 @@ CornuStatus cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from
     if (!rewrite->to) return cornu_error_take();
     if (!rewrite->map || !rewrite->in || !rewrite->in_type) return CORNU_ERR_MEMORY;
     for (int i = 0; i < from->value_count; i++) rewrite->map[i] = CORNU_NO_VALUE;
-    for (int i = 0; i < from->input_count; i++)
+    for (int i = 0; i < from->input_count; i++) {
+        const CornuValue value = from->inputs[i];
         CORNU__TRY(one_shard
-                       ? cornu_program_input(rewrite->to,
-                                             cornu_program_type(from, from->inputs[i]),
-                                             &rewrite->map[from->inputs[i]])
-                       : cornu_program_copy_input(rewrite->to, from, from->inputs[i],
-                                                  &rewrite->map[from->inputs[i]]));
+                       ? cornu_program_input(rewrite->to, cornu_program_type(from, value),
+                                             &rewrite->map[value])
+                       : cornu_program_copy_input(rewrite->to, from, value, &rewrite->map[value]));
+        if (from->values[value].fixed)
+            cornu_program_fix_input(rewrite->to, rewrite->map[value]);
+    }
     return CORNU_OK;
 }
 

@@ -5,8 +5,9 @@
  * itself. And one whose carry changes its type. */
 #define PAIR { CORNU_F32, { 1, { 2 } } }
 static CornuProgramValue step_values[] = {
-    { PAIR, -1, 0, false }, { PAIR, -1, 1, false }, { PAIR, -1, 2, false },
-    { PAIR, 0, 0, false },  { PAIR, 1, 0, false },  { { CORNU_F32, { 0 } }, 2, 0, false },
+    { .type = PAIR, .op = -1, .index = 0 }, { .type = PAIR, .op = -1, .index = 1 },
+    { .type = PAIR, .op = -1, .index = 2 }, { .type = PAIR, .op = 0 }, { .type = PAIR, .op = 1 },
+    { .type = { CORNU_F32, { 0 } }, .op = 2 },
 };
 static CornuProgramOp step_ops[] = {
     { .id = CORNU_OP_MULTIPLY, .in_first = 0, .in_count = 2, .out_first = 3, .out_count = 1,

@@ -102,16 +102,17 @@ CornuOpCall cornu__plan_call(const CornuPlan *plan, const CornuPlanStep *step,
 }
 
 void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
-                           void *const *outputs, char *arena, char *packed, char *sums,
+                           void *const *outputs, const CornuRegions *regions,
                            void **addresses)
 {
     for (int i = 0; i < plan->operand_count; i++) {
         const CornuPlace *place = &plan->places[plan->operands[i]];
         char *start = place->region == CORNU_INPUT  ? inputs[place->number]
                     : place->region == CORNU_OUTPUT ? outputs[place->number]
-                    : place->region == CORNU_PACKED ? packed
-                    : place->region == CORNU_SUMS   ? sums
-                                                    : arena;
+                    : place->region == CORNU_PACKED ? regions->packed
+                    : place->region == CORNU_SUMS   ? regions->sums
+                    : place->region == CORNU_FIXED  ? regions->fixed
+                                                    : regions->arena;
         addresses[i] = start + cornu__place_offset(place, shard);
     }
 }
@@ -206,6 +207,7 @@ void cornu__plan_free(CornuPlan *plan)
     cornu__release(plan->operands);
     cornu__release(plan->types);
     cornu__release(plan->places);
+    cornu__release(plan->is_fixed);
     cornu__release(plan->varies);
     cornu__release(plan->joined);
     cornu_program_free(plan->program);

@@ -19,7 +19,7 @@ typedef struct {
 } CornuPart;
 
 typedef enum {
-    CORNU_NOWHERE, CORNU_ARENA, CORNU_PACKED, CORNU_SUMS, CORNU_INPUT, CORNU_OUTPUT
+    CORNU_NOWHERE, CORNU_ARENA, CORNU_PACKED, CORNU_SUMS, CORNU_FIXED, CORNU_INPUT, CORNU_OUTPUT
 } CornuRegion;
 
 /* Where a value lives. */
@@ -63,6 +63,7 @@ typedef struct {
     bool               has_gate;   /* then the gate is, and there is no bias            */
     int                packed;     /* the value read that a pack step made, -1: none    */
     bool               varies;     /* every shard runs it; else it runs once            */
+    bool               fixed;      /* reads only what is the same in every run: done once   */
     bool               waits;      /* until every shard is done with the steps before   */
     int                block;      /* of a sum step: shards whose values it adds up; of the
                                       all_reduce that reads the sums, likewise; else 0 */
@@ -93,6 +94,8 @@ typedef struct {
     CornuSpace       packed;         /* packed operands: like scratch memory a need of this CPU, not
                                         of the device that is emulated */
     CornuSumSpace    sums;
+    CornuSpace       fixed;          /* results of fixed steps, likewise */
+    bool            *is_fixed;       /* by value, once planned */
     size_t           scratch_bytes;  /* of the step that takes most */
 } CornuPlan;
 
@@ -154,9 +157,12 @@ enum { CORNU_CALL_TYPES = CORNU_MAX_INPUTS + 1 };
 CornuOpCall cornu__plan_call(const CornuPlan *plan, const CornuPlanStep *step,
                              CornuType types[CORNU_CALL_TYPES], const CornuType **out_type);
 
+/* The memory of the regions that a run has for itself, and of what all runs share. */
+typedef struct { char *arena, *packed, *sums, *fixed; } CornuRegions;
+
 /* addresses[i] = the address of operand i on worker 0 and a shard: number `shard` of the own. */
 void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
-                           void *const *outputs, char *arena, char *packed, char *sums,
+                           void *const *outputs, const CornuRegions *regions,
                            void **addresses);
 
 /* Enters the values of plan->program, which have no place yet. */
@@ -220,6 +226,12 @@ int64_t cornu__plan_bytes_moved(const CornuPlan *plan, const CornuPlanStep *step
 
 /* Adds the cost of the steps, each run `times` times, to the statistics. */
 void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *statistics);
+
+/* ---- plan_fixed.c ---- */
+
+/* Marks the values and steps that depend on fixed inputs alone (program.h) and have memory of their
+ * own. */
+CornuStatus cornu__plan_find_fixed(CornuPlan *plan);
 
 /* ---- sums.c ---- */
 

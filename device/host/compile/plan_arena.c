@@ -1,6 +1,7 @@
 /*
  * Places in the arena for values that have no other place, and in a second arena for packed
- * operands. Values whose lifetimes do not overlap may share memory.
+ * operands, and a third for what is fixed. Values whose lifetimes do not overlap may share memory,
+ * but for the third, which lives from run to run.
  */
 #include <stdlib.h>
 
@@ -19,7 +20,7 @@ typedef struct {
 
 typedef struct {
     CornuPlan  *plan;
-    CornuRegion region;    /* CORNU_ARENA or CORNU_PACKED */
+    CornuRegion region;    /* CORNU_ARENA, CORNU_PACKED or CORNU_FIXED */
     CornuSpace *space;     /* that region's */
     int        *last;      /* the last step that reads a value, -1: none */
     int        *piece_of;  /* of a value, -1: none */
@@ -85,14 +86,23 @@ static void find_last_readers(Arena *arena)
         }
 }
 
+/* Whether the value's place is in this region, and still to be found. */
+static bool is_due(const Arena *arena, CornuValue root)
+{
+    const CornuPlan  *plan = arena->plan;
+    const CornuRegion before = plan->places[root].region;
+    if (arena->region == CORNU_FIXED)
+        return plan->is_fixed[root] && (before == CORNU_NOWHERE || before == CORNU_PACKED);
+    return before == (arena->region == CORNU_PACKED ? CORNU_PACKED : CORNU_NOWHERE);
+}
+
 /* The piece for a value that step i writes as its output `out`. */
 static void find_piece(Arena *arena, int i, int out)
 {
     CornuPlan       *plan = arena->plan;
     const CornuValue value = plan->operands[plan->steps[i].out_first + out];
     const CornuValue root = cornu__plan_part(plan, value).whole;
-    const CornuRegion before = arena->region == CORNU_PACKED ? CORNU_PACKED : CORNU_NOWHERE;
-    if (arena->piece_of[root] >= 0 || plan->places[root].region != before) return;
+    if (arena->piece_of[root] >= 0 || !is_due(arena, root)) return;
     const bool shared = plan->steps[i].varies && !plan->varies[root];
     int        last = arena->last[root] < i ? i : arena->last[root];
     int        piece = root == value ? piece_to_take_over(arena, i, out) : -1;
@@ -209,7 +219,7 @@ CornuStatus cornu__plan_arena(CornuPlan *plan, CornuRegion region, CornuSpace *s
     size_t count = (size_t)plan->value_count;
     Arena  arena = {
         .plan = plan, .region = region, .space = space,
-        .reuses = cornu__pass_runs(CORNU_PASS_REUSE),
+        .reuses = region != CORNU_FIXED && cornu__pass_runs(CORNU_PASS_REUSE),
         .last = cornu__allocate(count, sizeof *arena.last),
         .piece_of = cornu__allocate(count, sizeof *arena.piece_of),
         .pieces = cornu__allocate(count, sizeof *arena.pieces),

@@ -37,6 +37,8 @@ CornuStatus cornu__plan_memory(CornuPlan *plan)
     if (status == CORNU_OK) status = cornu__plan_outputs(&p);
     if (status == CORNU_OK) status = cornu__plan_order(&p);
     if (status == CORNU_OK) cornu__plan_find_waits(plan);
+    if (status == CORNU_OK) status = cornu__plan_find_fixed(plan);
+    if (status == CORNU_OK) status = cornu__plan_arena(plan, CORNU_FIXED, &plan->fixed);
     if (status == CORNU_OK) status = cornu__plan_arena(plan, CORNU_ARENA, &plan->arena);
     if (status == CORNU_OK) status = cornu__plan_arena(plan, CORNU_PACKED, &plan->packed);
     if (status == CORNU_OK) place_parts(plan);

@@ -2,8 +2,8 @@
 
 static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
 {
-    static const char *const regions[] = { "nowhere", "arena", "packed", "sums", "input",
-                                            "output" };
+    static const char *const regions[] = { "nowhere", "arena", "packed", "sums", "fixed",
+                                            "input", "output" };
     CornuPlace               place = plan->places[value];
     CornuText                text;
     fprintf(to, " %%%d %s %s", (int)value, cornu_type_print(&text, plan->types[value]),
@@ -23,7 +23,7 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
                 plan->arena.shard, plan->arena.worker);
     for (int i = 0; i < plan->step_count; i++) {
         const CornuPlanStep *step = &plan->steps[i];
-        fprintf(to, "%4d%s %s%s", i, step->varies ? " *" : "", step->waits ? "waits, " : "",
+        fprintf(to, "%4d%s %s%s", i, step->varies ? " *" : "", step->waits ? "waits, " : step->fixed ? "once, " : "",
                 cornu__plan_kind_name(plan, step));
         if (step->op >= 0)
             fprintf(to, " %s", cornu_op_name(plan->program->ops[step->op].id));

@@ -228,6 +228,7 @@ static size_t region_bytes(const CornuPlan *plan, const Range *s)
     case CORNU_ARENA:  return cornu__plan_bytes(plan, plan->arena);
     case CORNU_PACKED: return cornu__plan_bytes(plan, plan->packed);
     case CORNU_SUMS:   return cornu__plan_sum_bytes(plan);
+    case CORNU_FIXED:  return cornu__plan_bytes(plan, plan->fixed);
     case CORNU_INPUT:
         return cornu_type_bytes(
             cornu_program_buffer_type(program, program->inputs[s->number], shards));

@@ -18,7 +18,8 @@ typedef struct {
     CornuSpan      *spans;        /* by thread: of a step that is measured */
     CornuBuffer *const *buffers;    /* of the inputs of this run */
     CornuCollective **collectives;  /* by step; NULL for those that meet no other process */
-    char           *arena, *packed, *sums, *scratch;
+    CornuRegions    regions;      /* regions.fixed is the original's, too */
+    char           *scratch;
     void          **addresses;    /* of plan.operands on each shard, for this run; */
     void          **inputs, **outputs;   /* buffers that the program reads and writes */
 } Executable;
@@ -137,6 +138,7 @@ CornuExecutable *cornu__host_twin(CornuExecutable *base)
     Executable *twin = cornu__allocate(1, sizeof *twin);
     if (!twin) return NULL;
     twin->plan = ((Executable *)base)->plan;
+    twin->regions.fixed = ((Executable *)base)->regions.fixed;
     twin->is_twin = true;
     return &twin->base;
 }
@@ -216,9 +218,12 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
     CornuPlan   *plan = executable->plan;
     const size_t shards = (size_t)cornu__plan_own(plan).count;
     const size_t workers = (size_t)cornu__plan_workers(plan);
-    executable->arena = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->arena));
-    executable->packed = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->packed));
-    executable->sums = cornu__allocate_aligned(cornu__plan_sum_bytes(plan));
+    CornuRegions *regions = &executable->regions;
+    regions->arena = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->arena));
+    regions->packed = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->packed));
+    regions->sums = cornu__allocate_aligned(cornu__plan_sum_bytes(plan));
+    if (!executable->is_twin)
+        regions->fixed = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->fixed));
     executable->scratch = cornu__allocate_aligned(plan->scratch_bytes * workers);
     executable->failures = cornu__allocate(shards, sizeof *executable->failures);
     executable->addresses = cornu__allocate((size_t)plan->operand_count * shards,
@@ -231,7 +236,7 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
                                         sizeof *executable->spans);
     executable->collectives = cornu__allocate((size_t)plan->step_count,
                                               sizeof *executable->collectives);
-    return executable->arena && executable->packed && executable->sums &&
+    return regions->arena && regions->packed && regions->sums && regions->fixed &&
            executable->scratch && executable->failures && executable->addresses &&
            executable->inputs && executable->outputs && executable->spans &&
            executable->collectives
@@ -246,9 +251,10 @@ void cornu__host_executable_free(CornuExecutable *base)
         cornu__plan_free(executable->plan);
         cornu__release(executable->plan);
     }
-    cornu__release(executable->arena);
-    cornu__release(executable->packed);
-    cornu__release(executable->sums);
+    cornu__release(executable->regions.arena);
+    cornu__release(executable->regions.packed);
+    cornu__release(executable->regions.sums);
+    if (!executable->is_twin) cornu__release(executable->regions.fixed);
     cornu__release(executable->scratch);
     cornu__release(executable->addresses);
     cornu__release(executable->inputs);
@@ -268,10 +274,10 @@ static void find_addresses(Executable *executable, CornuBuffer *const *inputs,
     for (int i = 0; i < program->input_count; i++)
         executable->inputs[i] = cornu__host_data(inputs[i]);
     for (int i = 0; i < program->output_count; i++)
-        executable->outputs[i] = outputs[i] ? cornu__host_data(outputs[i]) : NULL;
+        executable->outputs[i] = outputs && outputs[i] ? cornu__host_data(outputs[i]) : NULL;
     for (int shard = 0; shard < cornu__plan_own(plan).count; shard++)
         cornu__plan_addresses(plan, shard, executable->inputs, executable->outputs,
-                              executable->arena, executable->packed, executable->sums,
+                              &executable->regions,
                               executable->addresses + (size_t)shard * plan->operand_count);
 }
 
@@ -415,6 +421,7 @@ static CornuStatus run_steps(Executable *executable)
     const bool       sharded = cornu__plan_shards(plan) > 1;
     for (int i = 0, end; i < plan->step_count; i = end) {
         end = i + 1;
+        if (plan->steps[i].fixed) continue;
         if (sharded && plan->steps[i].varies) {
             while (end < plan->step_count && plan->steps[end].varies && !plan->steps[end].waits)
                 end++;
@@ -423,6 +430,16 @@ static CornuStatus run_steps(Executable *executable)
             CORNU__TRY(run_together(executable, i, 0));
         }
     }
+    return CORNU_OK;
+}
+
+CornuStatus cornu__host_fix(CornuExecutable *base, CornuBuffer *const *inputs)
+{
+    Executable      *executable = (Executable *)base;
+    const CornuPlan *plan = executable->plan;
+    find_addresses(executable, inputs, NULL);
+    for (int i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].fixed) CORNU__TRY(run_together(executable, i, 0));
     return CORNU_OK;
 }
 

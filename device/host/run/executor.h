@@ -16,6 +16,7 @@
 CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *program);
 CornuExecutable *cornu__host_twin(CornuExecutable *executable);
 CornuStatus      cornu__host_allocate(CornuExecutable *executable);
+CornuStatus      cornu__host_fix(CornuExecutable *executable, CornuBuffer *const *inputs);
 CornuStatus      cornu__host_run(CornuExecutable *executable, CornuBuffer *const *inputs,
                                  CornuBuffer *const *outputs);
 void             cornu__host_exchanges(CornuExecutable *executable);

@@ -46,8 +46,8 @@ static Run lay_out(const CornuScanPlan *scan, const void *const *in, void *const
         if (i >= carries)
             buffer += cornu__aligned(cornu_type_bytes(cornu__scan_output_type(scan, i)));
     }
-    cornu__plan_addresses(&scan->plan, 0, run.inputs, run.outputs, scratch + scan->arena,
-                          scratch + scan->packed, NULL, run.addresses);
+    cornu__plan_addresses(&scan->plan, 0, run.inputs, run.outputs, &(CornuRegions){
+        .arena = scratch + scan->arena, .packed = scratch + scan->packed }, run.addresses);
     return run;
 }
 
