@@ -330,11 +330,35 @@ static CornuStatus run_alone(Executable *executable, int i, int shard, int threa
     return status;
 }
 
+/* Whether the step is over before other threads have come to help: it takes a few microseconds, at
+ * the rates in a first-level cache. */
+static bool is_short(const Executable *executable, int i)
+{
+    enum { FLOPS_PER_NS = 64, BYTES_PER_NS = 32, SHORT_NS = 3000 };
+    const CornuExecutableStep *step = &executable->base.steps[i];
+    return step->flops / FLOPS_PER_NS + (step->bytes_read + step->bytes_written) / BYTES_PER_NS <
+           SHORT_NS;
+}
+
+typedef struct { Executable *executable; int step, shard; CornuStatus status; } ShortStep;
+
+static void run_short(void *context, int64_t block, int thread)
+{
+    ShortStep *s = context;
+    (void)block;
+    s->status = run_alone(s->executable, s->step, s->shard, thread, s->executable->scratch);
+}
+
 /* Runs a step whose pieces all threads may take. */
 static CornuStatus run_together(Executable *executable, int i, int shard)
 {
     CornuThreads *threads = executable->plan->host->threads;
     const int     count = cornu__threads_count(threads);
+    if (count > 1 && is_short(executable, i) && !executable->base.events) {
+        ShortStep s = { executable, i, shard, CORNU_OK };
+        cornu__threads_run(threads, 1, run_short, &s);
+        return s.status;
+    }
     if (!executable->base.events)
         return run_alone(executable, i, shard, 0, executable->scratch);
     memset(executable->spans, 0, (size_t)count * sizeof *executable->spans);
