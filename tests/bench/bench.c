@@ -218,8 +218,8 @@ int main(int count, char **arguments)
     Options     options = { 0 };
     const Option flags[] = {
         { "filter", OPTION_TEXT, &filter, "LIST",
-          "of limits, threads, kernels, steps, scaling, latency, overhead, embedding; default "
-          "all", 0, 0,
+          "of limits, threads, kernels, steps, scaling, latency, predictor, overhead, embedding; "
+          "default all", 0, 0,
           NULL },
         { "models", OPTION_TEXT, &bench.models, "LIST", "networks; default all", 0, 0, NULL },
         { "devices", OPTION_TEXT, &bench.devices, "LIST",
