@@ -185,8 +185,8 @@ void             cornu_executable_release(CornuExecutable *executable);
  * twins, or compile or run anything else, as long as no buffer that one of them writes is used by
  * another. Making and releasing one counts as compiling. It keeps the executable that it was made
  * of, and is released before the device is closed. `inputs` are those of its runs: of the program's
- * fixed ones (program.h) the first twin, or run, computes what depends on them alone. NULL with CORNU_ERR_UNSUPPORTED on a device that
- * runs one program at a time, which pjrt is. */
+ * fixed ones (program.h) the first twin, or run, computes what depends on them alone. NULL with
+ * CORNU_ERR_UNSUPPORTED on a device that runs one program at a time, which pjrt is. */
 CornuExecutable *cornu_executable_twin(CornuExecutable *executable, CornuBuffer *const *inputs);
 bool             cornu_device_runs_twins(const CornuDevice *device);
 

@@ -80,8 +80,8 @@ CornuStatus cornu_program_shard_input(CornuProgram *program, CornuType type, Cor
 CornuStatus cornu_program_copy_input(CornuProgram *to, const CornuProgram *from, CornuValue value,
                                      CornuValue *out);
 
-/* Promises that the input has the same value in every run: what depends on such inputs alone, say the
- * layout of weights for the kernels of a machine, may be computed once. */
+/* Promises that the input has the same value in every run: what depends on such inputs alone, say
+ * the layout of weights for the kernels of a machine, may be computed once. */
 void cornu_program_fix_input(CornuProgram *program, CornuValue value);
 
 /* Records an op and fills `out` with its values, cornu_op_output_count() of them. Shapes and dtypes

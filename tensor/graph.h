@@ -97,10 +97,10 @@ bool cornu_graph_is_current(const CornuGraph *graph);
  * Slower. Assignments have been performed by then. */
 void cornu_graph_watch(CornuGraph *graph, bool watch);
 
-/* Called before the first run: runs of this graph may take place on one thread while others run other
- * such graphs of the device (device.h, cornu_executable_twin). A variable that the graph reads and
- * does not assign must not change any more: what depends on such variables alone is computed once.
- * Recording, preparing and freeing still count as compiling. */
+/* Called before the first run: runs of this graph may take place on one thread while others run
+ * other such graphs of the device (device.h, cornu_executable_twin). A variable that the graph
+ * reads and does not assign must not change any more: what depends on such variables alone is
+ * computed once. Recording, preparing and freeing still count as compiling. */
 void cornu_graph_set_concurrent(CornuGraph *graph, bool concurrent);
 
 /* Statistics of the executable that was run or prepared last; NULL before. */

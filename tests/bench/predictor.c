@@ -1,6 +1,6 @@
 /* Predictors (nn/model/predictor.h): one call at a time, of one row and of many, by threads. The
- * network for text reads a sequence of 100 characters. With CORNU_BENCH_ONNX, a folder, the networks
- * are also saved there as .onnx files, for other runtimes (peers/compare_onnxruntime). */
+ * network for text reads a sequence of 100 characters. With CORNU_BENCH_ONNX, a folder, the
+ * networks are also saved there as .onnx files, for other runtimes (peers/compare_onnxruntime). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

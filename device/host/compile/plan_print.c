@@ -23,7 +23,8 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
                 plan->arena.shard, plan->arena.worker);
     for (int i = 0; i < plan->step_count; i++) {
         const CornuPlanStep *step = &plan->steps[i];
-        fprintf(to, "%4d%s %s%s", i, step->varies ? " *" : "", step->waits ? "waits, " : step->fixed ? "once, " : "",
+        fprintf(to, "%4d%s %s%s", i, step->varies ? " *" : "",
+                step->waits ? "waits, " : step->fixed ? "once, " : "",
                 cornu__plan_kind_name(plan, step));
         if (step->op >= 0)
             fprintf(to, " %s", cornu_op_name(plan->program->ops[step->op].id));

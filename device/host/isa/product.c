@@ -71,7 +71,8 @@ INLINE void few_of(int rows, int vectors, const CornuFewRows *few, int64_t m, in
         sum[i] = few->bias ? load_some(few->bias + n + i % vectors * LANES, columns)
                            : (Lanes){ 0 };
     int64_t whole = few->depth;
-    if (part) whole = few->readable < n + LANES ? 0 : (few->readable - n - LANES) / few->b_stride + 1;
+    if (part)
+        whole = few->readable < n + LANES ? 0 : (few->readable - n - LANES) / few->b_stride + 1;
     if (whole > few->depth) whole = few->depth;
     for (int64_t k = 0; k < whole; k++, b += few->b_stride)
         UNROLL for (int i = 0; i < rows * vectors; i++)

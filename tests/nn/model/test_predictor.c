@@ -424,7 +424,8 @@ static void a_row_has_its_bits_among_any(void **state)
         for (int rows = 1; rows < MOST; rows += 1 + rows / 8) {
             memset(got, 0, sizeof got);
             for (int first = 0; first < MOST; first += rows)
-                expect_ok(predict_rows(predictor, first, MOST - first < rows ? MOST - first : rows));
+                expect_ok(predict_rows(predictor, first,
+                                       MOST - first < rows ? MOST - first : rows));
             expect_rows(MOST);
         }
         cornu_predictor_free(predictor);
