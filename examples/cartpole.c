@@ -74,9 +74,9 @@ static CornuStatus train(Agent *agent, int64_t episodes)
 
 int main(int argc, char **argv)
 {
-    static const char *const algorithms[] = { "reinforce", "dqn", NULL };
+    static const char *const algorithms[] = { "ppo", "dqn", NULL };
     Options                  options = { .threads = 1, .shards = 1 };
-    const char              *algorithm = "reinforce";
+    const char              *algorithm = "ppo";
     int64_t                  episodes = 2000;
     const Option             extra[] = {
         { "algorithm", OPTION_CHOICE, &algorithm, "NAME",
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
     CornuDevice *device = session_open(&options);
     Agent       *agent = NULL;
     if (device)
-        agent = (strcmp(algorithm, "dqn") ? agent_reinforce : agent_dqn)(
+        agent = (strcmp(algorithm, "dqn") ? agent_ppo : agent_dqn)(
             device, (uint64_t)options.seed, options.learning_rate);
     CornuStatus status = agent ? train(agent, episodes) : cornu_error_status();
     if (!status) status = session_save(&options, agent->model);

@@ -21,12 +21,12 @@ struct Agent {
     void (*free)(Agent *self);
 };
 
-/* REINFORCE: whole episodes, a step of the policy by the advantages of their actions over a learned
- * baseline. The policy's step is recorded by hand, the baseline is trained by train_on_batch.
- * Sources: Williams, "Simple Statistical Gradient-Following Algorithms for Connectionist
- * Reinforcement Learning", Machine Learning 8, 1992; Schulman et al., "High-Dimensional Continuous
- * Control Using Generalized Advantage Estimation", arXiv 1506.02438. */
-Agent *agent_reinforce(CornuDevice *device, uint64_t seed, double learning_rate);
+/* Proximal policy optimization: whole episodes, then some steps of the policy by the advantages of
+ * their actions over a learned baseline, as long as the policy stays near the one that played them.
+ * The policy's step is recorded by hand, the baseline is trained by train_on_batch.
+ * Sources: Schulman et al., "Proximal Policy Optimization Algorithms", arXiv 1707.06347, equation 7;
+ * "High-Dimensional Continuous Control Using Generalized Advantage Estimation", arXiv 1506.02438. */
+Agent *agent_ppo(CornuDevice *device, uint64_t seed, double learning_rate);
 
 /* Double DQN: a network of the value of each action, trained on steps drawn from all that are kept,
  * by train_on_batch, towards values of a second network that follows it slowly.

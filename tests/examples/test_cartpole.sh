@@ -10,7 +10,7 @@ learns() { # learns MEAN ARGUMENT...
     shift
     balance "$@" && awk -v m="$(mean)" -v w="$wanted" 'BEGIN { exit !(m >= w) }'
 }
-check "a policy gradient learns" learns 60 --algorithm reinforce --episodes 150
+check "a policy gradient learns" learns 60 --algorithm ppo --episodes 150
 check "values of actions are learned" learns 60 --algorithm dqn --episodes 250
 
 same_bytes() { # same_bytes ALGORITHM
@@ -21,7 +21,7 @@ same_bytes() { # same_bytes ALGORITHM
         balance $short --seed 5 --threads 2 && tail -n 2 out | cmp - <(tail -n 2 first) &&
         balance $short --seed 6 && ! cmp -s out first
 }
-check "the policy gradient: the same seed, the same bytes" same_bytes reinforce
+check "the policy gradient: the same seed, the same bytes" same_bytes ppo
 check "values of actions: the same seed, the same bytes" same_bytes dqn
 
 other_device() { balance --device tpu --episodes 5 && grep -q '^Not solved after 5' out; }
@@ -32,15 +32,15 @@ says() { # says MESSAGE ARGUMENT...
     shift
     ! balance "$@" && grep -q -- "$message" err && ! grep -q 'mean return' out
 }
-check "an unknown algorithm is named" says '--algorithm is "ppo", expected reinforce, dqn' \
-    --algorithm ppo
+check "an unknown algorithm is named" says '--algorithm is "a2c", expected ppo, dqn' \
+    --algorithm a2c
 check "no episodes are refused" says '--episodes is "0", expected a whole number from 1' \
     --episodes 0
 check "a file that cannot be written is named first" says 'no/m.safetensors: cannot be written' \
     --save no/m.safetensors
 
 diverges() { says 'not finite: a smaller --learning-rate' "$@" --learning-rate 1e38; }
-check "a policy that diverges ends the training" diverges --algorithm reinforce
+check "a policy that diverges ends the training" diverges --algorithm ppo
 check "values that diverge end the training" diverges --algorithm dqn
 
 echo "$passed passed, $failed failed, $skipped skipped"

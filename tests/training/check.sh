@@ -105,7 +105,7 @@ for optimizer in lamb lars; do
 done
 
 # The pole: solved by each of five seeds.
-for algorithm in reinforce dqn; do
+for algorithm in ppo dqn; do
     for seed in 0 1 2 3 4; do
         "$build/cartpole" --algorithm $algorithm --seed $seed --episodes 1000 >"$folder/log" 2>&1
         grep -q '^Solved' "$folder/log"
