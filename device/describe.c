@@ -141,6 +141,11 @@ const CornuProgram *cornu_executable_program(const CornuExecutable *executable)
     return executable->compiled;
 }
 
+const CornuProgram *cornu_executable_recorded(const CornuExecutable *executable)
+{
+    return executable->program;
+}
+
 CornuDevice *cornu_executable_device(const CornuExecutable *executable)
 {
     return executable->device;

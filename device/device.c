@@ -379,6 +379,7 @@ static CornuExecutable *compile(CornuDevice *device, const CornuProgram *program
     if (cornu__dumps("program")) cornu_program_print(program, stderr);
     CornuProgram *copy = cornu_program_copy(program);
     if (!copy) return NULL;
+    for (int i = 0; i < copy->op_count; i++) copy->ops[i].origin = i;
     CornuExecutable *executable = device->class->compile(device, copy);
     if (!executable || allocate(device, executable) != CORNU_OK) {
         if (executable) {

@@ -252,6 +252,10 @@ const CornuExecutableStep *cornu_executable_steps(const CornuExecutable *executa
 /* The program that the steps compute: the one compiled, after the device's passes. */
 const CornuProgram *cornu_executable_program(const CornuExecutable *executable);
 
+/* The program given to cornu_device_compile; of the ops of cornu_executable_program, `origin` is
+ * the number of the op in it that they come from. */
+const CornuProgram *cornu_executable_recorded(const CornuExecutable *executable);
+
 CornuDevice *cornu_executable_device(const CornuExecutable *executable);
 
 /* Who measured a time: this machine's CLOCK_MONOTONIC; or the profiler of the device, an

@@ -9,6 +9,7 @@
 
 #include "device.h"
 #include "guard_internal.h"
+#include "placement.h"
 #include "program_internal.h"
 #include "status_internal.h"
 
@@ -51,6 +52,9 @@ typedef struct {
     void (*collect)(CornuExecutable *executable, int64_t runs);
     CornuStatus (*flush)(CornuDevice *device);
     CornuStatus (*wait)(CornuDevice *device);
+    /* Fills kind and why, and how unless the op is decomposed. */
+    CornuStatus (*place)(const CornuDevice *device, const CornuProgram *program,
+                         const CornuProgramOp *op, CornuPlacement *out);
     /* Fills what is known. NULL: nothing is, since the device compiles by itself. */
     void (*figures)(const CornuExecutable *executable, CornuCompiledFigures *figures);
     /* Notes, of exchanges that nobody has waited for, those that have ended. NULL: there are

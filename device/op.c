@@ -64,6 +64,17 @@ const char *cornu_op_name(CornuOpId id) { return known(id) ? ops[id].name : "unk
 int         cornu_op_input_count(CornuOpId id) { return known(id) ? ops[id].inputs : 0; }
 int         cornu_op_output_count(CornuOpId id) { return known(id) ? ops[id].outputs : 0; }
 
+const char *cornu__called(CornuOpId id, const CornuAttributes *attributes)
+{
+    (void)attributes;
+    return cornu_op_name(id);
+}
+
+const char *cornu_program_op_name(const CornuProgramOp *op)
+{
+    return cornu__called(op->id, &op->attributes);
+}
+
 /* ---- Attributes, field by field ---- */
 
 static const Field *field_of_kind(CornuOpId id, Kind kind)

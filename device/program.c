@@ -16,6 +16,7 @@ CornuProgram *cornu__program_create(const CornuOpRules *const *rules)
     CornuProgram *program = cornu__allocate(1, sizeof *program);
     if (!program) return cornu__null();
     program->scope = "";
+    program->origin = -1;
     program->rules = rules;
     return program;
 }
@@ -86,6 +87,12 @@ CornuStatus cornu_program_scope(CornuProgram *program, const char *scope)
     if (!text) return CORNU_ERR_MEMORY;
     program->scope = text;
     return CORNU_OK;
+}
+
+CornuStatus cornu__program_follow(CornuProgram *program, const CornuProgramOp *op)
+{
+    program->origin = op->origin;
+    return cornu_program_scope(program, op->scope);
 }
 
 static bool known(const CornuProgram *program, CornuValue value)
@@ -217,7 +224,7 @@ static CornuStatus record(CornuProgram *program, CornuOpId id, const CornuAttrib
         .id = id, .attributes = own,
         .in_first = program->operand_count, .in_count = in_count,
         .out_first = program->value_count, .out_count = out_count,
-        .scope = program->scope,
+        .scope = program->scope, .origin = program->origin,
     };
     bool varies = false;
     for (int i = 0; i < in_count; i++) {

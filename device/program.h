@@ -37,7 +37,9 @@ typedef struct {
     CornuValue      out_first;            /* its outputs are out_first, out_first+1, … */
     int             out_count;
     const char     *scope;                /* "dense_2" or "": the layer that recorded it;
-                                             neither hashed nor compared */
+                                             neither hashed nor compared, nor is: */
+    int             origin;               /* in a compiled program, the op of the recorded one
+                                             that it comes from; -1: of none */
 } CornuProgramOp;
 
 /* An output; unless `alias` is -1 it is written into that input's buffer, which is how a
@@ -59,7 +61,8 @@ typedef struct CornuProgram {
     CornuProgramOutput *outputs;
     int                 output_count, output_space;
     struct CornuScopes *scopes;   /* owns the strings that ops point to */
-    const char         *scope;    /* given to the ops recorded from now on */
+    const char         *scope;    /* given to the ops recorded from now on, as is: */
+    int                 origin;
     const struct CornuOpRules *const *rules;   /* of its ops, by id: what they mean */
 } CornuProgram;
 
@@ -107,6 +110,9 @@ const CornuValue *cornu_program_operands(const CornuProgram *program, const Corn
 /* Fills `in` (room for op->in_count types) and returns the op as its rules see it. */
 CornuOpCall cornu_program_call(const CornuProgram *program, const CornuProgramOp *op,
                                CornuType *in);
+
+/* "conv2d"; of an op that a user registered, the name it was given. */
+const char *cornu_program_op_name(const CornuProgramOp *op);
 
 /* Sum of cornu_op_flops over all ops. */
 int64_t cornu_program_flops(const CornuProgram *program);

@@ -24,6 +24,10 @@ int cornu__attributes_print(CornuOpId id, const CornuAttributes *attributes, cha
  * program. */
 CornuStatus cornu__attributes_check(CornuOpId id, const CornuAttributes *attributes);
 
+/* What messages and printed programs call the op: cornu_op_name, or the name of the definition
+ * among its attributes. */
+const char *cornu__called(CornuOpId id, const CornuAttributes *attributes);
+
 /* The program among the attributes, NULL if there is none. */
 const CornuProgram *cornu__attributes_program(CornuOpId id, const CornuAttributes *attributes);
 
@@ -64,6 +68,9 @@ CornuStatus cornu__collective_fits(const CornuOpCall *call, int shards);
 /* A program of ops with these rules, one per id; cornu_program_create takes those of
  * cornu__op_table. NULL and pending on failure. */
 CornuProgram *cornu__program_create(const struct CornuOpRules *const *rules);
+
+/* The ops recorded from now on replace this one: they have its scope and its origin. */
+CornuStatus cornu__program_follow(CornuProgram *program, const CornuProgramOp *op);
 
 /* Checks the number of operands and the attributes, runs the type rule, and checks that each output
  * can exist. */

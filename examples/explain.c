@@ -4,6 +4,7 @@
 #include <cornu/cornu.h>
 
 #include "explain_ahead.h"
+#include "explain_check.h"
 #include "explain_page.h"
 #include "explain_scaling.h"
 #include "explain_step.h"
@@ -184,6 +185,21 @@ static CornuStatus explain_ahead(const Options *options, const CornuReferenceMod
     return status;
 }
 
+/* ---- Placement ---- */
+
+/* The step is compiled, but not run. */
+static CornuStatus explain_check(const Options *options, const CornuReferenceModel *reference,
+                                 CornuDevice *device, const char *json)
+{
+    ExplainStep subject = { 0 };
+    CornuStatus status = explain_make(&subject, reference, device, options->batch_size);
+    const Check check = { reference->name, options->batch_size, subject.executable };
+    if (!status) status = explain_check_print(&check, stdout);
+    if (!status && json) status = explain_check_write(&check, json);
+    cornu_model_free(subject.model);
+    return status;
+}
+
 /* ---- Scaling ---- */
 
 /* On slices of the device's TPU; nothing runs. */
@@ -206,7 +222,7 @@ int main(int argc, char **argv)
     const char                *topology = NULL, *scaling = NULL;
     char                       device_name[512];
     int64_t                    steps = 5;
-    bool                       all = false;
+    bool                       all = false, check = false;
     for (int i = 0; i < count && i < MOST; i++) models[i] = references[i].name;
     Options      options = { .model = models[0] };
     const Option extra[] = {
@@ -214,6 +230,8 @@ int main(int argc, char **argv)
         { "steps", OPTION_WHOLE, &steps, "N", "steps to measure", 1, 1000, NULL },
         { "all", OPTION_SWITCH, &all, "", "show every step, and other TPUs, in 120 columns",
           0, 0, NULL },
+        { "check", OPTION_SWITCH, &check, "", "instead, list how the device computes each op: "
+          "natively, decomposed or by a reference kernel, and why", 0, 0, NULL },
         { "topology", OPTION_TEXT, &topology, "TOPOLOGY",
           "with --device pjrt:tpu or pjrt:cuda: compile for this machine without it, "
           "v3:2x2 or h100", 0, 0, NULL },
@@ -244,7 +262,8 @@ int main(int argc, char **argv)
     topology = explain_topology(options.device);
     CornuDevice *device = status ? NULL : session_open(&options);
     if (!status && !device) status = cornu_error_status();
-    if (!status) status = topology ? explain_ahead(&options, reference, device, topology)
+    if (!status && check) status = explain_check(&options, reference, device, json);
+    else if (!status) status = topology ? explain_ahead(&options, reference, device, topology)
                                    : explain(&options, reference, device, (int)steps, all, json);
     cornu_device_close(device);
     return session_end("explain", status);

@@ -66,6 +66,12 @@ static CornuExecutable *cpu_compile(CornuDevice *base, const CornuProgram *progr
     return cornu__host_compile(&((Device *)base)->host, program);
 }
 
+static CornuStatus cpu_place(const CornuDevice *base, const CornuProgram *program,
+                             const CornuProgramOp *op, CornuPlacement *out)
+{
+    return cornu__host_place(&((const Device *)base)->host, program, op, out);
+}
+
 const CornuDeviceClass cornu__cpu_device = {
     .name = "cpu",
     .most_shards = CORNU_MAX_SHARDS,
@@ -80,6 +86,7 @@ const CornuDeviceClass cornu__cpu_device = {
     .allocate = cornu__host_allocate,
     .fix = cornu__host_fix,
     .run = cornu__host_run,
+    .place = cpu_place,
     .exchanges = cornu__host_exchanges,
     .executable_free = cornu__host_executable_free,
 };

@@ -56,7 +56,7 @@ static CornuProgram *rewrite_once(const CornuProgram *program, CornuRewriteOp *r
     CornuRewrite rewrite;
     CornuStatus  status = cornu__rewrite_begin(&rewrite, program, false);
     for (int i = 0; i < program->op_count && status == CORNU_OK; i++) {
-        status = cornu_program_scope(rewrite.to, program->ops[i].scope);
+        status = cornu__program_follow(rewrite.to, &program->ops[i]);
         if (status == CORNU_OK) status = record(&rewrite, &program->ops[i], context);
     }
     *decomposed = rewrite.decomposed;
@@ -81,7 +81,7 @@ CornuProgram *cornu__rewrite_copy(const CornuProgram *program, bool one_shard)
     CornuRewrite rewrite;
     CornuStatus  status = cornu__rewrite_begin(&rewrite, program, one_shard);
     for (int i = 0; i < program->op_count && status == CORNU_OK; i++) {
-        status = cornu_program_scope(rewrite.to, program->ops[i].scope);
+        status = cornu__program_follow(rewrite.to, &program->ops[i]);
         if (status == CORNU_OK) status = cornu__rewrite_keep(&rewrite, &program->ops[i]);
     }
     return cornu__rewrite_end(&rewrite, status);

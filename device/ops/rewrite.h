@@ -36,6 +36,11 @@ typedef CornuStatus CornuRewriteOp(CornuRewrite *rewrite, const CornuProgramOp *
 CornuProgram     *cornu__rewrite_rounds(const CornuProgram *program, CornuRewriteOp *record,
                                         const void *context);
 
+/* A program of an op alone, or of its decomposition, its operands as inputs; the caller frees it.
+ * NULL, pending, after a failure (placement.c). */
+CornuProgram     *cornu__program_isolate(const CornuProgram *program, const CornuProgramOp *op,
+                                         bool decomposed);
+
 /* A plain copy: the result of a pass that is left out. */
 CornuProgram     *cornu__rewrite_copy(const CornuProgram *program, bool one_shard);
 

@@ -5,6 +5,12 @@ CornuProgram *cornu_program_create(void) { return cornu__program_create(cornu__o
 
 const CornuOpRules *cornu__op_rules(CornuOpId id) { return cornu__op_table[id]; }
 
+bool cornu__is_primitive(CornuOpId id, const CornuAttributes *attributes)
+{
+    (void)attributes;
+    return cornu__op_table[id]->decompose == CORNU_PRIMITIVE;
+}
+
 int64_t cornu_op_flops(const CornuOpCall *call) { return cornu__op_table[call->id]->flops(call); }
 
 CornuStatus cornu__op_type(const CornuOpCall *call, CornuType *out)

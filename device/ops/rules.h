@@ -51,6 +51,9 @@ extern const CornuOpRules *const cornu__op_table[CORNU_OP_COUNT];
 
 const CornuOpRules *cornu__op_rules(CornuOpId id);
 
+/* Whether the op has no decomposition. */
+bool cornu__is_primitive(CornuOpId id, const CornuAttributes *attributes);
+
 /* As cornu__check_call. */
 CornuStatus cornu__op_type(const CornuOpCall *call, CornuType *out);
 

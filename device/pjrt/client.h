@@ -99,7 +99,10 @@ CornuStatus cornu__pjrt_to_device(const CornuPjrtDevice *device, CornuType type,
 /* The value on the host, shard after shard if it is split. */
 CornuStatus cornu__pjrt_on_host(CornuPjrtBuffer *buffer, const char **data);
 
-/* ---- Programs (executable.c, loop.c) ---- */
+/* ---- Programs (executable.c, loop.c, place.c) ---- */
+
+CornuStatus      cornu__pjrt_place(const CornuDevice *device, const CornuProgram *program,
+                                   const CornuProgramOp *op, CornuPlacement *out);
 
 CornuExecutable *cornu__pjrt_compile(CornuDevice *device, const CornuProgram *program);
 CornuStatus      cornu__pjrt_run(CornuExecutable *executable, CornuBuffer *const *inputs,

@@ -177,6 +177,7 @@ const CornuDeviceClass cornu__pjrt_device = {
     .collect = cornu__pjrt_collect,
     .flush = cornu__pjrt_flush,
     .wait = cornu__pjrt_wait,
+    .place = cornu__pjrt_place,
     .figures = cornu__pjrt_figures,
     .executable_free = cornu__pjrt_executable_free,
 };

@@ -268,6 +268,15 @@ static CornuStatus reference_run(CornuExecutable *base, CornuBuffer *const *inpu
     return CORNU_OK;
 }
 
+static CornuStatus reference_place(const CornuDevice *device, const CornuProgram *program,
+                                   const CornuProgramOp *op, CornuPlacement *out)
+{
+    (void)device, (void)program;
+    snprintf(out->how, sizeof out->how, "reference kernel %s", cornu_program_op_name(op));
+    snprintf(out->why, sizeof out->why, "as every op on this device");
+    return CORNU_OK;
+}
+
 const CornuDeviceClass cornu__reference_device = {
     .name = "reference",
     .is_reference = true,
@@ -280,5 +289,6 @@ const CornuDeviceClass cornu__reference_device = {
     .compile = reference_compile,
     .twin = reference_twin,
     .run = reference_run,
+    .place = reference_place,
     .executable_free = reference_executable_free,
 };

@@ -72,6 +72,12 @@ static CornuExecutable *tpu_compile(CornuDevice *base, const CornuProgram *progr
     return cornu__host_compile(&((Device *)base)->host, program);
 }
 
+static CornuStatus tpu_place(const CornuDevice *base, const CornuProgram *program,
+                             const CornuProgramOp *op, CornuPlacement *out)
+{
+    return cornu__host_place(&((const Device *)base)->host, program, op, out);
+}
+
 const CornuDeviceClass cornu__tpu_device = {
     .name = "tpu",
     .has_profiles = true,
@@ -88,6 +94,7 @@ const CornuDeviceClass cornu__tpu_device = {
     .allocate = cornu__host_allocate,
     .fix = cornu__host_fix,
     .run = cornu__host_run,
+    .place = tpu_place,
     .exchanges = cornu__host_exchanges,
     .executable_free = cornu__host_executable_free,
 };

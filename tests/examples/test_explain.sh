@@ -88,6 +88,28 @@ check "one pass has no such advice" eval 'explain --device tpu --policy float32 
 explain --device reference --batch-size 2 --steps 1 --all
 check "the reference device falls back, and says so" says '[1-9][0-9]* ops fell back to the reference kernels'
 
+# How each op is computed: nothing runs.
+placed() { grep -cE "^ *[0-9.]+  .* $1 " out; }
+explain --device cpu --batch-size 32 --check --json check.json
+check "the ops of a step are placed" says '^mnist_cnn, a training step of 32 samples: [0-9]* ops, of which [0-9]* native, [0-9]* decomposed, 0 by reference kernels, 0 refused$'
+check "each has a row" [ "$(grep -cE '^ *[0-9]+  ' out)" = "$(sed -n 's/^mnist_cnn,.*: \([0-9]*\) ops.*/\1/p' out)" ]
+check "the optimizer's are among them" says '^ *[0-9]*  adam_update  *[^ ]*  *f32 .* native  *loop adam_update  \['
+check "a kernel is named with the step that joins it" says '  conv2d  *conv2d_1  *f32 .* native  *kernel conv2d  \[[0-9]* conv2d+max_pool2d+bias+relu\]$'
+check "an op is decomposed into others" says '  dropout  *dropout .* decomposed random_uniform, '
+check "and why" says '^  *no kernel$'
+explain --model shakespeare_lstm_quick --device reference --batch-size 2 --check
+check "on reference all are by reference" [ "$(placed native)" = 0 ]
+check "which is said" says 'reference  reference kernel lstm  \[[0-9]* lstm\]$'
+check "check needs a file that can be written" fails_with 'no/e.json: cannot be written' --check --json no/e.json
+explain --device pjrt:cpu --batch-size 32 --check
+if [ $? != 0 ] && grep -q 'no PJRT plugin' err; then
+    skipped=$((skipped + 1))
+else
+    check "XLA's ops are named" says '  matmul  *dense_1  .* native  *[a-z_, ]*dot_general'
+    check "an op that XLA lacks is decomposed" says '  dropout  *dropout .* decomposed random_uniform, '
+    check "which is why" says '^  *XLA has no such op$'
+fi
+
 if command -v python3 >/dev/null; then
     python3 - >out 2>err <<'PYTHON'
 import json
@@ -108,6 +130,11 @@ for step in tpu["steps"]:
     assert op["useful_macs"] <= op["padded_macs"] and 0 <= op["use"]["overlapped"] <= 1, step
     assert op["seconds"] == max(op[unit] for unit in ("mxu_s", "vector_s", "hbm_s", "links_s"))
     assert step["kind"] == "collective" or op["link_bytes"] == 0
+check = json.load(open("check.json"))
+assert check["model"] == "mnist_cnn" and check["batch_size"] == 32, check
+assert {op["placed"] for op in check["ops"]} == {"native", "decomposed"}
+assert [op["op"] for op in check["ops"]] == [str(i) for i in range(len(check["ops"]))]
+assert all(op["how"] and op["fallbacks"] == 0 for op in check["ops"])
 scaling = json.load(open("scaling.json"))["modelled"]
 assert scaling["rows_of_a_shard"] == 128
 assert [row["shards"] for row in scaling["weak"]] == [8, 32, 128, 512, 2048]

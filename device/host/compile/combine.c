@@ -82,7 +82,7 @@ static CornuStatus combine(Combiner *c, int level, CornuDtype dtype)
         c->members[count++] = (Member){ op, first };
     }
     if (count == 0) return CORNU_OK;
-    CORNU__TRY(cornu_program_scope(to, c->members[0].op->scope));
+    CORNU__TRY(cornu__program_follow(to, c->members[0].op));
     if (count == 1) return cornu__rewrite_keep(&c->rewrite, c->members[0].op);
     CORNU__TRY(cornu_program_record(to, CORNU_OP_PACK, &pack, c->rewrite.in, count, &sum));
     CORNU__TRY(cornu_program_record(to, CORNU_OP_ALL_REDUCE, &c->members[0].op->attributes, &sum,
@@ -101,7 +101,7 @@ static CornuStatus rewrite_level(Combiner *c, int level)
     for (int i = 0; i < from->op_count; i++) {
         const CornuProgramOp *op = &from->ops[i];
         if (is_sum(op) || c->level[op->out_first] != level) continue;
-        CORNU__TRY(cornu_program_scope(c->rewrite.to, op->scope));
+        CORNU__TRY(cornu__program_follow(c->rewrite.to, op));
         CORNU__TRY(cornu__rewrite_keep(&c->rewrite, op));
     }
     for (int dtype = 0; dtype < CORNU_DTYPE_COUNT; dtype++)

@@ -11,14 +11,20 @@
 #include "passes.h"
 #include "../../ops/rewrite.h"
 
-static bool is_computed(const CornuHost *host, const CornuProgram *program,
-                        const CornuProgramOp *op)
+CornuChoice cornu__choice(const CornuHost *host, const CornuProgram *program,
+                          const CornuProgramOp *op)
 {
     switch (op->id) {
-    case CORNU_OP_CONSTANT: case CORNU_OP_RESHAPE: case CORNU_OP_BROADCAST: return true;
-    default: return cornu__kernel_for(host, program, op) ||
-                    cornu__group_computes(host->vectors, program, op);
+    case CORNU_OP_CONSTANT: case CORNU_OP_RESHAPE: case CORNU_OP_BROADCAST:
+        return CORNU_CHOICE_NOTHING;
+    case CORNU_OP_SCAN: return CORNU_CHOICE_SCAN;
+    default: break;
     }
+    if (cornu__kernel_for(host, program, op)) return CORNU_CHOICE_KERNEL;
+    if (cornu__group_computes(host->vectors, program, op)) return CORNU_CHOICE_GROUP;
+    if (cornu__widened_kernel_for(host, program, op)) return CORNU_CHOICE_WIDENED;
+    return cornu__is_primitive(op->id, &op->attributes) ? CORNU_CHOICE_REFERENCE
+                                                        : CORNU_CHOICE_DECOMPOSED;
 }
 
 static CornuStatus record_convert(CornuProgram *to, CornuDtype dtype, CornuValue *value)
@@ -48,11 +54,11 @@ static CornuStatus widen(CornuRewrite *rewrite, const CornuProgramOp *op)
 
 static CornuStatus record(CornuRewrite *rewrite, const CornuProgramOp *op, const void *context)
 {
-    const CornuHost *host = context;
-    const bool       computed = is_computed(host, rewrite->from, op);
-    if (!computed && cornu__widened_kernel_for(host, rewrite->from, op)) return widen(rewrite, op);
-    return computed || cornu__op_rules(op->id)->decompose == CORNU_PRIMITIVE
-         ? cornu__rewrite_keep(rewrite, op) : cornu__rewrite_decompose(rewrite, op);
+    switch (cornu__choice(context, rewrite->from, op)) {
+    case CORNU_CHOICE_WIDENED:    return widen(rewrite, op);
+    case CORNU_CHOICE_DECOMPOSED: return cornu__rewrite_decompose(rewrite, op);
+    default:                      return cornu__rewrite_keep(rewrite, op);
+    }
 }
 
 CornuProgram *cornu__decompose(const CornuHost *host, const CornuProgram *program)

@@ -148,7 +148,7 @@ static CornuStatus distribute_op(Distributor *d, const CornuProgramOp *op)
     CornuRewrite     *rewrite = &d->rewrite;
     const CornuValue *in = cornu_program_operands(rewrite->from, op);
     Share             share;
-    CORNU__TRY(cornu_program_scope(rewrite->to, op->scope));
+    CORNU__TRY(cornu__program_follow(rewrite->to, op));
     if (is_distributed(d, op)) {
         CORNU__TRY(cornu__rewrite_keep(rewrite, op));
         d->rows[op->out_first] = true;

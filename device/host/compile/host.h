@@ -33,6 +33,24 @@ const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuPr
 const CornuKernel *cornu__widened_kernel_for(const CornuHost *host, const CornuProgram *program,
                                              const CornuProgramOp *op);
 
+/* How decompose.c treats an op. */
+typedef enum {
+    CORNU_CHOICE_NOTHING,     /* keeps it: a value that is never computed, or read in place */
+    CORNU_CHOICE_KERNEL,      /* keeps it for a kernel */
+    CORNU_CHOICE_GROUP,       /* keeps it for a group */
+    CORNU_CHOICE_WIDENED,     /* converts it to f32, for a kernel */
+    CORNU_CHOICE_DECOMPOSED,  /* replaces it by its decomposition */
+    CORNU_CHOICE_SCAN,        /* keeps it: a loop with a plan of its own */
+    CORNU_CHOICE_REFERENCE    /* keeps it: its reference kernel runs */
+} CornuChoice;
+
+CornuChoice cornu__choice(const CornuHost *host, const CornuProgram *program,
+                          const CornuProgramOp *op);
+
+/* The class function, of a device that has this host. */
+CornuStatus cornu__host_place(const CornuHost *host, const CornuProgram *program,
+                              const CornuProgramOp *op, CornuPlacement *out);
+
 /* f32 for bf16 and f16, any other dtype as it is; the op's attributes with such dtypes. */
 CornuDtype      cornu__widened(CornuDtype dtype);
 CornuAttributes cornu__widened_attributes(const CornuProgramOp *op);

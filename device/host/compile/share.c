@@ -71,7 +71,7 @@ static CornuStatus share_op(Sharer *s, const CornuProgramOp *op)
     CornuRewrite     *rewrite = &s->rewrite;
     const CornuValue *in = cornu_program_operands(rewrite->from, op);
     CornuValue        sum;
-    CORNU__TRY(cornu_program_scope(rewrite->to, op->scope));
+    CORNU__TRY(cornu__program_follow(rewrite->to, op));
     if (op->id == CORNU_OP_PACK && s->split[op->out_first]) return CORNU_OK;
     if (!is_sum(rewrite->from, op)) return cornu__rewrite_keep(rewrite, op);
     CORNU__TRY(record_sum(s, op, in[0], &sum));

@@ -253,7 +253,7 @@ static CornuProgram *simplify_once(const CornuProgram *program, bool one_shard)
     }
     for (int i = 0; i < program->op_count && status == CORNU_OK; i++) {
         if (!is_live(&s, &program->ops[i])) continue;
-        status = cornu_program_scope(s.rewrite.to, program->ops[i].scope);
+        status = cornu__program_follow(s.rewrite.to, &program->ops[i]);
         if (status == CORNU_OK) status = simplify_op(&s, &program->ops[i]);
     }
     cornu__release(s.used);

@@ -267,6 +267,22 @@ static void check_output(const OpCase *row, int i, const CornuBuffer *buffer,
     free(array.data);
 }
 
+/* What placement says of the row is what compiling it did. */
+static void check_placement(const OpCase *row, const Row *r, const CornuExecutable *executable)
+{
+    CornuPlacement p;
+    const int64_t  fallbacks = cornu_executable_statistics(executable)->fallbacks;
+    if (cornu_device_place(device, r->program, 0, &p) != CORNU_OK) {
+        fault(row, "%s does not place it: %s", cornu_device_name(device), cornu_error_message());
+        return;
+    }
+    if (p.kind == CORNU_PLACED_REFUSED || !*p.how ||
+        (fallbacks > 0) != (p.kind == CORNU_PLACED_REFERENCE || p.fallbacks > 0))
+        fault(row, "%s places it %s: \"%s\", \"%s\"; %d parts fall back, %lld ops did",
+              cornu_device_name(device), cornu_placement_name(p.kind), p.how, p.why, p.fallbacks,
+              (long long)fallbacks);
+}
+
 static void check_on_device(const OpCase *row)
 {
     if (row->refused != CORNU_OK) return;
@@ -282,6 +298,7 @@ static void check_on_device(const OpCase *row)
         row_close(&r);
         return;
     }
+    check_placement(row, &r, executable);
     for (int i = 0; i < r.in_count; i++) in[i] = filled_buffer(row->in[i], r.operand[i]);
     for (int i = 0; i < r.out_count; i++)
         out[i] = cornu_buffer_create(device, cornu_program_buffer_type(r.program, r.out[i], 1));
