@@ -40,9 +40,9 @@ CornuStatus cornu__describe_begin(CornuExecutable *executable, const CornuProgra
 /* After the product of a kernel, an add is its bias. */
 static const char *word_of(const CornuProgram *program, const CornuExecutableStep *step, int i)
 {
-    const CornuOpId id = program->ops[step->ops[i]].id;
-    const bool      joined = i > 0 && strcmp(step->kind, "kernel") == 0;
-    return joined && id == CORNU_OP_ADD ? "bias" : cornu_op_name(id);
+    const CornuProgramOp *op = &program->ops[step->ops[i]];
+    const bool            joined = i > 0 && strcmp(step->kind, "kernel") == 0;
+    return joined && op->id == CORNU_OP_ADD ? "bias" : cornu_program_op_name(op);
 }
 
 enum { LONGEST_NAME = 1024 };   /* room for forty ops of a group; longer names are truncated */

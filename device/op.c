@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "definition_internal.h"
 #include "text/print.h"
 
 /* ---- Tables: a row per op, a row per attribute field ---- */
@@ -26,7 +27,8 @@ static const struct {
 };
 
 typedef enum {
-    KIND_I64, KIND_I64S, KIND_INTS, KIND_F64, KIND_DTYPE, KIND_COMPARISON, KIND_PROGRAM
+    KIND_I64, KIND_I64S, KIND_INTS, KIND_F64, KIND_F64S, KIND_DTYPE, KIND_COMPARISON, KIND_PROGRAM,
+    KIND_DEFINITION
 } Kind;
 
 typedef struct {
@@ -64,17 +66,6 @@ const char *cornu_op_name(CornuOpId id) { return known(id) ? ops[id].name : "unk
 int         cornu_op_input_count(CornuOpId id) { return known(id) ? ops[id].inputs : 0; }
 int         cornu_op_output_count(CornuOpId id) { return known(id) ? ops[id].outputs : 0; }
 
-const char *cornu__called(CornuOpId id, const CornuAttributes *attributes)
-{
-    (void)attributes;
-    return cornu_op_name(id);
-}
-
-const char *cornu_program_op_name(const CornuProgramOp *op)
-{
-    return cornu__called(op->id, &op->attributes);
-}
-
 /* ---- Attributes, field by field ---- */
 
 static const Field *field_of_kind(CornuOpId id, Kind kind)
@@ -106,18 +97,49 @@ const CornuProgram *cornu__attributes_program(CornuOpId id, const CornuAttribute
     return field ? *(const CornuProgram *const *)field_at(attributes, field) : NULL;
 }
 
+static const CornuDefinition *definition_of(CornuOpId id, const CornuAttributes *attributes)
+{
+    const Field *field = known(id) && attributes ? field_of_kind(id, KIND_DEFINITION) : NULL;
+    return field ? *(const CornuDefinition *const *)field_at(attributes, field) : NULL;
+}
+
+const char *cornu__called(CornuOpId id, const CornuAttributes *attributes)
+{
+    const CornuDefinition *definition = definition_of(id, attributes);
+    return definition ? definition->name : cornu_op_name(id);
+}
+
+const char *cornu_program_op_name(const CornuProgramOp *op)
+{
+    return cornu__called(op->id, &op->attributes);
+}
+
 int cornu__result_count(CornuOpId id, const CornuAttributes *attributes)
 {
     if (ops[id].outputs >= 0) return ops[id].outputs;
+    const CornuDefinition *definition = definition_of(id, attributes);
+    if (definition) return definition->outputs;
     const CornuProgram *program = cornu__attributes_program(id, attributes);
     return program ? program->output_count : 0;
 }
+
+/* Of a definition, whose name is the same in every process, as a word. */
+static uint64_t name_word(const CornuDefinition *definition)
+{
+    uint64_t word = 0;
+    for (const char *at = definition ? definition->name : ""; *at; at++)
+        word = cornu__hash(word, (unsigned char)*at);
+    return word;
+}
+
+enum { MOST_WORDS = (int)CORNU_OP_NUMBERS > (int)CORNU_MAX_RANK ? (int)CORNU_OP_NUMBERS
+                                                              : (int)CORNU_MAX_RANK };
 
 /* The words by which a field is compared and hashed: doubles by their bits, so that NaN equals
  * itself and -0 differs from 0; of a list how many numbers it has. Returns their number, 0 for a
  * program. */
 static int field_words(const CornuAttributes *attributes, const Field *field,
-                       uint64_t words[CORNU_MAX_RANK])
+                       uint64_t words[MOST_WORDS])
 {
     const void *at = field_at(attributes, field);
     switch (field->kind) {
@@ -128,6 +150,12 @@ static int field_words(const CornuAttributes *attributes, const Field *field,
     case KIND_I64S:
         memcpy(words, at, CORNU_MAX_RANK * sizeof *words);
         return CORNU_MAX_RANK;
+    case KIND_F64S:
+        memcpy(words, at, CORNU_OP_NUMBERS * sizeof *words);
+        return CORNU_OP_NUMBERS;
+    case KIND_DEFINITION:
+        words[0] = name_word(*(const CornuDefinition *const *)at);
+        return 1;
     case KIND_INTS:       words[0] = (uint64_t)((const CornuInts *)at)->count; return 1;
     case KIND_DTYPE:      words[0] = (uint64_t)*(const CornuDtype *)at; return 1;
     case KIND_COMPARISON: words[0] = (uint64_t)*(const CornuComparison *)at; return 1;
@@ -146,7 +174,7 @@ static CornuInts ints_of(const CornuAttributes *attributes, const Field *field)
 bool cornu__fields_equal(CornuOpId id, const CornuAttributes *a, const CornuAttributes *b)
 {
     for (const Field *field = fields_of(id); field->name; field++) {
-        uint64_t in_a[CORNU_MAX_RANK], in_b[CORNU_MAX_RANK];
+        uint64_t in_a[MOST_WORDS], in_b[MOST_WORDS];
         int      count = field_words(a, field, in_a);
         field_words(b, field, in_b);
         for (int i = 0; i < count; i++)
@@ -155,13 +183,13 @@ bool cornu__fields_equal(CornuOpId id, const CornuAttributes *a, const CornuAttr
         for (int i = 0; i < list.count; i++)
             if (list.at[i] != ints_of(b, field).at[i]) return false;
     }
-    return true;
+    return definition_of(id, a) == definition_of(id, b);
 }
 
 uint64_t cornu__fields_hash(CornuOpId id, const CornuAttributes *attributes, uint64_t hash)
 {
     for (const Field *field = fields_of(id); field->name; field++) {
-        uint64_t words[CORNU_MAX_RANK];
+        uint64_t words[MOST_WORDS];
         int      count = field_words(attributes, field, words);
         for (int i = 0; i < count; i++) hash = cornu__hash(hash, words[i]);
         const CornuInts list = ints_of(attributes, field);
@@ -205,13 +233,14 @@ int cornu__attributes_print(CornuOpId id, const CornuAttributes *attributes, cha
     int used = 0;
     if (size) text[0] = '\0';
     for (const Field *field = fields_of(id); field->name; field++) {
-        uint64_t            words[CORNU_MAX_RANK];
+        uint64_t            words[MOST_WORDS];
         int                 count = field_words(attributes, field, words);
         const void         *at = field_at(attributes, field);
         const CornuProgram *program =
             field->kind == KIND_PROGRAM ? *(const CornuProgram *const *)at : NULL;
         while (count && words[count - 1] == 0) count--;
-        if (!count && !program) continue;
+        /* A definition's name is printed as the op's. */
+        if ((!count && !program) || field->kind == KIND_DEFINITION) continue;
 
         append(text, size, &used, "%s%s=", used ? " " : "", field->name);
         switch (field->kind) {
@@ -226,6 +255,14 @@ int cornu__attributes_print(CornuOpId id, const CornuAttributes *attributes, cha
                 append(text, size, &used, "%s%" PRId64, i ? ", " : "[", ((const int64_t *)at)[i]);
             append(text, size, &used, "]");
             break;
+        case KIND_F64S:
+            for (int i = 0; i < count; i++) {
+                append(text, size, &used, "%s", i ? ", " : "[");
+                append_double(text, size, &used, ((const double *)at)[i]);
+            }
+            append(text, size, &used, "]");
+            break;
+        case KIND_DEFINITION: break;
         case KIND_INTS:
             for (int i = 0; i < ints_of(attributes, field).count; i++)
                 append(text, size, &used, "%s%d", i ? ", " : "[",
@@ -240,7 +277,7 @@ int cornu__attributes_print(CornuOpId id, const CornuAttributes *attributes, cha
 CornuStatus cornu__attributes_check(CornuOpId id, const CornuAttributes *attributes)
 {
     for (const Field *field = fields_of(id); field->name; field++) {
-        uint64_t words[CORNU_MAX_RANK] = { 0 };
+        uint64_t words[MOST_WORDS] = { 0 };
         field_words(attributes, field, words);
         if (field->kind == KIND_DTYPE && words[0] >= CORNU_DTYPE_COUNT)
             return cornu__fail(CORNU_ERR_DTYPE, "%s is %d, expected one of the %d element types",
@@ -251,7 +288,12 @@ CornuStatus cornu__attributes_check(CornuOpId id, const CornuAttributes *attribu
         if (ints_of(attributes, field).count < 0)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s has %d numbers, expected 0 or more",
                                field->name, ints_of(attributes, field).count);
-        if (field->kind == KIND_PROGRAM && !cornu__attributes_program(id, attributes))
+        if (field->kind == KIND_DEFINITION && !definition_of(id, attributes))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s is NULL, expected a registered op",
+                               field->name);
+        /* A definition may do without a program. */
+        if (field->kind == KIND_PROGRAM && !field_of_kind(id, KIND_DEFINITION) &&
+            !cornu__attributes_program(id, attributes))
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s is NULL, expected a program", field->name);
     }
     return CORNU_OK;

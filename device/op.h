@@ -27,6 +27,10 @@ typedef enum {
 } CornuComparison;
 
 struct CornuProgram;
+struct CornuDefinition;   /* definition.h */
+
+/* The most numbers that a registered op may be given. */
+enum { CORNU_OP_NUMBERS = 8 };
 
 /* `count` whole numbers; none if that is 0. */
 typedef struct {
@@ -43,6 +47,8 @@ typedef double          CornuField_F64;
 typedef CornuDtype      CornuField_DTYPE;
 typedef CornuComparison CornuField_COMPARISON;
 typedef const struct CornuProgram *CornuField_PROGRAM;
+typedef const struct CornuDefinition *CornuField_DEFINITION;
+typedef double          CornuField_F64S[CORNU_OP_NUMBERS];
 
 /* The most shards a device may have. */
 enum { CORNU_MAX_SHARDS = 1024 };
@@ -71,8 +77,8 @@ typedef struct {
 /* "conv2d"; "unknown" for any other number. */
 const char *cornu_op_name(CornuOpId id);
 int         cornu_op_input_count(CornuOpId id);  /* -1: one or more */
-int         cornu_op_output_count(CornuOpId id); /* -1: as many as the program among its
-                                                    attributes has */
+int         cornu_op_output_count(CornuOpId id); /* -1: as many as the definition or the
+                                                    program among its attributes has */
 
 /* Floating-point operations: multiplications, additions, and one per exp, tanh, comparison, …; 0
  * for ops that only move data. */

@@ -147,9 +147,10 @@ void cornu_program_fix_input(CornuProgram *program, CornuValue value)
 }
 
 /* "dense_2: matmul: " in front of the message, which names the operands. */
-static CornuStatus located(const CornuProgram *program, CornuOpId id, CornuStatus status)
+static CornuStatus located(const CornuProgram *program, CornuOpId id,
+                           const CornuAttributes *attributes, CornuStatus status)
 {
-    cornu__fail_prefix(status, cornu_op_name(id));
+    cornu__fail_prefix(status, cornu__called(id, attributes));
     return *program->scope ? cornu__fail_prefix(status, program->scope) : status;
 }
 
@@ -212,7 +213,7 @@ static CornuStatus record(CornuProgram *program, CornuOpId id, const CornuAttrib
 {
     CornuType   types[CORNU_MAX_OUTPUTS];
     CornuStatus status = output_types(program, id, attributes, in, in_count, types);
-    if (status != CORNU_OK) return located(program, id, status);
+    if (status != CORNU_OK) return located(program, id, attributes, status);
     const int       out_count = cornu__result_count(id, attributes);
     CornuAttributes own = *attributes;
     CORNU__TRY(RESERVE(program, op, 1));

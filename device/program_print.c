@@ -36,7 +36,7 @@ static void print_op(const CornuProgram *program, const CornuProgramOp *op, int 
     fprintf(to, "%*s", indent, "");
     for (int i = 0; i < op->out_count; i++)
         fprintf(to, "%s%%%d", i ? ", " : "", (int)op->out_first + i);
-    fprintf(to, " = %s(", cornu_op_name(op->id));
+    fprintf(to, " = %s(", cornu_program_op_name(op));
     const CornuValue *operands = cornu_program_operands(program, op);
     for (int i = 0; i < op->in_count; i++)
         fprintf(to, "%s%%%d", i ? ", " : "", (int)operands[i]);

@@ -2,6 +2,7 @@
 #ifndef CORNU_H
 #define CORNU_H
 
+#include "../device/definition.h"
 #include "../device/device.h"
 #include "../device/host/machine/limits.h"
 #include "../device/host/machine/processor.h"
@@ -21,6 +22,7 @@
 #include "../device/type.h"
 #include "../device/version.h"
 
+#include "../tensor/custom.h"
 #include "../tensor/graph.h"
 #include "../tensor/ops.h"
 #include "../tensor/tensor.h"

@@ -78,6 +78,16 @@ CornuTensor *cornu__graph_add_input(CornuGraph *graph, CornuType type, bool per_
 /* An input that is never fed: the graph is a template whose program becomes part of another. */
 CornuTensor *cornu__graph_parameter(CornuGraph *graph, CornuType type);
 
+/* Declares the outputs of a template with `in_count` parameters (ops/body.c). CORNU_ERR_UNSUPPORTED
+ * if it reads or assigns a variable: "WHO reads … a variable; expected it among the WHERE". */
+CornuStatus cornu__graph_close(CornuGraph *template, int in_count, CornuTensor *const *out,
+                               int out_count, const char *who, const char *where);
+
+/* Records the ops of a body with the inputs `in` and fills its outputs; false with a pending
+ * error. */
+bool cornu__record_body(CornuGraph *graph, const CornuProgram *body, CornuTensor *const *in,
+                        CornuTensor **out);
+
 /* Makes the lowered program count the elements that are not finite; after a run, reports where they
  * originate (CORNU_ERR_VALUE). */
 CornuStatus cornu__watch(const CornuGraph *graph, CornuPrepared *prepared);

@@ -22,15 +22,15 @@ CornuTensor *cornu__record(CornuOpId id, const CornuAttributes *attributes,
     for (int i = 0; i < count; i++) {
         if (!in[i])
             return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: operand %d is NULL",
-                                    cornu_op_name(id), i);
+                                    cornu__called(id, attributes), i);
         if (in[i]->graph != graph)
             return cornu__fail_null(CORNU_ERR_ARGUMENT,
                                     "%s: operands 0 and %d belong to different graphs",
-                                    cornu_op_name(id), i);
+                                    cornu__called(id, attributes), i);
     }
     if (!graph || cornu_error_pending())
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: expected at least one operand",
-                                cornu_op_name(id));
+                                cornu__called(id, attributes));
     if (count > USUAL && !(values = cornu__allocate((size_t)count, sizeof *values)))
         return cornu__null();
     for (int i = 0; i < count; i++) values[i] = in[i]->value;

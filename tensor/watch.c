@@ -85,7 +85,7 @@ static CornuStatus fail_at(const CornuGraph *graph, const CornuPrepared *prepare
         const CornuProgramOp *op = &program->ops[value->op];
         return cornu__fail(CORNU_ERR_VALUE, "%s%s%s: %.0f elements of its result, %s, are nan or "
                            "infinite, but its operands are finite", op->scope,
-                           *op->scope ? ": " : "", cornu_op_name(op->id), count, text.text);
+                           *op->scope ? ": " : "", cornu_program_op_name(op), count, text.text);
     }
     const char *name = "a fed input";
     for (int i = 0; i < graph->input_count; i++)

@@ -19,7 +19,7 @@ CornuStatus cornu__primitive(CornuProgram *program, const CornuOpCall *call,
 {
     (void)program, (void)in, (void)out;
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s is primitive: it has no decomposition",
-                       cornu_op_name(call->id));
+                       cornu__called(call->id, call->attributes));
 }
 
 CornuStatus cornu__same_type(const CornuOpCall *call, CornuType *out)

@@ -26,7 +26,7 @@ CornuStatus cornu__reference_program_op(const CornuProgram *program, const Cornu
         .in = in, .out = out, .out_type = out_type,
         .count = cornu_type_count(out_type[0]),
     });
-    status = cornu__fail_prefix(status, cornu_op_name(op->id));
+    status = cornu__fail_prefix(status, cornu_program_op_name(op));
     return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
 }
 

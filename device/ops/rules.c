@@ -7,8 +7,9 @@ const CornuOpRules *cornu__op_rules(CornuOpId id) { return cornu__op_table[id]; 
 
 bool cornu__is_primitive(CornuOpId id, const CornuAttributes *attributes)
 {
-    (void)attributes;
-    return cornu__op_table[id]->decompose == CORNU_PRIMITIVE;
+    CornuDecompose *decompose = cornu__op_table[id]->decompose;
+    return decompose == CORNU_BODY ? !cornu__attributes_program(id, attributes)
+                                   : decompose == CORNU_PRIMITIVE;
 }
 
 int64_t cornu_op_flops(const CornuOpCall *call) { return cornu__op_table[call->id]->flops(call); }
@@ -21,5 +22,5 @@ CornuStatus cornu__op_type(const CornuOpCall *call, CornuType *out)
 CornuStatus cornu__op_reference(const CornuReferenceCall *call)
 {
     return cornu__fail_prefix(cornu__op_table[call->op.id]->reference(call),
-                              cornu_op_name(call->op.id));
+                              cornu__called(call->op.id, call->op.attributes));
 }

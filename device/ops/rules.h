@@ -29,13 +29,17 @@ typedef CornuStatus CornuReference(const CornuReferenceCall *call);
 typedef struct CornuOpRules {
     CornuTypeRule  *type;
     CornuFlopRule  *flops;        /* or CORNU_NO_FLOPS  */
-    CornuDecompose *decompose;    /* or CORNU_PRIMITIVE */
+    CornuDecompose *decompose;    /* or CORNU_PRIMITIVE or CORNU_BODY */
     CornuReference *reference;
 } CornuOpRules;
 
 /* Markers for an op that only moves data, and for one that has no decomposition. */
 CornuFlopRule  cornu__no_flops;
 CornuDecompose cornu__primitive;
+/* An op whose decomposition is the program among its attributes; without one it is primitive
+ * (body.c). */
+CornuDecompose cornu__decompose_body;
+#define CORNU_BODY      cornu__decompose_body
 #define CORNU_NO_FLOPS  cornu__no_flops
 #define CORNU_PRIMITIVE cornu__primitive
 

@@ -8,8 +8,7 @@
  */
 #include <string.h>
 
-#include "../memory_internal.h"
-#include "rules.h"
+#include "body.h"
 
 /* The type of a slice or of a step's result, with the axis of steps inserted. */
 static CornuType stacked(CornuType type, int64_t axis, int64_t steps)
@@ -49,24 +48,6 @@ static CornuStatus check_counts(const CornuOpCall *call)
     return CORNU_OK;
 }
 
-/* A step must run on one shard by itself, and write into none of its operands. */
-static CornuStatus check_body(const CornuProgram *body)
-{
-    for (int i = 0; i < body->op_count; i++)
-        if (cornu__is_collective(body->ops[i].id) || body->ops[i].id == CORNU_OP_REPLICA_ID)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s cannot be in the body of a scan",
-                               cornu_op_name(body->ops[i].id));
-    for (int i = 0; i < body->input_count; i++)
-        if (body->values[body->inputs[i]].varies)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "input %d of the body has a value for "
-                               "each shard, expected one for all", i);
-    for (int i = 0; i < body->output_count; i++)
-        if (body->outputs[i].alias >= 0)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "output %d of the body is written into "
-                               "input %d, expected no alias", i, body->outputs[i].alias);
-    return CORNU_OK;
-}
-
 static CornuStatus check_operand(const CornuOpCall *call, int i)
 {
     const CornuAttributes_SCAN *scan = &call->attributes->scan;
@@ -89,7 +70,7 @@ static CornuStatus scan_type(const CornuOpCall *call, CornuType *out)
     const CornuAttributes_SCAN *scan = &call->attributes->scan;
     CornuText                   before, after;
     CORNU__TRY(check_counts(call));
-    CORNU__TRY(check_body(scan->body));
+    CORNU__TRY(cornu__body_check(scan->body, "scan"));
     for (int i = 0; i < call->in_count; i++) CORNU__TRY(check_operand(call, i));
     for (int i = 0; i < scan->body->output_count; i++) {
         out[i] = cornu_program_type(scan->body, scan->body->outputs[i].value);
@@ -115,43 +96,6 @@ static int64_t scan_flops(const CornuOpCall *call)
 
 /* ---- Reference ---- */
 
-/* Memory of one run: every value of the body, and room for an op's operands. */
-typedef struct {
-    double       **value;
-    double        *elements;
-    const double **in;
-    CornuType     *in_type;
-} Memory;
-
-static int64_t count_of(const CornuProgram *body, CornuValue value)
-{
-    return cornu_type_count(cornu_program_type(body, value));
-}
-
-static CornuStatus take_memory(Memory *memory, const CornuProgram *body)
-{
-    const size_t operands = (size_t)cornu__most_operands(body);
-    int64_t      count = 0;
-    for (int v = 0; v < body->value_count; v++) count += count_of(body, v);
-    memory->value = cornu__allocate((size_t)body->value_count, sizeof *memory->value);
-    memory->elements = cornu__allocate((size_t)count, sizeof *memory->elements);
-    memory->in = cornu__allocate(operands, sizeof *memory->in);
-    memory->in_type = cornu__allocate(operands, sizeof *memory->in_type);
-    if (!memory->value || !memory->elements || !memory->in || !memory->in_type)
-        return CORNU_ERR_MEMORY;
-    double *at = memory->elements;
-    for (int v = 0; v < body->value_count; at += count_of(body, v++)) memory->value[v] = at;
-    return CORNU_OK;
-}
-
-static void release_memory(Memory *memory)
-{
-    cornu__release(memory->value);
-    cornu__release(memory->elements);
-    cornu__release(memory->in);
-    cornu__release(memory->in_type);
-}
-
 /* Where element i of slice t is in the whole; `inner` is the number of elements per step along the
  * axes after that of the steps. */
 static int64_t place(int64_t i, int64_t t, int64_t steps, int64_t inner)
@@ -166,14 +110,14 @@ static int64_t inner_of(CornuType whole, int64_t axis)
     return inner > 0 ? inner : 1;
 }
 
-static CornuStatus run_step(const CornuReferenceCall *call, const Memory *memory, int64_t t)
+static CornuStatus run_step(const CornuReferenceCall *call, const CornuBodyMemory *memory, int64_t t)
 {
     const CornuAttributes_SCAN *scan = &call->op.attributes->scan;
     const CornuProgram         *body = scan->body;
     for (int64_t k = scan->carries; k < scan->carries + scan->slices; k++) {
         const int64_t inner = inner_of(call->op.in[k], scan->axis);
         double       *slice = memory->value[body->inputs[k]];
-        for (int64_t i = 0; i < count_of(body, body->inputs[k]); i++)
+        for (int64_t i = 0; i < cornu__body_count(body, body->inputs[k]); i++)
             slice[i] = call->in[k][place(i, t, scan->steps, inner)];
     }
     CORNU__TRY(cornu__reference_program(body, memory->value, memory->in, memory->in_type));
@@ -181,12 +125,12 @@ static CornuStatus run_step(const CornuReferenceCall *call, const Memory *memory
         const CornuValue made = body->outputs[k].value;
         const bool       carry = k < scan->carries;
         const int64_t    inner = carry ? 1 : inner_of(call->out_type[k], scan->axis);
-        for (int64_t i = 0; i < count_of(body, made); i++)
+        for (int64_t i = 0; i < cornu__body_count(body, made); i++)
             call->out[k][carry ? i : place(i, t, scan->steps, inner)] = memory->value[made][i];
     }
     for (int64_t k = 0; k < scan->carries; k++)
         memcpy(memory->value[body->inputs[k]], call->out[k],
-               (size_t)count_of(body, body->inputs[k]) * sizeof(double));
+               (size_t)cornu__body_count(body, body->inputs[k]) * sizeof(double));
     return CORNU_OK;
 }
 
@@ -194,8 +138,8 @@ static CornuStatus run_step(const CornuReferenceCall *call, const Memory *memory
 static CornuStatus scan_reference(const CornuReferenceCall *call)
 {
     const CornuAttributes_SCAN *scan = &call->op.attributes->scan;
-    Memory                      memory = { 0 };
-    CornuStatus                 status = take_memory(&memory, scan->body);
+    CornuBodyMemory             memory = { 0 };
+    CornuStatus                 status = cornu__body_take(&memory, scan->body);
     for (int i = 0; i < call->op.in_count && !status; i++)
         if (i < scan->carries || i >= scan->carries + scan->slices)
             memcpy(memory.value[scan->body->inputs[i]], call->in[i],
@@ -204,7 +148,7 @@ static CornuStatus scan_reference(const CornuReferenceCall *call)
         const int64_t t = scan->reverse ? scan->steps - 1 - step : step;
         status = run_step(call, &memory, t);
     }
-    release_memory(&memory);
+    cornu__body_release(&memory);
     return status;
 }
 

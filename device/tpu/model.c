@@ -487,7 +487,7 @@ static CornuExecutableStep step_of(const CornuProgram *program, const int *i, Co
 {
     const CornuProgramOp *op = &program->ops[*i];
     const CornuValue     *operands = cornu_program_operands(program, op);
-    CornuExecutableStep   step = { .name = cornu_op_name(op->id), .scope = op->scope, .ops = i,
+    CornuExecutableStep   step = { .name = cornu_program_op_name(op), .scope = op->scope, .ops = i,
                                    .op_count = 1, .in = in, .out = out };
     for (int k = 0; k < op->in_count; k++) {
         bool again = false;

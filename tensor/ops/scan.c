@@ -73,23 +73,18 @@ static bool record_step(const Recording *r, CornuGraph *template, CornuScanStep 
     step(context, in, out);
     for (int i = 0; r->keeps_carries && i < scan->carry_count; i++) out[made + i] = in[i];
     if (cornu_error_pending()) return false;
-    if (template->input_count != r->in_count || template->assignment_count) {
-        cornu__fail_null(CORNU_ERR_UNSUPPORTED, "scan: a step reads or assigns a variable; "
-                         "expected it among the constants or carries");
-        return false;
-    }
     for (int i = 0; i < result_count(r); i++) {
         if (!out[i] || out[i]->graph != template) {
             cornu__fail_null(CORNU_ERR_ARGUMENT, "scan: result %d of the step is %s", i,
                              out[i] ? "a tensor of another graph" : "NULL");
             return false;
         }
-        if (cornu_program_output(template->program, out[i]->value, -1)) {
-            cornu__null();
-            return false;
-        }
     }
-    return true;
+    if (!cornu__graph_close(template, r->in_count, out, result_count(r), "scan: a step",
+                            "constants or carries"))
+        return true;
+    cornu__null();
+    return false;
 }
 
 static bool record(Recording *r, CornuScanStep *step, void *context, CornuTensor **out)
@@ -179,30 +174,6 @@ static bool sort(Gradient *g)
     return true;
 }
 
-/* Records the body's ops with the inputs `in` and the outputs `out`; false with a pending error. */
-static bool repeat(CornuGraph *graph, const CornuProgram *body, CornuTensor *const *in,
-                   CornuTensor **out)
-{
-    CornuTensor **value = cornu__allocate((size_t)body->value_count, sizeof(CornuTensor *));
-    CornuTensor **operand = cornu__allocate((size_t)body->operand_count, sizeof(CornuTensor *));
-    bool          done = value && operand;
-    if (!done) cornu__null();
-    for (int i = 0; done && i < body->input_count; i++) value[body->inputs[i]] = in[i];
-    for (int i = 0; done && i < body->op_count; i++) {
-        const CornuProgramOp *op = &body->ops[i];
-        for (int k = 0; k < op->in_count; k++)
-            operand[k] = value[cornu_program_operands(body, op)[k]];
-        CornuTensor **made = &value[op->out_first];
-        if (op->in_count == 0) made[0] = cornu__record0(graph, op->id, &op->attributes);
-        else cornu__record(op->id, &op->attributes, operand, op->in_count, made);
-        done = made[0] != NULL;
-    }
-    for (int i = 0; done && i < body->output_count; i++) out[i] = value[body->outputs[i].value];
-    cornu__release(value);
-    cornu__release(operand);
-    return done;
-}
-
 static void gradient_step(void *context, CornuTensor *const *in, CornuTensor **out)
 {
     const Gradient *g = context;
@@ -216,7 +187,7 @@ static void gradient_step(void *context, CornuTensor *const *in, CornuTensor **o
     int          count = 0, wanted_count = 0;
     for (int i = 0; i < g->op->in_count; i++)
         x[i] = i < carries + slices ? before[i] : constants[i - carries - slices];
-    if (!repeat(in[0]->graph, g->scan->body, x, y)) return;
+    if (!cornu__record_body(in[0]->graph, g->scan->body, x, y)) return;
     for (int i = 0; i < g->carry_count; i++, count++) {
         reached[count] = y[g->carries[i]];
         d_y[count] = in[i];

@@ -3,7 +3,8 @@
 #include <stddef.h>
 
 typedef enum {
-    KIND_I64, KIND_I64S, KIND_INTS, KIND_F64, KIND_DTYPE, KIND_COMPARISON, KIND_PROGRAM
+    KIND_I64, KIND_I64S, KIND_INTS, KIND_F64, KIND_F64S, KIND_DTYPE, KIND_COMPARISON, KIND_PROGRAM,
+    KIND_DEFINITION
 } Kind;
 
 typedef struct {
@@ -95,6 +96,7 @@ static void print_field(const Field *field, const void *at, FILE *to)
     case KIND_DTYPE: fprintf(to, "%s", dtype_identifier(*(const CornuDtype *)at)); break;
     case KIND_COMPARISON: fprintf(to, "%d", (int)*(const CornuComparison *)at); break;
     case KIND_PROGRAM: fprintf(to, "body"); break;
+    case KIND_F64S: case KIND_DEFINITION: fprintf(to, "{ 0 }"); break;   /* not drawn */
     }
 }
 

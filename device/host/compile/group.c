@@ -422,7 +422,7 @@ void cornu__group_print(const CornuGroup *group, FILE *to)
     fprintf(to, " of %lld:", (long long)group->count);
     for (int i = 0; i < group->instruction_count; i++)
         if (group->instructions[i].op)
-            fprintf(to, " %s", cornu_op_name(group->instructions[i].op->id));
+            fprintf(to, " %s", cornu_program_op_name(group->instructions[i].op));
 }
 
 size_t cornu__group_scratch(const CornuGroup *group, int threads)

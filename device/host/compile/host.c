@@ -25,6 +25,7 @@ CornuAttributes cornu__widened_attributes(const CornuProgramOp *op)
     case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT: case CORNU_OP_GROUPED_CONV2D_GRAD_FILTER:
         a.grouped_conv2d_grad.dtype = cornu__widened(a.grouped_conv2d_grad.dtype);
         break;
+    case CORNU_OP_CUSTOM: a.custom.body = NULL; break;   /* of the types before; it has a kernel */
     case CORNU_OP_GATHER_GRAD: a.gather_grad.dtype = cornu__widened(a.gather_grad.dtype); break;
     default: break;
     }

@@ -45,7 +45,7 @@ static void explain(const CornuHost *host, const CornuProgram *program, const Co
         return;
     }
     print_operands(program, op, operands, sizeof operands);
-    snprintf(out->why, sizeof out->why, "the %s does not take %s", kernel ? "kernel" : "loop",
+    snprintf(out->why, sizeof out->why, "no %s takes %s", kernel ? "kernel" : "loop",
              operands);
 }
 

@@ -27,7 +27,7 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
                 step->waits ? "waits, " : step->fixed ? "once, " : "",
                 cornu__plan_kind_name(plan, step));
         if (step->op >= 0)
-            fprintf(to, " %s", cornu_op_name(plan->program->ops[step->op].id));
+            fprintf(to, " %s", cornu_program_op_name(&plan->program->ops[step->op]));
         if (step->pool >= 0)
             fprintf(to, " with %s", cornu_op_name(plan->program->ops[step->pool].id));
         if (step->group) cornu__group_print(step->group, to);

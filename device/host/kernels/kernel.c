@@ -7,7 +7,7 @@ bool cornu__accepts_all(const CornuOpCall *call, const CornuType *out_type,
     return true;
 }
 
-static bool floats_are_f32(const CornuOpCall *call, const CornuType *out_type)
+bool cornu__floats_are_f32(const CornuOpCall *call, const CornuType *out_type)
 {
     for (int i = 0; i < call->in_count; i++)
         if (cornu_dtype_is_float(call->in[i].dtype) && call->in[i].dtype != CORNU_F32)
@@ -22,7 +22,7 @@ const CornuKernel *cornu__kernel_taking(const CornuKernel *kernel, const CornuOp
                                         const CornuType *out_type, const CornuMachine *machine)
 {
     while (kernel && !(kernel->accepts ? kernel->accepts(call, out_type, machine)
-                                       : floats_are_f32(call, out_type)))
+                                       : cornu__floats_are_f32(call, out_type)))
         kernel = kernel->otherwise;
     return kernel;
 }

@@ -102,6 +102,9 @@ struct CornuKernel {
 const CornuKernel *cornu__kernel_taking(const CornuKernel *kernel, const CornuOpCall *call,
                                         const CornuType *out_type, const CornuMachine *machine);
 
+/* Whether every float among operands and results is f32. */
+bool cornu__floats_are_f32(const CornuOpCall *call, const CornuType *out_type);
+
 /* `accepts` of a kernel that takes every call. */
 bool cornu__accepts_all(const CornuOpCall *call, const CornuType *out_type,
                         const CornuMachine *machine);

@@ -44,6 +44,7 @@ const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_PACK]                = &cornu__host_pack,
     [CORNU_OP_UNIQUE_ROWS]         = &cornu__host_unique_rows,
     [CORNU_OP_SCATTER_ROWS]        = &cornu__host_scatter_rows,
+    [CORNU_OP_CUSTOM]              = &cornu__host_custom,
 };
 
 const CornuKernel *const cornu__host_pooled[CORNU_OP_COUNT] = {

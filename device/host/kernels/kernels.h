@@ -13,6 +13,8 @@ extern const CornuKernel cornu__host_gather;                              /* gat
 
 extern const CornuKernel cornu__host_unique_rows, cornu__host_scatter_rows; /* rows.c */
 
+extern const CornuKernel cornu__host_custom;   /* of registered ops */
+
 /* Of f32 and bf16, sums in f32. */
 extern const CornuKernel cornu__host_gather_grad;
 

@@ -110,7 +110,7 @@ static CornuHeld held(const CornuPlan *plan, CornuValue value)
                        .bytes = (int64_t)cornu_type_bytes(plan->types[value]) };
     if (value >= plan->program->value_count) return held;
     const CornuProgramOp *op = &plan->program->ops[plan->program->values[value].op];
-    snprintf(held.name, sizeof held.name, "%s%s%.40s", cornu_op_name(op->id),
+    snprintf(held.name, sizeof held.name, "%s%s%.40s", cornu_program_op_name(op),
              *op->scope ? " in " : "", op->scope);
     return held;
 }

@@ -167,7 +167,7 @@ CornuStatus cornu__group_run(const CornuGroup *group, const void *const *in, voi
         if (instruction->seed[0] < 0) continue;
         CornuStatus status = check_seeds(instruction, in, group->count);
         if (status == CORNU_OK) continue;
-        cornu__fail_prefix(status, cornu_op_name(instruction->op->id));
+        cornu__fail_prefix(status, cornu_program_op_name(instruction->op));
         return *instruction->op->scope
                    ? cornu__fail_prefix(status, instruction->op->scope)
                    : status;

@@ -62,6 +62,6 @@ CornuStatus cornu__plan_run_step(const CornuPlan *plan, const CornuPlanStep *ste
     CornuStatus status = run_step(plan, step, addresses, shard, scratch);
     if (status == CORNU_OK || step->op < 0) return status;   /* a group names its op itself */
     const CornuProgramOp *op = &plan->program->ops[step->op];
-    if (step->kind != CORNU_STEP_REFERENCE) cornu__fail_prefix(status, cornu_op_name(op->id));
+    if (step->kind != CORNU_STEP_REFERENCE) cornu__fail_prefix(status, cornu_program_op_name(op));
     return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
 }

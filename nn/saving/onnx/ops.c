@@ -42,7 +42,7 @@ static const CornuAttributes *in_world(const Op *op, int world)
 static CornuStatus refuse(const Op *op, const char *why)
 {
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "the op %s is not available in ONNX files, %s",
-                       cornu_op_name(op->op->id), why);
+                       cornu_program_op_name(op->op), why);
 }
 
 static CornuStatus refuse_batch(const Op *op)
