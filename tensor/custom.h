@@ -3,7 +3,7 @@
  *
  *     static CornuOp *swish;
  *     swish = cornu_op_register(&(CornuOpDefinition){
- *         .name = "my_swish", .composition = composition, .gradient = gradient, .kernel = kernel });
+ *         .name = "my_swish", .composition = composition, .gradient = gradient });
  *     y = cornu_op_custom(swish, &x, 1, (const double[]){ 1.5 }, 1, NULL);
  *
  * A definition says what the op computes by `composition`, the op written with other ops, by
@@ -32,8 +32,8 @@ extern "C" {
 typedef struct CornuOp CornuOp;
 
 /* Records y[i], the results, with cornu_op_* on x, the operands. It sees neither variables nor
- * other tensors, and depends on the types and numbers of the call alone. A failure of an op in it is
- * that of the call. */
+ * other tensors, and depends on the types and numbers of the call alone. A failure of an op in it
+ * is that of the call. */
 typedef void CornuOpComposition(const CornuOpArguments *call, CornuTensor *const *x,
                                 CornuTensor **y);
 

@@ -7,11 +7,13 @@ static const OpCases *const families[] = {
     &op_cases_shape, &op_cases_reduce, &op_cases_matmul, &op_cases_conv2d,
     &op_cases_pool, &op_cases_batch_norm, &op_cases_softmax, &op_cases_gather,
     &op_cases_scan, &op_cases_recurrent, &op_cases_random, &op_cases_update,
+    &op_cases_custom,
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
 const OpCase *op_case(int i)
 {
+    op_cases_custom_make();
     for (int f = 0; f < FAMILIES; i -= families[f++]->count)
         if (i < families[f]->count) return &families[f]->rows[i];
     return NULL;

@@ -24,7 +24,8 @@ typedef enum {
     NEAR_ROUNDED,   /* a few operations per element       */
     NEAR_EXACT,     /* moving, comparing, choosing         */
     NEAR_SUMMED,    /* sums of many terms                  */
-    NEAR_BF16       /* a result of 8 significant bits      */
+    NEAR_BF16,      /* a result of 8 significant bits      */
+    NEAR_COMPOSED   /* a few ops, each of which rounds to the dtype of the row */
 } OpNear;
 
 typedef struct {
@@ -37,6 +38,7 @@ typedef struct {
     const double   *out[CORNU_MAX_OUTPUTS];      /* what must come out, if known */
     OpNear          near;
     unsigned        differentiate;               /* bit i: by operand i */
+    bool            by_reference;                /* nothing but reference kernels compute it */
     unsigned        no_weight;                   /* bit i: output i carries no gradient */
     CornuStatus     refused;                     /* recording must fail with this */
     const char     *fault;                       /* running must fail with this text in the
@@ -48,6 +50,9 @@ const OpCase *op_case(int i);
 
 /* The row's family, a file of op_cases/, and its number there; NULL for one of no family. */
 const char *op_case_place(const OpCase *row, int *number);
+
+/* Gives a row of a registered op the body that fits the types of its operands. */
+void op_case_compose(OpCase *row);
 
 /* The operand's elements, cornu_type_count() of them. */
 void op_case_fill(const OpCase *row, int operand, double *to);

@@ -110,7 +110,8 @@ static int64_t inner_of(CornuType whole, int64_t axis)
     return inner > 0 ? inner : 1;
 }
 
-static CornuStatus run_step(const CornuReferenceCall *call, const CornuBodyMemory *memory, int64_t t)
+static CornuStatus run_step(const CornuReferenceCall *call, const CornuBodyMemory *memory,
+                            int64_t t)
 {
     const CornuAttributes_SCAN *scan = &call->op.attributes->scan;
     const CornuProgram         *body = scan->body;

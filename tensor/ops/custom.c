@@ -52,7 +52,11 @@ static CornuGraph *compose(const CornuOp *op, CornuDevice *device, const CornuOp
     for (int i = 0; i < call->in_count; i++)
         if (!(in[i] = cornu__graph_parameter(template, call->in[i]))) goto fail;
     op->composition(call, in, out);
-    if (cornu_error_pending()) goto fail;
+    if (cornu_error_pending()) {
+        cornu__fail_prefix(cornu_error_take(), op->name);
+        cornu__null();
+        goto fail;
+    }
     for (int i = 0; i < op->base.outputs; i++)
         if (!out[i] || out[i]->graph != template) {
             cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: result %d of its composition is %s",
@@ -77,7 +81,10 @@ static CornuTensor *record(const CornuOp *op, CornuTensor *const *in,
     if (call->number_count)
         memcpy(attributes.custom.numbers, call->numbers,
                (size_t)call->number_count * sizeof(double));
-    if (op->composition) {
+    CornuType         types[CORNU_MAX_OUTPUTS];
+    const CornuOpCall typed = { CORNU_OP_CUSTOM, &attributes, call->in_count, call->in };
+    /* What the definition refuses is not composed: recording fails, and says where. */
+    if (op->composition && cornu__op_type(&typed, types) == CORNU_OK) {
         if (!(template = compose(op, in[0]->graph->device, call))) return NULL;
         attributes.custom.body = template->program;
     }

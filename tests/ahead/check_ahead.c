@@ -58,7 +58,7 @@ static int compile_rows(CornuDevice *device, int *rows)
     static const OpCase *all[MOST_ROWS];
     int                  count = 0, good = 0;
     for (int i = 0; op_case(i) && count < MOST_ROWS; i++)
-        if (op_case(i)->refused == CORNU_OK) all[count++] = op_case(i);
+        if (op_case(i)->refused == CORNU_OK && !op_case(i)->by_reference) all[count++] = op_case(i);
     for (int first = 0; first < count; first += PACK) {
         const int pack = count - first < PACK ? count - first : PACK;
         if (compiles(device, all + first, pack, false)) good += pack;

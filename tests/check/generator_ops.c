@@ -1,6 +1,13 @@
 /* Random programs: a maker for each kind of op. */
 #include "generator_internal.h"
 
+/* Registered ops: tests/device/ops has them. */
+static CornuValue make_nothing(Generator *g, CornuOpId id)
+{
+    (void)g, (void)id;
+    return CORNU_NO_VALUE;
+}
+
 static CornuValue make_unary(Generator *g, CornuOpId id)
 {
     CornuValue      x = gen_any_float(g);
@@ -593,6 +600,7 @@ static Maker *maker_of(CornuOpId id)
     case CORNU_OP_RANDOM_UNIFORM: case CORNU_OP_DROPOUT: return make_random;
     case CORNU_OP_MOMENTUM_UPDATE: case CORNU_OP_RMSPROP_UPDATE: case CORNU_OP_ADAM_UPDATE:
         return make_update;
+    case CORNU_OP_CUSTOM: return make_nothing;
     default: return make_unary;
     }
 }
