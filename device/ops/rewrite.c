@@ -76,6 +76,20 @@ CornuProgram *cornu__rewrite_rounds(const CornuProgram *program, CornuRewriteOp 
     return result;
 }
 
+static CornuStatus record_body(CornuRewrite *rewrite, const CornuProgramOp *op,
+                               const void *context)
+{
+    (void)context;
+    const bool has_body = cornu__op_rules(op->id)->decompose == CORNU_BODY &&
+                          !cornu__is_primitive(op->id, &op->attributes);
+    return has_body ? cornu__rewrite_decompose(rewrite, op) : cornu__rewrite_keep(rewrite, op);
+}
+
+CornuProgram *cornu__rewrite_bodies(const CornuProgram *program)
+{
+    return cornu__rewrite_rounds(program, record_body, NULL);
+}
+
 CornuProgram *cornu__rewrite_copy(const CornuProgram *program, bool one_shard)
 {
     CornuRewrite rewrite;

@@ -41,6 +41,9 @@ CornuProgram     *cornu__rewrite_rounds(const CornuProgram *program, CornuRewrit
 CornuProgram     *cornu__program_isolate(const CornuProgram *program, const CornuProgramOp *op,
                                          bool decomposed);
 
+/* A copy with registered ops replaced by what they are composed of. */
+CornuProgram     *cornu__rewrite_bodies(const CornuProgram *program);
+
 /* A plain copy: the result of a pass that is left out. */
 CornuProgram     *cornu__rewrite_copy(const CornuProgram *program, bool one_shard);
 

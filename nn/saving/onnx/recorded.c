@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "../../../device/memory_internal.h"
+#include "../../../device/ops/rewrite.h"
 #include "../../layers/layer_internal.h"
 
 /* A layer, recorded: its inputs and weights are inputs of the program, its results and their masks
  * the first outputs. */
 typedef struct {
     CornuGraph  *graph;
+    CornuProgram *program;                 /* of the graph, of ops that files may have */
     CornuLayer  *layer;
     CornuTensor *in[CORNU_MAX_LAYER_TENSORS], *masks[CORNU_MAX_LAYER_TENSORS];
     CornuTensor **weights;                 /* of the layer; NULL where it reads none */
@@ -118,11 +120,14 @@ static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, Cornu
     const int without = record->fetched_count;
     for (int i = 0; i < record->array_count; i++) fetch(record, record->constants[i]);
     if (record->fetched_count < without + record->array_count) return CORNU_ERR_MEMORY;
-    return cornu_graph_prepare(record->graph, record->fetched, record->fetched_count);
+    CORNU__TRY(cornu_graph_prepare(record->graph, record->fetched, record->fetched_count));
+    record->program = cornu__rewrite_bodies(cornu_graph_program(record->graph));
+    return record->program ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 static void free_record(Record *record)
 {
+    cornu_program_free(record->program);
     cornu_graph_free(record->graph);
     for (int i = 0; i < record->array_count; i++) cornu__release(record->arrays[i].data);
     cornu__release(record->arrays);
@@ -200,9 +205,9 @@ static bool same_arrays(const Record *a, const Record *b)
 
 static CornuStatus put_records(const CornuOnnxCall *call, const Record *worlds)
 {
-    CornuOnnxProgram program = { .to = call->to, .program = cornu_graph_program(worlds[0].graph) };
+    CornuOnnxProgram program = { .to = call->to, .program = worlds[0].program };
     for (int w = 0; w < CORNU_ONNX_WORLDS; w++) {
-        program.worlds[w] = cornu_graph_program(worlds[w].graph);
+        program.worlds[w] = worlds[w].program;
         if (!alike(program.program, program.worlds[w]) || !same_arrays(worlds, &worlds[w]))
             return cornu__onnx_refuse(call->layer, "this layer", "what it computes depends on the "
                                       "size of the batch, or on other unknown extents");

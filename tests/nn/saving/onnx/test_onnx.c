@@ -289,6 +289,61 @@ static CornuTensor *noise(CornuLayer *layer, const CornuCall *call, CornuTensor 
                                                    call->iteration, call->position, 0));
 }
 
+/* y = x sigmoid(1.5 x): as a registered op, which is written as what it is composed of, and
+ * written out. */
+static void swish(const CornuOpArguments *call, CornuTensor *const *x, CornuTensor **y)
+{
+    y[0] = cornu_op_multiply(x[0], cornu_op_sigmoid(cornu_op_scale(x[0], call->numbers[0])));
+}
+
+static CornuTensor *swishes(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)layer, (void)call;
+    return cornu_op_custom(cornu_op_find("onnx_swish"), &x, 1, (const double[]){ 1.5 }, 1, NULL);
+}
+
+static CornuTensor *swishes_by_hand(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)layer, (void)call;
+    return cornu_op_multiply(x, cornu_op_sigmoid(cornu_op_scale(x, 1.5)));
+}
+
+static void test_registered_ops(void **state)
+{
+    static const CornuLayerClass kinds[] = {
+        { .class_name = "Swish", .size = sizeof(CornuLayer), .call = swishes },
+        { .class_name = "Swish", .size = sizeof(CornuLayer), .call = swishes_by_hand },
+    };
+    static unsigned char bytes[2][10000];
+    size_t               sizes[2];
+    (void)state;
+    assert_non_null(cornu_op_register(&(CornuOpDefinition){ .name = "onnx_swish",
+                                                            .composition = swish }));
+    for (int i = 0; i < 2; i++) {
+        CornuModel *model = cornu_sequential(.name = "swishes", .input_shape = { 5, 2 });
+        cornu_model_add(model, cornu_layer_create(&kinds[i], "swish", NULL));
+        expect_ok(cornu_model_save(model, onnx_file("registered", ".onnx")));
+        sizes[i] = files_read(onnx_file("registered", ".onnx"), bytes[i], sizeof bytes[i]);
+        cornu_model_free(model);
+    }
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_memory_equal(bytes[0], bytes[1], sizes[0]);
+}
+
+static CornuStatus doubled(const CornuOpArguments *call, const double *const *in,
+                           const CornuType *out_type, double *const *out)
+{
+    (void)call;
+    for (int64_t i = 0; i < cornu_type_count(out_type[0]); i++) out[0][i] = 2.0 * in[0][i];
+    return CORNU_OK;
+}
+
+static CornuTensor *doubles(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)layer, (void)call;
+    return cornu_op_custom(cornu_op_find("onnx_doubled"), &x, 1, NULL, 0, NULL);
+}
+
 static void test_refused(void **state)
 {
     static const CornuLayerClass own = { .class_name = "Noise", .size = sizeof(CornuLayer),
@@ -296,6 +351,12 @@ static void test_refused(void **state)
     (void)state;
     refuse(of_one(cornu_layer_create(&own, NULL, NULL)),
            "noise: the op random_uniform is not available in ONNX files, it has no counterpart");
+    static const CornuLayerClass twice = { .class_name = "Twice", .size = sizeof(CornuLayer),
+                                           .call = doubles };
+    assert_non_null(cornu_op_register(&(CornuOpDefinition){ .name = "onnx_doubled",
+                                                            .reference = doubled }));
+    refuse(of_one(cornu_layer_create(&twice, NULL, NULL)),
+           "twice: the op onnx_doubled is not available in ONNX files, it has no counterpart");
 }
 
 /* Out of memory at any point of saving. */
@@ -334,6 +395,7 @@ int main(void)
         TEST(test_names),
         TEST(test_every_class),
         TEST(test_equal_bytes),
+        TEST(test_registered_ops),
         TEST(test_refused),
         TEST(test_no_memory),
     };
