@@ -44,6 +44,27 @@ typedef struct {
 CornuStatus cornu_device_place(const CornuDevice *device, const CornuProgram *program, int op,
                                CornuPlacement *out);
 
+/* An op of a compiled program, as it was recorded. */
+typedef struct {
+    char                  number[32];   /* in the program; "12.3": op 3 of the body of loop 12 */
+    const CornuProgramOp *op;           /* of cornu_executable_recorded */
+    CornuType             type;         /* of its first result */
+    CornuPlacement        placement;
+    int                   step;         /* the first step with a part of it; -1: none, as nothing is
+                                           left of it, or it is in a body */
+} CornuPlacedOp;
+
+/* All ops of the program, those of a loop's body after the loop. *ops is the caller's, to be freed
+ * by cornu_placed_free, and points into the executable. */
+CornuStatus cornu_executable_place(const CornuExecutable *executable, CornuPlacedOp **ops,
+                                   int *count);
+void        cornu_placed_free(CornuPlacedOp *ops);
+
+/* A row for each, of which columns are in line up to the reasons:
+ *     12  matmul   dense   f32 (32, 64)   native   kernel matmul  [8 matmul+bias+relu]
+ * before them how many are native, decomposed, by reference kernels, refused. */
+CornuStatus cornu_executable_print_placement(const CornuExecutable *executable, FILE *to);
+
 #ifdef __cplusplus
 }
 #endif

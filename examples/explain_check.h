@@ -12,8 +12,7 @@ typedef struct {
     CornuExecutable *executable;   /* of the step */
 } Check;
 
-/* A row for each op, and below a loop one for each op of its body, in 120 columns; before them how
- * many are native, decomposed, by reference. */
+/* What the step is of, and the table of cornu_executable_print_placement. */
 CornuStatus explain_check_print(const Check *check, FILE *to);
 
 /* The same as JSON. */

@@ -72,6 +72,31 @@ CornuOp *cornu_op_find(const char *name);
 CornuTensor *cornu_op_custom(const CornuOp *op, CornuTensor *const *in, int in_count,
                              const double *numbers, int number_count, CornuTensor **out);
 
+/* What cornu_op_check applies an op to, and how near results must come. */
+typedef struct {
+    char                 unset;
+    const CornuType     *in;            /* types of the operands; required */
+    int                  in_count;      /* required */
+    const double        *numbers;
+    int                  number_count;
+    const double *const *values;        /* the elements of each operand; default drawn: floats in
+                                           (-2, 2), integers 0, 1 and 2 */
+    const char *const   *devices;       /* up to NULL; default cpu and tpu */
+    double               near;          /* of devices to the reference, relative to the largest
+                                           element; default 1e-5, f16 1/512, bf16 1/64. Integers
+                                           must be equal */
+} CornuOpCheck;
+
+/* Compares with the reference, which computes in double: the composition, if there is one; the
+ * gradient with respect to every float operand, if there is one, with differences of the results;
+ * the results on devices, by the kernel or however they place the op. CORNU_ERR_VALUE with the
+ * first difference: "my_swish: cpu: element 3 of result 0 is 1.5, the reference gives 1.25". Takes
+ * two runs in double for each element, so a few dozen are enough. Each branch of an op needs a check
+ * of its own; a gradient has none where the op has a bend. */
+CornuStatus cornu_op_check_from(const CornuOp *op, const CornuOpCheck *check);
+#define cornu_op_check(op, ...) \
+    cornu_op_check_from(op, &(CornuOpCheck){ .unset = 0, __VA_ARGS__ })
+
 #ifdef __cplusplus
 }
 #endif
