@@ -45,7 +45,7 @@ check "README.md names files and folders that exist" paths_exist
 # And so do those of the pages that it names; NAME and its like in them stand for others.
 pages_exist() {
     local page word
-    grep -oE '`(nn|device)/[a-z/]*README\.md`' "$root/README.md" | tr -d '`' | sort -u >names
+    grep -oE '`(nn|tensor|device)/[a-z/]*README\.md`' "$root/README.md" | tr -d '`' | sort -u >names
     [ "$(wc -l <names)" -ge 8 ] || { cat names >err; return 1; }
     while read -r page; do
         [ -f "$root/$page" ] || { echo "README.md: no $page"; continue; }
