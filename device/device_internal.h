@@ -9,7 +9,7 @@
 
 #include "device.h"
 #include "guard_internal.h"
-#include "placement.h"
+#include "placement/placement.h"
 #include "program_internal.h"
 #include "status_internal.h"
 

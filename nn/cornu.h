@@ -9,7 +9,7 @@
 #include "../device/log.h"
 #include "../device/memory.h"
 #include "../device/op.h"
-#include "../device/placement.h"
+#include "../device/placement/placement.h"
 #include "../device/program.h"
 #include "../device/random.h"
 #include "../device/status.h"

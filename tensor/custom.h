@@ -8,7 +8,7 @@
  *
  * A definition says what the op computes by `composition`, the op written with other ops, by
  * `reference`, loops in double, or by both. Devices choose as they do for Cornu's own ops, and
- * cornu_device_place tells (placement.h):
+ * cornu_device_place tells (device/placement/placement.h):
  *
  *     given                   cpu, tpu                      reference        pjrt (XLA)
  *     .kernel                 the kernel, where all floats
@@ -91,8 +91,8 @@ typedef struct {
  * gradient with respect to every float operand, if there is one, with differences of the results;
  * the results on devices, by the kernel or however they place the op. CORNU_ERR_VALUE with the
  * first difference: "my_swish: cpu: element 3 of result 0 is 1.5, the reference gives 1.25". Takes
- * two runs in double for each element, so a few dozen are enough. Each branch of an op needs a check
- * of its own; a gradient has none where the op has a bend. */
+ * two runs in double for each element, so a few dozen are enough. Each branch of an op needs a
+ * check of its own; where the op has a bend, differences are no gradient. */
 CornuStatus cornu_op_check_from(const CornuOp *op, const CornuOpCheck *check);
 #define cornu_op_check(op, ...) \
     cornu_op_check_from(op, &(CornuOpCheck){ .unset = 0, __VA_ARGS__ })

@@ -49,6 +49,40 @@ CornuStatus cornu__rewrite_decompose(CornuRewrite *rewrite, const CornuProgramOp
                                               &rewrite->map[op->out_first]);
 }
 
+/* A program of the op alone, its operands as inputs: as it is, or decomposed. */
+static CornuStatus isolate(CornuProgram *to, const CornuProgram *program,
+                           const CornuProgramOp *op, bool decomposed)
+{
+    const CornuValue *operands = cornu_program_operands(program, op);
+    CornuValue       *in = cornu__allocate((size_t)op->in_count, sizeof *in);
+    CornuType        *types = cornu__allocate((size_t)op->in_count, sizeof *types);
+    CornuValue        out[CORNU_MAX_OUTPUTS];
+    CornuStatus       status = in && types ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (int i = 0; !status && i < op->in_count; i++)
+        status = cornu_program_copy_input(to, program, operands[i], &in[i]);
+    if (!status && decomposed) {
+        const CornuOpCall call = cornu_program_call(program, op, types);
+        status = cornu__op_rules(op->id)->decompose(to, &call, in, out);
+    } else if (!status) {
+        status = cornu_program_record(to, op->id, &op->attributes, in, op->in_count, out);
+    }
+    for (int i = 0; !status && i < op->out_count; i++)
+        status = cornu_program_output(to, out[i], -1);
+    cornu__release(in);
+    cornu__release(types);
+    return status;
+}
+
+CornuProgram *cornu__program_isolate(const CornuProgram *program, const CornuProgramOp *op,
+                                     bool decomposed)
+{
+    CornuProgram *to = cornu_program_create();
+    if (!to) return NULL;
+    if (isolate(to, program, op, decomposed) == CORNU_OK) return to;
+    cornu_program_free(to);
+    return cornu__null();
+}
+
 /* One round; sets *decomposed if there is to be another. */
 static CornuProgram *rewrite_once(const CornuProgram *program, CornuRewriteOp *record,
                                   const void *context, bool *decomposed)

@@ -37,7 +37,7 @@ CornuProgram     *cornu__rewrite_rounds(const CornuProgram *program, CornuRewrit
                                         const void *context);
 
 /* A program of an op alone, or of its decomposition, its operands as inputs; the caller frees it.
- * NULL, pending, after a failure (placement.c). */
+ * NULL, pending, after a failure. */
 CornuProgram     *cornu__program_isolate(const CornuProgram *program, const CornuProgramOp *op,
                                          bool decomposed);
 

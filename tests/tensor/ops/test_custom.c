@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "../../../device/placement.h"
+#include "../../../device/placement/placement.h"
 #include "../../../tensor/custom.h"
 #include "../../../tensor/graph.h"
 #include "../../../tensor/ops.h"
@@ -185,8 +185,124 @@ static void kernel_is_called_for_f32(void **state)
     assert_int_equal(p.kind, CORNU_PLACED_DECOMPOSED);
 }
 
-/* Eight shards of which each applies the op to its part, and a plugin of XLA. */
-static void runs_on_shards_and_by_xla(void **state)
+/* Eight shards, each of which applies the op to its rows. */
+static void runs_on_shards(void **state)
+{
+    (void)state;
+    enum { SHARDS = 8 };
+    static float x[SHARDS][N], y[SHARDS][N];
+    for (int i = 0; i < SHARDS * N; i++) (&x[0][0])[i] = (float)(i % 23) / 7.0f - 1.5f;
+    CornuDevice *device = cornu_device_open("tpu", .shards = SHARDS);
+    CornuGraph  *graph = cornu_graph_create(device);
+    CornuTensor *in = cornu_graph_shard_input(graph, cornu_type(CORNU_F32, N));
+    CornuTensor *z = cornu_op_custom(with_kernel(), &in, 1, &beta, 1, NULL);
+    CornuArray   out = cornu_array(y, CORNU_F32, SHARDS, N);
+    expect_ok(cornu_graph_feed(in, cornu_array(x, CORNU_F32, SHARDS, N)));
+    expect_ok(cornu_run(graph, &z, 1, &out));
+    for (int i = 0; i < SHARDS * N; i++)
+        assert_float_equal((&y[0][0])[i], swish((&x[0][0])[i]), 1e-6);
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+}
+
+/* ---- In a loop: carry t is swish of carry t - 1 plus x ---- */
+
+static void step(void *context, CornuTensor *const *in, CornuTensor **out)
+{
+    CornuTensor *sum = cornu_op_add(in[0], in[1]);
+    out[0] = cornu_op_custom(context, &sum, 1, &beta, 1, NULL);
+}
+
+static void runs_in_loops(void **state)
+{
+    (void)state;
+    const char *const devices[] = { "cpu", "reference" };
+    CornuOp          *ops[] = { composed(), with_kernel() };
+    float             y[N], d_x[N];
+    CornuArray        out[] = { cornu_array(y, CORNU_F32, N), cornu_array(d_x, CORNU_F32, N) };
+    for (int k = 0; k < 4; k++) {
+        CornuDevice *device = cornu_device_open(devices[k / 2]);
+        CornuGraph  *graph = cornu_graph_create(device);
+        CornuTensor *x = cornu_graph_input(graph, cornu_type(CORNU_F32, N)), *last, *d;
+        CornuTensor *zero = cornu_op_constant_like(x, 0.0);
+        const CornuScan scan = { .carries = &zero, .carry_count = 1, .constants = &x,
+                                 .constant_count = 1, .steps = 2 };
+        assert_true(cornu_op_scan(&scan, step, ops[k % 2], &last));
+        expect_ok(cornu_gradients(cornu_op_sum(last), &x, 1, &d));
+        expect_ok(cornu_graph_feed(x, cornu_array((void *)(uintptr_t)numbers(), CORNU_F32, N)));
+        expect_ok(cornu_run(graph, (CornuTensor *[]){ last, d }, 2, out));
+        for (int i = 0; i < N; i++) {
+            const double at = numbers()[i], between = swish(at) + at;
+            assert_float_equal(y[i], swish(between), 1e-5);
+            assert_float_equal(d_x[i], slope(between) * (slope(at) + 1.0), 1e-5);
+        }
+        cornu_graph_free(graph);
+        cornu_device_close(device);
+    }
+}
+
+/* ---- Two results, of which the loss depends on one ---- */
+
+static void split_composition(const CornuOpArguments *call, CornuTensor *const *x, CornuTensor **y)
+{
+    (void)call;
+    y[0] = cornu_op_multiply(x[0], x[1]);
+    y[1] = cornu_op_subtract(x[0], x[1]);
+}
+
+static void gradients_follow_the_results_that_count(void **state)
+{
+    (void)state;
+    CornuOp *op = registered(&(CornuOpDefinition){ .name = "split", .inputs = 2, .outputs = 2,
+                                                   .composition = split_composition });
+    for (int used = 0; used < 2; used++) {
+        CornuDevice *device = cornu_device_open("cpu");
+        CornuGraph  *graph = cornu_graph_create(device);
+        const float  numbers[2] = { 3.0f, -2.0f };
+        float        got[2];
+        CornuTensor *x[2], *y[2], *d[2];
+        CornuArray   out[2];
+        for (int i = 0; i < 2; i++) {
+            x[i] = cornu_graph_input(graph, cornu_scalar(CORNU_F32));
+            out[i] = cornu_array_from(&got[i], cornu_scalar(CORNU_F32));
+            expect_ok(cornu_graph_feed(x[i], cornu_array_from((void *)(uintptr_t)&numbers[i],
+                                                              cornu_scalar(CORNU_F32))));
+        }
+        assert_non_null(cornu_op_custom(op, x, 2, NULL, 0, y));
+        expect_ok(cornu_gradients(y[used], x, 2, d));
+        expect_ok(cornu_run(graph, d, 2, out));
+        assert_float_equal(got[0], used ? 1.0 : -2.0, 0.0);
+        assert_float_equal(got[1], used ? -1.0 : 3.0, 0.0);
+        cornu_graph_free(graph);
+        cornu_device_close(device);
+    }
+}
+
+/* Each allocation fails in turn: an error, and nothing is lost. */
+static void recording_without_memory(void **state)
+{
+    (void)state;
+    if (!allocations_counted()) skip();
+    CornuDevice *device = cornu_device_open("cpu");
+    CornuOp     *op = with_kernel();
+    CornuStatus  status = CORNU_ERR_MEMORY;
+    for (int n = 0; status != CORNU_OK; n++) {
+        const int64_t held = allocations_held();
+        allocations_fail_after(n);
+        CornuGraph  *graph = cornu_graph_create(device);
+        CornuTensor *x = cornu_graph_input(graph, cornu_type(CORNU_F32, N)), *d;
+        CornuTensor *y = cornu_op_sum(cornu_op_custom(op, &x, 1, &beta, 1, NULL));
+        status = y ? cornu_gradients(y, &x, 1, &d) : cornu_error_take();
+        allocations_fail_after(NEVER);
+        cornu_graph_free(graph);
+        assert_int_equal(allocations_held(), held);
+        if (status) assert_int_equal(status, CORNU_ERR_MEMORY);
+        assert_true(n < 1000);
+    }
+    cornu_device_close(device);
+}
+
+static void runs_by_xla(void **state)
 {
     (void)state;
     float          y[N], d_x[N];
@@ -490,7 +606,11 @@ int main(void)
         cmocka_unit_test(composition_runs_decomposed),
         cmocka_unit_test(reference_alone_is_enough),
         cmocka_unit_test(kernel_is_called_for_f32),
-        cmocka_unit_test(runs_on_shards_and_by_xla),
+        cmocka_unit_test(runs_on_shards),
+        cmocka_unit_test(runs_in_loops),
+        cmocka_unit_test(gradients_follow_the_results_that_count),
+        cmocka_unit_test(recording_without_memory),
+        cmocka_unit_test(runs_by_xla),
         cmocka_unit_test(programs_tell_calls_apart),
         cmocka_unit_test(definitions_are_checked),
         cmocka_unit_test(threads_may_register),

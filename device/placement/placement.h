@@ -12,7 +12,7 @@
 #ifndef CORNU_DEVICE_PLACEMENT_H
 #define CORNU_DEVICE_PLACEMENT_H
 
-#include "device.h"
+#include "../device.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "../../device/placement.h"
-#include "../expect.h"
-#include "programs.h"
+#include "../../../device/placement/placement.h"
+#include "../../expect.h"
+#include "../programs.h"
 
 static CornuType matrix(CornuDtype dtype)
 {

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "device_internal.h"
-#include "memory_internal.h"
+#include "../device_internal.h"
+#include "../memory_internal.h"
 
 typedef struct {
     const CornuExecutable *executable;
