@@ -359,7 +359,7 @@ static void log_compiled(const CornuExecutable *executable, double seconds)
     for (int id = 0; id < CORNU_OP_COUNT; id++) {
         const size_t used = strlen(slow);
         if (counts->fell_back[id])
-            snprintf(slow + used, sizeof slow - used, " %s", cornu_op_name((CornuOpId)id));
+            snprintf(slow + used, sizeof slow - used, " %s", counts->fell_back[id]);
     }
     cornu__log(CORNU_LOG_WARNING, "%s: %lld ops without a kernel run on the slow reference:%s",
                name, (long long)counts->fallbacks, slow);

@@ -165,7 +165,8 @@ typedef struct {
     int64_t ops;            /* ops of the program as recorded                       */
     int64_t kernels;        /* kernels that run per step after fusion               */
     int64_t fallbacks;      /* of these, ops run by their reference kernel          */
-    bool    fell_back[CORNU_OP_COUNT]; /* these ops                                */
+    /* The name of such an op of each id, one of them for registered ops; NULL: none. */
+    const char *fell_back[CORNU_OP_COUNT];
     int64_t copies;         /* of the kernels, copies the memory plan could not avoid */
     int64_t bytes_planned;  /* memory for all values between inputs and outputs, of all shards
                                that run at the same time */

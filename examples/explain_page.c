@@ -233,7 +233,7 @@ static void advise_fallbacks(Adviser *a)
     for (int id = 0; id < CORNU_OP_COUNT && used < (int)sizeof names; id++)
         if (s->fell_back[id])
             used += snprintf(names + used, sizeof names - (size_t)used, "%s%s", used ? ", " : "",
-                             cornu_op_name((CornuOpId)id));
+                             s->fell_back[id]);
     advise(a, "%" PRId64 " ops fell back to the reference kernels, which are slow: %s.",
            s->fallbacks, names);
 }

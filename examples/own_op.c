@@ -1,4 +1,4 @@
-/* An op of your own: written, tested, used in a layer, and where it runs. Takes a device's name. */
+/* An op of your own: written, tested, used in a layer, placed. Takes the name of a device. */
 #include <math.h>
 #include <stdio.h>
 #include <cornu/cornu.h>
@@ -9,7 +9,7 @@ static void composition(const CornuOpArguments *call, CornuTensor *const *x, Cor
     y[0] = cornu_op_multiply(x[0], cornu_op_sigmoid(cornu_op_scale(x[0], call->numbers[0])));
 }
 
-/* The same in f32 on processors, instead of its ops: worth it where a loop of your own is faster. */
+/* The same in f32 on processors: worth it where a loop of your own is faster. */
 static CornuStatus kernel(const CornuOpArguments *call, const void *const *in,
                           const CornuType *out_type, void *const *out)
 {

@@ -280,7 +280,7 @@ void session_remarks(const CornuDevice *device, const CornuStatistics *step)
     const char *before = ": ";
     for (int id = 0; id < CORNU_OP_COUNT; id++) {
         if (!step->fell_back[id]) continue;
-        printf("%s%s", before, cornu_op_name((CornuOpId)id));
+        printf("%s%s", before, step->fell_back[id]);
         before = ", ";
     }
     putchar('\n');

@@ -189,7 +189,8 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *program)
     statistics->copies = program->input_count + program->output_count;
     statistics->kernels = program->op_count + statistics->copies;
     statistics->fallbacks = program->op_count;
-    for (int i = 0; i < program->op_count; i++) statistics->fell_back[program->ops[i].id] = true;
+    for (int i = 0; i < program->op_count; i++)
+        statistics->fell_back[program->ops[i].id] = cornu_program_op_name(&program->ops[i]);
     statistics->bytes_moved = elements * (int64_t)sizeof(double);
 }
 

@@ -163,7 +163,7 @@ static CornuStatus check_placement(const Hook *self, const CornuExecutable *exec
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "train: the device %s has no kernel for %s and "
                        "%lld such ops in all, which would run by their reference; "
                        ".allow_soft_placement is false", cornu_device_name(device),
-                       cornu_op_name((CornuOpId)id), (long long)of->fallbacks);
+                       of->fell_back[id], (long long)of->fallbacks);
 }
 
 /* ---- Hooks ---- */

@@ -124,7 +124,8 @@ static void test_rules(void **state)
     assert_int_equal(advice_count(), 1);
     begin(false);
     page.statistics.fallbacks = 2;
-    page.statistics.fell_back[CORNU_OP_SIN] = page.statistics.fell_back[CORNU_OP_ERF] = true;
+    page.statistics.fell_back[CORNU_OP_SIN] = "sin";
+    page.statistics.fell_back[CORNU_OP_ERF] = "erf";
     assert_true(advised("2 ops fell back to the reference kernels, which are slow: sin, erf."));
     assert_int_equal(advice_count(), 1);
     page.statistics.fallbacks = 3;        /* all: the reference device */
@@ -225,7 +226,7 @@ static void test_the_overview_is_one_screen(void **state)
     page.batch = 300;
     page.statistics.fallbacks = 2;
     page.tpu = NULL;
-    page.statistics.fell_back[CORNU_OP_SIN] = true;
+    page.statistics.fell_back[CORNU_OP_SIN] = "sin";
     text = print_by(explain_overview);
     expect_texts(text, (const char *const[]){
         "  layer_39                             0.00        4.00       4.0\n",

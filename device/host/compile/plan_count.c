@@ -48,7 +48,10 @@ void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *st
             continue;
         }
         const bool fell_back = step->kind == CORNU_STEP_REFERENCE;
-        if (fell_back) statistics->fell_back[plan->program->ops[step->op].id] = true;
+        if (fell_back) {
+            const CornuProgramOp *op = &plan->program->ops[step->op];
+            statistics->fell_back[op->id] = cornu_program_op_name(op);
+        }
         statistics->kernels += times;
         statistics->fallbacks += fell_back ? times : 0;
         statistics->copies += step->kind == CORNU_STEP_COPY ? times : 0;

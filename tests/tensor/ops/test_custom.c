@@ -166,6 +166,23 @@ static void reference_alone_is_enough(void **state)
                         "others");
 }
 
+/* Statistics name it. */
+static void fallbacks_have_the_users_name(void **state)
+{
+    (void)state;
+    CornuDevice *device = cornu_device_open("cpu");
+    CornuGraph  *graph = cornu_graph_create(device);
+    CornuTensor *x = cornu_graph_input(graph, cornu_type(CORNU_F32, N));
+    CornuTensor *y = cornu_op_custom(by_reference(), &x, 1, &beta, 1, NULL);
+    expect_ok(cornu_graph_prepare(graph, &y, 1));
+    const CornuStatistics *of = cornu_graph_statistics(graph);
+    assert_int_equal(of->fallbacks, 1);
+    assert_string_equal(of->fell_back[CORNU_OP_CUSTOM], "swish_reference");
+    assert_null(of->fell_back[CORNU_OP_TANH]);
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+}
+
 static void kernel_is_called_for_f32(void **state)
 {
     (void)state;
@@ -605,6 +622,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(composition_runs_decomposed),
         cmocka_unit_test(reference_alone_is_enough),
+        cmocka_unit_test(fallbacks_have_the_users_name),
         cmocka_unit_test(kernel_is_called_for_f32),
         cmocka_unit_test(runs_on_shards),
         cmocka_unit_test(runs_in_loops),

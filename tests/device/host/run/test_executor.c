@@ -406,7 +406,7 @@ static void test_what_falls_back_is_named(void **state)
         int64_t      count;
         assert_int_equal(statistics(&made)->fallbacks, 1);
         for (int id = 0; id < CORNU_OP_COUNT; id++)
-            assert_int_equal(statistics(&made)->fell_back[id], id == CORNU_OP_MATMUL);
+            assert_int_equal(statistics(&made)->fell_back[id] != NULL, id == CORNU_OP_MATMUL);
         set_input(&made, 0, a), set_input(&made, 1, a);
         run(&made);
         double *product = get_output(&made, 0, &count);
