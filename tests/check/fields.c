@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "../../device/definition_internal.h"
+
 typedef enum {
     KIND_I64, KIND_I64S, KIND_INTS, KIND_F64, KIND_F64S, KIND_DTYPE, KIND_COMPARISON, KIND_PROGRAM,
     KIND_DEFINITION
@@ -96,7 +98,15 @@ static void print_field(const Field *field, const void *at, FILE *to)
     case KIND_DTYPE: fprintf(to, "%s", dtype_identifier(*(const CornuDtype *)at)); break;
     case KIND_COMPARISON: fprintf(to, "%d", (int)*(const CornuComparison *)at); break;
     case KIND_PROGRAM: fprintf(to, "body"); break;
-    case KIND_F64S: case KIND_DEFINITION: fprintf(to, "{ 0 }"); break;   /* not drawn */
+    case KIND_F64S:
+        for (int i = 0; i < CORNU_OP_NUMBERS; i++)
+            fprintf(to, "%s%.17g", i ? ", " : "{ ", ((const double *)at)[i]);
+        fprintf(to, " }");
+        break;
+    case KIND_DEFINITION:
+        fprintf(to, "cornu__definition_find(\"%s\")",
+                (*(const CornuDefinition *const *)at)->name);
+        break;
     }
 }
 

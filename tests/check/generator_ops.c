@@ -1,11 +1,25 @@
 /* Random programs: a maker for each kind of op. */
 #include "generator_internal.h"
 
-/* Registered ops: tests/device/ops has them. */
-static CornuValue make_nothing(Generator *g, CornuOpId id)
+#include "../../device/definition_internal.h"
+
+/* A registered op, x sigmoid(x), without a kernel. */
+static CornuValue make_custom(Generator *g, CornuOpId id)
 {
-    (void)g, (void)id;
-    return CORNU_NO_VALUE;
+    static CornuDefinition swish = { .name = "check_swish", .inputs = 1, .outputs = 1,
+                                     .is_composed = true };
+    CornuValue    x = gen_any_float(g), in[2], y = CORNU_NO_VALUE;
+    CornuProgram *body = cornu_program_create();
+    if (!cornu__definition_find(swish.name)) cornu__definition_add(&swish);
+    if (x != CORNU_NO_VALUE && body &&
+        !cornu_program_input(body, gen_type_of(g, x), &in[0]) &&
+        !cornu_program_record(body, CORNU_OP_SIGMOID, NULL, in, 1, &in[1]) &&
+        !cornu_program_record(body, CORNU_OP_MULTIPLY, NULL, in, 2, &in[1]) &&
+        !cornu_program_output(body, in[1], -1))
+        y = gen_emit(g, id, &(CornuAttributes){ .custom = { .definition = &swish, .body = body } },
+                     &x, 1);
+    cornu_program_free(body);
+    return y;
 }
 
 static CornuValue make_unary(Generator *g, CornuOpId id)
@@ -600,7 +614,7 @@ static Maker *maker_of(CornuOpId id)
     case CORNU_OP_RANDOM_UNIFORM: case CORNU_OP_DROPOUT: return make_random;
     case CORNU_OP_MOMENTUM_UPDATE: case CORNU_OP_RMSPROP_UPDATE: case CORNU_OP_ADAM_UPDATE:
         return make_update;
-    case CORNU_OP_CUSTOM: return make_nothing;
+    case CORNU_OP_CUSTOM: return make_custom;
     default: return make_unary;
     }
 }
