@@ -29,13 +29,14 @@ nn/optimizers     nn/model nn/training nn/saving nn/callbacks
 nn/model          nn/saving nn/callbacks
 nn/training       nn/saving nn/callbacks
 nn/saving         nn/callbacks
+nn/lite           nn/saving nn/callbacks
 nn/callbacks      nn/estimator
 nn/saving         nn/estimator
 nn/training       nn/estimator
 nn/model          nn/estimator
 nn/pictures       nn/estimator
 nn/formats        nn/layers nn/weights nn/losses nn/optimizers nn/model nn/training nn/callbacks
-nn/formats        nn/saving
+nn/formats        nn/saving nn/lite
 nn/terminal       nn/layers nn/model nn/training nn/saving nn/callbacks
 '
 build=$1
