@@ -1,9 +1,26 @@
 /* Resolving and checking the arguments of layers; paddings. */
-#include "layer_internal.h"
+#include "arguments_internal.h"
 #include "../weights/weight_rules_internal.h"
 
 #include <math.h>
 #include <string.h>
+
+const void *cornu__layer_argument(const CornuLayer *layer, const char *name)
+{
+    const CornuField *field = layer->kind->fields;
+    while (field->name && strcmp(field->name, name)) field++;
+    if (!field->name) return NULL;
+    return (const char *)layer + layer->kind->config_offset + field->offset;
+}
+
+const CornuNumbers *cornu__layer_numbers(const CornuLayer *layer, const char *name)
+{
+    const CornuField *field = layer->kind->fields;
+    while (strcmp(field->name, name) || (field->kind != CORNU_FIELD_NUMBERS &&
+                                         field->kind != CORNU_FIELD_INTEGERS))
+        field++;
+    return (const void *)((const char *)layer + layer->kind->config_offset + field->offset);
+}
 
 const char *cornu_padding_name(CornuPadding padding)
 {

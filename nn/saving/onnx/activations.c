@@ -181,7 +181,7 @@ static CornuStatus relu(const CornuOnnxCall *call)
     const int    x = call->in[0];
     const double slope = number(call->layer, "negative_slope");
     const double threshold = number(call->layer, "threshold");
-    const bool   bounded = *(const double *)cornu__onnx_argument(call->layer, "max_value") != 0.0;
+    const bool   bounded = *(const double *)cornu__layer_argument(call->layer, "max_value") != 0.0;
     if (slope != 0.0 && threshold == 0.0 && !bounded) {
         *call->out = with_one(to, "LeakyRelu", x, "alpha", slope);
         return CORNU_OK;
@@ -237,7 +237,7 @@ static int softmax_over(CornuOnnx *to, int x, int rank, int64_t axes)
 static CornuStatus softmax(const CornuOnnxCall *call)
 {
     int64_t axes;
-    CORNU__TRY(cornu__axis_bits(cornu__onnx_argument(call->layer, "axis"), call->shapes[0],
+    CORNU__TRY(cornu__axis_bits(cornu__layer_argument(call->layer, "axis"), call->shapes[0],
                                 &axes));
     CornuOnnx *to = call->to;
     const int  mask = call->masks[0];

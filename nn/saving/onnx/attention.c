@@ -34,7 +34,7 @@ typedef struct {
 
 static Heads heads_of(const CornuLayer *layer)
 {
-    if (!cornu__onnx_argument(layer, "num_key_value_heads"))
+    if (!cornu__layer_argument(layer, "num_key_value_heads"))
         return (Heads){ whole(layer, "num_heads"), whole(layer, "num_heads"),
                         whole(layer, "key_dim"), whole(layer, "value_dim") };
     const int64_t size = whole(layer, "head_dim");
@@ -96,7 +96,7 @@ static int of_open_distance(CornuOnnx *to, int64_t T, int64_t S, bool causal, in
 static CornuStatus of_distance(const CornuOnnxCall *call, int64_t T, int64_t S, int *mask)
 {
     const bool    causal = flag(call->layer, "use_causal_mask");
-    const bool    has_window = cornu__onnx_argument(call->layer, "sliding_window");
+    const bool    has_window = cornu__layer_argument(call->layer, "sliding_window");
     const int64_t window = has_window ? whole(call->layer, "sliding_window") : 0;
     *mask = CORNU_ONNX_NONE;
     if (!causal && !window) return CORNU_OK;
@@ -194,7 +194,7 @@ static CornuStatus attend(const CornuOnnxCall *call)
  * then the attention axes, which are the steps, then the channels. Sets T. */
 static CornuShape as_sequences(const CornuOnnxCall *call, CornuShape shape, int64_t *order)
 {
-    const int64_t *axes = cornu__onnx_argument(call->layer, "attention_axes");
+    const int64_t *axes = cornu__layer_argument(call->layer, "attention_axes");
     int64_t        set = 0, steps = 1;
     int            count = 0;
     for (int i = 0; i < CORNU_MAX_RANK && axes[i]; i++)
@@ -299,7 +299,7 @@ static CornuStatus attention(const CornuOnnxCall *call)
     const CornuLayer *layer = call->layer;
     const int         key = call->in_count > KEY ? KEY : VALUE, rank = call->shapes[QUERY].rank;
     const bool        scale = flag(layer, "use_scale");
-    const CornuScoreMode mode = *(const CornuScoreMode *)cornu__onnx_argument(layer, "score_mode");
+    const CornuScoreMode mode = *(const CornuScoreMode *)cornu__layer_argument(layer, "score_mode");
     int64_t           order[CORNU_MAX_RANK] = { 0 };
     int               scores;
     for (int i = 1; i < rank; i++) order[i] = i;

@@ -9,7 +9,7 @@
 /* For each axis between batch and channels, the rows before it and the rows after it. */
 static int64_t edge_of(const CornuOnnxCall *call, const char *argument, int axis, bool after)
 {
-    const int64_t *edges = cornu__onnx_argument(call->layer, argument);
+    const int64_t *edges = cornu__layer_argument(call->layer, argument);
     return cornu__integer(edges[2 * (axis - 1) + after], 0);
 }
 
@@ -84,9 +84,9 @@ static CornuStatus pick(CornuOnnx *to, int64_t axis, int64_t from, int64_t count
 static CornuStatus weigh(const CornuOnnxCall *call, int64_t from, int64_t count, bool turned,
                          int *weights)
 {
-    const bool           *antialias = cornu__onnx_argument(call->layer, "antialias");
+    const bool           *antialias = cornu__layer_argument(call->layer, "antialias");
     const CornuResampling how = {
-        *(const CornuInterpolation *)cornu__onnx_argument(call->layer, "interpolation"),
+        *(const CornuInterpolation *)cornu__layer_argument(call->layer, "interpolation"),
         antialias && *antialias,
     };
     const CornuShape shape = turned ? cornu_shape(from, count) : cornu_shape(count, from);
@@ -140,9 +140,9 @@ static CornuStatus resize_from(const CornuOnnxCall *call, int x, const int64_t *
     CornuOnnx     *to = call->to;
     const int      rank = call->shapes[0].rank;
     const int64_t *size = call->results[0].extent;
-    const CornuInterpolation *given = cornu__onnx_argument(call->layer, "interpolation");
+    const CornuInterpolation *given = cornu__layer_argument(call->layer, "interpolation");
     const CornuInterpolation  how = given ? *given : usual;
-    const bool    *antialias = cornu__onnx_argument(call->layer, "antialias");
+    const bool    *antialias = cornu__layer_argument(call->layer, "antialias");
     int64_t        order[CORNU_MAX_RANK];
     if (how != CORNU_NEAREST && (how != CORNU_BILINEAR || (antialias && *antialias))) {
         for (int i = 1; i + 1 < rank; i++) CORNU__TRY(cornu__onnx_known(call, i));
@@ -230,7 +230,7 @@ static CornuStatus center_crop(const CornuOnnxCall *call)
 static CornuStatus auto_contrast(const CornuOnnxCall *call)
 {
     CornuOnnx    *to = call->to;
-    const double *range = cornu__onnx_argument(call->layer, "value_range");
+    const double *range = cornu__layer_argument(call->layer, "value_range");
     const double  low = cornu__number(range[0], 0.0), width = cornu__number(range[1], 0.0) - low;
     const int64_t pixels = 1 << 1 | 1 << 2;
     const int     x = call->in[0];
@@ -255,8 +255,8 @@ static CornuStatus auto_contrast(const CornuOnnxCall *call)
 static CornuStatus rescaling(const CornuOnnxCall *call)
 {
     CornuOnnx          *to = call->to;
-    const CornuNumbers *scales = cornu__onnx_numbers(call->layer, "scale");
-    const CornuNumbers *offsets = cornu__onnx_numbers(call->layer, "offset");
+    const CornuNumbers *scales = cornu__layer_numbers(call->layer, "scale");
+    const CornuNumbers *offsets = cornu__layer_numbers(call->layer, "offset");
     const int           factor = scales->values
         ? cornu__onnx_array(to, scales, scales->shape)
         : cornu__onnx_scalar(to, number(call->layer, "scale"));

@@ -164,7 +164,7 @@ static int as_matrices(CornuOnnx *to, int x, CornuShape shape, int axis, bool fi
 
 static CornuStatus dot(const CornuOnnxCall *call)
 {
-    const int64_t *axes = cornu__onnx_argument(call->layer, "axes");
+    const int64_t *axes = cornu__layer_argument(call->layer, "axes");
     int            x[2];
     for (int i = 0; i < 2; i++) {
         const CornuShape shape = call->shapes[i];

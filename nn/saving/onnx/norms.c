@@ -52,7 +52,7 @@ static int centred(CornuOnnx *to, int x, int rank, int64_t axes)
 static int scale_and_center(const CornuOnnxCall *call, int y, CornuShape kept)
 {
     int next = 0;
-    const bool *rms = cornu__onnx_argument(call->layer, "rms_scaling");
+    const bool *rms = cornu__layer_argument(call->layer, "rms_scaling");
     if (given(call->layer, "scale") || (rms && *rms))
         y = two(call->to, "Mul", y,
                 cornu__onnx_weight_as(call->to, call->layer, next++, NULL, kept));
@@ -94,7 +94,7 @@ static CornuStatus layer_normalization(const CornuOnnxCall *call)
     const int  x = call->in[0], rank = call->shapes[0].rank;
     const bool rms = flag(call->layer, "rms_scaling");
     int64_t    axes;
-    CORNU__TRY(cornu__axis_bits(cornu__onnx_argument(call->layer, "axis"), call->shapes[0],
+    CORNU__TRY(cornu__axis_bits(cornu__layer_argument(call->layer, "axis"), call->shapes[0],
                                 &axes));
     const int first = first_of_last(axes, rank);
     if (first && !rms && to->opset >= 17) {
@@ -113,7 +113,7 @@ static CornuStatus rms_normalization(const CornuOnnxCall *call)
     CornuOnnx *to = call->to;
     const int  x = call->in[0], rank = call->shapes[0].rank;
     int64_t    axes;
-    CORNU__TRY(cornu__axis_bits(cornu__onnx_argument(call->layer, "axis"), call->shapes[0],
+    CORNU__TRY(cornu__axis_bits(cornu__layer_argument(call->layer, "axis"), call->shapes[0],
                                 &axes));
     const CornuShape kept = cornu__along(call->shapes[0], axes, true);
     const int y = two(to, "Div", x, root_of(to, x, rank, axes, number(call->layer, "epsilon")));
@@ -124,7 +124,7 @@ static CornuStatus rms_normalization(const CornuOnnxCall *call)
 static CornuStatus unit_normalization(const CornuOnnxCall *call)
 {
     int64_t axes;
-    CORNU__TRY(cornu__axis_bits(cornu__onnx_argument(call->layer, "axis"), call->shapes[0],
+    CORNU__TRY(cornu__axis_bits(cornu__layer_argument(call->layer, "axis"), call->shapes[0],
                                 &axes));
     *call->out = cornu__onnx_unit(call->to, call->in[0], call->shapes[0].rank, axes);
     return CORNU_OK;
@@ -190,18 +190,18 @@ static CornuStatus normalization(const CornuOnnxCall *call)
 {
     CornuOnnx        *to = call->to;
     const CornuLayer *layer = call->layer;
-    const int64_t    *axis = cornu__onnx_argument(layer, "axis");
-    const bool        given = *(const double *)cornu__onnx_argument(layer, "variance") != 0.0;
+    const int64_t    *axis = cornu__layer_argument(layer, "axis");
+    const bool        given = *(const double *)cornu__layer_argument(layer, "variance") != 0.0;
     int64_t           axes = 0;
     int               mean, deviation;
     if (*axis != CORNU_ZERO) CORNU__TRY(cornu__axis_bits(axis, call->shapes[0], &axes));
     const CornuShape kept = cornu__along(call->shapes[0], axes, true);
-    const CornuNumbers *means = cornu__onnx_numbers(layer, "mean");
+    const CornuNumbers *means = cornu__layer_numbers(layer, "mean");
     CornuShape          spread;
     if (means->values) {
         CORNU__TRY(cornu__spread_numbers(means, call->shapes[0], axes, &spread));
         mean = cornu__onnx_array(to, means, spread);
-        CORNU__TRY(given_deviations(to, cornu__onnx_numbers(layer, "variance"), spread,
+        CORNU__TRY(given_deviations(to, cornu__layer_numbers(layer, "variance"), spread,
                                     &deviation));
     } else if (given) {
         mean = cornu__onnx_scalar(to, number(layer, "mean"));

@@ -17,10 +17,10 @@ static CornuStatus einsum_dense(const CornuOnnxCall *call)
     CornuOnnx        *to = call->to;
     const CornuLayer *layer = call->layer;
     const int         in[] = { call->in[0], cornu__onnx_weight(to, layer, 0) };
-    const char       *equation = *(const char *const *)cornu__onnx_argument(layer, "equation");
+    const char       *equation = *(const char *const *)cornu__layer_argument(layer, "equation");
     int               y = CORNU__ONNX_NODE(to, "Einsum", in,
                                            { .name = "equation", .text = equation });
-    if (*(const char *const *)cornu__onnx_argument(layer, "bias_axes"))
+    if (*(const char *const *)cornu__layer_argument(layer, "bias_axes"))
         y = two(to, "Add", y, cornu__onnx_weight(to, layer, 1));
     *call->out = activated(call, y);
     return CORNU_OK;

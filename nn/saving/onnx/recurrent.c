@@ -154,7 +154,7 @@ static int merged(CornuOnnx *to, CornuMerge merge, const int y[2])
 static CornuStatus bidirectional(const CornuOnnxCall *call)
 {
     const CornuLayer *layer = call->layer;
-    const CornuMerge  merge = *(const CornuMerge *)cornu__onnx_argument(layer, "merge_mode");
+    const CornuMerge  merge = *(const CornuMerge *)cornu__layer_argument(layer, "merge_mode");
     const int         given_states = (call->in_count - 1) / 2;
     int              *states = call->out + (merge == CORNU_MERGE_NONE ? 2 : 1), y[2];
     for (int i = 0; i < 2; i++) {

@@ -18,25 +18,6 @@ CornuStatus cornu__onnx_known(const CornuOnnxCall *call, int axis)
                               "what this layer makes of them depends on their numbers");
 }
 
-/* ---- Arguments ---- */
-
-const void *cornu__onnx_argument(const CornuLayer *layer, const char *name)
-{
-    const CornuField *field = layer->kind->fields;
-    while (field->name && strcmp(field->name, name)) field++;
-    if (!field->name) return NULL;
-    return (const char *)layer + layer->kind->config_offset + field->offset;
-}
-
-const CornuNumbers *cornu__onnx_numbers(const CornuLayer *layer, const char *name)
-{
-    const CornuField *field = layer->kind->fields;
-    while (strcmp(field->name, name) || (field->kind != CORNU_FIELD_NUMBERS &&
-                                         field->kind != CORNU_FIELD_INTEGERS))
-        field++;
-    return (const void *)((const char *)layer + layer->kind->config_offset + field->offset);
-}
-
 /* ---- Nodes ---- */
 
 int cornu__onnx_array(CornuOnnx *to, const CornuNumbers *numbers, CornuShape shape)

@@ -6,6 +6,7 @@
 #ifndef CORNU_NN_ONNX_RULES_INTERNAL_H
 #define CORNU_NN_ONNX_RULES_INTERNAL_H
 
+#include "../../layers/arguments_internal.h"
 #include "onnx_internal.h"
 
 typedef struct { const char *class_name; CornuOnnxRule *rule; } CornuOnnxRow;
@@ -23,38 +24,8 @@ CornuStatus cornu__onnx_refuse(const CornuLayer *layer, const char *what, const 
 /* Refuses an input of which this extent is open. */
 CornuStatus cornu__onnx_known(const CornuOnnxCall *call, int axis);
 
-/* ---- A layer's arguments ---- */
-
-/* The place of the argument in the config; NULL if the class does not have it. */
-const void *cornu__onnx_argument(const CornuLayer *layer, const char *name);
-
-static inline int64_t whole(const CornuLayer *layer, const char *name)
-{
-    return *(const int64_t *)cornu__onnx_argument(layer, name);
-}
-
-static inline double number(const CornuLayer *layer, const char *name)
-{
-    return cornu__number(*(const double *)cornu__onnx_argument(layer, name), 0.0);
-}
-
-static inline bool flag(const CornuLayer *layer, const char *name)
-{
-    return *(const bool *)cornu__onnx_argument(layer, name);
-}
-
-/* An argument's array, with values NULL if none is given. */
-const CornuNumbers *cornu__onnx_numbers(const CornuLayer *layer, const char *name);
-/* Likewise, as a constant of this shape. */
+/* A layer's list as a constant of this shape. */
 int cornu__onnx_array(CornuOnnx *to, const CornuNumbers *numbers, CornuShape shape);
-
-/* A flag that is named by the opposite of Keras'. */
-static inline bool given(const CornuLayer *layer, const char *name) { return !flag(layer, name); }
-
-static inline CornuActivation activation_of(const CornuLayer *layer, const char *name)
-{
-    return *(const CornuActivation *)cornu__onnx_argument(layer, name);
-}
 
 /* ---- Nodes ---- */
 

@@ -251,10 +251,10 @@ CornuStatus cornu__onnx_scan_convolutions(CornuOnnxRun *run)
 {
     CornuOnnx         *to = run->to;
     const CornuLayer  *cell = run->cell;
-    const CornuPadding padding = *(const CornuPadding *)cornu__onnx_argument(cell, "padding");
-    const int64_t *size = cornu__onnx_argument(cell, "kernel_size");
-    const int64_t *strides = cornu__onnx_argument(cell, "strides");
-    const int64_t *dilations = cornu__onnx_argument(cell, "dilation_rate");
+    const CornuPadding padding = *(const CornuPadding *)cornu__layer_argument(cell, "padding");
+    const int64_t *size = cornu__layer_argument(cell, "kernel_size");
+    const int64_t *strides = cornu__layer_argument(cell, "strides");
+    const int64_t *dilations = cornu__layer_argument(cell, "dilation_rate");
     const int64_t  filters = whole(cell, "filters");
     const int      axes = run->shape.rank - 3, rank = axes + 2;
     int64_t        pads[6];

@@ -15,7 +15,7 @@ static CornuStatus reshape(const CornuOnnxCall *call)
 
 static CornuStatus permute(const CornuOnnxCall *call)
 {
-    const int64_t *dims = cornu__onnx_argument(call->layer, "dims");
+    const int64_t *dims = cornu__layer_argument(call->layer, "dims");
     int64_t        order[CORNU_MAX_RANK] = { 0 };
     for (int i = 1; i < call->shapes[0].rank; i++) order[i] = dims[i - 1];
     *call->out = cornu__onnx_transpose(call->to, call->in[0], order, call->shapes[0].rank);

@@ -20,12 +20,12 @@ typedef struct {
 static Window window_of(const CornuOnnxCall *call, const char *size)
 {
     const CornuLayer  *layer = call->layer;
-    const CornuPadding padding = *(const CornuPadding *)cornu__onnx_argument(layer, "padding");
-    const int64_t     *dilations = cornu__onnx_argument(layer, "dilation_rate");
+    const CornuPadding padding = *(const CornuPadding *)cornu__layer_argument(layer, "padding");
+    const int64_t     *dilations = cornu__layer_argument(layer, "dilation_rate");
     Window             w = { .axes = call->shapes[0].rank - 2 };
     const size_t       bytes = (size_t)w.axes * sizeof *w.size;
-    memcpy(w.size, cornu__onnx_argument(layer, size), bytes);
-    memcpy(w.strides, cornu__onnx_argument(layer, "strides"), bytes);
+    memcpy(w.size, cornu__layer_argument(layer, size), bytes);
+    memcpy(w.strides, cornu__layer_argument(layer, "strides"), bytes);
     for (int i = 0; i < w.axes; i++) {
         w.dilations[i] = dilations ? dilations[i] : 1;
         const int64_t extent = call->shapes[0].extent[i + 1];
@@ -135,11 +135,11 @@ static CornuStatus separable(const CornuOnnxCall *call)
 static CornuStatus transposed(const CornuOnnxCall *call)
 {
     const Window   w = window_of(call, "kernel_size");
-    const int64_t *more = cornu__onnx_argument(call->layer, "output_padding");
+    const int64_t *more = cornu__layer_argument(call->layer, "output_padding");
     int64_t        pads[2 * MOST], beyond[MOST], high, out;
     for (int i = 0; i < w.axes; i++) {
         const CornuTransposedAxis axis = {
-            *(const CornuPadding *)cornu__onnx_argument(call->layer, "padding"), w.size[i],
+            *(const CornuPadding *)cornu__layer_argument(call->layer, "padding"), w.size[i],
             w.strides[i], w.dilations[i], more[i],
         };
         cornu__transposed_axis(&axis, call->shapes[0].extent[i + 1], &pads[i], &high, &out);
