@@ -38,7 +38,7 @@ const char *cornu__lite_dtype_name(CornuLiteDtype dtype)
 const char *cornu__lite_code_name(int code)
 {
     switch (code) {
-#define OPERATOR(number, name, options) case number: return #name;
+#define OPERATOR(number, name, options, int8) case number: return #name;
 #include "operators.def"
 #undef OPERATOR
     default: return NULL;

@@ -29,7 +29,7 @@ const char *cornu__lite_dtype_name(CornuLiteDtype dtype);   /* "f32"; "type 5" i
 
 /* BuiltinOperator: CORNU_LITE_CONV_2D is 3, etc. */
 typedef enum {
-#define OPERATOR(number, name, options) CORNU_LITE_##name = number,
+#define OPERATOR(number, name, options, int8) CORNU_LITE_##name = number,
 #include "operators.def"
 #undef OPERATOR
 } CornuLiteCode;
