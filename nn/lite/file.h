@@ -5,8 +5,8 @@
  * runtime that has all operators. Equal graphs give equal bytes.
  *
  * Read: one subgraph, whose operators are those of operators.def. Files are not trusted: every
- * offset, length and number of a tensor is checked, constants have the bytes that their shapes need,
- * and what is taken in memory is bounded by the size of the file. What Cornu does not have (other
+ * offset, length and number of a tensor is checked, constants have the bytes of their shapes, and
+ * what is taken in memory is bounded by the size of the file. What Cornu does not have (other
  * operators and types, sparse or external data) is refused by name.
  * Source: github.com/google-ai-edge/LiteRT, tflite/converter/schema/schema.fbs.
  */

@@ -104,8 +104,8 @@ static CornuStatus convolution(const CornuLiteCall *call)
                                        as_image(call->results[0]), &options));
 }
 
-/* The depthwise kernel (…, C, m) as (1, H, W, C m): the order of its elements is the same. Without
- * a bias of the layer, one of zeros. */
+/* The depthwise kernel (…, C, m) as (1, H, W, C m): the order of its elements is the same.
+ * CORNU_LITE_NONE for a bias of zeros. */
 static CornuStatus convolve_channels(const CornuLiteCall *call, const Window *w, int bias, int *y)
 {
     CornuLite       *to = call->to;
