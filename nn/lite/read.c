@@ -301,7 +301,7 @@ static CornuStatus read_numbers(Reader *reader, const CornuFlatTable *table, int
 static CornuStatus read_operator(Reader *reader, const CornuFlatTable *table)
 {
     CornuLiteOptions options;
-    int              code, *in = NULL, *out = NULL, in_count = 0, out_count = 0;
+    int              code = 0, *in = NULL, *out = NULL, in_count = 0, out_count = 0;
     CORNU__TRY(read_code(reader, table, &code));
     CORNU__TRY(read_options(reader, table, code, &options));
     CORNU__TRY(take(reader, sizeof(CornuLiteOperator)));
