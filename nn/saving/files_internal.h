@@ -49,6 +49,8 @@ typedef struct {
 /* Reads .onnx files (onnx_read/), and makes the class of their layers known to files. */
 CornuModel *cornu__onnx_load(const char *path, bool compile, CornuDevice *device);
 CornuStatus cornu__onnx_register(void);
+/* The same of bytes; *model is NULL on failure. */
+CornuStatus cornu__onnx_load_bytes(const void *bytes, size_t size, CornuModel **model);
 
 extern const CornuFormat cornu__keras_shards_format;
 

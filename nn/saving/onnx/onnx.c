@@ -14,15 +14,6 @@
 
 enum { USUAL_OPSET = 18, FIRST_OPSET = 13, LAST_OPSET = 27 };
 
-/* The version of the format that came with an opset. Source: onnx/helper.py, VERSION_TABLE. */
-static int format_of(int opset)
-{
-    static const int last[] = { 14, 18, 20, 22, 23, 24, 27 };
-    int i = 0;
-    while (opset > last[i]) i++;
-    return 7 + i;
-}
-
 /* ---- Layers and models ---- */
 
 static CornuStatus put_model(const CornuOnnxCall *call);
@@ -149,28 +140,6 @@ static CornuStatus put_model(const CornuOnnxCall *call)
     return status;
 }
 
-/* An input or output of the graph: its name, type, and shape with an open batch. */
-static void put_value(CornuMessage *graph, int field, const char *name, int type, CornuShape shape)
-{
-    const size_t value = cornu__begin_field(graph, field);
-    cornu__put_text(graph, 1, name);
-    const size_t kind = cornu__begin_field(graph, 2), tensor = cornu__begin_field(graph, 1);
-    cornu__put_number(graph, 1, type);
-    const size_t extents = cornu__begin_field(graph, 2);
-    for (int i = 0; i < shape.rank; i++) {
-        const size_t extent = cornu__begin_field(graph, 1);
-        char open[240] = "batch";   /* two extents of one name must be equal */
-        if (i > 0) snprintf(open, sizeof open, "%s_%d", name, i);
-        if (shape.extent[i] < 0) cornu__put_text(graph, 2, open);
-        else cornu__put_number(graph, 1, shape.extent[i]);
-        cornu__end_field(graph, extent);
-    }
-    cornu__end_field(graph, extents);
-    cornu__end_field(graph, tensor);
-    cornu__end_field(graph, kind);
-    cornu__end_field(graph, value);
-}
-
 static CornuShape open_batch(const CornuSymbol *symbol)
 {
     CornuShape shape = symbol->type.shape;
@@ -178,32 +147,22 @@ static CornuShape open_batch(const CornuSymbol *symbol)
     return shape;
 }
 
-/* Nodes that rename inputs and outputs after their layers. */
-static void name_value(CornuOnnx *to, const char *in, const char *out)
-{
-    const size_t node = cornu__onnx_begin_node(to, "Identity");
-    cornu__put_text(&to->nodes, 1, in);
-    cornu__put_text(&to->nodes, 2, out);
-    cornu__end_field(&to->nodes, node);
-}
-
-static CornuStatus put_graph(CornuOnnx *to, CornuMessage *graph)
+static CornuStatus put_graph(CornuOnnx *to, CornuMessage *graph, const void *unused)
 {
     const CornuModel *model = to->model;
     int               in[CORNU_MAX_MODEL_TENSORS], out[CORNU_MAX_MODEL_TENSORS];
     int               masks[CORNU_MAX_MODEL_TENSORS] = { 0 }, out_masks[CORNU_MAX_MODEL_TENSORS];
     char              name[200];
-    CornuOnnxName     inner;
     CornuShape        shapes[CORNU_MAX_MODEL_TENSORS];
+    (void)unused;
     cornu__onnx_batch_of(to, CORNU_ONNX_NONE);
     for (int i = 0; i < model->input_count; i++) {
         const char *given = cornu_layer_name(model->inputs[i]->node->layer);
         const bool  indices = cornu__model_takes_integers(model, i);
         const bool  whole = indices || !cornu_dtype_is_float(model->inputs[i]->type.dtype);
-        put_value(graph, 11, given, whole ? CORNU_ONNX_INT32 : CORNU_ONNX_FLOAT,
-                  open_batch(model->inputs[i]));
-        in[i] = cornu__onnx_value(to, (CornuOnnxValue){ 0 });
-        name_value(to, given, cornu__onnx_name(&inner, in[i]));
+        in[i] = cornu__onnx_put_input(to, graph, given,
+                                      whole ? CORNU_ONNX_INT32 : CORNU_ONNX_FLOAT,
+                                      open_batch(model->inputs[i]));
         if (whole && !indices) in[i] = cast(to, in[i], CORNU_ONNX_FLOAT);
     }
     for (int i = 0; i < model->input_count; i++)
@@ -218,41 +177,10 @@ static CornuStatus put_graph(CornuOnnx *to, CornuMessage *graph)
         for (int k = 0; k < i; k++) same += model->outputs[k]->node->layer == layer;
         snprintf(name, sizeof name, same ? "%.150s_out_%d" : "%.150s_out", cornu_layer_name(layer),
                  same);
-        put_value(graph, 12, name, CORNU_ONNX_FLOAT, open_batch(model->outputs[i]));
-        cornu__onnx_put_transpose(to, out[i]);
-        name_value(to, cornu__onnx_name(&inner, out[i]), name);
+        cornu__onnx_put_output(to, graph, name, CORNU_ONNX_FLOAT, open_batch(model->outputs[i]),
+                               out[i]);
     }
-    cornu__put_text(graph, 2, cornu_model_name(model));
-    cornu__put(graph, to->constants.bytes, to->constants.size);
-    cornu__put(graph, to->nodes.bytes, to->nodes.size);
-    graph->failed |= to->constants.failed | to->nodes.failed;
     return CORNU_OK;
-}
-
-static CornuStatus put_file(CornuOnnx *to, CornuMessage *file)
-{
-    to->places = cornu__allocate((size_t)to->weights->weights, sizeof *to->places);
-    if (!to->places) return CORNU_ERR_MEMORY;
-    cornu__put_number(file, 1, format_of(to->opset));
-    cornu__put_text(file, 2, "cornu");
-    const size_t graph = cornu__begin_field(file, 7);
-    CORNU__TRY(put_graph(to, file));
-    CORNU__TRY(to->status);
-    cornu__end_field(file, graph);
-    const size_t opset = cornu__begin_field(file, 8);
-    cornu__put_text(file, 1, "");
-    cornu__put_number(file, 2, to->opset);
-    cornu__end_field(file, opset);
-    return file->failed ? CORNU_ERR_MEMORY : CORNU_OK;
-}
-
-static void free_graph(CornuOnnx *to)
-{
-    cornu__release(to->places);
-    cornu__release(to->values);
-    cornu__release(to->extents);
-    cornu__release(to->nodes.bytes);
-    cornu__release(to->constants.bytes);
 }
 
 /* Of the attempts the first refusal is told. */
@@ -275,9 +203,11 @@ static CornuStatus export_model(const CornuModel *model, const CornuValues *valu
                          .attempt = i };
         file.size = 0;
         file.failed = false;
-        status = put_file(&to, &file);
+        to.places = cornu__allocate((size_t)values->weights, sizeof *to.places);
+        status = to.places ? cornu__onnx_put_file(&to, &file, cornu_model_name(model), put_graph,
+                                                  NULL) : CORNU_ERR_MEMORY;
         if (!i) cornu__failure_keep(&failure, status);
-        free_graph(&to);
+        cornu__onnx_free(&to);
     }
     status = status ? cornu__fail_prefix(cornu__failure_tell(&failure), config->path)
                     : cornu_file_write(config->path, file.bytes, file.size);

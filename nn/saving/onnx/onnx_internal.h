@@ -171,6 +171,21 @@ struct CornuOnnx {
     CornuStatus        status;            /* of an activation that could not be written */
 };
 
+/* ---- The file around the graph: file.c ---- */
+
+/* An input under this name, TensorProto.DataType and shape; the value to use. */
+int cornu__onnx_put_input(CornuOnnx *to, CornuMessage *graph, const char *name, int type,
+                          CornuShape shape);
+void cornu__onnx_put_output(CornuOnnx *to, CornuMessage *graph, const char *name, int type,
+                            CornuShape shape, int value);
+
+/* Puts a file, whose graph `put` fills: its inputs and outputs directly, its nodes by the functions
+ * above. cornu__onnx_free in any case. */
+typedef CornuStatus CornuOnnxGraph(CornuOnnx *to, CornuMessage *graph, const void *context);
+CornuStatus cornu__onnx_put_file(CornuOnnx *to, CornuMessage *file, const char *name,
+                                 CornuOnnxGraph *put, const void *context);
+void        cornu__onnx_free(CornuOnnx *to);
+
 /* A new value; 0 when out of memory. */
 int cornu__onnx_value(CornuOnnx *to, CornuOnnxValue value);
 

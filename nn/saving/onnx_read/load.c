@@ -201,20 +201,39 @@ static char *folder_of(CornuArena *arena, const char *path)
     return cornu__arena_text(arena, path, slash ? (size_t)(slash - path) + 1 : 0);
 }
 
+/* Frees the load. */
+static CornuStatus load_bytes(CornuReadLoad *load, const void *bytes, size_t size,
+                              const char *folder, CornuModel **model)
+{
+    CornuStatus status = cornu__onnx_register();
+    if (!status) status = cornu__onnx_parse(&load->arena, bytes, size, folder, &load->model);
+    if (!status) status = cornu__read_prepare(load);
+    if (!status) status = cornu__read_trace(load);
+    if (!status) status = build(load, model);
+    cornu__lookup_clear(&load->names);
+    cornu__arena_free(&load->arena);
+    return status;
+}
+
+CornuStatus cornu__onnx_load_bytes(const void *bytes, size_t size, CornuModel **model)
+{
+    CornuReadLoad load = { .batch = 0 };
+    *model = NULL;
+    const CornuStatus status = load_bytes(&load, bytes, size, NULL, model);
+    if (!status) return CORNU_OK;
+    cornu_model_free(*model);
+    *model = NULL;
+    return status;
+}
+
 static CornuStatus load_file(const char *path, CornuModel **model)
 {
     CornuReadLoad  load = { .batch = 0 };
     CornuFileBytes file = { NULL, 0 };
-    CORNU__TRY(cornu__onnx_register());
-    CornuStatus status = cornu__file_read(&file, path);
-    char       *folder = status ? NULL : folder_of(&load.arena, path);
-    if (!status) status = folder ? cornu__onnx_parse(&load.arena, file.bytes, file.size, folder,
-                                                     &load.model) : CORNU_ERR_MEMORY;
-    if (!status) status = cornu__read_prepare(&load);
-    if (!status) status = cornu__read_trace(&load);
-    if (!status) status = build(&load, model);
-    cornu__lookup_clear(&load.names);
-    cornu__arena_free(&load.arena);
+    CORNU__TRY(cornu__file_read(&file, path));
+    char             *folder = folder_of(&load.arena, path);
+    const CornuStatus status = folder ? load_bytes(&load, file.bytes, file.size, folder, model)
+                                      : CORNU_ERR_MEMORY;
     cornu__file_release(&file);
     return status;
 }
