@@ -1,6 +1,9 @@
 /* .tflite files as a format of models (saving/formats.def). */
 #include "file.h"
 #include "from_model.h"
+#include "to_onnx.h"
+
+#include "../../device/memory_internal.h"
 
 static CornuStatus save(const CornuModel *model, const CornuValues *values, const char *path)
 {
@@ -20,6 +23,31 @@ static CornuStatus export_model(const CornuModel *model, const CornuValues *valu
     return save(model, values, config->path);
 }
 
+/* Each operator becomes the layer of an ONNX node. */
+static CornuStatus load_graph(const char *path, CornuModel **model)
+{
+    CornuLiteGraph *graph;
+    CornuMessage    file = { 0 };
+    *model = NULL;
+    CORNU__TRY(cornu__lite_open(path, &graph));
+    CornuStatus status = cornu__lite_to_onnx(graph, &file);
+    cornu__lite_graph_free(graph);
+    if (!status) status = cornu__onnx_load_bytes(file.bytes, file.size, model);
+    cornu__release(file.bytes);
+    return status;
+}
+
+static CornuModel *load(const char *path, bool compile, CornuDevice *device)
+{
+    CornuModel *model;
+    (void)device;
+    if (compile)
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "does not say what it was compiled with, as "
+                                ".keras files do; load it by cornu_model_load, and compile it");
+    return load_graph(path, &model) ? cornu__null() : model;
+}
+
 const CornuFormat cornu__tflite_format = {
-    .suffix = ".tflite", .save = save, .export_model = export_model, .merges_lora = true,
+    .suffix = ".tflite", .save = save, .export_model = export_model, .load = load,
+    .merges_lora = true,
 };

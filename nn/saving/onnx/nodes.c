@@ -80,6 +80,7 @@ static void put_attribute(CornuMessage *node, const CornuOnnxAttribute *from)
 size_t cornu__onnx_begin_node(CornuOnnx *to, const char *operator)
 {
     const size_t node = cornu__begin_field(&to->nodes, 1);
+    if (to->label) cornu__put_text(&to->nodes, 3, to->label);
     cornu__put_text(&to->nodes, 4, operator);
     return node;
 }

@@ -163,6 +163,7 @@ struct CornuOnnx {
     int                count, space;      /* of values, including number 0 */
     int               *places;            /* the constant of each weight; 0: none yet */
     int                opset;
+    const char        *label;             /* a name for nodes, NULL for none */
     CornuOnnxRule     *layer;             /* writes a layer, for the rules of wrappers */
     CornuOnnxExtent   *extents;           /* the batch is number 0 */
     int                extent_count, extent_space;

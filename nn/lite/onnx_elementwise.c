@@ -1,0 +1,191 @@
+/* Elementwise operators, activations and conversions as ONNX nodes. */
+#include "onnx_internal.h"
+
+typedef CornuLiteStepOnnx Step;
+
+static CornuStatus unary(const Step *step, const char *operator)
+{
+    CORNU__TRY(cornu__lite_expect(step, 1, -1));
+    return cornu__lite_give(step, one(step->to, operator, cornu__lite_value(step, 0)));
+}
+
+static CornuStatus binary(const Step *step, const char *operator)
+{
+    CORNU__TRY(cornu__lite_expect(step, 2, -1));
+    const int a = cornu__lite_value(step, 0), b = cornu__lite_value(step, 1);
+    return cornu__lite_give(step, two(step->to, operator, a, b));
+}
+
+/* An activation of Keras that is the operator. */
+static CornuStatus activate(const Step *step, CornuActivation activation)
+{
+    CORNU__TRY(cornu__lite_expect(step, 1, -1));
+    const int x = cornu__lite_value(step, 0);
+    return cornu__lite_give(step, cornu__onnx_activate(step->to, activation, x));
+}
+
+#define UNARY(name, operator) \
+    static CornuStatus name(const Step *step) { return unary(step, operator); }
+#define BINARY(name, operator) \
+    static CornuStatus name(const Step *step) { return binary(step, operator); }
+#define ACTIVATION(name, activation) \
+    static CornuStatus name(const Step *step) { return activate(step, activation); }
+UNARY(absolute, "Abs")
+UNARY(cosine, "Cos")
+UNARY(exponential, "Exp")
+UNARY(round_down, "Floor")
+UNARY(logarithm, "Log")
+UNARY(negative, "Neg")
+UNARY(opposite, "Not")
+UNARY(sine, "Sin")
+UNARY(square_root, "Sqrt")
+BINARY(add, "Add")
+BINARY(subtract, "Sub")
+BINARY(multiply, "Mul")
+BINARY(divide, "Div")
+BINARY(maximum, "Max")
+BINARY(minimum, "Min")
+BINARY(power, "Pow")
+BINARY(equal, "Equal")
+BINARY(less, "Less")
+BINARY(less_equal, "LessOrEqual")
+BINARY(greater, "Greater")
+BINARY(greater_equal, "GreaterOrEqual")
+BINARY(both, "And")
+BINARY(either, "Or")
+BINARY(prelu, "PRelu")
+ACTIVATION(elu, CORNU_ELU)
+ACTIVATION(hard_swish, CORNU_HARD_SILU)
+ACTIVATION(logistic, CORNU_SIGMOID)
+ACTIVATION(log_softmax, CORNU_LOG_SOFTMAX)
+ACTIVATION(relu, CORNU_RELU)
+ACTIVATION(relu6, CORNU_RELU6)
+ACTIVATION(relu_n1_to_1, CORNU_HARD_TANH)
+ACTIVATION(tanh_, CORNU_TANH)
+#undef UNARY
+#undef BINARY
+#undef ACTIVATION
+
+static CornuStatus inverse_root(const Step *step)
+{
+    CORNU__TRY(cornu__lite_expect(step, 1, -1));
+    const int root = one(step->to, "Sqrt", cornu__lite_value(step, 0));
+    return cornu__lite_give(step, one(step->to, "Reciprocal", root));
+}
+
+static CornuStatus square(const Step *step)
+{
+    CORNU__TRY(cornu__lite_expect(step, 1, -1));
+    const int x = cornu__lite_value(step, 0);
+    return cornu__lite_give(step, two(step->to, "Mul", x, x));
+}
+
+static CornuStatus squared_difference(const Step *step)
+{
+    CORNU__TRY(cornu__lite_expect(step, 2, -1));
+    const int a = cornu__lite_value(step, 0), b = cornu__lite_value(step, 1);
+    const int difference = two(step->to, "Sub", a, b);
+    return cornu__lite_give(step, two(step->to, "Mul", difference, difference));
+}
+
+static CornuStatus not_equal(const Step *step)
+{
+    CORNU__TRY(cornu__lite_expect(step, 2, -1));
+    const int a = cornu__lite_value(step, 0), b = cornu__lite_value(step, 1);
+    return cornu__lite_give(step, one(step->to, "Not", two(step->to, "Equal", a, b)));
+}
+
+/* condition ? a : b */
+static CornuStatus select_(const Step *step)
+{
+    CORNU__TRY(cornu__lite_expect(step, 3, -1));
+    const int condition = cornu__lite_value(step, 0), a = cornu__lite_value(step, 1);
+    return cornu__lite_give(step, selected(step->to, condition, a, cornu__lite_value(step, 2)));
+}
+
+static CornuStatus leaky_relu(const Step *step)
+{
+    const double             alpha = (double)step->op->options.alpha;
+    const CornuOnnxAttribute attribute = { .name = "alpha", .numbers = &alpha };
+    CORNU__TRY(cornu__lite_expect(step, 1, -1));
+    const int x = cornu__lite_value(step, 0);
+    return cornu__lite_give(step, cornu__onnx_elementwise(step->to, "LeakyRelu", &x, 1, &attribute,
+                                                          1));
+}
+
+static CornuStatus gelu(const Step *step)
+{
+    const CornuOnnxAttribute attribute = {
+        .name = "approximate", .text = step->op->options.approximate ? "tanh" : "none",
+    };
+    CORNU__TRY(cornu__lite_expect(step, 1, -1));
+    const int x = cornu__lite_value(step, 0);
+    return cornu__lite_give(step, cornu__onnx_elementwise(step->to, "Gelu", &x, 1, &attribute, 1));
+}
+
+/* exp(beta x) over its sum along the last axis. */
+static CornuStatus softmax(const Step *step)
+{
+    CORNU__TRY(cornu__lite_expect(step, 1, -1));
+    const double beta = (double)step->op->options.beta;
+    int          x = cornu__lite_value(step, 0);
+    if (beta != 1.0) x = scaled(step->to, x, beta);
+    return cornu__lite_give(step, cornu__onnx_activate(step->to, CORNU_SOFTMAX, x));
+}
+
+/* To the type of the result; also f16 constants to f32, which they are already. */
+static CornuStatus convert(const Step *step)
+{
+    CORNU__TRY(cornu__lite_expect(step, 1, -1));
+    const CornuLiteDtype dtype = cornu__lite_result(step)->dtype;
+    const int            type = dtype == CORNU_LITE_F32    ? CORNU_ONNX_FLOAT
+                              : dtype == CORNU_LITE_BOOL   ? CORNU_ONNX_BOOL : CORNU_ONNX_INT64;
+    return cornu__lite_give(step, cast(step->to, cornu__lite_value(step, 0), type));
+}
+
+const CornuLiteOnnxRow cornu__lite_onnx_elementwise[] = {
+    { CORNU_LITE_ABS, absolute },
+    { CORNU_LITE_ADD, add },
+    { CORNU_LITE_CAST, convert },
+    { CORNU_LITE_COS, cosine },
+    { CORNU_LITE_DEQUANTIZE, convert },
+    { CORNU_LITE_DIV, divide },
+    { CORNU_LITE_ELU, elu },
+    { CORNU_LITE_EQUAL, equal },
+    { CORNU_LITE_EXP, exponential },
+    { CORNU_LITE_FLOOR, round_down },
+    { CORNU_LITE_GELU, gelu },
+    { CORNU_LITE_GREATER, greater },
+    { CORNU_LITE_GREATER_EQUAL, greater_equal },
+    { CORNU_LITE_HARD_SWISH, hard_swish },
+    { CORNU_LITE_LEAKY_RELU, leaky_relu },
+    { CORNU_LITE_LESS, less },
+    { CORNU_LITE_LESS_EQUAL, less_equal },
+    { CORNU_LITE_LOG, logarithm },
+    { CORNU_LITE_LOGICAL_AND, both },
+    { CORNU_LITE_LOGICAL_NOT, opposite },
+    { CORNU_LITE_LOGICAL_OR, either },
+    { CORNU_LITE_LOGISTIC, logistic },
+    { CORNU_LITE_LOG_SOFTMAX, log_softmax },
+    { CORNU_LITE_MAXIMUM, maximum },
+    { CORNU_LITE_MINIMUM, minimum },
+    { CORNU_LITE_MUL, multiply },
+    { CORNU_LITE_NEG, negative },
+    { CORNU_LITE_NOT_EQUAL, not_equal },
+    { CORNU_LITE_POW, power },
+    { CORNU_LITE_PRELU, prelu },
+    { CORNU_LITE_RELU, relu },
+    { CORNU_LITE_RELU6, relu6 },
+    { CORNU_LITE_RELU_N1_TO_1, relu_n1_to_1 },
+    { CORNU_LITE_RSQRT, inverse_root },
+    { CORNU_LITE_SELECT, select_ },
+    { CORNU_LITE_SELECT_V2, select_ },
+    { CORNU_LITE_SIN, sine },
+    { CORNU_LITE_SOFTMAX, softmax },
+    { CORNU_LITE_SQRT, square_root },
+    { CORNU_LITE_SQUARE, square },
+    { CORNU_LITE_SQUARED_DIFFERENCE, squared_difference },
+    { CORNU_LITE_SUB, subtract },
+    { CORNU_LITE_TANH, tanh_ },
+    { 0 },
+};
