@@ -29,7 +29,8 @@ nn/optimizers     nn/model nn/training nn/saving nn/callbacks
 nn/model          nn/saving nn/callbacks
 nn/training       nn/saving nn/callbacks
 nn/saving         nn/callbacks
-nn/lite           nn/saving nn/callbacks
+nn/lite           nn/callbacks
+nn/saving         nn/lite
 nn/callbacks      nn/estimator
 nn/saving         nn/estimator
 nn/training       nn/estimator

@@ -58,4 +58,7 @@ CornuStatus cornu__lite_give(const CornuLiteStepOnnx *step, int y);
 /* Operands must have at least this many, and the first one this rank; -1: any. */
 CornuStatus cornu__lite_expect(const CornuLiteStepOnnx *step, int operands, int rank);
 
+/* How values of this type are kept: as f32, i64 or bool. */
+CornuDtype cornu__lite_onnx_dtype(CornuLiteDtype dtype);
+
 #endif
