@@ -91,7 +91,8 @@ static CornuStatus put_graph(CornuOnnx *to, CornuMessage *message, const void *c
         const CornuLitePort   *port = &graph->outputs[i];
         const CornuLiteTensor *tensor = &graph->tensors[port->tensor];
         int                    value = of.values[port->tensor];
-        if (cornu__lite_onnx_dtype(tensor->dtype) == CORNU_I64) value = cast(to, value, CORNU_ONNX_FLOAT);
+        if (cornu__lite_onnx_dtype(tensor->dtype) == CORNU_I64)
+            value = cast(to, value, CORNU_ONNX_FLOAT);
         if (!value)
             status = cornu__fail(CORNU_ERR_UNSUPPORTED, "the output \"%s\" is a constant",
                                  port->name);

@@ -40,6 +40,12 @@ for name in ("torch_cnn_13", "torch_recurrent_14", "torch_pieces_11", "keras_cnn
     with open(os.path.join(HERE, "../../golden/onnx_read", name + ".onnx"), "rb") as file:
         seed("onnx", name, file.read())
 
+# ---- .tflite: converted models ----
+
+for name in ("images", "recurrence", "halves"):
+    with open(os.path.join(HERE, "../../golden/lite", name + ".tflite"), "rb") as file:
+        seed("tflite", name, file.read())
+
 # ---- idx ----
 
 def idx(kind, *extents, data):

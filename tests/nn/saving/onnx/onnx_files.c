@@ -70,6 +70,12 @@ static CornuShape with_rows(CornuShape shape, int64_t unknown)
 void onnx_write_case(CornuDevice *device, const char *name, CornuModel *model, bool near,
                      int64_t unknown, int opset)
 {
+    onnx_write_as(device, name, ".onnx", model, near, unknown, opset);
+}
+
+void onnx_write_as(CornuDevice *device, const char *name, const char *suffix, CornuModel *model,
+                   bool near, int64_t unknown, int opset)
+{
     CornuNamedArray arrays[2 * CORNU_MAX_MODEL_TENSORS];
     char            names[2 * CORNU_MAX_MODEL_TENSORS][16];
     CornuArray      in[CORNU_MAX_MODEL_TENSORS], out[CORNU_MAX_MODEL_TENSORS];
@@ -92,7 +98,7 @@ void onnx_write_case(CornuDevice *device, const char *name, CornuModel *model, b
     if (cornu_predict_on_batch_many(model, in, out))
         fail_msg("%s: %s", name, cornu_error_message());
     expect_ok(cornu_npz_write(onnx_file(name, ".npz"), arrays, count));
-    if (cornu_model_export(model, onnx_file(name, ".onnx"), opset))
+    if (cornu_model_export(model, onnx_file(name, suffix), opset))
         fail_msg("%s: %s", name, cornu_error_message());
     for (int i = 0; i < count; i++) free(arrays[i].array.data);
     cornu_model_free(model);

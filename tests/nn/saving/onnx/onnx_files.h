@@ -13,6 +13,10 @@ const char *onnx_file(const char *name, const char *suffix);
 void onnx_write_case(CornuDevice *device, const char *name, CornuModel *model, bool near,
                      int64_t unknown, int opset);
 
+/* The same as a file of another suffix. */
+void onnx_write_as(CornuDevice *device, const char *name, const char *suffix, CornuModel *model,
+                   bool near, int64_t unknown, int opset);
+
 /* Runs all `count` files that were written; skipped without a runtime. `outputs` is the file for
  * what it computed, or "". */
 void onnx_run_elsewhere(int count, const char *outputs);
