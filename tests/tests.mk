@@ -5,6 +5,7 @@
 #   make test ISAS="portable avx2"    those that compute also under these instruction sets
 #   make check-isa                    all tests under portable, AVX2 and the best instruction set
 #   make check-arm64 T=idx            all tests that compute, built for arm64, in an emulator: hours
+#   make check-tflite PYTHON=python3         LiteRT's interpreter (ai-edge-litert) on the test sets
 #   make check-onnx-nodes PYTHON=python3     ONNX' own tests of operators, of its Python package
 #   make check-programs SECONDS=60 SEED=N    random programs on every device against the reference;
 #                                     COUNT=1 repeats one
@@ -28,8 +29,8 @@
 #   make bench                        kernels and steps against this machine's limits, when idle
 #
 # tests/**/test_NAME.c is a test program; the other files are shared by all of them, except that
-# tests/bench/ is one program, tests/ahead/, tests/keras/ and tests/onnx/ others, files in
-# tests/install/ are compiled as a user would, and those in tests/fuzz/ are fuzz targets.
+# tests/bench/ is one program, tests/ahead/, tests/keras/, tests/lite/ and tests/onnx/ others, files
+# in tests/install/ are compiled as a user would, and those in tests/fuzz/ are fuzz targets.
 
 test_tree     := $(sort $(shell find tests -name '*.c' ! -path 'tests/install/*' \
                                ! -path 'tests/fuzz/*' 2>/dev/null))
@@ -37,9 +38,10 @@ bench_files   := $(filter tests/bench/%,$(test_tree))
 ahead_files   := $(filter tests/ahead/%,$(test_tree))
 keras_files   := $(filter tests/keras/%,$(test_tree))
 onnx_files    := $(filter tests/onnx/%,$(test_tree))
+lite_files    := $(filter tests/lite/%,$(test_tree))
 test_sources  := $(foreach f,$(test_tree),$(if $(filter test_%,$(notdir $(f))),$(f)))
-test_helpers  := $(filter-out $(bench_files) $(ahead_files) $(keras_files) $(onnx_files) \
-                               $(test_sources),$(test_tree))
+test_helpers  := $(filter-out $(bench_files) $(ahead_files) $(keras_files) $(lite_files) \
+                               $(onnx_files) $(test_sources),$(test_tree))
 test_programs  = $(test_sources:tests/%.c=$(BUILD)/tests/%)
 test_scripts  := $(sort $(shell find tests -name 'test_*.sh' 2>/dev/null))
 all_tests      = $(test_programs) $(test_scripts)
@@ -65,6 +67,9 @@ $(BUILD)/keras_model: $(keras_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/libcornu.a $(
 	$(call say,ld,$@)$(link) $(libraries)
 
 $(BUILD)/onnx_nodes: $(onnx_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/libcornu.a $(BUILD)/files
+	$(call say,ld,$@)$(link) $(libraries)
+
+$(BUILD)/lite_networks: $(lite_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/libcornu.a $(BUILD)/files
 	$(call say,ld,$@)$(link) $(libraries)
 
 # tests/run reports instruction sets that the processor lacks as skipped.
@@ -154,6 +159,12 @@ check-onnx-nodes:
 	$(again) $(BUILD)/onnx_nodes
 	@$(PYTHON) tests/onnx/onnx_nodes.py $(BUILD)/onnx_nodes
 
+# On the real digits and garments, after EPOCHS epochs.
+EPOCHS = 1
+check-tflite:
+	$(again) $(BUILD)/lite_networks
+	@$(PYTHON) tests/lite/check_tflite.py $(BUILD)/lite_networks $(EPOCHS) $(SAMPLES)
+
 # The last lines count what agrees, is refused and is wrong, with the seeds that repeat it.
 N    = 300
 ONLY =
@@ -179,4 +190,4 @@ bench: $(bench)
 .PHONY: test test-programs emulated-tests check-isa check-arm64 check-training check-faults \
         check-mutants check-programs check-models check-processes check-processes-bits \
         check-kills check-tpu check-gpu check-keras-cases check-keras-random check-keras-applications \
-        check-onnx-nodes bench bench-keras-applications
+        check-onnx-nodes check-tflite bench bench-keras-applications
