@@ -80,6 +80,13 @@ static const Product *product_of(CornuLiteCode code)
     return NULL;
 }
 
+/* Whether operand i is a constant that only this operator reads; true for an omitted one. */
+static bool is_own(const Fold *fold, const CornuLiteOperator *op, int i)
+{
+    if (i >= op->in_count || op->in[i] < 0) return true;
+    return fold->graph->tensors[op->in[i]].data && fold->reader[op->in[i]] >= 0;
+}
+
 /* A bias of zeros for an operator without one. */
 static CornuStatus need_bias(CornuLiteGraph *graph, CornuLiteOperator *op, const Product *product,
                              int64_t channels)
@@ -118,9 +125,7 @@ static CornuStatus fold_constant(Fold *fold, int i)
     const CornuShape shape = graph->tensors[x].shape;
     const int64_t    channels = shape.extent[shape.rank - 1];
     if (!is_by_channel(&graph->tensors[number], channels) ||
-        !graph->tensors[op->in[product->weights]].data ||
-        (op->in_count > product->bias && op->in[product->bias] >= 0 &&
-         !graph->tensors[op->in[product->bias]].data))
+        !is_own(fold, op, product->weights) || !is_own(fold, op, product->bias))
         return CORNU_OK;
     if (!times) CORNU__TRY(need_bias(graph, op, product, channels));
     const CornuLiteTensor *weights = &graph->tensors[op->in[product->weights]];

@@ -60,6 +60,35 @@ static CornuModel *rows(void)
                        .outputs = { cornu_call(cornu_dense(3), cornu_call(cornu_flatten(), y)) });
 }
 
+static CornuModel *recurrence(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 4, 3 });
+    CornuSymbol *y = cornu_call(cornu_lstm(5, .return_sequences = true), x);
+    y = cornu_call(cornu_gru(4, .return_sequences = true, .go_backwards = true), y);
+    y = cornu_call(cornu_bidirectional(cornu_gru(3, .no_reset_after = true,
+                                                 .return_sequences = true)), y);
+    y = cornu_call(cornu_time_distributed(cornu_dense(4, .activation = CORNU_TANH)), y);
+    CornuSymbol *z = cornu_call(cornu_bidirectional(cornu_lstm(2), .merge_mode = CORNU_MERGE_AVE),
+                                y);
+    return cornu_model(.inputs = { x }, .name = "recurrence",
+                       .outputs = { y, z, cornu_call(cornu_simple_rnn(3), y),
+                                    cornu_call(cornu_gru(3, .no_bias = true), y),
+                                    cornu_call(cornu_lstm(2, .no_bias = true,
+                                                          .activation = CORNU_RELU), y) });
+}
+
+/* A decoder begins with the states of its encoder. */
+static CornuModel *states(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 3, 2 }, .name = "x");
+    CornuSymbol *y = cornu_input(.shape = { 2, 2 }, .name = "y");
+    CornuSymbol *last = cornu_call(cornu_lstm(4, .return_state = true), x);
+    CornuSymbol *h = cornu_call_result(last, 1), *c = cornu_call_result(last, 2);
+    CornuSymbol *z = cornu_call(cornu_lstm(4, .return_sequences = true), y, h, c);
+    return cornu_model(.inputs = { x, y }, .name = "states",
+                       .outputs = { z, cornu_call(cornu_gru(4), y, h) });
+}
+
 /* ---- Pooling, shapes, images ---- */
 
 static CornuModel *pools(void)
@@ -77,7 +106,8 @@ static CornuModel *shapes(void)
     return EACH("shapes", cornu_input(.shape = { 6, 4, 3 }), cornu_flatten(),
                 cornu_reshape(.target_shape = { 8, 9 }), cornu_permute(.dims = { 3, 1, 2 }),
                 cornu_zero_padding2d(.padding = { { 1, 2 }, { CORNU_ZERO, 3 } }),
-                cornu_cropping2d(.cropping = { { 1, 2 }, { CORNU_ZERO, 1 } }), cornu_up_sampling2d(2),
+                cornu_cropping2d(.cropping = { { 1, 2 }, { CORNU_ZERO, 1 } }),
+                cornu_up_sampling2d(2),
                 cornu_up_sampling2d(.size = { 3, 2 }, .interpolation = CORNU_BILINEAR),
                 cornu_resizing(5, 9), cornu_resizing(4, 3, .interpolation = CORNU_NEAREST),
                 cornu_rescaling(1.0 / 127.5, .offset = -1.0), cornu_rescaling(0.5),
@@ -191,10 +221,12 @@ const LiteCase lite_cases[] = {
     { "norms", norms, "MUL 10 RSQRT 4" },
     { "pools", pools, "MAX_POOL_2D 2 AVERAGE_POOL_2D 2 MEAN 2 REDUCE_MAX 1" },
     { "read_twice", read_twice, "CONV_2D 2 MUL 1 ADD 2 RELU 0" },
+    { "recurrence", recurrence, "UNPACK 9 UNIDIRECTIONAL_SEQUENCE_LSTM 0" },
     { "rectifiers", rectifiers, "RELU 3 LEAKY_RELU 3 PRELU 2 ELU 1 SOFTMAX 1" },
     { "rows", rows, "GATHER 1 CAST 0" },
     { "sequences", sequences, "CONV_2D 3 DEPTHWISE_CONV_2D 2 PAD 2 RELU 0 FULLY_CONNECTED 2" },
     { "shapes", shapes, "RESHAPE 4 TRANSPOSE 1 PAD 1 RESIZE_NEAREST_NEIGHBOR 2 MUL 2 ADD 1" },
+    { "states", states, "UNPACK 3 PACK 1" },
     { "transposed", transposed, "TRANSPOSE_CONV 5 PACK 5" },
 };
 const int lite_case_count = sizeof lite_cases / sizeof *lite_cases;

@@ -275,7 +275,7 @@ static void test_damaged_files(void **state)
         unsigned char *part = malloc(i + 1);
         memcpy(part, bytes, i);
         const CornuStatus status = cornu__lite_read(part, i, &graph);
-        if (i + 100 < size) assert_int_not_equal(status, CORNU_OK);   /* the last bytes are unread */
+        if (i + 100 < size) assert_int_not_equal(status, CORNU_OK);   /* metadata is not read */
         expect_message(status, graph);
         free(part);
     }
