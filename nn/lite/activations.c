@@ -40,6 +40,13 @@ static int hard_sigmoid(CornuLite *to, int x)
     return with(to, CORNU_LITE_MUL, bounded, 1.0 / 6.0);
 }
 
+/* min(max(slope x + 1/2, 0), 1) */
+static int clipped_line(CornuLite *to, int x, double slope)
+{
+    const int line = with(to, CORNU_LITE_ADD, with(to, CORNU_LITE_MUL, x, slope), 0.5);
+    return with(to, CORNU_LITE_MINIMUM, one(to, CORNU_LITE_RELU, line), 1.0);
+}
+
 /* log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)) */
 static int softplus(CornuLite *to, int x)
 {
@@ -84,6 +91,8 @@ CornuStatus cornu__lite_activate(CornuLite *to, const CornuLayer *layer, CornuAc
         *y = two(to, CORNU_LITE_MUL, x, one(to, CORNU_LITE_LOGISTIC, x)); break;
     case CORNU_SIGMOID:      *y = one(to, CORNU_LITE_LOGISTIC, x); break;
     case CORNU_HARD_SIGMOID: *y = hard_sigmoid(to, x); break;
+    case CORNU_KERAS_2_HARD_SIGMOID: *y = clipped_line(to, x, 0.2); break;
+    case CORNU_SPARSE_SIGMOID: *y = clipped_line(to, x, 0.5); break;
     case CORNU_HARD_SILU:    *y = one(to, CORNU_LITE_HARD_SWISH, x); break;
     case CORNU_TANH:         *y = one(to, CORNU_LITE_TANH, x); break;
     case CORNU_HARD_TANH:    *y = one(to, CORNU_LITE_RELU_N1_TO_1, x); break;
@@ -94,6 +103,9 @@ CornuStatus cornu__lite_activate(CornuLite *to, const CornuLayer *layer, CornuAc
     case CORNU_SOFTPLUS:     *y = softplus(to, x); break;
     case CORNU_LOG_SIGMOID:
         *y = one(to, CORNU_LITE_NEG, softplus(to, one(to, CORNU_LITE_NEG, x))); break;
+    case CORNU_SOFTSIGN:
+        *y = two(to, CORNU_LITE_DIV, x,
+                 with(to, CORNU_LITE_ADD, one(to, CORNU_LITE_ABS, x), 1.0)); break;
     case CORNU_MISH:
         *y = two(to, CORNU_LITE_MUL, x, one(to, CORNU_LITE_TANH, softplus(to, x))); break;
     case CORNU_EXPONENTIAL:  *y = one(to, CORNU_LITE_EXP, x); break;

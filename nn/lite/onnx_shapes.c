@@ -221,15 +221,17 @@ static CornuStatus join(const Step *step, bool stack)
 static CornuStatus concatenation(const Step *step) { return join(step, false); }
 static CornuStatus pack(const Step *step) { return join(step, true); }
 
+/* Not by Split: layers of ONNX nodes have a limited number of results. */
 static CornuStatus unpack(const Step *step)
 {
     const CornuLiteOperator *op = step->op;
     int                      axis;
     CORNU__TRY(cornu__lite_expect(step, 1, -1));
     CORNU__TRY(cornu__lite_axis(op->options.axis, rank_of(step, 0), &axis));
-    const int parts = cornu__onnx_split(step->to, cornu__lite_value(step, 0), axis, op->out_count);
+    const int x = cornu__lite_value(step, 0);
     for (int i = 0; i < op->out_count; i++)
-        set(step, i, with_axis(step, "Squeeze", parts + i, axis));
+        set(step, i, with_axis(step, "Squeeze", cornu__onnx_slice(step->to, x, axis, i, i + 1),
+                               axis));
     return CORNU_OK;
 }
 

@@ -36,8 +36,11 @@ static CornuStatus split_operands(CornuReadLoad *load)
                      rest.in_count);
             const char  *text = cornu__arena_text(&load->arena, name, strlen(name));
             const char **out = cornu__arena_take(&load->arena, 1, sizeof *out);
-            if (!text || !out) return CORNU_ERR_MEMORY;
+            const char **in = cornu__arena_take(&load->arena, MOST, sizeof *in);
+            if (!text || !out || !in) return CORNU_ERR_MEMORY;
+            memcpy(in, rest.in, MOST * sizeof *in);   /* the last of them is overwritten below */
             *part = rest;
+            part->in = in;
             part->name = out[0] = text;
             part->in_count = part->own_count = MOST;
             part->out = out;

@@ -77,6 +77,14 @@ static CornuModel *recurrence(void)
                                                           .activation = CORNU_RELU), y) });
 }
 
+/* More steps than a layer of an ONNX node has operands. */
+static CornuModel *many_steps(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 100, 1 });
+    return cornu_model(.inputs = { x }, .name = "many_steps",
+                       .outputs = { cornu_call(cornu_simple_rnn(2, .return_sequences = true), x) });
+}
+
 /* A decoder begins with the states of its encoder. */
 static CornuModel *states(void)
 {
@@ -162,6 +170,7 @@ static CornuModel *activations(void)
         CORNU_GELU_APPROXIMATE, CORNU_SILU, CORNU_SIGMOID, CORNU_HARD_SIGMOID, CORNU_HARD_SILU,
         CORNU_TANH, CORNU_HARD_TANH, CORNU_TANH_SHRINK, CORNU_SOFTMAX, CORNU_LOG_SOFTMAX,
         CORNU_SOFTPLUS, CORNU_LOG_SIGMOID, CORNU_MISH, CORNU_EXPONENTIAL, CORNU_CELU,
+        CORNU_KERAS_2_HARD_SIGMOID, CORNU_SPARSE_SIGMOID, CORNU_SOFTSIGN,
     };
     enum { COUNT = sizeof all / sizeof *all };
     CornuSymbol *x = cornu_input(.shape = { 12 }), *y[COUNT];
@@ -216,6 +225,7 @@ const LiteCase lite_cases[] = {
     { "activations", activations, "GELU 2 HARD_SWISH 1 CONCATENATION 1 ELU 3" },
     { "convolutions", convolutions, "CONV_2D 5 DEPTHWISE_CONV_2D 4 RELU 0 PAD 0" },
     { "folded", folded, "CONV_2D 1 DEPTHWISE_CONV_2D 1 FULLY_CONNECTED 1 MUL 1 ADD 1 RELU 0" },
+    { "many_steps", many_steps, "UNPACK 1 PACK 1 FULLY_CONNECTED 100" },
     { "merges", merges, "ADD 4 SUB 1 MUL 2 MAXIMUM 2 MINIMUM 1 CONCATENATION 2" },
     { "nested", nested, "FULLY_CONNECTED 3 MUL 1 ADD 1" },
     { "norms", norms, "MUL 10 RSQRT 4" },
