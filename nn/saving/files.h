@@ -9,6 +9,8 @@
  *     .npz           saves and loads weights as NumPy's named arrays
  *     .onnx          saves models for other programs to run, in f32, with an open batch; loads
  *                    those of PyTorch, TensorFlow and Keras; cornu_model_export has arguments
+ *     .tflite        saves models for LiteRT (TensorFlow Lite), in f32, with an open batch; loads
+ *                    those of TensorFlow's converter
  *
  * A .safetensors file holds the weights under Keras' variable paths ("conv2d/kernel") in Keras'
  * shapes, the optimizer's variables ("adam/iteration"), and in its metadata:
@@ -42,6 +44,13 @@
  * beside the model. Matrices and filters that several nodes share stay one weight; vectors, of
  * which exporters merge equal ones, become one for each.
  *
+ * A .tflite file takes floats (indices as i32), under the names of its inputs and, of its outputs,
+ * of the layers, in the signature "serving_default". Batch normalization is part of the product
+ * before it where nothing else reads that; recurrent layers are unrolled. What LiteRT does not have
+ * is refused, naming the layer: masks, channels first, extents that are unknown besides the batch.
+ * A model loaded from .tflite has a layer for each operator, which is one of an .onnx node; images
+ * stay (B, H, W, C). Quantized graphs, loops and custom operators are refused by name.
+ *
  * The states of stateful layers are in no file, as in Keras: a loaded model begins with zeros, and
  * an .onnx file computes every batch from zeros.
  *
@@ -69,8 +78,9 @@ extern "C" {
  * of a format that cannot hold the model, CORNU_ERR_ARGUMENT for a model that is not built. */
 CornuStatus cornu_model_save(CornuModel *model, const char *path);
 
-/* Keras' export for ONNX: opsets 13 to 27. A runtime computes files of the opsets that it knows,
- * and those before. What an earlier opset lacks is composed of other operators, but for:
+/* Keras' export for LiteRT, and for ONNX: opsets 13 to 27. A runtime computes files of the opsets
+ * that it knows, and those before. What an earlier opset lacks is composed of other operators, but
+ * for:
  *
  *     before 16      sums by index, as of histograms and the bins of categories ("count")
  *
@@ -78,8 +88,8 @@ CornuStatus cornu_model_save(CornuModel *model, const char *path);
 typedef struct {
     char        unset;
     CornuModel *model;
-    const char *path;             /* its suffix is .onnx */
-    int         opset_version;    /* default 18, which cornu_model_save writes */
+    const char *path;             /* its suffix is .onnx or .tflite */
+    int         opset_version;    /* of .onnx: default 18, which cornu_model_save writes */
 } CornuExportConfig;
 
 /* CORNU_ERR_VALUE for another opset, else as cornu_model_save. */
