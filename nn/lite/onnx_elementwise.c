@@ -133,7 +133,13 @@ static CornuStatus softmax(const Step *step)
     return cornu__lite_give(step, cornu__onnx_activate(step->to, CORNU_SOFTMAX, x));
 }
 
-/* To the type of the result; also f16 constants to f32, which they are already. */
+/* Values are real numbers already, those of f16 too. */
+static CornuStatus as_it_is(const Step *step)
+{
+    CORNU__TRY(cornu__lite_expect(step, 1, -1));
+    return cornu__lite_give(step, cornu__lite_value(step, 0));
+}
+
 static CornuStatus convert(const Step *step)
 {
     CORNU__TRY(cornu__lite_expect(step, 1, -1));
@@ -148,7 +154,7 @@ const CornuLiteOnnxRow cornu__lite_onnx_elementwise[] = {
     { CORNU_LITE_ADD, add },
     { CORNU_LITE_CAST, convert },
     { CORNU_LITE_COS, cosine },
-    { CORNU_LITE_DEQUANTIZE, convert },
+    { CORNU_LITE_DEQUANTIZE, as_it_is },
     { CORNU_LITE_DIV, divide },
     { CORNU_LITE_ELU, elu },
     { CORNU_LITE_EQUAL, equal },
@@ -174,6 +180,7 @@ const CornuLiteOnnxRow cornu__lite_onnx_elementwise[] = {
     { CORNU_LITE_NOT_EQUAL, not_equal },
     { CORNU_LITE_POW, power },
     { CORNU_LITE_PRELU, prelu },
+    { CORNU_LITE_QUANTIZE, as_it_is },
     { CORNU_LITE_RELU, relu },
     { CORNU_LITE_RELU6, relu6 },
     { CORNU_LITE_RELU_N1_TO_1, relu_n1_to_1 },

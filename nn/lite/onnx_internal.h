@@ -16,7 +16,8 @@
 typedef struct {
     CornuOnnx            *to;
     const CornuLiteGraph *graph;
-    int                  *values;     /* of each tensor; 0: not yet */
+    int                  *values;     /* of each tensor, real numbers; 0: not yet */
+    int                  *quantized;  /* of those that are, their stored numbers */
 } CornuLiteOnnx;
 
 /* A call of a rule. */
@@ -52,13 +53,22 @@ CornuStatus cornu__lite_list(const CornuLiteStepOnnx *step, int i, int most, int
 CornuStatus cornu__lite_axes(const CornuLiteStepOnnx *step, int i, int rank, int64_t *axes);
 CornuStatus cornu__lite_axis(int64_t given, int rank, int *axis);
 
-/* Sets the result, after the fused activation. */
+/* Sets the result, after the fused activation; result i, which has none. */
 CornuStatus cornu__lite_give(const CornuLiteStepOnnx *step, int y);
+CornuStatus cornu__lite_give_at(const CornuLiteStepOnnx *step, int i, int y);
 
 /* Operands must have at least this many, and the first one this rank; -1: any. */
 CornuStatus cornu__lite_expect(const CornuLiteStepOnnx *step, int operands, int rank);
 
-/* How values of this type are kept: as f32, i64 or bool. */
+/* How values of this type are kept: as f32, i64 or bool. And how inputs and outputs are,
+ * TensorProto.DataType. */
 CornuDtype cornu__lite_onnx_dtype(CornuLiteDtype dtype);
+int        cornu__lite_onnx_stored(CornuLiteDtype dtype);
+
+/* Whether it has numbers of 8 bits, or is the bias of a product of those. */
+bool cornu__lite_onnx_quantized(const CornuLiteTensor *tensor);
+
+/* The real numbers of x, stored as the tensor is. */
+int cornu__lite_dequantize(CornuOnnx *to, const CornuLiteTensor *tensor, int x);
 
 #endif

@@ -197,9 +197,6 @@ static CornuStatus gather(const Step *step)
 
 /* ---- Several tensors ---- */
 
-/* A result of several. */
-static void set(const Step *step, int i, int y) { step->of->values[step->op->out[i]] = y; }
-
 static CornuStatus join(const Step *step, bool stack)
 {
     const CornuLiteOperator *op = step->op;
@@ -230,8 +227,9 @@ static CornuStatus unpack(const Step *step)
     CORNU__TRY(cornu__lite_axis(op->options.axis, rank_of(step, 0), &axis));
     const int x = cornu__lite_value(step, 0);
     for (int i = 0; i < op->out_count; i++)
-        set(step, i, with_axis(step, "Squeeze", cornu__onnx_slice(step->to, x, axis, i, i + 1),
-                               axis));
+        cornu__lite_give_at(step, i,
+                            with_axis(step, "Squeeze",
+                                      cornu__onnx_slice(step->to, x, axis, i, i + 1), axis));
     return CORNU_OK;
 }
 
@@ -245,7 +243,7 @@ static CornuStatus split(const Step *step)
     CORNU__TRY(cornu__lite_list(step, 0, 1, &given, &count));
     CORNU__TRY(cornu__lite_axis(count ? given : 0, rank_of(step, 1), &axis));
     const int parts = cornu__onnx_split(step->to, cornu__lite_value(step, 1), axis, op->out_count);
-    for (int i = 0; i < op->out_count; i++) set(step, i, parts + i);
+    for (int i = 0; i < op->out_count; i++) cornu__lite_give_at(step, i, parts + i);
     return CORNU_OK;
 }
 

@@ -53,7 +53,8 @@ static CornuStatus give(const Step *step, int y)
 static CornuStatus check_filters(const Step *step, int i)
 {
     const CornuLiteTensor *w = cornu__lite_operand(step, i);
-    bool                   good = w->shape.rank == IMAGE && w->dtype == CORNU_LITE_F32;
+    bool                   good = w->shape.rank == IMAGE &&
+                (w->dtype == CORNU_LITE_F32 || cornu__lite_onnx_quantized(w));
     for (int k = 0; k < w->shape.rank; k++) good &= w->shape.extent[k] > 0;
     return good ? CORNU_OK : cornu__fail(CORNU_ERR_FORMAT, "its filters have no shape (F, H, W, "
                                          "C)");

@@ -1,7 +1,7 @@
 /*
  * LSTM, GRU, SimpleRNN and their wrappers, unrolled: LiteRT's own operators of sequences keep
- * states from call to call, in variables of one batch size. The products of all steps with the kernel are
- * one operator; the first step has no product with the states, which are zeros.
+ * states from call to call, in variables of one batch size. The products of all steps with the
+ * kernel are one operator; the first step has no product with the states, which are zeros.
  *
  *     LSTM       i f g o = x W + h U + b;  c = f c + i g;  h = o tanh(c)
  *     GRU        z r n = x W + b, z' r' n' = h U + b';  h = z h + (1 - z) tanh(n + r n')

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
+#include "../formats/file_internal.h"
 #include "to_onnx.h"
-
-enum { OPSET = 20 };   /* the first with Gelu */
 
 static CornuLiteOnnxRule *rule_of(CornuLiteCode code)
 {
@@ -22,20 +21,19 @@ static CornuLiteOnnxRule *rule_of(CornuLiteCode code)
 
 /* ---- The graph ---- */
 
-/* Types whose numbers the graph has as they are. */
+/* Types that the graph's values can have. */
 static CornuStatus check_types(const CornuLiteGraph *graph)
 {
     for (int i = 0; i < graph->tensor_count; i++) {
         const CornuLiteTensor *tensor = &graph->tensors[i];
-        const bool             known = tensor->dtype == CORNU_LITE_F32 ||
+        const bool             plain = tensor->dtype == CORNU_LITE_F32 ||
                            tensor->dtype == CORNU_LITE_I32 || tensor->dtype == CORNU_LITE_I64 ||
                            tensor->dtype == CORNU_LITE_BOOL ||
                            (tensor->dtype == CORNU_LITE_F16 && tensor->data);
-        if (!known || tensor->quantization.count)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "the tensor \"%s\" is %s%s, expected a model "
-                               "in f32", tensor->name,
-                               tensor->quantization.count ? "quantized, " : "",
-                               cornu__lite_dtype_name(tensor->dtype));
+        if (cornu__lite_onnx_quantized(tensor) || (plain && !tensor->quantization.count)) continue;
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "the tensor \"%s\" is %s, with %d scales",
+                           tensor->name, cornu__lite_dtype_name(tensor->dtype),
+                           tensor->quantization.count);
     }
     return CORNU_OK;
 }
@@ -51,8 +49,8 @@ static CornuStatus add_operator(const CornuLiteOnnx *of, int i)
     snprintf(name, sizeof name, "%s of \"%.150s\"", cornu__lite_code_name(op->code),
              of->graph->tensors[op->out[0]].name);
     if (!rule)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: not available in models in f32", name);
-    of->to->label = of->graph->tensors[op->out[0]].name;
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: no ONNX nodes in this version", name);
+    if (of->to->label) of->to->label = of->graph->tensors[op->out[0]].name;
     const CornuStatus status = rule(&step);
     return status ? cornu__fail_prefix(status, name) : CORNU_OK;
 }
@@ -68,48 +66,80 @@ static const char *port_name(PortName *name, const CornuLitePort *ports, int i, 
     return name->text;
 }
 
+static void put_input(const CornuLiteOnnx *of, CornuMessage *message, int i)
+{
+    const CornuLitePort   *port = &of->graph->inputs[i];
+    const CornuLiteTensor *tensor = &of->graph->tensors[port->tensor];
+    PortName               name;
+    const int value = cornu__onnx_put_input(of->to, message,
+                                            port_name(&name, of->graph->inputs, i, ""),
+                                            cornu__lite_onnx_stored(tensor->dtype), tensor->shape);
+    of->values[port->tensor] = cornu__lite_onnx_quantized(tensor)
+        ? cornu__lite_dequantize(of->to, tensor, value)
+        : cornu__lite_onnx_dtype(tensor->dtype) == CORNU_I64
+        ? cast(of->to, value, CORNU_ONNX_INT64) : value;
+}
+
+/* Whole numbers as f32, which they are between layers. */
+static CornuStatus put_output(const CornuLiteOnnx *of, CornuMessage *message, int i)
+{
+    const CornuLitePort   *port = &of->graph->outputs[i];
+    const CornuLiteTensor *tensor = &of->graph->tensors[port->tensor];
+    const bool             stored = of->quantized[port->tensor] != CORNU_ONNX_NONE;
+    int                    value = (stored ? of->quantized : of->values)[port->tensor];
+    PortName               name;
+    if (!value)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "the output \"%s\" is a constant", port->name);
+    if (!stored && cornu__lite_onnx_dtype(tensor->dtype) == CORNU_I64)
+        value = cast(of->to, value, CORNU_ONNX_FLOAT);
+    cornu__onnx_put_output(of->to, message, port_name(&name, of->graph->outputs, i, "_out"),
+                           stored ? cornu__lite_onnx_stored(tensor->dtype) : CORNU_ONNX_FLOAT,
+                           tensor->shape, value);
+    return CORNU_OK;
+}
+
 static CornuStatus put_graph(CornuOnnx *to, CornuMessage *message, const void *context)
 {
     const CornuLiteGraph *graph = context;
+    const size_t          count = (size_t)graph->tensor_count;
     CornuLiteOnnx         of = { .to = to, .graph = graph };
-    CornuStatus           status = CORNU_OK;
-    PortName              name;
-    of.values = cornu__allocate((size_t)graph->tensor_count, sizeof *of.values);
-    if (!of.values) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < graph->input_count; i++) {
-        const CornuLitePort   *port = &graph->inputs[i];
-        const CornuLiteTensor *tensor = &graph->tensors[port->tensor];
-        const bool             whole = cornu__lite_onnx_dtype(tensor->dtype) == CORNU_I64;
-        const int value = cornu__onnx_put_input(to, message, port_name(&name, graph->inputs, i, ""),
-                                                whole ? CORNU_ONNX_INT32 : CORNU_ONNX_FLOAT,
-                                                tensor->shape);
-        of.values[port->tensor] = whole ? cast(to, value, CORNU_ONNX_INT64) : value;
-    }
+    of.values = cornu__allocate(count, sizeof *of.values);
+    of.quantized = cornu__allocate(count, sizeof *of.quantized);
+    CornuStatus status = of.values && of.quantized ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (int i = 0; i < graph->input_count && !status; i++) put_input(&of, message, i);
     for (int i = 0; i < graph->operator_count && !status; i++) status = add_operator(&of, i);
-    to->label = NULL;
-    for (int i = 0; i < graph->output_count && !status; i++) {
-        const CornuLitePort   *port = &graph->outputs[i];
-        const CornuLiteTensor *tensor = &graph->tensors[port->tensor];
-        int                    value = of.values[port->tensor];
-        if (cornu__lite_onnx_dtype(tensor->dtype) == CORNU_I64)
-            value = cast(to, value, CORNU_ONNX_FLOAT);
-        if (!value)
-            status = cornu__fail(CORNU_ERR_UNSUPPORTED, "the output \"%s\" is a constant",
-                                 port->name);
-        else
-            cornu__onnx_put_output(to, message, port_name(&name, graph->outputs, i, "_out"),
-                                   CORNU_ONNX_FLOAT, tensor->shape, value);
-    }
+    if (to->label) to->label = "";
+    for (int i = 0; i < graph->output_count && !status; i++)
+        status = put_output(&of, message, i);
     cornu__release(of.values);
+    cornu__release(of.quantized);
     return status;
 }
 
-CornuStatus cornu__lite_to_onnx(const CornuLiteGraph *graph, CornuMessage *file)
+/* Gelu is an operator from 20 on; others read files of 18. */
+static int opset_for(const CornuLiteGraph *graph)
 {
-    CornuOnnx to = { .opset = OPSET };
+    for (int i = 0; i < graph->operator_count; i++)
+        if (graph->operators[i].code == CORNU_LITE_GELU) return 20;
+    return 18;
+}
+
+CornuStatus cornu__lite_to_onnx(const CornuLiteGraph *graph, bool named, CornuMessage *file)
+{
+    CornuOnnx to = { .opset = opset_for(graph), .label = named ? "" : NULL };
     CORNU__TRY(check_types(graph));
     const CornuStatus status = cornu__onnx_put_file(&to, file, graph->name ? graph->name : "main",
                                                     put_graph, graph);
     cornu__onnx_free(&to);
+    return status;
+}
+
+CornuStatus cornu__lite_export_onnx(const CornuLiteGraph *graph, const char *path)
+{
+    CornuMessage file = { 0 };
+    CornuStatus  status = cornu__lite_to_onnx(graph, false, &file);
+    status = status ? cornu__fail_prefix(status, path)
+                    : cornu_file_write(path, file.bytes, file.size);
+    cornu__release(file.bytes);
     return status;
 }

@@ -80,7 +80,7 @@ static void put_attribute(CornuMessage *node, const CornuOnnxAttribute *from)
 size_t cornu__onnx_begin_node(CornuOnnx *to, const char *operator)
 {
     const size_t node = cornu__begin_field(&to->nodes, 1);
-    if (to->label) cornu__put_text(&to->nodes, 3, to->label);
+    if (to->label && *to->label) cornu__put_text(&to->nodes, 3, to->label);
     cornu__put_text(&to->nodes, 4, operator);
     return node;
 }
@@ -218,22 +218,25 @@ int cornu__onnx_elementwise(CornuOnnx *to, const char *operator, const int *in, 
 
 /* ---- Constants ---- */
 
-int cornu__onnx_constant(CornuOnnx *to, CornuArray array)
+int cornu__onnx_raw(CornuOnnx *to, int type, CornuShape shape, const void *bytes, size_t size)
 {
     CornuMessage *constants = &to->constants;
-    CornuOnnxName          name;
-    const bool    scalar = array.type.shape.rank == 0;
-    const int     value = cornu__onnx_value(to, (CornuOnnxValue){ .scalar = scalar });
+    CornuOnnxName name;
+    const int     value = cornu__onnx_value(to, (CornuOnnxValue){ .scalar = shape.rank == 0 });
     const size_t  tensor = cornu__begin_field(constants, 5);
-    for (int i = 0; i < array.type.shape.rank; i++)
-        cornu__put_number(constants, 1, array.type.shape.extent[i]);
-    cornu__put_number(constants, 2, array.type.dtype == CORNU_F32    ? CORNU_ONNX_FLOAT
-                                    : array.type.dtype == CORNU_BOOL ? CORNU_ONNX_BOOL
-                                                                     : CORNU_ONNX_INT64);
+    for (int i = 0; i < shape.rank; i++) cornu__put_number(constants, 1, shape.extent[i]);
+    cornu__put_number(constants, 2, type);
     cornu__put_text(constants, 8, cornu__onnx_name(&name, value));
-    cornu__put_bytes(constants, 9, array.data, cornu_type_bytes(array.type));
+    cornu__put_bytes(constants, 9, bytes, size);
     cornu__end_field(constants, tensor);
     return value;
+}
+
+int cornu__onnx_constant(CornuOnnx *to, CornuArray array)
+{
+    const int type = array.type.dtype == CORNU_F32    ? CORNU_ONNX_FLOAT
+                   : array.type.dtype == CORNU_BOOL   ? CORNU_ONNX_BOOL : CORNU_ONNX_INT64;
+    return cornu__onnx_raw(to, type, array.type.shape, array.data, cornu_type_bytes(array.type));
 }
 
 int cornu__onnx_integers(CornuOnnx *to, const int64_t *integers, int count)

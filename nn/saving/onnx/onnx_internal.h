@@ -23,7 +23,8 @@ typedef struct CornuOnnx CornuOnnx;
 enum { CORNU_ONNX_NONE = 0 };           /* also an omitted optional input */
 
 /* TensorProto.DataType */
-enum { CORNU_ONNX_FLOAT = 1, CORNU_ONNX_INT32 = 6, CORNU_ONNX_INT64 = 7, CORNU_ONNX_BOOL = 9 };
+enum { CORNU_ONNX_FLOAT = 1, CORNU_ONNX_UINT8 = 2, CORNU_ONNX_INT8 = 3, CORNU_ONNX_INT32 = 6,
+       CORNU_ONNX_INT64 = 7, CORNU_ONNX_BOOL = 9 };
 
 /* An attribute of a node: the pointer that is not NULL, or else the integer. */
 typedef struct {
@@ -81,6 +82,8 @@ int cornu__onnx_elementwise(CornuOnnx *to, const char *operator, const int *in, 
 
 /* A constant, which is copied: f32, i64 or bool. */
 int cornu__onnx_constant(CornuOnnx *to, CornuArray array);
+/* One of any TensorProto.DataType, by its packed elements. */
+int cornu__onnx_raw(CornuOnnx *to, int type, CornuShape shape, const void *bytes, size_t size);
 int cornu__onnx_integers(CornuOnnx *to, const int64_t *integers, int count);
 int cornu__onnx_scalar(CornuOnnx *to, double value);
 int cornu__onnx_filled(CornuOnnx *to, CornuShape shape, float value);
