@@ -432,8 +432,10 @@ CornuStatus cornu__lite_open(const char *path, CornuLiteGraph **graph)
 {
     CornuFileBytes file;
     *graph = NULL;
-    CORNU__TRY(cornu__file_read(&file, path));
-    const CornuStatus status = cornu__lite_read(file.bytes, file.size, graph);
-    cornu__file_release(&file);
+    CornuStatus status = cornu__file_read(&file, path);
+    if (!status) {
+        status = cornu__lite_read(file.bytes, file.size, graph);
+        cornu__file_release(&file);
+    }
     return status ? cornu__fail_prefix(status, path) : CORNU_OK;
 }

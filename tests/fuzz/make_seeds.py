@@ -42,7 +42,7 @@ for name in ("torch_cnn_13", "torch_recurrent_14", "torch_pieces_11", "keras_cnn
 
 # ---- .tflite: converted models ----
 
-for name in ("images", "recurrence", "halves"):
+for name in ("images", "halves", "bytes"):
     with open(os.path.join(HERE, "../../golden/lite", name + ".tflite"), "rb") as file:
         seed("tflite", name, file.read())
 

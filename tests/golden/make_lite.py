@@ -23,7 +23,8 @@ FOLDER = pathlib.Path(__file__).resolve().parent / "lite"
 random = np.random.default_rng(1)
 
 
-def keep(name, model, *arrays, halves=False):
+def keep(name, model, *arrays, halves=False, samples=None):
+    """With samples the file is quantized to 8 bits for data like them, and computes with bytes."""
     for weight in model.weights:
         low = 0.1 if "variance" in weight.path else -0.5
         weight.assign(random.uniform(low, 0.7, weight.shape))
@@ -31,9 +32,17 @@ def keep(name, model, *arrays, halves=False):
     if halves:
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
         converter.target_spec.supported_types = [tf.float16]
+    if samples is not None:
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        converter.representative_dataset = lambda: ([x[None]] for x in samples)
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+        converter.inference_input_type = converter.inference_output_type = tf.int8
     content = converter.convert()
     (FOLDER / f"{name}.tflite").write_bytes(content)
-    interpreter = tf.lite.Interpreter(model_content=content)
+    kernels = tf.lite.experimental.OpResolverType
+    interpreter = tf.lite.Interpreter(
+        model_content=content, experimental_op_resolver_type=kernels.AUTO if samples is None
+        else kernels.BUILTIN_REF)
     for place, array in zip(interpreter.get_input_details(), arrays):
         interpreter.resize_tensor_input(place["index"], array.shape)
     interpreter.allocate_tensors()
@@ -80,6 +89,17 @@ keep("recurrence", keras.Model(x, L.Dense(3)(L.GRU(2, unroll=True)(y))),
 halves = keras.Sequential([keras.Input((6, 6, 2)), L.Conv2D(40, 3, activation="tanh"),
                            L.Flatten(), L.Dense(3)])
 keep("halves", halves, draw(3, 6, 6, 2), halves=True)
+
+# 8 bits.
+x = keras.Input((6, 6, 3))
+a = L.Conv2D(4, 3, padding="same", activation="relu")(x)
+b = L.BatchNormalization()(L.DepthwiseConv2D(3, padding="same")(a))
+b = L.ReLU(6.0)(L.Add()([a, b]))
+b = L.Concatenate()([L.MaxPooling2D(2)(b), L.AveragePooling2D(2)(b)])
+c = L.Dense(4, activation="sigmoid")(L.Flatten()(L.Conv2DTranspose(3, 2, 2)(b)))
+c = L.Concatenate()([L.GlobalAveragePooling2D()(b), c])
+keep("bytes", keras.Model(x, L.Dense(5, activation="softmax")(c)),
+     random.integers(-128, 128, (8, 6, 6, 3)).astype("i1"), samples=draw(64, 6, 6, 3))
 
 (FOLDER / "VERSIONS").write_text(
     f"Python {platform.python_version()}\n" +

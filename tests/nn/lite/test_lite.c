@@ -5,6 +5,7 @@
 #include "../../../models/models.h"
 #include "../../../nn/lite/file.h"
 #include "../../../nn/lite/from_model.h"
+#include "../../../nn/lite/to_onnx.h"
 #include "../../datasets/files.h"
 #include "../golden.h"
 #include "../saving/onnx/onnx_files.h"
@@ -203,6 +204,32 @@ static void test_files_of_others(void **state)
     }
 }
 
+/* ---- Quantized graphs ---- */
+
+/* An 8-bit graph as an .onnx file: that which the ONNX runtime ran, if its checks can run here. */
+static void test_quantized_graphs_as_onnx(void **state)
+{
+    (void)state;
+    static unsigned char bytes[MOST_BYTES];
+    const char          *python = getenv("CORNU_PYTHON") ? getenv("CORNU_PYTHON") : "python3";
+    const char          *path = onnx_file("bytes", ".onnx");
+    char                 command[800];
+    CornuLiteGraph      *graph = graph_of("tests/golden/lite/bytes.tflite");
+    expect_ok(cornu__lite_export_onnx(graph, path));
+    cornu__lite_graph_free(graph);
+    const size_t size = files_read(path, bytes, sizeof bytes);
+    assert_int_equal(size, 8314);
+    assert_int_equal(crc32(crc32(0, NULL, 0), bytes, (uInt)size), 0xb290ad0a);
+    expect_unloaded(cornu_model_load("tests/golden/lite/bytes.tflite"), CORNU_ERR_UNSUPPORTED,
+                    "is quantized, i8, expected a model in f32");
+    snprintf(command, sizeof command, "%s -c 'import importlib.util as u; "
+             "exit(not u.find_spec(\"onnxruntime\"))' 2>/dev/null", python);
+    if (system(command) != 0) skip();
+    snprintf(command, sizeof command, "%s tests/nn/lite/check_qdq.py %s "
+             "tests/golden/lite/bytes.npz >/dev/null", python, path);
+    assert_int_equal(system(command), 0);
+}
+
 /* ---- What is refused ---- */
 
 static void expect_refused(CornuModel *model, const char *part)
@@ -294,6 +321,7 @@ int main(void)
         TEST(test_graphs_are_written_again),
         TEST(test_models_are_read),
         TEST(test_files_of_others),
+        TEST(test_quantized_graphs_as_onnx),
         TEST(test_what_is_refused),
         TEST(test_damaged_files),
     };
