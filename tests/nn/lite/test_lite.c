@@ -6,6 +6,7 @@
 #include "../../../nn/lite/file.h"
 #include "../../../nn/lite/from_model.h"
 #include "../../../nn/lite/to_onnx.h"
+#include "../../allocations.h"
 #include "../../datasets/files.h"
 #include "../golden.h"
 #include "../saving/onnx/onnx_files.h"
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <zlib.h>
@@ -160,12 +162,12 @@ static void expect_predictions(const char *path, const char *arrays)
     if (!model || !npz) fail_msg("%s", cornu_error_message());
     expect_ok(cornu_compile(model, .device = device));
     for (int i = 0; i < cornu_model_input_count(model); i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "x%d", i);
         in[i] = cornu_npz_find(npz, name)->array;
     }
     for (int i = 0; i < cornu_model_output_count(model); i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "p%d", i);
         out[i] = cornu_npz_find(npz, name)->array;
         out[i].data = malloc(cornu_type_bytes(out[i].type));
@@ -173,7 +175,7 @@ static void expect_predictions(const char *path, const char *arrays)
     if (cornu_predict_on_batch_many(model, in, out))
         fail_msg("%s: %s", path, cornu_error_message());
     for (int i = 0; i < cornu_model_output_count(model); i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "p%d", i);
         expect_near(path, out[i].data, cornu_npz_find(npz, name)->array, 1e-5);
         free(out[i].data);
@@ -311,6 +313,43 @@ static void test_damaged_files(void **state)
                     "none.tflite");
 }
 
+/* ---- Memory ---- */
+
+/* Each allocation fails in turn: no file, no model, nothing kept. */
+static void test_no_memory(void **state)
+{
+    (void)state;
+    if (!allocations_counted()) skip();
+    const char  *path = onnx_file("memory", ".tflite");
+    CornuSymbol *x = cornu_input(.shape = { 4, 4, 1 });
+    CornuSymbol *y = cornu_call(cornu_batch_normalization(), cornu_call(cornu_conv2d(2, 2), x));
+    CornuModel  *model = cornu_model(.inputs = { x }, .outputs = { y }), *read = NULL;
+    CornuStatus  status = cornu_model_save(model, path);   /* what is made once */
+    expect_ok(status);
+    unlink(path);
+    status = CORNU_ERR_MEMORY;
+    for (int n = 0; status; n++) {
+        assert_int_not_equal(access(path, F_OK), 0);
+        const int64_t held = allocations_held();
+        allocations_fail_after(n);
+        status = cornu_model_save(model, path);
+        allocations_fail_after(NEVER);
+        assert_int_equal(allocations_held(), held);
+    }
+    cornu_model_free(model);
+    cornu_model_free(cornu_model_load(path));              /* likewise */
+    for (int n = 0; !read; n++) {
+        const int64_t held = allocations_held();
+        allocations_fail_after(n);
+        read = cornu_model_load(path);
+        allocations_fail_after(NEVER);
+        if (read) break;
+        assert_int_equal(cornu_error_status(), CORNU_ERR_MEMORY);
+        assert_int_equal(allocations_held(), held);
+    }
+    cornu_model_free(read);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, files_begin, files_end)
@@ -324,6 +363,7 @@ int main(void)
         TEST(test_quantized_graphs_as_onnx),
         TEST(test_what_is_refused),
         TEST(test_damaged_files),
+        TEST(test_no_memory),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }
