@@ -88,6 +88,7 @@ static CornuStatus put_output(const CornuLiteOnnx *of, CornuMessage *message, in
     const bool             stored = of->quantized[port->tensor] != CORNU_ONNX_NONE;
     int                    value = (stored ? of->quantized : of->values)[port->tensor];
     PortName               name;
+    if (of->to->nodes.failed) return CORNU_ERR_MEMORY;
     if (!value)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "the output \"%s\" is a constant", port->name);
     if (!stored && cornu__lite_onnx_dtype(tensor->dtype) == CORNU_I64)
