@@ -221,9 +221,13 @@ CornuStatus cornu__known_integers(const CornuReadStep *step, int i, int64_t *to,
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "operand %d has %lld numbers, expected at most "
                            "%d", i, (long long)count_of(array), most);
     *count = (int)count_of(array);
-    for (int k = 0; k < *count; k++)
-        to[k] = array.type.dtype == CORNU_I64 ? ((int64_t *)array.data)[k]
-                                              : (int64_t)cornu_array_get(array, k);
+    for (int k = 0; k < *count; k++) {
+        const double number = cornu_array_get(array, k);
+        if (array.type.dtype == CORNU_I64) to[k] = ((int64_t *)array.data)[k];
+        else if (fabs(number) < 0x1p53) to[k] = (int64_t)number;
+        else return cornu__fail(CORNU_ERR_FORMAT, "operand %d has the number %g, expected an "
+                                "integer", i, number);
+    }
     return CORNU_OK;
 }
 
