@@ -1,6 +1,7 @@
 /* Adding operators and constants to the graph, for the rules. */
 #include "rules_internal.h"
 
+#include "../formats/reorder_internal.h"
 #include "../model/model_internal.h"
 
 #include <stdio.h>
@@ -107,22 +108,6 @@ int cornu__lite_weight(CornuLite *to, const CornuLayer *layer, int i)
     return cornu__lite_weight_as(to, layer, i, NULL, layer->weights[i]->type.shape);
 }
 
-/* Fills the elements of the result in order, each from its position in x. */
-static void reorder(const float *x, CornuShape shape, const int *order, float *y)
-{
-    int64_t strides[CORNU_MAX_RANK], at[CORNU_MAX_RANK] = { 0 }, stride = 1;
-    for (int i = shape.rank - 1; i >= 0; i--) {
-        strides[i] = stride;
-        stride *= shape.extent[i];
-    }
-    for (int64_t n = 0; n < stride; n++) {
-        int64_t from = 0;
-        for (int i = 0; i < shape.rank; i++) from += at[i] * strides[order[i]];
-        y[n] = x[from];
-        for (int i = shape.rank - 1; i >= 0 && ++at[i] == shape.extent[order[i]]; i--) at[i] = 0;
-    }
-}
-
 int cornu__lite_weight_as(CornuLite *to, const CornuLayer *layer, int i, const int *order,
                           CornuShape shape)
 {
@@ -130,7 +115,8 @@ int cornu__lite_weight_as(CornuLite *to, const CornuLayer *layer, int i, const i
     const int constant = cornu__lite_add_constant(to->graph, weight->name, CORNU_LITE_F32, shape,
                                                   order ? NULL : weight->array.data);
     float *data = cornu__lite_data(to, constant);
-    if (order && data) reorder(weight->array.data, weight->array.type.shape, order, data);
+    if (order && data)
+        cornu__reorder(weight->array.data, weight->array.type.shape, sizeof *data, order, data);
     return constant;
 }
 

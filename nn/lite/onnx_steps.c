@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
+#include "../formats/reorder_internal.h"
 
 /* ---- Operands ---- */
 
@@ -101,22 +102,16 @@ static double element(CornuLiteDtype dtype, const void *data, int64_t i)
 /* The elements with axes in `order`, of this shape then; the caller releases them. */
 static void *reordered(const CornuLiteTensor *tensor, const int64_t *order, CornuShape *shape)
 {
-    const size_t size = cornu__lite_dtype_size(tensor->dtype);
-    const int    rank = tensor->shape.rank;
-    int64_t      strides[CORNU_MAX_RANK], at[CORNU_MAX_RANK] = { 0 }, count = 1;
-    char        *made = cornu__allocate(tensor->bytes, 1);
+    int   axes[CORNU_MAX_RANK];
+    void *made = cornu__allocate(tensor->bytes, 1);
     *shape = tensor->shape;
-    for (int i = rank - 1; i >= 0; i--) {
-        strides[i] = count;
-        count *= tensor->shape.extent[i];
+    for (int i = 0; i < shape->rank; i++) {
+        axes[i] = (int)order[i];
+        shape->extent[i] = tensor->shape.extent[order[i]];
     }
-    for (int i = 0; i < rank; i++) shape->extent[i] = tensor->shape.extent[order[i]];
-    for (int64_t n = 0; made && n < count; n++) {
-        int64_t from = 0;
-        for (int i = 0; i < rank; i++) from += at[i] * strides[order[i]];
-        memcpy(made + (size_t)n * size, (const char *)tensor->data + (size_t)from * size, size);
-        for (int i = rank - 1; i >= 0 && ++at[i] == shape->extent[i]; i--) at[i] = 0;
-    }
+    if (made)
+        cornu__reorder(tensor->data, tensor->shape, cornu__lite_dtype_size(tensor->dtype), axes,
+                       made);
     return made;
 }
 

@@ -2,6 +2,7 @@
 #include "rules_internal.h"
 
 #include "../../../device/memory_internal.h"
+#include "../../formats/reorder_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -290,23 +291,6 @@ int cornu__onnx_weight(CornuOnnx *to, const CornuLayer *layer, int i)
     return cornu__onnx_weight_as(to, layer, i, NULL, layer->weights[i]->type.shape);
 }
 
-/* Fills the elements of the result in order, each from its position in x. */
-static void reorder(const float *x, CornuShape shape, const int *order, float *y)
-{
-    int64_t strides[CORNU_MAX_RANK], at[CORNU_MAX_RANK] = { 0 };
-    int64_t stride = 1;
-    for (int i = shape.rank - 1; i >= 0; i--) {
-        strides[i] = stride;
-        stride *= shape.extent[i];
-    }
-    for (int64_t n = 0; n < stride; n++) {
-        int64_t from = 0;
-        for (int i = 0; i < shape.rank; i++) from += at[i] * strides[order[i]];
-        y[n] = x[from];
-        for (int i = shape.rank - 1; i >= 0 && ++at[i] == shape.extent[order[i]]; i--) at[i] = 0;
-    }
-}
-
 int cornu__onnx_weight_as(CornuOnnx *to, const CornuLayer *layer, int i, const int *order,
                           CornuShape shape)
 {
@@ -317,7 +301,7 @@ int cornu__onnx_weight_as(CornuOnnx *to, const CornuLayer *layer, int i, const i
     if (known) return known;
     float *turned = order ? cornu__onnx_room(to, own) : NULL;
     if (order && !turned) return CORNU_ONNX_NONE;
-    if (order) reorder(values, own, order, turned);
+    if (order) cornu__reorder(values, own, sizeof *values, order, turned);
     *place = cornu__onnx_constant(to, cornu_array_from(order ? turned : (void *)values,
                                                        cornu_type_from(CORNU_F32, shape)));
     cornu__release(turned);
