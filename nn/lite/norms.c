@@ -93,9 +93,55 @@ static CornuStatus rms_normalization(const CornuLiteCall *call)
     return CORNU_OK;
 }
 
+/* The statistic as a constant: a list or a number among the arguments, or weight i in this shape. */
+static int statistic(const CornuLiteCall *call, const char *name, int i, CornuShape kept)
+{
+    CornuLite          *to = call->to;
+    const CornuNumbers *list = cornu__layer_numbers(call->layer, name);
+    const double       *variance = cornu__layer_argument(call->layer, "variance");
+    if (list->values) return cornu__lite_numbers(to, list, call->shapes[0].rank);
+    if (*variance == 0.0) return cornu__lite_weight_as(to, call->layer, i, NULL, kept);
+    const int constant = cornu__lite_room(to, name, (CornuShape){ 0 });
+    float    *value = cornu__lite_data(to, constant);
+    if (value) *value = (float)number(call->layer, name);
+    return constant;
+}
+
+/* (x - mean) / max(sqrt(variance), 1e-7), or back; CORNU_ZERO as the axis means no axis. */
+static CornuStatus normalization(const CornuLiteCall *call)
+{
+    CornuLite     *to = call->to;
+    const int64_t *axis = cornu__layer_argument(call->layer, "axis");
+    const bool     invert = flag(call->layer, "invert");
+    int64_t        axes = 0;
+    if (*axis != CORNU_ZERO) CORNU__TRY(cornu__axis_bits(axis, call->shapes[0], &axes));
+    CornuShape kept = cornu__along(call->shapes[0], axes, true);
+    kept.extent[0] = 1;
+    const int mean = statistic(call, "mean", 0, kept);
+    const int factor = statistic(call, "variance", 1, kept);
+    float    *f = cornu__lite_data(to, factor);
+    for (int64_t i = 0; f && i < cornu_shape_count(shape_of(to, factor)); i++) {
+        const double deviation = fmax(sqrt((double)f[i]), 1e-7);
+        f[i] = (float)(invert ? deviation : 1.0 / deviation);
+    }
+    const int x = invert ? call->in[0] : cornu__lite_two(to, CORNU_LITE_SUB, call->in[0], mean);
+    const int y = cornu__lite_two(to, CORNU_LITE_MUL, x, factor);
+    *call->out = invert ? cornu__lite_two(to, CORNU_LITE_ADD, y, mean) : y;
+    return CORNU_OK;
+}
+
+static CornuStatus layer_scale(const CornuLiteCall *call)
+{
+    *call->out = cornu__lite_two(call->to, CORNU_LITE_MUL, call->in[0],
+                                 cornu__lite_weight(call->to, call->layer, 0));
+    return CORNU_OK;
+}
+
 const CornuLiteRow cornu__lite_norms[] = {
     { "BatchNormalization", batch_normalization },
     { "LayerNormalization", layer_normalization },
+    { "LayerScale", layer_scale },
+    { "Normalization", normalization },
     { "RMSNormalization", rms_normalization },
     { 0 },
 };

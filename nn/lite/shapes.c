@@ -24,6 +24,17 @@ static CornuStatus permute(const CornuLiteCall *call)
     return CORNU_OK;
 }
 
+static CornuStatus repeat_vector(const CornuLiteCall *call)
+{
+    const int32_t times[] = { 1, (int32_t)whole(call->layer, "n"), 1 };
+    CornuShape    single = call->results[0];
+    single.extent[1] = 1;
+    int in[] = { cornu__lite_reshape(call->to, call->in[0], single), 0 };
+    in[1] = cornu__lite_add_integers(call->to->graph, times, 3);
+    *call->out = cornu__lite_node(call->to, CORNU_LITE_TILE, in, 2, call->results[0], NULL);
+    return CORNU_OK;
+}
+
 const CornuLiteRow cornu__lite_shapes[] = {
     { "ActivityRegularization", as_it_is },
     { "AlphaDropout", as_it_is },
@@ -40,6 +51,7 @@ const CornuLiteRow cornu__lite_shapes[] = {
     { "RandomRotation", as_it_is },
     { "RandomTranslation", as_it_is },
     { "RandomZoom", as_it_is },
+    { "RepeatVector", repeat_vector },
     { "Reshape", reshape },
     { "SpatialDropout1D", as_it_is },
     { "SpatialDropout2D", as_it_is },

@@ -124,6 +124,13 @@ static CornuModel *shapes(void)
 
 /* ---- Normalization ---- */
 
+static CornuModel *repeated(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 3 });
+    return cornu_model(.inputs = { x }, .name = "repeated",
+                       .outputs = { cornu_call(cornu_repeat_vector(4), x) });
+}
+
 /* Folded after products, with channels of another factor each, and after the activation not. */
 static CornuModel *folded(void)
 {
@@ -158,7 +165,9 @@ static CornuModel *norms(void)
     return EACH("norms", cornu_input(.shape = { 4, 5, 6 }), cornu_batch_normalization(),
                 cornu_batch_normalization(.axis = 1), cornu_layer_normalization(),
                 cornu_layer_normalization(.axes = { 2, 3 }, .no_center = true),
-                cornu_layer_normalization(.rms_scaling = true), cornu_rms_normalization());
+                cornu_layer_normalization(.rms_scaling = true), cornu_rms_normalization(),
+                cornu_normalization(), cornu_normalization(.mean = 2.0, .variance = 4.0),
+                cornu_normalization(.axis = 1, .invert = true), cornu_layer_scale(0.1, 6));
 }
 
 /* ---- Activations ---- */
@@ -228,11 +237,12 @@ const LiteCase lite_cases[] = {
     { "many_steps", many_steps, "UNPACK 1 PACK 1 FULLY_CONNECTED 100" },
     { "merges", merges, "ADD 4 SUB 1 MUL 2 MAXIMUM 2 MINIMUM 1 CONCATENATION 2" },
     { "nested", nested, "FULLY_CONNECTED 3 MUL 1 ADD 1" },
-    { "norms", norms, "MUL 10 RSQRT 4" },
+    { "norms", norms, "MUL 14 RSQRT 4" },
     { "pools", pools, "MAX_POOL_2D 2 AVERAGE_POOL_2D 2 MEAN 2 REDUCE_MAX 1" },
     { "read_twice", read_twice, "CONV_2D 2 MUL 1 ADD 2 RELU 0" },
     { "recurrence", recurrence, "UNPACK 9 UNIDIRECTIONAL_SEQUENCE_LSTM 0" },
     { "rectifiers", rectifiers, "RELU 3 LEAKY_RELU 3 PRELU 2 ELU 1 SOFTMAX 1" },
+    { "repeated", repeated, "TILE 1" },
     { "rows", rows, "GATHER 1 CAST 0" },
     { "sequences", sequences, "CONV_2D 3 DEPTHWISE_CONV_2D 2 PAD 2 RELU 0 FULLY_CONNECTED 2" },
     { "shapes", shapes, "RESHAPE 4 TRANSPOSE 1 PAD 1 RESIZE_NEAREST_NEIGHBOR 2 MUL 2 ADD 1" },
