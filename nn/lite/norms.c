@@ -93,7 +93,7 @@ static CornuStatus rms_normalization(const CornuLiteCall *call)
     return CORNU_OK;
 }
 
-/* The statistic as a constant: a list or a number among the arguments, or weight i in this shape. */
+/* The statistic as a constant: a list or a number of the arguments, or weight i in this shape. */
 static int statistic(const CornuLiteCall *call, const char *name, int i, CornuShape kept)
 {
     CornuLite          *to = call->to;
