@@ -2,10 +2,13 @@
  * Source: docs/Operators.md of ONNX, Resize. */
 #include "run_internal.h"
 
+#include "../../../device/integer_internal.h"
+
 #include <math.h>
 #include <string.h>
 
-enum { MOST_TAPS = 1024 };
+/* Sizes are numbers of files: they are bounded before memory and time are taken. */
+enum { MOST_TAPS = 1024, MOST_PIXELS = 1 << 16, MOST_WEIGHTS = 1 << 25 };
 
 typedef struct {
     const char *mode, *coordinates, *nearest;
@@ -112,6 +115,11 @@ static CornuTensor *resized(CornuReadRun *run, CornuTensor *x, int i, const Axis
 {
     if (!x) return NULL;
     CornuShape shape = cornu_tensor_shape(x), flat = { 3, { 1, 1, 1 } };
+    if (axis->out > MOST_PIXELS || axis->in > MOST_WEIGHTS / larger(axis->out, 1))
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%lld pixels as %lld along an axis, expected "
+                                "at most %d and a matrix of at most %d weights",
+                                (long long)axis->in, (long long)axis->out, MOST_PIXELS,
+                                MOST_WEIGHTS);
     const CornuArray matrix = cornu__host_array(run, cornu_type(CORNU_F32, axis->out, axis->in));
     CornuStatus      status = matrix.data ? CORNU_OK : CORNU_ERR_MEMORY;
     for (int64_t k = 0; k < axis->out && !status; k++)
