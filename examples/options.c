@@ -178,6 +178,7 @@ static void add_default(char text[HELP_TEXT], const Option *flag)
         snprintf(text + at, HELP_TEXT - at, "; --no%s for not (default %s)", flag->name,
                  *(bool *)flag->to ? "true" : "false");
         break;
+    case OPTION_TEXTS: snprintf(text + at, HELP_TEXT - at, "; may be repeated"); break;
     case OPTION_SWITCH: break;
     }
 }
@@ -290,10 +291,24 @@ static int bad_value(const Table *table, const Option *flag, const char *value)
     return bad_usage(table);
 }
 
+static int add_text(const Table *table, const Option *flag, const char *value)
+{
+    OptionTexts *texts = flag->to;
+    if (texts->count < OPTION_MAX_TEXTS) {
+        texts->text[texts->count++] = value;
+        return -1;
+    }
+    fprintf(stderr, "%s: --%s is given more than %d times", table->program->name, flag->name,
+            OPTION_MAX_TEXTS);
+    return bad_usage(table);
+}
+
 static int set(const Table *table, const Option *flag, const char *value)
 {
     double number = 0.0;
     switch (flag->kind) {
+    case OPTION_TEXTS:
+        return add_text(table, flag, value);
     case OPTION_TEXT:
         *(const char **)flag->to = value;
         return -1;

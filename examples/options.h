@@ -54,17 +54,26 @@ enum {
     OPTIONS_SEED     = 128,        /* --seed, without the data */
 };
 
-/* OPTION_FLAG: as a switch, or --name=false and --noname, as in TensorFlow's programs. */
+/* OPTION_TEXTS: a text that may be given several times. OPTION_FLAG: as a switch, or --name=false
+ * and --noname, as in TensorFlow's programs. */
 typedef enum {
-    OPTION_TEXT, OPTION_WHOLE, OPTION_NUMBER, OPTION_CHOICE, OPTION_SWITCH, OPTION_FLAG
+    OPTION_TEXT, OPTION_TEXTS, OPTION_WHOLE, OPTION_NUMBER, OPTION_CHOICE, OPTION_SWITCH,
+    OPTION_FLAG
 } OptionKind;
+
+enum { OPTION_MAX_TEXTS = 64 };
+
+typedef struct {
+    const char *text[OPTION_MAX_TEXTS];
+    int         count;
+} OptionTexts;
 
 /* One flag. */
 typedef struct {
     const char        *name;       /* without the dashes */
     OptionKind         kind;
-    void              *to;         /* const char **, int64_t *, double *, const char **, bool *,
-                                  bool * */
+    void              *to;         /* const char **, OptionTexts *, int64_t *, double *,
+                                      const char **, bool *, bool * */
     const char        *value;      /* "N", "FILE.json": the word for the value in --help */
     const char        *help;
     double             least, most;

@@ -1,0 +1,322 @@
+#include "batcher.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_THREADS = 1024 };
+
+struct Batcher {
+    const Settings *settings;
+    Metrics        *metrics;
+    pthread_mutex_t lock;
+    pthread_cond_t  changed;
+    Served         *waiting;           /* models with jobs that wait */
+    int64_t         count;             /* jobs that wait */
+    bool            ending;
+    int             thread_count;
+    pthread_t       threads[MOST_THREADS];
+};
+
+double clock_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void job_free(Job *job)
+{
+    for (int i = 0; job->served && i < job->served->output_count; i++) {
+        free(job->y[i].data);
+        job->y[i].data = NULL;
+    }
+    rows_free(&job->rows);
+}
+
+/* ---- The queue, with the lock ---- */
+
+static bool can_share(const Job *a, const Job *b)
+{
+    for (int i = 0; i < a->rows.x_count; i++) {
+        CornuShape one = a->rows.x[i].type.shape, other = b->rows.x[i].type.shape;
+        one.extent[0] = other.extent[0] = 0;
+        if (!cornu_shape_equal(one, other)) return false;
+    }
+    return !a->served->fixed_rows;
+}
+
+/* The model whose first job has waited longest, of those that are due; else NULL and when the next
+ * one is. */
+static Served *find_due(const Batcher *batcher, double now_s, double *next_s)
+{
+    const double wait_s = 1e-3 * batcher->settings->batch_timeout_ms;
+    Served      *due = NULL;
+    *next_s = INFINITY;
+    for (Served *served = batcher->waiting; served; served = served->queue.next) {
+        const double queued_s = served->queue.first->queued_s;
+        if (served->queue.rows >= batcher->settings->batch_size || batcher->ending ||
+            served->fixed_rows || now_s >= queued_s + wait_s) {
+            if (!due || queued_s < due->queue.first->queued_s) due = served;
+        } else {
+            *next_s = fmin(*next_s, queued_s + wait_s);
+        }
+    }
+    return due;
+}
+
+/* Takes jobs from the front whose rows fit one batch, at least one job. */
+static Job *take(Batcher *batcher, Served *served)
+{
+    ServedQueue *queue = &served->queue;
+    Job         *first = queue->first, *last = first;
+    int64_t      rows = first->rows.count;
+    batcher->count--;
+    while (last->next && can_share(first, last->next) &&
+           rows + last->next->rows.count <= batcher->settings->batch_size) {
+        last = last->next;
+        rows += last->rows.count;
+        batcher->count--;
+    }
+    queue->first = last->next;
+    queue->rows -= rows;
+    last->next = NULL;
+    if (!queue->first) {
+        Served **at = &batcher->waiting;
+        while (*at != served) at = &(*at)->queue.next;
+        *at = queue->next;
+        queue->last = NULL;
+        queue->next = NULL;
+    }
+    return first;
+}
+
+/* ---- Computing ---- */
+
+static bool no_memory(Problem *problem)
+{
+    return problem_set(problem, CODE_RESOURCE_EXHAUSTED, "no memory for the predictions");
+}
+
+static bool make_outputs(const Served *served, const CornuArray *x, CornuArray *y, Problem *problem)
+{
+    for (int i = 0; i < served->output_count; i++) {
+        y[i] = (CornuArray){ .type = served_output(served, i, x) };
+        y[i].data = malloc(cornu_type_bytes(y[i].type));
+        if (!y[i].data) return no_memory(problem);
+    }
+    return true;
+}
+
+static double compute(Served *served, const CornuArray *x, const CornuArray *y, Problem *problem)
+{
+    const double begin_s = clock_seconds();
+    served_predict(served, x, y, problem);
+    return clock_seconds() - begin_s;
+}
+
+static void observe(Batcher *batcher, const Job *job, double seconds)
+{
+    MetricsLabel name;
+    metrics_add(batcher->metrics, METRIC_RUNTIME_LATENCY, 1e6 * seconds,
+                "model_name=\"%s\",API=\"%s\",runtime=\"Cornu\"",
+                metrics_label(&name, job->served->name), job->api);
+}
+
+static void run_alone(Batcher *batcher, Job *job)
+{
+    if (!make_outputs(job->served, job->rows.x, job->y, &job->problem)) return;
+    const double seconds = compute(job->served, job->rows.x, job->y, &job->problem);
+    observe(batcher, job, seconds);
+    metrics_add(batcher->metrics, METRIC_BATCH_SIZE, (double)job->rows.count, "%s", "");
+}
+
+/* Copies the rows of a job into or out of those of a batch, from row `at` on. */
+static void copy_rows(CornuArray *batch, CornuArray *job, int64_t at, bool in)
+{
+    const CornuType type = job->type;
+    const size_t    bytes = (size_t)cornu_type_count(type) * cornu_dtype_size(type.dtype);
+    char           *there = (char *)batch->data + bytes / (size_t)type.shape.extent[0] * (size_t)at;
+    if (in) memcpy(there, job->data, bytes);
+    else memcpy(job->data, there, bytes);
+}
+
+/* Computes several jobs at once. False if none has results. */
+static bool run_together(Batcher *batcher, Job *jobs)
+{
+    Served    *served = jobs->served;
+    CornuArray x[CORNU_MAX_MODEL_TENSORS] = { { .data = NULL } };
+    CornuArray y[CORNU_MAX_MODEL_TENSORS] = { { .data = NULL } };
+    Problem    problem = { .code = CODE_OK };
+    int64_t    rows = 0, at = 0;
+    double     seconds = 0;
+    bool       good = true;
+    for (Job *job = jobs; job; job = job->next) rows += job->rows.count;
+    for (int i = 0; i < served->input_count && good; i++) {
+        x[i].type = jobs->rows.x[i].type;
+        x[i].type.shape.extent[0] = rows;
+        good = (x[i].data = malloc((size_t)cornu_type_count(x[i].type) *
+                                   cornu_dtype_size(x[i].type.dtype))) != NULL;
+    }
+    for (Job *job = jobs; job && good; at += job->rows.count, job = job->next)
+        for (int i = 0; i < served->input_count; i++) copy_rows(&x[i], &job->rows.x[i], at, true);
+    good = good && make_outputs(served, x, y, &problem);
+    if (good) seconds = compute(served, x, y, &problem);
+    good = good && !problem.code;
+    for (Job *job = jobs; job && good; job = job->next)
+        good = make_outputs(served, job->rows.x, job->y, &job->problem);
+    at = 0;
+    for (Job *job = jobs; job && good; at += job->rows.count, job = job->next) {
+        for (int i = 0; i < served->output_count; i++) copy_rows(&y[i], &job->y[i], at, false);
+        observe(batcher, job, seconds);
+    }
+    if (good) metrics_add(batcher->metrics, METRIC_BATCH_SIZE, (double)rows, "%s", "");
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+        free(x[i].data);
+        free(y[i].data);
+    }
+    return good;
+}
+
+/* If a batch fails, so may only one of its requests: then each is computed by itself. */
+static void run(Batcher *batcher, Job *jobs)
+{
+    if (jobs->next && run_together(batcher, jobs)) return;
+    for (Job *job = jobs; job; job = job->next) {
+        for (int i = 0; i < job->served->output_count; i++) {
+            free(job->y[i].data);
+            job->y[i].data = NULL;
+        }
+        job->problem.code = CODE_OK;
+        run_alone(batcher, job);
+    }
+}
+
+/* Those that waited too long are answered so; the others are returned. */
+static Job *drop_late(Batcher *batcher, Job *jobs, double now_s)
+{
+    Job *kept = NULL, **end = &kept;
+    while (jobs) {
+        Job *job = jobs;
+        jobs = job->next;
+        job->next = NULL;
+        metrics_add(batcher->metrics, METRIC_QUEUING_LATENCY, 1e6 * (now_s - job->queued_s),
+                    "thread_pool_name=\"cornu_serve\"");
+        if (now_s - job->queued_s <= batcher->settings->timeout_s) {
+            *end = job;
+            end = &job->next;
+        } else {
+            problem_set(&job->problem, CODE_DEADLINE_EXCEEDED, "Timed out after %g s in the queue",
+                        now_s - job->queued_s);
+            job->done(job);
+        }
+    }
+    return kept;
+}
+
+static void wait_until(Batcher *batcher, double time_s)
+{
+    if (!isfinite(time_s)) {
+        pthread_cond_wait(&batcher->changed, &batcher->lock);
+        return;
+    }
+    const struct timespec until = { (time_t)time_s, (long)(1e9 * (time_s - floor(time_s))) };
+    pthread_cond_timedwait(&batcher->changed, &batcher->lock, &until);
+}
+
+static void *work(void *context)
+{
+    Batcher *batcher = context;
+    pthread_mutex_lock(&batcher->lock);
+    while (!batcher->ending || batcher->waiting) {
+        double       next_s;
+        const double now_s = clock_seconds();
+        Served      *served = find_due(batcher, now_s, &next_s);
+        if (!served) {
+            wait_until(batcher, next_s);
+            continue;
+        }
+        Job          *jobs = take(batcher, served);
+        const int64_t count = batcher->count;
+        pthread_mutex_unlock(&batcher->lock);
+        metrics_set(batcher->metrics, METRIC_QUEUE, (double)count);
+        jobs = drop_late(batcher, jobs, now_s);
+        if (jobs) run(batcher, jobs);
+        while (jobs) {
+            Job *job = jobs;
+            jobs = job->next;          /* the job is gone once it is done */
+            job->done(job);
+        }
+        pthread_mutex_lock(&batcher->lock);
+    }
+    pthread_mutex_unlock(&batcher->lock);
+    return NULL;
+}
+
+/* ---- Start, submit, end ---- */
+
+Batcher *batcher_create(const Settings *settings, Metrics *metrics, int threads)
+{
+    Batcher           *batcher = calloc(1, sizeof *batcher);
+    pthread_condattr_t monotonic;
+    if (!batcher) {
+        fputs("cornu_serve: no memory for a queue\n", stderr);
+        return NULL;
+    }
+    batcher->settings = settings;
+    batcher->metrics = metrics;
+    pthread_mutex_init(&batcher->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&batcher->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    for (int i = 0; i < threads && i < MOST_THREADS; i++, batcher->thread_count++)
+        if (pthread_create(&batcher->threads[i], NULL, work, batcher)) break;
+    if (batcher->thread_count > 0) return batcher;
+    fputs("cornu_serve: cannot start a thread\n", stderr);
+    batcher_free(batcher);
+    return NULL;
+}
+
+bool batcher_submit(Batcher *batcher, Job *job)
+{
+    Served *served = job->served;
+    job->next = NULL;
+    job->queued_s = clock_seconds();
+    pthread_mutex_lock(&batcher->lock);
+    const bool taken = batcher->count < batcher->settings->queue;
+    if (taken) {
+        if (served->queue.first) {
+            served->queue.last->next = job;
+        } else {
+            served->queue.first = job;
+            served->queue.next = batcher->waiting;
+            batcher->waiting = served;
+        }
+        served->queue.last = job;
+        served->queue.rows += job->rows.count;
+        batcher->count++;
+        pthread_cond_signal(&batcher->changed);
+    }
+    const int64_t count = batcher->count, rows = job->rows.count;
+    pthread_mutex_unlock(&batcher->lock);
+    metrics_set(batcher->metrics, METRIC_QUEUE, (double)count);
+    if (taken) metrics_add(batcher->metrics, METRIC_INPUT_SIZE, (double)rows, "%s", "");
+    return taken;
+}
+
+void batcher_free(Batcher *batcher)
+{
+    if (!batcher) return;
+    pthread_mutex_lock(&batcher->lock);
+    batcher->ending = true;
+    pthread_cond_broadcast(&batcher->changed);
+    pthread_mutex_unlock(&batcher->lock);
+    for (int i = 0; i < batcher->thread_count; i++) pthread_join(batcher->threads[i], NULL);
+    pthread_cond_destroy(&batcher->changed);
+    pthread_mutex_destroy(&batcher->lock);
+    free(batcher);
+}

@@ -1,0 +1,363 @@
+#include "library.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "folder.h"
+
+/* How many versions that have ended are remembered, for status. */
+enum { MOST_ENDED = 16 };
+
+/* START and LOADING to END are the states of TensorFlow Serving's get_model_status.proto. */
+typedef enum { STATE_LOADING, STATE_AVAILABLE, STATE_UNLOADING, STATE_END } State;
+
+static const char *const state_names[] = { "LOADING", "AVAILABLE", "UNLOADING", "END" };
+
+typedef struct Version {
+    int64_t         number;
+    State           state;
+    Served         *served;            /* while AVAILABLE */
+    struct stat     identity;          /* of the file that was loaded, or failed to */
+    Problem         problem;           /* of the last attempt to load it */
+    struct Version *next;              /* a lower number */
+} Version;
+
+typedef struct Entry {
+    char         *name, *path;
+    bool          required;            /* one of --model */
+    Version      *versions;            /* descending */
+    struct Entry *next;
+} Entry;
+
+/* The thread that updates is the only one that changes lists; it locks what others read. */
+struct Library {
+    const Settings *settings;
+    Entry          *entries;
+    pthread_mutex_t lock;
+};
+
+/* ---- Entries ---- */
+
+static Entry *find_entry(Library *library, const char *name)
+{
+    for (Entry *entry = library->entries; entry; entry = entry->next)
+        if (!strcmp(entry->name, name)) return entry;
+    return NULL;
+}
+
+static bool add_entry(Library *library, const char *name, size_t length, const char *folder,
+                      const char *path)
+{
+    const size_t size = (folder ? strlen(folder) + 1 : 0) + strlen(path) + 1;
+    Entry       *entry = calloc(1, sizeof *entry);
+    if (!entry) return false;
+    entry->name = strndup(name, length);
+    entry->path = malloc(size);
+    entry->required = !folder;
+    if (!entry->name || !entry->path) {
+        free(entry->name);
+        free(entry->path);
+        free(entry);
+        return false;
+    }
+    snprintf(entry->path, size, "%s%s%s", folder ? folder : "", folder ? "/" : "", path);
+    pthread_mutex_lock(&library->lock);
+    Entry **at = &library->entries;
+    while (*at) at = &(*at)->next;
+    *at = entry;
+    pthread_mutex_unlock(&library->lock);
+    return true;
+}
+
+static bool add_found(void *context, const char *name)
+{
+    Library *library = context;
+    return find_entry(library, name) ||
+           add_entry(library, name, strlen(name), library->settings->models, name);
+}
+
+Library *library_create(const Settings *settings)
+{
+    Library *library = calloc(1, sizeof *library);
+    if (!library) return NULL;
+    library->settings = settings;
+    pthread_mutex_init(&library->lock, NULL);
+    for (int i = 0; i < settings->model.count; i++) {
+        const char  *model = settings->model.text[i];
+        const size_t name = settings_name(model, '=');
+        if (add_entry(library, model, name, NULL, model + name + 1)) continue;
+        library_free(library);
+        return NULL;
+    }
+    return library;
+}
+
+void library_free(Library *library)
+{
+    if (!library) return;
+    while (library->entries) {
+        Entry *entry = library->entries;
+        library->entries = entry->next;
+        while (entry->versions) {
+            Version *version = entry->versions;
+            entry->versions = version->next;
+            served_release(version->served);
+            free(version);
+        }
+        free(entry->name);
+        free(entry->path);
+        free(entry);
+    }
+    pthread_mutex_destroy(&library->lock);
+    free(library);
+}
+
+/* ---- Versions ---- */
+
+/* The number that a label stands for; -1 if there is none of that name. */
+static int64_t labelled(const Library *library, const char *name, const char *label)
+{
+    const OptionTexts *labels = &library->settings->label;
+    for (int i = 0; i < labels->count; i++) {
+        const char  *text = labels->text[i];
+        const size_t a = settings_name(text, ':'), b = settings_name(text + a + 1, '=');
+        if (strlen(name) == a && !memcmp(name, text, a) && strlen(label) == b &&
+            !memcmp(label, text + a + 1, b))
+            return strtoll(text + a + b + 2, NULL, 10);
+    }
+    return -1;
+}
+
+static bool has_label(const Library *library, const char *name, int64_t number)
+{
+    const OptionTexts *labels = &library->settings->label;
+    for (int i = 0; i < labels->count; i++) {
+        const char  *text = labels->text[i];
+        const size_t a = settings_name(text, ':');
+        if (strlen(name) == a && !memcmp(name, text, a) &&
+            strtoll(strchr(text, '=') + 1, NULL, 10) == number)
+            return true;
+    }
+    return false;
+}
+
+static Version *find_version(Entry *entry, int64_t number)
+{
+    for (Version *version = entry->versions; version; version = version->next)
+        if (version->number == number) return version;
+    return NULL;
+}
+
+static Version *add_version(Library *library, Entry *entry, int64_t number)
+{
+    Version *version = calloc(1, sizeof *version), **at = &entry->versions;
+    if (!version) return NULL;
+    version->number = number;
+    version->state = STATE_END;
+    pthread_mutex_lock(&library->lock);
+    while (*at && (*at)->number > number) at = &(*at)->next;
+    version->next = *at;
+    *at = version;
+    pthread_mutex_unlock(&library->lock);
+    return version;
+}
+
+static void set_state(Library *library, Version *version, State state)
+{
+    pthread_mutex_lock(&library->lock);
+    version->state = state;
+    pthread_mutex_unlock(&library->lock);
+}
+
+/* Loads a version, unless this file of it is loaded or has failed. The one of the same number that
+ * was loaded before is served until then. */
+static void load(Library *library, Entry *entry, const FolderVersion *file)
+{
+    CornuShown shown;
+    Version   *version = find_version(entry, file->number);
+    if (!version) version = add_version(library, entry, file->number);
+    if (!version) return;
+    if (folder_same_file(&version->identity, &file->identity) &&
+        (version->served || version->problem.code))
+        return;
+    if (!version->served) set_state(library, version, STATE_LOADING);
+    Problem problem = { .code = CODE_OK };
+    Served *served = served_load(library->settings, entry->name, file->number, file->path,
+                                 &problem);
+    pthread_mutex_lock(&library->lock);
+    Served *before = served ? version->served : NULL;
+    if (served) version->served = served;
+    version->state = version->served ? STATE_AVAILABLE : STATE_END;
+    version->identity = file->identity;
+    version->problem = problem;
+    pthread_mutex_unlock(&library->lock);
+    served_release(before);
+    if (served)
+        fprintf(stderr, "cornu_serve: serving %s version %lld, %s\n",
+                cornu_shown(&shown, entry->name), (long long)file->number, file->path);
+    else
+        fprintf(stderr, "cornu_serve: cannot serve %s version %lld: %s\n",
+                cornu_shown(&shown, entry->name), (long long)file->number, problem.message);
+}
+
+static void unload(Library *library, const Entry *entry, Version *version)
+{
+    CornuShown shown;
+    pthread_mutex_lock(&library->lock);
+    Served *served = version->served;
+    version->served = NULL;
+    version->state = STATE_UNLOADING;
+    pthread_mutex_unlock(&library->lock);
+    served_release(served);
+    set_state(library, version, STATE_END);
+    memset(&version->identity, 0, sizeof version->identity);
+    fprintf(stderr, "cornu_serve: no longer serving %s version %lld\n",
+            cornu_shown(&shown, entry->name), (long long)version->number);
+}
+
+static void forget_ended(Library *library, Entry *entry)
+{
+    int ended = 0;
+    pthread_mutex_lock(&library->lock);
+    for (Version **at = &entry->versions; *at;) {
+        Version *version = *at;
+        if (version->state == STATE_END && ++ended > MOST_ENDED) {
+            *at = version->next;
+            free(version);
+        } else {
+            at = &version->next;
+        }
+    }
+    pthread_mutex_unlock(&library->lock);
+}
+
+/* The latest ones, and those with a label. */
+static bool is_wanted(const Library *library, const Entry *entry, const FolderVersions *files,
+                      int64_t number)
+{
+    for (int i = files->count - 1; i >= 0; i--)
+        if (files->versions[i].number == number)
+            return i >= files->count - library->settings->versions ||
+                   has_label(library, entry->name, number);
+    return false;
+}
+
+/* Old versions stay until one that is wanted is available, unless there are no files at all. */
+static bool update(Library *library, Entry *entry)
+{
+    FolderVersions files;
+    Problem        problem = { .code = CODE_OK };
+    bool           available = false;
+    if (!folder_list(entry->path, &files, &problem)) {
+        fprintf(stderr, "cornu_serve: %s\n", problem.message);
+        return false;
+    }
+    for (int i = 0; i < files.count; i++)
+        if (is_wanted(library, entry, &files, files.versions[i].number))
+            load(library, entry, &files.versions[i]);
+    for (Version *version = entry->versions; version; version = version->next)
+        available |= version->served && is_wanted(library, entry, &files, version->number);
+    for (Version *version = entry->versions; version; version = version->next)
+        if (version->served && !is_wanted(library, entry, &files, version->number) &&
+            (available || files.count == 0))
+            unload(library, entry, version);
+    forget_ended(library, entry);
+    if (files.count == 0 && entry->required && !entry->versions)
+        fprintf(stderr, "cornu_serve: %s has no version, expected a model's file or a folder with "
+                "VERSION/ or VERSION.SUFFIX\n", entry->path);
+    folder_free(&files);
+    return available;
+}
+
+bool library_update(Library *library)
+{
+    Problem problem;
+    bool    good = true;
+    if (library->settings->models &&
+        !folder_models(library->settings->models, add_found, library, &problem)) {
+        fprintf(stderr, "cornu_serve: %s\n", problem.message);
+        good = false;
+    }
+    for (Entry *entry = library->entries; entry; entry = entry->next)
+        good &= update(library, entry) || !entry->required;
+    return good;
+}
+
+/* ---- For requests ---- */
+
+Served *library_find(Library *library, const char *name, const Choice *choice, Problem *problem)
+{
+    Served *served = NULL;
+    int64_t number = choice->version;
+    if (choice->label && (number = labelled(library, name, choice->label)) < 0) {
+        problem_set(problem, CODE_INVALID_ARGUMENT, "Unrecognized servable version label: %s",
+                    choice->label);
+        return NULL;
+    }
+    pthread_mutex_lock(&library->lock);
+    Entry *entry = find_entry(library, name);
+    for (Version *version = entry ? entry->versions : NULL; version && !served;
+         version = version->next)
+        if (version->served && (number < 0 || version->number == number))
+            served = served_hold(version->served);
+    pthread_mutex_unlock(&library->lock);
+    if (served) return served;
+    if (number < 0)
+        problem_set(problem, CODE_NOT_FOUND, "Servable not found for request: Latest(%s)", name);
+    else
+        problem_set(problem, CODE_NOT_FOUND, "Servable not found for request: Specific(%s, %lld)",
+                    name, (long long)number);
+    return NULL;
+}
+
+static void add_state(Text *to, const Version *version, bool first)
+{
+    const Problem *problem = &version->problem;
+    text_add(to, "%s  {\n   \"version\": \"%lld\",\n   \"state\": \"%s\",\n   \"status\": {\n"
+             "    \"error_code\": \"%s\",\n    \"error_message\": ", first ? "" : ",\n",
+             (long long)version->number, state_names[version->state], code_name(problem->code));
+    text_add_quoted(to, problem->message);
+    text_add(to, "\n   }\n  }");
+}
+
+bool library_status(Library *library, const char *name, const Choice *choice, Text *to,
+                    Problem *problem)
+{
+    bool    any = false;
+    int64_t number = choice->version;
+    if (choice->label && (number = labelled(library, name, choice->label)) < 0)
+        return problem_set(problem, CODE_INVALID_ARGUMENT,
+                           "Unrecognized servable version label: %s", choice->label);
+    text_add(to, "{\n \"model_version_status\": [\n");
+    pthread_mutex_lock(&library->lock);
+    Entry *entry = find_entry(library, name);
+    for (Version *version = entry ? entry->versions : NULL; version; version = version->next)
+        if (number < 0 || version->number == number) {
+            add_state(to, version, !any);
+            any = true;
+        }
+    pthread_mutex_unlock(&library->lock);
+    text_add(to, "\n ]\n}\n");
+    if (any) return true;
+    if (number < 0)
+        return problem_set(problem, CODE_NOT_FOUND, "Could not find any versions of model %s",
+                           name);
+    return problem_set(problem, CODE_NOT_FOUND, "Could not find version %lld of model %s",
+                       (long long)number, name);
+}
+
+int library_count(Library *library)
+{
+    int count = 0;
+    pthread_mutex_lock(&library->lock);
+    for (Entry *entry = library->entries; entry; entry = entry->next) {
+        bool served = false;
+        for (Version *version = entry->versions; version; version = version->next)
+            served |= version->served != NULL;
+        count += served;
+    }
+    pthread_mutex_unlock(&library->lock);
+    return count;
+}

@@ -1,0 +1,58 @@
+/*
+ * A model that is loaded from a file and predicts, for any number of threads at once. Whoever uses
+ * one holds a reference, so that it may be replaced meanwhile.
+ */
+#ifndef CORNU_SERVE_SERVED_H
+#define CORNU_SERVE_SERVED_H
+
+#include <stdatomic.h>
+
+#include "reply.h"
+#include "settings.h"
+
+/* An input or output: its name and type, axis 0 and extents that may differ CORNU_NONE. */
+typedef struct {
+    const char *name;
+    CornuType   type;
+} ServedTensor;
+
+/* Requests that wait for this model; the batcher's. */
+typedef struct {
+    struct Job    *first, *last;
+    int64_t        rows;
+    struct Served *next;               /* another model with requests that wait */
+} ServedQueue;
+
+typedef struct Served {
+    char          *name;
+    int64_t        version;
+    CornuModel    *model;
+    int            input_count, output_count;
+    ServedTensor   inputs[CORNU_MAX_MODEL_TENSORS], outputs[CORNU_MAX_MODEL_TENSORS];
+    int64_t        fixed_rows;         /* of every batch; 0: any number */
+    struct Served_predictor *predictor;
+    ServedQueue    queue;
+    atomic_int     references;
+} Served;
+
+/* Loads a model and lets it predict once, so that it is compiled before the first request. The
+ * caller holds the first reference. NULL on failure. */
+Served *served_load(const Settings *settings, const char *name, int64_t version, const char *path,
+                    Problem *problem);
+
+Served *served_hold(Served *served);
+void    served_release(Served *served);
+
+/* Predicts rows: x of each input, to of each output, whose arrays have the types of served_output.
+ * Thread-safe. */
+bool served_predict(Served *served, const CornuArray *x, const CornuArray *to, Problem *problem);
+
+/* The type of output i for such inputs: as many rows, and extents that are open as in the input. */
+CornuType served_output(const Served *served, int i, const CornuArray *x);
+
+/* Whether the rows of its only output are scores of classes, (N, C), or one number each, (N, 1) or
+ * (N). */
+bool served_classifies(const Served *served);
+bool served_regresses(const Served *served);
+
+#endif
