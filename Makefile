@@ -7,6 +7,7 @@
 #   make SANITIZE=address,undefined   in a folder of its own; likewise SANITIZE=thread
 #   make HDF5=                        without libhdf5's header, which .keras and .h5 files need
 #   make MPI=                         without plugins for libraries of MPI
+#   make HTTP=                        without libmicrohttpd, which cornu_serve needs
 #   make CROSS=PREFIX- SYSROOT=DIR    with PREFIX-gcc and its binutils, and the libraries in DIR
 #   make V=1                          shows whole commands
 #   make test T=idx                   the test programs whose path contains "idx"
@@ -18,7 +19,7 @@
 #   device/cpu/blis.mk       BLIS' object         tests/tests.mk       test, check-..., bench
 #   nn/formats/hdf5.mk       libhdf5              tests/fuzz/fuzz.mk   fuzz
 #   device/processes/mpi.mk  plugins for MPI      tests/lint.mk        lint, format
-#   .packages.mk             what deps installs
+#   examples/serve/http.mk   libmicrohttpd        .packages.mk         what deps installs
 
 CFLAGS  ?= -O2 -g
 CROSS    =
@@ -53,12 +54,14 @@ stamp = $(shell mkdir -p $(BUILD); cd $(BUILD); \
                 echo '$(2)' | cmp -s - $(1) || echo '$(2)' > $(1))
 
 # What there is to build. examples/NAME.c with a main is a program; the other files there are shared
-# by all of them.
+# by all of them. examples/ROOM/NAME.c with a main is one, too, made of all files in its room.
 folders  := device tensor nn datasets models
 sources  := $(sort $(shell find $(folders) -name '*.c'))
 shared   := $(sort $(shell grep -L '^int main' examples/*.c 2>/dev/null))
 examples := $(filter-out $(shared),$(sort $(wildcard examples/*.c)))
-programs  = $(examples:examples/%.c=$(BUILD)/%)
+in_rooms := $(sort $(shell grep -l '^int main' examples/*/*.c 2>/dev/null))
+plain     = $(examples:examples/%.c=$(BUILD)/%)
+programs  = $(plain) $(foreach f,$(in_rooms),$(BUILD)/$(basename $(notdir $(f))))
 include device/host/isa/isa.mk device/processes/mpi.mk
 objects   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(isa_files) $(mpi_files),$(sources))) $(isa_objects) \
             $(BUILD)/blis.o
@@ -89,11 +92,13 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | build/include/cornu/cornu.h
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(all_cflags) -c $< -o $@
 
-link = $(CC) $(CFLAGS) $(sanitizer) $(LDFLAGS) $(filter %.o %.a,$^) -o $@
+link = $(CC) $(CFLAGS) $(sanitizer) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@
 
-$(programs): $(BUILD)/%: $(BUILD)/obj/examples/%.o $(shared:%.c=$(BUILD)/obj/%.o) \
-             $(BUILD)/libcornu.a
-	$(call say,ld,$@)$(link) $(libraries)
+$(plain): $(BUILD)/%: $(BUILD)/obj/examples/%.o
+$(foreach f,$(in_rooms),$(eval $(BUILD)/$(basename $(notdir $(f))): \
+    $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $(dir $(f))*.c))))
+$(programs): $(shared:%.c=$(BUILD)/obj/%.o) $(BUILD)/libcornu.a $(BUILD)/files
+	$(call say,ld,$@)$(link) $(program_libraries) $(libraries)
 
 # The README's commands look for the packages they need first; a second make then builds, as the
 # compiler may have been installed only now.
@@ -108,7 +113,8 @@ clean:
 	rm -rf build
 
 .PHONY: all demo clean
-include device/cpu/blis.mk nn/formats/hdf5.mk examples/install.mk .packages.mk
+include device/cpu/blis.mk nn/formats/hdf5.mk examples/serve/http.mk examples/install.mk \
+        .packages.mk
 include tests/tests.mk tests/fuzz/fuzz.mk tests/lint.mk
-$(call stamp,files,$(objects) $(test_helpers) $(bench_files))
+$(call stamp,files,$(objects) $(test_helpers) $(bench_files) $(wildcard examples/*/*.c))
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

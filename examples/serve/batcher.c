@@ -239,10 +239,9 @@ static void *work(void *context)
             wait_until(batcher, next_s);
             continue;
         }
-        Job          *jobs = take(batcher, served);
-        const int64_t count = batcher->count;
+        Job *jobs = take(batcher, served);
+        metrics_set(batcher->metrics, METRIC_QUEUE, (double)batcher->count);
         pthread_mutex_unlock(&batcher->lock);
-        metrics_set(batcher->metrics, METRIC_QUEUE, (double)count);
         jobs = drop_late(batcher, jobs, now_s);
         if (jobs) run(batcher, jobs);
         while (jobs) {
@@ -287,7 +286,7 @@ bool batcher_submit(Batcher *batcher, Job *job)
     job->next = NULL;
     job->queued_s = clock_seconds();
     pthread_mutex_lock(&batcher->lock);
-    const bool taken = batcher->count < batcher->settings->queue;
+    const bool taken = !batcher->ending && batcher->count < batcher->settings->queue;
     if (taken) {
         if (served->queue.first) {
             served->queue.last->next = job;
@@ -301,21 +300,27 @@ bool batcher_submit(Batcher *batcher, Job *job)
         batcher->count++;
         pthread_cond_signal(&batcher->changed);
     }
-    const int64_t count = batcher->count, rows = job->rows.count;
+    const int64_t rows = job->rows.count;
+    metrics_set(batcher->metrics, METRIC_QUEUE, (double)batcher->count);
     pthread_mutex_unlock(&batcher->lock);
-    metrics_set(batcher->metrics, METRIC_QUEUE, (double)count);
     if (taken) metrics_add(batcher->metrics, METRIC_INPUT_SIZE, (double)rows, "%s", "");
     return taken;
 }
 
-void batcher_free(Batcher *batcher)
+void batcher_end(Batcher *batcher)
 {
-    if (!batcher) return;
     pthread_mutex_lock(&batcher->lock);
     batcher->ending = true;
     pthread_cond_broadcast(&batcher->changed);
     pthread_mutex_unlock(&batcher->lock);
     for (int i = 0; i < batcher->thread_count; i++) pthread_join(batcher->threads[i], NULL);
+    batcher->thread_count = 0;
+}
+
+void batcher_free(Batcher *batcher)
+{
+    if (!batcher) return;
+    batcher_end(batcher);
     pthread_cond_destroy(&batcher->changed);
     pthread_mutex_destroy(&batcher->lock);
     free(batcher);

@@ -28,10 +28,13 @@ typedef struct Batcher Batcher;
 /* Starts the threads. NULL with a message on stderr. */
 Batcher *batcher_create(const Settings *settings, Metrics *metrics, int threads);
 
-/* False, and nothing was taken, if too many wait. */
+/* False, and nothing was taken, if too many wait, or after the end. */
 bool batcher_submit(Batcher *batcher, Job *job);
 
 /* Computes all that waits, then ends the threads. */
+void batcher_end(Batcher *batcher);
+
+/* After its end, and the last call of batcher_submit. */
 void batcher_free(Batcher *batcher);
 
 /* Seconds of a clock that only runs on. */

@@ -104,10 +104,9 @@ int main(int argc, char **argv)
             http_finish(http);
             pthread_join(watching.thread, NULL);
             status = 0;
-        } else if (!http) {
-            batcher_free(api.batcher);
         }
     }
+    batcher_free(api.batcher);
     library_free(api.library);
     metrics_free(api.metrics);
     return status;

@@ -48,7 +48,7 @@ typedef struct Connection {
 typedef enum { ARRIVING, TOO_LARGE, WAITING, ANSWERED } Stage;
 
 typedef struct {
-    ApiRequest             api;        /* its job is first in it that the batcher knows */
+    ApiRequest             api;
     Http                  *http;
     struct MHD_Connection *connection;
     char                  *body;
@@ -363,7 +363,7 @@ Http *http_create(const Api *api)
     return NULL;
 }
 
-/* Waits up to 20 s until `over` is true. */
+/* Waits until it is over, at most --timeout. */
 static void await(Http *http, bool (*over)(Http *http))
 {
     const double until_s = clock_seconds() + http->api->settings->timeout_s;
@@ -401,7 +401,7 @@ void http_finish(Http *http)
     MHD_quiesce_daemon(http->daemon);
     shutdown(http->listener, SHUT_RDWR);
     await(http, all_answered);
-    batcher_free(http->api->batcher);  /* no request waits any more when the daemon stops */
+    batcher_end(http->api->batcher);   /* no request waits any more when the daemon stops */
     MHD_stop_daemon(http->daemon);
     close(http->listener);
     pthread_mutex_destroy(&http->lock);

@@ -25,14 +25,16 @@ bool problem_set(Problem *problem, Code code, const char *format, ...)
 
 bool problem_prefix(Problem *problem, const char *format, ...)
 {
-    char    message[sizeof problem->message];
-    va_list arguments;
+    char         prefix[sizeof problem->message];
+    va_list      arguments;
+    const size_t most = sizeof prefix - 1;
     va_start(arguments, format);
-    const int length = vsnprintf(message, sizeof message, format, arguments);
+    vsnprintf(prefix, sizeof prefix, format, arguments);
     va_end(arguments);
-    if (length > 0 && (size_t)length < sizeof message)
-        snprintf(message + length, sizeof message - (size_t)length, "%s", problem->message);
-    memcpy(problem->message, message, sizeof message);
+    const size_t length = strlen(prefix), kept = strlen(problem->message);
+    memmove(problem->message + length, problem->message, kept < most - length ? kept : most - length);
+    memcpy(problem->message, prefix, length);
+    problem->message[length + kept < most ? length + kept : most] = '\0';
     return false;
 }
 

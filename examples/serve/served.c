@@ -3,15 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <pthread.h>
-
-struct Served_predictor { pthread_mutex_t lock; };
-
 static void free_all(Served *served)
 {
-    if (served->predictor) pthread_mutex_destroy(&served->predictor->lock);
-    free(served->predictor);
-    cornu_model_free(served->model);
+    cornu_predictor_free(served->predictor);
     free(served->name);
     free(served);
 }
@@ -30,9 +24,7 @@ void served_release(Served *served)
 
 bool served_predict(Served *served, const CornuArray *x, const CornuArray *to, Problem *problem)
 {
-    pthread_mutex_lock(&served->predictor->lock);
-    const CornuStatus status = cornu_predict_on_batch_many(served->model, x, to);
-    pthread_mutex_unlock(&served->predictor->lock);
+    const CornuStatus status = cornu_predictor_predict(served->predictor, x, to);
     return !status || problem_of(problem, status);
 }
 
@@ -61,16 +53,16 @@ bool served_regresses(const Served *served)
 
 static void describe(Served *served)
 {
-    CornuModel *model = served->model;
-    served->input_count = cornu_model_input_count(model);
-    served->output_count = cornu_model_output_count(model);
+    const CornuPredictor *predictor = served->predictor;
+    served->input_count = cornu_predictor_input_count(predictor);
+    served->output_count = cornu_predictor_output_count(predictor);
     for (int i = 0; i < served->input_count; i++)
-        served->inputs[i] = (ServedTensor){
-            "x", { CORNU_F32, cornu_symbol_shape(cornu_model_input(model, i)) } };
+        served->inputs[i] = (ServedTensor){ cornu_predictor_input_name(predictor, i),
+                                            cornu_predictor_input_type(predictor, i) };
     for (int i = 0; i < served->output_count; i++)
-        served->outputs[i] = (ServedTensor){
-            "y", { CORNU_F32, cornu_symbol_shape(cornu_model_output(model, i)) } };
-    const int64_t rows = cornu_model_batch_size(model);
+        served->outputs[i] = (ServedTensor){ cornu_predictor_output_name(predictor, i),
+                                             cornu_predictor_output_type(predictor, i) };
+    const int64_t rows = cornu_model_batch_size(cornu_predictor_model(predictor));
     served->fixed_rows = rows > 0 ? rows : 0;
 }
 
@@ -99,30 +91,33 @@ static bool warm_up(Served *served, Problem *problem)
     return good;
 }
 
+static CornuPredictor *load(const Settings *settings, const char *path)
+{
+    CornuPredictor *predictor = NULL;
+    CornuModel     *model = cornu_model_load(path);
+    CornuDevice    *device = model ? cornu_device_open(settings->options.device) : NULL;
+    if (device)
+        predictor = cornu_predictor(model, .device = device, .threads = 1,
+                                    .max_batch_size = settings->batch_size);
+    cornu_model_free(model);
+    cornu_device_close(device);
+    return predictor;
+}
+
 Served *served_load(const Settings *settings, const char *name, int64_t version, const char *path,
                     Problem *problem)
 {
     Served *served = calloc(1, sizeof *served);
-    if (served) {
-        served->name = strdup(name);
-        served->predictor = calloc(1, sizeof *served->predictor);
-    }
-    if (!served || !served->name || !served->predictor) {
-        if (served) free(served->name);
+    if (!served || !(served->name = strdup(name))) {
         free(served);
         problem_set(problem, CODE_RESOURCE_EXHAUSTED, "no memory for the model %s", name);
         return NULL;
     }
-    (void)settings;
-    pthread_mutex_init(&served->predictor->lock, NULL);
     served->version = version;
     atomic_init(&served->references, 1);
-    served->model = cornu_model_load(path);
-    bool good = served->model || problem_of(problem, cornu_error_status());
-    if (good) {
-        const CornuStatus status = cornu_compile(served->model);
-        good = !status || problem_of(problem, status);
-    }
+    bool good = (served->predictor = load(settings, path)) ||
+                problem_of(problem, cornu_error_status());
+    cornu_error_take();
     if (good) describe(served);
     if (good && warm_up(served, problem)) return served;
     free_all(served);

@@ -26,11 +26,10 @@ typedef struct {
 typedef struct Served {
     char          *name;
     int64_t        version;
-    CornuModel    *model;
+    CornuPredictor *predictor;         /* for any number of threads */
     int            input_count, output_count;
     ServedTensor   inputs[CORNU_MAX_MODEL_TENSORS], outputs[CORNU_MAX_MODEL_TENSORS];
     int64_t        fixed_rows;         /* of every batch; 0: any number */
-    struct Served_predictor *predictor;
     ServedQueue    queue;
     atomic_int     references;
 } Served;
