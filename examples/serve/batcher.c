@@ -39,14 +39,18 @@ void job_free(Job *job)
 
 /* ---- The queue, with the lock ---- */
 
-static bool can_share(const Job *a, const Job *b)
+/* Whether jobs of one model may share a batch of `rows` rows: the extents besides are equal, and so
+ * are the bits of the predictions. */
+static bool can_share(const Job *a, const Job *b, int64_t rows)
 {
+    const int64_t most = served_most_rows(a->served, a->rows.count);
+    if (rows > most || served_most_rows(b->served, b->rows.count) != most) return false;
     for (int i = 0; i < a->rows.x_count; i++) {
         CornuShape one = a->rows.x[i].type.shape, other = b->rows.x[i].type.shape;
         one.extent[0] = other.extent[0] = 0;
         if (!cornu_shape_equal(one, other)) return false;
     }
-    return !a->served->fixed_rows;
+    return true;
 }
 
 /* The model whose first job has waited longest, of those that are due; else NULL and when the next
@@ -57,9 +61,10 @@ static Served *find_due(const Batcher *batcher, double now_s, double *next_s)
     Served      *due = NULL;
     *next_s = INFINITY;
     for (Served *served = batcher->waiting; served; served = served->queue.next) {
-        const double queued_s = served->queue.first->queued_s;
-        if (served->queue.rows >= batcher->settings->batch_size || batcher->ending ||
-            served->fixed_rows || now_s >= queued_s + wait_s) {
+        const Job   *first = served->queue.first;
+        const double queued_s = first->queued_s;
+        if (served->queue.rows >= served_most_rows(served, first->rows.count) ||
+            batcher->ending || now_s >= queued_s + wait_s) {
             if (!due || queued_s < due->queue.first->queued_s) due = served;
         } else {
             *next_s = fmin(*next_s, queued_s + wait_s);
@@ -75,8 +80,7 @@ static Job *take(Batcher *batcher, Served *served)
     Job         *first = queue->first, *last = first;
     int64_t      rows = first->rows.count;
     batcher->count--;
-    while (last->next && can_share(first, last->next) &&
-           rows + last->next->rows.count <= batcher->settings->batch_size) {
+    while (last->next && can_share(first, last->next, rows + last->next->rows.count)) {
         last = last->next;
         rows += last->rows.count;
         batcher->count--;

@@ -1,6 +1,8 @@
 /*
  * Computes requests that wait, several rows of one model at once: threads take what waits in the
- * order of arrival, up to --batch-size rows, as soon as so many wait or --batch-timeout is over.
+ * order of arrival, up to --batch-size rows, as soon as so many wait or --batch-timeout is over. A
+ * request shares a batch only with others that leave the bits of its predictions as they are by
+ * themselves (served_most_rows).
  */
 #ifndef CORNU_SERVE_BATCHER_H
 #define CORNU_SERVE_BATCHER_H

@@ -66,31 +66,6 @@ static void describe(Served *served)
     served->fixed_rows = rows > 0 ? rows : 0;
 }
 
-/* Predicts zeros, unless an extent is open. */
-static bool warm_up(Served *served, Problem *problem)
-{
-    CornuArray x[CORNU_MAX_MODEL_TENSORS], y[CORNU_MAX_MODEL_TENSORS];
-    bool       known = true, good = true;
-    for (int i = 0; i < served->input_count; i++) {
-        CornuType type = served->inputs[i].type;
-        type.shape.extent[0] = served->fixed_rows ? served->fixed_rows : 1;
-        for (int axis = 0; axis < type.shape.rank; axis++) known &= type.shape.extent[axis] > 0;
-        x[i] = (CornuArray){ .type = type };
-    }
-    if (!known) return true;
-    for (int i = 0; i < served->input_count; i++)
-        good &= (x[i].data = calloc(1, cornu_type_bytes(x[i].type))) != NULL;
-    for (int i = 0; i < served->output_count; i++) {
-        y[i] = (CornuArray){ .type = served_output(served, i, x) };
-        good &= (y[i].data = malloc(cornu_type_bytes(y[i].type))) != NULL;
-    }
-    if (!good) problem_set(problem, CODE_RESOURCE_EXHAUSTED, "no memory for a first prediction");
-    good = good && served_predict(served, x, y, problem);
-    for (int i = 0; i < served->input_count; i++) free(x[i].data);
-    for (int i = 0; i < served->output_count; i++) free(y[i].data);
-    return good;
-}
-
 static CornuPredictor *load(const Settings *settings, const char *path)
 {
     CornuPredictor *predictor = NULL;
@@ -119,7 +94,7 @@ Served *served_load(const Settings *settings, const char *name, int64_t version,
                 problem_of(problem, cornu_error_status());
     cornu_error_take();
     if (good) describe(served);
-    if (good && warm_up(served, problem)) return served;
+    if (good && served_try_sizes(served, settings->batch_size, problem)) return served;
     free_all(served);
     return NULL;
 }

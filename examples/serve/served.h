@@ -16,6 +16,14 @@ typedef struct {
     CornuType   type;
 } ServedTensor;
 
+/* Sizes of batches in ascending order: rows of sizes with the same end have the same bits. */
+enum { SERVED_MOST_SIZES = 48 };
+
+typedef struct {
+    int64_t size[SERVED_MOST_SIZES], end[SERVED_MOST_SIZES];
+    int     count;
+} ServedSizes;
+
 /* Requests that wait for this model; the batcher's. */
 typedef struct {
     struct Job    *first, *last;
@@ -30,12 +38,13 @@ typedef struct Served {
     int            input_count, output_count;
     ServedTensor   inputs[CORNU_MAX_MODEL_TENSORS], outputs[CORNU_MAX_MODEL_TENSORS];
     int64_t        fixed_rows;         /* of every batch; 0: any number */
+    ServedSizes    sizes;
     ServedQueue    queue;
     atomic_int     references;
 } Served;
 
-/* Loads a model and lets it predict once, so that it is compiled before the first request. The
- * caller holds the first reference. NULL on failure. */
+/* Loads a model and lets it predict, so that it is compiled before the first request. The caller
+ * holds the first reference. NULL on failure. */
 Served *served_load(const Settings *settings, const char *name, int64_t version, const char *path,
                     Problem *problem);
 
@@ -48,6 +57,15 @@ bool served_predict(Served *served, const CornuArray *x, const CornuArray *to, P
 
 /* The type of output i for such inputs: as many rows, and extents that are open as in the input. */
 CornuType served_output(const Served *served, int i, const CornuArray *x);
+
+/* Up to how many rows a batch may have that contains a request of `rows` rows, and gives it the bits
+ * that it has by itself: the last bits of a row may depend on how many are computed. Which sizes of
+ * batches agree is tried with random rows when the model is loaded (same_bits.c). */
+int64_t served_most_rows(const Served *served, int64_t rows);
+
+/* Predicts batches of several sizes, which also compiles them, and sets served->sizes; for
+ * served_load. */
+bool served_try_sizes(Served *served, int64_t batch_size, Problem *problem);
 
 /* Whether the rows of its only output are scores of classes, (N, C), or one number each, (N, 1) or
  * (N). */
