@@ -2,14 +2,16 @@
 # make deps installs the missing ones by apt-get, without ever waiting for a password; without
 # apt-get it lists them. curl fetches the data sets; wget will do. make deps-pjrt also downloads XLA
 # for CPUs, two plugins of 63 MB, with which the device pjrt is tested; python3 will do for unzip.
-# make deps-mpi installs Open MPI and MPICH, for which make then builds plugins.
+# make deps-mpi installs Open MPI and MPICH, for which make then builds plugins; make deps-serve what
+# cornu_serve and its load test need.
 
 needs      := $(firstword $(CC)):$(if $(findstring clang,$(CC)),clang,gcc) ld:binutils \
               stdio.h:libc6-dev zlib.h:zlib1g-dev jansson.h:libjansson-dev \
               blis-serial/blis.h:libblis-serial-dev stb/stb_image.h:libstb-dev \
               curl:curl /etc/ssl/certs/ca-certificates.crt:ca-certificates
 pjrt_needs := curl:curl /etc/ssl/certs/ca-certificates.crt:ca-certificates unzip:unzip
-test_needs := cmocka.h:libcmocka-dev hdf5/serial/hdf5.h:libhdf5-dev
+test_needs := cmocka.h:libcmocka-dev hdf5/serial/hdf5.h:libhdf5-dev microhttpd.h:libmicrohttpd-dev
+serve_needs := microhttpd.h:libmicrohttpd-dev wrk:wrk
 
 mpi_needs  := mpicc.openmpi:openmpi-bin /usr/lib/$(processor)-linux-gnu/openmpi/lib/libmpi.so:libopenmpi-dev \
               mpicc.mpich:mpich mpich/mpi.h:libmpich-dev
@@ -23,6 +25,8 @@ deps-mpi:  ; @$(call find_needs,$(mpi_needs))
 deps-pjrt:
 	@$(call find_needs,$(pjrt_needs))
 	@bash device/pjrt/fetch.sh
+
+deps-serve: ; @$(call find_needs,$(needs) $(serve_needs))
 
 deps-fuzz: ; @$(call find_needs,$(needs) clang:clang \
                  $(if $(fuzz_runtime),,libFuzzer:libclang-rt-dev))
@@ -56,4 +60,4 @@ $$as env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recom
     { echo "could not install; as root: apt-get install$$missing"; exit 1; }
 endef
 
-.PHONY: deps deps-test deps-mpi deps-pjrt deps-fuzz deps-arm64
+.PHONY: deps deps-test deps-mpi deps-pjrt deps-serve deps-fuzz deps-arm64

@@ -7,7 +7,7 @@
 #   make SANITIZE=address,undefined   in a folder of its own; likewise SANITIZE=thread
 #   make HDF5=                        without libhdf5's header, which .keras and .h5 files need
 #   make MPI=                         without plugins for libraries of MPI
-#   make HTTP=                        without libmicrohttpd, which cornu_serve needs
+#   make MICROHTTPD=                  without libmicrohttpd, which cornu_serve needs
 #   make CROSS=PREFIX- SYSROOT=DIR    with PREFIX-gcc and its binutils, and the libraries in DIR
 #   make V=1                          shows whole commands
 #   make test T=idx                   the test programs whose path contains "idx"

@@ -15,7 +15,8 @@ headers = $(sort $(wildcard device/ops/*.def device/tpu/*.def) $(shell grep -L c
 # Programs are installed with their --help as a manual page; not demo, which is about the source
 # tree.
 with_help = $(filter-out demo,$(patsubst examples/%.c,%,$(filter $(examples),\
-                $(shell grep -l options_parse examples/*.c)))) cornu_run
+                $(shell grep -l options_parse examples/*.c)))) cornu_run \
+             $(notdir $(basename $(in_rooms)))
 man_pages = $(with_help:%=$(BUILD)/man/%.1) $(BUILD)/man/cornu.7
 
 $(BUILD)/man/%.1: $(BUILD)/% examples/man.awk examples/install.mk

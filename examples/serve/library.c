@@ -19,6 +19,7 @@ typedef struct Version {
     int64_t         number;
     State           state;
     Served         *served;            /* while AVAILABLE */
+    bool            wanted;            /* by the update that is under way */
     struct stat     identity;          /* of the file that was loaded, or failed to */
     Problem         problem;           /* of the last attempt to load it */
     struct Version *next;              /* a lower number */
@@ -172,16 +173,15 @@ static void set_state(Library *library, Version *version, State state)
 }
 
 /* Loads a version, unless this file of it is loaded or has failed. The one of the same number that
- * was loaded before is served until then. */
-static void load(Library *library, Entry *entry, const FolderVersion *file)
+ * was loaded before is served until then. NULL when memory runs out. */
+static Version *load(Library *library, Entry *entry, const FolderVersion *file)
 {
     CornuShown shown;
     Version   *version = find_version(entry, file->number);
     if (!version) version = add_version(library, entry, file->number);
-    if (!version) return;
-    if (folder_same_file(&version->identity, &file->identity) &&
-        (version->served || version->problem.code))
-        return;
+    if (!version || (folder_same_file(&version->identity, &file->identity) &&
+                     (version->served || version->problem.code)))
+        return version;
     if (!version->served) set_state(library, version, STATE_LOADING);
     Problem problem = { .code = CODE_OK };
     Served *served = served_load(library->settings, entry->name, file->number, file->path,
@@ -200,6 +200,7 @@ static void load(Library *library, Entry *entry, const FolderVersion *file)
     else
         fprintf(stderr, "cornu_serve: cannot serve %s version %lld: %s\n",
                 cornu_shown(&shown, entry->name), (long long)file->number, problem.message);
+    return version;
 }
 
 static void unload(Library *library, const Entry *entry, Version *version)
@@ -233,42 +234,34 @@ static void forget_ended(Library *library, Entry *entry)
     pthread_mutex_unlock(&library->lock);
 }
 
-/* The latest ones, and those with a label. */
-static bool is_wanted(const Library *library, const Entry *entry, const FolderVersions *files,
-                      int64_t number)
-{
-    for (int i = files->count - 1; i >= 0; i--)
-        if (files->versions[i].number == number)
-            return i >= files->count - library->settings->versions ||
-                   has_label(library, entry->name, number);
-    return false;
-}
-
-/* Old versions stay until one that is wanted is available, unless there are no files at all. */
+/* The latest versions that load are served, and those with a label; then others go. */
 static bool update(Library *library, Entry *entry)
 {
     FolderVersions files;
     Problem        problem = { .code = CODE_OK };
-    bool           available = false;
+    int64_t        served = 0;
     if (!folder_list(entry->path, &files, &problem)) {
         fprintf(stderr, "cornu_serve: %s\n", problem.message);
         return false;
     }
-    for (int i = 0; i < files.count; i++)
-        if (is_wanted(library, entry, &files, files.versions[i].number))
-            load(library, entry, &files.versions[i]);
     for (Version *version = entry->versions; version; version = version->next)
-        available |= version->served && is_wanted(library, entry, &files, version->number);
+        version->wanted = false;
+    for (int i = files.count - 1; i >= 0; i--) {
+        const bool late = served < library->settings->versions;
+        if (!late && !has_label(library, entry->name, files.versions[i].number)) continue;
+        Version *version = load(library, entry, &files.versions[i]);
+        if (!version) continue;
+        version->wanted = true;
+        served += version->served != NULL;
+    }
     for (Version *version = entry->versions; version; version = version->next)
-        if (version->served && !is_wanted(library, entry, &files, version->number) &&
-            (available || files.count == 0))
-            unload(library, entry, version);
+        if (version->served && !version->wanted) unload(library, entry, version);
     forget_ended(library, entry);
     if (files.count == 0 && entry->required && !entry->versions)
         fprintf(stderr, "cornu_serve: %s has no version, expected a model's file or a folder with "
                 "VERSION/ or VERSION.SUFFIX\n", entry->path);
     folder_free(&files);
-    return available;
+    return served > 0;
 }
 
 bool library_update(Library *library)

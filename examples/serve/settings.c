@@ -16,6 +16,25 @@ static int refuse(const char *flag, const char *value, const char *expected)
     return 2;
 }
 
+static const char purpose[] =
+    "Serves saved models over HTTP, by TensorFlow Serving's REST interface.\n"
+    "\n"
+    "    GET  /v1/models/NAME[/versions/N|/labels/LABEL][/metadata]\n"
+    "    POST /v1/models/NAME[/versions/N|/labels/LABEL]:predict, :classify or :regress\n"
+    "    GET  /monitoring/prometheus/metrics\n"
+    "\n"
+    "A folder of models has a folder for each, with a folder for each version, whose name\n"
+    "is a number: DIR/NAME/3/model.keras, or in short DIR/NAME/3.keras. The latest version\n"
+    "is served. A new one is loaded before the old one goes; move its file into place when\n"
+    "it is complete. Everything that Cornu loads is served: .safetensors, .keras, .h5, .onnx.\n"
+    "\n"
+    "Requests that wait are computed together where this leaves their predictions as they\n"
+    "are for each by itself, to the last bit.\n"
+    "\n"
+    "SIGTERM and SIGINT let the requests end that have arrived, then end the server; SIGHUP\n"
+    "looks for new versions at once. There is no TLS and no password: unless --address says\n"
+    "otherwise only this machine is served. Let a proxy face others.";
+
 /* NAME:LABEL=VERSION. */
 static bool is_label(const char *text)
 {
@@ -43,7 +62,7 @@ int settings_parse(Settings *s, int argc, char **argv)
         { "poll", OPTION_NUMBER, &s->poll_s, "S", "looks for new versions every S seconds", 0.01,
           1e6, NULL },
         { "address", OPTION_TEXT, &s->address, "HOST",
-          "address to listen on. There is no TLS: let a proxy face other machines", 0, 0, NULL },
+          "address to listen on", 0, 0, NULL },
         { "port", OPTION_WHOLE, &s->port, "N", "port to listen on; 0 takes a free one", 0, 65535,
           NULL },
         { "batch-size", OPTION_WHOLE, &s->batch_size, "N",
@@ -63,7 +82,7 @@ int settings_parse(Settings *s, int argc, char **argv)
     };
     const Program program = {
         .name = "cornu_serve", .groups = OPTIONS_DEVICE | OPTIONS_THREADS, .extra = extra,
-        .purpose = "Serves saved models over HTTP, by TensorFlow Serving's REST interface.",
+        .purpose = purpose,
     };
     const int status = options_parse(&s->options, &program, argc, argv);
     if (status >= 0) return status;

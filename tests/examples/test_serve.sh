@@ -1,0 +1,296 @@
+# cornu_serve: TensorFlow Serving's REST interface, as its documents show it, its messages and
+# status codes, its bounds, versions that come and go, and how it ends. Whether the numbers are
+# cornu_predict's is tests/examples/test_serve.c's business.
+. tests/checks.sh
+serve=$programs/cornu_serve
+
+if "$serve" --model none=none 2>&1 </dev/null | grep -q 'without libmicrohttpd'; then
+    echo "skipped: needs libmicrohttpd-dev when Cornu is built"
+    echo "0 passed, 0 failed, 1 skipped"
+    exit 0
+fi
+command -v curl >/dev/null || { echo "skipped: needs curl"; echo "0 passed, 0 failed, 1 skipped"; exit 0; }
+
+# ---- Models: files of layers without weights ----
+
+# model FILE SHAPE SCALE OFFSET [NOTES]: y = x SCALE + OFFSET, for rows x of that shape.
+model() {
+    local architecture header
+    architecture='{"class_name": "Functional", "config": {"name": "m", "layers": [
+        {"class_name": "InputLayer", "name": "x", "inbound_nodes": [],
+         "config": {"batch_shape": [null, '$2'], "dtype": "float32", "name": "x"}},
+        {"class_name": "Rescaling", "name": "y",
+         "config": {"name": "y", "scale": '$3', "offset": '$4'},
+         "inbound_nodes": [{"args": [{"class_name": "__keras_tensor__", "config":
+             {"shape": [null, '$2'], "dtype": "float32", "keras_history": ["x", 0, 0]}}],
+             "kwargs": {}}]}],
+        "input_layers": ["x", 0, 0], "output_layers": ["y", 0, 0]}}'
+    header=$(printf '%s' "$architecture" | sed ':a;N;$!ba;s/\n */ /g; s/\\/\\\\/g; s/"/\\"/g')
+    header='{"__metadata__": {"architecture": "'$header'", "weights": "[]"'$5'}}'
+    while [ $((${#header} % 8)) != 0 ]; do header+=' '; done
+    mkdir -p "$(dirname "$1")"
+    {
+        printf "\\x$(printf %02x $((${#header} & 255)))\\x$(printf %02x $((${#header} >> 8)))"
+        printf '\0\0\0\0\0\0%s' "$header"
+    } >"$1.new"
+    mv "$1.new" "$1"
+}
+half_plus() { model "$1" 1 0.5 "$2"; }   # half_plus FILE N: y = x / 2 + N
+
+# ---- The server ----
+
+# begin ARGUMENT...: starts it, sets $server and $url.
+begin() {
+    : >out
+    "$serve" --port 0 --poll 0.05 "$@" >out 2>err </dev/null &
+    server=$!
+    wait_for grep -q '^listening' out || { cat err; return 1; }
+    url=$(sed -n 's/^listening on //p' out)
+}
+end() { # end [SIGNAL]: and it exits with 0
+    kill "-${1:-TERM}" $server
+    wait $server
+}
+wait_for() { # until COMMAND succeeds, at most a minute
+    local i
+    for ((i = 0; i < 3000; i++)); do "$@" && return; sleep 0.02; done
+    return 1
+}
+# asks STATUS PATTERN CURL...: that status and a body, on one line, in which the pattern is.
+asks() {
+    local status pattern=$2
+    status=$(curl -s -o body -w '%{http_code}' "${@:3}" 2>err)
+    tr -s ' \n' '  ' <body >line
+    [ "$status" = "$1" ] && grep -qE -- "$pattern" line && return
+    echo "status $status, not $1, or not \"$pattern\":" >err
+    head -c 400 line >>err
+    return 1
+}
+post() { asks "$1" "$2" -d "$3" "$url/v1/models/$4"; } # post STATUS PATTERN BODY PATH
+get() { asks "$1" "$2" "$url$3"; }                     # get STATUS PATTERN PATH
+
+# ---- The command line ----
+
+refuses() { # refuses STATUS MESSAGE ARGUMENT...
+    "$serve" "${@:3}" >out 2>err </dev/null
+    [ $? = "$1" ] && grep -q -- "$2" err
+}
+check "no model" refuses 2 'expected --models DIR or --model NAME=PATH'
+check "a model without a name" refuses 2 'model is "m.keras", expected NAME=PATH' --model m.keras
+check "a name with a colon" refuses 2 'expected NAME=PATH' --model a:b=m.keras
+check "a label without a number" refuses 2 'expected NAME:LABEL=N' --model a=b --label a:best=x
+check "a model that is not there" refuses 1 'no.such has no version' --model a=no.such
+printf nothing >broken.safetensors
+check "a model that is damaged" refuses 1 'cannot serve a version 1' --model a=broken.safetensors
+check "a folder that is not there" refuses 1 'cannot read the folder nowhere' --models nowhere
+half_plus half_plus_three.safetensors 3
+check "an address that is none" refuses 1 'address 1.2.3.4.5' \
+    --address 1.2.3.4.5 --model half=half_plus_three.safetensors
+
+# ---- The examples of api_rest.md ----
+
+half_plus models/half_plus_three/00000122.keras 0   # a leading zero, and not such a file
+half_plus models/half_plus_three/123/model.safetensors 3
+half_plus models/half_plus_three/7/model.safetensors 7
+half_plus models/.hidden/1/model.safetensors 1
+model models/classes/1.safetensors 3 2 0 \
+    ', "notes": "{\"class_names\": [\"cat\", \"dog\", \"cow\"]}"'
+model models/matrix/1/model.safetensors '2, 2' 1 0
+begin --models models --label half_plus_three:stable=7 --max-body 0.1 --timeout 20 ||
+    { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
+three=half_plus_three
+check "predict, rows" post 200 '\{ "predictions": \[3.5, 4.0, 5.5 \] \}' \
+    '{"instances": [1.0,2.0,5.0]}' $three:predict
+check "predict, columns" post 200 '\{ "outputs": \[3.5, 4.0, 5.5\] \}' \
+    '{"inputs": [1.0,2.0,5.0]}' $three:predict
+check "predict, with the axis of extent 1" post 200 '"predictions": \[\[3.5\], \[4.0\] \]' \
+    '{"instances": [[1.0],[2.0]]}' $three:predict
+check "predict, by name" post 200 '"predictions": \[3.5 \]' '{"instances": [{"x": 1}]}' $three:predict
+check "predict, columns by name" post 200 '"outputs": \[3.5\]' '{"inputs": {"x": [1]}}' $three:predict
+check "predict, NaN and Infinity" post 200 '"predictions": \[NaN, Infinity, -Infinity \]' \
+    '{"instances": [NaN, Infinity,-Infinity], "ignored": "NaN \" Infinity"}' $three:predict
+check "what follows the object is ignored" post 200 '3.5' '{"instances": [1]} and more' $three:predict
+check "a version" post 200 '"predictions": \[7.5 \]' '{"instances": [1.0]}' $three/versions/7:predict
+check "a label" post 200 '"predictions": \[7.5 \]' '{"instances": [1.0]}' $three/labels/stable:predict
+check "an escaped name" post 200 '3.5' '{"instances": [1]}' half%5Fplus%5Fthree:predict
+check "regress" post 200 '\{ "results": \[3.5, 4.0\] \}' '{"signature_name":
+    "tensorflow/serving/regress", "examples": [{"x": 1.0}, {"x": 2.0}]}' $three:regress
+check "regress, with a context" post 200 '"results": \[3.5\]' \
+    '{"context": {"x": 1.0}, "examples": [{}]}' $three:regress
+check "classify" post 200 '"results": \[\[\["cat", 2.0\], \["dog", 4.0\], \["cow", 0.2\]\]' \
+    '{"examples": [{"x": [1, 2, 0.1]}]}' classes:classify
+check "classify without names" post 200 '"results": \[\[\["", 3.5\]\] \]' '{"examples": [{"x": 1}]}' \
+    $three:classify
+check "status" get 200 '"version": "123", "state": "AVAILABLE", "status": \{ "error_code": "OK",
+    "error_message": "" \}' /v1/models/$three
+check "status of a version" get 200 '^\{ "model_version_status": \[ \{ "version": "7"' \
+    /v1/models/$three/versions/7
+check "status of a label" get 200 '^\{ "model_version_status": \[ \{ "version": "7"' \
+    /v1/models/$three/labels/stable
+check "metadata" get 200 '"name": "half_plus_three", .*"version": "123" .*"serving_default": \{ "inputs": \{
+    "x": \{ "dtype": "DT_FLOAT", .*"size": "-1"' /v1/models/$three/metadata
+check "metadata has the other signatures" get 200 '"tensorflow/serving/regress"' \
+    /v1/models/$three/metadata
+
+# ---- Messages and codes ----
+
+check "a model that is unknown" post 404 'Servable not found for request: Latest\(half\)' \
+    '{"instances": [1.0,5.0]}' half:predict
+check "a version that is unknown" post 404 'request: Specific\(half_plus_three, 99\)' \
+    '{"instances": [1]}' $three/versions/99:predict
+check "a label that is unknown" post 400 'Unrecognized servable version label: best' \
+    '{"instances": [1]}' $three/labels/best:predict
+check "status of an unknown model" get 404 'Could not find any versions of model half"' /v1/models/half
+check "status of an unknown version" get 404 'Could not find version 99 of model half_plus_three' \
+    /v1/models/$three/versions/99
+check "no model" get 400 'Missing model name in request' /v1/models
+for path in foo "models/a/b" "models/a:predict" "models/a/version/50:predict" "models/a/metadata/x"; do
+    check "GET /v1/$path" get 400 'Malformed request: GET /v1/' "/v1/$path"
+done
+for path in a/version/5:regress a/versions/X:regress a/metadata a/versions/5/labels/b:regress a:guess; do
+    check "POST $path" post 400 'Malformed request: POST /v1/models/' '{}' $path
+done
+check "a version that is too large" post 400 'Failed to convert version: 18446744073709551615' '{}' \
+    a/versions/18446744073709551615:regress
+check "another method" asks 400 'Malformed request: DELETE' -X DELETE "$url/v1/models/$three"
+check "another path" get 404 'Not found' /index.html
+check "an empty body" post 400 'JSON Parse error: The document is empty' '' $three:predict
+check "no JSON" post 400 'JSON Parse error: Invalid value' 'instances = [1, 2]' $three:predict
+check "half of JSON" post 400 'Missing a comma or \] after an array element. at offset: ' \
+    '{"instances": [1, 2' $three:predict
+check "a list" post 400 'JSON Value: \[1, 2\] Is not object' '[1, 2]' $three:predict
+check "no key" post 400 "Missing 'inputs' or 'instances' key" '{"x": [1]}' $three:predict
+check "both keys" post 400 "expecting only one of 'inputs' or 'instances'" \
+    '{"instances": [1], "inputs": [1]}' $three:predict
+check "no list" post 400 "Expecting 'instances' to be an list/array" '{"instances": 1}' $three:predict
+check "an empty list" post 400 "No values in 'instances' array" '{"instances": []}' $three:predict
+check "strings for numbers" post 400 \
+    'Value: .\"x.\" Type: String is not of expected type: float' '{"instances": ["x"]}' $three:predict
+check "bytes for numbers" post 400 'Type: Object is not of expected type: float' \
+    '{"instances": [{"b64": "AAAA"}]}' $three:predict
+check "a signature that is a number" post 400 "'signature_name' key must be a string value" \
+    '{"signature_name": 100}' $three:predict
+check "a signature that is unknown" post 400 'Serving signature name: .\"x.\" not found' \
+    '{"signature_name": "x", "instances": [1]}' $three:predict
+check "rows of two lengths" post 400 "element: 1 of 'instances' list. Error: INVALID_ARGUMENT: Expecting
+    tensor size: 3 but got: 2" '{"instances": [[1,2,3],[1,2]]}' classes:predict
+check "a list within a row" post 400 'found at incorrect level|unexpected level' \
+    '{"instances": [[1,2,[3]]]}' classes:predict
+check "a row that is too short" post 400 'Input .\"x.\" has shape \[1,2\], expected \[-1,3\]' \
+    '{"instances": [[1,2]]}' classes:predict
+check "ragged columns" post 400 'list at unexpected size: 1 at level: 1 expected size: 3' \
+    '{"inputs": [[1,2,3],[1]]}' classes:predict
+check "an unknown name" post 400 'does not have named input: z' '{"instances": [{"z": 1}]}' $three:predict
+check "a missing name" post 400 "Missing named input: x in 'inputs'" '{"inputs": {"z": 1}}' $three:predict
+check "objects and values" post 400 'Expecting object but got list at item 1' \
+    '{"instances": [{"x": 1}, 2]}' $three:predict
+check "values and objects" post 400 'Expecting value/list but got object at item 1' \
+    '{"instances": [2, {"x": 1}]}' $three:predict
+check "a scalar for columns" post 400 'has shape \[\], expected' '{"inputs": 1}' $three:predict
+check "no examples" post 400 "key 'examples' is expected" '{}' classes:classify
+check "an example that is none" post 400 'Example must be JSON object but got JSON Number' \
+    '{"examples": [1]}' classes:classify
+check "a missing feature" post 400 'Feature: x \(data type: float\) is required' \
+    '{"examples": [{"y": 1}]}' classes:classify
+check "a feature that is too short" post 400 'Values size: 1 but output shape: \[3\]' \
+    '{"examples": [{"x": 1}]}' classes:classify
+check "a null" post 400 'unexpected JSON type: Null' '{"examples": [{"x": null}]}' classes:classify
+check "three numbers are no regression" post 400 'either \[batch_size\] or \[batch_size, 1\] but got \[-1,3\]' \
+    '{"examples": [{"x": [1,2,3]}]}' classes:regress
+check "a matrix is no list of classes" post 400 '\[batch_size num_classes\] but got \[-1,2,2\]' \
+    '{"examples": [{"x": [1,2,3,4]}]}' matrix:classify
+check "features are flat" post 200 '\[\[\[1.0, 2.0\], \[3.0, 4.0\]\]' \
+    '{"instances": [[[1,2],[3,4]]]}' matrix:predict
+
+# ---- Bounds ----
+
+head -c 100000000 /dev/zero | tr '\0' ' ' >large
+check "100 MB" asks 413 'too large, expected at most 0.1 MiB' --data-binary @large \
+    "$url/v1/models/$three:predict"
+check "0.2 MB by a client that does not ask" asks 413 'too large' -H Expect: \
+    --data-binary "@-" "$url/v1/models/$three:predict" < <(head -c 200000 large)
+check "0.2 MB in chunks" asks 413 'too large' -H Expect: -H 'Transfer-Encoding: chunked' \
+    --data-binary "@-" "$url/v1/models/$three:predict" < <(head -c 200000 large)
+deep() { printf '{"instances": %s%s}' "$(printf '[%.0s' $(seq $1))" "$(printf ']%.0s' $(seq $1))"; }
+check "9 lists" post 400 'unexpected level|has shape' "$(deep 9)" $three:predict
+check "3,000 lists" post 400 'nested too deep' "$(deep 3000)" $three:predict
+cut() { # a client that leaves in the middle of a request
+    local host=${url#http://}
+    exec 9<>"/dev/tcp/${host%:*}/${host#*:}" || return 1
+    printf 'POST /v1/models/%s:predict HTTP/1.1\r\nContent-Length: 100\r\n\r\n{' $three >&9
+    exec 9>&-
+    post 200 3.5 '{"instances": [1]}' $three:predict
+}
+check "a request that is cut off" cut
+check "figures" get 200 ':tensorflow:serving:request_count\{model_name="half_plus_three",status="OK"\} [1-9]' \
+    /monitoring/prometheus/metrics
+check "figures of latency" get 200 'request_latency_count\{model_name="half_plus_three",API="Predict",entrypoint="REST"\}' \
+    /monitoring/prometheus/metrics
+no_unknown() { get 200 . /monitoring/prometheus/metrics && ! grep -q '"half"' line; }
+check "no figures by names that clients make up" no_unknown
+
+# ---- Versions ----
+
+answers() { post 200 "$1" '{"instances": [1]}' $three:predict 2>/dev/null; }
+half_plus models/$three/124/model.safetensors 4
+check "a new version is served" wait_for answers '\[4.5 \]'
+check "the old one is not" get 200 '"version": "123", "state": "END"' /v1/models/$three
+check "the labelled one is" post 200 7.5 '{"instances": [1]}' $three/labels/stable:predict
+mkdir models/$three/125 && printf junk >models/$three/125/model.keras
+fails() { get 200 '"version": "125", "state": "END", "status": \{ "error_code": "[A-Z_]+", "error_message": "[^"]' /v1/models/$three; }
+check "one that is damaged is not" wait_for fails
+check "then the one before stays" answers '\[4.5 \]'
+rm models/$three/125/model.keras && half_plus models/$three/125/model.safetensors 5
+check "when it is mended, it is" wait_for answers '\[5.5 \]'
+half_plus models/$three/125/model.safetensors 6
+check "a file that is replaced is loaded again" wait_for answers '\[6.5 \]'
+half_plus models/new/1.safetensors 1
+check "a new model" wait_for post 200 1.5 '{"instances": [1]}' new:predict
+rm -r models/new
+check "one that is removed" wait_for post 404 'Latest\(new\)' '{"instances": [1]}' new:predict
+
+check "SIGTERM ends it with 0" end
+check "nothing but versions was logged" eval '! grep -v " serv" err'
+
+# ---- Full queues, SIGTERM under load ----
+
+# A thread takes one batch; 60 ms it waits for others, of which one more may wait.
+begin --model half=half_plus_three.safetensors --threads 1 --queue 1 --batch-timeout 60 &&
+    for i in $(seq 20); do
+        [ "$i" = 1 ] || echo next
+        printf '%s\n' "url = \"$url/v1/models/half:predict\"" 'output = /dev/null' \
+            'data = "{\"instances\": [1]}"' 'write-out = "%{http_code}\n"'
+    done >requests
+full() {
+    curl -s -Z --parallel-max 20 -K requests >codes 2>err
+    [ "$(sort -u codes | tr '\n' ' ')" = "200 503 " ] && [ "$(wc -l <codes)" = 20 ]
+}
+check "a queue that is full" full
+check "SIGINT ends it with 0, too" end INT
+
+# Clients that go on until they are refused; none may get half an answer, or none.
+client() { # keeps the connection, as curl does with several URLs
+    local status=0
+    while [ $status = 0 ]; do
+        curl -s -o /dev/null -o /dev/null -d '{"instances": [1]}' -w '%{http_code}\n' \
+            "$url/v1/models/half:predict" "$url/v1/models/half:predict"
+        status=$?
+    done
+    echo "ended with $status"
+}
+stops() {
+    local clients=() c
+    begin --model half=half_plus_three.safetensors || return 1
+    for c in 1 2 3 4; do client >codes$c 2>&1 & clients+=($!); done
+    sleep 0.5
+    end || return 1
+    wait "${clients[@]}"
+    cat codes? | sort | uniq -c >err
+    # 7: cannot connect. Anything else is a request that was taken and not answered.
+    [ "$(grep -hv '^200' codes? | sort -u | tr '\n' ' ')" = "000 ended with 7 " ] &&
+        [ "$(grep -c 200 codes1)" -gt 2 ]
+}
+check "SIGTERM under load loses no request" stops
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
