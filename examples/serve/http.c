@@ -60,7 +60,7 @@ struct Http {
     const Api         *api;
     struct MHD_Daemon *daemon;
     int                listener;
-    atomic_bool        ending;
+    atomic_bool        started, ending;
     atomic_llong       bytes;          /* of all bodies */
     atomic_int         requests;       /* that have begun and not ended */
     pthread_mutex_t    lock;
@@ -276,9 +276,11 @@ static size_t keep_escapes(void *context, struct MHD_Connection *connection, cha
     return strlen(text);
 }
 
+/* Why the daemon does not start. Later on each client that leaves too early would have a line. */
 static void log_message(void *context, const char *format, va_list arguments)
 {
-    (void)context;
+    const Http *http = context;
+    if (atomic_load(&http->started)) return;
     fputs("cornu_serve: ", stderr);
     vfprintf(stderr, format, arguments);
 }
@@ -339,7 +341,7 @@ Http *http_create(const Api *api)
             MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
                 MHD_USE_ERROR_LOG,
             0, NULL, NULL, handle, http,
-            MHD_OPTION_EXTERNAL_LOGGER, log_message, NULL,
+            MHD_OPTION_EXTERNAL_LOGGER, log_message, http,
             MHD_OPTION_LISTEN_SOCKET, http->listener,
             MHD_OPTION_THREAD_POOL_SIZE, (unsigned)(processors > 4 ? 4 : processors < 2 ? 2
                                                                        : processors),
@@ -351,6 +353,7 @@ Http *http_create(const Api *api)
             MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
             MHD_OPTION_END);
     if (http->daemon) {
+        atomic_store(&http->started, true);
         print_address(http);
         return http;
     }

@@ -41,11 +41,11 @@ half_plus() { model "$1" 1 0.5 "$2"; }   # half_plus FILE N: y = x / 2 + N
 
 # begin ARGUMENT...: starts it, sets $server and $url.
 begin() {
-    : >out
-    "$serve" --port 0 --poll 0.05 "$@" >out 2>err </dev/null &
+    : >address
+    "$serve" --port 0 --poll 0.05 "$@" >address 2>log </dev/null &
     server=$!
-    wait_for grep -q '^listening' out || { cat err; return 1; }
-    url=$(sed -n 's/^listening on //p' out)
+    wait_for grep -q '^listening' address || { cat log; return 1; }
+    url=$(sed -n 's/^listening on //p' address)
 }
 end() { # end [SIGNAL]: and it exits with 0
     kill "-${1:-TERM}" $server
@@ -250,7 +250,7 @@ rm -r models/new
 check "one that is removed" wait_for post 404 'Latest\(new\)' '{"instances": [1]}' new:predict
 
 check "SIGTERM ends it with 0" end
-check "nothing but versions was logged" eval '! grep -v " serv" err'
+check "nothing but versions was logged" eval '! grep -v " serv" log >err'
 
 # ---- Full queues, SIGTERM under load ----
 

@@ -1,0 +1,315 @@
+/*
+ * cornu_serve predicts what cornu_predict does, to the last bit, whatever else it computes at the
+ * same time: many requests at once, of one and of several rows, in both formats, for models with
+ * images, several inputs and outputs, sequences of any length, strings. Skipped without curl, and
+ * without libmicrohttpd.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "../../nn/cornu.h"
+#include "../../models/models.h"
+#include "../datasets/files.h"
+#include "../expect.h"
+
+enum { REQUESTS = 60, MOST_ROWS = 12, MOST = 4 /* inputs and outputs */ };
+
+/* ---- The server ---- */
+
+static pid_t server;
+static char  url[128];
+
+/* Of the model that was saved, as "m". False if the server was built without its library. */
+static bool start_server(const char *path)
+{
+    const char *build = getenv("BUILD");
+    char        program[FILES_PATH], model[FILES_PATH + 2];
+    int         ends[2];
+    snprintf(program, sizeof program, "%s/cornu_serve", build ? build : "build");
+    snprintf(model, sizeof model, "m=%s", path);
+    assert_int_equal(pipe(ends), 0);
+    if (!(server = fork())) {
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        execl(program, program, "--port", "0", "--model", model, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    FILE *said = fdopen(ends[0], "r");
+    assert_non_null(said);
+    const bool listens = fscanf(said, "listening on %127s", url) == 1;
+    fclose(said);
+    return listens;
+}
+
+static void stop_server(void)
+{
+    int status = 1;
+    if (server <= 0) return;
+    kill(server, SIGTERM);
+    assert_int_equal(waitpid(server, &status, 0), server);
+    assert_int_equal(status, 0);
+    server = 0;
+}
+
+/* ---- Requests: r has 1 + r % MOST_ROWS rows, from row r on ---- */
+
+typedef struct {
+    CornuModel *model;
+    int         x_count, y_count;
+    const char *names[MOST], *outputs[MOST];
+    CornuArray  x[MOST], y[MOST];      /* rows of all requests; predictions of one */
+} Case;
+
+static int64_t rows_of(int r) { return 1 + r % MOST_ROWS; }
+
+static CornuArray part(CornuArray all, int64_t first, int64_t rows)
+{
+    const int64_t size = cornu_shape_count(all.type.shape) / all.type.shape.extent[0];
+    all.data = (char *)all.data + (size_t)(first * size) * cornu_dtype_size(all.type.dtype);
+    all.type.shape.extent[0] = rows;
+    return all;
+}
+
+static json_t *element(CornuArray x, int64_t i)
+{
+    if (x.type.dtype == CORNU_STRING) return json_string(((const char **)x.data)[i]);
+    return x.type.dtype == CORNU_F32 ? json_real(cornu_array_get(x, i))
+                                     : json_integer((json_int_t)cornu_array_get(x, i));
+}
+
+/* Nested lists of a tensor from element *at on, below an axis. */
+static json_t *lists(CornuArray x, int axis, int64_t *at)
+{
+    if (axis == x.type.shape.rank) return element(x, (*at)++);
+    json_t *list = json_array();
+    for (int64_t i = 0; i < x.type.shape.extent[axis]; i++)
+        json_array_append_new(list, lists(x, axis + 1, at));
+    return list;
+}
+
+static json_t *columns_of(const Case *c, int r)
+{
+    json_t *inputs = json_object();
+    for (int i = 0; i < c->x_count; i++) {
+        int64_t at = 0;
+        json_object_set_new(inputs, c->names[i], lists(part(c->x[i], r, rows_of(r)), 0, &at));
+    }
+    return json_pack("{s:o}", "inputs", inputs);
+}
+
+static json_t *instances_of(const Case *c, int r)
+{
+    json_t *instances = json_array();
+    for (int64_t row = r; row < r + rows_of(r); row++) {
+        json_t *object = json_object();
+        for (int i = 0; i < c->x_count; i++) {
+            int64_t at = 0;
+            json_object_set_new(object, c->names[i], lists(part(c->x[i], row, 1), 1, &at));
+        }
+        if (c->x_count == 1 && r % 4 == 0) {        /* the value alone */
+            json_t *value = json_incref(json_object_get(object, c->names[0]));
+            json_decref(object);
+            object = value;
+        }
+        json_array_append_new(instances, object);
+    }
+    return json_pack("{s:o}", "instances", instances);
+}
+
+static const char *file_of(const char *kind, int r)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s%d", kind, r);
+    return files_path(folder, name);
+}
+
+/* All requests by one curl, 16 at once. */
+static void send_all(const Case *c)
+{
+    char  command[FILES_PATH + 100];
+    FILE *config = fopen(files_path(folder, "requests"), "w");
+    assert_non_null(config);
+    for (int r = 0; r < REQUESTS; r++) {
+        json_t *body = r % 2 ? columns_of(c, r) : instances_of(c, r);
+        assert_int_equal(json_dump_file(body, file_of("body", r), JSON_REAL_PRECISION(9)), 0);
+        json_decref(body);
+        fprintf(config, "%surl = \"%s/v1/models/m:predict\"\ndata-binary = \"@%s\"\n",
+                r ? "next\n" : "", url, file_of("body", r));
+        fprintf(config, "output = \"%s\"\n", file_of("answer", r));
+    }
+    fclose(config);
+    snprintf(command, sizeof command, "curl -s -Z --parallel-max 16 -K '%s' 2>/dev/null",
+             files_path(folder, "requests"));
+    assert_int_equal(system(command), 0);
+}
+
+/* ---- Answers ---- */
+
+static void expect_list(const json_t *list, CornuShape shape, int axis, const float **wanted)
+{
+    if (axis == shape.rank) {
+        const float got = (float)json_number_value(list);
+        assert_true(json_is_real(list));
+        assert_memory_equal(&got, (*wanted)++, sizeof got);
+        return;
+    }
+    assert_int_equal(json_array_size(list), shape.extent[axis]);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        expect_list(json_array_get(list, i), shape, axis + 1, wanted);
+}
+
+static void expect_answer(Case *c, int r)
+{
+    const int64_t rows = rows_of(r);
+    CornuArray    x[MOST], y[MOST];
+    for (int i = 0; i < c->x_count; i++) x[i] = part(c->x[i], r, rows);
+    for (int i = 0; i < c->y_count; i++) y[i] = part(c->y[i], 0, rows);
+    CornuPredictConfig predict = { .model = c->model, .verbose = CORNU_SILENT };
+    memcpy(predict.xs, x, sizeof *x * (size_t)c->x_count);
+    memcpy(predict.tos, y, sizeof *y * (size_t)c->y_count);
+    expect_ok(cornu_predict_from(&predict));
+
+    json_t *answer = json_load_file(file_of("answer", r), 0, NULL);
+    assert_non_null(answer);
+    const json_t *error = json_object_get(answer, "error");
+    if (error) fail_msg("%s", json_string_value(error));
+    const json_t *all = json_object_get(answer, r % 2 ? "outputs" : "predictions");
+    for (int i = 0; i < c->y_count; i++) {
+        const float *wanted = y[i].data;
+        if (r % 2) {
+            expect_list(c->y_count > 1 ? json_object_get(all, c->outputs[i]) : all,
+                        y[i].type.shape, 0, &wanted);
+            continue;
+        }
+        assert_int_equal(json_array_size(all), rows);
+        for (size_t row = 0; row < json_array_size(all); row++) {
+            const json_t *one = json_array_get(all, row);
+            expect_list(c->y_count > 1 ? json_object_get(one, c->outputs[i]) : one,
+                        y[i].type.shape, 1, &wanted);
+        }
+    }
+    json_decref(answer);
+}
+
+static void compare(Case *c)
+{
+    const char *path = files_path(folder, "m.safetensors");
+    if (system("command -v curl >/dev/null")) skip();
+    if (!c->model) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_model_save(c->model, path));
+    if (!start_server(path)) {
+        server = 0;
+        cornu_model_free(c->model);
+        skip();
+    }
+    send_all(c);
+    for (int r = 0; r < REQUESTS; r++) expect_answer(c, r);
+    stop_server();
+    cornu_model_free(c->model);
+}
+
+static int end_test(void **state)
+{
+    if (server > 0) kill(server, SIGKILL);
+    return files_end(state);
+}
+
+/* ---- Models ---- */
+
+static float   floats[(REQUESTS + MOST_ROWS) * 784], predicted[MOST][MOST_ROWS * 1000];
+static int32_t indices[(REQUESTS + MOST_ROWS) * 8];
+
+static void fill(void)
+{
+    for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
+        floats[i] = 2.0F * (float)rand() / (float)RAND_MAX - 1.0F;
+    for (size_t i = 0; i < sizeof indices / sizeof *indices; i++) indices[i] = rand() % 50;
+}
+
+enum { ALL = REQUESTS + MOST_ROWS };
+
+static void test_images(void **state)
+{
+    (void)state;
+    Case c = { .model = cornu_mnist_convnet(), .x_count = 1, .y_count = 1 };
+    fill();
+    c.names[0] = "input_layer";
+    c.x[0] = cornu_array(floats, CORNU_F32, ALL, 28, 28, 1);
+    c.y[0] = cornu_array(predicted[0], CORNU_F32, MOST_ROWS, 10);
+    compare(&c);
+}
+
+static void test_several(void **state)
+{
+    (void)state;
+    CornuSymbol *numbers = cornu_input(.shape = { 6 }, .name = "numbers");
+    CornuSymbol *words = cornu_input(.shape = { 8 }, .dtype = CORNU_I32, .name = "words");
+    CornuSymbol *x = cornu_call(cornu_embedding(50, 5), words);
+    x = cornu_call(cornu_flatten(), x);
+    x = cornu_call(cornu_concatenate(), x, cornu_call(cornu_dense(7), numbers));
+    CornuSymbol *price = cornu_call(cornu_dense(1, .name = "price"), x);
+    CornuSymbol *kind = cornu_call(cornu_dense(4, .activation = CORNU_SOFTMAX, .name = "kind"), x);
+    Case c = {
+        .model = cornu_model(.inputs = { numbers, words }, .outputs = { price, kind }),
+        .x_count = 2, .y_count = 2, .names = { "numbers", "words" }, .outputs = { "price", "kind" },
+    };
+    fill();
+    c.x[0] = cornu_array(floats, CORNU_F32, ALL, 6);
+    c.x[1] = cornu_array(indices, CORNU_I32, ALL, 8);
+    c.y[0] = cornu_array(predicted[0], CORNU_F32, MOST_ROWS, 1);
+    c.y[1] = cornu_array(predicted[1], CORNU_F32, MOST_ROWS, 4);
+    compare(&c);
+}
+
+static void test_sequences(void **state)
+{
+    (void)state;
+    CornuSymbol *in = cornu_input(.shape = { CORNU_NONE, 5 }, .name = "steps");
+    CornuSymbol *x = cornu_call(cornu_lstm(9, .return_sequences = true), in);
+    Case c = { .model = cornu_model(.inputs = { in }, .outputs = { x }), .x_count = 1,
+               .y_count = 1, .names = { "steps" } };
+    fill();
+    c.x[0] = cornu_array(floats, CORNU_F32, ALL, 7, 5);
+    c.y[0] = cornu_array(predicted[0], CORNU_F32, MOST_ROWS, 7, 9);
+    compare(&c);
+}
+
+static void test_strings(void **state)
+{
+    (void)state;
+    static const char *const vocabulary[] = { "a", "b", "caf\u00e9" };
+    static const char *const words[] = { "a", "b", "caf\u00e9", "other", "" };
+    static const char       *strings[ALL];
+    CornuSymbol *in = cornu_input(.shape = { 1 }, .dtype = CORNU_STRING, .name = "word");
+    CornuSymbol *x = cornu_call(cornu_string_lookup(.vocabulary = { vocabulary, 3 }), in);
+    x = cornu_call(cornu_flatten(), cornu_call(cornu_embedding(5, 6), x));
+    Case c = { .model = cornu_model(.inputs = { in }, .outputs = { x }), .x_count = 1,
+               .y_count = 1, .names = { "word" } };
+    for (int i = 0; i < ALL; i++) strings[i] = words[i % 5];
+    c.x[0] = cornu_array(strings, CORNU_STRING, ALL, 1);
+    c.y[0] = cornu_array(predicted[0], CORNU_F32, MOST_ROWS, 6);
+    compare(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_images, files_begin, end_test),
+        cmocka_unit_test_setup_teardown(test_several, files_begin, end_test),
+        cmocka_unit_test_setup_teardown(test_sequences, files_begin, end_test),
+        cmocka_unit_test_setup_teardown(test_strings, files_begin, end_test),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
