@@ -91,6 +91,20 @@ status=$?
 [ $status = 0 ] || cat "$folder/log"
 report $status "the line of README.md that branches"
 
+# The server, and the request to it, at a free port.
+request=$(sed -n 's/^    \(curl .*v1\/models.*\)$/\1/p' README.md)
+serves() { # serves COMMAND: what cornu_serve answers to the request has predictions
+    (cd "$tree" && exec $1 --port 0) > "$folder/address" 2> "$folder/log" &
+    server=$!
+    for i in $(seq 1500); do
+        grep -q . "$folder/address" || ! kill -0 $server 2>/dev/null || { sleep 0.02; continue; }
+        break
+    done
+    url=$(sed -n 's/^listening on //p' "$folder/address")
+    [ "$url" ] && eval "${request/http:\/\/localhost:8501/$url} -s" > "$folder/answer" &&
+        grep -q '"predictions": \[\[' "$folder/answer" && kill $server && wait $server
+}
+
 # The commands, in their order, since one may need what an earlier one saved. Appended flags make
 # them shorter; under a sanitizer a step of a full batch takes minutes.
 less=${extra:+--batch-size 8} images=200
@@ -101,6 +115,14 @@ sed -n 's/^    \(build\/[a-z_]* .*\)$/\1/p' README.md > "$folder/commands"
 while read -r line; do
     shorter=
     case $line in
+    build/cornu_serve*)
+        if "$tree/build/cornu_serve" --model x=x 2>&1 | grep -q 'without libmicrohttpd'; then
+            skipped=$((skipped + 1))
+        else
+            serves "$line"
+            report $? "$line"
+        fi
+        continue ;;
     build/predict*) [ -n "$image" ] || { skipped=$((skipped + 1)); continue; } ;;
     build/shakespeare_lstm*--epochs*) ;;
     build/shakespeare_lstm*)

@@ -24,6 +24,7 @@
 #   make check-keras-cases T=pooling  Keras' own tests of its layers; PYTHON=... has Keras, JAX, pytest
 #   make check-keras-applications ONLY='VGG16 Xception'   networks of keras.applications, beside Keras
 #   make bench-keras-applications     their times and memory, beside Keras on TensorFlow and JAX
+#   make check-serve SECONDS=60       cornu_serve with 64 connections, by wrk
 #   make check-faults                 failures of memory, disks, files and processes
 #   make check-mutants T=reduce       puts faults into copies of the code: tests must notice them
 #   make bench                        kernels and steps against this machine's limits, when idle
@@ -140,6 +141,11 @@ check-kills:
 	$(again) $(BUILD)/mnist_cnn $(BUILD)/cornu_run
 	@bash tests/processes/chaos.sh $(BUILD) $(KILLS) $(SEED)
 
+# Prints rates and latencies; fails unless each answer is what its request gets by itself.
+check-serve: deps-serve
+	$(again) $(BUILD)/cornu_serve $(BUILD)/mnist_cnn
+	@bash tests/examples/check_serve.sh $(BUILD) $(SECONDS)
+
 PYTHON = python3
 check-keras-cases:
 	$(again) $(BUILD)/keras_model
@@ -189,5 +195,6 @@ bench: $(bench)
 
 .PHONY: test test-programs emulated-tests check-isa check-arm64 check-training check-faults \
         check-mutants check-programs check-models check-processes check-processes-bits \
-        check-kills check-tpu check-gpu check-keras-cases check-keras-random check-keras-applications \
-        check-onnx-nodes check-tflite bench bench-keras-applications
+        check-kills check-tpu check-gpu check-keras-cases check-keras-random \
+        check-keras-applications check-onnx-nodes check-tflite bench bench-keras-applications \
+        check-serve

@@ -32,7 +32,7 @@ void  http_finish(Http *http) { (void)http; }
 #include <microhttpd.h>
 
 enum {
-    BODIES = 16,                       /* how many bodies of the largest size are held at once */
+    BODIES = 32,                       /* how many bodies of the largest size are held at once */
     DISCARDED = 64,                    /* as many MiB of a body that is too large are read, so that
                                           its sender sees the answer; more ends the connection */
     QUIET_S = 1,                       /* of connections without a request, at the end */
@@ -216,8 +216,9 @@ static enum MHD_Result receive(Request *request, const char *bytes, size_t size)
         size_t space = request->space ? 2 * request->space : 4096;
         while (space < request->size + size) space *= 2;
         const long long more = (long long)(space - request->space);
-        char *body = (double)(atomic_fetch_add(&http->bytes, more) + more) <= 2 * BODIES * most + 65536
-            ? realloc(request->body, space) : NULL;
+        const long long all = atomic_fetch_add(&http->bytes, more) + more;
+        char           *body = NULL;
+        if ((double)all <= BODIES * (most + 4096)) body = realloc(request->body, space);
         if (!body) {
             atomic_fetch_sub(&http->bytes, more);
             return MHD_NO;

@@ -1,7 +1,7 @@
 /*
  * The server's connections, by libmicrohttpd. Bodies, connections and times are bounded: a request
  * that is too large or too slow is refused, and the bodies of all connections together take at most
- * 16 times --max-body.
+ * 32 times --max-body.
  */
 #ifndef CORNU_SERVE_HTTP_H
 #define CORNU_SERVE_HTTP_H
