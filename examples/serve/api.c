@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "answer.h"
+#include "clock.h"
 #include "json.h"
+#include "rows_parts.h"
 
 /* The API's name in figures. */
 static const char *const apis[] = { "GetModelStatus", "GetModelMetadata", "Predict", "Classify",
@@ -41,19 +43,10 @@ void api_free(ApiRequest *request)
 
 /* ---- Signatures ---- */
 
-static const char *show_shape(CornuText *text, CornuShape shape)
-{
-    size_t length = (size_t)snprintf(text->text, sizeof text->text, "[");
-    for (int axis = 0; axis < shape.rank; axis++)
-        length += (size_t)snprintf(text->text + length, sizeof text->text - length, "%s%lld",
-                                   axis ? "," : "", (long long)shape.extent[axis]);
-    snprintf(text->text + length, sizeof text->text - length, "]");
-    return text->text;
-}
-
 static bool check_outputs(RouteKind kind, const Served *served, Problem *problem)
 {
-    CornuText shape;
+    const CornuShape shape = served->outputs[0].type.shape;
+    char             shown[200];
     if (kind == ROUTE_PREDICT) return true;
     if (served->output_count > 1)
         return problem_set(problem, CODE_INVALID_ARGUMENT, kind == ROUTE_CLASSIFY
@@ -64,7 +57,7 @@ static bool check_outputs(RouteKind kind, const Served *served, Problem *problem
                        ? "Expected Tensor shape: [batch_size num_classes] but got %s"
                        : "Expected output Tensor shape to be either [batch_size] or "
                          "[batch_size, 1] but got %s",
-                       show_shape(&shape, served->outputs[0].type.shape));
+                       rows_show_shape(shown, shape.extent, shape.rank));
 }
 
 /* A model has one signature, serving_default, which also bears the name of each method. */

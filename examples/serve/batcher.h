@@ -7,23 +7,7 @@
 #ifndef CORNU_SERVE_BATCHER_H
 #define CORNU_SERVE_BATCHER_H
 
-#include "metrics.h"
-#include "rows.h"
-
-/* A request that waits. `done` is called once, by a thread of the batcher. */
-typedef struct Job {
-    Served     *served;                /* held by whoever made the job */
-    Rows        rows;
-    const char *api;                   /* "Predict", …: for figures */
-    CornuArray  y[CORNU_MAX_MODEL_TENSORS];   /* of each output; data to be freed by job_free */
-    Problem     problem;
-    double      queued_s;
-    void      (*done)(struct Job *job);
-    struct Job *next;
-} Job;
-
-/* Frees rows and results. */
-void job_free(Job *job);
+#include "job.h"
 
 typedef struct Batcher Batcher;
 
@@ -38,8 +22,5 @@ void batcher_end(Batcher *batcher);
 
 /* After its end, and the last call of batcher_submit. */
 void batcher_free(Batcher *batcher);
-
-/* Seconds of a clock that only runs on. */
-double clock_seconds(void);
 
 #endif

@@ -1,5 +1,3 @@
-#define _DEFAULT_SOURCE    /* SO_ATTACH_FILTER */
-
 #include "http.h"
 
 #include <stdio.h>
@@ -19,11 +17,7 @@ void  http_finish(Http *http) { (void)http; }
 
 #else
 
-#include <errno.h>
-#include <linux/filter.h>
-#include <netdb.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -31,19 +25,16 @@ void  http_finish(Http *http) { (void)http; }
 
 #include <microhttpd.h>
 
+#include "clock.h"
+#include "connections.h"
+#include "listen.h"
+
 enum {
     BODIES = 32,                       /* how many bodies of the largest size are held at once */
     DISCARDED = 64,                    /* as many MiB of a body that is too large are read, so that
                                           its sender sees the answer; more ends the connection */
     QUIET_S = 1,                       /* of connections without a request, at the end */
 };
-
-/* A connection, from its beginning. */
-typedef struct Connection {
-    int                socket;
-    double             since_s;        /* of it, or of the end of its last request */
-    struct Connection *before, *after;
-} Connection;
 
 typedef enum { ARRIVING, TOO_LARGE, WAITING, ANSWERED } Stage;
 
@@ -63,10 +54,7 @@ struct Http {
     atomic_bool        started, ending;
     atomic_llong       bytes;          /* of all bodies */
     atomic_int         requests;       /* that have begun and not ended */
-    pthread_mutex_t    lock;
-    Connection        *connections;
-    int                connection_count;
-    double             last_s;         /* when the last request ended */
+    Connections        connections;
 };
 
 bool http_available(void) { return true; }
@@ -76,41 +64,22 @@ bool http_available(void) { return true; }
 static void note_connection(void *context, struct MHD_Connection *connection, void **kept,
                             enum MHD_ConnectionNotificationCode code)
 {
-    Http       *http = context;
-    Connection *one = *kept;
-    pthread_mutex_lock(&http->lock);
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        if ((*kept = one = calloc(1, sizeof *one))) {
-            one->socket = MHD_get_connection_info(connection,
-                                                  MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-            one->since_s = clock_seconds();
-            one->after = http->connections;
-            if (one->after) one->after->before = one;
-            http->connections = one;
-        }
-        http->connection_count++;
-    } else {
-        if (one) {
-            if (one->after) one->after->before = one->before;
-            *(one->before ? &one->before->after : &http->connections) = one->after;
-            free(one);
-        }
-        http->connection_count--;
-    }
-    const int count = http->connection_count;
-    pthread_mutex_unlock(&http->lock);
+    Http *http = context;
+    int   count;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        count = connections_add(&http->connections,
+                                MHD_get_connection_info(connection,
+                                    MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+                                (Connection **)kept);
+    else
+        count = connections_remove(&http->connections, *kept);
     metrics_set(http->api->metrics, METRIC_CONNECTIONS, count);
 }
 
 /* libmicrohttpd closes what is silent for --timeout; what trickles is closed here. */
 void http_check(Http *http)
 {
-    const double now_s = clock_seconds();
-    pthread_mutex_lock(&http->lock);
-    for (Connection *one = http->connections; one; one = one->after)
-        if (now_s - one->since_s > 3 * http->api->settings->timeout_s)
-            shutdown(one->socket, SHUT_RDWR);
-    pthread_mutex_unlock(&http->lock);
+    connections_end_slow(&http->connections, 3 * http->api->settings->timeout_s);
 }
 
 /* ---- Requests ---- */
@@ -124,11 +93,7 @@ static void end_request(void *context, struct MHD_Connection *connection, void *
     if (!request) return;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    pthread_mutex_lock(&http->lock);
-    http->last_s = clock_seconds();
-    if (info && info->socket_context)
-        ((Connection *)info->socket_context)->since_s = http->last_s;
-    pthread_mutex_unlock(&http->lock);
+    connections_rest(&http->connections, info ? info->socket_context : NULL);
     atomic_fetch_sub(&http->bytes, (long long)request->space);
     free(request->body);
     api_free(&request->api);
@@ -286,48 +251,7 @@ static void log_message(void *context, const char *format, va_list arguments)
     vfprintf(stderr, format, arguments);
 }
 
-/* ---- Listening ---- */
-
-static int listen_on(const Settings *settings)
-{
-    const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
-    struct addrinfo      *found = NULL;
-    char                  port[16];
-    int                   listener = -1;
-    snprintf(port, sizeof port, "%lld", (long long)settings->port);
-    const int status = getaddrinfo(settings->address, port, &hints, &found);
-    if (status) {
-        fprintf(stderr, "cornu_serve: --address %s: %s\n", settings->address,
-                gai_strerror(status));
-        return -1;
-    }
-    listener = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const int again = 1;
-    if (listener >= 0)
-        setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &again, sizeof again);
-    if (listener < 0 || bind(listener, found->ai_addr, found->ai_addrlen) ||
-        listen(listener, SOMAXCONN)) {
-        fprintf(stderr, "cornu_serve: cannot listen on %s port %s: %s\n", settings->address, port,
-                strerror(errno));
-        if (listener >= 0) close(listener);
-        listener = -1;
-    }
-    freeaddrinfo(found);
-    return listener;
-}
-
-static void print_address(const Http *http)
-{
-    struct sockaddr_storage address;
-    socklen_t               length = sizeof address;
-    char                    host[80] = "", port[16] = "";
-    getsockname(http->listener, (struct sockaddr *)&address, &length);
-    getnameinfo((struct sockaddr *)&address, length, host, sizeof host, port, sizeof port,
-                NI_NUMERICHOST | NI_NUMERICSERV);
-    const bool brackets = strchr(host, ':');
-    printf("listening on http://%s%s%s:%s\n", brackets ? "[" : "", host, brackets ? "]" : "", port);
-    fflush(stdout);
-}
+/* ---- The daemon ---- */
 
 Http *http_create(const Api *api)
 {
@@ -336,7 +260,7 @@ Http *http_create(const Api *api)
     Http           *http = calloc(1, sizeof *http);
     if (!http) return NULL;
     http->api = api;
-    pthread_mutex_init(&http->lock, NULL);
+    connections_begin(&http->connections);
     if ((http->listener = listen_on(settings)) >= 0)
         http->daemon = MHD_start_daemon(
             MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
@@ -355,14 +279,14 @@ Http *http_create(const Api *api)
             MHD_OPTION_END);
     if (http->daemon) {
         atomic_store(&http->started, true);
-        print_address(http);
+        listen_print(http->listener);
         return http;
     }
     if (http->listener >= 0) {
         fputs("cornu_serve: libmicrohttpd cannot start\n", stderr);
         close(http->listener);
     }
-    pthread_mutex_destroy(&http->lock);
+    connections_end(&http->connections);
     free(http);
     return NULL;
 }
@@ -374,33 +298,20 @@ static void await(Http *http, bool (*over)(Http *http))
     while (!over(http) && clock_seconds() < until_s) poll(NULL, 0, 5);
 }
 
-static bool none_to_accept(Http *http)
-{
-    struct pollfd listener = { .fd = http->listener, .events = POLLIN };
-    return poll(&listener, 1, 0) == 0;
-}
+static bool none_to_accept(Http *http) { return listen_empty(http->listener); }
 
 /* All requests are answered, and the connections closed or quiet. */
 static bool all_answered(Http *http)
 {
-    pthread_mutex_lock(&http->lock);
-    const bool over = atomic_load(&http->requests) == 0 &&
-                      (http->connection_count == 0 || clock_seconds() - http->last_s > QUIET_S);
-    pthread_mutex_unlock(&http->lock);
-    return over;
+    return atomic_load(&http->requests) == 0 && connections_quiet(&http->connections, QUIET_S);
 }
 
-/* The filter drops the packets of clients that would connect from now on, while those whose
- * connection the kernel has already made are accepted: they may have sent their request. */
+/* Connections that the kernel has made are still accepted: their requests may have arrived. */
 void http_finish(Http *http)
 {
-    struct sock_filter       nothing = BPF_STMT(BPF_RET | BPF_K, 0);
-    const struct sock_fprog filter = { .len = 1, .filter = &nothing };
-    pthread_mutex_lock(&http->lock);
-    http->last_s = clock_seconds();
-    pthread_mutex_unlock(&http->lock);
+    connections_rest(&http->connections, NULL);
     atomic_store(&http->ending, true);
-    setsockopt(http->listener, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+    listen_no_more(http->listener);
     await(http, none_to_accept);
     MHD_quiesce_daemon(http->daemon);
     shutdown(http->listener, SHUT_RDWR);
@@ -408,7 +319,7 @@ void http_finish(Http *http)
     batcher_end(http->api->batcher);   /* no request waits any more when the daemon stops */
     MHD_stop_daemon(http->daemon);
     close(http->listener);
-    pthread_mutex_destroy(&http->lock);
+    connections_end(&http->connections);
     free(http);
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "json.h"
-#include "tensor.h"
+#include "rows_parts.h"
 
 void rows_free(Rows *rows)
 {
@@ -37,7 +37,7 @@ static const char *list_inputs(const Served *served, char text[256])
     return text;
 }
 
-static const char *show_shape(char text[200], const int64_t *extent, int rank)
+const char *rows_show_shape(char text[200], const int64_t *extent, int rank)
 {
     size_t length = (size_t)snprintf(text, 200, "[");
     for (int axis = 0; axis < rank; axis++)
@@ -68,8 +68,8 @@ static bool give(Rows *rows, const Served *served, int i, Tensor *tensor, Proble
     char            got[200], expected[200];
     if (tensor->rank < 1 || tensor->extent[0] < 1 || !fits(tensor, type.shape, type.shape.rank))
         return problem_set(problem, CODE_INVALID_ARGUMENT, "Input \"%s\" has shape %s, expected %s",
-                           name, show_shape(got, tensor->extent, tensor->rank),
-                           show_shape(expected, type.shape.extent, type.shape.rank));
+                           name, rows_show_shape(got, tensor->extent, tensor->rank),
+                           rows_show_shape(expected, type.shape.extent, type.shape.rank));
     if (rows->count && tensor->extent[0] != rows->count)
         return problem_set(problem, CODE_INVALID_ARGUMENT, "Input \"%s\" has inconsistent batch "
                            "size: %lld expecting: %lld", name, (long long)tensor->extent[0],
@@ -85,7 +85,7 @@ static bool give(Rows *rows, const Served *served, int i, Tensor *tensor, Proble
     return true;
 }
 
-static void start(Tensor *tensors, Rows *rows, const Served *served)
+void rows_start(Tensor *tensors, Rows *rows, const Served *served)
 {
     rows->x_count = served->input_count;
     for (int i = 0; i < served->input_count; i++) {
@@ -96,7 +96,7 @@ static void start(Tensor *tensors, Rows *rows, const Served *served)
 
 /* ---- "instances": a row at a time ---- */
 
-static bool is_object(const json_t *value) { return json_is_object(value) && !json_is_base64(value); }
+bool rows_is_object(const json_t *value) { return json_is_object(value) && !json_is_base64(value); }
 
 /* Adds one row, whose shape must be that of the first. The tensor's axis 0 counts rows. */
 static bool add_row(Tensor *tensor, const json_t *value, Problem *problem)
@@ -128,8 +128,8 @@ static bool add_row(Tensor *tensor, const json_t *value, Problem *problem)
     if (row.rank + 1 != tensor->rank ||
         memcmp(tensor->extent + 1, row.extent, sizeof *row.extent * (size_t)row.rank) != 0)
         return problem_set(problem, CODE_INVALID_ARGUMENT, "Expecting shape %s but got: %s",
-                           show_shape(expected, tensor->extent + 1, tensor->rank - 1),
-                           show_shape(got, row.extent, row.rank));
+                           rows_show_shape(expected, tensor->extent + 1, tensor->rank - 1),
+                           rows_show_shape(got, row.extent, row.rank));
     tensor->extent[0]++;
     return true;
 }
@@ -162,13 +162,13 @@ static bool add_instances(Tensor *tensors, const Served *served, const json_t *l
 {
     json_t    *item;
     size_t     i;
-    const bool objects = is_object(json_array_get(list, 0));
+    const bool objects = rows_is_object(json_array_get(list, 0));
     if (!json_is_object(json_array_get(list, 0)) && served->input_count > 1)
         return problem_set(problem, CODE_INVALID_ARGUMENT, "instances is a plain list, but "
                            "expecting list of objects as multiple input tensors required as per "
                            "tensorinfo_map");
     json_array_foreach(list, i, item) {
-        if (is_object(item) != objects)
+        if (rows_is_object(item) != objects)
             return problem_set(problem, CODE_INVALID_ARGUMENT, objects
                                ? "Expecting object but got list at item %zu of input list"
                                : "Expecting value/list but got object at item %zu of input list",
@@ -188,7 +188,7 @@ static bool add_instances(Tensor *tensors, const Served *served, const json_t *l
 static bool add_inputs(Tensor *tensors, const Served *served, const json_t *value,
                        Problem *problem)
 {
-    if (!is_object(value)) {
+    if (!rows_is_object(value)) {
         if (served->input_count > 1)
             return problem_set(problem, CODE_INVALID_ARGUMENT, "inputs is a plain value/list, but "
                                "expecting an object as multiple input tensors required as per "
@@ -208,7 +208,7 @@ static bool add_inputs(Tensor *tensors, const Served *served, const json_t *valu
     return true;
 }
 
-static bool give_all(Rows *rows, const Served *served, Tensor *tensors, bool good,
+bool rows_give_all(Rows *rows, const Served *served, Tensor *tensors, bool good,
                      Problem *problem)
 {
     for (int i = 0; i < served->input_count && good; i++)
@@ -236,106 +236,8 @@ bool rows_of_predict(Rows *rows, const Served *served, const json_t *request, Pr
         return problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Value: %s No values in "
                            "'instances' array", json_show(&shown, request));
     rows->columns = !instances;
-    start(tensors, rows, served);
+    rows_start(tensors, rows, served);
     const bool good = instances ? add_instances(tensors, served, instances, problem)
                                 : add_inputs(tensors, served, inputs, problem);
-    return give_all(rows, served, tensors, good, problem);
-}
-
-/* ---- "examples": features, which are flat ---- */
-
-/* The extents of an input's rows, of which one may be open. */
-static bool set_shape(Tensor *tensor, const ServedTensor *input, int64_t values, Problem *problem)
-{
-    const CornuShape shape = input->type.shape;
-    char             expected[200];
-    int64_t          known = 1;
-    int              open = 0;
-    for (int axis = 1; axis < shape.rank; axis++)
-        if (shape.extent[axis] == CORNU_NONE) open++;
-        else known *= shape.extent[axis];
-    if (open > 1 || (open ? values % known || !values : values != known))
-        return problem_set(problem, CODE_INVALID_ARGUMENT, "Key: %s.  Number of %s values != "
-                           "expected.  Values size: %lld but output shape: %s", input->name,
-                           tensor_dtype_name(tensor->dtype), (long long)values,
-                           show_shape(expected, shape.extent + 1, shape.rank - 1));
-    int64_t extent[TENSOR_MAX_RANK] = { 0 };
-    for (int axis = 1; axis < shape.rank; axis++)
-        extent[axis] = shape.extent[axis] == CORNU_NONE ? values / known : shape.extent[axis];
-    if (tensor->rank && memcmp(tensor->extent + 1, extent + 1,
-                               sizeof *extent * (size_t)(shape.rank - 1)) != 0)
-        return problem_set(problem, CODE_INVALID_ARGUMENT, "Key: %s.  Examples have different "
-                           "numbers of values", input->name);
-    tensor->rank = shape.rank;
-    memcpy(tensor->extent + 1, extent + 1, sizeof *extent * (size_t)(shape.rank - 1));
-    return true;
-}
-
-/* Adds the values of a feature: one, or a list. */
-static bool add_feature(Tensor *tensor, const ServedTensor *input, const json_t *value,
-                        Problem *problem)
-{
-    const bool    list = json_is_array(value);
-    const int64_t values = list ? (int64_t)json_array_size(value) : 1;
-    for (int64_t i = 0; i < values; i++) {
-        const json_t *item = list ? json_array_get(value, (size_t)i) : value;
-        if (json_is_array(item) || json_is_null(item) || is_object(item))
-            return problem_set(problem, CODE_INVALID_ARGUMENT, "Feature: %s has element with "
-                               "unexpected JSON type: %s", input->name, json_kind(item));
-        if (!tensor_append_element(tensor, item, problem))
-            return problem_prefix(problem, "Key: %s.  Data types don't match. ", input->name);
-    }
-    return set_shape(tensor, input, values, problem);
-}
-
-static bool add_example(Tensor *tensors, const Served *served, const json_t *context,
-                        const json_t *example, Problem *problem)
-{
-    if (!json_is_object(example))
-        return problem_set(problem, CODE_INVALID_ARGUMENT, "Example must be JSON object but got "
-                           "JSON %s", json_kind(example));
-    for (int i = 0; i < served->input_count; i++) {
-        const ServedTensor *input = &served->inputs[i];
-        const json_t       *own = json_object_get(example, input->name);
-        const json_t       *shared = json_object_get(context, input->name);
-        if (own && shared)
-            return problem_set(problem, CODE_INVALID_ARGUMENT, "Feature: %s is in 'context' and in "
-                               "an example, expected in one of them", input->name);
-        if (!own && !shared)
-            return problem_set(problem, CODE_INVALID_ARGUMENT, "Feature: %s (data type: %s) is "
-                               "required but could not be found.", input->name,
-                               tensor_dtype_name(input->type.dtype));
-        if (!add_feature(&tensors[i], input, own ? own : shared, problem)) return false;
-        tensors[i].extent[0]++;
-    }
-    return true;
-}
-
-bool rows_of_examples(Rows *rows, const Served *served, const json_t *request, Problem *problem)
-{
-    const json_t *context = json_object_get(request, "context");
-    const json_t *examples = json_object_get(request, "examples");
-    JsonShown     shown;
-    Tensor        tensors[CORNU_MAX_MODEL_TENSORS];
-    json_t       *example;
-    size_t        i;
-    bool          good = true;
-    if (context && !json_is_object(context))
-        return problem_set(problem, CODE_INVALID_ARGUMENT, "Example must be JSON object but got "
-                           "JSON %s", json_kind(context));
-    if (!examples)
-        return problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Value: %s When method is "
-                           "classify, key 'examples' is expected and was not found",
-                           json_show(&shown, request));
-    if (!json_is_array(examples))
-        return problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Value: %s Expecting 'examples' "
-                           "value to be an list/array", json_show(&shown, request));
-    if (!json_array_size(examples))
-        return problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Value: %s 'examples' value is an "
-                           "empty array", json_show(&shown, request));
-    start(tensors, rows, served);
-    json_array_foreach(examples, i, example) {
-        good = good && add_example(tensors, served, context, example, problem);
-    }
-    return give_all(rows, served, tensors, good, problem);
+    return rows_give_all(rows, served, tensors, good, problem);
 }

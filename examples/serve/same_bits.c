@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batcher.h"
+#include "clock.h"
+#include "served.h"
 
 /* Slow models are not tried further after so many seconds: larger sizes count as different ones. */
 #define MOST_SECONDS 5.0
