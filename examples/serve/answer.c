@@ -19,8 +19,8 @@ static int64_t add_values(Text *to, const float *values, const CornuShape *shape
     return count;
 }
 
-/* The output's shape for an answer: without a trailing axis of extent 1, if the request came without
- * one. */
+/* The output's shape for an answer: without a trailing axis of extent 1, if the request came
+ * without one. */
 static CornuShape shape_of(const CornuArray *y, const Rows *rows)
 {
     CornuShape shape = y->type.shape;
@@ -123,8 +123,8 @@ static void add_tensors(Text *to, const char *what, const ServedTensor *tensors,
         const CornuShape shape = tensors[i].type.shape;
         text_add(to, "      ");
         text_add_quoted(to, name ? name : tensors[i].name);
-        text_add(to, ": {\n       \"dtype\": \"%s\",\n       \"tensor_shape\": {\n        \"dim\": [",
-                 proto_dtype(tensors[i].type.dtype));
+        text_add(to, ": {\n       \"dtype\": \"%s\",\n       \"tensor_shape\": {\n"
+                 "        \"dim\": [", proto_dtype(tensors[i].type.dtype));
         for (int axis = 0; axis < shape.rank; axis++)
             text_add(to, "%s\n         { \"size\": \"%lld\", \"name\": \"\" }", axis ? "," : "",
                      (long long)shape.extent[axis]);

@@ -1,11 +1,13 @@
 /*
  * A server for models: TensorFlow Serving's REST interface over HTTP.
  *
- *     settings   the command line
- *     folder, library, served      models: on disk, by name and version, one that predicts
- *     http, route, api             connections, paths, requests
- *     json, tensor, rows           requests to arrays
- *     batcher, answer, metrics     predictions, their JSON, figures
+ *     settings                          the command line
+ *     folder, library, served           models: on disk, by name and version, one that predicts
+ *     listen, connections, http         HTTP
+ *     route, api                        paths and requests
+ *     json, tensor, rows, examples      requests to arrays
+ *     job, batcher, same_bits           predictions
+ *     answer, metrics                   their JSON, figures
  *
  * Threads: libmicrohttpd's read requests and make arrays of them; the batcher's predict; one looks
  * for new versions; the first one waits for signals.

@@ -1,6 +1,6 @@
 /* The rows of classify and regress: "examples", whose features are flat lists. Source:
- * tensorflow/serving, util/json_tensor.cc: FillClassifyRegressRequestFromJson and what it calls; the
- * messages on features are those of TensorFlow's parse_example. */
+ * tensorflow/serving, util/json_tensor.cc: FillClassifyRegressRequestFromJson and what it calls;
+ * the messages on features are those of TensorFlow's parse_example. */
 #include <string.h>
 
 #include "json.h"

@@ -28,7 +28,8 @@ bool library_update(Library *library);
  * next. */
 Served *library_find(Library *library, const char *name, const Choice *choice, Problem *problem);
 
-/* Adds a GetModelStatusResponse in JSON: the states of all versions, the latest first, or of one. */
+/* Adds a GetModelStatusResponse in JSON: the states of all versions, the latest first, or of
+ * one. */
 bool library_status(Library *library, const char *name, const Choice *choice, Text *to,
                     Problem *problem);
 

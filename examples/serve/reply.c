@@ -31,10 +31,12 @@ bool problem_prefix(Problem *problem, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(prefix, sizeof prefix, format, arguments);
     va_end(arguments);
-    const size_t length = strlen(prefix), kept = strlen(problem->message);
-    memmove(problem->message + length, problem->message, kept < most - length ? kept : most - length);
+    const size_t length = strlen(prefix);
+    size_t       kept = strlen(problem->message);
+    if (kept > most - length) kept = most - length;
+    memmove(problem->message + length, problem->message, kept);
     memcpy(problem->message, prefix, length);
-    problem->message[length + kept < most ? length + kept : most] = '\0';
+    problem->message[length + kept] = '\0';
     return false;
 }
 

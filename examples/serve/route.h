@@ -4,7 +4,9 @@
 
 #include "library.h"
 
-typedef enum { ROUTE_STATUS, ROUTE_METADATA, ROUTE_PREDICT, ROUTE_CLASSIFY, ROUTE_REGRESS } RouteKind;
+typedef enum {
+    ROUTE_STATUS, ROUTE_METADATA, ROUTE_PREDICT, ROUTE_CLASSIFY, ROUTE_REGRESS
+} RouteKind;
 
 typedef struct {
     RouteKind kind;

@@ -58,9 +58,9 @@ bool served_predict(Served *served, const CornuArray *x, const CornuArray *to, P
 /* The type of output i for such inputs: as many rows, and extents that are open as in the input. */
 CornuType served_output(const Served *served, int i, const CornuArray *x);
 
-/* Up to how many rows a batch may have that contains a request of `rows` rows, and gives it the bits
- * that it has by itself: the last bits of a row may depend on how many are computed. Which sizes of
- * batches agree is tried with random rows when the model is loaded (same_bits.c). */
+/* Up to how many rows a batch may have that contains a request of `rows` rows, and gives it the
+ * bits that it has by itself: the last bits of a row may depend on how many are computed. Which
+ * sizes of batches agree is tried with random rows when the model is loaded (same_bits.c). */
 int64_t served_most_rows(const Served *served, int64_t rows);
 
 /* Predicts batches of several sizes, which also compiles them, and sets served->sizes; for

@@ -36,10 +36,10 @@ function done(summary, latency)
         all, bad = all + thread:get("answers"), bad + thread:get("refused")
         other = other + thread:get("wrong")
     end
-    print(string.format("%d answers in %.1f s, %.0f a second; p50 %.2f ms, p99 %.2f ms, longest %.2f ms",
-                        all, summary.duration / 1e6, all / summary.duration * 1e6,
-                        latency:percentile(50) / 1000, latency:percentile(99) / 1000,
-                        latency.max / 1000))
+    print(string.format("%d answers in %.1f s, %.0f a second; " ..
+                        "p50 %.2f ms, p99 %.2f ms, longest %.2f ms", all, summary.duration / 1e6,
+                        all / summary.duration * 1e6, latency:percentile(50) / 1000,
+                        latency:percentile(99) / 1000, latency.max / 1000))
     print(string.format("%d not with status 200, %d with other numbers than alone, %d errors", bad,
                         other, errors.connect + errors.read + errors.write + errors.timeout))
 end

@@ -1,7 +1,7 @@
 # check_serve.sh BUILD SECONDS: cornu_serve with 64 connections for so long, by wrk, on requests of
-# one image for mnist_convnet, while new versions of the model come and old ones go. Each answer must
-# be what the request gets by itself. Prints rates and latencies, measured on this machine, on which
-# wrk runs, too.
+# one image for mnist_convnet, while new versions of the model come and old ones go. Each answer
+# must be what the request gets by itself. Prints rates and latencies, measured on this machine, on
+# which wrk runs, too.
 build=$(realpath "$1") seconds=$2
 script=$(realpath tests/examples/check_serve.lua)
 folder=$(mktemp -d) || exit 1
@@ -39,12 +39,13 @@ for ((version = 2;; version++)); do
     rm -f models/m/$((version - 2)).safetensors
 done &
 versions=$!
-wrk -t 2 -c 64 -d "${seconds}s" --timeout 30s -s "$script" "$url" -- /v1/models/m:predict $requests \
-    >answers || { cat answers; exit 1; }
+wrk -t 2 -c 64 -d "${seconds}s" --timeout 30s -s "$script" "$url" -- \
+    /v1/models/m:predict $requests >answers || { cat answers; exit 1; }
 kill $versions
 tail -n 2 answers
 echo "$(grep -c ' serving' log) versions of the model were served"
-curl -s "$url/monitoring/prometheus/metrics" | sed -n 's/.*processed_batch_size_\(sum\|count\){} //p' |
+curl -s "$url/monitoring/prometheus/metrics" |
+    sed -n 's/.*processed_batch_size_\(sum\|count\){} //p' |
     xargs | awk '{ printf "%.2f rows computed at once, in the mean\n", $1 / $2 }'
 kill $server && wait $server || { echo "cornu_serve ended with $?"; exit 1; }
 grep -q '^0 not with status 200, 0 with other numbers than alone, 0 errors' answers

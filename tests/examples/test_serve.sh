@@ -9,7 +9,11 @@ if "$serve" --model none=none 2>&1 </dev/null | grep -q 'without libmicrohttpd';
     echo "0 passed, 0 failed, 1 skipped"
     exit 0
 fi
-command -v curl >/dev/null || { echo "skipped: needs curl"; echo "0 passed, 0 failed, 1 skipped"; exit 0; }
+if ! command -v curl >/dev/null; then
+    echo "skipped: needs curl"
+    echo "0 passed, 0 failed, 1 skipped"
+    exit 0
+fi
 
 # ---- Models: files of layers without weights ----
 
@@ -58,7 +62,9 @@ wait_for() { # until COMMAND succeeds, at most a minute
 }
 # asks STATUS PATTERN CURL...: that status and a body, on one line, in which the pattern is.
 asks() {
-    local status pattern=$2
+    local status pattern
+    pattern=$(tr -s ' \n' '  ' <<<"$2")
+    pattern=${pattern% }
     status=$(curl -s -o body -w '%{http_code}' "${@:3}" 2>err)
     tr -s ' \n' '  ' <body >line
     [ "$status" = "$1" ] && grep -qE -- "$pattern" line && return
@@ -105,13 +111,18 @@ check "predict, columns" post 200 '\{ "outputs": \[3.5, 4.0, 5.5\] \}' \
     '{"inputs": [1.0,2.0,5.0]}' $three:predict
 check "predict, with the axis of extent 1" post 200 '"predictions": \[\[3.5\], \[4.0\] \]' \
     '{"instances": [[1.0],[2.0]]}' $three:predict
-check "predict, by name" post 200 '"predictions": \[3.5 \]' '{"instances": [{"x": 1}]}' $three:predict
-check "predict, columns by name" post 200 '"outputs": \[3.5\]' '{"inputs": {"x": [1]}}' $three:predict
+check "predict, by name" post 200 '"predictions": \[3.5 \]' \
+    '{"instances": [{"x": 1}]}' $three:predict
+check "predict, columns by name" post 200 '"outputs": \[3.5\]' \
+    '{"inputs": {"x": [1]}}' $three:predict
 check "predict, NaN and Infinity" post 200 '"predictions": \[NaN, Infinity, -Infinity \]' \
     '{"instances": [NaN, Infinity,-Infinity], "ignored": "NaN \" Infinity"}' $three:predict
-check "what follows the object is ignored" post 200 '3.5' '{"instances": [1]} and more' $three:predict
-check "a version" post 200 '"predictions": \[7.5 \]' '{"instances": [1.0]}' $three/versions/7:predict
-check "a label" post 200 '"predictions": \[7.5 \]' '{"instances": [1.0]}' $three/labels/stable:predict
+check "what follows the object is ignored" post 200 '3.5' \
+    '{"instances": [1]} and more' $three:predict
+check "a version" post 200 '"predictions": \[7.5 \]' \
+    '{"instances": [1.0]}' $three/versions/7:predict
+check "a label" post 200 '"predictions": \[7.5 \]' \
+    '{"instances": [1.0]}' $three/labels/stable:predict
 check "an escaped name" post 200 '3.5' '{"instances": [1]}' half%5Fplus%5Fthree:predict
 check "regress" post 200 '\{ "results": \[3.5, 4.0\] \}' '{"signature_name":
     "tensorflow/serving/regress", "examples": [{"x": 1.0}, {"x": 2.0}]}' $three:regress
@@ -119,7 +130,8 @@ check "regress, with a context" post 200 '"results": \[3.5\]' \
     '{"context": {"x": 1.0}, "examples": [{}]}' $three:regress
 check "classify" post 200 '"results": \[\[\["cat", 2.0\], \["dog", 4.0\], \["cow", 0.2\]\]' \
     '{"examples": [{"x": [1, 2, 0.1]}]}' classes:classify
-check "classify without names" post 200 '"results": \[\[\["", 3.5\]\] \]' '{"examples": [{"x": 1}]}' \
+check "classify without names" post 200 '"results": \[\[\["", 3.5\]\] \]' \
+    '{"examples": [{"x": 1}]}' \
     $three:classify
 check "status" get 200 '"version": "123", "state": "AVAILABLE", "status": \{ "error_code": "OK",
     "error_message": "" \}' /v1/models/$three
@@ -127,7 +139,8 @@ check "status of a version" get 200 '^\{ "model_version_status": \[ \{ "version"
     /v1/models/$three/versions/7
 check "status of a label" get 200 '^\{ "model_version_status": \[ \{ "version": "7"' \
     /v1/models/$three/labels/stable
-check "metadata" get 200 '"name": "half_plus_three", .*"version": "123" .*"serving_default": \{ "inputs": \{
+check "metadata" get 200 \
+    '"name": "half_plus_three", .*"version": "123" .*"serving_default": \{ "inputs": \{
     "x": \{ "dtype": "DT_FLOAT", .*"size": "-1"' /v1/models/$three/metadata
 check "metadata has the other signatures" get 200 '"tensorflow/serving/regress"' \
     /v1/models/$three/metadata
@@ -140,17 +153,20 @@ check "a version that is unknown" post 404 'request: Specific\(half_plus_three, 
     '{"instances": [1]}' $three/versions/99:predict
 check "a label that is unknown" post 400 'Unrecognized servable version label: best' \
     '{"instances": [1]}' $three/labels/best:predict
-check "status of an unknown model" get 404 'Could not find any versions of model half"' /v1/models/half
+check "status of an unknown model" get 404 'Could not find any versions of model half"' \
+    /v1/models/half
 check "status of an unknown version" get 404 'Could not find version 99 of model half_plus_three' \
     /v1/models/$three/versions/99
 check "no model" get 400 'Missing model name in request' /v1/models
-for path in foo "models/a/b" "models/a:predict" "models/a/version/50:predict" "models/a/metadata/x"; do
+for path in foo models/a/b models/a:predict models/a/version/50:predict models/a/metadata/x; do
     check "GET /v1/$path" get 400 'Malformed request: GET /v1/' "/v1/$path"
 done
-for path in a/version/5:regress a/versions/X:regress a/metadata a/versions/5/labels/b:regress a:guess; do
+for path in a/version/5:regress a/versions/X:regress a/metadata a/versions/5/labels/b:regress \
+    a:guess; do
     check "POST $path" post 400 'Malformed request: POST /v1/models/' '{}' $path
 done
-check "a version that is too large" post 400 'Failed to convert version: 18446744073709551615' '{}' \
+check "a version that is too large" post 400 'Failed to convert version: 18446744073709551615' \
+    '{}' \
     a/versions/18446744073709551615:regress
 check "another method" asks 400 'Malformed request: DELETE' -X DELETE "$url/v1/models/$three"
 check "another path" get 404 'Not found' /index.html
@@ -162,17 +178,20 @@ check "a list" post 400 'JSON Value: \[1, 2\] Is not object' '[1, 2]' $three:pre
 check "no key" post 400 "Missing 'inputs' or 'instances' key" '{"x": [1]}' $three:predict
 check "both keys" post 400 "expecting only one of 'inputs' or 'instances'" \
     '{"instances": [1], "inputs": [1]}' $three:predict
-check "no list" post 400 "Expecting 'instances' to be an list/array" '{"instances": 1}' $three:predict
+check "no list" post 400 \
+    "Expecting 'instances' to be an list/array" '{"instances": 1}' $three:predict
 check "an empty list" post 400 "No values in 'instances' array" '{"instances": []}' $three:predict
 check "strings for numbers" post 400 \
-    'Value: .\"x.\" Type: String is not of expected type: float' '{"instances": ["x"]}' $three:predict
+    'Value: .\"x.\" Type: String is not of expected type: float' '{"instances": ["x"]}' \
+    $three:predict
 check "bytes for numbers" post 400 'Type: Object is not of expected type: float' \
     '{"instances": [{"b64": "AAAA"}]}' $three:predict
 check "a signature that is a number" post 400 "'signature_name' key must be a string value" \
     '{"signature_name": 100}' $three:predict
 check "a signature that is unknown" post 400 'Serving signature name: .\"x.\" not found' \
     '{"signature_name": "x", "instances": [1]}' $three:predict
-check "rows of two lengths" post 400 "element: 1 of 'instances' list. Error: INVALID_ARGUMENT: Expecting
+check "rows of two lengths" post 400 \
+    "element: 1 of 'instances' list. Error: INVALID_ARGUMENT: Expecting
     tensor size: 3 but got: 2" '{"instances": [[1,2,3],[1,2]]}' classes:predict
 check "a list within a row" post 400 'found at incorrect level|unexpected level' \
     '{"instances": [[1,2,[3]]]}' classes:predict
@@ -180,8 +199,10 @@ check "a row that is too short" post 400 'Input .\"x.\" has shape \[1,2\], expec
     '{"instances": [[1,2]]}' classes:predict
 check "ragged columns" post 400 'list at unexpected size: 1 at level: 1 expected size: 3' \
     '{"inputs": [[1,2,3],[1]]}' classes:predict
-check "an unknown name" post 400 'does not have named input: z' '{"instances": [{"z": 1}]}' $three:predict
-check "a missing name" post 400 "Missing named input: x in 'inputs'" '{"inputs": {"z": 1}}' $three:predict
+check "an unknown name" post 400 'does not have named input: z' \
+    '{"instances": [{"z": 1}]}' $three:predict
+check "a missing name" post 400 \
+    "Missing named input: x in 'inputs'" '{"inputs": {"z": 1}}' $three:predict
 check "objects and values" post 400 'Expecting object but got list at item 1' \
     '{"instances": [{"x": 1}, 2]}' $three:predict
 check "values and objects" post 400 'Expecting value/list but got object at item 1' \
@@ -195,7 +216,8 @@ check "a missing feature" post 400 'Feature: x \(data type: float\) is required'
 check "a feature that is too short" post 400 'Values size: 1 but output shape: \[3\]' \
     '{"examples": [{"x": 1}]}' classes:classify
 check "a null" post 400 'unexpected JSON type: Null' '{"examples": [{"x": null}]}' classes:classify
-check "three numbers are no regression" post 400 'either \[batch_size\] or \[batch_size, 1\] but got \[-1,3\]' \
+check "three numbers are no regression" post 400 \
+    'either \[batch_size\] or \[batch_size, 1\] but got \[-1,3\]' \
     '{"examples": [{"x": [1,2,3]}]}' classes:regress
 check "a matrix is no list of classes" post 400 '\[batch_size num_classes\] but got \[-1,2,2\]' \
     '{"examples": [{"x": [1,2,3,4]}]}' matrix:classify
@@ -222,9 +244,11 @@ cut() { # a client that leaves in the middle of a request
     post 200 3.5 '{"instances": [1]}' $three:predict
 }
 check "a request that is cut off" cut
-check "figures" get 200 ':tensorflow:serving:request_count\{model_name="half_plus_three",status="OK"\} [1-9]' \
+check "figures" get 200 \
+    ':tensorflow:serving:request_count\{model_name="half_plus_three",status="OK"\} [1-9]' \
     /monitoring/prometheus/metrics
-check "figures of latency" get 200 'request_latency_count\{model_name="half_plus_three",API="Predict",entrypoint="REST"\}' \
+check "figures of latency" get 200 \
+    'request_latency_count\{model_name="half_plus_three",API="Predict",entrypoint="REST"\}' \
     /monitoring/prometheus/metrics
 no_unknown() { get 200 . /monitoring/prometheus/metrics && ! grep -q '"half"' line; }
 check "no figures by names that clients make up" no_unknown
@@ -237,7 +261,10 @@ check "a new version is served" wait_for answers '\[4.5 \]'
 check "the old one is not" get 200 '"version": "123", "state": "END"' /v1/models/$three
 check "the labelled one is" post 200 7.5 '{"instances": [1]}' $three/labels/stable:predict
 mkdir models/$three/125 && printf junk >models/$three/125/model.keras
-fails() { get 200 '"version": "125", "state": "END", "status": \{ "error_code": "[A-Z_]+", "error_message": "[^"]' /v1/models/$three; }
+fails() {
+    get 200 '"version": "125", "state": "END",
+        "status": \{ "error_code": "[A-Z_]+", "error_message": "[^"]' /v1/models/$three
+}
 check "one that is damaged is not" wait_for fails
 check "then the one before stays" answers '\[4.5 \]'
 rm models/$three/125/model.keras && half_plus models/$three/125/model.safetensors 5
