@@ -8,6 +8,7 @@
 struct Connection {
     int         socket;
     double      since_s;
+    bool        busy;
     Connection *before, *after;
 };
 
@@ -49,6 +50,15 @@ int connections_remove(Connections *connections, Connection *one)
     return count;
 }
 
+void connections_busy(Connections *connections, Connection *connection, bool busy)
+{
+    if (!connection) return;
+    pthread_mutex_lock(&connections->lock);
+    connection->busy = busy;
+    connection->since_s = clock_seconds();
+    pthread_mutex_unlock(&connections->lock);
+}
+
 void connections_rest(Connections *connections, Connection *connection)
 {
     pthread_mutex_lock(&connections->lock);
@@ -62,7 +72,7 @@ void connections_end_slow(Connections *connections, double seconds)
     const double now_s = clock_seconds();
     pthread_mutex_lock(&connections->lock);
     for (const Connection *one = connections->first; one; one = one->after)
-        if (now_s - one->since_s > seconds) shutdown(one->socket, SHUT_RDWR);
+        if (!one->busy && now_s - one->since_s > seconds) shutdown(one->socket, SHUT_RDWR);
     pthread_mutex_unlock(&connections->lock);
 }
 

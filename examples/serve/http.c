@@ -42,6 +42,7 @@ typedef struct {
     ApiRequest             api;
     Http                  *http;
     struct MHD_Connection *connection;
+    Connection            *noted;      /* of http->connections */
     char                  *body;
     size_t                 size, space, discarded;
     atomic_int             stage;
@@ -89,11 +90,9 @@ static void end_request(void *context, struct MHD_Connection *connection, void *
 {
     Http    *http = context;
     Request *request = *kept;
-    (void)code;
+    (void)connection, (void)code;
     if (!request) return;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    connections_rest(&http->connections, info ? info->socket_context : NULL);
+    connections_rest(&http->connections, request->noted);
     atomic_fetch_sub(&http->bytes, (long long)request->space);
     free(request->body);
     api_free(&request->api);
@@ -153,6 +152,7 @@ static enum MHD_Result process(Request *request, const char *http_method, const 
         return answer(request);
     request->api.job.done = finish_job;
     atomic_store(&request->stage, WAITING);
+    connections_busy(&http->connections, request->noted, true);
     MHD_suspend_connection(request->connection);
     if (batcher_submit(http->api->batcher, &request->api.job)) return MHD_YES;
     Problem problem;
@@ -203,8 +203,11 @@ static enum MHD_Result begin_request(Http *http, struct MHD_Connection *connecti
                                                      MHD_HTTP_HEADER_CONTENT_LENGTH);
     Request    *request = calloc(1, sizeof *request);
     if (!(*kept = request)) return MHD_NO;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     request->http = http;
     request->connection = connection;
+    request->noted = info ? info->socket_context : NULL;
     request->api.begun_s = clock_seconds();
     atomic_init(&request->stage, ARRIVING);
     atomic_fetch_add(&http->requests, 1);
@@ -229,7 +232,9 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     }
     switch (atomic_load(&request->stage)) {
     case TOO_LARGE: return refuse_large(request);
-    case ANSWERED:  return answer(request);
+    case ANSWERED:
+        connections_busy(&request->http->connections, request->noted, false);
+        return answer(request);
     case WAITING:   return MHD_YES;
     default:        return process(request, method, url);
     }
@@ -253,6 +258,8 @@ static void log_message(void *context, const char *format, va_list arguments)
 
 /* ---- The daemon ---- */
 
+/* By poll: with epoll, version 0.9.75 often misses that a client leaves in the middle of a request,
+ * and keeps the connection until the time is over. */
 Http *http_create(const Api *api)
 {
     const Settings *settings = api->settings;
@@ -263,7 +270,7 @@ Http *http_create(const Api *api)
     connections_begin(&http->connections);
     if ((http->listener = listen_on(settings)) >= 0)
         http->daemon = MHD_start_daemon(
-            MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
+            MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
                 MHD_USE_ERROR_LOG,
             0, NULL, NULL, handle, http,
             MHD_OPTION_EXTERNAL_LOGGER, log_message, http,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "folder.h"
+#include "labels.h"
 
 /* How many versions that have ended are remembered, for status. */
 enum { MOST_ENDED = 16 };
@@ -117,33 +118,6 @@ void library_free(Library *library)
 
 /* ---- Versions ---- */
 
-/* The number that a label stands for; -1 if there is none of that name. */
-static int64_t labelled(const Library *library, const char *name, const char *label)
-{
-    const OptionTexts *labels = &library->settings->label;
-    for (int i = 0; i < labels->count; i++) {
-        const char  *text = labels->text[i];
-        const size_t a = settings_name(text, ':'), b = settings_name(text + a + 1, '=');
-        if (strlen(name) == a && !memcmp(name, text, a) && strlen(label) == b &&
-            !memcmp(label, text + a + 1, b))
-            return strtoll(text + a + b + 2, NULL, 10);
-    }
-    return -1;
-}
-
-static bool has_label(const Library *library, const char *name, int64_t number)
-{
-    const OptionTexts *labels = &library->settings->label;
-    for (int i = 0; i < labels->count; i++) {
-        const char  *text = labels->text[i];
-        const size_t a = settings_name(text, ':');
-        if (strlen(name) == a && !memcmp(name, text, a) &&
-            strtoll(strchr(text, '=') + 1, NULL, 10) == number)
-            return true;
-    }
-    return false;
-}
-
 static Version *find_version(Entry *entry, int64_t number)
 {
     for (Version *version = entry->versions; version; version = version->next)
@@ -247,9 +221,11 @@ static bool update(Library *library, Entry *entry)
     for (Version *version = entry->versions; version; version = version->next)
         version->wanted = false;
     for (int i = files.count - 1; i >= 0; i--) {
-        const bool late = served < library->settings->versions;
-        if (!late && !has_label(library, entry->name, files.versions[i].number)) continue;
-        Version *version = load(library, entry, &files.versions[i]);
+        const FolderVersion *file = &files.versions[i];
+        if (served >= library->settings->versions &&
+            !labels_has(&library->settings->label, entry->name, file->number))
+            continue;
+        Version *version = load(library, entry, file);
         if (!version) continue;
         version->wanted = true;
         served += version->served != NULL;
@@ -280,15 +256,22 @@ bool library_update(Library *library)
 
 /* ---- For requests ---- */
 
+/* The number of the version that is wanted; -1: any. */
+static bool choose(const Library *library, const char *name, const Choice *choice,
+                   int64_t *number, Problem *problem)
+{
+    *number = choice->version;
+    if (!choice->label) return true;
+    *number = labels_number(&library->settings->label, name, choice->label);
+    return *number >= 0 || problem_set(problem, CODE_INVALID_ARGUMENT,
+                                       "Unrecognized servable version label: %s", choice->label);
+}
+
 Served *library_find(Library *library, const char *name, const Choice *choice, Problem *problem)
 {
     Served *served = NULL;
-    int64_t number = choice->version;
-    if (choice->label && (number = labelled(library, name, choice->label)) < 0) {
-        problem_set(problem, CODE_INVALID_ARGUMENT, "Unrecognized servable version label: %s",
-                    choice->label);
-        return NULL;
-    }
+    int64_t number;
+    if (!choose(library, name, choice, &number, problem)) return NULL;
     pthread_mutex_lock(&library->lock);
     Entry *entry = find_entry(library, name);
     for (Version *version = entry ? entry->versions : NULL; version && !served;
@@ -319,10 +302,8 @@ bool library_status(Library *library, const char *name, const Choice *choice, Te
                     Problem *problem)
 {
     bool    any = false;
-    int64_t number = choice->version;
-    if (choice->label && (number = labelled(library, name, choice->label)) < 0)
-        return problem_set(problem, CODE_INVALID_ARGUMENT,
-                           "Unrecognized servable version label: %s", choice->label);
+    int64_t number;
+    if (!choose(library, name, choice, &number, problem)) return false;
     text_add(to, "{\n \"model_version_status\": [\n");
     pthread_mutex_lock(&library->lock);
     Entry *entry = find_entry(library, name);
@@ -339,18 +320,4 @@ bool library_status(Library *library, const char *name, const Choice *choice, Te
                            name);
     return problem_set(problem, CODE_NOT_FOUND, "Could not find version %lld of model %s",
                        (long long)number, name);
-}
-
-int library_count(Library *library)
-{
-    int count = 0;
-    pthread_mutex_lock(&library->lock);
-    for (Entry *entry = library->entries; entry; entry = entry->next) {
-        bool served = false;
-        for (Version *version = entry->versions; version; version = version->next)
-            served |= version->served != NULL;
-        count += served;
-    }
-    pthread_mutex_unlock(&library->lock);
-    return count;
 }

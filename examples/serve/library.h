@@ -33,7 +33,4 @@ Served *library_find(Library *library, const char *name, const Choice *choice, P
 bool library_status(Library *library, const char *name, const Choice *choice, Text *to,
                     Problem *problem);
 
-/* How many models have a version that is served. */
-int library_count(Library *library);
-
 #endif

@@ -60,6 +60,10 @@ wait_for() { # until COMMAND succeeds, at most a minute
     for ((i = 0; i < 3000; i++)); do "$@" && return; sleep 0.02; done
     return 1
 }
+connect() { # as descriptor 9
+    local host=${url#http://}
+    exec 9<>"/dev/tcp/${host%:*}/${host#*:}"
+}
 # asks STATUS PATTERN CURL...: that status and a body, on one line, in which the pattern is.
 asks() {
     local status pattern
@@ -236,14 +240,16 @@ check "0.2 MB in chunks" asks 413 'too large' -H Expect: -H 'Transfer-Encoding: 
 deep() { printf '{"instances": %s%s}' "$(printf '[%.0s' $(seq $1))" "$(printf ']%.0s' $(seq $1))"; }
 check "9 lists" post 400 'unexpected level|has shape' "$(deep 9)" $three:predict
 check "3,000 lists" post 400 'nested too deep' "$(deep 3000)" $three:predict
-cut() { # a client that leaves in the middle of a request
-    local host=${url#http://}
-    exec 9<>"/dev/tcp/${host%:*}/${host#*:}" || return 1
-    printf 'POST /v1/models/%s:predict HTTP/1.1\r\nContent-Length: 100\r\n\r\n{' $three >&9
-    exec 9>&-
-    post 200 3.5 '{"instances": [1]}' $three:predict
+cut() { # clients that leave in the middle of a request, whose connections end at once
+    local i
+    for i in 1 2 3 4 5 6 7 8 9 10; do
+        connect || return 1
+        printf 'POST /v1/models/%s:predict HTTP/1.1\r\nContent-Length: 100\r\n\r\n{' $three >&9
+        exec 9>&-
+    done
+    wait_for get 200 'cornu_serve_connections\{\} 1 ' /monitoring/prometheus/metrics
 }
-check "a request that is cut off" cut
+check "requests that are cut off" cut
 check "figures" get 200 \
     ':tensorflow:serving:request_count\{model_name="half_plus_three",status="OK"\} [1-9]' \
     /monitoring/prometheus/metrics
@@ -294,6 +300,19 @@ full() {
 }
 check "a queue that is full" full
 check "SIGINT ends it with 0, too" end INT
+
+begin --model half=half_plus_three.safetensors --timeout 0.2 --batch-timeout 300
+check "a request that waits too long" post 504 'Timed out after' '{"instances": [1]}' half:predict
+is_closed() { local line; ! read -r -t 60 line <&9 && [ $? -le 128 ]; }
+check "a client that says nothing" eval 'connect && is_closed'
+trickles() {
+    connect || return 1
+    { printf 'GET / HTTP/1.1\r\nA: '; while sleep 0.1 && printf a; do :; done; } >&9 2>err &
+    is_closed
+}
+check "a client that is slow" trickles
+exec 9>&-
+end
 
 # Clients that go on until they are refused; none may get half an answer, or none.
 client() { # keeps the connection, as curl does with several URLs
