@@ -2,6 +2,10 @@
  * their line breaks where rows are concerned. */
 #include "answer.h"
 
+#include <ctype.h>
+
+#include "tensor.h"
+
 /* Elements from `first` on, below axis `axis`; the number of them. */
 static int64_t add_values(Text *to, const float *values, const CornuShape *shape, int axis)
 {
@@ -103,16 +107,12 @@ void answer_regress(Text *to, const CornuArray *y)
 
 /* ---- Metadata ---- */
 
-/* DT_FLOAT, …: the names of tensorflow/core/framework/types.proto. */
-static const char *proto_dtype(CornuDtype dtype)
+/* DT_FLOAT, …: as tensorflow/core/framework/types.proto names what is "float" elsewhere. */
+static void add_dtype(Text *to, CornuDtype dtype)
 {
-    static const char *const names[] = {
-        [CORNU_F32] = "DT_FLOAT", [CORNU_F64] = "DT_DOUBLE", [CORNU_BF16] = "DT_BFLOAT16",
-        [CORNU_F16] = "DT_HALF", [CORNU_I64] = "DT_INT64", [CORNU_I32] = "DT_INT32",
-        [CORNU_U32] = "DT_UINT32", [CORNU_U8] = "DT_UINT8", [CORNU_BOOL] = "DT_BOOL",
-        [CORNU_STRING] = "DT_STRING",
-    };
-    return names[dtype];
+    text_add(to, "DT_");
+    for (const char *c = tensor_dtype_name(dtype); *c; c++)
+        text_add(to, "%c", toupper((unsigned char)*c));
 }
 
 static void add_tensors(Text *to, const char *what, const ServedTensor *tensors, int count,
@@ -123,8 +123,9 @@ static void add_tensors(Text *to, const char *what, const ServedTensor *tensors,
         const CornuShape shape = tensors[i].type.shape;
         text_add(to, "      ");
         text_add_quoted(to, name ? name : tensors[i].name);
-        text_add(to, ": {\n       \"dtype\": \"%s\",\n       \"tensor_shape\": {\n"
-                 "        \"dim\": [", proto_dtype(tensors[i].type.dtype));
+        text_add(to, ": {\n       \"dtype\": \"");
+        add_dtype(to, tensors[i].type.dtype);
+        text_add(to, "\",\n       \"tensor_shape\": {\n        \"dim\": [");
         for (int axis = 0; axis < shape.rank; axis++)
             text_add(to, "%s\n         { \"size\": \"%lld\", \"name\": \"\" }", axis ? "," : "",
                      (long long)shape.extent[axis]);
