@@ -11,7 +11,9 @@
 static const char *const models[] = { "mnist_cnn", "mnist_cnn_bn", "mnist_convnet", NULL };
 static bool   show;
 static double strength;
+static OptionTexts layers;
 static const Option extra[] = {
+    { "layer", OPTION_TEXTS, &layers, "NAME", "shows a layer", 0, 0, NULL },
     { "show", OPTION_SWITCH, &show, "", "draw digits", 0, 0, NULL },
     { "strength", OPTION_NUMBER, &strength, "X", "of the effect", 0, 1, NULL },
     { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
@@ -57,6 +59,24 @@ static int parse(const Program *program, const char *line)
     printed[fread(printed, 1, sizeof printed - 1, file)] = '\0';
     fclose(file);
     return status;
+}
+
+static void test_texts(void **state)
+{
+    char line[900] = "";
+    (void)state;
+    layers.count = 0;
+    assert_int_equal(parse(&trainer, "--layer a --seed 1 --layer=b --layer a"), -1);
+    assert_int_equal(layers.count, 3);
+    assert_string_equal(layers.text[0], "a");
+    assert_string_equal(layers.text[1], "b");
+    assert_string_equal(layers.text[2], "a");
+    layers.count = OPTION_MAX_TEXTS - 2;
+    for (int i = 0; i < 3; i++) strcat(line, "--layer a ");
+    assert_int_equal(parse(&trainer, line), 2);
+    assert_non_null(strstr(printed, "--layer is given more than 64 times"));
+    assert_int_equal(parse(&trainer, "--help"), 0);
+    assert_non_null(strstr(printed, "shows a layer; may be repeated"));
 }
 
 static void test_defaults(void **state)
@@ -230,7 +250,7 @@ static void test_messages_speak_of_flags(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_values),
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_texts), cmocka_unit_test(test_values),
         cmocka_unit_test(test_arguments), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_messages_speak_of_flags),
