@@ -70,6 +70,7 @@ typedef struct {
     int         x_count, y_count;
     const char *names[MOST], *outputs[MOST];
     CornuArray  x[MOST], y[MOST];      /* rows of all requests; predictions of one */
+    int         bad;                   /* a row that fails, from 1; 0: none */
 } Case;
 
 static int64_t rows_of(int r) { return 1 + r % MOST_ROWS; }
@@ -176,15 +177,20 @@ static void expect_answer(Case *c, int r)
     CornuArray    x[MOST], y[MOST];
     for (int i = 0; i < c->x_count; i++) x[i] = part(c->x[i], r, rows);
     for (int i = 0; i < c->y_count; i++) y[i] = part(c->y[i], 0, rows);
+    json_t *answer = json_load_file(file_of("answer", r), 0, NULL);
+    assert_non_null(answer);
+    const json_t *error = json_object_get(answer, "error");
+    if (c->bad > r && c->bad <= r + rows) {
+        assert_non_null(strstr(json_string_value(error), "index 50"));
+        json_decref(answer);
+        return;
+    }
+    if (error) fail_msg("%s", json_string_value(error));
     CornuPredictConfig predict = { .model = c->model, .verbose = CORNU_SILENT };
     memcpy(predict.xs, x, sizeof *x * (size_t)c->x_count);
     memcpy(predict.tos, y, sizeof *y * (size_t)c->y_count);
     expect_ok(cornu_predict_from(&predict));
 
-    json_t *answer = json_load_file(file_of("answer", r), 0, NULL);
-    assert_non_null(answer);
-    const json_t *error = json_object_get(answer, "error");
-    if (error) fail_msg("%s", json_string_value(error));
     const json_t *all = json_object_get(answer, r % 2 ? "outputs" : "predictions");
     for (int i = 0; i < c->y_count; i++) {
         const float *wanted = y[i].data;
@@ -303,6 +309,21 @@ static void test_strings(void **state)
     compare(&c);
 }
 
+/* A request that fails does so alone, also if it shared a batch. */
+static void test_bad_among_good(void **state)
+{
+    (void)state;
+    CornuSymbol *in = cornu_input(.shape = { 8 }, .dtype = CORNU_I32, .name = "words");
+    CornuSymbol *x = cornu_call(cornu_flatten(), cornu_call(cornu_embedding(50, 3), in));
+    Case c = { .model = cornu_model(.inputs = { in }, .outputs = { x }), .x_count = 1,
+               .y_count = 1, .names = { "words" }, .bad = 31 };
+    fill();
+    indices[30 * 8 + 5] = 50;
+    c.x[0] = cornu_array(indices, CORNU_I32, ALL, 8);
+    c.y[0] = cornu_array(predicted[0], CORNU_F32, MOST_ROWS, 24);
+    compare(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +331,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_several, files_begin, end_test),
         cmocka_unit_test_setup_teardown(test_sequences, files_begin, end_test),
         cmocka_unit_test_setup_teardown(test_strings, files_begin, end_test),
+        cmocka_unit_test_setup_teardown(test_bad_among_good, files_begin, end_test),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
