@@ -214,6 +214,7 @@ bool rows_give_all(Rows *rows, const Served *served, Tensor *tensors, bool good,
     for (int i = 0; i < served->input_count && good; i++)
         good = give(rows, served, i, &tensors[i], problem);
     for (int i = 0; i < served->input_count; i++) tensor_free(&tensors[i]);
+    if (!good) rows_free(rows);
     return good;
 }
 

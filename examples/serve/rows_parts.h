@@ -15,7 +15,7 @@ bool rows_is_object(const json_t *value);
 void rows_start(Tensor *tensors, Rows *rows, const Served *served);
 
 /* If all is good, hands the tensors to the rows as the model's inputs, whose shapes they must have.
- * Frees them otherwise. */
+ * Frees them otherwise, and the rows. */
 bool rows_give_all(Rows *rows, const Served *served, Tensor *tensors, bool good,
                    Problem *problem);
 

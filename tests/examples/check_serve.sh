@@ -43,7 +43,7 @@ wrk -t 2 -c 64 -d "${seconds}s" --timeout 30s -s "$script" "$url" -- \
     /v1/models/m:predict $requests >answers || { cat answers; exit 1; }
 kill $versions
 tail -n 2 answers
-echo "$(grep -c ' serving' log) versions of the model were served"
+echo "$(grep -c ': serving' log) versions of the model were served"
 curl -s "$url/monitoring/prometheus/metrics" |
     sed -n 's/.*processed_batch_size_\(sum\|count\){} //p' |
     xargs | awk '{ printf "%.2f rows computed at once, in the mean\n", $1 / $2 }'

@@ -26,6 +26,10 @@ $(fuzz_programs): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/obj/examples/options.o \
 	@mkdir -p $(@D)
 	$(call say,ld,$@)$(subst fuzzer-no-link,fuzzer,$(link)) $(libraries)
 
+# The server's requests, without its connections.
+$(BUILD)/tests/fuzz/serve: $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(in_rooms) %/http.c \
+    %/listen.c %/connections.c,$(wildcard examples/serve/*.c)))
+
 fuzz_build = CC=$(FUZZ_CC) BUILD=$(BUILD)/fuzz SANITIZE=fuzzer-no-link,address,undefined \
              CFLAGS='-O1 -gline-tables-only' LIBRARY=$(BUILD)/libcornu.a
 
