@@ -14,21 +14,6 @@ void job_free(Job *job)
     rows_free(&job->rows);
 }
 
-static bool no_memory(Problem *problem)
-{
-    return problem_set(problem, CODE_RESOURCE_EXHAUSTED, "no memory for the predictions");
-}
-
-static bool make_outputs(const Served *served, const CornuArray *x, CornuArray *y, Problem *problem)
-{
-    for (int i = 0; i < served->output_count; i++) {
-        y[i] = (CornuArray){ .type = served_output(served, i, x) };
-        y[i].data = malloc(cornu_type_bytes(y[i].type));
-        if (!y[i].data) return no_memory(problem);
-    }
-    return true;
-}
-
 static double compute(Served *served, const CornuArray *x, const CornuArray *y, Problem *problem)
 {
     const double begin_s = clock_seconds();
@@ -46,7 +31,7 @@ static void observe(Metrics *metrics, const Job *job, double seconds)
 
 static void run_alone(Metrics *metrics, Job *job)
 {
-    if (!make_outputs(job->served, job->rows.x, job->y, &job->problem)) return;
+    if (!served_make_outputs(job->served, job->rows.x, job->y, &job->problem)) return;
     const double seconds = compute(job->served, job->rows.x, job->y, &job->problem);
     observe(metrics, job, seconds);
     metrics_add(metrics, METRIC_BATCH_SIZE, (double)job->rows.count, "%s", "");
@@ -81,11 +66,11 @@ static bool run_together(Metrics *metrics, Job *jobs)
     }
     for (Job *job = jobs; job && good; at += job->rows.count, job = job->next)
         for (int i = 0; i < served->input_count; i++) copy_rows(&x[i], &job->rows.x[i], at, true);
-    good = good && make_outputs(served, x, y, &problem);
+    good = good && served_make_outputs(served, x, y, &problem);
     if (good) seconds = compute(served, x, y, &problem);
     good = good && !problem.code;
     for (Job *job = jobs; job && good; job = job->next)
-        good = make_outputs(served, job->rows.x, job->y, &job->problem);
+        good = served_make_outputs(served, job->rows.x, job->y, &job->problem);
     at = 0;
     for (Job *job = jobs; job && good; at += job->rows.count, job = job->next) {
         for (int i = 0; i < served->output_count; i++) copy_rows(&y[i], &job->y[i], at, false);

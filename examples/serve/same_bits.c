@@ -97,12 +97,8 @@ bool served_try_sizes(Served *served, int64_t batch_size, Problem *problem)
                                     cornu_dtype_size(x[i].type.dtype))) != NULL;
         if (x[i].data) fill(x[i], false);
     }
-    for (int i = 0; i < 2 * served->output_count; i++) {
-        CornuArray *one = &y[i % 2][i / 2];
-        *one = (CornuArray){ .type = served_output(served, i / 2, x) };
-        good &= (one->data = malloc(cornu_type_bytes(one->type))) != NULL;
-    }
     if (!good) problem_set(problem, CODE_RESOURCE_EXHAUSTED, "no memory for a first prediction");
+    for (int i = 0; i < 2 && good; i++) good = served_make_outputs(served, x, y[i], problem);
     if (good && !try_sizes(served, x, y, first, most, problem)) {
         for (int i = 0; i < served->input_count; i++) fill(x[i], true);
         served->sizes.count = 0;

@@ -28,15 +28,31 @@ bool served_predict(Served *served, const CornuArray *x, const CornuArray *to, P
     return !status || problem_of(problem, status);
 }
 
-/* An open extent is that of the first input's same axis. */
-CornuType served_output(const Served *served, int i, const CornuArray *x)
+/* Only open extents need to be asked for. */
+static bool output_types(Served *served, const CornuArray *x, CornuType *types, Problem *problem)
 {
-    CornuType type = served->outputs[i].type;
-    for (int axis = 0; axis < type.shape.rank; axis++)
-        if (type.shape.extent[axis] == CORNU_NONE)
-            type.shape.extent[axis] = axis < x[0].type.shape.rank ? x[0].type.shape.extent[axis]
-                                                                  : 1;
-    return type;
+    bool open = false;
+    for (int i = 0; i < served->output_count; i++) {
+        types[i] = served->outputs[i].type;
+        types[i].shape.extent[0] = x[0].type.shape.extent[0];
+        for (int axis = 1; axis < types[i].shape.rank; axis++)
+            open |= types[i].shape.extent[axis] == CORNU_NONE;
+    }
+    if (!open) return true;
+    const CornuStatus status = cornu_predictor_output_types(served->predictor, x, types);
+    return !status || problem_of(problem, status);
+}
+
+bool served_make_outputs(Served *served, const CornuArray *x, CornuArray *y, Problem *problem)
+{
+    CornuType types[CORNU_MAX_MODEL_TENSORS];
+    if (!output_types(served, x, types, problem)) return false;
+    for (int i = 0; i < served->output_count; i++) {
+        y[i] = cornu_array_from(malloc(cornu_type_bytes(types[i])), types[i]);
+        if (!y[i].data)
+            return problem_set(problem, CODE_RESOURCE_EXHAUSTED, "no memory for the predictions");
+    }
+    return true;
 }
 
 bool served_classifies(const Served *served)

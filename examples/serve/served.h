@@ -51,12 +51,13 @@ Served *served_load(const Settings *settings, const char *name, int64_t version,
 Served *served_hold(Served *served);
 void    served_release(Served *served);
 
-/* Predicts rows: x of each input, to of each output, whose arrays have the types of served_output.
+/* Predicts rows: x of each input, to of each output, as served_make_outputs makes them.
  * Thread-safe. */
 bool served_predict(Served *served, const CornuArray *x, const CornuArray *to, Problem *problem);
 
-/* The type of output i for such inputs: as many rows, and extents that are open as in the input. */
-CornuType served_output(const Served *served, int i, const CornuArray *x);
+/* The types of all outputs for such inputs, and memory for them: the caller frees the data, also on
+ * failure. Thread-safe. */
+bool served_make_outputs(Served *served, const CornuArray *x, CornuArray *y, Problem *problem);
 
 /* Up to how many rows a batch may have that contains a request of `rows` rows, and gives it the
  * bits that it has by itself: the last bits of a row may depend on how many are computed. Which

@@ -81,6 +81,11 @@ const char *cornu_predictor_output_name(const CornuPredictor *predictor, int i);
 CornuType cornu_predictor_input_type(const CornuPredictor *predictor, int i);
 CornuType cornu_predictor_output_type(const CornuPredictor *predictor, int i);
 
+/* The types of all outputs for such inputs, as cornu_predictor_predict wants them: with the extents
+ * that are otherwise open. From any thread; errors are those of cornu_predictor_predict. */
+CornuStatus cornu_predictor_output_types(CornuPredictor *predictor, const CornuArray *x,
+                                         CornuType *types);
+
 int64_t cornu_predictor_max_batch_size(const CornuPredictor *predictor);
 
 /* The predictor's copy: for names, class names and notes, from any thread. It must not be run or

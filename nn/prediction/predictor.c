@@ -307,24 +307,32 @@ static CornuStatus reserve_partial(Caller *caller, int i, size_t bytes)
     return caller->partial[i] ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* Rows first to first + valid - 1 of the arrays that the step is fed with; `computed` rows are. */
-static CornuStatus predict_batch(CornuPredictor *predictor, Caller *caller, const CornuArray *fed,
-                                 int64_t first, int64_t valid, const CornuArray *to)
+/* The step for rows first to first + valid - 1 of the arrays that it is fed with, from which x[] is
+ * cut: as many rows as the step computes. */
+static CornuStatus step_for(CornuPredictor *predictor, Caller *caller, const CornuArray *fed,
+                            int64_t first, int64_t valid, CornuArray *x, CornuStep **step)
 {
-    CornuModel   *model = predictor->model;
-    CornuSymbol  *symbols[CORNU_MAX_MODEL_TENSORS];
-    CornuArray    x[CORNU_MAX_MODEL_TENSORS], y[CORNU_MAX_MODEL_TENSORS];
-    CornuStep    *step;
-    const int     fed_count = cornu__model_fed(model, symbols);
-    const int64_t rows = fed[0].type.shape.extent[0];
-    const int64_t computed = cornu__rows_to_predict(model, valid, predictor->max_batch);
+    CornuSymbol      *symbols[CORNU_MAX_MODEL_TENSORS];
+    const int         fed_count = cornu__model_fed(predictor->model, symbols);
+    const CornuArrays arrays = { .x = x };
     for (int i = 0; i < fed_count; i++) {
         x[i] = fed[i];
         x[i].data = (char *)fed[i].data + (size_t)first * row_bytes(fed[i].type);
-        x[i].type.shape.extent[0] = computed;
+        x[i].type.shape.extent[0] = cornu__rows_to_predict(predictor->model, valid,
+                                                           predictor->max_batch);
     }
+    return find_step(predictor, caller, &arrays, step);
+}
+
+static CornuStatus predict_batch(CornuPredictor *predictor, Caller *caller, const CornuArray *fed,
+                                 int64_t first, int64_t valid, const CornuArray *to)
+{
+    CornuArray    x[CORNU_MAX_MODEL_TENSORS], y[CORNU_MAX_MODEL_TENSORS];
+    CornuStep    *step;
+    const int64_t rows = fed[0].type.shape.extent[0];
+    CORNU__TRY(step_for(predictor, caller, fed, first, valid, x, &step));
+    const int64_t     computed = x[0].type.shape.extent[0];
     const CornuArrays arrays = { .x = x };
-    CORNU__TRY(find_step(predictor, caller, &arrays, &step));
     if (first == 0) CORNU__TRY(check_outputs(predictor, step, to, rows));
     for (int i = 0; i < step->y_count; i++) {
         y[i] = cornu_array_from((char *)to[i].data + (size_t)first * row_bytes(step->outputs[i]),
@@ -355,20 +363,53 @@ static CornuStatus predict_fed(CornuPredictor *predictor, const CornuArray *fed,
     return status;
 }
 
+static CornuStatus types_fed(CornuPredictor *predictor, const CornuArray *fed, CornuType *types)
+{
+    const int64_t rows = fed[0].type.shape.extent[0], most = predictor->max_batch;
+    CornuArray    x[CORNU_MAX_MODEL_TENSORS];
+    CornuStep    *step = NULL;
+    Caller       *caller = take(predictor);
+    CornuStatus   status = caller ? CORNU_OK : CORNU_ERR_MEMORY;
+    if (!status) status = step_for(predictor, caller, fed, 0, rows < most ? rows : most, x, &step);
+    for (int i = 0; !status && i < step->y_count; i++) {
+        types[i] = step->outputs[i];
+        types[i].shape.extent[0] = rows;
+    }
+    if (caller) give_back(predictor, caller);
+    return status;
+}
+
+/* Computes what runs on the host, then either predicts or, without `to`, sets the types. */
+static CornuStatus with_inputs(CornuPredictor *predictor, const CornuArray *x,
+                               const CornuArray *to, CornuType *types)
+{
+    CornuArray        results[CORNU_MAX_COMPONENTS];
+    const CornuArray *fed = predictor->host.calls ? results : x;
+    if (cornu_error_pending()) return cornu_error_status();
+    CORNU__TRY(check_inputs(predictor, x));
+    if (predictor->host.calls) CORNU__TRY(cornu__host_program_run(&predictor->host, x, results));
+    const CornuStatus status = to ? predict_fed(predictor, fed, to)
+                                  : types_fed(predictor, fed, types);
+    if (predictor->host.calls) cornu__host_results_free(&predictor->host, results);
+    return status;
+}
+
 CornuStatus cornu_predictor_predict(CornuPredictor *predictor, const CornuArray *x,
                                     const CornuArray *to)
 {
-    CornuArray fed[CORNU_MAX_COMPONENTS];
     CORNU__NEED(predictor);
     CORNU__NEED(x);
     CORNU__NEED(to);
-    if (cornu_error_pending()) return cornu_error_status();
-    CORNU__TRY(check_inputs(predictor, x));
-    if (!predictor->host.calls) return predict_fed(predictor, x, to);
-    CORNU__TRY(cornu__host_program_run(&predictor->host, x, fed));
-    const CornuStatus status = predict_fed(predictor, fed, to);
-    cornu__host_results_free(&predictor->host, fed);
-    return status;
+    return with_inputs(predictor, x, to, NULL);
+}
+
+CornuStatus cornu_predictor_output_types(CornuPredictor *predictor, const CornuArray *x,
+                                         CornuType *types)
+{
+    CORNU__NEED(predictor);
+    CORNU__NEED(x);
+    CORNU__NEED(types);
+    return with_inputs(predictor, x, NULL, types);
 }
 
 /* ---- What it expects and gives ---- */

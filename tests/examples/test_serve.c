@@ -292,6 +292,20 @@ static void test_sequences(void **state)
     compare(&c);
 }
 
+/* The output has fewer steps than the input. */
+static void test_shorter(void **state)
+{
+    (void)state;
+    CornuSymbol *in = cornu_input(.shape = { CORNU_NONE, 5 }, .name = "steps");
+    CornuSymbol *x = cornu_call(cornu_conv1d(6, 3), in);
+    Case c = { .model = cornu_model(.inputs = { in }, .outputs = { x }), .x_count = 1,
+               .y_count = 1, .names = { "steps" } };
+    fill();
+    c.x[0] = cornu_array(floats, CORNU_F32, ALL, 7, 5);
+    c.y[0] = cornu_array(predicted[0], CORNU_F32, MOST_ROWS, 5, 6);
+    compare(&c);
+}
+
 static void test_strings(void **state)
 {
     (void)state;
@@ -330,6 +344,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_images, files_begin, end_test),
         cmocka_unit_test_setup_teardown(test_several, files_begin, end_test),
         cmocka_unit_test_setup_teardown(test_sequences, files_begin, end_test),
+        cmocka_unit_test_setup_teardown(test_shorter, files_begin, end_test),
         cmocka_unit_test_setup_teardown(test_strings, files_begin, end_test),
         cmocka_unit_test_setup_teardown(test_bad_among_good, files_begin, end_test),
     };

@@ -256,6 +256,28 @@ static void open_extents(void **state)
     cornu_model_free(model);
 }
 
+/* Of more rows than are computed at once, too. */
+static void types_of_open_extents(void **state)
+{
+    (void)state;
+    static float x[40 * 9 * 3];
+    CornuModel  *model = cornu_sequential(.input_shape = { CORNU_NONE, 3 });
+    cornu_model_add(model, cornu_conv1d(4, 3));
+    CornuPredictor *predictor = expect_predictor(cornu_predictor(model));
+    CornuType       type;
+    for (int rows = 1; rows <= 40; rows += 13) {
+        const CornuArray in = cornu_array(x, CORNU_F32, rows, 9, 3);
+        expect_ok(cornu_predictor_output_types(predictor, &in, &type));
+        assert_true(cornu_type_equal(type, cornu_type(CORNU_F32, rows, 7, 4)));
+    }
+    const CornuArray narrow = cornu_array(x, CORNU_F32, 1, 9, 2);
+    expect_error(cornu_predictor_output_types(predictor, &narrow, &type), CORNU_ERR_SHAPE, "3");
+    expect_error(cornu_predictor_output_types(predictor, &narrow, NULL), CORNU_ERR_ARGUMENT,
+                 "NULL");
+    cornu_predictor_free(predictor);
+    cornu_model_free(model);
+}
+
 /* Bytes are converted and scaled; a model of a fixed batch size computes as many rows. */
 static void bytes_in_batches_of_six(void **state)
 {
@@ -445,6 +467,7 @@ int main(void)
         cmocka_unit_test(several_inputs_and_outputs),
         cmocka_unit_test(strings),
         cmocka_unit_test(open_extents),
+        cmocka_unit_test(types_of_open_extents),
         cmocka_unit_test(bytes_in_batches_of_six),
         cmocka_unit_test(training_changes_nothing),
         cmocka_unit_test(needs_no_compiling),
