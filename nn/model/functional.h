@@ -18,8 +18,9 @@
  * called; messages name the layers on both sides.
  *
  * Ownership: a layer is taken by its first call, even if that fails. Symbols and their layers live
- * as long as a model that contains them; those not in a model yet belong to the thread, until
- * cornu_model fails or cornu_clear_session is called.
+ * as long as a model that contains them, or until they are freed if they were taken
+ * (cornu_symbol_take); others belong to the thread, until cornu_model fails or cornu_clear_session
+ * is called.
  */
 #ifndef CORNU_NN_FUNCTIONAL_H
 #define CORNU_NN_FUNCTIONAL_H
@@ -75,6 +76,13 @@ CornuSymbol *cornu_call_reverse(CornuLayer *layer, CornuSymbol *in);
 CornuSymbol *cornu_call_result(CornuSymbol *symbol, int i);
 
 CornuShape cornu_symbol_shape(const CornuSymbol *symbol);   /* axis 0 is CORNU_NONE */
+
+/* For languages that collect garbage: takes a symbol from the thread that made it, or a further
+ * reference to one, so that it lives, with all that it depends on, until cornu_symbol_free drops
+ * the reference. Other symbols of its call are taken with it. Returns the symbol; NULL for NULL.
+ * One thread at a time takes, frees, calls and makes models. */
+CornuSymbol *cornu_symbol_take(CornuSymbol *symbol);
+void         cornu_symbol_free(CornuSymbol *symbol);
 
 typedef struct {
     char         unset;

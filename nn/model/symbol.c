@@ -279,6 +279,19 @@ void cornu__node_detach(CornuNode *node)
     cornu__node_unref(node);
 }
 
+CornuSymbol *cornu_symbol_take(CornuSymbol *symbol)
+{
+    if (!symbol) return NULL;
+    cornu__node_ref(symbol->node);
+    cornu__node_detach(symbol->node);
+    return symbol;
+}
+
+void cornu_symbol_free(CornuSymbol *symbol)
+{
+    if (symbol) cornu__node_unref(symbol->node);
+}
+
 /* The program may call the layer again while an error is pending. */
 static void keep_layer(CornuLayer *layer)
 {

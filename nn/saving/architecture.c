@@ -263,3 +263,24 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
     *layer = NULL;
     return cornu__fail_prefix(status, place);
 }
+
+char *cornu_layer_to_json(const CornuLayer *layer)
+{
+    CORNU__NEED_TO_MAKE(layer);
+    if (cornu__refused() || cornu__check_layers(layer)) return cornu__null();
+    json_t *value = cornu__layer_to_json(layer, NULL);
+    char   *text = cornu__json_text(value);
+    json_decref(value);
+    return text ? text : cornu__null();
+}
+
+CornuLayer *cornu_layer_from_json(const char *json)
+{
+    CORNU__NEED_TO_MAKE(json);
+    CornuLayer *layer = NULL;
+    if (cornu__refused()) return NULL;
+    json_t     *value = cornu__json_parse(json, strlen(json), CORNU_ARCHITECTURE_DEPTH);
+    const bool  made = value && cornu__layer_from_json(value, NULL, &layer) == CORNU_OK;
+    json_decref(value);
+    return made ? layer : cornu__null();
+}

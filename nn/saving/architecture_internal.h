@@ -6,6 +6,7 @@
 #include "files_internal.h"
 #include "../layers/operations/operation_internal.h"
 #include "../model/model_internal.h"
+#include "../weights/weight_rules_internal.h"
 
 /* ---- Lists and dictionaries of tensors ---- */
 
@@ -24,6 +25,9 @@ typedef json_t *CornuNextLeaf(void *context);
 json_t *cornu__with_leaves(const json_t *value, CornuNextLeaf *next, void *context);
 
 /* ---- Writing: NULL when out of memory, or if an operand is NULL ---- */
+
+/* Whether files can hold the layer and those in it, by their classes and arguments. */
+CornuStatus cornu__check_layers(const CornuLayer *layer);
 
 /* `usual` is the policy of the enclosing model, which applies to layers without one of their own;
  * or NULL. Every layer in it must be of a class that files can hold. */
@@ -61,6 +65,14 @@ typedef struct {
 /* Adds the fields of a config, less defaults that Keras omits, to an object, which it takes. */
 json_t *cornu__fields_to_json(const CornuLayersInside *inside, const CornuField *fields,
                               const void *config, json_t *object);
+
+/* An initializer, a regularizer or a constraint, or null. */
+json_t *cornu__weight_rule_to_json(const CornuWeightRuleFamily *family, const void *rule);
+
+/* The string for a value of an enum's field, which is below CORNU_MOST_FIELD_TEXTS; NULL if there
+ * is none. */
+enum { CORNU_MOST_FIELD_TEXTS = 8 };
+const char *cornu__field_text(CornuFieldKind kind, int number);
 
 /* A policy that was chosen. One that the device chose does not belong to the architecture: it is
  * written as "float32", Keras' default. */
@@ -123,6 +135,10 @@ CornuStatus cornu__read_list(const json_t *value, const char *name, int64_t *num
 /* One field of a config, from its value. */
 CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField *field,
                               const json_t *value, void *config);
+
+/* A rule from null, an object, or a name with default arguments; `name` is for messages. */
+CornuStatus cornu__read_weight_rule(const CornuWeightRuleFamily *family, const json_t *value,
+                                    const char *name, void *rule);
 
 /* Reads the members of an object by a table; ignores members outside it that every layer has, and
  * those that have Keras' default. */

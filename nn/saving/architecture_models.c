@@ -79,8 +79,7 @@ static bool is_known(const CornuLayerClass *kind)
     return *known || cornu__registered_package(kind) || kind->call_many == cornu__operation_call;
 }
 
-/* Whether files can hold all its layers, by their classes and arguments. */
-static CornuStatus check_layers(const CornuLayer *layer)
+CornuStatus cornu__check_layers(const CornuLayer *layer)
 {
     const CornuLayerClass *kind = layer->kind;
     if (!is_known(kind) && !kind->call_masked && kind != &cornu__input_class)
@@ -89,13 +88,13 @@ static CornuStatus check_layers(const CornuLayer *layer)
                            "cornu_model_save_weights saves their weights",
                            cornu_layer_name(layer), kind->class_name);
     CORNU__TRY(check_initializers(layer));
-    for (int i = 0; i < layer->inner_count; i++) CORNU__TRY(check_layers(layer->inner[i]));
+    for (int i = 0; i < layer->inner_count; i++) CORNU__TRY(cornu__check_layers(layer->inner[i]));
     return CORNU_OK;
 }
 
 json_t *cornu__model_config(const CornuModel *model)
 {
-    if (check_layers(&model->base)) return NULL;
+    if (cornu__check_layers(&model->base)) return NULL;
     json_t *result = cornu__model_to_json(model, NULL);
     if (!result) cornu__fail(CORNU_ERR_MEMORY, "no memory for the architecture");
     return result;

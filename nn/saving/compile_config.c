@@ -267,6 +267,9 @@ static CornuStatus read_all(const CornuModel *model, const json_t *config, Cornu
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "does not say what it was compiled with; load it "
                            "by cornu_model_load, and compile it");
     to->steps_per_execution = json_integer_value(steps);
+    to->gradient_norm = json_is_true(json_object_get(config, "gradient_norm"));
+    to->debug_nans = json_is_true(json_object_get(config, "debug_nans"));
+    to->no_auto_scale_loss = json_is_false(json_object_get(config, "auto_scale_loss"));
     if (!(to->optimizer = cornu__optimizer_from_json(optimizer))) return cornu_error_status();
     CORNU__TRY(read_loss_weights(model, config, to));
     CORNU__TRY(read_losses(model, json_object_get(config, "loss"), to));
@@ -307,4 +310,15 @@ CornuStatus cornu__compile_from_config(CornuModel *model, const json_t *config,
     free_all(&to);
     if (cornu_error_pending()) cornu_error_take();
     return cornu__fail_prefix(status, "compile_config");
+}
+
+CornuStatus cornu_compile_from_json(CornuModel *model, const char *json, CornuDevice *device)
+{
+    CORNU__NEED(model);
+    CORNU__NEED(json);
+    json_t     *config = cornu__json_parse(json, strlen(json), CORNU_ARCHITECTURE_DEPTH);
+    CornuStatus status = config ? cornu__compile_from_config(model, config, device)
+                                : cornu_error_status();
+    json_decref(config);
+    return status;
 }

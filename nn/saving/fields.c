@@ -51,10 +51,7 @@ json_t *cornu__json_object(const char *module, const char *class_name, json_t *c
                      "config", config, "registered_name");
 }
 
-/* The string for a value of an enum, which is below MOST_TEXTS; NULL if there is none. */
-enum { MOST_TEXTS = 8 };
-
-static const char *text_of(CornuFieldKind kind, int number)
+const char *cornu__field_text(CornuFieldKind kind, int number)
 {
     switch (kind) {
     case CORNU_FIELD_PADDING:       return cornu_padding_name((CornuPadding)number);
@@ -77,8 +74,6 @@ static const char *text_of(CornuFieldKind kind, int number)
     default:                        return NULL;
     }
 }
-
-static json_t *rule_to_json(const CornuWeightRuleFamily *family, const void *rule);
 
 /* Nested lists, one for each axis. */
 static json_t *numbers_to_json(const CornuNumbers *numbers, bool whole, int axis,
@@ -201,7 +196,7 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
     case CORNU_FIELD_CURVE: case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
     case CORNU_FIELD_AGGREGATION: case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
     case CORNU_FIELD_SCORE_MODE: {
-        const char *text = text_of(field->kind, *(const int *)at);
+        const char *text = cornu__field_text(field->kind, *(const int *)at);
         return text ? json_string(text) : json_null();
     }
     case CORNU_FIELD_LAYER:
@@ -213,9 +208,9 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
             list = cornu__json_append(list, inside->to_json(layers[i], inside->usual));
         return list;
     }
-    case CORNU_FIELD_INITIALIZER: return rule_to_json(&cornu__initializers, at);
-    case CORNU_FIELD_REGULARIZER: return rule_to_json(&cornu__regularizers, at);
-    case CORNU_FIELD_CONSTRAINT:  return rule_to_json(&cornu__constraints, at);
+    case CORNU_FIELD_INITIALIZER: return cornu__weight_rule_to_json(&cornu__initializers, at);
+    case CORNU_FIELD_REGULARIZER: return cornu__weight_rule_to_json(&cornu__regularizers, at);
+    case CORNU_FIELD_CONSTRAINT:  return cornu__weight_rule_to_json(&cornu__constraints, at);
     case CORNU_FIELD_ORTHOGONAL_MODE:
         return json_string(modes[*(const CornuOrthogonalMode *)at]);
     case CORNU_FIELD_INTEGER_OR_NONE: case CORNU_FIELD_INTEGER_OR_DEFAULT:
@@ -299,8 +294,7 @@ json_t *cornu__fields_to_json(const CornuLayersInside *inside, const CornuField 
     return object;
 }
 
-/* An initializer, a regularizer or a constraint, or null. */
-static json_t *rule_to_json(const CornuWeightRuleFamily *family, const void *rule)
+json_t *cornu__weight_rule_to_json(const CornuWeightRuleFamily *family, const void *rule)
 {
     const CornuWeightRuleClass *kind = cornu__weight_rule_class(family, rule);
     char module[40];
@@ -336,8 +330,8 @@ static CornuStatus read_text(CornuFieldKind kind, const char *name, const char *
 {
     char   all[160];
     size_t length = 0;
-    for (int i = 0; i < MOST_TEXTS; i++) {
-        const char *one = text_of(kind, i);
+    for (int i = 0; i < CORNU_MOST_FIELD_TEXTS; i++) {
+        const char *one = cornu__field_text(kind, i);
         if (!one) continue;
         *number = i;
         if (!strcmp(text, one)) return CORNU_OK;
@@ -560,9 +554,6 @@ static CornuStatus read_texts(const json_t *value, const char *name, CornuTexts 
     return CORNU_OK;
 }
 
-static CornuStatus read_rule(const CornuWeightRuleFamily *family, const json_t *value,
-                             const char *name, void *rule);
-
 /* A name, a function of that name, or a layer. */
 static CornuStatus read_activation(const CornuLayersInside *inside, const json_t *value,
                                    const char *name, CornuActivation *activation)
@@ -651,11 +642,11 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
                       : cornu__unexpected(field->name, "an argument of a layer");
     case CORNU_FIELD_LAYERS: return read_layers(inside, value, field->name, at);
     case CORNU_FIELD_INITIALIZER:
-        return read_rule(&cornu__initializers, value, field->name, at);
+        return cornu__read_weight_rule(&cornu__initializers, value, field->name, at);
     case CORNU_FIELD_REGULARIZER:
-        return read_rule(&cornu__regularizers, value, field->name, at);
+        return cornu__read_weight_rule(&cornu__regularizers, value, field->name, at);
     case CORNU_FIELD_CONSTRAINT:
-        return read_rule(&cornu__constraints, value, field->name, at);
+        return cornu__read_weight_rule(&cornu__constraints, value, field->name, at);
     case CORNU_FIELD_ORTHOGONAL_MODE:
         return text ? read_mode(text, at) : cornu__unexpected(field->name, "a string");
     case CORNU_FIELD_AXES: return read_axes(value, field->name, at);
@@ -757,9 +748,8 @@ CornuStatus cornu__read_arguments(const CornuLayersInside *inside, const CornuFi
     return CORNU_OK;
 }
 
-/* Null, an object, or a name with default arguments. */
-static CornuStatus read_rule(const CornuWeightRuleFamily *family, const json_t *value,
-                             const char *name, void *rule)
+CornuStatus cornu__read_weight_rule(const CornuWeightRuleFamily *family, const json_t *value,
+                                    const char *name, void *rule)
 {
     const json_t *class_name = json_is_object(value) ? json_object_get(value, "class_name") : value;
     if (json_is_null(value)) return CORNU_OK;

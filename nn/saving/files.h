@@ -128,6 +128,20 @@ CornuModel *cornu_model_load_compiled(const char *path, CornuDevice *device);
 char       *cornu_model_to_json(const CornuModel *model);
 CornuModel *cornu_model_from_json(const char *json);
 
+/* The same for a layer: {"class_name": "Dense", "config": {"name": "dense", "units": 10}}. Arguments
+ * that are not given have Keras' defaults; describe.h lists them. The name is required. The caller
+ * owns the layer, also after it is called or added to a model, and releases it by
+ * cornu_layer_free. */
+char       *cornu_layer_to_json(const CornuLayer *layer);
+CornuLayer *cornu_layer_from_json(const char *json);
+
+/* Compiles the model for a device (NULL as in cornu_compile) with Keras' get_compile_config as
+ * JSON: {"optimizer", "loss", "metrics", "loss_weights", "weighted_metrics",
+ * "steps_per_execution"}, of which the first is required. A name stands for an object with default
+ * arguments; several outputs have lists, or dictionaries by their names. "gradient_norm",
+ * "debug_nans" and "auto_scale_loss" are as in CornuCompileConfig. */
+CornuStatus cornu_compile_from_json(CornuModel *model, const char *json, CornuDevice *device);
+
 /* Loads the weights of a model of the same architecture: by position, or by name from files that
  * other programs wrote. If the model has the optimizer whose variables are in the file, they are
  * loaded too. Nothing is changed unless everything fits; CORNU_ERR_SHAPE names the weight and both

@@ -73,6 +73,9 @@ CornuOptimizer *cornu__optimizer_from_json(const json_t *value);
 CornuLoss      *cornu__loss_from_json(const json_t *value);
 CornuMetric    *cornu__metric_from_json(const json_t *value);
 
+/* All schedules, as cornu_classes_to_json describes them. */
+json_t *cornu__schedules_to_json(void);
+
 /* Arguments of optimizers and schedules. The first adds them from a struct to an object, which it
  * takes; the second reads them into a constructor's config, where an explicit 0 is CORNU_ZERO. */
 json_t     *cornu__arguments_write(json_t *config, const CornuOptimizerField *fields,

@@ -12,13 +12,13 @@ static const struct { const char *name; bool whole; size_t in_self, in_arguments
 #define OPTIONAL(name, whole, self) \
     { #name, whole, offsetof(CornuOptimizer, self), offsetof(CornuOptimizerArguments, name) }
     OPTIONAL(weight_decay, false, weight_decay), OPTIONAL(clipnorm, false, clipnorm),
-    OPTIONAL(global_clipnorm, false, global_clipnorm), OPTIONAL(clipvalue, false, clipvalue),
+    OPTIONAL(clipvalue, false, clipvalue), OPTIONAL(global_clipnorm, false, global_clipnorm),
     OPTIONAL(ema_overwrite_frequency, true, ema_overwrite_frequency),
     OPTIONAL(loss_scale_factor, false, loss_scale_factor),
     OPTIONAL(gradient_accumulation_steps, true, accumulation_steps),
 #undef OPTIONAL
 };
-enum { OPTIONALS = sizeof optional / sizeof *optional };
+enum { OPTIONALS = sizeof optional / sizeof *optional, BEFORE_AVERAGES = 4 };
 
 /* ---- Writing. Out of memory jansson returns NULL; given NULL it fails. ---- */
 
@@ -98,10 +98,14 @@ bool cornu__optimizer_is_describable(const CornuOptimizer *optimizer)
 json_t *cornu__optimizer_to_json(const CornuOptimizer *optimizer)
 {
     if (optimizer->kind->composite) return multi_to_json(optimizer);
-    json_t *config = json_pack("{s:s, s:o, s:b, s:f}", "name", optimizer->name, "learning_rate",
-                               rate_to_json(optimizer), "use_ema", optimizer->use_ema,
-                               "ema_momentum", optimizer->ema_momentum);
+    json_t *config = json_pack("{s:o}", "learning_rate", rate_to_json(optimizer));
+    config = cornu__arguments_write(config, optimizer->kind->fields, optimizer);
     for (int i = 0; i < OPTIONALS; i++) {
+        if (i == BEFORE_AVERAGES) {
+            config = cornu__json_with(config, "use_ema", json_boolean(optimizer->use_ema));
+            config = cornu__json_with(config, "ema_momentum",
+                                      json_real(optimizer->ema_momentum));
+        }
         const void   *at = (const char *)optimizer + optional[i].in_self;
         const double  number = optional[i].whole ? 0.0 : *(const double *)at;
         const int64_t whole = optional[i].whole ? *(const int64_t *)at : 0;
@@ -109,7 +113,7 @@ json_t *cornu__optimizer_to_json(const CornuOptimizer *optimizer)
                                   whole ? json_integer(whole)
                                         : number != 0.0 ? json_real(number) : json_null());
     }
-    config = cornu__arguments_write(config, optimizer->kind->fields, optimizer);
+    config = cornu__json_with(config, "name", json_string(optimizer->name));
     json_t *inner = cornu__json_object("keras.optimizers", optimizer->kind->class_name, config);
     if (!optimizer->scales_loss) return inner;
     return cornu__json_object("keras.optimizers", "LossScaleOptimizer",
@@ -128,20 +132,25 @@ static double given(const json_t *number)
     return value == 0.0 ? (double)CORNU_ZERO : value;
 }
 
-/* The arguments of every optimizer. */
-static CornuStatus read_common(const json_t *config, CornuOptimizerArguments *arguments)
+/* The arguments of every optimizer: those that the config lacks have the defaults of its class,
+ * null is none. */
+static CornuStatus read_common(const json_t *config, const CornuOptimizer *made,
+                               CornuOptimizerArguments *arguments)
 {
     const json_t *rate = json_object_get(config, "learning_rate");
     const json_t *momentum = json_object_get(config, "ema_momentum");
     *arguments = (CornuOptimizerArguments){
         .name = json_string_value(json_object_get(config, "name")),
         .use_ema = json_is_true(json_object_get(config, "use_ema")),
-        .learning_rate = json_number_value(rate),
+        .learning_rate = rate ? json_number_value(rate) : made->learning_rate,
         .ema_momentum = json_is_number(momentum) ? json_number_value(momentum) : 0.99,
     };
     for (int i = 0; i < OPTIONALS; i++) {
         const json_t *value = json_object_get(config, optional[i].name);
+        const void   *usual = (const char *)made + optional[i].in_self;
         void         *at = (char *)arguments + optional[i].in_arguments;
+        if (!value && optional[i].whole) *(int64_t *)at = *(const int64_t *)usual;
+        else if (!value) *(double *)at = *(const double *)usual;
         if (!value || json_is_null(value)) continue;
         if (optional[i].whole && json_is_integer(value))
             *(int64_t *)at = json_integer_value(value);
@@ -151,7 +160,7 @@ static CornuStatus read_common(const json_t *config, CornuOptimizerArguments *ar
             return cornu__fail(CORNU_ERR_FORMAT, "%s is not null or a %snumber", optional[i].name,
                                optional[i].whole ? "whole " : "");
     }
-    if (json_is_number(rate)) return CORNU_OK;
+    if (!rate || json_is_number(rate)) return CORNU_OK;
     arguments->schedule = cornu__schedule_from_json(rate);
     return arguments->schedule ? CORNU_OK : cornu_error_take();
 }
@@ -234,7 +243,7 @@ static CornuOptimizer *make_optimizer(const CornuOptimizerClass *kind, const jso
     if (status == CORNU_OK) status = check_known(config, kind->fields);
     if (status == CORNU_OK) status = cornu__arguments_read(config, kind->fields, arguments);
     if (status == CORNU_OK && !(optimizer = kind->from(arguments))) status = cornu_error_take();
-    if (status == CORNU_OK) status = read_common(config, &common);
+    if (status == CORNU_OK) status = read_common(config, optimizer, &common);
     if (status == CORNU_OK) status = cornu__optimizer_set(optimizer, false, &common);
     cornu__release(arguments);
     if (status == CORNU_OK) return optimizer;

@@ -129,6 +129,27 @@ json_t *cornu__schedule_to_json(const CornuScheduleNumbers *schedule)
     return cornu__json_object("keras.optimizers.schedules", classes[i].class_name, config);
 }
 
+/* ---- Describing ---- */
+
+json_t *cornu__schedules_to_json(void)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < CLASSES; i++) {
+        json_t *fields = classes[i].arguments == none
+            ? json_pack("[{s:s, s:s}, {s:s, s:s}]", "name", "boundaries", "type", "any", "name",
+                        "values", "type", "any")
+            : json_array();
+        for (const CornuOptimizerField *field = classes[i].arguments; field->name; field++)
+            fields = cornu__json_append(
+                fields, json_pack("{s:s, s:s}", "name", field->name, "type",
+                                  field->kind == CORNU_ARGUMENT_FLAG ? "flag" : "number"));
+        list = cornu__json_append(list, json_pack("{s:s, s:s, s:o}", "class_name",
+                                                  classes[i].class_name, "name", classes[i].name,
+                                                  "fields", fields));
+    }
+    return list;
+}
+
 /* ---- Reading ---- */
 
 /* The numbers of a list; *count is -1 if it is not a list of numbers, or too long. */
