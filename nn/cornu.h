@@ -89,6 +89,7 @@
 #include "optimizers/schedule.h"
 #include "pictures/pictures.h"
 #include "pictures/plot.h"
+#include "python/bindings.h"
 #include "saving/describe.h"
 #include "saving/files.h"
 #include "saving/transfer.h"

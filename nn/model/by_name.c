@@ -117,3 +117,17 @@ void cornu__model_free_keys(CornuModel *model)
         cornu__release(model->output_keys[i]);
     }
 }
+
+/* ---- For programs that ask ---- */
+
+const char *cornu_model_input_name(const CornuModel *model, int i)
+{
+    return model && model->inputs[0] && i >= 0 && i < model->input_count
+               ? cornu__input_name(model, i) : NULL;
+}
+
+const char *cornu_model_output_name(const CornuModel *model, int i)
+{
+    return model && model->outputs[0] && i >= 0 && i < model->output_count
+               ? cornu__output_name(model, i) : NULL;
+}

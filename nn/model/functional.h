@@ -61,6 +61,10 @@ CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int coun
  *
  *     cornu_operation("argmax", "{ \"axis\": -1 }", x)
  *
+ * and 1.0 - x, where the nulls of "args" are the symbols in order,
+ *
+ *     cornu_operation("subtract", "{ \"args\": [1.0, null] }", x)
+ *
  * Rows of the batch stay apart: none works along axis 0. */
 CornuSymbol *cornu_operation_from(const char *name, const char *arguments, CornuSymbol *const *in,
                                   int count);
@@ -76,6 +80,7 @@ CornuSymbol *cornu_call_reverse(CornuLayer *layer, CornuSymbol *in);
 CornuSymbol *cornu_call_result(CornuSymbol *symbol, int i);
 
 CornuShape cornu_symbol_shape(const CornuSymbol *symbol);   /* axis 0 is CORNU_NONE */
+CornuType  cornu_symbol_type(const CornuSymbol *symbol);
 
 /* For languages that collect garbage: takes a symbol from the thread that made it, or a further
  * reference to one, so that it lives, with all that it depends on, until cornu_symbol_free drops
@@ -113,6 +118,11 @@ CornuLayer *cornu_as_layer(CornuModel *model);
 CornuSymbol *cornu_model_input(const CornuModel *model, int i);
 CornuSymbol *cornu_model_output(const CornuModel *model, int i);
 CornuSymbol *cornu_model_symbol(const CornuModel *model, const char *layer);
+
+/* The name of input and output i in dictionaries, arguments of compile and logs; NULL if there is
+ * none, or if the model is not built. */
+const char *cornu_model_input_name(const CornuModel *model, int i);
+const char *cornu_model_output_name(const CornuModel *model, int i);
 
 /* Frees this thread's symbols and their layers that are not in a model. */
 void cornu_clear_session(void);

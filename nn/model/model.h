@@ -387,6 +387,9 @@ CornuStatus cornu_test_on_batch_many(CornuModel *model, const CornuArray *x, con
                                      double *values);
 CornuStatus cornu_predict_on_batch_many(CornuModel *model, const CornuArray *x,
                                         const CornuArray *to);
+/* Sets to[i] to the type of output i for such a batch, f32, also where shapes of the model have
+ * extents that differ from batch to batch. */
+CornuStatus cornu_model_predict_types(CornuModel *model, const CornuArray *x, CornuType *to);
 /* Arrays by the names of inputs, and of outputs, in the model's order: to[i] is that of input i.
  * `count` entries, or those up to the first without a name; each name once. */
 CornuStatus cornu_model_order_inputs(const CornuModel *model, const CornuNamedArray *arrays,

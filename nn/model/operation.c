@@ -23,17 +23,31 @@ static const CornuOperationClass *class_named(const char *name)
                             nearest ? nearest : "", nearest ? "?" : "");
 }
 
-/* Keras' list of the arguments of the call: its operands. */
-static json_t *operands(int count)
+/* Keras' list of the arguments of the call: its operands, in place of the nulls of `form`, or just
+ * these if that is NULL. */
+static json_t *operands(const json_t *form, int count)
 {
-    json_t *args = json_array();
-    for (int i = 0; i < count && args; i++)
-        if (json_array_append_new(args, json_pack("{s:s, s:i}", "class_name", "__keras_tensor__",
-                                                  "config", i))) {
+    const int all = form ? (int)json_array_size(form) : count;
+    json_t   *args = json_array();
+    for (int i = 0, next = 0; i < all && args; i++) {
+        json_t *given = json_array_get(form, (size_t)i);
+        json_t *value = given && !json_is_null(given)
+            ? json_incref(given)
+            : json_pack("{s:s, s:i}", "class_name", "__keras_tensor__", "config", next++);
+        if (json_array_append_new(args, value)) {
             json_decref(args);
             args = NULL;
         }
+    }
     return args;
+}
+
+static int count_nulls(const json_t *form)
+{
+    int count = 0;
+    for (size_t i = 0; i < json_array_size(form); i++)
+        count += json_is_null(json_array_get(form, i));
+    return count;
 }
 
 static CornuLayer *operation(const CornuOperationClass *kind, const char *arguments, int count)
@@ -45,7 +59,16 @@ static CornuLayer *operation(const CornuOperationClass *kind, const char *argume
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_operation: the arguments of %s are "
                                 "%.80s, expected a JSON object", kind->kind.class_name, arguments);
     }
-    json_t     *args = operands(count), *kwargs = json_object();
+    json_t *form = json_incref(json_object_get(config, "args"));
+    if (form && (!json_is_array(form) || count_nulls(form) != count)) {
+        json_decref(form);
+        json_decref(config);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_operation: \"args\" of %s is not a list "
+                                "with %d times null", kind->kind.class_name, count);
+    }
+    json_object_del(config, "args");
+    json_t     *args = operands(form, count), *kwargs = json_object();
+    json_decref(form);
     CornuLayer *layer = args && kwargs
         ? cornu__operation_create(kind, NULL, config, args, kwargs)
         : cornu__fail_null(CORNU_ERR_MEMORY, "no memory for an operation");

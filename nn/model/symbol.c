@@ -96,6 +96,12 @@ CornuShape cornu_symbol_shape(const CornuSymbol *symbol)
     return symbol->type.shape;
 }
 
+CornuType cornu_symbol_type(const CornuSymbol *symbol)
+{
+    CORNU__NEED_OR(symbol, (CornuType){ 0 });
+    return symbol->type;
+}
+
 CornuSymbol *cornu_call_result(CornuSymbol *symbol, int i)
 {
     if (!symbol || cornu_error_pending()) return NULL;

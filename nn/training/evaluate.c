@@ -419,6 +419,23 @@ CornuStatus cornu_predict_on_batch_many(CornuModel *model, const CornuArray *x,
     CORNU__WITHIN(model, "cornu_predict_on_batch_many", predict_on_batch(model, x, to));
 }
 
+static CornuStatus types_fed(CornuModel *model, const CornuArrays *arrays, void *context)
+{
+    CornuType *to = context;
+    CornuStep *step;
+    CORNU__TRY(cornu__step(model, CORNU_STEP_PREDICT, arrays, &step));
+    for (int i = 0; i < step->y_count; i++) to[i] = step->outputs[i];
+    return CORNU_OK;
+}
+
+CornuStatus cornu_model_predict_types(CornuModel *model, const CornuArray *x, CornuType *to)
+{
+    CORNU__NEED(x);
+    CORNU__NEED(to);
+    CORNU__WITHIN(model, "cornu_model_predict_types",
+                  with_fed(model, &(CornuArrays){ .x = x }, types_fed, to));
+}
+
 static CornuStatus predict_on_single_batch(CornuModel *model, CornuArray x, CornuArray to)
 {
     CORNU__TRY(cornu__model_check_single(model));
