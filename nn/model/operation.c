@@ -66,12 +66,15 @@ static CornuLayer *operation(const CornuOperationClass *kind, const char *argume
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_operation: \"args\" of %s is not a list "
                                 "with %d times null", kind->kind.class_name, count);
     }
+    json_t *name = json_incref(json_object_get(config, "name"));
     json_object_del(config, "args");
+    json_object_del(config, "name");
     json_t     *args = operands(form, count), *kwargs = json_object();
-    json_decref(form);
     CornuLayer *layer = args && kwargs
-        ? cornu__operation_create(kind, NULL, config, args, kwargs)
+        ? cornu__operation_create(kind, json_string_value(name), config, args, kwargs)
         : cornu__fail_null(CORNU_ERR_MEMORY, "no memory for an operation");
+    json_decref(form);
+    json_decref(name);
     json_decref(config);
     json_decref(args);
     json_decref(kwargs);

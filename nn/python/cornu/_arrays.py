@@ -1,0 +1,89 @@
+"""NumPy arrays as the library's, which share their memory."""
+
+import ctypes
+
+import numpy as np
+
+from ._library import lib
+
+_NAMES = {"f32": "float32", "f64": "float64", "f16": "float16", "i64": "int64", "i32": "int32",
+          "u32": "uint32", "u8": "uint8", "bool": "bool", "bf16": "bfloat16"}
+KERAS_NAMES = [_NAMES[name] for name in lib.dtypes] + ["string"]
+_NUMBERS = {name: number for number, name in enumerate(KERAS_NAMES)}
+# What the library does not have is copied to a type that holds it.
+_WIDER = {"int8": "int32", "int16": "int32", "uint16": "int32", "uint64": "int64"}
+_STRING = lib.constants["CORNU_STRING"]
+_MAX_RANK = lib.constants["CORNU_MAX_RANK"]
+
+
+def _type(dtype, shape):
+    if len(shape) > _MAX_RANK:
+        raise ValueError("an array has %d axes, expected at most %d" % (len(shape), _MAX_RANK))
+    made = lib.type("CornuType")()
+    made.dtype, made.shape.rank = dtype, len(shape)
+    for i, extent in enumerate(shape):
+        made.shape.extent[i] = extent
+    return made
+
+
+def shape_of(shape):
+    """A CornuShape as a tuple; an unknown extent is None."""
+    return tuple(None if e == lib.constants["CORNU_NONE"] else e
+                 for e in shape.extent[:shape.rank])
+
+
+class Borrowed:
+    """Arrays lent to a call; keeps alive what they point to."""
+
+    def __init__(self):
+        self._kept = []
+
+    def array(self, values):
+        """A CornuArray of `values`, of any shape: without a copy if these are a NumPy array of a
+        type that the library has, contiguous in C's order, aligned and in native byte order."""
+        values = np.asarray(values)
+        if values.dtype.kind in "USO":
+            return self._strings(values)
+        name = values.dtype.name
+        if name not in _NUMBERS:
+            if name not in _WIDER:
+                raise TypeError("arrays of %s are not supported, expected one of %s"
+                                % (name, ", ".join(list(_NUMBERS)[:-1] + list(_WIDER))))
+            values = values.astype(_WIDER[name])
+            name = values.dtype.name
+        values = np.require(values, values.dtype.newbyteorder("="), ["C", "A"])
+        self._kept.append(values)
+        return self._made(_NUMBERS[name], values.shape, values.ctypes.data)
+
+    def _strings(self, values):
+        encoded = [t if isinstance(t, bytes) else str(t).encode("utf-8") for t in values.flat]
+        pointers = (ctypes.c_char_p * max(len(encoded), 1))(*encoded)
+        self._kept.append(pointers)
+        return self._made(_STRING, values.shape, ctypes.addressof(pointers))
+
+    @staticmethod
+    def _made(dtype, shape, address):
+        made = lib.type("CornuArray")()
+        made.type, made.data = _type(dtype, shape), address
+        return made
+
+
+def array_of(array, owner):
+    """A NumPy array of the library's memory; `owner` lives as long as it does."""
+    name = KERAS_NAMES[array.type.dtype]
+    shape = shape_of(array.type.shape)
+    dtype = np.dtype(name)
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    memory = (ctypes.c_char * size).from_address(array.data)
+    memory._owner = owner
+    return np.frombuffer(memory, dtype).reshape(shape)
+
+
+def dtype_number(name):
+    """The library's number of a dtype's name."""
+    name = getattr(name, "name", None) or (name if isinstance(name, str) else np.dtype(name).name)
+    name = _WIDER.get(name, name)
+    if name not in _NUMBERS:
+        raise ValueError("the dtype %r is not supported, expected one of %s"
+                         % (name, ", ".join(_NUMBERS)))
+    return _NUMBERS[name]

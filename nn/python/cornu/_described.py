@@ -1,0 +1,133 @@
+"""Classes made from what the library says that files can hold (nn/saving/describe.h)."""
+
+import inspect
+import json
+import re
+import threading
+
+import numpy as np
+
+from ._library import lib
+
+described = json.loads(lib.take_text(lib.cornu_classes_to_json()))
+_counts, _counts_lock = {}, threading.Lock()
+
+
+def unique_name(label):
+    """Keras' default names: dense, dense_1, … counted over the program."""
+    with _counts_lock:
+        count = _counts[label] = _counts.get(label, -1) + 1
+    return label if count == 0 else "%s_%d" % (label, count)
+
+
+def reset_names():
+    with _counts_lock:
+        _counts.clear()
+
+
+def snake_case(name):
+    """Conv2DTranspose is conv2d_transpose. Source: keras/src/utils/naming.py."""
+    name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
+
+
+def plain(value):
+    """A value as JSON has it: objects as Keras' {"class_name", "config"}, arrays as lists."""
+    if isinstance(value, Described):
+        return value.to_dict()
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return np.dtype(value).name
+    if isinstance(value, dict):
+        return {str(key): plain(v) for key, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, type) and issubclass(value, Described):
+        return value().to_dict()
+    if callable(value) and getattr(value, "_cornu_name", None):
+        return value._cornu_name
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError("%r is not a value that a file can hold: expected a number, a string, a list, "
+                    "or an object of this package; functions and classes of your own are for C"
+                    % (value,))
+
+
+class Described:
+    """An object of a class of the library, by its arguments."""
+
+    class_name = None
+    field_names = ()
+
+    def __init__(self, *args, **kwargs):
+        if self.class_name is None:
+            raise TypeError("%s is not a class to make objects of" % type(self).__name__)
+        if len(args) > len(self.field_names):
+            raise TypeError("%s takes %d positional arguments, %d are given"
+                            % (self.class_name, len(self.field_names), len(args)))
+        self._config = dict(zip(self.field_names, args))
+        for name, value in kwargs.items():
+            if name in self._config:
+                raise TypeError("%s: %s is given twice" % (self.class_name, name))
+            self._config[name] = value
+
+    def to_dict(self):
+        """Keras' {"class_name", "config"}."""
+        return {"class_name": self.class_name, "config": plain(self._config)}
+
+    def get_config(self):
+        """The arguments that were given."""
+        return plain(self._config)
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)
+
+    def __repr__(self):
+        given = ", ".join("%s=%r" % pair for pair in self._config.items())
+        return "<cornu %s(%s)>" % (self.class_name, given)
+
+
+def _signature(fields):
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    for field in fields:
+        usual = inspect.Parameter.empty if field.get("required") else field.get("default")
+        parameters.append(inspect.Parameter(field["name"], inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                                            default=usual))
+    # A required argument after another one, as in EinsumDense, is one of Keras' by name.
+    seen = False
+    for i, parameter in enumerate(parameters[1:], 1):
+        seen = seen or parameter.default is not inspect.Parameter.empty
+        if seen and parameter.default is inspect.Parameter.empty:
+            parameters[i] = parameter.replace(default=None)
+    parameters.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
+    return inspect.Signature(parameters[1:])
+
+
+def _documentation(kind, entry):
+    lines = ["Keras' %s, as libcornu has it." % entry["class_name"], ""]
+    for field in entry["fields"]:
+        text = "    %s: %s" % (field["name"], field["type"])
+        if field.get("choices"):
+            text += ", one of " + ", ".join(field["choices"])
+        if field.get("required"):
+            text += "; required"
+        elif "default" in field:
+            text += "; default %r" % (field["default"],)
+        lines.append(text)
+    return "\n".join(lines)
+
+
+def make_classes(kind, base, module):
+    """Adds a subclass of `base` for each class of a kind to the names of a module; returns these."""
+    names = []
+    for entry in described[kind]:
+        made = type(entry["class_name"], (base,), {
+            "__doc__": _documentation(kind, entry), "__module__": module["__name__"],
+            "class_name": entry["class_name"], "description": entry,
+            "field_names": tuple(field["name"] for field in entry["fields"]),
+            "__signature__": _signature(entry["fields"])})
+        module[entry["class_name"]] = made
+        names.append(entry["class_name"])
+    return names

@@ -1,0 +1,9 @@
+"""CornuError and its subclasses, one per status: ArgumentError, ShapeError, BusyError, …"""
+
+from ._errors import CornuError
+from ._library import lib
+
+for _made in lib.errors[1:]:
+    globals()[_made.__name__] = _made
+
+__all__ = ["CornuError"] + [_made.__name__ for _made in lib.errors[1:]]

@@ -1,0 +1,258 @@
+"""Keras' layers, by the library's tables: Dense(10, activation="softmax")(x)."""
+
+import ctypes
+import json
+
+import numpy as np
+
+from ._arrays import Borrowed, shape_of
+from ._described import Described, make_classes, snake_case, unique_name
+from ._library import Owned, arguments, lib
+from ._symbols import Tensor, input_tensor as Input
+
+
+class Weight:
+    """A variable of a layer: its path, shape and value, a NumPy array (float32)."""
+
+    def __init__(self, address, owner):
+        self._weight = lib.type("CornuWeight").from_address(address)
+        self._address, self._owner = address, owner
+
+    @property
+    def path(self):
+        return self._weight.path.decode("utf-8")
+
+    @property
+    def name(self):
+        return self.path.rpartition("/")[2]
+
+    @property
+    def shape(self):
+        return shape_of(self._weight.type.shape)
+
+    def numpy(self):
+        values = np.empty(self.shape, np.float32)
+        lib.cornu_weight_read(self._address, Borrowed().array(values))
+        return values
+
+    def assign(self, value):
+        """Sets the value, of the same shape."""
+        lent = Borrowed()
+        value = np.asarray(value, np.float32)
+        lib.cornu_weight_write(self._address, lent.array(value))
+
+    def __array__(self, dtype=None, copy=None):
+        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+
+    def __repr__(self):
+        return "<cornu Weight %s shape=%s>" % (self.path, self.shape)
+
+
+class Weighted:
+    """What layers and models have in common: `pointer`, the library's layer, and its weights."""
+
+    def _layer(self):
+        return lib.type("CornuLayer").from_address(self._layer_pointer())
+
+    @property
+    def weights(self):
+        """All variables, in Keras' order."""
+        layer = self._layer()
+        addresses = (ctypes.c_void_p * layer.weight_count).from_address(layer.weights) \
+            if layer.weight_count else []
+        return [Weight(address, self) for address in addresses]
+
+    @property
+    def trainable_weights(self):
+        if not self.trainable:
+            return []
+        return [w for w in self.weights if not w._weight.non_trainable]
+
+    @property
+    def non_trainable_weights(self):
+        trainable = {w.path for w in self.trainable_weights}
+        return [w for w in self.weights if w.path not in trainable]
+
+    def get_weights(self):
+        """The values of all variables: a list of float32 arrays."""
+        return [w.numpy() for w in self.weights]
+
+    def set_weights(self, values):
+        """Sets all variables, from arrays of their shapes; nothing unless all fit."""
+        weights = self.weights
+        if len(values) != len(weights):
+            raise ValueError("%s: %d weights are given, expected %d"
+                             % (self.name, len(values), len(weights)))
+        values = [np.asarray(v, np.float32) for v in values]
+        for weight, value in zip(weights, values):
+            if weight.shape != value.shape:
+                raise ValueError("%s: %s has the shape %s, %s is given"
+                                 % (self.name, weight.path, weight.shape, value.shape))
+        for weight, value in zip(weights, values):
+            weight.assign(value)
+
+    def count_params(self):
+        """The number of elements of all weights."""
+        return sum(int(np.prod(w.shape, dtype=np.int64)) for w in self.weights)
+
+    @property
+    def built(self):
+        return bool(self._layer().built)
+
+    @property
+    def trainable(self):
+        """Read when a model is compiled."""
+        return not self._layer().frozen
+
+    @trainable.setter
+    def trainable(self, value):
+        lib.cornu_layer_set_trainable(self._layer_pointer(), bool(value))
+
+    def _called(self, tensors):
+        """The tensors that a call of the layer returns: one, or a list of several."""
+        pointer = self._layer_pointer()
+        first = lib.cornu_call_from(pointer, *arguments(*[t.pointer for t in tensors]))
+        made = Tensor(first)
+        count = lib.cornu_layer_outputs(pointer)
+        if count == 1:
+            return made
+        return [made] + [Tensor(lib.cornu_call_result(first, i)) for i in range(1, count)]
+
+
+class Layer(Weighted, Described):
+    """The base of all layers. Classes of your own are for C (nn/layers/README.md)."""
+
+    description = {}
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if not self._config.get("name"):
+            self._config["name"] = unique_name(snake_case(self.class_name))
+        self._calls, self._owned = 0, None
+        self._make()
+
+    def _make(self):
+        text = json.dumps(self.to_dict())
+        self._owned = Owned(lib.cornu_layer_from_json(text), lib.cornu_layer_free)
+
+    @classmethod
+    def _view(cls, address, owner):
+        """The layer of a model that was loaded; `owner` keeps it alive."""
+        kind = lib.type("CornuLayerClass").from_address(
+            lib.type("CornuLayer").from_address(address).kind).class_name.decode("utf-8")
+        made = object.__new__(globals().get(kind, Layer))
+        made._config, made._calls, made._owned = None, 1, Owned(address, lambda _: None, owner)
+        made.class_name = kind
+        return made
+
+    def _layer_pointer(self):
+        return self._owned.address
+
+    @property
+    def name(self):
+        return self._layer().name.decode("utf-8")
+
+    def get_config(self):
+        """All arguments, as in Keras' files."""
+        text = lib.take_text(lib.cornu_layer_to_json(self._layer_pointer()))
+        return json.loads(text)["config"]
+
+    def to_dict(self):
+        if self._config is not None:
+            return super().to_dict()
+        return json.loads(lib.take_text(lib.cornu_layer_to_json(self._layer_pointer())))
+
+    @property
+    def dtype_policy(self):
+        """The name of the precision policy."""
+        dtype = self.get_config().get("dtype")
+        return dtype["config"]["name"] if isinstance(dtype, dict) else dtype
+
+    def __call__(self, *inputs, **kwargs):
+        """Calls the layer on symbolic tensors: layer(x), layer([a, b]), layer(query, value), or
+        further ones by Keras' keywords, layer(x, initial_state=[h, c])."""
+        tensors = []
+        for value in inputs:
+            tensors.extend(value if isinstance(value, (list, tuple)) else [value])
+        for word in self.description.get("operands", "").split():
+            value = kwargs.pop(word.rstrip("*"), None)
+            if value is not None:
+                tensors.extend(value if isinstance(value, (list, tuple)) else [value])
+        for value in tensors:
+            if not isinstance(value, Tensor):
+                raise TypeError("%s: called on %s; expected symbolic tensors, from cornu.Input. A "
+                                "model's predict takes arrays"
+                                % (self.name, type(value).__name__))
+        self._configure({k: v for k, v in kwargs.items() if v is not None})
+        self._calls += 1
+        return self._called(tensors)
+
+    def _configure(self, given):
+        """Arguments of a call that are the layer's own here, such as use_causal_mask."""
+        if not given:
+            return
+        for name in given:
+            if name not in self.field_names:
+                raise TypeError("%s: the call has no argument %r" % (self.name, name))
+        if self._calls:
+            for name, value in given.items():
+                if self._config is None or self._config.get(name) != value:
+                    raise ValueError("%s: %s is %r in this call and not in the first one"
+                                     % (self.name, name, value))
+            return
+        self._config.update(given)
+        self._make()
+
+    def enable_lora(self, rank, lora_alpha=None):
+        """Freezes the kernel and trains a low-rank addition to it, before compiling."""
+        lib.cornu_layer_enable_lora(self._layer_pointer(), int(rank), float(lora_alpha or 0))
+
+    def __repr__(self):
+        return "<cornu %s name=%s>" % (self.class_name, self.name)
+
+
+class InputLayer:
+    """The layer with which a Sequential model may begin: InputLayer(shape=(28, 28))."""
+
+    def __new__(cls, shape=None, batch_size=None, dtype=None, name=None, batch_shape=None):
+        return Input(shape, batch_size, dtype, name, batch_shape)
+
+
+def add(inputs, **kwargs):
+    """The sum of tensors."""
+    return Add(**kwargs)(inputs)            # noqa: F821
+
+
+def subtract(inputs, **kwargs):
+    """The difference of two tensors."""
+    return Subtract(**kwargs)(inputs)       # noqa: F821
+
+
+def multiply(inputs, **kwargs):
+    """The product of tensors."""
+    return Multiply(**kwargs)(inputs)       # noqa: F821
+
+
+def average(inputs, **kwargs):
+    """The mean of tensors."""
+    return Average(**kwargs)(inputs)        # noqa: F821
+
+
+def maximum(inputs, **kwargs):
+    """The largest of tensors, element by element."""
+    return Maximum(**kwargs)(inputs)        # noqa: F821
+
+
+def minimum(inputs, **kwargs):
+    """The smallest of tensors, element by element."""
+    return Minimum(**kwargs)(inputs)        # noqa: F821
+
+
+def concatenate(inputs, axis=-1, **kwargs):
+    """Tensors side by side along an axis."""
+    return Concatenate(axis=axis, **kwargs)(inputs)    # noqa: F821
+
+
+__all__ = ["Layer", "InputLayer", "Input", "Weight", "add", "subtract", "multiply", "average",
+           "maximum", "minimum", "concatenate"]
+__all__ += make_classes("layers", Layer, globals())
