@@ -64,7 +64,9 @@ CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int coun
  * and 1.0 - x, where the nulls of "args" are the symbols in order,
  *
  *     cornu_operation("subtract", "{ \"args\": [1.0, null] }", x)
- * A "name" is that of its layer. Rows of the batch stay apart: none works along axis 0. */
+ *
+ * keras.ops.concatenate([x, y]) has the "args" [[null, null]]. A "name" is that of the operation's
+ * layer. Rows of the batch stay apart: none works along axis 0. */
 CornuSymbol *cornu_operation_from(const char *name, const char *arguments, CornuSymbol *const *in,
                                   int count);
 #define cornu_operation(name, arguments, ...)                                    \

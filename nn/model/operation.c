@@ -23,31 +23,38 @@ static const CornuOperationClass *class_named(const char *name)
                             nearest ? nearest : "", nearest ? "?" : "");
 }
 
-/* Keras' list of the arguments of the call: its operands, in place of the nulls of `form`, or just
- * these if that is NULL. */
-static json_t *operands(const json_t *form, int count)
+static json_t *operand(int i)
 {
-    const int all = form ? (int)json_array_size(form) : count;
-    json_t   *args = json_array();
-    for (int i = 0, next = 0; i < all && args; i++) {
-        json_t *given = json_array_get(form, (size_t)i);
-        json_t *value = given && !json_is_null(given)
-            ? json_incref(given)
-            : json_pack("{s:s, s:i}", "class_name", "__keras_tensor__", "config", next++);
+    return json_pack("{s:s, s:i}", "class_name", "__keras_tensor__", "config", i);
+}
+
+/* Keras' list of the arguments of a call: all operands. */
+static json_t *operands(int count)
+{
+    json_t *args = json_array();
+    for (int i = 0; i < count && args; i++)
+        if (json_array_append_new(args, operand(i))) {
+            json_decref(args);
+            args = NULL;
+        }
+    return args;
+}
+
+/* A copy of a list in which operand *next and those after it replace the nulls, also in lists in
+ * it. */
+static json_t *filled(const json_t *form, int *next)
+{
+    json_t *args = json_array();
+    for (size_t i = 0; i < json_array_size(form) && args; i++) {
+        json_t *given = json_array_get(form, i);
+        json_t *value = json_is_array(given) ? filled(given, next)
+                      : json_is_null(given)  ? operand((*next)++) : json_incref(given);
         if (json_array_append_new(args, value)) {
             json_decref(args);
             args = NULL;
         }
     }
     return args;
-}
-
-static int count_nulls(const json_t *form)
-{
-    int count = 0;
-    for (size_t i = 0; i < json_array_size(form); i++)
-        count += json_is_null(json_array_get(form, i));
-    return count;
 }
 
 static CornuLayer *operation(const CornuOperationClass *kind, const char *arguments, int count)
@@ -59,21 +66,23 @@ static CornuLayer *operation(const CornuOperationClass *kind, const char *argume
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_operation: the arguments of %s are "
                                 "%.80s, expected a JSON object", kind->kind.class_name, arguments);
     }
-    json_t *form = json_incref(json_object_get(config, "args"));
-    if (form && (!json_is_array(form) || count_nulls(form) != count)) {
-        json_decref(form);
-        json_decref(config);
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_operation: \"args\" of %s is not a list "
-                                "with %d times null", kind->kind.class_name, count);
-    }
+    int     nulls = 0;
+    json_t *form = json_object_get(config, "args");
     json_t *name = json_incref(json_object_get(config, "name"));
+    json_t *args = form ? filled(form, &nulls) : operands(count), *kwargs = json_object();
+    if (form && nulls != count) {
+        json_decref(name);
+        json_decref(args);
+        json_decref(kwargs);
+        json_decref(config);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_operation: \"args\" of %s has %d times "
+                                "null for %d symbols", kind->kind.class_name, nulls, count);
+    }
     json_object_del(config, "args");
     json_object_del(config, "name");
-    json_t     *args = operands(form, count), *kwargs = json_object();
     CornuLayer *layer = args && kwargs
         ? cornu__operation_create(kind, json_string_value(name), config, args, kwargs)
         : cornu__fail_null(CORNU_ERR_MEMORY, "no memory for an operation");
-    json_decref(form);
     json_decref(name);
     json_decref(config);
     json_decref(args);

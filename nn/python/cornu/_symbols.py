@@ -115,16 +115,18 @@ def set_extents(to, shape):
 
 def operation(name, *values, **config):
     """keras.ops.NAME: symbolic tensors, or numbers beside them; other arguments by keyword."""
-    flat = []
-    for value in values:
-        flat.extend(value if isinstance(value, (list, tuple)) and value and
-                    all(isinstance(v, Tensor) for v in value) else [value])
-    tensors = [v for v in flat if isinstance(v, Tensor)]
+    tensors = []
+
+    def form(value):
+        if isinstance(value, Tensor):
+            tensors.append(value)
+            return None
+        return [form(v) for v in value] if isinstance(value, (list, tuple)) else plain(value)
+
+    config["args"] = [form(value) for value in values]
     if not tensors:
         raise TypeError("%s: expected a symbolic tensor of this package, %s came"
                         % (name, ", ".join(type(v).__name__ for v in values) or "nothing"))
-    if len(tensors) < len(flat):
-        config["args"] = [None if isinstance(v, Tensor) else plain(v) for v in flat]
     config.setdefault("name", unique_name(name))
     pointers, count = arguments(*[t.pointer for t in tensors])
     return Tensor(lib.cornu_operation_from(name, json.dumps(plain(config)), pointers, count))

@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import weakref
 
 import numpy as np
 
@@ -9,6 +10,10 @@ from ._arrays import Borrowed, shape_of
 from ._described import Described, make_classes, snake_case, unique_name
 from ._library import Owned, arguments, lib
 from ._symbols import Tensor, input_tensor as Input
+
+
+# The objects of Python for layers of the library, by address, while they live.
+_by_address = weakref.WeakValueDictionary()
 
 
 class Weight:
@@ -111,6 +116,7 @@ class Weighted:
     def _called(self, tensors):
         """The tensors that a call of the layer returns: one, or a list of several."""
         pointer = self._layer_pointer()
+        _by_address[pointer] = self
         first = lib.cornu_call_from(pointer, *arguments(*[t.pointer for t in tensors]))
         made = Tensor(first)
         count = lib.cornu_layer_outputs(pointer)
@@ -134,15 +140,19 @@ class Layer(Weighted, Described):
     def _make(self):
         text = json.dumps(self.to_dict())
         self._owned = Owned(lib.cornu_layer_from_json(text), lib.cornu_layer_free)
+        _by_address[self._owned.address] = self
 
     @classmethod
     def _view(cls, address, owner):
-        """The layer of a model that was loaded; `owner` keeps it alive."""
+        """The object for a layer of a model; `owner` keeps it alive."""
+        if address in _by_address:
+            return _by_address[address]
         kind = lib.type("CornuLayerClass").from_address(
             lib.type("CornuLayer").from_address(address).kind).class_name.decode("utf-8")
         made = object.__new__(globals().get(kind, Layer))
         made._config, made._calls, made._owned = None, 1, Owned(address, lambda _: None, owner)
         made.class_name = kind
+        _by_address[address] = made
         return made
 
     def _layer_pointer(self):

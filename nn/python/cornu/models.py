@@ -13,7 +13,7 @@ from ._described import Described, plain, unique_name
 from ._library import Owned, lib, struct
 from ._symbols import Tensor, input_config, set_extents
 from .devices import find as _find_device
-from .layers import Layer, Weighted
+from .layers import Layer, Weight, Weighted, _by_address
 from .optimizers import Optimizer
 
 _NONE = lib.constants["CORNU_NONE"]
@@ -65,8 +65,7 @@ class Model(Weighted):
 
     def _begin(self, address):
         self._owned = Owned(address, lib.cornu_model_free)
-        self._made, self._device, self.optimizer = {}, None, None
-        self._compiled, self._stopping, self.history = None, False, None
+        self.optimizer, self._compiled, self._stopping, self.history = None, None, False, None
 
     @classmethod
     def _of(cls, address):
@@ -90,13 +89,8 @@ class Model(Weighted):
     @property
     def layers(self):
         """The layers, in Keras' order."""
-        return [self._layer_at(lib.cornu_model_layer(self.pointer, i))
+        return [Layer._view(lib.cornu_model_layer(self.pointer, i), self._owned)
                 for i in range(lib.cornu_model_layer_count(self.pointer))]
-
-    def _layer_at(self, address):
-        if address not in self._made:
-            self._made[address] = Layer._view(address, self._owned)
-        return self._made[address]
 
     def get_layer(self, name=None, index=None):
         if index is not None:
@@ -145,7 +139,6 @@ class Model(Weighted):
 
     @property
     def weights(self):
-        from .layers import Weight
         return [Weight(lib.cornu_model_weight(self.pointer, i), self)
                 for i in range(lib.cornu_model_weight_count(self.pointer))]
 
@@ -513,7 +506,7 @@ class Sequential(Model):
         if isinstance(layer, Layer):
             layer._calls += 1
         lib.cornu_model_add(pointer, address)
-        self._made[address] = layer
+        _by_address[address] = layer
 
 
 def load(path, compile=True, device=None):
