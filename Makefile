@@ -12,12 +12,14 @@
 #   make V=1                          shows whole commands
 #   make test T=idx                   the test programs whose path contains "idx"
 #   make install PREFIX=/opt/cornu DESTDIR=...    and uninstall, with the same
+#   make wheel                        the Python package with the library, for pip
 #
 # The parts of it lie beside what they are about:
 #
 #   device/host/isa/isa.mk   instruction sets     examples/install.mk  install, manual pages, docs
 #   device/cpu/blis.mk       BLIS' object         tests/tests.mk       test, check-..., bench
 #   nn/formats/hdf5.mk       libhdf5              tests/fuzz/fuzz.mk   fuzz
+#   nn/python/wheel.mk       wheel
 #   device/processes/mpi.mk  plugins for MPI      tests/lint.mk        lint, format
 #   examples/serve/http.mk   libmicrohttpd        .packages.mk         what deps installs
 
@@ -114,7 +116,7 @@ clean:
 
 .PHONY: all demo clean
 include device/cpu/blis.mk nn/formats/hdf5.mk examples/serve/http.mk examples/install.mk \
-        .packages.mk
+        nn/python/wheel.mk .packages.mk
 include tests/tests.mk tests/fuzz/fuzz.mk tests/lint.mk
 $(call stamp,files,$(objects) $(test_helpers) $(bench_files) $(wildcard examples/*/*.c))
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
