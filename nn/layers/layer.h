@@ -66,7 +66,9 @@ typedef enum {
     CORNU_FIELD_SHAPE,       /* int64_t[CORNU_MAX_RANK], ends at the first 0              */
     CORNU_FIELD_EXTENTS,     /* likewise; CORNU_NONE is Keras' None                       */
     CORNU_FIELD_TEXT,        /* const char *, NULL is Keras' None; the constructor copies it */
-    CORNU_FIELD_SHAPE_OR_NONE, /* likewise, with null for CORNU_NONE; Keras' None without extents */
+    CORNU_FIELD_TEXT_OR_NONE, /* likewise, NULL is the default, "none" Keras' None, which a resolved
+                                config has as NULL                                        */
+    CORNU_FIELD_SHAPE_OR_NONE, /* as SHAPE, with null for CORNU_NONE; Keras' None without extents */
     CORNU_FIELD_NUMBER,      /* double; CORNU_ZERO is 0                                   */
     CORNU_FIELD_RANGE,       /* double[2]: lowest and highest                             */
     CORNU_FIELD_RANGE_OR_NONE, /* likewise; Keras' None where both are 0, CORNU_ZERO is 0  */

@@ -272,23 +272,31 @@ CORNU__SERIALIZABLE_CLASS_OF(iou, cornu_mean_iou_from, "IoU", "io_u", CornuIouCo
                              .fields = iou_fields, .dtype = "int32");
 /* Keras has classes of their own for one-hot labels, whose predictions are one-hot unless
  * sparse_y_pred. */
+typedef struct {
+    int64_t     num_classes;
+    uint64_t    target_classes;
+    int64_t     ignore_class;
+    bool        sparse_y_pred;
+    const char *name;
+} OneHotIouConfig;
+
 static const CornuField one_hot_mean_iou_fields[] = {
-    FIELD(CornuIouConfig, num_classes, INTEGER),
-    FIELD(CornuIouConfig, ignore_class, INTEGER_OR_NONE),
-    { "sparse_y_pred", CORNU_FIELD_NOT, offsetof(CornuIouConfig, one_hot_y_pred) }, { 0 },
+    FIELD(OneHotIouConfig, num_classes, INTEGER),
+    FIELD(OneHotIouConfig, ignore_class, INTEGER_OR_NONE),
+    FIELD(OneHotIouConfig, sparse_y_pred, FLAG), { 0 },
 };
 static const CornuField one_hot_iou_fields[] = {
-    FIELD(CornuIouConfig, num_classes, INTEGER),
-    { "target_class_ids", CORNU_FIELD_CLASSES, offsetof(CornuIouConfig, target_classes) },
-    FIELD(CornuIouConfig, ignore_class, INTEGER_OR_NONE),
-    { "sparse_y_pred", CORNU_FIELD_NOT, offsetof(CornuIouConfig, one_hot_y_pred) }, { 0 },
+    FIELD(OneHotIouConfig, num_classes, INTEGER),
+    { "target_class_ids", CORNU_FIELD_CLASSES, offsetof(OneHotIouConfig, target_classes) },
+    FIELD(OneHotIouConfig, ignore_class, INTEGER_OR_NONE),
+    FIELD(OneHotIouConfig, sparse_y_pred, FLAG), { 0 },
 };
-static CornuMetric *one_hot_mean_iou(const CornuIouConfig *config);
-static CornuMetric *one_hot_iou(const CornuIouConfig *config);
+static CornuMetric *one_hot_mean_iou(const OneHotIouConfig *config);
+static CornuMetric *one_hot_iou(const OneHotIouConfig *config);
 CORNU__SERIALIZABLE_CLASS_OF(one_hot_mean_iou, one_hot_mean_iou, "OneHotMeanIoU",
-                             "one_hot_mean_io_u", CornuIouConfig,
+                             "one_hot_mean_io_u", OneHotIouConfig,
                              .fields = one_hot_mean_iou_fields, .dtype = "int32");
-CORNU__SERIALIZABLE_CLASS_OF(one_hot_iou, one_hot_iou, "OneHotIoU", "one_hot_io_u", CornuIouConfig,
+CORNU__SERIALIZABLE_CLASS_OF(one_hot_iou, one_hot_iou, "OneHotIoU", "one_hot_io_u", OneHotIouConfig,
                              .fields = one_hot_iou_fields, .dtype = "int32");
 CORNU__SERIALIZABLE_CLASS(binary_iou, "BinaryIoU", "binary_io_u", CornuBinaryIouConfig,
                           .fields = binary_iou_fields, .dtype = "int32");
@@ -314,30 +322,32 @@ static CornuMetric *create_iou(const CornuSerializableClass *kind, const void *c
     return &made->base;
 }
 
-static CornuMetric *iou_of(const CornuSerializableClass *kind, const CornuIouConfig *config,
-                           bool one_hot_true)
+static CornuMetric *one_hot(const CornuSerializableClass *kind, const OneHotIouConfig *config)
 {
     return create_iou(kind, config, (Iou){
-        .classes = config->num_classes, .targets = config->target_classes,
-        .one_hot_true = one_hot_true, .one_hot_pred = config->one_hot_y_pred,
-        .ignores = config->ignore_class != 0,
+        .classes = config->num_classes, .targets = config->target_classes, .one_hot_true = true,
+        .one_hot_pred = !config->sparse_y_pred, .ignores = config->ignore_class != 0,
         .ignored = cornu__integer(config->ignore_class, 0) });
 }
 
-static CornuMetric *one_hot_mean_iou(const CornuIouConfig *config)
+static CornuMetric *one_hot_mean_iou(const OneHotIouConfig *config)
 {
-    return iou_of(&cornu__one_hot_mean_iou_class, config, true);
+    return one_hot(&cornu__one_hot_mean_iou_class, config);
 }
 
-static CornuMetric *one_hot_iou(const CornuIouConfig *config)
+static CornuMetric *one_hot_iou(const OneHotIouConfig *config)
 {
-    return iou_of(&cornu__one_hot_iou_class, config, true);
+    return one_hot(&cornu__one_hot_iou_class, config);
 }
 
 CornuMetric *cornu_mean_iou_from(const CornuIouConfig *config)
 {
-    return iou_of(config->target_classes ? &cornu__iou_class : &cornu__mean_iou_class, config,
-                  config->one_hot_y_true);
+    return create_iou(config->target_classes ? &cornu__iou_class : &cornu__mean_iou_class, config,
+                      (Iou){ .classes = config->num_classes, .targets = config->target_classes,
+                             .one_hot_true = config->one_hot_y_true,
+                             .one_hot_pred = config->one_hot_y_pred,
+                             .ignores = config->ignore_class != 0,
+                             .ignored = cornu__integer(config->ignore_class, 0) });
 }
 
 CornuMetric *cornu_binary_iou_from(const CornuBinaryIouConfig *config)

@@ -159,6 +159,7 @@ static const char *type_of(CornuFieldKind kind)
         KIND(PAIR, "pair"), KIND(PAIR_OR_NONE, "pair_or_none"), KIND(TRIPLE, "triple"),
         KIND(TRIPLE_OR_NONE, "triple_or_none"), KIND(EDGES, "edges"), KIND(EDGES_3D, "edges_3d"),
         KIND(SHAPE, "shape"), KIND(EXTENTS, "extents"), KIND(TEXT, "text"),
+        KIND(TEXT_OR_NONE, "text_or_none"),
         KIND(SHAPE_OR_NONE, "shape_or_none"), KIND(NUMBER, "number"), KIND(RANGE, "range"),
         KIND(RANGE_OR_NONE, "range_or_none"), KIND(REACH, "reach"), KIND(FLAG, "flag"),
         KIND(NOT, "flag"), KIND(ACTIVATION, "activation"), KIND(PADDING, "padding"),

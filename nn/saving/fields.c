@@ -162,7 +162,7 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
         }
         return cornu__json_shape(shape);
     }
-    case CORNU_FIELD_TEXT: case CORNU_FIELD_TEXT_OR_DEFAULT: {
+    case CORNU_FIELD_TEXT: case CORNU_FIELD_TEXT_OR_DEFAULT: case CORNU_FIELD_TEXT_OR_NONE: {
         const char *text = *(const char *const *)at;
         return text ? json_string(text) : json_null();
     }
@@ -359,19 +359,22 @@ static CornuStatus read_extents(CornuFieldKind kind, const json_t *value, const 
                        may_be_none(kind) ? "null or " : "", numbers[axes]);
 }
 
-/* (top, bottom), (left, right), before them (front, back) if there are three axes */
+/* (top, bottom), (left, right), before them (front, back) if there are three axes. A number stands
+ * for all of them, a list of numbers has one for each axis, as in Keras' constructors. */
 static CornuStatus read_edges(const json_t *value, const char *name, int64_t *edges, size_t axes)
 {
-    size_t count = json_array_size(value), two = 2;
+    size_t count = json_is_integer(value) ? axes : json_array_size(value), two = 2;
     bool   any = false;
     for (size_t i = 0; i < axes && count == axes && two == 2; i++) {
-        CORNU__TRY(cornu__read_list(json_array_get(value, i), name, edges + 2 * i, 2, &two));
+        const json_t *axis = json_is_integer(value) ? value : json_array_get(value, i);
+        if (json_is_integer(axis)) edges[2 * i] = edges[2 * i + 1] = json_integer_value(axis);
+        else CORNU__TRY(cornu__read_list(axis, name, edges + 2 * i, 2, &two));
         any |= edges[2 * i] != 0 || edges[2 * i + 1] != 0;
     }
     if (!any) edges[0] = CORNU_ZERO;
     if (count == axes && two == 2) return CORNU_OK;
-    return cornu__unexpected(name, axes == 2 ? "two lists of two numbers"
-                                              : "three lists of two numbers");
+    return cornu__unexpected(name, axes == 2 ? "a number or two lists of two numbers"
+                                             : "a number or three lists of two numbers");
 }
 
 /* The two ends of a range, or a number x for -x and x. */
@@ -607,7 +610,8 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
         for (int i = 0; i < 2; i++) range[i] = range[i] == 0.0 ? (double)CORNU_ZERO : range[i];
         return CORNU_OK;
     }
-    case CORNU_FIELD_TEXT: case CORNU_FIELD_TEXT_OR_DEFAULT:
+    case CORNU_FIELD_TEXT: case CORNU_FIELD_TEXT_OR_DEFAULT: case CORNU_FIELD_TEXT_OR_NONE:
+        if (json_is_null(value)) text = "none";
         if (!text) return cornu__unexpected(field->name, "a string");
         *(const char **)at = text;
         return CORNU_OK;
@@ -628,7 +632,9 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
         *(bool *)at = json_is_true(value) == (field->kind == CORNU_FIELD_FLAG);
         return CORNU_OK;
     case CORNU_FIELD_ACTIVATION:
-        return read_activation(inside, value, field->name, at);
+        if (!json_is_null(value)) return read_activation(inside, value, field->name, at);
+        *(CornuActivation *)at = CORNU_LINEAR;
+        return CORNU_OK;
     case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
     case CORNU_FIELD_PADDING: case CORNU_FIELD_INTERPOLATION: case CORNU_FIELD_FILL_MODE:
     case CORNU_FIELD_DATA_FORMAT: case CORNU_FIELD_SCORE_MODE:
@@ -728,6 +734,14 @@ static CornuStatus check_foreign(const char *name, const json_t *value)
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
 }
 
+/* Whether null is a value, and not the default: no merge_mode, a linear activation. */
+static bool takes_null(CornuFieldKind kind)
+{
+    return kind == CORNU_FIELD_MERGE || kind == CORNU_FIELD_STANDARDIZE ||
+           kind == CORNU_FIELD_SPLIT || kind == CORNU_FIELD_TEXT_OR_NONE ||
+           kind == CORNU_FIELD_ACTIVATION;
+}
+
 CornuStatus cornu__read_arguments(const CornuLayersInside *inside, const CornuField *fields,
                                   const json_t *config, void *arguments)
 {
@@ -735,11 +749,7 @@ CornuStatus cornu__read_arguments(const CornuLayersInside *inside, const CornuFi
     json_t     *value;
     json_object_foreach((json_t *)config, name, value) {
         const CornuField *field = find_field(fields, name, value);
-        const bool takes_null = field && (field->kind == CORNU_FIELD_MERGE ||
-                                          field->kind == CORNU_FIELD_STANDARDIZE ||
-                                          field->kind == CORNU_FIELD_SPLIT);
-        if (json_is_null(value) && !takes_null)
-            continue;   /* not given; for Bidirectional null is a merge_mode */
+        if (json_is_null(value) && !(field && takes_null(field->kind))) continue;   /* not given */
         if (field)
             CORNU__TRY(cornu__read_field(inside, field, value, arguments));
         else if (!is_common(name))

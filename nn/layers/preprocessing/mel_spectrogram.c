@@ -131,20 +131,14 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
 
 /* ---- Class and constructor ---- */
 
-/* In files, and resolved, NULL is Keras' None. */
-static CornuLayer *from(const void *config)
-{
-    CornuMelSpectrogramConfig given = *(const CornuMelSpectrogramConfig *)config;
-    if (!given.window) given.window = "none";
-    return cornu_mel_spectrogram_from(&given);
-}
+static CornuLayer *from(const void *config) { return cornu_mel_spectrogram_from(config); }
 
 #define AT(field) offsetof(CornuMelSpectrogramConfig, field)
 static const CornuField fields[] = {
     { "fft_length", CORNU_FIELD_INTEGER, AT(fft_length) },
     { "sequence_stride", CORNU_FIELD_INTEGER, AT(sequence_stride) },
     { "sequence_length", CORNU_FIELD_INTEGER, AT(sequence_length) },
-    { "window", CORNU_FIELD_TEXT, AT(window) },
+    { "window", CORNU_FIELD_TEXT_OR_NONE, AT(window) },
     { "sampling_rate", CORNU_FIELD_INTEGER, AT(sampling_rate) },
     { "num_mel_bins", CORNU_FIELD_INTEGER, AT(num_mel_bins) },
     { "min_freq", CORNU_FIELD_NUMBER, AT(min_freq) },

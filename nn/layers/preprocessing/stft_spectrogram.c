@@ -148,14 +148,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
 
 /* ---- Class and constructor ---- */
 
-/* In files, and resolved, NULL is Keras' None. */
-static CornuLayer *from(const void *config)
-{
-    CornuStftSpectrogramConfig given = *(const CornuStftSpectrogramConfig *)config;
-    if (!given.window) given.window = "none";
-    if (!given.scaling) given.scaling = "none";
-    return cornu_stft_spectrogram_from(&given);
-}
+static CornuLayer *from(const void *config) { return cornu_stft_spectrogram_from(config); }
 
 #define AT(field) offsetof(CornuStftSpectrogramConfig, field)
 static const CornuField fields[] = {
@@ -163,9 +156,9 @@ static const CornuField fields[] = {
     { "frame_length", CORNU_FIELD_INTEGER, AT(frame_length) },
     { "frame_step", CORNU_FIELD_INTEGER_OR_NONE, AT(frame_step) },
     { "fft_length", CORNU_FIELD_INTEGER_OR_NONE, AT(fft_length) },
-    { "window", CORNU_FIELD_TEXT, AT(window) },
+    { "window", CORNU_FIELD_TEXT_OR_NONE, AT(window) },
     { "periodic", CORNU_FIELD_FLAG, AT(periodic) },
-    { "scaling", CORNU_FIELD_TEXT, AT(scaling) },
+    { "scaling", CORNU_FIELD_TEXT_OR_NONE, AT(scaling) },
     { "padding", CORNU_FIELD_PADDING, AT(padding) },
     { "data_format", CORNU_FIELD_DATA_FORMAT, AT(data_format) },
     { "expand_dims", CORNU_FIELD_FLAG, AT(expand_dims) },
