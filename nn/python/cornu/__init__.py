@@ -5,7 +5,7 @@
     (x, y), test = cornu.datasets.mnist.load_data()
     model = cornu.Sequential([cornu.Input((28, 28), scale=1 / 255), cornu.layers.Flatten(),
                               cornu.layers.Dense(10, activation="softmax")])
-    model.compile("adam", "sparse_categorical_crossentropy", ["accuracy"])
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
     model.fit(x, y, epochs=3, validation_data=test)
     model.save("digits.safetensors")
 

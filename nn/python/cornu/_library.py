@@ -184,6 +184,10 @@ class Owned:
     def __init__(self, address, free, *needs):
         self.address, self._free, self._needs = address, free, needs
 
+    def needs(self, other):
+        """`other` lives as long as this."""
+        self._needs += (other,)
+
     def __del__(self):
         # At the end of the program modules are gone and the system frees everything.
         if self.address and not sys.is_finalizing():

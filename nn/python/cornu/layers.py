@@ -149,7 +149,9 @@ class Layer(Weighted, Described):
             return _by_address[address]
         kind = lib.type("CornuLayerClass").from_address(
             lib.type("CornuLayer").from_address(address).kind).class_name.decode("utf-8")
-        made = object.__new__(globals().get(kind, Layer))
+        known = globals().get(kind)
+        made = object.__new__(known if isinstance(known, type) and issubclass(known, Layer)
+                              else Layer)
         made._config, made._calls, made._owned = None, 1, Owned(address, lambda _: None, owner)
         made.class_name = kind
         _by_address[address] = made
@@ -221,11 +223,9 @@ class Layer(Weighted, Described):
         return "<cornu %s name=%s>" % (self.class_name, self.name)
 
 
-class InputLayer:
+def InputLayer(shape=None, batch_size=None, dtype=None, name=None, batch_shape=None):
     """The layer with which a Sequential model may begin: InputLayer(shape=(28, 28))."""
-
-    def __new__(cls, shape=None, batch_size=None, dtype=None, name=None, batch_shape=None):
-        return Input(shape, batch_size, dtype, name, batch_shape)
+    return Input(shape, batch_size, dtype, name, batch_shape)
 
 
 def add(inputs, **kwargs):

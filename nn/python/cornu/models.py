@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import tempfile
+import weakref
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from .devices import find as _find_device
 from .layers import Layer, Weight, Weighted, _by_address
 from .optimizers import Optimizer
 
+# The owner of a model that was compiled with a weight, by the weight's address, while it lives.
+_compiled_weights = weakref.WeakValueDictionary()
 _NONE = lib.constants["CORNU_NONE"]
 _VERBOSE = {"auto": "CORNU_AUTO", 0: "CORNU_SILENT", 1: "CORNU_BAR", 2: "CORNU_LINES"}
 
@@ -200,8 +203,18 @@ class Model(Weighted):
         self._compiled = config
 
     def _compile(self, config, device):
-        pointer = _find_device(device)
+        """Models that share weights share a device: without one of its own choice a model takes
+        that of another, which lives as long."""
+        pointer, weights = _find_device(device), []
+        for i in range(lib.cornu_model_weight_count(self.pointer)):
+            weights.append(lib.cornu_model_weight(self.pointer, i))
+            other = _compiled_weights.get(weights[-1])
+            if pointer is None and other not in (None, self._owned):
+                pointer = lib.cornu_model_device(other.address)
+                self._owned.needs(other)
         lib.cornu_compile_from_json(self.pointer, json.dumps(config), pointer)
+        for weight in weights:
+            _compiled_weights.setdefault(weight, self._owned)
 
     def _need(self, what):
         """fit and evaluate need what compile was told; predict does not."""
@@ -218,6 +231,9 @@ class Model(Weighted):
 
     def _ordered(self, what, given):
         """The arrays for inputs or outputs, from one, a list, or a dictionary by their names."""
+        if isinstance(given, list) and not any(hasattr(v, "shape") for v in given) and \
+                getattr(lib, "cornu_model_%s_count" % what)(self.pointer) == 1:
+            return [np.asarray(given)]      # of numbers
         if not isinstance(given, dict):
             return _listed(given)
         names = self._names(what)

@@ -1,0 +1,210 @@
+"""Callbacks in Python and in the library, exceptions, and Ctrl-C."""
+
+import os
+import signal
+import tempfile
+import threading
+import time
+import unittest
+
+import numpy as np
+
+import cornu
+from cornu import callbacks as C
+
+
+def model_and_data():
+    cornu.set_random_seed(1)
+    rng = np.random.default_rng(0)
+    model = cornu.Sequential([cornu.Input((4,)), cornu.layers.Dense(1)])
+    model.compile(cornu.optimizers.SGD(0.01), "mse", metrics=["mae"])
+    return model, rng.standard_normal((64, 4)).astype(np.float32), \
+        rng.standard_normal((64, 1)).astype(np.float32)
+
+
+class Hooks(unittest.TestCase):
+    def test_hooks_are_keras_hooks_in_keras_order(self):
+        model, x, y = model_and_data()
+        calls = []
+
+        class Note(C.Callback):
+            def on_train_begin(self, logs=None):
+                calls.append(("train_begin", self.params["epochs"], self.model is model))
+
+            def on_epoch_begin(self, epoch, logs=None):
+                calls.append(("epoch_begin", epoch))
+
+            def on_batch_begin(self, batch, logs=None):
+                calls.append(("batch_begin", batch))
+
+            def on_train_batch_end(self, batch, logs=None):
+                calls.append(("batch_end", batch, sorted(logs)))
+
+            def on_test_begin(self, logs=None):
+                calls.append(("test_begin",))
+
+            def on_test_end(self, logs=None):
+                calls.append(("test_end", sorted(logs)))
+
+            def on_epoch_end(self, epoch, logs=None):
+                calls.append(("epoch_end", epoch, sorted(logs)))
+
+            def on_train_end(self, logs=None):
+                calls.append(("train_end",))
+
+        history = model.fit(x, y, verbose=0, callbacks=[Note()], validation_data=(x, y))
+        names = ["loss", "mae"]
+        self.assertEqual(calls, [
+            ("train_begin", 1, True), ("epoch_begin", 0), ("batch_begin", 0),
+            ("batch_end", 0, names), ("batch_begin", 1), ("batch_end", 1, names), ("test_begin",),
+            ("test_end", names), ("epoch_end", 0, names + ["val_loss", "val_mae"]),
+            ("train_end",)])
+        self.assertEqual(sorted(history.history), names + ["val_loss", "val_mae"])
+
+    def test_predict_and_evaluate_call_theirs(self):
+        model, x, y = model_and_data()
+        counts = {"test": 0, "predict": 0}
+
+        class Count(C.Callback):
+            def on_test_batch_end(self, batch, logs=None):
+                counts["test"] += 1
+
+            def on_predict_batch_end(self, batch, logs=None):
+                counts["predict"] += 1
+
+        model.evaluate(x, y, batch_size=16, verbose=0, callbacks=[Count()])
+        model.predict(x, batch_size=8, verbose=0, callbacks=Count())
+        self.assertEqual(counts, {"test": 4, "predict": 8})
+
+    def test_stop_training(self):
+        model, x, y = model_and_data()
+
+        class Stop(C.Callback):
+            def on_epoch_end(self, epoch, logs=None):
+                self.model.stop_training = epoch == 2
+
+        self.assertEqual(model.fit(x, y, epochs=9, verbose=0, callbacks=[Stop()]).epoch, [0, 1, 2])
+
+    def test_an_exception_ends_the_call_and_is_raised(self):
+        model, x, y = model_and_data()
+
+        class Bad(C.Callback):
+            def on_train_batch_begin(self, batch, logs=None):
+                raise KeyError("mine")
+
+        with self.assertRaisesRegex(KeyError, "mine"):
+            model.fit(x, y, verbose=0, callbacks=[Bad()])
+        model.fit(x, y, verbose=0)
+
+    def test_lambdas_and_schedules(self):
+        model, x, y = model_and_data()
+        losses, rates = [], []
+        model.fit(x, y, epochs=3, verbose=0, callbacks=[
+            C.LearningRateScheduler(lambda epoch, rate: 0.5 * rate),
+            C.LambdaCallback(on_epoch_end=lambda epoch, logs: (
+                losses.append(logs["loss"]), rates.append(model.optimizer.learning_rate)))])
+        self.assertEqual(len(losses), 3)
+        np.testing.assert_allclose(rates, [0.005, 0.0025, 0.00125], rtol=1e-6)
+        with self.assertRaises(TypeError):
+            C.LambdaCallback(on_nothing=print)
+
+    def test_callbacks_of_the_library(self):
+        model, x, y = model_and_data()
+        with tempfile.TemporaryDirectory() as folder:
+            log, best = os.path.join(folder, "log.csv"), os.path.join(folder, "best.safetensors")
+            history = model.fit(x, y, epochs=6, verbose=0, validation_data=(x, y), callbacks=[
+                C.EarlyStopping(monitor="val_loss", min_delta=10.0, patience=2),
+                C.CSVLogger(log), C.ModelCheckpoint(best, save_best_only=True)])
+            self.assertEqual(history.epoch, [0, 1, 2])
+            with open(log) as file:
+                self.assertEqual(file.readline().strip(), "epoch,loss,mae,val_loss,val_mae")
+            self.assertEqual(cornu.load(best).output_shape, (None, 1))
+
+    def test_arguments_of_the_librarys_callbacks(self):
+        rows = ((C.ReduceLROnPlateau, {"min_delta": 0}, "min_delta", -2.0 ** 63),
+                (C.ReduceLROnPlateau, {"min_delta": 0.5}, "min_delta", 0.5),
+                (C.EarlyStopping, {"baseline": 0.0}, "has_baseline", True),
+                (C.EarlyStopping, {}, "has_baseline", False),
+                (C.EarlyStopping, {"mode": "max"}, "mode", 2),
+                (C.TensorBoard, {"write_graph": False}, "no_graph", True),
+                (C.TensorBoard, {"write_graph": True}, "no_graph", False),
+                (C.TensorBoard, {"update_freq": "batch"}, "update_freq", 1))
+        for made, arguments, field, expected in rows:
+            self.assertEqual(getattr(made(**arguments)._config(), field), expected, arguments)
+        for wrong in ({"mode": "most"}, {"patience": "x"}):
+            with self.assertRaises((TypeError, ValueError)):
+                C.EarlyStopping(**wrong)
+        with self.assertRaises(TypeError):
+            C.EarlyStopping(no_such=1)
+        model, x, y = model_and_data()
+        with self.assertRaisesRegex(TypeError, "not a callback"):
+            model.fit(x, y, callbacks=[print])
+
+
+class Interrupts(unittest.TestCase):
+    def interrupted(self, run):
+        """Seconds from a signal to the KeyboardInterrupt."""
+        sent = []
+
+        def send():
+            time.sleep(0.3)
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        try:
+            with self.assertRaises(KeyboardInterrupt):
+                run()
+            return time.monotonic() - sent[0]
+        finally:
+            thread.join()
+
+    def test_ctrl_c_ends_fit(self):
+        model, x, y = model_and_data()
+        before = signal.getsignal(signal.SIGINT)
+        batches = []
+
+        class Count(C.Callback):
+            def on_train_batch_end(self, batch, logs=None):
+                batches.append(time.monotonic())
+
+        self.interrupted(lambda: model.fit(x, y, epochs=10 ** 9, verbose=0, callbacks=[Count()]))
+        self.assertIs(signal.getsignal(signal.SIGINT), before)
+        self.assertGreater(len(batches), 1)
+        self.assertEqual(model.predict(x, verbose=0).shape, (64, 1))
+
+    def test_ctrl_c_ends_evaluate_and_predict(self):
+        model, x, y = model_and_data()
+        many = np.zeros((20000000, 4), np.uint8)
+        self.interrupted(lambda: model.predict(many, batch_size=8, verbose=0))
+        self.interrupted(lambda: model.evaluate(many, many[:, :1], batch_size=8, verbose=0))
+
+    def test_a_handler_of_the_program_is_called(self):
+        model, x, y = model_and_data()
+        seen = []
+        before = signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+
+        class Stop(C.Callback):
+            def on_epoch_end(self, epoch, logs=None):
+                if epoch == 0:
+                    os.kill(os.getpid(), signal.SIGINT)
+
+        try:
+            model.fit(x, y, epochs=3, verbose=0, callbacks=[Stop()])
+        finally:
+            signal.signal(signal.SIGINT, before)
+        self.assertEqual(seen, [1])
+
+    def test_other_threads_fit_without_handlers(self):
+        model, x, y = model_and_data()
+        done = []
+        thread = threading.Thread(
+            target=lambda: done.append(model.fit(x, y, epochs=2, verbose=0).epoch))
+        thread.start()
+        thread.join()
+        self.assertEqual(done, [[0, 1]])
+
+
+if __name__ == "__main__":
+    unittest.main()
