@@ -275,15 +275,16 @@ static void weight_leave(CornuWeight *weight)
     weight->variable = NULL;
 }
 
-void cornu__layer_leave_device(CornuLayer *layer, const CornuDevice *device)
+void cornu__layer_leave_device(CornuLayer *layer, const CornuDevice *device, bool closes)
 {
-    for (int i = 0; i < layer->weight_count && layer->owners > 1 && device; i++) {
+    const bool leaves = device && layer->owners > 1 && (closes || !layer->compiled);
+    for (int i = 0; i < layer->weight_count && leaves; i++) {
         const CornuVariable *variable = layer->weights[i]->variable;
         if (variable && cornu_variable_device(variable) == device)
             weight_leave(layer->weights[i]);
     }
     for (int i = 0; i < layer->inner_count; i++)
-        cornu__layer_leave_device(layer->inner[i], device);
+        cornu__layer_leave_device(layer->inner[i], device, closes);
 }
 
 /* f32 to the nearest values of the precision. */

@@ -417,7 +417,7 @@ static CornuStatus move(CornuModel *model, CornuDevice *device)
     if (model->ready) CORNU__TRY(move_variables(model, device));
     for (int i = 0; i < model->tracked_count; i++) cornu__states_free(&model->tracked[i]);
     cornu__layer_free_states(&model->base);
-    model->device = device;
+    model->device = model->placed = device;
     return model->ready ? apply_policy(model) : CORNU_OK;
 }
 

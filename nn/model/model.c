@@ -482,7 +482,9 @@ static int outputs(const CornuLayer *layer) { return ((const CornuModel *)layer)
 
 static void free_model(CornuLayer *layer)
 {
-    CornuModel *model = (CornuModel *)layer;
+    CornuModel        *model = (CornuModel *)layer;
+    const CornuDevice *device = model->placed;
+    if (device == model->own_device || (device && cornu_device_processes(device))) device = NULL;
     cornu__uncompile(model);
     cornu_variable_free(model->seed_variable);
     for (int i = model->call_count - 1; i >= 0; i--) {
@@ -490,7 +492,8 @@ static void free_model(CornuLayer *layer)
         cornu__node_unref(model->calls[i].node);
     }
     for (int i = 0; i < layer->inner_count; i++) {
-        cornu__layer_leave_device(layer->inner[i], model->own_device);
+        cornu__layer_leave_device(layer->inner[i], device, false);
+        cornu__layer_leave_device(layer->inner[i], model->own_device, true);
         cornu_layer_free(layer->inner[i]);
     }
     cornu__model_free_keys(model);

@@ -104,6 +104,7 @@ struct CornuModel {
     bool            compiled, ready;             /* ready: all variables are on `device` */
     bool            predicts;                    /* not compiled, but has a device to predict on */
     CornuDevice    *device, *own_device;
+    CornuDevice    *placed;                      /* where its weights were put; or NULL */
     CornuOptimizer *optimizer;
     CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];
     double          loss_weights[CORNU_MAX_MODEL_TENSORS];

@@ -179,17 +179,37 @@ def arguments(*values):
 
 
 class Owned:
-    """An object of the library and what it depends on; freed when nothing refers to it."""
+    """A reference to an object of the library, which is freed with the last one, before what it
+    needs.
+
+    References are counted here: of objects in a cycle, Python runs all __del__ in any order.
+    """
 
     def __init__(self, address, free, *needs):
-        self.address, self._free, self._needs = address, free, needs
+        self.address = address
+        self.counted = _Counted(address, free)
+        for other in needs:
+            self.needs(other.counted)
 
-    def needs(self, other):
-        """`other` lives as long as this."""
-        self._needs += (other,)
+    def needs(self, counted):
+        """What another Owned counts lives as long as this."""
+        counted.count += 1
+        self.counted.needs.append(counted)
 
     def __del__(self):
         # At the end of the program modules are gone and the system frees everything.
-        if self.address and not sys.is_finalizing():
-            self._free(self.address)
+        if not sys.is_finalizing():
+            self.counted.release()
+
+
+class _Counted:
+    def __init__(self, address, free):
+        self.address, self.free, self.count, self.needs = address, free, 1, []
+
+    def release(self):
+        self.count -= 1
+        if self.count == 0:
+            self.free(self.address)
             self.address = None
+            for other in self.needs:
+                other.release()

@@ -17,7 +17,7 @@ from .devices import find as _find_device
 from .layers import Layer, Weight, Weighted, _by_address
 from .optimizers import Optimizer
 
-# The owner of a model that was compiled with a weight, by the weight's address, while it lives.
+# The model that was last compiled with a weight, by the weight's address, while it lives.
 _compiled_weights = weakref.WeakValueDictionary()
 _NONE = lib.constants["CORNU_NONE"]
 _VERBOSE = {"auto": "CORNU_AUTO", 0: "CORNU_SILENT", 1: "CORNU_BAR", 2: "CORNU_LINES"}
@@ -68,7 +68,11 @@ class Model(Weighted):
 
     def _begin(self, address):
         self._owned = Owned(address, lib.cornu_model_free)
+        self._reset()
+
+    def _reset(self):
         self.optimizer, self._compiled, self._stopping, self.history = None, None, False, None
+        self._shared = None     # the device of another model with the same weights
 
     @classmethod
     def _of(cls, address):
@@ -199,22 +203,22 @@ class Model(Weighted):
                   "debug_nans": bool(debug_nans)}
         self._compile(config, device)
         self.optimizer = optimizer if isinstance(optimizer, Optimizer) else Optimizer._of(optimizer)
-        self.optimizer._model = self
+        self.optimizer._model = weakref.ref(self)
         self._compiled = config
 
     def _compile(self, config, device):
         """Models that share weights share a device: without one of its own choice a model takes
         that of another, which lives as long."""
-        pointer, weights = _find_device(device), []
+        pointer, weights = _find_device(device) or self._shared, []
         for i in range(lib.cornu_model_weight_count(self.pointer)):
             weights.append(lib.cornu_model_weight(self.pointer, i))
             other = _compiled_weights.get(weights[-1])
-            if pointer is None and other not in (None, self._owned):
-                pointer = lib.cornu_model_device(other.address)
+            if pointer is None and other and other.address and other is not self._owned.counted:
+                pointer = self._shared = lib.cornu_model_device(other.address)
                 self._owned.needs(other)
         lib.cornu_compile_from_json(self.pointer, json.dumps(config), pointer)
         for weight in weights:
-            _compiled_weights.setdefault(weight, self._owned)
+            _compiled_weights[weight] = self._owned.counted
 
     def _need(self, what):
         """fit and evaluate need what compile was told; predict does not."""
@@ -472,10 +476,13 @@ class Model(Weighted):
         return lib.take_text(lib.cornu_model_to_json(self.pointer))
 
     def to_keras(self):
-        """The same model in Keras, with its weights and, if compiled, its optimizer."""
+        """The same model in Keras, with its weights and, if compiled, its optimizer. It goes
+        through a .keras file or, without libhdf5, as JSON and arrays, uncompiled."""
         import keras
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.keras")
+            if not _can_save(path):
+                return _to_keras_by_arrays(self)
             self.save(path)
             return keras.models.load_model(path)
 
@@ -488,7 +495,8 @@ class Sequential(Model):
     first data build it."""
 
     def __init__(self, layers=None, name=None):
-        self._pending, self._owned, self._input = name or unique_name("sequential"), None, None
+        self._pending, self._owned = name or unique_name("sequential"), None
+        self._reset()
         for layer in layers or []:
             self.add(layer)
 
@@ -537,7 +545,7 @@ def load(path, compile=True, device=None):
 
 def _compiled(model):
     model.optimizer = Optimizer._of(None)
-    model.optimizer._model = model
+    model.optimizer._model = weakref.ref(model)
     model._compiled = {"gradient_norm": False}
     return model
 
@@ -558,11 +566,43 @@ def clone_model(model):
 
 
 def from_keras(model):
-    """A model of Keras, with its weights; compiled if it is, and the library can."""
+    """A model of Keras, with its weights; compiled if it is, and the library can. It goes through a
+    .keras file or, without libhdf5, as JSON and arrays, less the optimizer's state."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.keras")
+        if not _can_save(path):
+            return _from_keras_by_arrays(model)
         model.save(path)
         return load(path)
+
+
+def _can_save(path):
+    """Whether the library that such a file needs is there."""
+    try:
+        lib.cornu_model_save_check(path)
+        return True
+    except NotImplementedError:
+        return False
+
+
+def _from_keras_by_arrays(model):
+    made = model_from_json(model.to_json())
+    made.set_weights(model.get_weights())
+    config = model.get_compile_config() if getattr(model, "compiled", False) else None
+    if config:
+        try:
+            made._compile(config, None)
+            _compiled(made)
+        except NotImplementedError:
+            pass        # compiled with something that the library does not have
+    return made
+
+
+def _to_keras_by_arrays(model):
+    import keras
+    made = keras.models.model_from_json(model.to_json())
+    made.set_weights(model.get_weights())
+    return made
 
 
 __all__ = ["Model", "Sequential", "clone_model", "from_keras", "load", "load_model",

@@ -10,7 +10,7 @@ from . import schedules
 class Optimizer(Described):
     """The base of all optimizers."""
 
-    _model = None
+    _model = None        # a weak reference to the model that is compiled with it
     description = {"fields": []}
 
     @classmethod
@@ -22,7 +22,8 @@ class Optimizer(Described):
         return made
 
     def _pointer(self):
-        return lib.cornu_model_optimizer(self._model.pointer) if self._model else None
+        model = self._model() if self._model else None
+        return lib.cornu_model_optimizer(model.pointer) if model else None
 
     @property
     def learning_rate(self):

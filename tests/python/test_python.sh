@@ -1,0 +1,32 @@
+# The package cornu for Python: tests/python/test_*.py, by unittest. They need Python and NumPy;
+# PYTHON names another interpreter, such as one that has Keras, which some of them need.
+# tests/run: takes 60 s
+. tests/python/find_python.sh
+skip() { echo "$1"; echo "0 passed, 0 failed, 1 skipped"; exit; }
+case $BUILD in
+*sanitize*) skip "the interpreter is not built with the sanitizer" ;;
+esac
+find_python numpy
+[ -n "$python" ] || skip "no python3 with numpy; on Debian apt-get install python3-numpy"
+export CORNU_LIBRARY=${CORNU_LIBRARY:-$(realpath "$BUILD/libcornu.so")}
+export PYTHONPATH=$PWD/nn/python PYTHONDONTWRITEBYTECODE=1
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+"$python" -W error::SyntaxWarning -m unittest discover -v -s tests/python 2>&1 | tee "$log"
+ran=$(sed -n 's/^Ran \([0-9]*\) tests\? in .*/\1/p' "$log")
+count() { sed -nE "s/^(OK|FAILED) .*$1=([0-9]+).*/\2/p" "$log"; }
+skipped=$(count skipped) failures=$(count failures) errors=$(count errors)
+# A class that is skipped as a whole is not among those that ran.
+[ -n "$ran" ] || { ran=1 errors=1; }
+failed=$((${failures:-0} + ${errors:-0})) passed=$((ran - ${failures:-0} - ${errors:-0}))
+[ "$("$python" -c 'import keras' 2>/dev/null && echo yes)" ] || echo "no keras: its tests are skipped"
+[ $passed -lt 40 ] && [ $failed = 0 ] && failed=1 && echo "only $ran tests ran"
+if python3 -m pyflakes --version >/dev/null 2>&1; then
+    unclean=$(python3 -m pyflakes nn/python tests/python)
+    if [ -z "$unclean" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "$unclean"; fi
+else
+    echo "no pyflakes"
+    skipped=$((${skipped:-0} + 1))
+fi
+echo "$passed passed, $failed failed, ${skipped:-0} skipped"
+[ $failed = 0 ]

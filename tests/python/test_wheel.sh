@@ -1,0 +1,60 @@
+# `make wheel` makes a package that pip installs in a fresh environment with NumPy alone, where the
+# lines of README.md train a network on digits. Without a network NumPy is the system's; without
+# pip or venv this is skipped.
+# tests/run: takes 60 s
+. tests/python/find_python.sh
+skip() { echo "$1"; echo "0 passed, 0 failed, 1 skipped"; exit; }
+case $BUILD in
+*sanitize*) skip "the interpreter is not built with the sanitizer" ;;
+esac
+find_python "venv, ensurepip"
+[ -n "$python" ] || skip "no python3 with venv; on Debian apt-get install python3-venv"
+root=$(pwd)
+. tests/checks.sh
+unset PYTHONPATH CORNU_LIBRARY
+
+make_wheel() { make -s -C "$root" BUILD="$BUILD" PYTHON="$python" wheel >out 2>err; }
+check "make wheel" make_wheel
+wheel=$(ls "$programs"/wheel/cornu-*-py3-none-*.whl)
+cp "$wheel" first.whl
+make_again() { make_wheel && cmp first.whl "$wheel"; }
+check "equal files make equal wheels" make_again
+
+# The oldest glibc that it names is this one or later than any symbol it needs.
+tag_is_honest() {
+    local named needed
+    named=$(sed -E 's/.*manylinux_([0-9]+)_([0-9]+)_.*/\1.\2/' <<<"$wheel")
+    needed=$(objdump -T "$programs/wheel/libcornu.so" | grep -o 'GLIBC_[0-9.]*' | sed 's/.*_//' |
+             sort -V | tail -n 1)
+    printf '%s\n%s\n' "$needed" "$named" >out
+    sort -V -C out && [ -n "$needed" ]
+}
+check "its name tells the glibc that it needs" tag_is_honest
+
+install() {
+    "$python" -m venv env >out 2>err || return 1
+    env/bin/pip install -q --disable-pip-version-check "$wheel" >out 2>err && return
+    "$python" -m venv --clear --system-site-packages env >out 2>err &&
+        env/bin/pip install -q --disable-pip-version-check --no-index "$wheel" >out 2>err
+}
+if ! install; then
+    "$python" -c 'import numpy' 2>/dev/null && { cat out err; echo "0 passed, 1 failed, 0 skipped"; exit 1; }
+    skip "neither a network nor numpy"
+fi
+
+sed -n '/^    import cornu$/,/^$/{s/^    //;p}' "$root/README.md" >digits.py
+shortened() { sed 's/load_data()/load_data("synthetic", limit=2000)/' digits.py >short.py; }
+trains() {
+    [ "$(wc -l <digits.py)" -ge 8 ] || { cat digits.py >err; return 1; }
+    shortened && env/bin/python short.py >out 2>err && [ -s digits.safetensors ] &&
+        accuracy=$(sed -n 's/.* val_accuracy: \([0-9.]*\).*/\1/p' out | tail -n 1) &&
+        awk -v a="${accuracy:-0}" 'BEGIN { exit !(a >= 0.8) }'
+}
+check "the lines of README.md train a network" trains
+own() {
+    env/bin/python -c 'import os, sys, cornu._library as l; sys.exit(not os.path.dirname(
+l.__file__) == os.path.dirname(l.lib.path))' >out 2>err
+}
+check "the library is the wheel's" own
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]
