@@ -10,7 +10,10 @@ needs      := $(firstword $(CC)):$(if $(findstring clang,$(CC)),clang,gcc) ld:bi
               blis-serial/blis.h:libblis-serial-dev stb/stb_image.h:libstb-dev \
               curl:curl /etc/ssl/certs/ca-certificates.crt:ca-certificates
 pjrt_needs := curl:curl /etc/ssl/certs/ca-certificates.crt:ca-certificates unzip:unzip
-test_needs := cmocka.h:libcmocka-dev hdf5/serial/hdf5.h:libhdf5-dev microhttpd.h:libmicrohttpd-dev
+test_needs := cmocka.h:libcmocka-dev hdf5/serial/hdf5.h:libhdf5-dev \
+              microhttpd.h:libmicrohttpd-dev \
+              /usr/lib/python3/dist-packages/numpy:python3-numpy \
+              /usr/lib/python3*/ensurepip:python3-venv
 serve_needs := microhttpd.h:libmicrohttpd-dev wrk:wrk
 
 mpi_needs  := mpicc.openmpi:openmpi-bin /usr/lib/$(processor)-linux-gnu/openmpi/lib/libmpi.so:libopenmpi-dev \
