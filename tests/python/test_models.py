@@ -137,6 +137,44 @@ class Training(unittest.TestCase):
         self.assertIsInstance(failures[0], cornu.CornuError)
 
 
+class Predictors(unittest.TestCase):
+    def test_many_threads_predict_the_bits_of_one(self):
+        x, _ = rings(256)
+        model = small()
+        expected = model.predict(x, batch_size=64, verbose=0)
+        predictor = cornu.Predictor(model, max_batch_size=64, threads=1)
+        found, failures = {}, []
+
+        def run(number):
+            try:
+                for _ in range(20):
+                    found[number] = predictor.predict(x)
+            except Exception as error:      # told below
+                failures.append(error)
+
+        threads = [threading.Thread(target=run, args=(i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        del model
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        self.assertEqual(len(found), 8)
+        for values in found.values():
+            np.testing.assert_array_equal(values, expected)
+
+    def test_inputs_by_name(self):
+        a, b = cornu.Input((3,), name="a"), cornu.Input((3,), name="b")
+        predictor = cornu.Predictor(cornu.Model([a, b], [a - b, a + b]))
+        one, two = np.full((2, 3), 1.0), np.full((2, 3), 2.0)
+        less, more = predictor.predict({"b": two, "a": one})
+        self.assertEqual((less[0, 0], more[0, 0]), (-1.0, 3.0))
+        with self.assertRaisesRegex(ValueError, "a, b"):
+            predictor.predict({"a": one})
+        with self.assertRaisesRegex(ValueError, "expected 2"):
+            predictor.predict([one])
+
+
 class Building(unittest.TestCase):
     def test_layers_that_branch(self):
         x = cornu.Input((8,))

@@ -17,8 +17,8 @@ from .devices import find as _find_device
 from .layers import Layer, Weight, Weighted, _by_address
 from .optimizers import Optimizer
 
-# The model that was last compiled with a weight, by the weight's address, while it lives.
-_compiled_weights = weakref.WeakValueDictionary()
+# The model that last put a weight on a device, by the weight's address, while it lives.
+_placed_weights = weakref.WeakValueDictionary()
 _NONE = lib.constants["CORNU_NONE"]
 _VERBOSE = {"auto": "CORNU_AUTO", 0: "CORNU_SILENT", 1: "CORNU_BAR", 2: "CORNU_LINES"}
 
@@ -72,6 +72,7 @@ class Model(Weighted):
 
     def _reset(self):
         self.optimizer, self._compiled, self._stopping, self.history = None, None, False, None
+        self._predicts = False
         self._shared = None     # the device of another model with the same weights
 
     @classmethod
@@ -207,29 +208,43 @@ class Model(Weighted):
         self._compiled = config
 
     def _compile(self, config, device):
-        """Models that share weights share a device: without one of its own choice a model takes
-        that of another, which lives as long."""
-        pointer, weights = _find_device(device) or self._shared, []
-        for i in range(lib.cornu_model_weight_count(self.pointer)):
-            weights.append(lib.cornu_model_weight(self.pointer, i))
-            other = _compiled_weights.get(weights[-1])
-            if pointer is None and other and other.address and other is not self._owned.counted:
-                pointer = self._shared = lib.cornu_model_device(other.address)
-                self._owned.needs(other)
+        pointer = _find_device(device) or self._device_of_others()
         lib.cornu_compile_from_json(self.pointer, json.dumps(config), pointer)
-        for weight in weights:
-            _compiled_weights[weight] = self._owned.counted
+        self._claim_weights()
+
+    def _weight_addresses(self):
+        return [lib.cornu_model_weight(self.pointer, i)
+                for i in range(lib.cornu_model_weight_count(self.pointer))]
+
+    def _device_of_others(self):
+        """Models that share weights share a device: without one of its own choice a model takes
+        that of another, which lives as long. None if there is no other."""
+        for address in self._weight_addresses() if self._shared is None else []:
+            other = _placed_weights.get(address)
+            if other and other.address and other is not self._owned.counted:
+                self._shared = lib.cornu_model_device(other.address)
+                self._owned.needs(other)
+                break
+        return self._shared
+
+    def _claim_weights(self):
+        for address in self._weight_addresses():
+            _placed_weights[address] = self._owned.counted
 
     def _need(self, what):
         """fit and evaluate need what compile was told; predict does not."""
-        if self._compiled is None and not lib.cornu_model_compiled(self.pointer):
+        if self._compiled is None:
             raise ValueError("%s: call compile() before %s()" % (self.name, what))
 
     def _ready_to_predict(self, xs):
         if not self.built:
             self.build(xs[0].shape)
-        if not lib.cornu_model_compiled(self.pointer):
+        if lib.cornu_model_compiled(self.pointer) or self._predicts:
+            return
+        if self._device_of_others():
             self._compile({"optimizer": "sgd"}, None)
+        self._claim_weights()
+        self._predicts = True
 
     # ---- Data ----
 
@@ -533,6 +548,51 @@ class Sequential(Model):
         _by_address[address] = layer
 
 
+class Predictor:
+    """A copy of a model that predicts for any number of threads at once.
+
+    max_batch_size: rows computed at once; a call of more takes several turns
+    threads: 1 is fastest with as many callers as processors; 0: as many as there are
+    device: a cornu.Device like which the predictor opens one; default the model's
+    """
+
+    def __init__(self, model, max_batch_size=0, threads=0, device=None):
+        config = struct("CornuPredictorConfig", model=model.pointer, threads=threads,
+                        max_batch_size=max_batch_size, device=_find_device(device))
+        self._owned = Owned(lib.cornu_predictor_from(ctypes.byref(config)),
+                            lib.cornu_predictor_free)
+        count = lib.cornu_predictor_input_count(self._owned.address)
+        self.input_names = [lib.cornu_predictor_input_name(self._owned.address, i)
+                            for i in range(count)]
+        self._shapes = [shape_of(lib.cornu_predictor_output_type(self._owned.address, i).shape)[1:]
+                        for i in range(lib.cornu_predictor_output_count(self._owned.address))]
+        if any(None in shape for shape in self._shapes):
+            raise NotImplementedError("%s: its outputs have extents that differ from call to call"
+                                      % model.name)
+
+    def predict(self, x):
+        """As Model.predict, from any thread."""
+        if isinstance(x, dict):
+            if sorted(x) != sorted(self.input_names):
+                raise ValueError("the inputs are %s, %s are given"
+                                 % (", ".join(self.input_names), ", ".join(sorted(x))))
+            x = [x[name] for name in self.input_names]
+        xs = [np.asarray(v) for v in (x if isinstance(x, (list, tuple)) and
+                                      len(self.input_names) > 1 else [x])]
+        if len(xs) != len(self.input_names) or any(v.ndim == 0 for v in xs):
+            raise ValueError("%d arrays are given, expected %d with a row per sample"
+                             % (len(xs), len(self.input_names)))
+        lent, outputs = Borrowed(), [np.empty((len(xs[0]),) + s, np.float32) for s in self._shapes]
+        kind = lib.type("CornuArray")
+        arrays = (kind * len(xs))(*[lent.array(v) for v in xs])
+        to = (kind * len(outputs))(*[lent.array(v) for v in outputs])
+        lib.cornu_predictor_predict(self._owned.address, ctypes.addressof(arrays),
+                                    ctypes.addressof(to))
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    __call__ = predict
+
+
 def load(path, compile=True, device=None):
     """Loads a model; one of .keras is compiled as it was saved, if it was."""
     if compile and os.fspath(path).endswith((".keras", ".h5")):
@@ -605,5 +665,5 @@ def _to_keras_by_arrays(model):
     return made
 
 
-__all__ = ["Model", "Sequential", "clone_model", "from_keras", "load", "load_model",
+__all__ = ["Model", "Predictor", "Sequential", "clone_model", "from_keras", "load", "load_model",
            "model_from_json"]
