@@ -40,6 +40,32 @@ static void operations_are_layers(void **state)
     expect_outputs(cornu_model_load(path));
 }
 
+/* 1 - x, and x and y side by side, of which each gets its own operand. */
+static void numbers_and_lists_are_arguments(void **state)
+{
+    (void)state;
+    float        less[3][4], both[3][8];
+    CornuSymbol *x = cornu_input(.shape = { 4 });
+    CornuSymbol *y = cornu_operation("subtract",
+                                     "{\"args\": [1.0, null], \"name\": \"less\"}", x);
+    CornuSymbol *z = cornu_operation("concatenate",
+                                     "{\"args\": [[null, null]], \"axis\": -1}", x, y);
+    CornuModel  *model = cornu_model(.inputs = { x }, .outputs = { y, z });
+    if (!model) fail_msg("%s", cornu_error_message());
+    assert_non_null(cornu_model_find_layer(model, "less"));
+    expect_ok(cornu_predict(model, .x = cornu_array(x_data, CORNU_F32, 3, 4),
+                            .verbose = CORNU_SILENT,
+                            .tos = { cornu_array(less, CORNU_F32, 3, 4),
+                                     cornu_array(both, CORNU_F32, 3, 8) }));
+    for (int b = 0; b < 3; b++)
+        for (int i = 0; i < 4; i++) {
+            assert_true(less[b][i] == 1.0f - x_data[b][i]);
+            assert_true(both[b][i] == x_data[b][i]);
+            assert_true(both[b][4 + i] == 1.0f - x_data[b][i]);
+        }
+    cornu_model_free(model);
+}
+
 static void wrong_ones_are_refused(void **state)
 {
     (void)state;
@@ -50,6 +76,10 @@ static void wrong_ones_are_refused(void **state)
                    "the arguments of Argmax are axis=1, expected a JSON object");
     expect_failure(cornu_operation("argmax", "{\"axis\": 0}", x), CORNU_ERR_UNSUPPORTED, "axis");
     expect_failure(cornu_operation("argmax", NULL, NULL), CORNU_ERR_ARGUMENT, "operand 0");
+    expect_failure(cornu_operation("add", "{\"args\": [null, null]}", x), CORNU_ERR_ARGUMENT,
+                   "2 times null for 1 symbols");
+    expect_failure(cornu_operation("add", "{\"args\": 3}", x), CORNU_ERR_ARGUMENT,
+                   "0 times null for 1 symbols");
     cornu_clear_session();
 }
 
@@ -57,6 +87,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(operations_are_layers, files_begin, files_end),
+        cmocka_unit_test(numbers_and_lists_are_arguments),
         cmocka_unit_test(wrong_ones_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
