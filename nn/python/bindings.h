@@ -18,9 +18,10 @@
  *
  * A field is its name, offset and size in bytes, and type; it is an array of that type if its size
  * is larger. A function is the type of its result, then those of its arguments. Types are "void",
- * "bool", "i32", "u32", "i64", "u64", "f64", "text" (const char *), "pointer", names of structs, which
- * functions take by value, and, of results, "status" (CornuStatus). Functions that are not slow return at once: a binding may call
- * them with its interpreter's lock held. Fields that are not listed are left zero.
+ * "bool", "i32", "u32", "i64", "u64", "f64", "text" (const char *), "pointer", names of structs,
+ * which functions take by value, and, of results, "status" (CornuStatus). Functions that are not
+ * slow return at once: a binding may call them with its interpreter's lock held. Fields that are
+ * not listed are left zero.
  */
 #ifndef CORNU_NN_BINDINGS_H
 #define CORNU_NN_BINDINGS_H

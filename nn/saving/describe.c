@@ -1,25 +1,13 @@
-/* The classes that files can hold, as JSON. Defaults and required arguments are found by making an
- * object of each class and writing it. */
+/* The classes that files can hold, as JSON. */
 #include "describe.h"
 
 #include "../config/naming_internal.h"
 #include "../metrics/metric_internal.h"
 #include "../optimizers/optimizer_internal.h"
-#include "architecture_internal.h"
+#include "describe_internal.h"
 #include "keras_internal.h"
 
-#include <stdio.h>
 #include <string.h>
-
-/* A class to describe. `made` makes an object of a value of JSON, and returns its config, or NULL
- * where the value is refused. */
-typedef struct Described {
-    const char                  *kind;      /* "layers" */
-    const char                  *class_name;
-    const CornuField            *fields;
-    const CornuWeightRuleFamily *family;    /* of a rule of weights */
-    json_t *(*made)(const struct Described *self, const json_t *value);
-} Described;
 
 /* ---- Making objects ---- */
 
@@ -30,7 +18,7 @@ static json_t *config_of(json_t *object)
     return config;
 }
 
-static json_t *layer_made(const Described *self, const json_t *value)
+static json_t *layer_made(const CornuDescribed *self, const json_t *value)
 {
     CornuLayer *layer;
     (void)self;
@@ -40,7 +28,7 @@ static json_t *layer_made(const Described *self, const json_t *value)
     return config_of(object);
 }
 
-static json_t *loss_made(const Described *self, const json_t *value)
+static json_t *loss_made(const CornuDescribed *self, const json_t *value)
 {
     CornuLoss *loss = cornu__loss_from_json(value);
     (void)self;
@@ -50,7 +38,7 @@ static json_t *loss_made(const Described *self, const json_t *value)
     return config_of(object);
 }
 
-static json_t *metric_made(const Described *self, const json_t *value)
+static json_t *metric_made(const CornuDescribed *self, const json_t *value)
 {
     CornuMetric *metric = cornu__metric_from_json(value);
     (void)self;
@@ -60,7 +48,7 @@ static json_t *metric_made(const Described *self, const json_t *value)
     return config_of(object);
 }
 
-static json_t *rule_made(const Described *self, const json_t *value)
+static json_t *rule_made(const CornuDescribed *self, const json_t *value)
 {
     union {
         unsigned         kind;
@@ -73,215 +61,15 @@ static json_t *rule_made(const Described *self, const json_t *value)
     return config_of(cornu__weight_rule_to_json(self->family, &rule));
 }
 
-/* The config of an object with these arguments; NULL where they are refused, without an error. */
-static json_t *made(const Described *described, const json_t *arguments)
-{
-    json_t *value = json_pack("{s:s, s:O}", "class_name", described->class_name, "config",
-                              arguments);
-    json_t *config = value ? described->made(described, value) : NULL;
-    json_decref(value);
-    if (cornu_error_pending()) cornu_error_take();
-    return config;
-}
-
-/* ---- Required arguments ---- */
-
-/* Examples of values, from which classes take what they require. */
-enum { EXAMPLES = 3 };
-
-static const char *example(CornuFieldKind kind, int i)
-{
-    static const char layer[] = "{\"class_name\": \"LSTM\", "
-                                "\"config\": {\"name\": \"layer\", \"units\": 1}}";
-    static const char cell[] = "{\"class_name\": \"LSTMCell\", "
-                               "\"config\": {\"name\": \"cell\", \"units\": 1}}";
-    static const char dense[] = "{\"class_name\": \"Dense\", "
-                                "\"config\": {\"name\": \"layer\", \"units\": 1}}";
-    static const char cells[] = "[{\"class_name\": \"LSTMCell\", "
-                                "\"config\": {\"name\": \"cell\", \"units\": 1}}]";
-    switch (kind) {
-    case CORNU_FIELD_INTEGER: case CORNU_FIELD_SINGLE: case CORNU_FIELD_PAIR:
-    case CORNU_FIELD_TRIPLE: case CORNU_FIELD_INTEGER_OR_DEFAULT:
-        return i ? "2" : "1";
-    case CORNU_FIELD_SHAPE: case CORNU_FIELD_EXTENTS: case CORNU_FIELD_SHAPE_OR_NONE:
-    case CORNU_FIELD_AXES: case CORNU_FIELD_AXES_OR_NONE: case CORNU_FIELD_CLASSES:
-    case CORNU_FIELD_ROW_AXES:
-        return "[1]";
-    case CORNU_FIELD_NUMBER: case CORNU_FIELD_NUMBER_OR_DEFAULT: case CORNU_FIELD_RANGE:
-    case CORNU_FIELD_RANGE_OR_NONE: case CORNU_FIELD_REACH:
-        return "0.5";
-    case CORNU_FIELD_NUMBERS: return "[0.5]";
-    case CORNU_FIELD_TEXTS:   return "[\"a\"]";
-    case CORNU_FIELD_TEXT:    return "\"ab,bc->ac\"";
-    case CORNU_FIELD_LAYER:   return i == 0 ? layer : i == 1 ? cell : dense;
-    case CORNU_FIELD_LAYERS:  return cells;
-    default:                  return NULL;
-    }
-}
-
-/* Adds examples of fields, in their order, until the class takes them; NULL if it never does. */
-static json_t *add_examples(const Described *described, json_t *arguments, int i)
-{
-    for (const CornuField *field = described->fields; field && field->name; field++) {
-        const char *text = example(field->kind, i);
-        json_t     *value = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL, *config;
-        if (!value || json_object_set_new(arguments, field->name, value)) continue;
-        if ((config = made(described, arguments))) return config;
-    }
-    return NULL;
-}
-
-/* Removes what the class does without; what is left is required. */
-static json_t *remove_optional(const Described *described, json_t *arguments, json_t *config)
-{
-    for (const CornuField *field = described->fields; field->name; field++) {
-        json_t *value = json_incref(json_object_get(arguments, field->name)), *without = NULL;
-        if (value) {
-            json_object_del(arguments, field->name);
-            without = made(described, arguments);
-            if (!without) json_object_set(arguments, field->name, value);
-        }
-        json_decref(value);
-        if (!without) continue;
-        json_decref(config);
-        config = without;
-    }
-    return config;
-}
-
-/* ---- Fields ---- */
-
-static const char *type_of(CornuFieldKind kind)
-{
-    static const char *const names[] = {
-#define KIND(id, name) [CORNU_FIELD_##id] = name
-        KIND(INTEGER, "integer"), KIND(SINGLE, "single"), KIND(SINGLE_OR_NONE, "single_or_none"),
-        KIND(PAIR, "pair"), KIND(PAIR_OR_NONE, "pair_or_none"), KIND(TRIPLE, "triple"),
-        KIND(TRIPLE_OR_NONE, "triple_or_none"), KIND(EDGES, "edges"), KIND(EDGES_3D, "edges_3d"),
-        KIND(SHAPE, "shape"), KIND(EXTENTS, "extents"), KIND(TEXT, "text"),
-        KIND(TEXT_OR_NONE, "text_or_none"),
-        KIND(SHAPE_OR_NONE, "shape_or_none"), KIND(NUMBER, "number"), KIND(RANGE, "range"),
-        KIND(RANGE_OR_NONE, "range_or_none"), KIND(REACH, "reach"), KIND(FLAG, "flag"),
-        KIND(NOT, "flag"), KIND(ACTIVATION, "activation"), KIND(PADDING, "padding"),
-        KIND(DATA_FORMAT, "data_format"), KIND(INITIALIZER, "initializer"), KIND(SEED, "seed"),
-        KIND(FAN_MODE, "fan_mode"), KIND(DISTRIBUTION, "distribution"),
-        KIND(SCORE_MODE, "score_mode"), KIND(MERGE, "merge"), KIND(INTERPOLATION, "interpolation"),
-        KIND(FILL_MODE, "fill_mode"), KIND(FLIP_MODE, "flip_mode"),
-        KIND(REGULARIZER, "regularizer"), KIND(CONSTRAINT, "constraint"),
-        KIND(ORTHOGONAL_MODE, "orthogonal_mode"), KIND(AXES, "axes"), KIND(ROW_AXES, "row_axes"),
-        KIND(AXES_OR_NONE, "axes_or_none"), KIND(INTEGER_OR_NONE, "integer_or_none"),
-        KIND(NUMBER_OR_NONE, "number_or_none"), KIND(INTEGER_OR_DEFAULT, "integer_or_default"),
-        KIND(NUMBER_OR_DEFAULT, "number_or_default"), KIND(THRESHOLDS, "thresholds"),
-        KIND(CLIPPING, "clipping"), KIND(CLASSES, "classes"), KIND(NUMBERS, "numbers"),
-        KIND(INTEGERS, "integers"), KIND(TEXT_OR_DEFAULT, "text_or_default"),
-        KIND(TEXTS, "texts"), KIND(STANDARDIZE, "standardize"), KIND(SPLIT, "split"),
-        KIND(OUTPUT_MODE, "output_mode"), KIND(REDUCTION, "reduction"), KIND(CURVE, "curve"),
-        KIND(SUMMATION, "summation"), KIND(AVERAGE, "average"), KIND(AGGREGATION, "aggregation"),
-        KIND(LAYER, "layer"), KIND(LAYERS, "layers"),
-#undef KIND
-    };
-    return names[kind];
-}
-
-/* Null if the field takes no words. */
-static json_t *choices_of(CornuFieldKind kind)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < CORNU_MOST_FIELD_TEXTS; i++) {
-        const char *text = cornu__field_text(kind, i);
-        if (text) list = cornu__json_append(list, json_string(text));
-    }
-    if (json_array_size(list) > 0) return list;
-    json_decref(list);
-    return NULL;
-}
-
-static json_t *field_to_json(const CornuField *field, const json_t *arguments,
-                             const json_t *config)
-{
-    json_t       *result = json_pack("{s:s, s:s}", "name", field->name, "type",
-                                     type_of(field->kind));
-    json_t       *choices = choices_of(field->kind);
-    const json_t *usual = json_object_get(config, field->name);
-    if (choices) result = cornu__json_with(result, "choices", choices);
-    if (json_object_get(arguments, field->name))
-        result = cornu__json_with(result, "required", json_true());
-    else if (config)
-        result = cornu__json_with(result, "default", usual ? json_deep_copy(usual) : json_null());
-    return result;
-}
-
-/* Of two rows for one argument the second one is for another form of its value. */
-static bool is_again(const CornuField *fields, const CornuField *field)
-{
-    while (fields < field && strcmp(fields->name, field->name)) fields++;
-    return fields < field;
-}
-
-/* The fields in Keras' order; arguments of Keras that no row has are of type "any". */
-static json_t *in_order(json_t *fields, const char *order)
-{
-    json_t *list = json_array();
-    char    name[64];
-    int     length;
-    for (; sscanf(order, " %63s%n", name, &length) == 1; order += length) {
-        size_t i = 0;
-        while (i < json_array_size(fields) &&
-               strcmp(json_string_value(json_object_get(json_array_get(fields, i), "name")), name))
-            i++;
-        list = cornu__json_append(list, i < json_array_size(fields)
-                                            ? json_incref(json_array_get(fields, i))
-                                            : json_pack("{s:s, s:s}", "name", name, "type", "any"));
-        json_array_remove(fields, i);
-    }
-    for (size_t i = 0; i < json_array_size(fields); i++)
-        list = cornu__json_append(list, json_incref(json_array_get(fields, i)));
-    json_decref(fields);
-    return list;
-}
-
-/* The order of a class whose table has another one. */
-static json_t *ordered(const char *kind, const char *class_name, json_t *fields)
-{
-    static const struct { const char *kind, *class_name, *order; } rows[] = {
-#define ORDER(kind, class_name, order) { #kind, #class_name, order },
-#include "orders.def"
-#undef ORDER
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && fields; i++)
-        if (!strcmp(rows[i].kind, kind) && !strcmp(rows[i].class_name, class_name))
-            return in_order(fields, rows[i].order);
-    return fields;
-}
-
-static json_t *describe(const Described *described)
-{
-    json_t *arguments = json_pack("{s:s}", "name", "name"), *list = json_array();
-    if (described->family) json_object_clear(arguments);
-    json_t *config = made(described, arguments);
-    for (int i = 0; i < EXAMPLES && !config; i++) {
-        config = add_examples(described, arguments, i);
-        if (config) config = remove_optional(described, arguments, config);
-    }
-    for (const CornuField *field = described->fields; field && field->name; field++)
-        if (!is_again(described->fields, field))
-            list = cornu__json_append(list, field_to_json(field, config ? arguments : NULL,
-                                                          config));
-    json_decref(arguments);
-    json_decref(config);
-    list = ordered(described->kind, described->class_name, list);
-    return json_pack("{s:s, s:o}", "class_name", described->class_name, "fields", list);
-}
-
 /* ---- Classes ---- */
 
 static json_t *layers_to_json(void)
 {
     json_t *list = json_array();
     for (const CornuLayerClass *const *kind = cornu__layer_classes; *kind; kind++) {
-        const Described described = { "layers", (*kind)->class_name, (*kind)->fields, NULL,
-                                      layer_made };
-        json_t         *layer = describe(&described);
+        const CornuDescribed described = { "layers", (*kind)->class_name, (*kind)->fields, NULL,
+                                           layer_made };
+        json_t         *layer = cornu__describe(&described);
         if ((*kind)->operands)
             layer = cornu__json_with(layer, "operands", json_string((*kind)->operands));
         if ((*kind)->first_operand)
@@ -291,16 +79,17 @@ static json_t *layers_to_json(void)
     return list;
 }
 
-static json_t *rules_to_json(const char *what, const CornuWeightRuleFamily *family)
+static json_t *with_rules(json_t *all, const char *what, const CornuWeightRuleFamily *family)
 {
     json_t *list = json_array();
     for (int i = 0; i < family->count; i++) {
         const CornuWeightRuleClass *kind = &family->classes[i];
-        const Described described = { what, kind->class_name, kind->fields, family, rule_made };
-        list = cornu__json_append(list, cornu__json_with(describe(&described), "name",
+        const CornuDescribed described = { what, kind->class_name, kind->fields, family,
+                                           rule_made };
+        list = cornu__json_append(list, cornu__json_with(cornu__describe(&described), "name",
                                                          json_string(kind->name)));
     }
-    return list;
+    return cornu__json_with(all, what, list);
 }
 
 static json_t *serializables_to_json(const char *what, const CornuSerializableTable *table)
@@ -308,10 +97,10 @@ static json_t *serializables_to_json(const char *what, const CornuSerializableTa
     json_t *list = json_array();
     for (int i = 0; i < table->count; i++) {
         const CornuSerializableClass *kind = table->rows[i].kind;
-        const Described described = { what, kind->class_name, kind->fields, NULL,
-                                      table == &cornu__losses ? loss_made : metric_made };
+        const CornuDescribed described = { what, kind->class_name, kind->fields, NULL,
+                                           table == &cornu__losses ? loss_made : metric_made };
         if (!kind->class_name || table->rows[i].alias) continue;
-        list = cornu__json_append(list, cornu__json_with(describe(&described), "name",
+        list = cornu__json_append(list, cornu__json_with(cornu__describe(&described), "name",
                                                          json_string(kind->name)));
     }
     return list;
@@ -335,7 +124,7 @@ static json_t *optimizers_to_json(void)
                                   "default", value));
         list = cornu__json_append(list, json_pack("{s:s, s:s, s:o}", "class_name",
                                                   row->kind->class_name, "name", row->name,
-                                                  "fields", ordered("optimizers",
+                                                  "fields", cornu__describe_in_order("optimizers",
                                                                     row->kind->class_name,
                                                                     fields)));
         json_decref(config);
@@ -350,7 +139,7 @@ static json_t *schedules_to_json(void)
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_t *schedule = json_array_get(list, i);
         json_object_set_new(schedule, "fields",
-                            ordered("schedules",
+                            cornu__describe_in_order("schedules",
                                     json_string_value(json_object_get(schedule, "class_name")),
                                     json_incref(json_object_get(schedule, "fields"))));
     }
@@ -403,9 +192,9 @@ char *cornu_classes_to_json(void)
     if (cornu__refused()) return NULL;
     json_t *all = json_object();
     all = cornu__json_with(all, "layers", layers_to_json());
-    all = cornu__json_with(all, "initializers", rules_to_json("initializers", &cornu__initializers));
-    all = cornu__json_with(all, "regularizers", rules_to_json("regularizers", &cornu__regularizers));
-    all = cornu__json_with(all, "constraints", rules_to_json("constraints", &cornu__constraints));
+    all = with_rules(all, "initializers", &cornu__initializers);
+    all = with_rules(all, "regularizers", &cornu__regularizers);
+    all = with_rules(all, "constraints", &cornu__constraints);
     all = cornu__json_with(all, "optimizers", optimizers_to_json());
     all = cornu__json_with(all, "schedules", schedules_to_json());
     all = cornu__json_with(all, "losses", serializables_to_json("losses", &cornu__losses));

@@ -120,7 +120,7 @@ def _documentation(kind, entry):
 
 
 def make_classes(kind, base, module):
-    """Adds a subclass of `base` for each class of a kind to the names of a module; returns these."""
+    """Adds a subclass of `base` for each class of a kind to a module; returns their names."""
     names = []
     for entry in described[kind]:
         made = type(entry["class_name"], (base,), {

@@ -1,7 +1,7 @@
 """libcornu, found and loaded, with the layouts and types that it describes itself.
 
-`lib.cornu_NAME(...)` calls a function of bindings.def: strings are str, a status other than OK and a
-pointer NULL raise the CornuError of the failure. `struct(NAME)` makes a zeroed struct.
+`lib.cornu_NAME(...)` calls a function of bindings.def: strings are str; a status other than OK, and
+NULL, raise the CornuError of the failure. `struct(NAME)` makes a struct of zeros.
 
 Functions that return at once keep Python's lock, so that threads, and objects that are collected in
 them, exclude each other there; those that compute or wait for files release it.

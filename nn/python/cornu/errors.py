@@ -6,4 +6,4 @@ from ._library import lib
 for _made in lib.errors[1:]:
     globals()[_made.__name__] = _made
 
-__all__ = ["CornuError"] + [_made.__name__ for _made in lib.errors[1:]]
+__all__ = [CornuError.__name__] + [_made.__name__ for _made in lib.errors[1:]]

@@ -13,7 +13,7 @@ from ._symbols import Tensor, input_tensor as Input
 
 
 # The objects of Python for layers of the library, by address, while they live.
-_by_address = weakref.WeakValueDictionary()
+by_address = weakref.WeakValueDictionary()
 
 
 class Weight:
@@ -116,7 +116,7 @@ class Weighted:
     def _called(self, tensors):
         """The tensors that a call of the layer returns: one, or a list of several."""
         pointer = self._layer_pointer()
-        _by_address[pointer] = self
+        by_address[pointer] = self
         first = lib.cornu_call_from(pointer, *arguments(*[t.pointer for t in tensors]))
         made = Tensor(first)
         count = lib.cornu_layer_outputs(pointer)
@@ -140,13 +140,13 @@ class Layer(Weighted, Described):
     def _make(self):
         text = json.dumps(self.to_dict())
         self._owned = Owned(lib.cornu_layer_from_json(text), lib.cornu_layer_free)
-        _by_address[self._owned.address] = self
+        by_address[self._owned.address] = self
 
     @classmethod
     def _view(cls, address, owner):
         """The object for a layer of a model; `owner` keeps it alive."""
-        if address in _by_address:
-            return _by_address[address]
+        if address in by_address:
+            return by_address[address]
         kind = lib.type("CornuLayerClass").from_address(
             lib.type("CornuLayer").from_address(address).kind).class_name.decode("utf-8")
         known = globals().get(kind)
@@ -154,7 +154,7 @@ class Layer(Weighted, Described):
                               else Layer)
         made._config, made._calls, made._owned = None, 1, Owned(address, lambda _: None, owner)
         made.class_name = kind
-        _by_address[address] = made
+        by_address[address] = made
         return made
 
     def _layer_pointer(self):
@@ -228,41 +228,18 @@ def InputLayer(shape=None, batch_size=None, dtype=None, name=None, batch_shape=N
     return Input(shape, batch_size, dtype, name, batch_shape)
 
 
-def add(inputs, **kwargs):
-    """The sum of tensors."""
-    return Add(**kwargs)(inputs)            # noqa: F821
+def _function(name):
+    """Keras' add([a, b]), which is Add()([a, b])."""
+    def call(inputs, **kwargs):
+        return globals()[name.capitalize()](**kwargs)(inputs)
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = "%s(**kwargs)(inputs)." % name.capitalize()
+    return call
 
 
-def subtract(inputs, **kwargs):
-    """The difference of two tensors."""
-    return Subtract(**kwargs)(inputs)       # noqa: F821
+_FUNCTIONS = ["add", "subtract", "multiply", "average", "maximum", "minimum", "concatenate"]
+for _name in _FUNCTIONS:
+    globals()[_name] = _function(_name)
 
-
-def multiply(inputs, **kwargs):
-    """The product of tensors."""
-    return Multiply(**kwargs)(inputs)       # noqa: F821
-
-
-def average(inputs, **kwargs):
-    """The mean of tensors."""
-    return Average(**kwargs)(inputs)        # noqa: F821
-
-
-def maximum(inputs, **kwargs):
-    """The largest of tensors, element by element."""
-    return Maximum(**kwargs)(inputs)        # noqa: F821
-
-
-def minimum(inputs, **kwargs):
-    """The smallest of tensors, element by element."""
-    return Minimum(**kwargs)(inputs)        # noqa: F821
-
-
-def concatenate(inputs, axis=-1, **kwargs):
-    """Tensors side by side along an axis."""
-    return Concatenate(axis=axis, **kwargs)(inputs)    # noqa: F821
-
-
-__all__ = ["Layer", "InputLayer", "Input", "Weight", "add", "subtract", "multiply", "average",
-           "maximum", "minimum", "concatenate"]
+__all__ = ["Layer", "InputLayer", "Input", "Weight"] + _FUNCTIONS
 __all__ += make_classes("layers", Layer, globals())

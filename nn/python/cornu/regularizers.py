@@ -1,4 +1,4 @@
-"""Keras' regularizers, by the library's tables. Their names serve as well, where an argument is one."""
+"""Keras' regularizers, by the library's tables. Where an argument is one, its name will do."""
 
 from ._described import Described, make_classes
 

@@ -27,7 +27,8 @@ static CornuModel *made(CornuModel *model)
 static void test_they_outlive_a_failed_model(void **state)
 {
     (void)state;
-    CornuSymbol *x = taken(cornu_input(.shape = { 4 })), *other = taken(cornu_input(.shape = { 4 }));
+    CornuSymbol *x = taken(cornu_input(.shape = { 4 }));
+    CornuSymbol *other = taken(cornu_input(.shape = { 4 }));
     CornuSymbol *y = taken(cornu_call(cornu_dense(3), x));
     expect_failure(cornu_model(.inputs = { other }, .outputs = { y }), CORNU_ERR_ARGUMENT,
                    "depends on the input");
@@ -71,7 +72,8 @@ static void test_weights_leave_the_device_of_another_model(void **state)
     CornuModel  *part = made(cornu_model(.inputs = { x }, .outputs = { h }));
     CornuModel  *whole = made(cornu_model(.inputs = { x }, .outputs = { y }));
     expect_ok(cornu_compile(part, .loss = CORNU_MEAN_SQUARED_ERROR));
-    expect_ok(cornu_compile(whole, .loss = CORNU_MEAN_SQUARED_ERROR, .device = cornu_model_device(part)));
+    expect_ok(cornu_compile(whole, .loss = CORNU_MEAN_SQUARED_ERROR,
+                            .device = cornu_model_device(part)));
     expect_ok(cornu_train_on_batch(whole, data, cornu_array(y_data, CORNU_F32, 2, 1)));
     expect_ok(cornu_predict_on_batch(whole, data, cornu_array(before, CORNU_F32, 2, 1)));
     cornu_model_free(whole);

@@ -1,0 +1,93 @@
+"""Models in files, as JSON, and in Keras."""
+
+import os
+import tempfile
+import weakref
+
+from ._library import lib
+from .devices import find as _find_device
+from ._models import Model
+from .optimizers import Optimizer
+
+
+def load(path, compile=True, device=None):
+    """Loads a model; one of .keras is compiled as it was saved, if it was."""
+    if compile and os.fspath(path).endswith((".keras", ".h5")):
+        try:
+            return _compiled(Model._of(lib.cornu_model_load_compiled(path, _find_device(device))))
+        except NotImplementedError:
+            pass        # it was not compiled, or with something that the library does not have
+    return Model._of(lib.cornu_model_load(path))
+
+
+def _compiled(model):
+    model.optimizer = Optimizer._of(None)
+    model.optimizer._model = weakref.ref(model)
+    model._compiled = {"gradient_norm": False}
+    return model
+
+
+def load_model(filepath, compile=True, device=None):
+    """Keras' name of load."""
+    return load(filepath, compile, device)
+
+
+def model_from_json(text):
+    """An uncompiled model of this architecture, Keras' JSON."""
+    return Model._of(lib.cornu_model_from_json(text))
+
+
+def clone_model(model):
+    """An uncompiled model of the same architecture with weights of its own."""
+    return Model._of(lib.cornu_model_clone(model.pointer))
+
+
+def from_keras(model):
+    """A model of Keras, with its weights; compiled if it is, and the library can. It goes through a
+    .keras file or, without libhdf5, as JSON and arrays, less the optimizer's state."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.keras")
+        if not _can_save(path):
+            return _from_keras_by_arrays(model)
+        model.save(path)
+        return load(path)
+
+
+def _can_save(path):
+    """Whether the library that such a file needs is there."""
+    try:
+        lib.cornu_model_save_check(path)
+        return True
+    except NotImplementedError:
+        return False
+
+
+def _from_keras_by_arrays(model):
+    made = model_from_json(model.to_json())
+    made.set_weights(model.get_weights())
+    config = model.get_compile_config() if getattr(model, "compiled", False) else None
+    if config:
+        try:
+            made._compile(config, None)
+            _compiled(made)
+        except NotImplementedError:
+            pass        # compiled with something that the library does not have
+    return made
+
+
+def to_keras(model):
+    """See Model.to_keras."""
+    import keras
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.keras")
+        if not _can_save(path):
+            return _to_keras_by_arrays(model)
+        model.save(path)
+        return keras.models.load_model(path)
+
+
+def _to_keras_by_arrays(model):
+    import keras
+    made = keras.models.model_from_json(model.to_json())
+    made.set_weights(model.get_weights())
+    return made

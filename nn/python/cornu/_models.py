@@ -1,0 +1,239 @@
+"""Models: Sequential and functional ones."""
+
+import ctypes
+import os
+
+from ._described import Described, unique_name
+from ._library import Owned, lib, struct
+from ._symbols import Tensor, input_config, set_extents
+from ._training import Trained, listed
+from .layers import Layer, Weight, Weighted, by_address
+
+_NONE = lib.constants["CORNU_NONE"]
+
+
+class Model(Trained, Weighted):
+    """A model from symbolic tensors to others: Model(inputs, outputs). Each is one tensor, a list
+    or a dictionary of them."""
+
+    def __init__(self, inputs=None, outputs=None, name=None):
+        if inputs is None or outputs is None:
+            raise TypeError("Model takes inputs and outputs; models that are subclasses are for C")
+        config = struct("CornuModelConfig", name=name or unique_name("functional"))
+        tensors = self._set_tensors(config, "input", inputs)
+        tensors += self._set_tensors(config, "output", outputs)
+        self._begin(lib.cornu_model_from(ctypes.byref(config)))
+        self._tensors = tensors
+
+    @staticmethod
+    def _set_tensors(config, what, given):
+        if isinstance(given, dict):
+            keys = sorted(given)
+            texts = [key.encode("utf-8") for key in keys]
+            for i, text in enumerate(texts):
+                getattr(config, what + "_keys")[i] = text
+            given = [given[key] for key in keys]
+        given = listed(given)
+        if len(given) > lib.constants["CORNU_MAX_MODEL_TENSORS"]:
+            raise ValueError("there are %d %ss, expected at most %d"
+                             % (len(given), what, lib.constants["CORNU_MAX_MODEL_TENSORS"]))
+        for i, tensor in enumerate(given):
+            if not isinstance(tensor, Tensor):
+                raise TypeError("%ss[%d] is %r, expected a symbolic tensor" % (what, i, tensor))
+            getattr(config, what + "s")[i] = tensor.pointer
+        return given
+
+    def _begin(self, address):
+        self._owned = Owned(address, lib.cornu_model_free)
+        self._reset()
+
+    def _reset(self):
+        self.optimizer, self._compiled, self._stopping, self.history = None, None, False, None
+        self._predicts = False
+        self._shared = None     # the device of another model with the same weights
+
+    @classmethod
+    def _of(cls, address):
+        made = object.__new__(cls)
+        made._begin(address)
+        return made
+
+    # ---- What it is made of ----
+
+    @property
+    def pointer(self):
+        return self._owned.address
+
+    def _layer_pointer(self):
+        return lib.cornu_as_layer(self.pointer)
+
+    @property
+    def name(self):
+        return lib.cornu_model_name(self.pointer)
+
+    @property
+    def layers(self):
+        """The layers, in Keras' order."""
+        return [Layer._view(lib.cornu_model_layer(self.pointer, i), self._owned)
+                for i in range(lib.cornu_model_layer_count(self.pointer))]
+
+    def get_layer(self, name=None, index=None):
+        if index is not None:
+            return self.layers[index]
+        for layer in self.layers:
+            if layer.name == name:
+                return layer
+        raise ValueError("%s: there is no layer %r, expected one of %s"
+                         % (self.name, name, ", ".join(x.name for x in self.layers)))
+
+    def _symbols(self, what):
+        at = getattr(lib, "cornu_model_" + what)
+        count = getattr(lib, "cornu_model_%s_count" % what)(self.pointer)
+        return [Tensor(at(self.pointer, i)) for i in range(count)]
+
+    @property
+    def inputs(self):
+        return self._symbols("input") if self.built else []
+
+    @property
+    def outputs(self):
+        return self._symbols("output") if self.built else []
+
+    @property
+    def input_shape(self):
+        shapes = [t.shape for t in self.inputs]
+        return shapes[0] if len(shapes) == 1 else shapes
+
+    @property
+    def output_shape(self):
+        shapes = [t.shape for t in self.outputs]
+        return shapes[0] if len(shapes) == 1 else shapes
+
+    def _names(self, what):
+        name = getattr(lib, "cornu_model_%s_name" % what)
+        count = getattr(lib, "cornu_model_%s_count" % what)(self.pointer)
+        return [name(self.pointer, i) for i in range(count)]
+
+    @property
+    def input_names(self):
+        return self._names("input")
+
+    @property
+    def output_names(self):
+        return self._names("output")
+
+    @property
+    def weights(self):
+        return [Weight(lib.cornu_model_weight(self.pointer, i), self)
+                for i in range(lib.cornu_model_weight_count(self.pointer))]
+
+    def count_params(self):
+        return lib.cornu_model_parameters(self.pointer)
+
+    def __call__(self, inputs):
+        """Calls the model, as a layer, on symbolic tensors."""
+        tensors = [inputs[key] for key in self.input_names] if isinstance(inputs, dict) \
+            else listed(inputs)
+        for tensor in tensors:
+            if not isinstance(tensor, Tensor):
+                raise TypeError("%s: called on %s, expected symbolic tensors; predict takes arrays"
+                                % (self.name, type(tensor).__name__))
+        return self._called(tensors)
+
+    def build(self, input_shape):
+        """Makes the weights, for data of this shape; axis 0 is the batch."""
+        shape = lib.type("CornuShape")()
+        extents = tuple(input_shape)[1:]
+        shape.rank = len(extents)
+        for i, extent in enumerate(extents):
+            shape.extent[i] = _NONE if extent is None else extent
+        lib.cornu_model_build(self.pointer, shape)
+
+    def summary(self, line_length=None, show_trainable=False, expand_nested=False, print_fn=None):
+        """Prints Keras' table of the layers, by print_fn if there is one."""
+        config = struct("CornuSummaryConfig", model=self.pointer, line_length=line_length or 0,
+                        show_trainable=show_trainable, expand_nested=expand_nested)
+        lines = []
+        take = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)(
+            lambda _, text: lines.append(text.decode("utf-8")))
+        config.print_fn = ctypes.cast(take, ctypes.c_void_p).value
+        lib.cornu_summary_from(ctypes.byref(config))
+        (print_fn or print)("".join(lines).rstrip("\n"))
+
+    # ---- Files ----
+
+    def save(self, path):
+        """Saves the model; the suffix is the format: .safetensors, .keras, .onnx, …"""
+        lib.cornu_model_save(self.pointer, path)
+
+    def export(self, path, opset_version=0):
+        """Saves the model for other programs, as .onnx."""
+        config = struct("CornuExportConfig", model=self.pointer, path=os.fspath(path),
+                        opset_version=opset_version)
+        lib.cornu_model_export_from(ctypes.byref(config))
+
+    def save_weights(self, path):
+        """Saves the weights: .weights.h5, .npz or .safetensors."""
+        lib.cornu_model_save_weights(self.pointer, path)
+
+    def load_weights(self, path):
+        lib.cornu_model_load_weights(self.pointer, path)
+
+    def to_json(self):
+        """The architecture, as Keras' JSON."""
+        return lib.take_text(lib.cornu_model_to_json(self.pointer))
+
+    def to_keras(self):
+        """The same model in Keras, with its weights and, if compiled, its optimizer. It goes
+        through a .keras file or, without libhdf5, as JSON and arrays, uncompiled."""
+        from ._files import to_keras
+        return to_keras(self)
+
+    def __repr__(self):
+        return "<cornu.%s name=%s>" % (type(self).__name__, self.name)
+
+
+class Sequential(Model):
+    """Layers in a row: Sequential([Input((28, 28)), Flatten(), Dense(10)]). Without an Input the
+    first data build it."""
+
+    def __init__(self, layers=None, name=None):
+        self._pending, self._owned = name or unique_name("sequential"), None
+        self._reset()
+        for layer in layers or []:
+            self.add(layer)
+
+    def _start(self, given=((), None, None, None, None)):
+        shape, batch_size, dtype, _, scale = given
+        of = input_config(shape, batch_size, dtype, None, scale)
+        config = struct("CornuSequentialConfig", name=self._pending, batch_size=of.batch_size,
+                        input_dtype=of.dtype, input_scale=of.scale)
+        set_extents(config.input_shape, shape)
+        self._begin(lib.cornu_sequential_from(ctypes.byref(config)))
+
+    @property
+    def pointer(self):
+        if self._owned is None:
+            self._start()
+        return self._owned.address
+
+    def add(self, layer):
+        """Appends a layer, a model, or first the Input."""
+        if isinstance(layer, Tensor):
+            if self._owned is not None or not hasattr(layer, "_input"):
+                raise ValueError("%s: a symbolic tensor is not a layer; an Input comes first"
+                                 % self._pending)
+            return self._start(layer._input)
+        if isinstance(layer, type) and issubclass(layer, Described):
+            raise TypeError("%s is a class; expected a layer, %s(…)" % (layer, layer.__name__))
+        if not isinstance(layer, Weighted):
+            raise TypeError("%r is not a layer of this package" % (layer,))
+        pointer = self.pointer
+        address = layer._layer_pointer()
+        if isinstance(layer, Layer):
+            layer._calls += 1
+        lib.cornu_model_add(pointer, address)
+        by_address[address] = layer
+
+
+__all__ = ["Model", "Sequential"]

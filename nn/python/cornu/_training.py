@@ -1,0 +1,318 @@
+"""Compiling, training, evaluating and predicting: what models do."""
+
+import ctypes
+import json
+import weakref
+
+import numpy as np
+
+from . import callbacks as _callbacks
+from ._arrays import Borrowed, shape_of
+from ._described import plain
+from ._library import lib, struct
+from .devices import find as _find_device
+from .optimizers import Optimizer
+
+# The model that last put a weight on a device, by the weight's address, while it lives.
+_placed_weights = weakref.WeakValueDictionary()
+_VERBOSE = {"auto": "CORNU_AUTO", 0: "CORNU_SILENT", 1: "CORNU_BAR", 2: "CORNU_LINES"}
+
+
+def _verbose(value):
+    if value not in _VERBOSE:
+        raise ValueError("verbose is %r, expected 0, 1, 2 or auto" % (value,))
+    return lib.constants[_VERBOSE[value]]
+
+
+def listed(values):
+    if values is None:
+        return []
+    return list(values) if isinstance(values, (list, tuple)) else [values]
+
+
+class Trained:
+    """The part of Model that trains and predicts."""
+
+    # ---- Compiling ----
+
+    def compile(self, optimizer="rmsprop", loss=None, loss_weights=None, metrics=None,
+                weighted_metrics=None, run_eagerly=False, steps_per_execution=1,
+                jit_compile="auto", auto_scale_loss=True, device=None, gradient_norm=False,
+                debug_nans=False):
+        """Keras' compile. Losses and metrics are names or objects; for several outputs lists, or
+        dictionaries by their names.
+
+        device: "cpu", "tpu", "pjrt:PLUGIN", …, or a cornu.Device that models share
+        gradient_norm: fit also logs the norm of all gradients
+        debug_nans: a step fails that makes a number nan or infinite, naming the layer
+        """
+        config = {"optimizer": plain(optimizer), "loss": plain(loss),
+                  "loss_weights": plain(loss_weights), "metrics": plain(metrics),
+                  "weighted_metrics": plain(weighted_metrics), "run_eagerly": bool(run_eagerly),
+                  "steps_per_execution": int(steps_per_execution), "jit_compile": jit_compile,
+                  "auto_scale_loss": bool(auto_scale_loss), "gradient_norm": bool(gradient_norm),
+                  "debug_nans": bool(debug_nans)}
+        self._compile(config, device)
+        self.optimizer = optimizer if isinstance(optimizer, Optimizer) else Optimizer._of(optimizer)
+        self.optimizer._model = weakref.ref(self)
+        self._compiled = config
+
+    def _compile(self, config, device):
+        pointer = _find_device(device) or self._device_of_others()
+        lib.cornu_compile_from_json(self.pointer, json.dumps(config), pointer)
+        self._claim_weights()
+
+    def _weight_addresses(self):
+        return [lib.cornu_model_weight(self.pointer, i)
+                for i in range(lib.cornu_model_weight_count(self.pointer))]
+
+    def _device_of_others(self):
+        """Models that share weights share a device: without one of its own choice a model takes
+        that of another, which lives as long. None if there is no other."""
+        for address in self._weight_addresses() if self._shared is None else []:
+            other = _placed_weights.get(address)
+            if other and other.address and other is not self._owned.counted:
+                self._shared = lib.cornu_model_device(other.address)
+                self._owned.needs(other)
+                break
+        return self._shared
+
+    def _claim_weights(self):
+        for address in self._weight_addresses():
+            _placed_weights[address] = self._owned.counted
+
+    def _need(self, what):
+        """fit and evaluate need what compile was told; predict does not."""
+        if self._compiled is None:
+            raise ValueError("%s: call compile() before %s()" % (self.name, what))
+
+    def _ready_to_predict(self, xs):
+        if not self.built:
+            self.build(xs[0].shape)
+        if lib.cornu_model_compiled(self.pointer) or self._predicts:
+            return
+        if self._device_of_others():
+            self._compile({"optimizer": "sgd"}, None)
+        self._claim_weights()
+        self._predicts = True
+
+    # ---- Data ----
+
+    def _ordered(self, what, given):
+        """The arrays for inputs or outputs, from one, a list, or a dictionary by their names."""
+        if isinstance(given, list) and not any(hasattr(v, "shape") for v in given) and \
+                getattr(lib, "cornu_model_%s_count" % what)(self.pointer) == 1:
+            return [np.asarray(given)]      # of numbers
+        if not isinstance(given, dict):
+            return listed(given)
+        names = self._names(what)
+        unknown = sorted(set(given) - set(names))
+        if unknown or len(given) < len(names):
+            raise ValueError("%s: the %ss are %s, %s are given"
+                             % (self.name, what, ", ".join(names), ", ".join(sorted(given))))
+        return [given[name] for name in names]
+
+    def _lend(self, lent, to, what, given):
+        """Sets the array `to` of a config from data."""
+        given = self._ordered(what, given)
+        if len(given) > len(to):
+            raise ValueError("%s: %d arrays are given, expected at most %d"
+                             % (self.name, len(given), len(to)))
+        for i, values in enumerate(given):
+            to[i] = lent.array(values)
+
+    def _lend_weights(self, lent, config, prefix, weights):
+        if weights is None:
+            return
+        if isinstance(weights, dict) or isinstance(weights, (list, tuple)) and \
+                not np.isscalar(weights[0]):
+            self._lend(lent, getattr(config, prefix + "sample_weights"), "output", weights)
+        else:
+            setattr(config, prefix + "sample_weight", lent.array(weights))
+
+    @staticmethod
+    def _class_weights(lent, weights):
+        """An array by class of a dictionary by class; others weigh 1."""
+        if isinstance(weights, dict):
+            every = np.ones(max(weights) + 1)
+            for number, weight in weights.items():
+                every[number] = weight
+            weights = every
+        return lent.array(np.asarray(weights, np.float64))
+
+    # ---- Training ----
+
+    def fit(self, x=None, y=None, batch_size=None, epochs=1, verbose="auto", callbacks=None,
+            validation_split=0.0, validation_data=None, shuffle=True, class_weight=None,
+            sample_weight=None, initial_epoch=0, steps_per_epoch=None, validation_steps=None,
+            validation_batch_size=None, validation_freq=1):
+        """Trains; returns the History. Arrays have a row per sample, of any number type; several
+        inputs or outputs are lists, or dictionaries by their names. validation_data is (x, y) or
+        (x, y, sample_weight)."""
+        self._need("fit")
+        lent = Borrowed()
+        config = struct("CornuFitConfig", model=self.pointer, batch_size=batch_size or 0,
+                        epochs=epochs or lib.constants["CORNU_ZERO"], verbose=_verbose(verbose),
+                        validation_split=validation_split, no_shuffle=not shuffle,
+                        initial_epoch=initial_epoch, steps_per_epoch=steps_per_epoch or 0,
+                        validation_steps=validation_steps or 0,
+                        validation_batch_size=validation_batch_size or 0,
+                        validation_freq=validation_freq)
+        self._lend(lent, config.xs, "input", x)
+        self._build_for(config.xs)
+        self._lend(lent, config.ys, "output", y)
+        self._lend_weights(lent, config, "", sample_weight)
+        if class_weight is not None:
+            config.class_weight = self._class_weights(lent, class_weight)
+        if validation_data is not None:
+            if len(validation_data) not in (2, 3):
+                raise ValueError("validation_data has %d parts, expected (x, y) or "
+                                 "(x, y, sample_weight)" % len(validation_data))
+            self._lend(lent, config.validation_xs, "input", validation_data[0])
+            self._lend(lent, config.validation_ys, "output", validation_data[1])
+            self._lend_weights(lent, config, "validation_",
+                               validation_data[2] if len(validation_data) > 2 else None)
+        self._stopping = False
+        with _callbacks.Run(self, callbacks, verbose) as run:
+            run.fill(config.callbacks)
+            self.history = _callbacks.History(lib.cornu_fit_from(ctypes.byref(config)), self)
+        return self.history
+
+    def _build_for(self, arrays):
+        """A model without an input shape gets that of its first data."""
+        shape = shape_of(arrays[0].type.shape)
+        if not self.built and shape:
+            self.build(shape)
+
+    @property
+    def stop_training(self):
+        return self._stopping
+
+    @stop_training.setter
+    def stop_training(self, value):
+        self._stopping = bool(value)
+        if value:
+            lib.cornu_model_stop_training(self.pointer)
+
+    @property
+    def metrics_names(self):
+        """"loss", then the metrics: the names of what evaluate returns."""
+        names = [lib.cornu_model_metric_name(self.pointer, i)
+                 for i in range(lib.cornu_model_metric_count(self.pointer))]
+        return names[:-1] if self._compiled and self._compiled["gradient_norm"] else names
+
+    def _results(self, values, return_dict):
+        names = self.metrics_names
+        if return_dict:
+            return dict(zip(names, values))
+        return values[0] if len(names) == 1 else list(values[:len(names)])
+
+    def _values(self):
+        return (ctypes.c_double * max(lib.cornu_model_metric_count(self.pointer), 1))()
+
+    def evaluate(self, x=None, y=None, batch_size=None, verbose="auto", sample_weight=None,
+                 steps=None, callbacks=None, return_dict=False):
+        """The loss and the metrics, in the order of metrics_names, or a dictionary of them."""
+        self._need("evaluate")
+        lent, values = Borrowed(), self._values()
+        config = struct("CornuEvaluateConfig", model=self.pointer, batch_size=batch_size or 0,
+                        verbose=_verbose(verbose), steps=steps or 0,
+                        results=ctypes.addressof(values))
+        self._lend(lent, config.xs, "input", x)
+        self._build_for(config.xs)
+        self._lend(lent, config.ys, "output", y)
+        self._lend_weights(lent, config, "", sample_weight)
+        with _callbacks.Run(self, callbacks, verbose) as run:
+            run.fill(config.callbacks)
+            lib.cornu_evaluate_from(ctypes.byref(config))
+        return self._results(list(values), return_dict)
+
+    # ---- Prediction ----
+
+    def _outputs_for(self, xs, rows):
+        """Arrays for the predictions of `rows` rows, of which xs are the first."""
+        shapes = [t.shape[1:] for t in self.outputs]
+        if any(None in shape for shape in shapes):
+            lent = Borrowed()
+            types = (lib.type("CornuType") * len(shapes))()
+            arrays = (lib.type("CornuArray") * len(xs))(*[lent.array(x) for x in xs])
+            lib.cornu_model_predict_types(self.pointer, ctypes.addressof(arrays),
+                                          ctypes.addressof(types))
+            shapes = [shape_of(t.shape)[1:] for t in types]
+        return [np.zeros((rows,) + shape, np.float32) for shape in shapes]
+
+    def _returned(self, outputs):
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
+        """The predictions, a float32 array with a row per row of x; a list of several outputs."""
+        lent = Borrowed()
+        xs = [np.asarray(a) for a in self._ordered("input", x)]
+        if not xs or any(a.ndim == 0 for a in xs):
+            raise ValueError("%s: predict takes arrays with a row per sample" % self.name)
+        self._ready_to_predict(xs)
+        size = batch_size or 32
+        rows = len(xs[0]) if steps is None else min(len(xs[0]), steps * size)
+        outputs = self._outputs_for([a[:size] for a in xs], rows)
+        config = struct("CornuPredictConfig", model=self.pointer, batch_size=batch_size or 0,
+                        verbose=_verbose(verbose), steps=steps or 0)
+        self._lend(lent, config.xs, "input", xs)
+        for i, output in enumerate(outputs):
+            config.tos[i] = lent.array(output)
+        with _callbacks.Run(self, callbacks, verbose) as run:
+            run.fill(config.callbacks)
+            lib.cornu_predict_from(ctypes.byref(config))
+        return self._returned(outputs)
+
+    def predict_on_batch(self, x):
+        lent = Borrowed()
+        xs = [np.asarray(a) for a in self._ordered("input", x)]
+        self._ready_to_predict(xs)
+        outputs = self._outputs_for(xs, len(xs[0]))
+        arrays = (lib.type("CornuArray") * len(xs))(*[lent.array(a) for a in xs])
+        to = (lib.type("CornuArray") * len(outputs))(*[lent.array(a) for a in outputs])
+        lib.cornu_predict_on_batch_many(self.pointer, ctypes.addressof(arrays),
+                                        ctypes.addressof(to))
+        return self._returned(outputs)
+
+    # ---- One batch ----
+
+    def _on_batch(self, function, x, y, sample_weight, class_weight, return_dict):
+        self._need("train_on_batch")
+        lent, values = Borrowed(), self._values()
+        xs, ys = self._ordered("input", x), self._ordered("output", y)
+        if not self.built:
+            self.build(np.shape(xs[0]))
+        if len(xs) == len(ys) == 1:
+            config = struct("CornuOnBatchConfig", model=self.pointer, x=lent.array(xs[0]),
+                            y=lent.array(ys[0]), values=ctypes.addressof(values))
+            if sample_weight is not None:
+                config.sample_weight = lent.array(sample_weight)
+            if class_weight is not None:
+                config.class_weight = self._class_weights(lent, class_weight)
+            getattr(lib, function + "_from")(ctypes.byref(config))
+        else:
+            if sample_weight is not None or class_weight is not None:
+                raise NotImplementedError("weights of a batch for several inputs or outputs; fit "
+                                          "takes them")
+            arrays = [(lib.type("CornuArray") * len(a))(*[lent.array(v) for v in a])
+                      for a in (xs, ys)]
+            getattr(lib, function + "_many")(self.pointer, ctypes.addressof(arrays[0]),
+                                             ctypes.addressof(arrays[1]),
+                                             ctypes.addressof(values))
+        return self._results(list(values), return_dict)
+
+    def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False):
+        """One step; returns the loss and metrics of this batch, as evaluate does."""
+        return self._on_batch("cornu_train_on_batch", x, y, sample_weight, class_weight,
+                              return_dict)
+
+    def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False):
+        return self._on_batch("cornu_test_on_batch", x, y, sample_weight, None, return_dict)
+
+    def reset_metrics(self):
+        lib.cornu_model_reset_metrics(self.pointer)
+
+    def reset_states(self):
+        """The states of stateful layers become zeros."""
+        lib.cornu_model_reset_states(self.pointer)
