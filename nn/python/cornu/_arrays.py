@@ -16,14 +16,10 @@ _STRING = lib.constants["CORNU_STRING"]
 _MAX_RANK = lib.constants["CORNU_MAX_RANK"]
 
 
-def _type(dtype, shape):
-    if len(shape) > _MAX_RANK:
-        raise ValueError("an array has %d axes, expected at most %d" % (len(shape), _MAX_RANK))
-    made = lib.type("CornuType")()
-    made.dtype, made.shape.rank = dtype, len(shape)
-    for i, extent in enumerate(shape):
-        made.shape.extent[i] = extent
-    return made
+# The dtypes that need no conversion, in native byte order.
+_EXACT = {np.dtype(name): number for name, number in _NUMBERS.items()
+          if name not in ("bfloat16", "string")}
+_Array = lib.type("CornuArray")
 
 
 def shape_of(shape):
@@ -42,18 +38,26 @@ class Borrowed:
         """A CornuArray of `values`, of any shape: without a copy if these are a NumPy array of a
         type that the library has, contiguous in C's order, aligned and in native byte order."""
         values = np.asarray(values)
-        if values.dtype.kind in "USO":
-            return self._strings(values)
-        name = values.dtype.name
-        if name not in _NUMBERS:
-            if name not in _WIDER:
-                raise TypeError("arrays of %s are not supported, expected one of %s"
-                                % (name, ", ".join(list(_NUMBERS)[:-1] + list(_WIDER))))
-            values = values.astype(_WIDER[name])
-            name = values.dtype.name
-        values = np.require(values, values.dtype.newbyteorder("="), ["C", "A"])
+        number = _EXACT.get(values.dtype)
+        if number is None:
+            if values.dtype.kind in "USO":
+                return self._strings(values)
+            values, number = self._converted(values)
+        if not (values.flags.c_contiguous and values.flags.aligned):
+            values = np.require(values, requirements=["C", "A"])
         self._kept.append(values)
-        return self._made(_NUMBERS[name], values.shape, values.ctypes.data)
+        return self._made(number, values.shape, values.__array_interface__["data"][0])
+
+    @staticmethod
+    def _converted(values):
+        name = values.dtype.name
+        if name not in _NUMBERS and name not in _WIDER:
+            raise TypeError("arrays of %s are not supported, expected one of %s"
+                            % (name, ", ".join(list(_NUMBERS)[:-1] + list(_WIDER))))
+        wanted = _WIDER.get(name, name)
+        if wanted != name:
+            return values.astype(wanted), _NUMBERS[wanted]
+        return values.astype(values.dtype.newbyteorder("="), copy=False), _NUMBERS[name]
 
     def _strings(self, values):
         encoded = [t if isinstance(t, bytes) else str(t).encode("utf-8") for t in values.flat]
@@ -63,9 +67,19 @@ class Borrowed:
 
     @staticmethod
     def _made(dtype, shape, address):
-        made = lib.type("CornuArray")()
-        made.type, made.data = _type(dtype, shape), address
+        if len(shape) > _MAX_RANK:
+            raise ValueError("an array has %d axes, expected at most %d" % (len(shape), _MAX_RANK))
+        made = _Array()
+        made.data, made.type.dtype = address, dtype
+        made.type.shape.rank = len(shape)
+        made.type.shape.extent[:len(shape)] = shape
         return made
+
+    def arrays(self, values):
+        """Several of them, one after the other in memory; and the address of the first."""
+        made = (_Array * len(values))(*[self.array(v) for v in values])
+        self._kept.append(made)
+        return ctypes.addressof(made)
 
 
 def array_of(array, owner):

@@ -49,7 +49,7 @@ class Model(Trained, Weighted):
 
     def _reset(self):
         self.optimizer, self._compiled, self._stopping, self.history = None, None, False, None
-        self._predicts = False
+        self._predicts, self._output_shapes = False, None
         self._shared = None     # the device of another model with the same weights
 
     @classmethod
@@ -233,6 +233,7 @@ class Sequential(Model):
         if isinstance(layer, Layer):
             layer._calls += 1
         lib.cornu_model_add(pointer, address)
+        self._output_shapes = None
         by_address[address] = layer
 
 

@@ -231,13 +231,13 @@ class Trained:
 
     def _outputs_for(self, xs, rows):
         """Arrays for the predictions of `rows` rows, of which xs are the first."""
-        shapes = [t.shape[1:] for t in self.outputs]
+        if self._output_shapes is None:
+            self._output_shapes = [t.shape[1:] for t in self.outputs]
+        shapes = self._output_shapes
         if any(None in shape for shape in shapes):
             lent = Borrowed()
             types = (lib.type("CornuType") * len(shapes))()
-            arrays = (lib.type("CornuArray") * len(xs))(*[lent.array(x) for x in xs])
-            lib.cornu_model_predict_types(self.pointer, ctypes.addressof(arrays),
-                                          ctypes.addressof(types))
+            lib.cornu_model_predict_types(self.pointer, lent.arrays(xs), ctypes.addressof(types))
             shapes = [shape_of(t.shape)[1:] for t in types]
         return [np.zeros((rows,) + shape, np.float32) for shape in shapes]
 
@@ -269,10 +269,7 @@ class Trained:
         xs = [np.asarray(a) for a in self._ordered("input", x)]
         self._ready_to_predict(xs)
         outputs = self._outputs_for(xs, len(xs[0]))
-        arrays = (lib.type("CornuArray") * len(xs))(*[lent.array(a) for a in xs])
-        to = (lib.type("CornuArray") * len(outputs))(*[lent.array(a) for a in outputs])
-        lib.cornu_predict_on_batch_many(self.pointer, ctypes.addressof(arrays),
-                                        ctypes.addressof(to))
+        lib.cornu_predict_on_batch_many(self.pointer, lent.arrays(xs), lent.arrays(outputs))
         return self._returned(outputs)
 
     # ---- One batch ----
@@ -295,10 +292,7 @@ class Trained:
             if sample_weight is not None or class_weight is not None:
                 raise NotImplementedError("weights of a batch for several inputs or outputs; fit "
                                           "takes them")
-            arrays = [(lib.type("CornuArray") * len(a))(*[lent.array(v) for v in a])
-                      for a in (xs, ys)]
-            getattr(lib, function + "_many")(self.pointer, ctypes.addressof(arrays[0]),
-                                             ctypes.addressof(arrays[1]),
+            getattr(lib, function + "_many")(self.pointer, lent.arrays(xs), lent.arrays(ys),
                                              ctypes.addressof(values))
         return self._results(list(values), return_dict)
 

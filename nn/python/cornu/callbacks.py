@@ -243,29 +243,35 @@ class Run:
 
     def fill(self, to):
         """Sets the array of callbacks of a config."""
-        to[0] = self._bridge({name: (lambda *_: None)
-                              for name in ("train_batch_end", "test_batch_end",
-                                           "predict_batch_end")})
+        to[0] = self._guard()
         for i, callback in enumerate(self._callbacks, 1):
             to[i] = callback.make() if isinstance(callback, _Native) else self._python(callback)
+
+    def _guard(self):
+        """A callback that ends the call after the batch in which a signal came."""
+        made = struct("CornuCallback")
+        function = _INDEX_HOOK(lambda *_: _STOPPED if self.error else 0)
+        for what in ("train", "test", "predict"):
+            setattr(made, what + "_batch_end", ctypes.cast(function, ctypes.c_void_p).value)
+        self._kept += [made, function]
+        return ctypes.addressof(made)
 
     def _python(self, callback):
         callback.set_model(self._model)
         hooks = {name: getattr(callback, "on_" + name) for name in _HOOKS
                  if callback._overrides(name)}
-        address = self._bridge(hooks, callback)
-        return address
+        return self._bridge(hooks, callback)
 
-    def _bridge(self, hooks, callback=None):
+    def _bridge(self, hooks, callback):
         """A callback of the library that calls functions of Python."""
         made = struct("CornuCallback")
-        begins = {"train_begin", "test_begin", "predict_begin"} if callback else set()
+        begins = {"train_begin", "test_begin", "predict_begin"}
         for name in begins | set(hooks):
             function = self._hook(hooks.get(name), _HOOKS[name], made,
                                   callback if name in begins else None)
             self._kept.append(function)
             setattr(made, name, ctypes.cast(function, ctypes.c_void_p).value)
-        if callback and any(name.endswith("batch_end") for name in hooks):
+        if any(name.endswith("batch_end") for name in hooks):
             wants = lib.cornu_always_wants_logs
             made.wants_batch_logs = ctypes.cast(wants, ctypes.c_void_p).value
         self._kept.append(made)

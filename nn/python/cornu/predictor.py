@@ -44,11 +44,7 @@ class Predictor:
             raise ValueError("%d arrays are given, expected %d with a row per sample"
                              % (len(xs), len(self.input_names)))
         lent, outputs = Borrowed(), [np.empty((len(xs[0]),) + s, np.float32) for s in self._shapes]
-        kind = lib.type("CornuArray")
-        arrays = (kind * len(xs))(*[lent.array(v) for v in xs])
-        to = (kind * len(outputs))(*[lent.array(v) for v in outputs])
-        lib.cornu_predictor_predict(self._owned.address, ctypes.addressof(arrays),
-                                    ctypes.addressof(to))
+        lib.cornu_predictor_predict(self._owned.address, lent.arrays(xs), lent.arrays(outputs))
         return outputs[0] if len(outputs) == 1 else outputs
 
     __call__ = predict
