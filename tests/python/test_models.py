@@ -179,7 +179,7 @@ class Building(unittest.TestCase):
     def test_layers_that_branch(self):
         x = cornu.Input((8,))
         a = L.Dense(4, activation="relu", name="a")(x)
-        y = L.Add()([a, 2.0 * a - 1.0]) / 3.0
+        y = L.Add()([a, 2.0 * a + -1.0]) / 3.0
         y = cornu.ops.concatenate([y, cornu.ops.exp(a)], axis=-1)
         model = cornu.Model(x, y)
         self.assertEqual(model.output_shape, (None, 8))
