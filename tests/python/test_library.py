@@ -102,6 +102,8 @@ class Arrays(unittest.TestCase):
     def test_other_types_are_refused(self):
         with self.assertRaisesRegex(TypeError, "complex"):
             self.address(np.ones(3, complex))
+        with self.assertRaisesRegex(TypeError, "expected arrays of numbers or strings"):
+            self.address(iter([1.0]))
         with self.assertRaisesRegex(ValueError, "9 axes"):
             self.address(np.ones((1,) * 9))
 

@@ -60,6 +60,11 @@ class Borrowed:
         return values.astype(values.dtype.newbyteorder("="), copy=False), _NUMBERS[name]
 
     def _strings(self, values):
+        for value in values.flat if values.dtype.kind == "O" else ():
+            if not isinstance(value, (str, bytes)):
+                raise TypeError("data are %s, expected arrays of numbers or strings; "
+                                "train_on_batch takes the batches of an iterator"
+                                % type(value).__name__)
         encoded = [t if isinstance(t, bytes) else str(t).encode("utf-8") for t in values.flat]
         pointers = (ctypes.c_char_p * max(len(encoded), 1))(*encoded)
         self._kept.append(pointers)

@@ -10,7 +10,7 @@ from ._models import Model
 from .optimizers import Optimizer
 
 
-def load(path, compile=True, device=None):
+def load(path, compile: bool = True, device=None) -> Model:
     """Loads a model; one of .keras is compiled as it was saved, if it was."""
     if compile and os.fspath(path).endswith((".keras", ".h5")):
         try:
@@ -27,22 +27,22 @@ def _compiled(model):
     return model
 
 
-def load_model(filepath, compile=True, device=None):
+def load_model(filepath, compile: bool = True, device=None) -> Model:
     """Keras' name of load."""
     return load(filepath, compile, device)
 
 
-def model_from_json(text):
+def model_from_json(text: str) -> Model:
     """An uncompiled model of this architecture, Keras' JSON."""
     return Model._of(lib.cornu_model_from_json(text))
 
 
-def clone_model(model):
+def clone_model(model: Model) -> Model:
     """An uncompiled model of the same architecture with weights of its own."""
     return Model._of(lib.cornu_model_clone(model.pointer))
 
 
-def from_keras(model):
+def from_keras(model) -> Model:
     """A model of Keras, with its weights; compiled if it is, and the library can. It goes through a
     .keras file or, without libhdf5, as JSON and arrays, less the optimizer's state."""
     with tempfile.TemporaryDirectory() as folder:

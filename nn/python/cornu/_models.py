@@ -127,7 +127,7 @@ class Model(Trained, Weighted):
         return [Weight(lib.cornu_model_weight(self.pointer, i), self)
                 for i in range(lib.cornu_model_weight_count(self.pointer))]
 
-    def count_params(self):
+    def count_params(self) -> int:
         return lib.cornu_model_parameters(self.pointer)
 
     def __call__(self, inputs):
@@ -149,7 +149,8 @@ class Model(Trained, Weighted):
             shape.extent[i] = _NONE if extent is None else extent
         lib.cornu_model_build(self.pointer, shape)
 
-    def summary(self, line_length=None, show_trainable=False, expand_nested=False, print_fn=None):
+    def summary(self, line_length: int = None, show_trainable: bool = False,
+                expand_nested: bool = False, print_fn=None) -> None:
         """Prints Keras' table of the layers, by print_fn if there is one."""
         config = struct("CornuSummaryConfig", model=self.pointer, line_length=line_length or 0,
                         show_trainable=show_trainable, expand_nested=expand_nested)
@@ -162,24 +163,27 @@ class Model(Trained, Weighted):
 
     # ---- Files ----
 
-    def save(self, path):
+    def save(self, path) -> None:
         """Saves the model; the suffix is the format: .safetensors, .keras, .onnx, …"""
         lib.cornu_model_save(self.pointer, path)
 
-    def export(self, path, opset_version=0):
-        """Saves the model for other programs, as .onnx."""
+    def export(self, path, opset_version: int = 0) -> None:
+        """Saves the model for other programs; the suffix is the format. Of .onnx the opset can be
+        chosen."""
+        if not os.fspath(path).endswith(".onnx"):
+            return self.save(path)
         config = struct("CornuExportConfig", model=self.pointer, path=os.fspath(path),
                         opset_version=opset_version)
         lib.cornu_model_export_from(ctypes.byref(config))
 
-    def save_weights(self, path):
+    def save_weights(self, path) -> None:
         """Saves the weights: .weights.h5, .npz or .safetensors."""
         lib.cornu_model_save_weights(self.pointer, path)
 
-    def load_weights(self, path):
+    def load_weights(self, path) -> None:
         lib.cornu_model_load_weights(self.pointer, path)
 
-    def to_json(self):
+    def to_json(self) -> str:
         """The architecture, as Keras' JSON."""
         return lib.take_text(lib.cornu_model_to_json(self.pointer))
 

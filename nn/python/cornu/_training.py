@@ -142,10 +142,12 @@ class Trained:
 
     # ---- Training ----
 
-    def fit(self, x=None, y=None, batch_size=None, epochs=1, verbose="auto", callbacks=None,
-            validation_split=0.0, validation_data=None, shuffle=True, class_weight=None,
-            sample_weight=None, initial_epoch=0, steps_per_epoch=None, validation_steps=None,
-            validation_batch_size=None, validation_freq=1):
+    def fit(self, x=None, y=None, batch_size: int = None, epochs: int = 1, verbose="auto",
+            callbacks=None, validation_split: float = 0.0, validation_data=None,
+            shuffle: bool = True, class_weight=None, sample_weight=None, initial_epoch: int = 0,
+            steps_per_epoch: int = None, validation_steps: int = None,
+            validation_batch_size: int = None,
+            validation_freq: int = 1) -> _callbacks.History:
         """Trains; returns the History. Arrays have a row per sample, of any number type; several
         inputs or outputs are lists, or dictionaries by their names. validation_data is (x, y) or
         (x, y, sample_weight)."""
@@ -210,8 +212,9 @@ class Trained:
     def _values(self):
         return (ctypes.c_double * max(lib.cornu_model_metric_count(self.pointer), 1))()
 
-    def evaluate(self, x=None, y=None, batch_size=None, verbose="auto", sample_weight=None,
-                 steps=None, callbacks=None, return_dict=False):
+    def evaluate(self, x=None, y=None, batch_size: int = None, verbose="auto",
+                 sample_weight=None, steps: int = None, callbacks=None,
+                 return_dict: bool = False):
         """The loss and the metrics, in the order of metrics_names, or a dictionary of them."""
         self._need("evaluate")
         lent, values = Borrowed(), self._values()
@@ -244,7 +247,8 @@ class Trained:
     def _returned(self, outputs):
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
+    def predict(self, x, batch_size: int = None, verbose="auto", steps: int = None,
+                callbacks=None):
         """The predictions, a float32 array with a row per row of x; a list of several outputs."""
         lent = Borrowed()
         xs = [np.asarray(a) for a in self._ordered("input", x)]

@@ -17,7 +17,8 @@ class Device:
     precision: of float32 products on a tpu: "highest", "high" or "default"
     """
 
-    def __init__(self, name="cpu", threads=0, shards=0, precision="highest"):
+    def __init__(self, name: str = "cpu", threads: int = 0, shards: int = 0,
+                 precision: str = "highest"):
         if precision not in _PRECISIONS:
             raise ValueError("precision is %r, expected one of %s"
                              % (precision, ", ".join(_PRECISIONS)))

@@ -17,7 +17,7 @@ class Predictor:
     device: a cornu.Device like which the predictor opens one; default the model's
     """
 
-    def __init__(self, model, max_batch_size=0, threads=0, device=None):
+    def __init__(self, model, max_batch_size: int = 0, threads: int = 0, device=None):
         config = struct("CornuPredictorConfig", model=model.pointer, threads=threads,
                         max_batch_size=max_batch_size, device=_find_device(device))
         self._owned = Owned(lib.cornu_predictor_from(ctypes.byref(config)),
