@@ -1,0 +1,166 @@
+/*
+ * The operators of 8-bit models on plain arrays: real value = scale (integer - zero point).
+ *
+ * Each gives the integers of LiteRT's reference kernels, bit for bit, on every instruction set;
+ * tests/device/edgetpu compares with what the interpreter gives. Sources: "LiteRT 8-bit
+ * quantization specification" for scales and zero points, tflite/kernels/internal/reference for
+ * the order of operations and rounding.
+ *
+ * Arrays are dense, images (B, H, W, C). Shapes arrive checked. Nothing here allocates but what
+ * ends in _create; int32 sums wrap around where they overflow.
+ */
+#ifndef CORNU_DEVICE_EDGETPU_KERNELS_H
+#define CORNU_DEVICE_EDGETPU_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fixed.h"
+
+enum { CORNU_INT8_MIN = -128, CORNU_INT8_MAX = 127, CORNU_INT8_RANK = 6 };
+
+/* What int8 stands for. */
+typedef struct {
+    float   scale;
+    int32_t zero;   /* in [-128, 127] */
+} CornuAffine;
+
+/* Bounds of a result: the whole of int8, or what a fused activation leaves. */
+typedef struct {
+    int32_t low, high;
+} CornuBounds;
+
+typedef enum { CORNU_FUSED_NONE, CORNU_FUSED_RELU, CORNU_FUSED_RELU_N1_TO_1, CORNU_FUSED_RELU6 }
+    CornuFused;   /* numbers as in LiteRT's schema, ActivationFunctionType */
+
+CornuBounds cornu__int8_bounds(CornuFused activation, CornuAffine y);
+
+/* ---- Windows that move over images: convolutions and pools ---- */
+
+typedef struct {
+    int64_t batch, in_height, in_width, in_channels, out_height, out_width, out_channels;
+    int64_t height, width;              /* of the window */
+    int64_t stride_height, stride_width, dilation_height, dilation_width;
+    int64_t pad_height, pad_width;      /* in front; behind follows from the extents */
+} CornuInt8Window;
+
+/* y[f] = scale(sum of filter (x - x zero) + bias[f]) + y zero, within the bounds. What lies outside
+ * the image counts as real 0. The operands stay the caller's. */
+typedef struct {
+    CornuInt8Window        window;
+    int64_t                filter_channels;   /* conv2d: C of the filter; in_channels, or less by
+                                                 the number of groups */
+    int32_t                x_zero, y_zero;
+    CornuBounds            bounds;
+    const int8_t          *filter;       /* conv2d, transpose_conv: (F, h, w, C);
+                                            depthwise: (h, w, F), F a multiple of C */
+    const int32_t         *bias;         /* (F) in units of x scale * filter scale, or NULL */
+    const CornuMultiplier *multipliers;  /* (F): x scale * filter scale / y scale */
+} CornuInt8Conv;
+
+void cornu__int8_conv2d_reference(const CornuInt8Conv *conv, const int8_t *x, int8_t *y);
+void cornu__int8_depthwise_reference(const CornuInt8Conv *conv, const int8_t *x, int8_t *y);
+
+/* In scratch (cornu__int8_transpose_conv_scratch): the sums of one image. Without dilation; padding
+ * is that of the convolution that goes the other way. */
+size_t cornu__int8_transpose_conv_scratch(const CornuInt8Conv *conv);   /* bytes */
+void   cornu__int8_transpose_conv(const CornuInt8Conv *conv, const int8_t *x, int8_t *y,
+                                  void *scratch);
+
+/* conv2d, and fully_connected as one of a 1 x 1 image a row, by packed products (products.c). The
+ * packed filter is the caller's to free; NULL with CORNU_ERR_MEMORY. */
+typedef struct CornuInt8Packed CornuInt8Packed;
+CornuInt8Packed *cornu__int8_pack_create(const CornuInt8Conv *conv);
+void             cornu__int8_pack_free(CornuInt8Packed *packed);
+size_t           cornu__int8_conv2d_scratch(const CornuInt8Packed *packed);   /* bytes */
+void cornu__int8_conv2d(const CornuInt8Packed *packed, int64_t batch, const int8_t *x, int8_t *y,
+                        void *scratch);
+/* depthwise by vectors over the channels; scratch for a row of sums */
+size_t cornu__int8_depthwise_scratch(const CornuInt8Conv *conv);   /* bytes */
+void   cornu__int8_depthwise(const CornuInt8Conv *conv, const int8_t *x, int8_t *y, void *scratch);
+
+/* x and y of the same scale and zero point. An average over pixels within the image is rounded to
+ * nearest, halves away from zero. */
+void cornu__int8_max_pool(const CornuInt8Window *window, CornuBounds bounds, const int8_t *x,
+                          int8_t *y);
+void cornu__int8_average_pool(const CornuInt8Window *window, CornuBounds bounds, const int8_t *x,
+                              int8_t *y);
+
+/* ---- Element by element ---- */
+
+/* y = x1 + x2 or x1 - x2; x1 x2; the larger; the smaller (these two: one scale for all). */
+typedef enum {
+    CORNU_INT8_ADD, CORNU_INT8_SUB, CORNU_INT8_MUL, CORNU_INT8_MAXIMUM, CORNU_INT8_MINIMUM
+} CornuInt8Binary;
+
+/* One of these, prepared: */
+typedef struct {
+    CornuInt8Binary op;
+    int32_t         zero1, zero2, y_zero;
+    CornuMultiplier by1, by2, by_y;
+    CornuBounds     bounds;
+} CornuInt8Arithmetic;
+
+CornuInt8Arithmetic cornu__int8_arithmetic(CornuInt8Binary op, CornuAffine x1, CornuAffine x2,
+                                           CornuAffine y, CornuFused activation);
+
+/* Operands of `rank` extents, at most CORNU_INT8_RANK, which are y's or 1: those are broadcast. */
+void cornu__int8_binary(const CornuInt8Arithmetic *arithmetic, int rank, const int64_t *extents,
+                        const int64_t *extents1, const int8_t *x1, const int64_t *extents2,
+                        const int8_t *x2, int8_t *y);
+
+/* A function of one int8 is a table of 256, from x = -128 on. */
+typedef struct {
+    int8_t y[256];
+} CornuInt8Table;
+
+typedef float CornuInt8Function(float x);
+void cornu__int8_table_of(CornuInt8Function *function, CornuAffine x, CornuAffine y,
+                          CornuInt8Table *table);
+void cornu__int8_table_logistic(CornuAffine x, CornuAffine y, CornuInt8Table *table);
+void cornu__int8_table_tanh(CornuAffine x, CornuAffine y, CornuInt8Table *table);
+void cornu__int8_table_relu(CornuFused activation, CornuAffine x, CornuAffine y,
+                            CornuInt8Table *table);
+void cornu__int8_table_leaky_relu(float alpha, CornuAffine x, CornuAffine y,
+                                  CornuInt8Table *table);
+void cornu__int8_table_requantize(CornuAffine x, CornuAffine y, CornuInt8Table *table);
+void cornu__int8_map(const CornuInt8Table *table, int64_t count, const int8_t *x, int8_t *y);
+
+/* Rows of `depth` elements. y: scale 1/256, zero point -128. */
+void cornu__int8_softmax(CornuAffine x, float beta, int64_t rows, int64_t depth, const int8_t *in,
+                         int8_t *y);
+
+/* y = the mean over the axes where `reduced`, of `rank` extents; scratch: an int32 for each y. */
+void cornu__int8_mean(CornuAffine x, CornuAffine y, int rank, const int64_t *extents,
+                      const bool *reduced, const int8_t *in, int8_t *out, int32_t *scratch);
+
+/* From real values, rounded to nearest, halves away from zero, saturated, and back. NaN gives the
+ * zero point; what LiteRT's conversion gives for it depends on the processor. */
+void cornu__int8_quantize(CornuAffine y, int64_t count, const float *in, int8_t *out);
+void cornu__int8_dequantize(CornuAffine x, int64_t count, const int8_t *in, float *out);
+
+/* ---- Moved ---- */
+
+/* x of `rank` extents within y, `before` elements from its start along each axis. */
+void cornu__int8_pad(int rank, const int64_t *x_extents, const int64_t *before,
+                     const int64_t *y_extents, int8_t value, const int8_t *x, int8_t *y);
+
+/* y[i, j, ...] = x[begin + i stride, ...], strides other than 0. */
+void cornu__int8_strided_slice(int rank, const int64_t *x_extents, const int64_t *begin,
+                               const int64_t *strides, const int64_t *y_extents, const int8_t *x,
+                               int8_t *y);
+
+/* Axis i of y is axis permutation[i] of x. */
+void cornu__int8_transpose(int rank, const int64_t *x_extents, const int32_t *permutation,
+                           const int8_t *x, int8_t *y);
+
+/* Copies x, `inner` elements for each of `outer`, into y's rows of `y_inner` from `at` on. */
+void cornu__int8_place(int64_t outer, int64_t inner, int64_t y_inner, int64_t at, const int8_t *x,
+                       int8_t *y);
+
+/* height, width of the window unused. */
+void cornu__int8_resize_nearest(const CornuInt8Window *window, bool align_corners,
+                                bool half_pixel_centers, const int8_t *x, int8_t *y);
+
+#endif

@@ -1,0 +1,39 @@
+/* Source: QuantizedMeanOrSum of LiteRT, tflite/kernels/internal/reference/reduce.h. */
+#include <string.h>
+
+#include "kernels.h"
+
+/* The multiplier of a sum of `count` numbers: the division is part of it, truncated. */
+static CornuMultiplier divided(CornuMultiplier by, int64_t count)
+{
+    int shift = 0;
+    while (shift < 32 && count >> (shift + 1)) shift++;
+    if (shift > 31 + by.shift) shift = 31 + by.shift;
+    return (CornuMultiplier){ (int32_t)(((int64_t)by.mantissa << shift) / count),
+                              by.shift - shift };
+}
+
+void cornu__int8_mean(CornuAffine x, CornuAffine y, int rank, const int64_t *extents,
+                      const bool *reduced, const int8_t *in, int8_t *out, int32_t *scratch)
+{
+    int64_t index[CORNU_INT8_RANK] = { 0 }, count = 1, means = 1, summed = 1;
+    for (int d = 0; d < rank; d++) {
+        count *= extents[d];
+        *(reduced[d] ? &summed : &means) *= extents[d];
+    }
+    memset(scratch, 0, (size_t)means * sizeof *scratch);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = 0;
+        for (int d = 0; d < rank; d++)
+            if (!reduced[d]) at = at * extents[d] + index[d];
+        scratch[at] += in[i];
+        for (int d = rank - 1; d >= 0 && ++index[d] == extents[d]; d--) index[d] = 0;
+    }
+    const CornuMultiplier by = divided(cornu__multiplier((double)x.scale / (double)y.scale),
+                                       summed);
+    for (int64_t i = 0; i < means; i++) {
+        const int32_t sum = (int32_t)(scratch[i] - x.zero * summed);
+        out[i] = (int8_t)cornu__fixed_clamp(cornu__fixed_scale(sum, by) + y.zero,
+                                            CORNU_INT8_MIN, CORNU_INT8_MAX);
+    }
+}

@@ -1,0 +1,58 @@
+/* Source: LiteRT, tflite/kernels/internal/reference/integer_ops/pooling.h. */
+#include "kernels.h"
+#include "window.h"
+
+typedef struct {
+    CornuTaps rows, columns;
+} Under;
+
+static Under under(const CornuInt8Window *w, int64_t i, int64_t j)
+{
+    return (Under){
+        cornu__taps(i, w->stride_height, w->pad_height, w->height, 1, w->in_height),
+        cornu__taps(j, w->stride_width, w->pad_width, w->width, 1, w->in_width)
+    };
+}
+
+void cornu__int8_max_pool(const CornuInt8Window *w, CornuBounds bounds, const int8_t *x, int8_t *y)
+{
+    const int64_t channels = w->in_channels;
+    for (int64_t b = 0; b < w->batch; b++, x += w->in_height * w->in_width * channels)
+        for (int64_t i = 0; i < w->out_height; i++)
+            for (int64_t j = 0; j < w->out_width; j++, y += channels) {
+                const Under at = under(w, i, j);
+                for (int64_t c = 0; c < channels; c++) y[c] = (int8_t)bounds.low;
+                for (int64_t h = at.rows.first; h < at.rows.end; h++)
+                    for (int64_t v = at.columns.first; v < at.columns.end; v++) {
+                        const int8_t *from = x + ((at.rows.begin + h) * w->in_width +
+                                                  at.columns.begin + v) * channels;
+                        for (int64_t c = 0; c < channels; c++)
+                            y[c] = from[c] > y[c] ? from[c] : y[c];
+                    }
+                for (int64_t c = 0; c < channels; c++)
+                    y[c] = y[c] > bounds.high ? (int8_t)bounds.high : y[c];
+            }
+}
+
+void cornu__int8_average_pool(const CornuInt8Window *w, CornuBounds bounds, const int8_t *x,
+                              int8_t *y)
+{
+    const int64_t channels = w->in_channels;
+    for (int64_t b = 0; b < w->batch; b++, x += w->in_height * w->in_width * channels)
+        for (int64_t i = 0; i < w->out_height; i++)
+            for (int64_t j = 0; j < w->out_width; j++) {
+                const Under   at = under(w, i, j);
+                const int64_t count = (at.rows.end - at.rows.first) *
+                                      (at.columns.end - at.columns.first);
+                for (int64_t c = 0; c < channels; c++) {
+                    int64_t sum = 0;
+                    for (int64_t h = at.rows.first; h < at.rows.end; h++)
+                        for (int64_t v = at.columns.first; v < at.columns.end; v++)
+                            sum += x[((at.rows.begin + h) * w->in_width + at.columns.begin + v) *
+                                     channels + c];
+                    const int64_t half = sum > 0 ? count / 2 : -(count / 2);
+                    const int64_t mean = count > 0 ? (sum + half) / count : 0;
+                    *y++ = (int8_t)cornu__fixed_clamp((int32_t)mean, bounds.low, bounds.high);
+                }
+            }
+}
