@@ -1,21 +1,24 @@
 # A file in an isa/ folder is compiled once per instruction set, with CORNU_ISA_NAME naming it, and
 # nothing else is compiled with those flags; NAME_bf16.c only for the sets that multiply bf16,
-# NAME_amx.c for AMX. device/host/machine/isa.h lists the same sets.
+# NAME_amx.c for AMX, NAME_vnni.c for products of int8. device/host/machine/isa.h lists the same sets.
 
 isas_x86_64      := avx2 avx512
 bf16_isas_x86_64 := avx512bf16
 amx_isas_x86_64  := amx
+vnni_isas_x86_64 := avx512vnni
 isas_aarch64      := neon
 bf16_isas_aarch64 := neonbf16
 
 isas      := portable $(isas_$(processor))
 bf16_isas := $(bf16_isas_$(processor))
 amx_isas  := $(amx_isas_$(processor))
-all_isas  := $(isas) $(bf16_isas) $(amx_isas)
+vnni_isas := $(vnni_isas_$(processor))
+all_isas  := $(isas) $(bf16_isas) $(amx_isas) $(vnni_isas)
 
 isa_files  := $(foreach f,$(sources),$(if $(findstring /isa/,$(f)),$(f)))
 isas_of     = $(if $(filter %_bf16.c,$(1)),$(bf16_isas),\
-                $(if $(filter %_amx.c,$(1)),$(amx_isas),$(isas)))
+                $(if $(filter %_amx.c,$(1)),$(amx_isas),\
+                $(if $(filter %_vnni.c,$(1)),$(vnni_isas),$(isas))))
 isa_objects = $(foreach f,$(isa_files),\
                 $(foreach isa,$(call isas_of,$(f)),$(f:%.c=$(BUILD)/obj/%.$(isa).o)))
 
@@ -25,6 +28,7 @@ isa_flags = $(if $(SANITIZE),-O1,-O3) -ffp-contract=fast -fopenmp-simd -fno-math
 isa_flags_portable =
 isa_flags_avx2     = -mavx2 -mfma
 isa_flags_avx512   = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
+isa_flags_avx512vnni = $(isa_flags_avx512) -mavx512vnni
 isa_flags_avx512bf16 = $(isa_flags_avx512) -mavx512bf16
 isa_flags_amx      = $(isa_flags_avx512bf16) -mamx-tile -mamx-bf16
 # Every compiler for arm64 assumes NEON, so a macro tells code written for it from portable code.

@@ -106,6 +106,12 @@ static CornuIsa best_isa(void)
     return CORNU_ISA_AMX;
 }
 
+static bool has_vnni(CornuIsa best)
+{
+    enum { AVX512_VNNI = 1 << 11 };   /* leaf 7, c */
+    return best >= CORNU_ISA_AVX512 && all(cpuid(7, 0).c, AVX512_VNNI);
+}
+
 static bool is_amd(void)
 {
     const Leaf     vendor = cpuid(0, 0);
@@ -156,6 +162,7 @@ static CornuIsa best_isa(void)
 }
 
 static CornuIsa preferred_isa(CornuIsa best) { return best; }
+static bool has_vnni(CornuIsa best) { (void)best; return false; }
 static bool halves_of_512(CornuIsa best) { (void)best; return false; }
 
 /* Linux only knows numbers: maker, part and revision in register MIDR_EL1. */
@@ -170,6 +177,7 @@ static void read_name(char name[64])
 
 static CornuIsa best_isa(void) { return CORNU_ISA_PORTABLE; }
 static CornuIsa preferred_isa(CornuIsa best) { return best; }
+static bool has_vnni(CornuIsa best) { (void)best; return false; }
 static bool halves_of_512(CornuIsa best) { (void)best; return false; }
 static void read_name(char name[64]) { (void)name; }
 
@@ -207,6 +215,7 @@ static void look(void)
 {
     this_cpu.best = best_isa();
     this_cpu.preferred = preferred_isa(this_cpu.best);
+    this_cpu.vnni = has_vnni(this_cpu.best);
     this_cpu.halves = halves_of_512(this_cpu.best);
     read_name(this_cpu.name);
     read_caches(&this_cpu);

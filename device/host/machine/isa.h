@@ -6,6 +6,8 @@
  *     CORNU__F32_ISAS(X, type, name)    X(type, name, SET, set) for each set with kernels of f32
  *     CORNU__BF16_ISAS(X, type, name)   with products of bf16 and what goes with them
  *     CORNU__TILE_ISAS(X, type, name)   with products of bf16 on tile registers
+ *     CORNU__VNNI_ISAS(X, type, name)   with products of int8; not in the order of the others, as
+ *                                       some processors with avx512 have them: CornuCpu.vnni
  *
  *     CORNU__F32_ISAS(CORNU__DECLARE, const CornuVectors, cornu__vectors)
  *     const CornuVectors *const vectors[] = { CORNU__F32_ISAS(CORNU__ADDRESS, , cornu__vectors) };
@@ -21,16 +23,19 @@
     X(type, name, AVX512, avx512)
 #define CORNU__BF16_ISAS(X, type, name) X(type, name, AVX512BF16, avx512bf16)
 #define CORNU__TILE_ISAS(X, type, name) X(type, name, AMX, amx)
+#define CORNU__VNNI_ISAS(X, type, name) X(type, name, AVX512VNNI, avx512vnni)
 #elif defined(__aarch64__)
 /* neon: 128 bits with FMA, on every arm64. neonbf16: FEAT_BF16, mandatory from Armv8.6 on. */
 #define CORNU__F32_ISAS(X, type, name)                              \
     X(type, name, PORTABLE, portable) X(type, name, NEON, neon)
 #define CORNU__BF16_ISAS(X, type, name) X(type, name, NEONBF16, neonbf16)
 #define CORNU__TILE_ISAS(X, type, name)
+#define CORNU__VNNI_ISAS(X, type, name)
 #else
 #define CORNU__F32_ISAS(X, type, name)  X(type, name, PORTABLE, portable)
 #define CORNU__BF16_ISAS(X, type, name)
 #define CORNU__TILE_ISAS(X, type, name)
+#define CORNU__VNNI_ISAS(X, type, name)
 #endif
 
 /* All of them, in order. */

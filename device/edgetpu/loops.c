@@ -1,0 +1,15 @@
+/* The choice of the instruction set of 8-bit products. */
+#include "../host/machine/cpu.h"
+#include "isa/int8.h"
+
+static const CornuInt8Loops *const by_isa[] = { CORNU__F32_ISAS(CORNU__ADDRESS, , cornu__int8_loops) };
+static const CornuInt8Loops *const by_vnni[] = {
+    CORNU__VNNI_ISAS(CORNU__ADDRESS, , cornu__int8_loops) NULL
+};
+
+const CornuInt8Loops *cornu__int8_loops(void)
+{
+    const size_t isa = cornu__isa_in_use(), count = sizeof by_isa / sizeof *by_isa;
+    if (isa + 1 >= count && by_vnni[0] && cornu__cpu()->vnni) return by_vnni[0];
+    return by_isa[isa < count ? isa : count - 1];
+}
