@@ -57,6 +57,7 @@ typedef struct {
                                             depthwise: (h, w, F), F a multiple of C */
     const int32_t         *bias;         /* (F) in units of x scale * filter scale, or NULL */
     const CornuMultiplier *multipliers;  /* (F): x scale * filter scale / y scale */
+    const double          *factors;      /* the same for fully_connected, else NULL */
 } CornuInt8Conv;
 
 void cornu__int8_conv2d_reference(const CornuInt8Conv *conv, const int8_t *x, int8_t *y);
@@ -68,8 +69,10 @@ size_t cornu__int8_transpose_conv_scratch(const CornuInt8Conv *conv);   /* bytes
 void   cornu__int8_transpose_conv(const CornuInt8Conv *conv, const int8_t *x, int8_t *y,
                                   void *scratch);
 
-/* conv2d, and fully_connected as one of a 1 x 1 image a row, by packed products (products.c). The
- * packed filter is the caller's to free; NULL with CORNU_ERR_MEMORY. */
+/* conv2d, and fully_connected as one of an image of 1 x 1 a row, by packed products (products.c).
+ * The packed filter is the caller's to free; NULL with CORNU_ERR_MEMORY. With factors, outputs are
+ * scaled in double and rounded to nearest, halves away from zero: LiteRT's reference kernel of
+ * fully_connected does so since 1.3, which differs from fixed point where that rounds twice. */
 typedef struct CornuInt8Packed CornuInt8Packed;
 CornuInt8Packed *cornu__int8_pack_create(const CornuInt8Conv *conv);
 void             cornu__int8_pack_free(CornuInt8Packed *packed);

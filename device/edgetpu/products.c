@@ -5,6 +5,7 @@
  * sum f (x - zero) = sum f (x + 128) - (zero + 128) sum f, so that the last term is part of the
  * bias. Elements outside the image are the zero point.
  */
+#include <math.h>
 #include <string.h>
 
 #include "../memory_internal.h"
@@ -42,7 +43,8 @@ static void pack_filter(CornuInt8Packed *packed)
         }
         const uint32_t bias = (uint32_t)(conv->bias ? conv->bias[f] : 0);
         packed->bias[f] = (int32_t)(bias - (uint32_t)(conv->x_zero - CORNU_INT8_MIN) * total);
-        const CornuMultiplier by = conv->multipliers[f];
+        const CornuMultiplier by = conv->factors ? (CornuMultiplier){ 0, 0 }
+                                                 : conv->multipliers[f];
         packed->mantissa[f] = by.mantissa;
         packed->left[f] = by.shift > 0 ? by.shift : 0;
         packed->right[f] = by.shift > 0 ? 0 : -by.shift;
@@ -86,9 +88,17 @@ void cornu__int8_pack_free(CornuInt8Packed *packed)
     cornu__release(packed);
 }
 
+/* The block's rows; with factors, after them the block's sums. */
+static size_t block_bytes(const CornuInt8Packed *packed)
+{
+    return ((size_t)packed->block_rows * row_bytes(packed) + 63) / 64 * 64;
+}
+
 size_t cornu__int8_conv2d_scratch(const CornuInt8Packed *packed)
 {
-    return (size_t)packed->block_rows * row_bytes(packed);
+    const size_t sums = packed->conv.factors
+                        ? (size_t)(packed->block_rows * packed->conv.window.out_channels) : 0;
+    return block_bytes(packed) + sums * sizeof(int32_t);
 }
 
 /* What is under the window of one output. `to` keeps whatever is after the last element: the
@@ -122,7 +132,7 @@ static void copy_window(const CornuInt8Packed *packed, const CornuInt8Loops *loo
 }
 
 static void multiply(const CornuInt8Packed *packed, const CornuInt8Loops *loops, int64_t rows,
-                     const uint8_t *x, int8_t *y)
+                     const uint8_t *x, int32_t *sums, int8_t *y)
 {
     const int64_t   filters = packed->conv.window.out_channels;
     const ptrdiff_t stride = (ptrdiff_t)row_bytes(packed);
@@ -144,9 +154,21 @@ static void multiply(const CornuInt8Packed *packed, const CornuInt8Loops *loops,
             tile.rows = (int)(rows - m < CORNU_INT8_ROWS ? rows - m : CORNU_INT8_ROWS);
             tile.x = x + m * stride;
             tile.y = y + m * filters + first;
+            tile.sums = sums ? sums + m * filters + first : NULL;
             loops->product(&tile);
         }
     }
+}
+
+static void finish_in_double(const CornuInt8Conv *conv, int64_t rows, const int32_t *sums,
+                             int8_t *y)
+{
+    const int64_t filters = conv->window.out_channels;
+    for (int64_t m = 0; m < rows; m++)
+        for (int64_t f = 0; f < filters; f++) {
+            const double real = round((double)*sums++ * conv->factors[f]) + conv->y_zero;
+            *y++ = (int8_t)fmin(fmax(real, conv->bounds.low), conv->bounds.high);
+        }
 }
 
 void cornu__int8_conv2d(const CornuInt8Packed *packed, int64_t batch, const int8_t *x, int8_t *y,
@@ -157,6 +179,7 @@ void cornu__int8_conv2d(const CornuInt8Packed *packed, int64_t batch, const int8
     const int64_t outputs = w->out_height * w->out_width, total = batch * outputs;
     const int64_t image = w->in_height * w->in_width * w->in_channels;
     uint8_t      *block = scratch;
+    int32_t      *sums = packed->conv.factors ? (int32_t *)(block + block_bytes(packed)) : NULL;
     for (int64_t at = 0; at < total; at += packed->block_rows) {
         const int64_t left = total - at;
         const int64_t rows = left < packed->block_rows ? left : packed->block_rows;
@@ -165,6 +188,7 @@ void cornu__int8_conv2d(const CornuInt8Packed *packed, int64_t batch, const int8
             copy_window(packed, loops, x + (at + m) / outputs * image, output / w->out_width,
                         output % w->out_width, block + m * (int64_t)row_bytes(packed));
         }
-        multiply(packed, loops, rows, block, y + at * w->out_channels);
+        multiply(packed, loops, rows, block, sums, y + at * w->out_channels);
+        if (sums) finish_in_double(&packed->conv, rows, sums, y + at * w->out_channels);
     }
 }

@@ -33,7 +33,8 @@ typedef struct {
     int             rows, panels, columns;
     CornuInt8Finish finish;
     int8_t         *y;
-    ptrdiff_t       y_stride;
+    int32_t        *sums;       /* if not NULL, where these go instead, as they are */
+    ptrdiff_t       y_stride;   /* elements, of y or sums */
 } CornuInt8Tile;
 
 typedef struct {

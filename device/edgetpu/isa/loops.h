@@ -51,7 +51,9 @@ static void product(const CornuInt8Tile *tile)
     int8_t    y[SUMS];
     const int width = tile->panels * CORNU_INT8_COLUMNS;
     sums_of(tile, sums);
-    for (int m = 0; m < tile->rows; m++) {
+    for (int m = 0; m < tile->rows && tile->sums; m++)
+        memcpy(tile->sums + m * tile->y_stride, sums[m], (size_t)tile->columns * sizeof **sums);
+    for (int m = 0; m < tile->rows && !tile->sums; m++) {
         int8_t *to = tile->y + m * tile->y_stride;
         if (width == SUMS) finish_loop(&tile->finish, SUMS, sums[m], y);
         else               finish_loop(&tile->finish, CORNU_INT8_COLUMNS, sums[m], y);
