@@ -73,6 +73,7 @@
 #include "layers/spatial.h"
 #include "layers/spatial3d.h"
 #include "layers/text_layers.h"
+#include "lite/quantize.h"
 #include "losses/loss.h"
 #include "metrics/logs.h"
 #include "metrics/metric.h"

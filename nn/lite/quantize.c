@@ -1,0 +1,270 @@
+#include "quantize.h"
+
+#include "../../datasets/pipeline/iterator.h"
+#include "../../device/edgetpu/kernels.h"
+#include "../../device/memory_internal.h"
+#include "../training/training_internal.h"
+#include "file.h"
+#include "from_model.h"
+#include "run.h"
+#include "to_int8.h"
+
+enum { DEFAULT_SAMPLES = 512, BATCH = 32, ROWS = 256 };
+
+struct CornuInt8Model {
+    CornuLiteGraph *graph;
+    CornuLiteRun   *run;
+    double          input_scale;   /* of integers that are given */
+    float          *real;          /* ROWS rows of the input */
+    int8_t         *x, *y;         /* ROWS rows */
+};
+
+/* ---- Calibration ---- */
+
+/* Rows of any dtype as f32; integers times `scale`. */
+static void to_real(CornuArray x, int64_t first, int64_t count, double scale, float *to)
+{
+    const double by = cornu_dtype_is_float(x.type.dtype) ? 1.0 : scale;
+    if (x.type.dtype == CORNU_U8) {
+        const uint8_t *from = (const uint8_t *)x.data + first;
+        for (int64_t i = 0; i < count; i++) to[i] = (float)from[i] * (float)by;
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) to[i] = (float)(cornu_array_get(x, first + i) * by);
+}
+
+/* The inputs of a batch as f32, in memory of as many rows. */
+static CornuStatus take_batch(const CornuLiteGraph *graph, const CornuModel *model,
+                              const CornuBatch *batch, int64_t rows, float *const *to)
+{
+    for (int i = 0; i < graph->input_count; i++) {
+        const CornuLiteTensor *tensor = &graph->tensors[graph->inputs[i].tensor];
+        const CornuArray       x = batch->arrays[i];
+        const int64_t          row = cornu__lite_count(tensor->shape, 1);
+        if (cornu_type_count(x.type) != row * x.type.shape.extent[0]) {
+            CornuText a, b;
+            return cornu__fail(CORNU_ERR_SHAPE, "cornu_quantize: x is %s, the input is %s",
+                               cornu_shape_print(&a, x.type.shape),
+                               cornu_shape_print(&b, tensor->shape));
+        }
+        to_real(x, 0, rows * row, cornu_model_input_scale(model), to[i]);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus read_batches(CornuLiteRanges *ranges, const CornuLiteGraph *graph,
+                                const CornuModel *model, CornuIterator *iterator,
+                                int64_t samples, float *const *x)
+{
+    const CornuBatch *batch;
+    int64_t           seen = 0;
+    while (seen < samples) {
+        CornuStatus status = cornu_iterator_next(iterator, &batch);
+        if (status != CORNU_OK) return status;
+        if (!batch) break;
+        const int64_t rows = batch->valid < samples - seen ? batch->valid : samples - seen;
+        status = take_batch(graph, model, batch, rows, x);
+        if (status == CORNU_OK)
+            status = cornu__lite_ranges_add(ranges, rows, (const float *const *)x);
+        if (status != CORNU_OK) return status;
+        seen += rows;
+    }
+    return seen > 0 ? CORNU_OK : cornu__fail(CORNU_ERR_VALUE, "cornu_quantize: the calibration "
+                                             "data have no rows");
+}
+
+/* Takes the data set. */
+static CornuStatus calibrate(CornuLiteRanges *ranges, const CornuLiteGraph *graph,
+                             const CornuModel *model, CornuDataset *data, int64_t samples)
+{
+    if (data && cornu_dataset_batch_size(data) == 0) data = cornu_dataset_batch(data, BATCH, false);
+    if (!data) return cornu_error_take();
+    const int64_t  most = cornu_dataset_batch_size(data);
+    float         *x[CORNU_LITE_MAX_PORTS] = { NULL };
+    CornuIterator *iterator = cornu_iterator_begin(data, 0);
+    CornuStatus    status = iterator ? CORNU_OK : cornu_error_take();
+    for (int i = 0; i < graph->input_count && status == CORNU_OK; i++) {
+        x[i] = cornu__allocate((size_t)cornu__lite_count(
+            graph->tensors[graph->inputs[i].tensor].shape, most), sizeof(float));
+        if (!x[i]) status = CORNU_ERR_MEMORY;
+    }
+    if (status == CORNU_OK)
+        status = read_batches(ranges, graph, model, iterator, samples, x);
+    for (int i = 0; i < graph->input_count; i++) cornu__release(x[i]);
+    cornu_iterator_free(iterator);
+    cornu_dataset_free(data);
+    return status;
+}
+
+static CornuStatus quantize(const CornuQuantizeConfig *config, CornuLiteGraph **to)
+{
+    const int64_t    samples = config->samples ? config->samples : DEFAULT_SAMPLES;
+    CornuLiteGraph  *graph = NULL;
+    CornuLiteRanges *ranges = NULL;
+    if (!config->model) return cornu__fail_absent("cornu_quantize: .model is NULL");
+    if (samples < 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_quantize: .samples is %lld, expected at "
+                           "least 1", (long long)samples);
+    CornuStatus status = cornu__lite_from_model(config->model, NULL, &graph);
+    if (status != CORNU_OK) return cornu__fail_prefix(status, "cornu_quantize");
+    const CornuDataArguments arguments = {
+        .who = "cornu_quantize", .data = config->data, .x = config->x, .xs = config->xs
+    };
+    CornuDataset *data = cornu__dataset_from_arguments(config->model, &arguments);
+    if (!data) status = cornu_error_take();
+    if (status == CORNU_OK) {
+        ranges = cornu__lite_ranges_create(graph);
+        if (!ranges) status = cornu__fail_prefix(cornu_error_take(), "cornu_quantize");
+    }
+    if (status == CORNU_OK) status = calibrate(ranges, graph, config->model, data, samples);
+    else                    cornu_dataset_free(data);
+    if (status == CORNU_OK) status = cornu__lite_to_int8(graph, cornu__lite_ranges(ranges), to);
+    cornu__lite_ranges_free(ranges);
+    cornu__lite_graph_free(graph);
+    return status;
+}
+
+/* ---- Making, saving, loading ---- */
+
+static const CornuLiteTensor *input_of(const CornuInt8Model *q)
+{
+    return &q->graph->tensors[q->graph->inputs[0].tensor];
+}
+
+static const CornuLiteTensor *output_of(const CornuInt8Model *q)
+{
+    return &q->graph->tensors[q->graph->outputs[0].tensor];
+}
+
+/* Takes the graph. */
+static CornuInt8Model *create(CornuLiteGraph *graph, double input_scale, int threads)
+{
+    CornuInt8Model *q = cornu__allocate(1, sizeof *q);
+    if (!q) {
+        cornu__lite_graph_free(graph);
+        return cornu__null();
+    }
+    q->graph = graph;
+    q->input_scale = input_scale;
+    q->run = cornu__lite_run_create(graph, threads);
+    if (!q->run || graph->input_count < 1 || graph->output_count < 1) {
+        if (q->run) cornu__fail_null(CORNU_ERR_FILE, "the graph has no inputs or no outputs");
+        cornu_int8_free(q);
+        return NULL;
+    }
+    const size_t x = (size_t)cornu__lite_count(input_of(q)->shape, ROWS);
+    q->real = cornu__allocate(x, sizeof *q->real);
+    q->x = cornu__allocate(x, 1);
+    q->y = cornu__allocate((size_t)cornu__lite_count(output_of(q)->shape, ROWS), 1);
+    if (q->real && q->x && q->y) return q;
+    cornu_int8_free(q);
+    return cornu__null();
+}
+
+CornuInt8Model *cornu_quantize_from(const CornuQuantizeConfig *config)
+{
+    CornuLiteGraph *graph;
+    if (cornu__refused()) return NULL;
+    if (quantize(config, &graph) != CORNU_OK) return cornu__null();
+    return create(graph, cornu_model_input_scale(config->model), config->threads);
+}
+
+void cornu_int8_free(CornuInt8Model *q)
+{
+    if (!q) return;
+    cornu__lite_run_free(q->run);
+    cornu__lite_graph_free(q->graph);
+    cornu__release(q->real);
+    cornu__release(q->x);
+    cornu__release(q->y);
+    cornu__release(q);
+}
+
+CornuStatus cornu_int8_save(const CornuInt8Model *q, const char *path)
+{
+    if (!q || !path) return cornu__fail_absent("cornu_int8_save: an argument is NULL");
+    return cornu__lite_save(q->graph, path);
+}
+
+CornuInt8Model *cornu_int8_load(const char *path)
+{
+    CornuLiteGraph *graph;
+    if (cornu__refused()) return NULL;
+    if (!path) return cornu__loaded(cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_int8_load: the "
+                                                     "path is NULL"));
+    if (cornu__lite_open(path, &graph) != CORNU_OK) return cornu__loaded(cornu__null());
+    return cornu__loaded(create(graph, 1.0, 0));
+}
+
+/* ---- Predicting ---- */
+
+CornuStatus cornu_int8_predict_integers(CornuInt8Model *q, int64_t rows, const int8_t *x,
+                                         int8_t *y)
+{
+    if (!q || !x || !y)
+        return cornu__fail_absent("cornu_int8_predict_integers: an argument is NULL");
+    if (q->graph->input_count != 1 || q->graph->output_count != 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "the model has %d inputs and %d outputs, expected "
+                           "one of each", q->graph->input_count, q->graph->output_count);
+    return cornu__lite_run(q->run, rows, (const void *[]){ x }, (void *[]){ y });
+}
+
+static CornuAffine affine_of(const CornuLiteTensor *tensor)
+{
+    return (CornuAffine){ tensor->quantization.scales[0],
+                          (int32_t)tensor->quantization.zero_points[0] };
+}
+
+static CornuStatus check_rows(const char *what, CornuArray array, int64_t rows, int64_t row,
+                              CornuShape shape)
+{
+    CornuText got, want;
+    if (array.data && array.type.shape.rank > 0 && array.type.shape.extent[0] == rows &&
+        cornu_type_count(array.type) == rows * row)
+        return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "cornu_int8_predict: %s is %s, expected %lld rows of "
+                       "%s", what, array.data ? cornu_type_print(&got, array.type) : "not given",
+                       (long long)rows, cornu_shape_print(&want, shape));
+}
+
+CornuStatus cornu_int8_predict(CornuInt8Model *q, CornuArray x, CornuArray to)
+{
+    if (!q) return cornu__fail_absent("cornu_int8_predict: the model is NULL");
+    const int64_t rows = x.type.shape.rank > 0 ? x.type.shape.extent[0] : 0;
+    const int64_t in = cornu__lite_count(input_of(q)->shape, 1);
+    const int64_t out = cornu__lite_count(output_of(q)->shape, 1);
+    CornuStatus   status = check_rows("x", x, rows, in, input_of(q)->shape);
+    if (status == CORNU_OK) status = check_rows("to", to, rows, out, output_of(q)->shape);
+    if (status == CORNU_OK && to.type.dtype != CORNU_F32)
+        status = cornu__fail(CORNU_ERR_DTYPE, "cornu_int8_predict: to is %s, expected f32",
+                             cornu_dtype_name(to.type.dtype));
+    for (int64_t first = 0; first < rows && status == CORNU_OK; first += ROWS) {
+        const int64_t count = rows - first < ROWS ? rows - first : ROWS;
+        to_real(x, first * in, count * in, q->input_scale, q->real);
+        cornu__int8_quantize(affine_of(input_of(q)), count * in, q->real, q->x);
+        status = cornu_int8_predict_integers(q, count, q->x, q->y);
+        cornu__int8_dequantize(affine_of(output_of(q)), count * out, q->y,
+                               (float *)to.data + first * out);
+    }
+    return status;
+}
+
+/* ---- What it is ---- */
+
+static CornuScale scale_of(const CornuLiteTensor *tensor)
+{
+    const CornuAffine affine = affine_of(tensor);
+    return (CornuScale){ (double)affine.scale, (int)affine.zero };
+}
+
+CornuScale cornu_int8_input_scale(const CornuInt8Model *q) { return scale_of(input_of(q)); }
+CornuScale cornu_int8_output_scale(const CornuInt8Model *q) { return scale_of(output_of(q)); }
+CornuShape cornu_int8_input_shape(const CornuInt8Model *q) { return input_of(q)->shape; }
+CornuShape cornu_int8_output_shape(const CornuInt8Model *q) { return output_of(q)->shape; }
+
+int64_t cornu_int8_bytes(const CornuInt8Model *q)
+{
+    size_t bytes = 0;
+    for (int t = 0; t < q->graph->tensor_count; t++) bytes += q->graph->tensors[t].bytes;
+    return (int64_t)bytes;
+}

@@ -1,0 +1,76 @@
+/*
+ * Models of 8 bits: post-training quantization, for inference on small devices.
+ *
+ *     CornuInt8Model *small = cornu_quantize(model, .data = train, .samples = 500);
+ *     cornu_int8_predict(small, images, probabilities);
+ *     cornu_int8_save(small, "digits.tflite");
+ *
+ * real value = scale (integer - zero point). Weights are int8 with a scale for each output channel,
+ * activations int8 with one scale, biases and sums i32; the ranges of activations are those that
+ * the float model has on the calibration data. Results are the integers of LiteRT's reference
+ * kernels, whatever the processor and the number of threads.
+ *
+ * Sources: "LiteRT 8-bit quantization specification"; Jacob et al., "Quantization and Training of
+ * Neural Networks for Efficient Integer-Arithmetic-Only Inference", arXiv 1712.05877.
+ */
+#ifndef CORNU_NN_LITE_QUANTIZE_H
+#define CORNU_NN_LITE_QUANTIZE_H
+
+#include "../../datasets/pipeline/dataset.h"
+#include "../model/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct CornuInt8Model CornuInt8Model;
+
+typedef struct {
+    char          unset;
+    CornuModel   *model;                       /* required: built, with the weights to quantize */
+    CornuDataset *data;                        /* calibration: of x, or of (x, y); or */
+    CornuArray    x;                           /* rows of x, as predict takes them; or */
+    CornuArray    xs[CORNU_MAX_MODEL_TENSORS]; /* those of each input */
+    int64_t       samples;                     /* that are used, the first ones; default 512 */
+    int           threads;                     /* that predict; default: one for each processor */
+} CornuQuantizeConfig;
+
+/* Keeps nothing of the model and the data. NULL on failure: CORNU_ERR_UNSUPPORTED names a layer
+ * or operator that has no form of 8 bits, CORNU_ERR_VALUE data whose activations are not finite.
+ * Free with cornu_int8_free. */
+CornuInt8Model *cornu_quantize_from(const CornuQuantizeConfig *config);
+#define cornu_quantize(...) \
+    cornu_quantize_from(&(CornuQuantizeConfig){ .unset = 0, __VA_ARGS__ })
+void cornu_int8_free(CornuInt8Model *model);
+
+/* A .tflite file, of int8 inputs and outputs; loads those that are quantized in whole. */
+CornuStatus     cornu_int8_save(const CornuInt8Model *model, const char *path);
+CornuInt8Model *cornu_int8_load(const char *path);
+
+/* x: rows of the model's input, f32, or integers, which are multiplied by the model's input_scale.
+ * Gets f32 (rows, …). For a model with one input and one output. */
+CornuStatus cornu_int8_predict(CornuInt8Model *model, CornuArray x, CornuArray to);
+
+/* The same in the integers of the model: `rows` rows of int8, and of each result. */
+CornuStatus cornu_int8_predict_integers(CornuInt8Model *model, int64_t rows, const int8_t *x,
+                                         int8_t *y);
+
+typedef struct {
+    double scale;
+    int    zero_point;
+} CornuScale;
+
+CornuScale cornu_int8_input_scale(const CornuInt8Model *model);
+CornuScale cornu_int8_output_scale(const CornuInt8Model *model);
+
+/* Shapes with CORNU_NONE for the batch. */
+CornuShape cornu_int8_input_shape(const CornuInt8Model *model);
+CornuShape cornu_int8_output_shape(const CornuInt8Model *model);
+
+/* Bytes of weights and biases. */
+int64_t cornu_int8_bytes(const CornuInt8Model *model);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
