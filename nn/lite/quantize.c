@@ -4,6 +4,7 @@
 #include "../../device/edgetpu/kernels.h"
 #include "../../device/memory_internal.h"
 #include "../training/training_internal.h"
+#include "cost.h"
 #include "file.h"
 #include "from_model.h"
 #include "run.h"
@@ -267,4 +268,31 @@ int64_t cornu_int8_bytes(const CornuInt8Model *q)
     size_t bytes = 0;
     for (int t = 0; t < q->graph->tensor_count; t++) bytes += q->graph->tensors[t].bytes;
     return (int64_t)bytes;
+}
+
+/* ---- On an Edge TPU ---- */
+
+static CornuEdgeTpuCost fill(const CornuInt8Model *q, CornuEdgeTpuOperator *operators)
+{
+    int64_t moved = 0;
+    for (int o = 0; o < q->graph->operator_count; o++)
+        operators[o] = cornu__lite_edgetpu_operator(q->graph, o);
+    for (int i = 0; i < q->graph->input_count; i++)
+        moved += cornu__lite_count(q->graph->tensors[q->graph->inputs[i].tensor].shape, 1);
+    for (int i = 0; i < q->graph->output_count; i++)
+        moved += cornu__lite_count(q->graph->tensors[q->graph->outputs[i].tensor].shape, 1);
+    return cornu_edgetpu_cost(operators, q->graph->operator_count, moved);
+}
+
+int cornu_int8_operator_count(const CornuInt8Model *q) { return q->graph->operator_count; }
+
+CornuStatus cornu_int8_edgetpu_cost(const CornuInt8Model *q, CornuEdgeTpuCost *cost,
+                                    CornuEdgeTpuOperator *operators)
+{
+    CornuEdgeTpuOperator *own = operators ? NULL
+        : cornu__allocate((size_t)q->graph->operator_count + 1, sizeof *own);
+    if (!operators && !own) return CORNU_ERR_MEMORY;
+    *cost = fill(q, operators ? operators : own);
+    cornu__release(own);
+    return CORNU_OK;
 }

@@ -17,6 +17,7 @@
 #define CORNU_NN_LITE_QUANTIZE_H
 
 #include "../../datasets/pipeline/dataset.h"
+#include "../../device/edgetpu/edgetpu.h"
 #include "../model/model.h"
 
 #ifdef __cplusplus
@@ -69,6 +70,15 @@ CornuShape cornu_int8_output_shape(const CornuInt8Model *model);
 
 /* Bytes of weights and biases. */
 int64_t cornu_int8_bytes(const CornuInt8Model *model);
+
+/* ---- On the device edgetpu, emulated ---- */
+
+int cornu_int8_operator_count(const CornuInt8Model *model);
+
+/* The modelled cost of one row; and unless it is NULL the operators in their order, with what
+ * Coral's compiler would map. CORNU_ERR_MEMORY. */
+CornuStatus cornu_int8_edgetpu_cost(const CornuInt8Model *model, CornuEdgeTpuCost *cost,
+                                    CornuEdgeTpuOperator *operators);
 
 #ifdef __cplusplus
 }
