@@ -6,6 +6,7 @@
  */
 #include <math.h>
 
+#include "isa/int8.h"
 #include "kernels.h"
 
 CornuBounds cornu__int8_bounds(CornuFused activation, CornuAffine y)
@@ -26,71 +27,118 @@ CornuBounds cornu__int8_bounds(CornuFused activation, CornuAffine y)
 /* Sums are made of operands in units of 2^-20 of twice the larger scale. */
 enum { SUM_SHIFT = 20 };
 
-CornuInt8Arithmetic cornu__int8_arithmetic(CornuInt8Binary op, CornuAffine x1, CornuAffine x2,
-                                           CornuAffine y, CornuFused activation)
+/* Every operand in those units; `sign` -1 for what is subtracted. */
+static void fill_terms(CornuMultiplier by, int32_t zero, int32_t sign, int32_t terms[256])
 {
-    CornuInt8Arithmetic a = {
+    for (int32_t i = 0; i < 256; i++)
+        terms[i] = sign * cornu__fixed_scale((i + CORNU_INT8_MIN - zero) * (1 << SUM_SHIFT), by);
+}
+
+void cornu__int8_arithmetic(CornuInt8Binary op, CornuAffine x1, CornuAffine x2, CornuAffine y,
+                            CornuFused activation, CornuInt8Arithmetic *to)
+{
+    const double twice = 2.0f * fmaxf(x1.scale, x2.scale);
+    *to = (CornuInt8Arithmetic){
         .op = op, .zero1 = x1.zero, .zero2 = x2.zero, .y_zero = y.zero,
         .bounds = cornu__int8_bounds(activation, y)
     };
-    const double twice = 2.0f * fmaxf(x1.scale, x2.scale);
     switch (op) {
     case CORNU_INT8_ADD:
     case CORNU_INT8_SUB:
-        a.by1 = cornu__multiplier(x1.scale / twice);
-        a.by2 = cornu__multiplier(x2.scale / twice);
-        a.by_y = cornu__multiplier(twice / ((1 << SUM_SHIFT) * y.scale));
+        fill_terms(cornu__multiplier(x1.scale / twice), x1.zero, 1, to->terms1);
+        fill_terms(cornu__multiplier(x2.scale / twice), x2.zero, op == CORNU_INT8_ADD ? 1 : -1,
+                   to->terms2);
+        to->by_y = cornu__multiplier(twice / ((1 << SUM_SHIFT) * y.scale));
         break;
     case CORNU_INT8_MUL:
-        a.by_y = cornu__multiplier(x1.scale * x2.scale / y.scale);
+        to->by_y = cornu__multiplier(x1.scale * x2.scale / y.scale);
         break;
     case CORNU_INT8_MAXIMUM:
     case CORNU_INT8_MINIMUM:
         break;
     }
-    return a;
 }
 
-static inline int8_t finish(const CornuInt8Arithmetic *a, int32_t x)
-{
-    const int32_t y = cornu__fixed_scale(x, a->by_y) + a->y_zero;
-    return (int8_t)cornu__fixed_clamp(y, a->bounds.low, a->bounds.high);
-}
+/* Elements at a time. */
+enum { CHUNK = 256 };
 
-static inline int32_t sum_operand(int8_t x, int32_t zero, CornuMultiplier by)
-{
-    return cornu__fixed_scale((x - zero) * (1 << SUM_SHIFT), by);
-}
+/* How a chunk's numbers become int8, all by one multiplier. */
+typedef struct {
+    int32_t mantissa[CHUNK], left[CHUNK], right[CHUNK];
+} Multipliers;
 
-static inline int8_t binary(const CornuInt8Arithmetic *a, int8_t x1, int8_t x2)
+static CornuInt8Finish finish_of(const CornuInt8Arithmetic *a, Multipliers *m)
 {
-    switch (a->op) {
-    case CORNU_INT8_ADD:
-        return finish(a, sum_operand(x1, a->zero1, a->by1) + sum_operand(x2, a->zero2, a->by2));
-    case CORNU_INT8_SUB:
-        return finish(a, sum_operand(x1, a->zero1, a->by1) - sum_operand(x2, a->zero2, a->by2));
-    case CORNU_INT8_MUL:     return finish(a, (x1 - a->zero1) * (x2 - a->zero2));
-    case CORNU_INT8_MAXIMUM: return x1 > x2 ? x1 : x2;
-    case CORNU_INT8_MINIMUM: return x1 < x2 ? x1 : x2;
+    for (int i = 0; i < CHUNK; i++) {
+        m->mantissa[i] = a->by_y.mantissa;
+        m->left[i] = a->by_y.shift > 0 ? a->by_y.shift : 0;
+        m->right[i] = a->by_y.shift > 0 ? 0 : -a->by_y.shift;
     }
-    return 0;
+    return (CornuInt8Finish){ NULL, m->mantissa, m->left, m->right, a->y_zero, a->bounds.low,
+                              a->bounds.high };
 }
 
-/* One row along the last axis; a step of 0 repeats an operand. */
-static void binary_row(const CornuInt8Arithmetic *a, int64_t count, const int8_t *x1,
-                       int64_t step1, const int8_t *x2, int64_t step2, int8_t *y)
+/* Up to a chunk. A step of 0 repeats an operand. */
+static void combine(const CornuInt8Arithmetic *a, int64_t count, const int8_t *x1, int64_t step1,
+                    const int8_t *x2, int64_t step2, int32_t *to)
 {
-    for (int64_t i = 0; i < count; i++) y[i] = binary(a, x1[i * step1], x2[i * step2]);
+    if (a->op == CORNU_INT8_MUL)
+        for (int64_t i = 0; i < count; i++)
+            to[i] = (x1[i * step1] - a->zero1) * (x2[i * step2] - a->zero2);
+    else
+        for (int64_t i = 0; i < count; i++)
+            to[i] = a->terms1[x1[i * step1] - CORNU_INT8_MIN] +
+                    a->terms2[x2[i * step2] - CORNU_INT8_MIN];
+}
+
+static void select(const CornuInt8Arithmetic *a, int64_t count, const int8_t *x1, int64_t step1,
+                   const int8_t *x2, int64_t step2, int8_t *y)
+{
+    const bool larger = a->op == CORNU_INT8_MAXIMUM;
+    for (int64_t i = 0; i < count; i++) {
+        const int8_t first = x1[i * step1], second = x2[i * step2];
+        y[i] = (first > second) == larger ? first : second;
+    }
+}
+
+/* One row along the last axis. */
+static void binary_row(const CornuInt8Arithmetic *a, const CornuInt8Finish *finish, int64_t count,
+                       const int8_t *x1, int64_t step1, const int8_t *x2, int64_t step2, int8_t *y)
+{
+    const CornuInt8Loops *loops = cornu__int8_loops();
+    int32_t               chunk[CHUNK];
+    if (a->op == CORNU_INT8_MAXIMUM || a->op == CORNU_INT8_MINIMUM) {
+        select(a, count, x1, step1, x2, step2, y);
+        return;
+    }
+    for (int64_t i = 0; i < count; i += CHUNK) {
+        const int64_t some = count - i < CHUNK ? count - i : CHUNK;
+        combine(a, some, x1 + i * step1, step1, x2 + i * step2, step2, chunk);
+        loops->finish(finish, some, chunk, y + i);
+    }
+}
+
+static int64_t count_of(int rank, const int64_t *extents)
+{
+    int64_t count = 1;
+    for (int d = 0; d < rank; d++) count *= extents[d];
+    return count;
 }
 
 void cornu__int8_binary(const CornuInt8Arithmetic *arithmetic, int rank, const int64_t *extents,
                         const int64_t *extents1, const int8_t *x1, const int64_t *extents2,
                         const int8_t *x2, int8_t *y)
 {
-    int64_t index[CORNU_INT8_RANK] = { 0 };
+    Multipliers           multipliers;
+    const CornuInt8Finish finish = finish_of(arithmetic, &multipliers);
+    const int64_t count = count_of(rank, extents);
+    if (count_of(rank, extents1) == count && count_of(rank, extents2) == count) {
+        binary_row(arithmetic, &finish, count, x1, 1, x2, 1, y);
+        return;
+    }
+    int64_t       index[CORNU_INT8_RANK] = { 0 };
     const int64_t inner = rank > 0 ? extents[rank - 1] : 1;
-    int64_t rows = 1;
-    for (int d = 0; d < rank - 1; d++) rows *= extents[d];
+    const int64_t rows = inner > 0 ? count / inner : 0;
     for (int64_t row = 0; row < rows; row++, y += inner) {
         int64_t at1 = 0, at2 = 0;
         for (int d = 0; d < rank - 1; d++) {
@@ -99,7 +147,7 @@ void cornu__int8_binary(const CornuInt8Arithmetic *arithmetic, int rank, const i
         }
         const int64_t inner1 = rank > 0 ? extents1[rank - 1] : 1;
         const int64_t inner2 = rank > 0 ? extents2[rank - 1] : 1;
-        binary_row(arithmetic, inner, x1 + at1 * inner1, inner1 > 1, x2 + at2 * inner2,
+        binary_row(arithmetic, &finish, inner, x1 + at1 * inner1, inner1 > 1, x2 + at2 * inner2,
                    inner2 > 1, y);
         for (int d = rank - 2; d >= 0 && ++index[d] == extents[d]; d--) index[d] = 0;
     }

@@ -101,12 +101,13 @@ typedef enum {
 typedef struct {
     CornuInt8Binary op;
     int32_t         zero1, zero2, y_zero;
-    CornuMultiplier by1, by2, by_y;
+    CornuMultiplier by_y;
     CornuBounds     bounds;
+    int32_t         terms1[256], terms2[256];   /* of a sum, by operand, from -128 on */
 } CornuInt8Arithmetic;
 
-CornuInt8Arithmetic cornu__int8_arithmetic(CornuInt8Binary op, CornuAffine x1, CornuAffine x2,
-                                           CornuAffine y, CornuFused activation);
+void cornu__int8_arithmetic(CornuInt8Binary op, CornuAffine x1, CornuAffine x2, CornuAffine y,
+                            CornuFused activation, CornuInt8Arithmetic *to);
 
 /* Operands of `rank` extents, at most CORNU_INT8_RANK, which are y's or 1: those are broadcast. */
 void cornu__int8_binary(const CornuInt8Arithmetic *arithmetic, int rank, const int64_t *extents,

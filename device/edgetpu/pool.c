@@ -1,4 +1,7 @@
 /* Source: LiteRT, tflite/kernels/internal/reference/integer_ops/pooling.h. */
+#include <string.h>
+
+#include "isa/int8.h"
 #include "kernels.h"
 #include "window.h"
 
@@ -16,20 +19,20 @@ static Under under(const CornuInt8Window *w, int64_t i, int64_t j)
 
 void cornu__int8_max_pool(const CornuInt8Window *w, CornuBounds bounds, const int8_t *x, int8_t *y)
 {
-    const int64_t channels = w->in_channels;
+    const CornuInt8Loops *loops = cornu__int8_loops();
+    const int64_t         channels = w->in_channels;
     for (int64_t b = 0; b < w->batch; b++, x += w->in_height * w->in_width * channels)
         for (int64_t i = 0; i < w->out_height; i++)
             for (int64_t j = 0; j < w->out_width; j++, y += channels) {
                 const Under at = under(w, i, j);
-                for (int64_t c = 0; c < channels; c++) y[c] = (int8_t)bounds.low;
+                memset(y, bounds.low, (size_t)channels);
                 for (int64_t h = at.rows.first; h < at.rows.end; h++)
                     for (int64_t v = at.columns.first; v < at.columns.end; v++) {
                         const int8_t *from = x + ((at.rows.begin + h) * w->in_width +
                                                   at.columns.begin + v) * channels;
-                        for (int64_t c = 0; c < channels; c++)
-                            y[c] = from[c] > y[c] ? from[c] : y[c];
+                        loops->maximum(channels, from, y);
                     }
-                for (int64_t c = 0; c < channels; c++)
+                for (int64_t c = 0; c < channels && bounds.high < CORNU_INT8_MAX; c++)
                     y[c] = y[c] > bounds.high ? (int8_t)bounds.high : y[c];
             }
 }

@@ -1,9 +1,9 @@
 /*
- * Convolutions as products: blocks of outputs of an image, with what is under their windows copied
- * side by side as u8 (im2col), times the filter packed in panels (isa/int8.h).
+ * Convolutions as products: an image as u8 with its padding, blocks of outputs with what is under
+ * their windows copied side by side (im2col), times the filter packed in panels (isa/int8.h).
  *
  * sum f (x - zero) = sum f (x + 128) - (zero + 128) sum f, so that the last term is part of the
- * bias. Elements outside the image are the zero point.
+ * bias. Padding is the zero point, which stands for 0.
  */
 #include <math.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 #include "../memory_internal.h"
 #include "isa/int8.h"
 #include "kernels.h"
-#include "window.h"
 
 /* Rows of a block: what fits into half of a common second-level cache, in whole tiles. */
 enum { BLOCK_BYTES = 256 * 1024, MOST_BLOCK_ROWS = 32 * CORNU_INT8_ROWS };
@@ -88,47 +87,74 @@ void cornu__int8_pack_free(CornuInt8Packed *packed)
     cornu__release(packed);
 }
 
-/* The block's rows; with factors, after them the block's sums. */
-static size_t block_bytes(const CornuInt8Packed *packed)
+/* Extents of the image with its padding, as far as windows reach. */
+static int64_t padded_height(const CornuInt8Window *w)
 {
-    return ((size_t)packed->block_rows * row_bytes(packed) + 63) / 64 * 64;
+    return (w->out_height - 1) * w->stride_height + (w->height - 1) * w->dilation_height + 1;
 }
 
-size_t cornu__int8_conv2d_scratch(const CornuInt8Packed *packed)
+static int64_t padded_width(const CornuInt8Window *w)
 {
-    const size_t sums = packed->conv.factors
-                        ? (size_t)(packed->block_rows * packed->conv.window.out_channels) : 0;
-    return block_bytes(packed) + sums * sizeof(int32_t);
+    return (w->out_width - 1) * w->stride_width + (w->width - 1) * w->dilation_width + 1;
 }
 
-/* What is under the window of one output. `to` keeps whatever is after the last element: the
- * filter is 0 there. */
-static void copy_window(const CornuInt8Packed *packed, const CornuInt8Loops *loops,
-                        const int8_t *image, int64_t i, int64_t j, uint8_t *to)
+/* An image as u8 with its padding. What windows do not reach is left out. */
+static void pad_image(const CornuInt8Packed *packed, const CornuInt8Loops *loops, const int8_t *x,
+                      uint8_t *to)
 {
     const CornuInt8Window *w = &packed->conv.window;
-    const int     zero = packed->conv.x_zero - CORNU_INT8_MIN;
-    const int64_t channels = w->in_channels, row_width = w->width * channels;
-    const CornuTaps rows = cornu__taps(i, w->stride_height, w->pad_height, w->height,
-                                       w->dilation_height, w->in_height);
-    const CornuTaps columns = cornu__taps(j, w->stride_width, w->pad_width, w->width,
-                                          w->dilation_width, w->in_width);
-    const bool inside = rows.first == 0 && rows.end == w->height && columns.first == 0 &&
-                        columns.end == w->width;
-    if (!inside) memset(to, zero, (size_t)(w->height * row_width));
-    for (int64_t h = rows.first; h < rows.end; h++) {
-        const int8_t *from = image + ((rows.begin + h * w->dilation_height) * w->in_width +
-                                      columns.begin) * channels;
-        uint8_t *row = to + h * row_width;
-        if (w->dilation_width == 1) {
-            loops->raise((columns.end - columns.first) * channels, from + columns.first * channels,
-                         row + columns.first * channels);
-        } else {
-            for (int64_t v = columns.first; v < columns.end; v++)
-                loops->raise(channels, from + v * w->dilation_width * channels,
-                             row + v * channels);
-        }
+    const int64_t height = padded_height(w), width = padded_width(w), channels = w->in_channels;
+    const int64_t right = width - w->pad_width < w->in_width ? width - w->pad_width : w->in_width;
+    const bool    whole = w->pad_width == 0 && w->pad_height == 0 && width == w->in_width &&
+                       height <= w->in_height;
+    if (whole) {
+        loops->raise(height * width * channels, x, to);
+        return;
     }
+    memset(to, packed->conv.x_zero - CORNU_INT8_MIN, (size_t)(height * width * channels));
+    for (int64_t i = 0; i < height; i++) {
+        const int64_t row = i - w->pad_height;
+        if (row < 0 || row >= w->in_height) continue;
+        loops->raise(right * channels, x + row * w->in_width * channels,
+                     to + (i * width + w->pad_width) * channels);
+    }
+}
+
+/* Copies a few bytes and up to COPY - 1 more, for which there is room. */
+enum { COPY = 16 };
+
+static inline void copy(uint8_t *to, const uint8_t *from, int64_t count)
+{
+    if (count <= COPY) memcpy(to, from, COPY);
+    else               memcpy(to, from, (size_t)count);
+}
+
+/* What is under the windows of outputs first to first + rows, side by side. After the last element
+ * of each there may be anything: the filter is 0 there. */
+static void copy_windows(const CornuInt8Packed *packed, const uint8_t *image, int64_t first,
+                         int64_t rows, uint8_t *to)
+{
+    const CornuInt8Window *w = &packed->conv.window;
+    const int64_t channels = w->in_channels, row = padded_width(w) * channels;
+    const int64_t taps = w->dilation_width == 1 ? 1 : w->width;   /* that are copied one by one */
+    const int64_t run = w->width / taps * channels;
+    int64_t i = first / w->out_width, j = first % w->out_width;
+    for (int64_t m = 0; m < rows; m++, to += row_bytes(packed)) {
+        const uint8_t *from = image + i * w->stride_height * row + j * w->stride_width * channels;
+        uint8_t       *at = to;
+        for (int64_t h = 0; h < w->height; h++, from += w->dilation_height * row)
+            for (int64_t v = 0; v < taps; v++, at += run)
+                copy(at, from + v * w->dilation_width * channels, run);
+        if (++j == w->out_width) j = 0, i++;
+    }
+}
+
+/* Whether the image's pixels are what windows have under them. */
+static bool is_pointwise(const CornuInt8Packed *packed)
+{
+    const CornuInt8Window *w = &packed->conv.window;
+    return w->height == 1 && w->width == 1 && w->stride_height == 1 && w->stride_width == 1 &&
+           w->pad_height == 0 && w->pad_width == 0 && packed->sum % CORNU_INT8_GROUP == 0;
 }
 
 static void multiply(const CornuInt8Packed *packed, const CornuInt8Loops *loops, int64_t rows,
@@ -171,24 +197,70 @@ static void finish_in_double(const CornuInt8Conv *conv, int64_t rows, const int3
         }
 }
 
+/* Images at a time: of one output each, as rows of fully_connected, a block. */
+static int64_t images_of(const CornuInt8Packed *packed)
+{
+    const int64_t outputs = packed->conv.window.out_height * packed->conv.window.out_width;
+    return is_pointwise(packed) && outputs < packed->block_rows ? packed->block_rows / outputs : 1;
+}
+
+/* Of the scratch: padded images, a block of windows, and its sums if it is finished in double. */
+typedef struct {
+    size_t image, images, windows, sums;   /* bytes */
+} Parts;
+
+static size_t whole(size_t bytes) { return (bytes + COPY + 63) / 64 * 64; }
+
+static Parts parts_of(const CornuInt8Packed *packed)
+{
+    const CornuInt8Window *w = &packed->conv.window;
+    Parts parts = { .image = (size_t)(padded_height(w) * padded_width(w) * w->in_channels) };
+    parts.images = whole(parts.image * (size_t)images_of(packed));
+    parts.windows = is_pointwise(packed) ? 0
+                    : whole((size_t)packed->block_rows * row_bytes(packed));
+    if (packed->conv.factors)
+        parts.sums = whole((size_t)(packed->block_rows * w->out_channels) * sizeof(int32_t));
+    return parts;
+}
+
+size_t cornu__int8_conv2d_scratch(const CornuInt8Packed *packed)
+{
+    const Parts parts = parts_of(packed);
+    return parts.images + parts.windows + parts.sums;
+}
+
+/* The outputs of images that are in `images`, block by block. */
+static void multiply_images(const CornuInt8Packed *packed, const CornuInt8Loops *loops,
+                            int64_t outputs, const uint8_t *images, uint8_t *windows,
+                            int32_t *sums, int8_t *y)
+{
+    const int64_t filters = packed->conv.window.out_channels;
+    for (int64_t at = 0; at < outputs; at += packed->block_rows) {
+        const int64_t  left = outputs - at;
+        const int64_t  rows = left < packed->block_rows ? left : packed->block_rows;
+        const uint8_t *x = windows;
+        if (is_pointwise(packed)) x = images + at * packed->sum;
+        else                      copy_windows(packed, images, at, rows, windows);
+        multiply(packed, loops, rows, x, sums, y + at * filters);
+        if (sums) finish_in_double(&packed->conv, rows, sums, y + at * filters);
+    }
+}
+
 void cornu__int8_conv2d(const CornuInt8Packed *packed, int64_t batch, const int8_t *x, int8_t *y,
                         void *scratch)
 {
     const CornuInt8Window *w = &packed->conv.window;
     const CornuInt8Loops  *loops = cornu__int8_loops();
-    const int64_t outputs = w->out_height * w->out_width, total = batch * outputs;
+    const Parts   parts = parts_of(packed);
+    const int64_t outputs = w->out_height * w->out_width, most = images_of(packed);
     const int64_t image = w->in_height * w->in_width * w->in_channels;
-    uint8_t      *block = scratch;
-    int32_t      *sums = packed->conv.factors ? (int32_t *)(block + block_bytes(packed)) : NULL;
-    for (int64_t at = 0; at < total; at += packed->block_rows) {
-        const int64_t left = total - at;
-        const int64_t rows = left < packed->block_rows ? left : packed->block_rows;
-        for (int64_t m = 0; m < rows; m++) {
-            const int64_t output = (at + m) % outputs;
-            copy_window(packed, loops, x + (at + m) / outputs * image, output / w->out_width,
-                        output % w->out_width, block + m * (int64_t)row_bytes(packed));
-        }
-        multiply(packed, loops, rows, block, sums, y + at * w->out_channels);
-        if (sums) finish_in_double(&packed->conv, rows, sums, y + at * w->out_channels);
+    uint8_t      *images = scratch;
+    int32_t      *sums = parts.sums ? (int32_t *)(images + parts.images + parts.windows) : NULL;
+    for (int64_t b = 0; b < batch; b += most) {
+        const int64_t count = batch - b < most ? batch - b : most;
+        for (int64_t i = 0; i < count; i++)
+            pad_image(packed, loops, x + (b + i) * image, images + (size_t)i * parts.image);
+        multiply_images(packed, loops, count * outputs, images, images + parts.images, sums,
+                        y + b * outputs * w->out_channels);
     }
 }

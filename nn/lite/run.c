@@ -209,7 +209,9 @@ static CornuStatus bind(CornuLiteRun *run)
 CornuLiteRun *cornu__lite_run_create(const CornuLiteGraph *graph, int threads)
 {
     if (cornu__refused()) return NULL;
-    CornuStatus status = check_graph(graph);
+    CornuIsa    isa;
+    CornuStatus status = cornu__cpu_isa(&isa);
+    if (status == CORNU_OK) status = check_graph(graph);
     if (status != CORNU_OK) return cornu__null();
     CornuLiteRun *run = cornu__allocate(1, sizeof *run);
     if (!run) return cornu__null();

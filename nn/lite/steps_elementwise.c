@@ -65,8 +65,8 @@ CornuStatus cornu__lite_prepare_binary(CornuLiteStep *step)
     if (status == CORNU_OK) status = cornu__lite_fused(step, step->y, &step->bounds);
     if (status != CORNU_OK) return status;
     const CornuInt8Binary op = binary_of(step->op->code);
-    step->arithmetic = cornu__int8_arithmetic(op, step->x, second, step->y,
-                                              (CornuFused)step->op->options.fused_activation);
+    cornu__int8_arithmetic(op, step->x, second, step->y,
+                           (CornuFused)step->op->options.fused_activation, &step->arithmetic);
     step->run = run_binary;
     if (op != CORNU_INT8_MAXIMUM && op != CORNU_INT8_MINIMUM) return CORNU_OK;
     status = cornu__lite_expect_same_scale(step->x, step->y);

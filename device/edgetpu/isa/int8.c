@@ -124,5 +124,5 @@ static void sums_of(const CornuInt8Tile *tile, int32_t sums[CORNU_INT8_ROWS][SUM
 #endif
 
 const CornuInt8Loops CORNU__PER_ISA(cornu__int8_loops) = {
-    product, multiply_add, finish, raise
+    product, multiply_add, finish, maximum, raise
 };

@@ -44,6 +44,8 @@ typedef struct {
                          int32_t *sums);
     /* y[c] of sums[c], which already have the bias */
     void (*finish)(const CornuInt8Finish *finish, int64_t count, const int32_t *sums, int8_t *y);
+    /* y = the larger of x and y */
+    void (*maximum)(int64_t count, const int8_t *x, int8_t *y);
     /* y = x + 128 */
     void (*raise)(int64_t count, const int8_t *x, uint8_t *y);
 } CornuInt8Loops;

@@ -36,6 +36,11 @@ static void multiply_add(int64_t count, const int8_t *restrict x, int32_t zero,
                             (uint32_t)((int16_t)filter[c] * (int16_t)(x[c] - less)));
 }
 
+static void maximum(int64_t count, const int8_t *restrict x, int8_t *restrict y)
+{
+    SIMD for (int64_t c = 0; c < count; c++) y[c] = x[c] > y[c] ? x[c] : y[c];
+}
+
 static void raise(int64_t count, const int8_t *restrict x, uint8_t *restrict y)
 {
     SIMD for (int64_t c = 0; c < count; c++) y[c] = (uint8_t)(x[c] ^ -128);
