@@ -3,6 +3,7 @@
 #include "../../datasets/pipeline/iterator.h"
 #include "../../device/edgetpu/kernels.h"
 #include "../../device/memory_internal.h"
+#include "../formats/file_internal.h"
 #include "../training/training_internal.h"
 #include "cost.h"
 #include "file.h"
@@ -149,7 +150,7 @@ static CornuInt8Model *create(CornuLiteGraph *graph, double input_scale, int thr
     q->input_scale = input_scale;
     q->run = cornu__lite_run_create(graph, threads);
     if (!q->run || graph->input_count < 1 || graph->output_count < 1) {
-        if (q->run) cornu__fail_null(CORNU_ERR_FILE, "the graph has no inputs or no outputs");
+        if (q->run) cornu__fail_null(CORNU_ERR_FORMAT, "the graph has no inputs or no outputs");
         cornu_int8_free(q);
         return NULL;
     }
@@ -189,11 +190,20 @@ CornuStatus cornu_int8_save(const CornuInt8Model *q, const char *path)
 
 CornuInt8Model *cornu_int8_load(const char *path)
 {
-    CornuLiteGraph *graph;
+    CornuLiteGraph *graph = NULL;
+    CornuFileBytes  file;
     if (cornu__refused()) return NULL;
     if (!path) return cornu__loaded(cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_int8_load: the "
                                                      "path is NULL"));
-    if (cornu__lite_open(path, &graph) != CORNU_OK) return cornu__loaded(cornu__null());
+    CornuStatus status = cornu__file_read(&file, path);
+    if (status == CORNU_OK) {
+        status = cornu__lite_read(file.bytes, file.size, &graph);
+        cornu__file_release(&file);
+    }
+    if (status != CORNU_OK) {
+        cornu__fail_prefix(status, path);
+        return cornu__loaded(cornu__null());
+    }
     return cornu__loaded(create(graph, 1.0, 0));
 }
 

@@ -154,7 +154,7 @@ static CornuTensor *reduce(const Call *call)
     for (size_t i = 0; i < about(call, 1)->bytes / sizeof *axes; i++) {
         const int axis = axes[i] < 0 ? axes[i] + rank : axes[i];
         if (axis < 0 || axis >= rank)
-            return cornu__fail_null(CORNU_ERR_FILE, "axis %d of %d", (int)axes[i], rank);
+            return cornu__fail_null(CORNU_ERR_FORMAT, "axis %d of %d", (int)axes[i], rank);
         bits |= INT64_C(1) << axis;
     }
     const bool keep = call->op->options.keep_dims;

@@ -34,7 +34,7 @@ static size_t padded(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 static size_t tensor_bytes(const CornuLiteTensor *tensor, int64_t batch)
 {
-    return (size_t)cornu__lite_tensor_count(tensor, batch) *
+    return (size_t)cornu__step_tensor_count(tensor, batch) *
            cornu__lite_dtype_size(tensor->dtype);
 }
 
@@ -56,7 +56,7 @@ static CornuStatus check_tensor(const CornuLiteTensor *tensor)
         count *= extent;
     }
     if (tensor->data && tensor->bytes != tensor_bytes(tensor, 1))
-        return cornu__fail(CORNU_ERR_FILE, "tensor %s of shape %s has %zu bytes", tensor->name,
+        return cornu__fail(CORNU_ERR_FORMAT, "tensor %s of shape %s has %zu bytes", tensor->name,
                            cornu_shape_print(&shape, tensor->shape), tensor->bytes);
     return CORNU_OK;
 }
@@ -73,7 +73,7 @@ static CornuStatus check_order(const CornuLiteGraph *graph, bool *ready)
     for (int i = 0; i < graph->input_count; i++) {
         const int t = graph->inputs[i].tensor;
         if (!is_tensor(graph, t) || ready[t])
-            return cornu__fail(CORNU_ERR_FILE, "input %s is not a tensor to feed",
+            return cornu__fail(CORNU_ERR_FORMAT, "input %s is not a tensor to feed",
                                graph->inputs[i].name);
         ready[t] = true;
     }
@@ -81,11 +81,11 @@ static CornuStatus check_order(const CornuLiteGraph *graph, bool *ready)
         const CornuLiteOperator *op = &graph->operators[o];
         for (int i = 0; i < op->in_count; i++)
             if (op->in[i] != CORNU_LITE_NONE && (!is_tensor(graph, op->in[i]) || !ready[op->in[i]]))
-                return cornu__fail(CORNU_ERR_FILE, "operator %d reads tensor %d, which nothing "
+                return cornu__fail(CORNU_ERR_FORMAT, "operator %d reads tensor %d, which nothing "
                                    "before it makes", o, op->in[i]);
         for (int i = 0; i < op->out_count; i++) {
             if (!is_tensor(graph, op->out[i]) || ready[op->out[i]])
-                return cornu__fail(CORNU_ERR_FILE, "operator %d writes tensor %d, which is made "
+                return cornu__fail(CORNU_ERR_FORMAT, "operator %d writes tensor %d, which is made "
                                    "before it", o, op->out[i]);
             ready[op->out[i]] = true;
         }
@@ -93,7 +93,7 @@ static CornuStatus check_order(const CornuLiteGraph *graph, bool *ready)
     for (int i = 0; i < graph->output_count; i++)
         if (!is_tensor(graph, graph->outputs[i].tensor) || !ready[graph->outputs[i].tensor] ||
             graph->tensors[graph->outputs[i].tensor].data)
-            return cornu__fail(CORNU_ERR_FILE, "output %s is not made", graph->outputs[i].name);
+            return cornu__fail(CORNU_ERR_FORMAT, "output %s is not made", graph->outputs[i].name);
     return CORNU_OK;
 }
 
@@ -223,7 +223,7 @@ CornuLiteRun *cornu__lite_run_create(const CornuLiteGraph *graph, int threads)
     run->steps = cornu__allocate((size_t)graph->operator_count + 1, sizeof *run->steps);
     if (!run->steps) status = CORNU_ERR_MEMORY;
     for (int o = 0; o < graph->operator_count && status == CORNU_OK; o++) {
-        status = cornu__lite_prepare(graph, o, &run->steps[o]);
+        status = cornu__step_prepare(graph, o, &run->steps[o]);
         run->step_count = o + 1;
     }
     if (status == CORNU_OK) {

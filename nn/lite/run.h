@@ -12,7 +12,7 @@ typedef struct CornuLiteRun CornuLiteRun;
 
 /* Checks every operator and packs its weights. The graph must outlive the run. `threads` share the
  * rows of a batch; 0 is one for each processor. NULL with CORNU_ERR_UNSUPPORTED for an operator
- * that has no kernel, CORNU_ERR_SHAPE or CORNU_ERR_FILE where a graph is not consistent, and
+ * that has no kernel, CORNU_ERR_SHAPE or CORNU_ERR_FORMAT where a graph is not consistent, and
  * CORNU_ERR_MEMORY. */
 CornuLiteRun *cornu__lite_run_create(const CornuLiteGraph *graph, int threads);
 void          cornu__lite_run_free(CornuLiteRun *run);

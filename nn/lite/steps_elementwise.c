@@ -8,20 +8,20 @@ static void align(const CornuLiteTensor *x, int64_t batch, int rank, int64_t *ex
 {
     const int missing = rank - x->shape.rank;
     for (int d = 0; d < missing; d++) extents[d] = 1;
-    cornu__lite_extents(x, batch, extents + missing);
+    cornu__step_extents(x, batch, extents + missing);
 }
 
 static void run_binary(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    const CornuLiteTensor *y = cornu__lite_out(step, 0);
+    const CornuLiteTensor *y = cornu__step_out(step, 0);
     const int              rank = y->shape.rank;
     int64_t extents[CORNU_INT8_RANK], extents1[CORNU_INT8_RANK], extents2[CORNU_INT8_RANK];
-    cornu__lite_extents(y, bound->batch, extents);
-    align(cornu__lite_in(step, 0), bound->batch, rank, extents1);
-    align(cornu__lite_in(step, 1), bound->batch, rank, extents2);
+    cornu__step_extents(y, bound->batch, extents);
+    align(cornu__step_in(step, 0), bound->batch, rank, extents1);
+    align(cornu__step_in(step, 1), bound->batch, rank, extents2);
     cornu__int8_binary(&step->arithmetic, rank, extents, extents1,
-                       cornu__lite_in_data(step, bound, 0), extents2,
-                       cornu__lite_in_data(step, bound, 1), cornu__lite_out_data(step, bound, 0));
+                       cornu__step_in_data(step, bound, 0), extents2,
+                       cornu__step_in_data(step, bound, 1), cornu__step_out_data(step, bound, 0));
 }
 
 static CornuStatus expect_broadcast(const CornuLiteTensor *x1, const CornuLiteTensor *x2,
@@ -33,7 +33,7 @@ static CornuStatus expect_broadcast(const CornuLiteTensor *x1, const CornuLiteTe
     if (fits) {
         align(x1, CORNU_NONE, rank, a);
         align(x2, CORNU_NONE, rank, b);
-        cornu__lite_extents(y, CORNU_NONE, c);
+        cornu__step_extents(y, CORNU_NONE, c);
         for (int d = 0; d < rank; d++)
             fits = fits && (a[d] == b[d] || a[d] == 1 || b[d] == 1) &&
                    c[d] == (a[d] == 1 ? b[d] : a[d]);
@@ -51,49 +51,49 @@ static CornuInt8Binary binary_of(CornuLiteCode code)
            : code == CORNU_LITE_MAXIMUM ? CORNU_INT8_MAXIMUM : CORNU_INT8_MINIMUM;
 }
 
-CornuStatus cornu__lite_prepare_binary(CornuLiteStep *step)
+CornuStatus cornu__step_prepare_binary(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__lite_expect(step, 2, 2, 1);
+    CornuStatus status = cornu__step_expect(step, 2, 2, 1);
     if (status != CORNU_OK) return status;
-    const CornuLiteTensor *x1 = cornu__lite_in(step, 0), *x2 = cornu__lite_in(step, 1);
-    const CornuLiteTensor *y = cornu__lite_out(step, 0);
+    const CornuLiteTensor *x1 = cornu__step_in(step, 0), *x2 = cornu__step_in(step, 1);
+    const CornuLiteTensor *y = cornu__step_out(step, 0);
     CornuAffine            second;
-    status = cornu__lite_affine(x1, &step->x);
-    if (status == CORNU_OK) status = cornu__lite_affine(x2, &second);
-    if (status == CORNU_OK) status = cornu__lite_affine(y, &step->y);
+    status = cornu__step_affine(x1, &step->x);
+    if (status == CORNU_OK) status = cornu__step_affine(x2, &second);
+    if (status == CORNU_OK) status = cornu__step_affine(y, &step->y);
     if (status == CORNU_OK) status = expect_broadcast(x1, x2, y);
-    if (status == CORNU_OK) status = cornu__lite_fused(step, step->y, &step->bounds);
+    if (status == CORNU_OK) status = cornu__step_fused(step, step->y, &step->bounds);
     if (status != CORNU_OK) return status;
     const CornuInt8Binary op = binary_of(step->op->code);
     cornu__int8_arithmetic(op, step->x, second, step->y,
                            (CornuFused)step->op->options.fused_activation, &step->arithmetic);
     step->run = run_binary;
     if (op != CORNU_INT8_MAXIMUM && op != CORNU_INT8_MINIMUM) return CORNU_OK;
-    status = cornu__lite_expect_same_scale(step->x, step->y);
-    return status == CORNU_OK ? cornu__lite_expect_same_scale(second, step->y) : status;
+    status = cornu__step_expect_same_scale(step->x, step->y);
+    return status == CORNU_OK ? cornu__step_expect_same_scale(second, step->y) : status;
 }
 
 /* ---- Tables ---- */
 
 static void run_table(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    cornu__int8_map(&step->table, cornu__lite_tensor_count(cornu__lite_out(step, 0), bound->batch),
-                    cornu__lite_in_data(step, bound, 0), cornu__lite_out_data(step, bound, 0));
+    cornu__int8_map(&step->table, cornu__step_tensor_count(cornu__step_out(step, 0), bound->batch),
+                    cornu__step_in_data(step, bound, 0), cornu__step_out_data(step, bound, 0));
 }
 
 static CornuStatus prepare_map(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__lite_expect(step, 1, 1, 1);
+    CornuStatus status = cornu__step_expect(step, 1, 1, 1);
     if (status != CORNU_OK) return status;
-    const CornuLiteTensor *x = cornu__lite_in(step, 0), *y = cornu__lite_out(step, 0);
-    return cornu__lite_expect_extents(y, x->shape.rank, x->shape.extent);
+    const CornuLiteTensor *x = cornu__step_in(step, 0), *y = cornu__step_out(step, 0);
+    return cornu__step_expect_extents(y, x->shape.rank, x->shape.extent);
 }
 
 static CornuStatus prepare_unary(CornuLiteStep *step)
 {
     CornuStatus status = prepare_map(step);
-    if (status == CORNU_OK) status = cornu__lite_affine(cornu__lite_in(step, 0), &step->x);
-    if (status == CORNU_OK) status = cornu__lite_affine(cornu__lite_out(step, 0), &step->y);
+    if (status == CORNU_OK) status = cornu__step_affine(cornu__step_in(step, 0), &step->x);
+    if (status == CORNU_OK) status = cornu__step_affine(cornu__step_out(step, 0), &step->y);
     return status;
 }
 
@@ -105,7 +105,7 @@ static CornuStatus expect_scale(CornuAffine y, float scale, int32_t zero)
                        "and %d", (double)y.scale, (int)y.zero, (double)scale, (int)zero);
 }
 
-CornuStatus cornu__lite_prepare_table(CornuLiteStep *step)
+CornuStatus cornu__step_prepare_table(CornuLiteStep *step)
 {
     CornuStatus status = prepare_unary(step);
     if (status != CORNU_OK) return status;
@@ -132,22 +132,22 @@ CornuStatus cornu__lite_prepare_table(CornuLiteStep *step)
 
 static void run_softmax(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    const CornuLiteTensor *x = cornu__lite_in(step, 0);
+    const CornuLiteTensor *x = cornu__step_in(step, 0);
     const int64_t depth = x->shape.extent[x->shape.rank - 1];
     cornu__int8_softmax(step->x, step->op->options.beta,
-                        cornu__lite_tensor_count(x, bound->batch) / depth, depth,
-                        cornu__lite_in_data(step, bound, 0), cornu__lite_out_data(step, bound, 0));
+                        cornu__step_tensor_count(x, bound->batch) / depth, depth,
+                        cornu__step_in_data(step, bound, 0), cornu__step_out_data(step, bound, 0));
 }
 
-CornuStatus cornu__lite_prepare_softmax(CornuLiteStep *step)
+CornuStatus cornu__step_prepare_softmax(CornuLiteStep *step)
 {
     CornuStatus status = prepare_unary(step);
     if (status != CORNU_OK) return status;
-    const CornuShape *shape = &cornu__lite_in(step, 0)->shape;
+    const CornuShape *shape = &cornu__step_in(step, 0)->shape;
     if (shape->rank < 1 || shape->extent[shape->rank - 1] == CORNU_NONE)
         return cornu__fail(CORNU_ERR_SHAPE, "expected a known last axis");
     if (!(step->op->options.beta > 0))
-        return cornu__fail(CORNU_ERR_FILE, "beta %g, expected more than 0",
+        return cornu__fail(CORNU_ERR_FORMAT, "beta %g, expected more than 0",
                            (double)step->op->options.beta);
     step->run = run_softmax;
     return expect_scale(step->y, 1.0f / 256, CORNU_INT8_MIN);
@@ -157,9 +157,9 @@ CornuStatus cornu__lite_prepare_softmax(CornuLiteStep *step)
 
 static void run_quantize(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    cornu__int8_quantize(step->y, cornu__lite_tensor_count(cornu__lite_out(step, 0), bound->batch),
-                         cornu__lite_in_data(step, bound, 0),
-                         cornu__lite_out_data(step, bound, 0));
+    cornu__int8_quantize(step->y, cornu__step_tensor_count(cornu__step_out(step, 0), bound->batch),
+                         cornu__step_in_data(step, bound, 0),
+                         cornu__step_out_data(step, bound, 0));
 }
 
 /* A table from u8: stored from the int8 with the same bits on. */
@@ -171,12 +171,12 @@ static void requantize_u8(CornuAffine x, CornuAffine y, CornuInt8Table *table)
 }
 
 /* From f32, u8 or int8. */
-CornuStatus cornu__lite_prepare_quantize(CornuLiteStep *step)
+CornuStatus cornu__step_prepare_quantize(CornuLiteStep *step)
 {
     CornuStatus status = prepare_map(step);
     if (status != CORNU_OK) return status;
-    const CornuLiteTensor *x = cornu__lite_in(step, 0);
-    status = cornu__lite_affine(cornu__lite_out(step, 0), &step->y);
+    const CornuLiteTensor *x = cornu__step_in(step, 0);
+    status = cornu__step_affine(cornu__step_out(step, 0), &step->y);
     if (status != CORNU_OK) return status;
     if (x->dtype == CORNU_LITE_F32) {
         step->run = run_quantize;
@@ -187,32 +187,32 @@ CornuStatus cornu__lite_prepare_quantize(CornuLiteStep *step)
         const CornuLiteQuantization *q = &x->quantization;
         if (q->count != 1 || !(q->scales[0] > 0) || q->zero_points[0] < 0 ||
             q->zero_points[0] > UINT8_MAX)
-            return cornu__fail(CORNU_ERR_FILE, "tensor %s: expected one scale above 0 and a zero "
+            return cornu__fail(CORNU_ERR_FORMAT, "tensor %s: expected one scale above 0 and a zero "
                                "point from 0 to 255", x->name);
         requantize_u8((CornuAffine){ q->scales[0], (int32_t)q->zero_points[0] }, step->y,
                       &step->table);
         return CORNU_OK;
     }
-    status = cornu__lite_affine(x, &step->x);
+    status = cornu__step_affine(x, &step->x);
     cornu__int8_table_requantize(step->x, step->y, &step->table);
     return status;
 }
 
 static void run_dequantize(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    cornu__int8_dequantize(step->x, cornu__lite_tensor_count(cornu__lite_out(step, 0),
+    cornu__int8_dequantize(step->x, cornu__step_tensor_count(cornu__step_out(step, 0),
                                                              bound->batch),
-                           cornu__lite_in_data(step, bound, 0),
-                           cornu__lite_out_data(step, bound, 0));
+                           cornu__step_in_data(step, bound, 0),
+                           cornu__step_out_data(step, bound, 0));
 }
 
-CornuStatus cornu__lite_prepare_dequantize(CornuLiteStep *step)
+CornuStatus cornu__step_prepare_dequantize(CornuLiteStep *step)
 {
     CornuStatus status = prepare_map(step);
-    if (status == CORNU_OK) status = cornu__lite_affine(cornu__lite_in(step, 0), &step->x);
-    if (status == CORNU_OK && cornu__lite_out(step, 0)->dtype != CORNU_LITE_F32)
+    if (status == CORNU_OK) status = cornu__step_affine(cornu__step_in(step, 0), &step->x);
+    if (status == CORNU_OK && cornu__step_out(step, 0)->dtype != CORNU_LITE_F32)
         status = cornu__fail(CORNU_ERR_UNSUPPORTED, "to %s, expected f32",
-                             cornu__lite_dtype_name(cornu__lite_out(step, 0)->dtype));
+                             cornu__lite_dtype_name(cornu__step_out(step, 0)->dtype));
     step->run = run_dequantize;
     return status;
 }

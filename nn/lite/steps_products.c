@@ -15,11 +15,11 @@ static CornuStatus scale_outputs(CornuLiteStep *step, const CornuLiteTensor *fil
     if (filter->dtype != CORNU_LITE_I8 || !filter->data)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "tensor %s: expected a constant of i8",
                            filter->name);
-    if ((int64_t)filter->bytes != cornu__lite_tensor_count(filter, 1))
-        return cornu__fail(CORNU_ERR_FILE, "tensor %s: %zu bytes do not fit its shape",
+    if ((int64_t)filter->bytes != cornu__step_tensor_count(filter, 1))
+        return cornu__fail(CORNU_ERR_FORMAT, "tensor %s: %zu bytes do not fit its shape",
                            filter->name, filter->bytes);
     if (q->count != 1 && (q->count != filters || q->axis != axis))
-        return cornu__fail(CORNU_ERR_FILE, "tensor %s has %d scales along axis %d, expected 1 or "
+        return cornu__fail(CORNU_ERR_FORMAT, "tensor %s has %d scales along axis %d, expected 1 or "
                            "%lld along axis %d", filter->name, q->count, q->axis,
                            (long long)filters, axis);
     step->multipliers = cornu__allocate((size_t)filters, sizeof *step->multipliers);
@@ -39,10 +39,10 @@ static CornuStatus scale_outputs(CornuLiteStep *step, const CornuLiteTensor *fil
 
 static CornuStatus bias_of(CornuLiteStep *step, int input, int64_t filters, const int32_t **bias)
 {
-    const CornuLiteTensor *tensor = cornu__lite_in(step, input);
+    const CornuLiteTensor *tensor = cornu__step_in(step, input);
     *bias = NULL;
     if (!tensor) return CORNU_OK;
-    *bias = cornu__lite_integers(tensor, filters);
+    *bias = cornu__step_integers(tensor, filters);
     return *bias ? CORNU_OK : CORNU_ERR_UNSUPPORTED;
 }
 
@@ -64,14 +64,14 @@ static CornuStatus set_conv(CornuLiteStep *step, const CornuLiteTensor *filter, 
 static CornuInt8Conv conv_of(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
     CornuInt8Conv conv = step->conv;
-    conv.window.batch = cornu__lite_batch(step, bound);
+    conv.window.batch = cornu__step_batch(step, bound);
     return conv;
 }
 
 static void run_conv2d(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    const int8_t *x = cornu__lite_in_data(step, bound, 0);
-    int8_t       *y = cornu__lite_out_data(step, bound, 0);
+    const int8_t *x = cornu__step_in_data(step, bound, 0);
+    int8_t       *y = cornu__step_out_data(step, bound, 0);
     const CornuInt8Conv conv = conv_of(step, bound);
     if (step->packed) cornu__int8_conv2d(step->packed, conv.window.batch, x, y, bound->scratch);
     else              cornu__int8_conv2d_reference(&conv, x, y);
@@ -92,17 +92,17 @@ static CornuStatus pack(CornuLiteStep *step)
     return step->packed ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-CornuStatus cornu__lite_prepare_conv2d(CornuLiteStep *step)
+CornuStatus cornu__step_prepare_conv2d(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__lite_expect(step, 2, 3, 1);
+    CornuStatus status = cornu__step_expect(step, 2, 3, 1);
     if (status != CORNU_OK) return status;
-    const CornuLiteTensor *x = cornu__lite_in(step, 0), *filter = cornu__lite_in(step, 1);
-    const CornuLiteTensor *y = cornu__lite_out(step, 0);
-    status = cornu__lite_expect_rank(filter, 4);
+    const CornuLiteTensor *x = cornu__step_in(step, 0), *filter = cornu__step_in(step, 1);
+    const CornuLiteTensor *y = cornu__step_out(step, 0);
+    status = cornu__step_expect_rank(filter, 4);
     if (status != CORNU_OK) return status;
     const int64_t *extents = filter->shape.extent;
-    status = cornu__lite_window(step, x, y, extents[1], extents[2]);
-    if (status == CORNU_OK) status = cornu__lite_expect_window(step, x, y);
+    status = cornu__step_window(step, x, y, extents[1], extents[2]);
+    if (status == CORNU_OK) status = cornu__step_expect_window(step, x, y);
     if (status != CORNU_OK) return status;
     const CornuInt8Window *w = &step->window;
     if (extents[0] != w->out_channels || extents[3] < 1 || w->in_channels % extents[3] != 0 ||
@@ -120,8 +120,8 @@ CornuStatus cornu__lite_prepare_conv2d(CornuLiteStep *step)
 static void run_depthwise(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
     const CornuInt8Conv conv = conv_of(step, bound);
-    cornu__int8_depthwise(&conv, cornu__lite_in_data(step, bound, 0),
-                          cornu__lite_out_data(step, bound, 0), bound->scratch);
+    cornu__int8_depthwise(&conv, cornu__step_in_data(step, bound, 0),
+                          cornu__step_out_data(step, bound, 0), bound->scratch);
 }
 
 static size_t depthwise_scratch(const CornuLiteStep *step, int64_t batch)
@@ -130,17 +130,17 @@ static size_t depthwise_scratch(const CornuLiteStep *step, int64_t batch)
     return cornu__int8_depthwise_scratch(&step->conv);
 }
 
-CornuStatus cornu__lite_prepare_depthwise(CornuLiteStep *step)
+CornuStatus cornu__step_prepare_depthwise(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__lite_expect(step, 2, 3, 1);
+    CornuStatus status = cornu__step_expect(step, 2, 3, 1);
     if (status != CORNU_OK) return status;
-    const CornuLiteTensor *x = cornu__lite_in(step, 0), *filter = cornu__lite_in(step, 1);
-    const CornuLiteTensor *y = cornu__lite_out(step, 0);
-    status = cornu__lite_expect_rank(filter, 4);
+    const CornuLiteTensor *x = cornu__step_in(step, 0), *filter = cornu__step_in(step, 1);
+    const CornuLiteTensor *y = cornu__step_out(step, 0);
+    status = cornu__step_expect_rank(filter, 4);
     if (status != CORNU_OK) return status;
     const int64_t *extents = filter->shape.extent;
-    status = cornu__lite_window(step, x, y, extents[1], extents[2]);
-    if (status == CORNU_OK) status = cornu__lite_expect_window(step, x, y);
+    status = cornu__step_window(step, x, y, extents[1], extents[2]);
+    if (status == CORNU_OK) status = cornu__step_expect_window(step, x, y);
     if (status != CORNU_OK) return status;
     const CornuInt8Window *w = &step->window;
     if (extents[0] != 1 || extents[3] != w->out_channels || w->in_channels < 1 ||
@@ -158,8 +158,8 @@ CornuStatus cornu__lite_prepare_depthwise(CornuLiteStep *step)
 static void run_transpose_conv(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
     const CornuInt8Conv conv = conv_of(step, bound);
-    cornu__int8_transpose_conv(&conv, cornu__lite_in_data(step, bound, 2),
-                               cornu__lite_out_data(step, bound, 0), bound->scratch);
+    cornu__int8_transpose_conv(&conv, cornu__step_in_data(step, bound, 2),
+                               cornu__step_out_data(step, bound, 0), bound->scratch);
 }
 
 static size_t transpose_conv_scratch(const CornuLiteStep *step, int64_t batch)
@@ -169,16 +169,16 @@ static size_t transpose_conv_scratch(const CornuLiteStep *step, int64_t batch)
 }
 
 /* Input 0 repeats the extents of y, with whatever batch. */
-CornuStatus cornu__lite_prepare_transpose_conv(CornuLiteStep *step)
+CornuStatus cornu__step_prepare_transpose_conv(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__lite_expect(step, 3, 4, 1);
+    CornuStatus status = cornu__step_expect(step, 3, 4, 1);
     if (status != CORNU_OK) return status;
-    const CornuLiteTensor *filter = cornu__lite_in(step, 1), *x = cornu__lite_in(step, 2);
-    const CornuLiteTensor *y = cornu__lite_out(step, 0);
-    status = cornu__lite_expect_rank(filter, 4);
+    const CornuLiteTensor *filter = cornu__step_in(step, 1), *x = cornu__step_in(step, 2);
+    const CornuLiteTensor *y = cornu__step_out(step, 0);
+    status = cornu__step_expect_rank(filter, 4);
     if (status != CORNU_OK) return status;
     const int64_t *extents = filter->shape.extent;
-    status = cornu__lite_window(step, x, y, extents[1], extents[2]);
+    status = cornu__step_window(step, x, y, extents[1], extents[2]);
     if (status != CORNU_OK) return status;
     CornuInt8Window *w = &step->window;
     if (extents[0] != w->out_channels || extents[3] != w->in_channels ||
@@ -195,8 +195,8 @@ CornuStatus cornu__lite_prepare_transpose_conv(CornuLiteStep *step)
     const int64_t width = step->op->options.padding == CORNU_LITE_SAME
                           ? (w->out_width + w->stride_width - 1) / w->stride_width
                           : (w->out_width - w->width + w->stride_width) / w->stride_width;
-    w->pad_height = cornu__lite_pad_before(w->out_height, height, w->height, w->stride_height, 1);
-    w->pad_width = cornu__lite_pad_before(w->out_width, width, w->width, w->stride_width, 1);
+    w->pad_height = cornu__step_pad_before(w->out_height, height, w->height, w->stride_height, 1);
+    w->pad_width = cornu__step_pad_before(w->out_width, width, w->width, w->stride_width, 1);
     step->run = run_transpose_conv;
     step->scratch = transpose_conv_scratch;
     return set_conv(step, filter, 0, 3);
@@ -206,23 +206,23 @@ CornuStatus cornu__lite_prepare_transpose_conv(CornuLiteStep *step)
 
 static void run_fully_connected(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    const int64_t rows = cornu__lite_tensor_count(cornu__lite_out(step, 0), bound->batch) /
+    const int64_t rows = cornu__step_tensor_count(cornu__step_out(step, 0), bound->batch) /
                          step->window.out_channels;
-    cornu__int8_conv2d(step->packed, rows, cornu__lite_in_data(step, bound, 0),
-                       cornu__lite_out_data(step, bound, 0), bound->scratch);
+    cornu__int8_conv2d(step->packed, rows, cornu__step_in_data(step, bound, 0),
+                       cornu__step_out_data(step, bound, 0), bound->scratch);
 }
 
 /* (…, K) by (U, K) to (…, U): a convolution of images of one pixel. */
-CornuStatus cornu__lite_prepare_fully_connected(CornuLiteStep *step)
+CornuStatus cornu__step_prepare_fully_connected(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__lite_expect(step, 2, 3, 1);
+    CornuStatus status = cornu__step_expect(step, 2, 3, 1);
     if (status != CORNU_OK) return status;
-    const CornuLiteTensor *x = cornu__lite_in(step, 0), *filter = cornu__lite_in(step, 1);
-    const CornuLiteTensor *y = cornu__lite_out(step, 0);
-    status = cornu__lite_affine(x, &step->x);
-    if (status == CORNU_OK) status = cornu__lite_affine(y, &step->y);
-    if (status == CORNU_OK) status = cornu__lite_expect_rank(filter, 2);
-    if (status == CORNU_OK) status = cornu__lite_fused(step, step->y, &step->bounds);
+    const CornuLiteTensor *x = cornu__step_in(step, 0), *filter = cornu__step_in(step, 1);
+    const CornuLiteTensor *y = cornu__step_out(step, 0);
+    status = cornu__step_affine(x, &step->x);
+    if (status == CORNU_OK) status = cornu__step_affine(y, &step->y);
+    if (status == CORNU_OK) status = cornu__step_expect_rank(filter, 2);
+    if (status == CORNU_OK) status = cornu__step_fused(step, step->y, &step->bounds);
     if (status != CORNU_OK) return status;
     if (step->op->options.weights_format != 0)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "weights of format %d",
@@ -232,9 +232,9 @@ CornuStatus cornu__lite_prepare_fully_connected(CornuLiteStep *step)
     /* With two batches the counts differ, so that rows are the same for any. */
     for (int64_t batch = 1; batch <= 2; batch++)
         if (units < 1 || sum < 1 || rank < 1 || y->shape.extent[rank - 1] != units ||
-            cornu__lite_tensor_count(x, batch) % sum != 0 ||
-            cornu__lite_tensor_count(x, batch) / sum !=
-            cornu__lite_tensor_count(y, batch) / units) {
+            cornu__step_tensor_count(x, batch) % sum != 0 ||
+            cornu__step_tensor_count(x, batch) / sum !=
+            cornu__step_tensor_count(y, batch) / units) {
             CornuText in, by, out;
             return cornu__fail(CORNU_ERR_SHAPE, "%s by %s to %s",
                                cornu_shape_print(&in, x->shape),

@@ -2,7 +2,7 @@
  * LiteRT, tflite/kernels/padding.h. */
 #include "steps.h"
 
-int64_t cornu__lite_pad_before(int64_t in, int64_t out, int64_t size, int64_t stride,
+int64_t cornu__step_pad_before(int64_t in, int64_t out, int64_t size, int64_t stride,
                                int64_t dilation)
 {
     const int64_t total = (out - 1) * stride + (size - 1) * dilation + 1 - in;
@@ -17,8 +17,8 @@ static CornuStatus set_window(CornuLiteStep *step, const CornuLiteTensor *in,
     const CornuLiteOptions *o = &step->op->options;
     CornuInt8Window        *w = &step->window;
     int64_t                 x[4], y[4];
-    cornu__lite_extents(in, 1, x);
-    cornu__lite_extents(out, 1, y);
+    cornu__step_extents(in, 1, x);
+    cornu__step_extents(out, 1, y);
     *w = (CornuInt8Window){
         .batch = 1, .in_height = x[1], .in_width = x[2], .in_channels = x[3], .out_height = y[1],
         .out_width = y[2], .out_channels = y[3], .height = height, .width = width,
@@ -27,13 +27,13 @@ static CornuStatus set_window(CornuLiteStep *step, const CornuLiteTensor *in,
     };
     if (w->stride_height < 1 || w->stride_width < 1 || w->dilation_height < 1 ||
         w->dilation_width < 1 || height < 1 || width < 1)
-        return cornu__fail(CORNU_ERR_FILE, "window %lld x %lld, strides %d and %d, dilation %d and "
+        return cornu__fail(CORNU_ERR_FORMAT, "window %lld x %lld, strides %d and %d, dilation %d and "
                            "%d: expected at least 1", (long long)height, (long long)width,
                            (int)o->stride_h, (int)o->stride_w, (int)o->dilation_h,
                            (int)o->dilation_w);
-    w->pad_height = cornu__lite_pad_before(w->in_height, w->out_height, height,
+    w->pad_height = cornu__step_pad_before(w->in_height, w->out_height, height,
                                            w->stride_height, w->dilation_height);
-    w->pad_width = cornu__lite_pad_before(w->in_width, w->out_width, width, w->stride_width,
+    w->pad_width = cornu__step_pad_before(w->in_width, w->out_width, width, w->stride_width,
                                           w->dilation_width);
     return CORNU_OK;
 }
@@ -46,7 +46,7 @@ static int64_t out_extent(const CornuLiteStep *step, int64_t in, int64_t size, i
     return in < reach ? 0 : (in - reach) / stride + 1;
 }
 
-CornuStatus cornu__lite_expect_window(const CornuLiteStep *step, const CornuLiteTensor *in,
+CornuStatus cornu__step_expect_window(const CornuLiteStep *step, const CornuLiteTensor *in,
                                       const CornuLiteTensor *out)
 {
     const CornuInt8Window *w = &step->window;
@@ -56,24 +56,24 @@ CornuStatus cornu__lite_expect_window(const CornuLiteStep *step, const CornuLite
         out_extent(step, w->in_width, w->width, w->stride_width, w->dilation_width),
         w->out_channels
     };
-    return cornu__lite_expect_extents(out, 4, expected);
+    return cornu__step_expect_extents(out, 4, expected);
 }
 
-CornuStatus cornu__lite_window(CornuLiteStep *step, const CornuLiteTensor *in,
+CornuStatus cornu__step_window(CornuLiteStep *step, const CornuLiteTensor *in,
                                const CornuLiteTensor *out, int64_t height, int64_t width)
 {
-    CornuStatus status = cornu__lite_affine(in, &step->x);
-    if (status == CORNU_OK) status = cornu__lite_affine(out, &step->y);
-    if (status == CORNU_OK) status = cornu__lite_expect_rank(in, 4);
-    if (status == CORNU_OK) status = cornu__lite_expect_rank(out, 4);
+    CornuStatus status = cornu__step_affine(in, &step->x);
+    if (status == CORNU_OK) status = cornu__step_affine(out, &step->y);
+    if (status == CORNU_OK) status = cornu__step_expect_rank(in, 4);
+    if (status == CORNU_OK) status = cornu__step_expect_rank(out, 4);
     if (status == CORNU_OK) status = set_window(step, in, out, height, width);
-    if (status == CORNU_OK) status = cornu__lite_fused(step, step->y, &step->bounds);
+    if (status == CORNU_OK) status = cornu__step_fused(step, step->y, &step->bounds);
     return status;
 }
 
-int64_t cornu__lite_batch(const CornuLiteStep *step, const CornuLiteBound *bound)
+int64_t cornu__step_batch(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    const int64_t images = cornu__lite_out(step, 0)->shape.extent[0];
+    const int64_t images = cornu__step_out(step, 0)->shape.extent[0];
     return images == CORNU_NONE ? bound->batch : images;
 }
 
@@ -88,21 +88,21 @@ static CornuInt8Window window_of(const CornuLiteStep *step, int64_t batch)
 
 static void run_pool(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    const CornuInt8Window window = window_of(step, cornu__lite_batch(step, bound));
+    const CornuInt8Window window = window_of(step, cornu__step_batch(step, bound));
     (step->op->code == CORNU_LITE_MAX_POOL_2D ? cornu__int8_max_pool : cornu__int8_average_pool)(
-        &window, step->bounds, cornu__lite_in_data(step, bound, 0),
-        cornu__lite_out_data(step, bound, 0));
+        &window, step->bounds, cornu__step_in_data(step, bound, 0),
+        cornu__step_out_data(step, bound, 0));
 }
 
-CornuStatus cornu__lite_prepare_pool(CornuLiteStep *step)
+CornuStatus cornu__step_prepare_pool(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__lite_expect(step, 1, 1, 1);
+    CornuStatus status = cornu__step_expect(step, 1, 1, 1);
     if (status != CORNU_OK) return status;
-    const CornuLiteTensor  *x = cornu__lite_in(step, 0), *y = cornu__lite_out(step, 0);
+    const CornuLiteTensor  *x = cornu__step_in(step, 0), *y = cornu__step_out(step, 0);
     const CornuLiteOptions *o = &step->op->options;
-    status = cornu__lite_window(step, x, y, o->filter_h, o->filter_w);
-    if (status == CORNU_OK) status = cornu__lite_expect_window(step, x, y);
-    if (status == CORNU_OK) status = cornu__lite_expect_same_scale(step->x, step->y);
+    status = cornu__step_window(step, x, y, o->filter_h, o->filter_w);
+    if (status == CORNU_OK) status = cornu__step_expect_window(step, x, y);
+    if (status == CORNU_OK) status = cornu__step_expect_same_scale(step->x, step->y);
     if (status == CORNU_OK && step->window.in_channels != step->window.out_channels)
         status = cornu__fail(CORNU_ERR_SHAPE, "tensor %s has %lld channels, %s has %lld", x->name,
                              (long long)step->window.in_channels, y->name,
@@ -113,59 +113,59 @@ CornuStatus cornu__lite_prepare_pool(CornuLiteStep *step)
 
 static void run_resize(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    const CornuInt8Window   window = window_of(step, cornu__lite_batch(step, bound));
+    const CornuInt8Window   window = window_of(step, cornu__step_batch(step, bound));
     const CornuLiteOptions *o = &step->op->options;
     cornu__int8_resize_nearest(&window, o->align_corners, o->half_pixel_centers,
-                               cornu__lite_in_data(step, bound, 0),
-                               cornu__lite_out_data(step, bound, 0));
+                               cornu__step_in_data(step, bound, 0),
+                               cornu__step_out_data(step, bound, 0));
 }
 
-CornuStatus cornu__lite_prepare_resize(CornuLiteStep *step)
+CornuStatus cornu__step_prepare_resize(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__lite_expect(step, 2, 2, 1);
+    CornuStatus status = cornu__step_expect(step, 2, 2, 1);
     if (status != CORNU_OK) return status;
-    const CornuLiteTensor *x = cornu__lite_in(step, 0), *y = cornu__lite_out(step, 0);
-    const int32_t         *size = cornu__lite_integers(cornu__lite_in(step, 1), 2);
+    const CornuLiteTensor *x = cornu__step_in(step, 0), *y = cornu__step_out(step, 0);
+    const int32_t         *size = cornu__step_integers(cornu__step_in(step, 1), 2);
     if (!size) return CORNU_ERR_UNSUPPORTED;
-    status = cornu__lite_window(step, x, y, 1, 1);
-    if (status == CORNU_OK) status = cornu__lite_expect_same_scale(step->x, step->y);
+    status = cornu__step_window(step, x, y, 1, 1);
+    if (status == CORNU_OK) status = cornu__step_expect_same_scale(step->x, step->y);
     if (status != CORNU_OK) return status;
     step->run = run_resize;
-    return cornu__lite_expect_extents(
+    return cornu__step_expect_extents(
         y, 4, (int64_t[]){ x->shape.extent[0], size[0], size[1], x->shape.extent[3] });
 }
 
 static void run_mean(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    const CornuLiteTensor *x = cornu__lite_in(step, 0);
+    const CornuLiteTensor *x = cornu__step_in(step, 0);
     int64_t                extents[CORNU_INT8_RANK];
-    cornu__lite_extents(x, bound->batch, extents);
+    cornu__step_extents(x, bound->batch, extents);
     cornu__int8_mean(step->x, step->y, x->shape.rank, extents, step->reduced,
-                     cornu__lite_in_data(step, bound, 0), cornu__lite_out_data(step, bound, 0),
+                     cornu__step_in_data(step, bound, 0), cornu__step_out_data(step, bound, 0),
                      bound->scratch);
 }
 
 static size_t mean_scratch(const CornuLiteStep *step, int64_t batch)
 {
-    return (size_t)cornu__lite_tensor_count(cornu__lite_out(step, 0), batch) * sizeof(int32_t);
+    return (size_t)cornu__step_tensor_count(cornu__step_out(step, 0), batch) * sizeof(int32_t);
 }
 
 /* y has the extents of x that are not reduced; with keep_dims, the others as 1. */
-CornuStatus cornu__lite_prepare_mean(CornuLiteStep *step)
+CornuStatus cornu__step_prepare_mean(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__lite_expect(step, 2, 2, 1);
+    CornuStatus status = cornu__step_expect(step, 2, 2, 1);
     if (status != CORNU_OK) return status;
-    const CornuLiteTensor *x = cornu__lite_in(step, 0), *y = cornu__lite_out(step, 0);
-    status = cornu__lite_affine(x, &step->x);
-    if (status == CORNU_OK) status = cornu__lite_affine(y, &step->y);
+    const CornuLiteTensor *x = cornu__step_in(step, 0), *y = cornu__step_out(step, 0);
+    status = cornu__step_affine(x, &step->x);
+    if (status == CORNU_OK) status = cornu__step_affine(y, &step->y);
     if (status != CORNU_OK) return status;
-    const int32_t *axes = cornu__lite_integers(cornu__lite_in(step, 1), -1);
+    const int32_t *axes = cornu__step_integers(cornu__step_in(step, 1), -1);
     if (!axes) return CORNU_ERR_UNSUPPORTED;
     const int rank = x->shape.rank;
-    for (size_t i = 0; i < cornu__lite_in(step, 1)->bytes / sizeof *axes; i++) {
+    for (size_t i = 0; i < cornu__step_in(step, 1)->bytes / sizeof *axes; i++) {
         const int axis = axes[i] < 0 ? axes[i] + rank : axes[i];
         if (axis < 0 || axis >= rank)
-            return cornu__fail(CORNU_ERR_FILE, "axis %d of a tensor of %d", (int)axes[i], rank);
+            return cornu__fail(CORNU_ERR_FORMAT, "axis %d of a tensor of %d", (int)axes[i], rank);
         if (x->shape.extent[axis] == CORNU_NONE)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "reduces the batch");
         step->reduced[axis] = true;
@@ -178,5 +178,5 @@ CornuStatus cornu__lite_prepare_mean(CornuLiteStep *step)
     }
     step->scratch = mean_scratch;
     step->run = run_mean;
-    return cornu__lite_expect_extents(y, kept, expected);
+    return cornu__step_expect_extents(y, kept, expected);
 }
