@@ -53,6 +53,10 @@ void cornu__int8_arithmetic(CornuInt8Binary op, CornuAffine x1, CornuAffine x2, 
     case CORNU_INT8_MUL:
         to->by_y = cornu__multiplier(x1.scale * x2.scale / y.scale);
         break;
+    case CORNU_INT8_PRELU:
+        to->by_x1 = cornu__multiplier(x1.scale / y.scale);
+        to->by_y = cornu__multiplier(x1.scale * x2.scale / y.scale);
+        break;
     case CORNU_INT8_MAXIMUM:
     case CORNU_INT8_MINIMUM:
         break;
@@ -101,6 +105,17 @@ static void select(const CornuInt8Arithmetic *a, int64_t count, const int8_t *x1
     }
 }
 
+static void prelu(const CornuInt8Arithmetic *a, int64_t count, const int8_t *x1, int64_t step1,
+                  const int8_t *x2, int64_t step2, int8_t *y)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const int32_t x = x1[i * step1] - a->zero1, slope = x2[i * step2] - a->zero2;
+        const int32_t to = x >= 0 ? cornu__fixed_scale(x, a->by_x1)
+                                  : cornu__fixed_scale(x * slope, a->by_y);
+        y[i] = (int8_t)cornu__fixed_clamp(to + a->y_zero, a->bounds.low, a->bounds.high);
+    }
+}
+
 /* One row along the last axis. */
 static void binary_row(const CornuInt8Arithmetic *a, const CornuInt8Finish *finish, int64_t count,
                        const int8_t *x1, int64_t step1, const int8_t *x2, int64_t step2, int8_t *y)
@@ -109,6 +124,10 @@ static void binary_row(const CornuInt8Arithmetic *a, const CornuInt8Finish *fini
     int32_t               chunk[CHUNK];
     if (a->op == CORNU_INT8_MAXIMUM || a->op == CORNU_INT8_MINIMUM) {
         select(a, count, x1, step1, x2, step2, y);
+        return;
+    }
+    if (a->op == CORNU_INT8_PRELU) {
+        prelu(a, count, x1, step1, x2, step2, y);
         return;
     }
     for (int64_t i = 0; i < count; i += CHUNK) {
@@ -180,6 +199,31 @@ void cornu__int8_table_tanh(CornuAffine x, CornuAffine y, CornuInt8Table *table)
     cornu__int8_table_of(tanhf, x, y, table);
 }
 
+void cornu__int8_table_exp(CornuAffine x, CornuAffine y, CornuInt8Table *table)
+{
+    cornu__int8_table_of(expf, x, y, table);
+}
+
+static float elu_of(float x) { return x < 0.0f ? expm1f(x) : x; }
+
+void cornu__int8_table_elu(CornuAffine x, CornuAffine y, CornuInt8Table *table)
+{
+    cornu__int8_table_of(elu_of, x, y, table);
+}
+
+/* x Phi(x), with the constants rounded to f32 as LiteRT has them. */
+static float gelu_of(float x) { return 0.5f * x * erfcf(x * -0x1.6a09e6p-1f); }
+
+static float gelu_by_tanh(float x)
+{
+    return 0.5f * x * (1.0f + tanhf(0x1.988454p-1f * (x + 0.044715f * x * x * x)));
+}
+
+void cornu__int8_table_gelu(bool approximate, CornuAffine x, CornuAffine y, CornuInt8Table *table)
+{
+    cornu__int8_table_of(approximate ? gelu_by_tanh : gelu_of, x, y, table);
+}
+
 /* y = x by `positive`, or by `negative` times `sign` where x is below 0. */
 static void scale_table(CornuMultiplier negative, int sign, CornuMultiplier positive,
                         CornuBounds bounds, CornuAffine x, CornuAffine y, CornuInt8Table *table)
@@ -203,7 +247,8 @@ void cornu__int8_table_leaky_relu(float alpha, CornuAffine x, CornuAffine y, Cor
 {
     const CornuMultiplier positive = cornu__multiplier(x.scale / y.scale);
     const CornuMultiplier negative = cornu__multiplier(x.scale * fabsf(alpha) / y.scale);
-    scale_table(negative, alpha < 0 ? -1 : 1, positive, cornu__int8_bounds(CORNU_FUSED_NONE, y), x, y, table);
+    scale_table(negative, alpha < 0 ? -1 : 1, positive, cornu__int8_bounds(CORNU_FUSED_NONE, y), x,
+                y, table);
 }
 
 void cornu__int8_table_requantize(CornuAffine x, CornuAffine y, CornuInt8Table *table)

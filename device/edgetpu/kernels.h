@@ -92,16 +92,18 @@ void cornu__int8_average_pool(const CornuInt8Window *window, CornuBounds bounds,
 
 /* ---- Element by element ---- */
 
-/* y = x1 + x2 or x1 - x2; x1 x2; the larger; the smaller (these two: one scale for all). */
+/* y = x1 + x2 or x1 - x2; x1 x2; the larger; the smaller (these two: one scale for all); x1, or
+ * x1 x2 where x1 is negative. */
 typedef enum {
-    CORNU_INT8_ADD, CORNU_INT8_SUB, CORNU_INT8_MUL, CORNU_INT8_MAXIMUM, CORNU_INT8_MINIMUM
+    CORNU_INT8_ADD, CORNU_INT8_SUB, CORNU_INT8_MUL, CORNU_INT8_MAXIMUM, CORNU_INT8_MINIMUM,
+    CORNU_INT8_PRELU
 } CornuInt8Binary;
 
 /* One of these, prepared: */
 typedef struct {
     CornuInt8Binary op;
     int32_t         zero1, zero2, y_zero;
-    CornuMultiplier by_y;
+    CornuMultiplier by_y, by_x1;                /* from the product, or x1 alone, to y */
     CornuBounds     bounds;
     int32_t         terms1[256], terms2[256];   /* of a sum, by operand, from -128 on */
 } CornuInt8Arithmetic;
@@ -124,6 +126,9 @@ void cornu__int8_table_of(CornuInt8Function *function, CornuAffine x, CornuAffin
                           CornuInt8Table *table);
 void cornu__int8_table_logistic(CornuAffine x, CornuAffine y, CornuInt8Table *table);
 void cornu__int8_table_tanh(CornuAffine x, CornuAffine y, CornuInt8Table *table);
+void cornu__int8_table_exp(CornuAffine x, CornuAffine y, CornuInt8Table *table);
+void cornu__int8_table_elu(CornuAffine x, CornuAffine y, CornuInt8Table *table);   /* alpha 1 */
+void cornu__int8_table_gelu(bool approximate, CornuAffine x, CornuAffine y, CornuInt8Table *table);
 void cornu__int8_table_relu(CornuFused activation, CornuAffine x, CornuAffine y,
                             CornuInt8Table *table);
 void cornu__int8_table_leaky_relu(float alpha, CornuAffine x, CornuAffine y,
@@ -134,6 +139,10 @@ void cornu__int8_map(const CornuInt8Table *table, int64_t count, const int8_t *x
 /* Rows of `depth` elements. y: scale 1/256, zero point -128. */
 void cornu__int8_softmax(CornuAffine x, float beta, int64_t rows, int64_t depth, const int8_t *in,
                          int8_t *y);
+
+/* y = the largest over the axes where `reduced`; of one scale. */
+void cornu__int8_reduce_max(int rank, const int64_t *extents, const bool *reduced,
+                            const int8_t *in, int8_t *out);
 
 /* y = the mean over the axes where `reduced`, of `rank` extents; scratch: an int32 for each y. */
 void cornu__int8_mean(CornuAffine x, CornuAffine y, int rank, const int64_t *extents,

@@ -1,4 +1,5 @@
-/* Source: QuantizedMeanOrSum of LiteRT, tflite/kernels/internal/reference/reduce.h. */
+/* Reductions. Source: QuantizedMeanOrSum and ReduceGeneric of LiteRT,
+ * tflite/kernels/internal/reference/reduce.h. */
 #include <string.h>
 
 #include "kernels.h"
@@ -35,5 +36,23 @@ void cornu__int8_mean(CornuAffine x, CornuAffine y, int rank, const int64_t *ext
         const int32_t sum = (int32_t)(scratch[i] - x.zero * summed);
         out[i] = (int8_t)cornu__fixed_clamp(cornu__fixed_scale(sum, by) + y.zero,
                                             CORNU_INT8_MIN, CORNU_INT8_MAX);
+    }
+}
+
+void cornu__int8_reduce_max(int rank, const int64_t *extents, const bool *reduced,
+                            const int8_t *in, int8_t *out)
+{
+    int64_t index[CORNU_INT8_RANK] = { 0 }, count = 1, kept = 1;
+    for (int d = 0; d < rank; d++) {
+        count *= extents[d];
+        if (!reduced[d]) kept *= extents[d];
+    }
+    memset(out, CORNU_INT8_MIN, (size_t)kept);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = 0;
+        for (int d = 0; d < rank; d++)
+            if (!reduced[d]) at = at * extents[d] + index[d];
+        if (in[i] > out[at]) out[at] = in[i];
+        for (int d = rank - 1; d >= 0 && ++index[d] == extents[d]; d--) index[d] = 0;
     }
 }

@@ -30,8 +30,10 @@ static int64_t multiply_adds(const CornuLiteGraph *graph, const CornuLiteOperato
 
 static int64_t parameter_bytes(const CornuLiteGraph *graph, const CornuLiteOperator *op)
 {
-    size_t bytes = 0;
-    for (int i = 0; i < op->in_count; i++)
+    CornuLiteProduct product;
+    size_t           bytes = 0;
+    if (!cornu__lite_product(op->code, &product)) return 0;
+    for (int i = product.weights; i < op->in_count; i++)
         if (in(graph, op, i)) bytes += in(graph, op, i)->bytes;
     return (int64_t)bytes;
 }
@@ -92,6 +94,8 @@ static const char *why_not(const CornuLiteGraph *graph, const CornuLiteOperator 
     case CORNU_LITE_MAXIMUM:
     case CORNU_LITE_MINIMUM:
     case CORNU_LITE_MEAN:
+    case CORNU_LITE_REDUCE_MAX:
+    case CORNU_LITE_PRELU:
     case CORNU_LITE_PAD:
     case CORNU_LITE_RESHAPE:
     case CORNU_LITE_SQUEEZE:

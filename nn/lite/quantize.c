@@ -17,8 +17,8 @@ struct CornuInt8Model {
     CornuLiteGraph *graph;
     CornuLiteRun   *run;
     double          input_scale;   /* of integers that are given */
-    float          *real;          /* ROWS rows of the input */
-    int8_t         *x, *y;         /* ROWS rows */
+    float          *real;          /* ROWS rows of the largest input */
+    int8_t        **ports;         /* ROWS rows of each input, then of each output */
 };
 
 /* ---- Calibration ---- */
@@ -128,14 +128,45 @@ static CornuStatus quantize(const CornuQuantizeConfig *config, CornuLiteGraph **
 
 /* ---- Making, saving, loading ---- */
 
-static const CornuLiteTensor *input_of(const CornuInt8Model *q)
+static const CornuLiteTensor *input_of(const CornuInt8Model *q, int i)
 {
-    return &q->graph->tensors[q->graph->inputs[0].tensor];
+    return &q->graph->tensors[q->graph->inputs[i].tensor];
 }
 
-static const CornuLiteTensor *output_of(const CornuInt8Model *q)
+static const CornuLiteTensor *output_of(const CornuInt8Model *q, int i)
 {
-    return &q->graph->tensors[q->graph->outputs[0].tensor];
+    return &q->graph->tensors[q->graph->outputs[i].tensor];
+}
+
+static int64_t row_of(const CornuLiteTensor *tensor) { return cornu__lite_count(tensor->shape, 1); }
+
+static CornuStatus check_port(const CornuLiteTensor *tensor)
+{
+    if (tensor->dtype == CORNU_LITE_I8 && tensor->quantization.count == 1) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "tensor %s is %s, expected i8 of one scale",
+                       tensor->name, cornu__lite_dtype_name(tensor->dtype));
+}
+
+/* Memory for rows on their way. */
+static CornuStatus make_ports(CornuInt8Model *q)
+{
+    const int inputs = q->graph->input_count, outputs = q->graph->output_count;
+    int64_t   largest = 1;
+    if (inputs < 1 || outputs < 1)
+        return cornu__fail(CORNU_ERR_FORMAT, "the graph has %d inputs and %d outputs", inputs,
+                           outputs);
+    q->ports = cornu__allocate((size_t)(inputs + outputs), sizeof *q->ports);
+    if (!q->ports) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < inputs + outputs; i++) {
+        const CornuLiteTensor *tensor = i < inputs ? input_of(q, i) : output_of(q, i - inputs);
+        const CornuStatus      status = check_port(tensor);
+        if (status != CORNU_OK) return status;
+        q->ports[i] = cornu__allocate((size_t)row_of(tensor) * ROWS, 1);
+        if (!q->ports[i]) return CORNU_ERR_MEMORY;
+        if (i < inputs && row_of(tensor) > largest) largest = row_of(tensor);
+    }
+    q->real = cornu__allocate((size_t)largest * ROWS, sizeof *q->real);
+    return q->real ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 /* Takes the graph. */
@@ -149,16 +180,7 @@ static CornuInt8Model *create(CornuLiteGraph *graph, double input_scale, int thr
     q->graph = graph;
     q->input_scale = input_scale;
     q->run = cornu__lite_run_create(graph, threads);
-    if (!q->run || graph->input_count < 1 || graph->output_count < 1) {
-        if (q->run) cornu__fail_null(CORNU_ERR_FORMAT, "the graph has no inputs or no outputs");
-        cornu_int8_free(q);
-        return NULL;
-    }
-    const size_t x = (size_t)cornu__lite_count(input_of(q)->shape, ROWS);
-    q->real = cornu__allocate(x, sizeof *q->real);
-    q->x = cornu__allocate(x, 1);
-    q->y = cornu__allocate((size_t)cornu__lite_count(output_of(q)->shape, ROWS), 1);
-    if (q->real && q->x && q->y) return q;
+    if (q->run && make_ports(q) == CORNU_OK) return q;
     cornu_int8_free(q);
     return cornu__null();
 }
@@ -175,10 +197,11 @@ void cornu_int8_free(CornuInt8Model *q)
 {
     if (!q) return;
     cornu__lite_run_free(q->run);
-    cornu__lite_graph_free(q->graph);
+    for (int i = 0; q->ports && i < q->graph->input_count + q->graph->output_count; i++)
+        cornu__release(q->ports[i]);
+    cornu__release(q->ports);
     cornu__release(q->real);
-    cornu__release(q->x);
-    cornu__release(q->y);
+    cornu__lite_graph_free(q->graph);
     cornu__release(q);
 }
 
@@ -226,38 +249,64 @@ static CornuAffine affine_of(const CornuLiteTensor *tensor)
                           (int32_t)tensor->quantization.zero_points[0] };
 }
 
-static CornuStatus check_rows(const char *what, CornuArray array, int64_t rows, int64_t row,
-                              CornuShape shape)
+static CornuStatus check_rows(const char *what, CornuArray array, int64_t rows,
+                              const CornuLiteTensor *tensor)
 {
     CornuText got, want;
     if (array.data && array.type.shape.rank > 0 && array.type.shape.extent[0] == rows &&
-        cornu_type_count(array.type) == rows * row)
+        cornu_type_count(array.type) == rows * row_of(tensor))
         return CORNU_OK;
-    return cornu__fail(CORNU_ERR_SHAPE, "cornu_int8_predict: %s is %s, expected %lld rows of "
-                       "%s", what, array.data ? cornu_type_print(&got, array.type) : "not given",
-                       (long long)rows, cornu_shape_print(&want, shape));
+    return cornu__fail(CORNU_ERR_SHAPE, "cornu_int8_predict: %s is %s, expected %lld rows of %s",
+                       what, array.data ? cornu_type_print(&got, array.type) : "not given",
+                       (long long)rows, cornu_shape_print(&want, tensor->shape));
+}
+
+static CornuStatus check_arrays(const CornuInt8Model *q, const CornuArray *xs, int inputs,
+                                const CornuArray *tos, int outputs, int64_t rows)
+{
+    CornuStatus status = CORNU_OK;
+    if (inputs != q->graph->input_count || outputs != q->graph->output_count)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_int8_predict: %d inputs and %d outputs are "
+                           "given, the model has %d and %d", inputs, outputs,
+                           q->graph->input_count, q->graph->output_count);
+    for (int i = 0; i < inputs && status == CORNU_OK; i++)
+        status = check_rows("x", xs[i], rows, input_of(q, i));
+    for (int i = 0; i < outputs && status == CORNU_OK; i++) {
+        status = check_rows("to", tos[i], rows, output_of(q, i));
+        if (status == CORNU_OK && tos[i].type.dtype != CORNU_F32)
+            status = cornu__fail(CORNU_ERR_DTYPE, "cornu_int8_predict: to is %s, expected f32",
+                                 cornu_dtype_name(tos[i].type.dtype));
+    }
+    return status;
+}
+
+CornuStatus cornu_int8_predict_many(CornuInt8Model *q, const CornuArray *xs, int inputs,
+                                    const CornuArray *tos, int outputs)
+{
+    if (!q || !xs || !tos) return cornu__fail_absent("cornu_int8_predict: an argument is NULL");
+    const int64_t rows = inputs > 0 && xs[0].type.shape.rank > 0 ? xs[0].type.shape.extent[0] : 0;
+    CornuStatus   status = check_arrays(q, xs, inputs, tos, outputs, rows);
+    for (int64_t first = 0; first < rows && status == CORNU_OK; first += ROWS) {
+        const int64_t count = rows - first < ROWS ? rows - first : ROWS;
+        for (int i = 0; i < inputs; i++) {
+            const int64_t row = row_of(input_of(q, i));
+            to_real(xs[i], first * row, count * row, q->input_scale, q->real);
+            cornu__int8_quantize(affine_of(input_of(q, i)), count * row, q->real, q->ports[i]);
+        }
+        status = cornu__lite_run(q->run, count, (const void *const *)q->ports,
+                                 (void *const *)(q->ports + inputs));
+        for (int i = 0; i < outputs; i++) {
+            const int64_t row = row_of(output_of(q, i));
+            cornu__int8_dequantize(affine_of(output_of(q, i)), count * row,
+                                   q->ports[inputs + i], (float *)tos[i].data + first * row);
+        }
+    }
+    return status;
 }
 
 CornuStatus cornu_int8_predict(CornuInt8Model *q, CornuArray x, CornuArray to)
 {
-    if (!q) return cornu__fail_absent("cornu_int8_predict: the model is NULL");
-    const int64_t rows = x.type.shape.rank > 0 ? x.type.shape.extent[0] : 0;
-    const int64_t in = cornu__lite_count(input_of(q)->shape, 1);
-    const int64_t out = cornu__lite_count(output_of(q)->shape, 1);
-    CornuStatus   status = check_rows("x", x, rows, in, input_of(q)->shape);
-    if (status == CORNU_OK) status = check_rows("to", to, rows, out, output_of(q)->shape);
-    if (status == CORNU_OK && to.type.dtype != CORNU_F32)
-        status = cornu__fail(CORNU_ERR_DTYPE, "cornu_int8_predict: to is %s, expected f32",
-                             cornu_dtype_name(to.type.dtype));
-    for (int64_t first = 0; first < rows && status == CORNU_OK; first += ROWS) {
-        const int64_t count = rows - first < ROWS ? rows - first : ROWS;
-        to_real(x, first * in, count * in, q->input_scale, q->real);
-        cornu__int8_quantize(affine_of(input_of(q)), count * in, q->real, q->x);
-        status = cornu_int8_predict_integers(q, count, q->x, q->y);
-        cornu__int8_dequantize(affine_of(output_of(q)), count * out, q->y,
-                               (float *)to.data + first * out);
-    }
-    return status;
+    return cornu_int8_predict_many(q, &x, 1, &to, 1);
 }
 
 /* ---- What it is ---- */
@@ -268,10 +317,10 @@ static CornuScale scale_of(const CornuLiteTensor *tensor)
     return (CornuScale){ (double)affine.scale, (int)affine.zero };
 }
 
-CornuScale cornu_int8_input_scale(const CornuInt8Model *q) { return scale_of(input_of(q)); }
-CornuScale cornu_int8_output_scale(const CornuInt8Model *q) { return scale_of(output_of(q)); }
-CornuShape cornu_int8_input_shape(const CornuInt8Model *q) { return input_of(q)->shape; }
-CornuShape cornu_int8_output_shape(const CornuInt8Model *q) { return output_of(q)->shape; }
+CornuScale cornu_int8_input_scale(const CornuInt8Model *q) { return scale_of(input_of(q, 0)); }
+CornuScale cornu_int8_output_scale(const CornuInt8Model *q) { return scale_of(output_of(q, 0)); }
+CornuShape cornu_int8_input_shape(const CornuInt8Model *q) { return input_of(q, 0)->shape; }
+CornuShape cornu_int8_output_shape(const CornuInt8Model *q) { return output_of(q, 0)->shape; }
 
 int64_t cornu_int8_bytes(const CornuInt8Model *q)
 {

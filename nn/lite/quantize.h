@@ -48,13 +48,17 @@ void cornu_int8_free(CornuInt8Model *model);
 CornuStatus     cornu_int8_save(const CornuInt8Model *model, const char *path);
 CornuInt8Model *cornu_int8_load(const char *path);
 
-/* x: rows of the model's input, f32, or integers, which are multiplied by the model's input_scale.
- * Gets f32 (rows, …). For a model with one input and one output. */
+/* x: rows of the model's input, f32, or integers, which are multiplied by the input_scale of the
+ * model that was quantized; a file does not hold it, so that it is 1 for a loaded model. `to` gets
+ * f32 (rows, …). For a model with one input and one output; _many takes an array for each. One
+ * caller at a time. */
 CornuStatus cornu_int8_predict(CornuInt8Model *model, CornuArray x, CornuArray to);
+CornuStatus cornu_int8_predict_many(CornuInt8Model *model, const CornuArray *xs, int inputs,
+                                    const CornuArray *tos, int outputs);
 
-/* The same in the integers of the model: `rows` rows of int8, and of each result. */
+/* The same in the integers of the model: `rows` rows of int8, and of the result. */
 CornuStatus cornu_int8_predict_integers(CornuInt8Model *model, int64_t rows, const int8_t *x,
-                                         int8_t *y);
+                                        int8_t *y);
 
 typedef struct {
     double scale;

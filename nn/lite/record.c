@@ -220,6 +220,27 @@ static CornuTensor *leaky_relu(const Call *call)
         cornu_op_relu(cornu_op_negative(x)), -(double)call->op->options.alpha));
 }
 
+static CornuTensor *prelu(const Call *call)
+{
+    CornuTensor *x = in(call, 0);
+    return cornu_op_subtract(cornu_op_relu(x), cornu_op_multiply(
+        in(call, 1), cornu_op_relu(cornu_op_negative(x))));
+}
+
+/* x (1 + erf(x / sqrt(2))) / 2, or with tanh for erf as LiteRT approximates it */
+static CornuTensor *gelu(const Call *call)
+{
+    CornuTensor *x = in(call, 0), *bent;
+    if (call->op->options.approximate) {
+        CornuTensor *cube = cornu_op_multiply(cornu_op_square(x), x);
+        bent = cornu_op_tanh(cornu_op_scale(cornu_op_add(x, cornu_op_scale(cube, 0.044715)),
+                                            0.7978845608028654));
+    } else {
+        bent = cornu_op_erf(cornu_op_scale(x, 0.7071067811865476));
+    }
+    return cornu_op_multiply(cornu_op_scale(x, 0.5), cornu_op_shift(bent, 1.0));
+}
+
 static CornuTensor *softmax(const Call *call)
 {
     return cornu_op_softmax(cornu_op_scale(in(call, 0), (double)call->op->options.beta));
@@ -227,7 +248,10 @@ static CornuTensor *softmax(const Call *call)
 
 /* ---- Shapes ---- */
 
-static CornuTensor *reshape(const Call *call) { return cornu_op_reshape(in(call, 0), result(call)); }
+static CornuTensor *reshape(const Call *call)
+{
+    return cornu_op_reshape(in(call, 0), result(call));
+}
 
 static CornuTensor *pad_op(const Call *call)
 {
@@ -305,6 +329,7 @@ static const struct {
     { CORNU_LITE_EXP, unary },                   { CORNU_LITE_SQRT, unary },
     { CORNU_LITE_RSQRT, unary },                 { CORNU_LITE_SQUARE, unary },
     { CORNU_LITE_NEG, unary },                   { CORNU_LITE_ABS, unary },
+    { CORNU_LITE_PRELU, prelu },                 { CORNU_LITE_GELU, gelu },
     { CORNU_LITE_LEAKY_RELU, leaky_relu },       { CORNU_LITE_SOFTMAX, softmax },
     { CORNU_LITE_RESHAPE, reshape },             { CORNU_LITE_SQUEEZE, reshape },
     { CORNU_LITE_EXPAND_DIMS, reshape },
@@ -313,11 +338,20 @@ static const struct {
     { CORNU_LITE_STRIDED_SLICE, strided_slice },
 };
 
+/* Shapes that the graph computes: rules read those of the tensors. */
+static bool makes_integers(const Call *call)
+{
+    return call->graph->tensors[call->op->out[0]].dtype == CORNU_LITE_I32 &&
+           (call->op->code == CORNU_LITE_SHAPE || call->op->code == CORNU_LITE_STRIDED_SLICE ||
+            call->op->code == CORNU_LITE_PACK);
+}
+
 static CornuStatus record(const Call *call, int number)
 {
     const char *name = cornu__lite_code_name(call->op->code);
     char        prefix[96];
     snprintf(prefix, sizeof prefix, "operator %d, %s", number, name ? name : "unknown");
+    if (makes_integers(call)) return CORNU_OK;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (rules[i].code != call->op->code) continue;
         CornuTensor *y = rules[i].record(call);

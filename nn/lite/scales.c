@@ -23,6 +23,7 @@ bool cornu__lite_keeps_scale(CornuLiteCode code)
     switch (code) {
     case CORNU_LITE_MAX_POOL_2D:
     case CORNU_LITE_AVERAGE_POOL_2D:
+    case CORNU_LITE_REDUCE_MAX:
     case CORNU_LITE_RESHAPE:
     case CORNU_LITE_SQUEEZE:
     case CORNU_LITE_EXPAND_DIMS:

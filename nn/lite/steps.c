@@ -16,12 +16,17 @@ static const struct {
     { CORNU_LITE_MAX_POOL_2D,             cornu__step_prepare_pool },
     { CORNU_LITE_AVERAGE_POOL_2D,         cornu__step_prepare_pool },
     { CORNU_LITE_MEAN,                    cornu__step_prepare_mean },
+    { CORNU_LITE_REDUCE_MAX,              cornu__step_prepare_mean },
     { CORNU_LITE_RESIZE_NEAREST_NEIGHBOR, cornu__step_prepare_resize },
     { CORNU_LITE_ADD,                     cornu__step_prepare_binary },
     { CORNU_LITE_SUB,                     cornu__step_prepare_binary },
     { CORNU_LITE_MUL,                     cornu__step_prepare_binary },
     { CORNU_LITE_MAXIMUM,                 cornu__step_prepare_binary },
     { CORNU_LITE_MINIMUM,                 cornu__step_prepare_binary },
+    { CORNU_LITE_PRELU,                   cornu__step_prepare_binary },
+    { CORNU_LITE_EXP,                     cornu__step_prepare_table },
+    { CORNU_LITE_ELU,                     cornu__step_prepare_table },
+    { CORNU_LITE_GELU,                    cornu__step_prepare_table },
     { CORNU_LITE_RELU,                    cornu__step_prepare_table },
     { CORNU_LITE_RELU_N1_TO_1,            cornu__step_prepare_table },
     { CORNU_LITE_RELU6,                   cornu__step_prepare_table },
@@ -41,6 +46,30 @@ static const struct {
     { CORNU_LITE_STRIDED_SLICE,           cornu__step_prepare_strided_slice },
 };
 
+static void run_nothing(const CornuLiteStep *step, const CornuLiteBound *bound)
+{
+    (void)step;
+    (void)bound;
+}
+
+/* Shapes that the graph computes, in i32: kernels have those of the tensors, and refuse to read
+ * values that are not constants. */
+CornuStatus cornu__step_prepare_integers(CornuLiteStep *step)
+{
+    for (int i = 0; i < step->graph->output_count; i++)
+        if (step->graph->outputs[i].tensor == step->op->out[0])
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "its integers are an output");
+    step->run = run_nothing;
+    return CORNU_OK;
+}
+
+static bool makes_integers(const CornuLiteGraph *graph, const CornuLiteOperator *op)
+{
+    return op->out_count == 1 && graph->tensors[op->out[0]].dtype == CORNU_LITE_I32 &&
+           (op->code == CORNU_LITE_SHAPE || op->code == CORNU_LITE_STRIDED_SLICE ||
+            op->code == CORNU_LITE_PACK);
+}
+
 CornuStatus cornu__step_prepare(const CornuLiteGraph *graph, int op, CornuLiteStep *step)
 {
     const CornuLiteOperator *operator = &graph->operators[op];
@@ -48,6 +77,8 @@ CornuStatus cornu__step_prepare(const CornuLiteGraph *graph, int op, CornuLiteSt
     char                     prefix[96];
     snprintf(prefix, sizeof prefix, "operator %d, %s", op, name ? name : "unknown");
     *step = (CornuLiteStep){ .graph = graph, .op = operator };
+    if (makes_integers(graph, operator))
+        return cornu__fail_prefix(cornu__step_prepare_integers(step), prefix);
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (kernels[i].code == operator->code)
             return cornu__fail_prefix(kernels[i].prepare(step), prefix);

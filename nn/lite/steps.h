@@ -47,7 +47,7 @@ CornuLitePrepare cornu__step_prepare_conv2d, cornu__step_prepare_depthwise,
     cornu__step_prepare_binary, cornu__step_prepare_table, cornu__step_prepare_softmax,
     cornu__step_prepare_quantize, cornu__step_prepare_dequantize, cornu__step_prepare_reshape,
     cornu__step_prepare_pad, cornu__step_prepare_transpose, cornu__step_prepare_concatenation,
-    cornu__step_prepare_strided_slice;
+    cornu__step_prepare_strided_slice, cornu__step_prepare_integers;
 
 /* CORNU_ERR_UNSUPPORTED for an operator without kernel; messages name the operator. */
 CornuStatus cornu__step_prepare(const CornuLiteGraph *graph, int op, CornuLiteStep *step);

@@ -47,7 +47,7 @@ static CornuStatus expect_broadcast(const CornuLiteTensor *x1, const CornuLiteTe
 static CornuInt8Binary binary_of(CornuLiteCode code)
 {
     return code == CORNU_LITE_ADD ? CORNU_INT8_ADD : code == CORNU_LITE_SUB ? CORNU_INT8_SUB
-           : code == CORNU_LITE_MUL ? CORNU_INT8_MUL
+           : code == CORNU_LITE_MUL ? CORNU_INT8_MUL : code == CORNU_LITE_PRELU ? CORNU_INT8_PRELU
            : code == CORNU_LITE_MAXIMUM ? CORNU_INT8_MAXIMUM : CORNU_INT8_MINIMUM;
 }
 
@@ -119,6 +119,11 @@ CornuStatus cornu__step_prepare_table(CornuLiteStep *step)
         break;
     case CORNU_LITE_LEAKY_RELU:
         cornu__int8_table_leaky_relu(step->op->options.alpha, x, y, &step->table);
+        break;
+    case CORNU_LITE_EXP:  cornu__int8_table_exp(x, y, &step->table); break;
+    case CORNU_LITE_ELU:  cornu__int8_table_elu(x, y, &step->table); break;
+    case CORNU_LITE_GELU:
+        cornu__int8_table_gelu(step->op->options.approximate, x, y, &step->table);
         break;
     case CORNU_LITE_TANH:
         cornu__int8_table_tanh(x, y, &step->table);

@@ -135,6 +135,16 @@ CornuStatus cornu__step_prepare_resize(CornuLiteStep *step)
         y, 4, (int64_t[]){ x->shape.extent[0], size[0], size[1], x->shape.extent[3] });
 }
 
+static void run_reduce_max(const CornuLiteStep *step, const CornuLiteBound *bound)
+{
+    const CornuLiteTensor *x = cornu__step_in(step, 0);
+    int64_t                extents[CORNU_INT8_RANK];
+    cornu__step_extents(x, bound->batch, extents);
+    cornu__int8_reduce_max(x->shape.rank, extents, step->reduced,
+                           cornu__step_in_data(step, bound, 0),
+                           cornu__step_out_data(step, bound, 0));
+}
+
 static void run_mean(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
     const CornuLiteTensor *x = cornu__step_in(step, 0);
@@ -177,6 +187,9 @@ CornuStatus cornu__step_prepare_mean(CornuLiteStep *step)
         else if (step->op->options.keep_dims) expected[kept++] = 1;
     }
     step->scratch = mean_scratch;
-    step->run = run_mean;
-    return cornu__step_expect_extents(y, kept, expected);
+    step->run = step->op->code == CORNU_LITE_MEAN ? run_mean : run_reduce_max;
+    status = cornu__step_expect_extents(y, kept, expected);
+    if (status == CORNU_OK && step->op->code == CORNU_LITE_REDUCE_MAX)
+        status = cornu__step_expect_same_scale(step->x, step->y);
+    return status;
 }

@@ -140,8 +140,8 @@ static CornuStatus put_product(Work *work, const CornuLiteOperator *op, CornuLit
     int in[4] = { CORNU_LITE_NONE, CORNU_LITE_NONE, CORNU_LITE_NONE, CORNU_LITE_NONE };
     for (int i = 0; i < product.bias; i++) {
         if (i == product.weights) in[i] = add_weights(work, weights, c, product.axis, scales);
-        else if (i == product.x)  in[i] = work->made[op->in[i]];
-        else                      in[i] = add_constant(work, op->in[i], NULL);
+        else if (work->from->tensors[op->in[i]].data) in[i] = add_constant(work, op->in[i], NULL);
+        else                                          in[i] = work->made[op->in[i]];
     }
     char name[160];
     snprintf(name, sizeof name, "%.150s/bias", weights->name);
@@ -183,6 +183,10 @@ static CornuStatus put_operator(Work *work, const CornuLiteOperator *op)
     CornuLiteProduct product;
     for (int i = 0; i < op->out_count; i++) {
         const CornuLiteTensor *y = &work->from->tensors[op->out[i]];
+        if (y->dtype == CORNU_LITE_I32) {   /* a shape that the graph computes */
+            work->made[op->out[i]] = cornu__lite_add_tensor(work->to, y->name, y->dtype, y->shape);
+            continue;
+        }
         if (y->dtype != CORNU_LITE_F32)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "its result is %s",
                                cornu__lite_dtype_name(y->dtype));

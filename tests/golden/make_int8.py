@@ -25,7 +25,7 @@ FIELDS = {"padding": "padding", "fused_activation": "fusedActivationFunction", "
           "stride_w": "strideW", "dilation_h": "dilationHFactor", "dilation_w": "dilationWFactor",
           "filter_h": "filterHeight", "filter_w": "filterWidth",
           "depth_multiplier": "depthMultiplier", "axis": "axis", "beta": "beta", "alpha": "alpha",
-          "keep_dims": "keepDims", "align_corners": "alignCorners",
+          "keep_dims": "keepDims", "approximate": "approximate", "align_corners": "alignCorners",
           "half_pixel_centers": "halfPixelCenters", "begin_mask": "beginMask",
           "end_mask": "endMask", "ellipsis_mask": "ellipsisMask", "new_axis_mask": "newAxisMask",
           "shrink_axis_mask": "shrinkAxisMask", "extents": "newShape"}
@@ -37,7 +37,8 @@ TABLES = {"FULLY_CONNECTED": "FullyConnectedOptions", "CONV_2D": "Conv2DOptions"
           "CONCATENATION": "ConcatenationOptions", "PAD": "PadOptions", "PADV2": "PadV2Options",
           "RESHAPE": "ReshapeOptions", "TRANSPOSE": "TransposeOptions",
           "SOFTMAX": "SoftmaxOptions", "LEAKY_RELU": "LeakyReluOptions",
-          "QUANTIZE": "QuantizeOptions", "DEQUANTIZE": "DequantizeOptions",
+          "QUANTIZE": "QuantizeOptions", "GELU": "GeluOptions", "EXP": "ExpOptions",
+          "REDUCE_MAX": "ReducerOptions", "DEQUANTIZE": "DequantizeOptions",
           "STRIDED_SLICE": "StridedSliceOptions",
           "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions"}
 SAME, VALID = 0, 1
@@ -93,7 +94,7 @@ def flatbuffer(code, options, tensors, operands, results, inputs):
     opcode.builtinCode = getattr(schema.BuiltinOperator, code)
     opcode.deprecatedBuiltinCode = min(opcode.builtinCode, 127)
     product = code in ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED")
-    opcode.version = {"RESIZE_NEAREST_NEIGHBOR": 3, "RESHAPE": 1}.get(code, 5 if product else 2)
+    opcode.version = {"RESIZE_NEAREST_NEIGHBOR": 3, "RESHAPE": 1, "PRELU": 1, "ELU": 1}.get(code, 5 if product else 2)
     model.operatorCodes = [opcode]
     model.buffers = [schema.BufferT()]
     graph = schema.SubGraphT()
@@ -144,8 +145,10 @@ class Cases:
         outs = [number[id(t)] for t in results]
         inputs = [i for i in ins if i >= 0 and tensors[i]["data"] is None]
         content = flatbuffer(code, options, tensors, ins, outs, inputs)
-        interpreter = Interpreter(model_content=content,
-                                  experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+        # ELU and GELU, tables in any case, are not among the reference kernels.
+        resolver = (OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if code in ("ELU", "GELU")
+                    else OpResolverType.BUILTIN_REF)
+        interpreter = Interpreter(model_content=content, experimental_op_resolver_type=resolver)
         interpreter.allocate_tensors()
         for at, i in enumerate(inputs):
             t = tensors[i]
@@ -268,6 +271,8 @@ def pools(cases):
         x = activation((2, 5, 7, 6), None, int(RNG.integers(-30, 30)))
         y = activation(shape, np.float32(x["scales"][0] * 0.4), int(RNG.integers(-30, 30)))
         cases.add(name, "MEAN", [x, integers(axes)], [y], keep_dims=keep)
+        cases.add(name.replace("mean", "reduce_max"), "REDUCE_MAX", [x, integers(axes)],
+                  [like(x, shape)], keep_dims=keep)
 
 
 def elementwise(cases):
@@ -284,6 +289,9 @@ def elementwise(cases):
     for code in ["MAXIMUM", "MINIMUM"]:
         x1 = activation((2, 3, 4))
         cases.add(f"{code.lower()}", code, [x1, like(x1, (3, 1))], [like(x1, (2, 3, 4))])
+    slope = tensor("i8", (1, 1, 5), RNG.integers(-128, 128, 5), np.float32(0.01), -30)
+    cases.add("prelu", "PRELU", [activation((2, 3, 4, 5), 0.03, 5), slope],
+              [activation((2, 3, 4, 5), 0.025, 2)])
     constant = tensor("i8", (5,), RNG.integers(-128, 128, 5), np.float32(0.03), 7)
     cases.add("add_constant", "ADD", [activation((2, 4, 5)), constant], [activation((2, 4, 5))])
     every = [np.arange(-128, 128)]
@@ -296,6 +304,10 @@ def elementwise(cases):
         cases.add(f"relu_{i}", "RELU", [x], [y], every)
         cases.add(f"relu6_{i}", "RELU6", [x], [y], every)
         cases.add(f"leaky_relu_{i}", "LEAKY_RELU", [x], [y], every, alpha=[0.1, 0.3, 1.5, 0.0][i])
+        wide = activation((256,), np.float32(scale * 1.1), int(RNG.integers(-128, 0)))
+        cases.add(f"elu_{i}", "ELU", [x], [wide], every)
+        cases.add(f"gelu_{i}", "GELU", [x], [wide], every, approximate=i % 2 == 0)
+        cases.add(f"exp_{i}", "EXP", [x], [activation((256,), np.float32(0.05), -128)], every)
         cases.add(f"requantize_{i}", "QUANTIZE", [x], [activation((256,))], every)
         u8 = tensor("u8", (256,), None, np.float32(scale), zero + 128)
         cases.add(f"from_u8_{i}", "QUANTIZE", [u8], [x], [np.arange(256)])

@@ -212,6 +212,78 @@ static void each_isa(void **state)
     free(pixels), free(x);
 }
 
+/* ---- Layers ---- */
+
+enum { SAMPLES = 24, MOST_PORTS = 32 };
+
+/* Rows of numbers from -1 to 1. */
+static CornuArray numbers(CornuShape shape)
+{
+    shape.extent[0] = SAMPLES;
+    CornuArray    x = cornu_array_from(NULL, cornu_type_from(CORNU_F32, shape));
+    const int64_t count = cornu_type_count(x.type);
+    x.data = malloc(cornu_type_bytes(x.type));
+    for (int64_t i = 0; i < count; i++)
+        cornu_array_set(x, i, (double)(i * 7919 % 2001) / 1000.0 - 1.0);
+    return x;
+}
+
+/* How far a result is from the float model's, of the width of its range. */
+static double distance(CornuArray got, CornuArray want)
+{
+    double low = 0.0, high = 0.0, worst = 0.0;
+    for (int64_t i = 0; i < cornu_type_count(want.type); i++) {
+        const double value = cornu_array_get(want, i);
+        low = fmin(low, value);
+        high = fmax(high, value);
+        worst = fmax(worst, fabs(value - cornu_array_get(got, i)));
+    }
+    return high > low ? worst / (high - low) : worst;
+}
+
+/* Whether the case has a form of 8 bits; then its results are near the float ones. */
+static bool try_case(const LiteCase *test_case)
+{
+    CornuModel *model = test_case->make();
+    const int   inputs = cornu_model_input_count(model), outputs = cornu_model_output_count(model);
+    CornuArray  x[MOST_PORTS] = { { .data = NULL } }, want[MOST_PORTS] = { { .data = NULL } };
+    CornuArray  got[MOST_PORTS] = { { .data = NULL } };
+    CornuQuantizeConfig config = { .model = model, .threads = 1 };
+    CornuPredictConfig  predict = { .model = model, .verbose = CORNU_SILENT };
+    expect_ok(cornu_compile(model, .device = device));
+    for (int i = 0; i < inputs; i++)
+        config.xs[i] = predict.xs[i] = x[i] = numbers(cornu_symbol_shape(cornu_model_input(model, i)));
+    CornuInt8Model *small = cornu_quantize_from(&config);
+    if (small) {
+        for (int i = 0; i < outputs; i++) {
+            got[i] = numbers(cornu_symbol_shape(cornu_model_output(model, i)));
+            predict.tos[i] = want[i] = numbers(cornu_symbol_shape(cornu_model_output(model, i)));
+        }
+        expect_ok(cornu_predict_from(&predict));
+        expect_ok(cornu_int8_predict_many(small, x, inputs, got, outputs));
+        for (int i = 0; i < outputs; i++)
+            if (!(distance(got[i], want[i]) < 0.06))
+                fail_msg("%s, output %d: %.3f of its range from the float one", test_case->name, i,
+                         distance(got[i], want[i]));
+    } else {
+        print_message("%s: %s\n", test_case->name, cornu_error_message());
+        assert_int_equal(cornu_error_take(), CORNU_ERR_UNSUPPORTED);
+    }
+    for (int i = 0; i < MOST_PORTS; i++) free(x[i].data), free(want[i].data), free(got[i].data);
+    cornu_int8_free(small);
+    cornu_model_free(model);
+    return small != NULL;
+}
+
+static void layers(void **state)
+{
+    (void)state;
+    int made = 0;
+    for (int i = 0; i < lite_case_count; i++) made += try_case(&lite_cases[i]);
+    print_message("%d of %d models have a form of 8 bits\n", made, lite_case_count);
+    assert_true(made >= 8);
+}
+
 /* ---- What is refused ---- */
 
 static void refused(void **state)
@@ -250,7 +322,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mnist), cmocka_unit_test(fashion_mnist), cmocka_unit_test(same_bits),
-        cmocka_unit_test(each_isa), cmocka_unit_test(refused),
+        cmocka_unit_test(each_isa), cmocka_unit_test(layers), cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

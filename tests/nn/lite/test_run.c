@@ -50,6 +50,7 @@ static CornuLiteOptions options_of(const json_t *o)
         .depth_multiplier = (int32_t)number(o, "depth_multiplier"),
         .axis = (int32_t)number(o, "axis"), .beta = (float)number(o, "beta"),
         .alpha = (float)number(o, "alpha"), .keep_dims = number(o, "keep_dims") != 0,
+        .approximate = number(o, "approximate") != 0,
         .align_corners = number(o, "align_corners") != 0,
         .half_pixel_centers = number(o, "half_pixel_centers") != 0,
         .begin_mask = (int32_t)number(o, "begin_mask"),
@@ -142,7 +143,7 @@ static void as_litert(void **state)
         count++;
     }
     golden_close(&golden);
-    assert_true(count >= 90);
+    assert_true(count >= 110);
 }
 
 int main(void)
