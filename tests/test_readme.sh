@@ -147,6 +147,7 @@ while read -r line; do
         shorter="--data synthetic --limit 256 --epochs 2 --batch-size 32" ;;
     build/explain*) shorter=$less ;;
     build/own_op*) ;;
+    build/quantize*) shorter="--data synthetic --limit 256" ;;
     build/estimator_mnist*--train_steps?0*) shorter="--data_dir synthetic --limit 64" ;;
     build/estimator_mnist*)
         shorter="--data_dir synthetic --limit 64 --batch_size 8 --train_steps 2" ;;

@@ -6,6 +6,8 @@
 #   make check-isa                    all tests under portable, AVX2 and the best instruction set
 #   make check-arm64 T=idx            all tests that compute, built for arm64, in an emulator: hours
 #   make check-tflite PYTHON=python3         LiteRT's interpreter (ai-edge-litert) on the test sets
+#   make check-int8 PYTHON=python3    its reference kernels and ours on the test sets, bit for bit:
+#                                     MODELS="a.tflite b.tflite" IMAGES=...-idx3-ubyte.gz ROWS=1000
 #   make check-onnx-nodes PYTHON=python3     ONNX' own tests of operators, of its Python package
 #   make check-programs SECONDS=60 SEED=N    random programs on every device against the reference;
 #                                     COUNT=1 repeats one
@@ -171,6 +173,18 @@ check-tflite:
 	$(again) $(BUILD)/lite_networks
 	@$(PYTHON) tests/lite/check_tflite.py $(BUILD)/lite_networks $(EPOCHS) $(SAMPLES)
 
+# 8-bit models that build/quantize wrote; a network of the digits by default.
+MODELS = $(BUILD)/int8/digits.tflite
+IMAGES = $(CORNU_DATA)/mnist/t10k-images-idx3-ubyte.gz
+ROWS   = 10000
+check-int8:
+	$(again) $(BUILD)/libcornu.so $(BUILD)/mnist_cnn $(BUILD)/quantize
+	@mkdir -p $(BUILD)/int8
+	$(if $(filter $(BUILD)/int8/%,$(MODELS)),$(BUILD)/mnist_cnn --model mnist_convnet --epochs 1 \
+	    --save $(BUILD)/int8/digits.safetensors && $(BUILD)/quantize \
+	    $(BUILD)/int8/digits.safetensors --save $(BUILD)/int8/digits.tflite)
+	@$(PYTHON) tests/nn/lite/check_int8.py $(BUILD)/libcornu.so $(IMAGES) $(ROWS) $(MODELS)
+
 # The last lines count what agrees, is refused and is wrong, with the seeds that repeat it.
 N    = 300
 ONLY =
@@ -197,4 +211,4 @@ bench: $(bench)
         check-mutants check-programs check-models check-processes check-processes-bits \
         check-kills check-tpu check-gpu check-keras-cases check-keras-random \
         check-keras-applications check-onnx-nodes check-tflite bench bench-keras-applications \
-        check-serve
+        check-serve check-int8
