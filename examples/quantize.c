@@ -86,8 +86,8 @@ static CornuStatus print_cost(const Settings *settings, const CornuInt8Model *sm
         if (settings->operators) print_operators(operators, count);
         printf("  parameters: %lld bytes cached, %lld sent for each image\n",
                (long long)cost.cached_bytes, (long long)cost.streamed_bytes);
-        printf("  modelled for each image, at least: %.2f us = %.2f us of products + %.2f us on the "
-               "link; %.2f uJ%s\n", 1e6 * cost.total_s, 1e6 * cost.compute_s,
+        printf("  modelled for each image, at least: %.2f us = %.2f us of products + %.2f us on "
+               "the link; %.2f uJ%s\n", 1e6 * cost.total_s, 1e6 * cost.compute_s,
                1e6 * cost.transfer_s, 1e6 * cost.joules,
                cost.host ? "; without what runs on the host" : "");
     }

@@ -2,7 +2,9 @@
 #include "../host/machine/cpu.h"
 #include "isa/int8.h"
 
-static const CornuInt8Loops *const by_isa[] = { CORNU__F32_ISAS(CORNU__ADDRESS, , cornu__int8_loops) };
+static const CornuInt8Loops *const by_isa[] = {
+    CORNU__F32_ISAS(CORNU__ADDRESS, , cornu__int8_loops)
+};
 static const CornuInt8Loops *const by_vnni[] = {
     CORNU__VNNI_ISAS(CORNU__ADDRESS, , cornu__int8_loops) NULL
 };

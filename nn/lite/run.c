@@ -140,7 +140,8 @@ static CornuStatus place(CornuLiteRun *run)
     const CornuLiteGraph *graph = run->graph;
     const size_t          count = (size_t)graph->tensor_count + 1;
     Slot *slots = cornu__allocate(count, sizeof *slots);
-    int  *last = cornu__allocate(count, sizeof *last), *slot_of = cornu__allocate(count, sizeof *last);
+    int  *last = cornu__allocate(count, sizeof *last);
+    int  *slot_of = cornu__allocate(count, sizeof *slot_of);
     size_t *starts = cornu__allocate(count, sizeof *starts);
     run->layout.offsets = cornu__allocate(count, sizeof *run->layout.offsets);
     CornuStatus status = CORNU_ERR_MEMORY;

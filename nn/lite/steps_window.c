@@ -27,8 +27,8 @@ static CornuStatus set_window(CornuLiteStep *step, const CornuLiteTensor *in,
     };
     if (w->stride_height < 1 || w->stride_width < 1 || w->dilation_height < 1 ||
         w->dilation_width < 1 || height < 1 || width < 1)
-        return cornu__fail(CORNU_ERR_FORMAT, "window %lld x %lld, strides %d and %d, dilation %d and "
-                           "%d: expected at least 1", (long long)height, (long long)width,
+        return cornu__fail(CORNU_ERR_FORMAT, "window %lld x %lld, strides %d and %d, dilation %d "
+                           "and %d: expected at least 1", (long long)height, (long long)width,
                            (int)o->stride_h, (int)o->stride_w, (int)o->dilation_h,
                            (int)o->dilation_w);
     w->pad_height = cornu__step_pad_before(w->in_height, w->out_height, height,

@@ -24,7 +24,10 @@ static int add_int8(Work *work, const char *name, CornuShape shape, CornuAffine 
 
 /* ---- Constants ---- */
 
-static int64_t count_of(const CornuLiteTensor *tensor) { return cornu__lite_count(tensor->shape, 1); }
+static int64_t count_of(const CornuLiteTensor *tensor)
+{
+    return cornu__lite_count(tensor->shape, 1);
+}
 
 /* An operand that is not weights: in a scale that is given, or of its own range. */
 static int add_constant(Work *work, int tensor, const CornuAffine *given)

@@ -178,8 +178,9 @@ static void fixed_point(void **state)
     const int count = (int)(sizeof edges / sizeof *edges);
     seed = 7;
     for (int i = 0; i < 100000; i++) {
-        const int32_t a = i < count * count ? edges[i / count] : (int32_t)draw(INT32_MIN, INT32_MAX);
-        const int32_t b = i < count * count ? edges[i % count] : (int32_t)draw(INT32_MIN, INT32_MAX);
+        const bool    edge = i < count * count;
+        const int32_t a = edge ? edges[i / count] : (int32_t)draw(INT32_MIN, INT32_MAX);
+        const int32_t b = edge ? edges[i % count] : (int32_t)draw(INT32_MIN, INT32_MAX);
         const int     shift = i % 32;
         assert_int_equal(cornu__fixed_product(a, b), defined_product(a, b));
         assert_int_equal(cornu__fixed_shift_right(a, shift), defined_shift(a, shift));

@@ -142,7 +142,8 @@ static CornuInt8Model *small_model(int threads, uint8_t *pixels)
 {
     CornuModel *model = cornu_mnist_convnet();
     expect_ok(cornu_compile(model, .device = device));
-    for (int i = 0; i < ROWS * PIXELS; i++) pixels[i] = (uint8_t)(255 - i * 37 % 256 * (i % 5 != 0));
+    for (int i = 0; i < ROWS * PIXELS; i++)
+        pixels[i] = (uint8_t)(255 - i * 37 % 256 * (i % 5 != 0));
     CornuInt8Model *small = cornu_quantize(model, .samples = 64, .threads = threads,
                                            .x = cornu_array(pixels, CORNU_U8, ROWS, 28, 28, 1));
     if (!small) fail_msg("%s", cornu_error_message());
@@ -251,8 +252,10 @@ static bool try_case(const LiteCase *test_case)
     CornuQuantizeConfig config = { .model = model, .threads = 1 };
     CornuPredictConfig  predict = { .model = model, .verbose = CORNU_SILENT };
     expect_ok(cornu_compile(model, .device = device));
-    for (int i = 0; i < inputs; i++)
-        config.xs[i] = predict.xs[i] = x[i] = numbers(cornu_symbol_shape(cornu_model_input(model, i)));
+    for (int i = 0; i < inputs; i++) {
+        x[i] = numbers(cornu_symbol_shape(cornu_model_input(model, i)));
+        config.xs[i] = predict.xs[i] = x[i];
+    }
     CornuInt8Model *small = cornu_quantize_from(&config);
     if (small) {
         for (int i = 0; i < outputs; i++) {
@@ -314,7 +317,8 @@ static void refused(void **state)
     expect_ok(cornu_model_save(model, files_path(folder, "float.tflite")));
     expect_unloaded(cornu_int8_load(files_path(folder, "float.tflite")), CORNU_ERR_UNSUPPORTED,
                     "expected i8");
-    expect_unloaded(cornu_int8_load(files_path(folder, "none.tflite")), CORNU_ERR_FILE, "none.tflite");
+    expect_unloaded(cornu_int8_load(files_path(folder, "none.tflite")), CORNU_ERR_FILE,
+                    "none.tflite");
     cornu_model_free(model);
 }
 

@@ -67,7 +67,8 @@ static void add_tensor(CornuLiteGraph *graph, const json_t *tensor, const void *
     float         scale[64];
     int64_t       zero[64], extent[CORNU_MAX_RANK];
     const int     rank = (int)json_array_size(extents), count = (int)json_array_size(scales);
-    for (int d = 0; d < rank; d++) extent[d] = json_integer_value(json_array_get(extents, (size_t)d));
+    for (int d = 0; d < rank; d++)
+        extent[d] = json_integer_value(json_array_get(extents, (size_t)d));
     assert_true(count <= 64);
     for (int i = 0; i < count; i++) {
         scale[i] = (float)json_number_value(json_array_get(scales, (size_t)i));
