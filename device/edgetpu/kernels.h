@@ -136,7 +136,9 @@ void cornu__int8_table_leaky_relu(float alpha, CornuAffine x, CornuAffine y,
 void cornu__int8_table_requantize(CornuAffine x, CornuAffine y, CornuInt8Table *table);
 void cornu__int8_map(const CornuInt8Table *table, int64_t count, const int8_t *x, int8_t *y);
 
-/* Rows of `depth` elements. y: scale 1/256, zero point -128. */
+/* Rows of `depth` elements, at most CORNU_INT8_SOFTMAX, whose sum has 12 integer bits. y: scale
+ * 1/256, zero point -128. */
+enum { CORNU_INT8_SOFTMAX = 4095 };
 void cornu__int8_softmax(CornuAffine x, float beta, int64_t rows, int64_t depth, const int8_t *in,
                          int8_t *y);
 

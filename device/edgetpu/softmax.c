@@ -84,27 +84,25 @@ static Scaling scaling_of(double beta, double scale)
     return scaling;
 }
 
-static void softmax_row(Scaling scaling, int64_t depth, const int8_t *x, int8_t *y)
+/* exps: of the largest less x, in Q0; -1: counts as 0. */
+static void softmax_row(const int32_t exps[256], int64_t depth, const int8_t *x, int8_t *y)
 {
     int8_t max = CORNU_INT8_MIN;
     for (int64_t i = 0; i < depth; i++) max = x[i] > max ? x[i] : max;
-
-    int32_t exps[256];   /* of max - x, in Q0 */
-    for (int32_t d = 0; d < 256; d++)
-        exps[d] = -d >= scaling.least ? exp_of_negative(cornu__fixed_scale(-d, scaling.by)) : -1;
 
     uint32_t sum = 0;    /* in Q12 */
     for (int64_t i = 0; i < depth; i++)
         if (exps[max - x[i]] >= 0)
             sum += (uint32_t)cornu__fixed_shift_right(exps[max - x[i]], SUM_BITS);
 
-    const int     zeros = leading_zeros(sum), over = SUM_BITS - zeros;
+    /* From 512 equal elements on no quotient reaches 1/512, and LiteRT ends the program. */
+    const int     zeros = leading_zeros(sum), shift = SUM_BITS - zeros + 31 - 8;
     const int32_t fraction = (int32_t)((sum << zeros) - (UINT32_C(1) << 31));
     const int32_t scale = one_over_one_plus(fraction);
     for (int64_t i = 0; i < depth; i++) {
         const int32_t e = exps[max - x[i]];
-        const int32_t to = e < 0 ? 0 : cornu__fixed_shift_right(cornu__fixed_product(scale, e),
-                                                               over + 31 - 8);
+        const int32_t to = e < 0 || shift > 31 ? 0 : cornu__fixed_shift_right(
+            cornu__fixed_product(scale, e), shift);
         y[i] = (int8_t)cornu__fixed_clamp(to + CORNU_INT8_MIN, CORNU_INT8_MIN, CORNU_INT8_MAX);
     }
 }
@@ -113,6 +111,9 @@ void cornu__int8_softmax(CornuAffine x, float beta, int64_t rows, int64_t depth,
                          int8_t *y)
 {
     const Scaling scaling = scaling_of(beta, x.scale);
+    int32_t       exps[256];
+    for (int32_t d = 0; d < 256; d++)
+        exps[d] = -d >= scaling.least ? exp_of_negative(cornu__fixed_scale(-d, scaling.by)) : -1;
     for (int64_t row = 0; row < rows; row++)
-        softmax_row(scaling, depth, in + row * depth, y + row * depth);
+        softmax_row(exps, depth, in + row * depth, y + row * depth);
 }

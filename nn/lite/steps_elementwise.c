@@ -151,6 +151,9 @@ CornuStatus cornu__step_prepare_softmax(CornuLiteStep *step)
     const CornuShape *shape = &cornu__step_in(step, 0)->shape;
     if (shape->rank < 1 || shape->extent[shape->rank - 1] == CORNU_NONE)
         return cornu__fail(CORNU_ERR_SHAPE, "expected a known last axis");
+    if (shape->extent[shape->rank - 1] > CORNU_INT8_SOFTMAX)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "rows of %lld, at most %d are handled",
+                           (long long)shape->extent[shape->rank - 1], CORNU_INT8_SOFTMAX);
     if (!(step->op->options.beta > 0))
         return cornu__fail(CORNU_ERR_FORMAT, "beta %g, expected more than 0",
                            (double)step->op->options.beta);

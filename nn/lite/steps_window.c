@@ -31,6 +31,13 @@ static CornuStatus set_window(CornuLiteStep *step, const CornuLiteTensor *in,
                            "and %d: expected at least 1", (long long)height, (long long)width,
                            (int)o->stride_h, (int)o->stride_w, (int)o->dilation_h,
                            (int)o->dilation_w);
+    /* With its padding the image is a buffer, whose size must not overflow. */
+    const double area = ((double)w->in_height + (double)(height - 1) * (double)w->dilation_height) *
+                        ((double)w->in_width + (double)(width - 1) * (double)w->dilation_width);
+    if (area * (double)w->in_channels > 0x1p38)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "a window of %lld x %lld with dilation %d and %d",
+                           (long long)height, (long long)width, (int)o->dilation_h,
+                           (int)o->dilation_w);
     w->pad_height = cornu__step_pad_before(w->in_height, w->out_height, height,
                                            w->stride_height, w->dilation_height);
     w->pad_width = cornu__step_pad_before(w->in_width, w->out_width, width, w->stride_width,
