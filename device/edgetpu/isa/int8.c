@@ -7,7 +7,7 @@
  * Source: own.
  * Gain: README.md of the folder.
  */
-#include "loops.h"
+#include "loops_internal.h"
 
 #if defined(__AVX2__)
 

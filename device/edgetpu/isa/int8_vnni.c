@@ -6,7 +6,7 @@
  * Source: "Intel 64 and IA-32 Architectures Software Developer's Manual", volume 2, VPDPBUSD.
  * Gain: README.md of the folder.
  */
-#include "loops.h"
+#include "loops_internal.h"
 
 INLINE void tile_sums(const CornuInt8Tile *tile, int rows, int panels,
                       int32_t sums[CORNU_INT8_ROWS][SUMS])
