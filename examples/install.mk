@@ -1,7 +1,8 @@
-# make install PREFIX=DIR DESTDIR=DIR: headers, libraries, cornu.pc, programs and manual pages; make
-# uninstall; make docs, HTML of the headers.
+# make install PREFIX=DIR DESTDIR=DIR: headers, libraries, what pkg-config and CMake read, programs,
+# manual pages, completion for bash; make uninstall; make docs, HTML of the headers.
 
 PREFIX  = /usr/local
+LIBDIR  = lib
 DESTDIR =
 own     = $(filter-out /usr /usr/local,$(PREFIX))
 version = $(shell sed -n 's/^#define CORNU_VERSION "\(.*\)"/\1/p' device/version.h)
@@ -19,28 +20,50 @@ with_help = $(filter-out demo,$(patsubst examples/%.c,%,$(filter $(examples),\
              $(notdir $(basename $(in_rooms)))
 man_pages = $(with_help:%=$(BUILD)/man/%.1) $(BUILD)/man/cornu.7
 
+# Installed names say whose they are: predict becomes cornu-predict, cornu_run remains.
+public = $(if $(filter cornu_%,$(1)),$(1),cornu-$(subst _,-,$(1)))
+
 $(BUILD)/man/%.1: $(BUILD)/% examples/man.awk examples/install.mk
 	@mkdir -p $(@D)
-	$(call say,man,$@)$< --help | awk -f examples/man.awk -v version='Cornu $(version)' > $@
+	$(call say,man,$@)$< --help | awk -f examples/man.awk -v program=$(call public,$*) \
+	    -v version='Cornu $(version)' > $@
 
 $(BUILD)/man/cornu.7: examples/cornu.7 device/version.h examples/own_model.c examples/install.mk \
                       $(with_help:%=$(BUILD)/man/%.1)
-	@for p in $(with_help); do printf '.TP\n.BR %s (1)\n' $$p; \
-	     sed -n '/^.SH DESCRIPTION/{n;p}' $(@D)/$$p.1; done > $@.programs
+	@{ $(foreach p,$(with_help),printf '.TP\n.BR %s (1)\n' $(call public,$(p)); \
+	       sed -n '/^.SH DESCRIPTION/{n;p}' $(@D)/$(p).1;) } > $@.programs
 	@sed 's/\\/\\e/g; s/-/\\-/g' examples/own_model.c > $@.example
 	$(call say,man,$@)sed -e '/@VERSION@/s/@VERSION@/Cornu $(version)/' -e 1d \
 	    -e '/^@PROGRAMS@/{r $@.programs' -e 'd}' -e '/^@EXAMPLE@/{r $@.example' -e 'd}' $< > $@
 	@rm $@.programs $@.example
 
-# MODE:FILE:PATH, the path below PREFIX.
+# Under SHARED=1, for packages, the programs use libcornu.so instead of containing what they need. A
+# program is made of its file, or of all files of its room.
+objects_of = $(patsubst %.c,$(BUILD)/obj/%.o,$(or $(wildcard examples/$(1).c),\
+                 $(foreach f,$(filter %/$(1).c,$(in_rooms)),$(wildcard $(dir $(f))*.c))))
+$(foreach p,$(with_help),$(eval $(BUILD)/shared/$(p): $(call objects_of,$(p))))
+$(BUILD)/shared/%: $(shared:%.c=$(BUILD)/obj/%.o) | $(BUILD)/libcornu.so
+	@mkdir -p $(@D)
+	$(call say,ld,$@)$(link) -L$(BUILD) -lcornu $(program_libraries) $(libraries)
+
+SHARED    =
+linked    = $(with_help:%=$(BUILD)/$(if $(SHARED),shared/)%)
+
+# MODE:FILE:PATH, the path below PREFIX. Files that say where Cornu is are written for each PREFIX.
+written   = $(BUILD)
+completed = share/bash-completion/completions
 installed = $(foreach h,$(headers),644:$(h):include/cornu/$(h)) \
             644:build/include/cornu/cornu.h:include/cornu/cornu.h \
-            644:$(BUILD)/libcornu.a:lib/libcornu.a \
-            755:$(BUILD)/libcornu.so:lib/libcornu.so.0 \
-            $(foreach p,$(mpi_plugins),755:$(p):lib/$(notdir $(p))) \
-            644:$(BUILD)/cornu.pc:lib/pkgconfig/cornu.pc \
-            $(foreach p,$(with_help),755:$(BUILD)/$(p):bin/$(p) \
-                                     644:$(BUILD)/man/$(p).1:share/man/man1/$(p).1) \
+            644:$(BUILD)/libcornu.a:$(LIBDIR)/libcornu.a \
+            755:$(BUILD)/libcornu.so:$(LIBDIR)/libcornu.so.0 \
+            $(foreach p,$(mpi_plugins),755:$(p):$(LIBDIR)/cornu/$(notdir $(p))) \
+            644:$(written)/cornu.pc:$(LIBDIR)/pkgconfig/cornu.pc \
+            $(foreach f,CornuConfig CornuConfigVersion,\
+                644:$(written)/$(f).cmake:$(LIBDIR)/cmake/Cornu/$(f).cmake) \
+            $(foreach p,$(linked),755:$(p):bin/$(call public,$(notdir $(p)))) \
+            $(foreach p,$(with_help),\
+                644:$(BUILD)/man/$(p).1:share/man/man1/$(call public,$(p)).1 \
+                644:.packaging/completion.bash:$(completed)/$(call public,$(p))) \
             644:$(BUILD)/man/cornu.7:share/man/man7/cornu.7
 
 # Libs.private is for static linking; most programs need libm themselves. Under a prefix that the
@@ -48,7 +71,7 @@ installed = $(foreach h,$(headers),644:$(h):include/cornu/$(h)) \
 define pkg_config
 prefix=$(PREFIX)
 includedir=$${prefix}/include
-libdir=$${prefix}/lib
+libdir=$${prefix}/$(LIBDIR)
 
 Name: cornu
 Description: Keras in C: a neural-network training framework
@@ -59,24 +82,44 @@ Libs.private: $(libraries)
 endef
 export pkg_config
 
+# What to tell pkg-config, and the run-time linker where a program was not linked by its flags.
+define own_prefix
+pkg-config finds it after the first line, CMake by -DCMAKE_PREFIX_PATH="$(PREFIX)".
+Programs linked so find libcornu.so.0 by themselves (-Wl,-rpath), others after the second line:
+    export PKG_CONFIG_PATH="$(PREFIX)/$(LIBDIR)/pkgconfig"
+    export LD_LIBRARY_PATH="$(PREFIX)/$(LIBDIR)"
+endef
+export own_prefix
+
 # ldconfig makes a library known where the run-time linker searches, so not in DESTDIR.
-install: all $(man_pages)
+install: all $(linked) $(man_pages)
 	@case "$(PREFIX)" in /*) ;; \
 	 *) echo "PREFIX is \"$(PREFIX)\", expected a path from /"; exit 1;; esac
-	@printf '%s\n' "$$pkg_config" > $(BUILD)/cornu.pc
+	@printf '%s\n' "$$pkg_config" > $(written)/cornu.pc
+	@for f in CornuConfig CornuConfigVersion; do \
+	    sed -e 's,@VERSION@,$(version),' -e 's,@LIBDIR@,$(LIBDIR),' \
+	        -e 's,@LIBRARIES@,$(subst $() -,;-,$(libraries)),' \
+	        .packaging/$$f.cmake > $(written)/$$f.cmake || exit 1; \
+	done
 	@for i in $(installed); do \
 	    to="$(DESTDIR)$(PREFIX)/$${i##*:}"; from=$${i#*:}; \
 	    install -D -m $${i%%:*} "$${from%:*}" "$$to" || exit 1; \
 	done
-	@ln -sf libcornu.so.0 "$(DESTDIR)$(PREFIX)/lib/libcornu.so"
+	@ln -sf libcornu.so.0 "$(DESTDIR)$(PREFIX)/$(LIBDIR)/libcornu.so"
 	@if [ -z "$(DESTDIR)$(own)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
 	@echo "installed Cornu $(version) in $(DESTDIR)$(PREFIX)"
+	@if [ -z "$(DESTDIR)" ] && [ -n "$(own)" ]; then printf '%s\n' "$$own_prefix"; fi
 
 # Removes these files, and the folders below include/cornu that are left empty.
 uninstall:
-	@for i in $(installed) lib/libcornu.so; do rm -f "$(DESTDIR)$(PREFIX)/$${i##*:}"; done
+	@for i in $(installed) $(LIBDIR)/libcornu.so; do \
+	    rm -f "$(DESTDIR)$(PREFIX)/$${i##*:}"; \
+	done
 	@[ ! -d "$(DESTDIR)$(PREFIX)/include/cornu" ] || \
 	    find "$(DESTDIR)$(PREFIX)/include/cornu" -depth -type d -empty -delete
+	@for folder in cmake/Cornu cornu; do \
+	    rmdir "$(DESTDIR)$(PREFIX)/$(LIBDIR)/$$folder" 2>/dev/null || true; \
+	done
 	@if [ -z "$(DESTDIR)$(own)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
 
 # HTML of the public headers, by Doxygen. A filter marks comments for it: the first one describes the

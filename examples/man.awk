@@ -1,5 +1,5 @@
 # Turns the --help of a program into its manual page, so that the two cannot differ:
-#     PROGRAM --help | awk -f man.awk -v version="Cornu 0.1.0"
+#     PROGRAM --help | awk -f man.awk -v program=NAME -v version="Cornu 0.1.0"
 # The help is a usage line, what the program is for, and for each flag "  --name VALUE  text", which
 # may go on below itself. A paragraph that begins with "Exit status:" replaces the usual one.
 
@@ -14,7 +14,7 @@ function finish() {   # the text of the flag before
 }
 
 NR == 1 {
-    program = $2
+    if (program == "") program = $2
     arguments = $0
     sub(/^usage: [^ ]* */, "", arguments)
     next

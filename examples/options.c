@@ -222,6 +222,21 @@ static void print_help(const Table *table)
     }
 }
 
+/* The flags for a shell that completes them, a line each: --device NAME cpu tpu; "pjrt:..." as its
+ * beginning. */
+static void print_words(const Table *table)
+{
+    for (int i = 0; i < table->count; i++) {
+        const Option *flag = &table->flags[i];
+        printf("--%s %s", flag->name, flag->value);
+        for (int c = 0; flag->kind == OPTION_CHOICE && flag->choices[c]; c++) {
+            const char *dots = strstr(flag->choices[c], "...");
+            printf(" %.*s", (int)(dots ? dots - flag->choices[c] : 100), flag->choices[c]);
+        }
+        putchar('\n');
+    }
+}
+
 /* ---- Parsing ---- */
 
 static int bad_usage(const Table *table)
@@ -449,11 +464,20 @@ const char *options_translate(const char *message)
 int options_parse(Options *options, const Program *program, int argc, char **argv)
 {
     if (!options->device) options->device = "cpu";
-    Table table = { .program = program, .verbose = "auto" };
+    Program named = *program;             /* as it was called: it may be installed as cornu-NAME */
+    Table   table = { .program = &named, .verbose = "auto" };
+    if (argc > 0) {
+        const char *slash = strrchr(argv[0], '/');
+        named.name = slash ? slash + 1 : argv[0];
+    }
     fill_table(&table, options);
     for (known_count = 0; known_count < table.count; known_count++)
         known_flags[known_count] = table.flags[known_count].name;
 
+    if (argc == 2 && !strcmp(argv[1], "--complete")) {
+        print_words(&table);
+        return 0;
+    }
     int  kept = 0;                        /* arguments that are not flags move to the front */
     bool only_arguments = false;
     for (int i = 1; i < argc; i++) {
@@ -485,13 +509,13 @@ int options_parse(Options *options, const Program *program, int argc, char **arg
     }
     const bool tpu = strncmp(options->device, "tpu", 3) == 0;
     if (options->shards > 1 && !strcmp(options->device, "reference")) {
-        fprintf(stderr, "%s: --shards is \"%lld\", expected 1 on device %s", program->name,
+        fprintf(stderr, "%s: --shards is \"%lld\", expected 1 on device %s", named.name,
                 (long long)options->shards, options->device);
         return bad_usage(&table);
     }
     if (options->precision && strcmp(options->precision, "highest") != 0 && !tpu) {
         fprintf(stderr, "%s: --precision is \"%s\", expected highest on device %s",
-                program->name, options->precision, options->device);
+                named.name, options->precision, options->device);
         return bad_usage(&table);
     }
     return check_arguments(&table, options);

@@ -92,8 +92,9 @@ typedef struct {
     int                least_arguments;
 } Program;
 
-/* -1 to continue, else the status to exit with: 0 after --help or --version, 2 after a message on
- * what was expected and what came. Values point into argv. */
+/* -1 to continue, else the status to exit with: 0 after --help or --version, or after --complete,
+ * which lists the flags for a shell; 2 after a message on what was expected and what came. Messages
+ * call the program as argv[0] does. Values point into argv. */
 int options_parse(Options *options, const Program *program, int argc, char **argv);
 
 /* Translates a message of the library, which names fields of configs, to the program's flags: if

@@ -78,6 +78,39 @@ needs_soname() { readelf -d my_model | grep -q 'NEEDED.*libcornu.so.0'; }
 with gcc learns own_model
 check "a program finds libcornu.so.0 when it starts" needs_soname
 
+# ---- CMake ----
+
+cmake_project() { # cmake_project VERSION: a program with each library
+    rm -rf cmake && mkdir cmake && cp own_model.c cmake
+    cat >cmake/CMakeLists.txt <<END
+cmake_minimum_required(VERSION 3.13)
+project(mine C)
+find_package(Cornu $1 REQUIRED)
+add_executable(mine own_model.c)
+target_link_libraries(mine Cornu::cornu)
+add_executable(mine_static own_model.c)
+target_link_libraries(mine_static Cornu::static)
+END
+    env -u LD_LIBRARY_PATH cmake -S cmake -B cmake/build -DCMAKE_PREFIX_PATH="$there" >out 2>err
+}
+cmake_builds() {
+    cmake_project "$(pkg-config --modversion cornu)" && cmake --build cmake/build >out 2>err &&
+        (cd cmake && unset LD_LIBRARY_PATH && build/mine && build/mine_static) >out 2>err &&
+        readelf -d cmake/build/mine | grep -q 'NEEDED.*libcornu.so.0' &&
+        ! readelf -d cmake/build/mine_static | grep -q libcornu
+}
+cmake_refuses() {
+    ! cmake_project "$1" && grep -q "requested version \"$1\"" err
+}
+if command -v cmake >/dev/null; then
+    check "CMake finds both libraries, and programs find the shared one" cmake_builds
+    check "CMake refuses another major version" cmake_refuses 9.0
+    check "CMake refuses another minor version" cmake_refuses 0.0
+else
+    echo "no cmake"
+    skipped=$((skipped + 3))
+fi
+
 # ---- The examples, outside the source tree ----
 
 mkdir examples && cp "$root"/examples/*.[ch] examples
@@ -113,9 +146,20 @@ only_ours() {
 check "no internal header, and none outside include/cornu" only_ours
 
 same_version() {
-    [ "Cornu $(pkg-config --modversion cornu)" = "$("$there/bin/mnist_cnn" --version)" ]
+    [ "Cornu $(pkg-config --modversion cornu)" = "$("$there/bin/cornu-mnist-cnn" --version)" ]
 }
 check "cornu.pc has the programs' version" same_version
+
+named() {
+    local program
+    for program in "$there"/bin/*; do
+        case ${program##*/} in cornu[-_]*) ;; *) echo "$program" >err; return 1 ;; esac
+        [ -r "$there/share/bash-completion/completions/${program##*/}" ] || return 1
+    done
+    [ -x "$there/bin/cornu-predict" ] && [ -x "$there/bin/cornu_run" ] &&
+        ! "$there/bin/cornu-predict" >out 2>&1 && grep -q '^cornu-predict: expected MODEL' out
+}
+check "programs have names of their own, use them, and are completed" named
 
 # Every program has a manual page, which lists its flags.
 overview="$there/share/man/man7/cornu.7"
@@ -169,6 +213,20 @@ as_copied() {
         (cd work && readelf -d a.out | grep -q "NEEDED.*libcornu.so.0")
 }
 check "README's lines for a user's prefix" as_copied
+
+# What `make install` prints for such a prefix is enough for a program without a run-time path.
+two_lines() {
+    make -s -C "$root" BUILD="$BUILD" PREFIX="$folder/home/cornu" install >out 2>err || return 1
+    sed -n 's/^    \(export .*\)/\1/p' out >lines
+    [ "$(wc -l <lines)" = 2 ] || return 1
+    (
+        unset LD_LIBRARY_PATH PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
+        . ./lines
+        flags=$(pkg-config --cflags --libs cornu | sed 's/-Wl,-rpath,[^ ]*//')
+        ${CC:-cc} -std=c11 own_model.c $flags -o by_path && ./by_path
+    ) >out 2>err
+}
+check "the two lines that make install prints" two_lines
 
 # ---- Uninstalling ----
 
