@@ -11,6 +11,7 @@
 #   make CROSS=PREFIX- SYSROOT=DIR    with PREFIX-gcc and its binutils, and the libraries in DIR
 #   make V=1                          shows whole commands
 #   make test T=idx                   the test programs whose path contains "idx"
+#   make deb                          Debian packages of all that; see .packaging/deb.mk
 #   make install PREFIX=/opt/cornu DESTDIR=...    and uninstall, with the same
 #   make wheel                        the Python package with the library, for pip
 #
@@ -120,3 +121,4 @@ include device/cpu/blis.mk nn/formats/hdf5.mk examples/serve/http.mk examples/in
 include tests/tests.mk tests/fuzz/fuzz.mk tests/lint.mk
 $(call stamp,files,$(objects) $(test_helpers) $(bench_files) $(wildcard examples/*/*.c))
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+include .packaging/deb.mk

@@ -92,6 +92,7 @@ check-isa: deps-test
 rank_program = $(BUILD)/tests/device/processes/test_processes
 test-programs: $(filter-out %.sh,$(tests)) \
                $(if $(T),$(if $(filter %.sh,$(tests)),all $(bench)),all $(bench)) \
+               $(if $(filter tests/test_install.sh tests/packages/%,$(tests)),$(man_pages)) \
                $(if $(filter tests/fuzz/%,$(tests)),fuzz-programs) \
                $(if $(filter tests/examples/test_from_torch.sh,$(tests)),$(BUILD)/keras_model) \
                $(if $(filter tests/device/processes/%.sh,$(tests)),$(rank_program))

@@ -62,9 +62,9 @@ static void beside(char *path, size_t size, const char *file, const char *below,
              name);
 }
 
-/* Beside the program, in lib beside its folder, beside libcornu.so, and where the run-time linker
- * looks; places[i] is "" where there is none. */
-enum { PLACES = 4, PATH = 1024 };
+/* Beside the program and libcornu.so, as they are built; where they are installed, in lib/cornu; and
+ * where the run-time linker looks. places[i] is "" where there is none. */
+enum { PLACES = 5, PATH = 1024 };
 
 static void list_places(char places[PLACES][PATH], const char *name)
 {
@@ -75,11 +75,13 @@ static void list_places(char places[PLACES][PATH], const char *name)
     if (n > 0) {
         program[n] = '\0';
         beside(places[0], PATH, program, "", name);
-        beside(places[1], PATH, program, "../lib/", name);
+        beside(places[1], PATH, program, "../lib/cornu/", name);
     }
-    if (dladdr(cornu_status_name(CORNU_OK), &library) && library.dli_fname)
+    if (dladdr(cornu_status_name(CORNU_OK), &library) && library.dli_fname) {
         beside(places[2], PATH, library.dli_fname, "", name);
-    snprintf(places[3], PATH, "%s", name);
+        beside(places[3], PATH, library.dli_fname, "cornu/", name);
+    }
+    snprintf(places[4], PATH, "%s", name);
 }
 
 static const CornuMpiPlugin *load(const char *path, char *why, size_t size)

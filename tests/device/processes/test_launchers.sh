@@ -57,10 +57,10 @@ with() {
         skipped=$((skipped + 11))
         return
     fi
-    # Found where programs are installed: in lib beside their folder.
-    mkdir -p "$installed/bin" "$installed/lib"
+    # Found where programs are installed: in lib/cornu beside their folder.
+    mkdir -p "$installed/bin" "$installed/lib/cornu"
     ln -f "$rank" "$installed/bin/rank"
-    ln -f "$BUILD/libcornu_mpi_$library.so" "$installed/lib/"
+    ln -f "$BUILD/libcornu_mpi_$library.so" "$installed/lib/cornu/"
     expect "$library installed" 0 2 "of 2 processes on 1 host, by $name [0-9.]* over shm" \
         $mpirun -n 2 "$installed/bin/rank" --rank auto well
     export CORNU_MPI=$BUILD/libcornu_mpi_$library.so
