@@ -1,6 +1,6 @@
 /*
  * Quantizes a trained model of images to 8 bits and compares the two on the test set; prints what
- * the 8-bit model would cost on an Edge TPU, and writes it as a .tflite file.
+ * the 8-bit model would cost on an Edge TPU, and writes it to a file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,13 +168,13 @@ int main(int argc, char **argv)
     Options      options = { .shards = 1 };
     Settings     settings = { .images = "mnist", .samples = 512 };
     const Option extra[] = {
-        { "images", OPTION_CHOICE, &settings.images, "NAME",
-          "data: mnist, fashion_mnist (default mnist)", 0, 0, sets },
+        { "images", OPTION_CHOICE, &settings.images, "NAME", "data: mnist, fashion_mnist", 0, 0,
+          sets },
         { "samples", OPTION_WHOLE, &settings.samples, "N",
-          "training images that give the ranges of\nactivations (default 512)", 1, 1e6, NULL },
-        { "save", OPTION_TEXT, &options.save, "FILE.tflite", "write the 8-bit model to FILE", 0,
-          0, NULL },
-        { "operators", OPTION_SWITCH, &settings.operators, NULL,
+          "training images that give the ranges of activations", 1, 1e6, NULL },
+        { "save", OPTION_TEXT, &options.save, "FILE",
+          "write the 8-bit model to FILE, .tflite or .onnx", 0, 0, NULL },
+        { "operators", OPTION_SWITCH, &settings.operators, "",
           "list the operators, and what an Edge TPU has", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL }
     };

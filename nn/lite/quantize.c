@@ -1,5 +1,7 @@
 #include "quantize.h"
 
+#include <string.h>
+
 #include "../../datasets/pipeline/iterator.h"
 #include "../../device/edgetpu/kernels.h"
 #include "../../device/memory_internal.h"
@@ -9,6 +11,7 @@
 #include "file.h"
 #include "from_model.h"
 #include "run.h"
+#include "to_onnx.h"
 #include "to_int8.h"
 
 enum { DEFAULT_SAMPLES = 512, BATCH = 32, ROWS = 256 };
@@ -208,7 +211,9 @@ void cornu_int8_free(CornuInt8Model *q)
 CornuStatus cornu_int8_save(const CornuInt8Model *q, const char *path)
 {
     if (!q || !path) return cornu__fail_absent("cornu_int8_save: an argument is NULL");
-    return cornu__lite_save(q->graph, path);
+    const char *dot = strrchr(path, '.');
+    return dot && strcmp(dot, ".onnx") == 0 ? cornu__lite_export_onnx(q->graph, path)
+                                            : cornu__lite_save(q->graph, path);
 }
 
 CornuInt8Model *cornu_int8_load(const char *path)

@@ -44,7 +44,8 @@ CornuInt8Model *cornu_quantize_from(const CornuQuantizeConfig *config);
     cornu_quantize_from(&(CornuQuantizeConfig){ .unset = 0, __VA_ARGS__ })
 void cornu_int8_free(CornuInt8Model *model);
 
-/* A .tflite file, of int8 inputs and outputs; loads those that are quantized in whole. */
+/* A .tflite file, of int8 inputs and outputs; or by its suffix an .onnx file, with pairs of
+ * QuantizeLinear and DequantizeLinear. Loads .tflite files that are quantized in whole. */
 CornuStatus     cornu_int8_save(const CornuInt8Model *model, const char *path);
 CornuInt8Model *cornu_int8_load(const char *path);
 

@@ -182,6 +182,8 @@ static void same_bits(void **state)
     if (!loaded) fail_msg("%s", cornu_error_message());
     expect_ok(cornu_int8_predict_integers(loaded, ROWS, x, got));
     assert_memory_equal(got, want, sizeof want);
+    expect_ok(cornu_int8_save(one, files_path(folder, "same_bits.onnx")));
+    assert_true(files_read(files_path(folder, "same_bits.onnx"), x, ROWS * PIXELS) > 30000);
     cornu_int8_free(one);
     cornu_int8_free(three);
     cornu_int8_free(loaded);
