@@ -168,7 +168,7 @@ int main(int argc, char **argv)
     Options      options = { .shards = 1 };
     Settings     settings = { .images = "mnist", .samples = 512 };
     const Option extra[] = {
-        { "images", OPTION_CHOICE, &settings.images, "NAME", "data: mnist, fashion_mnist", 0, 0,
+        { "images", OPTION_CHOICE, &settings.images, "NAME", "images and labels", 0, 0,
           sets },
         { "samples", OPTION_WHOLE, &settings.samples, "N",
           "training images that give the ranges of activations", 1, 1e6, NULL },
