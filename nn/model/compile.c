@@ -1,5 +1,4 @@
-/* Compiling a model with optimizer, losses and metrics; its variables on a device; moving them to
- * another device. */
+/* Compiling a model with optimizer, losses and metrics; moving it to another device. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,71 +80,6 @@ static CornuStatus take_given(CornuCompileConfig *given)
     if (optimizer && was_taken(true, &optimizer->taken, "optimizer", optimizer->name, &status))
         given->optimizer = NULL;
     return status;
-}
-
-/* Sets the dtypes of all layers; with f16 the loss is scaled, as gradients may underflow. */
-static CornuStatus apply_policy(CornuModel *model)
-{
-    model->policy = model->base.own_policy ? model->base.own_policy
-                                           : cornu_policy(cornu_device_policy(model->device));
-    if (!model->policy) return cornu_error_take();
-    const bool f16 = cornu__layer_apply_policy(&model->base, model->policy, true);
-    if (f16 && model->optimizer && !model->optimizer->scales_loss && !model->no_auto_scale_loss)
-        return cornu__optimizer_scale(model->optimizer, &(CornuLossScaleConfig){ .unset = 0 });
-    return CORNU_OK;
-}
-
-static CornuStatus make_seed(CornuModel *model)
-{
-    if (model->seed_variable && cornu_variable_device(model->seed_variable) == model->device)
-        return CORNU_OK;
-    const CornuType type = cornu_scalar(CORNU_I64);
-    int64_t         seed = (int64_t)model->seed;
-    cornu_variable_free(model->seed_variable);
-    model->seed_variable = cornu_variable_create(model->device, type, "seed");
-    if (!model->seed_variable) return cornu_error_take();
-    return cornu_variable_write(model->seed_variable, cornu_array_from(&seed, type));
-}
-
-static CornuStatus make_optimizer_variables(CornuModel *model)
-{
-    int trainable = 0;
-    const int weights = cornu_model_weight_count(model);
-    CornuVariable **w = cornu__allocate((size_t)weights, sizeof *w);
-    if (!w) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < weights; i++)
-        if (cornu__layer_trains(&model->base, model->base.weights[i]))
-            w[trainable++] = model->base.weights[i]->variable;
-    CornuStatus status =
-        trainable > 0 ? cornu_optimizer_build(model->optimizer, w, trainable)
-                      : cornu__optimizer_build_empty(model->optimizer, model->device);
-    cornu__release(w);
-    for (int i = 0, k = 0; i < weights && !status; i++) {
-        const CornuWeight *weight = model->base.weights[i];
-        if (cornu__layer_trains(&model->base, weight))
-            cornu_optimizer_constrain(model->optimizer, k++, weight->constraint);
-    }
-    return status;
-}
-
-/* Moves the built model's weights to the device and creates the optimizer's variables, if it has an
- * optimizer. */
-static CornuStatus make_variables(CornuModel *model)
-{
-    CORNU__TRY(apply_policy(model));
-    for (int i = 0; i < model->base.inner_count; i++)
-        CORNU__TRY(cornu_layer_move(model->base.inner[i], model->device));
-    CORNU__TRY(make_seed(model));
-    const CornuStatus status = model->optimizer ? make_optimizer_variables(model) : CORNU_OK;
-    cornu__model_claim(model, status == CORNU_OK);
-    return status;
-}
-
-/* The given device, or the model's own one. NULL on failure. */
-static CornuDevice *choose_device(CornuModel *model, CornuDevice *given)
-{
-    if (!given && !model->own_device) model->own_device = cornu_device_open("cpu");
-    return given ? given : model->own_device;
 }
 
 /* ---- The arguments of each output ---- */
@@ -245,17 +179,9 @@ static CornuStatus find_outputs(const CornuModel *model, const CornuCompileConfi
     return CORNU_OK;
 }
 
-static CornuStatus check_layers(const CornuModel *model)
-{
-    CORNU__TRY(cornu__model_check(model));
-    return model->base.inner_count > 0
-         ? CORNU_OK
-         : cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model has no layers", model->base.name);
-}
-
 static CornuStatus check_settings(const CornuModel *model, const CornuCompileConfig *config)
 {
-    CORNU__TRY(check_layers(model));
+    CORNU__TRY(cornu__model_check_layers(model));
     if (config->steps_per_execution < 0 || config->steps_per_execution > INT32_MAX)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .steps_per_execution is %lld, expected 1 to "
                            "%d", model->base.name, (long long)config->steps_per_execution,
@@ -279,6 +205,7 @@ static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *opt
     optimizer->taken = true;
     cornu__uncompile(model);
     model->optimizer = optimizer;
+    model->compilation = &cornu__compilation;
     for (int i = 0; i < model->output_count; i++) {
         model->losses[i] = outputs.loss[i] == CORNU_NO_LOSS ? NULL : outputs.loss[i];
         model->loss_weights[i] = cornu__number(outputs.weight[i], 1.0);
@@ -286,7 +213,7 @@ static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *opt
     CORNU__TRY(cornu__track_all(model, outputs.metrics, outputs.weighted_metrics,
                                 config->gradient_norm));
     const CornuStrategy *strategy = config->device ? NULL : cornu_strategy_in_scope();
-    model->device = choose_device(model, strategy ? cornu_strategy_device(strategy)
+    model->device = cornu__model_choose_device(model, strategy ? cornu_strategy_device(strategy)
                                                   : config->device);
     if (!model->device) return cornu_error_take();
     model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution
@@ -295,7 +222,7 @@ static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *opt
     model->no_auto_scale_loss = config->no_auto_scale_loss;
     CORNU__TRY(cornu__model_list_weights(model));   /* layers may have more since */
     model->compiled = true;
-    return model->base.built ? make_variables(model) : CORNU_OK;
+    return model->base.built ? cornu__model_make_variables(model) : CORNU_OK;
 }
 
 CornuStatus cornu_compile_from(const CornuCompileConfig *config)
@@ -312,39 +239,6 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
     status = compile(&given, optimizer);
     cornu__model_leave(model);
     return status;
-}
-
-CornuStatus cornu__model_check_compiled(const CornuModel *model)
-{
-    return model->compiled ? CORNU_OK
-                           : cornu__fail(CORNU_ERR_ARGUMENT, "%s: not compiled; cornu_compile "
-                                         "comes first", model->base.name);
-}
-
-CornuStatus cornu__model_prepare_to_predict(CornuModel *model)
-{
-    CORNU__TRY(check_layers(model));
-    if (model->compiled || model->predicts) return CORNU_OK;
-    const CornuStrategy *strategy = cornu_strategy_in_scope();
-    model->device = choose_device(model, strategy ? cornu_strategy_device(strategy) : NULL);
-    if (!model->device) return cornu_error_take();
-    CORNU__TRY(cornu__model_list_weights(model));
-    model->steps_per_execution = 1;
-    model->predicts = true;
-    return CORNU_OK;
-}
-
-CornuStatus cornu__model_ready(CornuModel *model, CornuType x)
-{
-    CORNU__TRY(cornu__model_check(model));
-    if (!model->predicts) CORNU__TRY(cornu__model_check_compiled(model));
-    if (x.shape.rank < 1)
-        return cornu__fail(CORNU_ERR_SHAPE, "%s: the data are a scalar, expected rows",
-                           model->base.name);
-    CornuShape row = { .rank = x.shape.rank - 1 };
-    for (int i = 0; i < row.rank; i++) row.extent[i] = x.shape.extent[i + 1];
-    CORNU__TRY(cornu_model_build(model, row));
-    return model->ready ? CORNU_OK : make_variables(model);
 }
 
 /* ---- Moving ---- */
@@ -410,7 +304,7 @@ static CornuStatus move(CornuModel *model, CornuDevice *device)
 {
     CORNU__TRY(cornu__model_check(model));
     CORNU__TRY(cornu__model_check_compiled(model));
-    if (!(device = choose_device(model, device))) return cornu_error_take();
+    if (!(device = cornu__model_choose_device(model, device))) return cornu_error_take();
     if (device == model->device) return CORNU_OK;
     CORNU__TRY(check_unshared(model));
     cornu__steps_free(model);
@@ -418,7 +312,7 @@ static CornuStatus move(CornuModel *model, CornuDevice *device)
     for (int i = 0; i < model->tracked_count; i++) cornu__states_free(&model->tracked[i]);
     cornu__layer_free_states(&model->base);
     model->device = model->placed = device;
-    return model->ready ? apply_policy(model) : CORNU_OK;
+    return model->ready ? cornu__model_apply_policy(model) : CORNU_OK;
 }
 
 CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device)

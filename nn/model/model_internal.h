@@ -71,6 +71,25 @@ typedef struct {
     int        turn;                             /* calls[i].turn: the i-th call of a step */
 } CornuModelCall;
 
+/* What only a compiled model does, training or not. It is reached through the model alone, so that
+ * programs which compile none need not contain it. */
+typedef struct {
+    /* The weights are on the device: makes the optimizer's variables. Before that, if there are
+     * layers in f16, scales the loss. */
+    CornuStatus (*build)(CornuModel *model);
+    CornuStatus (*scale_loss)(CornuModel *model);
+    /* Packs the trained weights, before a step that trains is made. */
+    CornuStatus (*pack)(CornuModel *model);
+    /* Records what follows a step's predictions: losses, metrics, and the update if it trains. The
+     * masks are those of the predictions; `added`: the sum that layers add to the loss, or NULL. */
+    CornuStatus (*record)(CornuModel *model, CornuStep *step, CornuTensor *const *masks,
+                          CornuTensor *added);
+    /* Frees optimizer, losses and metrics. */
+    void (*free)(CornuModel *model);
+} CornuCompilation;
+
+extern const CornuCompilation cornu__compilation;
+
 typedef enum { CORNU_JIT_AUTO, CORNU_JIT_TRUE, CORNU_JIT_FALSE } CornuJitCompile;
 
 /* A model is a layer with inner layers, whose weights are its weights. The input and the calls of a
@@ -105,6 +124,7 @@ struct CornuModel {
     bool            predicts;                    /* not compiled, but has a device to predict on */
     CornuDevice    *device, *own_device;
     CornuDevice    *placed;                      /* where its weights were put; or NULL */
+    const CornuCompilation *compilation;         /* NULL: not compiled. The next ones are its */
     CornuOptimizer *optimizer;
     CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];
     double          loss_weights[CORNU_MAX_MODEL_TENSORS];
@@ -196,6 +216,16 @@ CornuStatus cornu__model_check_compiled(const CornuModel *model);
 /* Gives a model that is not compiled a device, as cornu_compile without .device would, but neither
  * optimizer nor losses. */
 CornuStatus cornu__model_prepare_to_predict(CornuModel *model);
+
+/* Likewise, on a given device; or NULL: the model's own, which it opens. */
+CornuStatus  cornu__model_predict_on(CornuModel *model, CornuDevice *device);
+CornuDevice *cornu__model_choose_device(CornuModel *model, CornuDevice *given);
+
+/* That it has layers; sets the dtypes of all of them; moves the weights to the device, with the
+ * variables that a compiled model has beside them. */
+CornuStatus cornu__model_check_layers(const CornuModel *model);
+CornuStatus cornu__model_apply_policy(CornuModel *model);
+CornuStatus cornu__model_make_variables(CornuModel *model);
 
 /* Checks that the model is compiled or prepared, builds it for the type of a batch of x if necessary, and moves
  * its variables to the device. */

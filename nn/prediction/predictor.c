@@ -105,8 +105,8 @@ static CornuStatus fill(CornuPredictor *predictor, const CornuPredictorConfig *c
     if (!predictor->model) return cornu__fail_prefix(cornu_error_take(), "cornu_predictor");
     predictor->model->seed = model->seed;
     CORNU__TRY(copy_weights(predictor->model, model));
-    CORNU__TRY(cornu_compile(predictor->model, .device = predictor->device,
-                             .optimizer = cornu_sgd(), .no_auto_scale_loss = true));
+    CORNU__TRY(cornu__model_predict_on(predictor->model, predictor->device));
+    CORNU__TRY(cornu__model_make_variables(predictor->model));
     const int64_t fixed = cornu_model_batch_size(model);
     predictor->max_batch = fixed != CORNU_NONE ? fixed
                          : config->max_batch_size ? config->max_batch_size : DEFAULT_BATCH;

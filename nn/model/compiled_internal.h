@@ -1,0 +1,16 @@
+/* The functions of cornu__compilation. */
+#ifndef CORNU_NN_COMPILED_INTERNAL_H
+#define CORNU_NN_COMPILED_INTERNAL_H
+
+#include "model_internal.h"
+
+CornuStatus cornu__compiled_build(CornuModel *model);
+CornuStatus cornu__compiled_scale_loss(CornuModel *model);
+CornuStatus cornu__compiled_pack(CornuModel *model);
+void        cornu__compiled_free(CornuModel *model);
+
+/* training/record_loss.c */
+CornuStatus cornu__compiled_record(CornuModel *model, CornuStep *step, CornuTensor *const *masks,
+                                   CornuTensor *added);
+
+#endif

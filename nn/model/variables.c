@@ -1,0 +1,87 @@
+/* A model on a device: its dtypes and variables there. A compiled one adds what it trains with. */
+#include "model_internal.h"
+#include "strategy.h"
+
+CornuStatus cornu__model_check_layers(const CornuModel *model)
+{
+    CORNU__TRY(cornu__model_check(model));
+    return model->base.inner_count > 0
+         ? CORNU_OK
+         : cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model has no layers", model->base.name);
+}
+
+CornuDevice *cornu__model_choose_device(CornuModel *model, CornuDevice *given)
+{
+    if (!given && !model->own_device) model->own_device = cornu_device_open("cpu");
+    return given ? given : model->own_device;
+}
+
+CornuStatus cornu__model_apply_policy(CornuModel *model)
+{
+    model->policy = model->base.own_policy ? model->base.own_policy
+                                           : cornu_policy(cornu_device_policy(model->device));
+    if (!model->policy) return cornu_error_take();
+    const bool f16 = cornu__layer_apply_policy(&model->base, model->policy, true);
+    return f16 && model->compilation ? model->compilation->scale_loss(model) : CORNU_OK;
+}
+
+static CornuStatus make_seed(CornuModel *model)
+{
+    if (model->seed_variable && cornu_variable_device(model->seed_variable) == model->device)
+        return CORNU_OK;
+    const CornuType type = cornu_scalar(CORNU_I64);
+    int64_t         seed = (int64_t)model->seed;
+    cornu_variable_free(model->seed_variable);
+    model->seed_variable = cornu_variable_create(model->device, type, "seed");
+    if (!model->seed_variable) return cornu_error_take();
+    return cornu_variable_write(model->seed_variable, cornu_array_from(&seed, type));
+}
+
+CornuStatus cornu__model_make_variables(CornuModel *model)
+{
+    CORNU__TRY(cornu__model_apply_policy(model));
+    for (int i = 0; i < model->base.inner_count; i++)
+        CORNU__TRY(cornu_layer_move(model->base.inner[i], model->device));
+    CORNU__TRY(make_seed(model));
+    const CornuStatus status = model->compilation ? model->compilation->build(model) : CORNU_OK;
+    cornu__model_claim(model, status == CORNU_OK);
+    return status;
+}
+
+CornuStatus cornu__model_check_compiled(const CornuModel *model)
+{
+    return model->compiled ? CORNU_OK
+                           : cornu__fail(CORNU_ERR_ARGUMENT, "%s: not compiled; cornu_compile "
+                                         "comes first", model->base.name);
+}
+
+CornuStatus cornu__model_predict_on(CornuModel *model, CornuDevice *device)
+{
+    CORNU__TRY(cornu__model_check_layers(model));
+    if (model->compiled || model->predicts) return CORNU_OK;
+    model->device = cornu__model_choose_device(model, device);
+    if (!model->device) return cornu_error_take();
+    CORNU__TRY(cornu__model_list_weights(model));
+    model->steps_per_execution = 1;
+    model->predicts = true;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__model_prepare_to_predict(CornuModel *model)
+{
+    const CornuStrategy *strategy = cornu_strategy_in_scope();
+    return cornu__model_predict_on(model, strategy ? cornu_strategy_device(strategy) : NULL);
+}
+
+CornuStatus cornu__model_ready(CornuModel *model, CornuType x)
+{
+    CORNU__TRY(cornu__model_check(model));
+    if (!model->predicts) CORNU__TRY(cornu__model_check_compiled(model));
+    if (x.shape.rank < 1)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: the data are a scalar, expected rows",
+                           model->base.name);
+    CornuShape row = { .rank = x.shape.rank - 1 };
+    for (int i = 0; i < row.rank; i++) row.extent[i] = x.shape.extent[i + 1];
+    CORNU__TRY(cornu_model_build(model, row));
+    return model->ready ? CORNU_OK : cornu__model_make_variables(model);
+}
