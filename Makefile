@@ -23,6 +23,7 @@
 #   nn/python/wheel.mk       wheel
 #   device/processes/mpi.mk  plugins for MPI      tests/lint.mk        lint, format
 #   examples/serve/http.mk   libmicrohttpd        .packages.mk         what deps installs
+#   nn/prediction/inference.mk   inference
 
 CFLAGS  ?= -O2 -g
 CROSS    =
@@ -116,8 +117,8 @@ clean:
 	rm -rf build
 
 .PHONY: all demo clean
-include device/cpu/blis.mk nn/formats/hdf5.mk examples/serve/http.mk examples/install.mk \
-        nn/python/wheel.mk .packages.mk
+include device/cpu/blis.mk nn/formats/hdf5.mk nn/prediction/inference.mk examples/serve/http.mk \
+        examples/install.mk nn/python/wheel.mk .packages.mk
 include tests/tests.mk tests/fuzz/fuzz.mk tests/lint.mk
 $(call stamp,files,$(objects) $(test_helpers) $(bench_files) $(wildcard examples/*/*.c))
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,6 +1,6 @@
 /*
- * The cpu device: float32 on this machine's threads, some products with BLIS, everything else with
- * the kernels that host devices share.
+ * The cpu device: float32 on this machine's threads, some products with BLIS (table.c), everything
+ * else with the kernels that host devices share.
  */
 #include <stdio.h>
 
@@ -9,12 +9,7 @@
 #include "../host/run/executor.h"
 #include "../memory_internal.h"
 #include "../processes/deal_internal.h"
-#include "blis.h"
 #include "kernels.h"
-
-const CornuKernel *const cornu__cpu_kernels[CORNU_OP_COUNT] = {
-    [CORNU_OP_MATMUL] = &cornu__cpu_matmul,
-};
 
 typedef struct {
     CornuDevice base;
@@ -25,8 +20,17 @@ static void cpu_close(CornuDevice *base)
 {
     Device *device = (Device *)base;
     cornu__threads_free(device->host.threads);
-    cornu__blis_close(base->threads);
+    if (cornu__cpu_library) cornu__cpu_library->close(base->threads);
     cornu__release(device);
+}
+
+/* "BLIS 0.9.0 skx | ", or "" */
+static void describe_library(char *text, size_t size)
+{
+    const CornuCpuLibrary *library = cornu__cpu_library;
+    text[0] = '\0';
+    if (library)
+        snprintf(text, size, "%s %s %s | ", library->name, library->version(), library->kernels());
 }
 
 static CornuDevice *cpu_open(const CornuDeviceConfig *config)
@@ -35,7 +39,8 @@ static CornuDevice *cpu_open(const CornuDeviceConfig *config)
     CornuRange own;
     int        threads;
     if (cornu__cpu_isa(&isa) || cornu__deal_shards(config, config->shards, &own) ||
-        cornu__deal_threads(config, &threads) || cornu__blis_open(threads))
+        cornu__deal_threads(config, &threads) ||
+        (cornu__cpu_library && cornu__cpu_library->open(threads)))
         return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) goto fail;
@@ -49,15 +54,17 @@ static CornuDevice *cpu_open(const CornuDeviceConfig *config)
     device->base.threads = threads;
     device->base.shards = config->shards;
     device->base.own = own;
+    char library[64];
+    describe_library(library, sizeof library);
     snprintf(device->base.description, sizeof device->base.description,
-             "cpu: %s | %s | BLIS %s %s | %d thread%s", cornu__cpu()->name, cornu__isa_name(isa),
-             cornu__blis_version(), cornu__blis_kernels(), threads, threads == 1 ? "" : "s");
+             "cpu: %s | %s | %s%d thread%s", cornu__cpu()->name, cornu__isa_name(isa), library,
+             threads, threads == 1 ? "" : "s");
     if (cornu__agree_on_device(config, &device->base) == CORNU_OK) return &device->base;
     cpu_close(&device->base);
     return NULL;
 fail:
     cornu__release(device);
-    cornu__blis_close(threads);
+    if (cornu__cpu_library) cornu__cpu_library->close(threads);
     return NULL;
 }
 

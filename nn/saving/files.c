@@ -161,11 +161,18 @@ CornuStatus cornu_model_load_weights(CornuModel *model, const char *path)
     CORNU__WITHIN(model, "cornu_model_load_weights", load_weights_of(model, path));
 }
 
+static CornuStatus know_layers(void)
+{
+    for (const CornuFormat *const *f = cornu__formats; *f; f++)
+        if ((*f)->known) CORNU__TRY((*f)->known());
+    return CORNU_OK;
+}
+
 static CornuModel *load_model(const char *path, bool compile, CornuDevice *device)
 {
     const CornuFormat *format;
     if (cornu__refused()) return NULL;
-    if (find_format(path, LOAD, &format) != CORNU_OK || cornu__onnx_register() != CORNU_OK)
+    if (find_format(path, LOAD, &format) != CORNU_OK || know_layers() != CORNU_OK)
         return cornu__loaded(NULL);
     CornuModel *model = format->load(path, compile, device);
     if (!model) name_file(cornu_error_take(), path);

@@ -44,6 +44,8 @@ typedef struct {
     CornuStatus (*load_weights)(CornuModel *model, const char *path);
     bool        merges_lora;        /* what is saved is cornu__values_merge_lora's */
     CornuStatus (*check)(void);     /* loads the library that saving needs; NULL if none */
+    CornuStatus (*known)(void);     /* makes the classes of its layers known to files of any format;
+                                       NULL if there are none */
 } CornuFormat;
 
 /* Reads .onnx files (onnx_read/), and makes the class of their layers known to files. */

@@ -1,6 +1,7 @@
 /* Models in safetensors files: weights and variables as arrays, the rest as JSON metadata. */
 #include "files_internal.h"
 
+#include "../../device/inference_internal.h"
 #include "../../device/memory_internal.h"
 #include "../formats/file_internal.h"
 #include "../model/model_internal.h"
@@ -251,6 +252,7 @@ static CornuModel *load_whole(const char *path, bool compile, CornuDevice *devic
 /* ---- The format ---- */
 
 const CornuFormat cornu__safetensors_format = {
-    .suffix = ".safetensors", .save = save_whole, .save_weights = save_weights,
-    .load = load_whole, .load_weights = load_weights,
+    .suffix = ".safetensors", .save = CORNU__FULL(save_whole, NULL),
+    .save_weights = CORNU__FULL(save_weights, NULL), .load = load_whole,
+    .load_weights = load_weights,
 };

@@ -12,8 +12,13 @@
 #include "vector.h"
 
 #define F32(name)  CORNU__F32_ISAS(CORNU__ADDRESS, , name)
+#if defined(CORNU_INFERENCE)   /* the cpu device multiplies f32 */
+#define BF16(name)
+#define TILE(name)
+#else
 #define BF16(name) CORNU__BF16_ISAS(CORNU__ADDRESS, , name)
 #define TILE(name) CORNU__TILE_ISAS(CORNU__ADDRESS, , name)
+#endif
 
 static const CornuProducts   *const products[] = { F32(cornu__products) };
 static const CornuPools      *const pools[] = { F32(cornu__pools) };

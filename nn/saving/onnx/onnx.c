@@ -222,5 +222,5 @@ static CornuStatus save(const CornuModel *model, const CornuValues *values, cons
 
 const CornuFormat cornu__onnx_format = {
     .suffix = ".onnx", .save = save, .export_model = export_model, .load = cornu__onnx_load,
-    .merges_lora = true,
+    .merges_lora = true, .known = cornu__onnx_register,
 };

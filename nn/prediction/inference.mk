@@ -1,0 +1,53 @@
+# make inference: $(BUILD)/libcornu-inference.a, which loads .safetensors files and predicts, and
+# build/infer-small, examples/infer.c with it; prints their sizes.
+#
+# The library is one object. What its public functions reach is kept, everything else dropped, so
+# that there is no list of its files; tables that name what only training needs leave that out
+# (device/inference_internal.h). It contains jansson and what it needs of zlib, with hidden names,
+# and depends on the C library alone. Headers are those of libcornu; a program that calls what is
+# not in it does not link, and the linker names the function.
+#
+#   make inference INFERENCE_CFLAGS=-O2     a little faster where no kernel computes; -Os by default
+
+INFERENCE_CFLAGS = -Os
+
+# The files whose public functions it offers, less those that train, save or read other files.
+inference_files = $(filter-out device/tpu/% device/pjrt/% device/processes/% device/reference/%, \
+    $(filter device/% tensor/% nn/config/% nn/layers/% nn/weights/% nn/model/% nn/prediction/% \
+             nn/saving/% nn/formats/safetensors.c nn/training/evaluate.c datasets/images/image.c \
+             datasets/mnist/digit.c, $(sources)))
+inference_lacks = adapt_from|adapted|dataset_layer|compile_from|evaluate_from|keras_to_tpu_model|\
+                  (train|test)_on_batch|(multi_worker|tpu)_|summary_|gradients|check_gradients|\
+                  op_gradient_rows|(model|layer)_(save|export|quantize|move|metric|optimizer)|\
+                  model_reset_metrics|model_load_compiled|safetensors_write|cache_limits|cpu_limits
+empty :=
+inference_absent = ^cornu_($(subst $(empty) $(empty),,$(inference_lacks)))
+
+inference: | build/include/cornu/cornu.h
+	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/inference INFERENCE=$(BUILD) HDF5= \
+	    CFLAGS='$(INFERENCE_CFLAGS)' $(BUILD)/libcornu-inference.a $(BUILD)/infer-small
+	@bash nn/prediction/inference_sizes.sh $(BUILD)
+
+ifneq ($(INFERENCE),)
+all_cflags += -DCORNU_INFERENCE -ffunction-sections -fdata-sections -fvisibility=hidden \
+              -fno-asynchronous-unwind-tables
+
+static_library = $(shell $(CC) -print-file-name=$(1))
+
+# objcopy hides all but the public names.
+$(INFERENCE)/libcornu-inference.a: $(objects) $(BUILD)/files nn/prediction/inference.mk
+	$(CROSS)nm -g --defined-only $(inference_files:%.c=$(BUILD)/obj/%.o) 2>/dev/null | \
+	    awk '$$2 == "T" && $$3 ~ /^cornu_[a-z]/ { print $$3 }' | grep -vE '$(inference_absent)' | \
+	    sort -u > $(BUILD)/offers
+	$(call say,ld,$(BUILD)/inference.o)$(CROSS)ld -r -d --gc-sections --unique='.text.*' \
+	    $$(sed 's/^/-u /' $(BUILD)/offers) $(filter-out %/blis.o,$(filter %.o,$^)) \
+	    $(call static_library,libjansson.a) $(call static_library,libz.a) -o $(BUILD)/all.o
+	@$(CROSS)objcopy --keep-global-symbols=$(BUILD)/offers $(BUILD)/all.o $(BUILD)/cornu-inference.o
+	@rm -f $@ $(BUILD)/all.o
+	$(call say,ar,$@)$(AR) qcs $@ $(BUILD)/cornu-inference.o
+
+$(INFERENCE)/infer-small: $(BUILD)/obj/examples/infer.o $(INFERENCE)/libcornu-inference.a
+	$(call say,ld,$@)$(link) -Wl,--gc-sections -lpthread -lm
+endif
+
+.PHONY: inference
