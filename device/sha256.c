@@ -6,6 +6,7 @@
  */
 #include "sha256_internal.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@
 enum { BLOCK = CORNU__SHA256_BLOCK, LENGTH_AT = 56 };
 
 /* The first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
-static const uint32_t round_constant[64] = {
+const uint32_t cornu__sha256_constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -42,7 +43,7 @@ static void add_block(uint32_t state[8], const unsigned char block[BLOCK])
     uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
     for (int t = 0; t < 64; t++) {
         uint32_t t1 = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) +
-                      round_constant[t] + w[t];
+                      cornu__sha256_constants[t] + w[t];
         uint32_t t2 = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +
                       ((a & b) ^ (a & c) ^ (b & c));
         h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
@@ -51,8 +52,22 @@ static void add_block(uint32_t state[8], const unsigned char block[BLOCK])
     state[4] += e, state[5] += f, state[6] += g, state[7] += h;
 }
 
+void cornu__sha256_blocks(uint32_t state[8], const unsigned char *block, size_t count)
+{
+    for (size_t i = 0; i < count; i++) add_block(state, block + i * BLOCK);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void (*add_blocks)(uint32_t state[8], const unsigned char *block, size_t count);
+
+static void choose(void)
+{
+    add_blocks = cornu__sha256_x86() ? cornu__sha256_blocks_x86 : cornu__sha256_blocks;
+}
+
 void cornu__sha256_begin(CornuSha256 *sum)
 {
+    pthread_once(&once, choose);
     *sum = (CornuSha256){ .state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 } };
 }
@@ -68,12 +83,12 @@ void cornu__sha256_add(CornuSha256 *sum, const void *bytes, size_t size)
     }
     if (left) {
         memcpy(sum->left + left, from, BLOCK - left);
-        add_block(sum->state, sum->left);
+        add_blocks(sum->state, sum->left, 1);
         from += BLOCK - left;
         size -= BLOCK - left;
     }
-    for (; size >= BLOCK; size -= BLOCK, from += BLOCK) add_block(sum->state, from);
-    memcpy(sum->left, from, size);
+    add_blocks(sum->state, from, size / BLOCK);
+    memcpy(sum->left, from + size / BLOCK * BLOCK, size % BLOCK);
 }
 
 /* The last block or two: a one bit, zeros, the length in bits. */
@@ -84,12 +99,12 @@ void cornu__sha256_end(CornuSha256 *sum, char text[CORNU__SHA256_TEXT])
     memcpy(block, sum->left, rest);
     block[rest] = 0x80;
     if (rest >= LENGTH_AT) {
-        add_block(sum->state, block);
+        add_blocks(sum->state, block, 1);
         memset(block, 0, sizeof block);
     }
     for (int i = 0; i < 8; i++)
         block[LENGTH_AT + i] = (unsigned char)(8 * sum->bytes >> (56 - 8 * i));
-    add_block(sum->state, block);
+    add_blocks(sum->state, block, 1);
     for (int i = 0; i < 8; i++) snprintf(text + 8 * i, 9, "%08x", (unsigned)sum->state[i]);
 }
 

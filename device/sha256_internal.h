@@ -4,6 +4,7 @@
 
 #include "status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,13 @@ void cornu__sha256_begin(CornuSha256 *sum);
 void cornu__sha256_add(CornuSha256 *sum, const void *bytes, size_t size);
 /* The digest as 64 hexadecimal digits, lower case. */
 void cornu__sha256_end(CornuSha256 *sum, char text[CORNU__SHA256_TEXT]);
+
+/* Adds whole blocks: by portable code, or by the instructions of an x86-64 processor that has them
+ * (sha256_x86.c). */
+extern const uint32_t cornu__sha256_constants[64];
+void cornu__sha256_blocks(uint32_t state[8], const unsigned char *block, size_t count);
+bool cornu__sha256_x86(void);
+void cornu__sha256_blocks_x86(uint32_t state[8], const unsigned char *block, size_t count);
 
 /* The digest of a file. CORNU_ERR_FILE if path cannot be read. */
 CornuStatus cornu__sha256_file(const char *path, char text[CORNU__SHA256_TEXT]);

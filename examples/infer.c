@@ -5,9 +5,9 @@
 
 #include <cornu/cornu.h>
 
-static int fail(const char *path)
+static int fail(void)
 {
-    fprintf(stderr, "infer: %s: %s\n", path, cornu_error_message());
+    fprintf(stderr, "infer: %s\n", cornu_error_message());
     return 1;
 }
 
@@ -21,13 +21,13 @@ int main(int count, char **arguments)
     uint8_t     pixels[28 * 28];
     float       p[10];
     CornuModel *model = cornu_model_load(arguments[1]);
-    if (!model) return fail(arguments[1]);
+    if (!model) return fail();
     CornuStatus status = cornu_image_load(arguments[2], 1, &picture);
     if (!status) status = cornu_digit_prepare(picture, pixels);
-    if (status) return fail(arguments[2]);
+    if (status) return fail();
     status = cornu_predict_on_batch(model, cornu_array(pixels, CORNU_U8, 1, 28, 28, 1),
                                     cornu_array(p, CORNU_F32, 1, 10));
-    if (status) return fail(arguments[1]);
+    if (status) return fail();
     int best = 0;
     for (int digit = 1; digit < 10; digit++)
         if (p[digit] > p[best]) best = digit;

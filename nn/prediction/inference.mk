@@ -12,7 +12,7 @@
 INFERENCE_CFLAGS = -Os
 
 # The files whose public functions it offers, less those that train, save or read other files.
-inference_files = $(filter-out device/tpu/% device/pjrt/% device/processes/% device/reference/%, \
+inference_files = $(filter-out device/tpu/% device/pjrt/% device/processes/%, \
     $(filter device/% tensor/% nn/config/% nn/layers/% nn/weights/% nn/model/% nn/prediction/% \
              nn/saving/% nn/formats/safetensors.c nn/training/evaluate.c datasets/images/image.c \
              datasets/mnist/digit.c, $(sources)))
@@ -35,14 +35,15 @@ all_cflags += -DCORNU_INFERENCE -ffunction-sections -fdata-sections -fvisibility
 static_library = $(shell $(CC) -print-file-name=$(1))
 
 # objcopy hides all but the public names.
-$(INFERENCE)/libcornu-inference.a: $(objects) $(BUILD)/files nn/prediction/inference.mk
-	$(CROSS)nm -g --defined-only $(inference_files:%.c=$(BUILD)/obj/%.o) 2>/dev/null | \
+$(INFERENCE)/libcornu-inference.a: $(filter-out %/blis.o,$(objects)) $(BUILD)/files nn/prediction/inference.mk
+	@$(CROSS)nm -g --defined-only $(inference_files:%.c=$(BUILD)/obj/%.o) 2>/dev/null | \
 	    awk '$$2 == "T" && $$3 ~ /^cornu_[a-z]/ { print $$3 }' | grep -vE '$(inference_absent)' | \
 	    sort -u > $(BUILD)/offers
 	$(call say,ld,$(BUILD)/inference.o)$(CROSS)ld -r -d --gc-sections --unique='.text.*' \
-	    $$(sed 's/^/-u /' $(BUILD)/offers) $(filter-out %/blis.o,$(filter %.o,$^)) \
+	    $$(sed 's/^/-u /' $(BUILD)/offers) $(filter %.o,$^) \
 	    $(call static_library,libjansson.a) $(call static_library,libz.a) -o $(BUILD)/all.o
-	@$(CROSS)objcopy --keep-global-symbols=$(BUILD)/offers $(BUILD)/all.o $(BUILD)/cornu-inference.o
+	@$(CROSS)objcopy --strip-unneeded --keep-global-symbols=$(BUILD)/offers $(BUILD)/all.o \
+	    $(BUILD)/cornu-inference.o
 	@rm -f $@ $(BUILD)/all.o
 	$(call say,ar,$@)$(AR) qcs $@ $(BUILD)/cornu-inference.o
 

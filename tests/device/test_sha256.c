@@ -36,9 +36,36 @@ static void test_sha256(void **state)
     assert_int_equal(cornu__sha256_file(files_path(folder, "absent"), sum), CORNU_ERR_FILE);
 }
 
+/* Digests are made by instructions where there are some, so the portable code has a test here: both
+ * have the state of "abc", padded (FIPS 180-2, appendix B.1), and the same of other blocks. */
+static void test_instructions(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 5 };
+    static const uint32_t begin[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
+    static const uint32_t abc[8] = { 0xba7816bf, 0x8f01cfea, 0x414140de, 0x5dae2223,
+                                     0xb00361a3, 0x96177a9c, 0xb410ff61, 0xf20015ad };
+    unsigned char message[CORNU__SHA256_BLOCK] = { 'a', 'b', 'c', 0x80, [63] = 24 };
+    unsigned char many[BLOCKS * CORNU__SHA256_BLOCK];
+    uint32_t      a[8], b[8];
+    for (size_t i = 0; i < sizeof many; i++) many[i] = (unsigned char)(i * i + 7 * i / 3);
+    memcpy(a, begin, sizeof a);
+    cornu__sha256_blocks(a, message, 1);
+    assert_memory_equal(a, abc, sizeof a);
+    if (!cornu__sha256_x86()) skip();
+    memcpy(b, begin, sizeof b);
+    cornu__sha256_blocks_x86(b, message, 1);
+    assert_memory_equal(b, abc, sizeof b);
+    cornu__sha256_blocks(a, many, BLOCKS);
+    cornu__sha256_blocks_x86(b, many, BLOCKS);
+    assert_memory_equal(a, b, sizeof a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_instructions),
         cmocka_unit_test_setup_teardown(test_sha256, files_begin, files_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
