@@ -5,6 +5,7 @@
  * Source: own.
  * Gain: not measured.
  */
+#include "../../inference_internal.h"
 #include "depthwise.h"
 #include "lanes.h"
 
@@ -93,4 +94,6 @@ static void grad_filter(const CornuDepthwiseRun *run, const float *x, const floa
         filter_channels(run, x, y, sums, C - LANES, LANES, whole - (C - LANES));
 }
 
-const CornuDepthwises CORNU__PER_ISA(cornu__depthwises) = { convolve, grad_filter };
+const CornuDepthwises CORNU__PER_ISA(cornu__depthwises) = {
+    convolve, CORNU__FULL(grad_filter, NULL),
+};

@@ -3,26 +3,31 @@
  */
 #include "kernels.h"
 
+#include "../../inference_internal.h"
 #include "collective.h"
+
+/* Ops of training alone: a library without them has other ways to compute them, as for any op
+ * without a kernel. */
+#define TRAINS(kernel) CORNU__FULL(kernel, NULL)
 
 const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_MATMUL]              = &cornu__host_matmul,
     [CORNU_OP_CONV2D]              = &cornu__host_conv2d,
     [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__host_conv2d_grad_input_few,
-    [CORNU_OP_CONV2D_GRAD_FILTER]  = &cornu__host_conv2d_grad_filter,
+    [CORNU_OP_CONV2D_GRAD_FILTER]  = TRAINS(&cornu__host_conv2d_grad_filter),
     [CORNU_OP_GROUPED_CONV2D]      = &cornu__host_depthwise,
     [CORNU_OP_GROUPED_CONV2D_GRAD_INPUT]  = &cornu__host_depthwise_grad_input,
-    [CORNU_OP_GROUPED_CONV2D_GRAD_FILTER] = &cornu__host_depthwise_grad_filter,
+    [CORNU_OP_GROUPED_CONV2D_GRAD_FILTER] = TRAINS(&cornu__host_depthwise_grad_filter),
     [CORNU_OP_MAX_POOL2D]          = &cornu__host_max_pool2d,
-    [CORNU_OP_MAX_POOL2D_GRAD]     = &cornu__host_max_pool2d_grad,
+    [CORNU_OP_MAX_POOL2D_GRAD]     = TRAINS(&cornu__host_max_pool2d_grad),
     [CORNU_OP_AVERAGE_POOL2D]      = &cornu__host_average_pool2d,
-    [CORNU_OP_AVERAGE_POOL2D_GRAD] = &cornu__host_average_pool2d_grad,
-    [CORNU_OP_BATCH_NORM]          = &cornu__host_batch_norm,
-    [CORNU_OP_BATCH_NORM_GRAD]     = &cornu__host_batch_norm_grad,
+    [CORNU_OP_AVERAGE_POOL2D_GRAD] = TRAINS(&cornu__host_average_pool2d_grad),
+    [CORNU_OP_BATCH_NORM]          = TRAINS(&cornu__host_batch_norm),
+    [CORNU_OP_BATCH_NORM_GRAD]     = TRAINS(&cornu__host_batch_norm_grad),
     [CORNU_OP_LSTM]                = &cornu__host_recurrent,
-    [CORNU_OP_LSTM_GRAD]           = &cornu__host_recurrent_grad,
+    [CORNU_OP_LSTM_GRAD]           = TRAINS(&cornu__host_recurrent_grad),
     [CORNU_OP_GRU]                 = &cornu__host_recurrent,
-    [CORNU_OP_GRU_GRAD]            = &cornu__host_recurrent_grad,
+    [CORNU_OP_GRU_GRAD]            = TRAINS(&cornu__host_recurrent_grad),
     [CORNU_OP_SOFTMAX]             = &cornu__host_softmax,
     [CORNU_OP_LOG_SOFTMAX]         = &cornu__host_log_softmax,
     [CORNU_OP_REDUCE_SUM]          = &cornu__host_reduce_sum,
@@ -40,15 +45,15 @@ const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_CONCAT]              = &cornu__host_concat,
     [CORNU_OP_FLIP]                = &cornu__host_flip,
     [CORNU_OP_GATHER]              = &cornu__host_gather,
-    [CORNU_OP_GATHER_GRAD]         = &cornu__host_gather_grad,
+    [CORNU_OP_GATHER_GRAD]         = TRAINS(&cornu__host_gather_grad),
     [CORNU_OP_PACK]                = &cornu__host_pack,
-    [CORNU_OP_UNIQUE_ROWS]         = &cornu__host_unique_rows,
-    [CORNU_OP_SCATTER_ROWS]        = &cornu__host_scatter_rows,
+    [CORNU_OP_UNIQUE_ROWS]         = TRAINS(&cornu__host_unique_rows),
+    [CORNU_OP_SCATTER_ROWS]        = TRAINS(&cornu__host_scatter_rows),
     [CORNU_OP_CUSTOM]              = &cornu__host_custom,
 };
 
 const CornuKernel *const cornu__host_pooled[CORNU_OP_COUNT] = {
     [CORNU_OP_CONV2D]             = &cornu__host_conv2d_pooled,
-    [CORNU_OP_CONV2D_GRAD_INPUT]  = &cornu__host_conv2d_grad_input_few_unpooled,
-    [CORNU_OP_CONV2D_GRAD_FILTER] = &cornu__host_conv2d_grad_filter_unpooled,
+    [CORNU_OP_CONV2D_GRAD_INPUT]  = TRAINS(&cornu__host_conv2d_grad_input_few_unpooled),
+    [CORNU_OP_CONV2D_GRAD_FILTER] = TRAINS(&cornu__host_conv2d_grad_filter_unpooled),
 };
