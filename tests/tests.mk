@@ -95,7 +95,8 @@ test-programs: $(filter-out %.sh,$(tests)) \
                $(if $(filter tests/test_install.sh tests/packages/%,$(tests)),$(man_pages)) \
                $(if $(filter tests/fuzz/%,$(tests)),fuzz-programs) \
                $(if $(filter tests/examples/test_from_torch.sh,$(tests)),$(BUILD)/keras_model) \
-               $(if $(filter tests/device/processes/%.sh,$(tests)),$(rank_program))
+               $(if $(filter tests/device/processes/%.sh,$(tests)),$(rank_program)) \
+               $(if $(filter tests/nn/prediction/test_inference.sh,$(tests)),inference)
 	@:
 
 check-training: deps-test

@@ -1,5 +1,5 @@
 # make inference: $(BUILD)/libcornu-inference.a, which loads .safetensors files and predicts, and
-# build/infer-small, examples/infer.c with it; prints their sizes.
+# $(BUILD)/infer-small, examples/infer.c with it; prints their sizes.
 #
 # The library is one object. What its public functions reach is kept, everything else dropped, so
 # that there is no list of its files; tables that name what only training needs leave that out
@@ -11,17 +11,23 @@
 
 INFERENCE_CFLAGS = -Os
 
-# The files whose public functions it offers, less those that train, save or read other files.
-inference_files = $(filter-out device/tpu/% device/pjrt/% device/processes/%, \
-    $(filter device/% tensor/% nn/config/% nn/layers/% nn/weights/% nn/model/% nn/prediction/% \
-             nn/saving/% nn/formats/safetensors.c nn/training/evaluate.c datasets/images/image.c \
-             datasets/mnist/digit.c, $(sources)))
-inference_lacks = adapt_from|adapted|dataset_layer|compile_from|evaluate_from|keras_to_tpu_model|\
-                  (train|test)_on_batch|(multi_worker|tpu)_|summary_|gradients|check_gradients|\
-                  op_gradient_rows|(model|layer)_(save|export|quantize|move|metric|optimizer)|\
-                  model_reset_metrics|model_load_compiled|safetensors_write|cache_limits|cpu_limits
-empty :=
-inference_absent = ^cornu_($(subst $(empty) $(empty),,$(inference_lacks)))
+# The files whose public functions it offers, less those that train, save or read other files. What
+# they need comes with them.
+inference_files = $(filter device/%.c tensor/%.c nn/config/% nn/layers/% nn/weights/% nn/model/% \
+                      nn/prediction/% nn/saving/% nn/formats/safetensors.c nn/training/evaluate.c \
+                      datasets/images/image.c datasets/mnist/digit.c, $(sources))
+inference_lacks = adapt_from adapted dataset_layer compile_from evaluate_from keras_to_tpu_model \
+                  (train|test)_on_batch (multi_worker|tpu)_ summary_ gradients check_gradients \
+                  op_gradient_rows (model|layer)_(save|export|quantize|move|metric|optimizer) \
+                  model_reset_metrics model_load_compiled safetensors_write cache_limits \
+                  cpu_limits processes_open
+space          := $(subst ,, )
+inference_absent = ^cornu_($(subst $(space),|,$(strip $(inference_lacks))))
+
+# Folders of which it needs nothing, which saves compiling them.
+inference_without = device/tpu/% device/pjrt/% device/processes/mpi/% nn/callbacks/% \
+                    nn/estimator/% nn/pictures/% nn/saving/onnx/% nn/saving/onnx_read/% \
+                    datasets/clicks/% datasets/synthetic/% datasets/tables/% models/%
 
 inference: | build/include/cornu/cornu.h
 	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/inference INFERENCE=$(BUILD) HDF5= \
@@ -32,11 +38,14 @@ ifneq ($(INFERENCE),)
 all_cflags += -DCORNU_INFERENCE -ffunction-sections -fdata-sections -fvisibility=hidden \
               -fno-asynchronous-unwind-tables
 
+sources     := $(filter-out $(inference_without),$(sources))
+isa_objects := $(filter-out $(foreach i,$(bf16_isas) $(amx_isas),%.$(i).o),$(isa_objects))
+
 static_library = $(shell $(CC) -print-file-name=$(1))
 
 # objcopy hides all but the public names.
 $(INFERENCE)/libcornu-inference.a: $(filter-out %/blis.o,$(objects)) $(BUILD)/files nn/prediction/inference.mk
-	@$(CROSS)nm -g --defined-only $(inference_files:%.c=$(BUILD)/obj/%.o) 2>/dev/null | \
+	@$(CROSS)nm -g --defined-only $(filter $(inference_files:%.c=$(BUILD)/obj/%.o),$^) | \
 	    awk '$$2 == "T" && $$3 ~ /^cornu_[a-z]/ { print $$3 }' | grep -vE '$(inference_absent)' | \
 	    sort -u > $(BUILD)/offers
 	$(call say,ld,$(BUILD)/inference.o)$(CROSS)ld -r -d --gc-sections --unique='.text.*' \
