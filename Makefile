@@ -12,6 +12,7 @@
 #   make V=1                          shows whole commands
 #   make test T=idx                   the test programs whose path contains "idx"
 #   make deb                          Debian packages of all that; see .packaging/deb.mk
+#   make inference                    build/libcornu-inference.a, which loads and predicts only
 #   make install PREFIX=/opt/cornu DESTDIR=...    and uninstall, with the same
 #   make wheel                        the Python package with the library, for pip
 #
