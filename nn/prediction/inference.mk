@@ -8,8 +8,13 @@
 # not in it does not link, and the linker names the function.
 #
 #   make inference INFERENCE_CFLAGS=-O2     a little faster where no kernel computes; -Os by default
+#   make inference LAYERS='conv2d max_pooling2d flatten dropout dense' OPERATIONS='Add Reshape'
+#                  with these classes alone, rows of layers.def and of operations.def, and only for
+#                  models from files: without functions that make layers
 
 INFERENCE_CFLAGS = -Os
+LAYERS           =
+OPERATIONS       =
 
 # The files whose public functions it offers, less those that train, save or read other files. What
 # they need comes with them.
@@ -40,6 +45,22 @@ all_cflags += -DCORNU_INFERENCE -ffunction-sections -fdata-sections -fvisibility
 
 sources     := $(filter-out $(inference_without),$(sources))
 isa_objects := $(filter-out $(foreach i,$(bf16_isas) $(amx_isas),%.$(i).o),$(isa_objects))
+
+# rows FILE PATTERN NAMES: the row for each name, NAME in the pattern.
+rows = $(foreach n,$(3),$(or $(shell sed -nE 's/^$(subst NAME,$(n),$(2))$$/&/p' $(1)), \
+           $(error $(1) has no $(n))))
+$(call stamp,layers.def,$(call rows,nn/layers/layers.def,LAYER\(NAME\),$(LAYERS)))
+operation_row := OPERATION(_MANY)?\([a-z]*$(comma) *NAME$(comma) *[a-z0-9_]*\)
+$(call stamp,operations.def,$(call rows,nn/layers/operations/operations.def,$(operation_row),\
+                                   $(OPERATIONS)))
+
+layer_tables = $(BUILD)/obj/nn/layers/table.o $(BUILD)/obj/nn/layers/operations/operations_table.o
+$(layer_tables): $(BUILD)/layers.def $(BUILD)/operations.def
+ifneq ($(LAYERS),)
+inference_files := $(filter-out nn/layers/%,$(inference_files)) $(wildcard nn/layers/*.c)
+$(layer_tables): all_cflags += -DCORNU_LAYERS='"$(abspath $(BUILD)/layers.def)"' \
+                               -DCORNU_OPERATIONS='"$(abspath $(BUILD)/operations.def)"'
+endif
 
 static_library = $(shell $(CC) -print-file-name=$(1))
 

@@ -1,5 +1,10 @@
-/* Only the table of operations.def, so that no rule depends on the others. */
+/* Only the table of operations.def, so that no rule depends on the others; or of CORNU_OPERATIONS,
+ * some of its rows (prediction/inference.mk). */
 #include "operation_internal.h"
+
+#if !defined(CORNU_OPERATIONS)
+#define CORNU_OPERATIONS "operations.def"
+#endif
 
 #define KIND(name)                                                                             \
     { .class_name = #name, .size = sizeof(CornuOperation), .build_many = cornu__operation_build, \
@@ -11,6 +16,6 @@
     { KIND(name), #module, cornu__operation_##rule, cornu__operation_##rule##_count },
 
 const CornuOperationClass cornu__operations[] = {
-#include "operations.def"
+#include CORNU_OPERATIONS
     { .module = NULL },
 };

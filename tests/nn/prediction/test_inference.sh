@@ -15,6 +15,7 @@ most_bytes=1510000
 # No limit is known for other processors and compilers.
 fits() {
     bash "$root/nn/prediction/inference_sizes.sh" "$programs" >out 2>err || return 1
+    cp out sizes
     cat out >&3
     [ "$(uname -m)" != x86_64 ] || ! "${CC:-gcc}" --version | grep -q Debian ||
         awk -v most=$most_bytes '/libcornu-inference/ { found = 1; if ($2 > most) exit 1 }
@@ -93,6 +94,27 @@ readme() {
         cmp small out
 }
 check "the command of README.md" readme
+
+# With the layers that are chosen: smaller, the same digit, and others are refused by name.
+some_layers() {
+    make -s -C "$root" BUILD="$programs/inference" INFERENCE="$folder/some" HDF5= CFLAGS=-Os \
+        LAYERS="conv2d max_pooling2d flatten dropout dense" "$folder/some/libcornu-inference.a" \
+        "$folder/some/infer-small" >out 2>err || return 1
+    bash "$root/nn/prediction/inference_sizes.sh" some >out && cat out >&3
+    cat sizes out | awk '/libcornu-inference/ { bytes[++n] = $2 }
+                         END { exit !(n == 2 && bytes[2] < 0.85 * bytes[1]) }' || return 1
+    some/infer-small digits.safetensors one.png >out 2>err && cmp small out || return 1
+    compile answers.c some/libcornu-inference.a -o some/answers -Wl,--gc-sections -lm || return 1
+    ! some/answers "$root/tests/golden/architectures/stack.json" >out 2>err &&
+        grep -q 'there is no layer class "Add"' out
+}
+mkdir some
+check "the library of some layers" some_layers
+unknown_layer() {
+    ! make -s -C "$root" BUILD="$programs/inference" INFERENCE="$folder/some" HDF5= CFLAGS=-Os \
+        LAYERS="conv2d convex" >out 2>err && grep -q 'layers.def has no convex' err
+}
+check "an unknown layer is refused" unknown_layer
 
 # The median of 20 processes, from fork to exit.
 start() {
