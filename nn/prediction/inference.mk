@@ -31,7 +31,7 @@ inference_absent = ^cornu_($(subst $(space),|,$(strip $(inference_lacks))))
 
 # Folders of which it needs nothing, which saves compiling them.
 inference_without = device/tpu/% device/pjrt/% device/processes/mpi/% nn/callbacks/% \
-                    nn/estimator/% nn/pictures/% nn/saving/onnx/% nn/saving/onnx_read/% \
+                    nn/estimator/% nn/pictures/% nn/lite/% nn/saving/onnx/% nn/saving/onnx_read/% \
                     datasets/clicks/% datasets/synthetic/% datasets/tables/% models/%
 
 inference: | build/include/cornu/cornu.h
