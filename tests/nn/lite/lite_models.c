@@ -226,6 +226,7 @@ static CornuModel *nested(void)
     CornuSymbol *x = cornu_input(.shape = { 6 }, .name = "x");
     CornuSymbol *y = cornu_call(part, cornu_call(dense, x));
     CornuSymbol *z = cornu_call(dense, cornu_call(cornu_activation(CORNU_RELU), y));
+    cornu_model_free(inner);   /* the calls hold it */
     return cornu_model(.inputs = { x }, .name = "nested",
                        .outputs = { z, cornu_call(cornu_identity_layer(), x) });
 }
