@@ -30,8 +30,8 @@ static CornuStatus check_floats(const CornuLiteGraph *graph)
         const CornuLiteTensor *tensor = &graph->tensors[i];
         if (tensor->quantization.count)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "the tensor \"%s\" is quantized, %s, "
-                               "expected a model in f32", tensor->name,
-                               cornu__lite_dtype_name(tensor->dtype));
+                               "expected a model in f32; cornu_int8_load loads others",
+                               tensor->name, cornu__lite_dtype_name(tensor->dtype));
     }
     return CORNU_OK;
 }
