@@ -122,7 +122,7 @@ static CornuStatus measure_here(Bench *bench)
     const int   count = bench_numbers(bench->batches ? bench->batches : "128", batches);
     CornuStatus status = products_measure(bench);
     for (int i = 0; subject_model(i); i++)
-        for (int k = 0; k < count && bench_listed(bench->models, subject_model(i)); k++)
+        for (int k = 0; k < count && subject_wanted(bench->models, subject_model(i)); k++)
             if (!status) status = measure(bench, subject_model(i), batches[k]);
     return status;
 }

@@ -59,7 +59,7 @@ CornuStatus bench_latency(Bench *bench)
 {
     for (int i = 0; subject_model(i); i++) {
         const char *model = subject_model(i);
-        if (!bench_listed(bench->models, model)) continue;
+        if (!subject_wanted(bench->models, model)) continue;
         CornuStatus status = measure(bench, model, 1);
         if (!status) status = measure(bench, model, MANY);
         if (status) return status;

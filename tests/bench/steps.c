@@ -146,17 +146,27 @@ CornuStatus steps_measure(Bench *bench, const char *group, const SubjectConfig *
     return status;
 }
 
+static CornuStatus measure_model(Bench *bench, const char *model)
+{
+    const Network *other = network_named(model);
+    int64_t        batches[BENCH_MOST_NUMBERS];
+    const int      count = bench_numbers(bench->batches ? bench->batches
+                                         : other ? other->batches : "128,1024", batches);
+    for (int i = 0; i < count; i++) {
+        const SubjectConfig config = { .model = model, .batch = batches[i] };
+        const CornuStatus   status = steps_measure(bench, "steps", &config);
+        if (status) return status;
+    }
+    return CORNU_OK;
+}
+
 CornuStatus bench_steps(Bench *bench)
 {
-    int64_t   batches[BENCH_MOST_NUMBERS];
-    const int count = bench_numbers(bench->batches ? bench->batches : "128,1024", batches);
-    for (int i = 0; subject_model(i); i++)
-        for (int k = 0; k < count && bench_listed(bench->models, subject_model(i)); k++) {
-            CornuStatus status = steps_measure(bench, "steps", &(SubjectConfig){
-                .model = subject_model(i), .batch = batches[k] });
-            if (status) return status;
-        }
-    return CORNU_OK;
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; subject_model(i) && !status; i++)
+        if (bench_listed(bench->models, subject_model(i)))
+            status = measure_model(bench, subject_model(i));
+    return status;
 }
 
 /* ---- Printing ---- */

@@ -10,7 +10,13 @@ const char *subject_model(int i)
 {
     int                        count;
     const CornuReferenceModel *references = cornu_reference_models(&count);
-    return i < count ? references[i].name : NULL;
+    if (i < count) return references[i].name;
+    return network(i - count) ? network(i - count)->name : NULL;
+}
+
+bool subject_wanted(const char *list, const char *model)
+{
+    return list ? bench_listed(list, model) : !network_named(model);
 }
 
 const char *subject_device(int i)
@@ -75,29 +81,55 @@ static CornuModel *build(const Subject *s, const CornuReferenceModel *reference)
 static CornuStatus make_model(Subject *s)
 {
     enum { STEPS_PER_EPOCH = 100 };
-    const CornuReferenceModel *reference = cornu_reference_model(s->config.model);
-    s->model = build(s, reference);
+    const CornuReferenceModel *reference = NULL;
+    s->network = network_named(s->config.model);
+    if (!s->network) reference = cornu_reference_model(s->config.model);
+    s->model = s->network ? s->network->build() : build(s, reference);
     if (s->config.predicts) return cornu_compile(s->model, .device = s->device);
-    return cornu_compile(s->model, .device = s->device, .loss = cornu_loss(reference->loss),
-                         .metrics = { CORNU_ACCURACY },
-                         .optimizer = cornu_reference_optimizer(reference, STEPS_PER_EPOCH, 0.0));
+    return cornu_compile(s->model, .device = s->device, .metrics = { CORNU_ACCURACY },
+                         .loss = cornu_loss(reference ? reference->loss
+                                                      : "sparse_categorical_crossentropy"),
+                         .optimizer = reference ? cornu_reference_optimizer(reference,
+                                                                            STEPS_PER_EPOCH, 0.0)
+                                                : cornu_adam());
 }
 
-/* Pseudo-random bytes. */
+/* Pseudo-random whole numbers below `range`, u8 or i32. */
 static CornuStatus invent(CornuArray *array, CornuType type, int range)
 {
     const int64_t count = cornu_type_count(type);
-    uint8_t      *bytes = malloc(cornu_type_bytes(type));
-    for (int64_t i = 0; bytes && i < count; i++) bytes[i] = (uint8_t)(i * 7919 % 65521 % range);
-    *array = cornu_array_from(bytes, type);
-    return bytes ? CORNU_OK : cornu_error_set(CORNU_ERR_MEMORY, "no memory for a batch");
+    void         *data = malloc(cornu_type_bytes(type));
+    uint64_t      state = 1;
+    *array = cornu_array_from(data, type);
+    if (!data) return cornu_error_set(CORNU_ERR_MEMORY, "no memory for a batch");
+    for (int64_t i = 0; i < count; i++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        const int number = (int)((state >> 33) % (uint64_t)range);   /* Knuth's MMIX generator */
+        if (type.dtype == CORNU_I32) ((int32_t *)data)[i] = number;
+        else ((uint8_t *)data)[i] = (uint8_t)number;
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus invent_input(Subject *s)
+{
+    CornuType type = cornu_reference_input_type(s->model, s->config.batch);
+    if (!s->network) return invent(&s->x, type, 256);
+    type.dtype = s->network->dtype;
+    const CornuStatus status = invent(&s->x, type, s->network->range);
+    const int64_t steps = type.shape.extent[1];
+    int32_t      *x = s->x.data;
+    for (int64_t i = 0; !status && s->network->padded && i < s->config.batch; i++)
+        for (int64_t t = 0; t < steps; t++)
+            if (t >= network_length(i, steps)) x[i * steps + t] = 0;
+            else if (x[i * steps + t] == 0) x[i * steps + t] = 1;
+    return status;
 }
 
 static CornuStatus make_data(Subject *s)
 {
     const CornuShape classes = cornu_model_output_shape(s->model);
-    CornuStatus      status = invent(&s->x, cornu_reference_input_type(s->model, s->config.batch),
-                                     256);
+    CornuStatus      status = invent_input(s);
     if (status) return status;
     if (s->config.predicts) {
         CornuShape y = classes;

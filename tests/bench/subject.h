@@ -2,7 +2,7 @@
 #ifndef CORNU_TESTS_BENCH_SUBJECT_H
 #define CORNU_TESTS_BENCH_SUBJECT_H
 
-#include "../../nn/model/model.h"
+#include "networks.h"
 
 typedef struct {
     char        unset;
@@ -16,14 +16,18 @@ typedef struct {
 
 typedef struct {
     SubjectConfig    config;
+    const Network   *network;       /* NULL: the model is one of models/ */
     CornuDevice     *device;
     CornuModel      *model;
     CornuArray       x, y, to;      /* `to` for predictions, y to train on */
     CornuExecutable *executable;    /* the training step, else NULL */
 } Subject;
 
-/* The names of the networks; NULL past the last. */
+/* The names of the networks, those of models/ and then those of networks.h; NULL past the last. */
 const char *subject_model(int i);
+
+/* Whether a network is in the list (NULL: all of models/). */
+bool subject_wanted(const char *list, const char *model);
 
 /* The names of the devices that are measured by default, likewise: "cpu", "tpu". */
 enum { SUBJECT_DEVICES = 2, SUBJECT_MOST = 4 };
