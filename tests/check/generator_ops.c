@@ -374,8 +374,8 @@ static CornuValue make_gather(Generator *g, CornuOpId id)
     CornuValue      indices = gen_labelled(g, lookup, type.shape.extent[0]);
     if (id == CORNU_OP_GATHER) return gen_emit2(g, id, table, indices);
     lookup.extent[lookup.rank++] = type.shape.extent[1];
-    CornuAttributes grad = { .gather_grad = { type.shape.extent[0],
-                                              product_dtype(g, type.dtype) } };
+    CornuAttributes grad = { .gather_grad = { .rows = type.shape.extent[0],
+                                              .dtype = product_dtype(g, type.dtype) } };
     if (!cornu_dtype_is_float(type.dtype)) return CORNU_NO_VALUE;
     return gen_emit(
         g, id, &grad,

@@ -265,7 +265,7 @@ static void test_lookups(void **state)
     (void)state;
     static const int64_t    columns[] = { 1, 5, 1024, 1500 };
     static const CornuDtype dtypes[] = { CORNU_F32, CORNU_BF16 };
-    const CornuAttributes   by_index = { .gather_grad = { 256, CORNU_F32 } };
+    const CornuAttributes   by_index = { .gather_grad = { .rows = 256, .dtype = CORNU_F32 } };
     for (int c = 0; c < 4; c++)
         for (int d = 0; d < 2; d++) {
             CornuProgram *p = cornu_program_create();
