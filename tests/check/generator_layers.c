@@ -127,7 +127,7 @@ static CornuValue make_lookup_gradient(Generator *g)
 {
     const int64_t rows = 8 * (1 + draw(g, 3)), units = 1 + draw(g, 9), count = 1 + draw(g, 9);
     const bool    varies = g->c->shards > 1;
-    CornuAttributes grad = { .gather_grad = { rows, CORNU_F32 } };
+    CornuAttributes grad = { .gather_grad = { .rows = rows, .dtype = CORNU_F32 } };
     CornuAttributes sum = { .reduce = { 1 + draw(g, 3), draw(g, 2), 0 } };
     CornuAttributes left = { .matmul = { .dtype = CORNU_F32, .transpose_b = draw(g, 2) } };
     CornuAttributes right = { .matmul = { .dtype = CORNU_F32, .transpose_a = 1 } };
