@@ -467,7 +467,7 @@ enum { TABLE_ROWS = 64, TABLE = 24, UNITS = 40, LOOKED_UP = 100 };
  * gradient is fetched. `axes`: of the sum for the bias; 1: the rows. */
 static CornuProgram *lookup_gradients(bool watched, int64_t axes)
 {
-    const CornuAttributes by_index = { .gather_grad = { TABLE_ROWS, CORNU_F32 } };
+    const CornuAttributes by_index = { .gather_grad = { .rows = TABLE_ROWS, .dtype = CORNU_F32 } };
     const CornuAttributes by_e = { .matmul = { .transpose_b = 1, .dtype = CORNU_F32 } };
     const CornuAttributes by_w = { .matmul = { .transpose_a = 1, .dtype = CORNU_F32 } };
     const CornuAttributes pack = {
