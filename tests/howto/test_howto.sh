@@ -14,7 +14,7 @@ toys=(op kernel layer device format)
 # ---- The steps of the pages ----
 
 mkdir tree
-cp -a "$root"/{Makefile,.packages.mk,README.md,device,tensor,nn,datasets,models,examples,tests} tree
+cp -a "$root"/{Makefile,.packag*,README.md,device,tensor,nn,datasets,models,examples,tests} tree
 
 # The files of the table on a toy's page, with the toy's names in place of NAME and its like.
 files_of_page() {

@@ -18,7 +18,7 @@ build=$1 part=${2-}
 list=tests/mutants/faults.list
 work=$(realpath -m "$build/mutants")
 jobs=${JOBS:-$(nproc)}
-tree_of=(Makefile .packages.mk README.md device tensor nn datasets models examples tests)
+tree_of=(Makefile .packages.mk .packaging README.md device tensor nn datasets models examples tests)
 export CMOCKA_MESSAGE_OUTPUT=TAP CORNU_VERIFY=${CORNU_VERIFY:-1} LC_ALL=C.UTF-8   # as tests/run
 
 # Splits a line at " :: " into `field`.
