@@ -95,6 +95,7 @@ static void read_weight(const CornuModel *model, const char *path, float *to)
 static void adapted_kernels_are_frozen_and_saved_as_sums(void **state)
 {
     (void)state;
+    cornu_set_random_seed(1);   /* with a larger rate some initial weights diverge */
     CornuSymbol *in = cornu_input(.shape = { 3 }, .name = "in");
     CornuSymbol *out = cornu_call(cornu_dense(4, .name = "d"), in);
     CornuModel  *model = cornu_model(.inputs = { in }, .outputs = { out });
@@ -103,7 +104,7 @@ static void adapted_kernels_are_frozen_and_saved_as_sums(void **state)
     CornuLayer  *layer = cornu_model_find_layer(model, "d");
     expect_ok(cornu_layer_enable_lora(layer, 2, 4.0));
     expect_error(cornu_layer_enable_lora(layer, 2, 0.0), CORNU_ERR_ARGUMENT, "already enabled");
-    expect_ok(cornu_compile(model, .optimizer = cornu_sgd(.learning_rate = 0.1),
+    expect_ok(cornu_compile(model, .optimizer = cornu_sgd(.learning_rate = 0.01),
                             .loss = cornu_loss("mse")));
     read_weight(model, "d/kernel", before);
     double values[4];
