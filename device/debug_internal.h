@@ -28,6 +28,7 @@
     X(EPILOGUE,   epilogue)     /* a kernel with a bias and an activation                 */ \
     X(GATE,       gate)         /* a kernel with the slope of a relu                      */ \
     X(GROUP,      group)        /* elementwise ops with each other                        */ \
+    X(ROWS,       rows)         /* lookup and replacement of rows with a group            */ \
     X(DELAY,      delay)        /* an op moves to the one group that reads it             */ \
     X(JOIN,       join)         /* of plan: operands are made where an op joins them      */ \
     X(ALIAS,      alias)        /* a variable is written in place                         */ \

@@ -26,6 +26,11 @@ typedef enum {
     CORNU_GREATER_EQUAL
 } CornuComparison;
 
+/* Of lookups in a table (V, C): the index of no row is none, -1, or V, as unique_rows has it. */
+typedef enum {
+    CORNU_NOT_PADDED, CORNU_PADDED_BELOW, CORNU_PADDED_ABOVE
+} CornuPaddedIndex;
+
 struct CornuProgram;
 struct CornuDefinition;   /* definition.h */
 

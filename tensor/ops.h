@@ -179,6 +179,8 @@ CornuTensor *cornu_op_segment_sum(CornuTensor *x, CornuTensor *indices, int64_t 
  * `rows`; *positions, i32 (N): where each index is among them. Another index is CORNU_ERR_VALUE
  * when the graph runs. */
 CornuTensor *cornu_op_unique_rows(CornuTensor *indices, int64_t rows, CornuTensor **positions);
+/* The rows (N, C) of a table (V, C) that cornu_op_unique_rows has found, zeros for those of V. */
+CornuTensor *cornu_op_gather_rows(CornuTensor *table, CornuTensor *rows);
 /* The rows of a gradient that cornu_gradients has returned for a table (V, C) which was only looked
  * up: *rows, f32 (N, C), one for each lookup, and *indices, i32 (N), the rows of the table to which
  * they are to be added, V for padding. The gradient itself is then never computed unless something

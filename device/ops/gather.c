@@ -1,10 +1,14 @@
 /* Lookup of rows in a table, and its gradient with respect to the table. */
 #include "rules.h"
 
+static bool is_row(double index, int64_t rows) { return index >= 0.0 && index < (double)rows; }
+
 static CornuStatus check_index(double index, int64_t row, int64_t count, int64_t rows,
-                               bool padded)
+                               int64_t padded)
 {
-    if ((index >= 0.0 && index < (double)rows) || (padded && index == -1.0)) return CORNU_OK;
+    if (is_row(index, rows) || (padded == CORNU_PADDED_BELOW && index == -1.0) ||
+        (padded == CORNU_PADDED_ABOVE && index == (double)rows))
+        return CORNU_OK;
     return cornu__fail_value((CornuFault){ .index = row, .count = count },
                              "index %.0f in row %lld, expected 0 to %lld", index, (long long)row,
                              (long long)rows - 1);
@@ -17,7 +21,8 @@ static CornuStatus expect_indices(const CornuOpCall *call, const char *names)
 }
 
 /* gather: table (V, C) of any dtype and integer indices (..) give (.., C), a row of the table for
- * each index; where padded, zeros for index -1. Any other index outside [0, V) is an error. */
+ * each index; where padded, zeros for the index of no row, -1 or V. Any other index outside [0, V)
+ * is an error. */
 static CornuStatus gather_type(const CornuOpCall *call, CornuType *out)
 {
     static const char names[] = "table indices";
@@ -41,7 +46,7 @@ static CornuStatus gather_reference(const CornuReferenceCall *call)
         CORNU__TRY(check_index(index, i, count, rows, call->op.attributes->gather.padded));
         for (int64_t k = 0; k < columns; k++)
             call->out[0][i * columns + k] =
-                index < 0.0 ? 0.0 : call->in[0][(int64_t)index * columns + k];
+                is_row(index, rows) ? call->in[0][(int64_t)index * columns + k] : 0.0;
     }
     return CORNU_OK;
 }
@@ -51,8 +56,8 @@ const CornuOpRules cornu__gather_rules = {
 };
 
 /* gather_grad: d_y (.., C) and the indices (..) give d_table (rows, C) of the attribute's dtype:
- * each row is the sum of the d_y with its index, zero if there is none; where padded, d_y of index
- * -1 are left out. */
+ * each row is the sum of the d_y with its index, zero if there is none; where padded, d_y of
+ * the index of no row are left out. */
 static CornuStatus gather_grad_type(const CornuOpCall *call, CornuType *out)
 {
     static const char                  names[] = "d_y indices";
@@ -84,7 +89,7 @@ static CornuStatus gather_grad_reference(const CornuReferenceCall *call)
     for (int64_t i = 0; i < count; i++) {
         const double index = call->in[1][i];
         CORNU__TRY(check_index(index, i, count, rows, call->op.attributes->gather_grad.padded));
-        for (int64_t k = 0; k < columns && index >= 0.0; k++)
+        for (int64_t k = 0; k < columns && is_row(index, rows); k++)
             call->out[0][(int64_t)index * columns + k] += call->in[0][i * columns + k];
     }
     return CORNU_OK;

@@ -11,8 +11,8 @@
  * With several shards the lists of all of them are joined: what they exchange grows with the batch,
  * not with the table. If the table is sliced, a shard has the lookups of all shards in its slice. A
  * list has as many rows as there are lookups: the last ones, where an index was looked up twice,
- * are of row V, which there is not; they are read as row V - 1 and never written. Their gradients
- * are 0.
+ * are of row V, which there is not; they are read as zeros and never written. Their gradients are
+ * 0.
  *
  * Source: the lazy updates of tensorflow/core/kernels/training_ops.cc (ResourceSparseApplyAdagrad,
  * -Ftrl, -KerasMomentum, -RMSProp), and of Adam those of tfa.optimizers.LazyAdam.
@@ -73,8 +73,7 @@ CornuTensor *cornu__sparse_reduce(const CornuVariable *w, CornuTensor *g, CornuT
 CornuTensor *cornu__sparse_read(CornuTensor *table, CornuTensor *rows)
 {
     if (!table || !rows) return NULL;
-    const double last = (double)(cornu_tensor_shape(table).extent[0] - 1);
-    return cornu_op_gather(table, cornu_op_minimum(rows, cornu_op_constant_like(rows, last)));
+    return cornu_op_gather_rows(table, rows);
 }
 
 CornuStatus cornu__sparse_assign(CornuVariable *table, CornuTensor *rows, CornuTensor *values)

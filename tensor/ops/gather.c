@@ -1,6 +1,6 @@
 #include "../tensor_internal.h"
 
-static CornuTensor *gather(CornuTensor *table, CornuTensor *indices, bool padded)
+static CornuTensor *gather(CornuTensor *table, CornuTensor *indices, int64_t padded)
 {
     CornuTensor    *in[2] = { table, indices }, *out[CORNU_MAX_OUTPUTS];
     CornuAttributes attributes = { .gather = { .padded = padded } };
@@ -9,16 +9,21 @@ static CornuTensor *gather(CornuTensor *table, CornuTensor *indices, bool padded
 
 CornuTensor *cornu_op_gather(CornuTensor *table, CornuTensor *indices)
 {
-    return gather(table, indices, false);
+    return gather(table, indices, 0);
 }
 
 CornuTensor *cornu_op_gather_padded(CornuTensor *table, CornuTensor *indices)
 {
-    return gather(table, indices, true);
+    return gather(table, indices, CORNU_PADDED_BELOW);
+}
+
+CornuTensor *cornu_op_gather_rows(CornuTensor *table, CornuTensor *rows)
+{
+    return gather(table, rows, CORNU_PADDED_ABOVE);
 }
 
 static CornuTensor *segment_sum(CornuTensor *x, CornuTensor *indices, int64_t rows,
-                                CornuDtype dtype, bool padded)
+                                CornuDtype dtype, int64_t padded)
 {
     CornuTensor    *in[2] = { x, indices }, *out[CORNU_MAX_OUTPUTS];
     CornuAttributes attributes = { .gather_grad = { .rows = rows, .dtype = dtype,
@@ -28,7 +33,7 @@ static CornuTensor *segment_sum(CornuTensor *x, CornuTensor *indices, int64_t ro
 
 CornuTensor *cornu_op_segment_sum(CornuTensor *x, CornuTensor *indices, int64_t rows)
 {
-    return segment_sum(x, indices, rows, CORNU_F32, false);
+    return segment_sum(x, indices, rows, CORNU_F32, 0);
 }
 
 /* Each row of d_table is the sum of the d_y that were gathered from it. */

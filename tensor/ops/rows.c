@@ -59,8 +59,8 @@ static CornuStatus collect(CornuTensor *gradient, Lookups *lookups)
                               sizeof *lookups->rows));
     CORNU__TRY(cornu__reserve(&lookups->indices, &lookups->index_space, lookups->count, 1,
                               sizeof *lookups->indices));
-    const bool    is_padded =
-        gradient->graph->program->ops[maker].attributes.gather_grad.padded;
+    const bool    is_padded = gradient->graph->program->ops[maker].attributes.gather_grad.padded ==
+                              CORNU_PADDED_BELOW;
     const int64_t table = cornu_tensor_shape(gradient).extent[0];
     const int64_t count = cornu_type_count(cornu_tensor_type(in[1]));
     CornuTensor  *indices = cornu_op_convert(cornu_op_reshape(in[1], cornu_shape(count)),

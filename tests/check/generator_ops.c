@@ -395,7 +395,14 @@ static CornuValue make_rows(Generator *g, CornuOpId id)
     CornuValue       unique = gen_emit(g, CORNU_OP_UNIQUE_ROWS, &rows, &indices, 1);
     if (id == CORNU_OP_UNIQUE_ROWS || unique == CORNU_NO_VALUE) return unique;
     const CornuType each = cornu_type(type.dtype, lookups.extent[0], type.shape.extent[1]);
-    return gen_emit(g, id, NULL, (CornuValue[]){ table, unique, gen_want(g, each, ANY) }, 3);
+    CornuValue      values = gen_want(g, each, ANY);
+    if (chance(g, 50) && cornu_dtype_is_float(type.dtype)) {   /* an update of the rows there are */
+        const CornuAttributes padded = { .gather = { .padded = CORNU_PADDED_ABOVE } };
+        values = gen_emit2(g, CORNU_OP_ADD, values,
+                           gen_emit(g, CORNU_OP_GATHER, &padded, (CornuValue[]){ table, unique },
+                                    2));
+    }
+    return gen_emit(g, id, NULL, (CornuValue[]){ table, unique, values }, 3);
 }
 
 /* A body of elementwise ops, and a product where the carry is a matrix. */

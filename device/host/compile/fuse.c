@@ -6,7 +6,8 @@
  * epilogue absorbs the bias and the activation after it, or the slope of a relu that multiplies its
  * result. Then elementwise ops with equal numbers of elements are joined into groups, along the
  * values between them, unless a path from one to the other leads through something outside, which
- * would have to run in the middle of the group. Ops that compute nothing (reshape, broadcast,
+ * would have to run in the middle of the group. Lookups of rows that one group alone reads, and
+ * replacements of rows that it makes, are part of it. Ops that compute nothing (reshape, broadcast,
  * constant) get a step of their own only where a kernel needs their result in memory.
  */
 #include <string.h>
@@ -220,21 +221,62 @@ static void absorb_gate(Fuser *f, int op)
 
 /* ---- Groups ---- */
 
+static bool same_shards(const Fuser *f, CornuValue a, CornuValue b)
+{
+    return f->program->values[a].varies == f->program->values[b].varies;
+}
+
+/* Whether rows looked up by op `op` are read, as they are, by one elementwise op alone. */
+static bool feeds_group(const Fuser *f, int op)
+{
+    const CornuValue rows = f->program->ops[op].out_first;
+    while (f->nodes[op].uses == 1 && f->nodes[op].user >= 0) {
+        op = f->nodes[op].user;
+        const CornuProgramOp *user = &f->program->ops[op];
+        if (f->nodes[op].kind == NODE_GROUP)
+            return cornu__group_count(f->program, user) == count_of(f, rows) &&
+                   !cornu__group_reads_memory(user, 0) && same_shards(f, user->out_first, rows);
+        if (user->id != CORNU_OP_RESHAPE) return false;
+    }
+    return false;
+}
+
+/* Whether the rows by which op `op` replaces others are made by an elementwise op. */
+static bool ends_group(const Fuser *f, int op)
+{
+    CornuAccess      access;
+    const CornuValue rows = cornu__group_source(f->program, operands_of(f, op)[2], &access);
+    const int        maker = f->program->values[rows].op;
+    return maker >= 0 && f->nodes[maker].kind == NODE_GROUP &&
+           count_of(f, rows) == cornu__group_count(f->program, &f->program->ops[op]) &&
+           same_shards(f, f->program->ops[op].out_first, rows);
+}
+
+/* Lookups and replacements of rows that elementwise ops are next to join their groups: a block of
+ * rows is read where it is used, and written where it is made. */
+static void find_rows(Fuser *f)
+{
+    for (int i = 0; i < f->program->op_count; i++) {
+        const CornuOpId id = id_of(f, i);
+        if ((id == CORNU_OP_GATHER && feeds_group(f, i)) ||
+            (id == CORNU_OP_SCATTER_ROWS && ends_group(f, i)))
+            f->nodes[i].kind = NODE_GROUP;
+    }
+}
+
 /* The op whose result op `op` would read in a register if the two were in one group:
  * operand k's maker, looked at through reshapes. -1: it reads memory there. */
 static int register_maker(const Fuser *f, int op, int k)
 {
-    if (f->program->ops[op].id == CORNU_OP_RANDOM_UNIFORM) return -1;
+    if (cornu__group_reads_memory(&f->program->ops[op], k)) return -1;
     CornuAccess access;
     CornuValue  source =
         cornu__group_source(f->program, operands_of(f, op)[k], &access);
     int         maker = f->program->values[source].op;
     if (maker < 0 || f->nodes[maker].kind != NODE_GROUP) return -1;
     /* A value that all shards share is computed once, not by each in its own group. */
-    if (f->program->values[source].varies !=
-        f->program->values[f->program->ops[op].out_first].varies)
-        return -1;
-    return count_of(f, source) == count_of(f, f->program->ops[op].out_first) ? maker : -1;
+    if (!same_shards(f, source, f->program->ops[op].out_first)) return -1;
+    return count_of(f, source) == cornu__group_count(f->program, &f->program->ops[op]) ? maker : -1;
 }
 
 /* Visits the unit of an op; true if it is the one searched for. */
@@ -345,17 +387,15 @@ static void need_operand(Fuser *f, int op, int k)
 {
     CornuAccess access;
     CornuValue  value = operands_of(f, op)[k];
-    if (f->program->ops[op].id != CORNU_OP_RANDOM_UNIFORM)
-        value = cornu__group_source(f->program, value, &access);
+    const bool  in_memory = cornu__group_reads_memory(&f->program->ops[op], k);
+    if (!in_memory) value = cornu__group_source(f->program, value, &access);
     int maker = f->program->values[value].op, direct = register_maker(f, op, k);
     if (direct >= 0) {   /* in a register, once the two are in one group */
         if (f->nodes[direct].unit != f->nodes[op].unit)
             f->nodes[direct].in_memory[f->program->values[value].index] = true;
         return;
     }
-    if (maker >= 0 && f->program->ops[maker].id == CORNU_OP_CONSTANT &&
-        f->program->ops[op].id != CORNU_OP_RANDOM_UNIFORM)
-        return;
+    if (maker >= 0 && f->program->ops[maker].id == CORNU_OP_CONSTANT && !in_memory) return;
     need(f, value);
 }
 
@@ -647,7 +687,10 @@ CornuStatus cornu__fuse(CornuPlan *plan)
             if (epilogues) absorb_epilogue(&f, i);
             if (gates) absorb_gate(&f, i);
         }
-    if (cornu__pass_runs(CORNU_PASS_GROUP)) form_groups(&f);
+    if (cornu__pass_runs(CORNU_PASS_GROUP)) {
+        if (cornu__pass_runs(CORNU_PASS_ROWS)) find_rows(&f);
+        form_groups(&f);
+    }
     find_needs(&f);
     if (cornu__pass_runs(CORNU_PASS_DELAY)) delay_ops(&f);
 

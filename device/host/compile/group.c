@@ -58,6 +58,19 @@ static CornuVector *loop_of(const CornuVectors *vectors, const CornuProgram *pro
     return loop;
 }
 
+bool cornu__group_reads_memory(const CornuProgramOp *op, int k)
+{
+    return op->id == CORNU_OP_RANDOM_UNIFORM || op->id == CORNU_OP_GATHER ||
+           (op->id == CORNU_OP_SCATTER_ROWS && k < 2);
+}
+
+int64_t cornu__group_count(const CornuProgram *program, const CornuProgramOp *op)
+{
+    const bool replaces = op->id == CORNU_OP_SCATTER_ROWS;
+    return cornu_type_count(cornu_program_type(
+        program, replaces ? cornu_program_operands(program, op)[2] : op->out_first));
+}
+
 bool cornu__group_computes(const CornuVectors *vectors, const CornuProgram *program,
                                  const CornuProgramOp *op)
 {
@@ -220,9 +233,46 @@ static void set_attributes(CornuInstruction *made, const CornuProgramOp *op,
     }
 }
 
+/* A slot for the rows of the op, a gather or a scatter_rows. */
+static CornuSlot rows_of(Maker *make, const CornuProgramOp *op, CornuSlotKind kind)
+{
+    const CornuValue *in = cornu_program_operands(make->program, op);
+    const CornuType   table = cornu_program_type(make->program, in[0]);
+    return (CornuSlot){
+        .kind = kind, .size = cornu_dtype_size(table.dtype), .operand = add_input(make, in[0]),
+        .rows = { .op = op, .table = add_input(make, in[0]), .indices = add_input(make, in[1]),
+                  .type = cornu_program_type(make->program, in[1]),
+                  .count = table.shape.extent[0], .columns = table.shape.extent[1],
+                  .padded = op->id == CORNU_OP_GATHER ? op->attributes.gather.padded : 0 },
+    };
+}
+
+/* Rows looked up are a slot for the instructions that read them, rows replaced one for those that
+ * make them (add_output). */
+static void add_rows(Maker *make, const CornuProgramOp *op)
+{
+    const CornuType table = cornu_program_type(make->program, op->out_first);
+    int             slot;
+    if (op->id == CORNU_OP_SCATTER_ROWS) {
+        slot = operand_slot(make, cornu_program_operands(make->program, op)[2]);
+    } else {
+        slot = add_slot(make, rows_of(make, op, CORNU_SLOT_ROWS));
+        if (make->vectors->load[table.dtype]) {
+            const int loaded = add_register(make, cornu__class_of(table.dtype));
+            add_step(make, make->vectors->load[table.dtype], slot, loaded);
+            slot = loaded;
+        }
+    }
+    make->slot_of[op->out_first] = slot;
+}
+
 /* Appends the instructions of one op. */
 static void add_op(Maker *make, const CornuProgramOp *op)
 {
+    if (op->id == CORNU_OP_GATHER || op->id == CORNU_OP_SCATTER_ROWS) {
+        add_rows(make, op);
+        return;
+    }
     const CornuProgram *program = make->program;
     const CornuValue   *in = cornu_program_operands(program, op);
     CornuType           type = cornu_program_type(program, op->out_first);
@@ -285,8 +335,12 @@ static void add_output(Maker *make, CornuValue value, int number)
     CornuDtype dtype = cornu_program_type(make->program, value).dtype;
     int        slot = operand_slot(make, value);
     if (make->status != CORNU_OK) return;
-    CornuSlot       memory = { .kind = CORNU_SLOT_OUTPUT, .size = cornu_dtype_size(dtype),
-                          .operand = number, .last_use = -1 };
+    const CornuProgramOp *op = maker(make->program, value);
+    CornuSlot       memory = { .kind = CORNU_SLOT_OUTPUT, .size = cornu_dtype_size(dtype) };
+    if (op && op->id == CORNU_OP_SCATTER_ROWS)
+        memory = rows_of(make, op, CORNU_SLOT_REPLACED);
+    memory.operand = number;
+    memory.last_use = -1;
     CornuVector *store = make->vectors->store[dtype];
     if (!store && make->group->slots[slot].kind == CORNU_SLOT_REGISTER) {
         make->group->slots[slot] = memory;
@@ -362,7 +416,8 @@ CornuGroup *cornu__group_create(const CornuVectors *vectors, const CornuProgram 
     make.group = cornu__allocate(1, sizeof *make.group);
     make.slot_of = cornu__allocate((size_t)program->value_count, sizeof *make.slot_of);
     if (!make.group || !make.slot_of) goto fail;
-    make.group->count = cornu_type_count(cornu_program_type(program, outputs[0]));
+    make.group->count = op_count ? cornu__group_count(program, &program->ops[ops[0]])
+                                 : cornu_type_count(cornu_program_type(program, outputs[0]));
     for (int i = 0; i < program->value_count; i++) make.slot_of[i] = -1;
 
     for (int i = 0; i < op_count; i++) add_op(&make, &program->ops[ops[i]]);
@@ -392,8 +447,44 @@ void cornu__group_free(CornuGroup *group)
     cornu__release(group);
 }
 
+static bool is_of_rows(const CornuSlot *slot)
+{
+    return slot->kind == CORNU_SLOT_ROWS || slot->kind == CORNU_SLOT_REPLACED;
+}
+
+/* Whether input `in` is read element by element. */
+static bool reads_elements(const CornuSlot *slot, int in)
+{
+    return slot->kind >= CORNU_SLOT_SCALAR && slot->kind <= CORNU_SLOT_INPUT &&
+           slot->operand == in;
+}
+
+/* Whether rows of input `in` can be replaced in its own memory: no others are read, so that each
+ * block reads but what it is going to write. */
+static bool replaces_in_place(const CornuGroup *group, int in, const CornuSlot *replaced)
+{
+    for (int i = 0; i < group->slot_count; i++) {
+        const CornuSlot *slot = &group->slots[i];
+        if (reads_elements(slot, in) || (is_of_rows(slot) && slot->rows.indices == in))
+            return false;
+        if (is_of_rows(slot) && slot != replaced && slot->rows.table == in &&
+            (slot->kind == CORNU_SLOT_REPLACED || slot->rows.indices != replaced->rows.indices))
+            return false;
+    }
+    return replaced->rows.table == in;
+}
+
 bool cornu__group_in_place(const CornuGroup *group, int in, int out)
 {
+    for (int i = 0; i < group->slot_count; i++) {
+        const CornuSlot *slot = &group->slots[i];
+        if (slot->kind == CORNU_SLOT_REPLACED && slot->operand == out)
+            return replaces_in_place(group, in, slot);
+    }
+    for (int i = 0; i < group->slot_count; i++) {
+        const CornuSlot *slot = &group->slots[i];
+        if (is_of_rows(slot) && (slot->rows.table == in || slot->rows.indices == in)) return false;
+    }
     int written = -1;
     for (int i = 0; i < group->instruction_count; i++)
         for (int k = 0; k < CORNU_VECTOR_OUTPUTS; k++) {
@@ -408,21 +499,29 @@ bool cornu__group_in_place(const CornuGroup *group, int in, int out)
             int index = group->instructions[i].in[k];
             if (index < 0) continue;
             const CornuSlot *slot = &group->slots[index];
-            bool reads = slot->operand == in && slot->kind >= CORNU_SLOT_SCALAR &&
-                         slot->kind <= CORNU_SLOT_INPUT;
-            if (!reads || (slot->kind == CORNU_SLOT_SCALAR && group->count == 1))
+            if (!reads_elements(slot, in) ||
+                (slot->kind == CORNU_SLOT_SCALAR && group->count == 1))
                 continue;
             if (slot->kind != CORNU_SLOT_INPUT || i > written) return false;
         }
     return true;
 }
 
+static void print_rows(const CornuGroup *group, CornuSlotKind kind, FILE *to)
+{
+    for (int i = 0; i < group->slot_count; i++)
+        if (group->slots[i].kind == kind)
+            fprintf(to, " %s", cornu_program_op_name(group->slots[i].rows.op));
+}
+
 void cornu__group_print(const CornuGroup *group, FILE *to)
 {
     fprintf(to, " of %lld:", (long long)group->count);
+    print_rows(group, CORNU_SLOT_ROWS, to);
     for (int i = 0; i < group->instruction_count; i++)
         if (group->instructions[i].op)
             fprintf(to, " %s", cornu_program_op_name(group->instructions[i].op));
+    print_rows(group, CORNU_SLOT_REPLACED, to);
 }
 
 size_t cornu__group_scratch(const CornuGroup *group, int threads)

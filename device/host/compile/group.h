@@ -7,7 +7,9 @@
  * and writes each of w, m and v once.
  *
  * A group also looks through ops that compute nothing: a reshape is read in place, a broadcast
- * through an access (access.h), a constant is a register filled once.
+ * through an access (access.h), a constant is a register filled once. Rows of a table are looked up
+ * block by block, and replaced likewise: so a lazy Adam update reaches each row of w, m and v once,
+ * however large the tables are.
  *
  * group.c makes groups, run/group.c runs them.
  */
@@ -28,13 +30,26 @@ typedef enum {
     CORNU_SLOT_GATHERED,  /* a register into which an input is gathered for each block   */
     CORNU_SLOT_INPUT,     /* the memory of input `operand`; a register at a ragged end   */
     CORNU_SLOT_OUTPUT,    /* the memory of output `operand`, likewise                    */
+    CORNU_SLOT_ROWS,      /* a register into which rows of input `operand` are copied    */
+    CORNU_SLOT_REPLACED,  /* a register that is copied to rows of output `operand`       */
 } CornuSlotKind;
+
+/* Rows of a table that a gather looks up or a scatter_rows replaces. */
+typedef struct {
+    const CornuProgramOp *op;
+    int                   table;          /* the input whose rows they are */
+    int                   indices;        /* the input that says which     */
+    CornuType             type;           /* of the indices                */
+    int64_t               count, columns; /* of the table                  */
+    int64_t               padded;         /* as the gather's attribute     */
+} CornuRows;
 
 typedef struct {
     CornuSlotKind kind;
     size_t        size;      /* bytes of an element                       */
     int           operand;   /* number of the input or output             */
     CornuAccess   access;
+    CornuRows     rows;
     CornuClass    class;     /* of a constant                             */
     double        value;
     size_t        offset;    /* of the register within a thread's memory  */
@@ -66,8 +81,14 @@ typedef struct {
 /* The value in memory that a group reads for `value`, and how it reads it. */
 CornuValue cornu__group_source(const CornuProgram *program, CornuValue value, CornuAccess *access);
 
-/* Whether a group can compute the op. Broadcast, reshape and constant are looked through and do not
- * count. */
+/* Whether operand k of a group's op is read as it is in memory, not element by element. */
+bool cornu__group_reads_memory(const CornuProgramOp *op, int k);
+
+/* The elements that the op goes over: those of its result, or of the rows that it replaces. */
+int64_t cornu__group_count(const CornuProgram *program, const CornuProgramOp *op);
+
+/* Whether a group can compute the op as an elementwise one. Broadcast, reshape and constant are
+ * looked through and do not count. */
 bool cornu__group_computes(const CornuVectors *vectors, const CornuProgram *program,
                            const CornuProgramOp *op);
 

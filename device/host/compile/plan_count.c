@@ -1,11 +1,31 @@
 #include "../../integer_internal.h"
 #include "plan.h"
 
-static bool is_in_place(const CornuPlan *plan, const CornuPlanStep *step)
+/* Whether result `out` of the step is made in the memory of operand `in`. */
+static bool is_in_place(const CornuPlan *plan, const CornuPlanStep *step, int in, int out)
 {
-    const CornuPlace a = plan->places[plan->operands[step->in_first]];
-    const CornuPlace b = plan->places[plan->operands[step->out_first]];
+    const CornuPlace a = plan->places[plan->operands[step->in_first + in]];
+    const CornuPlace b = plan->places[plan->operands[step->out_first + out]];
     return a.region == b.region && a.number == b.number && a.offset == b.offset;
+}
+
+/* Bytes of operand k that a group reads or writes. */
+static int64_t touched_by_group(const CornuPlan *plan, const CornuPlanStep *step, int k)
+{
+    const CornuGroup *group = step->group;
+    const int64_t     bytes = (int64_t)cornu_type_bytes(step->types[k]);
+    int64_t           least = bytes;
+    for (int i = 0; i < group->slot_count; i++) {
+        const CornuSlot *slot = &group->slots[i];
+        const int64_t    rows = smaller(bytes, group->count * (int64_t)slot->size);
+        if (slot->kind == CORNU_SLOT_ROWS && slot->operand == k) return rows;
+        if (slot->kind != CORNU_SLOT_REPLACED ||
+            !is_in_place(plan, step, slot->rows.table, slot->operand))
+            continue;
+        if (slot->operand == k - step->in_count) return rows;
+        if (slot->rows.table == k) least = 0;
+    }
+    return least;
 }
 
 /* Bytes of operand k that the step's op reads or writes: of a table only the rows looked up. */
@@ -14,9 +34,11 @@ static int64_t touched(const CornuPlan *plan, const CornuPlanStep *step, int k)
     const CornuOpId id = step->op < 0 ? CORNU_OP_COUNT : plan->program->ops[step->op].id;
     const int64_t   bytes = (int64_t)cornu_type_bytes(step->types[k]);
     const bool      is_kernel = step->kind == CORNU_STEP_KERNEL;
+    if (step->kind == CORNU_STEP_GROUP) return touched_by_group(plan, step, k);
     if (is_kernel && id == CORNU_OP_GATHER && k == 0)
         return smaller(bytes, (int64_t)cornu_type_bytes(step->types[step->in_count]));
-    if (is_kernel && id == CORNU_OP_SCATTER_ROWS && k != 1 && k != 2 && is_in_place(plan, step))
+    if (is_kernel && id == CORNU_OP_SCATTER_ROWS && k != 1 && k != 2 &&
+        is_in_place(plan, step, 0, 0))
         return k == 0 ? 0 : (int64_t)cornu_type_bytes(step->types[2]);
     return bytes;
 }

@@ -119,11 +119,25 @@ static bool finds(const CornuPlan *plan, const CornuPlanStep *step, int op, Corn
     }
 }
 
+/* As many indices as the group goes over rows, which are those of the table. */
+static CornuStatus check_rows(Verifier *v, const CornuPlanStep *step, const CornuSlot *slot)
+{
+    const CornuRows  rows = slot->rows;
+    const CornuValue table = v->plan->operands[step->in_first + rows.table];
+    const CornuType  type = v->plan->types[table];
+    if (!cornu_type_equal(rows.type, step->types[rows.indices]) || type.shape.rank != 2 ||
+        type.shape.extent[0] != rows.count || type.shape.extent[1] != rows.columns ||
+        cornu_type_count(rows.type) * rows.columns != step->group->count)
+        return complain(v, table, "does not have the rows that the step reads or replaces");
+    return CORNU_OK;
+}
+
 /* Groups read no elements outside their operands. */
 static CornuStatus check_accesses(Verifier *v, const CornuPlanStep *step)
 {
     for (int i = 0; step->group && i < step->group->slot_count; i++) {
         const CornuSlot *slot = &step->group->slots[i];
+        if (slot->kind >= CORNU_SLOT_ROWS) CORNU__TRY(check_rows(v, step, slot));
         if (slot->kind < CORNU_SLOT_SCALAR || slot->kind > CORNU_SLOT_INPUT) continue;
         const CornuValue value = v->plan->operands[step->in_first + slot->operand];
         int64_t          last = 0, count = 1;

@@ -24,7 +24,7 @@ typedef struct {
     const char *table;
     char       *y;
     CornuArray  indices;
-    int64_t     count, grain;
+    int64_t     rows, count, grain;
     size_t      bytes;     /* of a row */
 } Gather;
 
@@ -39,7 +39,7 @@ static void gather_block(void *context, int64_t block, int thread)
                                 g->bytes);
         const int64_t index = cornu__index_at(g->indices, i);
         char         *row = g->y + (size_t)i * g->bytes;
-        if (index < 0) memset(row, 0, g->bytes);
+        if (index < 0 || index >= g->rows) memset(row, 0, g->bytes);
         else memcpy(row, g->table + (size_t)index * g->bytes, g->bytes);
     }
 }
@@ -47,11 +47,11 @@ static void gather_block(void *context, int64_t block, int thread)
 static CornuStatus gather(const CornuKernelCall *call)
 {
     const CornuType table = call->op.in[0];
-    Gather g = { .table = call->in[0], .y = call->out[0], .indices = cornu__indices_of(call, 1),
+    Gather g = { .table = call->in[0], .rows = table.shape.extent[0], .y = call->out[0],
+                 .indices = cornu__indices_of(call, 1),
                  .count = cornu_type_count(call->op.in[1]),
                  .bytes = (size_t)table.shape.extent[1] * cornu_dtype_size(table.dtype) };
-    CORNU__TRY(cornu__indices_check(g.indices, call->op.attributes->gather.padded ? -1 : 0,
-                                    table.shape.extent[0]));
+    CORNU__TRY(cornu__indices_check(g.indices, g.rows, call->op.attributes->gather.padded));
     g.grain = larger(1, GRAIN / larger(1, (int64_t)g.bytes));
     cornu__threads_run(call->threads, ceil_divide(g.count, g.grain), gather_block, &g);
     return CORNU_OK;
@@ -76,20 +76,21 @@ static size_t sum_scratch(const CornuOpCall *op, const CornuType *out_type,
                           const CornuMachine *machine)
 {
     (void)machine;
-    return (size_t)(out_type->shape.extent[0] + 2 + cornu_type_count(op->in[1])) * sizeof(int64_t);
+    return (size_t)(out_type->shape.extent[0] + 3 + cornu_type_count(op->in[1])) * sizeof(int64_t);
 }
 
-/* start[v + 1] counts on to where the rows of v begin, then on to where they end. */
+/* start[v + 1] counts on to where the rows of v begin, then on to where they end. Padding, of index
+ * -1 or V, is left out. */
 static void sort_rows(Sum *sum, CornuArray indices)
 {
     const int64_t count = cornu_type_count(indices.type);
-    memset(sum->start, 0, (size_t)(sum->table_rows + 2) * sizeof *sum->start);
+    memset(sum->start, 0, (size_t)(sum->table_rows + 3) * sizeof *sum->start);
     for (int64_t i = 0; i < count; i++) sum->start[cornu__index_at(indices, i) + 2]++;
-    sum->start[1] = 0;   /* rows of index -1, padding, which are left out */
+    sum->start[1] = 0;
     for (int64_t v = 1; v < sum->table_rows; v++) sum->start[v + 1] += sum->start[v];
     for (int64_t i = 0; i < count; i++) {
         const int64_t index = cornu__index_at(indices, i);
-        if (index >= 0) sum->order[sum->start[index + 1]++] = i;
+        if (index >= 0 && index < sum->table_rows) sum->order[sum->start[index + 1]++] = i;
     }
 }
 
@@ -120,11 +121,10 @@ static CornuStatus gather_grad(const CornuKernelCall *call)
     const CornuArray indices = cornu__indices_of(call, 1);
     const int64_t   *shape = call->out_type[0].shape.extent;
     Sum sum = { .call = call, .table_rows = shape[0], .columns = shape[1] };
-    CORNU__TRY(cornu__indices_check(indices, call->op.attributes->gather_grad.padded ? -1 : 0,
-                                    shape[0]));
+    CORNU__TRY(cornu__indices_check(indices, shape[0], call->op.attributes->gather_grad.padded));
     sum.grain = larger(1, GRAIN / larger(1, sum.columns * (int64_t)sizeof(float)));
     sum.start = call->scratch;
-    sum.order = sum.start + sum.table_rows + 2;
+    sum.order = sum.start + sum.table_rows + 3;
     sort_rows(&sum, indices);
     cornu__threads_run(call->threads, ceil_divide(sum.table_rows, sum.grain), sum_block, &sum);
     return CORNU_OK;

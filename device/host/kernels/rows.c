@@ -19,17 +19,29 @@ enum {
     DIGITS = 1 << DIGIT
 };
 
-CornuStatus cornu__indices_check(CornuArray indices, int64_t least, int64_t limit)
+CornuStatus cornu__indices_check(CornuArray indices, int64_t rows, int64_t padded)
 {
     const int64_t count = cornu_type_count(indices.type);
+    const int64_t least = padded == CORNU_PADDED_BELOW ? -1 : 0;
+    const int64_t limit = padded == CORNU_PADDED_ABOVE ? rows + 1 : rows;
     for (int64_t i = 0; i < count; i++) {
         const int64_t index = cornu__index_at(indices, i);
         if (index < least || index >= limit)
             return cornu__fail_value((CornuFault){ .index = i, .count = count },
                                      "index %lld in row %lld, expected 0 to %lld", (long long)index,
-                                     (long long)i, (long long)limit - 1);
+                                     (long long)i, (long long)rows - 1);
     }
     return CORNU_OK;
+}
+
+bool cornu__indices_ascend(CornuArray indices, int64_t rows)
+{
+    const int64_t count = cornu_type_count(indices.type);
+    for (int64_t i = 1; i < count; i++) {
+        const int64_t index = cornu__index_at(indices, i);
+        if (index < rows && index <= cornu__index_at(indices, i - 1)) return false;
+    }
+    return true;
 }
 
 /* ---- unique_rows: indices (N), distinct ones i32 (N), positions i32 (N) ---- */
@@ -69,7 +81,7 @@ static CornuStatus unique_rows(const CornuKernelCall *call)
     Entry           *from = call->scratch, *to = from + count;
     int32_t         *counts = (int32_t *)(void *)(to + count);
     int32_t         *unique = call->out[0], *position = call->out[1];
-    CORNU__TRY(cornu__indices_check(indices, 0, rows + 1));
+    CORNU__TRY(cornu__indices_check(indices, rows + 1, 0));
     for (int64_t i = 0; i < count; i++)
         from[i] = (Entry){ (int32_t)cornu__index_at(indices, i), (int32_t)i };
     for (int shift = 0; count > 0 && shift < 31 && rows >> shift > 0; shift += DIGIT)
@@ -117,16 +129,6 @@ static void scatter_block(void *context, int64_t block, int thread)
     }
 }
 
-/* Whether no two threads can write one row: ascending, as unique_rows makes them. */
-static bool are_ascending(const Scatter *s)
-{
-    for (int64_t i = 1; i < s->count; i++) {
-        const int64_t index = cornu__index_at(s->indices, i);
-        if (index < s->rows && index <= cornu__index_at(s->indices, i - 1)) return false;
-    }
-    return true;
-}
-
 static CornuStatus scatter_rows(const CornuKernelCall *call)
 {
     const CornuType table = call->op.in[0];
@@ -134,10 +136,10 @@ static CornuStatus scatter_rows(const CornuKernelCall *call)
                   .table = call->out[0], .count = cornu_type_count(call->op.in[1]),
                   .rows = table.shape.extent[0],
                   .bytes = (size_t)table.shape.extent[1] * cornu_dtype_size(table.dtype) };
-    CORNU__TRY(cornu__indices_check(s.indices, 0, s.rows + 1));
+    CORNU__TRY(cornu__indices_check(s.indices, s.rows + 1, 0));
     if (call->out[0] != call->in[0]) memcpy(call->out[0], call->in[0], cornu_type_bytes(table));
-    s.grain = are_ascending(&s) ? larger(1, GRAIN / larger(1, (int64_t)s.bytes))
-                                : larger(1, s.count);
+    s.grain = cornu__indices_ascend(s.indices, s.rows)
+            ? larger(1, GRAIN / larger(1, (int64_t)s.bytes)) : larger(1, s.count);
     cornu__threads_run(call->threads, ceil_divide(s.count, s.grain), scatter_block, &s);
     return CORNU_OK;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../integer_internal.h"
+#include "../kernels/rows.h"
 
 typedef struct {
     const CornuGroup  *group;
@@ -52,6 +53,38 @@ static void prepare(const Job *job, char *memory, void **at, int64_t count)
     }
 }
 
+static CornuArray indices_of(const CornuRows *rows, const void *const *in)
+{
+    return (CornuArray){ rows->type, (void *)(uintptr_t)in[rows->indices] };
+}
+
+/* Moves elements first to end of the rows of a table: those looked up to the register, those
+ * replaced from there. Rows further on are requested meanwhile. */
+static void move_rows(const Job *job, const CornuSlot *slot, char *at, int64_t first, int64_t end)
+{
+    const CornuRows *rows = &slot->rows;
+    const CornuArray indices = indices_of(rows, job->in);
+    const int64_t    lookups = cornu_type_count(rows->type);
+    const size_t     row_bytes = (size_t)rows->columns * slot->size;
+    const bool       looks_up = slot->kind == CORNU_SLOT_ROWS;
+    /* Of an input, which is only read, through the pointer to both. */
+    char *table = looks_up ? (char *)(uintptr_t)job->in[slot->operand] : job->out[slot->operand];
+    int64_t from = first % rows->columns;
+    for (int64_t i = first / rows->columns, count; first < end; i++, first += count, from = 0) {
+        count = smaller(rows->columns - from, end - first);
+        if (looks_up && i + CORNU_ROWS_AHEAD < lookups)
+            cornu__prefetch_row(table, cornu__index_at(indices, i + CORNU_ROWS_AHEAD), row_bytes);
+        const int64_t index = cornu__index_at(indices, i);
+        const bool    is_row = index >= 0 && index < rows->count;
+        const size_t  bytes = (size_t)count * slot->size;
+        char *row = table + (is_row ? (size_t)index * row_bytes + (size_t)from * slot->size : 0);
+        if (!looks_up && is_row) memcpy(row, at, bytes);
+        else if (looks_up && is_row) memcpy(at, row, bytes);
+        else if (looks_up) memset(at, 0, bytes);
+        at += bytes;
+    }
+}
+
 /* Finds the addresses for one block. At a ragged end, registers stand in for the memory. */
 static void open_block(const Job *job, char *memory, void **at, int64_t first,
                        int64_t count)
@@ -83,6 +116,7 @@ static void open_block(const Job *job, char *memory, void **at, int64_t first,
             at[i] =
                 ragged ? memory + slot->offset : (char *)job->out[slot->operand] + start;
             break;
+        case CORNU_SLOT_ROWS: move_rows(job, slot, at[i], first, first + count); break;
         default: break;
         }
     }
@@ -90,10 +124,11 @@ static void open_block(const Job *job, char *memory, void **at, int64_t first,
 
 static void close_block(const Job *job, void **at, int64_t first, int64_t count)
 {
-    if (count % CORNU_VECTOR_STEP == 0) return;
+    const bool ragged = count % CORNU_VECTOR_STEP != 0;
     for (int i = 0; i < job->group->slot_count; i++) {
         const CornuSlot *slot = &job->group->slots[i];
-        if (slot->kind == CORNU_SLOT_OUTPUT)
+        if (slot->kind == CORNU_SLOT_REPLACED) move_rows(job, slot, at[i], first, first + count);
+        else if (slot->kind == CORNU_SLOT_OUTPUT && ragged)
             memcpy((char *)job->out[slot->operand] + (size_t)first * slot->size, at[i],
                    (size_t)count * slot->size);
     }
@@ -159,6 +194,48 @@ static CornuStatus check_seeds(const CornuInstruction *instruction, const void *
     return CORNU_OK;
 }
 
+/* The message names the op whose operands are at fault. */
+static CornuStatus blame(CornuStatus status, const CornuProgramOp *op)
+{
+    cornu__fail_prefix(status, cornu_program_op_name(op));
+    return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
+}
+
+/* Whether an earlier slot is of the same rows of a table as large. */
+static bool is_checked(const CornuGroup *group, int i)
+{
+    const CornuSlot *slot = &group->slots[i];
+    for (int k = 0; k < i; k++)
+        if (group->slots[k].kind == slot->kind &&
+            group->slots[k].rows.indices == slot->rows.indices &&
+            group->slots[k].rows.count == slot->rows.count &&
+            group->slots[k].rows.padded == slot->rows.padded)
+            return true;
+    return false;
+}
+
+/* Checks the indices, and brings along what a table that is not replaced in place has in its other
+ * rows. *in_order: whether one thread has to replace rows, as some may be replaced twice. */
+static CornuStatus prepare_rows(const Job *job, bool *in_order)
+{
+    for (int i = 0; i < job->group->slot_count; i++) {
+        const CornuSlot *slot = &job->group->slots[i];
+        const CornuRows *rows = &slot->rows;
+        const bool       replaces = slot->kind == CORNU_SLOT_REPLACED;
+        if (slot->kind < CORNU_SLOT_ROWS) continue;
+        if (replaces && job->out[slot->operand] != job->in[rows->table])
+            memcpy(job->out[slot->operand], job->in[rows->table],
+                   (size_t)(rows->count * rows->columns) * slot->size);
+        if (is_checked(job->group, i)) continue;
+        const CornuArray  indices = indices_of(rows, job->in);
+        const CornuStatus status = cornu__indices_check(indices, rows->count + replaces,
+                                                        rows->padded);
+        if (status) return blame(status, rows->op);
+        if (replaces && !cornu__indices_ascend(indices, rows->count)) *in_order = true;
+    }
+    return CORNU_OK;
+}
+
 CornuStatus cornu__group_run(const CornuGroup *group, const void *const *in, void *const *out,
                              CornuThreads *threads, void *scratch)
 {
@@ -166,15 +243,14 @@ CornuStatus cornu__group_run(const CornuGroup *group, const void *const *in, voi
         const CornuInstruction *instruction = &group->instructions[i];
         if (instruction->seed[0] < 0) continue;
         CornuStatus status = check_seeds(instruction, in, group->count);
-        if (status == CORNU_OK) continue;
-        cornu__fail_prefix(status, cornu_program_op_name(instruction->op));
-        return *instruction->op->scope
-                   ? cornu__fail_prefix(status, instruction->op->scope)
-                   : status;
+        if (status) return blame(status, instruction->op);
     }
     Job     job = { group, in, out, scratch };
     int64_t chunks = (group->count + group->chunk - 1) / group->chunk;
-    if (chunks == 1) run_chunk(&job, 0, 0);
+    bool    in_order = chunks == 1;
+    CORNU__TRY(prepare_rows(&job, &in_order));
+    if (in_order)
+        for (int64_t i = 0; i < chunks; i++) run_chunk(&job, i, 0);
     else cornu__threads_run(threads, chunks, run_chunk, &job);
     return CORNU_OK;
 }

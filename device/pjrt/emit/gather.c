@@ -1,12 +1,16 @@
 /* Lookup of rows, and its gradient. */
 #include "emit.h"
 
-/* Which indices are -1, padding, and the indices with 0 in its place. */
-static CornuName padding(CornuEmitter *e, CornuName indices, CornuName *others)
+/* Which indices are of no row, of a table of `rows`, and the indices with 0 in their place. */
+static CornuName padding(CornuEmitter *e, CornuName indices, int64_t padded, int64_t rows,
+                         CornuName *others)
 {
+    if (cornu__hlo_of(e, indices).element == PJRT_U8)   /* which has no -1 to compare with */
+        indices = cornu__hlo_convert(e, indices, PJRT_S32);
     const CornuHloType type = cornu__hlo_of(e, indices);
+    const int64_t      none = padded == CORNU_PADDED_ABOVE ? rows : -1;
     const CornuName    is_padding = cornu__hlo_compare(e, indices, "EQ",
-                                                       cornu__hlo_integer(e, type, -1));
+                                                       cornu__hlo_integer(e, type, none));
     *others = cornu__hlo_select(e, is_padding, cornu__hlo_integer(e, type, 0), indices);
     return is_padding;
 }
@@ -21,18 +25,12 @@ static CornuName zeroed(CornuEmitter *e, CornuName is_zero, CornuName x)
                              cornu__hlo_constant(e, type, 0.0), x);
 }
 
-/* Unsigned indices cannot be padding. */
-static bool has_padding(int64_t padded, const CornuType *indices)
-{
-    return padded && (indices->dtype == CORNU_I32 || indices->dtype == CORNU_I64);
-}
-
 static void gather(CornuEmitter *e, const CornuEmitCall *call)
 {
     const CornuShape table = call->op.in[0].shape, indices = call->op.in[1].shape;
-    const bool       padded = has_padding(call->op.attributes->gather.padded, &call->op.in[1]);
+    const int64_t    padded = call->op.attributes->gather.padded;
     CornuName        in[2] = { call->in[0], call->in[1] }, is_padding = 0;
-    if (padded) is_padding = padding(e, call->in[1], &in[1]);
+    if (padded) is_padding = padding(e, call->in[1], padded, table.extent[0], &in[1]);
     cornu__hlo_check(e, call, "index", in[1], table.extent[0]);
     const CornuName y = cornu__begin(e, "gather", cornu__hlo_type(call->out_type[0]), in, 2);
     cornu__write(e, " {dimension_numbers = #stablehlo.gather<offset_dims = [%d], "
@@ -53,8 +51,9 @@ static void gather_grad(CornuEmitter *e, const CornuEmitCall *call)
     const CornuHloType type = cornu__hlo_as(cornu__hlo_type(out), wide ? PJRT_F64 : PJRT_F32);
     CornuName in[3] = { cornu__hlo_constant(e, type, 0.0), call->in[1],
                         cornu__hlo_convert(e, call->in[0], type.element) };
-    if (has_padding(call->op.attributes->gather_grad.padded, &call->op.in[1])) {
-        const CornuName is_padding = padding(e, call->in[1], &in[1]);
+    const int64_t padded = call->op.attributes->gather_grad.padded;
+    if (padded) {
+        const CornuName is_padding = padding(e, call->in[1], padded, out.shape.extent[0], &in[1]);
         in[2] = zeroed(e, is_padding, in[2]);
     }
     cornu__hlo_check(e, call, "index", in[1], out.shape.extent[0]);
