@@ -28,6 +28,14 @@ def shape_of(shape):
                  for e in shape.extent[:shape.rank])
 
 
+def row_bytes(array):
+    """Bytes of a row of a CornuArray; of strings, of their pointers."""
+    name = KERAS_NAMES[array.type.dtype]
+    size = {"string": ctypes.sizeof(ctypes.c_void_p), "bfloat16": 2}.get(name)
+    return (size or np.dtype(name).itemsize) * int(np.prod(shape_of(array.type.shape)[1:],
+                                                           dtype=np.int64))
+
+
 class Borrowed:
     """Arrays lent to a call; keeps alive what they point to."""
 

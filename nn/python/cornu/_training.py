@@ -9,6 +9,7 @@ import numpy as np
 from . import callbacks as _callbacks
 from ._arrays import Borrowed, shape_of
 from ._described import plain
+from ._feeds import Feed, in_order, is_feed, refuse
 from ._library import lib, struct
 from .devices import find as _find_device
 from .optimizers import Optimizer
@@ -150,9 +151,14 @@ class Trained:
             validation_freq: int = 1) -> _callbacks.History:
         """Trains; returns the History. Arrays have a row per sample, of any number type; several
         inputs or outputs are lists, or dictionaries by their names. validation_data is (x, y) or
-        (x, y, sample_weight)."""
+        (x, y, sample_weight).
+
+        x and validation_data may be batches instead: a generator, a PyDataset, a DataLoader, ...,
+        of (x, y) or (x, y, sample_weight). Of a generator steps_per_epoch batches are an epoch;
+        without it, all of them.
+        """
         self._need("fit")
-        lent = Borrowed()
+        lent, feeds = Borrowed(), []
         config = struct("CornuFitConfig", model=self.pointer, batch_size=batch_size or 0,
                         epochs=epochs or lib.constants["CORNU_ZERO"], verbose=_verbose(verbose),
                         validation_split=validation_split, no_shuffle=not shuffle,
@@ -160,13 +166,21 @@ class Trained:
                         validation_steps=validation_steps or 0,
                         validation_batch_size=validation_batch_size or 0,
                         validation_freq=validation_freq)
-        self._lend(lent, config.xs, "input", x)
-        self._build_for(config.xs)
-        self._lend(lent, config.ys, "output", y)
-        self._lend_weights(lent, config, "", sample_weight)
+        if is_feed(x):
+            refuse(y=y is not None, sample_weight=sample_weight is not None, batch_size=batch_size,
+                   validation_split=validation_split)
+            config.data = self._feed(feeds, x, shuffle)
+        else:
+            self._lend(lent, config.xs, "input", x)
+            self._build_for(config.xs)
+            self._lend(lent, config.ys, "output", y)
+            self._lend_weights(lent, config, "", sample_weight)
         if class_weight is not None:
             config.class_weight = self._class_weights(lent, class_weight)
-        if validation_data is not None:
+        if is_feed(validation_data):
+            refuse(validation_batch_size=validation_batch_size)
+            config.validation_data = self._feed(feeds, validation_data)
+        elif validation_data is not None:
             if len(validation_data) not in (2, 3):
                 raise ValueError("validation_data has %d parts, expected (x, y) or "
                                  "(x, y, sample_weight)" % len(validation_data))
@@ -175,10 +189,17 @@ class Trained:
             self._lend_weights(lent, config, "validation_",
                                validation_data[2] if len(validation_data) > 2 else None)
         self._stopping = False
-        with _callbacks.Run(self, callbacks, verbose) as run:
+        with _callbacks.Run(self, callbacks, verbose, feeds) as run:
             run.fill(config.callbacks)
             self.history = _callbacks.History(lib.cornu_fit_from(ctypes.byref(config)), self)
         return self.history
+
+    def _feed(self, feeds, data, shuffle=False):
+        """The address of a data set of batches, kept in `feeds`."""
+        feeds.append(Feed(self, data, shuffle))
+        if not self.built:
+            self.build(feeds[-1].shape)
+        return feeds[-1].address
 
     def _build_for(self, arrays):
         """A model without an input shape gets that of its first data."""
@@ -217,15 +238,19 @@ class Trained:
                  return_dict: bool = False):
         """The loss and the metrics, in the order of metrics_names, or a dictionary of them."""
         self._need("evaluate")
-        lent, values = Borrowed(), self._values()
+        lent, feeds, values = Borrowed(), [], self._values()
         config = struct("CornuEvaluateConfig", model=self.pointer, batch_size=batch_size or 0,
                         verbose=_verbose(verbose), steps=steps or 0,
                         results=ctypes.addressof(values))
-        self._lend(lent, config.xs, "input", x)
-        self._build_for(config.xs)
-        self._lend(lent, config.ys, "output", y)
-        self._lend_weights(lent, config, "", sample_weight)
-        with _callbacks.Run(self, callbacks, verbose) as run:
+        if is_feed(x):
+            refuse(y=y is not None, sample_weight=sample_weight is not None, batch_size=batch_size)
+            config.data = self._feed(feeds, x)
+        else:
+            self._lend(lent, config.xs, "input", x)
+            self._build_for(config.xs)
+            self._lend(lent, config.ys, "output", y)
+            self._lend_weights(lent, config, "", sample_weight)
+        with _callbacks.Run(self, callbacks, verbose, feeds) as run:
             run.fill(config.callbacks)
             lib.cornu_evaluate_from(ctypes.byref(config))
         return self._results(list(values), return_dict)
@@ -249,7 +274,11 @@ class Trained:
 
     def predict(self, x, batch_size: int = None, verbose="auto", steps: int = None,
                 callbacks=None):
-        """The predictions, a float32 array with a row per row of x; a list of several outputs."""
+        """The predictions, a float32 array with a row per row of x; a list of several outputs. x
+        may be batches, as for fit, of which only the inputs are used."""
+        if is_feed(x):
+            refuse(batch_size=batch_size, callbacks=callbacks)
+            return self._predict_batches(x, steps)
         lent = Borrowed()
         xs = [np.asarray(a) for a in self._ordered("input", x)]
         if not xs or any(a.ndim == 0 for a in xs):
@@ -267,6 +296,17 @@ class Trained:
             run.fill(config.callbacks)
             lib.cornu_predict_from(ctypes.byref(config))
         return self._returned(outputs)
+
+    def _predict_batches(self, batches, steps):
+        parts = []
+        for i, batch in enumerate(in_order(batches)):
+            if i == steps:
+                break
+            parts.append(listed(self.predict_on_batch(batch[0] if isinstance(batch, tuple)
+                                                      else batch)))
+        if not parts:
+            raise ValueError("%s: the iterator has no batch" % self.name)
+        return self._returned([np.concatenate(part) for part in zip(*parts)])
 
     def predict_on_batch(self, x):
         lent = Borrowed()

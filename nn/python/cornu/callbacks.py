@@ -12,7 +12,7 @@ _STATUS = lib.type("u32")
 _LOGS = ctypes.POINTER(lib.type("CornuLogs"))
 _HOOK = ctypes.CFUNCTYPE(_STATUS, ctypes.c_void_p, ctypes.c_void_p, _LOGS)
 _INDEX_HOOK = ctypes.CFUNCTYPE(_STATUS, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, _LOGS)
-_STOPPED = [name for name, _ in lib.statuses].index("ERR_INTERRUPTED")
+STOPPED = [name for name, _ in lib.statuses].index("ERR_INTERRUPTED")
 _HOOKS = {"%s_%s" % (what, when): what.startswith("epoch") or what.endswith("batch")
           for what in ("epoch", "train", "train_batch", "test", "test_batch", "predict",
                        "predict_batch")
@@ -221,12 +221,13 @@ def _dictionary(logs):
 class Run:
     """The callbacks of one call, as the library takes them, and what ends it early.
 
-    An exception in a callback ends the call and is raised after it. So does Ctrl-C: Python's
+    An exception in a callback, or of `feeds`, ends the call and is raised after it. So does Ctrl-C: Python's
     handlers of signals run between bytecodes, of which the library has none, so that each batch
     passes through here. Without a lock: fit calls the hooks on the thread that called it.
     """
 
-    def __init__(self, model, callbacks, verbose):
+    def __init__(self, model, callbacks, verbose, feeds=()):
+        self._feeds = feeds
         self.error, self._model, self._kept, self._previous = None, model, [], None
         self._verbose = verbose
         if callbacks is None:
@@ -250,7 +251,7 @@ class Run:
     def _guard(self):
         """A callback that ends the call after the batch in which a signal came."""
         made = struct("CornuCallback")
-        function = _INDEX_HOOK(lambda *_: _STOPPED if self.error else 0)
+        function = _INDEX_HOOK(lambda *_: STOPPED if self.error else 0)
         for what in ("train", "test", "predict"):
             setattr(made, what + "_batch_end", ctypes.cast(function, ctypes.c_void_p).value)
         self._kept += [made, function]
@@ -287,7 +288,7 @@ class Run:
                     method(*arguments)
             except BaseException as error:      # KeyboardInterrupt and SystemExit, too
                 self.error = self.error or error
-            return _STOPPED if self.error else 0
+            return STOPPED if self.error else 0
 
         if indexed:
             return _INDEX_HOOK(lambda _self, _model, index, logs: call(index, _dictionary(logs)))
@@ -314,6 +315,8 @@ class Run:
             _flush(None)
         if self._previous:
             signal.signal(signal.SIGINT, self._previous)
+        for feed in self._feeds:
+            self.error = self.error or feed.error
         if self.error:
             raise self.error.with_traceback(self.error.__traceback__) from None
 

@@ -1,0 +1,189 @@
+"""Batches from generators, indexed data sets and iterables."""
+
+import unittest
+
+import numpy as np
+
+import cornu
+from cornu import layers as L
+
+
+def rows(count=96):
+    x = np.random.default_rng(1).uniform(-1, 1, (count, 2)).astype(np.float32)
+    return x, (x[:, 0] > x[:, 1]).astype(np.int64)
+
+
+def small():
+    cornu.set_random_seed(3)
+    model = cornu.Sequential([cornu.Input((2,)), L.Dense(8, "relu"), L.Dense(2, "softmax")])
+    model.compile(cornu.optimizers.Adam(0.02), "sparse_categorical_crossentropy",
+                  metrics=["accuracy"])
+    return model
+
+
+class Passes:
+    """Iterated over again and again; counts its passes."""
+
+    def __init__(self, *arrays, size=16):
+        self.arrays, self.size, self.passes = arrays, size, 0
+
+    def __iter__(self):
+        self.passes += 1
+        for i in range(0, len(self.arrays[0]), self.size):
+            yield tuple(a[i:i + self.size] for a in self.arrays)
+
+
+class Indexed:
+    """As keras.utils.PyDataset."""
+
+    def __init__(self, x, y, size=16):
+        self.x, self.y, self.size, self.ends, self.asked = x, y, size, 0, []
+
+    def __len__(self):
+        return -(-len(self.x) // self.size)
+
+    def __getitem__(self, i):
+        self.asked.append(i)
+        part = slice(i * self.size, (i + 1) * self.size)
+        return self.x[part], self.y[part]
+
+    def on_epoch_end(self):
+        self.ends += 1
+
+
+class Feeds(unittest.TestCase):
+    def same_weights(self, one, two):
+        for a, b in zip(one.get_weights(), two.get_weights()):
+            np.testing.assert_array_equal(a, b)
+
+    def trained(self, x, y, **arguments):
+        model = small()
+        model.fit(x, y, batch_size=16, shuffle=False, verbose=0, **arguments)
+        return model
+
+    def test_an_iterable_is_a_pass_an_epoch(self):
+        """The same steps as from arrays, the last batch having fewer rows."""
+        x, y = rows(90)
+        data, model = Passes(x, y), small()
+        history = model.fit(data, epochs=3, verbose=0)
+        self.assertEqual((history.epoch, data.passes), ([0, 1, 2], 3))
+        self.same_weights(model, self.trained(x, y, epochs=3))
+
+    def test_a_generator_goes_on_from_epoch_to_epoch(self):
+        x, y = rows()
+        given = []
+
+        def endless():
+            while True:
+                for i in range(0, 96, 16):
+                    given.append(i)
+                    yield x[i:i + 16], y[i:i + 16]
+
+        model = small()
+        model.fit(endless(), epochs=3, steps_per_epoch=4, verbose=0)
+        self.assertEqual(given[:12], list(range(0, 96, 16)) * 2)
+        self.same_weights(model, self.trained(x, y, epochs=2))
+
+    def test_an_indexed_data_set(self):
+        x, y = rows()
+        data, model = Indexed(x, y), small()
+        model.fit(data, epochs=2, shuffle=False, verbose=0)
+        self.assertEqual((data.ends, data.asked), (2, list(range(6)) * 2))
+        self.same_weights(model, self.trained(x, y, epochs=2))
+        data.asked.clear()
+        model.fit(data, epochs=4, verbose=0)
+        self.assertNotEqual(data.asked, list(range(6)) * 4)
+        self.assertEqual(sorted(data.asked), sorted(list(range(6)) * 4))
+
+    def test_weights_validation_and_evaluation(self):
+        x, y = rows()
+        weights = np.linspace(0.1, 2, 96)
+        model, other = small(), small()
+        found = model.fit(Passes(x, y, weights), epochs=2, verbose=0,
+                          validation_data=Passes(x, y, size=32)).history
+        expected = other.fit(x, y, batch_size=16, epochs=2, shuffle=False, sample_weight=weights,
+                             validation_data=(x, y), validation_batch_size=32, verbose=0).history
+        self.assertEqual(found, expected)
+        self.assertEqual(model.evaluate(Passes(x, y), verbose=0),
+                         model.evaluate(x, y, batch_size=16, verbose=0))
+        self.assertEqual(model.evaluate(Passes(x, y), steps=2, verbose=0),
+                         model.evaluate(x[:32], y[:32], batch_size=16, verbose=0))
+        np.testing.assert_allclose(model.predict(Passes(x, y)), model.predict(x, verbose=0),
+                                   atol=1e-6)
+        self.assertEqual(model.predict(Indexed(x, y), steps=2).shape, (32, 2))
+
+    def test_several_inputs_by_name_and_other_types(self):
+        a, b = L.Input((2,), name="a"), L.Input((3,), name="b")
+        out = L.Dense(1, name="out")(L.Concatenate()([a, b]))
+        model = cornu.Model([a, b], out)
+        model.compile("sgd", "mse")
+        rng = np.random.default_rng(0)
+        one, two, y = rng.random((20, 2)), rng.integers(0, 9, (20, 3)).astype(np.int8), \
+            rng.random((20, 1))
+
+        def batches():
+            for i in range(0, 20, 5):
+                part = slice(i, i + 5)
+                yield {"b": two[part], "a": np.asfortranarray(one[part])}, {"out": y[part]}
+
+        expected = model.evaluate([one, two], y, batch_size=5, verbose=0)
+        self.assertEqual(model.evaluate(batches(), verbose=0), expected)
+
+    def test_class_weights_and_a_model_that_is_not_built(self):
+        x, y = rows()
+        cornu.set_random_seed(3)
+        model = cornu.Sequential([L.Dense(2, "softmax")])
+        model.compile("sgd", "sparse_categorical_crossentropy")
+        model.fit(Passes(x, y), class_weight={0: 0.0, 1: 0.0}, verbose=0)
+        before = model.get_weights()
+        model.fit(Passes(x, y), class_weight={0: 0.0, 1: 0.0}, verbose=0)
+        for a, b in zip(before, model.get_weights()):
+            np.testing.assert_array_equal(a, b)
+        model.fit(Passes(x, y), class_weight={0: 1.0, 1: 2.0}, verbose=0)
+        self.assertTrue((before[0] != model.get_weights()[0]).any())
+
+    def test_what_is_wrong_is_said(self):
+        x, y = rows()
+        model = small()
+        with self.assertRaisesRegex(ValueError, "y is given with batches"):
+            model.fit(Passes(x, y), y)
+        with self.assertRaisesRegex(ValueError, "batch_size is given with batches"):
+            model.evaluate(Passes(x, y), batch_size=3)
+        with self.assertRaisesRegex(ValueError, "no batch"):
+            model.fit(iter([]))
+        with self.assertRaisesRegex(ValueError, "4 parts"):
+            model.fit(Passes(x, y, y, y))
+        with self.assertRaisesRegex(ValueError, "as many rows"):
+            model.fit(iter([(x[:4], y[:3])]))
+        with self.assertRaisesRegex(ValueError, r"float64 \(2,\).*first one has float32 \(2,\)"):
+            model.fit(iter([(x[:4], y[:4]), (x[:4].astype(float), y[:4])]), verbose=0)
+        with self.assertRaisesRegex(ValueError, "components"):
+            model.fit(Passes(x), verbose=0)
+
+    def test_an_exception_ends_the_call(self):
+        x, y = rows()
+
+        def broken():
+            yield x[:16], y[:16]
+            raise KeyError("the third shelf")
+
+        model = small()
+        with self.assertRaisesRegex(KeyError, "the third shelf"):
+            model.fit(broken(), verbose=0)
+        model.fit(x, y, verbose=0)
+
+    def test_batches_of_pytorch(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("needs torch")
+        x, y = rows(90)
+        data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(
+            torch.from_numpy(x), torch.from_numpy(y)), batch_size=16)
+        model = small()
+        model.fit(data, epochs=2, verbose=0)
+        self.same_weights(model, self.trained(x, y, epochs=2))
+
+
+if __name__ == "__main__":
+    unittest.main()
