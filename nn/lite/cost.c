@@ -4,7 +4,7 @@
  */
 #include "cost.h"
 
-#include "scales.h"
+#include "int8/scales.h"
 
 static const CornuLiteTensor *in(const CornuLiteGraph *graph, const CornuLiteOperator *op, int i)
 {

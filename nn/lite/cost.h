@@ -3,7 +3,7 @@
 #define CORNU_NN_LITE_COST_H
 
 #include "../../device/edgetpu/edgetpu.h"
-#include "graph.h"
+#include "graph/graph.h"
 
 /* Of operator `o`. Limitations that depend on sizes, which Coral does not publish, are not known
  * here. */

@@ -1,7 +1,7 @@
 /* .tflite files as a format of models (saving/formats.def). */
-#include "file.h"
-#include "from_model.h"
-#include "to_onnx.h"
+#include "file/file.h"
+#include "rules/from_model.h"
+#include "onnx/to_onnx.h"
 
 #include "../../device/memory_internal.h"
 

@@ -8,11 +8,11 @@
 #include "../formats/file_internal.h"
 #include "../training/training_internal.h"
 #include "cost.h"
-#include "file.h"
-#include "from_model.h"
-#include "run.h"
-#include "to_onnx.h"
-#include "to_int8.h"
+#include "file/file.h"
+#include "rules/from_model.h"
+#include "run/run.h"
+#include "onnx/to_onnx.h"
+#include "int8/to_int8.h"
 
 enum { DEFAULT_SAMPLES = 512, BATCH = 32, ROWS = 256 };
 

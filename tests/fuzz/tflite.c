@@ -1,7 +1,7 @@
 /* .tflite files: the bytes are a whole file, as a graph and as a model. */
 #include "fuzz.h"
 
-#include "../../nn/lite/file.h"
+#include "../../nn/lite/file/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,9 +3,9 @@
  * from them. The interpreter needs ai-edge-litert in the Python that CORNU_PYTHON names (default
  * python3), or that is skipped. */
 #include "../../../models/models.h"
-#include "../../../nn/lite/file.h"
-#include "../../../nn/lite/from_model.h"
-#include "../../../nn/lite/to_onnx.h"
+#include "../../../nn/lite/file/file.h"
+#include "../../../nn/lite/rules/from_model.h"
+#include "../../../nn/lite/onnx/to_onnx.h"
 #include "../../allocations.h"
 #include "../../datasets/files.h"
 #include "../golden.h"

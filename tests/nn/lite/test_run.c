@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../nn/lite/run.h"
+#include "../../../nn/lite/run/run.h"
 #include "../../device/isas.h"
 #include "../golden.h"
 

@@ -1,0 +1,142 @@
+/*
+ * A model as LiteRT's files have it: tensors, and operators in the order in which they run. Plain
+ * data that the writer and the reader of .tflite files, the quantizer and the interpreters share.
+ *
+ * Tensors and operators are referred to by their numbers, which start at 0. Images are NHWC.
+ * Weights have LiteRT's axes: FULLY_CONNECTED (U, K), CONV_2D (F, H, W, C), DEPTHWISE_CONV_2D
+ * (1, H, W, C m), TRANSPOSE_CONV (F, H, W, C).
+ *
+ * Everything added is copied and belongs to the graph. Functions that add to a graph out of memory
+ * record that in graph->status and return CORNU_LITE_NONE; what is added after that is dropped, so
+ * status is looked at once, at the end.
+ * Source: github.com/google-ai-edge/LiteRT, tflite/converter/schema/schema.fbs.
+ */
+#ifndef CORNU_NN_LITE_GRAPH_H
+#define CORNU_NN_LITE_GRAPH_H
+
+#include "../../../device/type.h"
+
+enum { CORNU_LITE_NONE = -1 };          /* an omitted input */
+
+/* TensorType, with the numbers of the schema; the elements of others are not known here. */
+typedef enum {
+    CORNU_LITE_F32 = 0, CORNU_LITE_F16 = 1, CORNU_LITE_I32 = 2, CORNU_LITE_U8 = 3,
+    CORNU_LITE_I64 = 4, CORNU_LITE_BOOL = 6, CORNU_LITE_I16 = 7, CORNU_LITE_I8 = 9,
+} CornuLiteDtype;
+
+size_t      cornu__lite_dtype_size(CornuLiteDtype dtype);   /* 0 for an unknown one */
+const char *cornu__lite_dtype_name(CornuLiteDtype dtype);   /* "f32"; "type 5" is "?" */
+
+/* BuiltinOperator: CORNU_LITE_CONV_2D is 3, etc. */
+typedef enum {
+#define OPERATOR(number, name, options, int8) CORNU_LITE_##name = number,
+#include "operators.def"
+#undef OPERATOR
+} CornuLiteCode;
+
+const char *cornu__lite_code_name(int code);                /* "CONV_2D"; NULL for an unknown one */
+
+typedef enum { CORNU_LITE_SAME = 0, CORNU_LITE_VALID = 1 } CornuLitePadding;
+
+/* ActivationFunctionType: what an operator applies to its result. */
+typedef enum {
+    CORNU_LITE_LINEAR = 0, CORNU_LITE_FUSED_RELU = 1, CORNU_LITE_FUSED_RELU_N1_TO_1 = 2,
+    CORNU_LITE_FUSED_RELU6 = 3, CORNU_LITE_FUSED_TANH = 4,
+} CornuLiteActivation;
+
+/* The fields of all tables of options; an operator uses those of its own, under their names in the
+ * schema. Those that others leave 0 are 1 there by default: dilations, pot_scale_int16. */
+typedef struct {
+    CornuLitePadding    padding;
+    CornuLiteActivation fused_activation;
+    int32_t stride_h, stride_w, dilation_h, dilation_w;   /* 0 is read as 1 */
+    int32_t filter_h, filter_w;                           /* of pools */
+    int32_t depth_multiplier;
+    int32_t axis, batch_dims;                             /* CONCATENATION, GATHER, PACK, UNPACK */
+    int32_t count;                                        /* SPLIT, PACK, UNPACK */
+    int32_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
+    CornuLiteDtype in_dtype, out_dtype;                   /* CAST; out_dtype of SHAPE */
+    float   beta, alpha;                                  /* SOFTMAX; LEAKY_RELU */
+    float   cell_clip, proj_clip;                         /* 0: none */
+    int32_t weights_format;                               /* FULLY_CONNECTED: 0, others refused */
+    bool    keep_dims;                                    /* reductions; keep_num_dims */
+    bool    align_corners, half_pixel_centers;
+    bool    time_major, asymmetric_quantize_inputs, diagonal_recurrent_tensors;
+    bool    adj_x, adj_y, approximate, offset;
+    int32_t extents[CORNU_MAX_RANK], extent_count;        /* RESHAPE's new_shape, SQUEEZE's axes */
+} CornuLiteOptions;
+
+/* real = scale (stored - zero_point). One scale for the tensor, or one for each index of an axis;
+ * count is 0 for a tensor that is not quantized. */
+typedef struct {
+    float   *scales;
+    int64_t *zero_points;               /* `count` as well */
+    int      count, axis;
+} CornuLiteQuantization;
+
+typedef struct {
+    char                 *name;         /* never NULL */
+    CornuLiteDtype        dtype;
+    CornuShape            shape;        /* CORNU_NONE: unknown, as the batch */
+    void                 *data;         /* of a constant, packed, little-endian; NULL: computed */
+    size_t                bytes;        /* of data */
+    bool                  variable;     /* a state, which starts with zeros */
+    CornuLiteQuantization quantization;
+} CornuLiteTensor;
+
+typedef struct {
+    CornuLiteCode    code;
+    int             *in, *out;          /* tensors; CORNU_LITE_NONE for an omitted input */
+    int              in_count, out_count;
+    CornuLiteOptions options;
+} CornuLiteOperator;
+
+/* An input or output, under the name that the signature "serving_default" gives it. */
+typedef struct {
+    int   tensor;
+    char *name;                         /* never NULL */
+} CornuLitePort;
+
+typedef struct {
+    CornuLiteTensor   *tensors;
+    CornuLiteOperator *operators;
+    CornuLitePort     *inputs, *outputs;
+    int                tensor_count, operator_count, input_count, output_count;
+    int                tensor_space, operator_space, input_space, output_space;
+    char              *name;            /* of the model; may be NULL */
+    CornuStatus        status;          /* CORNU_ERR_MEMORY once something could not be added */
+} CornuLiteGraph;
+
+/* An empty graph; NULL when out of memory. */
+CornuLiteGraph *cornu__lite_graph_create(const char *name);
+void            cornu__lite_graph_free(CornuLiteGraph *graph);
+
+/* A tensor that is computed, or fed. */
+int cornu__lite_add_tensor(CornuLiteGraph *graph, const char *name, CornuLiteDtype dtype,
+                           CornuShape shape);
+
+/* A constant, whose elements are copied; with data NULL they are zeros, to be filled by the caller
+ * in graph->tensors[…].data. All extents are known. */
+int cornu__lite_add_constant(CornuLiteGraph *graph, const char *name, CornuLiteDtype dtype,
+                             CornuShape shape, const void *data);
+
+/* A vector of i32, such as axes; a scalar f32. */
+int cornu__lite_add_integers(CornuLiteGraph *graph, const int32_t *values, int count);
+int cornu__lite_add_scalar(CornuLiteGraph *graph, float value);
+
+/* Replaces the scales of a tensor; one for count 1, else one for each index of `axis`. zero_points
+ * NULL is all zeros. */
+void cornu__lite_set_scales(CornuLiteGraph *graph, int tensor, const float *scales,
+                            const int64_t *zero_points, int count, int axis);
+
+/* Returns the number of the operator. Options NULL is all zeros. */
+int cornu__lite_add_operator(CornuLiteGraph *graph, CornuLiteCode code, const int *in, int in_count,
+                             const int *out, int out_count, const CornuLiteOptions *options);
+
+void cornu__lite_add_input(CornuLiteGraph *graph, int tensor, const char *name);
+void cornu__lite_add_output(CornuLiteGraph *graph, int tensor, const char *name);
+
+/* Elements of a shape, with `batch` for each unknown extent. */
+int64_t cornu__lite_count(CornuShape shape, int64_t batch);
+
+#endif

@@ -1,0 +1,146 @@
+/* A graph as an ONNX file: operators one by one, by their rules. */
+#include "onnx_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../../../device/memory_internal.h"
+#include "../../formats/file_internal.h"
+#include "to_onnx.h"
+
+static CornuLiteOnnxRule *rule_of(CornuLiteCode code)
+{
+    static const CornuLiteOnnxRow *const families[] = {
+        cornu__lite_onnx_elementwise, cornu__lite_onnx_shapes, cornu__lite_onnx_windows,
+    };
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        for (const CornuLiteOnnxRow *row = families[i]; row->rule; row++)
+            if (row->code == code) return row->rule;
+    return NULL;
+}
+
+/* ---- The graph ---- */
+
+/* Types that the graph's values can have. */
+static CornuStatus check_types(const CornuLiteGraph *graph)
+{
+    for (int i = 0; i < graph->tensor_count; i++) {
+        const CornuLiteTensor *tensor = &graph->tensors[i];
+        const bool             plain = tensor->dtype == CORNU_LITE_F32 ||
+                           tensor->dtype == CORNU_LITE_I32 || tensor->dtype == CORNU_LITE_I64 ||
+                           tensor->dtype == CORNU_LITE_BOOL ||
+                           (tensor->dtype == CORNU_LITE_F16 && tensor->data);
+        if (cornu__lite_onnx_quantized(tensor) || (plain && !tensor->quantization.count)) continue;
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "the tensor \"%s\" is %s, with %d scales",
+                           tensor->name, cornu__lite_dtype_name(tensor->dtype),
+                           tensor->quantization.count);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus add_operator(const CornuLiteOnnx *of, int i)
+{
+    const CornuLiteOperator *op = &of->graph->operators[i];
+    const CornuLiteStepOnnx  step = { of, of->to, op };
+    CornuLiteOnnxRule       *rule = rule_of(op->code);
+    char                     name[250];
+    if (!op->out_count)
+        return cornu__fail(CORNU_ERR_FORMAT, "%s has no result", cornu__lite_code_name(op->code));
+    snprintf(name, sizeof name, "%s of \"%.150s\"", cornu__lite_code_name(op->code),
+             of->graph->tensors[op->out[0]].name);
+    if (!rule)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: no ONNX nodes in this version", name);
+    if (of->to->label) of->to->label = of->graph->tensors[op->out[0]].name;
+    const CornuStatus status = rule(&step);
+    return status ? cornu__fail_prefix(status, name) : CORNU_OK;
+}
+
+/* Names of inputs and outputs, each unlike the others and those of values. */
+typedef struct { char text[240]; } PortName;
+static const char *port_name(PortName *name, const CornuLitePort *ports, int i, const char *more)
+{
+    int same = 0;
+    for (int k = 0; k < i; k++) same += !strcmp(ports[k].name, ports[i].name);
+    if (same) snprintf(name->text, sizeof name->text, "%.200s%s_%d", ports[i].name, more, same);
+    else snprintf(name->text, sizeof name->text, "%.200s%s", ports[i].name, more);
+    return name->text;
+}
+
+static void put_input(const CornuLiteOnnx *of, CornuMessage *message, int i)
+{
+    const CornuLitePort   *port = &of->graph->inputs[i];
+    const CornuLiteTensor *tensor = &of->graph->tensors[port->tensor];
+    PortName               name;
+    const int value = cornu__onnx_put_input(of->to, message,
+                                            port_name(&name, of->graph->inputs, i, ""),
+                                            cornu__lite_onnx_stored(tensor->dtype), tensor->shape);
+    of->values[port->tensor] = cornu__lite_onnx_quantized(tensor)
+        ? cornu__lite_dequantize(of->to, tensor, value)
+        : cornu__lite_onnx_dtype(tensor->dtype) == CORNU_I64
+        ? cast(of->to, value, CORNU_ONNX_INT64) : value;
+}
+
+/* Whole numbers as f32, which they are between layers. */
+static CornuStatus put_output(const CornuLiteOnnx *of, CornuMessage *message, int i)
+{
+    const CornuLitePort   *port = &of->graph->outputs[i];
+    const CornuLiteTensor *tensor = &of->graph->tensors[port->tensor];
+    const bool             stored = of->quantized[port->tensor] != CORNU_ONNX_NONE;
+    int                    value = (stored ? of->quantized : of->values)[port->tensor];
+    PortName               name;
+    if (of->to->nodes.failed) return CORNU_ERR_MEMORY;
+    if (!value)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "the output \"%s\" is a constant", port->name);
+    if (!stored && cornu__lite_onnx_dtype(tensor->dtype) == CORNU_I64)
+        value = cast(of->to, value, CORNU_ONNX_FLOAT);
+    cornu__onnx_put_output(of->to, message, port_name(&name, of->graph->outputs, i, "_out"),
+                           stored ? cornu__lite_onnx_stored(tensor->dtype) : CORNU_ONNX_FLOAT,
+                           tensor->shape, value);
+    return CORNU_OK;
+}
+
+static CornuStatus put_graph(CornuOnnx *to, CornuMessage *message, const void *context)
+{
+    const CornuLiteGraph *graph = context;
+    const size_t          count = (size_t)graph->tensor_count;
+    CornuLiteOnnx         of = { .to = to, .graph = graph };
+    of.values = cornu__allocate(count, sizeof *of.values);
+    of.quantized = cornu__allocate(count, sizeof *of.quantized);
+    CornuStatus status = of.values && of.quantized ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (int i = 0; i < graph->input_count && !status; i++) put_input(&of, message, i);
+    for (int i = 0; i < graph->operator_count && !status; i++) status = add_operator(&of, i);
+    if (to->label) to->label = "";
+    for (int i = 0; i < graph->output_count && !status; i++)
+        status = put_output(&of, message, i);
+    cornu__release(of.values);
+    cornu__release(of.quantized);
+    return status;
+}
+
+/* Gelu is an operator from 20 on; others read files of 18. */
+static int opset_for(const CornuLiteGraph *graph)
+{
+    for (int i = 0; i < graph->operator_count; i++)
+        if (graph->operators[i].code == CORNU_LITE_GELU) return 20;
+    return 18;
+}
+
+CornuStatus cornu__lite_to_onnx(const CornuLiteGraph *graph, bool named, CornuMessage *file)
+{
+    CornuOnnx to = { .opset = opset_for(graph), .label = named ? "" : NULL };
+    CORNU__TRY(check_types(graph));
+    const CornuStatus status = cornu__onnx_put_file(&to, file, graph->name ? graph->name : "main",
+                                                    put_graph, graph);
+    cornu__onnx_free(&to);
+    return status;
+}
+
+CornuStatus cornu__lite_export_onnx(const CornuLiteGraph *graph, const char *path)
+{
+    CornuMessage file = { 0 };
+    CornuStatus  status = cornu__lite_to_onnx(graph, false, &file);
+    status = status ? cornu__fail_prefix(status, path)
+                    : cornu_file_write(path, file.bytes, file.size);
+    cornu__release(file.bytes);
+    return status;
+}

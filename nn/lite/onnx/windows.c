@@ -1,0 +1,231 @@
+/* Products with windows, pooling, resizing as ONNX nodes, which have channels first. */
+#include "onnx_internal.h"
+
+#include "../../../device/integer_internal.h"
+
+typedef CornuLiteStepOnnx Step;
+
+enum { H, W, AXES, IMAGE = 4 };
+
+/* The window of an operator; filters have their extents at `first`. */
+typedef struct {
+    int64_t size[AXES], strides[AXES], dilations[AXES], pads[2 * AXES];
+    bool    automatic;   /* the padding depends on an open extent: the runtime finds it */
+} Window;
+
+static Window window_of(const Step *step, const CornuLiteTensor *x, int64_t height, int64_t width)
+{
+    const CornuLiteOptions *options = &step->op->options;
+    Window                  w = {
+        .size = { height, width },
+        .strides = { options->stride_h, options->stride_w },
+        .dilations = { larger(options->dilation_h, 1), larger(options->dilation_w, 1) },
+    };
+    for (int i = 0; i < AXES; i++) {
+        const int64_t extent = x->shape.extent[1 + i];
+        const bool    same = options->padding == CORNU_LITE_SAME;
+        w.automatic |= extent < 0 && same && w.strides[i] > 1;
+        cornu__padding(same ? CORNU_SAME : CORNU_VALID,
+                       extent < 0 ? w.size[i] * w.dilations[i] : extent, w.size[i], w.strides[i],
+                       w.dilations[i], &w.pads[i], &w.pads[AXES + i]);
+    }
+    return w;
+}
+
+static CornuOnnxAttribute padding_of(const Window *w)
+{
+    if (w->automatic) return (CornuOnnxAttribute){ .name = "auto_pad", .text = "SAME_UPPER" };
+    return (CornuOnnxAttribute){ .name = "pads", .integers = w->pads, .count = 2 * AXES };
+}
+
+static int channels_first(const Step *step, int i)
+{
+    const int x = cornu__lite_value(step, i);
+    return cornu__onnx_channels_first(step->to, x, IMAGE);
+}
+
+static CornuStatus give(const Step *step, int y)
+{
+    return cornu__lite_give(step, cornu__onnx_channels_last(step->to, y, IMAGE));
+}
+
+/* Filters, of four axes and known extents. */
+static CornuStatus check_filters(const Step *step, int i)
+{
+    const CornuLiteTensor *w = cornu__lite_operand(step, i);
+    bool                   good = w->shape.rank == IMAGE &&
+                (w->dtype == CORNU_LITE_F32 || cornu__lite_onnx_quantized(w));
+    for (int k = 0; k < w->shape.rank; k++) good &= w->shape.extent[k] > 0;
+    return good ? CORNU_OK : cornu__fail(CORNU_ERR_FORMAT, "its filters have no shape (F, H, W, "
+                                         "C)");
+}
+
+static CornuStatus convolve(const Step *step, const int64_t *order, int64_t groups)
+{
+    const CornuShape own = cornu__lite_operand(step, 1)->shape;
+    const Window     w = window_of(step, cornu__lite_operand(step, 0), own.extent[1],
+                                   own.extent[2]);
+    int              in[] = { 0, 0, 0 };
+    in[0] = channels_first(step, 0);
+    in[1] = cornu__lite_turned(step, 1, order);
+    in[2] = cornu__lite_value(step, 2);
+    return give(step, CORNU__ONNX_NODE(step->to, "Conv", in,
+                                       { .name = "strides", .integers = w.strides, .count = AXES },
+                                       { .name = "dilations", .integers = w.dilations,
+                                         .count = AXES },
+                                       padding_of(&w), { .name = "group", .whole = groups }));
+}
+
+/* (F, H, W, C / groups) as (F, C / groups, H, W) */
+static CornuStatus convolution(const Step *step)
+{
+    const int64_t order[] = { 0, 3, 1, 2 };
+    CORNU__TRY(cornu__lite_expect(step, 2, IMAGE));
+    CORNU__TRY(check_filters(step, 1));
+    const int64_t channels = cornu__lite_operand(step, 0)->shape.extent[3];
+    const int64_t seen = cornu__lite_operand(step, 1)->shape.extent[3];
+    if (channels < seen || channels % seen)
+        return cornu__fail(CORNU_ERR_FORMAT, "x has %lld channels, filters %lld",
+                           (long long)channels, (long long)seen);
+    return convolve(step, order, channels / seen);
+}
+
+/* (1, H, W, C m) as (C m, 1, H, W) */
+static CornuStatus depthwise(const Step *step)
+{
+    const int64_t order[] = { 3, 0, 1, 2 };
+    CORNU__TRY(cornu__lite_expect(step, 2, IMAGE));
+    CORNU__TRY(check_filters(step, 1));
+    const int64_t channels = cornu__lite_operand(step, 0)->shape.extent[3];
+    const int64_t made = cornu__lite_operand(step, 1)->shape.extent[3];
+    if (channels < 1 || made % channels || cornu__lite_operand(step, 1)->shape.extent[0] != 1)
+        return cornu__fail(CORNU_ERR_FORMAT, "x has %lld channels, the result %lld",
+                           (long long)channels, (long long)made);
+    return convolve(step, order, channels);
+}
+
+/* (F, H, W, C) as (C, F, H, W). The padding is that of the convolution from the result to x; rows
+ * that this does not reach are output_padding. */
+static CornuStatus transposed(const Step *step)
+{
+    const int64_t order[] = { 3, 0, 1, 2 };
+    CORNU__TRY(cornu__lite_expect(step, 3, -1));
+    CORNU__TRY(check_filters(step, 1));
+    const CornuShape own = cornu__lite_operand(step, 1)->shape;
+    const CornuShape from = cornu__lite_operand(step, 2)->shape;
+    const CornuShape made = cornu__lite_result(step)->shape;
+    if (from.rank != IMAGE || made.rank != IMAGE)
+        return cornu__fail(CORNU_ERR_FORMAT, "its operand and its result are not images");
+    Window  w = window_of(step, cornu__lite_result(step), own.extent[1], own.extent[2]);
+    int64_t beyond[AXES];
+    for (int i = 0; i < AXES; i++) {
+        const int64_t in = from.extent[1 + i], out = made.extent[1 + i];
+        if (in < 0 || out < 0)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "images of unknown size");
+        const int64_t high = w.strides[i] * (in - 1) + w.size[i] - w.pads[i] - out;
+        w.pads[AXES + i] = larger(high, 0);
+        beyond[i] = larger(-high, 0);
+    }
+    int in[] = { 0, 0, 0 };
+    in[0] = channels_first(step, 2);
+    in[1] = cornu__lite_turned(step, 1, order);
+    in[2] = cornu__lite_value(step, 3);
+    return give(step, CORNU__ONNX_NODE(step->to, "ConvTranspose", in,
+                                       { .name = "strides", .integers = w.strides, .count = AXES },
+                                       { .name = "pads", .integers = w.pads, .count = 2 * AXES },
+                                       { .name = "output_padding", .integers = beyond,
+                                         .count = AXES }));
+}
+
+static CornuStatus pool(const Step *step, const char *operator)
+{
+    CORNU__TRY(cornu__lite_expect(step, 1, IMAGE));
+    const CornuLiteOptions *options = &step->op->options;
+    const Window w = window_of(step, cornu__lite_operand(step, 0), options->filter_h,
+                               options->filter_w);
+    const int    in[] = { channels_first(step, 0) };
+    return give(step, CORNU__ONNX_NODE(step->to, operator, in,
+                                       { .name = "kernel_shape", .integers = w.size,
+                                         .count = AXES },
+                                       { .name = "strides", .integers = w.strides, .count = AXES },
+                                       padding_of(&w)));
+}
+
+static CornuStatus max_pool(const Step *step) { return pool(step, "MaxPool"); }
+static CornuStatus average_pool(const Step *step) { return pool(step, "AveragePool"); }
+
+/* Weights (U, K). All axes but the last are kept, or joined to one. */
+static CornuStatus fully_connected(const Step *step)
+{
+    const int64_t order[] = { 1, 0 };
+    CORNU__TRY(cornu__lite_expect(step, 2, -1));
+    const CornuLiteTensor *x = cornu__lite_operand(step, 0), *w = cornu__lite_operand(step, 1);
+    const CornuLiteTensor *bias = cornu__lite_operand(step, 2);
+    if (w->shape.rank != 2)
+        return cornu__fail(CORNU_ERR_FORMAT, "its weights have rank %d, expected 2",
+                           w->shape.rank);
+    const int64_t flat[] = { -1, w->shape.extent[1] };
+    int           y = cornu__lite_value(step, 0);
+    if (!step->op->options.keep_dims && x->shape.rank != 2)
+        y = joined(step->to, "Reshape", y, cornu__onnx_integers(step->to, flat, 2));
+    y = joined(step->to, "MatMul", y, cornu__lite_turned(step, 1, order));
+    if (bias) y = two(step->to, "Add", y, cornu__lite_value(step, 2));
+    return cornu__lite_give(step, y);
+}
+
+static CornuStatus batch_matmul(const Step *step)
+{
+    CORNU__TRY(cornu__lite_expect(step, 2, -1));
+    const bool turned[] = { step->op->options.adj_x, step->op->options.adj_y };
+    int        in[2];
+    for (int i = 0; i < 2; i++) {
+        const int rank = cornu__lite_operand(step, i)->shape.rank;
+        int64_t   order[CORNU_MAX_RANK];
+        for (int k = 0; k < rank; k++) order[k] = k;
+        in[i] = cornu__lite_value(step, i);
+        if (!turned[i] || rank < 2) continue;
+        order[rank - 2] = rank - 1;
+        order[rank - 1] = rank - 2;
+        in[i] = cornu__onnx_transpose(step->to, in[i], order, rank);
+    }
+    return cornu__lite_give(step, joined(step->to, "MatMul", in[0], in[1]));
+}
+
+/* Pixels have their centres at whole numbers, or 0.5 further. */
+static CornuStatus resize(const Step *step, const char *mode)
+{
+    const CornuLiteOptions *options = &step->op->options;
+    const char *where = options->align_corners        ? "align_corners"
+                      : options->half_pixel_centers   ? "half_pixel" : "asymmetric";
+    const char *nearest = options->align_corners || options->half_pixel_centers
+                              ? "round_prefer_ceil" : "floor";
+    const int64_t axes[] = { 2, 3 };
+    int64_t       size[AXES];
+    int           count;
+    CORNU__TRY(cornu__lite_expect(step, 2, IMAGE));
+    CORNU__TRY(cornu__lite_list(step, 1, AXES, size, &count));
+    if (count != AXES) return cornu__fail(CORNU_ERR_FORMAT, "its size has %d numbers", count);
+    int in[] = { 0, CORNU_ONNX_NONE, CORNU_ONNX_NONE, 0 };
+    in[0] = channels_first(step, 0);
+    in[3] = cornu__onnx_integers(step->to, size, AXES);
+    return give(step, CORNU__ONNX_NODE(step->to, "Resize", in, { .name = "mode", .text = mode },
+                                       { .name = "coordinate_transformation_mode", .text = where },
+                                       { .name = "nearest_mode", .text = nearest },
+                                       { .name = "axes", .integers = axes, .count = AXES }));
+}
+
+static CornuStatus resize_nearest(const Step *step) { return resize(step, "nearest"); }
+static CornuStatus resize_bilinear(const Step *step) { return resize(step, "linear"); }
+
+const CornuLiteOnnxRow cornu__lite_onnx_windows[] = {
+    { CORNU_LITE_AVERAGE_POOL_2D, average_pool },
+    { CORNU_LITE_BATCH_MATMUL, batch_matmul },
+    { CORNU_LITE_CONV_2D, convolution },
+    { CORNU_LITE_DEPTHWISE_CONV_2D, depthwise },
+    { CORNU_LITE_FULLY_CONNECTED, fully_connected },
+    { CORNU_LITE_MAX_POOL_2D, max_pool },
+    { CORNU_LITE_RESIZE_BILINEAR, resize_bilinear },
+    { CORNU_LITE_RESIZE_NEAREST_NEIGHBOR, resize_nearest },
+    { CORNU_LITE_TRANSPOSE_CONV, transposed },
+    { 0 },
+};

@@ -1,0 +1,106 @@
+/*
+ * Rules translate layers into LiteRT operators. A class has a row in the table of its family; its
+ * rule sets call->out. Tensors are referred to by their numbers in the graph; images are NHWC in
+ * Cornu as in LiteRT.
+ *
+ * C leaves open in which order a call's arguments are evaluated, so at most one of them may add to
+ * the graph: files must not depend on the compiler.
+ */
+#ifndef CORNU_NN_LITE_RULES_INTERNAL_H
+#define CORNU_NN_LITE_RULES_INTERNAL_H
+
+#include "../../layers/arguments_internal.h"
+#include "from_model.h"
+
+/* What the rules add to. */
+typedef struct {
+    CornuLiteGraph    *graph;
+    const CornuModel  *model;
+    const CornuValues *weights;
+    const char        *name;          /* of the layer that is written, for its tensors */
+} CornuLite;
+
+/* A call of a layer. Shapes have CORNU_NONE for the batch, and nowhere else. */
+typedef struct {
+    CornuLite        *to;
+    const CornuLayer *layer;
+    const int        *in;
+    const CornuShape *shapes;         /* of the inputs */
+    int               in_count;
+    const CornuShape *results;        /* of the outputs */
+    int              *out;
+} CornuLiteCall;
+
+/* CORNU_ERR_UNSUPPORTED naming what LiteRT does not have, and the reason. */
+typedef CornuStatus CornuLiteRule(const CornuLiteCall *call);
+
+typedef struct { const char *class_name; CornuLiteRule *rule; } CornuLiteRow;
+
+#define FAMILY(name) extern const CornuLiteRow cornu__lite_##name[];
+#include "families.def"
+#undef FAMILY
+
+/* The tables of families, each ended by a row without a name; NULL ends the list. */
+extern const CornuLiteRow *const cornu__lite_families[];
+
+/* Finds the rule of the layer and applies it. */
+CornuStatus cornu__lite_layer(const CornuLiteCall *call);
+
+/* "dense: WHAT is not available in .tflite files, WHY", CORNU_ERR_UNSUPPORTED. */
+CornuStatus cornu__lite_refuse(const CornuLayer *layer, const char *what, const char *why);
+
+/* ---- Operators, with one result of this shape, f32 unless the name says otherwise ---- */
+
+int cornu__lite_node(CornuLite *to, CornuLiteCode code, const int *in, int in_count,
+                     CornuShape shape, const CornuLiteOptions *options);
+int cornu__lite_node_of(CornuLite *to, CornuLiteCode code, const int *in, int in_count,
+                        CornuLiteDtype dtype, CornuShape shape, const CornuLiteOptions *options);
+
+/* Elementwise: of the shape of x; of a and b, of equal rank or one of them without axes. */
+int cornu__lite_one(CornuLite *to, CornuLiteCode code, int x);
+int cornu__lite_two(CornuLite *to, CornuLiteCode code, int a, int b);
+
+/* code(x, value) */
+int cornu__lite_with(CornuLite *to, CornuLiteCode code, int x, double value);
+
+int cornu__lite_reshape(CornuLite *to, int x, CornuShape shape);
+
+/* A reduction over the axes, given as bits; `keep` keeps them with extent 1. */
+int cornu__lite_reduce(CornuLite *to, CornuLiteCode code, int x, int64_t axes, bool keep);
+
+/* Padding with zeros before and after each axis. */
+int cornu__lite_pad(CornuLite *to, int x, const int64_t *low, const int64_t *high);
+
+/* The shape of a tensor. */
+static inline CornuShape shape_of(const CornuLite *to, int tensor)
+{
+    return tensor < 0 ? (CornuShape){ 0 } : to->graph->tensors[tensor].shape;
+}
+
+/* ---- Constants ---- */
+
+/* The numbers of weight i of a layer. */
+const float *cornu__lite_values(const CornuLite *to, const CornuLayer *layer, int i);
+
+/* Weight i as a constant: with its axes in `order`, NULL for their own, and then of `shape`. */
+int cornu__lite_weight(CornuLite *to, const CornuLayer *layer, int i);
+int cornu__lite_weight_as(CornuLite *to, const CornuLayer *layer, int i, const int *order,
+                          CornuShape shape);
+
+/* A constant of zeros, which the caller fills in its data. */
+int    cornu__lite_room(CornuLite *to, const char *what, CornuShape shape);
+float *cornu__lite_data(CornuLite *to, int constant);       /* NULL when out of memory */
+
+/* A layer's list of numbers, which broadcasts to x of this rank. */
+int cornu__lite_numbers(CornuLite *to, const CornuNumbers *numbers, int rank);
+
+/* ---- Activations ---- */
+
+/* x after the activation of the layer, in the shape of its result. */
+CornuStatus cornu__lite_activated(const CornuLiteCall *call, int x, int *y);
+
+/* Softmax and the like over the last axis are operators; others are composed. */
+CornuStatus cornu__lite_activate(CornuLite *to, const CornuLayer *layer, CornuActivation activation,
+                                 int x, int *y);
+
+#endif

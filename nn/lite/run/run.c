@@ -1,0 +1,296 @@
+#include "run.h"
+
+#include <string.h>
+
+#include "../../../device/host/machine/cpu.h"
+#include "../../../device/host/machine/threads.h"
+#include "../../../device/memory_internal.h"
+#include "steps.h"
+
+/* Rows that a thread takes through all operators at once: products have some rows, and the values
+ * between operators stay in the cache. */
+enum { BLOCK_ROWS = 8 };
+
+/* Where the tensors of a block are; slots are used again once no later operator reads them. */
+typedef struct {
+    size_t *offsets;     /* of each tensor in a thread's memory */
+    size_t  bytes;       /* of a thread's memory, scratch after the slots */
+    size_t  scratch;
+} Layout;
+
+struct CornuLiteRun {
+    const CornuLiteGraph *graph;
+    CornuLiteStep        *steps;
+    int                   step_count;
+    bool                  batched;        /* the batch is unknown, so blocks have several rows */
+    int64_t               block_rows;
+    Layout                layout;
+    CornuThreads         *threads;
+    unsigned char        *memory;         /* of all threads */
+    void                **tensors;        /* pointers of all threads */
+};
+
+static size_t padded(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+static size_t tensor_bytes(const CornuLiteTensor *tensor, int64_t batch)
+{
+    return (size_t)cornu__step_tensor_count(tensor, batch) *
+           cornu__lite_dtype_size(tensor->dtype);
+}
+
+/* ---- Checks that hold for all operators ---- */
+
+/* That extents are positive, unknown ones only first, and constants whole. */
+static CornuStatus check_tensor(const CornuLiteTensor *tensor)
+{
+    CornuText     shape;
+    const int64_t most = INT64_C(1) << 40;
+    int64_t       count = (int64_t)cornu__lite_dtype_size(tensor->dtype) * BLOCK_ROWS;
+    for (int d = 0; d < tensor->shape.rank; d++) {
+        const int64_t extent = tensor->shape.extent[d];
+        if (extent == CORNU_NONE && d == 0 && !tensor->data) continue;
+        if (extent < 1 || extent > most / (count > 0 ? count : 1))
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "tensor %s of shape %s: extents of at least "
+                               "1 are expected, the first alone may be unknown", tensor->name,
+                               cornu_shape_print(&shape, tensor->shape));
+        count *= extent;
+    }
+    if (tensor->data && tensor->bytes != tensor_bytes(tensor, 1))
+        return cornu__fail(CORNU_ERR_FORMAT, "tensor %s of shape %s has %zu bytes", tensor->name,
+                           cornu_shape_print(&shape, tensor->shape), tensor->bytes);
+    return CORNU_OK;
+}
+
+static bool is_tensor(const CornuLiteGraph *graph, int number)
+{
+    return number >= 0 && number < graph->tensor_count;
+}
+
+/* That every operand is there before it is read, and written once. */
+static CornuStatus check_order(const CornuLiteGraph *graph, bool *ready)
+{
+    for (int t = 0; t < graph->tensor_count; t++) ready[t] = graph->tensors[t].data != NULL;
+    for (int i = 0; i < graph->input_count; i++) {
+        const int t = graph->inputs[i].tensor;
+        if (!is_tensor(graph, t) || ready[t])
+            return cornu__fail(CORNU_ERR_FORMAT, "input %s is not a tensor to feed",
+                               graph->inputs[i].name);
+        ready[t] = true;
+    }
+    for (int o = 0; o < graph->operator_count; o++) {
+        const CornuLiteOperator *op = &graph->operators[o];
+        for (int i = 0; i < op->in_count; i++)
+            if (op->in[i] != CORNU_LITE_NONE && (!is_tensor(graph, op->in[i]) || !ready[op->in[i]]))
+                return cornu__fail(CORNU_ERR_FORMAT, "operator %d reads tensor %d, which nothing "
+                                   "before it makes", o, op->in[i]);
+        for (int i = 0; i < op->out_count; i++) {
+            if (!is_tensor(graph, op->out[i]) || ready[op->out[i]])
+                return cornu__fail(CORNU_ERR_FORMAT, "operator %d writes tensor %d, which is made "
+                                   "before it", o, op->out[i]);
+            ready[op->out[i]] = true;
+        }
+    }
+    for (int i = 0; i < graph->output_count; i++)
+        if (!is_tensor(graph, graph->outputs[i].tensor) || !ready[graph->outputs[i].tensor] ||
+            graph->tensors[graph->outputs[i].tensor].data)
+            return cornu__fail(CORNU_ERR_FORMAT, "output %s is not made", graph->outputs[i].name);
+    return CORNU_OK;
+}
+
+static CornuStatus check_graph(const CornuLiteGraph *graph)
+{
+    CornuStatus status = graph->status;
+    if (status != CORNU_OK) return cornu__fail(status, "the graph is not complete");
+    for (int t = 0; t < graph->tensor_count && status == CORNU_OK; t++)
+        status = check_tensor(&graph->tensors[t]);
+    if (status != CORNU_OK) return status;
+    bool *ready = cornu__allocate((size_t)graph->tensor_count + 1, sizeof *ready);
+    if (!ready) return CORNU_ERR_MEMORY;
+    status = check_order(graph, ready);
+    cornu__release(ready);
+    return status;
+}
+
+/* ---- Memory ---- */
+
+typedef struct {
+    size_t bytes;
+    int    free_after;   /* the last operator that reads what it holds; -1: free */
+} Slot;
+
+/* A slot that is free before operator `op`: the smallest that fits, or else the largest, grown. */
+static int take_slot(Slot *slots, int *count, size_t bytes, int op, int last)
+{
+    int best = -1;
+    for (int s = 0; s < *count; s++) {
+        if (slots[s].free_after >= op) continue;
+        const bool fits = slots[s].bytes >= bytes;
+        if (best < 0 || (fits ? slots[best].bytes < bytes || slots[s].bytes < slots[best].bytes
+                              : slots[best].bytes < bytes && slots[s].bytes > slots[best].bytes))
+            best = s;
+    }
+    if (best < 0) best = (*count)++;
+    if (slots[best].bytes < bytes) slots[best].bytes = bytes;
+    slots[best].free_after = last;
+    return best;
+}
+
+static CornuStatus place(CornuLiteRun *run)
+{
+    const CornuLiteGraph *graph = run->graph;
+    const size_t          count = (size_t)graph->tensor_count + 1;
+    Slot *slots = cornu__allocate(count, sizeof *slots);
+    int  *last = cornu__allocate(count, sizeof *last);
+    int  *slot_of = cornu__allocate(count, sizeof *slot_of);
+    size_t *starts = cornu__allocate(count, sizeof *starts);
+    run->layout.offsets = cornu__allocate(count, sizeof *run->layout.offsets);
+    CornuStatus status = CORNU_ERR_MEMORY;
+    if (!slots || !last || !slot_of || !starts || !run->layout.offsets) goto end;
+
+    int slot_count = 0;
+    for (int t = 0; t < graph->tensor_count; t++) slot_of[t] = -1;
+    for (int o = 0; o < graph->operator_count; o++)
+        for (int i = 0; i < graph->operators[o].in_count; i++)
+            if (graph->operators[o].in[i] >= 0) last[graph->operators[o].in[i]] = o;
+    for (int i = 0; i < graph->output_count; i++)
+        last[graph->outputs[i].tensor] = graph->operator_count;
+    for (int i = 0; i < graph->input_count; i++) {
+        const int t = graph->inputs[i].tensor;
+        slot_of[t] = take_slot(slots, &slot_count, tensor_bytes(&graph->tensors[t],
+                                                                run->block_rows), 0, last[t]);
+    }
+    for (int o = 0; o < graph->operator_count; o++)
+        for (int i = 0; i < graph->operators[o].out_count; i++) {
+            const int t = graph->operators[o].out[i];
+            if (last[t] < o) last[t] = o;
+            slot_of[t] = take_slot(slots, &slot_count, tensor_bytes(&graph->tensors[t],
+                                                                    run->block_rows), o, last[t]);
+        }
+    size_t bytes = 0;
+    for (int s = 0; s < slot_count; s++) {
+        starts[s] = bytes;
+        bytes += padded(slots[s].bytes);
+    }
+    for (int t = 0; t < graph->tensor_count; t++)
+        if (slot_of[t] >= 0) run->layout.offsets[t] = starts[slot_of[t]];
+    run->layout.scratch = bytes;
+    size_t scratch = 0;
+    for (int o = 0; o < run->step_count; o++) {
+        const CornuLiteStep *step = &run->steps[o];
+        const size_t needed = step->scratch ? step->scratch(step, run->block_rows) : 0;
+        if (needed > scratch) scratch = needed;
+    }
+    run->layout.bytes = bytes + padded(scratch);
+    status = CORNU_OK;
+end:
+    cornu__release(slots);
+    cornu__release(last);
+    cornu__release(slot_of);
+    cornu__release(starts);
+    return status;
+}
+
+/* Memory of each thread, and where each tensor is in it. */
+static CornuStatus bind(CornuLiteRun *run)
+{
+    const CornuLiteGraph *graph = run->graph;
+    const int             threads = cornu__threads_count(run->threads);
+    run->memory = cornu__allocate_aligned((size_t)threads * run->layout.bytes + 64);
+    run->tensors = cornu__allocate((size_t)threads * (size_t)graph->tensor_count + 1,
+                                   sizeof *run->tensors);
+    if (!run->memory || !run->tensors) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < threads; i++)
+        for (int t = 0; t < graph->tensor_count; t++)
+            run->tensors[i * graph->tensor_count + t] =
+                graph->tensors[t].data ? graph->tensors[t].data
+                : run->memory + (size_t)i * run->layout.bytes + run->layout.offsets[t];
+    return CORNU_OK;
+}
+
+CornuLiteRun *cornu__lite_run_create(const CornuLiteGraph *graph, int threads)
+{
+    if (cornu__refused()) return NULL;
+    CornuIsa    isa;
+    CornuStatus status = cornu__cpu_isa(&isa);
+    if (status == CORNU_OK) status = check_graph(graph);
+    if (status != CORNU_OK) return cornu__null();
+    CornuLiteRun *run = cornu__allocate(1, sizeof *run);
+    if (!run) return cornu__null();
+    run->graph = graph;
+    run->batched = graph->input_count > 0 &&
+                   graph->tensors[graph->inputs[0].tensor].shape.rank > 0 &&
+                   graph->tensors[graph->inputs[0].tensor].shape.extent[0] == CORNU_NONE;
+    run->block_rows = run->batched ? BLOCK_ROWS : 1;
+    run->steps = cornu__allocate((size_t)graph->operator_count + 1, sizeof *run->steps);
+    if (!run->steps) status = CORNU_ERR_MEMORY;
+    for (int o = 0; o < graph->operator_count && status == CORNU_OK; o++) {
+        status = cornu__step_prepare(graph, o, &run->steps[o]);
+        run->step_count = o + 1;
+    }
+    if (status == CORNU_OK) {
+        run->threads = cornu__threads_create(threads > 0 ? threads : cornu__cpu_threads());
+        if (!run->threads) status = CORNU_ERR_MEMORY;
+    }
+    if (status == CORNU_OK) status = place(run);
+    if (status == CORNU_OK) status = bind(run);
+    if (status == CORNU_OK) return run;
+    cornu__lite_run_free(run);
+    return cornu__null();
+}
+
+void cornu__lite_run_free(CornuLiteRun *run)
+{
+    if (!run) return;
+    for (int o = 0; o < run->step_count; o++) cornu__lite_step_free(&run->steps[o]);
+    if (run->threads) cornu__threads_free(run->threads);
+    cornu__release(run->steps);
+    cornu__release(run->layout.offsets);
+    cornu__release(run->memory);
+    cornu__release(run->tensors);
+    cornu__release(run);
+}
+
+/* ---- Running ---- */
+
+typedef struct {
+    const CornuLiteRun *run;
+    int64_t             rows;
+    const void *const  *in;
+    void *const        *out;
+} Call;
+
+static void run_block(void *context, int64_t block, int thread)
+{
+    const Call           *call = context;
+    const CornuLiteRun   *run = call->run;
+    const CornuLiteGraph *graph = run->graph;
+    const int64_t  first = block * run->block_rows, left = call->rows - first;
+    CornuLiteBound bound = {
+        .batch = left < run->block_rows ? left : run->block_rows,
+        .tensors = run->tensors + thread * graph->tensor_count,
+        .scratch = run->memory + (size_t)thread * run->layout.bytes + run->layout.scratch
+    };
+    for (int i = 0; i < graph->input_count; i++) {
+        const int    t = graph->inputs[i].tensor;
+        const size_t row = tensor_bytes(&graph->tensors[t], 1);
+        memcpy(bound.tensors[t], (const char *)call->in[i] + (size_t)first * row,
+               (size_t)bound.batch * row);
+    }
+    for (int o = 0; o < run->step_count; o++) run->steps[o].run(&run->steps[o], &bound);
+    for (int i = 0; i < graph->output_count; i++) {
+        const int    t = graph->outputs[i].tensor;
+        const size_t row = tensor_bytes(&graph->tensors[t], 1);
+        memcpy((char *)call->out[i] + (size_t)first * row, bound.tensors[t],
+               (size_t)bound.batch * row);
+    }
+}
+
+CornuStatus cornu__lite_run(CornuLiteRun *run, int64_t rows, const void *const *in,
+                            void *const *out)
+{
+    if (rows < 0) return cornu__fail(CORNU_ERR_ARGUMENT, "%lld rows", (long long)rows);
+    Call call = { run, rows, in, out };
+    cornu__threads_run(run->threads, (rows + run->block_rows - 1) / run->block_rows, run_block,
+                       &call);
+    return CORNU_OK;
+}
