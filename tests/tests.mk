@@ -30,6 +30,7 @@
 #   make check-faults                 failures of memory, disks, files and processes
 #   make check-mutants T=reduce       puts faults into copies of the code: tests must notice them
 #   make bench                        kernels and steps against this machine's limits, when idle
+#   make bench-peers                  steps and predictions beside PyTorch, JAX, ONNX Runtime
 #
 # tests/**/test_NAME.c is a test program; the other files are shared by all of them, except that
 # tests/bench/ is one program, tests/ahead/, tests/keras/, tests/lite/ and tests/onnx/ others, files
@@ -209,8 +210,14 @@ check-processes-bits: deps-test
 bench: $(bench)
 	$(bench) --json $(BUILD)/bench.json
 
+# CASES: NETWORK:BATCH,... in place of all; PEERS: a folder of a Python that has the others.
+CASES ?=
+PEERS ?=
+bench-peers: $(bench) $(BUILD)/libcornu.so
+	@PEERS='$(PEERS)' tests/bench/peers/all.sh $(bench) $(BUILD) $(CASES)
+
 .PHONY: test test-programs emulated-tests check-isa check-arm64 check-training check-faults \
         check-mutants check-programs check-models check-processes check-processes-bits \
         check-kills check-tpu check-gpu check-keras-cases check-keras-random \
-        check-keras-applications check-onnx-nodes check-tflite bench bench-keras-applications \
-        check-serve check-int8
+        check-keras-applications check-onnx-nodes check-tflite bench bench-peers \
+        bench-keras-applications check-serve check-int8

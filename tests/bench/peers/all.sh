@@ -1,0 +1,44 @@
+#!/bin/bash
+# Cornu beside PyTorch, JAX and ONNX Runtime, one comparison after the other; their results also as
+# JSON in BUILD/peers/. The others are installed where PEERS says, by default in the user's cache.
+#
+#     tests/bench/peers/all.sh BENCH BUILD [CASES]
+#
+# CASES is NETWORK:BATCH,... for training steps; by default all that have a target. An hour or more
+# on two cores that have nothing else to do.
+set -e
+bench=$1 build=$2 cases=$3
+here=${0%/*}
+folder=${PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/cornu/peers}
+python=$folder/bin/python
+
+if ! "$python" -c 'import torch, jax, onnx, onnxruntime' 2>/dev/null; then
+    echo "installing PyTorch, JAX and ONNX Runtime into $folder"
+    python3 -m venv "$folder" || {
+        echo "bench-peers: needs python3 with venv; on Debian apt-get install python3-venv" >&2
+        exit 1
+    }
+    # PyTorch's own index has packages without a GPU's libraries, which are a tenth of the size.
+    "$python" -m pip install -q --retries 0 torch --index-url https://download.pytorch.org/whl/cpu \
+        || "$python" -m pip install -q torch
+    "$python" -m pip install -q numpy jax onnx onnxruntime
+fi
+"$python" -c 'import torch, jax, onnxruntime
+print("PyTorch", torch.__version__, " JAX", jax.__version__, " ONNX Runtime",
+      onnxruntime.__version__)'
+
+mkdir -p "$build/peers"
+echo "training steps beside PyTorch"
+"$here/compare" --bench "$bench" --python "$python" ${cases:+--cases "$cases"} \
+    --json "$build/peers/steps.json"
+plugin=$(find "${XDG_CACHE_HOME:-$HOME/.cache}/cornu/pjrt" -name '*.so' 2>/dev/null | sort | head -1)
+if [ -n "$plugin" ]; then
+    echo "training steps beside JAX, both by $plugin"
+    "$here/compare" --bench "$bench" --jax "$python" --plugin "$plugin" --json "$build/peers/jax.json"
+else
+    echo "JAX left out: no PJRT plugin for both to run on; make deps-pjrt downloads one"
+fi
+echo "tables with a sparse gradient beside PyTorch"
+"$here/compare_embedding" --bench "$bench" --python "$python" --json "$build/peers/embedding.json"
+echo "predictions beside ONNX Runtime"
+"$here/compare_onnxruntime" --bench "$bench" --python "$python"
