@@ -15,7 +15,7 @@ deb      = $(BUILD)/deb
 deb_tree = $(deb)/cornu
 deb_root = $(abspath $(deb))/root
 deb_who  = $(or $(DEBFULLNAME),Cornu maintainers) <$(or $(DEBEMAIL),maintainers@cornu.example)>
-deb_mpi  = $(if $(mpi_plugins),,pkg.cornu.nompi)
+deb_mpi  = $(if $(strip $(mpi_plugins)),,pkg.cornu.nompi)
 deb_modules = $(patsubst nn/python/%,%,$(shell find nn/python/cornu -name '*.py' 2>/dev/null))
 deb_python  = $(if $(deb_modules),,pkg.cornu.nopython)
 
