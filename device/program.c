@@ -70,6 +70,7 @@ void cornu_program_free(CornuProgram *program)
 static const char *own_scope(CornuProgram *program, const char *text)
 {
     if (!text || !*text) return "";
+    if (!strcmp(text, program->scope)) return program->scope;   /* as for most ops */
     if (!program->scopes) {
         program->scopes = cornu__allocate(1, sizeof *program->scopes);
         if (!program->scopes) return NULL;
@@ -278,12 +279,14 @@ CornuStatus cornu_program_output(CornuProgram *program, CornuValue value, int al
                            "it is written into, %s", program->output_count,
                            program->values[value].varies ? "varies" : "does not vary", alias,
                            program->values[value].varies ? "does not" : "does");
-    for (int i = 0; i < program->output_count && alias >= 0; i++)
+    const bool replaced = alias >= 0 && program->values[program->inputs[alias]].replaced;
+    for (int i = 0; i < program->output_count && replaced; i++)
         if (program->outputs[i].alias == alias)
             return cornu__fail(CORNU_ERR_ARGUMENT, "outputs %d and %d are both written into input "
                                "%d", i, program->output_count, alias);
     CORNU__TRY(RESERVE(program, output, 1));
     program->outputs[program->output_count++] = (CornuProgramOutput){ value, alias };
+    if (alias >= 0) program->values[program->inputs[alias]].replaced = true;
     return CORNU_OK;
 }
 

@@ -28,6 +28,7 @@ typedef struct {
                           that depends on them other than through an all_reduce or all_gather
                           over all shards */
     bool      fixed;   /* an input that has the same value in every run */
+    bool      replaced;   /* an input that an output is written into */
 } CornuProgramValue;
 
 typedef struct {

@@ -50,6 +50,9 @@ void cornu_graph_free(CornuGraph *graph)
     cornu__release(graph->parts);
     cornu__release(graph->assignments);
     cornu__release(graph->customs);
+    cornu__lookup_clear(&graph->input_of);
+    cornu__lookup_clear(&graph->part_of);
+    cornu__lookup_clear(&graph->assignment_of);
     cornu_program_free(graph->program);
     cornu__release(graph);
 }
@@ -124,6 +127,8 @@ CornuTensor *cornu__graph_add_input(CornuGraph *graph, CornuType type, bool per_
     CornuValue value;
     if (cornu__reserve(&graph->inputs, &graph->input_space, graph->input_count, 1,
                        sizeof *graph->inputs) ||
+        (input.variable &&
+         cornu__lookup_set(&graph->input_of, input.variable, graph->input_count)) ||
         (per_shard ? cornu_program_shard_input : cornu_program_input)(graph->program, type, &value))
         return cornu__null();
     graph->inputs[graph->input_count++] = input;

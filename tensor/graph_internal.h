@@ -2,6 +2,7 @@
 #ifndef CORNU_TENSOR_GRAPH_INTERNAL_H
 #define CORNU_TENSOR_GRAPH_INTERNAL_H
 
+#include "../device/lookup_internal.h"
 #include "tensor_internal.h"
 
 /* The source of input i of the recorded program: a variable, or a buffer to feed. */
@@ -55,6 +56,7 @@ struct CornuGraph {
     int              handle_count, handle_space;
     CornuGraphInput *inputs;
     int              input_count, input_space;
+    CornuLookup      input_of, part_of, assignment_of;   /* of a variable: its number */
     CornuGraphPart  *parts;
     int              part_count, part_space;
     CornuAssignment *assignments;

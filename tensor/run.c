@@ -51,9 +51,14 @@ static CornuStatus copy_needed(const CornuProgram *from, const bool *needed, Cor
 static void fix_unless_assigned(const CornuGraph *graph, int input, CornuProgram *to,
                                 CornuValue value)
 {
-    for (int i = 0; i < graph->assignment_count; i++)
-        if (graph->assignments[i].variable == graph->inputs[input].variable) return;
-    cornu_program_fix_input(to, value);
+    if (cornu__lookup_find(&graph->assignment_of, graph->inputs[input].variable) < 0)
+        cornu_program_fix_input(to, value);
+}
+
+/* The number of the input that assignment i writes. */
+static int input_assigned(const CornuGraph *graph, int i)
+{
+    return cornu__lookup_find(&graph->input_of, graph->assignments[i].variable);
 }
 
 /* Makes the program: inputs in the graph's order; outputs are the assignments, then the fetches. */
@@ -71,9 +76,7 @@ static CornuStatus lower(const CornuGraph *graph, CornuPrepared *prepared)
         needed[graph->assignments[i].tensor->value] = true;
     mark_needed(from, needed);
     for (int i = 0; i < graph->assignment_count; i++)  /* an assigned variable is an input */
-        for (int k = 0; k < graph->input_count; k++)
-            if (graph->inputs[k].variable == graph->assignments[i].variable)
-                needed[from->inputs[k]] = true;
+        needed[from->inputs[input_assigned(graph, i)]] = true;
     if ((status = copy_needed(from, needed, to, map))) goto done;
 
     prepared->inputs = cornu__allocate((size_t)to->input_count, sizeof *prepared->inputs);
@@ -86,9 +89,9 @@ static CornuStatus lower(const CornuGraph *graph, CornuPrepared *prepared)
         if (needed[from->inputs[i]] && graph->inputs[i].variable)
             fix_unless_assigned(graph, i, to, map[from->inputs[i]]);
     for (int i = 0; !status && i < graph->assignment_count; i++) {
-        int alias = 0;
-        while (prepared->inputs[alias] != graph->assignments[i].variable->buffer) alias++;
-        status = cornu_program_output(to, map[graph->assignments[i].tensor->value], alias);
+        const CornuValue input = map[from->inputs[input_assigned(graph, i)]];
+        status = cornu_program_output(to, map[graph->assignments[i].tensor->value],
+                                      to->values[input].index);
     }
     for (int i = 0; !status && i < prepared->fetch_count; i++)
         status = cornu_program_output(to, map[prepared->fetches[i]->value], -1);

@@ -1,5 +1,6 @@
 /* Variables: their memory, reading and writing them from the host, packing. */
 #include "../device/integer_internal.h"
+#include "../device/lookup_internal.h"
 #include "tensor_internal.h"
 
 static CornuType stored_type(const CornuVariable *variable)
@@ -67,7 +68,13 @@ static void leave(CornuVariable *variable)
 {
     CornuVariable *whole = variable->whole;
     if (!whole) return;
-    for (int i = 0; i < whole->segment_count; i++)
+    int i = 0, end = whole->segment_count;   /* segments are in order: the first that may be its */
+    while (i < end) {
+        const int middle = i + (end - i) / 2;
+        if (whole->segments[middle].first < variable->first) i = middle + 1;
+        else end = middle;
+    }
+    for (; i < whole->segment_count && whole->segments[i].first == variable->first; i++)
         if (whole->segments[i].part == variable) whole->segments[i].part = NULL;
     variable->whole = NULL;
     cornu__whole_release(whole);
@@ -218,6 +225,19 @@ CornuType cornu__variable_shard_type(const CornuVariable *variable)
     return type;
 }
 
+static CornuStatus check_distinct(CornuVariable *const *parts, int count)
+{
+    CornuLookup seen = { .count = 0 };
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; i < count && !status; i++) {
+        if (cornu__lookup_find(&seen, parts[i]) >= 0)
+            status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: is listed twice", parts[i]->name);
+        else status = cornu__lookup_set(&seen, parts[i], i);
+    }
+    cornu__lookup_clear(&seen);
+    return status;
+}
+
 static CornuStatus check_parts(CornuVariable *const *parts, int count)
 {
     if (count < 1) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_variable_pack: no variable given");
@@ -238,11 +258,8 @@ static CornuStatus check_parts(CornuVariable *const *parts, int count)
             return cornu__fail(CORNU_ERR_DTYPE, "%s: is %s, but %s is %s; expected one dtype",
                                v->name, cornu_dtype_name(v->type.dtype), parts[0]->name,
                                cornu_dtype_name(parts[0]->type.dtype));
-        for (int k = 0; k < i; k++)
-            if (parts[k] == v)
-                return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is listed twice", v->name);
     }
-    return CORNU_OK;
+    return check_distinct(parts, count);
 }
 
 /* The variable into which just these parts are packed already, or NULL. */

@@ -79,6 +79,7 @@ CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind
     dataset->count = source->count;
     dataset->batch_size = source->batch_size;
     dataset->prefetch = source->prefetch;
+    dataset->workers = source->workers;
     dataset->by_row = kind->by_row;
     dataset->components = source->components;
     memcpy(dataset->type, source->type, sizeof dataset->type);

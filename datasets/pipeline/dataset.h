@@ -132,6 +132,16 @@ CornuDataset *cornu_dataset_repeat(CornuDataset *source, int64_t times);
  * pipeline, wherever prefetch is in it; the largest depth counts. */
 CornuDataset *cornu_dataset_prefetch(CornuDataset *source, int depth);
 
+/*
+ * Makes iterators compute elements in so many threads (1 to 64), each a whole one, or a batch,
+ * beside the others: num_parallel_calls of tf.data, num_workers of PyTorch's DataLoader. Includes a
+ * prefetch of as many elements. Elements, their order and their errors are the same for any number
+ * of threads. Functions of maps are called by several threads at a time, for different elements:
+ * what they write besides the result must be theirs alone. Each thread has buffers, and an order of
+ * shuffled elements, of its own. Where elements come from a generator, in order, it is one thread.
+ */
+CornuDataset *cornu_dataset_parallel(CornuDataset *source, int threads);
+
 /* Adds a reference to a data set, and drops one; the last one frees it. Retain a data set to keep
  * using it after building a pipeline on it. */
 CornuDataset *cornu_dataset_retain(CornuDataset *dataset);

@@ -39,6 +39,7 @@ struct CornuDataset {
     int64_t                 count;      /* elements per epoch, CORNU_NONE, CORNU_UNKNOWN */
     int64_t                 batch_size; /* 0 if not batched                         */
     int                     prefetch;   /* depth; 0 is none                         */
+    int                     workers;    /* threads of an iterator; 0 is one         */
     bool                    by_row;     /* a batch's row b depends on no row of the
                                            source's batch but row b                 */
     int                     components;

@@ -1,7 +1,7 @@
 /*
  * An iterator is a ring buffer of depth + 1 elements: one is the caller's, the others are ready or
- * being filled by the thread. Without prefetch the ring has one element, filled by the caller's
- * thread.
+ * being filled by the threads, each of which has stages of its own and takes the next element that
+ * none has taken. Without prefetch the ring has one element, filled by the caller's thread.
  */
 #include "iterator.h"
 
@@ -17,29 +17,40 @@ typedef struct {
     void      *memory;
     CornuArray arrays[CORNU_MAX_COMPONENTS];
     int64_t    valid;
+    int64_t    number;   /* of the element that it holds, since `start`; -1: none */
+    bool       filling;  /* by a thread, for `number` or for what was wanted before a move */
 } Slot;
+
+/* What one thread fills elements with. */
+typedef struct {
+    CornuIterator *iterator;
+    CornuStage    *stages;
+    int            stage_count;
+    CornuShare     share;     /* of the element being filled; read without the lock */
+    pthread_t      thread;
+} Worker;
 
 struct CornuIterator {
     CornuDataset *dataset;
-    CornuStage   *stages;
-    int           stage_count;
+    Worker       *workers;
+    int           worker_count, thread_count;   /* threads: those that have started */
     Slot         *slots;
     int           slot_count;
     CornuBatch    batch; /* the caller's slot, returned by next */
-    CornuShare    filling; /* of the slot being filled; read without the lock by who fills it */
 
-    /* Shared with the thread, under the lock. Numbers of elements since `start`: `made` have been
-     * filled, `taken` delivered, and `released` are no longer the caller's. */
+    /* Shared with the threads, under the lock. Numbers of elements since `start`: `begun` are or
+     * were being filled, the first `made` of them are filled, `taken` delivered, and `released` are
+     * no longer the caller's. */
     pthread_mutex_t lock;
     pthread_cond_t  changed;
     CornuSample     start;
     CornuShare      share;
-    int64_t         made, taken, released;
+    int64_t         begun, made, taken, released;
     int64_t         end;   /* the index of the end of the epoch once it is reached, else -1 */
     uint64_t        moves; /* so that an element started before a move is discarded */
-    CornuFailure    failure; /* of element number `made` */
-    bool            stop, threaded;
-    pthread_t       thread;
+    CornuFailure    failure; /* of element number `failed` */
+    int64_t         failed;
+    bool            stop;
 };
 
 static int64_t remaining(const CornuIterator *iterator)
@@ -49,50 +60,91 @@ static int64_t remaining(const CornuIterator *iterator)
     return (count < 0 ? INT64_MAX : count) - iterator->start.index;
 }
 
-static CornuStatus fill(CornuIterator *iterator, Slot *slot, CornuSample at)
+static CornuStatus fill(const Worker *worker, Slot *slot, CornuSample at)
 {
     void *to[CORNU_MAX_COMPONENTS];
-    for (int c = 0; c < iterator->dataset->components; c++) to[c] = slot->arrays[c].data;
-    return cornu__stage_fetch(&iterator->stages[iterator->stage_count - 1], at, to, &slot->valid);
+    for (int c = 0; c < worker->iterator->dataset->components; c++) to[c] = slot->arrays[c].data;
+    return cornu__stage_fetch(&worker->stages[worker->stage_count - 1], at, to, &slot->valid);
+}
+
+/* The slot of the next element to fill; NULL if there is none, or it is still in use. */
+static Slot *next_slot(CornuIterator *iterator)
+{
+    Slot *slot = &iterator->slots[iterator->begun % iterator->slot_count];
+    if (iterator->failure.status != CORNU_OK || iterator->begun >= remaining(iterator) ||
+        iterator->begun - iterator->released == iterator->slot_count || slot->filling)
+        return NULL;
+    return slot;
+}
+
+/* After an element was filled, or could not be: others before it may still be on their way. */
+static void note_filled(CornuIterator *iterator, Slot *slot, CornuStatus status)
+{
+    const bool    first = iterator->failure.status == CORNU_OK || slot->number < iterator->failed;
+    const int64_t number = slot->number;
+    if (status != CORNU_OK) {
+        slot->number = -1;
+        if (!first) return;
+        iterator->failed = number;
+        iterator->failure.status = CORNU_OK;
+        cornu__failure_keep(&iterator->failure, status);
+    } else if (slot->valid == 0 && iterator->dataset->count == CORNU_UNKNOWN) {
+        slot->number = -1;
+        iterator->end = iterator->start.index + number;
+    }
+    for (;;) {
+        const Slot *next = &iterator->slots[iterator->made % iterator->slot_count];
+        if (next->filling || next->number != iterator->made) break;
+        iterator->made++;
+    }
 }
 
 /* Fills the next slot. Called with the lock held, which is released meanwhile. */
-static void make_one(CornuIterator *iterator)
+static void make_one(Worker *worker, Slot *slot)
 {
-    uint64_t    moves = iterator->moves;
-    CornuSample at = { iterator->start.epoch, iterator->start.index + iterator->made };
-    Slot       *slot = &iterator->slots[iterator->made % iterator->slot_count];
-    iterator->filling = iterator->share;
+    CornuIterator  *iterator = worker->iterator;
+    const uint64_t  moves = iterator->moves;
+    const int64_t   number = iterator->begun++;
+    const CornuSample at = { iterator->start.epoch, iterator->start.index + number };
+    slot->number = number;
+    slot->filling = true;
+    worker->share = iterator->share;
     pthread_mutex_unlock(&iterator->lock);
     bool        pending = cornu_error_pending();
-    CornuStatus status = fill(iterator, slot, at);
+    CornuStatus status = fill(worker, slot, at);
+    pthread_mutex_lock(&iterator->lock);
+    slot->filling = false;
+    if (iterator->moves == moves) note_filled(iterator, slot, status);
+    else slot->number = -1;
     /* The caller gets a status, so an error that a constructor in a map left pending is cleared. */
     if (!pending) cornu_error_take();
-    pthread_mutex_lock(&iterator->lock);
-    if (iterator->moves != moves) return;
-    if (status == CORNU_OK) {
-        if (slot->valid == 0 && iterator->dataset->count == CORNU_UNKNOWN) iterator->end = at.index;
-        else iterator->made++;
-        return;
-    }
-    cornu__failure_keep(&iterator->failure, status);
 }
 
 static void *work(void *argument)
 {
-    CornuIterator *iterator = argument;
+    Worker        *worker = argument;
+    CornuIterator *iterator = worker->iterator;
     pthread_mutex_lock(&iterator->lock);
     while (!iterator->stop) {
-        if (iterator->failure.status != CORNU_OK || iterator->made == remaining(iterator) ||
-            iterator->made - iterator->released == iterator->slot_count) {
+        Slot *slot = next_slot(iterator);
+        if (!slot) {
             pthread_cond_wait(&iterator->changed, &iterator->lock);
             continue;
         }
-        make_one(iterator);
+        make_one(worker, slot);
         pthread_cond_broadcast(&iterator->changed);
     }
     pthread_mutex_unlock(&iterator->lock);
     return NULL;
+}
+
+/* Whether the caller has to wait for the next element: it is neither made, nor failed, nor past the
+ * end. */
+static bool is_on_its_way(const CornuIterator *iterator)
+{
+    const bool failed = iterator->failure.status != CORNU_OK &&
+                        iterator->failed == iterator->taken;
+    return iterator->made == iterator->taken && !failed && iterator->taken != remaining(iterator);
 }
 
 CornuStatus cornu_iterator_next(CornuIterator *iterator, const CornuBatch **batch)
@@ -102,13 +154,12 @@ CornuStatus cornu_iterator_next(CornuIterator *iterator, const CornuBatch **batc
     *batch = NULL;
     pthread_mutex_lock(&iterator->lock);
     iterator->released = iterator->taken;
-    if (iterator->threaded) pthread_cond_broadcast(&iterator->changed);
-    while (iterator->made == iterator->taken && iterator->failure.status == CORNU_OK &&
-           iterator->taken != remaining(iterator)) {
-        if (iterator->threaded)
+    if (iterator->thread_count) pthread_cond_broadcast(&iterator->changed);
+    while (is_on_its_way(iterator)) {
+        if (iterator->thread_count)
             pthread_cond_wait(&iterator->changed, &iterator->lock);
         else
-            make_one(iterator);
+            make_one(&iterator->workers[0], next_slot(iterator));
     }
     if (iterator->made > iterator->taken) {
         Slot *slot = &iterator->slots[iterator->taken % iterator->slot_count];
@@ -140,7 +191,8 @@ static CornuStatus check_position(const CornuDataset *dataset, CornuSample to)
 static void move(CornuIterator *iterator, CornuSample to)
 {
     iterator->start = to;
-    iterator->made = iterator->taken = iterator->released = 0;
+    iterator->begun = iterator->made = iterator->taken = iterator->released = 0;
+    for (int s = 0; s < iterator->slot_count; s++) iterator->slots[s].number = -1;
     iterator->failure.status = CORNU_OK;
     iterator->end = -1;
     iterator->moves++;
@@ -184,6 +236,7 @@ static CornuStatus make_slots(CornuIterator *iterator)
     iterator->slot_count = dataset->prefetch + 1;
     for (int s = 0; s < iterator->slot_count; s++) {
         Slot *slot = &iterator->slots[s];
+        slot->number = -1;
         void *at[CORNU_MAX_COMPONENTS];
         slot->memory = cornu__element_allocate(dataset, at);
         if (!slot->memory) return CORNU_ERR_MEMORY;
@@ -193,13 +246,39 @@ static CornuStatus make_slots(CornuIterator *iterator)
     return CORNU_OK;
 }
 
-static CornuStatus start_thread(CornuIterator *iterator)
+/* Elements whose number is not known can only be made in order, by one thread. */
+static int count_workers(const CornuDataset *dataset)
 {
-    const int error = cornu__thread_start(&iterator->thread, work, iterator);
-    if (error)
-        return cornu__fail(CORNU_ERR_MEMORY, "prefetch: cannot start a thread: %s",
-                           strerror(error));
-    iterator->threaded = true;
+    for (const CornuDataset *d = dataset; d; d = d->source)
+        if (d->count == CORNU_UNKNOWN) return 1;
+    return dataset->workers > 1 ? dataset->workers : 1;
+}
+
+static CornuStatus make_workers(CornuIterator *iterator)
+{
+    const int count = count_workers(iterator->dataset);
+    iterator->workers = cornu__allocate((size_t)count, sizeof *iterator->workers);
+    if (!iterator->workers) return CORNU_ERR_MEMORY;
+    for (; iterator->worker_count < count; iterator->worker_count++) {
+        Worker *worker = &iterator->workers[iterator->worker_count];
+        worker->iterator = iterator;
+        worker->stages = cornu__stages_open(iterator->dataset, &worker->share,
+                                            &worker->stage_count);
+        if (!worker->stages) return CORNU_ERR_MEMORY;
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus start_threads(CornuIterator *iterator)
+{
+    for (int i = 0; i < iterator->worker_count; i++) {
+        const int error = cornu__thread_start(&iterator->workers[i].thread, work,
+                                              &iterator->workers[i]);
+        if (error)
+            return cornu__fail(CORNU_ERR_MEMORY, "prefetch: cannot start a thread: %s",
+                               strerror(error));
+        iterator->thread_count++;
+    }
     return CORNU_OK;
 }
 
@@ -218,9 +297,8 @@ CornuIterator *cornu__iterator_begin_share(CornuDataset *dataset, int64_t epoch,
     iterator->start = start;
     iterator->share = share;
     iterator->end = -1;
-    iterator->stages = cornu__stages_open(dataset, &iterator->filling, &iterator->stage_count);
-    if (!iterator->stages || make_slots(iterator) != CORNU_OK ||
-        (dataset->prefetch && start_thread(iterator) != CORNU_OK)) {
+    if (make_workers(iterator) != CORNU_OK || make_slots(iterator) != CORNU_OK ||
+        (dataset->prefetch && start_threads(iterator) != CORNU_OK)) {
         cornu_iterator_free(iterator);
         return cornu__null();
     }
@@ -241,16 +319,19 @@ CornuIterator *cornu_iterator_begin_for(CornuDataset *dataset, int64_t epoch,
 void cornu_iterator_free(CornuIterator *iterator)
 {
     if (!iterator) return;
-    if (iterator->threaded) {
+    if (iterator->thread_count) {
         pthread_mutex_lock(&iterator->lock);
         iterator->stop = true;
         pthread_cond_broadcast(&iterator->changed);
         pthread_mutex_unlock(&iterator->lock);
-        pthread_join(iterator->thread, NULL);
     }
+    for (int i = 0; i < iterator->thread_count; i++)
+        pthread_join(iterator->workers[i].thread, NULL);
     for (int s = 0; s < iterator->slot_count; s++) cornu__release(iterator->slots[s].memory);
     cornu__release(iterator->slots);
-    cornu__stages_close(iterator->stages, iterator->stage_count);
+    for (int i = 0; i < iterator->worker_count; i++)
+        cornu__stages_close(iterator->workers[i].stages, iterator->workers[i].stage_count);
+    cornu__release(iterator->workers);
     pthread_cond_destroy(&iterator->changed);
     pthread_mutex_destroy(&iterator->lock);
     cornu_dataset_free(iterator->dataset);

@@ -335,6 +335,23 @@ CornuDataset *cornu_dataset_prefetch(CornuDataset *source, int depth)
     return prefetch;
 }
 
+/* ---- parallel: likewise the number of threads ---- */
+
+CornuDataset *cornu_dataset_parallel(CornuDataset *source, int threads)
+{
+    enum { MOST_THREADS = 64 };
+    CornuDataset *parallel = cornu__dataset_derive(source, &window_kind, "parallel");
+    if (!parallel) return NULL;
+    if (threads < 1 || threads > MOST_THREADS) {
+        cornu__fail(CORNU_ERR_ARGUMENT, "parallel: %d threads, expected 1 to %d", threads,
+                    MOST_THREADS);
+        return abandon(parallel);
+    }
+    if (threads > parallel->workers) parallel->workers = threads;
+    if (threads > parallel->prefetch) parallel->prefetch = threads;
+    return parallel;
+}
+
 /* ---- The origin of an element ---- */
 
 int64_t cornu__dataset_origin(const CornuDataset *dataset, CornuSample at, int64_t row)

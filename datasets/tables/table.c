@@ -2,7 +2,6 @@
 #include "table.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +11,17 @@
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
 #include "../../device/text/print.h"
+#include "number_internal.h"
 #include "table_internal.h"
 
 enum { UNDECIDED, NUMBERS, WORDS };
+
+/* A field of a line. */
+typedef struct {
+    char  *text;
+    double number;
+    bool   is_number;
+} Field;
 
 /* A column of the file while it is read. */
 typedef struct {
@@ -33,9 +40,12 @@ typedef struct {
     CornuTable *table;
     char        delimiter;
     char       *at;            /* in the file's text, whose fields are terminated in place */
+    const char *limit;         /* the end of the text, after the NUL */
+    bool        stops[256];    /* by character: ends a field that is not quoted */
+    bool        scans;         /* the delimiter is no character of a number */
     int64_t     line;
     Reading    *column;        /* owned */
-    char      **field;         /* owned: one for each column */
+    Field      *field;         /* owned: one for each column */
     int         columns, space, line_space;
 } Reader;
 
@@ -56,6 +66,16 @@ static CornuStatus fail(const Reader *reader, CornuStatus status, int64_t line,
 }
 
 /* ---- Fields ---- */
+
+/* The reader's text, `size` bytes and a NUL. */
+static void begin_text(Reader *reader, char *text, size_t size)
+{
+    reader->at = text;
+    reader->limit = text + size + 1;
+    reader->scans = !strchr("+-.0123456789eE", reader->delimiter);
+    reader->stops[(unsigned char)reader->delimiter] = reader->stops['\n'] = true;
+    reader->stops['"'] = reader->stops[0] = true;
+}
 
 static bool is_blank(const Reader *reader, char c)
 {
@@ -88,9 +108,8 @@ static CornuStatus next_field(Reader *reader, char **field, bool *last)
     if (*reader->at == '"') {
         CORNU__TRY(quoted_field(reader, field));
     } else {
-        const char stops[] = { reader->delimiter, '\n', '"', '\0' };
         *field = reader->at;
-        reader->at += strcspn(reader->at, stops);
+        while (!reader->stops[(unsigned char)*reader->at]) reader->at++;
         for (end = reader->at; end > *field && is_blank(reader, end[-1]);) end--;
         if (*reader->at == '"')
             return fail(reader, CORNU_ERR_FORMAT, reader->line, NULL,
@@ -100,6 +119,40 @@ static CornuStatus next_field(Reader *reader, char **field, bool *last)
     if (*reader->at == '\n') reader->line++;
     if (*reader->at) reader->at++;
     if (end) *end = '\0';
+    return CORNU_OK;
+}
+
+/* Whether the text up to a NUL is a finite decimal number, in any locale. */
+static bool is_number(const Reader *reader, const char *text, double *number)
+{
+    const char *end;
+    return cornu__scan_number(text, reader->limit, &end, number) && !*end;
+}
+
+/* Reads the next field of a line, and the number that it is, if it is one. */
+static CornuStatus next_value(Reader *reader, Field *field, bool *last)
+{
+    const char *end;
+    while (is_blank(reader, *reader->at)) reader->at++;
+    *field = (Field){ .text = NULL };
+    if (reader->scans &&
+        cornu__scan_number(reader->at, reader->limit, &end, &field->number)) {
+        char *number_end = reader->at + (end - reader->at), *stop = number_end;
+        while (is_blank(reader, *stop)) stop++;
+        if (*stop == reader->delimiter || *stop == '\n' || !*stop) {
+            field->is_number = true;
+            field->text = reader->at;
+            *last = *stop != reader->delimiter;
+            if (*stop == '\n') reader->line++;
+            reader->at = stop + (*stop != '\0');
+            *number_end = '\0';
+            return CORNU_OK;
+        }
+    }
+    const bool quoted = *reader->at == '"';
+    CORNU__TRY(next_field(reader, &field->text, last));
+    if (quoted || !reader->scans)
+        field->is_number = is_number(reader, field->text, &field->number);
     return CORNU_OK;
 }
 
@@ -177,19 +230,12 @@ static CornuStatus open_columns(Reader *reader)
 
 /* ---- Rows ---- */
 
-static bool is_missing(const Reader *reader, const char *text)
+static bool is_missing(const Reader *reader, const Field *field)
 {
     static const char *const usual[] = { "NA", "N/A", "NaN", "nan", "null", "NULL", NULL };
-    return !*text || listed(reader->config->missing_values ? reader->config->missing_values
-                                                           : usual, text);
-}
-
-/* Whether it is a finite decimal number, in any locale. */
-static bool is_number(const char *text, double *number)
-{
-    char *end;
-    *number = cornu__parse_number(text, &end);
-    return !*end && isfinite(*number) && strspn(text, "+-.0123456789eE") == strlen(text);
+    const char *const       *own = reader->config->missing_values;
+    if (field->is_number && !own) return false;
+    return !*field->text || listed(own ? own : usual, field->text);
 }
 
 static int by_text(const void *a, const void *b)
@@ -232,11 +278,12 @@ static CornuStatus note_unknown(const Reader *reader, const Reading *column, con
 }
 
 /* Appends a value to the column. */
-static CornuStatus store(Reader *reader, Reading *column, char *text, int64_t line)
+static CornuStatus store(Reader *reader, Reading *column, const Field *field, int64_t line)
 {
     const int  row = reader->table->rows;
-    double     number;
-    const bool numeric = is_number(text, &number);
+    double     number = field->number;
+    char      *text = field->text;
+    const bool numeric = field->is_number;
     if (column->kind == UNDECIDED) {
         column->kind = numeric ? NUMBERS : WORDS;
         column->first = text;
@@ -244,7 +291,9 @@ static CornuStatus store(Reader *reader, Reading *column, char *text, int64_t li
     }
     if (column->kind == NUMBERS ? !numeric : numeric && column->first)
         return other_kind(reader, column, text, line);
-    CORNU__TRY(cornu__reserve(&column->to->value, &column->value_space, row, 1, sizeof number));
+    if (row == column->value_space)
+        CORNU__TRY(cornu__reserve(&column->to->value, &column->value_space, row, 1,
+                                  sizeof number));
     if (column->kind == WORDS && column->like) {
         number = category_of(text, column->like->category, column->like->category_count);
         if (number < 0.0) CORNU__TRY(note_unknown(reader, column, text, line));
@@ -264,9 +313,9 @@ static CornuStatus read_fields(Reader *reader)
     bool          last = false;
     int           count = 0;
     for (; !last; count++) {
-        char *field;
-        CORNU__TRY(next_field(reader, &field, &last));
-        if (count < reader->columns) reader->field[count] = field;
+        Field  beyond;
+        Field *field = count < reader->columns ? &reader->field[count] : &beyond;
+        CORNU__TRY(next_value(reader, field, &last));
     }
     if (count == reader->columns) return CORNU_OK;
     return fail(reader, CORNU_ERR_FORMAT, line, NULL, "%d field%s, expected %d as in the first "
@@ -281,14 +330,14 @@ static CornuStatus read_rows(Reader *reader)
         const Reading *missing = NULL;
         CORNU__TRY(read_fields(reader));
         for (int c = 0; c < reader->columns && !missing; c++)
-            if (reader->column[c].to && is_missing(reader, reader->field[c]))
+            if (reader->column[c].to && is_missing(reader, &reader->field[c]))
                 missing = &reader->column[c];
         if (missing && reader->config->missing == CORNU_MISSING_REFUSED)
             return fail(reader, CORNU_ERR_VALUE, line, missing, "the value is missing; .missing = "
                         "CORNU_MISSING_DROPPED drops such rows");
         for (int c = 0; c < reader->columns && !missing; c++)
             if (reader->column[c].to)
-                CORNU__TRY(store(reader, &reader->column[c], reader->field[c], line));
+                CORNU__TRY(store(reader, &reader->column[c], &reader->field[c], line));
         if (missing) {
             table->dropped++;
             continue;
@@ -381,10 +430,11 @@ CornuTable *cornu_table_schema_parse(const char *schema)
     CornuTable *table = cornu__allocate(1, sizeof *table);
     char       *text = schema ? cornu__copy_text(schema) : NULL;
     if (table) table->name = cornu__copy_text("the table's schema");
-    Reader      reader = { .table = table, .line = 1, .delimiter = ',', .at = text };
+    Reader      reader = { .table = table, .line = 1, .delimiter = ',' };
     int         space = 0;
     CornuStatus status = !schema ? cornu__fail(CORNU_ERR_ARGUMENT, "table: the schema is NULL")
                        : !text || !table || !table->name ? CORNU_ERR_MEMORY : CORNU_OK;
+    if (!status) begin_text(&reader, text, strlen(text));
     while (!status && next_line(&reader)) status = read_schema_line(&reader, &space);
     if (!status && table->columns == 0)
         status = cornu__fail(CORNU_ERR_FORMAT, "%s: has no columns", table->name);
@@ -405,7 +455,8 @@ static CornuStatus read_table(Reader *reader, char *text, size_t size)
     if (memchr(text, '\0', size))
         return cornu__fail(CORNU_ERR_FORMAT, "%s: contains NUL bytes, expected text",
                            reader->table->name);
-    reader->at = text + (strncmp(text, "\xEF\xBB\xBF", 3) ? 0 : 3);
+    begin_text(reader, text, size);
+    if (!strncmp(text, "\xEF\xBB\xBF", 3)) reader->at += 3;
     CORNU__TRY(read_header(reader));
     CORNU__TRY(open_columns(reader));
     CORNU__TRY(read_rows(reader));

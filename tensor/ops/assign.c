@@ -29,11 +29,12 @@ static CornuTensor *whole_value(CornuGraph *graph, CornuVariable *whole)
 /* The entry of a part, made on first use; NULL with a pending error. */
 static CornuGraphPart *part_of(CornuGraph *graph, CornuVariable *variable)
 {
-    for (int i = 0; i < graph->part_count; i++)
-        if (graph->parts[i].part == variable) return &graph->parts[i];
+    const int known = cornu__lookup_find(&graph->part_of, variable);
+    if (known >= 0) return &graph->parts[known];
     CornuTensor *value = cornu_part(whole_value(graph, variable->whole), variable);
     if (!value || cornu__reserve(&graph->parts, &graph->part_space, graph->part_count, 1,
-                                 sizeof *graph->parts))
+                                 sizeof *graph->parts) ||
+        cornu__lookup_set(&graph->part_of, variable, graph->part_count))
         return cornu__null();
     CornuGraphPart *part = &graph->parts[graph->part_count++];
     *part = (CornuGraphPart){ .part = variable, .whole = variable->whole, .value = value };
@@ -54,9 +55,9 @@ CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
         const CornuGraphPart *part = part_of(graph, variable);
         return part ? part->value : NULL;
     }
-    for (int i = 0; i < graph->input_count; i++)
-        if (graph->inputs[i].variable == variable)
-            return cornu__tensor(graph, graph->program->inputs[i]);
+    const int known = cornu__lookup_find(&graph->input_of, variable);
+    if (known >= 0 && known < graph->input_count && graph->inputs[known].variable == variable)
+        return cornu__tensor(graph, graph->program->inputs[known]);
     return cornu__graph_add_input(graph, cornu__variable_shard_type(variable),
                                   variable->spread != CORNU_SHARED,
                                   (CornuGraphInput){ .variable = variable,
@@ -66,11 +67,11 @@ CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
 CornuTensor *cornu_read_assigned(CornuGraph *graph, CornuVariable *variable)
 {
     CornuTensor *value = cornu_read(graph, variable);
-    for (int i = 0; value && i < graph->assignment_count; i++)
-        if (graph->assignments[i].variable == variable) value = graph->assignments[i].tensor;
-    for (int i = 0; value && i < graph->part_count; i++)
-        if (graph->parts[i].part == variable && graph->parts[i].assigned)
-            value = graph->parts[i].assigned;
+    if (!value) return NULL;
+    const int assigned = cornu__lookup_find(&graph->assignment_of, variable);
+    const int part = cornu__lookup_find(&graph->part_of, variable);
+    if (assigned >= 0) value = graph->assignments[assigned].tensor;
+    if (part >= 0 && graph->parts[part].assigned) value = graph->parts[part].assigned;
     return value;
 }
 
@@ -87,8 +88,8 @@ static CornuStatus assign_part(CornuGraph *graph, CornuVariable *part, CornuTens
     if (old && values) own->assigned = tensor;
     for (int i = 0; i < whole->segment_count && old && values; i++) {
         const CornuSegment *segment = &whole->segments[i];
-        for (int k = 0; k < graph->part_count && !values[i]; k++)
-            if (graph->parts[k].part == segment->part) values[i] = graph->parts[k].assigned;
+        const int part = segment->part ? cornu__lookup_find(&graph->part_of, segment->part) : -1;
+        if (part >= 0) values[i] = graph->parts[part].assigned;
         if (!values[i]) values[i] = elements(old, segment->first, segment->count);
     }
     CornuTensor *packed = old && values ? cornu_pack(whole, values) : NULL;
@@ -116,13 +117,14 @@ CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor)
         return status;
     }
     graph->assignment_version++;
-    for (int i = 0; i < graph->assignment_count; i++)
-        if (graph->assignments[i].variable == variable) {
-            graph->assignments[i].tensor = tensor;
-            return CORNU_OK;
-        }
+    const int known = cornu__lookup_find(&graph->assignment_of, variable);
+    if (known >= 0) {
+        graph->assignments[known].tensor = tensor;
+        return CORNU_OK;
+    }
     CORNU__TRY(cornu__reserve(&graph->assignments, &graph->assignment_space,
                               graph->assignment_count, 1, sizeof *graph->assignments));
+    CORNU__TRY(cornu__lookup_set(&graph->assignment_of, variable, graph->assignment_count));
     graph->assignments[graph->assignment_count++] =
         (CornuAssignment){ .variable = variable, .tensor = tensor };
     return CORNU_OK;

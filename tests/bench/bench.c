@@ -172,6 +172,13 @@ static const char *join(char text[256], const char *(*known)(int i))
 
 static const char *known_group(int i) { return i < GROUPS ? groups[i].name : NULL; }
 
+static const char *known_model(int i)
+{
+    int count = 0;
+    while (subject_model(count)) count++;
+    return i < count ? subject_model(i) : bench_compile_network(i - count);
+}
+
 /* -1 to continue, or the status to exit with after a message. */
 static int check(const Bench *bench, const char *filter)
 {
@@ -179,8 +186,8 @@ static int check(const Bench *bench, const char *filter)
     int64_t numbers[BENCH_MOST_NUMBERS];
     SubjectConfig configs[SUBJECT_MOST];
     if (!all_known(filter, known_group)) return refuse("filter", filter, join(text, known_group));
-    if (!all_known(bench->models, subject_model))
-        return refuse("models", bench->models, join(text, subject_model));
+    if (!all_known(bench->models, known_model))
+        return refuse("models", bench->models, join(text, known_model));
     if (subject_configs(bench->devices, &(SubjectConfig){ .unset = 0 }, configs) < 0)
         return refuse("devices", bench->devices, "a list of cpu, tpu, and pjrt:NAME without "
                       "options; at most four");
@@ -218,8 +225,8 @@ int main(int count, char **arguments)
     Options     options = { 0 };
     const Option flags[] = {
         { "filter", OPTION_TEXT, &filter, "LIST",
-          "of limits, threads, kernels, steps, scaling, latency, predictor, overhead, embedding; "
-          "default all", 0, 0,
+          "of limits, threads, kernels, steps, scaling, latency, predictor, overhead, embedding, "
+          "compile; default all", 0, 0,
           NULL },
         { "models", OPTION_TEXT, &bench.models, "LIST", "networks; default all, but only those of models/ except for steps", 0, 0,
           NULL },

@@ -41,13 +41,17 @@ typedef struct {
     X("latency", bench_latency)   /* predictions for one sample, and for many            */ \
     X("predictor", bench_predictor) /* predictors: one row and many, one thread and two  */ \
     X("overhead", bench_overhead) /* the time around what is computed                    */ \
-    X("embedding", bench_embedding) /* sparse gradients of tables of all sizes           */
+    X("embedding", bench_embedding) /* sparse gradients of tables of all sizes           */ \
+    X("compile", bench_compile)   /* the time until a step is ready, by depth            */
 
 #define X(name, function)                \
     CornuStatus function(Bench *bench);  \
     void function##_print(const Bench *bench);
 BENCH_MAP(X)
 #undef X
+
+/* The networks of the group compile; NULL past the last. */
+const char *bench_compile_network(int i);
 
 /* ---- Lists of the command line ---- */
 

@@ -14,6 +14,7 @@
 
 #include "../../memory_internal.h"
 #include "passes.h"
+#include "units.h"
 
 /* In one group: its registers should stay in the first-level cache. */
 enum { MOST_OPS = 40 };
@@ -22,11 +23,9 @@ typedef enum {
     NODE_LOOKED_THROUGH, NODE_KERNEL, NODE_JOINED, NODE_ALONE, NODE_GROUP
 } NodeKind;
 
-/* An op and what it is joined with: ops of one unit run as one step. */
+/* An op. */
 typedef struct {
     NodeKind           kind;
-    int                unit;      /* number of the first op joined */
-    int                next;      /* the next op of the unit, -1: the last */
     int                uses;      /* of its output 0, program outputs included */
     int                user;      /* the last op that uses output 0 */
     const CornuKernel *kernel;
@@ -34,15 +33,19 @@ typedef struct {
     bool               in_memory[CORNU_MAX_OUTPUTS]; /* outputs others read from memory */
     bool               pinned[CORNU_MAX_OUTPUTS];    /* and not only groups of as many elements */
     bool               written_out;    /* looked through, but needed in memory */
-    int                stamp;          /* of the last search that visited it */
 } Node;
 
 typedef struct {
     CornuPlan          *plan;
     const CornuProgram *program;
     Node               *nodes;
-    int                 stamp;
-    int                *left;     /* stack of a search: units */
+    CornuUnits          units;
+    bool               *flags;      /* by op: a list on the way */
+    int                *slot_of;    /* see cornu__group_create */
+    int                *packed;     /* by value: the last step that packs it, -1: none */
+    int                *packed_before;   /* by step: the one before that, of the same value */
+    int                *reader;     /* by op: the last operand that reads it in a register, */
+    int                *reader_before;   /* by operand: and the one before; -1: none */
 } Fuser;
 
 static int64_t count_of(const Fuser *f, CornuValue value)
@@ -62,8 +65,7 @@ static void classify(Fuser *f)
         const CornuProgramOp *op = &program->ops[i];
         Node                 *node = &f->nodes[i];
         CornuPart             part;
-        node->unit = i;
-        node->next = node->user = node->pool = -1;
+        node->user = node->pool = -1;
         if (op->id == CORNU_OP_CONSTANT || op->id == CORNU_OP_BROADCAST ||
             cornu__is_view(program, op, &part))
             node->kind = NODE_LOOKED_THROUGH;
@@ -90,10 +92,7 @@ static void classify(Fuser *f)
 
 static void absorb(Fuser *f, int op, int last)
 {
-    Node *tail = &f->nodes[op];
-    while (tail->next >= 0) tail = &f->nodes[tail->next];
-    tail->next = last;
-    f->nodes[last].unit = op;
+    cornu__units_append(&f->units, op, last);
     f->nodes[last].kind = NODE_KERNEL;
 }
 
@@ -175,7 +174,7 @@ static bool is_bias(const Fuser *f, CornuValue value, CornuType type, CornuValue
 static void absorb_epilogue(Fuser *f, int op)
 {
     const CornuProgram *program = f->program;
-    int at = f->nodes[op].next >= 0 ? f->nodes[op].next : op; /* a pool after it */
+    int at = f->units.next[op] >= 0 ? f->units.next[op] : op; /* a pool after it */
     CornuType  type = cornu_program_type(program, program->ops[at].out_first);
     CornuValue bias;
     const bool narrow = type.dtype == CORNU_BF16;   /* then only activations of one instruction */
@@ -279,81 +278,33 @@ static int register_maker(const Fuser *f, int op, int k)
     return count_of(f, source) == cornu__group_count(f->program, &f->program->ops[op]) ? maker : -1;
 }
 
-/* Visits the unit of an op; true if it is the one searched for. */
-static bool enter(Fuser *f, int op, int unit, int *count)
+/* Orders the units that there are, and notes what ops would read in registers. */
+static void order_units(Fuser *f)
 {
-    const int own = f->nodes[op].unit;
-    if (own == unit) return true;
-    if (f->nodes[own].stamp == f->stamp) return false;
-    for (int i = own; i >= 0; i = f->nodes[i].next) f->nodes[i].stamp = f->stamp;
-    f->left[(*count)++] = own;
-    return false;
-}
-
-/* Whether op `from` or anything that it depends on, unit by unit, belongs to the unit. */
-static bool reaches(Fuser *f, int from, int unit)
-{
-    int count = 0;
-    if (enter(f, from, unit, &count)) return true;
-    while (count > 0)
-        for (int i = f->left[--count]; i >= 0; i = f->nodes[i].next)
-            for (int k = 0; k < f->program->ops[i].in_count; k++) {
-                const int maker = f->program->values[operands_of(f, i)[k]].op;
-                if (maker >= 0 && enter(f, maker, unit, &count)) return true;
-            }
-    return false;
-}
-
-/* Whether a path from unit `to` to unit `from` leads through an op outside both. */
-static bool reaches_outside(Fuser *f, int from, int to)
-{
-    f->stamp++;
-    for (int i = from; i >= 0; i = f->nodes[i].next) f->nodes[i].stamp = f->stamp;
-    for (int i = from; i >= 0; i = f->nodes[i].next)
-        for (int k = 0; k < f->program->ops[i].in_count; k++) {
-            int direct = register_maker(f, i, k);
-            if (direct >= 0 &&
-                (f->nodes[direct].unit == to || f->nodes[direct].unit == from))
-                continue;
-            int maker = f->program->values[operands_of(f, i)[k]].op;
-            if (maker >= 0 && reaches(f, maker, to)) return true;
-        }
-    return false;
-}
-
-static int size_of(const Fuser *f, int unit)
-{
-    int size = 0;
-    for (int i = unit; i >= 0; i = f->nodes[i].next) size++;
-    return size;
-}
-
-/* Merges two lists of ops, both ascending; the unit is named after the first. */
-static void join(Fuser *f, int a, int b)
-{
-    int first = a < b ? a : b, *link = &first;
-    while (a >= 0 || b >= 0) {
-        int *least = b < 0 || (a >= 0 && a < b) ? &a : &b;
-        int  op = *least;
-        *least = f->nodes[op].next;
-        f->nodes[op].unit = first;
-        *link = op;
-        link = &f->nodes[op].next;
+    CornuUnits *units = &f->units;
+    for (int i = 0; i < f->program->op_count; i++) {
+        const CornuProgramOp *op = &f->program->ops[i];
+        f->flags[i] = f->nodes[i].kind == NODE_LOOKED_THROUGH;
+        for (int k = 0; k < op->in_count; k++)
+            units->direct[op->in_first + k] =
+                f->nodes[i].kind == NODE_GROUP ? register_maker(f, i, k) : -1;
     }
-    *link = -1;
+    cornu__units_order(units, f->flags);
 }
 
 static void form_groups(Fuser *f)
 {
+    CornuUnits *units = &f->units;
+    order_units(f);
     for (int i = 0; i < f->program->op_count; i++) {
         if (f->nodes[i].kind != NODE_GROUP) continue;
         for (int k = 0; k < f->program->ops[i].in_count; k++) {
-            int maker = register_maker(f, i, k);
+            const int maker = units->direct[f->program->ops[i].in_first + k];
             if (maker < 0) continue;
-            int other = f->nodes[maker].unit, own = f->nodes[i].unit;
-            if (other == own || size_of(f, other) + size_of(f, own) > MOST_OPS) continue;
-            if (!reaches_outside(f, own, other) && !reaches_outside(f, other, own))
-                join(f, own, other);
+            const int other = units->of[maker], own = units->of[i];
+            if (other != own &&
+                cornu__unit_size(units, other) + cornu__unit_size(units, own) <= MOST_OPS)
+                cornu__units_join(units, own, other);
         }
     }
 }
@@ -391,7 +342,7 @@ static void need_operand(Fuser *f, int op, int k)
     if (!in_memory) value = cornu__group_source(f->program, value, &access);
     int maker = f->program->values[value].op, direct = register_maker(f, op, k);
     if (direct >= 0) {   /* in a register, once the two are in one group */
-        if (f->nodes[direct].unit != f->nodes[op].unit)
+        if (f->units.of[direct] != f->units.of[op])
             f->nodes[direct].in_memory[f->program->values[value].index] = true;
         return;
     }
@@ -409,7 +360,7 @@ static void find_needs(Fuser *f)
             /* Of a joined gradient of a pool only the operands are read. */
             int  maker = f->program->values[operands_of(f, i)[k]].op;
             if (maker >= 0 && f->nodes[maker].kind == NODE_JOINED) continue;
-            bool absorbed = f->nodes[i].kind == NODE_KERNEL && f->nodes[i].unit != i;
+            bool absorbed = f->nodes[i].kind == NODE_KERNEL && f->units.of[i] != i;
             if ((f->nodes[i].kind == NODE_KERNEL && !absorbed) ||
                 f->nodes[i].kind == NODE_ALONE || f->nodes[i].kind == NODE_JOINED)
                 need(f, operands_of(f, i)[k]);
@@ -425,15 +376,19 @@ static void find_needs(Fuser *f)
 
 /* ---- Delayed ops ---- */
 
-/* Takes op `op` out of its unit's list. */
-static void leave(Fuser *f, int op)
+/* Lists the ops that would read another's result in a register. */
+static void find_readers(Fuser *f)
 {
-    int rest = f->nodes[op].unit == op ? f->nodes[op].next : f->nodes[op].unit;
-    for (int i = f->nodes[op].unit; i >= 0; i = f->nodes[i].next)
-        if (f->nodes[i].next == op) f->nodes[i].next = f->nodes[op].next;
-    for (int i = rest; i >= 0; i = f->nodes[i].next) f->nodes[i].unit = rest;
-    f->nodes[op].unit = op;
-    f->nodes[op].next = -1;
+    for (int i = 0; i < f->program->op_count; i++) f->reader[i] = -1;
+    for (int i = 0; i < f->program->op_count; i++)
+        for (int k = 0; k < f->program->ops[i].in_count; k++) {
+            const int operand = f->program->ops[i].in_first + k;
+            const int maker = f->nodes[i].kind == NODE_GROUP ? register_maker(f, i, k) : -1;
+            f->units.reader[operand] = i;
+            if (maker < 0) continue;
+            f->reader_before[operand] = f->reader[maker];
+            f->reader[maker] = operand;
+        }
 }
 
 /* The one unit that reads the op's result, all in registers if the op were part of it; -1
@@ -441,13 +396,12 @@ static void leave(Fuser *f, int op)
 static int only_reader(const Fuser *f, int op)
 {
     int reader = -1;
-    for (int i = op + 1; i < f->program->op_count; i++)
-        for (int k = 0; k < f->program->ops[i].in_count; k++) {
-            if (f->nodes[i].kind != NODE_GROUP || register_maker(f, i, k) != op) continue;
-            if (reader >= 0 && reader != f->nodes[i].unit) return -1;
-            reader = f->nodes[i].unit;
-        }
-    return reader == f->nodes[op].unit ? -1 : reader;
+    for (int k = f->reader[op]; k >= 0; k = f->reader_before[k]) {
+        const int unit = f->units.of[f->units.reader[k]];
+        if (reader >= 0 && reader != unit) return -1;
+        reader = unit;
+    }
+    return reader == f->units.of[op] ? -1 : reader;
 }
 
 /* Whether the op can be computed later from memory at no more traffic than its result
@@ -480,14 +434,15 @@ static bool is_cheap_to_delay(const Fuser *f, int op)
  */
 static void delay_ops(Fuser *f)
 {
+    find_readers(f);
     for (int i = f->program->op_count - 1; i >= 0; i--) {
         Node *node = &f->nodes[i];
         if (node->kind != NODE_GROUP || !node->in_memory[0] || node->pinned[0]) continue;
         int reader = only_reader(f, i);
-        if (reader < 0 || size_of(f, reader) >= MOST_OPS || !is_cheap_to_delay(f, i))
+        if (reader < 0 || cornu__unit_size(&f->units, reader) >= MOST_OPS || !is_cheap_to_delay(f, i))
             continue;
-        leave(f, i);
-        join(f, i, reader);
+        cornu__units_leave(&f->units, i);
+        cornu__units_merge(&f->units, i, reader);
         node->in_memory[0] = false;
     }
 }
@@ -520,10 +475,11 @@ static CornuStepKind kind_alone(CornuOpId id)
 static CornuStatus note_ops(CornuPlanStep *step, const Fuser *f, int unit)
 {
     const int pool = f->nodes[unit].pool;
-    step->ops = cornu__allocate((size_t)size_of(f, unit) + 1, sizeof *step->ops);
+    step->ops = cornu__allocate((size_t)cornu__unit_size(&f->units, unit) + 1,
+                                sizeof *step->ops);
     if (!step->ops) return CORNU_ERR_MEMORY;
     if (pool >= 0 && f->nodes[pool].kind == NODE_JOINED) step->ops[step->op_count++] = pool;
-    for (int i = unit; i >= 0; i = f->nodes[i].next) step->ops[step->op_count++] = i;
+    for (int i = unit; i >= 0; i = f->units.next[i]) step->ops[step->op_count++] = i;
     return CORNU_OK;
 }
 
@@ -532,12 +488,10 @@ static CornuValue find_packed(const Fuser *f, const CornuKernel *kernel, const C
                               CornuType out_type, CornuValue operand)
 {
     CornuType types[CORNU_MAX_INPUTS];
-    for (int i = 0; i < f->plan->step_count; i++) {
+    for (int i = f->packed[operand]; i >= 0; i = f->packed_before[i]) {
         const CornuPlanStep  *step = &f->plan->steps[i];
         const CornuValue *values = f->plan->operands;
-        if (step->kind != CORNU_STEP_PACK || step->kernel != kernel ||
-            values[step->in_first] != operand)
-            continue;
+        if (step->kernel != kernel) continue;
         const CornuProgramOp *made = &f->program->ops[step->op];
         const CornuOpCall     other = cornu_program_call(f->program, made, types);
         bool alike = other.id == call->id && other.in_count == call->in_count &&
@@ -579,6 +533,8 @@ static CornuStatus add_pack(Fuser *f, int op, int position, CornuValue *in, int 
     step->op = op;
     step->position = position;
     step->kernel = kernel;
+    f->packed_before[f->plan->step_count - 1] = f->packed[*operand];
+    f->packed[*operand] = f->plan->step_count - 1;
     *operand = panels;
     return CORNU_OK;
 }
@@ -591,7 +547,7 @@ static CornuStatus add_kernel(Fuser *f, int op)
     CornuEpilogue         epilogue = { .activation = CORNU_OP_COUNT };
     CornuValue            bias = CORNU_NO_VALUE, gate = CORNU_NO_VALUE;
     int                   last = op;
-    for (int i = f->nodes[op].next; i >= 0; last = i, i = f->nodes[i].next) {
+    for (int i = f->units.next[op]; i >= 0; last = i, i = f->units.next[i]) {
         if (i == f->nodes[op].pool) {
             made = &program->ops[i];
         } else if (program->ops[i].id == CORNU_OP_ADD) {
@@ -639,7 +595,7 @@ static CornuStatus add_group_step(Fuser *f, int unit, const int *ops, int op_cou
                                   const CornuValue *out, int out_count, int position)
 {
     CornuGroup *group = cornu__group_create(f->plan->host->vectors, f->program, ops,
-                                            op_count, out, out_count);
+                                            op_count, out, out_count, f->slot_of);
     if (!group) return CORNU_ERR_MEMORY;
     CornuPlanStep *step =
         cornu__plan_step(f->plan, CORNU_STEP_GROUP, group->inputs, group->input_count, out,
@@ -657,7 +613,7 @@ static CornuStatus add_group(Fuser *f, int unit)
 {
     int        ops[MOST_OPS], op_count = 0, out_count = 0;
     CornuValue out[MOST_OPS * CORNU_MAX_OUTPUTS];
-    for (int i = unit; i >= 0; i = f->nodes[i].next) {
+    for (int i = unit; i >= 0; i = f->units.next[i]) {
         ops[op_count++] = i;
         for (int k = 0; k < f->program->ops[i].out_count; k++)
             if (f->nodes[i].in_memory[k])
@@ -667,22 +623,52 @@ static CornuStatus add_group(Fuser *f, int unit)
     return add_group_step(f, unit, ops, op_count, out, out_count, ops[op_count - 1]);
 }
 
+/* Close it also after a failure. */
+static CornuStatus open_fuser(Fuser *f, CornuPlan *plan)
+{
+    const CornuProgram *program = plan->program;
+    const size_t        ops = (size_t)program->op_count, values = (size_t)program->value_count;
+    *f = (Fuser){ .plan = plan, .program = program };
+    f->nodes = cornu__allocate(ops, sizeof *f->nodes);
+    f->flags = cornu__allocate(ops, sizeof *f->flags);
+    f->slot_of = cornu__allocate(values, sizeof *f->slot_of);
+    f->packed = cornu__allocate(values, sizeof *f->packed);
+    f->packed_before = cornu__allocate(2 * ops, sizeof *f->packed_before);   /* and kernels */
+    f->reader = cornu__allocate(ops, sizeof *f->reader);
+    f->reader_before = cornu__allocate((size_t)program->operand_count, sizeof *f->reader_before);
+    if (!f->nodes || !f->flags || !f->slot_of || !f->packed || !f->packed_before || !f->reader ||
+        !f->reader_before)
+        return CORNU_ERR_MEMORY;
+    for (int i = 0; i < program->value_count; i++) f->slot_of[i] = f->packed[i] = -1;
+    return cornu__units_create(&f->units, program);
+}
+
+static void close_fuser(Fuser *f)
+{
+    cornu__units_free(&f->units);
+    cornu__release(f->nodes);
+    cornu__release(f->flags);
+    cornu__release(f->slot_of);
+    cornu__release(f->packed);
+    cornu__release(f->packed_before);
+    cornu__release(f->reader);
+    cornu__release(f->reader_before);
+}
+
 CornuStatus cornu__fuse(CornuPlan *plan)
 {
-    Fuser f = { .plan = plan, .program = plan->program };
-    f.nodes = cornu__allocate((size_t)f.program->op_count, sizeof *f.nodes);
-    f.left = cornu__allocate((size_t)f.program->op_count, sizeof *f.left);
-    if (!f.nodes || !f.left) {
-        cornu__release(f.nodes);
-        cornu__release(f.left);
-        return CORNU_ERR_MEMORY;
+    Fuser       f;
+    CornuStatus status = open_fuser(&f, plan);
+    if (status != CORNU_OK) {
+        close_fuser(&f);
+        return status;
     }
     classify(&f);
     const bool pools = cornu__pass_runs(CORNU_PASS_POOL);
     const bool epilogues = cornu__pass_runs(CORNU_PASS_EPILOGUE);
     const bool gates = cornu__pass_runs(CORNU_PASS_GATE);
     for (int i = 0; i < f.program->op_count; i++)
-        if (f.nodes[i].kind == NODE_KERNEL && f.nodes[i].unit == i) {
+        if (f.nodes[i].kind == NODE_KERNEL && f.units.of[i] == i) {
             if (pools) join_pool(&f, i);
             if (epilogues) absorb_epilogue(&f, i);
             if (gates) absorb_gate(&f, i);
@@ -694,17 +680,15 @@ CornuStatus cornu__fuse(CornuPlan *plan)
     find_needs(&f);
     if (cornu__pass_runs(CORNU_PASS_DELAY)) delay_ops(&f);
 
-    CornuStatus status = CORNU_OK;
     for (int i = 0; i < f.program->op_count && status == CORNU_OK; i++) {
         const Node *node = &f.nodes[i];
-        if (node->unit != i) continue;
+        if (f.units.of[i] != i) continue;
         if (node->kind == NODE_KERNEL || node->kind == NODE_ALONE)
             status = add_kernel(&f, i);
         else if (node->kind == NODE_GROUP) status = add_group(&f, i);
         else if (node->written_out)
             status = add_group_step(&f, i, NULL, 0, &f.program->ops[i].out_first, 1, i);
     }
-    cornu__release(f.nodes);
-    cornu__release(f.left);
+    close_fuser(&f);
     return status;
 }

@@ -408,21 +408,36 @@ static CornuStatus place_registers(CornuGroup *group)
     return CORNU_OK;
 }
 
+/* Takes back what the ops and outputs have set of slot_of. */
+static void forget_slots(Maker *make, const int *ops, int op_count, const CornuValue *outputs,
+                         int output_count)
+{
+    for (int i = 0; i < op_count; i++) {
+        const CornuProgramOp *op = &make->program->ops[ops[i]];
+        for (int k = 0; k < op->in_count; k++)
+            make->slot_of[cornu_program_operands(make->program, op)[k]] = -1;
+        for (int k = 0; k < op->out_count; k++) make->slot_of[op->out_first + k] = -1;
+    }
+    for (int i = 0; i < output_count; i++) make->slot_of[outputs[i]] = -1;
+}
+
 CornuGroup *cornu__group_create(const CornuVectors *vectors, const CornuProgram *program,
                                 const int *ops, int op_count, const CornuValue *outputs,
-                                int output_count)
+                                int output_count, int *slot_of)
 {
-    Maker make = { .vectors = vectors, .program = program };
+    Maker make = { .vectors = vectors, .program = program, .slot_of = slot_of };
     make.group = cornu__allocate(1, sizeof *make.group);
-    make.slot_of = cornu__allocate((size_t)program->value_count, sizeof *make.slot_of);
-    if (!make.group || !make.slot_of) goto fail;
+    if (!make.group) return NULL;
     make.group->count = op_count ? cornu__group_count(program, &program->ops[ops[0]])
                                  : cornu_type_count(cornu_program_type(program, outputs[0]));
-    for (int i = 0; i < program->value_count; i++) make.slot_of[i] = -1;
 
     for (int i = 0; i < op_count; i++) add_op(&make, &program->ops[ops[i]]);
     for (int i = 0; i < output_count; i++) add_output(&make, outputs[i], i);
-    if (make.status != CORNU_OK || place_registers(make.group) != CORNU_OK) goto fail;
+    forget_slots(&make, ops, op_count, outputs, output_count);
+    if (make.status != CORNU_OK || place_registers(make.group) != CORNU_OK) {
+        cornu__group_free(make.group);
+        return NULL;
+    }
 
     int64_t cost = 1;
     for (int i = 0; i < make.group->instruction_count; i++)
@@ -430,12 +445,7 @@ CornuGroup *cornu__group_create(const CornuVectors *vectors, const CornuProgram 
     /* Some ten thousand additions: worth handing to a thread, filling constants and prefetching
      * for. */
     make.group->chunk = CORNU_BLOCK * (cost < 8 ? 32 / cost : 16);
-    cornu__release(make.slot_of);
     return make.group;
-fail:
-    cornu__release(make.slot_of);
-    cornu__group_free(make.group);
-    return NULL;
 }
 
 void cornu__group_free(CornuGroup *group)

@@ -94,12 +94,13 @@ bool cornu__group_computes(const CornuVectors *vectors, const CornuProgram *prog
 
 /*
  * Makes a group of the ops numbered in `ops`, ascending. `outputs` are the values to write to
- * memory: results of members, or a broadcast, reshape or constant to be written out. NULL and
- * CORNU_ERR_MEMORY.
+ * memory: results of members, or a broadcast, reshape or constant to be written out. `slot_of` is
+ * memory for the time of the call, an element for each value of the program, all of them -1 before
+ * and after. NULL and CORNU_ERR_MEMORY.
  */
 CornuGroup *cornu__group_create(const CornuVectors *vectors, const CornuProgram *program,
                                 const int *ops, int op_count, const CornuValue *outputs,
-                                int output_count);
+                                int output_count, int *slot_of);
 void        cornu__group_free(CornuGroup *group);
 
 /* Whether output `out` may be written over input `in`: each of its elements is written after all

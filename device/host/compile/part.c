@@ -1,5 +1,6 @@
 /* Values that are part of another's memory: views, which are read in place, and operands of pack,
  * concat and all_gather, which can be made in place in the result. */
+#include "../../memory_internal.h"
 #include "plan.h"
 
 /* Operands of kernels begin at multiples of so many bytes. */
@@ -48,24 +49,39 @@ static bool is_contiguous_concat(const CornuProgram *program, const CornuProgram
     return true;
 }
 
-bool cornu__is_joined(const CornuProgram *program, const CornuProgramOp *op, int operand,
+CornuStatus cornu__plan_find_starts(CornuPlan *plan)
+{
+    const CornuProgram *program = plan->program;
+    plan->starts = cornu__allocate((size_t)program->operand_count, sizeof *plan->starts);
+    if (!plan->starts) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        int64_t               end = 0;
+        if (op->id != CORNU_OP_CONCAT && op->id != CORNU_OP_PACK) continue;
+        for (int k = op->in_first; k < op->in_first + op->in_count; k++) {
+            plan->starts[k] = op->id == CORNU_OP_PACK
+                            ? cornu__pack_start(&op->attributes.pack, end) : end;
+            end = plan->starts[k] +
+                  cornu_type_count(cornu_program_type(program, program->operands[k]));
+        }
+    }
+    return CORNU_OK;
+}
+
+bool cornu__is_joined(const CornuPlan *plan, const CornuProgramOp *op, int operand,
                       CornuPart *part)
 {
-    const CornuValue *in = cornu_program_operands(program, op);
-    const size_t      size = cornu_dtype_size(cornu_program_type(program, op->out_first).dtype);
-    int64_t           start = 0, count = 0;   /* of the operand, in elements */
+    const CornuProgram *program = plan->program;
+    const CornuValue   *in = cornu_program_operands(program, op);
+    const size_t        size = cornu_dtype_size(cornu_program_type(program, op->out_first).dtype);
     *part = (CornuPart){ .whole = op->out_first };
     switch (op->id) {
     case CORNU_OP_CONCAT:
         if (!is_contiguous_concat(program, op)) return false;
-        for (int i = 0; i < operand; i++)
-            start += cornu_type_count(cornu_program_type(program, in[i]));
+        part->offset = (size_t)plan->starts[op->in_first + operand] * size;
         break;
     case CORNU_OP_PACK:
-        for (int i = 0; i <= operand; i++) {
-            start = cornu__pack_start(&op->attributes.pack, start + count);
-            count = cornu_type_count(cornu_program_type(program, in[i]));
-        }
+        part->offset = (size_t)plan->starts[op->in_first + operand] * size;
         break;
     case CORNU_OP_ALL_GATHER:
         if (op->attributes.shards.groups.count > 0 || !program->values[in[0]].varies) return false;
@@ -73,7 +89,6 @@ bool cornu__is_joined(const CornuProgram *program, const CornuProgramOp *op, int
         break;
     default: return false;
     }
-    part->offset = (size_t)start * size;
     return part->offset % ALIGNMENT == 0 && part->stride % ALIGNMENT == 0;
 }
 
@@ -129,7 +144,7 @@ bool cornu__plan_moves(const CornuPlan *plan, const CornuPlanStep *step, int k)
     const int        first = cornu__plan_own(plan).first;
     CornuPart        to;
     if (step->kind != CORNU_STEP_KERNEL ||
-        !cornu__is_joined(plan->program, &plan->program->ops[step->op], k, &to))
+        !cornu__is_joined(plan, &plan->program->ops[step->op], k, &to))
         return false;
     return from.region != whole.region || from.number != whole.number ||
            from.offset != whole.offset + to.offset + (size_t)first * to.stride ||

@@ -137,7 +137,7 @@ CornuStatus cornu__plan_values(CornuPlan *plan)
         plan->varies[i] = plan->program->values[i].varies;
     }
     plan->value_count = count;
-    return CORNU_OK;
+    return cornu__plan_find_starts(plan);
 }
 
 CornuStatus cornu__plan_value(CornuPlan *plan, CornuType type, bool varies, CornuPlace place,
@@ -210,5 +210,6 @@ void cornu__plan_free(CornuPlan *plan)
     cornu__release(plan->is_fixed);
     cornu__release(plan->varies);
     cornu__release(plan->joined);
+    cornu__release(plan->starts);
     cornu_program_free(plan->program);
 }

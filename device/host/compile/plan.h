@@ -88,6 +88,8 @@ typedef struct {
     bool            *varies;         /* by value */
     int              varies_space;
     CornuPart       *joined;         /* by value of the program: the result it is made in, if any */
+    int64_t         *starts;         /* by operand of the program, of concat and pack: the element
+                                        of the result where it begins */
     CornuValue       largest[CORNU_LARGEST];   /* of the arena's, when most of it is in use */
     int              largest_count;
     CornuSpace       arena;
@@ -187,8 +189,11 @@ bool cornu__is_view(const CornuProgram *program, const CornuProgramOp *op, Cornu
 
 /* Whether an operand can be made as part of the op's result: of a pack, of a concat along the first
  * axis, of an all_gather over all shards. */
-bool cornu__is_joined(const CornuProgram *program, const CornuProgramOp *op, int operand,
+bool cornu__is_joined(const CornuPlan *plan, const CornuProgramOp *op, int operand,
                       CornuPart *part);
+
+/* Fills in the plan's starts. CORNU_ERR_MEMORY. */
+CornuStatus cornu__plan_find_starts(CornuPlan *plan);
 
 /* Whether the op's kernel may make its result in this operand's own memory, of which it writes only
  * what differs. */

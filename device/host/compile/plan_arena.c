@@ -4,6 +4,7 @@
  * but for the third, which lives from run to run.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "plan_internal.h"
 
@@ -26,6 +27,10 @@ typedef struct {
     int        *piece_of;  /* of a value, -1: none */
     Piece      *pieces;
     Piece     **order;     /* in the order of placement */
+    Piece     **placed[3]; /* by part, in the order of their offsets */
+    int         placed_count[3];
+    int        *segment, *segment_end;   /* by step: plan_order.c */
+    size_t     *starting, *ending;   /* by step: bytes that are live from there, and up to there */
     int         count;
     bool        reuses;    /* memory of dead values is used again */
 } Arena;
@@ -81,7 +86,7 @@ static void find_last_readers(Arena *arena)
             const CornuValue value = plan->operands[plan->steps[i].in_first + k];
             int *last = &arena->last[cornu__plan_part(plan, value).whole];
             int  done = cornu__plan_crosses(plan, &plan->steps[i])
-                            ? cornu__plan_segment_end(plan, i) : i;
+                            ? arena->segment_end[i] : i;
             if (done > *last) *last = done;
         }
 }
@@ -110,7 +115,7 @@ static void find_piece(Arena *arena, int i, int out)
         piece = arena->count++;
         arena->order[piece] = &arena->pieces[piece];
         arena->pieces[piece] =
-            (Piece){ shared ? cornu__plan_segment_first(plan, i) : i, last,
+            (Piece){ shared ? arena->segment[i] : i, last,
                      padded_bytes(plan->types[root]), 0,
                      plan->varies[root] ? OF_SHARD : SHARED };
     }
@@ -128,7 +133,7 @@ static void find_pieces(Arena *arena)
         for (int k = 0; k < plan->steps[i].out_count; k++) find_piece(arena, i, k);
     for (int i = 0; i < arena->count; i++) {
         Piece *piece = &arena->pieces[i];
-        if (piece->part == OF_SHARD && piece->last < cornu__plan_segment_end(plan, piece->first))
+        if (piece->part == OF_SHARD && piece->last < arena->segment_end[piece->first])
             piece->part = OF_WORKER;
     }
 }
@@ -140,25 +145,28 @@ static int larger_first(const void *a, const void *b)
     return x->first != y->first ? (x->first < y->first ? -1 : 1) : x < y ? -1 : x > y;
 }
 
-/* The lowest gap between the pieces placed so far that are live at the same time. */
-static size_t find_gap(const Arena *arena, int placed, const Piece *piece)
+/* Whether the two need memory of their own. */
+static bool are_live_together(const Arena *arena, const Piece *a, const Piece *b)
 {
-    size_t offset = 0;
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (int i = 0; i < placed; i++) {
-            const Piece *other = arena->order[i];
-            bool together = other->part == piece->part &&
-                            (!arena->reuses || (other->first <= piece->last &&
-                                                piece->first <= other->last));
-            if (together && offset < other->offset + other->bytes &&
-                other->offset < offset + piece->bytes) {
-                offset = other->offset + other->bytes;
-                moved = true;
-            }
-        }
+    return !arena->reuses || (a->first <= b->last && b->first <= a->last);
+}
+
+/* Places the piece in the lowest gap between those placed so far that are live at the same time. */
+static void place_piece(Arena *arena, Piece *piece)
+{
+    Piece **placed = arena->placed[piece->part];
+    int    *count = &arena->placed_count[piece->part], at = 0;
+    for (; at < *count && placed[at]->offset < piece->offset + piece->bytes; at++) {
+        const size_t end = placed[at]->offset + placed[at]->bytes;
+        if (end > piece->offset && are_live_together(arena, placed[at], piece)) piece->offset = end;
     }
-    return offset;
+    memmove(placed + at + 1, placed + at, (size_t)(*count - at) * sizeof *placed);
+    placed[at] = piece;
+    while (at > 0 && placed[at - 1]->offset > piece->offset) {
+        placed[at] = placed[at - 1];
+        placed[--at] = piece;
+    }
+    ++*count;
 }
 
 static void place_pieces(Arena *arena)
@@ -167,7 +175,7 @@ static void place_pieces(Arena *arena)
     qsort(arena->order, (size_t)arena->count, sizeof *arena->order, larger_first);
     for (int i = 0; i < arena->count; i++) {
         Piece *piece = arena->order[i];
-        piece->offset = find_gap(arena, i, piece);
+        place_piece(arena, piece);
         size_t *const ends[] = { &arena->space->shared, &arena->space->shard,
                                  &arena->space->worker };
         size_t *end = ends[piece->part];
@@ -192,16 +200,20 @@ static void place_pieces(Arena *arena)
 static void find_largest(const Arena *arena)
 {
     CornuPlan *plan = arena->plan;
-    size_t     most = 0;
+    size_t     most = 0, live = 0;
     int        step = -1;
+    for (int i = 0; i < arena->count; i++) {
+        arena->starting[arena->pieces[i].first] += arena->pieces[i].bytes;
+        arena->ending[arena->pieces[i].last] += arena->pieces[i].bytes;
+    }
+    for (int i = 0; i < plan->step_count; i++) {   /* from now on starting[] is what is live */
+        live = arena->starting[i] += live;
+        live -= arena->ending[i];
+    }
     for (int i = 0; i < arena->count; i++) {   /* the peak is where a piece begins */
         const int at = arena->order[i]->first;
-        size_t    bytes = 0;
-        for (int k = 0; k < arena->count; k++)
-            if (arena->pieces[k].first <= at && at <= arena->pieces[k].last)
-                bytes += arena->pieces[k].bytes;
-        if (bytes > most) {
-            most = bytes;
+        if (arena->starting[at] > most) {
+            most = arena->starting[at];
             step = at;
         }
     }
@@ -214,26 +226,49 @@ static void find_largest(const Arena *arena)
     }
 }
 
+static void close_arena(Arena *arena)
+{
+    cornu__release(arena->last);
+    cornu__release(arena->piece_of);
+    cornu__release(arena->pieces);
+    cornu__release(arena->order);
+    for (int i = 0; i < 3; i++) cornu__release(arena->placed[i]);
+    cornu__release(arena->segment);
+    cornu__release(arena->segment_end);
+    cornu__release(arena->starting);
+    cornu__release(arena->ending);
+}
+
+/* Close it also after a failure. */
+static CornuStatus open_arena(Arena *arena)
+{
+    const size_t values = (size_t)arena->plan->value_count, steps = (size_t)arena->plan->step_count;
+    arena->last = cornu__allocate(values, sizeof *arena->last);
+    arena->piece_of = cornu__allocate(values, sizeof *arena->piece_of);
+    arena->pieces = cornu__allocate(values, sizeof *arena->pieces);
+    arena->order = cornu__allocate(values, sizeof *arena->order);
+    bool complete = arena->last && arena->piece_of && arena->pieces && arena->order;
+    for (int i = 0; i < 3; i++)
+        complete &= (arena->placed[i] = cornu__allocate(values, sizeof *arena->placed[i])) != NULL;
+    arena->segment = cornu__allocate(steps, sizeof *arena->segment);
+    arena->segment_end = cornu__allocate(steps, sizeof *arena->segment_end);
+    arena->starting = cornu__allocate(steps, sizeof *arena->starting);
+    arena->ending = cornu__allocate(steps + 1, sizeof *arena->ending);   /* and after the last */
+    return complete && arena->segment && arena->segment_end && arena->starting && arena->ending
+         ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
 CornuStatus cornu__plan_arena(CornuPlan *plan, CornuRegion region, CornuSpace *space)
 {
-    size_t count = (size_t)plan->value_count;
-    Arena  arena = {
-        .plan = plan, .region = region, .space = space,
-        .reuses = region != CORNU_FIXED && cornu__pass_runs(CORNU_PASS_REUSE),
-        .last = cornu__allocate(count, sizeof *arena.last),
-        .piece_of = cornu__allocate(count, sizeof *arena.piece_of),
-        .pieces = cornu__allocate(count, sizeof *arena.pieces),
-        .order = cornu__allocate(count, sizeof *arena.order),
-    };
-    bool complete = arena.last && arena.piece_of && arena.pieces && arena.order;
-    if (complete) {
+    Arena arena = { .plan = plan, .region = region, .space = space,
+                    .reuses = region != CORNU_FIXED && cornu__pass_runs(CORNU_PASS_REUSE) };
+    const CornuStatus status = open_arena(&arena);
+    if (status == CORNU_OK) {
+        cornu__plan_find_segments(plan, arena.segment, arena.segment_end);
         find_pieces(&arena);
         place_pieces(&arena);
         if (region == CORNU_ARENA) find_largest(&arena);
     }
-    cornu__release(arena.last);
-    cornu__release(arena.piece_of);
-    cornu__release(arena.pieces);
-    cornu__release(arena.order);
-    return complete ? CORNU_OK : CORNU_ERR_MEMORY;
+    close_arena(&arena);
+    return status;
 }

@@ -53,7 +53,7 @@ int64_t cornu__plan_bytes_moved(const CornuPlan *plan, const CornuPlanStep *step
     CornuPart     part;
     if (sums && k == 2) return 0;   /* the memory for sums on the way is counted as the first's */
     if (step->kind != CORNU_STEP_KERNEL ||
-        !cornu__is_joined(plan->program, &plan->program->ops[step->op], 0, &part))
+        !cornu__is_joined(plan, &plan->program->ops[step->op], 0, &part))
         return bytes;
     return k < step->in_count && cornu__plan_moves(plan, step, k) ? 2 * bytes : 0;
 }

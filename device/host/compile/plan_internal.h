@@ -8,6 +8,9 @@
 /* One step runs before another: an entry of a list of successors. */
 typedef struct { int to, next; } CornuEdge;
 
+/* A step reads an input as its operand k: an entry of a list of such. */
+typedef struct { int step, k, next; } CornuReading;
+
 typedef struct {
     CornuPlan  *plan;
     int        *writer;       /* the step that makes a root value, -1: none */
@@ -15,11 +18,18 @@ typedef struct {
     int         head_space;
     CornuEdge  *edges;
     int         edge_count, edge_space;
-    bool       *seen;         /* visited by a search, by step */
-    int         seen_space;
+    int        *seen;         /* by step: the last search that visited it */
+    int         seen_space, search;
     int        *left;         /* stack of a search */
     int         left_space;
     int         writer_space;
+    CornuReading *readings;   /* of inputs, by steps: lists */
+    int         reading_count, reading_space;
+    int        *readers;      /* by input: the last of its list, -1: none */
+    int        *parts;        /* by value: the first operand of the plan that a step
+                                 makes as part of its memory, -1: none */
+    int        *next_part;    /* by operand: the next one of the same memory */
+    int        *maker;        /* by operand: the step that makes it */
 } CornuPlanner;
 
 /* ---- plan_order.c ---- */
@@ -29,17 +39,18 @@ CornuStatus cornu__plan_connect(CornuPlanner *p, int step);
 /* Adds edges from the writers of what the step reads. */
 CornuStatus cornu__plan_connect_operands(CornuPlanner *p, int step);
 CornuStatus cornu__plan_edge(CornuPlanner *p, int from, int to);
-/* Whether the edges make step `to` run after step `from`. */
-bool        cornu__plan_precedes(CornuPlanner *p, int from, int to);
+/* Searches for all steps that the edges make run after step `from`, and then tells whether step `i`
+ * is among them. */
+void        cornu__plan_follow(CornuPlanner *p, int from);
+bool        cornu__plan_follows(const CornuPlanner *p, int i);
 
 /* Orders the steps by the edges, and among those that can run by their positions. */
 CornuStatus cornu__plan_order(CornuPlanner *p);
 /* Finds the steps at which shards wait for each other. */
-void        cornu__plan_find_waits(CornuPlan *plan);
+CornuStatus cornu__plan_find_waits(CornuPlan *plan);
 
-/* The first step of the segment that step i belongs to, and the first one after it. */
-int cornu__plan_segment_first(const CornuPlan *plan, int i);
-int cornu__plan_segment_end(const CornuPlan *plan, int i);
+/* By step: the first one of the segment that it belongs to, and the first one after that. */
+void cornu__plan_find_segments(const CornuPlan *plan, int *first, int *end);
 
 /* ---- plan_outputs.c ---- */
 

@@ -36,7 +36,7 @@ CornuStatus cornu__plan_memory(CornuPlan *plan)
     if (status == CORNU_OK) cornu__plan_join_operands(&p);
     if (status == CORNU_OK) status = cornu__plan_outputs(&p);
     if (status == CORNU_OK) status = cornu__plan_order(&p);
-    if (status == CORNU_OK) cornu__plan_find_waits(plan);
+    if (status == CORNU_OK) status = cornu__plan_find_waits(plan);
     if (status == CORNU_OK) status = cornu__plan_find_fixed(plan);
     if (status == CORNU_OK) status = cornu__plan_arena(plan, CORNU_FIXED, &plan->fixed);
     if (status == CORNU_OK) status = cornu__plan_arena(plan, CORNU_ARENA, &plan->arena);
@@ -47,5 +47,10 @@ CornuStatus cornu__plan_memory(CornuPlan *plan)
     cornu__release(p.edges);
     cornu__release(p.seen);
     cornu__release(p.left);
+    cornu__release(p.readings);
+    cornu__release(p.readers);
+    cornu__release(p.parts);
+    cornu__release(p.next_part);
+    cornu__release(p.maker);
     return status;
 }

@@ -21,7 +21,7 @@ static bool same_place(CornuPart a, CornuPart b)
 static bool joins(const CornuPlan *plan, const CornuPlanStep *step, int k, CornuPart *to)
 {
     if (step->kind != CORNU_STEP_KERNEL ||
-        !cornu__is_joined(plan->program, &plan->program->ops[step->op], k, to))
+        !cornu__is_joined(plan, &plan->program->ops[step->op], k, to))
         return false;
     CornuPart whole = cornu__plan_part(plan, to->whole);
     *to = (CornuPart){ whole.whole, whole.offset + to->offset, whole.stride + to->stride };
@@ -58,14 +58,6 @@ static bool reads(const CornuPlan *plan, const CornuPlanStep *step, int i, const
            overlap(plan, *part, cornu_type_bytes(step->types[i]), w->part, w->bytes);
 }
 
-static bool reads_any(const CornuPlan *plan, const CornuPlanStep *step, const Writing *w)
-{
-    CornuPart part;
-    for (int i = 0; i < step->in_count; i++)
-        if (reads(plan, step, i, w, &part)) return true;
-    return false;
-}
-
 /* Whether the step's own reads allow it to write there. */
 static bool own_reads_allow(const CornuPlan *plan, const Writing *w)
 {
@@ -88,13 +80,68 @@ static bool own_reads_allow(const CornuPlan *plan, const Writing *w)
 static CornuStatus wait_for_readers(CornuPlanner *p, const Writing *w, bool *possible)
 {
     const CornuPlan *plan = p->plan;
+    CornuPart        part;
     *possible = true;
-    for (int i = 0; i < plan->step_count && *possible; i++)
-        if (i != w->step && reads_any(plan, &plan->steps[i], w))
-            *possible = !cornu__plan_precedes(p, w->step, i);
-    for (int i = 0; i < plan->step_count && *possible; i++)
-        if (i != w->step && reads_any(plan, &plan->steps[i], w))
-            CORNU__TRY(cornu__plan_edge(p, i, w->step));
+    cornu__plan_follow(p, w->step);
+    for (int r = p->readers[w->input]; r >= 0 && *possible; r = p->readings[r].next) {
+        const CornuReading reading = p->readings[r];
+        if (reading.step != w->step && reads(plan, &plan->steps[reading.step], reading.k, w, &part))
+            *possible = !cornu__plan_follows(p, reading.step);
+    }
+    for (int r = p->readers[w->input]; r >= 0 && *possible; r = p->readings[r].next) {
+        const CornuReading reading = p->readings[r];
+        if (reading.step != w->step && reads(plan, &plan->steps[reading.step], reading.k, w, &part))
+            CORNU__TRY(cornu__plan_edge(p, reading.step, w->step));
+    }
+    return CORNU_OK;
+}
+
+/* Lists what the step reads of inputs. */
+static CornuStatus note_readings(CornuPlanner *p, int step)
+{
+    const CornuPlanStep *s = &p->plan->steps[step];
+    CornuPart            part;
+    for (int k = 0; k < s->in_count; k++) {
+        const int input = cornu__plan_input_read(p->plan, s, k, &part);
+        if (input < 0) continue;
+        CORNU__TRY(cornu__reserve(&p->readings, &p->reading_space, p->reading_count, 1,
+                                  sizeof *p->readings));
+        p->readings[p->reading_count] = (CornuReading){ step, k, p->readers[input] };
+        p->readers[input] = p->reading_count++;
+    }
+    return CORNU_OK;
+}
+
+/* Lists, by the memory that they are part of, what the step makes. */
+static void note_parts(CornuPlanner *p, int i)
+{
+    const CornuPlan     *plan = p->plan;
+    const CornuPlanStep *step = &plan->steps[i];
+    for (int k = step->out_first + step->out_count - 1; k >= step->out_first; k--) {
+        const CornuValue whole = cornu__plan_part(plan, plan->operands[k]).whole;
+        p->maker[k] = i;
+        p->next_part[k] = p->parts[whole];
+        p->parts[whole] = k;
+    }
+}
+
+/* What fits_input and wait_for_readers look up. Steps that are added later are noted by add_copy. */
+static CornuStatus note_steps(CornuPlanner *p)
+{
+    const CornuPlan *plan = p->plan;
+    /* An output is copied twice at most. */
+    const size_t copies = 2 * (size_t)plan->program->output_count;
+    const size_t operands = (size_t)plan->operand_count + 2 * copies;
+    const int    values = plan->value_count + (int)copies;
+    p->readers = cornu__allocate((size_t)plan->program->input_count, sizeof *p->readers);
+    p->parts = cornu__allocate((size_t)values, sizeof *p->parts);
+    p->next_part = cornu__allocate(operands, sizeof *p->next_part);
+    p->maker = cornu__allocate(operands, sizeof *p->maker);
+    if (!p->readers || !p->parts || !p->next_part || !p->maker) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < plan->program->input_count; i++) p->readers[i] = -1;
+    for (int i = 0; i < values; i++) p->parts[i] = -1;
+    for (int i = plan->step_count - 1; i >= 0; i--) note_parts(p, i);   /* the first step's first */
+    for (int i = 0; i < plan->step_count; i++) CORNU__TRY(note_readings(p, i));
     return CORNU_OK;
 }
 
@@ -112,6 +159,8 @@ static CornuStatus add_copy(CornuPlanner *p, CornuValue from, CornuPlace place,
     /* After all others; a copy of an input may move up, before a step that overwrites it. */
     step->position = plan->program->op_count;
     CORNU__TRY(cornu__plan_connect(p, plan->step_count - 1));
+    CORNU__TRY(note_readings(p, plan->step_count - 1));
+    note_parts(p, plan->step_count - 1);
     return cornu__plan_connect_operands(p, plan->step_count - 1);
 }
 
@@ -138,7 +187,7 @@ void cornu__plan_join_operands(CornuPlanner *p)
         for (int k = 0; k < step->in_count && step->kind == CORNU_STEP_KERNEL; k++) {
             const CornuValue value = plan->operands[step->in_first + k];
             CornuPart        part;
-            if (!cornu__is_joined(plan->program, &plan->program->ops[step->op], k, &part) ||
+            if (!cornu__is_joined(plan, &plan->program->ops[step->op], k, &part) ||
                 placeable(p, value) < 0)
                 continue;
             const CornuValue root = cornu__plan_root(plan, value);
@@ -166,15 +215,15 @@ static CornuStatus fits_input(CornuPlanner *p, CornuValue root, int input, bool 
 {
     const CornuPlan *plan = p->plan;
     *possible = true;
-    for (int i = 0; i < plan->step_count && *possible; i++)
-        for (int k = 0; k < plan->steps[i].out_count && *possible; k++) {
-            const CornuValue value = plan->operands[plan->steps[i].out_first + k];
-            const Writing w = { input, i, k, cornu__plan_part(plan, value),
-                                cornu_type_bytes(plan->types[value]) };
-            if (w.part.whole != root) continue;
-            *possible = own_reads_allow(plan, &w);
-            if (*possible) CORNU__TRY(wait_for_readers(p, &w, possible));
-        }
+    for (int k = p->parts[root]; k >= 0 && *possible; k = p->next_part[k]) {
+        const CornuValue value = plan->operands[k];
+        const int        step = p->maker[k];
+        const Writing    w = { input, step, k - plan->steps[step].out_first,
+                               cornu__plan_part(plan, value),
+                               cornu_type_bytes(plan->types[value]) };
+        *possible = own_reads_allow(plan, &w);
+        if (*possible) CORNU__TRY(wait_for_readers(p, &w, possible));
+    }
     return CORNU_OK;
 }
 
@@ -202,23 +251,35 @@ static CornuStatus place_alias(CornuPlanner *p, CornuValue value, int input)
                                   "before an output is written into it", input);
 }
 
+/* Places what is fetched. */
+static CornuStatus place_fetched(CornuPlanner *p)
+{
+    const CornuProgram *program = p->plan->program;
+    /* By value: it is also written into an input. */
+    bool       *variable = cornu__allocate((size_t)program->value_count, sizeof *variable);
+    CornuStatus status = variable ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (int i = 0; i < program->output_count && status == CORNU_OK; i++)
+        if (program->outputs[i].alias >= 0)
+            variable[cornu__plan_root(p->plan, program->outputs[i].value)] = true;
+    for (int i = 0; i < program->output_count && status == CORNU_OK; i++) {
+        const CornuValue value = program->outputs[i].value;
+        const CornuPlace place = { .region = CORNU_OUTPUT, .number = i };
+        CornuValue       made;
+        if (program->outputs[i].alias >= 0) continue;
+        /* add_copy fills in the stride. */
+        status = variable[cornu__plan_root(p->plan, value)] ? add_copy(p, value, place, &made)
+                                                            : place_output(p, i);
+    }
+    cornu__release(variable);
+    return status;
+}
+
 CornuStatus cornu__plan_outputs(CornuPlanner *p)
 {
     CornuProgram *program = p->plan->program;
+    CORNU__TRY(note_steps(p));
     /* Fetched values first: a step that writes into a variable has to wait for their copies. */
-    for (int i = 0; i < program->output_count; i++) {
-        CornuValue root = cornu__plan_root(p->plan, program->outputs[i].value);
-        bool       variable = false;   /* it is also written into an input */
-        for (int k = 0; k < program->output_count; k++)
-            variable = variable || (program->outputs[k].alias >= 0 &&
-                                    cornu__plan_root(p->plan, program->outputs[k].value) == root);
-        CornuValue made;
-        CornuPlace place = { .region = CORNU_OUTPUT, .number = i };
-        /* add_copy fills in the stride. */
-        if (program->outputs[i].alias >= 0) continue;
-        CORNU__TRY(variable ? add_copy(p, program->outputs[i].value, place, &made)
-                            : place_output(p, i));
-    }
+    CORNU__TRY(place_fetched(p));
     /* An input written into another one is copied first: the two may be swapped. */
     CornuValue *values = cornu__allocate((size_t)program->output_count, sizeof *values);
     CornuStatus status = values ? CORNU_OK : CORNU_ERR_MEMORY;

@@ -186,7 +186,7 @@ static CornuStatus check_joined(Verifier *v)
         for (int k = 0; k < op->in_count && !found; k++) {
             CornuPart part;
             found = cornu__plan_root(plan, cornu_program_operands(plan->program, op)[k]) == value &&
-                    cornu__is_joined(plan->program, op, k, &part) && part.whole == joined.whole &&
+                    cornu__is_joined(plan, op, k, &part) && part.whole == joined.whole &&
                     part.offset == joined.offset && part.stride == joined.stride;
         }
         if (!found) return complain(v, value, "is placed in a value that it is not a part of");
@@ -390,7 +390,7 @@ static bool may_overlap(const Verifier *v, const CornuPlanStep *step, int k, int
     for (int i = 0; i < step->in_count && step->kind == CORNU_STEP_KERNEL; i++) {
         const Range place = range_of(v, in[i], shard);
         if (place.begin <= from->begin && from->end <= place.end &&
-            cornu__is_joined(v->plan->program, &v->plan->program->ops[step->op], i, &part) &&
+            cornu__is_joined(v->plan, &v->plan->program->ops[step->op], i, &part) &&
             !cornu__plan_moves(v->plan, step, i))
             return true;
     }
@@ -420,7 +420,7 @@ static bool joins(const CornuPlan *plan, const CornuPlanStep *step)
 {
     CornuPart part;
     return step->kind == CORNU_STEP_KERNEL && step->in_count > 0 &&
-           cornu__is_joined(plan->program, &plan->program->ops[step->op], 0, &part);
+           cornu__is_joined(plan, &plan->program->ops[step->op], 0, &part);
 }
 
 /* Walks a step on the current shard, or one that runs once. */

@@ -1,10 +1,13 @@
 /* Iterators with a prefetch thread: the same elements, errors in their place, seeking at any time,
  * no allocations. */
+#define _DEFAULT_SOURCE    /* usleep */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -61,6 +64,115 @@ static void test_prefetch_changes_nothing(void **state)
     cornu_iterator_free(two);
     cornu_dataset_free(plain);
     cornu_dataset_free(ahead);
+}
+
+/* ---- Several threads ---- */
+
+static atomic_int at_once, most_at_once;
+
+/* Takes the longer the earlier it is, so that threads overtake each other. */
+static CornuStatus slowly(void *context, CornuSample sample, const CornuArray *in,
+                          const CornuArray *out)
+{
+    (void)context;
+    const int now = atomic_fetch_add(&at_once, 1) + 1;
+    if (now > atomic_load(&most_at_once)) atomic_store(&most_at_once, now);
+    usleep((useconds_t)(sample.index * 7919 % 5) * 300);
+    *(int32_t *)out[0].data = *(int32_t *)in[0].data + 5 * (int32_t)sample.epoch;
+    atomic_fetch_sub(&at_once, 1);
+    return CORNU_OK;
+}
+
+static CornuDataset *slow_numbers(int threads)
+{
+    CornuDataset *dataset = cornu_dataset_shuffle(cornu_dataset_take(numbers(), 100), 3);
+    dataset = cornu_dataset_map(dataset, slowly, NULL, NULL, 0);
+    dataset = cornu_dataset_batch(dataset, 7, false);
+    return threads ? cornu_dataset_parallel(dataset, threads) : dataset;
+}
+
+static void test_threads_change_nothing(void **state)
+{
+    static const int counts[] = { 1, 2, 3, 8 };
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        CornuDataset  *plain = slow_numbers(0), *parallel = slow_numbers(counts[k]);
+        CornuIterator *one = cornu_iterator_begin(plain, 0);
+        CornuIterator *many = cornu_iterator_begin(parallel, 0);
+        atomic_store(&most_at_once, 0);
+        for (int64_t epoch = 0; epoch < 3; epoch++) {
+            assert_int_equal(cornu_iterator_rewind(one, epoch), CORNU_OK);
+            assert_int_equal(cornu_iterator_rewind(many, epoch), CORNU_OK);
+            const uint64_t wanted = digest(one);
+            assert_true(digest(many) == wanted);
+        }
+        assert_true(atomic_load(&most_at_once) > 1 || counts[k] == 1);
+        cornu_iterator_free(one);
+        cornu_iterator_free(many);
+        cornu_dataset_free(plain);
+        cornu_dataset_free(parallel);
+    }
+}
+
+static void test_threads_are_moved_at_any_time(void **state)
+{
+    (void)state;
+    CornuDataset     *dataset = cornu_dataset_map(numbers(), slowly, NULL, NULL, 0);
+    dataset = cornu_dataset_parallel(dataset, 3);
+    CornuIterator    *iterator = cornu_iterator_begin(dataset, 0);
+    const CornuBatch *batch;
+    for (int i = 0; i < 300; i++) {
+        const int64_t from = i * 37 % ROWS;
+        assert_int_equal(cornu_iterator_seek(iterator, (CornuSample){ i, from }), CORNU_OK);
+        for (int64_t k = from; k < from + i % 7 && k < ROWS; k++) {
+            assert_int_equal(cornu_iterator_next(iterator, &batch), CORNU_OK);
+            assert_int_equal(*(int32_t *)batch->arrays[0].data, k + 5 * i);
+            assert_int_equal(batch->sample.index, k);
+        }
+    }
+    cornu_iterator_free(iterator);
+    cornu_dataset_free(dataset);
+}
+
+/* Elements 20 and 23 fail, the first of them later: it is the one that is reported, after all that
+ * come before it. */
+static CornuStatus fails_twice(void *context, CornuSample sample, const CornuArray *in,
+                               const CornuArray *out)
+{
+    (void)context;
+    if (sample.index == 20) usleep(20000);
+    if (sample.index == 20 || sample.index == 23)
+        return cornu__fail(CORNU_ERR_VALUE, "element %d is bad", (int)sample.index);
+    if (sample.index == 18) usleep(30000);
+    *(int32_t *)out[0].data = *(int32_t *)in[0].data;
+    return CORNU_OK;
+}
+
+static void test_the_first_failure_is_told(void **state)
+{
+    (void)state;
+    CornuDataset     *dataset = cornu_dataset_map(numbers(), fails_twice, NULL, NULL, 0);
+    dataset = cornu_dataset_parallel(dataset, 8);
+    CornuIterator    *iterator = cornu_iterator_begin(dataset, 0);
+    const CornuBatch *batch;
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 20; i++) {
+            assert_int_equal(cornu_iterator_next(iterator, &batch), CORNU_OK);
+            assert_int_equal(*(int32_t *)batch->arrays[0].data, i);
+        }
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(cornu_iterator_next(iterator, &batch), CORNU_ERR_VALUE);
+            assert_null(batch);
+            assert_non_null(strstr(cornu_error_message(), "element 20 is bad"));
+        }
+        assert_int_equal(cornu_iterator_rewind(iterator, 0), CORNU_OK);
+    }
+    cornu_iterator_free(iterator);
+    cornu_dataset_free(dataset);
+    assert_null(cornu_dataset_parallel(numbers(), 0));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
+    assert_null(cornu_dataset_parallel(numbers(), 65));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
 }
 
 /* Seeks while the thread is working: no element of the old position may be delivered. */
@@ -159,6 +271,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prefetch_changes_nothing),
+        cmocka_unit_test(test_threads_change_nothing),
+        cmocka_unit_test(test_threads_are_moved_at_any_time),
+        cmocka_unit_test(test_the_first_failure_is_told),
         cmocka_unit_test(test_moves_at_any_time),
         cmocka_unit_test(test_a_delivered_batch_stays),
         cmocka_unit_test(test_errors_come_out_in_their_place),
