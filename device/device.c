@@ -22,6 +22,11 @@ static void *fail_unknown(const char *name)
     char        list[256];
     const char *known[CORNU_DEVICE_COUNT];
     for (int i = 0; i < CORNU_DEVICE_COUNT; i++) known[i] = cornu__device_classes[i]->name;
+    if (!strcmp(name, "edgetpu"))
+        return cornu__fail_null(CORNU_ERR_DEVICE, "device \"edgetpu\" computes models of 8 bits, "
+                                "which cornu_quantize makes of trained ones, and nothing else; "
+                                "expected %s", cornu_nearest_first(list, sizeof list, "cpu", known,
+                                                                   CORNU_DEVICE_COUNT));
     return cornu__fail_null(CORNU_ERR_DEVICE, "device \"%s\" is unknown, expected %s", name,
                             cornu_nearest_first(list, sizeof list, name, known,
                                                 CORNU_DEVICE_COUNT));

@@ -35,6 +35,9 @@ static void unknown_devices_are_refused(void **state)
     assert_int_equal(cornu_error_take(), CORNU_ERR_DEVICE);
     assert_non_null(strstr(cornu_error_message(),
                            "device \"refrence\" is unknown, expected \"reference\""));
+    assert_null(cornu_device_open(.name = "edgetpu"));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_DEVICE);
+    assert_non_null(strstr(cornu_error_message(), "cornu_quantize makes"));
     assert_null(cornu_device_open(.threads = 2));
     assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
     assert_null(cornu_device_open(.name = "reference", .threads = -1));
