@@ -327,6 +327,14 @@ static CornuStatus move_values(CornuVariable *whole, CornuVariable *const *parts
     return status;
 }
 
+/* Whether all were made for packing, and the whole is all zeros. */
+static bool have_no_values(CornuVariable *const *parts, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (parts[i]->buffer || parts[i]->whole) return false;
+    return true;
+}
+
 CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, CornuSpread spread,
                                    const char *name)
 {
@@ -338,8 +346,10 @@ CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, Cornu
     CornuVariable *whole = packed_so(parts, count, spread);
     if (whole) return whole;
     if (!(whole = lay_out(parts, count, spread, name))) return cornu__null();
-    void       *values = cornu__allocate(cornu_type_bytes(whole->type), 1);
-    CornuStatus status = values ? move_values(whole, parts, values) : CORNU_ERR_MEMORY;
+    const bool  empty = have_no_values(parts, count);
+    void       *values = empty ? NULL : cornu__allocate(cornu_type_bytes(whole->type), 1);
+    CornuStatus status = empty ? place(whole)
+                       : values ? move_values(whole, parts, values) : CORNU_ERR_MEMORY;
     cornu__release(values);
     if (status) {
         destroy(whole);

@@ -1,10 +1,12 @@
-/* PNG and JPEG files, checked and decoded by stb_image, and resizing. */
+/* PNG and JPEG files, checked and decoded by stb_image or, the usual PNG files, by zlib, and
+ * resizing. */
 #include "image.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 /* The decoder's allocations, limited, as a small file may request any amount; zeroed, as the
@@ -47,6 +49,7 @@ static void *copy_some(void *to, const void *from, size_t size)
 
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
+#include "png_internal.h"
 
 /* A value blended with white by alpha / 255. */
 static uint8_t on_white(uint8_t value, uint8_t alpha)
@@ -192,6 +195,31 @@ CornuStatus cornu_image_size(const char *path, int64_t *height, int64_t *width)
     return CORNU_OK;
 }
 
+/* The bytes of the file, which is at its start, freed with free(); NULL if there are too many. */
+static uint8_t *read_whole(FILE *file, size_t *size)
+{
+    struct stat about;
+    if (fstat(fileno(file), &about) || about.st_size < 1 || about.st_size > MOST_BYTES) return NULL;
+    *size = (size_t)about.st_size;
+    uint8_t *bytes = malloc(*size);
+    if (bytes && fread(bytes, 1, *size, file) == *size) return bytes;
+    free(bytes);
+    rewind(file);
+    return NULL;
+}
+
+/* Pixels of *have channels, where 2 and 4 include alpha, or NULL. */
+static uint8_t *decode(FILE *file, int *width, int *height, int *have)
+{
+    size_t   size;
+    uint8_t *bytes = read_whole(file, &size);
+    if (!bytes) return stbi_load_from_file(file, width, height, have, 0);
+    uint8_t *pixels = cornu__png_decode(bytes, size, *height, *width, have);
+    if (!pixels) pixels = stbi_load_from_memory(bytes, (int)size, width, height, have, 0);
+    free(bytes);
+    return pixels;
+}
+
 CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image)
 {
     CORNU__NEED(path);
@@ -203,7 +231,7 @@ CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image)
     FILE *file;
     int   width, height, have;
     CORNU__TRY(open_image(path, true, &file, &width, &height));
-    uint8_t *pixels = stbi_load_from_file(file, &width, &height, &have, 0);
+    uint8_t *pixels = decode(file, &width, &height, &have);
     fclose(file);
     if (!pixels) return unreadable(path);
     int      want = channels ? channels : have < 3 ? 1 : 3;
@@ -243,6 +271,23 @@ static Sample sample(int64_t i, int64_t count, int64_t first, int64_t extent,
     return s;
 }
 
+/* Pixels of a row: x[i] between the rows above and below, of which the latter has the part `part`.
+ * C is a constant of the caller's. */
+static inline void resize_row(const uint8_t *top, const uint8_t *bottom, float part,
+                              const Sample *x, int64_t count, int64_t C, uint8_t *out)
+{
+    for (int64_t i = 0; i < count; i++, out += C) {
+        const uint8_t *top_low = top + x[i].low * C, *top_high = top + x[i].high * C;
+        const uint8_t *bottom_low = bottom + x[i].low * C, *bottom_high = bottom + x[i].high * C;
+        for (int64_t c = 0; c < C; c++) {
+            const float t = (float)top_low[c], b = (float)bottom_low[c];
+            const float above = t + ((float)top_high[c] - t) * x[i].part;
+            const float below = b + ((float)bottom_high[c] - b) * x[i].part;
+            out[c] = (uint8_t)(above + (below - above) * part + 0.5f);
+        }
+    }
+}
+
 /* The extent, in whole pixels, of a crop with the aspect ratio of the target. */
 static int64_t crop(int64_t extent, int64_t other, int64_t target, int64_t other_target)
 {
@@ -275,19 +320,25 @@ CornuStatus cornu_image_resize(CornuArray image, CornuImageInterpolation interpo
         height = crop(from[0], from[1], size[0], size[1]);
         width = crop(from[1], from[0], size[1], size[0]);
     }
+    if (from[0] == size[0] && from[1] == size[1]) {   /* each pixel is sampled at its centre */
+        memcpy(to.data, image.data, cornu_type_bytes(to.type));
+        return CORNU_OK;
+    }
+    enum { COLUMNS = 256 };
     const uint8_t *pixels = image.data;
-    uint8_t       *out = to.data;
-    for (int64_t h = 0; h < size[0]; h++) {
-        const Sample   y = sample(h, size[0], (from[0] - height) / 2, height, interpolation);
-        const uint8_t *top = pixels + y.low * from[1] * C, *bottom = pixels + y.high * from[1] * C;
-        for (int64_t w = 0; w < size[1]; w++) {
-            const Sample x = sample(w, size[1], (from[1] - width) / 2, width, interpolation);
-            for (int64_t c = 0; c < C; c++, out++) {
-                const float t = (float)top[x.low * C + c], b = (float)bottom[x.low * C + c];
-                const float above = t + ((float)top[x.high * C + c] - t) * x.part;
-                const float below = b + ((float)bottom[x.high * C + c] - b) * x.part;
-                *out = (uint8_t)(above + (below - above) * y.part + 0.5f);
-            }
+    for (int64_t w = 0; w < size[1]; w += COLUMNS) {
+        const int64_t count = size[1] - w < COLUMNS ? size[1] - w : COLUMNS;
+        Sample        x[COLUMNS];
+        for (int64_t i = 0; i < count; i++)
+            x[i] = sample(w + i, size[1], (from[1] - width) / 2, width, interpolation);
+        for (int64_t h = 0; h < size[0]; h++) {
+            const Sample   y = sample(h, size[0], (from[0] - height) / 2, height, interpolation);
+            const uint8_t *top = pixels + y.low * from[1] * C;
+            const uint8_t *bottom = pixels + y.high * from[1] * C;
+            uint8_t       *out = (uint8_t *)to.data + (h * size[1] + w) * C;
+            if (C == 3) resize_row(top, bottom, y.part, x, count, 3, out);
+            else if (C == 1) resize_row(top, bottom, y.part, x, count, 1, out);
+            else resize_row(top, bottom, y.part, x, count, C, out);
         }
     }
     return CORNU_OK;

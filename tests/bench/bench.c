@@ -198,20 +198,26 @@ static int check(const Bench *bench, const char *filter)
     return -1;
 }
 
+/* All groups by default, but one that takes gigabytes. */
+static bool is_wanted(const char *filter, const char *group)
+{
+    return bench_listed(filter, group) && (filter || strcmp(group, "large"));
+}
+
 static CornuStatus run(Bench *bench, const char *filter, const char *json)
 {
     CornuStatus status = json ? cornu_file_check(json) : CORNU_OK;
     if (!status) status = bench_limits(bench);
     bool only_limits = true;
     for (int i = 1; i < GROUPS && !status; i++) {
-        if (!bench_listed(filter, groups[i].name)) continue;
+        if (!is_wanted(filter, groups[i].name)) continue;
         fprintf(stderr, "%s ...\n", groups[i].name);
         status = groups[i].measure(bench);
         only_limits = false;
     }
     if (!status && !only_limits) status = bench_limits(bench);
     for (int i = 0; i < GROUPS && !status; i++)
-        if (i == 0 || bench_listed(filter, groups[i].name)) groups[i].print(bench);
+        if (i == 0 || is_wanted(filter, groups[i].name)) groups[i].print(bench);
     if (!status && json && json_dump_file(bench->page, json, JSON_INDENT(1) |
                                           JSON_REAL_PRECISION(6)))
         status = cornu_error_set(CORNU_ERR_FILE, "%s: cannot be written", json);
@@ -226,7 +232,7 @@ int main(int count, char **arguments)
     const Option flags[] = {
         { "filter", OPTION_TEXT, &filter, "LIST",
           "of limits, threads, kernels, steps, scaling, latency, predictor, overhead, embedding, "
-          "compile; default all", 0, 0,
+          "compile, large; default all but large", 0, 0,
           NULL },
         { "models", OPTION_TEXT, &bench.models, "LIST", "networks; default all, but only those of models/ except for steps", 0, 0,
           NULL },

@@ -42,7 +42,8 @@ typedef struct {
     X("predictor", bench_predictor) /* predictors: one row and many, one thread and two  */ \
     X("overhead", bench_overhead) /* the time around what is computed                    */ \
     X("embedding", bench_embedding) /* sparse gradients of tables of all sizes           */ \
-    X("compile", bench_compile)   /* the time until a step is ready, by depth            */
+    X("compile", bench_compile)   /* the time until a step is ready, by depth            */ \
+    X("large", bench_large)       /* 302 million parameters; only if it is listed        */
 
 #define X(name, function)                \
     CornuStatus function(Bench *bench);  \
