@@ -581,7 +581,8 @@ static void test_batch_norm(void **state)
         int64_t count = i % 4 == 0 ? batch : between(0, (int)batch);
         double  rows = (double)cornu_shape_count(shape) / (double)C;
 
-        Case y = { .id = CORNU_OP_BATCH_NORM, .attributes.epsilon.epsilon = 1e-3, .terms = rows };
+        Case y = { .id = CORNU_OP_BATCH_NORM, .attributes.epsilon.epsilon = 1e-3, .terms = rows,
+                   .epilogue.activation = i % 2 ? CORNU_OP_RELU : CORNU_OP_COUNT };
         case_add(&y, cornu_type_from(operands, shape));
         case_add(&y, cornu_type(CORNU_F32, C));
         case_add(&y, cornu_type(CORNU_F32, C));
@@ -592,6 +593,7 @@ static void test_batch_norm(void **state)
             cornu_array_set(case_operand(&y, 0), k,
                             cornu_array_get(case_operand(&y, 0), k) + 100.0);
         assert_true(case_expect(&y));
+        case_expect_epilogue(&y);
         if (i % 5 == 0) y.terms *= 100.0;
         case_check(&y);
 
