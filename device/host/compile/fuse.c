@@ -178,8 +178,10 @@ static void absorb_epilogue(Fuser *f, int op)
     CornuType  type = cornu_program_type(program, program->ops[at].out_first);
     CornuValue bias;
     const bool narrow = type.dtype == CORNU_BF16;   /* then only activations of one instruction */
-    if (!f->nodes[op].kernel->takes_epilogue || (type.dtype != CORNU_F32 && !narrow)) return;
-    for (bool biased = false; f->nodes[at].uses == 1 && f->nodes[at].user >= 0;) {
+    const bool all = f->nodes[op].kernel->takes_epilogue;
+    if (!all && !f->nodes[op].kernel->takes_relu) return;
+    if (type.dtype != CORNU_F32 && !narrow) return;
+    for (bool biased = !all; f->nodes[at].uses == 1 && f->nodes[at].user >= 0;) {
         int        next = f->nodes[at].user;
         CornuOpId  id = program->ops[next].id;
         CornuValue value = program->ops[at].out_first;
@@ -188,8 +190,8 @@ static void absorb_epilogue(Fuser *f, int op)
             if (!is_bias(f, in[in[0] == value], type, &bias)) return;
             biased = true;
         } else if (id == CORNU_OP_RELU ||
-                   (!narrow && (id == CORNU_OP_ELU || id == CORNU_OP_TANH ||
-                                id == CORNU_OP_SIGMOID))) {
+                   (all && !narrow && (id == CORNU_OP_ELU || id == CORNU_OP_TANH ||
+                                       id == CORNU_OP_SIGMOID))) {
             absorb(f, op, next);
             return;
         } else {

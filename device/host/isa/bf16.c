@@ -24,16 +24,9 @@ static void widen(const uint16_t *restrict x, int64_t count, float *restrict y)
     for (; i < count; i++) bits[i] = (uint32_t)x[i] << 16;
 }
 
-/* As cornu_bf16_from_float. */
-INLINE uint32_t rounded(uint32_t x)
-{
-    const uint32_t up = x + 0x7fff + (x >> 16 & 1), nan = x | 0x400000;
-    return ((x & 0x7fffffff) > 0x7f800000 ? nan : up) >> 16;
-}
-
 static void narrow(const float *restrict x, int64_t count, uint16_t *restrict y)
 {
-    for (int64_t i = 0; i < count; i++) y[i] = (uint16_t)rounded(bits_of(x[i]));
+    for (int64_t i = 0; i < count; i++) y[i] = rounded(bits_of(x[i]));
 }
 
 static void split(const float *restrict x, int64_t count, uint16_t *restrict high,

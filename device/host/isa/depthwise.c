@@ -5,12 +5,16 @@
  * Source: own.
  * Gain: not measured.
  */
+#include <stdbool.h>
+
 #include "../../inference_internal.h"
 #include "depthwise.h"
 #include "lanes.h"
 
-/* Sums that stay in registers: of so many outputs, or of so many taps (those of 3 by 3). */
-enum { MOST_OUTPUTS = 8, MOST_TAPS = 9 };
+/* Sums that stay in registers: of so many outputs, or of so many taps (those of 3 by 3); and
+ * outputs of a piece of d_filter's sums, long enough that reading and writing these costs little.
+ */
+enum { MOST_OUTPUTS = 8, MOST_TAPS = 9, ROW_TAPS = 3, PIECE = 16 };
 
 /* Outputs j to j + outputs, up to LANES channels from c on; each output's terms in the order of
  * the taps. */
@@ -30,31 +34,73 @@ INLINE void convolve_tile(const CornuDepthwiseRun *run, const float *x, const fl
         store_some(y + (j + k) * run->y_step + c, sum[k], count);
 }
 
-INLINE void convolve_channels(const CornuDepthwiseRun *run, const float *x, const float *filter,
-                              float *y, int64_t c, int64_t count)
+/* The same where taps come in rows of ROW_TAPS, each a step of the outputs after the one before: an
+ * element of x is loaded once for all that meet it. */
+INLINE void convolve_rows(const CornuDepthwiseRun *run, const float *x, const float *filter,
+                          float *y, int64_t j, int64_t c, int outputs)
+{
+    Lanes sum[MOST_OUTPUTS] = { { 0 } };
+    for (int64_t t = 0; t < run->tap_count; t += ROW_TAPS) {
+        const float *from = x + run->taps[t].x + j * run->x_step + c;
+        Lanes        weight[ROW_TAPS];
+        UNROLL
+        for (int v = 0; v < ROW_TAPS; v++) weight[v] = load(filter + run->taps[t + v].filter + c);
+        UNROLL
+        for (int k = 0; k < outputs + ROW_TAPS - 1; k++) {
+            const Lanes at = load(from + k * run->x_step);
+            UNROLL
+            for (int v = 0; v < ROW_TAPS; v++)
+                if (k - v >= 0 && k - v < outputs) sum[k - v] += at * weight[v];
+        }
+    }
+    UNROLL
+    for (int k = 0; k < outputs; k++) store(y + (j + k) * run->y_step + c, sum[k]);
+}
+
+/* Outputs j to j + outputs, all channels: what they meet of x are pieces of its rows, so that the
+ * processor fetches them ahead. The last register of channels may compute some a second time. */
+INLINE void convolve_outputs(const CornuDepthwiseRun *run, const float *x, const float *filter,
+                             float *y, int64_t j, int outputs, bool in_rows)
+{
+    const int64_t C = run->channels;
+    if (C < LANES) convolve_tile(run, x, filter, y, j, 0, outputs, C);
+    for (int64_t c = 0, at; c < C && C >= LANES; c += LANES) {
+        at = c + LANES <= C ? c : C - LANES;
+        if (in_rows) convolve_rows(run, x, filter, y, j, at, outputs);
+        else convolve_tile(run, x, filter, y, j, at, outputs, LANES);
+    }
+}
+
+static bool has_rows(const CornuDepthwiseRun *run)
+{
+    for (int64_t t = 0; t < run->tap_count; t++)
+        if (t % ROW_TAPS && run->taps[t].x != run->taps[t - 1].x + run->x_step) return false;
+    return run->tap_count % ROW_TAPS == 0;
+}
+
+INLINE void convolve_run(const CornuDepthwiseRun *run, const float *x, const float *filter,
+                         float *y, bool in_rows)
 {
     int64_t j = 0;
     for (; j + MOST_OUTPUTS <= run->outputs; j += MOST_OUTPUTS)
-        convolve_tile(run, x, filter, y, j, c, MOST_OUTPUTS, count);
-    if (run->outputs - j >= 4) convolve_tile(run, x, filter, y, j, c, 4, count), j += 4;
-    if (run->outputs - j >= 2) convolve_tile(run, x, filter, y, j, c, 2, count), j += 2;
-    if (run->outputs - j >= 1) convolve_tile(run, x, filter, y, j, c, 1, count);
+        convolve_outputs(run, x, filter, y, j, MOST_OUTPUTS, in_rows);
+    if (run->outputs - j >= 4) convolve_outputs(run, x, filter, y, j, 4, in_rows), j += 4;
+    if (run->outputs - j >= 2) convolve_outputs(run, x, filter, y, j, 2, in_rows), j += 2;
+    if (run->outputs - j >= 1) convolve_outputs(run, x, filter, y, j, 1, in_rows);
 }
 
-/* The last register of channels may compute some channels a second time. */
 static void convolve(const CornuDepthwiseRun *run, const float *x, const float *filter, float *y)
 {
-    const int64_t C = run->channels;
-    if (C < LANES) convolve_channels(run, x, filter, y, 0, C);
-    for (int64_t c = 0; c < C && C >= LANES; c += LANES)
-        convolve_channels(run, x, filter, y, c + LANES <= C ? c : C - LANES, LANES);
+    if (has_rows(run)) convolve_run(run, x, filter, y, true);
+    else convolve_run(run, x, filter, y, false);
 }
 
-/* Taps t to t + taps, up to LANES channels from c on, of which the first `done` stay as they are;
- * each tap's terms in the order of the outputs. */
+/* A piece of the outputs from j on; taps t to t + taps, up to LANES channels from c on, of which
+ * the first `done` stay as they are; each tap's terms in the order of the outputs. */
 INLINE void filter_tile(const CornuDepthwiseRun *run, const float *x, const float *y, float *sums,
-                        int64_t t, int64_t c, int taps, int64_t count, int64_t done)
+                        int64_t j, int64_t t, int64_t c, int taps, int64_t count, int64_t done)
 {
+    const int64_t end = j + PIECE < run->outputs ? j + PIECE : run->outputs;
     Lanes        sum[MOST_TAPS];
     const float *from[MOST_TAPS];
     UNROLL
@@ -62,7 +108,7 @@ INLINE void filter_tile(const CornuDepthwiseRun *run, const float *x, const floa
         sum[k] = load_some(sums + run->taps[t + k].filter + c, count);
         from[k] = x + run->taps[t + k].x + c;
     }
-    for (int64_t j = 0; j < run->outputs; j++) {
+    for (; j < end; j++) {
         const Lanes by = load_some(y + j * run->y_step + c, count);
         UNROLL
         for (int k = 0; k < taps; k++) sum[k] += load_some(from[k] + j * run->x_step, count) * by;
@@ -75,23 +121,25 @@ INLINE void filter_tile(const CornuDepthwiseRun *run, const float *x, const floa
 }
 
 INLINE void filter_channels(const CornuDepthwiseRun *run, const float *x, const float *y,
-                            float *sums, int64_t c, int64_t count, int64_t done)
+                            float *sums, int64_t j, int64_t c, int64_t count, int64_t done)
 {
     int64_t t = 0;
     for (; t + MOST_TAPS <= run->tap_count; t += MOST_TAPS)
-        filter_tile(run, x, y, sums, t, c, MOST_TAPS, count, done);
-    for (; t + 4 <= run->tap_count; t += 4) filter_tile(run, x, y, sums, t, c, 4, count, done);
-    for (; t + 2 <= run->tap_count; t += 2) filter_tile(run, x, y, sums, t, c, 2, count, done);
-    if (t < run->tap_count) filter_tile(run, x, y, sums, t, c, 1, count, done);
+        filter_tile(run, x, y, sums, j, t, c, MOST_TAPS, count, done);
+    for (; t + 4 <= run->tap_count; t += 4) filter_tile(run, x, y, sums, j, t, c, 4, count, done);
+    for (; t + 2 <= run->tap_count; t += 2) filter_tile(run, x, y, sums, j, t, c, 2, count, done);
+    if (t < run->tap_count) filter_tile(run, x, y, sums, j, t, c, 1, count, done);
 }
 
 static void grad_filter(const CornuDepthwiseRun *run, const float *x, const float *y, float *sums)
 {
     const int64_t C = run->channels, whole = C / LANES * LANES;
-    if (C < LANES) filter_channels(run, x, y, sums, 0, C, 0);
-    for (int64_t c = 0; c < whole; c += LANES) filter_channels(run, x, y, sums, c, LANES, 0);
-    if (C > LANES && whole < C)
-        filter_channels(run, x, y, sums, C - LANES, LANES, whole - (C - LANES));
+    for (int64_t j = 0; j < run->outputs; j += PIECE) {
+        if (C < LANES) filter_channels(run, x, y, sums, j, 0, C, 0);
+        for (int64_t c = 0; c < whole; c += LANES) filter_channels(run, x, y, sums, j, c, LANES, 0);
+        if (C > LANES && whole < C)
+            filter_channels(run, x, y, sums, j, C - LANES, LANES, whole - (C - LANES));
+    }
 }
 
 const CornuDepthwises CORNU__PER_ISA(cornu__depthwises) = {

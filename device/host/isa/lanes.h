@@ -265,6 +265,13 @@ INLINE float float_of(uint32_t bits)
     return x;
 }
 
+/* The bits of a number as bf16, rounded as cornu_bf16_from_float does. */
+INLINE uint16_t rounded(uint32_t x)
+{
+    const uint32_t up = x + 0x7fff + (x >> 16 & 1), nan = x | 0x400000;
+    return (uint16_t)(((x & 0x7fffffff) > 0x7f800000 ? nan : up) >> 16);
+}
+
 INLINE Lanes all(float value) { return (Lanes){ 0 } + value; }
 
 /* a > b ? a : b and a < b ? a : b, so b where either is NaN; a where the mask is negative, else b;

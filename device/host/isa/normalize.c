@@ -21,67 +21,122 @@ enum { ROWS = 4 };
 
 INLINE float square(float x) { return x * x; }
 
-static void statistics(const float *x, int64_t rows, int64_t C, float *restrict mean,
-                       float *restrict squares)
+/* Element i of f32, or of bf16 if `narrow`. */
+INLINE float element(const void *x, int64_t i, bool narrow)
+{
+    return narrow ? float_of((uint32_t)((const uint16_t *)x)[i] << 16) : ((const float *)x)[i];
+}
+
+INLINE void put(void *y, int64_t i, float value, bool narrow)
+{
+    if (narrow) ((uint16_t *)y)[i] = rounded(bits_of(value));
+    else ((float *)y)[i] = value;
+}
+
+INLINE void statistics_of(const void *x, bool narrow, int64_t rows, int64_t C,
+                          float *restrict mean, float *restrict squares)
 {
     for (int64_t c = 0; c < C; c++) mean[c] = squares[c] = 0.0f;
     int64_t i = 0;
-    for (; i + ROWS <= rows; i += ROWS) {
-        const float *r = x + i * C;
-        for (int64_t c = 0; c < C; c++)
-            mean[c] += (r[c] + r[C + c]) + (r[2 * C + c] + r[3 * C + c]);
-    }
+    for (; i + ROWS <= rows; i += ROWS)
+        for (int64_t c = 0, k = i * C; c < C; c++, k++)
+            mean[c] += (element(x, k, narrow) + element(x, k + C, narrow)) +
+                       (element(x, k + 2 * C, narrow) + element(x, k + 3 * C, narrow));
     for (; i < rows; i++)
-        for (int64_t c = 0; c < C; c++) mean[c] += x[i * C + c];
+        for (int64_t c = 0; c < C; c++) mean[c] += element(x, i * C + c, narrow);
     const float part = 1.0f / (float)rows;
     for (int64_t c = 0; c < C; c++) mean[c] *= part;
-    for (i = 0; i + ROWS <= rows; i += ROWS) {
-        const float *r = x + i * C;
-        for (int64_t c = 0; c < C; c++)
-            squares[c] += (square(r[c] - mean[c]) + square(r[C + c] - mean[c])) +
-                          (square(r[2 * C + c] - mean[c]) + square(r[3 * C + c] - mean[c]));
-    }
+    for (i = 0; i + ROWS <= rows; i += ROWS)
+        for (int64_t c = 0, k = i * C; c < C; c++, k++)
+            squares[c] += (square(element(x, k, narrow) - mean[c]) +
+                           square(element(x, k + C, narrow) - mean[c])) +
+                          (square(element(x, k + 2 * C, narrow) - mean[c]) +
+                           square(element(x, k + 3 * C, narrow) - mean[c]));
     for (; i < rows; i++)
-        for (int64_t c = 0; c < C; c++) squares[c] += square(x[i * C + c] - mean[c]);
+        for (int64_t c = 0; c < C; c++)
+            squares[c] += square(element(x, i * C + c, narrow) - mean[c]);
 }
 
-static void apply(const float *x, int64_t rows, int64_t C, const float *restrict mean,
-                  const float *restrict factor, const float *restrict offset, float *restrict y)
+static void statistics(const void *x, bool narrow, int64_t rows, int64_t C, float *mean,
+                       float *squares)
 {
-    for (int64_t i = 0; i < rows; i++, x += C, y += C)
-        for (int64_t c = 0; c < C; c++) y[c] = (x[c] - mean[c]) * factor[c] + offset[c];
+    if (narrow) statistics_of(x, true, rows, C, mean, squares);
+    else statistics_of(x, false, rows, C, mean, squares);
 }
 
-static void sums(const float *x, const float *d_y, int64_t rows, int64_t C,
-                 const float *restrict mean, const float *restrict inverse,
-                 float *restrict d_offset, float *restrict d_scale)
+INLINE void apply_to(const void *x, bool narrow, int64_t count, int64_t period,
+                     const float *restrict mean, const float *restrict factor,
+                     const float *restrict offset, bool relu, void *restrict y)
+{
+    for (int64_t i = 0, used; i < count; i += used) {
+        used = period < count - i ? period : count - i;
+        for (int64_t k = 0; k < used; k++) {
+            const float value = (element(x, i + k, narrow) - mean[k]) * factor[k] + offset[k];
+            put(y, i + k, relu && value <= 0.0f ? 0.0f : value, narrow);
+        }
+    }
+}
+
+static void apply(const void *x, bool narrow, int64_t count, int64_t period, const float *mean,
+                  const float *factor, const float *offset, bool relu, void *y)
+{
+    if (narrow && relu) apply_to(x, true, count, period, mean, factor, offset, true, y);
+    else if (narrow) apply_to(x, true, count, period, mean, factor, offset, false, y);
+    else if (relu) apply_to(x, false, count, period, mean, factor, offset, true, y);
+    else apply_to(x, false, count, period, mean, factor, offset, false, y);
+}
+
+INLINE void sums_of(const void *x, const void *d_y, bool narrow, int64_t rows, int64_t C,
+                    const float *restrict mean, const float *restrict inverse,
+                    float *restrict d_offset, float *restrict d_scale)
 {
     for (int64_t c = 0; c < C; c++) d_offset[c] = d_scale[c] = 0.0f;
     int64_t i = 0;
-    for (; i + ROWS <= rows; i += ROWS) {
-        const float *r = x + i * C, *d = d_y + i * C;
-        for (int64_t c = 0; c < C; c++) {
-            d_offset[c] += (d[c] + d[C + c]) + (d[2 * C + c] + d[3 * C + c]);
-            d_scale[c] += (d[c] * (r[c] - mean[c]) + d[C + c] * (r[C + c] - mean[c])) +
-                          (d[2 * C + c] * (r[2 * C + c] - mean[c]) +
-                           d[3 * C + c] * (r[3 * C + c] - mean[c]));
+    for (; i + ROWS <= rows; i += ROWS)
+        for (int64_t c = 0, k = i * C; c < C; c++, k++) {
+            const float d0 = element(d_y, k, narrow), d1 = element(d_y, k + C, narrow);
+            const float d2 = element(d_y, k + 2 * C, narrow), d3 = element(d_y, k + 3 * C, narrow);
+            d_offset[c] += (d0 + d1) + (d2 + d3);
+            d_scale[c] += (d0 * (element(x, k, narrow) - mean[c]) +
+                           d1 * (element(x, k + C, narrow) - mean[c])) +
+                          (d2 * (element(x, k + 2 * C, narrow) - mean[c]) +
+                           d3 * (element(x, k + 3 * C, narrow) - mean[c]));
         }
-    }
     for (; i < rows; i++)
-        for (int64_t c = 0; c < C; c++) {
-            d_offset[c] += d_y[i * C + c];
-            d_scale[c] += d_y[i * C + c] * (x[i * C + c] - mean[c]);
+        for (int64_t c = 0, k = i * C; c < C; c++, k++) {
+            d_offset[c] += element(d_y, k, narrow);
+            d_scale[c] += element(d_y, k, narrow) * (element(x, k, narrow) - mean[c]);
         }
     for (int64_t c = 0; c < C; c++) d_scale[c] *= inverse[c];
 }
 
-static void apply_grad(const float *x, const float *d_y, int64_t rows, int64_t C,
-                       const float *restrict mean, const float *restrict factor,
-                       const float *restrict a, const float *restrict b, float *restrict d_x)
+static void sums(const void *x, const void *d_y, bool narrow, int64_t rows, int64_t C,
+                 const float *mean, const float *inverse, float *d_offset, float *d_scale)
 {
-    for (int64_t i = 0; i < rows; i++, x += C, d_y += C, d_x += C)
-        for (int64_t c = 0; c < C; c++)
-            d_x[c] = factor[c] * (d_y[c] - a[c] - (x[c] - mean[c]) * b[c]);
+    if (narrow) sums_of(x, d_y, true, rows, C, mean, inverse, d_offset, d_scale);
+    else sums_of(x, d_y, false, rows, C, mean, inverse, d_offset, d_scale);
+}
+
+INLINE void apply_grad_to(const void *x, const void *d_y, bool narrow, int64_t count,
+                          int64_t period, const float *restrict mean,
+                          const float *restrict factor, const float *restrict a,
+                          const float *restrict b, void *restrict d_x)
+{
+    for (int64_t i = 0, used; i < count; i += used) {
+        used = period < count - i ? period : count - i;
+        for (int64_t k = 0; k < used; k++)
+            put(d_x, i + k,
+                factor[k] * (element(d_y, i + k, narrow) - a[k] -
+                             (element(x, i + k, narrow) - mean[k]) * b[k]), narrow);
+    }
+}
+
+static void apply_grad(const void *x, const void *d_y, bool narrow, int64_t count, int64_t period,
+                       const float *mean, const float *factor, const float *a, const float *b,
+                       void *d_x)
+{
+    if (narrow) apply_grad_to(x, d_y, true, count, period, mean, factor, a, b, d_x);
+    else apply_grad_to(x, d_y, false, count, period, mean, factor, a, b, d_x);
 }
 
 INLINE float largest_lane(Lanes x)

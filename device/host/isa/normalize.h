@@ -7,20 +7,24 @@
 
 #include "../machine/isa.h"
 
+/* x, y and their gradients are f32, or bf16 if `narrow`; the rest is f32. Vectors that are applied
+ * have `period` elements, a channel each: those of one row, or of several, one after the other, as
+ * long loops take less time for an element. */
 typedef struct {
     /* Means of the rows of x, and sums of their squared differences from these; two passes, the
      * second from the cache if the rows fit there. At least one row. */
-    void (*statistics)(const float *x, int64_t rows, int64_t channels, float *mean, float *squares);
-    /* y = (x - mean) factor + offset */
-    void (*apply)(const float *x, int64_t rows, int64_t channels, const float *mean,
-                  const float *factor, const float *offset, float *y);
+    void (*statistics)(const void *x, bool narrow, int64_t rows, int64_t channels, float *mean,
+                       float *squares);
+    /* y = (x - mean) factor + offset, then max(y, 0) if `relu` */
+    void (*apply)(const void *x, bool narrow, int64_t count, int64_t period, const float *mean,
+                  const float *factor, const float *offset, bool relu, void *y);
     /* Sums of d_y, and of d_y (x - mean) inverse. */
-    void (*sums)(const float *x, const float *d_y, int64_t rows, int64_t channels,
+    void (*sums)(const void *x, const void *d_y, bool narrow, int64_t rows, int64_t channels,
                  const float *mean, const float *inverse, float *d_offset, float *d_scale);
     /* d_x = factor (d_y - a - (x - mean) b) */
-    void (*apply_grad)(const float *x, const float *d_y, int64_t rows, int64_t channels,
+    void (*apply_grad)(const void *x, const void *d_y, bool narrow, int64_t count, int64_t period,
                        const float *mean, const float *factor, const float *a, const float *b,
-                       float *d_x);
+                       void *d_x);
     /* y = exp(x) / sum exp(x) of one row, or its logarithm; may be in place. All NaN if x contains
      * one or only -inf. The relative error of exp / sum, and the error of the logarithm relative to
      * 1 + |y|, are at most (max(x) - x + classes / 4 + 8) 2^-24. */

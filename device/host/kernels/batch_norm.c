@@ -1,12 +1,12 @@
 /*
- * batch_norm and its gradient. x, y and their gradients are f32 or bf16, which is widened a chunk
- * at a time; everything else is f32. x is a matrix of rows (the positions of all images) by C
- * channels; the first count H W … rows give the statistics.
+ * batch_norm, with a relu after it, and its gradient. x, y and their gradients are f32 or bf16;
+ * everything else is f32. x is a matrix of rows (the positions of all images) by C channels; the
+ * first count H W … rows give the statistics.
  *
  * Rows are cut into chunks that fit the second-level cache. Each chunk gives its means and squared
  * differences in one trip to memory; chunks are joined in order, in double:
  *     mean = sum n_i mean_i / n        variance = sum (squares_i + n_i (mean_i - mean)^2) / n
- * A second trip normalizes.
+ * A second trip normalizes, from the end, which caches still hold.
  *
  * Reference: device/ops/batch_norm.c; tests/device/host/kernels/test_kernels.c compares them.
  * Source: Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample
@@ -17,46 +17,58 @@
 #include <string.h>
 
 #include "../../integer_internal.h"
-#include "../machine/bf16.h"
 #include "../isa/normalize.h"
 #include "kernels.h"
 
-enum { CHUNK = 32 << 10 };   /* elements of x */
+enum {
+    CHUNK = 32 << 10,    /* elements of x                                                       */
+    PERIOD = 256         /* elements at least of the vectors that are applied: whole rows, so that
+                            loops are long however few channels there are                       */
+};
 
 typedef struct {
     const CornuKernelCall *call;
     const CornuNormalizes *normalizes;
-    const CornuBf16       *bf16;                /* NULL: f32 */
-    const void            *x, *d_y;
+    bool                   narrow;              /* bf16 */
+    const char            *x, *d_y;
     const float           *scale, *offset, *mean;
-    void                  *out;
+    char                  *out;
     int64_t                rows, valid, channels;
     int64_t                chunk_rows, chunks, valid_chunks;
+    size_t                 chunk_bytes;
+    int64_t                period;
     float                 *sums;                /* two rows of channels per chunk */
-    float                 *factor, *inverse, *a, *b;
-    float                 *wide;                /* of bf16: x, d_y and out of a chunk, per thread */
+    float                 *inverse;
+    float                 *means, *factor, *a, *b;   /* that are applied */
 } BatchNorm;
 
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
-static size_t lay_out(BatchNorm *n, CornuType type, int threads, float *scratch)
+static size_t lay_out(BatchNorm *n, CornuType type, float *scratch)
 {
     const CornuShape x = type.shape;
     n->normalizes = cornu__normalizes();
-    n->bf16 = type.dtype == CORNU_BF16 ? cornu__bf16() : NULL;
+    n->narrow = type.dtype == CORNU_BF16;
     n->channels = x.extent[x.rank - 1];
     n->rows = n->channels ? cornu_shape_count(x) / n->channels : 0;
     n->chunk_rows = n->channels ? ceil_divide(CHUNK, n->channels) : 1;
     n->chunks = ceil_divide(n->rows, n->chunk_rows);
+    n->chunk_bytes = (size_t)(n->chunk_rows * n->channels) * cornu_dtype_size(type.dtype);
+    n->period = n->channels ? ceil_divide(PERIOD, n->channels) * n->channels : 0;
     n->sums = scratch;
     if (scratch) {
-        n->factor = n->sums + 2 * n->chunks * n->channels;
-        n->inverse = n->factor + n->channels;
-        n->a = n->inverse + n->channels;
-        n->b = n->a + n->channels;
-        n->wide = n->b + n->channels;
+        n->inverse = n->sums + 2 * n->chunks * n->channels;
+        n->means = n->inverse + n->channels;
+        n->factor = n->means + n->period;
+        n->a = n->factor + n->period;
+        n->b = n->a + n->period;
     }
-    const int64_t wide = n->bf16 ? 3 * threads * n->chunk_rows * n->channels : 0;
-    return (size_t)((2 * n->chunks + 4) * n->channels + wide) * sizeof(float);
+    return (size_t)((2 * n->chunks + 1) * n->channels + 4 * n->period) * sizeof(float);
+}
+
+/* Repeats the channels of the first row. */
+static void fill_period(const BatchNorm *n, float *vector)
+{
+    for (int64_t k = n->channels; k < n->period; k++) vector[k] = vector[k - n->channels];
 }
 
 static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
@@ -70,8 +82,9 @@ static size_t batch_norm_scratch(const CornuOpCall *op, const CornuType *out_typ
                                  const CornuMachine *machine)
 {
     (void)out_type;
+    (void)machine;
     BatchNorm n;
-    return lay_out(&n, op->in[0], machine->threads, NULL);
+    return lay_out(&n, op->in[0], NULL);
 }
 
 static CornuStatus set_count(BatchNorm *n, const int64_t *count)
@@ -90,45 +103,13 @@ static int64_t rows_in(const BatchNorm *n, int64_t chunk, int64_t rows)
     return smaller(n->chunk_rows, rows - chunk * n->chunk_rows);
 }
 
-enum { X, D_Y, OUT, WIDE };
-
-static float *wide_chunk(const BatchNorm *n, int which, int thread)
-{
-    return n->wide + (WIDE * thread + which) * n->chunk_rows * n->channels;
-}
-
-/* `rows` rows of a chunk of x or d_y. */
-static const float *chunk_of(const BatchNorm *n, int which, int64_t chunk, int64_t rows, int thread)
-{
-    const void   *from = which == X ? n->x : n->d_y;
-    const int64_t at = chunk * n->chunk_rows * n->channels;
-    if (!n->bf16) return (const float *)from + at;
-    float *wide = wide_chunk(n, which, thread);
-    if (rows > 0) n->bf16->widen((const uint16_t *)from + at, rows * n->channels, wide);
-    return wide;
-}
-
-/* Where a chunk's result is made, and moving it to its place. */
-static float *chunk_out(const BatchNorm *n, int64_t chunk, int thread)
-{
-    if (n->bf16) return wide_chunk(n, OUT, thread);
-    return (float *)n->out + chunk * n->chunk_rows * n->channels;
-}
-
-static void chunk_done(const BatchNorm *n, int64_t chunk, int64_t rows, const float *made)
-{
-    if (n->bf16)
-        n->bf16->narrow(made, rows * n->channels,
-                        (uint16_t *)n->out + chunk * n->chunk_rows * n->channels);
-}
-
 static void chunk_statistics(void *context, int64_t chunk, int thread)
 {
+    (void)thread;
     const BatchNorm *n = context;
-    const int64_t    rows = rows_in(n, chunk, n->valid);
     float           *sums = n->sums + 2 * chunk * n->channels;
-    n->normalizes->statistics(chunk_of(n, X, chunk, rows, thread), rows, n->channels, sums,
-                              sums + n->channels);
+    n->normalizes->statistics(n->x + (size_t)chunk * n->chunk_bytes, n->narrow,
+                              rows_in(n, chunk, n->valid), n->channels, sums, sums + n->channels);
 }
 
 static void join_statistics(const BatchNorm *n, float *mean, float *variance)
@@ -149,54 +130,62 @@ static void join_statistics(const BatchNorm *n, float *mean, float *variance)
     }
 }
 
-static void chunk_apply(void *context, int64_t chunk, int thread)
+/* Block 0 is the last chunk. */
+static void chunk_apply(void *context, int64_t block, int thread)
 {
+    (void)thread;
     const BatchNorm *n = context;
-    const int64_t    rows = rows_in(n, chunk, n->rows);
-    float           *out = chunk_out(n, chunk, thread);
-    n->normalizes->apply(chunk_of(n, X, chunk, rows, thread), rows, n->channels, n->mean, n->factor,
-                         n->offset, out);
-    chunk_done(n, chunk, rows, out);
+    const int64_t    chunk = n->chunks - 1 - block;
+    const size_t     at = (size_t)chunk * n->chunk_bytes;
+    n->normalizes->apply(n->x + at, n->narrow, rows_in(n, chunk, n->rows) * n->channels, n->period,
+                         n->means, n->factor, n->a,
+                         n->call->epilogue->activation == CORNU_OP_RELU, n->out + at);
 }
 
 static CornuStatus batch_norm(const CornuKernelCall *call)
 {
     BatchNorm n = { .call = call, .x = call->in[0], .scale = call->in[1], .offset = call->in[2],
-                    .out = call->out[0], .mean = call->out[1] };
-    float        *variance = call->out[2];
+                    .out = call->out[0] };
+    float        *mean = call->out[1], *variance = call->out[2];
     const double  epsilon = call->op.attributes->epsilon.epsilon;
-    lay_out(&n, call->op.in[0], cornu__threads_count(call->threads), call->scratch);
+    lay_out(&n, call->op.in[0], call->scratch);
     CORNU__TRY(set_count(&n, call->in[3]));
     cornu__threads_run(call->threads, n.valid_chunks, chunk_statistics, &n);
-    join_statistics(&n, call->out[1], variance);
-    for (int64_t c = 0; c < n.channels; c++)
+    join_statistics(&n, mean, variance);
+    for (int64_t c = 0; c < n.channels; c++) {
+        n.means[c] = mean[c];
         n.factor[c] = (float)(n.scale[c] / sqrt((double)variance[c] + epsilon));
+        n.a[c] = n.offset[c];
+    }
+    fill_period(&n, n.means);
+    fill_period(&n, n.factor);
+    fill_period(&n, n.a);
     cornu__threads_run(call->threads, n.chunks, chunk_apply, &n);
     return CORNU_OK;
 }
 
 static void chunk_sums(void *context, int64_t chunk, int thread)
 {
+    (void)thread;
     const BatchNorm *n = context;
-    const int64_t    rows = rows_in(n, chunk, n->valid);
+    const size_t     at = (size_t)chunk * n->chunk_bytes;
     float           *sums = n->sums + 2 * chunk * n->channels;
-    n->normalizes->sums(chunk_of(n, X, chunk, rows, thread), chunk_of(n, D_Y, chunk, rows, thread),
-                        rows, n->channels, n->mean, n->inverse, sums, sums + n->channels);
+    n->normalizes->sums(n->x + at, n->d_y + at, n->narrow, rows_in(n, chunk, n->valid),
+                        n->channels, n->mean, n->inverse, sums, sums + n->channels);
 }
 
-/* Rows after the first `count` have no gradient. */
-static void chunk_apply_grad(void *context, int64_t chunk, int thread)
+/* Rows after the first `count` have no gradient. Block 0 is the last chunk. */
+static void chunk_apply_grad(void *context, int64_t block, int thread)
 {
+    (void)thread;
     const BatchNorm *n = context;
-    const int64_t    rows = rows_in(n, chunk, n->rows);
-    float           *out = chunk_out(n, chunk, thread);
-    int64_t          valid = rows_in(n, chunk, n->valid);
-    if (valid < 0) valid = 0;
-    n->normalizes->apply_grad(chunk_of(n, X, chunk, valid, thread),
-                              chunk_of(n, D_Y, chunk, valid, thread), valid, n->channels, n->mean,
-                              n->factor, n->a, n->b, out);
-    memset(out + valid * n->channels, 0, (size_t)((rows - valid) * n->channels) * sizeof(float));
-    chunk_done(n, chunk, rows, out);
+    const int64_t    chunk = n->chunks - 1 - block, rows = rows_in(n, chunk, n->rows);
+    const int64_t    valid = larger(0, rows_in(n, chunk, n->valid));
+    const size_t     at = (size_t)chunk * n->chunk_bytes;
+    const size_t     row = n->chunk_bytes / (size_t)n->chunk_rows;
+    n->normalizes->apply_grad(n->x + at, n->d_y + at, n->narrow, valid * n->channels, n->period,
+                              n->means, n->factor, n->a, n->b, n->out + at);
+    memset(n->out + at + (size_t)valid * row, 0, (size_t)(rows - valid) * row);
 }
 
 static CornuStatus batch_norm_grad(const CornuKernelCall *call)
@@ -205,7 +194,7 @@ static CornuStatus batch_norm_grad(const CornuKernelCall *call)
                     .d_y = call->in[4], .out = call->out[0] };
     const float *variance = call->in[3];
     float       *d_scale = call->out[1], *d_offset = call->out[2];
-    lay_out(&n, call->op.in[0], cornu__threads_count(call->threads), call->scratch);
+    lay_out(&n, call->op.in[0], call->scratch);
     CORNU__TRY(set_count(&n, call->in[5]));
     for (int64_t c = 0; c < n.channels; c++)
         n.inverse[c] = (float)(1.0 / sqrt((double)variance[c] +
@@ -220,16 +209,21 @@ static CornuStatus batch_norm_grad(const CornuKernelCall *call)
         }
         d_offset[c] = (float)offset;
         d_scale[c] = (float)scale;
+        n.means[c] = n.mean[c];
         n.factor[c] = n.scale[c] * n.inverse[c];
         n.a[c] = (float)(offset / rows);
         n.b[c] = (float)(scale / rows * (double)n.inverse[c]);
     }
+    fill_period(&n, n.means);
+    fill_period(&n, n.factor);
+    fill_period(&n, n.a);
+    fill_period(&n, n.b);
     cornu__threads_run(call->threads, n.chunks, chunk_apply_grad, &n);
     return CORNU_OK;
 }
 
 const CornuKernel cornu__host_batch_norm = {
-    .accepts = accepts, .scratch = batch_norm_scratch, .run = batch_norm,
+    .accepts = accepts, .scratch = batch_norm_scratch, .run = batch_norm, .takes_relu = true,
 };
 const CornuKernel cornu__host_batch_norm_grad = {
     .accepts = accepts, .scratch = batch_norm_scratch, .run = batch_norm_grad,

@@ -58,7 +58,8 @@ typedef struct {
     int64_t                x_image;        /* elements of one image                  */
     int64_t                padded;         /* F, rounded up to whole registers       */
     bool                   along_width, gather;
-    bool                   by_column;      /* positions that are alone in their row         */
+    bool                   by_column;      /* positions that are alone in their row; not where
+                                              neighbours meet other taps                    */
     int64_t                groups, slabs;  /* cuts of the batch, and of the height   */
     char                  *x;              /* of a block, all parts, per thread: what tiles do
                                               not take in place, and what is made          */
@@ -97,12 +98,11 @@ static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
 static bool rows_along_width(const Convolution *c)
 {
     const CornuAxis *width = &c->walk.axis[1];
-    const int64_t    most = c->products->tile_rows;
+    const int64_t    most = c->products->tile_rows, step = cornu__axis_step(width);
     int64_t          tiles = 0;
-    for (int64_t j = 0, end; j < width->out; j = end) {
-        end = width->ends[j];
-        tiles += ceil_divide(end - j, most);
-    }
+    for (int64_t first = 0; first < smaller(step, width->out); first++)
+        for (int64_t j = first; j < width->out; j = width->ends[j])
+            tiles += ceil_divide((width->ends[j] - j) / step, most);
     return 4 * width->out * ceil_divide(c->walk.batch, most) >= 3 * c->walk.batch * tiles;
 }
 
@@ -372,18 +372,18 @@ static int64_t x_step(const Convolution *c)
     return (width->transposed ? 1 : width->stride) * (c->gather ? 2 : c->walk.in_channels);
 }
 
-/* One position (i, j to end) of the band's images against one panel. */
+/* One position (i, j to end in steps of the width's) of the band's images against one panel. */
 static void position(const Convolution *c, CornuTile *tile, int64_t first, const Band *band,
                      int64_t i, int64_t j, int64_t j_end)
 {
     const CornuAxis *width = &c->walk.axis[1];
-    const int64_t    F = c->walk.out_channels;
-    const int64_t    rows = c->along_width ? j_end - j : band->b_end - band->b;
+    const int64_t    F = c->walk.out_channels, step = cornu__axis_step(width);
+    const int64_t    rows = c->along_width ? (j_end - j) / step : band->b_end - band->b;
     const int64_t    y_size = tile->narrow ? sizeof(uint16_t) : sizeof(float);
     const void      *x = c->gather ? band->pairs : band->x;
     char            *y = band->y + (((i - band->i) * width->out + j) * F + first) * y_size;
     tile->x_stride = c->along_width ? x_step(c) : c->x_image;
-    tile->y_stride = c->along_width ? F : band->y_image;
+    tile->y_stride = c->along_width ? step * F : band->y_image;
     const int64_t tiles = ceil_divide(rows, c->products->tile_rows);
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t m = t * rows / tiles;
@@ -408,12 +408,14 @@ static void panel_row(const Convolution *c, CornuTile *tile, int64_t first, cons
                       int64_t i)
 {
     const CornuAxis *width = &c->walk.axis[1];
+    const int64_t    step = cornu__axis_step(width);
     use_panel(c, tile, first, c->pools ? c->zeros : c->bias);
-    for (int64_t j = 0, j_end; j < width->out; j = j_end) {
-        j_end = c->gather ? width->out : c->along_width ? width->ends[j] : j + 1;
-        tile->run_count = all_runs(c, i, j, band->runs);
-        position(c, tile, first, band, i, j, j_end);
-    }
+    for (int64_t phase = 0; phase < smaller(step, width->out); phase++)
+        for (int64_t j = phase, j_end; j < width->out; j = j_end) {
+            j_end = c->gather ? width->out : c->along_width ? width->ends[j] : j + step;
+            tile->run_count = all_runs(c, i, j, band->runs);
+            position(c, tile, first, band, i, j, j_end);
+        }
 }
 
 static bool is_alone(const CornuAxis *width, int64_t j) { return width->ends[j] == j + 1; }
@@ -632,7 +634,8 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     lay_out(&c, &call->op, call->out_type, &machine, unpools, call->scratch);
     const CornuAxis *height = &c.walk.axis[0];
     c.along_width = c.gather || rows_along_width(&c);
-    for (int64_t j = 0; j < c.walk.axis[1].out && c.along_width && !c.gather; j++)
+    const bool dense = cornu__axis_step(height) == 1 && cornu__axis_step(&c.walk.axis[1]) == 1;
+    for (int64_t j = 0; j < c.walk.axis[1].out && c.along_width && !c.gather && dense; j++)
         c.by_column |= is_alone(&c.walk.axis[1], j);
     c.groups = c.along_width ? c.walk.batch : ceil_divide(c.walk.batch, c.products->tile_rows);
     c.slabs = smaller(height->out, ceil_divide(unpools ? FEW_UNITS : UNITS, larger(1, c.groups)));

@@ -11,13 +11,15 @@
  * (the first layer) rows are gathered from all taps, and x is padded before.
  *
  * Where bf16 is multiplied in pairs, a pair is the same element of two images, so pieces are copied
- * as pairs of images; walks over positions stay as they are.
+ * as pairs of images; walks over positions stay as they are. A batch of one image is copied as its
+ * upper half paired with its lower one, each with the rows of padding that it meets.
  *
  * Where d_y is the gradient of a max pooling, each piece makes its own part in the cache, or
  * multiplies only what meets the elements that are not zero (conv2d_filter_pooled.c).
  *
  * The batch is cut into chunks; each makes its own sum, and these are added in order, the first one
- * in the result if possible. A chunk is summed in pieces of images that fit the second-level cache.
+ * in the result if possible. A chunk is summed in pieces of images that fit the second-level cache,
+ * and where one image does not, in slabs of its rows.
  *
  * Reference: device/ops/conv2d.c; tests/device/host/kernels/test_kernels.c compares them.
  * Source: own; register tiles as in BLIS (Van Zee and van de Geijn, 2015).
@@ -99,6 +101,7 @@ static size_t lay_out(CornuFilterGradient *g, const CornuOpCall *op, const Cornu
     cut_batch(g, ceil_divide(piece, depth) * depth, larger(1, machine->shards));
     g->x_part = g->copy_x ? g->piece_images / depth * x_copy : 0;
     g->y_part = g->copy_y ? g->piece_images / depth * y_copy : 0;
+    cornu__filter_cut_pieces(g, image_bytes, PIECE_BYTES);
     g->unpool_count = mode == CORNU_UNPOOL ? cornu__unpool_scratch(&op->in[1]) : 0;
     g->half_count = g->unpool_count || (depth > 1 && !g->how.in_place)
                   ? larger(x_image, positions * F) : 0;
@@ -144,52 +147,7 @@ static bool unpooled_accepts(const CornuOpCall *op, const CornuType *out_type,
            op->in[1].shape.extent[3] % how.products->lanes == 0;
 }
 
-/* ---- Copies ---- */
-
-/* Copies x of images b to b_end, with zeros around them if necessary. */
-static const float *copy_x(const CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
-{
-    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
-    const int64_t    C = g->walk.in_channels, row = g->extent[1] * C, image = g->extent[0] * row;
-    const int64_t    top = larger(0, height->low), left = larger(0, width->low);
-    const int64_t    kept_rows = smaller(height->in, g->extent[0] - top);
-    const int64_t    kept = larger(0, smaller(width->in, g->extent[1] - left));
-    float           *to = g->x + thread * g->how.parts * g->x_part;
-    CornuImages      copy = { .to = to, .to_part = g->x_part };
-    for (; b < b_end; b += g->products->depth, copy.to += image) {
-        cornu__filter_images(g, 0, height->in * width->in * C, b, thread, &copy);
-        if (!g->pad_x) {
-            cornu__filter_row(g, &copy, 0, 0, image);
-            continue;
-        }
-        for (int part = 0; part < g->how.parts; part++)
-            memset(copy.to + part * g->x_part, 0, (size_t)image * sizeof(float));
-        for (int64_t i = 0; i < kept_rows; i++)
-            cornu__filter_row(g, &copy, i * width->in * C, (top + i) * row + left * C, kept * C);
-    }
-    return to;
-}
-
-/* Copies d_y of images b to b_end, with zeros after its filters. */
-static const float *copy_y(const CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
-{
-    const int64_t positions = g->walk.axis[0].out * g->walk.axis[1].out;
-    const int64_t F = g->walk.out_channels, image = positions * g->padded;
-    float        *to = g->d_y + thread * g->how.parts * g->y_part;
-    CornuImages   copy = { .to = to, .to_part = g->y_part };
-    for (; b < b_end; b += g->products->depth, copy.to += image) {
-        cornu__filter_images(g, 1, positions * F, b, thread, &copy);
-        if (F == g->padded) {
-            cornu__filter_row(g, &copy, 0, 0, image);
-            continue;
-        }
-        for (int part = 0; part < g->how.parts; part++)
-            memset(copy.to + part * g->y_part, 0, (size_t)image * sizeof(float));
-        for (int64_t p = 0; p < positions; p++)
-            cornu__filter_row(g, &copy, p * F, p * g->padded, F);
-    }
-    return to;
-}
+/* ---- d_y of a pool ---- */
 
 /* `count` elements of images b and, of pairs, b + 1 in bf16 as operands of the tiles. */
 static void join_halves(const CornuFilterGradient *g, int64_t b, int64_t count, int thread,
@@ -269,28 +227,39 @@ static void sum_rows(const CornuFilterGradient *g, CornuOuter outer, float *sums
     }
 }
 
+/* The row of x, or of its padding, that a tap of an output meets. */
+static int64_t row_met(const CornuAxis *axis, int64_t out, int64_t tap)
+{
+    return out * axis->stride + tap * axis->dilation - axis->low;
+}
+
 /* Taps one by one, each over the positions where it meets x; adjacent ones together where all meet
  * x. */
-static void sum_taps(const CornuFilterGradient *g, CornuOuter outer, float *sums)
+static void sum_taps(const CornuFilterGradient *g, CornuOuter outer, const CornuSlab *slab,
+                     float *sums)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
     const int64_t    C = g->walk.in_channels;
+    const int64_t    x_row = cornu__filter_slab_row(g, width->in, C);
+    const int64_t    y_row = cornu__filter_slab_row(g, width->out, g->padded);
+    const int64_t    x_first = g->copy_x ? slab->x_from * x_row : 0;
+    const int64_t    y_first = g->copy_y ? slab->from * y_row : 0;
     const float     *x = outer.x, *y = outer.y;
     const int64_t    step = width->dilation == 1 && inside(width) ? width->taps : 1;
     for (int64_t u = 0; u < height->taps; u++) {
         int64_t i, i_end;
-        cornu__filter_range(height, u, &i, &i_end);
+        cornu__filter_slab_range(g, slab, 0, u, &i, &i_end);
         for (int64_t v = 0; v < width->taps; v += step) {
             int64_t j, j_end;
-            cornu__filter_range(width, v, &j, &j_end);
+            cornu__filter_slab_range(g, slab, 1, v, &j, &j_end);
             outer.height = i_end - i;
             outer.width = j_end - j;
             outer.x = x;
             outer.y = y;
             if (outer.height > 0 && outer.width > 0) {
-                outer.x = x + (cornu__axis_row(height, i, u) * width->in +
-                               cornu__axis_row(width, j, v)) * C;
-                outer.y = y + i * outer.y_row + j * outer.y_pixel;
+                outer.x = x + (row_met(height, i, u) * width->in + row_met(width, j, v)) * C -
+                          x_first;
+                outer.y = y + i * outer.y_row + j * outer.y_pixel - y_first;
             }
             sum_rows(g, outer, sums, (u * width->taps + v) * C, step * C);
         }
@@ -316,15 +285,16 @@ static void sum_gathered(const CornuFilterGradient *g, CornuOuter outer, float *
     }
 }
 
-/* Images b to b_end into the sums, or added to them. */
-static void sum_piece(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
-                      float *sums)
+/* A slab of images b to b_end into the sums, or added to them. */
+static void sum_slab(CornuFilterGradient *g, int64_t b, int64_t b_end, const CornuSlab *slab,
+                     bool add, int thread, float *sums)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
     const int64_t    C = g->walk.in_channels;
     const int64_t    columns = g->extent[1], image = g->extent[0] * columns * C;
     CornuOuter       outer = {
-        .x = g->copy_x ? copy_x(g, b, b_end, thread) : (const float *)g->call->in[0] + b * image,
+        .x = g->copy_x ? cornu__filter_copy_x(g, b, b_end, slab, thread)
+                       : (const float *)g->call->in[0] + b * image,
         .x_image = image, .x_row = height->stride * columns * C, .x_pixel = width->stride * C,
         .y_image = height->out * width->out * g->padded, .y_row = width->out * g->padded,
         .y_pixel = g->padded,
@@ -332,10 +302,22 @@ static void sum_piece(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add
         .height = height->out, .width = width->out, .add = add,
     };
     if (g->call->pool) outer.y = unpool(g, b, b_end, thread);
-    else if (g->copy_y) outer.y = copy_y(g, b, b_end, thread);
+    else if (g->copy_y) outer.y = cornu__filter_copy_y(g, b, b_end, slab, thread);
     else outer.y = (const float *)g->call->in[1] + b * outer.y_image;
     if (g->gather) sum_gathered(g, outer, sums);
-    else sum_taps(g, outer, sums);
+    else sum_taps(g, outer, slab, sums);
+}
+
+/* Images b to b_end into the sums, or added to them. */
+static void sum_piece(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
+                      float *sums)
+{
+    int64_t from = 0;
+    do {   /* at least once, as without images */
+        const CornuSlab slab = cornu__filter_slab(g, from);
+        sum_slab(g, b, b_end, &slab, add || from > 0, thread, sums);
+        from = larger(slab.to, from + 1);
+    } while (from < cornu__filter_slab_outputs(g));
 }
 
 /* The sums of chunk c begin with layer c * layers. */

@@ -22,6 +22,11 @@ typedef struct {
     int64_t                layers;     /* of a chunk's sums: the last pass and, of several
                                           passes, the earlier ones, whose terms are small    */
     int64_t                chunks, chunk_images, piece_images;
+    int                    slab_axis;  /* a piece of one image, or of two that are paired, is cut
+                                          along the height, or the width of a single row, into */
+    int64_t                slab;       /* slabs of so many outputs                           */
+    int64_t                half;       /* of a pair's one image: outputs along that axis that are
+                                          paired with those so many later; 0: images are paired */
     int64_t                extent[2];  /* of x, or of its padded copy                        */
     bool                   gather, pad_x, copy_x, copy_y;
     int64_t                windows[2]; /* of CORNU_SELECT: outputs; then `extent` of x counts where
@@ -65,6 +70,34 @@ void cornu__filter_row(const CornuFilterGradient *g, const CornuImages *images, 
 
 /* The outputs [from, to) along an axis at which a tap meets x. */
 void cornu__filter_range(const CornuAxis *axis, int64_t tap, int64_t *from, int64_t *to);
+
+/* What a product reads at once: outputs [from, to) along the axis of slabs, and the rows of x that
+ * they meet, of which halves have all, whether they exist or not. Copies begin with the first. */
+typedef struct {
+    int64_t from, to, x_from, x_to;
+} CornuSlab;
+
+/* Finds halves and slabs of pieces that only products read, and what their copies take; an image
+ * has `bytes` in all, a slab should have at most `most`. */
+void cornu__filter_cut_pieces(CornuFilterGradient *g, int64_t bytes, int64_t most);
+
+/* The slab from an output on; outputs along the axis, all of them or those of the first half; the
+ * elements of a row along it of an operand with so many columns and channels. */
+CornuSlab cornu__filter_slab(const CornuFilterGradient *g, int64_t from);
+int64_t   cornu__filter_slab_outputs(const CornuFilterGradient *g);
+int64_t   cornu__filter_slab_row(const CornuFilterGradient *g, int64_t width, int64_t channels);
+
+/* The outputs of the slab at which a tap meets x; of halves along the axis all, as copies of x have
+ * its padding. */
+void cornu__filter_slab_range(const CornuFilterGradient *g, const CornuSlab *slab, int axis,
+                              int64_t tap, int64_t *from, int64_t *to);
+
+/* A thread's copies of a slab of images b to b_end: of x with zeros around it if necessary, of d_y
+ * with zeros after its filters. */
+const float *cornu__filter_copy_x(const CornuFilterGradient *g, int64_t b, int64_t b_end,
+                                  const CornuSlab *slab, int thread);
+const float *cornu__filter_copy_y(const CornuFilterGradient *g, int64_t b, int64_t b_end,
+                                  const CornuSlab *slab, int thread);
 
 /* ---- conv2d_filter_pooled.c ---- */
 

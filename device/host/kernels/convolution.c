@@ -54,7 +54,6 @@ int64_t cornu__walk_size(const CornuWalk *walk)
 /* Whether the outputs meet rows with the same slots, one step apart. */
 static bool alike(const CornuAxis *axis, int64_t a, int64_t b)
 {
-    if (axis->transposed && axis->stride > 1) return false;
     for (int64_t slot = 0; slot < axis->taps; slot++)
         if ((axis->rows[a * axis->taps + slot] < 0) != (axis->rows[b * axis->taps + slot] < 0))
             return false;
@@ -71,9 +70,9 @@ void cornu__walk_start(CornuWalk *walk, int64_t *memory)
         for (int64_t out = 0; out < axis->out; out++)
             for (int64_t slot = 0; slot < axis->taps; slot++)
                 axis->rows[out * axis->taps + slot] = cornu__axis_row(axis, out, slot);
-        for (int64_t out = axis->out - 1; out >= 0; out--)
-            axis->ends[out] = out + 1 < axis->out && alike(axis, out, out + 1)
-                            ? axis->ends[out + 1] : out + 1;
+        for (int64_t out = axis->out - 1, step = cornu__axis_step(axis); out >= 0; out--)
+            axis->ends[out] = out + step < axis->out && alike(axis, out, out + step)
+                            ? axis->ends[out + step] : out + step;
     }
 }
 

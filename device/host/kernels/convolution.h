@@ -20,9 +20,17 @@ typedef struct {
     int64_t  in, out, taps, stride, dilation, low;
     bool     transposed;
     int64_t *rows;   /* out x taps: the row that each slot meets, -1 if there is none */
-    int64_t *ends;   /* out: the first output after this one whose slots meet other rows than
-                        this one's moved by one step (a stride; transposed 1) per output */
+    int64_t *ends;   /* out: of this output and those that follow in steps of cornu__axis_step, the
+                        first whose slots meet other rows than this one's moved by one step (a
+                        stride; transposed 1) per output; it may lie beyond the last */
 } CornuAxis;
+
+/* Outputs between two that meet neighbouring rows: between those of the gradient with a stride are
+ * others, which meet other taps. */
+static inline int64_t cornu__axis_step(const CornuAxis *axis)
+{
+    return axis->transposed ? axis->stride : 1;
+}
 
 typedef struct {
     CornuAxis axis[2];            /* height, width */

@@ -31,12 +31,19 @@ enum {
     SUM_BYTES = 16 << 20     /* of all chunks' sums together       */
 };
 
+/* Outputs j, j + step, … of each row, which meet the same taps of a row of the filter. */
+typedef struct {
+    int64_t j, outputs;
+} Columns;
+
 typedef struct {
     const CornuKernelCall *call;
     const CornuDepthwises *kernels;
     CornuWalk              walk;
     bool                   wide_in, wide_out;   /* f32, not bf16 */
     int64_t                channels, taps, x_image, y_row, y_image, slabs, chunks;
+    Columns               *columns;             /* at most one for each output of a row */
+    int64_t                columns_count;
     CornuDepthwiseTap     *tap;                 /* h w of them per thread */
     float                 *x, *y;               /* of bf16, per thread: the operands' rows that a
                                                    block reads, and a row of y, or of d_filter all
@@ -57,6 +64,16 @@ static bool accepts(const CornuOpCall *op, const CornuType *out_type, const Corn
     return (in == CORNU_F32 || in == CORNU_BF16) && (out == CORNU_F32 || out == CORNU_BF16) &&
            op->in[0].shape.extent[3] == groups && op->in[1].shape.extent[3] == groups &&
            out_type->shape.extent[3] == groups;
+}
+
+static void find_columns(Depthwise *d)
+{
+    const CornuAxis *width = &d->walk.axis[1];
+    const int64_t    step = cornu__axis_step(width);
+    d->columns_count = 0;
+    for (int64_t phase = 0; phase < smaller(step, width->out); phase++)
+        for (int64_t j = phase; j < width->out; j = width->ends[j])
+            d->columns[d->columns_count++] = (Columns){ j, (width->ends[j] - j) / step };
 }
 
 /* Sizes and the parts of the scratch memory; returns its bytes. */
@@ -82,16 +99,19 @@ static size_t lay_out(Depthwise *d, const CornuOpCall *op, const CornuType *out_
     const int64_t y = by_filter ? (d->wide_in ? 0 : d->y_image) : (d->wide_out ? 0 : d->y_row);
     const int64_t sums = by_filter ? d->chunks * d->taps * C : d->taps * C + C;
     const size_t  tap = (size_t)(threads * d->taps) * sizeof(CornuDepthwiseTap);
+    const size_t  columns = (size_t)width->out * sizeof(Columns);
     const size_t  rows = (size_t)cornu__walk_size(&d->walk) * sizeof(int64_t);
     if (scratch) {
         d->tap = (CornuDepthwiseTap *)(void *)scratch;
-        cornu__walk_start(&d->walk, (int64_t *)(void *)(scratch + tap));
-        d->x = (float *)(void *)(scratch + tap + rows);
+        d->columns = (Columns *)(void *)(scratch + tap);
+        cornu__walk_start(&d->walk, (int64_t *)(void *)(scratch + tap + columns));
+        find_columns(d);
+        d->x = (float *)(void *)(scratch + tap + columns + rows);
         d->y = d->x + threads * x;
         d->sums = d->filter = d->y + threads * y;
         d->bias = d->filter + d->taps * C;
     }
-    return tap + rows + (size_t)(threads * (x + y) + sums) * sizeof(float);
+    return tap + columns + rows + (size_t)(threads * (x + y) + sums) * sizeof(float);
 }
 
 static size_t scratch(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
@@ -100,26 +120,27 @@ static size_t scratch(const CornuOpCall *op, const CornuType *out_type, const Co
     return lay_out(&d, op, out_type, machine, NULL);
 }
 
-/* The taps of outputs (i, j to the end of j's run). */
-static CornuDepthwiseRun run_of(const Depthwise *d, int64_t i, int64_t j, int thread)
+/* The outputs of row i in some columns. */
+static CornuDepthwiseRun run_of(const Depthwise *d, int64_t i, const Columns *columns, int thread)
 {
     const CornuAxis   *height = &d->walk.axis[0], *width = &d->walk.axis[1];
-    const int64_t      C = d->channels;
+    const int64_t      C = d->channels, row = width->in * C, filter_row = width->taps * C;
+    const int64_t     *met = width->rows + columns->j * width->taps;
     CornuDepthwiseTap *taps = d->tap + thread * d->taps;
     CornuDepthwiseRun  run = {
-        .taps = taps, .outputs = width->ends[j] - j, .channels = C,
-        .x_step = (width->transposed ? 1 : width->stride) * C, .y_step = C,
+        .taps = taps, .outputs = columns->outputs, .channels = C,
+        .x_step = (width->transposed ? 1 : width->stride) * C,
+        .y_step = cornu__axis_step(width) * C,
     };
-    for (int64_t u = 0; u < height->taps; u++)
-        for (int64_t v = 0; v < width->taps; v++) {
-            const int64_t row = height->rows[i * height->taps + u];
-            const int64_t column = width->rows[j * width->taps + v];
-            if (row < 0 || column < 0) continue;
-            taps[run.tap_count++] = (CornuDepthwiseTap){
-                (row * width->in + column) * C,
-                (cornu__axis_tap(height, u) * width->taps + cornu__axis_tap(width, v)) * C,
-            };
-        }
+    for (int64_t u = 0; u < height->taps; u++) {
+        const int64_t at = height->rows[i * height->taps + u];
+        const int64_t filter = cornu__axis_tap(height, u) * filter_row;
+        for (int64_t v = 0; v < width->taps && at >= 0; v++)
+            if (met[v] >= 0)
+                taps[run.tap_count++] = (CornuDepthwiseTap){
+                    at * row + met[v] * C, filter + cornu__axis_tap(width, v) * C,
+                };
+    }
     return run;
 }
 
@@ -153,13 +174,15 @@ static void convolve(void *context, int64_t block, int thread)
     for (int64_t i = i_begin; i < i_end; i++) {
         const int64_t at = b * d->y_image + i * d->y_row;
         float        *y = d->wide_out ? (float *)d->call->out[0] + at : d->y + thread * d->y_row;
-        for (int64_t j = 0; j < width->out; j = width->ends[j]) {
-            const CornuDepthwiseRun run = run_of(d, i, j, thread);
-            d->kernels->convolve(&run, x, d->filter, y + j * C);
+        for (int64_t k = 0; k < d->columns_count; k++) {
+            const CornuDepthwiseRun run = run_of(d, i, &d->columns[k], thread);
+            d->kernels->convolve(&run, x, d->filter, y + d->columns[k].j * C);
         }
         cornu__epilogue_apply(&epilogue, y, width->out, C, C, 0);
-        if (!d->wide_out)
-            cornu__bf16()->narrow(y, d->y_row, (uint16_t *)d->call->out[0] + at);
+        void *made = d->wide_out ? (void *)y : (uint16_t *)d->call->out[0] + at;
+        if (!d->wide_out) cornu__bf16()->narrow(y, d->y_row, made);
+        if (epilogue.gate)
+            cornu__epilogue_gate(&epilogue, d->call->out_type->dtype, at, d->y_row, made);
     }
 }
 
@@ -191,9 +214,9 @@ static void sum_chunk(void *context, int64_t chunk, int thread)
         const float *y = rows_of(d, 1, d->y_image, b, d->y_row, 0, height->out,
                                  d->y + thread * d->y_image);
         for (int64_t i = 0; i < height->out; i++)
-            for (int64_t j = 0; j < width->out; j = width->ends[j]) {
-                const CornuDepthwiseRun run = run_of(d, i, j, thread);
-                d->kernels->grad_filter(&run, x, y + i * d->y_row + j * C, sums);
+            for (int64_t k = 0; k < d->columns_count; k++) {
+                const CornuDepthwiseRun run = run_of(d, i, &d->columns[k], thread);
+                d->kernels->grad_filter(&run, x, y + i * d->y_row + d->columns[k].j * C, sums);
             }
     }
 }
@@ -216,7 +239,7 @@ const CornuKernel cornu__host_depthwise = {
     .accepts = accepts, .scratch = scratch, .run = depthwise, .takes_epilogue = true,
 };
 const CornuKernel cornu__host_depthwise_grad_input = {
-    .accepts = accepts, .scratch = scratch, .run = depthwise,
+    .accepts = accepts, .scratch = scratch, .run = depthwise, .takes_gate = true,
 };
 const CornuKernel cornu__host_depthwise_grad_filter = {
     .accepts = accepts, .scratch = scratch, .run = depthwise_grad_filter,

@@ -84,6 +84,7 @@ struct CornuKernel {
     /* CORNU_ERR_VALUE for a fault in the data, naming the row. */
     CornuStatus (*run)(const CornuKernelCall *call);
     bool takes_epilogue;   /* a bias and an activation */
+    bool takes_relu;       /* of that only a relu      */
     /* NULL, or packing of one operand as `run` wants it: bytes of the packed operand, made from
      * call->in[packs] at call->out[0]. Packing is a step of its own, so that shards share a packed
      * operand that they all read: `run` finds it in in[packs]. 0 bytes: `run` takes the operand as

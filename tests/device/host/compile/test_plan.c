@@ -376,26 +376,64 @@ static void test_zeros_keep_their_signs(void **state)
 
 /* A relu's slope after an input gradient does not take a kernel of its own, unless others read the
  * slope or the gradient. */
+static void check_slope_after(CornuOpId id, int channels, int others)
+{
+    const bool    depthwise = id == CORNU_OP_GROUPED_CONV2D_GRAD_INPUT;
+    const int64_t filters = depthwise ? channels : 4;
+    const CornuAttributes plain = { .conv2d_grad = { .dtype = CORNU_F32, .extents = { 9, 8 } } };
+    const CornuAttributes grouped = { .grouped_conv2d_grad = {
+        .dtype = CORNU_F32, .extents = { 9, 8 }, .groups = channels } };
+    CornuProgram *p = cornu_program_create();
+    CornuValue    d_y = input(p, cornu_type(CORNU_F32, 5, 7, 6, filters));
+    CornuValue    w = input(p, cornu_type(CORNU_F32, 3, 3, depthwise ? 1 : channels, filters));
+    CornuValue    y = input(p, cornu_type(CORNU_F32, 5, 9, 8, channels));
+    CornuValue    d_x = op(p, id, depthwise ? &grouped : &plain, (CornuValue[]){ d_y, w }, 2);
+    CornuValue    slope = op1(p, CORNU_OP_STEP, y);
+    output(p, op2(p, CORNU_OP_MULTIPLY, others == 1 ? slope : d_x, others == 1 ? d_x : slope), -1);
+    if (others == 2) output(p, d_x, -1);
+    check(p, 2e-6, "gated");
+    Compiled made = compile(cpu[1], p);
+    if (statistics(&made)->fallbacks == 0)   /* w is packed, unless it is depthwise */
+        assert_int_equal(statistics(&made)->kernels, (others == 2 ? 3 : 2) - depthwise);
+    release(&made);
+    cornu_program_free(p);
+}
+
 static void test_the_slope_after_a_gradient(void **state)
 {
     (void)state;
-    const CornuAttributes gradient = { .conv2d_grad = { .dtype = CORNU_F32, .extents = { 9, 8 } } };
-    for (int i = 0; i < 6; i++) {
-        const int     others = i % 3, channels = i < 3 ? 2 : 35;   /* few of them, and many */
+    for (int others = 0; others < 3; others++) {
+        check_slope_after(CORNU_OP_CONV2D_GRAD_INPUT, 2, others);   /* few of them, and many */
+        check_slope_after(CORNU_OP_CONV2D_GRAD_INPUT, 35, others);
+        check_slope_after(CORNU_OP_GROUPED_CONV2D_GRAD_INPUT, 35, others);
+    }
+}
+
+/* A relu after a batch_norm does not take a kernel of its own, unless others read what it reads;
+ * another activation does. */
+static void test_the_relu_after_a_batch_norm(void **state)
+{
+    (void)state;
+    static const struct { CornuOpId id; bool read; int kernels; } cases[] = {
+        { CORNU_OP_RELU, false, 1 }, { CORNU_OP_RELU, true, 2 }, { CORNU_OP_TANH, false, 2 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const CornuAttributes epsilon = { .epsilon = { .epsilon = 1e-3 } };
         CornuProgram *p = cornu_program_create();
-        CornuValue    d_y = input(p, cornu_type(CORNU_F32, 5, 7, 6, 4));
-        CornuValue    w = input(p, cornu_type(CORNU_F32, 3, 3, channels, 4));
-        CornuValue    y = input(p, cornu_type(CORNU_F32, 5, 9, 8, channels));
-        CornuValue    d_x = op(p, CORNU_OP_CONV2D_GRAD_INPUT, &gradient,
-                               (CornuValue[]){ d_y, w }, 2);
-        CornuValue    slope = op1(p, CORNU_OP_STEP, y);
-        output(p, op2(p, CORNU_OP_MULTIPLY, others == 1 ? slope : d_x,
-                      others == 1 ? d_x : slope), -1);
-        if (others == 2) output(p, d_x, -1);
-        check(p, 2e-6, "gated");
+        CornuValue    in[4] = { input(p, cornu_type(CORNU_F32, 6, 5, 4, 12)),
+                                input(p, cornu_type(CORNU_F32, 12)),
+                                input(p, cornu_type(CORNU_F32, 12)),
+                                constant(p, CORNU_I64, 5.0) }, out[3];
+        assert_int_equal(cornu_program_record(p, CORNU_OP_BATCH_NORM, &epsilon, in, 4, out),
+                         CORNU_OK);
+        output(p, op1(p, cases[i].id, out[0]), -1);
+        output(p, out[1], -1);
+        output(p, out[2], -1);
+        if (cases[i].read) output(p, out[0], -1);
+        check(p, 1e-5, "batch_norm");
         Compiled made = compile(cpu[1], p);
-        if (statistics(&made)->fallbacks == 0)   /* w is packed */
-            assert_int_equal(statistics(&made)->kernels, others == 2 ? 3 : 2);
+        if (statistics(&made)->fallbacks == 0)   /* and one that writes the count */
+            assert_int_equal(statistics(&made)->kernels, cases[i].kernels + 1);
         release(&made);
         cornu_program_free(p);
     }
@@ -782,6 +820,7 @@ int main(void)
         cmocka_unit_test(test_what_others_read_is_not_fused_away),
         cmocka_unit_test(test_zeros_keep_their_signs),
         cmocka_unit_test(test_the_slope_after_a_gradient),
+        cmocka_unit_test(test_the_relu_after_a_batch_norm),
         cmocka_unit_test(test_memory_of_sums_over_many_shards),
         cmocka_unit_test(test_shards_share_packed_weights),
         cmocka_unit_test(test_sums_come_before_products),

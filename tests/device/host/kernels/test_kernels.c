@@ -168,6 +168,29 @@ static void test_conv2d(void **state)
     check_convolution(cornu_shape(18, 9, 1, 4), cornu_shape(3, 1, 4, 1), apart);
 }
 
+/* Gradients of filters from one image, whose halves are paired in bf16, and from images that are cut
+ * into slabs, of rows or of the columns of one row. */
+static void test_conv2d_slabs(void **state)
+{
+    (void)state;
+    const CornuAttributes same = { .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } };
+    const CornuAttributes wide = { .conv2d = { .low = { 3, 0 }, .high = { 0, 2 },
+                                               .strides = { 2, 1 }, .dilation = { 1, 2 } } };
+    for (int i = 0; i < rounds(24); i++) {
+        CornuShape x = cornu_shape(1, between(1, 19), between(1, 13), i % 3 ? 16 : 5);
+        CornuShape filter = cornu_shape(between(1, 5), between(2, 5), x.extent[3],
+                                        i % 2 ? 16 : 48);
+        if (i % 8 == 0) x.extent[1] = filter.extent[0] = 1;
+        check_convolution(x, filter, random_convolution(x, filter, false));
+    }
+    for (int batch = 1; batch <= 3; batch++) {
+        check_convolution(cornu_shape(batch, 101, 90, 8), cornu_shape(3, 3, 8, 16), same);
+        check_convolution(cornu_shape(batch, 205, 80, 8), cornu_shape(4, 3, 8, 16), wide);
+        check_convolution(cornu_shape(batch, 1, 9001, 8), cornu_shape(1, 5, 8, 16),
+                          (CornuAttributes){ .conv2d = { .low = { 0, 1 } } });
+    }
+}
+
 /* Whether the gradient of x with C channels by square filters takes the kernel for few channels. */
 static bool is_of_few(int64_t C, int64_t side, int64_t F)
 {
@@ -581,7 +604,8 @@ static void test_batch_norm(void **state)
         int64_t count = i % 4 == 0 ? batch : between(0, (int)batch);
         double  rows = (double)cornu_shape_count(shape) / (double)C;
 
-        Case y = { .id = CORNU_OP_BATCH_NORM, .attributes.epsilon.epsilon = 1e-3, .terms = rows };
+        Case y = { .id = CORNU_OP_BATCH_NORM, .attributes.epsilon.epsilon = 1e-3, .terms = rows,
+                   .epilogue.activation = i % 2 ? CORNU_OP_RELU : CORNU_OP_COUNT };
         case_add(&y, cornu_type_from(operands, shape));
         case_add(&y, cornu_type(CORNU_F32, C));
         case_add(&y, cornu_type(CORNU_F32, C));
@@ -592,6 +616,7 @@ static void test_batch_norm(void **state)
             cornu_array_set(case_operand(&y, 0), k,
                             cornu_array_get(case_operand(&y, 0), k) + 100.0);
         assert_true(case_expect(&y));
+        case_expect_epilogue(&y);
         if (i % 5 == 0) y.terms *= 100.0;
         case_check(&y);
 
@@ -668,6 +693,7 @@ static int cpu_with_isa(CornuIsa isa)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_matmul, begin),
         cmocka_unit_test_setup(test_conv2d, begin),
+        cmocka_unit_test_setup(test_conv2d_slabs, begin),
         cmocka_unit_test_setup(test_few_channels, begin),
         cmocka_unit_test_setup(test_depthwise, begin),
         cmocka_unit_test_setup(test_pool, begin),
@@ -691,6 +717,7 @@ static int tpu_with_isa(CornuIsa isa)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_matmul, begin),
         cmocka_unit_test_setup(test_conv2d, begin),
+        cmocka_unit_test_setup(test_conv2d_slabs, begin),
         cmocka_unit_test_setup(test_few_channels, begin),
         cmocka_unit_test_setup(test_depthwise, begin),
         cmocka_unit_test_setup(test_pooled, begin),
