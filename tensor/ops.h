@@ -164,6 +164,25 @@ CornuTensor *cornu_op_one_hot(CornuTensor *labels, int64_t depth, CornuDtype dty
 /* logits (…, C) and integer labels (…) give - log softmax(logits)[label], shape (…), in nats */
 CornuTensor *cornu_op_sparse_cross_entropy(CornuTensor *logits, CornuTensor *labels);
 
+/* ---- Attention ---- */
+
+/* Steps that a step attends to; the same for all steps if it is zero. */
+typedef struct {
+    /* bool, broadcast to (B, N, T, S): step t attends to step s where it is true. NULL: to all. */
+    CornuTensor *mask;
+    bool         causal;   /* s <= t          */
+    int64_t      window;   /* |t - s| < window; 0: no limit */
+} CornuAttention;
+
+/* q (B, T, N, H), k (B, S, G, H), v (B, S, G, V) of one float dtype give y (B, T, N, V):
+ *     p = softmax(q k') over S, 0 where s is masked;   y = p v
+ * for each of N heads; each head of k and v serves N / G of them. A step for which all S are masked
+ * attends to them equally. lse, unless NULL, receives log sum exp of q k', (B, N, T), f32 at least.
+ * p is not in memory, on processors, nor kept for the gradient. `attention` may be NULL.
+ * Source: Vaswani et al., arXiv 1706.03762; Dao et al., "FlashAttention", arXiv 2205.14135. */
+CornuTensor *cornu_op_attention(CornuTensor *q, CornuTensor *k, CornuTensor *v,
+                                const CornuAttention *attention, CornuTensor **lse);
+
 /* ---- Lookup ---- */
 
 /* table (V, C) and integer indices (…) give (…, C), rows of the table. An index outside [0, V) is

@@ -7,7 +7,7 @@ static const OpCases *const families[] = {
     &op_cases_shape, &op_cases_reduce, &op_cases_matmul, &op_cases_conv2d,
     &op_cases_pool, &op_cases_batch_norm, &op_cases_softmax, &op_cases_gather,
     &op_cases_scan, &op_cases_recurrent, &op_cases_random, &op_cases_update,
-    &op_cases_custom,
+    &op_cases_custom, &op_cases_attention,
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 

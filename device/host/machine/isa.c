@@ -1,6 +1,7 @@
 /* The tables of the code compiled per instruction set, and the choice of the set in use. */
 #include <stddef.h>
 
+#include "../isa/attention.h"
 #include "../isa/col2im.h"
 #include "../isa/depthwise.h"
 #include "../isa/normalize.h"
@@ -28,6 +29,10 @@ static const CornuNormalizes *const normalizes[] = { F32(cornu__normalizes) };
 static const CornuVectors    *const vectors[] = { F32(cornu__vectors) };
 static const CornuBf16       *const bf16[] = { F32(cornu__bf16) };
 static const CornuCells      *const cells[] = { F32(cornu__cells) BF16(cornu__cells) };
+static const CornuAttends    *const attends[] = { F32(cornu__attends) };
+static const CornuAttends    *const attends_of_bf16[] = {
+    F32(cornu__attends) BF16(cornu__attends)
+};
 static const CornuProducts   *const products_of_bf16[] = {
     F32(cornu__products) BF16(cornu__products) TILE(cornu__products)
 };
@@ -50,4 +55,7 @@ const CornuCells      *cornu__cells(void)      { return CHOSEN(cells); }
 const CornuVectors    *cornu__vectors(void)    { return CHOSEN(vectors); }
 const CornuBf16       *cornu__bf16(void)       { return CHOSEN(bf16); }
 
+const CornuAttends    *cornu__attends(void)    { return CHOSEN(attends); }
+
+const CornuAttends  *cornu__attends_of_bf16(void)  { return CHOSEN(attends_of_bf16); }
 const CornuProducts *cornu__products_of_bf16(void) { return CHOSEN(products_of_bf16); }

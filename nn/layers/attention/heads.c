@@ -219,15 +219,13 @@ static CornuTensor *of_distance(const CornuHeads *self, CornuGraph *graph, int64
     return mask;
 }
 
-/* Of inputs `given`, as sequences `in`. */
+/* Of inputs `given`, apart from the steps' distance. */
 static CornuTensor *mask_of(const CornuHeads *self, const CornuCall *call,
                             const CornuAttentionLayout *layout, CornuTensor *const *given,
-                            CornuTensor *const *in, int in_count)
+                            int in_count)
 {
-    const int value = in_count > VALUE ? VALUE : QUERY;
-    CornuTensor *mask = of_distance(self, call->graph, cornu_tensor_shape(in[QUERY]).extent[1],
-                                    cornu_tensor_shape(in[value]).extent[1]);
-    mask = both(mask, of_sequence(call->masks[QUERY], 2));
+    const int    value = in_count > VALUE ? VALUE : QUERY;
+    CornuTensor *mask = of_sequence(call->masks[QUERY], 2);
     mask = both(mask, of_sequence(call->masks[value], 3));
     if (in_count > KEY) mask = both(mask, of_sequence(call->masks[KEY], 3));
     if (in_count <= MASK) return mask;
@@ -296,10 +294,28 @@ static bool sequences(const CornuAttentionLayout *layout, const CornuCall *call,
     return true;
 }
 
+/* y (B, T, N, V) of q (B, T, N, H), k (B, S, G, H), v (B, S, G, V), with p in memory: *p, before
+ * dropout, which applies to `rows` of the batch. */
+static CornuTensor *attended(CornuLayer *layer, const CornuCall *call, CornuTensor *q,
+                             CornuTensor *k, CornuTensor *v, CornuTensor *mask, bool fused,
+                             int64_t rows, CornuTensor **p)
+{
+    static const int heads_first[] = { 0, 2, 1, 3 }, steps_last[] = { 0, 2, 3, 1 };
+    const CornuHeads *self = (CornuHeads *)layer;
+    if (!q || !k) return NULL;
+    mask = both(of_distance(self, call->graph, cornu_tensor_shape(q).extent[1],
+                            cornu_tensor_shape(k).extent[1]), mask);
+    CornuTensor *weights = *p = scores_of(cornu_op_transpose(q, heads_first),
+                                          cornu_op_transpose(k, steps_last), mask, fused);
+    if (call->training && self->config.dropout > 0.0)
+        weights = dropped(layer, call, weights, rows);
+    return cornu_op_transpose(weighed(cornu_op_convert(weights, layer->compute),
+                                      cornu_op_transpose(v, heads_first)), heads_first);
+}
+
 CornuTensor *cornu__heads_call(CornuLayer *layer, const CornuCall *call, CornuTensor *const *given,
                                int in_count, CornuTensor **out)
 {
-    static const int heads_first[] = { 0, 2, 1, 3 }, steps_last[] = { 0, 2, 3, 1 };
     const CornuHeads                    *self = (CornuHeads *)layer;
     const CornuMultiHeadAttentionConfig *config = &self->config;
     const CornuShape           shape = cornu_tensor_shape(given[QUERY]);
@@ -316,17 +332,16 @@ CornuTensor *cornu__heads_call(CornuLayer *layer, const CornuCall *call, CornuTe
     CornuTensor *q = mapped(layer, call, MAP_QUERY, query, 1.0 / root, layer->compute);
     CornuTensor *k = mapped(layer, call, MAP_KEY, key, 1.0, layer->compute);
     CornuTensor *v = mapped(layer, call, MAP_VALUE, value, 1.0, layer->compute);
-    CornuTensor *p = scores_of(cornu_op_transpose(q, heads_first),
-                               cornu_op_transpose(k, steps_last),
-                               mask_of(self, call, &layout, given, in, in_count), fused);
+    CornuTensor *mask = mask_of(self, call, &layout, given, in_count), *y, *p = NULL;
+    const bool   drops = call->training && config->dropout > 0.0;
+    const bool   never_empty = !mask && !config->sliding_window;   /* each step attends to one */
+    if (!scores && !drops && (fused || never_empty))
+        y = cornu_op_attention(q, k, v, &(CornuAttention){ mask, config->use_causal_mask,
+                                                           config->sliding_window }, NULL);
+    else y = attended(layer, call, q, k, v, mask, fused, shape.extent[0], &p);
     if (scores)
         out[1] = cornu__attention_scores(&layout, shape, cornu_tensor_shape(given[of_value]),
                                          cornu_op_convert(p, layer->result));
-    if (call->training && config->dropout > 0.0)
-        p = dropped(layer, call, p, shape.extent[0]);
-    CornuTensor *y = weighed(cornu_op_convert(p, layer->compute),
-                             cornu_op_transpose(v, heads_first));
-    y = cornu_op_transpose(y, heads_first);
     if (config->use_gate) {
         CornuTensor *gate = mapped(layer, call, MAP_GATE, query, 1.0, layer->compute);
         y = cornu_op_multiply(y, cornu_op_sigmoid(gate));

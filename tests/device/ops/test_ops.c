@@ -375,6 +375,7 @@ static bool make_narrow(const OpCase *row)
         narrow_row.attributes.grouped_conv2d.dtype = CORNU_BF16;
     if (row->id == CORNU_OP_GROUPED_CONV2D_GRAD_INPUT)
         narrow_row.attributes.grouped_conv2d_grad.dtype = CORNU_BF16;
+    if (row->id == CORNU_OP_ATTENTION_GRAD) narrow_row.in[4].dtype = row->in[4].dtype;
     if (row->id == CORNU_OP_BATCH_NORM || row->id == CORNU_OP_BATCH_NORM_GRAD)
         for (int i = 1; i < call.in_count; i++)
             if (i != 4) narrow_row.in[i].dtype = row->in[i].dtype;

@@ -9,7 +9,7 @@
 extern const CornuKernel *const *tested_kernels;
 extern CornuMultiplier           tested_multiplier;
 
-enum { MOST_INPUTS = 6, MOST_THREADS = 3 };
+enum { MOST_INPUTS = 7, MOST_THREADS = 3 };
 
 /* One call under test: operands and the result of the reference. */
 typedef struct {

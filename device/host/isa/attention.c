@@ -1,0 +1,3 @@
+/* attend.h for products of f32. */
+#define PAIRED 0
+#include "attend.h"

@@ -1,0 +1,3 @@
+/* attend.h for products of bf16. */
+#define PAIRED 1
+#include "attend.h"

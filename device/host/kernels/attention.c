@@ -1,0 +1,459 @@
+/*
+ * attention, f32 or bf16, without its scores in memory: a block of queries goes over the blocks of
+ * keys and keeps for each query the largest score so far, the sum of exponentials and the weighted
+ * sum of values, both scaled down when a larger score comes.
+ *
+ * A block is QUERIES by KEYS steps of one head: its scores, 64 KiB, and operands stay in the second
+ * level of the cache. Scores have a row for each key, so that sums over keys run down the lanes
+ * of registers; q is transposed for that, a block at a time. Of causal attention and windows, tiles
+ * without an attended score are skipped: rows of a tile by panels of queries. Sums are f32, in an
+ * order that depends on the shape alone; of bf16 the weights are rounded to it before they are
+ * multiplied, where the processor multiplies bf16.
+ *
+ * Reference: device/ops/attention.c; tests/device/host/kernels/test_attention.c compares them.
+ * Source: Dao et al., "FlashAttention", arXiv 2205.14135; Dao, "FlashAttention-2", arXiv 2307.08691;
+ *     Milakov and Gimelshein, "Online normalizer calculation for softmax", arXiv 1805.02867.
+ */
+#include "attention.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "../../integer_internal.h"
+#include "../machine/bf16.h"
+
+enum {
+    QUERIES = 128, KEYS = 128,   /* of a block, at most */
+    APART = 16,                  /* elements between rows: they spread over the sets of a cache */
+    SPREAD = 1024                /* bytes, as in matmul.c: rows of a tile in place are no further
+                                    apart than this power of two */
+};
+
+/* ---- Sizes ---- */
+
+static int64_t round_up(int64_t count, int64_t unit) { return ceil_divide(count, unit) * unit; }
+
+static int64_t panel_columns(const CornuAttend *p) { return 2 * p->products->lanes; }
+
+/* Of rows that are copied. */
+static int64_t copy_stride(int64_t width) { return round_up(width, 2 * APART) + 2 * APART; }
+
+static size_t part(size_t *used, int64_t bytes)
+{
+    const size_t first = *used;
+    *used += ((size_t)bytes + 63) / 64 * 64;
+    return first;
+}
+
+static bool is_copied(const CornuAttend *p, int i)
+{
+    const int64_t *extent = p->in[i].shape.extent;
+    const int64_t  size = cornu__attend_size(p), apart = extent[2] * extent[3] * size;
+    if (p->dtype != (size == 2 ? CORNU_BF16 : CORNU_F32)) return true;
+    return extent[3] % p->products->depth || (apart & -apart) > SPREAD;
+}
+
+static size_t rows_part(const CornuAttend *p, int i, int64_t rows, size_t *used)
+{
+    if (!is_copied(p, i)) return 0;
+    return part(used, rows * copy_stride(p->in[i].shape.extent[3]) * cornu__attend_size(p));
+}
+
+/* What forward and backward pass both need of a block. */
+static void lay_out_both(CornuAttend *p, size_t *used)
+{
+    const int64_t word = 4, H = p->e.size;
+    p->zeros = part(used, panel_columns(p) * word);
+    p->q_rows = rows_part(p, CORNU_ATTENTION_Q, p->queries, used);
+    p->k_rows = rows_part(p, CORNU_ATTENTION_K, p->keys, used);
+    p->v_rows = rows_part(p, CORNU_ATTENTION_V, p->keys, used);
+    p->q_columns = part(used, cornu__attend_words(p, H) * p->queries * word);
+    p->scores = part(used, p->keys * p->stride * word);
+    if (p->products->depth == 2)
+        p->pairs = part(used, cornu__attend_words(p, p->keys) * p->stride * word);
+}
+
+static void lay_out_forward(CornuAttend *p, size_t *used)
+{
+    const int64_t word = 4;
+    p->v_panels = part(used, cornu__attend_words(p, p->keys) * p->values_padded * word);
+    p->sums = part(used, p->queries * p->values_padded * word);
+    p->most = part(used, p->queries * word);
+    p->before = part(used, p->queries * word);
+    p->total = part(used, p->queries * word);
+    p->factor = part(used, p->queries * word);
+}
+
+static void lay_out_backward(CornuAttend *p, size_t *used)
+{
+    const int64_t word = 4, steps = p->query_blocks * p->queries;
+    const int64_t wider = larger(p->size_padded, p->values_padded);
+    p->d_y_rows = rows_part(p, CORNU_ATTENTION_D_Y, p->queries, used);
+    p->d_y_columns = part(used, cornu__attend_words(p, p->e.values) * p->queries * word);
+    p->q_panels = part(used, cornu__attend_words(p, p->queries) * p->size_padded * word);
+    p->d_y_panels = part(used, cornu__attend_words(p, p->queries) * p->values_padded * word);
+    p->k_panels = part(used, cornu__attend_words(p, p->keys) * p->size_padded * word);
+    p->d_p = part(used, p->keys * p->stride * word);
+    if (p->products->depth == 2) p->halves = part(used, 2 * p->keys * p->stride * 2);
+    p->sums = part(used, p->products->tile_rows * wider * word);
+    p->delta = part(used, p->shared * steps * word);
+    p->lse = part(used, p->shared * steps * word);
+    p->d_q = part(used, p->shared * p->e.queries * p->size_padded * word);
+    p->d_k = part(used, p->keys * p->size_padded * word);
+    p->d_v = part(used, p->keys * p->values_padded * word);
+}
+
+void cornu__attend_lay_out(CornuAttend *p, const CornuOpCall *op, CornuMultiplier multiplier)
+{
+    const bool bf16 = multiplier.bf16 && op->in[0].dtype == CORNU_BF16;
+    size_t     used = 0;
+    p->e = cornu__attention_extents(op);
+    p->attributes = &op->attributes->attention;
+    p->in = op->in;
+    p->dtype = op->in[0].dtype;
+    p->products = bf16 ? cornu__products_of_bf16() : cornu__products();
+    p->attends = bf16 ? cornu__attends_of_bf16() : cornu__attends();
+    p->query_blocks = ceil_divide(p->e.queries, QUERIES);
+    p->key_blocks = ceil_divide(p->e.keys, KEYS);
+    p->queries = round_up(ceil_divide(p->e.queries, larger(1, p->query_blocks)), panel_columns(p));
+    p->keys = round_up(ceil_divide(p->e.keys, p->key_blocks), APART);
+    p->shared = p->e.heads / p->e.groups;
+    p->size_padded = round_up(p->e.size, p->products->lanes);
+    p->values_padded = round_up(p->e.values, p->products->lanes);
+    p->stride = p->queries + APART;
+    lay_out_both(p, &used);
+    if (op->id == CORNU_OP_ATTENTION) lay_out_forward(p, &used);
+    else lay_out_backward(p, &used);
+    p->bytes = used;
+}
+
+/* f32 where products are of f32; not of windows that leave the last queries no key. */
+bool cornu__attend_accepts(const CornuOpCall *op, const CornuType *out_type,
+                           const CornuMachine *machine)
+{
+    const CornuAttentionExtents e = cornu__attention_extents(op);
+    const CornuDtype            dtype = op->in[0].dtype;
+    const int64_t               window = op->attributes->attention.window;
+    (void)out_type;
+    if (e.size < 1 || e.values < 1 || (window && e.queries - window >= e.keys)) return false;
+    return dtype == CORNU_BF16 || (dtype == CORNU_F32 && !machine->multiplier.bf16);
+}
+
+/* ---- Blocks ---- */
+
+static bool mask_at(const CornuAttend *p, int64_t b, int64_t n, int64_t t, int64_t s)
+{
+    const int      i = cornu__attention_mask(&p->call->op);
+    const int64_t *extent = p->in[i].shape.extent, at[] = { b, n, t, s };
+    int64_t        index = 0;
+    for (int axis = 0; axis < 4; axis++)
+        index = index * extent[axis] + (extent[axis] > 1 ? at[axis] : 0);
+    return ((const uint8_t *)p->call->in[i])[index];
+}
+
+static bool has_mask(const CornuAttend *p)
+{
+    return p->call->op.in_count > cornu__attention_mask(&p->call->op);
+}
+
+static bool attends_to_any(const CornuAttend *p, int64_t b, int64_t n, int64_t t)
+{
+    const CornuAttended own = cornu__attended(p->attributes, p->e.keys, t);
+    for (int64_t s = own.begin; s < own.end; s++)
+        if (mask_at(p, b, n, t, s)) return true;
+    return false;
+}
+
+CornuQueries cornu__attend_queries(const CornuAttend *p, int64_t b, int64_t n, int64_t block)
+{
+    CornuQueries q = { .b = b, .n = n, .first = block * p->queries };
+    q.count = smaller(p->queries, p->e.queries - q.first);
+    q.padded = round_up(q.count, p->products->lanes);
+    q.full = !p->attributes->causal && !p->attributes->window;
+    for (int64_t t = 0; has_mask(p) && !q.full && t < q.count; t++)
+        q.full = !attends_to_any(p, b, n, q.first + t);
+    return q;
+}
+
+CornuKeys cornu__attend_keys(const CornuAttend *p, int64_t block)
+{
+    const int64_t first = block * p->keys;
+    return (CornuKeys){ first, smaller(p->keys, p->e.keys - first) };
+}
+
+bool cornu__attend_meets(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k)
+{
+    if (q->full) return true;
+    const int64_t last = q->first + q->count - 1;
+    return cornu__attended(p->attributes, p->e.keys, last).end > k->first &&
+           cornu__attended(p->attributes, p->e.keys, q->first).begin < k->first + k->count;
+}
+
+int64_t cornu__attend_tiles(const CornuAttend *p, const CornuKeys *k)
+{
+    return ceil_divide(k->count, p->products->tile_rows);
+}
+
+/* Tiles begin at even rows, for pairs of keys. The queries of keys s to last are those from s on, in
+ * a window those less than its width away. */
+CornuKeyTile cornu__attend_tile(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
+                                int64_t i)
+{
+    const int64_t tiles = cornu__attend_tiles(p, k), half = ceil_divide(k->count, 2);
+    const int64_t first = i * half / tiles * 2, window = p->attributes->window;
+    const int64_t end = smaller(k->count, (i + 1) * half / tiles * 2), panel = panel_columns(p);
+    CornuKeyTile  tile = { first, end - first, 0, q->padded };
+    if (q->full) return tile;
+    const int64_t s = k->first + first - q->first, last = k->first + end - 1 - q->first;
+    if (window) {
+        tile.begin = larger(0, s - window + 1) / panel * panel;
+        tile.end = smaller(q->padded, round_up(larger(0, last + window), panel));
+    }
+    if (p->attributes->causal) tile.begin = larger(0, s) / panel * panel;
+    return tile;
+}
+
+/* ---- Operands ---- */
+
+CornuHeadRows cornu__attend_rows(const CornuAttend *p, int i, int64_t b, int64_t head,
+                                 int64_t first, int64_t count, void *to)
+{
+    const int64_t *extent = p->in[i].shape.extent, width = extent[3], apart = extent[2] * width;
+    const int64_t  size = p->dtype == CORNU_BF16 ? 2 : 4, own = cornu__attend_size(p);
+    const char    *from = (const char *)p->call->in[i] +
+                          (((b * extent[1] + first) * extent[2] + head) * width) * size;
+    if (!is_copied(p, i)) return (CornuHeadRows){ from, apart };
+    const int64_t stride = copy_stride(width);
+    char         *x = to;
+    for (int64_t r = 0; r < count; r++, from += apart * size, x += stride * own) {
+        if (size == own) memcpy(x, from, (size_t)(width * size));
+        else cornu__bf16()->widen((const uint16_t *)(const void *)from, width, (float *)(void *)x);
+        if (width % p->products->depth) memset(x + width * own, 0, (size_t)own);
+    }
+    return (CornuHeadRows){ to, stride };
+}
+
+void cornu__attend_columns(const CornuAttend *p, CornuHeadRows rows, int64_t count, int64_t width,
+                           void *to)
+{
+    const int64_t words = cornu__attend_words(p, width), size = cornu__attend_size(p);
+    const int64_t padded = round_up(count, p->products->lanes);
+    for (int64_t t = 0, columns; t < padded; t += columns) {
+        columns = smaller(panel_columns(p), padded - t);
+        p->attends->to_columns(rows.at + t * rows.stride * size, rows.stride * size / 4,
+                               smaller(columns, count - t), words, (uint32_t *)to + t * words,
+                               columns, columns);
+    }
+}
+
+void cornu__attend_panels(const CornuAttend *p, CornuHeadRows rows, int64_t count, int64_t width,
+                          void *to)
+{
+    const int64_t words = cornu__attend_words(p, count), size = cornu__attend_size(p);
+    const int64_t padded = round_up(width, p->products->lanes);
+    for (int64_t c = 0, columns; c < padded; c += columns) {
+        uint32_t *panel = (uint32_t *)to + c * words;
+        columns = smaller(panel_columns(p), padded - c);
+        p->products->pack(panel, columns, 0, count, rows.at + c * size, rows.stride, 1,
+                          smaller(columns, width - c));
+        if (count % p->products->depth)   /* the odd one's other half */
+            p->products->pack(panel, columns, count, 1, rows.at, 0, 0, 0);
+    }
+}
+
+/* ---- Products ---- */
+
+void cornu__attend_scores(const CornuAttend *p, int thread, CornuHeadRows x,
+                          const CornuKeyTile *tile, const void *columns, int64_t width, float *y)
+{
+    const int64_t  words = cornu__attend_words(p, width), panel = panel_columns(p);
+    const CornuRun run = { 0, 0, width };
+    CornuTile      t = { .x = x.at + tile->first * x.stride * cornu__attend_size(p),
+                         .x_stride = x.stride, .runs = &run, .run_count = 1,
+                         .bias = cornu__attend_at(p, thread, p->zeros), .y_stride = p->stride,
+                         .rows = (int)tile->rows };
+    for (int64_t at = tile->begin; at < tile->end; at += t.columns) {
+        t.columns = (int)smaller(panel, tile->end - at);
+        t.vectors = t.columns / p->products->lanes;
+        t.panel = (const uint32_t *)columns + at * words;
+        t.y = y + tile->first * p->stride + at;
+        p->products->tile(&t);
+    }
+}
+
+static void fill(float *x, int64_t begin, int64_t end)
+{
+    for (int64_t t = begin; t < end; t++) x[t] = (float)CORNU_ATTENTION_MASKED;
+}
+
+void cornu__attend_mask(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
+                        const CornuKeyTile *tile, float *scores)
+{
+    const int64_t window = p->attributes->window, begin = tile->begin, end = tile->end;
+    for (int64_t r = tile->first; r < tile->first + tile->rows; r++) {
+        const int64_t s = k->first + r, at = s - q->first;
+        float        *row = scores + r * p->stride;
+        if (p->attributes->causal) fill(row, begin, smaller(end, at));
+        else if (window) fill(row, begin, smaller(end, at - window + 1));
+        if (window) fill(row, larger(begin, at + window), end);
+        for (int64_t t = begin; has_mask(p) && t < smaller(end, q->count); t++)
+            if (!mask_at(p, q->b, q->n, q->first + t, s)) row[t] = (float)CORNU_ATTENTION_MASKED;
+    }
+}
+
+/* Rows `first` to `end` of the queries, which share the keys that some of them attends to. */
+static void add_rows(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
+                     int64_t first, int64_t end, const void *x, const void *panels, int64_t width,
+                     float *sums)
+{
+    const int64_t words = cornu__attend_words(p, k->count), depth = p->products->depth;
+    const int64_t padded = round_up(width, p->products->lanes);
+    const int64_t from = q->full ? 0 : cornu__attended(p->attributes, p->e.keys,
+                                                       q->first + first).begin - k->first;
+    const int64_t to = q->full ? k->count : cornu__attended(p->attributes, p->e.keys,
+                                                            q->first + end - 1).end - k->first;
+    const int64_t begin = larger(0, from) / depth, pixels = cornu__attend_words(
+                      p, smaller(k->count, to)) - begin;
+    CornuOuter    outer = { .x = (const uint32_t *)x + begin * p->stride + first,
+                            .x_pixel = p->stride, .images = 1, .height = 1, .width = pixels,
+                            .sum_stride = padded, .rows = (int)(end - first), .add = true };
+    if (pixels <= 0) return;
+    for (int64_t c = 0, columns; c < padded; c += columns) {
+        columns = smaller(panel_columns(p), padded - c);
+        outer.y = (const uint32_t *)panels + c * words + begin * columns;
+        outer.y_pixel = columns;
+        outer.vectors = (int)(columns / p->products->lanes);
+        outer.sum = sums + first * padded + c;
+        p->products->outer(&outer);
+    }
+}
+
+void cornu__attend_add(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
+                       const void *x, const void *panels, int64_t width, float *sums)
+{
+    const int64_t span = q->full ? q->count : panel_columns(p);
+    for (int64_t first = 0, count; first < q->count; first += count) {
+        count = smaller(span, q->count - first);
+        const int64_t tiles = ceil_divide(count, p->products->outer_rows);
+        for (int64_t i = 0; i < tiles; i++)
+            add_rows(p, q, k, first + i * count / tiles, first + (i + 1) * count / tiles, x,
+                     panels, width, sums);
+    }
+}
+
+void cornu__attend_give(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,
+                        int64_t count, const float *sums)
+{
+    const int64_t *extent = p->call->out_type[i].shape.extent, width = extent[3];
+    const int64_t  padded = round_up(width, p->products->lanes);
+    for (int64_t r = first; r < first + count; r++, sums += padded) {
+        const int64_t at = ((b * extent[1] + r) * extent[2] + head) * width;
+        if (p->dtype == CORNU_BF16)
+            cornu__bf16()->narrow(sums, width, (uint16_t *)p->call->out[i] + at);
+        else memcpy((float *)p->call->out[i] + at, sums, (size_t)width * sizeof(float));
+    }
+}
+
+/* ---- The forward pass ---- */
+
+static CornuScores scores_of(const CornuAttend *p, int thread, const CornuKeyTile *tile)
+{
+    CornuScores s = { .stride = p->stride, .rows = tile->rows, .begin = tile->begin,
+                      .end = tile->end, .most = cornu__attend_at(p, thread, p->most),
+                      .sum = cornu__attend_at(p, thread, p->total) };
+    s.scores = (float *)cornu__attend_at(p, thread, p->scores) + tile->first * p->stride;
+    if (p->products->depth == 2)
+        s.pairs = (uint32_t *)cornu__attend_at(p, thread, p->pairs) + tile->first / 2 * p->stride;
+    return s;
+}
+
+/* Adds a block of keys to the sums of a block of queries. */
+static void attend_to(const CornuAttend *p, const CornuQueries *q, int64_t block, int thread)
+{
+    const CornuKeys k = cornu__attend_keys(p, block);
+    const int64_t   g = q->n / p->shared, tiles = cornu__attend_tiles(p, &k);
+    float *most = cornu__attend_at(p, thread, p->most);
+    float *before = cornu__attend_at(p, thread, p->before);
+    float *factor = cornu__attend_at(p, thread, p->factor);
+    float *sums = cornu__attend_at(p, thread, p->sums);
+    float *scores = cornu__attend_at(p, thread, p->scores);
+    void  *panels = cornu__attend_at(p, thread, p->v_panels);
+    const CornuHeadRows keys = cornu__attend_rows(p, CORNU_ATTENTION_K, q->b, g, k.first, k.count,
+                                                  cornu__attend_at(p, thread, p->k_rows));
+    const CornuHeadRows values = cornu__attend_rows(p, CORNU_ATTENTION_V, q->b, g, k.first, k.count,
+                                                    cornu__attend_at(p, thread, p->v_rows));
+    cornu__attend_panels(p, values, k.count, p->e.values, panels);
+    memcpy(before, most, (size_t)q->padded * sizeof *most);
+    for (int64_t i = 0; i < tiles; i++) {
+        const CornuKeyTile tile = cornu__attend_tile(p, q, &k, i);
+        const CornuScores  s = scores_of(p, thread, &tile);
+        cornu__attend_scores(p, thread, keys, &tile, cornu__attend_at(p, thread, p->q_columns),
+                             p->e.size, scores);
+        cornu__attend_mask(p, q, &k, &tile, scores);
+        p->attends->largest(&s, most);
+    }
+    if (block > 0) {
+        p->attends->shrink(before, most, q->padded, factor,
+                           cornu__attend_at(p, thread, p->total));
+        p->attends->scale(sums, p->values_padded, q->count, p->values_padded, factor);
+    }
+    for (int64_t i = 0; i < tiles; i++) {
+        const CornuKeyTile tile = cornu__attend_tile(p, q, &k, i);
+        const CornuScores  s = scores_of(p, thread, &tile);
+        p->attends->weigh(&s);
+    }
+    cornu__attend_add(p, q, &k, p->products->depth == 2 ? cornu__attend_at(p, thread, p->pairs)
+                                                        : scores, panels, p->e.values, sums);
+}
+
+static void attend_block(void *context, int64_t block, int thread)
+{
+    const CornuAttend *p = context;
+    const int64_t      head = block / p->query_blocks;
+    const CornuQueries q = cornu__attend_queries(p, head / p->e.heads, head % p->e.heads,
+                                                 block % p->query_blocks);
+    float *most = cornu__attend_at(p, thread, p->most);
+    float *total = cornu__attend_at(p, thread, p->total);
+    float *factor = cornu__attend_at(p, thread, p->factor);
+    float *sums = cornu__attend_at(p, thread, p->sums);
+    float *lse = (float *)p->call->out[1] + head * p->e.queries + q.first;
+    const CornuHeadRows rows = cornu__attend_rows(p, CORNU_ATTENTION_Q, q.b, q.n, q.first, q.count,
+                                                  cornu__attend_at(p, thread, p->q_rows));
+    cornu__attend_columns(p, rows, q.count, p->e.size, cornu__attend_at(p, thread, p->q_columns));
+    memset(cornu__attend_at(p, thread, p->zeros), 0, (size_t)panel_columns(p) * sizeof(float));
+    memset(sums, 0, (size_t)(q.count * p->values_padded) * sizeof *sums);
+    memset(total, 0, (size_t)q.padded * sizeof *total);
+    for (int64_t t = 0; t < q.padded; t++) most[t] = -FLT_MAX;
+    for (int64_t k = 0; k < p->key_blocks; k++) {
+        const CornuKeys keys = cornu__attend_keys(p, k);
+        if (cornu__attend_meets(p, &q, &keys)) attend_to(p, &q, k, thread);
+    }
+    for (int64_t t = 0; t < q.count; t++) {
+        factor[t] = 1.0f / total[t];
+        lse[t] = most[t] + logf(total[t]);
+    }
+    p->attends->scale(sums, p->values_padded, q.count, p->values_padded, factor);
+    cornu__attend_give(p, 0, q.b, q.n, q.first, q.count, sums);
+}
+
+static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
+                      const CornuMachine *machine)
+{
+    CornuAttend p = { .call = NULL };
+    (void)out_type;
+    cornu__attend_lay_out(&p, op, machine->multiplier);
+    return (size_t)machine->threads * p.bytes;
+}
+
+static CornuStatus attention(const CornuKernelCall *call)
+{
+    CornuAttend p = { .call = call };
+    cornu__attend_lay_out(&p, &call->op, call->multiplier);
+    cornu__threads_run(call->threads, p.e.batch * p.e.heads * p.query_blocks, attend_block, &p);
+    return CORNU_OK;
+}
+
+const CornuKernel cornu__host_attention = {
+    .accepts = cornu__attend_accepts, .scratch = scratch, .run = attention,
+};
