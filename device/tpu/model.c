@@ -6,7 +6,7 @@
 #include "../device_internal.h"
 #include "../integer_internal.h"
 #include "../memory_internal.h"
-#include "../ops/rules.h"
+#include "../ops/attention.h"
 
 /* Sums and products of counts saturate at INT64_MAX. */
 static int64_t add(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
@@ -216,6 +216,22 @@ static bool works_on_slices(const Setting *setting, const CornuExecutableStep *s
     return false;
 }
 
+/* Attention as the products of its decomposition, of all pairs of steps: `count` of them. */
+static int attention_products(const CornuOpCall *call, CornuTpuProduct *products)
+{
+    const CornuAttentionExtents e = cornu__attention_extents(call);
+    const int64_t B = TIMES(e.batch, e.groups), T = TIMES(e.heads / e.groups, e.queries);
+    const int64_t S = e.keys, H = e.size, V = e.values;
+    const CornuTpuProduct all[] = {
+        { B, T, H, S }, { B, T, S, V },                     /* scores, y */
+        { B, T, H, S }, { B, T, V, S }, { B, T, S, H }, { B, S, T, H }, { B, S, T, V },
+    };
+    const bool forward = call->id == CORNU_OP_ATTENTION;
+    const int  count = forward ? 2 : 5;
+    for (int i = 0; i < count; i++) products[i] = all[forward ? i : i + 2];
+    return count;
+}
+
 /* The multiply-accumulates that an op calls for. */
 static int64_t useful_macs(const CornuOpCall *call, CornuTpuProduct p)
 {
@@ -286,6 +302,25 @@ static double vector_rate(const CornuTpuProfile *profile)
            profile->vector_alus.value * profile->vector_mhz.value * 1e6;
 }
 
+/* A TPU computes all pairs of steps, masked or not: their products, and VECTOR_OPS for each. */
+static void add_attention(CornuTpuOp *op, const Setting *setting, const CornuOpCall *call,
+                          int64_t times)
+{
+    enum { VECTOR_OPS = 6 };   /* the exponential, its operand, mask, sum or slope */
+    CornuTpuProduct products[5];
+    const int       count = attention_products(call, products);
+    int64_t         useful = 0;
+    for (int i = 0; i < count; i++) {
+        const CornuTpuProduct p = products[i];
+        useful = add(useful, TIMES(p.count, p.m, p.k, p.n));
+        add_product(op, setting, call->in[0].dtype, p, times);
+    }
+    const CornuAttentionExtents e = cornu__attention_extents(call);
+    const int64_t pairs = TIMES(e.batch, e.heads, e.queries, e.keys);
+    op->useful_macs = add(op->useful_macs, TIMES(times, useful));
+    op->vector_ops = add(op->vector_ops, TIMES(times, pairs, VECTOR_OPS));
+}
+
 /* Adds `times` runs of an op, one after the other, to the MXU or to the vector unit. */
 static void add_op(CornuTpuOp *op, const Setting *setting, const CornuProgram *program,
                    const CornuProgramOp *recorded, int64_t times)
@@ -295,6 +330,10 @@ static void add_op(CornuTpuOp *op, const Setting *setting, const CornuProgram *p
         const CornuProgram *body = call.attributes->scan.body;
         const int64_t       steps = TIMES(times, call.attributes->scan.steps);
         for (int i = 0; i < body->op_count; i++) add_op(op, setting, body, &body->ops[i], steps);
+        return;
+    }
+    if (call.id == CORNU_OP_ATTENTION || call.id == CORNU_OP_ATTENTION_GRAD) {
+        add_attention(op, setting, &call, times);
         return;
     }
     CornuTpuProduct product = cornu_tpu_product(&call, cornu_program_type(program,

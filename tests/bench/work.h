@@ -8,6 +8,7 @@
 #define WORK_CLASS_MAP(X)                                                                       \
     X(CONVOLUTION,   "convolution")                                                             \
     X(PRODUCT,       "product")                                                                 \
+    X(ATTENTION,     "attention")                                                               \
     X(RECURRENT,     "recurrent")                                                               \
     X(POOLING,       "pooling")                                                                 \
     X(NORMALIZATION, "normalization")                                                           \

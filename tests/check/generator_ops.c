@@ -506,6 +506,35 @@ static CornuValue make_recurrent(Generator *g, CornuOpId id)
     return gen_emit(g, id, &a, in, n);
 }
 
+/* Sometimes of more than one block of steps, and then small otherwise. */
+static CornuValue make_attention(Generator *g, CornuOpId id)
+{
+    const bool       wide = chance(g, 25);
+    const int64_t    B = wide ? 1 : 1 + draw(g, 2), G = wide ? 1 : 1 + draw(g, 2);
+    const int64_t    N = G * (1 + draw(g, 2)), H = 1 + draw(g, 5), V = 1 + draw(g, 5);
+    const int64_t    T = wide && chance(g, 50) ? 130 + draw(g, 9) : 1 + draw(g, 9);
+    const int64_t    S = wide && T < 100 ? 130 + draw(g, 9) : 1 + draw(g, 9);
+    const CornuDtype dtype = chance(g, 70) ? CORNU_F32 : gen_a_float(g);
+    const CornuType  q = cornu_type(dtype, B, T, N, H), y = cornu_type(dtype, B, T, N, V);
+    const CornuDtype sums = dtype == CORNU_F64 ? CORNU_F64 : CORNU_F32;
+    CornuType        mask = cornu_type(CORNU_BOOL, B, N, T, S);
+    CornuAttributes  a = { .attention = { draw(g, 2), chance(g, 75) ? 0 : 1 + draw(g, 9) } };
+    CornuValue       in[8];
+    int              n = 0;
+    for (int axis = 0; axis < 4; axis++)
+        if (chance(g, 50)) mask.shape.extent[axis] = 1;
+    in[n++] = gen_want(g, q, SMALL);
+    in[n++] = gen_want(g, cornu_type(dtype, B, S, G, H), SMALL);
+    in[n++] = gen_want(g, cornu_type(dtype, B, S, G, V), ANY);
+    if (id == CORNU_OP_ATTENTION_GRAD) {
+        in[n++] = gen_want(g, y, ANY);
+        in[n++] = gen_fresh(g, cornu_type(sums, B, N, T), POSITIVE, 0);
+        in[n++] = gen_want(g, y, ANY);
+    }
+    if (chance(g, 40)) in[n++] = gen_want(g, mask, ANY);
+    return gen_emit(g, id, &a, in, n);
+}
+
 /* For an even number of four shards and more sometimes groups: of two or of half of them, some
  * neighbours, some far apart; else all in one. */
 static CornuAttributes groups(Generator *g, int listed[MOST_SHARDS])
@@ -616,6 +645,7 @@ static Maker *maker_of(CornuOpId id)
     case CORNU_OP_SCAN:      return make_scan;
     case CORNU_OP_LSTM: case CORNU_OP_LSTM_GRAD: case CORNU_OP_GRU: case CORNU_OP_GRU_GRAD:
         return make_recurrent;
+    case CORNU_OP_ATTENTION: case CORNU_OP_ATTENTION_GRAD: return make_attention;
     case CORNU_OP_ALL_REDUCE: case CORNU_OP_REDUCE_SCATTER: case CORNU_OP_ALL_GATHER:
     case CORNU_OP_SHARD_SLICE: return make_collective;
     case CORNU_OP_RANDOM_UNIFORM: case CORNU_OP_DROPOUT: return make_random;

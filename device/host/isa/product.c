@@ -41,7 +41,7 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
     float *restrict       to = (float *)panel + k * width;
     for (; count > 0; count--, to += width, x += k_step) {
         for (int64_t n = 0; n < columns; n++) to[n] = x[n * n_step];
-        for (int64_t n = columns; n < width; n++) to[n] = 0.0f;
+        if (columns < width) memset(to + columns, 0, (size_t)(width - columns) * sizeof *to);
     }
 }
 

@@ -86,6 +86,22 @@ static void fetch(Record *record, CornuTensor *tensor)
         record->fetched[record->fetched_count++] = tensor;
 }
 
+/* Attention has no nodes of its own. */
+static CornuStatus record_op(CornuRewrite *rewrite, const CornuProgramOp *op, const void *context)
+{
+    (void)context;
+    return op->id == CORNU_OP_ATTENTION ? cornu__rewrite_decompose(rewrite, op)
+                                        : cornu__rewrite_keep(rewrite, op);
+}
+
+static CornuProgram *program_of(const CornuGraph *graph)
+{
+    CornuProgram *bodies = cornu__rewrite_bodies(cornu_graph_program(graph));
+    CornuProgram *program = bodies ? cornu__rewrite_rounds(bodies, record_op, NULL) : NULL;
+    cornu_program_free(bodies);
+    return program;
+}
+
 static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, CornuDevice *device,
                                 int world)
 {
@@ -121,7 +137,7 @@ static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, Cornu
     for (int i = 0; i < record->array_count; i++) fetch(record, record->constants[i]);
     if (record->fetched_count < without + record->array_count) return CORNU_ERR_MEMORY;
     CORNU__TRY(cornu_graph_prepare(record->graph, record->fetched, record->fetched_count));
-    record->program = cornu__rewrite_bodies(cornu_graph_program(record->graph));
+    record->program = program_of(record->graph);
     return record->program ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
