@@ -185,19 +185,31 @@ INLINE float sum_of_lanes(Lanes x)
     return lanes[0];
 }
 
-static void dots(const float *x, const float *y, ptrdiff_t stride, int64_t rows, int64_t columns,
-                 float *sums)
+INLINE Lanes take(const void *x, int64_t at, int64_t count, bool narrow)
 {
-    for (int64_t r = 0; r < rows; r++, x += stride, y += stride) {
-        Lanes   sum = all(0.0f);
-        int64_t c = 0;
-        for (; c + LANES <= columns; c += LANES) sum += load(x + c) * load(y + c);
-        if (c < columns) sum += load_some(x + c, columns - c) * load_some(y + c, columns - c);
-        sums[r] = sum_of_lanes(sum);
-    }
+    return narrow ? load_narrow((const uint16_t *)x + at, count - at)
+                  : load_some((const float *)x + at, count - at);
+}
+
+static float dot(const void *x, const void *y, int64_t count, bool narrow)
+{
+    Lanes sum = all(0.0f);
+    for (int64_t c = 0; c < count; c += LANES)
+        sum += take(x, c, count, narrow) * take(y, c, count, narrow);
+    return sum_of_lanes(sum);
+}
+
+static void give(const float *x, ptrdiff_t stride, int64_t rows, int64_t columns, void *to,
+                 ptrdiff_t to_stride, bool narrow)
+{
+    for (int64_t r = 0; r < rows; r++, x += stride)
+        for (int64_t c = 0; c < columns; c += LANES) {
+            if (narrow) store_narrow((uint16_t *)to + r * to_stride + c, load(x + c), columns - c);
+            else store_some((float *)to + r * to_stride + c, load(x + c), columns - c);
+        }
 }
 
 const CornuAttends CORNU__PER_ISA(cornu__attends) = {
     to_columns, largest, weigh, CORNU__FULL(slope, NULL), shrink, scale, CORNU__FULL(add, NULL),
-    CORNU__FULL(dots, NULL),
+    CORNU__FULL(dot, NULL), give,
 };

@@ -9,6 +9,7 @@
 #ifndef CORNU_DEVICE_HOST_ATTENTION_H
 #define CORNU_DEVICE_HOST_ATTENTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,9 +51,11 @@ typedef struct {
     /* to += x */
     void (*add)(const float *x, ptrdiff_t stride, int64_t rows, int64_t columns, float *to,
                 ptrdiff_t to_stride);
-    /* sums[r] = the sum over columns of x y, rows of either `stride` apart */
-    void (*dots)(const float *x, const float *y, ptrdiff_t stride, int64_t rows, int64_t columns,
-                 float *sums);
+    /* The sum of x y over `count` elements, f32 or bf16. */
+    float (*dot)(const void *x, const void *y, int64_t count, bool narrow);
+    /* to = x, f32 or rounded to bf16; to_stride in its elements */
+    void (*give)(const float *x, ptrdiff_t stride, int64_t rows, int64_t columns, void *to,
+                 ptrdiff_t to_stride, bool narrow);
 } CornuAttends;
 
 CORNU__F32_ISAS(CORNU__DECLARE, const CornuAttends, cornu__attends)

@@ -22,6 +22,7 @@
 
 #include "../../integer_internal.h"
 #include "../machine/bf16.h"
+#include "../machine/prefetch.h"
 
 enum {
     QUERIES = 128, KEYS = 128,   /* of a block, at most */
@@ -216,6 +217,26 @@ CornuKeyTile cornu__attend_tile(const CornuAttend *p, const CornuQueries *q, con
 
 /* ---- Operands ---- */
 
+void cornu__attend_prefetch(const CornuAttend *p, const void *x, CornuShape shape, int64_t b,
+                            int64_t head, int64_t first, int64_t count, int64_t part,
+                            int64_t parts)
+{
+    const int64_t *extent = shape.extent, size = p->dtype == CORNU_BF16 ? 2 : 4;
+    const int64_t  bytes = extent[3] * size;
+    for (int64_t r = part * count / parts; r < (part + 1) * count / parts; r++) {
+        const int64_t row = (b * extent[1] + first + r) * extent[2] + head;
+        const char   *at = (const char *)x + row * bytes;
+        for (int64_t i = 0; i < bytes; i += CORNU_LINE_BYTES) __builtin_prefetch(at + i, 0, 2);
+    }
+}
+
+/* All of these rows of operand i. */
+static void prefetch(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,
+                     int64_t count)
+{
+    cornu__attend_prefetch(p, p->call->in[i], p->in[i].shape, b, head, first, count, 0, 1);
+}
+
 CornuHeadRows cornu__attend_rows(const CornuAttend *p, int i, int64_t b, int64_t head,
                                  int64_t first, int64_t count, void *to)
 {
@@ -347,12 +368,10 @@ void cornu__attend_give(const CornuAttend *p, int i, int64_t b, int64_t head, in
 {
     const int64_t *extent = p->call->out_type[i].shape.extent, width = extent[3];
     const int64_t  padded = round_up(width, p->products->lanes);
-    for (int64_t r = first; r < first + count; r++, sums += padded) {
-        const int64_t at = ((b * extent[1] + r) * extent[2] + head) * width;
-        if (p->dtype == CORNU_BF16)
-            cornu__bf16()->narrow(sums, width, (uint16_t *)p->call->out[i] + at);
-        else memcpy((float *)p->call->out[i] + at, sums, (size_t)width * sizeof(float));
-    }
+    const int64_t  at = ((b * extent[1] + first) * extent[2] + head) * width;
+    const int64_t  size = p->dtype == CORNU_BF16 ? 2 : 4;
+    p->attends->give(sums, padded, count, width, (char *)p->call->out[i] + at * size,
+                     extent[2] * width, size == 2);
 }
 
 /* ---- The forward pass ---- */
@@ -381,13 +400,15 @@ static void attend_to(const CornuAttend *p, const CornuQueries *q, int64_t block
     void  *panels = cornu__attend_at(p, thread, p->v_panels);
     const CornuHeadRows keys = cornu__attend_rows(p, CORNU_ATTENTION_K, q->b, g, k.first, k.count,
                                                   cornu__attend_at(p, thread, p->k_rows));
-    const CornuHeadRows values = cornu__attend_rows(p, CORNU_ATTENTION_V, q->b, g, k.first, k.count,
-                                                    cornu__attend_at(p, thread, p->v_rows));
-    cornu__attend_panels(p, values, k.count, p->e.values, panels);
     memcpy(before, most, (size_t)q->padded * sizeof *most);
     for (int64_t i = 0; i < tiles; i++) {
         const CornuKeyTile tile = cornu__attend_tile(p, q, &k, i);
         const CornuScores  s = scores_of(p, thread, &tile);
+        cornu__attend_prefetch(p, p->call->in[CORNU_ATTENTION_V], p->in[CORNU_ATTENTION_V].shape,
+                               q->b, g, k.first, k.count, i, tiles);
+        if (block == 0)
+            cornu__attend_prefetch(p, p->call->out[0], p->call->out_type[0].shape, q->b, q->n,
+                                   q->first, q->count, i, tiles);
         cornu__attend_scores(p, thread, keys, &tile, cornu__attend_at(p, thread, p->q_columns),
                              p->e.size, scores);
         cornu__attend_mask(p, q, &k, &tile, scores);
@@ -403,6 +424,9 @@ static void attend_to(const CornuAttend *p, const CornuQueries *q, int64_t block
         const CornuScores  s = scores_of(p, thread, &tile);
         p->attends->weigh(&s);
     }
+    const CornuHeadRows values = cornu__attend_rows(p, CORNU_ATTENTION_V, q->b, g, k.first, k.count,
+                                                    cornu__attend_at(p, thread, p->v_rows));
+    cornu__attend_panels(p, values, k.count, p->e.values, panels);
     cornu__attend_add(p, q, &k, p->products->depth == 2 ? cornu__attend_at(p, thread, p->pairs)
                                                         : scores, panels, p->e.values, sums);
 }
@@ -418,6 +442,9 @@ static void attend_block(void *context, int64_t block, int thread)
     float *factor = cornu__attend_at(p, thread, p->factor);
     float *sums = cornu__attend_at(p, thread, p->sums);
     float *lse = (float *)p->call->out[1] + head * p->e.queries + q.first;
+    const int64_t g = q.n / p->shared;
+    prefetch(p, CORNU_ATTENTION_Q, q.b, q.n, q.first, q.count);
+    prefetch(p, CORNU_ATTENTION_K, q.b, g, 0, smaller(p->keys, p->e.keys));
     const CornuHeadRows rows = cornu__attend_rows(p, CORNU_ATTENTION_Q, q.b, q.n, q.first, q.count,
                                                   cornu__attend_at(p, thread, p->q_rows));
     cornu__attend_columns(p, rows, q.count, p->e.size, cornu__attend_at(p, thread, p->q_columns));

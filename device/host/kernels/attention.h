@@ -77,6 +77,13 @@ int64_t      cornu__attend_tiles(const CornuAttend *p, const CornuKeys *k);
 CornuKeyTile cornu__attend_tile(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
                                 int64_t i);
 
+/* Part `part` of `parts` of some rows of a head at `x` (B, steps, heads, width) of the operands'
+ * dtype is on its way to the second-level cache. Rows of a head are far apart: without, half of the
+ * time of what is in memory is spent waiting. */
+void cornu__attend_prefetch(const CornuAttend *p, const void *x, CornuShape shape, int64_t b,
+                            int64_t head, int64_t first, int64_t count, int64_t part,
+                            int64_t parts);
+
 /* Rows of operand i, in memory or, at `to`, widened or moved apart. */
 CornuHeadRows cornu__attend_rows(const CornuAttend *p, int i, int64_t b, int64_t head,
                                  int64_t first, int64_t count, void *to);

@@ -41,19 +41,11 @@ static void *at(const Meeting *m, size_t offset)
 
 /* ---- By query: lse, and delta = d_y . y ---- */
 
-static float delta_of(const CornuAttend *p, int64_t first, float *wide)
+static float delta_of(const CornuAttend *p, int64_t first)
 {
-    const int64_t V = p->e.values;
-    const void   *in[] = { p->call->in[Y], p->call->in[D_Y] };
-    float         sum;
-    if (p->dtype == CORNU_F32) {
-        p->attends->dots((const float *)in[0] + first, (const float *)in[1] + first, 0, 1, V, &sum);
-        return sum;
-    }
-    for (int i = 0; i < 2; i++)
-        cornu__bf16()->widen((const uint16_t *)in[i] + first, V, wide + i * p->values_padded);
-    p->attends->dots(wide, wide + p->values_padded, 0, 1, V, &sum);
-    return sum;
+    const int64_t at = first * (p->dtype == CORNU_BF16 ? 2 : 4);
+    return p->attends->dot((const char *)p->call->in[Y] + at, (const char *)p->call->in[D_Y] + at,
+                           p->e.values, p->dtype == CORNU_BF16);
 }
 
 /* Of the heads that head g of row b serves. */
@@ -62,18 +54,34 @@ static void take_queries(const CornuAttend *p, int64_t b, int64_t g, int thread)
     const int64_t T = p->e.queries, steps = p->query_blocks * p->queries;
     float *lse = cornu__attend_at(p, thread, p->lse);
     float *delta = cornu__attend_at(p, thread, p->delta);
-    float *wide = cornu__attend_at(p, thread, p->d_v);   /* two rows of values, not in use yet */
     for (int64_t r = 0; r < p->shared; r++, lse += steps, delta += steps) {
-        const int64_t n = g * p->shared + r;
+        const int64_t n = g * p->shared + r, some = smaller(T, p->queries);
+        cornu__attend_prefetch(p, p->call->in[Y], p->in[Y].shape, b, n, 0, some, 0, 1);
+        cornu__attend_prefetch(p, p->call->in[D_Y], p->in[D_Y].shape, b, n, 0, some, 0, 1);
         memcpy(lse, (const float *)p->call->in[LSE] + (b * p->e.heads + n) * T,
                (size_t)T * sizeof *lse);
         for (int64_t t = 0; t < T; t++)
-            delta[t] = delta_of(p, ((b * T + t) * p->e.heads + n) * p->e.values, wide);
+            delta[t] = delta_of(p, ((b * T + t) * p->e.heads + n) * p->e.values);
         for (int64_t t = T; t < steps; t++) {
             lse[t] = UNUSED;
             delta[t] = 0.0f;
         }
     }
+}
+
+/* ---- Prefetching ---- */
+
+static void prefetch(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,
+                     int64_t count)
+{
+    cornu__attend_prefetch(p, p->call->in[i], p->in[i].shape, b, head, first, count, 0, 1);
+}
+
+/* A part of result i. */
+static void prefetch_result(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,
+                            int64_t count, int64_t part, int64_t parts)
+{
+    cornu__attend_prefetch(p, p->call->out[i], p->in[i].shape, b, head, first, count, part, parts);
 }
 
 /* ---- A block of queries and one of keys ---- */
@@ -160,9 +168,14 @@ static void meet(const Meeting *m, float *d_q)
     const CornuAttend   *p = m->p;
     const CornuScores   *s = &m->scores;
     const CornuHeadRows  of_p = weights_of(m, s->scores, s->p), of_d = weights_of(m, s->d_p, s->d_s);
+    const CornuQueries *q = &m->queries;
+    const int64_t       tiles = cornu__attend_tiles(p, &m->keys), g = q->n / p->shared;
     weigh(m);
-    for (int64_t i = 0; i < cornu__attend_tiles(p, &m->keys); i++) {
+    for (int64_t i = 0; i < tiles; i++) {
         const CornuKeyTile tile = cornu__attend_tile(p, &m->queries, &m->keys, i);
+        prefetch_result(p, Q, q->b, q->n, q->first, q->count, i, tiles);
+        prefetch_result(p, K, q->b, g, m->keys.first, m->keys.count, i, tiles);
+        prefetch_result(p, V, q->b, g, m->keys.first, m->keys.count, i, tiles);
         add_keys(m, of_p, &tile, at(m, p->d_y_panels), p->values_padded, at(m, p->d_v));
         add_keys(m, of_d, &tile, at(m, p->q_panels), p->size_padded, at(m, p->d_k));
     }
@@ -206,6 +219,9 @@ static void keys_block(Meeting *m, int64_t g, int64_t block)
     const int64_t      b = m->queries.b;
     float             *d_k = at(m, p->d_k), *d_v = at(m, p->d_v), *d_q = at(m, p->d_q);
     const CornuKeys    keys = m->keys = cornu__attend_keys(p, block);
+    prefetch(p, K, b, g, keys.first, keys.count);
+    prefetch(p, V, b, g, keys.first, keys.count);
+    prefetch(p, Q, b, g * p->shared, 0, smaller(p->queries, p->e.queries));
     m->k = cornu__attend_rows(p, K, b, g, keys.first, keys.count, at(m, p->k_rows));
     m->v = cornu__attend_rows(p, V, b, g, keys.first, keys.count, at(m, p->v_rows));
     cornu__attend_panels(p, m->k, keys.count, p->e.size, at(m, p->k_panels));
