@@ -166,10 +166,40 @@ static CornuTensor *scores_of(CornuLayer *layer, const CornuCall *call, CornuTen
                              cornu_layer_read(layer, call, config->use_scale));
 }
 
+/* Without a mask of the steps, whose effect on fully masked rows is Keras' own, nor p as a result. */
+static bool is_usual(const CornuLayer *layer, const CornuCall *call, CornuTensor *query)
+{
+    const CornuAttentionConfig *config = &((const Attention *)layer)->config;
+    return config->score_mode == CORNU_SCORE_DOT && !config->return_attention_scores &&
+           !(config->dropout > 0.0 && call->training) && !call->masks[VALUE] &&
+           cornu_tensor_shape(query).rank == MIN_RANK && layer->result == layer->compute;
+}
+
+/* With one head. */
+static CornuTensor *attended(CornuLayer *layer, const CornuCall *call, CornuTensor *query,
+                             CornuTensor *key, CornuTensor *value)
+{
+    const CornuAttentionConfig *config = &((Attention *)layer)->config;
+    if (config->use_scale) query = cornu_op_multiply(query, cornu_layer_read(layer, call, 0));
+    CornuTensor *y = cornu_op_attention(expanded(query, 2), expanded(key, 2), expanded(value, 2),
+                                        &(CornuAttention){ .causal = config->use_causal_mask },
+                                        NULL);
+    if (!y) return NULL;
+    const CornuShape shape = cornu_tensor_shape(y);
+    return cornu_op_reshape(y, cornu_shape(shape.extent[0], shape.extent[1], shape.extent[3]));
+}
+
 static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                               int in_count, CornuTensor **out)
 {
     const CornuAttentionConfig *config = &((Attention *)layer)->config;
+    if (is_usual(layer, call, in[QUERY])) {
+        CornuTensor *y = attended(layer, call, in[QUERY], in[in_count > KEY ? KEY : VALUE],
+                                  in[VALUE]);
+        if (y && call->masks[QUERY])
+            y = cornu_op_select(expanded(call->masks[QUERY], 2), y, cornu_op_constant_like(y, 0.0));
+        return out[0] = y;
+    }
     const Settings settings = { config->dropout, config->use_causal_mask,
                                 config->return_attention_scores };
     return attend(layer, call, &settings,

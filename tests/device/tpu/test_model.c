@@ -402,6 +402,34 @@ static void a_recurrence_goes_step_by_step(void **state)
     }
 }
 
+/*
+ * 2 rows of 128 steps, 4 heads of 64 elements, two of which share one of the keys, in bf16: products
+ * of (256, 64) by (64, 128) and of (256, 128) by (128, 64), 2 x 2 of each; in the gradient two of
+ * the former, one of the latter and two of (128, 256) by (256, 64). Causal or not, a TPU computes
+ * all pairs of steps, 2 x 4 x 128 x 128, with 6 operations for each besides.
+ */
+static void attention_is_its_products(void **state)
+{
+    (void)state;
+    const CornuAttributes causal = { .attention = { 1, 0 } };
+    const CornuType q = cornu_type(CORNU_BF16, 2, 128, 4, 64);
+    const CornuType k = cornu_type(CORNU_BF16, 2, 128, 2, 64);
+    const CornuType in[] = { q, k, k, q, cornu_type(CORNU_F32, 2, 4, 128), q };
+    const int64_t   pairs = 2 * 4 * 128 * 128;
+    const CornuTpuOp forward = op_of(CORNU_OP_ATTENTION, &causal, in, 3, 6);
+    assert_int_equal(forward.useful_macs, pairs * 64 * 2);
+    assert_int_equal(forward.vector_ops, pairs * 6);
+    assert_int_equal(forward.product.count, 4);
+    assert_int_equal(forward.product.m, 256);
+    assert_int_equal(forward.passes, 1);
+    assert_int_equal(forward.cycles.folds, 4 + 4);
+    const CornuTpuOp back = op_of(CORNU_OP_ATTENTION_GRAD, &causal, in, 6, 6);
+    assert_int_equal(back.useful_macs, pairs * 64 * 5);
+    assert_int_equal(back.vector_ops, pairs * 6);
+    assert_int_equal(back.cycles.folds, 4 + 4 + 4 + 8 + 8);
+    assert_int_equal(back.hbm_bytes, 2 * (4 * 65536 + 4 * 32768) + 4 * 1024);
+}
+
 /* Ten steps of h' = tanh(h U + x), (8, 128) by (128, 128): ten products of 390 cycles, of 6 passes,
  * and 2 x 8 x 128 operations at each. Read and written once: h twice and x 8 x 128 x 4 bytes a
  * step, U 128 x 128 x 4. */
@@ -658,6 +686,7 @@ int main(void)
         cmocka_unit_test(a_convolution_of_many_channels),
         cmocka_unit_test(useful_work_is_what_the_op_means),
         cmocka_unit_test(a_recurrence_goes_step_by_step),
+        cmocka_unit_test(attention_is_its_products),
         cmocka_unit_test(a_scan_is_its_body_step_by_step),
         cmocka_unit_test(a_lookup_moves_rows),
         cmocka_unit_test(fused_ops_meet_on_the_chip),

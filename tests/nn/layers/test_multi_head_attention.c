@@ -142,6 +142,22 @@ static void expect_zeros(const char *what, CornuArray got)
                      cornu_array_get(got, i));
 }
 
+static int count_ops(const CornuGraph *graph, CornuOpId id)
+{
+    const CornuProgram *program = cornu_graph_program(graph);
+    int                 count = 0;
+    for (int i = 0; i < program->op_count; i++) count += program->ops[i].id == id;
+    return count;
+}
+
+/* Where its scores are a result, attention is recorded op by op, otherwise as one op. */
+static void expect_ops(const CornuGraph *graph, bool scores)
+{
+    assert_int_equal(count_ops(graph, CORNU_OP_ATTENTION), !scores);
+    assert_int_equal(count_ops(graph, CORNU_OP_ATTENTION_GRAD), !scores);
+    assert_int_equal(count_ops(graph, CORNU_OP_SOFTMAX), scores);
+}
+
 static void run_case(Golden *golden, int number, CornuDevice *device)
 {
     Run run = { .golden = golden, .name = cases[number].name };
@@ -156,6 +172,7 @@ static void run_case(Golden *golden, int number, CornuDevice *device)
         got[i] = cornu_array_from(malloc(cornu_type_bytes(type)), type);
     }
     expect_ok(cornu_run(run.graph, run.fetches, run.fetch_count, got));
+    expect_ops(run.graph, cases[number].config.return_attention_scores);
     for (int i = 0; i < run.fetch_count; i++) {
         const CornuArray want = golden_array(golden, run.name, run.names[i]);
         char what[64];
