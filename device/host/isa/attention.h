@@ -2,9 +2,9 @@
  * What attention computes between its products, on a block of scores: a row for each key, a column
  * for each query, so that the sums over keys run down the lanes of a register.
  *
- * Of bf16 the numbers that are multiplied next are rounded: to rows of bf16, and to rows of pairs of
- * two keys, as a product along the keys takes them. Rows are `stride` elements apart, columns run
- * from `begin` to `end`, multiples of `lanes`.
+ * Of bf16 the numbers that are multiplied next are rounded: to rows of bf16, and to rows of pairs
+ * of two keys, as a product along the keys takes them. Rows are `stride` elements apart, columns
+ * run from `begin` to `end`, multiples of `lanes`.
  */
 #ifndef CORNU_DEVICE_HOST_ATTENTION_H
 #define CORNU_DEVICE_HOST_ATTENTION_H
@@ -22,8 +22,8 @@ typedef struct {
     const float *most;                 /* by query: the largest score; of the gradient lse */
     const float *delta;
     float       *sum;
-    /* Of bf16: p and d_s, of the gradient, `half_stride` elements apart; pairs of p, of the gradient
-     * of d_s, `stride` apart. NULL of f32. */
+    /* Of bf16: p and d_s, of the gradient, rows `half_stride` elements apart; pairs of p, of the
+     * gradient of d_s, rows `stride` apart. NULL of f32. */
     uint16_t    *p, *d_s;
     ptrdiff_t    half_stride;
     uint32_t    *pairs;
@@ -61,8 +61,8 @@ typedef struct {
 CORNU__F32_ISAS(CORNU__DECLARE, const CornuAttends, cornu__attends)
 CORNU__BF16_ISAS(CORNU__DECLARE, const CornuAttends, cornu__attends)
 
-/* Those of the instruction set in use (cpu.h): for products of f32, and for those of bf16, which are
- * the former where the set has no instructions for bf16. */
+/* Those of the instruction set in use (cpu.h): for products of f32, and for those of bf16, which
+ * are the former where the set has no instructions for bf16. */
 const CornuAttends *cornu__attends(void);
 const CornuAttends *cornu__attends_of_bf16(void);
 

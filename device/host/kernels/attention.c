@@ -11,8 +11,16 @@
  * multiplied, where the processor multiplies bf16.
  *
  * Reference: device/ops/attention.c; tests/device/host/kernels/test_attention.c compares them.
- * Source: Dao et al., "FlashAttention", arXiv 2205.14135; Dao, "FlashAttention-2", arXiv 2307.08691;
- *     Milakov and Gimelshein, "Online normalizer calculation for softmax", arXiv 1805.02867.
+ * Source: Dao et al., "FlashAttention", arXiv 2205.14135; Dao, "FlashAttention-2", arXiv
+ *     2307.08691; Milakov and Gimelshein, "Online normalizer calculation for softmax", arXiv
+ *     1805.02867.
+ * Gain, Zen 4, processor time of a step with attention op by op over that with this kernel and
+ *     attention_grad.c: char_gpt at 64 x 128 f32 1.15, bf16 1.10, with AVX2 1.18 and 1.14; encoder
+ *     at 32 x 128 f32 1.04, bf16 1.03, at 4 x 1024 f32 1.10, at 8 x 1024 bf16 1.20. Of the limit
+ *     reached by what is not masked, one core, forward and backward, f32: 32 x 128 steps, 4 heads
+ *     of 64: 76 and 71 %, 8 x 1024: 80 and 81 %; bf16: 63 and 64 %, 67 and 72 %. Causal, 64 x 128,
+ *     4 heads of 32, where a tile of 32 queries is computed whole: 48 and 49 %, bf16 36 and 41 %.
+ *     Prefetched rows of a head, f32, 32 x 128: forward 7.3, then 6.6 ms, backward 17.7, then 16.3.
  */
 #include "attention.h"
 
@@ -196,8 +204,8 @@ int64_t cornu__attend_tiles(const CornuAttend *p, const CornuKeys *k)
     return ceil_divide(k->count, p->products->tile_rows);
 }
 
-/* Tiles begin at even rows, for pairs of keys. The queries of keys s to last are those from s on, in
- * a window those less than its width away. */
+/* Tiles begin at even rows, for pairs of keys. The queries of keys s to last are those from s on,
+ * in a window those less than its width away. */
 CornuKeyTile cornu__attend_tile(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
                                 int64_t i)
 {

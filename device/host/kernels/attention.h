@@ -77,9 +77,9 @@ int64_t      cornu__attend_tiles(const CornuAttend *p, const CornuKeys *k);
 CornuKeyTile cornu__attend_tile(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
                                 int64_t i);
 
-/* Part `part` of `parts` of some rows of a head at `x` (B, steps, heads, width) of the operands'
- * dtype is on its way to the second-level cache. Rows of a head are far apart: without, half of the
- * time of what is in memory is spent waiting. */
+/* Asks for part `part` of `parts` of some rows of a head of x (B, steps, heads, width), of the
+ * operands' dtype, in the second-level cache. Rows of a head are far apart, where the processor's
+ * own prefetching does not follow. */
 void cornu__attend_prefetch(const CornuAttend *p, const void *x, CornuShape shape, int64_t b,
                             int64_t head, int64_t first, int64_t count, int64_t part,
                             int64_t parts);

@@ -167,7 +167,8 @@ static void meet(const Meeting *m, float *d_q)
 {
     const CornuAttend   *p = m->p;
     const CornuScores   *s = &m->scores;
-    const CornuHeadRows  of_p = weights_of(m, s->scores, s->p), of_d = weights_of(m, s->d_p, s->d_s);
+    const CornuHeadRows  of_p = weights_of(m, s->scores, s->p);
+    const CornuHeadRows  of_d = weights_of(m, s->d_p, s->d_s);
     const CornuQueries *q = &m->queries;
     const int64_t       tiles = cornu__attend_tiles(p, &m->keys), g = q->n / p->shared;
     weigh(m);
