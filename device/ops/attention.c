@@ -318,7 +318,8 @@ const CornuOpRules cornu__attention_rules = {
  *     p = exp(score - lse)      d_p = d_y v'      delta[b, n, t] = d_y[b, t, n] . y[b, t, n]
  *     d_s = p (d_p - delta)     d_q = d_s k       d_k = d_s' q       d_v = p' d_y
  *
- * d_s of a masked step is 0, and so is its p, but 1 / S where all steps are masked, which lse tells.
+ * d_s of a masked step is 0, and so is its p, but 1 / S where all steps are masked, which lse
+ * tells.
  */
 static CornuStatus attention_grad_type(const CornuOpCall *call, CornuType *out)
 {

@@ -1,5 +1,6 @@
 /*
- * The bodies of attention.h's functions. The file that includes this defines
+ * The bodies of attention.h's functions, for products of f32 and of bf16. The file that includes
+ * this defines
  *     PAIRED   1: what is multiplied next is rounded to bf16
  *
  * Reference: device/ops/attention.c; tests/device/host/kernels/test_attention.c compares them.

@@ -166,7 +166,8 @@ static CornuTensor *scores_of(CornuLayer *layer, const CornuCall *call, CornuTen
                              cornu_layer_read(layer, call, config->use_scale));
 }
 
-/* Without a mask of the steps, whose effect on fully masked rows is Keras' own, nor p as a result. */
+/* Without a mask of the steps, whose effect on fully masked rows is Keras' own, nor p as a
+ * result. */
 static bool is_usual(const CornuLayer *layer, const CornuCall *call, CornuTensor *query)
 {
     const CornuAttentionConfig *config = &((const Attention *)layer)->config;
