@@ -10,7 +10,7 @@
  *
  * An element is x, u8 (height, width, channels), with pixels 0 to 255, and y, its class. Files are
  * read and decoded each time their element is requested, which allocates memory; a cache after it
- * does that only once, and a prefetch in a thread.
+ * does that only once, a prefetch in a thread, and cornu_dataset_parallel in several.
  * Source: keras/src/utils/image_dataset_utils.py and dataset_utils.py.
  */
 #ifndef CORNU_DATASETS_IMAGE_FOLDER_H

@@ -81,7 +81,8 @@ typedef struct {
  *     CornuDataset *dataset = cornu_dataset_generator(lines, types, 1, .context = file);
  *
  * An element may depend only on its sample, so that a resumed epoch can repeat it. The count is
- * CORNU_UNKNOWN; shuffle and repeat need a known count, which cache provides. `next` is called from
+ * CORNU_UNKNOWN; shuffle and repeat need a known count, which cache provides; a shuffle within a
+ * window does not. `next` is called from
  * the prefetch thread. If several iterators are in use at a time, such as those of training and
  * validation on the same data set, each needs its own state, from `begin`. A status other than
  * CORNU_OK fails the read, with the message of cornu_error_set and the element's number.
@@ -115,6 +116,21 @@ CornuDataset *cornu_dataset_cache(CornuDataset *source);
 /* All elements in a random order, uniform, that depends on (seed, epoch). At most 2^32 - 1
  * elements; each iterator needs four bytes per element. */
 CornuDataset *cornu_dataset_shuffle(CornuDataset *source, uint64_t seed);
+
+/*
+ * Elements in an order that is random within a window of so many (at most 2^31 - 1), which are kept
+ * in memory: the shuffle of tf.data, with its buffer_size. For elements that come in order, such as
+ * a generator's that reads a file larger than memory; their number need not be known. An element is
+ * less than `size` places before its own, and may be any number after. The order depends on
+ * (seed, epoch) alone; to seek takes a pass over the elements before.
+ *
+ * A file of records that can be read in any order needs no window: a map of shuffled numbers reads
+ * them, as the __getitem__ of a PyTorch Dataset does, and cornu_dataset_parallel several at a time.
+ *
+ *     CornuDataset *records = cornu_dataset_shuffle(cornu_dataset_range(0, count, 1), seed);
+ *     records = cornu_dataset_map(records, read_record, file, types, 2);
+ */
+CornuDataset *cornu_dataset_shuffle_window(CornuDataset *source, int64_t size, uint64_t seed);
 
 /* Batches of size rows. The last batch of an epoch may have fewer valid rows: it keeps its extent
  * and is padded with zeros. drop_remainder drops it. */

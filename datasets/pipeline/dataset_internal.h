@@ -21,6 +21,7 @@ typedef struct {
     void        (*close)(CornuStage *stage); /* also after open failed           */
     void        (*free)(CornuDataset *dataset);
     bool          by_row;                    /* of its data sets, see below      */
+    bool          in_order;                  /* an element takes all before it   */
 } CornuDatasetKind;
 
 /* The functions of a CornuGeneratorConfig. */
@@ -105,7 +106,8 @@ CornuShare     cornu__iterator_set_share(CornuIterator *iterator, CornuShare sha
 CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind *kind,
                                     const char *name);
 
-/* The index in the first source of row `row` of the element or batch `at`; -1 if out of memory. */
+/* The index in the first source of row `row` of the element or batch `at`; -1 if it is not
+ * known, or out of memory. */
 int64_t cornu__dataset_origin(const CornuDataset *dataset, CornuSample at, int64_t row);
 
 /* Fills order with a uniform random permutation of 0 to count - 1, given by (seed, epoch). */

@@ -61,7 +61,8 @@ static CornuStatus generator_fetch(CornuStage *stage, CornuSample at, void *cons
     return CORNU_OK;
 }
 
-static const CornuDatasetKind generator_kind = { .fetch = generator_fetch, .close = end_pass };
+static const CornuDatasetKind generator_kind = { .fetch = generator_fetch, .close = end_pass,
+                                                 .in_order = true };
 
 static CornuDataset *create(const CornuDatasetKind *kind, const CornuType *types, int count)
 {

@@ -246,11 +246,11 @@ static CornuStatus make_slots(CornuIterator *iterator)
     return CORNU_OK;
 }
 
-/* Elements whose number is not known can only be made in order, by one thread. */
+/* What can only be made in order is made by one thread. */
 static int count_workers(const CornuDataset *dataset)
 {
     for (const CornuDataset *d = dataset; d; d = d->source)
-        if (d->count == CORNU_UNKNOWN) return 1;
+        if (d->kind->in_order || d->count == CORNU_UNKNOWN) return 1;
     return dataset->workers > 1 ? dataset->workers : 1;
 }
 

@@ -369,6 +369,8 @@ int64_t cornu__dataset_origin(const CornuDataset *dataset, CornuSample at, int64
             cornu__shuffle_order(order, dataset->count, dataset->shuffle.seed, at.epoch);
             at.index = order[at.index];
             cornu__release(order);
+        } else if (dataset->kind->in_order) {
+            return -1;   /* drawn from a window: to find it takes a pass */
         }
     }
     return at.index;

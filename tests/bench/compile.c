@@ -1,8 +1,8 @@
 /*
  * The time to record, compile and allocate a training step by the depth of the network: from layers
  * without weights to a step that is ready to run, in processor time of the thread that does it, the
- * least of several times. The exponent is the slope from one size to the next on logarithmic scales:
- * 1 where the time is proportional to the number of layers.
+ * least of several times. The exponent is the slope from one size to the next on logarithmic
+ * scales: 1 where the time is proportional to the number of layers.
  *
  *     dense      layers of 16 units with relu, Adam
  *     resnet     models/resnet20.c with more blocks: 6 n + 2 layers

@@ -117,8 +117,8 @@ CornuStatus bench_large(Bench *bench)
 void bench_large_print(const Bench *bench)
 {
     const json_t *rows = bench_rows(bench, "large");
-    printf("\nlarge: %d dense layers of %d units, Adam, %d rows; bytes a parameter, and the rate of a "
-           "step's reading and writing\n"
+    printf("\nlarge: %d dense layers of %d units, Adam, %d rows; bytes a parameter, and the rate "
+           "of a step's reading and writing\n"
            "  %-8s %12s %9s %9s %9s %10s %10s %8s %6s\n", LAYERS, UNITS, ROWS, "on", "parameters",
            "start, s", "planned", "resident", "step, ms", "moved, MB", "GB/s", "DRAM");
     for (size_t i = 0; i < json_array_size(rows); i++) {

@@ -441,7 +441,8 @@ static void delay_ops(Fuser *f)
         Node *node = &f->nodes[i];
         if (node->kind != NODE_GROUP || !node->in_memory[0] || node->pinned[0]) continue;
         int reader = only_reader(f, i);
-        if (reader < 0 || cornu__unit_size(&f->units, reader) >= MOST_OPS || !is_cheap_to_delay(f, i))
+        if (reader < 0 || cornu__unit_size(&f->units, reader) >= MOST_OPS ||
+            !is_cheap_to_delay(f, i))
             continue;
         cornu__units_leave(&f->units, i);
         cornu__units_merge(&f->units, i, reader);

@@ -254,7 +254,8 @@ CornuStatus cornu__plan_find_waits(CornuPlan *plan)
 
 void cornu__plan_find_segments(const CornuPlan *plan, int *first, int *end)
 {
-    for (int i = 0; i < plan->step_count; i++) first[i] = begins_segment(plan, i) ? i : first[i - 1];
+    for (int i = 0; i < plan->step_count; i++)
+        first[i] = begins_segment(plan, i) ? i : first[i - 1];
     for (int i = plan->step_count - 1; i >= 0; i--)
         end[i] = i + 1 == plan->step_count || begins_segment(plan, i + 1) ? i + 1 : end[i + 1];
 }

@@ -125,7 +125,7 @@ static void note_parts(CornuPlanner *p, int i)
     }
 }
 
-/* What fits_input and wait_for_readers look up. Steps that are added later are noted by add_copy. */
+/* What fits_input and wait_for_readers look up. Steps that are added later add_copy notes. */
 static CornuStatus note_steps(CornuPlanner *p)
 {
     const CornuPlan *plan = p->plan;

@@ -120,7 +120,7 @@ static void plant_tree(CornuUnits *units)
     }
     for (int i = count - 1; i >= 0; i--)
         if (parent[i] >= 0) units->left[parent[i]] += units->left[i];
-    /* Descendants have the numbers after their ancestor's; rank[] is where the next child begins. */
+    /* Descendants have the numbers after their ancestor's; rank[] is where the next child's are. */
     for (int i = 0; i < count; i++) {
         const int size = units->left[i];
         int      *at = parent[i] >= 0 ? &units->rank[parent[i]] : &free_number;

@@ -106,8 +106,8 @@ static void test_every_filter(void **state)
         }
 }
 
-/* Files that end early or differ in a byte are left to the other decoder or decoded; nothing is read
- * or written outside. */
+/* Files that end early or differ in a byte are left to the other decoder or decoded; nothing is
+ * read or written outside. */
 static void test_damaged_files(void **state)
 {
     static File file;
