@@ -33,6 +33,7 @@ typedef struct {
     bool               in_memory[CORNU_MAX_OUTPUTS]; /* outputs others read from memory */
     bool               pinned[CORNU_MAX_OUTPUTS];    /* and not only groups of as many elements */
     bool               written_out;    /* looked through, but needed in memory */
+    bool               fixed;          /* depends on nothing that changes from run to run */
 } Node;
 
 typedef struct {
@@ -58,6 +59,13 @@ static const CornuValue *operands_of(const Fuser *f, int op)
     return cornu_program_operands(f->program, &f->program->ops[op]);
 }
 
+/* Whether the value is the same in every run. */
+static bool is_fixed(const Fuser *f, CornuValue value)
+{
+    const CornuProgramValue *v = &f->program->values[value];
+    return v->op < 0 ? v->fixed : f->nodes[v->op].fixed;
+}
+
 static void classify(Fuser *f)
 {
     const CornuProgram *program = f->program;
@@ -75,8 +83,10 @@ static void classify(Fuser *f)
             node->kind = NODE_GROUP;
         else
             node->kind = NODE_ALONE;
+        node->fixed = true;
         for (int k = 0; k < op->in_count; k++) {
             const CornuProgramValue *in = &program->values[operands_of(f, i)[k]];
+            node->fixed &= is_fixed(f, operands_of(f, i)[k]);
             if (in->op < 0 || in->index != 0) continue;
             f->nodes[in->op].uses++;
             f->nodes[in->op].user = i;
@@ -509,7 +519,7 @@ static CornuValue find_packed(const Fuser *f, const CornuKernel *kernel, const C
 
 /* Adds the step that packs one of the kernel's operands, unless there is an equal one; the kernel
  * reads the panels in place of the operand, as value `*packed` of those it reads. No step where the
- * kernel takes all operands as they are. */
+ * kernel takes all operands as they are, or packs this one itself. */
 static CornuStatus add_pack(Fuser *f, int op, int position, CornuValue *in, int *packed)
 {
     CornuType             types[CORNU_MAX_INPUTS];
@@ -522,7 +532,9 @@ static CornuStatus add_pack(Fuser *f, int op, int position, CornuValue *in, int 
     const CornuType    out_type = cornu_program_type(f->program, made->out_first);
     const CornuMachine machine = cornu__machine(f->plan->host);
     const int64_t      bytes = (int64_t)kernel->pack_bytes(&call, &out_type, &machine);
-    if (bytes == 0) return CORNU_OK;
+    if (bytes == 0 || (kernel->packs_itself && !is_fixed(f, *operand) &&
+                       kernel->packs_itself(&call, &out_type, &machine)))
+        return CORNU_OK;
     *packed = at;
     CornuValue panels = find_packed(f, kernel, &call, out_type, *operand);
     if (panels != CORNU_NO_VALUE) {

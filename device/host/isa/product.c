@@ -8,6 +8,7 @@
  *     136 with clang, then 214 and 215, of 222.
  */
 #include "lanes.h"
+#include "turn.h"
 
 #include <string.h>
 
@@ -39,6 +40,10 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
 {
     const float *restrict x = from;
     float *restrict       to = (float *)panel + k * width;
+    if (k_step == 1 && n_step != 1) {
+        turn(to, width, x, n_step * (ptrdiff_t)sizeof *x, count, columns);
+        return;
+    }
     for (; count > 0; count--, to += width, x += k_step) {
         for (int64_t n = 0; n < columns; n++) to[n] = x[n * n_step];
         if (columns < width) memset(to + columns, 0, (size_t)(width - columns) * sizeof *to);

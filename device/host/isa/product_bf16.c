@@ -20,6 +20,7 @@
  *     of a tile of 14 x 128 x 32: 88 % of the limit, then 99.
  */
 #include "lanes.h"
+#include "turn.h"
 
 #include <string.h>
 
@@ -112,7 +113,12 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
     const int64_t   end = k + count;
     while (k < end) {
         uint16_t *to = (uint16_t *)panel + k / 2 * 2 * width;
-        if (k % 2 == 0 && k + 1 < end) {
+        if (k % 2 == 0 && k + 1 < end && k_step == 1 && n_step != 1) {
+            const int64_t pairs = (end - k) / 2;
+            turn(to, width, x, n_step * (ptrdiff_t)sizeof *x, pairs, columns);
+            k += 2 * pairs;
+            x += 2 * pairs;
+        } else if (k % 2 == 0 && k + 1 < end) {
             uint32_t *restrict pairs = (uint32_t *)(void *)to;
             __builtin_prefetch(x + width * n_step);   /* of the next panel, packed next */
             __builtin_prefetch(x + k_step + width * n_step);

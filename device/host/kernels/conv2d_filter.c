@@ -26,7 +26,7 @@
  * Gain, Zen 4: pieces that fit the cache, Fashion CNN on cpu: 4.3 s of processor time before, 3.0
  *     after; even chunks, 5 x 5 x 128 x 256 on 7 x 7 maps, bf16, one core: 78 % of the limit, then
  *     90; slabs, U-Net at 8 on cpu with AVX2: 1370 ms of processor time a step, then 1240; halves
- *     paired, and gradients with strides in tiles, the same on tpu with eight shards: 769, then 580.
+ *     paired, and gradients with strides in tiles, that on tpu with eight shards: 769, then 580.
  */
 #include <string.h>
 

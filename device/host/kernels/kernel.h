@@ -63,6 +63,7 @@ typedef struct {
     int64_t              shard_stride;    /* shard s has in[i + (s - shard) shard_stride] */
     int                  block;           /* over 1: the operand of shard 0, block, 2 block, … is
                                              the sum of so many shards (collective.h) */
+    bool                 packed;     /* in[packs] has been packed by a step of its own */
     void                *scratch;    /* the bytes asked for, aligned to 64, contents undefined */
     /* NULL, or the pooling joined with the op, so that the map between the two is never in memory.
      * After conv2d a max_pool2d: `out` are its values and indices, the epilogue applies to the
@@ -93,6 +94,10 @@ struct CornuKernel {
                          const CornuMachine *machine);
     void (*pack)(const CornuKernelCall *call);
     int packs;   /* the number of that operand */
+    /* NULL, or whether `run` had better pack the operand itself, each part where it is used: asked
+     * where the operand may change from run to run. call->packed says whether it has to. */
+    bool (*packs_itself)(const CornuOpCall *call, const CornuType *out_type,
+                         const CornuMachine *machine);
     bool takes_gate;
     /* NULL, or the kernel for the calls that this one does not accept. */
     const CornuKernel *otherwise;

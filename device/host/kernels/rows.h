@@ -20,7 +20,7 @@ static inline CornuArray cornu__indices_of(const CornuKernelCall *call, int i)
     return (CornuArray){ call->op.in[i], (void *)(uintptr_t)call->in[i] };
 }
 
-/* CORNU_ERR_VALUE unless all are in [0, rows), or of no row as `padded`, 0 or a CornuPaddedIndex, says.
+/* CORNU_ERR_VALUE unless all are in [0, rows), or of no row as `padded`, a CornuPaddedIndex, says.
  * Of several faults the first index is reported, whatever the threads. */
 CornuStatus cornu__indices_check(CornuArray indices, int64_t rows, int64_t padded);
 

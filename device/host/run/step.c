@@ -32,6 +32,7 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuPlanStep *step,
             .scratch = scratch, .shard = cornu__plan_own(plan).first + shard,
             .shards = cornu__plan_shards(plan),
             .shard_stride = plan->operand_count, .block = step->block,
+            .packed = step->packed >= 0,
             .pool = step->pool < 0 ? NULL : &pool });
     case CORNU_STEP_PACK:
         call = cornu__plan_call(plan, step, types, &out_type);

@@ -109,7 +109,11 @@ CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,
     call.threads = cornu__threads_create(threads);
     call.multiplier = tested_multiplier;
     if (kernel->accepts) assert_true(kernel->accepts(&call.op, call.out_type, &machine));
-    if (kernel->pack_bytes && (bytes = kernel->pack_bytes(&call.op, call.out_type, &machine))) {
+    /* A kernel that may pack it itself does so on several threads: the bits are those of one. */
+    const bool itself = threads > 1 && kernel->packs_itself &&
+                        kernel->packs_itself(&call.op, call.out_type, &machine);
+    if (kernel->pack_bytes && !itself &&
+        (bytes = kernel->pack_bytes(&call.op, call.out_type, &machine))) {
         CornuKernelCall pack = call;
         packed = unset_memory(bytes);
         own[kernel->packs] = operand[packs];
@@ -117,6 +121,7 @@ CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,
         pack.out = &packed;
         kernel->pack(&pack);
         operand[packs] = packed;
+        call.packed = true;
     }
     bytes = kernel->scratch ? kernel->scratch(&call.op, call.out_type, &machine) : 0;
     call.scratch = unset_memory(bytes);

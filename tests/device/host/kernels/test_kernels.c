@@ -168,8 +168,8 @@ static void test_conv2d(void **state)
     check_convolution(cornu_shape(18, 9, 1, 4), cornu_shape(3, 1, 4, 1), apart);
 }
 
-/* Gradients of filters from one image, whose halves are paired in bf16, and from images that are cut
- * into slabs, of rows or of the columns of one row. */
+/* Gradients of filters from one image, whose halves are paired in bf16, and from images that are
+ * cut into slabs, of rows or of the columns of one row. */
 static void test_conv2d_slabs(void **state)
 {
     (void)state;

@@ -195,6 +195,8 @@ static void test_matmul(void **state)
             e[axis] = huge_extent();
             check_matmul(e[0], e[1], e[2], e[3], layout | (axis == 0 ? 4 : 0));
         }
+    for (int layout = 0; layout < 4; layout += 2)   /* panels that the product packs itself */
+        check_matmul(1, 37, 901, 701, layout);
     check_matmul(1, 1000003, 2, 3, 0);
     check_matmul(1, 2, 1000003, 3, 1);
     check_matmul(1, 3, 2, 1000003, 2);
