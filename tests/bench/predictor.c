@@ -1,6 +1,7 @@
 /* Predictors (nn/model/predictor.h): one call at a time, of one row and of many, by threads. The
- * network for text reads a sequence of 100 characters. With CORNU_BENCH_ONNX, a folder, the
- * networks are also saved there as .onnx files, for other runtimes (peers/compare_onnxruntime). */
+ * network for text reads a sequence of 100 characters, the encoder one of 128 words. With
+ * CORNU_BENCH_ONNX, a folder, the networks are also saved there as .onnx files, for other runtimes
+ * (peers/compare_onnxruntime). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "../../models/models.h"
 #include "../../nn/cornu.h"
 #include "bench.h"
+#include "networks.h"
 
 enum { MANY = 256, CASES = 4 };
 
@@ -69,8 +71,10 @@ static CornuStatus measure(Bench *bench, const char *name, CornuModel *model, bo
     for (int i = 0; i < CASES; i++) {
         if (!status)
             json_array_append_new(bench_rows(bench, "predictor"), json_pack(
-                "{sssIsisf}", "model", name, "batch", (json_int_t)calls[i].batch, "threads",
-                calls[i].threads, "ms", 1e3 * bench_quantile(&cases[i], 0.5)));
+                "{sssIsisfsfsf}", "model", name, "batch", (json_int_t)calls[i].batch, "threads",
+                calls[i].threads, "ms", 1e3 * bench_quantile(&cases[i], 0.5), "quick_ms",
+                1e3 * bench_quantile(&cases[i], 0.125), "cpu_ms",
+                1e3 * cases[i].busy[cases[i].rounds / 2]));
         cornu_predictor_free(calls[i].predictor);
         free(calls[i].x.data);
         free(calls[i].y.data);
@@ -79,18 +83,21 @@ static CornuStatus measure(Bench *bench, const char *name, CornuModel *model, bo
     return status;
 }
 
+static CornuModel *build(const char *name)
+{
+    if (network_named(name)) return network_named(name)->build();
+    if (!strcmp(name, "shakespeare_lstm")) return cornu_shakespeare_lstm(.sequence_length = 100);
+    return cornu_reference_model(name)->build(&(CornuNetworkConfig){ 0 });
+}
+
 CornuStatus bench_predictor(Bench *bench)
 {
-    static const char *const names[] = { "mnist_convnet", "resnet20", "shakespeare_lstm" };
+    static const char *const names[] = { "mnist_convnet", "resnet20", "shakespeare_lstm",
+                                         "encoder" };
     CornuStatus              status = CORNU_OK;
-    for (int i = 0; i < 3 && !status; i++) {
-        const bool text = i == 2;
-        if (!bench_listed(bench->models, names[i])) continue;
-        status = measure(bench, names[i],
-                         text ? cornu_shakespeare_lstm(.sequence_length = 100)
-                              : cornu_reference_model(names[i])->build(&(CornuNetworkConfig){ 0 }),
-                         text);
-    }
+    for (int i = 0; i < 4 && !status; i++)
+        if (bench_listed(bench->models, names[i]))
+            status = measure(bench, names[i], build(names[i]), i >= 2);
     return status;
 }
 

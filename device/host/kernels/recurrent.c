@@ -6,7 +6,8 @@
  * block of rows runs through all steps on one thread without waiting for others. The operand of a
  * step's product, h or its gradient, is kept in rows of its own, close together: in the op's
  * operands rows are T U elements or more apart and would share few sets of the cache. Blocks depend
- * on the batch alone.
+ * on the batch alone. Forwards, where there are fewer of them than threads, a step's units are
+ * divided over the threads, which meet after each step; a unit's sums are the same either way.
  *
  *     forwards    for 32 units at a time: each gate's sums of h U, then the update of the cell
  *     backwards   the updates of all units, then the product of their results with U^T, which is
@@ -31,6 +32,7 @@ enum {
     MOST_GATES = 4,
     PACK_ROWS = 64,     /* of the kernel, packed by one block; even        */
     LEAST_ROWS = 32,    /* of a block where there are several              */
+    LEAST_WORK = 128 << 10,   /* multiply-adds of a thread that are worth handing to it */
     STREAMED = 4 << 20, /* bytes of gates from which on no cache keeps them till they are read */
     PADDING = 32        /* between rows, so that their starts spread over the cache's sets */
 };
@@ -58,6 +60,8 @@ typedef struct {
     float      *bias;             /* of each group, zeros but for gru forwards */
     const char *packed;           /* the kernel's panels */
     char       *threads;
+    size_t      each;             /* bytes from thread to thread there */
+    int64_t     pieces;           /* of a step's units, forwards; 1: not divided */
 } Recurrent;
 
 static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -118,11 +122,12 @@ static size_t lay_out(Recurrent *p, const CornuOpCall *op, const CornuMachine *m
     const int64_t state = p->padded + UNITS, sums = MOST_GATES * UNITS;
     p->thread_bytes = (p->backward ? 1 : 2) * p->x_bytes +
                       (size_t)(p->rows * (p->backward ? 3 * state : state + sums)) * sizeof(float);
+    p->each = align(p->thread_bytes);
     if (scratch) {
         p->bias = (float *)(void *)scratch;
         p->threads = scratch + bias;
     }
-    return bias + (size_t)machine->threads * align(p->thread_bytes);
+    return bias + (size_t)machine->threads * p->each;
 }
 
 static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
@@ -285,7 +290,7 @@ typedef struct {
 
 static Rows rows_of(const Recurrent *p, int64_t block, int thread)
 {
-    char         *memory = p->threads + (size_t)thread * align(p->thread_bytes);
+    char         *memory = p->threads + (size_t)thread * p->each;
     const int64_t first = block * p->batch / p->blocks;
     Rows          r = { .p = p, .first = first, .stride = p->padded + UNITS,
                         .rows = (block + 1) * p->batch / p->blocks - first };
@@ -406,36 +411,99 @@ static void fetch(const Rows *r, int64_t row, int64_t t, int64_t unit)
     if (p->lstm) fetch_written(p->call->out[CELLS], at, units, p->narrow_cells);
 }
 
+/* States before the first step. */
+static void begin(const Rows *r)
+{
+    const Recurrent *p = r->p;
+    for (int64_t row = 0; row < r->rows; row++) {
+        const int64_t at = (r->first + row) * p->units;
+        const void   *h = element(p->call->in[H0], at, p->narrow);
+        put(p, r->x, row * p->stride, p->units, h);
+        widen(element(p->call->in[p->lstm ? C0 : H0], at, p->narrow_cells), p->units,
+              p->narrow_cells, r->a + row * r->stride);
+    }
+}
+
+/* Units [unit, end) of step t. */
+static void update_units(const Rows *r, int64_t t, int64_t unit, int64_t end)
+{
+    const Recurrent *p = r->p;
+    for (; unit < end; unit += UNITS) {
+        for (int64_t row = 0; row < r->rows; row++) fetch(r, row, t, unit);
+        for (int64_t gate = 0; gate < p->gates; gate++)
+            multiply(p, r->x, r->rows, gate, unit, UNITS, r->sums + gate * UNITS,
+                     MOST_GATES * UNITS);
+        for (int64_t row = 0; row < r->rows; row++) update(r, row, t, unit);
+    }
+    p->cells->fence();
+}
+
+/* What remains of a step when all its units are done. */
+static void end_step(Rows *r, int64_t t)
+{
+    const Recurrent *p = r->p;
+    for (int64_t row = 0; row < r->rows; row++)
+        if (is_kept(p, r->first + row, t)) keep(r, row, t, p->reverse ? t + 1 : t - 1);
+    char *x = r->x;
+    r->x = r->next;
+    r->next = x;
+}
+
+static void end(const Rows *r)
+{
+    const Recurrent *p = r->p;
+    for (int64_t row = 0; row < r->rows && p->lstm; row++)
+        narrow(r->a + row * r->stride, p->units, p->narrow_cells,
+               output(p->call->out[LAST_C], (r->first + row) * p->units, p->narrow_cells).to);
+}
+
+static int64_t step_time(const Recurrent *p, int64_t step)
+{
+    return p->reverse ? p->steps - 1 - step : step;
+}
+
 static void run_forwards(void *context, int64_t block, int thread)
 {
     const Recurrent *p = context;
-    Rows        r = rows_of(p, block, thread);
-    for (int64_t row = 0; row < r.rows; row++) {
-        const int64_t at = (r.first + row) * p->units;
-        const void   *h = element(p->call->in[H0], at, p->narrow);
-        put(p, r.x, row * p->stride, p->units, h);
-        widen(element(p->call->in[p->lstm ? C0 : H0], at, p->narrow_cells), p->units,
-              p->narrow_cells, r.a + row * r.stride);
-    }
+    Rows             r = rows_of(p, block, thread);
+    begin(&r);
     for (int64_t step = 0; step < p->steps; step++) {
-        const int64_t t = p->reverse ? p->steps - 1 - step : step;
-        for (int64_t unit = 0; unit < p->units; unit += UNITS) {
-            for (int64_t row = 0; row < r.rows; row++) fetch(&r, row, t, unit);
-            for (int64_t gate = 0; gate < p->gates; gate++)
-                multiply(p, r.x, r.rows, gate, unit, UNITS, r.sums + gate * UNITS,
-                         MOST_GATES * UNITS);
-            for (int64_t row = 0; row < r.rows; row++) update(&r, row, t, unit);
-        }
-        for (int64_t row = 0; row < r.rows; row++)
-            if (is_kept(p, r.first + row, t)) keep(&r, row, t, p->reverse ? t + 1 : t - 1);
-        char *x = r.x;
-        r.x = r.next;
-        r.next = x;
+        update_units(&r, step_time(p, step), 0, p->units);
+        end_step(&r, step_time(p, step));
     }
-    p->cells->fence();
-    for (int64_t row = 0; row < r.rows && p->lstm; row++)
-        narrow(r.a + row * r.stride, p->units, p->narrow_cells,
-               output(p->call->out[LAST_C], (r.first + row) * p->units, p->narrow_cells).to);
+    end(&r);
+}
+
+/* A step of a block of rows whose units are divided. */
+typedef struct {
+    const Rows *rows;
+    int64_t     t;
+} Divided;
+
+static void run_piece(void *context, int64_t piece, int thread)
+{
+    const Divided   *d = context;
+    const Recurrent *p = d->rows->p;
+    const int64_t    groups = ceil_divide(p->units, UNITS);
+    Rows             r = *d->rows;
+    r.sums = (float *)(void *)((char *)r.sums + (size_t)thread * p->each);
+    update_units(&r, d->t, piece * groups / p->pieces * UNITS,
+                 smaller(p->units, (piece + 1) * groups / p->pieces * UNITS));
+}
+
+/* All blocks in turn, in the first thread's memory but for sums. */
+static void run_divided(const Recurrent *p)
+{
+    for (int64_t block = 0; block < p->blocks; block++) {
+        Rows r = rows_of(p, block, 0);
+        begin(&r);
+        for (int64_t step = 0; step < p->steps; step++) {
+            Divided divided = { &r, step_time(p, step) };
+            cornu__threads_run(p->call->threads, p->pieces, run_piece, &divided);
+            end_step(&r, divided.t);
+        }
+        end(&r);
+    }
 }
 
 /* ---- Backwards: a is d_c, b what of d_h bypasses the product, c the product ---- */
@@ -574,6 +642,14 @@ static void run_backwards(void *context, int64_t block, int thread)
     }
 }
 
+/* In how many pieces a step's units are computed. */
+static int64_t pieces_of(const Recurrent *p, int threads)
+{
+    const int64_t work = p->rows * p->units * p->units * p->gates;
+    if (p->backward || 2 * p->blocks > threads) return 1;
+    return larger(1, smaller(smaller(threads, ceil_divide(p->units, UNITS)), work / LEAST_WORK));
+}
+
 /* The bias of gru in f32, where the panels of its gates expect it. */
 static void find_bias(const Recurrent *p)
 {
@@ -593,8 +669,10 @@ static CornuStatus run(const CornuKernelCall *call)
     p.stream = p.stream && !p.mask;   /* a masked step is written twice */
     p.packed = call->in[p.backward ? G_KERNEL : KERNEL];
     find_bias(&p);
-    cornu__threads_run(call->threads, p.batch ? p.blocks : 0,
-                       p.backward ? run_backwards : run_forwards, &p);
+    p.pieces = p.batch ? pieces_of(&p, machine.threads) : 1;
+    if (p.pieces > 1) run_divided(&p);
+    else cornu__threads_run(call->threads, p.batch ? p.blocks : 0,
+                            p.backward ? run_backwards : run_forwards, &p);
     return CORNU_OK;
 }
 

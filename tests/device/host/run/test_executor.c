@@ -359,6 +359,37 @@ static void test_long_recurrences(void **state)
     }
 }
 
+/* With fewer rows than threads these divide the units of a step, of which the last register is not
+ * whole: near the reference, and the bits of one thread. */
+static void test_recurrences_of_few_rows(void **state)
+{
+    (void)state;
+    enum { BATCH = 2, STEPS = 6, UNITS = 330 };
+    static const struct { CornuOpId id; int gates, results; } cells[] = {
+        { CORNU_OP_LSTM, 4, 4 }, { CORNU_OP_GRU, 3, 2 },
+    };
+    for (int c = 0; c < 2; c++)
+        for (int reverse = 0; reverse < 2; reverse++) {
+            const int             columns = cells[c].gates * UNITS;
+            const CornuAttributes attributes = { .recurrence = { .reverse = reverse } };
+            CornuProgram         *p = cornu_program_create();
+            const CornuShape      kernel = cornu_shape(UNITS, columns);
+            CornuValue            in[] = {
+                input(p, cornu_type(CORNU_F32, BATCH, STEPS, columns)),
+                op2(p, CORNU_OP_MULTIPLY, input(p, cornu_type_from(CORNU_F32, kernel)),
+                    broadcast(p, constant(p, CORNU_F32, 0.05), kernel)),
+                input(p, cornu_type(CORNU_F32, BATCH, UNITS)),
+                cells[c].id == CORNU_OP_LSTM ? input(p, cornu_type(CORNU_F32, BATCH, UNITS))
+                                             : input(p, cornu_type(CORNU_F32, columns)),
+                input(p, cornu_type(CORNU_BOOL, BATCH, STEPS)),
+            };
+            const CornuValue first = op(p, cells[c].id, &attributes, in, 5);
+            for (int i = 0; i < cells[c].results; i++) output(p, first + i, -1);
+            check(p, 1e-5, "few rows");
+            cornu_program_free(p);
+        }
+}
+
 static void test_faults_in_the_data(void **state)
 {
     (void)state;
@@ -432,6 +463,7 @@ int main(void)
         cmocka_unit_test(test_lookups),
         cmocka_unit_test(test_moving_elements),
         cmocka_unit_test(test_long_recurrences),
+        cmocka_unit_test(test_recurrences_of_few_rows),
         cmocka_unit_test(test_faults_in_the_data),
         cmocka_unit_test(test_what_falls_back_is_named),
     };
