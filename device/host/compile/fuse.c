@@ -285,6 +285,7 @@ static int register_maker(const Fuser *f, int op, int k)
         cornu__group_source(f->program, operands_of(f, op)[k], &access);
     int         maker = f->program->values[source].op;
     if (maker < 0 || f->nodes[maker].kind != NODE_GROUP) return -1;
+    if (f->program->ops[maker].id == CORNU_OP_SCATTER_ROWS) return -1;   /* a table, in memory */
     /* A value that all shards share is computed once, not by each in its own group. */
     if (!same_shards(f, source, f->program->ops[op].out_first)) return -1;
     return count_of(f, source) == cornu__group_count(f->program, &f->program->ops[op]) ? maker : -1;

@@ -137,6 +137,21 @@ static void test_rows_in_any_order(void **state)
     cornu_program_free(p);
 }
 
+/* The table has as many elements as the rows: what reads it then reads the table all the same. */
+static void test_a_table_of_as_many_rows_is_read(void **state)
+{
+    (void)state;
+    CornuProgram *p = cornu_program_create();
+    CornuValue    w = input(p, cornu_type(CORNU_F32, 8, 5));
+    CornuValue    even = ascending(p, 8, 2.0, 8.0);
+    CornuValue    rows = op1(p, CORNU_OP_NEGATIVE, look_up(p, w, even));
+    CornuValue    table = replace(p, w, even, rows);
+    output(p, table, 0);
+    output(p, op2(p, CORNU_OP_MULTIPLY, table, table), -1);
+    check(p, 1e-6, "a table of as many rows");
+    cornu_program_free(p);
+}
+
 /* Of an index outside the table the message names op, row and range; nothing is written. */
 static void test_an_index_outside_is_named(void **state)
 {
@@ -168,6 +183,7 @@ int main(void)
         cmocka_unit_test(test_other_rows_are_read_first),
         cmocka_unit_test(test_a_table_is_read_besides_its_rows),
         cmocka_unit_test(test_rows_in_any_order),
+        cmocka_unit_test(test_a_table_of_as_many_rows_is_read),
         cmocka_unit_test(test_an_index_outside_is_named),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
