@@ -66,7 +66,9 @@ static void multiply(void *context, int64_t block, int thread)
     float        *c = (float *)p->call->out[0] + (batch * p->e.m + m) * p->e.n + n;
     cornu__blis_sgemm(rows, columns, p->e.k, 1.0f, a, p->e.a_row, p->e.a_column, b, p->e.b_row,
                       p->e.b_column, 0.0f, c, p->e.n, 1);
-    cornu__epilogue_apply(p->call->epilogue, c, rows, columns, p->e.n, n);
+    cornu__epilogue_apply(p->call->epilogue, &(CornuEpilogueRows){
+        .y = c, .rows = rows, .columns = columns, .stride = p->e.n,
+        .first = (batch * p->e.m + m) * p->e.n + n, .width = p->e.n });
 }
 
 static CornuStatus matmul(const CornuKernelCall *call)
@@ -78,5 +80,6 @@ static CornuStatus matmul(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__cpu_matmul = {
-    .accepts = accepts, .run = matmul, .takes_epilogue = true, .otherwise = &cornu__host_matmul_few,
+    .accepts = accepts, .run = matmul, .takes_epilogue = true,
+    .takes_scale = true, .otherwise = &cornu__host_matmul_few,
 };

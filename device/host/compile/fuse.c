@@ -34,6 +34,9 @@ typedef struct {
     bool               pinned[CORNU_MAX_OUTPUTS];    /* and not only groups of as many elements */
     bool               written_out;    /* looked through, but needed in memory */
     bool               fixed;          /* depends on nothing that changes from run to run */
+    CornuEpilogueOperand part;         /* if a kernel's epilogue does this op: which operand of an
+                                          epilogue is that of the op; OPERANDS: it has none */
+    CornuValue         part_value;
 } Node;
 
 typedef struct {
@@ -74,6 +77,7 @@ static void classify(Fuser *f)
         Node                 *node = &f->nodes[i];
         CornuPart             part;
         node->user = node->pool = -1;
+        node->part = CORNU_EPILOGUE_OPERANDS;
         if (op->id == CORNU_OP_CONSTANT || op->id == CORNU_OP_BROADCAST ||
             cornu__is_view(program, op, &part))
             node->kind = NODE_LOOKED_THROUGH;
@@ -104,6 +108,14 @@ static void absorb(Fuser *f, int op, int last)
 {
     cornu__units_append(&f->units, op, last);
     f->nodes[last].kind = NODE_KERNEL;
+}
+
+/* With `value` as that operand of the epilogue. */
+static void absorb_part(Fuser *f, int op, int last, CornuEpilogueOperand part, CornuValue value)
+{
+    absorb(f, op, last);
+    f->nodes[last].part = part;
+    f->nodes[last].part_value = value;
 }
 
 static CornuOpId id_of(const Fuser *f, int op)
@@ -179,35 +191,68 @@ static bool is_bias(const Fuser *f, CornuValue value, CornuType type, CornuValue
            access.extent[1] == last && count_of(f, *bias) == last;
 }
 
-/* Joins bias and activation to the kernel of op `op`, where nothing else reads the values between.
- * */
+/* Whether `value` has the elements of a result of `type`, in its order, and is or can be in memory:
+ * `term` is then what is read. */
+static bool is_term(const Fuser *f, CornuValue value, CornuType type, CornuValue *term)
+{
+    CornuAccess access;
+    *term = cornu__group_source(f->program, value, &access);
+    const CornuProgramValue *source = &f->program->values[*term];
+    return access.rank == 1 && access.stride[0] == 1 && cornu_type_count(type) > 1 &&
+           access.extent[0] == cornu_type_count(type) && source->type.dtype == type.dtype &&
+           count_of(f, *term) == cornu_type_count(type) &&
+           !(source->op >= 0 && f->program->ops[source->op].id == CORNU_OP_CONSTANT);
+}
+
+/* What op `next` would be in an epilogue whose parts before `stage` are there: the operand that it
+ * adds or multiplies by; OPERANDS: none. */
+static CornuEpilogueOperand part_of(const Fuser *f, const CornuKernel *kernel, int next,
+                                    CornuValue result, CornuEpilogueOperand stage,
+                                    CornuValue *value)
+{
+    const CornuOpId  id = f->program->ops[next].id;
+    const CornuType  type = cornu_program_type(f->program, result);
+    const bool       scales = kernel->takes_scale && type.dtype == CORNU_F32;
+    if (id != CORNU_OP_ADD && id != CORNU_OP_MULTIPLY) return CORNU_EPILOGUE_OPERANDS;
+    const CornuValue *in = operands_of(f, next), other = in[in[0] == result];
+    const bool        vector = is_bias(f, other, type, value);
+    if (id == CORNU_OP_MULTIPLY)
+        return vector && scales && stage <= CORNU_EPILOGUE_SCALE ? CORNU_EPILOGUE_SCALE
+                                                                 : CORNU_EPILOGUE_OPERANDS;
+    if (vector && stage == CORNU_EPILOGUE_BIAS) return CORNU_EPILOGUE_BIAS;
+    if (vector && scales && stage <= CORNU_EPILOGUE_SHIFT) return CORNU_EPILOGUE_SHIFT;
+    return scales && stage <= CORNU_EPILOGUE_TERM && is_term(f, other, type, value)
+         ? CORNU_EPILOGUE_TERM : CORNU_EPILOGUE_OPERANDS;
+}
+
+/* Joins what an epilogue can do to the kernel of op `op`, where nothing else reads the values
+ * between. */
 static void absorb_epilogue(Fuser *f, int op)
 {
     const CornuProgram *program = f->program;
+    const CornuKernel  *kernel = f->nodes[op].kernel;
     int at = f->units.next[op] >= 0 ? f->units.next[op] : op; /* a pool after it */
-    CornuType  type = cornu_program_type(program, program->ops[at].out_first);
-    CornuValue bias;
+    const CornuType type = cornu_program_type(program, program->ops[at].out_first);
     const bool narrow = type.dtype == CORNU_BF16;   /* then only activations of one instruction */
-    const bool all = f->nodes[op].kernel->takes_epilogue;
-    if (!all && !f->nodes[op].kernel->takes_relu) return;
+    const bool all = kernel->takes_epilogue;
+    if (!all && !kernel->takes_relu) return;
     if (type.dtype != CORNU_F32 && !narrow) return;
-    for (bool biased = !all; f->nodes[at].uses == 1 && f->nodes[at].user >= 0;) {
-        int        next = f->nodes[at].user;
-        CornuOpId  id = program->ops[next].id;
-        CornuValue value = program->ops[at].out_first;
-        if (id == CORNU_OP_ADD && !biased) {
-            const CornuValue *in = operands_of(f, next);
-            if (!is_bias(f, in[in[0] == value], type, &bias)) return;
-            biased = true;
-        } else if (id == CORNU_OP_RELU ||
-                   (all && !narrow && (id == CORNU_OP_ELU || id == CORNU_OP_TANH ||
-                                       id == CORNU_OP_SIGMOID))) {
+    CornuEpilogueOperand stage = all ? CORNU_EPILOGUE_BIAS : CORNU_EPILOGUE_OPERANDS;
+    while (f->nodes[at].uses == 1 && f->nodes[at].user >= 0) {
+        const int       next = f->nodes[at].user;
+        const CornuOpId id = program->ops[next].id;
+        CornuValue      value;
+        if (f->nodes[next].kind != NODE_GROUP) return;
+        if (id == CORNU_OP_RELU || (all && !narrow && (id == CORNU_OP_ELU || id == CORNU_OP_TANH ||
+                                                       id == CORNU_OP_SIGMOID))) {
             absorb(f, op, next);
             return;
-        } else {
-            return;
         }
-        absorb(f, op, next);
+        const CornuEpilogueOperand part = part_of(f, kernel, next, program->ops[at].out_first,
+                                                  stage, &value);
+        if (part == CORNU_EPILOGUE_OPERANDS) return;
+        absorb_part(f, op, next, part, value);
+        stage = part + 1;
         at = next;
     }
 }
@@ -226,7 +271,7 @@ static void absorb_gate(Fuser *f, int op)
     const CornuValue *in = operands_of(f, next);
     const int         slope = program->values[in[in[0] == value]].op;
     if (slope <= op || program->ops[slope].id != CORNU_OP_STEP || f->nodes[slope].uses != 1) return;
-    absorb(f, op, slope);
+    absorb_part(f, op, slope, CORNU_EPILOGUE_GATE, operands_of(f, slope)[0]);
     absorb(f, op, next);
 }
 
@@ -367,7 +412,8 @@ static void find_needs(Fuser *f)
 {
     for (int i = 0; i < f->program->output_count; i++)
         need(f, f->program->outputs[i].value);
-    for (int i = 0; i < f->program->op_count; i++)
+    for (int i = 0; i < f->program->op_count; i++) {
+        if (f->nodes[i].part != CORNU_EPILOGUE_OPERANDS) need(f, f->nodes[i].part_value);
         for (int k = 0; k < f->program->ops[i].in_count; k++) {
             if (f->nodes[i].kind == NODE_GROUP) need_operand(f, i, k);
             /* Of a joined gradient of a pool only the operands are read. */
@@ -377,14 +423,8 @@ static void find_needs(Fuser *f)
             if ((f->nodes[i].kind == NODE_KERNEL && !absorbed) ||
                 f->nodes[i].kind == NODE_ALONE || f->nodes[i].kind == NODE_JOINED)
                 need(f, operands_of(f, i)[k]);
-            CornuValue bias;
-            if (absorbed && f->program->ops[i].id == CORNU_OP_STEP) need(f, operands_of(f, i)[k]);
-            if (absorbed && f->program->ops[i].id == CORNU_OP_ADD &&
-                is_bias(f, operands_of(f, i)[k],
-                        cornu_program_type(f->program, f->program->ops[i].out_first),
-                        &bias))
-                need(f, bias);
         }
+    }
 }
 
 /* ---- Delayed ops ---- */
@@ -561,29 +601,31 @@ static CornuStatus add_kernel(Fuser *f, int op)
     const CornuProgramOp *made =
         &program->ops[op]; /* whose outputs the step has, but for 0 */
     CornuEpilogue         epilogue = { .activation = CORNU_OP_COUNT };
-    CornuValue            bias = CORNU_NO_VALUE, gate = CORNU_NO_VALUE;
+    CornuValue            parts[CORNU_EPILOGUE_OPERANDS];
     int                   last = op;
+    for (int i = 0; i < CORNU_EPILOGUE_OPERANDS; i++) parts[i] = CORNU_NO_VALUE;
     for (int i = f->units.next[op]; i >= 0; last = i, i = f->units.next[i]) {
+        const CornuOpId id = program->ops[i].id;
         if (i == f->nodes[op].pool) {
             made = &program->ops[i];
-        } else if (program->ops[i].id == CORNU_OP_ADD) {
-            CornuType type = cornu_program_type(program, made->out_first);
-            for (int k = 0; k < 2 && bias == CORNU_NO_VALUE; k++)
-                if (!is_bias(f, operands_of(f, i)[k], type, &bias)) bias = CORNU_NO_VALUE;
-        } else if (program->ops[i].id == CORNU_OP_STEP) {
-            gate = operands_of(f, i)[0];
-        } else if (program->ops[i].id != CORNU_OP_MULTIPLY) {
-            epilogue.activation = program->ops[i].id;
+        } else if (f->nodes[i].part != CORNU_EPILOGUE_OPERANDS) {
+            parts[f->nodes[i].part] = f->nodes[i].part_value;
+        } else if (id != CORNU_OP_MULTIPLY) {   /* by the slope of a relu */
+            epilogue.activation = id;
             epilogue.attributes = program->ops[i].attributes;
         }
     }
-    const bool has_bias = bias != CORNU_NO_VALUE, has_gate = gate != CORNU_NO_VALUE,
-               is_kernel = f->nodes[op].kind == NODE_KERNEL;
-    CornuValue *in = cornu__allocate((size_t)program->ops[op].in_count + 2, sizeof *in);
+    const bool is_kernel = f->nodes[op].kind == NODE_KERNEL;
+    CornuValue *in = cornu__allocate((size_t)program->ops[op].in_count + CORNU_EPILOGUE_OPERANDS,
+                                     sizeof *in);
     if (!in) return CORNU_ERR_MEMORY;
     int in_count = add_operands(f, op, program->ops[op].in_count, in);
-    if (has_bias) in[in_count++] = bias;
-    if (has_gate) in[in_count++] = gate;
+    int epilogue_in[CORNU_EPILOGUE_OPERANDS] = { 0 };
+    for (int i = 0; i < CORNU_EPILOGUE_OPERANDS; i++)
+        if (parts[i] != CORNU_NO_VALUE) {
+            epilogue_in[i] = in_count;
+            in[in_count++] = parts[i];
+        }
     CornuValue outs[CORNU_MAX_OUTPUTS];
     for (int i = 0; i < made->out_count; i++) outs[i] = made->out_first + i;
     if (last != op) outs[0] = program->ops[last].out_first;
@@ -600,8 +642,7 @@ static CornuStatus add_kernel(Fuser *f, int op)
     step->position = last;
     step->kernel = f->nodes[op].kernel;
     step->epilogue = epilogue;
-    step->has_bias = has_bias;
-    step->has_gate = has_gate;
+    memcpy(step->epilogue_in, epilogue_in, sizeof epilogue_in);
     step->packed = packed;
     return note_ops(step, f, op);
 }

@@ -59,8 +59,8 @@ typedef struct {
     int                out_first, out_count;  /* of CornuPlan.operands                  */
     const CornuKernel *kernel;
     CornuEpilogue      epilogue;
-    bool               has_bias;   /* then the bias is the last value read              */
-    bool               has_gate;   /* then the gate is, and there is no bias            */
+    int                epilogue_in[CORNU_EPILOGUE_OPERANDS];   /* numbers of these among the values
+                                      read; 0: none, as the op reads something before them */
     int                packed;     /* the value read that a pack step made, -1: none    */
     bool               varies;     /* every shard runs it; else it runs once            */
     bool               fixed;      /* reads only what is the same in every run: done once   */

@@ -13,6 +13,10 @@ static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
     else fprintf(to, " %d%s", place.number, place.offset ? " (part)" : "");
 }
 
+static const char *const epilogue_names[CORNU_EPILOGUE_OPERANDS] = {
+    "bias", "scale", "shift", "add", "step + multiply",
+};
+
 void cornu__plan_print(const CornuPlan *plan, FILE *to)
 {
     fprintf(to, "plan: %d steps, %zu bytes of values, %zu bytes of scratch memory\n",
@@ -31,8 +35,8 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
         if (step->pool >= 0)
             fprintf(to, " with %s", cornu_op_name(plan->program->ops[step->pool].id));
         if (step->group) cornu__group_print(step->group, to);
-        if (step->has_bias) fprintf(to, " + bias");
-        if (step->has_gate) fprintf(to, " + step + multiply");
+        for (int k = 0; k < CORNU_EPILOGUE_OPERANDS; k++)
+            if (step->epilogue_in[k] > 0) fprintf(to, " + %s", epilogue_names[k]);
         if (step->epilogue.activation != CORNU_OP_COUNT)
             fprintf(to, " + %s", cornu_op_name(step->epilogue.activation));
         const CornuValue *operands = plan->operands + step->in_first;

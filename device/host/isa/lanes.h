@@ -55,6 +55,19 @@ typedef uint32_t UnalignedBits __attribute__((vector_size(4 * LANES), aligned(4)
 #define UNROLL _Pragma("GCC unroll 32")
 #endif
 
+/* A product as it is in f32: without this the compiler may add to it before it is rounded. */
+INLINE Lanes unfused(Lanes x)
+{
+#if defined(__AVX512F__)
+    __asm__("" : "+v"(x));
+#elif defined(__AVX2__)
+    __asm__("" : "+x"(x));
+#elif defined(__aarch64__)
+    __asm__("" : "+w"(x));
+#endif
+    return x;
+}
+
 INLINE Lanes load(const float *from)       { return *(const Unaligned *)from; }
 INLINE void  store(float *to, Lanes value) { *(Unaligned *)to = value; }
 
@@ -65,6 +78,12 @@ INLINE Lanes load_some(const float *from, int64_t count)
     Lanes value = { 0 };
     memcpy(&value, from, (size_t)count * sizeof(float));
     return value;
+}
+
+/* The same of any count, none included. */
+INLINE Lanes load_first(const float *from, int64_t count)
+{
+    return count > 0 ? load_some(from, count) : (Lanes){ 0 };
 }
 
 INLINE void store_some(float *to, Lanes value, int64_t count)

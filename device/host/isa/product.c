@@ -123,14 +123,28 @@ static void few_rows(const CornuFewRows *few)
     }
 }
 
-static void finish(float *y, int64_t rows, int64_t columns, int64_t stride,
-                   const float *restrict bias, bool relu)
+INLINE Lanes finished(const CornuFinish *f, Lanes y, int64_t n, const float *term, int64_t count)
 {
-    for (int64_t m = 0; m < rows; m++, y += stride) {
-        if (bias)
-            for (int64_t n = 0; n < columns; n++) y[n] += bias[n];
-        if (relu)
-            for (int64_t n = 0; n < columns; n++) y[n] = y[n] <= 0.0f ? 0.0f : y[n];
+    if (f->bias) y += load_some(f->bias + n, count);
+    if (f->scale) y = unfused(y * load_some(f->scale + n, count));
+    if (f->shift) y += load_some(f->shift + n, count);
+    if (term) y += load_some(term + n, count);
+    return f->relu ? relu(y) : y;
+}
+
+static void finish(const CornuFinish *f)
+{
+    const int64_t columns = f->columns;
+    float        *y = f->y;
+    const float  *term = f->term;
+    for (int64_t m = 0; m < f->rows; m++, y += f->stride) {
+        int64_t n = 0;
+        for (; n + LANES <= columns; n += LANES)
+            store(y + n, finished(f, load(y + n), n, term, LANES));
+        if (n < columns)
+            store_some(y + n, finished(f, load_some(y + n, columns - n), n, term, columns - n),
+                       columns - n);
+        if (term) term += f->term_stride;
     }
 }
 

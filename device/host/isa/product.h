@@ -22,11 +22,13 @@ typedef struct {
 } CornuRun;
 
 /*
- * y[m, n] = activation(bias[n] + sum over runs, i of x[m x_stride + offset + i] panel[k + i, n])
+ * sum[m, n] = bias[n] + sum over runs, i of x[m x_stride + offset + i] panel[k + i, n]
+ * y[m, n] = activation(sum[m, n] scale[n] + shift[n] + term[m, n])
  *
  * The panel is packed: `vectors * lanes` columns, row k from k columns on; of bf16 k / 2 rows of
- * pairs. The bias has as many columns. rows is at most tile_rows, vectors 1 or 2, columns at most
- * vectors * lanes. Offsets, strides and lengths count elements.
+ * pairs. Bias, scale and shift have as many columns; the term is laid out as y. rows is at most
+ * tile_rows, vectors 1 or 2, columns at most vectors * lanes. Offsets, strides and lengths count
+ * elements.
  */
 typedef struct {
     const void     *x;
@@ -35,6 +37,8 @@ typedef struct {
     int64_t         run_count;
     const void     *panel;
     const float    *bias;
+    const float    *scale, *shift;  /* both or NULL */
+    const float    *term;           /* NULL: none   */
     void           *y;
     ptrdiff_t       y_stride;
     int             rows, vectors, columns;
@@ -109,6 +113,17 @@ typedef struct {
     bool         relu;
 } CornuFewRows;
 
+/* y = y + bias, y = y scale, y = y + shift, y = y + term, each rounded, then max(y, 0) if `relu`;
+ * bias, scale, shift and term NULL: none. Rows are `stride`, those of the term term_stride elements
+ * apart. */
+typedef struct {
+    float       *y;
+    int64_t      rows, columns;
+    ptrdiff_t    stride, term_stride;
+    const float *bias, *scale, *shift, *term;
+    bool         relu;
+} CornuFinish;
+
 typedef struct {
     int    lanes, tile_rows, most_windows, outer_rows, gather_rows;
     int    depth;   /* adjacent elements of a sum that are one operand: 1, of bf16 2 */
@@ -121,10 +136,8 @@ typedef struct {
      * and the others are zero; row k + i, column n is from[i k_step + n n_step]. */
     void (*pack)(void *panel, int64_t width, int64_t k, int64_t count, const void *from,
                  ptrdiff_t k_step, ptrdiff_t n_step, int64_t columns);
-    /* y = y + bias, then max(y, 0) if `relu`; bias NULL: none. */
-    void (*finish)(float *y, int64_t rows, int64_t columns, int64_t stride, const float *bias,
-                   bool relu);
-    /* y = y step(gate); NULL where finish is. */
+    void (*finish)(const CornuFinish *finish);      /* NULL where gate is */
+    /* y = y step(gate); NULL: none. */
     void (*gate)(const float *gate, int64_t count, float *y);
     /* Multiply-adds on registers alone, the limit of all products: makes steps * limit_flops
      * floating-point operations. The result means nothing. */

@@ -142,10 +142,19 @@ static void store_sums(const CornuTile *tile, float *to, ptrdiff_t stride)
     if (lower && second) _tile_stored(3, to + SIDE * stride + SIDE, bytes);
 }
 
+/* The register of sums at row m, column n. */
+INLINE Lanes finished(const CornuTile *tile, int m, int n, Lanes y)
+{
+    if (tile->scale) y = unfused(y * load(tile->scale + n)) + load(tile->shift + n);
+    if (tile->term) y += load_first(tile->term + m * tile->y_stride + n, tile->columns - n);
+    return tile->relu ? relu(y) : y;
+}
+
 static void tile(const CornuTile *tile)
 {
     const int  width = tile->vectors * SIDE;
-    const bool whole = !tile->narrow && !tile->relu && tile->columns == width;
+    const bool plain = !tile->narrow && !tile->relu && !tile->scale && !tile->term;
+    const bool whole = plain && tile->columns == width;
     Rest       rest;
     float      sums[2 * SIDE * 2 * SIDE];
     rest.count = 0;
@@ -156,8 +165,8 @@ static void tile(const CornuTile *tile)
     store_sums(tile, whole ? tile->y : sums, whole ? tile->y_stride : width);
     _tile_release();
     if (whole) return;
-    if (tile->relu)
-        for (int i = 0; i < tile->rows * width; i += LANES) store(sums + i, relu(load(sums + i)));
+    for (int i = 0; i < tile->rows * width; i += LANES)
+        store(sums + i, finished(tile, i / width, i % width, load(sums + i)));
     tile_fit(tile, sums, width);
 }
 

@@ -68,10 +68,25 @@ INLINE void tile_run(int rows, int vectors, int each, const CornuTile *tile, ptr
                   sum);
 }
 
+/* Rows of the term that end within a register are read as far as they go. */
+INLINE void tile_add(int rows, int vectors, const CornuTile *tile, Sums sum)
+{
+    const bool whole = tile->columns == vectors * LANES;
+    UNROLL for (int i = 0; i < rows * vectors; i++) {
+        const float *term = tile->term + i / vectors * tile->y_stride + i % vectors * LANES;
+        sum[i] += whole ? load(term) : load_first(term, tile->columns - i % vectors * LANES);
+    }
+}
+
 INLINE void tile_store(int rows, int vectors, const CornuTile *tile, Sums sum)
 {
     const int  width = vectors * LANES;
     const bool whole = tile->columns == width;
+    if (tile->scale)
+        UNROLL for (int i = 0; i < rows * vectors; i++)
+            sum[i] = unfused(sum[i] * load(tile->scale + i % vectors * LANES)) +
+                     load(tile->shift + i % vectors * LANES);
+    if (tile->term) tile_add(rows, vectors, tile, sum);
     if (tile->relu)
         UNROLL for (int i = 0; i < rows * vectors; i++) sum[i] = relu(sum[i]);
     if (whole && tile->narrow) {

@@ -69,7 +69,8 @@ typedef struct {
                                               space for a pair at each, for all parts and
                                               pairs of taps                               */
     const char            *panels;         /* K times parts x padded                 */
-    float                 *bias, *zeros;
+    float                 *zeros, *bias;   /* and after it scales and shifts */
+    bool                   scales;
     CornuRun              *runs;           /* taps times passes of them per thread   */
     bool                   pools, by_row, in_windows;
     CornuPool              pool;           /* after the convolution, if it pools     */
@@ -82,12 +83,14 @@ typedef struct {
                                               thread after x                               */
 } Convolution;
 
-/* What one thread makes in one go: outputs [i, i_end) of images [b, b_end). */
+/* What one thread makes in one go: outputs [i, i_end) of images [b, b_end); of a convolution that
+ * pools, rows [pool, pool_end) of the pool, from the outputs that these meet. */
 typedef struct {
-    int64_t     b, b_end, i, i_end;
-    const void *x;                         /* of image b, as tiles take it           */
-    char       *y;                         /* of row i of image b                    */
-    int64_t     y_image;                   /* elements between images                */
+    int64_t     b, b_end, i, i_end, pool, pool_end;
+    const void  *x;                        /* of image b, as tiles take it           */
+    char        *y;                        /* of row i of image b                    */
+    const float *term;                     /* laid out as y; NULL: none              */
+    int64_t      y_image;                  /* elements between images                */
     CornuRun   *runs;
     uint32_t   *pairs;                     /* the gathered rows                      */
 } Band;
@@ -159,7 +162,7 @@ static size_t lay_out(Convolution *c, const CornuOpCall *op, const CornuType *ou
 {
     find_extents(c, op, out_type, machine->multiplier);
     const size_t threads = (size_t)machine->threads;
-    const size_t bias = 2 * (size_t)c->padded * sizeof(float);
+    const size_t bias = 4 * (size_t)c->padded * sizeof(float);
     const size_t runs = threads * (size_t)(c->taps * c->how.passes) * sizeof(CornuRun);
     const size_t rows = (size_t)cornu__walk_size(&c->walk) * sizeof(int64_t);
     const int64_t images = smaller(c->walk.batch, c->products->tile_rows);
@@ -170,8 +173,8 @@ static size_t lay_out(Convolution *c, const CornuOpCall *op, const CornuType *ou
     if (scratch) {
         c->x = scratch;
         c->unpool_scratch = (float *)(void *)(scratch + threads * (size_t)c->x_bytes);
-        c->bias = (float *)(void *)(scratch += align(x));
-        c->zeros = c->bias + c->padded;
+        c->zeros = (float *)(void *)(scratch += align(x));
+        c->bias = c->zeros + c->padded;
         c->runs = (CornuRun *)(void *)(scratch += bias);
         cornu__walk_start(&c->walk, (int64_t *)(void *)(scratch + runs));
         c->maps = (float *)(void *)(scratch + align(runs + rows));
@@ -381,7 +384,8 @@ static void position(const Convolution *c, CornuTile *tile, int64_t first, const
     const int64_t    rows = c->along_width ? (j_end - j) / step : band->b_end - band->b;
     const int64_t    y_size = tile->narrow ? sizeof(uint16_t) : sizeof(float);
     const void      *x = c->gather ? band->pairs : band->x;
-    char            *y = band->y + (((i - band->i) * width->out + j) * F + first) * y_size;
+    const int64_t    at = ((i - band->i) * width->out + j) * F + first;
+    char            *y = band->y + at * y_size;
     tile->x_stride = c->along_width ? x_step(c) : c->x_image;
     tile->y_stride = c->along_width ? step * F : band->y_image;
     const int64_t tiles = ceil_divide(rows, c->products->tile_rows);
@@ -390,6 +394,7 @@ static void position(const Convolution *c, CornuTile *tile, int64_t first, const
         tile->rows = (int)((t + 1) * rows / tiles - m);
         tile->x = cornu__element(&c->how, x, m * tile->x_stride);
         tile->y = y + m * tile->y_stride * y_size;
+        if (band->term) tile->term = band->term + at + m * tile->y_stride;
         c->products->tile(tile);
     }
 }
@@ -399,6 +404,10 @@ static void use_panel(const Convolution *c, CornuTile *tile, int64_t first, cons
     const int64_t columns = panel_width(c, first);
     tile->panel = c->panels + panel_offset(c, first);
     tile->bias = bias + first;
+    if (c->scales) {
+        tile->scale = c->bias + c->padded + first;
+        tile->shift = tile->scale + c->padded;
+    }
     tile->vectors = (int)(columns / c->products->lanes);
     tile->columns = (int)smaller(columns, c->walk.out_channels - first);
 }
@@ -438,14 +447,15 @@ static void column(const Convolution *c, CornuTile *tile, int64_t first, const B
                    int64_t i, int64_t i_end, int64_t j)
 {
     const int64_t y_size = tile->narrow ? sizeof(uint16_t) : sizeof(float);
-    const int64_t at = (i - band->i) * c->walk.axis[1].out + j;
+    const int64_t at = ((i - band->i) * c->walk.axis[1].out + j) * c->walk.out_channels + first;
     const int64_t tiles = ceil_divide(i_end - i, c->products->tile_rows);
-    char         *y = band->y + (at * c->walk.out_channels + first) * y_size;
+    char         *y = band->y + at * y_size;
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t m = t * (i_end - i) / tiles;
         tile->rows = (int)((t + 1) * (i_end - i) / tiles - m);
         tile->x = cornu__element(&c->how, band->x, m * tile->x_stride);
         tile->y = y + m * tile->y_stride * y_size;
+        if (band->term) tile->term = band->term + at + m * tile->y_stride;
         c->products->tile(tile);
     }
 }
@@ -502,7 +512,8 @@ static void pool_band(const Convolution *c, const Band *band, const CornuPool *p
             uint8_t      *index = (uint8_t *)c->call->out[1] + to;
             if (narrow) pools->max_narrow(pool, k, (const uint16_t *)maps + map, y, index);
             else pools->max(pool, k, (const float *)maps + map, y, index);
-            cornu__epilogue_apply(&epilogue, y, columns, C, C, 0);
+            cornu__epilogue_apply(&epilogue, &(CornuEpilogueRows){
+                .y = y, .rows = columns, .columns = C, .stride = C, .first = to, .width = C });
             if (narrow) cornu__bf16()->narrow(y, row, (uint16_t *)c->call->out[0] + to);
         }
 }
@@ -514,8 +525,8 @@ static void convolve_map(const Convolution *c, Band *band, float *narrow_row)
     CornuTile         tile = { .runs = band->runs,
                                .narrow = c->call->out_type->dtype == CORNU_BF16 };
     CornuPool         pool = c->pool;
-    const int64_t     step = c->by_row ? 1 : height->out;
-    for (int64_t i = 0; i < height->out; i += step) {
+    const int64_t     step = c->by_row ? 1 : band->pool_end - band->pool;
+    for (int64_t i = band->pool; i < band->pool_end; i += step) {
         const int64_t top = i * height->stride - height->low;
         band->i = larger(0, top);
         band->i_end = smaller(height->in, top + (step - 1) * height->stride + height->size);
@@ -547,7 +558,7 @@ static void convolve_windows(const Convolution *c, const Band *band, float *narr
                                        c->walk.in_channels };
     rest.bias = NULL;
     windows.tile.run_count = all_runs(c, 0, 0, band->runs);
-    for (int64_t i = 0; i < c->pool.height.out; i++) {
+    for (int64_t i = band->pool; i < band->pool_end; i++) {
         const int64_t to = (band->b * c->pool.height.out + i) * columns * F;
         const void   *x = c->gather ? band->pairs
                         : cornu__element(&c->how, band->x, 2 * i * windows.x_row);
@@ -565,7 +576,9 @@ static void convolve_windows(const Convolution *c, const Band *band, float *narr
             }
         }
         if (relu || rest.activation == CORNU_OP_COUNT) continue;
-        cornu__epilogue_apply(&rest, (float *)(void *)y, columns, F, F, 0);
+        cornu__epilogue_apply(&rest, &(CornuEpilogueRows){
+            .y = (float *)(void *)y, .rows = columns, .columns = F, .stride = F, .first = to,
+            .width = F });
         if (wide) cornu__bf16()->narrow(narrow_row, columns * F, (uint16_t *)c->call->out[0] + to);
     }
 }
@@ -584,6 +597,17 @@ static void choose_bands(Convolution *c)
                     cornu__pool_is_exact(&c->pool) && height->size == 2 && width->size == 2;
 }
 
+/* The part of the pool that slab `slab` makes, and the rows of the map under it. */
+static void meet_pool(const Convolution *c, int64_t slab, Band *band)
+{
+    const CornuSweep *height = &c->pool.height;
+    band->pool = slab * height->out / c->slabs;
+    band->pool_end = (slab + 1) * height->out / c->slabs;
+    band->i = larger(0, band->pool * height->stride - height->low);
+    band->i_end = smaller(height->in,
+                          (band->pool_end - 1) * height->stride - height->low + height->size);
+}
+
 /* Some rows of one image, or of a tile of images. */
 static void convolve(void *context, int64_t block, int thread)
 {
@@ -594,7 +618,7 @@ static void convolve(void *context, int64_t block, int thread)
     const bool         narrow = !c->pools && c->call->out_type->dtype == CORNU_BF16;
     const int64_t      y_size = narrow ? sizeof(uint16_t) : sizeof(float);
     float             *maps = c->maps + thread * (c->maps_count + pooled_row(c));
-    CornuEpilogue      rest = *c->call->epilogue;
+    const CornuEpilogue *epilogue = c->call->epilogue;
     Band band = {
         .b = group * c->walk.batch / c->groups, .b_end = (group + 1) * c->walk.batch / c->groups,
         .i = slab * height->out / c->slabs, .i_end = (slab + 1) * height->out / c->slabs,
@@ -602,9 +626,9 @@ static void convolve(void *context, int64_t block, int thread)
         .y_image = height->out * row,
         .pairs = (uint32_t *)(void *)(c->x + thread * c->x_bytes + c->x_bytes - c->pairs_bytes),
     };
+    if (c->pools) meet_pool(c, slab, &band);
     CornuTile tile = { .runs = band.runs, .narrow = narrow,
-                       .relu = rest.activation == CORNU_OP_RELU };
-    rest.bias = NULL;
+                       .relu = epilogue->activation == CORNU_OP_RELU };
     band.x = rows_of_x(c, band.b, band.b_end, band.i, band.i_end, thread);
     if (c->pools) {
         band.y = (char *)maps;
@@ -613,15 +637,17 @@ static void convolve(void *context, int64_t block, int thread)
         return;
     }
     band.y = (char *)c->call->out[0] + (band.b * height->out + band.i) * row * y_size;
+    band.term = epilogue->term ? epilogue->term + (band.b * height->out + band.i) * row : NULL;
     convolve_band(c, &tile, &band);
-    for (int64_t b = band.b; b < band.b_end && rest.gate; b++)
-        cornu__epilogue_gate(&rest, c->call->out_type->dtype, (b * height->out + band.i) * row,
+    for (int64_t b = band.b; b < band.b_end && epilogue->gate; b++)
+        cornu__epilogue_gate(epilogue, c->call->out_type->dtype, (b * height->out + band.i) * row,
                              (band.i_end - band.i) * row,
                              band.y + (b - band.b) * band.y_image * y_size);
-    if (!tile.relu && rest.activation != CORNU_OP_COUNT)
-        for (int64_t b = band.b; b < band.b_end; b++, band.y += band.y_image * y_size)
-            cornu__epilogue_apply(&rest, (float *)(void *)band.y,
-                                  (band.i_end - band.i) * width->out, F, F, 0);
+    const CornuEpilogue rest = cornu__epilogue_after_tiles(epilogue);
+    for (int64_t b = band.b; b < band.b_end && rest.activation != CORNU_OP_COUNT; b++)
+        cornu__epilogue_apply(&rest, &(CornuEpilogueRows){
+            .y = (float *)(void *)(band.y + (b - band.b) * band.y_image * y_size),
+            .rows = (band.i_end - band.i) * width->out, .columns = F, .stride = F, .width = F });
 }
 
 static CornuStatus conv2d(const CornuKernelCall *call)
@@ -646,11 +672,15 @@ static CornuStatus conv2d(const CornuKernelCall *call)
         c.unpool = &unpool;
     }
     if (c.pools) {
-        c.slabs = 1;
         c.pool = cornu__pool(call->pool);
         choose_bands(&c);
+        /* Of few images several threads take one, unless they would compute rows twice. */
+        c.slabs = c.pool.height.stride < c.pool.height.size ? 1
+                : smaller(c.pool.height.out,
+                          ceil_divide(2 * machine.threads, larger(1, c.groups)));
     }
     cornu__biases(call->epilogue, call->out_type->dtype, c.walk.out_channels, c.padded, c.bias);
+    c.scales = cornu__scales(call->epilogue, c.walk.out_channels, c.padded, c.bias + c.padded);
     memset(c.zeros, 0, (size_t)c.padded * sizeof(float));
     cornu__threads_run(call->threads, c.groups * c.slabs, convolve, &c);
     return unpools ? cornu__unpool_status(&unpool) : CORNU_OK;
@@ -658,7 +688,7 @@ static CornuStatus conv2d(const CornuKernelCall *call)
 
 const CornuKernel cornu__host_conv2d = {
     .accepts = cornu__product_accepts, .scratch = conv2d_scratch, .run = conv2d,
-    .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_pooled = {
     .accepts = cornu__product_accepts, .scratch = pooled_scratch, .run = conv2d,

@@ -178,7 +178,8 @@ static void convolve(void *context, int64_t block, int thread)
             const CornuDepthwiseRun run = run_of(d, i, &d->columns[k], thread);
             d->kernels->convolve(&run, x, d->filter, y + d->columns[k].j * C);
         }
-        cornu__epilogue_apply(&epilogue, y, width->out, C, C, 0);
+        cornu__epilogue_apply(&epilogue, &(CornuEpilogueRows){
+            .y = y, .rows = width->out, .columns = C, .stride = C, .first = at, .width = C });
         void *made = d->wide_out ? (void *)y : (uint16_t *)d->call->out[0] + at;
         if (!d->wide_out) cornu__bf16()->narrow(y, d->y_row, made);
         if (epilogue.gate)
@@ -237,6 +238,7 @@ static CornuStatus depthwise_grad_filter(const CornuKernelCall *call)
 
 const CornuKernel cornu__host_depthwise = {
     .accepts = accepts, .scratch = scratch, .run = depthwise, .takes_epilogue = true,
+    .takes_scale = true,
 };
 const CornuKernel cornu__host_depthwise_grad_input = {
     .accepts = accepts, .scratch = scratch, .run = depthwise, .takes_gate = true,

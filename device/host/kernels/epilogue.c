@@ -1,5 +1,5 @@
 /*
- * Epilogues: bias, activation and gate of a product's result, applied in the cache.
+ * Epilogues: what becomes of a product's result, applied in the cache.
  *
  * Reference: the ops that are joined, add, relu, elu, tanh, sigmoid, step and multiply of
  *     device/ops/elementwise.c; tests/device/host/kernels/test_kernels.c compares them.
@@ -31,18 +31,31 @@ static void activate(const CornuEpilogue *epilogue, float *y, int64_t count)
     }
 }
 
-void cornu__epilogue_apply(const CornuEpilogue *epilogue, float *y, int64_t rows,
-                           int64_t columns, int64_t stride, int64_t first_column)
+CornuEpilogue cornu__epilogue_after_tiles(const CornuEpilogue *e)
 {
-    const float *bias = epilogue->bias ? (const float *)epilogue->bias + first_column : NULL;
-    const bool   relu = epilogue->activation == CORNU_OP_RELU;
-    if (bias || relu) cornu__products()->finish(y, rows, columns, stride, bias, relu);
-    if (relu || epilogue->activation == CORNU_OP_COUNT) return;
-    if (columns == stride) {
-        activate(epilogue, y, rows * columns);
+    const bool relu = e->activation == CORNU_OP_RELU;
+    return (CornuEpilogue){ .activation = relu ? CORNU_OP_COUNT : e->activation,
+                            .attributes = e->attributes };
+}
+
+void cornu__epilogue_apply(const CornuEpilogue *e, const CornuEpilogueRows *rows)
+{
+    const int64_t     column = rows->first % rows->width;
+    const CornuFinish finish = {
+        .y = rows->y, .rows = rows->rows, .columns = rows->columns, .stride = rows->stride,
+        .term_stride = rows->width, .bias = e->bias ? (const float *)e->bias + column : NULL,
+        .scale = e->scale ? e->scale + column : NULL, .shift = e->shift ? e->shift + column : NULL,
+        .term = e->term ? e->term + rows->first : NULL, .relu = e->activation == CORNU_OP_RELU,
+    };
+    if (finish.bias || finish.scale || finish.shift || finish.term || finish.relu)
+        cornu__products()->finish(&finish);
+    if (finish.relu || e->activation == CORNU_OP_COUNT) return;
+    if (rows->columns == rows->stride) {
+        activate(e, rows->y, rows->rows * rows->columns);
         return;
     }
-    for (int64_t m = 0; m < rows; m++) activate(epilogue, y + m * stride, columns);
+    for (int64_t m = 0; m < rows->rows; m++)
+        activate(e, rows->y + m * rows->stride, rows->columns);
 }
 
 void cornu__epilogue_gate(const CornuEpilogue *epilogue, CornuDtype dtype, int64_t first,

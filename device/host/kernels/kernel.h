@@ -16,22 +16,42 @@
 #include "../../ops/rules.h"
 #include "../machine/threads.h"
 
+/* What an epilogue reads. */
+typedef enum {
+    CORNU_EPILOGUE_BIAS, CORNU_EPILOGUE_SCALE, CORNU_EPILOGUE_SHIFT, CORNU_EPILOGUE_TERM,
+    CORNU_EPILOGUE_GATE, CORNU_EPILOGUE_OPERANDS
+} CornuEpilogueOperand;
+
 /*
  * The epilogue of a product, applied to the result before it leaves the registers or the cache:
- *     y = activation(y + bias) step(gate), each part optional, bias along the last axis.
- * Gates are results of a relu: after a gradient the last factor is the slope of that activation.
+ *     y = activation((y + bias) scale + shift + term) step(gate), each part optional, bias, scale
+ * and shift along the last axis. Scale and shift are those of a batch normalization that predicts,
+ * the term what a residual connection adds. Gates are results of a relu: after a gradient the last
+ * factor is the slope of that activation.
  */
 typedef struct {
     const void      *bias;         /* of the result's dtype; NULL: none */
+    const float     *scale, *shift;   /* NULL: none; these and the term only where y is f32 */
+    const float     *term;         /* of the result's shape; NULL: none */
     const void      *gate;         /* of its dtype and shape; NULL: none */
     CornuOpId        activation;   /* CORNU_OP_COUNT: none; else RELU, ELU, TANH, SIGMOID */
     CornuAttributes  attributes;   /* of the activation */
 } CornuEpilogue;
 
-/* Applies an epilogue of f32, without gate, to `rows` rows of `columns` f32 at y, `stride` elements
- * apart; column 0 of the block is column `first_column` of the tensor, which selects the bias. */
-void cornu__epilogue_apply(const CornuEpilogue *epilogue, float *y, int64_t rows,
-                           int64_t columns, int64_t stride, int64_t first_column);
+/* Some of a result, f32: value (m, n) is element first + m width + n of a result with `width`
+ * elements along the last axis. */
+typedef struct {
+    float  *y;
+    int64_t rows, columns, stride;   /* value (m, n) is y[m stride + n] */
+    int64_t first, width;
+} CornuEpilogueRows;
+
+/* Applies an epilogue, without gate. */
+void cornu__epilogue_apply(const CornuEpilogue *epilogue, const CornuEpilogueRows *rows);
+
+/* What is left of an epilogue, without gate, once tiles (isa/product.h) have applied what they can:
+ * an activation other than relu, or nothing. */
+CornuEpilogue cornu__epilogue_after_tiles(const CornuEpilogue *epilogue);
 
 /* Multiplies by step(gate) `count` elements at y, the first of which is element `first` of the
  * result; dtype F32 or BF16. */
@@ -85,6 +105,7 @@ struct CornuKernel {
     /* CORNU_ERR_VALUE for a fault in the data, naming the row. */
     CornuStatus (*run)(const CornuKernelCall *call);
     bool takes_epilogue;   /* a bias and an activation */
+    bool takes_scale;      /* and a scale, a shift and a term before the activation */
     bool takes_relu;       /* of that only a relu      */
     /* NULL, or packing of one operand as `run` wants it: bytes of the packed operand, made from
      * call->in[packs] at call->out[0]. Packing is a step of its own, so that shards share a packed

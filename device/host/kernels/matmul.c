@@ -53,7 +53,8 @@ typedef struct {
     int64_t  tiles;                  /* high is a block of rows, at most                 */
     int64_t  row_blocks, column_blocks, panels;
     const char *packed;
-    float   *bias;
+    float   *bias;                   /* with scales and shifts after it */
+    bool     scales;
     char    *panel;                  /* of b, if packed here, per thread       */
     char    *x;                      /* rows of a block, all parts, per thread */
     int64_t  panel_bytes, x_stride, x_part, x_bytes;
@@ -181,7 +182,7 @@ static size_t lay_out(Matmul *p, const CornuOpCall *op, const CornuType *out_typ
 {
     find_blocks(p, op, out_type, machine->multiplier);
     const size_t threads = (size_t)machine->threads, parts = (size_t)p->how.parts;
-    const size_t bias = align((size_t)p->padded * sizeof(float));
+    const size_t bias = align(3 * (size_t)p->padded * sizeof(float));
     p->x_part = p->copied ? block_rows(p) * p->x_stride : 0;
     p->row_bytes = p->sums_count = 0;
     if (p->transposed) find_chunks(p, out_type);
@@ -295,20 +296,26 @@ static Block block_of(const Matmul *p, int64_t block)
                     begin * panel_columns(p), smaller(end * panel_columns(p), p->padded) };
 }
 
+/* The number of an element of the result. */
+static int64_t element(const Matmul *p, int64_t matrix, int64_t m, int64_t n)
+{
+    return (matrix * p->e.m + m) * p->e.n + n;
+}
+
 static char *result(const Matmul *p, int64_t matrix, int64_t m, int64_t n)
 {
     const int64_t size = p->call->out_type->dtype == CORNU_BF16 ? 2 : 4;
-    return (char *)p->call->out[0] + ((matrix * p->e.m + m) * p->e.n + n) * size;
+    return (char *)p->call->out[0] + element(p, matrix, m, n) * size;
 }
 
-/* Activations other than relu, which only f32 results have. */
-static void finish(const Matmul *p, const Block *b, CornuEpilogue epilogue)
+/* What of the epilogue is left, which only f32 results have, to the rows of a block from y on. */
+static void finish(const Matmul *p, const Block *b, const CornuEpilogue *rest, float *y,
+                   int64_t stride)
 {
-    if (epilogue.bias) epilogue.bias = p->bias;
-    if (p->call->out_type->dtype == CORNU_F32)
-        cornu__epilogue_apply(&epilogue, (float *)(void *)result(p, b->matrix, b->m, b->first),
-                              b->m_end - b->m, smaller(b->end, p->e.n) - b->first, p->e.n,
-                              b->first);
+    cornu__epilogue_apply(rest, &(CornuEpilogueRows){
+        .y = y, .rows = b->m_end - b->m, .columns = smaller(b->end, p->e.n) - b->first,
+        .stride = stride, .first = element(p, b->matrix, b->m, b->first),
+        .width = p->e.n });
 }
 
 /* Rows of a block as tiles take them, their parts x_part elements apart. */
@@ -339,31 +346,38 @@ static void multiply(void *context, int64_t block, int thread)
     const Block   b = block_of(p, block);
     const int64_t rows = b.m_end - b.m, tiles = ceil_divide(rows, p->products->tile_rows);
     int64_t       begin[TILES + 1];
-    CornuEpilogue rest = *p->call->epilogue;
+    const float  *term = p->call->epilogue->term;
     const void   *x = rows_of_a(p, &b, thread);
     CornuRun      runs[CORNU_MOST_PASSES];
     for (int pass = 0; pass < p->how.passes; pass++)
         runs[pass] = (CornuRun){ p->how.pass[pass][0] * p->x_part,
                                  p->how.pass[pass][1] * p->depth, p->e.k };
     CornuTile tile = { .x_stride = p->x_stride, .runs = runs, .run_count = p->how.passes,
-                       .y_stride = p->e.n, .relu = rest.activation == CORNU_OP_RELU,
+                       .y_stride = p->e.n,
+                       .relu = p->call->epilogue->activation == CORNU_OP_RELU,
                        .narrow = p->call->out_type->dtype == CORNU_BF16 };
     for (int64_t t = 0; t <= tiles; t++) begin[t] = t * rows / tiles;
     for (int64_t first = b.first, width; first < b.end; first += width) {
         width = panel_width(p, first);
         tile.panel = panel_of(p, &b, first, thread);
         tile.bias = p->bias + first;
+        if (p->scales) {
+            tile.scale = tile.bias + p->padded;
+            tile.shift = tile.scale + p->padded;
+        }
         tile.vectors = (int)(width / p->products->lanes);
         tile.columns = (int)smaller(width, p->e.n - first);
         for (int64_t t = 0; t < tiles; t++) {
             tile.rows = (int)(begin[t + 1] - begin[t]);
             tile.x = cornu__element(&p->how, x, begin[t] * p->x_stride);
             tile.y = result(p, b.matrix, b.m + begin[t], first);
+            if (term) tile.term = term + element(p, b.matrix, b.m + begin[t], first);
             p->products->tile(&tile);
         }
     }
-    rest.bias = NULL;
-    if (!tile.relu) finish(p, &b, rest);
+    const CornuEpilogue rest = cornu__epilogue_after_tiles(p->call->epilogue);
+    if (rest.activation != CORNU_OP_COUNT)
+        finish(p, &b, &rest, (float *)(void *)result(p, b.matrix, b.m, b.first), p->e.n);
 }
 
 /* ---- a transposed ---- */
@@ -468,7 +482,7 @@ static void multiply_transposed(void *context, int64_t block, int thread)
     for (int64_t i = 0; p->how.passes > 1 && i < rows * stride; i++)
         sums[i] += sums[rows * stride + i];
     if (epilogue.bias) epilogue.bias = p->bias;
-    cornu__epilogue_apply(&epilogue, sums, rows, smaller(b.end, p->e.n) - b.first, stride, b.first);
+    finish(p, &b, &epilogue, sums, stride);
     if (!in_place) copy_sums(p, &b, sums, stride);
 }
 
@@ -478,6 +492,7 @@ static CornuStatus matmul(const CornuKernelCall *call)
     const CornuMachine machine = cornu__machine_of(call);
     lay_out(&p, &call->op, call->out_type, &machine, call->scratch);
     cornu__biases(call->epilogue, call->out_type->dtype, p.e.n, p.padded, p.bias);
+    p.scales = cornu__scales(call->epilogue, p.e.n, p.padded, p.bias + p.padded);
     cornu__threads_run(call->threads, p.e.batch * p.row_blocks * p.column_blocks,
                        p.transposed ? multiply_transposed : multiply, &p);
     return CORNU_OK;
@@ -485,6 +500,6 @@ static CornuStatus matmul(const CornuKernelCall *call)
 
 const CornuKernel cornu__host_matmul = {
     .accepts = cornu__product_accepts, .scratch = matmul_scratch, .run = matmul,
-    .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .packs_itself = packs_itself,
 };

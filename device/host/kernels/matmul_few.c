@@ -40,15 +40,18 @@ static void multiply(void *context, int64_t block, int thread)
     const float  *bias = p->call->epilogue->bias;
     float        *y = (float *)p->call->out[0] + matrix * p->e.m * p->e.n + n;
     CornuEpilogue rest = *p->call->epilogue;
+    const bool    relu = rest.activation == CORNU_OP_RELU && !rest.scale && !rest.shift && !rest.term;
     p->products->few_rows(&(CornuFewRows){
         .x = (const float *)p->call->in[0] + matrix * p->e.a_batch, .x_stride = p->e.k,
         .b = (const float *)p->call->in[1] + matrix * p->e.b_batch + n, .b_stride = p->e.n,
         .depth = p->e.k, .bias = bias ? bias + n : NULL, .y = y, .y_stride = p->e.n,
         .rows = p->e.m, .columns = columns, .readable = p->e.k * p->e.n - n,
-        .relu = rest.activation == CORNU_OP_RELU });
+        .relu = relu });
     rest.bias = NULL;
-    if (rest.activation != CORNU_OP_RELU)
-        cornu__epilogue_apply(&rest, y, p->e.m, columns, p->e.n, n);
+    if (!relu)
+        cornu__epilogue_apply(&rest, &(CornuEpilogueRows){
+            .y = y, .rows = p->e.m, .columns = columns, .stride = p->e.n,
+            .first = matrix * p->e.m * p->e.n + n, .width = p->e.n });
 }
 
 static CornuStatus matmul(const CornuKernelCall *call)
@@ -63,5 +66,6 @@ static CornuStatus matmul(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_matmul_few = {
-    .accepts = accepts, .run = matmul, .takes_epilogue = true, .otherwise = &cornu__host_matmul,
+    .accepts = accepts, .run = matmul, .takes_epilogue = true,
+    .takes_scale = true, .otherwise = &cornu__host_matmul,
 };

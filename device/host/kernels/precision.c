@@ -121,7 +121,19 @@ const void *cornu__all_parts(const CornuMultiplication *m, CornuThreads *threads
 void cornu__biases(const CornuEpilogue *epilogue, CornuDtype dtype, int64_t count, int64_t padded,
                    float *to)
 {
-    const CornuArray bias = { cornu_type(dtype, count), (void *)(uintptr_t)epilogue->bias };
-    for (int64_t n = 0; n < padded; n++)
-        to[n] = epilogue->bias && n < count ? (float)cornu_array_get(bias, n) : 0.0f;
+    const void   *bias = epilogue->bias;
+    const int64_t used = bias ? count : 0;
+    if (dtype == CORNU_BF16) cornu__bf16()->widen(bias, used, to);
+    else if (bias) memcpy(to, bias, (size_t)used * sizeof *to);
+    for (int64_t n = used; n < padded; n++) to[n] = 0.0f;
+}
+
+bool cornu__scales(const CornuEpilogue *epilogue, int64_t count, int64_t padded, float *to)
+{
+    const float *scale = epilogue->scale, *shift = epilogue->shift;
+    for (int64_t n = 0; n < padded && (scale || shift); n++) {
+        to[n] = scale && n < count ? scale[n] : 1.0f;
+        to[padded + n] = shift && n < count ? shift[n] : -0.0f;   /* x + -0 is x, even of -0 */
+    }
+    return scale || shift;
 }

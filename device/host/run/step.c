@@ -6,6 +6,13 @@
 #include "group.h"
 #include "scan.h"
 
+static const void *epilogue_operand(const CornuPlanStep *step, const void *const *in,
+                                    CornuEpilogueOperand operand)
+{
+    const int k = step->epilogue_in[operand];
+    return k > 0 ? in[k] : NULL;
+}
+
 static CornuStatus run_step(const CornuPlan *plan, const CornuPlanStep *step,
                             void *const *addresses, int shard, char *scratch)
 {
@@ -24,8 +31,11 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuPlanStep *step,
         if (step->pool >= 0)
             pool = cornu_program_call(plan->program, &plan->program->ops[step->pool],
                                       pool_types);
-        if (step->has_bias) epilogue.bias = in[step->in_count - 1];
-        if (step->has_gate) epilogue.gate = in[step->in_count - 1];
+        epilogue.bias = epilogue_operand(step, in, CORNU_EPILOGUE_BIAS);
+        epilogue.scale = epilogue_operand(step, in, CORNU_EPILOGUE_SCALE);
+        epilogue.shift = epilogue_operand(step, in, CORNU_EPILOGUE_SHIFT);
+        epilogue.term = epilogue_operand(step, in, CORNU_EPILOGUE_TERM);
+        epilogue.gate = epilogue_operand(step, in, CORNU_EPILOGUE_GATE);
         return step->kernel->run(&(CornuKernelCall){
             .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,
             .threads = plan->host->threads, .multiplier = plan->host->multiplier,

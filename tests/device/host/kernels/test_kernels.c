@@ -400,7 +400,8 @@ static void check_narrow_pooled(const CornuKernel *conv, const Case *c, const Ca
     for (int64_t k = 0; k < count; k++)
         wide[k] = cornu_bf16_to_float(((const uint16_t *)pooled[0])[k]);
     y.epilogue = c->epilogue;
-    cornu__epilogue_apply(&y.epilogue, wide, count / F, F, F, 0);
+    cornu__epilogue_apply(&y.epilogue, &(CornuEpilogueRows){
+        .y = wide, .rows = count / F, .columns = F, .stride = F, .width = F });
     y.epilogue.bias = bias;
     for (int threads = 1; threads <= MOST_THREADS; threads++) {
         assert_int_equal(run_pooled(conv, &y, &p, (const void *const *)y.in, p.out_type, threads,
@@ -534,7 +535,8 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
     for (int64_t f = 0; f < F; f++) bias[f] = 0.25f * (float)between(-8, 8);
     y.epilogue = (CornuEpilogue){ .bias = bias, .activation = activations[between(0, 4)],
                                   .attributes.alpha.alpha = 0.7 };
-    cornu__epilogue_apply(&y.epilogue, pooled[0], count / F, F, F, 0);
+    cornu__epilogue_apply(&y.epilogue, &(CornuEpilogueRows){
+        .y = pooled[0], .rows = count / F, .columns = F, .stride = F, .width = F });
     for (int i = 0; i < 2; i++) joined[i] = unset_memory(cornu_type_bytes(p.out_type[i]));
     for (int threads = 1; threads <= MOST_THREADS; threads++) {
         assert_int_equal(run_pooled(&cornu__host_conv2d_pooled, &y, &p,
