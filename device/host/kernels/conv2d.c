@@ -375,9 +375,10 @@ static int64_t x_step(const Convolution *c)
     return (width->transposed ? 1 : width->stride) * (c->gather ? 2 : c->walk.in_channels);
 }
 
-/* One position (i, j to end in steps of the width's) of the band's images against one panel. */
+/* One position (i, j to end in steps of the width's) of the band's images against one panel; the
+ * runs' offsets are from element x_first of x on. */
 static void position(const Convolution *c, CornuTile *tile, int64_t first, const Band *band,
-                     int64_t i, int64_t j, int64_t j_end)
+                     int64_t i, int64_t j, int64_t j_end, int64_t x_first)
 {
     const CornuAxis *width = &c->walk.axis[1];
     const int64_t    F = c->walk.out_channels, step = cornu__axis_step(width);
@@ -392,7 +393,7 @@ static void position(const Convolution *c, CornuTile *tile, int64_t first, const
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t m = t * rows / tiles;
         tile->rows = (int)((t + 1) * rows / tiles - m);
-        tile->x = cornu__element(&c->how, x, m * tile->x_stride);
+        tile->x = cornu__element(&c->how, x, x_first + m * tile->x_stride);
         tile->y = y + m * tile->y_stride * y_size;
         if (band->term) tile->term = band->term + at + m * tile->y_stride;
         c->products->tile(tile);
@@ -412,9 +413,27 @@ static void use_panel(const Convolution *c, CornuTile *tile, int64_t first, cons
     tile->columns = (int)smaller(columns, c->walk.out_channels - first);
 }
 
-/* Row i of the outputs against the panel that holds filter `first`. */
-static void panel_row(const Convolution *c, CornuTile *tile, int64_t first, const Band *band,
-                      int64_t i)
+static bool is_alone(const CornuAxis *width, int64_t j) { return width->ends[j] == j + 1; }
+
+/* Elements of x between the rows that two outputs in a column meet. */
+static int64_t x_row(const Convolution *c)
+{
+    const CornuAxis *height = &c->walk.axis[0];
+    return (height->transposed ? 1 : height->stride) * c->walk.axis[1].in * c->walk.in_channels;
+}
+
+/* The rows of outputs from i on, at most to the band's end, that meet the same taps. */
+static int64_t rows_alike(const Convolution *c, const Band *band, int64_t i)
+{
+    const CornuAxis *height = &c->walk.axis[0];
+    return c->gather || cornu__axis_step(height) > 1 ? 1
+         : smaller(height->ends[i], band->i_end) - i;
+}
+
+/* Rows [i, i_end) of the outputs, alike, against the panel that holds filter `first`; but for what
+ * panel_columns makes, if that follows. */
+static void panel_rows(const Convolution *c, CornuTile *tile, int64_t first, const Band *band,
+                       int64_t i, int64_t i_end, bool columns_follow)
 {
     const CornuAxis *width = &c->walk.axis[1];
     const int64_t    step = cornu__axis_step(width);
@@ -422,24 +441,11 @@ static void panel_row(const Convolution *c, CornuTile *tile, int64_t first, cons
     for (int64_t phase = 0; phase < smaller(step, width->out); phase++)
         for (int64_t j = phase, j_end; j < width->out; j = j_end) {
             j_end = c->gather ? width->out : c->along_width ? width->ends[j] : j + step;
+            if (columns_follow && is_alone(width, j)) continue;
             tile->run_count = all_runs(c, i, j, band->runs);
-            position(c, tile, first, band, i, j, j_end);
+            for (int64_t k = i; k < i_end; k++)
+                position(c, tile, first, band, k, j, j_end, (k - i) * x_row(c));
         }
-}
-
-static bool is_alone(const CornuAxis *width, int64_t j) { return width->ends[j] == j + 1; }
-
-/* Row i of the outputs but for what panel_columns makes. */
-static void panel_inner(const Convolution *c, CornuTile *tile, int64_t first, const Band *band,
-                        int64_t i)
-{
-    const CornuAxis *width = &c->walk.axis[1];
-    use_panel(c, tile, first, c->pools ? c->zeros : c->bias);
-    for (int64_t j = 0; j < width->out; j = width->ends[j]) {
-        if (is_alone(width, j)) continue;
-        tile->run_count = all_runs(c, i, j, band->runs);
-        position(c, tile, first, band, i, j, width->ends[j]);
-    }
 }
 
 /* Outputs (i to end, j) of the band's image, which meet the same taps. */
@@ -465,7 +471,7 @@ static void panel_columns(const Convolution *c, CornuTile *tile, int64_t first, 
 {
     const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
     use_panel(c, tile, first, c->pools ? c->zeros : c->bias);
-    tile->x_stride = (height->transposed ? 1 : height->stride) * width->in * c->walk.in_channels;
+    tile->x_stride = x_row(c);
     tile->y_stride = width->out * c->walk.out_channels;
     for (int64_t j = 0; j < width->out; j++)
         for (int64_t i = band->i, i_end; is_alone(width, j) && i < band->i_end; i = i_end) {
@@ -482,16 +488,18 @@ static void convolve_band(const Convolution *c, CornuTile *tile, const Band *ban
     if (c->gather)
         for (int64_t i = band->i; i < band->i_end; i++) {
             gather_rows(c, band->x, i, 1, band->pairs);
-            for (int64_t n = 0; n < c->padded; n += step) panel_row(c, tile, n, band, i);
-        }
-    else if (c->by_column && band->i_end - band->i > 1)
-        for (int64_t n = 0; n < c->padded; n += step) {
-            for (int64_t i = band->i; i < band->i_end; i++) panel_inner(c, tile, n, band, i);
-            panel_columns(c, tile, n, band);
+            for (int64_t n = 0; n < c->padded; n += step)
+                panel_rows(c, tile, n, band, i, i + 1, false);
         }
     else
-        for (int64_t n = 0; n < c->padded; n += step)
-            for (int64_t i = band->i; i < band->i_end; i++) panel_row(c, tile, n, band, i);
+        for (int64_t n = 0; n < c->padded; n += step) {
+            const bool columns = c->by_column && band->i_end - band->i > 1;
+            for (int64_t i = band->i, end; i < band->i_end; i = end) {
+                end = i + rows_alike(c, band, i);
+                panel_rows(c, tile, n, band, i, end, columns);
+            }
+            if (columns) panel_columns(c, tile, n, band);
+        }
 }
 
 /* Rows [i, i_end) of the pool's values and indices, from the rows of the map that these meet. */
