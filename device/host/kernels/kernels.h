@@ -28,8 +28,11 @@ extern const CornuKernel cornu__host_softmax, cornu__host_log_softmax;
 extern const CornuKernel cornu__host_matmul, cornu__host_matmul_few;
 extern const CornuKernel cornu__host_conv2d, cornu__host_conv2d_grad_input,
                          cornu__host_conv2d_grad_filter;
-/* Of calls where x has few channels; otherwise cornu__host_conv2d_grad_input. */
+/* Of calls where x has few channels; of f32 with 3 x 3 taps, where that has fewer multiplications;
+ * otherwise those above. */
 extern const CornuKernel cornu__host_conv2d_grad_input_few;   /* conv2d_few.c */
+extern const CornuKernel cornu__host_conv2d_winograd,         /* conv2d_winograd.c */
+                         cornu__host_conv2d_grad_input_winograd;
 /* Of f32 and bf16, a group for each channel. */
 extern const CornuKernel cornu__host_depthwise, cornu__host_depthwise_grad_input,
                          cornu__host_depthwise_grad_filter;

@@ -8,6 +8,7 @@
 #include "../isa/pool.h"
 #include "../isa/product.h"
 #include "../isa/recurrent.h"
+#include "../isa/winograd.h"
 #include "bf16.h"
 #include "cpu.h"
 #include "vector.h"
@@ -24,6 +25,7 @@
 static const CornuProducts   *const products[] = { F32(cornu__products) };
 static const CornuPools      *const pools[] = { F32(cornu__pools) };
 static const CornuDepthwises *const depthwises[] = { F32(cornu__depthwises) };
+static const CornuWinograd   *const winograds[] = { F32(cornu__winograd) };
 static CornuCol2im           *const col2ims[] = { F32(cornu__col2im) };
 static const CornuNormalizes *const normalizes[] = { F32(cornu__normalizes) };
 static const CornuVectors    *const vectors[] = { F32(cornu__vectors) };
@@ -49,6 +51,7 @@ static size_t chosen(size_t count)
 const CornuProducts   *cornu__products(void)   { return CHOSEN(products); }
 const CornuPools      *cornu__pools(void)      { return CHOSEN(pools); }
 const CornuDepthwises *cornu__depthwises(void) { return CHOSEN(depthwises); }
+const CornuWinograd   *cornu__winograd(void)   { return CHOSEN(winograds); }
 CornuCol2im           *cornu__col2im(void)     { return CHOSEN(col2ims); }
 const CornuNormalizes *cornu__normalizes(void) { return CHOSEN(normalizes); }
 const CornuCells      *cornu__cells(void)      { return CHOSEN(cells); }

@@ -146,7 +146,7 @@ const CornuKernel *case_kernel(const Case *c)
     return case_kernel_taking(own ? own : cornu__host_kernels[c->id], c);
 }
 
-static CornuStatus case_run_with(const CornuKernel *kernel, const Case *c, int threads, void **out)
+CornuStatus case_run_with(const CornuKernel *kernel, const Case *c, int threads, void **out)
 {
     assert_non_null(kernel);
     for (int i = 0; i < cornu_op_output_count(c->id); i++)

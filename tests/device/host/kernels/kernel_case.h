@@ -50,6 +50,7 @@ CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call, const
                           int threads);
 /* Runs that kernel; `out` receives newly allocated results. */
 CornuStatus case_run(const Case *c, int threads, void **out);
+CornuStatus case_run_with(const CornuKernel *kernel, const Case *c, int threads, void **out);
 void        case_free_results(const Case *c, void **out);
 
 /* Whether output i agrees with the expected one. */

@@ -1,0 +1,365 @@
+/*
+ * conv2d and its input gradient of 3 x 3 taps in f32, with fewer multiplications: 2 x 2 outputs are
+ * computed from 4 x 4 elements by 16 products of channels in place of 36.
+ *
+ *     y = A' [ sum over c of (G g_c G') * (B' x_c B) ] A
+ *
+ * For each of the 16 points the sum is a product of matrices, of tiles by channels with channels by
+ * filters, made by the tiles of isa/product.h. Some tiles of outputs at a time are transformed (V),
+ * multiplied with one panel of the transformed filter (U) after the other, and the products of a
+ * panel (M) become outputs, with the epilogue: V and M stay in the second-level cache, nothing but U
+ * is in memory. x beside the image is zero: taps on padding are multiplied, too.
+ *
+ * The transforms add numbers of like size, so that rounding errors are about twice those of a sum of
+ * products. Which calls are taken depends on extents without the batch: a row has the same bits in
+ * every batch.
+ *
+ * Reference: device/ops/conv2d.c; tests/device/host/kernels/test_kernels.c compares them.
+ * Source: own; Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016.
+ * Gain: GAIN
+ */
+#include "../../integer_internal.h"
+#include "../isa/winograd.h"
+#include "convolution.h"
+#include "kernels.h"
+#include "precision.h"
+
+#include <string.h>
+
+enum {
+    V_BYTES = 96 << 10,    /* of the second-level cache, beside panels and M */
+    PACKED_ROWS = 16,      /* of U, transformed and packed at once           */
+    OUT = CORNU_WINOGRAD_OUT, IN = CORNU_WINOGRAD_IN, TAPS = CORNU_WINOGRAD_TAPS,
+    POINTS = CORNU_WINOGRAD_POINTS, OUTPUTS = CORNU_WINOGRAD_OUTPUTS,
+    FILTER = CORNU_WINOGRAD_FILTER
+};
+
+typedef struct {
+    const CornuKernelCall *call;
+    const CornuProducts   *products;
+    const CornuWinograd   *winograd;
+    CornuWalk              walk;
+    int64_t                low[2];        /* rows and columns of padding before x             */
+    int64_t                tiles[2];      /* of outputs along the height and the width        */
+    int64_t                in_padded, out_padded;   /* channels, rounded up to whole registers */
+    int64_t                count, each;   /* tiles of all images; of a block at most          */
+    const float           *panels;
+    float                 *bias;          /* and after it scales and shifts                   */
+    bool                   scales;
+    float                 *zeros;         /* of a position beside the image, and of biases of M */
+    float                 *v, *m;         /* per thread: points, tiles of a block, channels   */
+} Winograd;
+
+static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+static int64_t panel_width(const Winograd *w, int64_t n)
+{
+    return smaller(2 * w->products->lanes, w->out_padded - n);
+}
+
+/* Elements of U before the panel of a point at filter n. */
+static int64_t panel_offset(const Winograd *w, int64_t n, int point)
+{
+    return (n * POINTS + point * panel_width(w, n)) * w->walk.in_channels;
+}
+
+/* Rows of x that meet taps, over all outputs of an axis. */
+static int64_t taps_met(const CornuAxis *axis)
+{
+    int64_t met = 0;
+    for (int64_t out = 0; out < axis->out; out++)
+        for (int64_t slot = 0; slot < axis->taps; slot++)
+            met += cornu__axis_row(axis, out, slot) >= 0;
+    return met;
+}
+
+/* Compares multiply-adds, and those that a pair of transforms takes as long as, with the ones that
+ * the taps need. */
+static bool pays(const CornuWalk *walk)
+{
+    enum { TRANSFORMS = 120, GAIN_PERCENT = 110 };
+    const int64_t C = walk->in_channels, F = walk->out_channels;
+    const double  tiles = (double)ceil_divide(walk->axis[0].out, OUT) *
+                          (double)ceil_divide(walk->axis[1].out, OUT);
+    const double  direct = (double)taps_met(&walk->axis[0]) * (double)taps_met(&walk->axis[1]) *
+                           (double)C * (double)F;
+    const double  here = tiles * (POINTS * (double)C * (double)F + TRANSFORMS * (double)(C + F));
+    return direct * 100 >= here * GAIN_PERCENT;
+}
+
+static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
+{
+    enum { LEAST_CHANNELS = 12 };
+    if (!cornu__product_accepts(op, out_type, machine) || op->in[0].dtype != CORNU_F32 ||
+        out_type->dtype != CORNU_F32)
+        return false;
+    const CornuMultiplication how = cornu__multiplication(machine->multiplier, CORNU_F32);
+    const CornuWalk           walk = cornu__walk(op, out_type);
+    for (int a = 0; a < 2; a++)
+        if (walk.axis[a].taps != TAPS || walk.axis[a].stride != 1 || walk.axis[a].dilation != 1)
+            return false;
+    return how.in_place && how.products->depth == 1 && walk.in_channels >= LEAST_CHANNELS &&
+           walk.out_channels >= LEAST_CHANNELS && pays(&walk);
+}
+
+/* Tiles of a block: as many as the cache holds, in whole tiles of registers, but several blocks for
+ * each thread, or one. */
+static int64_t block_tiles(const Winograd *w, int threads)
+{
+    const int64_t rows = w->products->tile_rows;
+    const int64_t each = V_BYTES / (POINTS * w->in_padded * (int64_t)sizeof(float));
+    const int64_t wanted = smaller(each, ceil_divide(w->count, 4 * threads));
+    return larger(1, smaller(larger(1, wanted / rows) * rows, ceil_divide(w->count, threads)));
+}
+
+static void find_extents(Winograd *w, const CornuOpCall *op, const CornuType *out_type, int threads)
+{
+    const int64_t lanes = cornu__products()->lanes;
+    w->products = cornu__products();
+    w->winograd = cornu__winograd();
+    w->walk = cornu__walk(op, out_type);
+    w->count = w->walk.batch;
+    for (int a = 0; a < 2; a++) {
+        const CornuAxis *axis = &w->walk.axis[a];
+        w->low[a] = axis->transposed ? TAPS - 1 - axis->low : axis->low;
+        w->tiles[a] = ceil_divide(axis->out, OUT);
+        w->count *= w->tiles[a];
+    }
+    w->in_padded = ceil_divide(w->walk.in_channels, lanes) * lanes;
+    w->out_padded = ceil_divide(w->walk.out_channels, lanes) * lanes;
+    w->each = block_tiles(w, threads);
+}
+
+/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
+static size_t lay_out(Winograd *w, const CornuOpCall *op, const CornuType *out_type, int threads,
+                      char *scratch)
+{
+    find_extents(w, op, out_type, threads);
+    const size_t bias = align(3 * (size_t)w->out_padded * sizeof(float));
+    const size_t zeros = align((size_t)larger(w->in_padded, panel_width(w, 0)) * sizeof(float));
+    const size_t v = (size_t)(POINTS * w->each * w->in_padded) * sizeof(float);
+    const size_t m = (size_t)(POINTS * w->each * panel_width(w, 0)) * sizeof(float);
+    if (scratch) {
+        w->bias = (float *)(void *)scratch;
+        w->zeros = (float *)(void *)(scratch += bias);
+        w->v = (float *)(void *)(scratch += zeros);
+        w->m = (float *)(void *)(scratch + (size_t)threads * v);
+    }
+    return bias + zeros + (size_t)threads * (v + m);
+}
+
+static size_t winograd_scratch(const CornuOpCall *op, const CornuType *out_type,
+                               const CornuMachine *machine)
+{
+    Winograd w = { 0 };
+    return lay_out(&w, op, out_type, machine->threads, NULL);
+}
+
+/* ---- The filter ---- */
+
+typedef struct {
+    Winograd     winograd;
+    const float *filter;
+    float       *panels;
+} Pack;
+
+static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
+                         const CornuMachine *machine)
+{
+    Winograd w = { 0 };
+    find_extents(&w, op, out_type, machine->threads);
+    return (size_t)(POINTS * w.walk.in_channels * w.out_padded) * sizeof(float);
+}
+
+/* Packs some rows of all points' panels at one filter. Of a gradient the filter's rows are its
+ * columns in memory. */
+static void pack_rows(void *context, int64_t block, int thread)
+{
+    (void)thread;
+    enum { MOST = PACKED_ROWS * 2 * 16 };
+    const Pack      *p = context;
+    const Winograd  *w = &p->winograd;
+    const CornuAxis *height = &w->walk.axis[0], *width = &w->walk.axis[1];
+    const int64_t    C = w->walk.in_channels, F = w->walk.out_channels;
+    const int64_t    blocks = ceil_divide(C, PACKED_ROWS), step = panel_width(w, 0);
+    const int64_t    n = block / blocks * step, k = block % blocks * PACKED_ROWS;
+    const int64_t    rows = smaller(PACKED_ROWS, C - k), columns = smaller(step, F - n);
+    const bool       by_row = !width->transposed;   /* filters are neighbours in memory */
+    const int64_t    lines = by_row ? rows : columns, length = by_row ? columns : rows;
+    float            u[POINTS * MOST];
+    for (int64_t i = 0; i < lines; i++) {
+        const float *g[FILTER];
+        for (int t = 0; t < FILTER; t++) {
+            const int64_t tap = cornu__axis_tap(height, t / TAPS) * TAPS +
+                                cornu__axis_tap(width, t % TAPS);
+            g[t] = p->filter + tap * C * F + (by_row ? (k + i) * F + n : (n + i) * C + k);
+        }
+        w->winograd->filter(g, length, u + i * length, MOST);
+    }
+    for (int point = 0; point < POINTS; point++)
+        w->products->pack(p->panels + panel_offset(w, n, point), panel_width(w, n), k, rows,
+                          u + point * MOST, by_row ? length : 1, by_row ? 1 : length, columns);
+}
+
+static void pack(const CornuKernelCall *call)
+{
+    Pack p = { .filter = call->in[1], .panels = call->out[0] };
+    find_extents(&p.winograd, &call->op, call->out_type, cornu__threads_count(call->threads));
+    const Winograd *w = &p.winograd;
+    cornu__threads_run(call->threads, ceil_divide(w->walk.in_channels, PACKED_ROWS) *
+                       ceil_divide(w->out_padded, panel_width(w, 0)), pack_rows, &p);
+}
+
+/* ---- The product ---- */
+
+/* Where tile number `tile` is: its image, and the first row and column of its outputs. */
+typedef struct { int64_t b, i, j; } Place;
+
+static Place place_of(const Winograd *w, int64_t tile)
+{
+    const int64_t rest = tile / w->tiles[1];
+    return (Place){ rest / w->tiles[0], rest % w->tiles[0] * OUT, tile % w->tiles[1] * OUT };
+}
+
+static void next_place(const Winograd *w, Place *place)
+{
+    place->j += OUT;
+    if (place->j < w->walk.axis[1].out) return;
+    place->j = 0;
+    place->i += OUT;
+    if (place->i < w->walk.axis[0].out) return;
+    place->i = 0;
+    place->b++;
+}
+
+/* The elements that a tile reads, zeros for those beside the image. */
+static void find_elements(const Winograd *w, const Place *place, const float *x[POINTS])
+{
+    const int64_t C = w->walk.in_channels, height = w->walk.axis[0].in;
+    const int64_t width = w->walk.axis[1].in, top = place->i - w->low[0];
+    const int64_t left = place->j - w->low[1];
+    const float  *all = w->call->in[0];
+    const int64_t first = ((place->b * height + top) * width + left) * C;
+    const bool    inside = top >= 0 && top + IN <= height && left >= 0 && left + IN <= width;
+    for (int k = 0; k < POINTS; k++) {
+        const int64_t i = k / IN, j = k % IN;
+        const bool    exists = inside || (top + i >= 0 && top + i < height && left + j >= 0 &&
+                                       left + j < width);
+        x[k] = exists ? all + first + (i * width + j) * C : w->zeros;
+    }
+}
+
+static void transform(const Winograd *w, int64_t first, int64_t count, float *v)
+{
+    Place place = place_of(w, first);
+    for (int64_t t = 0; t < count; t++, next_place(w, &place)) {
+        const float *x[POINTS];
+        find_elements(w, &place, x);
+        w->winograd->input(x, w->walk.in_channels, v + t * w->in_padded, w->each * w->in_padded);
+    }
+}
+
+/* M of the panel at filter n. */
+static void multiply(const Winograd *w, int64_t n, int64_t count, const float *v, float *m)
+{
+    const int64_t  width = panel_width(w, n), tiles = ceil_divide(count, w->products->tile_rows);
+    const CornuRun run = { 0, 0, w->walk.in_channels };
+    CornuTile      tile = { .x_stride = w->in_padded, .runs = &run, .run_count = 1,
+                            .bias = w->zeros, .y_stride = width,
+                            .vectors = (int)(width / w->products->lanes), .columns = (int)width };
+    for (int point = 0; point < POINTS; point++) {
+        tile.panel = w->panels + panel_offset(w, n, point);
+        for (int64_t t = 0; t < tiles; t++) {
+            const int64_t row = t * count / tiles;
+            tile.rows = (int)((t + 1) * count / tiles - row);
+            tile.x = v + (point * w->each + row) * w->in_padded;
+            tile.y = m + (point * w->each + row) * width;
+            w->products->tile(&tile);
+        }
+    }
+}
+
+/* The outputs of the filters of a panel. */
+static void finish(const Winograd *w, int64_t n, int64_t first, int64_t count, const float *m)
+{
+    const CornuEpilogue *epilogue = w->call->epilogue;
+    const int64_t        F = w->walk.out_channels, height = w->walk.axis[0].out;
+    const int64_t        width = w->walk.axis[1].out, columns = panel_width(w, n);
+    Place                place = place_of(w, first);
+    CornuWinogradOutputs outputs = { .bias = w->bias + n,
+                                     .relu = epilogue->activation == CORNU_OP_RELU };
+    if (w->scales) {
+        outputs.scale = outputs.bias + w->out_padded;
+        outputs.shift = outputs.scale + w->out_padded;
+    }
+    for (int64_t t = 0; t < count; t++, next_place(w, &place)) {
+        for (int k = 0; k < OUTPUTS; k++) {
+            const int64_t i = place.i + k / OUT, j = place.j + k % OUT;
+            const bool    inside = i < height && j < width;
+            const int64_t at = ((place.b * height + i) * width + j) * F + n;
+            outputs.y[k] = inside ? (float *)w->call->out[0] + at : NULL;
+            outputs.term[k] = inside && epilogue->term ? epilogue->term + at : NULL;
+        }
+        w->winograd->output(m + t * columns, w->each * columns, smaller(columns, F - n), &outputs);
+    }
+}
+
+/* What tiles of outputs do not apply, row by row of the outputs of some tiles. */
+static void finish_rows(const Winograd *w, int64_t first, int64_t count)
+{
+    const CornuEpilogue rest = cornu__epilogue_after_tiles(w->call->epilogue);
+    const int64_t       F = w->walk.out_channels, height = w->walk.axis[0].out;
+    const int64_t       width = w->walk.axis[1].out;
+    Place               place = place_of(w, first);
+    for (int64_t t = 0; t < count; t++, next_place(w, &place))
+        for (int64_t i = place.i; i < smaller(height, place.i + OUT); i++) {
+            const int64_t at = ((place.b * height + i) * width + place.j) * F;
+            const int64_t columns = smaller(OUT, width - place.j);
+            float        *y = (float *)w->call->out[0] + at;
+            if (rest.activation != CORNU_OP_COUNT)
+                cornu__epilogue_apply(&rest, &(CornuEpilogueRows){
+                    .y = y, .rows = columns, .columns = F, .stride = F, .width = F });
+            if (w->call->epilogue->gate)
+                cornu__epilogue_gate(w->call->epilogue, CORNU_F32, at, columns * F, y);
+        }
+}
+
+static void convolve(void *context, int64_t block, int thread)
+{
+    const Winograd *w = context;
+    const int64_t   blocks = ceil_divide(w->count, w->each);
+    const int64_t   first = block * w->count / blocks;
+    const int64_t   count = (block + 1) * w->count / blocks - first;
+    float          *v = w->v + thread * POINTS * w->each * w->in_padded;
+    float          *m = w->m + thread * POINTS * w->each * panel_width(w, 0);
+    transform(w, first, count, v);
+    for (int64_t n = 0; n < w->out_padded; n += panel_width(w, 0)) {
+        multiply(w, n, count, v, m);
+        finish(w, n, first, count, m);
+    }
+    finish_rows(w, first, count);
+}
+
+static CornuStatus conv2d(const CornuKernelCall *call)
+{
+    Winograd w = { .call = call, .panels = call->in[1] };
+    lay_out(&w, &call->op, call->out_type, cornu__threads_count(call->threads), call->scratch);
+    cornu__biases(call->epilogue, CORNU_F32, w.walk.out_channels, w.out_padded, w.bias);
+    w.scales = cornu__scales(call->epilogue, w.walk.out_channels, w.out_padded,
+                             w.bias + w.out_padded);
+    memset(w.zeros, 0, (size_t)larger(w.in_padded, panel_width(&w, 0)) * sizeof(float));
+    if (w.count > 0)
+        cornu__threads_run(call->threads, ceil_divide(w.count, w.each), convolve, &w);
+    return CORNU_OK;
+}
+
+const CornuKernel cornu__host_conv2d_winograd = {
+    .accepts = accepts, .scratch = winograd_scratch, .run = conv2d,
+    .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .otherwise = &cornu__host_conv2d,
+};
+const CornuKernel cornu__host_conv2d_grad_input_winograd = {
+    .accepts = accepts, .scratch = winograd_scratch, .run = conv2d, .takes_gate = true,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .otherwise = &cornu__host_conv2d_grad_input,
+};
