@@ -1,8 +1,10 @@
 /*
  * matmul: a (…, M, K) by b (…, K, N), f32, with serial BLIS where it is at least as fast as tiles
  * of packed panels (host/kernels/matmul.c): packing does not pay for few rows by a transposed b,
- * nor for a transposed a with many rows along K, such as 512 x 12800 by 12800 x 65: 160 GFLOP/s
- * with BLIS, 90 without.
+ * nor for a transposed a by few columns, such as 512 x 12800 by 12800 x 65: 160 GFLOP/s with BLIS,
+ * 90 without. By more columns BLIS is behind with AVX-512 or where the result has few of its
+ * blocks, Zen 4, two threads: 1024 x 4096 by 4096 x 256 158 with it, 182 without; 256 x 4096 by
+ * 4096 x 256, one block, 96 and 190. With AVX2 a step of the MLP at 1024 takes 0.94 of the time.
  *
  * Work is divided into blocks by the shape alone, since BLIS' rounding may depend on the block an
  * element is in. A batch of a with a single matrix b is one product with more rows.
@@ -16,7 +18,8 @@
 
 enum {
     LEAST = 256,        /* rows or columns of a block, since BLIS packs in each       */
-    BLOCKS = 8          /* of one matrix, at most                                     */
+    BLOCKS = 8,         /* of one matrix, at most                                     */
+    FEW_COLUMNS = 128   /* are fewer than this                                        */
 };
 
 typedef struct {
@@ -46,9 +49,15 @@ static Matmul matmul_of(const CornuOpCall *op, const CornuType *out_type)
 
 static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
 {
-    const bool few = cornu__matmul_extents(op, out_type).m < CORNU_FEW_ROWS;
+    enum { WIDE_LANES = 16 };
+    const CornuAttributes_MATMUL *how = &op->attributes->matmul;
+    const Matmul                  p = matmul_of(op, out_type);
+    const bool few_columns = p.e.n < FEW_COLUMNS;
+    const bool many_blocks = p.row_blocks * p.column_blocks >= BLOCKS &&
+                             cornu__products()->lanes < WIDE_LANES;
     return cornu__product_accepts(op, out_type, machine) &&
-           (op->attributes->matmul.transpose_a || (few && op->attributes->matmul.transpose_b));
+           ((how->transpose_a && (few_columns || many_blocks)) ||
+            (how->transpose_b && p.e.m < CORNU_FEW_ROWS));
 }
 
 static void multiply(void *context, int64_t block, int thread)
