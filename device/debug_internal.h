@@ -22,6 +22,7 @@
     X(DECOMPOSE,  decompose)    /* without it, ops without a kernel run on the reference  */ \
     X(DISTRIBUTE, distribute)                                                                \
     X(SHARE,      share)        /* of sums over many shards: share.c, and sums.c          */ \
+    X(SUMMED,     summed)       /* of share and fuse: large products with their sums       */ \
     X(COMBINE,    combine)                                                                   \
     X(OVERLAP,    overlap)      /* exchanges between processes beside what they compute   */ \
     X(POOL,       pool)         /* of fuse: a convolution and its gradients with a pool   */ \

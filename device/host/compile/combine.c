@@ -21,15 +21,19 @@ typedef struct {
 
 typedef struct {
     CornuRewrite rewrite;
+    const CornuHost *host;
     Member      *members;
     int         *level;    /* by value of rewrite.from */
     int          levels;
 } Combiner;
 
-/* Over all shards: sums over groups are rare and stay as they are. */
-static bool is_sum(const CornuProgramOp *op)
+/* Over all shards: sums over groups are rare and stay as they are; so do those that are made with
+ * the product that they add up. */
+static bool is_sum(const Combiner *c, const CornuProgramOp *op)
 {
-    return op->id == CORNU_OP_ALL_REDUCE && op->attributes.shards.groups.count == 0;
+    const CornuProgram *from = c->rewrite.from;
+    return op->id == CORNU_OP_ALL_REDUCE && op->attributes.shards.groups.count == 0 &&
+           !cornu__summed_kernel_for(c->host, from, cornu_program_operands(from, op)[0]);
 }
 
 static int level_of_operands(const Combiner *c, const CornuProgramOp *op)
@@ -47,7 +51,7 @@ static void find_levels(Combiner *c)
     const CornuProgram *from = c->rewrite.from;
     for (int i = 0; i < from->op_count; i++) {
         const CornuProgramOp *op = &from->ops[i];
-        const int             level = level_of_operands(c, op) + is_sum(op);
+        const int             level = level_of_operands(c, op) + is_sum(c, op);
         for (int k = 0; k < op->out_count; k++) c->level[op->out_first + k] = level;
         if (level >= c->levels) c->levels = level + 1;
     }
@@ -75,7 +79,7 @@ static CornuStatus combine(Combiner *c, int level, CornuDtype dtype)
     for (int i = 0; i < from->op_count; i++) {
         const CornuProgramOp *op = &from->ops[i];
         const CornuType       type = cornu_program_type(from, op->out_first);
-        if (!is_sum(op) || type.dtype != dtype || c->level[op->out_first] != level + 1) continue;
+        if (!is_sum(c, op) || type.dtype != dtype || c->level[op->out_first] != level + 1) continue;
         const int64_t first = cornu__pack_start(&pack.pack, pack.pack.extent);
         pack.pack.extent = first + cornu_type_count(type);
         c->rewrite.in[count] = c->rewrite.map[cornu_program_operands(from, op)[0]];
@@ -100,7 +104,7 @@ static CornuStatus rewrite_level(Combiner *c, int level)
     const CornuProgram *from = c->rewrite.from;
     for (int i = 0; i < from->op_count; i++) {
         const CornuProgramOp *op = &from->ops[i];
-        if (is_sum(op) || c->level[op->out_first] != level) continue;
+        if (is_sum(c, op) || c->level[op->out_first] != level) continue;
         CORNU__TRY(cornu__program_follow(c->rewrite.to, op));
         CORNU__TRY(cornu__rewrite_keep(&c->rewrite, op));
     }
@@ -109,10 +113,10 @@ static CornuStatus rewrite_level(Combiner *c, int level)
     return CORNU_OK;
 }
 
-CornuProgram *cornu__combine(const CornuProgram *program)
+CornuProgram *cornu__combine(const CornuHost *host, const CornuProgram *program)
 {
     if (!cornu__pass_runs(CORNU_PASS_COMBINE)) return cornu__rewrite_copy(program, false);
-    Combiner    c = { .levels = 1 };
+    Combiner    c = { .host = host, .levels = 1 };
     CornuStatus status = cornu__rewrite_begin(&c.rewrite, program, false);
     c.level = cornu__allocate((size_t)program->value_count, sizeof *c.level);
     c.members = cornu__allocate((size_t)program->op_count, sizeof *c.members);

@@ -2,7 +2,8 @@
  * fuse: turns ops into steps.
  *
  * First each convolution that only a max pooling reads is joined with it, and a convolution's
- * gradients with the pooling's gradient that they alone read. Then each kernel that takes an
+ * gradients with the pooling's gradient that they alone read; and a product with the sum over all
+ * shards that alone reads it, if it has a kernel for that. Then each kernel that takes an
  * epilogue absorbs the bias and the activation after it, or the slope of a relu that multiplies its
  * result. Then elementwise ops with equal numbers of elements are joined into groups, along the
  * values between them, unless a path from one to the other leads through something outside, which
@@ -30,6 +31,7 @@ typedef struct {
     int                user;      /* the last op that uses output 0 */
     const CornuKernel *kernel;
     int                pool;      /* the pooling joined with a convolution, -1: none */
+    bool               summed;    /* a product joined with its sum over the shards */
     bool               in_memory[CORNU_MAX_OUTPUTS]; /* outputs others read from memory */
     bool               pinned[CORNU_MAX_OUTPUTS];    /* and not only groups of as many elements */
     bool               written_out;    /* looked through, but needed in memory */
@@ -175,6 +177,21 @@ static void join_pool(Fuser *f, int op)
     else f->nodes[pool].kind = NODE_JOINED;
     f->nodes[op].pool = pool;
     f->nodes[op].kernel = kernel;
+}
+
+/* Joins a product with its sum over all shards. */
+static void join_sum(Fuser *f, int op)
+{
+    const int          user = f->nodes[op].user;
+    const CornuValue   value = f->program->ops[op].out_first;
+    const CornuKernel *kernel = NULL;
+    if (f->nodes[op].uses == 1 && id_of(f, user) == CORNU_OP_ALL_REDUCE &&
+        f->program->ops[user].attributes.shards.groups.count == 0)
+        kernel = cornu__summed_kernel_for(f->plan->host, f->program, value);
+    if (!kernel) return;
+    absorb(f, op, user);
+    f->nodes[op].kernel = kernel;
+    f->nodes[op].summed = true;
 }
 
 /* Whether `value` is a vector along the last axis of `type`, broadcast; `bias` is then the vector.
@@ -606,7 +623,9 @@ static CornuStatus add_kernel(Fuser *f, int op)
     for (int i = 0; i < CORNU_EPILOGUE_OPERANDS; i++) parts[i] = CORNU_NO_VALUE;
     for (int i = f->units.next[op]; i >= 0; last = i, i = f->units.next[i]) {
         const CornuOpId id = program->ops[i].id;
-        if (i == f->nodes[op].pool) {
+        if (id == CORNU_OP_ALL_REDUCE) {
+            continue;
+        } else if (i == f->nodes[op].pool) {
             made = &program->ops[i];
         } else if (f->nodes[i].part != CORNU_EPILOGUE_OPERANDS) {
             parts[f->nodes[i].part] = f->nodes[i].part_value;
@@ -644,6 +663,7 @@ static CornuStatus add_kernel(Fuser *f, int op)
     step->epilogue = epilogue;
     memcpy(step->epilogue_in, epilogue_in, sizeof epilogue_in);
     step->packed = packed;
+    step->summed = f->nodes[op].summed;
     return note_ops(step, f, op);
 }
 
@@ -727,6 +747,7 @@ CornuStatus cornu__fuse(CornuPlan *plan)
     for (int i = 0; i < f.program->op_count; i++)
         if (f.nodes[i].kind == NODE_KERNEL && f.units.of[i] == i) {
             if (pools) join_pool(&f, i);
+            join_sum(&f, i);
             if (epilogues) absorb_epilogue(&f, i);
             if (gates) absorb_gate(&f, i);
         }

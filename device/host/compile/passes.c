@@ -25,7 +25,7 @@ static CornuProgram *transform(const CornuHost *host, const CornuProgram *record
     if (p) p = after(p, cornu__simplify(host, p));
     if (p) p = after(p, cornu__distribute(host, p));
     if (p) p = after(p, cornu__share(host, p));
-    if (p) p = after(p, cornu__combine(p));
+    if (p) p = after(p, cornu__combine(host, p));
     dump(p, "simplified");
     return p;
 }

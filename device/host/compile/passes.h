@@ -5,7 +5,8 @@
  *     decompose    replaces ops that have no kernel by ops that have one
  *     simplify     again: decompositions leave duplicates and constants
  *     distribute   moves sums over shards before products of what is summed
- *     share        with many shards, sums of which each gets a slice are made for all
+ *     share        with many shards, or of large products, sums of which each gets a slice are
+ *                  made for all
  *     combine      joins sums over shards into few
  *     fuse         turns ops into steps: kernels with epilogues, elementwise groups
  *     sums         with many shards, adds up what they have as they are done
@@ -32,8 +33,12 @@ CornuProgram *cornu__simplify(const CornuHost *host, const CornuProgram *program
 CornuProgram *cornu__decompose(const CornuHost *host, const CornuProgram *program);
 CornuProgram *cornu__distribute(const CornuHost *host, const CornuProgram *program);
 CornuProgram *cornu__share(const CornuHost *host, const CornuProgram *program);
-CornuProgram *cornu__combine(const CornuProgram *program);
+CornuProgram *cornu__combine(const CornuHost *host, const CornuProgram *program);
 CornuStatus   cornu__fuse(CornuPlan *plan);
+/* The kernel that adds up `value` over all shards where it is computed (kernel.h, .summed), if it
+ * is the result of a product of values that vary and is read once; NULL: there is none. */
+const CornuKernel *cornu__summed_kernel_for(const CornuHost *host, const CornuProgram *program,
+                                            CornuValue value);
 CornuStatus   cornu__plan_sums(CornuPlan *plan);
 CornuStatus   cornu__plan_exchange(CornuPlan *plan);
 /* CORNU_ERR_PROCESS unless all processes are about to compile this program. */

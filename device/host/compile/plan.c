@@ -77,7 +77,8 @@ size_t cornu__plan_stride(const CornuPlan *plan, CornuValue value)
 
 bool cornu__plan_crosses(const CornuPlan *plan, const CornuPlanStep *step)
 {
-    return step->op >= 0 && cornu__crosses(plan->program->ops[step->op].id);
+    return step->summed ||
+           (step->op >= 0 && cornu__crosses(plan->program->ops[step->op].id));
 }
 
 const char *cornu__plan_kind_name(const CornuPlan *plan, const CornuPlanStep *step)

@@ -61,6 +61,7 @@ typedef struct {
     CornuEpilogue      epilogue;
     int                epilogue_in[CORNU_EPILOGUE_OPERANDS];   /* numbers of these among the values
                                       read; 0: none, as the op reads something before them */
+    bool               summed;     /* a kernel joined with the sum of its results over all shards */
     int                packed;     /* the value read that a pack step made, -1: none    */
     bool               varies;     /* every shard runs it; else it runs once            */
     bool               fixed;      /* reads only what is the same in every run: done once   */

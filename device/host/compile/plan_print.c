@@ -34,6 +34,7 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
             fprintf(to, " %s", cornu_program_op_name(&plan->program->ops[step->op]));
         if (step->pool >= 0)
             fprintf(to, " with %s", cornu_op_name(plan->program->ops[step->pool].id));
+        if (step->summed) fprintf(to, " summed");
         if (step->group) cornu__group_print(step->group, to);
         for (int k = 0; k < CORNU_EPILOGUE_OPERANDS; k++)
             if (step->epilogue_in[k] > 0) fprintf(to, " + %s", epilogue_names[k]);

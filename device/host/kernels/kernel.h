@@ -120,6 +120,9 @@ struct CornuKernel {
     bool (*packs_itself)(const CornuOpCall *call, const CornuType *out_type,
                          const CornuMachine *machine);
     bool takes_gate;
+    /* NULL, or the kernel that adds up all shards' results as an all_reduce does, if it accepts the
+     * call: run once, it finds operand k of shard s by shard_stride. */
+    const CornuKernel *summed;
     /* NULL, or the kernel for the calls that this one does not accept. */
     const CornuKernel *otherwise;
 };

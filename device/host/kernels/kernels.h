@@ -25,7 +25,8 @@ extern const CornuKernel cornu__host_batch_norm, cornu__host_batch_norm_grad;
 extern const CornuKernel cornu__host_softmax, cornu__host_log_softmax;
 
 /* In the device's precision. */
-extern const CornuKernel cornu__host_matmul, cornu__host_matmul_few;
+extern const CornuKernel cornu__host_matmul, cornu__host_matmul_few,
+                         cornu__host_matmul_summed;   /* over shards: matmul_transposed.c */
 extern const CornuKernel cornu__host_conv2d, cornu__host_conv2d_grad_input,
                          cornu__host_conv2d_grad_filter;
 /* Of calls where x has few channels; of f32 with 3 x 3 taps, where that has fewer multiplications;

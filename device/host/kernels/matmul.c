@@ -20,17 +20,14 @@
  */
 #include <string.h>
 
-#include "../../integer_internal.h"
+#include "../../inference_internal.h"
 #include "kernels.h"
-#include "matmul.h"
-#include "precision.h"
-#include "../machine/prefetch.h"
+#include "matmul_internal.h"
 
 enum {
     PACK_ROWS = 64,      /* of b, packed by one block; even                         */
-    SOME_ROWS = 16,      /* of a transposed a, packed at once; even                 */
     LEAST_TILES = 2, TILES = 8,   /* high is a block of rows                        */
-    BLOCK_BYTES = 512 << 10,   /* of a in a block, more than one tile at most; of the L2 cache */
+    SUMMED_TILES = 4,    /* where results of several shards are added up: in the cache */
     ROW_BLOCKS = 16,     /* at least, if there are rows enough                      */
     BLOCKS = 32,         /* at least, by columns then: threads end nearly together  */
     KEPT_BYTES = 1 << 20,      /* of panels that may still be in the second-level cache when they
@@ -40,49 +37,19 @@ enum {
     PADDING = 32         /* between copied rows, so that they spread over the sets  */
 };
 
-typedef struct {
-    const CornuKernelCall *call;
-    CornuMultiplication    how;
-    const CornuProducts   *products;
-    CornuMatmulExtents     e;
-    int64_t  b_count, b_matrices;
-    bool     transposed;             /* a                                                */
-    bool     copied;                 /* rows of a, before tiles read them                */
-    bool     packs;                  /* each panel of b where it is used, no earlier step */
-    int64_t  padded, depth;          /* N and K, rounded up to whole registers and pairs */
-    int64_t  tiles;                  /* high is a block of rows, at most                 */
-    int64_t  row_blocks, column_blocks, panels;
-    const char *packed;
-    float   *bias;                   /* with scales and shifts after it */
-    bool     scales;
-    char    *panel;                  /* of b, if packed here, per thread       */
-    char    *x;                      /* rows of a block, all parts, per thread */
-    int64_t  panel_bytes, x_stride, x_part, x_bytes;
-    /* Of a that is transposed, whose x are panels of `chunk` rows along K: per thread a few of a's
-     * rows in parts, and unless the result takes them the sums of a block, of the last pass and of
-     * those before, whose terms are small. */
-    int64_t  chunk;
-    char    *rows;
-    float   *sums;
-    int64_t  row_bytes, sums_count;
-} Matmul;
 
 static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-static int64_t block_rows(const Matmul *p) { return p->tiles * p->products->tile_rows; }
-
 /* Of the rows of a that one tile reads. */
-static int64_t tile_bytes(const Matmul *p)
+static int64_t tile_bytes(const CornuMatmul *p)
 {
     return p->how.parts * p->products->tile_rows * p->x_stride * (int64_t)p->products->size;
 }
 
-/* Columns that a panel has, and that a block has at most. */
-static int64_t panel_columns(const Matmul *p) { return 2 * p->products->lanes; }
-
-static int64_t block_columns(const Matmul *p)
+/* Columns that a block has at most. */
+static int64_t block_columns(const CornuMatmul *p)
 {
-    return ceil_divide(p->panels, p->column_blocks) * panel_columns(p);
+    return ceil_divide(p->panels, p->column_blocks) * cornu__matmul_panel_columns(p);
 }
 
 CornuMatmulExtents cornu__matmul_extents(const CornuOpCall *op, const CornuType *out_type)
@@ -107,27 +74,22 @@ CornuMatmulExtents cornu__matmul_extents(const CornuOpCall *op, const CornuType 
     return e;
 }
 
-/* Sums of a transposed a are the result itself: f32, in whole registers. */
-static bool sums_in_place(const Matmul *p, const CornuType *out_type)
-{
-    return out_type->dtype == CORNU_F32 && p->padded == p->e.n && p->how.passes == 1;
-}
-
-static void cut(Matmul *p)
+static void cut(CornuMatmul *p)
 {
     p->tiles = p->e.m / p->products->tile_rows * p->e.batch / ROW_BLOCKS;
     p->tiles = larger(LEAST_TILES, smaller(p->tiles, TILES));
     if (!p->transposed && p->e.k > 0)
-        p->tiles = larger(1, smaller(p->tiles, BLOCK_BYTES / tile_bytes(p)));
+        p->tiles = larger(1, smaller(p->tiles, CORNU_MATMUL_BYTES / tile_bytes(p)));
     if (p->packs) p->tiles = ceil_divide(p->e.m, p->products->tile_rows);
-    p->row_blocks = ceil_divide(p->e.m, block_rows(p));
+    if (p->summed) p->tiles = SUMMED_TILES;
+    p->row_blocks = ceil_divide(p->e.m, cornu__matmul_block_rows(p));
     const int64_t row_blocks = larger(1, p->e.batch * p->row_blocks);
-    p->column_blocks = p->transposed ? ROW_BLOCKS / row_blocks   /* each packs its part of a */
-                                     : ceil_divide(BLOCKS, row_blocks);
+    p->column_blocks = p->transposed && !p->summed ? ROW_BLOCKS / row_blocks   /* each packs its part of a */
+                                                   : ceil_divide(BLOCKS, row_blocks);
     p->column_blocks = larger(1, smaller(p->panels, p->column_blocks));
 }
 
-static void find_blocks(Matmul *p, const CornuOpCall *op, const CornuType *out_type,
+void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
                         CornuMultiplier multiplier)
 {
     p->e = cornu__matmul_extents(op, out_type);
@@ -138,7 +100,7 @@ static void find_blocks(Matmul *p, const CornuOpCall *op, const CornuType *out_t
     p->products = p->how.products;
     p->padded = ceil_divide(p->e.n, p->products->lanes) * p->products->lanes;
     p->depth = ceil_divide(p->e.k, p->products->depth) * p->products->depth;
-    p->panels = ceil_divide(p->padded, panel_columns(p));
+    p->panels = ceil_divide(p->padded, cornu__matmul_panel_columns(p));
     const int64_t apart = p->e.k * (int64_t)p->products->size;   /* bytes between rows */
     p->copied = !p->how.in_place || (apart & -apart) > SPREAD;
     p->x_stride = p->copied ? ceil_divide(p->e.k, PADDING) * PADDING + PADDING : p->e.k;
@@ -146,7 +108,7 @@ static void find_blocks(Matmul *p, const CornuOpCall *op, const CornuType *out_t
 }
 
 /* Of all panels of one matrix b. */
-static int64_t matrix_bytes(const Matmul *p)
+static int64_t matrix_bytes(const CornuMatmul *p)
 {
     return p->how.parts * p->depth * p->padded * (int64_t)p->products->size;
 }
@@ -156,37 +118,43 @@ static int64_t matrix_bytes(const Matmul *p)
 static bool packs_itself(const CornuOpCall *op, const CornuType *out_type,
                          const CornuMachine *machine)
 {
-    Matmul p = { .packs = false };
-    find_blocks(&p, op, out_type, machine->multiplier);
+    CornuMatmul p = { .packs = false };
+    cornu__matmul_find_blocks(&p, op, out_type, machine->multiplier);
     return !p.transposed && p.b_matrices == 1 && p.e.batch == 1 && p.how.in_place &&
            machine->shards <= 1 && p.e.m <= TILES * p.products->tile_rows &&
            matrix_bytes(&p) > KEPT_BYTES;
 }
 
 /* Where a is transposed: K in equal stretches of whole pairs, what a block reads of a in each fits
- * BLOCK_BYTES. */
-static void find_chunks(Matmul *p, const CornuType *out_type)
+ * CORNU_MATMUL_BYTES. */
+static void find_chunks(CornuMatmul *p, const CornuType *out_type)
 {
     const int64_t size = (int64_t)p->products->size, parts = p->how.parts;
-    const int64_t most = BLOCK_BYTES / (parts * size * block_rows(p)) / p->products->depth;
+    const int64_t most = CORNU_MATMUL_BYTES / (parts * size * cornu__matmul_block_rows(p)) / p->products->depth;
     const int64_t pairs = p->depth / p->products->depth;
     p->chunk = ceil_divide(pairs, larger(1, ceil_divide(pairs, most))) * p->products->depth;
-    p->x_part = block_rows(p) * p->chunk;
-    p->row_bytes = SOME_ROWS * parts * block_rows(p) * size;
-    if (!sums_in_place(p, out_type)) p->sums_count = 2 * block_rows(p) * block_columns(p);
+    p->x_part = cornu__matmul_block_rows(p) * p->chunk;
+    p->row_bytes = CORNU_MATMUL_SOME_ROWS * parts * cornu__matmul_block_rows(p) * size;
+    if (!cornu__matmul_sums_in_place(p, out_type)) p->sums_count = 2 * cornu__matmul_block_rows(p) * block_columns(p);
 }
 
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
-static size_t lay_out(Matmul *p, const CornuOpCall *op, const CornuType *out_type,
+size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
                       const CornuMachine *machine, char *scratch)
 {
-    find_blocks(p, op, out_type, machine->multiplier);
+    cornu__matmul_find_blocks(p, op, out_type, machine->multiplier);
     const size_t threads = (size_t)machine->threads, parts = (size_t)p->how.parts;
     const size_t bias = align(3 * (size_t)p->padded * sizeof(float));
-    p->x_part = p->copied ? block_rows(p) * p->x_stride : 0;
+    p->x_part = p->copied ? cornu__matmul_block_rows(p) * p->x_stride : 0;
     p->row_bytes = p->sums_count = 0;
     if (p->transposed) find_chunks(p, out_type);
-    p->panel_bytes = p->packs ? panel_columns(p) * p->depth * (int64_t)p->products->size : 0;
+    if (p->summed) {   /* one chunk of each shard's rows at a time, in a row */
+        p->chunk = p->depth;
+        p->x_part = cornu__matmul_block_rows(p) * p->chunk * p->summed;
+        p->sums_count = (p->summed + 1) * cornu__matmul_block_rows(p) *
+                        cornu__matmul_panel_columns(p);
+    }
+    p->panel_bytes = p->packs ? cornu__matmul_panel_columns(p) * p->depth * (int64_t)p->products->size : 0;
     p->x_bytes = (int64_t)align(parts * (size_t)p->x_part * p->products->size);
     p->row_bytes = (int64_t)align((size_t)p->row_bytes);
     if (scratch) {
@@ -203,49 +171,38 @@ static size_t lay_out(Matmul *p, const CornuOpCall *op, const CornuType *out_typ
 static size_t matmul_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
-    Matmul p = { .packs = packs_itself(op, out_type, machine) };
-    return lay_out(&p, op, out_type, machine, NULL);
+    CornuMatmul p = { .packs = packs_itself(op, out_type, machine) };
+    return cornu__matmul_lay_out(&p, op, out_type, machine, NULL);
 }
 
 /* ---- b ---- */
 
 typedef struct {
-    Matmul      matmul;
+    CornuMatmul      matmul;
     const void *b;          /* its parts, one after the other */
     char       *packed;
 } Pack;
 
-static size_t panels_bytes(const Matmul *p)
+static size_t panels_bytes(const CornuMatmul *p)
 {
     return align((size_t)(p->b_matrices * matrix_bytes(p)));
 }
 
 /* After the panels there is space for the parts of b. */
-static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
+size_t cornu__matmul_pack_bytes(const CornuOpCall *op, const CornuType *out_type,
                          const CornuMachine *machine)
 {
-    Matmul p = { .packs = false };
-    find_blocks(&p, op, out_type, machine->multiplier);
+    CornuMatmul p = { .packs = false };
+    cornu__matmul_find_blocks(&p, op, out_type, machine->multiplier);
     return panels_bytes(&p) + cornu__parts_bytes(&p.how, p.b_count);
-}
-
-static int64_t panel_width(const Matmul *p, int64_t first)
-{
-    return smaller(panel_columns(p), p->padded - first);
-}
-
-/* Where the panel at column `first` of one matrix b is: `depth` rows for each part. */
-static int64_t panel_offset(const Matmul *p, int64_t matrix, int64_t first)
-{
-    return (matrix * p->padded + first) * p->depth * p->how.parts * (int64_t)p->products->size;
 }
 
 /* `count` rows of one part of b, from k on, into the panel of column `first`; `from` is the first
  * of them there. */
-static void pack_panel(const Matmul *p, char *panel, int64_t part, int64_t first, int64_t k,
+static void pack_panel(const CornuMatmul *p, char *panel, int64_t part, int64_t first, int64_t k,
                        int64_t count, const void *from)
 {
-    const int64_t width = panel_width(p, first);
+    const int64_t width = cornu__matmul_panel_width(p, first);
     p->products->pack(panel, width, part * p->depth + k, count, from, p->e.b_row, p->e.b_column,
                       smaller(width, p->e.n - first));
     if (k + count == p->e.k && p->depth > p->e.k)   /* the odd one's other half */
@@ -257,22 +214,22 @@ static void pack_rows(void *context, int64_t block, int thread)
 {
     (void)thread;
     const Pack   *pack = context;
-    const Matmul *p = &pack->matmul;
+    const CornuMatmul *p = &pack->matmul;
     const int64_t blocks = ceil_divide(p->e.k, PACK_ROWS);
     const int64_t k = block % blocks * PACK_ROWS, count = smaller(PACK_ROWS, p->e.k - k);
     const int64_t part = block / blocks % p->how.parts;
     const int64_t matrix = block / blocks / p->how.parts;
     const int64_t from = part * p->b_count + matrix * p->e.b_batch + k * p->e.b_row;
-    for (int64_t first = 0; first < p->padded; first += panel_columns(p))
-        pack_panel(p, pack->packed + panel_offset(p, matrix, first), part, first, k, count,
+    for (int64_t first = 0; first < p->padded; first += cornu__matmul_panel_columns(p))
+        pack_panel(p, pack->packed + cornu__matmul_panel_offset(p, matrix, first), part, first, k, count,
                    cornu__element(&p->how, pack->b, from + first * p->e.b_column));
 }
 
-static void pack(const CornuKernelCall *call)
+void cornu__matmul_pack(const CornuKernelCall *call)
 {
     Pack pack = { .packed = call->out[0] };
-    find_blocks(&pack.matmul, &call->op, call->out_type, call->multiplier);
-    const Matmul *p = &pack.matmul;
+    cornu__matmul_find_blocks(&pack.matmul, &call->op, call->out_type, call->multiplier);
+    const CornuMatmul *p = &pack.matmul;
     pack.b = cornu__all_parts(&p->how, call->threads, call->in[1], p->b_count,
                               pack.packed + panels_bytes(p));
     cornu__threads_run(call->threads, p->b_matrices * p->how.parts * ceil_divide(p->e.k, PACK_ROWS),
@@ -281,59 +238,32 @@ static void pack(const CornuKernelCall *call)
 
 /* ---- The product ---- */
 
-/* The part of one block. */
-typedef struct {
-    int64_t matrix, m, m_end, first, end;   /* rows and columns */
-} Block;
-
-static Block block_of(const Matmul *p, int64_t block)
-{
-    const int64_t columns = block % p->column_blocks, rest = block / p->column_blocks;
-    const int64_t rows = rest % p->row_blocks, matrix = rest / p->row_blocks;
-    const int64_t begin = columns * p->panels / p->column_blocks;
-    const int64_t end = (columns + 1) * p->panels / p->column_blocks;
-    return (Block){ matrix, rows * p->e.m / p->row_blocks, (rows + 1) * p->e.m / p->row_blocks,
-                    begin * panel_columns(p), smaller(end * panel_columns(p), p->padded) };
-}
-
-/* The number of an element of the result. */
-static int64_t element(const Matmul *p, int64_t matrix, int64_t m, int64_t n)
-{
-    return (matrix * p->e.m + m) * p->e.n + n;
-}
-
-static char *result(const Matmul *p, int64_t matrix, int64_t m, int64_t n)
-{
-    const int64_t size = p->call->out_type->dtype == CORNU_BF16 ? 2 : 4;
-    return (char *)p->call->out[0] + element(p, matrix, m, n) * size;
-}
-
 /* What of the epilogue is left, which only f32 results have, to the rows of a block from y on. */
-static void finish(const Matmul *p, const Block *b, const CornuEpilogue *rest, float *y,
+void cornu__matmul_finish(const CornuMatmul *p, const CornuMatmulBlock *b, const CornuEpilogue *rest, float *y,
                    int64_t stride)
 {
     cornu__epilogue_apply(rest, &(CornuEpilogueRows){
         .y = y, .rows = b->m_end - b->m, .columns = smaller(b->end, p->e.n) - b->first,
-        .stride = stride, .first = element(p, b->matrix, b->m, b->first),
+        .stride = stride, .first = cornu__matmul_element(p, b->matrix, b->m, b->first),
         .width = p->e.n });
 }
 
 /* Rows of a block as tiles take them, their parts x_part elements apart. */
-static const void *rows_of_a(const Matmul *p, const Block *b, int thread)
+static const void *rows_of_a(const CornuMatmul *p, const CornuMatmulBlock *b, int thread)
 {
     const int64_t first = b->matrix * p->e.a_batch + b->m * p->e.k;
-    if (!p->copied) return cornu__in_memory(&p->how, p->call->in[0], first);
+    if (!p->copied) return cornu__in_memory(&p->how, p->a, first);
     char *made = p->x + thread * p->x_bytes;
     for (int64_t row = 0; row < b->m_end - b->m; row++)
-        cornu__parts(&p->how, p->call->in[0], first + row * p->e.k, p->e.k,
+        cornu__parts(&p->how, p->a, first + row * p->e.k, p->e.k,
                      made + row * p->x_stride * (int64_t)p->products->size, p->x_part);
     return made;
 }
 
 /* The panel at column `first`, packed by now. */
-static const char *panel_of(const Matmul *p, const Block *b, int64_t first, int thread)
+static const char *panel_of(const CornuMatmul *p, const CornuMatmulBlock *b, int64_t first, int thread)
 {
-    if (!p->packs) return p->packed + panel_offset(p, p->e.b_batch ? b->matrix : 0, first);
+    if (!p->packs) return p->packed + cornu__matmul_panel_offset(p, p->e.b_batch ? b->matrix : 0, first);
     char *panel = p->panel + thread * p->panel_bytes;
     pack_panel(p, panel, 0, first, 0, p->e.k,
                cornu__in_memory(&p->how, p->call->in[1], first * p->e.b_column));
@@ -342,8 +272,8 @@ static const char *panel_of(const Matmul *p, const Block *b, int64_t first, int 
 
 static void multiply(void *context, int64_t block, int thread)
 {
-    const Matmul *p = context;
-    const Block   b = block_of(p, block);
+    const CornuMatmul *p = context;
+    const CornuMatmulBlock   b = cornu__matmul_block(p, block);
     const int64_t rows = b.m_end - b.m, tiles = ceil_divide(rows, p->products->tile_rows);
     int64_t       begin[TILES + 1];
     const float  *term = p->call->epilogue->term;
@@ -358,7 +288,7 @@ static void multiply(void *context, int64_t block, int thread)
                        .narrow = p->call->out_type->dtype == CORNU_BF16 };
     for (int64_t t = 0; t <= tiles; t++) begin[t] = t * rows / tiles;
     for (int64_t first = b.first, width; first < b.end; first += width) {
-        width = panel_width(p, first);
+        width = cornu__matmul_panel_width(p, first);
         tile.panel = panel_of(p, &b, first, thread);
         tile.bias = p->bias + first;
         if (p->scales) {
@@ -370,136 +300,30 @@ static void multiply(void *context, int64_t block, int thread)
         for (int64_t t = 0; t < tiles; t++) {
             tile.rows = (int)(begin[t + 1] - begin[t]);
             tile.x = cornu__element(&p->how, x, begin[t] * p->x_stride);
-            tile.y = result(p, b.matrix, b.m + begin[t], first);
-            if (term) tile.term = term + element(p, b.matrix, b.m + begin[t], first);
+            tile.y = cornu__matmul_result(p, b.matrix, b.m + begin[t], first);
+            if (term) tile.term = term + cornu__matmul_element(p, b.matrix, b.m + begin[t], first);
             p->products->tile(&tile);
         }
     }
     const CornuEpilogue rest = cornu__epilogue_after_tiles(p->call->epilogue);
     if (rest.activation != CORNU_OP_COUNT)
-        finish(p, &b, &rest, (float *)(void *)result(p, b.matrix, b.m, b.first), p->e.n);
-}
-
-/* ---- a transposed ---- */
-
-/* Where tile t of a block of `rows` rows begins. */
-static int64_t tile_begin(const Matmul *p, int64_t rows, int64_t t)
-{
-    return t * rows / ceil_divide(rows, p->products->outer_rows);
-}
-
-/* `count` stretches of rows of a, far from each other. */
-static void prefetch_rows(const Matmul *p, int64_t first, int64_t count, int64_t columns)
-{
-    const int64_t line = CORNU_LINE_BYTES / (p->how.from == CORNU_BF16 ? 2 : 4);
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t m = 0; m < columns + line; m += line)
-            __builtin_prefetch(cornu__in_memory(&p->how, p->call->in[0],
-                                                first + i * p->e.m + smaller(m, columns - 1)));
-}
-
-/* Rows k to k_end of a, columns of the block, into panels of its tiles; that of the tile at row m
- * of the block stands at m chunk. */
-static void pack_columns(const Matmul *p, const Block *b, int64_t k, int64_t k_end, int thread)
-{
-    const int64_t columns = b->m_end - b->m, begin = k;
-    char         *rows = p->rows + thread * p->row_bytes, *x = p->x + thread * p->x_bytes;
-    for (int64_t count; k < k_end; k += count) {
-        const int64_t first = b->matrix * p->e.a_batch + k * p->e.m + b->m;
-        count = smaller(SOME_ROWS, k_end - k);
-        prefetch_rows(p, first + count * p->e.m, smaller(count, k_end - k - count), columns);
-        for (int64_t i = 0; i < count && !p->how.in_place; i++)
-            cornu__parts(&p->how, p->call->in[0], first + i * p->e.m, columns,
-                         rows + i * columns * (int64_t)p->products->size, SOME_ROWS * columns);
-        for (int64_t m = 0, t = 1, width; m < columns; m += width, t++) {
-            width = tile_begin(p, columns, t) - m;
-            for (int part = 0; part < p->how.parts; part++) {
-                const void *from = p->how.in_place
-                    ? cornu__in_memory(&p->how, p->call->in[0], first + m)
-                    : cornu__element(&p->how, rows, part * SOME_ROWS * columns + m);
-                char *panel = x + (part * p->x_part + m * p->chunk) * (int64_t)p->products->size;
-                p->products->pack(panel, width, k - begin, count, from,
-                                  p->how.in_place ? p->e.m : columns, 1, width);
-                if ((k + count - begin) % p->products->depth)   /* the odd one's other half */
-                    p->products->pack(panel, width, k + count - begin, 1, from, 0, 0, 0);
-            }
-        }
-    }
-}
-
-/* Adds chunk k to k_end to the sums of the panel at column `first`. */
-static void add_chunk(const Matmul *p, const Block *b, int64_t k, int64_t k_end, int64_t first,
-                      int thread, float *sums, int64_t stride)
-{
-    const int64_t width = panel_width(p, first), rows = b->m_end - b->m;
-    const char   *y = p->packed + panel_offset(p, p->e.b_batch ? b->matrix : 0, first);
-    const char   *x = p->x + thread * p->x_bytes;
-    CornuOuter    outer = { .y_pixel = width, .images = 1, .height = 1,
-                            .width = ceil_divide(k_end - k, p->products->depth),
-                            .sum_stride = stride, .vectors = (int)(width / p->products->lanes) };
-    for (int64_t m = 0, t = 1; m < rows; m += outer.rows, t++) {
-        outer.rows = (int)(tile_begin(p, rows, t) - m);
-        outer.x_pixel = outer.rows;
-        for (int pass = 0; pass < p->how.passes; pass++) {
-            const int *part = p->how.pass[pass];
-            const bool last = pass + 1 == p->how.passes;
-            outer.sum = sums + ((last ? 0 : rows) + m) * stride + first - b->first;
-            outer.add = k > 0 || (pass > 0 && !last);
-            outer.x = cornu__element(&p->how, x, part[0] * p->x_part + m * p->chunk);
-            outer.y = cornu__element(&p->how, y, (part[1] * p->depth + k) * width);
-            p->products->outer(&outer);
-        }
-    }
-}
-
-static void copy_sums(const Matmul *p, const Block *b, const float *sums, int64_t stride)
-{
-    const int64_t used = smaller(b->end, p->e.n) - b->first;
-    for (int64_t m = b->m; m < b->m_end; m++, sums += stride) {
-        void *to = result(p, b->matrix, m, b->first);
-        if (p->call->out_type->dtype == CORNU_BF16) cornu__bf16()->narrow(sums, used, to);
-        else memcpy(to, sums, (size_t)used * sizeof(float));
-    }
-}
-
-static void multiply_transposed(void *context, int64_t block, int thread)
-{
-    const Matmul *p = context;
-    const Block   b = block_of(p, block);
-    const bool    in_place = sums_in_place(p, p->call->out_type);
-    const int64_t rows = b.m_end - b.m, stride = in_place ? p->e.n : b.end - b.first;
-    float        *sums = in_place ? (void *)result(p, b.matrix, b.m, b.first)
-                                  : p->sums + thread * p->sums_count;
-    CornuEpilogue epilogue = *p->call->epilogue;
-    int64_t       k = 0;
-    do {   /* at least once: without terms the sums are zero */
-        const int64_t k_end = smaller(p->e.k, k + p->chunk);
-        pack_columns(p, &b, k, k_end, thread);
-        for (int64_t first = b.first; first < b.end; first += panel_columns(p))
-            add_chunk(p, &b, k, k_end, first, thread, sums, stride);
-        k = k_end;
-    } while (k < p->e.k);
-    for (int64_t i = 0; p->how.passes > 1 && i < rows * stride; i++)
-        sums[i] += sums[rows * stride + i];
-    if (epilogue.bias) epilogue.bias = p->bias;
-    finish(p, &b, &epilogue, sums, stride);
-    if (!in_place) copy_sums(p, &b, sums, stride);
+        cornu__matmul_finish(p, &b, &rest, (float *)(void *)cornu__matmul_result(p, b.matrix, b.m, b.first), p->e.n);
 }
 
 static CornuStatus matmul(const CornuKernelCall *call)
 {
-    Matmul             p = { .call = call, .packed = call->in[1], .packs = !call->packed };
+    CornuMatmul             p = { .call = call, .a = call->in[0], .packed = call->in[1], .packs = !call->packed };
     const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&p, &call->op, call->out_type, &machine, call->scratch);
+    cornu__matmul_lay_out(&p, &call->op, call->out_type, &machine, call->scratch);
     cornu__biases(call->epilogue, call->out_type->dtype, p.e.n, p.padded, p.bias);
     p.scales = cornu__scales(call->epilogue, p.e.n, p.padded, p.bias + p.padded);
     cornu__threads_run(call->threads, p.e.batch * p.row_blocks * p.column_blocks,
-                       p.transposed ? multiply_transposed : multiply, &p);
+                       p.transposed ? cornu__matmul_transposed : multiply, &p);
     return CORNU_OK;
 }
 
 const CornuKernel cornu__host_matmul = {
     .accepts = cornu__product_accepts, .scratch = matmul_scratch, .run = matmul,
-    .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .packs_itself = packs_itself,
+    .takes_epilogue = true, .takes_scale = true, .pack_bytes = cornu__matmul_pack_bytes, .pack = cornu__matmul_pack, .packs = 1,
+    .packs_itself = packs_itself, .summed = CORNU__FULL(&cornu__host_matmul_summed, NULL),
 };

@@ -1,0 +1,118 @@
+/* What the files of cornu__host_matmul share. */
+#ifndef CORNU_DEVICE_HOST_MATMUL_INTERNAL_H
+#define CORNU_DEVICE_HOST_MATMUL_INTERNAL_H
+
+#include "../../integer_internal.h"
+#include "matmul.h"
+#include "precision.h"
+
+enum {
+    CORNU_MATMUL_SOME_ROWS = 16,   /* of a transposed a, packed at once; even                   */
+    CORNU_MATMUL_BYTES = 512 << 10 /* of a in a block, more than one tile at most; of the second-
+                                      level cache                                               */
+};
+
+typedef struct {
+    const CornuKernelCall *call;
+    CornuMultiplication    how;
+    const CornuProducts   *products;
+    CornuMatmulExtents     e;
+    int64_t  b_count, b_matrices;
+    int      summed;                 /* shards whose results are added up; 0: none        */
+    bool     transposed;             /* a                                                */
+    bool     copied;                 /* rows of a, before tiles read them                */
+    bool     packs;                  /* each panel of b where it is used, no earlier step */
+    int64_t  padded, depth;          /* N and K, rounded up to whole registers and pairs */
+    int64_t  tiles;                  /* high is a block of rows, at most                 */
+    int64_t  row_blocks, column_blocks, panels;
+    const void *a;
+    const char *packed;              /* b */
+    float   *bias;                   /* with scales and shifts after it */
+    bool     scales;
+    char    *panel;                  /* of b, if packed here, per thread       */
+    char    *x;                      /* rows of a block, all parts, per thread */
+    int64_t  panel_bytes, x_stride, x_part, x_bytes;
+    /* Of a that is transposed, whose x are panels of `chunk` rows along K: per thread a few of a's
+     * rows in parts, and unless the result takes them the sums of a block, of the last pass and of
+     * those before, whose terms are small; or of a panel's columns of all shards, and what they
+     * add up to. */
+    int64_t  chunk;
+    char    *rows;
+    float   *sums;
+    int64_t  row_bytes, sums_count;
+} CornuMatmul;
+
+static inline int64_t cornu__matmul_block_rows(const CornuMatmul *p) { return p->tiles * p->products->tile_rows; }
+
+/* Columns that a panel has. */
+static inline int64_t cornu__matmul_panel_columns(const CornuMatmul *p) { return 2 * p->products->lanes; }
+
+/* Sums of a transposed a are the result itself: f32, in whole registers. */
+static inline bool cornu__matmul_sums_in_place(const CornuMatmul *p, const CornuType *out_type)
+{
+    return out_type->dtype == CORNU_F32 && p->padded == p->e.n && p->how.passes == 1;
+}
+
+static inline int64_t cornu__matmul_panel_width(const CornuMatmul *p, int64_t first)
+{
+    return smaller(cornu__matmul_panel_columns(p), p->padded - first);
+}
+
+/* Where the panel at column `first` of one matrix b is: `depth` rows for each part. */
+static inline int64_t cornu__matmul_panel_offset(const CornuMatmul *p, int64_t matrix, int64_t first)
+{
+    return (matrix * p->padded + first) * p->depth * p->how.parts * (int64_t)p->products->size;
+}
+
+/* The part of one block. */
+typedef struct {
+    int64_t matrix, m, m_end, first, end;   /* rows and columns */
+} CornuMatmulBlock;
+
+static inline CornuMatmulBlock cornu__matmul_block(const CornuMatmul *p, int64_t block)
+{
+    const int64_t columns = block % p->column_blocks, rest = block / p->column_blocks;
+    const int64_t rows = rest % p->row_blocks, matrix = rest / p->row_blocks;
+    const int64_t begin = columns * p->panels / p->column_blocks;
+    const int64_t end = (columns + 1) * p->panels / p->column_blocks;
+    return (CornuMatmulBlock){ matrix, rows * p->e.m / p->row_blocks, (rows + 1) * p->e.m / p->row_blocks,
+                    begin * cornu__matmul_panel_columns(p), smaller(end * cornu__matmul_panel_columns(p), p->padded) };
+}
+
+/* The number of an element of the result. */
+static inline int64_t cornu__matmul_element(const CornuMatmul *p, int64_t matrix, int64_t m, int64_t n)
+{
+    return (matrix * p->e.m + m) * p->e.n + n;
+}
+
+static inline char *cornu__matmul_result(const CornuMatmul *p, int64_t matrix, int64_t m, int64_t n)
+{
+    const int64_t size = p->call->out_type->dtype == CORNU_BF16 ? 2 : 4;
+    return (char *)p->call->out[0] + cornu__matmul_element(p, matrix, m, n) * size;
+}
+
+/* ---- matmul.c ---- */
+
+/* Cuts the call into blocks, of p->summed shards' results if that is set. */
+void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
+                               CornuMultiplier multiplier);
+
+/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
+size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine, char *scratch);
+
+/* What of the epilogue is left, which only f32 results have, to the rows of a block from y on. */
+void cornu__matmul_finish(const CornuMatmul *p, const CornuMatmulBlock *b,
+                          const CornuEpilogue *rest, float *y, int64_t stride);
+
+/* b, as the kernel reads it. */
+size_t cornu__matmul_pack_bytes(const CornuOpCall *op, const CornuType *out_type,
+                                const CornuMachine *machine);
+void   cornu__matmul_pack(const CornuKernelCall *call);
+
+/* ---- matmul_transposed.c ---- */
+
+/* A block of a product whose a is transposed: a CornuWork. */
+void cornu__matmul_transposed(void *context, int64_t block, int thread);
+
+#endif

@@ -1,0 +1,213 @@
+/*
+ * matmul of a transposed a, as the gradients of weights are: part of matmul.c.
+ *
+ * A block packs its columns of a stretch of rows along K, those of each tile into a panel of its
+ * own, so that a tile reads two streams from the second-level cache.
+ *
+ * Of several shards the results may be added up where they are computed: with few rows on each, a
+ * shard's gradient of a weight is far larger than the operands, and writing and reading it takes
+ * longer than computing it. The sums of a panel are made for all shards, in the cache, and added by
+ * the function, and in the order, of an all_reduce.
+ *
+ * Reference: device/ops/matmul.c; tests/device/host/kernels/test_products.c compares them.
+ * Source: own.
+ * Gain: GAIN
+ */
+#include <string.h>
+
+#include "../../inference_internal.h"
+#include "../machine/prefetch.h"
+#include "../machine/vector.h"
+#include "kernels.h"
+#include "matmul_internal.h"
+
+/* Where tile t of a block of `rows` rows begins. */
+static int64_t tile_begin(const CornuMatmul *p, int64_t rows, int64_t t)
+{
+    return t * rows / ceil_divide(rows, p->products->outer_rows);
+}
+
+/* `count` stretches of rows of a, far from each other. */
+static void prefetch_rows(const CornuMatmul *p, int64_t first, int64_t count, int64_t columns)
+{
+    const int64_t line = CORNU_LINE_BYTES / (p->how.from == CORNU_BF16 ? 2 : 4);
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t m = 0; m < columns + line; m += line)
+            __builtin_prefetch(cornu__in_memory(&p->how, p->a,
+                                                first + i * p->e.m + smaller(m, columns - 1)));
+}
+
+/* Rows k to k_end of a, columns of the block, into panels of its tiles; that of the tile at row m
+ * of the block stands at m chunk. */
+static void pack_columns(const CornuMatmul *p, const CornuMatmulBlock *b, int64_t k, int64_t k_end, int thread)
+{
+    const int64_t columns = b->m_end - b->m, begin = k;
+    char         *rows = p->rows + thread * p->row_bytes, *x = p->x + thread * p->x_bytes;
+    for (int64_t count; k < k_end; k += count) {
+        const int64_t first = b->matrix * p->e.a_batch + k * p->e.m + b->m;
+        count = smaller(CORNU_MATMUL_SOME_ROWS, k_end - k);
+        prefetch_rows(p, first + count * p->e.m, smaller(count, k_end - k - count), columns);
+        for (int64_t i = 0; i < count && !p->how.in_place; i++)
+            cornu__parts(&p->how, p->a, first + i * p->e.m, columns,
+                         rows + i * columns * (int64_t)p->products->size, CORNU_MATMUL_SOME_ROWS * columns);
+        for (int64_t m = 0, t = 1, width; m < columns; m += width, t++) {
+            width = tile_begin(p, columns, t) - m;
+            for (int part = 0; part < p->how.parts; part++) {
+                const void *from = p->how.in_place
+                    ? cornu__in_memory(&p->how, p->a, first + m)
+                    : cornu__element(&p->how, rows, part * CORNU_MATMUL_SOME_ROWS * columns + m);
+                char *panel = x + (part * p->x_part + m * p->chunk) * (int64_t)p->products->size;
+                p->products->pack(panel, width, k - begin, count, from,
+                                  p->how.in_place ? p->e.m : columns, 1, width);
+                if ((k + count - begin) % p->products->depth)   /* the odd one's other half */
+                    p->products->pack(panel, width, k + count - begin, 1, from, 0, 0, 0);
+            }
+        }
+    }
+}
+
+/* Adds chunk k to k_end to the sums of the panel at column `first`. */
+static void add_chunk(const CornuMatmul *p, const CornuMatmulBlock *b, int64_t k, int64_t k_end, int64_t first,
+                      int thread, float *sums, int64_t stride)
+{
+    const int64_t width = cornu__matmul_panel_width(p, first), rows = b->m_end - b->m;
+    const char   *y = p->packed + cornu__matmul_panel_offset(p, p->e.b_batch ? b->matrix : 0, first);
+    const char   *x = p->x + thread * p->x_bytes;
+    CornuOuter    outer = { .y_pixel = width, .images = 1, .height = 1,
+                            .width = ceil_divide(k_end - k, p->products->depth),
+                            .sum_stride = stride, .vectors = (int)(width / p->products->lanes) };
+    for (int64_t m = 0, t = 1; m < rows; m += outer.rows, t++) {
+        outer.rows = (int)(tile_begin(p, rows, t) - m);
+        outer.x_pixel = outer.rows;
+        for (int pass = 0; pass < p->how.passes; pass++) {
+            const int *part = p->how.pass[pass];
+            const bool last = pass + 1 == p->how.passes;
+            outer.sum = sums + ((last ? 0 : rows) + m) * stride + first - b->first;
+            outer.add = k > 0 || (pass > 0 && !last);
+            outer.x = cornu__element(&p->how, x, part[0] * p->x_part + m * p->chunk);
+            outer.y = cornu__element(&p->how, y, (part[1] * p->depth + k) * width);
+            p->products->outer(&outer);
+        }
+    }
+}
+
+static void copy_sums(const CornuMatmul *p, const CornuMatmulBlock *b, const float *sums, int64_t stride)
+{
+    const int64_t used = smaller(b->end, p->e.n) - b->first;
+    for (int64_t m = b->m; m < b->m_end; m++, sums += stride) {
+        void *to = cornu__matmul_result(p, b->matrix, m, b->first);
+        if (p->call->out_type->dtype == CORNU_BF16) cornu__bf16()->narrow(sums, used, to);
+        else memcpy(to, sums, (size_t)used * sizeof(float));
+    }
+}
+
+void cornu__matmul_transposed(void *context, int64_t block, int thread)
+{
+    const CornuMatmul *p = context;
+    const CornuMatmulBlock   b = cornu__matmul_block(p, block);
+    const bool    in_place = cornu__matmul_sums_in_place(p, p->call->out_type);
+    const int64_t rows = b.m_end - b.m, stride = in_place ? p->e.n : b.end - b.first;
+    float        *sums = in_place ? (void *)cornu__matmul_result(p, b.matrix, b.m, b.first)
+                                  : p->sums + thread * p->sums_count;
+    CornuEpilogue epilogue = *p->call->epilogue;
+    int64_t       k = 0;
+    do {   /* at least once: without terms the sums are zero */
+        const int64_t k_end = smaller(p->e.k, k + p->chunk);
+        pack_columns(p, &b, k, k_end, thread);
+        for (int64_t first = b.first; first < b.end; first += cornu__matmul_panel_columns(p))
+            add_chunk(p, &b, k, k_end, first, thread, sums, stride);
+        k = k_end;
+    } while (k < p->e.k);
+    for (int64_t i = 0; p->how.passes > 1 && i < rows * stride; i++)
+        sums[i] += sums[rows * stride + i];
+    if (epilogue.bias) epilogue.bias = p->bias;
+    cornu__matmul_finish(p, &b, &epilogue, sums, stride);
+    if (!in_place) copy_sums(p, &b, sums, stride);
+}
+
+
+/* ---- Summed over shards ---- */
+
+enum {
+    MOST_ROWS = 256,             /* of a shard along K: all are packed at once              */
+    LEAST_ELEMENTS = 1 << 20     /* of a result that is not going to be in the cache anyway */
+};
+
+/* The product of one shard. */
+static CornuMatmul of_shard(const CornuMatmul *p, int shard)
+{
+    const CornuKernelCall *call = p->call;
+    const ptrdiff_t        at = (shard - call->shard) * call->shard_stride;
+    CornuMatmul            own = *p;
+    own.a = call->in[at];
+    own.packed = call->in[at + 1];
+    own.x += shard * cornu__matmul_block_rows(p) * p->chunk * (int64_t)p->products->size;
+    return own;
+}
+
+/* The sums of a panel of all shards, added up into the result. */
+static void sum_panel(const CornuMatmul *p, const CornuMatmulBlock *b, int thread)
+{
+    const int64_t rows = b->m_end - b->m, width = b->end - b->first;
+    const int64_t each = cornu__matmul_block_rows(p) * cornu__matmul_panel_columns(p);
+    const int64_t used = smaller(b->end, p->e.n) - b->first;
+    float        *sums = p->sums + thread * p->sums_count, *total = sums + p->summed * each;
+    const float  *x[CORNU_SUM_ROWS];
+    for (int s = 0; s < p->summed; s++) {
+        const CornuMatmul own = of_shard(p, s);
+        x[s] = sums + s * each;
+        add_chunk(&own, b, 0, p->e.k, b->first, thread, sums + s * each, width);
+    }
+    cornu__vectors()->sum_rows(total, x, p->summed, rows * width);
+    for (int64_t m = 0; m < rows; m++)
+        memcpy(cornu__matmul_result(p, 0, b->m + m, b->first), total + m * width,
+               (size_t)used * sizeof *total);
+}
+
+static void multiply_summed(void *context, int64_t block, int thread)
+{
+    const CornuMatmul     *p = context;
+    const CornuMatmulBlock b = cornu__matmul_block(p, block);
+    CornuMatmulBlock       panel = b;
+    for (int s = 0; s < p->summed; s++) {
+        const CornuMatmul own = of_shard(p, s);
+        pack_columns(&own, &b, 0, p->e.k, thread);
+    }
+    for (panel.first = b.first; panel.first < b.end; panel.first = panel.end) {
+        panel.end = panel.first + cornu__matmul_panel_width(p, panel.first);
+        sum_panel(p, &panel, thread);
+    }
+}
+
+static bool summed_accepts(const CornuOpCall *op, const CornuType *out_type,
+                           const CornuMachine *machine)
+{
+    CornuMatmul p = { .summed = machine->shards };
+    if (!cornu__product_accepts(op, out_type, machine) || out_type->dtype != CORNU_F32 ||
+        out_type->shape.rank != 2 || !op->attributes->matmul.transpose_a || machine->shards < 2 ||
+        machine->shards > CORNU_SUM_ROWS)
+        return false;
+    cornu__matmul_find_blocks(&p, op, out_type, machine->multiplier);
+    return p.how.passes == 1 && p.e.k <= MOST_ROWS && p.e.m * p.e.n >= LEAST_ELEMENTS;
+}
+
+static size_t summed_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    CornuMatmul p = { .summed = machine->shards };
+    return cornu__matmul_lay_out(&p, op, out_type, machine, NULL);
+}
+
+static CornuStatus matmul_summed(const CornuKernelCall *call)
+{
+    const CornuMachine machine = cornu__machine_of(call);
+    CornuMatmul        p = { .call = call, .summed = call->shards };
+    cornu__matmul_lay_out(&p, &call->op, call->out_type, &machine, call->scratch);
+    cornu__threads_run(call->threads, p.row_blocks * p.column_blocks, multiply_summed, &p);
+    return CORNU_OK;
+}
+
+const CornuKernel cornu__host_matmul_summed = {
+    .accepts = summed_accepts, .scratch = summed_scratch, .run = matmul_summed,
+    .pack_bytes = cornu__matmul_pack_bytes, .pack = cornu__matmul_pack, .packs = 1,
+};
