@@ -1,4 +1,4 @@
-/* summed: which sums over shards are made with the products that they add up (kernel.h, .summed). */
+/* summed: which sums over shards are made with the products that they add up. */
 #include "passes.h"
 
 static bool is_read_once(const CornuProgram *program, CornuValue value)

@@ -7,16 +7,17 @@
  * For each of the 16 points the sum is a product of matrices, of tiles by channels with channels by
  * filters, made by the tiles of isa/product.h. Some tiles of outputs at a time are transformed (V),
  * multiplied with one panel of the transformed filter (U) after the other, and the products of a
- * panel (M) become outputs, with the epilogue: V and M stay in the second-level cache, nothing but U
- * is in memory. x beside the image is zero: taps on padding are multiplied, too.
+ * panel (M) become outputs, with the epilogue: V and M stay in the second-level cache. x beside the
+ * image is zero: taps on padding are multiplied, too.
  *
- * The transforms add numbers of like size, so that rounding errors are about twice those of a sum of
- * products. Which calls are taken depends on extents without the batch: a row has the same bits in
- * every batch.
+ * The transforms add numbers of like size: rounding errors are about twice those of a sum of
+ * products. An infinity makes NaN of all outputs of the tiles that read it. Which calls are taken
+ * depends on extents without the batch: an image has the same bits in every batch.
  *
  * Reference: device/ops/conv2d.c; tests/device/host/kernels/test_kernels.c compares them.
  * Source: own; Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016.
- * Gain: GAIN
+ * Gain, Zen 4, f32, a step's processor time: U-Net at 8 x 128 x 128 1.30 of it without, resnet20 at
+ *     128 1.08; predictions of resnet20, one image 1.37, 256 images 1.15 to 1.2.
  */
 #include "../../integer_internal.h"
 #include "../isa/winograd.h"

@@ -49,7 +49,7 @@ static int64_t tile_bytes(const CornuMatmul *p)
 /* Columns that a block has at most. */
 static int64_t block_columns(const CornuMatmul *p)
 {
-    return ceil_divide(p->panels, p->column_blocks) * cornu__matmul_panel_columns(p);
+    return ceil_divide(p->panels, p->column_blocks) * cornu__panel_columns(p);
 }
 
 CornuMatmulExtents cornu__matmul_extents(const CornuOpCall *op, const CornuType *out_type)
@@ -82,10 +82,11 @@ static void cut(CornuMatmul *p)
         p->tiles = larger(1, smaller(p->tiles, CORNU_MATMUL_BYTES / tile_bytes(p)));
     if (p->packs) p->tiles = ceil_divide(p->e.m, p->products->tile_rows);
     if (p->summed) p->tiles = SUMMED_TILES;
-    p->row_blocks = ceil_divide(p->e.m, cornu__matmul_block_rows(p));
+    p->row_blocks = ceil_divide(p->e.m, cornu__block_rows(p));
     const int64_t row_blocks = larger(1, p->e.batch * p->row_blocks);
-    p->column_blocks = p->transposed && !p->summed ? ROW_BLOCKS / row_blocks   /* each packs its part of a */
-                                                   : ceil_divide(BLOCKS, row_blocks);
+    p->column_blocks = p->transposed && !p->summed
+                     ? ROW_BLOCKS / row_blocks   /* each packs its part of a */
+                     : ceil_divide(BLOCKS, row_blocks);
     p->column_blocks = larger(1, smaller(p->panels, p->column_blocks));
 }
 
@@ -100,7 +101,7 @@ void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const Corn
     p->products = p->how.products;
     p->padded = ceil_divide(p->e.n, p->products->lanes) * p->products->lanes;
     p->depth = ceil_divide(p->e.k, p->products->depth) * p->products->depth;
-    p->panels = ceil_divide(p->padded, cornu__matmul_panel_columns(p));
+    p->panels = ceil_divide(p->padded, cornu__panel_columns(p));
     const int64_t apart = p->e.k * (int64_t)p->products->size;   /* bytes between rows */
     p->copied = !p->how.in_place || (apart & -apart) > SPREAD;
     p->x_stride = p->copied ? ceil_divide(p->e.k, PADDING) * PADDING + PADDING : p->e.k;
@@ -130,12 +131,14 @@ static bool packs_itself(const CornuOpCall *op, const CornuType *out_type,
 static void find_chunks(CornuMatmul *p, const CornuType *out_type)
 {
     const int64_t size = (int64_t)p->products->size, parts = p->how.parts;
-    const int64_t most = CORNU_MATMUL_BYTES / (parts * size * cornu__matmul_block_rows(p)) / p->products->depth;
+    const int64_t most = CORNU_MATMUL_BYTES / (parts * size * cornu__block_rows(p)) /
+                         p->products->depth;
     const int64_t pairs = p->depth / p->products->depth;
     p->chunk = ceil_divide(pairs, larger(1, ceil_divide(pairs, most))) * p->products->depth;
-    p->x_part = cornu__matmul_block_rows(p) * p->chunk;
-    p->row_bytes = CORNU_MATMUL_SOME_ROWS * parts * cornu__matmul_block_rows(p) * size;
-    if (!cornu__matmul_sums_in_place(p, out_type)) p->sums_count = 2 * cornu__matmul_block_rows(p) * block_columns(p);
+    p->x_part = cornu__block_rows(p) * p->chunk;
+    p->row_bytes = CORNU_MATMUL_SOME_ROWS * parts * cornu__block_rows(p) * size;
+    if (!cornu__matmul_sums_in_place(p, out_type))
+        p->sums_count = 2 * cornu__block_rows(p) * block_columns(p);
 }
 
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
@@ -145,16 +148,17 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
     cornu__matmul_find_blocks(p, op, out_type, machine->multiplier);
     const size_t threads = (size_t)machine->threads, parts = (size_t)p->how.parts;
     const size_t bias = align(3 * (size_t)p->padded * sizeof(float));
-    p->x_part = p->copied ? cornu__matmul_block_rows(p) * p->x_stride : 0;
+    p->x_part = p->copied ? cornu__block_rows(p) * p->x_stride : 0;
     p->row_bytes = p->sums_count = 0;
     if (p->transposed) find_chunks(p, out_type);
     if (p->summed) {   /* one chunk of each shard's rows at a time, in a row */
         p->chunk = p->depth;
-        p->x_part = cornu__matmul_block_rows(p) * p->chunk * p->summed;
-        p->sums_count = (p->summed + 1) * cornu__matmul_block_rows(p) *
-                        cornu__matmul_panel_columns(p);
+        p->x_part = cornu__block_rows(p) * p->chunk * p->summed;
+        p->sums_count = (p->summed + 1) * cornu__block_rows(p) *
+                        cornu__panel_columns(p);
     }
-    p->panel_bytes = p->packs ? cornu__matmul_panel_columns(p) * p->depth * (int64_t)p->products->size : 0;
+    if (p->packs)
+        p->panel_bytes = cornu__panel_columns(p) * p->depth * (int64_t)p->products->size;
     p->x_bytes = (int64_t)align(parts * (size_t)p->x_part * p->products->size);
     p->row_bytes = (int64_t)align((size_t)p->row_bytes);
     if (scratch) {
@@ -202,27 +206,37 @@ size_t cornu__matmul_pack_bytes(const CornuOpCall *op, const CornuType *out_type
 static void pack_panel(const CornuMatmul *p, char *panel, int64_t part, int64_t first, int64_t k,
                        int64_t count, const void *from)
 {
-    const int64_t width = cornu__matmul_panel_width(p, first);
+    const int64_t width = cornu__panel_width(p, first);
     p->products->pack(panel, width, part * p->depth + k, count, from, p->e.b_row, p->e.b_column,
                       smaller(width, p->e.n - first));
     if (k + count == p->e.k && p->depth > p->e.k)   /* the odd one's other half */
         p->products->pack(panel, width, part * p->depth + p->e.k, 1, from, 0, 0, 0);
 }
 
-/* Some rows of one part of one matrix b into all its panels. */
-static void pack_rows(void *context, int64_t block, int thread)
+/* Rows that a block packs, and panels that they go into: a few rows into all of them; or where rows
+ * of b are columns in memory, all rows into one, which reads its columns from end to end, in place
+ * of a part of every page of b. */
+static int64_t rows_packed(const CornuMatmul *p) { return p->e.b_row == 1 ? p->e.k : PACK_ROWS; }
+
+static int64_t panels_packed(const CornuMatmul *p) { return p->e.b_row == 1 ? 1 : p->panels; }
+
+static void pack_block(void *context, int64_t block, int thread)
 {
     (void)thread;
-    const Pack   *pack = context;
+    const Pack        *pack = context;
     const CornuMatmul *p = &pack->matmul;
-    const int64_t blocks = ceil_divide(p->e.k, PACK_ROWS);
-    const int64_t k = block % blocks * PACK_ROWS, count = smaller(PACK_ROWS, p->e.k - k);
-    const int64_t part = block / blocks % p->how.parts;
-    const int64_t matrix = block / blocks / p->how.parts;
-    const int64_t from = part * p->b_count + matrix * p->e.b_batch + k * p->e.b_row;
-    for (int64_t first = 0; first < p->padded; first += cornu__matmul_panel_columns(p))
-        pack_panel(p, pack->packed + cornu__matmul_panel_offset(p, matrix, first), part, first, k, count,
-                   cornu__element(&p->how, pack->b, from + first * p->e.b_column));
+    const int64_t      row_blocks = ceil_divide(p->e.k, rows_packed(p));
+    const int64_t      blocks = row_blocks * (p->panels / panels_packed(p));
+    const int64_t      k = block % row_blocks * rows_packed(p);
+    const int64_t      begin = block % blocks / row_blocks * cornu__panel_columns(p);
+    const int64_t      end = begin + panels_packed(p) * cornu__panel_columns(p);
+    const int64_t      count = smaller(rows_packed(p), p->e.k - k);
+    const int64_t      part = block / blocks % p->how.parts;
+    const int64_t      matrix = block / blocks / p->how.parts;
+    const int64_t      from = part * p->b_count + matrix * p->e.b_batch + k * p->e.b_row;
+    for (int64_t n = begin; n < smaller(end, p->padded); n += cornu__panel_columns(p))
+        pack_panel(p, pack->packed + cornu__panel_offset(p, matrix, n), part, n, k, count,
+                   cornu__element(&p->how, pack->b, from + n * p->e.b_column));
 }
 
 void cornu__matmul_pack(const CornuKernelCall *call)
@@ -230,26 +244,28 @@ void cornu__matmul_pack(const CornuKernelCall *call)
     Pack pack = { .packed = call->out[0] };
     cornu__matmul_find_blocks(&pack.matmul, &call->op, call->out_type, call->multiplier);
     const CornuMatmul *p = &pack.matmul;
+    if (p->e.k == 0) return;
     pack.b = cornu__all_parts(&p->how, call->threads, call->in[1], p->b_count,
                               pack.packed + panels_bytes(p));
-    cornu__threads_run(call->threads, p->b_matrices * p->how.parts * ceil_divide(p->e.k, PACK_ROWS),
-                       pack_rows, &pack);
+    cornu__threads_run(call->threads, p->b_matrices * p->how.parts *
+                       ceil_divide(p->e.k, rows_packed(p)) * (p->panels / panels_packed(p)),
+                       pack_block, &pack);
 }
 
 /* ---- The product ---- */
 
 /* What of the epilogue is left, which only f32 results have, to the rows of a block from y on. */
-void cornu__matmul_finish(const CornuMatmul *p, const CornuMatmulBlock *b, const CornuEpilogue *rest, float *y,
-                   int64_t stride)
+void cornu__matmul_finish(const CornuMatmul *p, const CornuBlock *b, const CornuEpilogue *rest,
+                          float *y, int64_t stride)
 {
     cornu__epilogue_apply(rest, &(CornuEpilogueRows){
         .y = y, .rows = b->m_end - b->m, .columns = smaller(b->end, p->e.n) - b->first,
-        .stride = stride, .first = cornu__matmul_element(p, b->matrix, b->m, b->first),
+        .stride = stride, .first = cornu__result_number(p, b->matrix, b->m, b->first),
         .width = p->e.n });
 }
 
 /* Rows of a block as tiles take them, their parts x_part elements apart. */
-static const void *rows_of_a(const CornuMatmul *p, const CornuMatmulBlock *b, int thread)
+static const void *rows_of_a(const CornuMatmul *p, const CornuBlock *b, int thread)
 {
     const int64_t first = b->matrix * p->e.a_batch + b->m * p->e.k;
     if (!p->copied) return cornu__in_memory(&p->how, p->a, first);
@@ -261,9 +277,9 @@ static const void *rows_of_a(const CornuMatmul *p, const CornuMatmulBlock *b, in
 }
 
 /* The panel at column `first`, packed by now. */
-static const char *panel_of(const CornuMatmul *p, const CornuMatmulBlock *b, int64_t first, int thread)
+static const char *panel_of(const CornuMatmul *p, const CornuBlock *b, int64_t first, int thread)
 {
-    if (!p->packs) return p->packed + cornu__matmul_panel_offset(p, p->e.b_batch ? b->matrix : 0, first);
+    if (!p->packs) return p->packed + cornu__panel_offset(p, p->e.b_batch ? b->matrix : 0, first);
     char *panel = p->panel + thread * p->panel_bytes;
     pack_panel(p, panel, 0, first, 0, p->e.k,
                cornu__in_memory(&p->how, p->call->in[1], first * p->e.b_column));
@@ -273,7 +289,7 @@ static const char *panel_of(const CornuMatmul *p, const CornuMatmulBlock *b, int
 static void multiply(void *context, int64_t block, int thread)
 {
     const CornuMatmul *p = context;
-    const CornuMatmulBlock   b = cornu__matmul_block(p, block);
+    const CornuBlock   b = cornu__block(p, block);
     const int64_t rows = b.m_end - b.m, tiles = ceil_divide(rows, p->products->tile_rows);
     int64_t       begin[TILES + 1];
     const float  *term = p->call->epilogue->term;
@@ -288,7 +304,7 @@ static void multiply(void *context, int64_t block, int thread)
                        .narrow = p->call->out_type->dtype == CORNU_BF16 };
     for (int64_t t = 0; t <= tiles; t++) begin[t] = t * rows / tiles;
     for (int64_t first = b.first, width; first < b.end; first += width) {
-        width = cornu__matmul_panel_width(p, first);
+        width = cornu__panel_width(p, first);
         tile.panel = panel_of(p, &b, first, thread);
         tile.bias = p->bias + first;
         if (p->scales) {
@@ -300,20 +316,22 @@ static void multiply(void *context, int64_t block, int thread)
         for (int64_t t = 0; t < tiles; t++) {
             tile.rows = (int)(begin[t + 1] - begin[t]);
             tile.x = cornu__element(&p->how, x, begin[t] * p->x_stride);
-            tile.y = cornu__matmul_result(p, b.matrix, b.m + begin[t], first);
-            if (term) tile.term = term + cornu__matmul_element(p, b.matrix, b.m + begin[t], first);
+            tile.y = cornu__result_at(p, b.matrix, b.m + begin[t], first);
+            if (term) tile.term = term + cornu__result_number(p, b.matrix, b.m + begin[t], first);
             p->products->tile(&tile);
         }
     }
     const CornuEpilogue rest = cornu__epilogue_after_tiles(p->call->epilogue);
     if (rest.activation != CORNU_OP_COUNT)
-        cornu__matmul_finish(p, &b, &rest, (float *)(void *)cornu__matmul_result(p, b.matrix, b.m, b.first), p->e.n);
+        cornu__matmul_finish(p, &b, &rest,
+                             (float *)(void *)cornu__result_at(p, b.matrix, b.m, b.first), p->e.n);
 }
 
 static CornuStatus matmul(const CornuKernelCall *call)
 {
-    CornuMatmul             p = { .call = call, .a = call->in[0], .packed = call->in[1], .packs = !call->packed };
     const CornuMachine machine = cornu__machine_of(call);
+    CornuMatmul        p = { .call = call, .a = call->in[0], .packed = call->in[1],
+                             .packs = !call->packed };
     cornu__matmul_lay_out(&p, &call->op, call->out_type, &machine, call->scratch);
     cornu__biases(call->epilogue, call->out_type->dtype, p.e.n, p.padded, p.bias);
     p.scales = cornu__scales(call->epilogue, p.e.n, p.padded, p.bias + p.padded);
@@ -324,6 +342,7 @@ static CornuStatus matmul(const CornuKernelCall *call)
 
 const CornuKernel cornu__host_matmul = {
     .accepts = cornu__product_accepts, .scratch = matmul_scratch, .run = matmul,
-    .takes_epilogue = true, .takes_scale = true, .pack_bytes = cornu__matmul_pack_bytes, .pack = cornu__matmul_pack, .packs = 1,
+    .takes_epilogue = true, .takes_scale = true,
+    .pack_bytes = cornu__matmul_pack_bytes, .pack = cornu__matmul_pack, .packs = 1,
     .packs_itself = packs_itself, .summed = CORNU__FULL(&cornu__host_matmul_summed, NULL),
 };

@@ -40,7 +40,8 @@ static void multiply(void *context, int64_t block, int thread)
     const float  *bias = p->call->epilogue->bias;
     float        *y = (float *)p->call->out[0] + matrix * p->e.m * p->e.n + n;
     CornuEpilogue rest = *p->call->epilogue;
-    const bool    relu = rest.activation == CORNU_OP_RELU && !rest.scale && !rest.shift && !rest.term;
+    const bool    plain = !rest.scale && !rest.shift && !rest.term;
+    const bool    relu = plain && rest.activation == CORNU_OP_RELU;
     p->products->few_rows(&(CornuFewRows){
         .x = (const float *)p->call->in[0] + matrix * p->e.a_batch, .x_stride = p->e.k,
         .b = (const float *)p->call->in[1] + matrix * p->e.b_batch + n, .b_stride = p->e.n,

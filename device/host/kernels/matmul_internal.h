@@ -7,9 +7,9 @@
 #include "precision.h"
 
 enum {
-    CORNU_MATMUL_SOME_ROWS = 16,   /* of a transposed a, packed at once; even                   */
-    CORNU_MATMUL_BYTES = 512 << 10 /* of a in a block, more than one tile at most; of the second-
-                                      level cache                                               */
+    CORNU_MATMUL_SOME_ROWS = 16,     /* of a transposed a, packed at once; even */
+    CORNU_MATMUL_BYTES = 512 << 10   /* of a in a block, more than one tile at most; of the
+                                        second-level cache                      */
 };
 
 typedef struct {
@@ -42,10 +42,13 @@ typedef struct {
     int64_t  row_bytes, sums_count;
 } CornuMatmul;
 
-static inline int64_t cornu__matmul_block_rows(const CornuMatmul *p) { return p->tiles * p->products->tile_rows; }
+static inline int64_t cornu__block_rows(const CornuMatmul *p)
+{
+    return p->tiles * p->products->tile_rows;
+}
 
 /* Columns that a panel has. */
-static inline int64_t cornu__matmul_panel_columns(const CornuMatmul *p) { return 2 * p->products->lanes; }
+static inline int64_t cornu__panel_columns(const CornuMatmul *p) { return 2 * p->products->lanes; }
 
 /* Sums of a transposed a are the result itself: f32, in whole registers. */
 static inline bool cornu__matmul_sums_in_place(const CornuMatmul *p, const CornuType *out_type)
@@ -53,13 +56,13 @@ static inline bool cornu__matmul_sums_in_place(const CornuMatmul *p, const Cornu
     return out_type->dtype == CORNU_F32 && p->padded == p->e.n && p->how.passes == 1;
 }
 
-static inline int64_t cornu__matmul_panel_width(const CornuMatmul *p, int64_t first)
+static inline int64_t cornu__panel_width(const CornuMatmul *p, int64_t first)
 {
-    return smaller(cornu__matmul_panel_columns(p), p->padded - first);
+    return smaller(cornu__panel_columns(p), p->padded - first);
 }
 
 /* Where the panel at column `first` of one matrix b is: `depth` rows for each part. */
-static inline int64_t cornu__matmul_panel_offset(const CornuMatmul *p, int64_t matrix, int64_t first)
+static inline int64_t cornu__panel_offset(const CornuMatmul *p, int64_t matrix, int64_t first)
 {
     return (matrix * p->padded + first) * p->depth * p->how.parts * (int64_t)p->products->size;
 }
@@ -67,28 +70,30 @@ static inline int64_t cornu__matmul_panel_offset(const CornuMatmul *p, int64_t m
 /* The part of one block. */
 typedef struct {
     int64_t matrix, m, m_end, first, end;   /* rows and columns */
-} CornuMatmulBlock;
+} CornuBlock;
 
-static inline CornuMatmulBlock cornu__matmul_block(const CornuMatmul *p, int64_t block)
+static inline CornuBlock cornu__block(const CornuMatmul *p, int64_t block)
 {
     const int64_t columns = block % p->column_blocks, rest = block / p->column_blocks;
     const int64_t rows = rest % p->row_blocks, matrix = rest / p->row_blocks;
     const int64_t begin = columns * p->panels / p->column_blocks;
     const int64_t end = (columns + 1) * p->panels / p->column_blocks;
-    return (CornuMatmulBlock){ matrix, rows * p->e.m / p->row_blocks, (rows + 1) * p->e.m / p->row_blocks,
-                    begin * cornu__matmul_panel_columns(p), smaller(end * cornu__matmul_panel_columns(p), p->padded) };
+    return (CornuBlock){ matrix, rows * p->e.m / p->row_blocks,
+                         (rows + 1) * p->e.m / p->row_blocks, begin * cornu__panel_columns(p),
+                         smaller(end * cornu__panel_columns(p), p->padded) };
 }
 
 /* The number of an element of the result. */
-static inline int64_t cornu__matmul_element(const CornuMatmul *p, int64_t matrix, int64_t m, int64_t n)
+static inline int64_t cornu__result_number(const CornuMatmul *p, int64_t matrix, int64_t m,
+                                           int64_t n)
 {
     return (matrix * p->e.m + m) * p->e.n + n;
 }
 
-static inline char *cornu__matmul_result(const CornuMatmul *p, int64_t matrix, int64_t m, int64_t n)
+static inline char *cornu__result_at(const CornuMatmul *p, int64_t matrix, int64_t m, int64_t n)
 {
     const int64_t size = p->call->out_type->dtype == CORNU_BF16 ? 2 : 4;
-    return (char *)p->call->out[0] + cornu__matmul_element(p, matrix, m, n) * size;
+    return (char *)p->call->out[0] + cornu__result_number(p, matrix, m, n) * size;
 }
 
 /* ---- matmul.c ---- */
@@ -102,7 +107,7 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
                              const CornuMachine *machine, char *scratch);
 
 /* What of the epilogue is left, which only f32 results have, to the rows of a block from y on. */
-void cornu__matmul_finish(const CornuMatmul *p, const CornuMatmulBlock *b,
+void cornu__matmul_finish(const CornuMatmul *p, const CornuBlock *b,
                           const CornuEpilogue *rest, float *y, int64_t stride);
 
 /* b, as the kernel reads it. */

