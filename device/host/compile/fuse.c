@@ -208,6 +208,24 @@ static bool is_bias(const Fuser *f, CornuValue value, CornuType type, CornuValue
            access.extent[1] == last && count_of(f, *bias) == last;
 }
 
+/* The op that alone reads result 0 of op `op`, through reshapes that keep the last axis, and as
+ * which value it does; -1: there is none. */
+static int next_after(const Fuser *f, int op, CornuValue *read)
+{
+    const CornuShape shape = cornu_program_type(f->program, f->program->ops[op].out_first).shape;
+    for (;;) {
+        *read = f->program->ops[op].out_first;
+        if (f->nodes[op].uses != 1 || f->nodes[op].user < 0) return -1;
+        op = f->nodes[op].user;
+        if (f->program->ops[op].id != CORNU_OP_RESHAPE) return op;
+        const CornuShape next =
+            cornu_program_type(f->program, f->program->ops[op].out_first).shape;
+        if (shape.rank < 1 || next.rank < 1 ||
+            shape.extent[shape.rank - 1] != next.extent[next.rank - 1])
+            return -1;
+    }
+}
+
 /* Whether `value` has the elements of a result of `type`, in its order, and is or can be in memory:
  * `term` is then what is read. */
 static bool is_term(const Fuser *f, CornuValue value, CornuType type, CornuValue *term)
@@ -255,22 +273,19 @@ static void absorb_epilogue(Fuser *f, int op)
     if (!all && !kernel->takes_relu) return;
     if (type.dtype != CORNU_F32 && !narrow) return;
     CornuEpilogueOperand stage = all ? CORNU_EPILOGUE_BIAS : CORNU_EPILOGUE_OPERANDS;
-    while (f->nodes[at].uses == 1 && f->nodes[at].user >= 0) {
-        const int       next = f->nodes[at].user;
+    CornuValue           value, read;
+    for (int next; (next = next_after(f, at, &read)) >= 0; at = next) {
         const CornuOpId id = program->ops[next].id;
-        CornuValue      value;
         if (f->nodes[next].kind != NODE_GROUP) return;
         if (id == CORNU_OP_RELU || (all && !narrow && (id == CORNU_OP_ELU || id == CORNU_OP_TANH ||
                                                        id == CORNU_OP_SIGMOID))) {
             absorb(f, op, next);
             return;
         }
-        const CornuEpilogueOperand part = part_of(f, kernel, next, program->ops[at].out_first,
-                                                  stage, &value);
+        const CornuEpilogueOperand part = part_of(f, kernel, next, read, stage, &value);
         if (part == CORNU_EPILOGUE_OPERANDS) return;
         absorb_part(f, op, next, part, value);
         stage = part + 1;
-        at = next;
     }
 }
 
@@ -280,10 +295,10 @@ static void absorb_epilogue(Fuser *f, int op)
 static void absorb_gate(Fuser *f, int op)
 {
     const CornuProgram *program = f->program;
-    const CornuValue    value = program->ops[op].out_first;
-    const int           next = f->nodes[op].user;
-    if (!f->nodes[op].kernel->takes_gate || f->nodes[op].uses != 1 || next < 0 ||
-        program->ops[next].id != CORNU_OP_MULTIPLY)
+    CornuValue          value;
+    const int           next = next_after(f, op, &value);
+    if (!f->nodes[op].kernel->takes_gate || next < 0 || f->units.next[op] >= 0 ||
+        program->ops[next].id != CORNU_OP_MULTIPLY || f->nodes[next].kind != NODE_GROUP)
         return;
     const CornuValue *in = operands_of(f, next);
     const int         slope = program->values[in[in[0] == value]].op;

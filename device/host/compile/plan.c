@@ -93,7 +93,7 @@ CornuOpCall cornu__plan_call(const CornuPlan *plan, const CornuPlanStep *step,
                              CornuType types[CORNU_CALL_TYPES], const CornuType **out_type)
 {
     const CornuProgramOp *op = &plan->program->ops[step->op];
-    if (step->pool < 0 && step->packed < 0 && step->kind != CORNU_STEP_PACK) {
+    if (step->packed < 0 && step->op_count <= 1 && step->kind != CORNU_STEP_PACK) {
         *out_type = step->types + step->in_count;
         return (CornuOpCall){ op->id, &op->attributes, op->in_count, step->types };
     }

@@ -264,6 +264,15 @@ void cornu__matmul_finish(const CornuMatmul *p, const CornuBlock *b, const Cornu
         .width = p->e.n });
 }
 
+void cornu__matmul_gate(const CornuMatmul *p, const CornuBlock *b)
+{
+    for (int64_t m = b->m; m < b->m_end && p->call->epilogue->gate; m++)
+        cornu__epilogue_gate(p->call->epilogue, p->call->out_type->dtype,
+                             cornu__result_number(p, b->matrix, m, b->first),
+                             smaller(b->end, p->e.n) - b->first,
+                             cornu__result_at(p, b->matrix, m, b->first));
+}
+
 /* Rows of a block as tiles take them, their parts x_part elements apart. */
 static const void *rows_of_a(const CornuMatmul *p, const CornuBlock *b, int thread)
 {
@@ -325,6 +334,7 @@ static void multiply(void *context, int64_t block, int thread)
     if (rest.activation != CORNU_OP_COUNT)
         cornu__matmul_finish(p, &b, &rest,
                              (float *)(void *)cornu__result_at(p, b.matrix, b.m, b.first), p->e.n);
+    cornu__matmul_gate(p, &b);
 }
 
 static CornuStatus matmul(const CornuKernelCall *call)
@@ -342,7 +352,7 @@ static CornuStatus matmul(const CornuKernelCall *call)
 
 const CornuKernel cornu__host_matmul = {
     .accepts = cornu__product_accepts, .scratch = matmul_scratch, .run = matmul,
-    .takes_epilogue = true, .takes_scale = true,
+    .takes_epilogue = true, .takes_scale = true, .takes_gate = true,
     .pack_bytes = cornu__matmul_pack_bytes, .pack = cornu__matmul_pack, .packs = 1,
     .packs_itself = packs_itself, .summed = CORNU__FULL(&cornu__host_matmul_summed, NULL),
 };

@@ -110,6 +110,9 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
 void cornu__matmul_finish(const CornuMatmul *p, const CornuBlock *b,
                           const CornuEpilogue *rest, float *y, int64_t stride);
 
+/* The epilogue's gate, if there is one, to a block of the result. */
+void cornu__matmul_gate(const CornuMatmul *p, const CornuBlock *b);
+
 /* b, as the kernel reads it. */
 size_t cornu__matmul_pack_bytes(const CornuOpCall *op, const CornuType *out_type,
                                 const CornuMachine *machine);

@@ -127,6 +127,7 @@ void cornu__matmul_transposed(void *context, int64_t block, int thread)
     if (epilogue.bias) epilogue.bias = p->bias;
     cornu__matmul_finish(p, &b, &epilogue, sums, stride);
     if (!in_place) copy_sums(p, &b, sums, stride);
+    cornu__matmul_gate(p, &b);
 }
 
 
