@@ -341,7 +341,8 @@ static CornuStatus matmul(const CornuKernelCall *call)
 {
     const CornuMachine machine = cornu__machine_of(call);
     CornuMatmul        p = { .call = call, .a = call->in[0], .packed = call->in[1],
-                             .packs = !call->packed };
+                             .packs = !call->packed &&   /* without terms nothing does */
+                                      packs_itself(&call->op, call->out_type, &machine) };
     cornu__matmul_lay_out(&p, &call->op, call->out_type, &machine, call->scratch);
     cornu__biases(call->epilogue, call->out_type->dtype, p.e.n, p.padded, p.bias);
     p.scales = cornu__scales(call->epilogue, p.e.n, p.padded, p.bias + p.padded);

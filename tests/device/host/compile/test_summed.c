@@ -1,133 +1,284 @@
-/* Large products that are summed over shards where they are computed. */
+/*
+ * Large products that are summed over shards where they are computed: which are, that the bits are
+ * those of a product on each shard and a sum of these, and what memory is left.
+ *
+ * tests/run: all instruction sets
+ */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "../../programs.h"
+#include <cornu/device/host/compile/passes.h>
+#include <cornu/device/host/kernels/kernels.h>
 
-/* Extents that are no multiples of a tile's or of a register; a result of over 2^20 elements. */
-enum { M = 1080, N = 1001, SEGMENT = 16 };
+#include "../../agreement.h"
 
-/* How the sum is used: by itself, in slices of a pack, or beside something that reads the product
- * on each shard. */
-typedef enum { WHOLE, SLICES, WATCHED, USES } Use;
+/* The gradient of a weight, x' d, and of a bias, the sum of d, summed over shards. x is
+ * (rows, m), d is (rows, n) on each shard. */
+typedef struct {
+    int        shards;
+    int64_t    rows, m, n;
+    CornuDtype dtype, result;   /* of x and d; of the product, which is converted to f32 */
+    bool       straight;        /* x is (m, rows): not a transposed a */
+    bool       shared;          /* all shards have one x */
+    bool       watched;         /* each shard's product is fetched */
+    bool       alone;           /* an all_reduce of the product, no pack with the bias */
+} Gradient;
 
-/* The gradient x' d of rows of each shard, summed. */
-static CornuProgram *gradient(CornuDtype dtype, int64_t rows, int64_t columns, int shards, Use use)
+enum { M = 1031, N = 1033 };   /* no multiples of any register or tile; large enough */
+
+static const Gradient usual = { .shards = 4, .rows = 7, .m = M, .n = N, .dtype = CORNU_F32,
+                                .result = CORNU_F32 };
+
+static CornuValue shard_input(CornuProgram *p, CornuType type)
 {
-    const CornuAttributes matmul = { .matmul = { .transpose_a = true, .dtype = CORNU_F32 } };
-    const CornuAttributes all = { .shards = { .size = shards } };
-    CornuProgram         *p = cornu_program_create();
-    CornuValue            in[2], parts[2];
-    assert_int_equal(cornu_program_shard_input(p, cornu_type(dtype, rows, M), &in[0]), CORNU_OK);
-    assert_int_equal(cornu_program_shard_input(p, cornu_type(dtype, rows, columns), &in[1]),
-                     CORNU_OK);
-    const CornuValue g = op(p, CORNU_OP_MATMUL, &matmul, in, 2);
-    if (use == SLICES) {
-        const int64_t each = (M * columns + columns + shards * SEGMENT) / (shards * SEGMENT);
-        const CornuAttributes pack = { .pack = { SEGMENT, each * shards * SEGMENT } };
-        parts[0] = g;
-        parts[1] = reduce(p, CORNU_OP_REDUCE_SUM, convert(p, in[1], CORNU_F32), 1);
-        parts[0] = op(p, CORNU_OP_PACK, &pack, parts, 2);
-        parts[0] = op(p, CORNU_OP_REDUCE_SCATTER, &all, parts, 1);
-        parts[0] = op1(p, CORNU_OP_TANH, parts[0]);
-        output(p, op(p, CORNU_OP_ALL_GATHER, &all, parts, 1), -1);
-    } else {
-        output(p, op(p, CORNU_OP_ALL_REDUCE, &all, &g, 1), -1);
+    CornuValue value;
+    assert_int_equal(cornu_program_shard_input(p, type, &value), CORNU_OK);
+    return value;
+}
+
+static CornuProgram *gradient(const Gradient *g)
+{
+    const CornuAttributes matmul = {
+        .matmul = { .transpose_a = !g->straight, .dtype = g->result },
+    };
+    const CornuAttributes all = { .shards = { .size = g->shards } };
+    const int64_t         step = 16 * g->shards, count = g->m * g->n + 16 + g->n;
+    const CornuAttributes pack = { .pack = { 16, (count + step - 1) / step * step } };
+    const CornuType       x_type = g->straight ? cornu_type(g->dtype, g->m, g->rows)
+                                               : cornu_type(g->dtype, g->rows, g->m);
+    CornuProgram *p = cornu_program_create();
+    CornuValue    in[2], d[2];
+    in[0] = g->shared ? input(p, x_type) : shard_input(p, x_type);
+    in[1] = shard_input(p, cornu_type(g->dtype, g->rows, g->n));
+    d[0] = op(p, CORNU_OP_MATMUL, &matmul, in, 2);
+    d[1] = reduce(p, CORNU_OP_REDUCE_SUM, convert(p, in[1], CORNU_F32), 1);
+    if (g->watched) output(p, d[0], -1);
+    d[0] = convert(p, d[0], CORNU_F32);
+    if (g->alone) {
+        output(p, op(p, CORNU_OP_ALL_REDUCE, &all, d, 1), -1);
+        return p;
     }
-    if (use == WATCHED) output(p, op1(p, CORNU_OP_TANH, g), -1);
+    CornuValue packed = op(p, CORNU_OP_PACK, &pack, d, 2);
+    output(p, op(p, CORNU_OP_REDUCE_SCATTER, &all, &packed, 1), -1);
     return p;
 }
 
-static double *result(const CornuProgram *p, const char *device, int shards, int threads,
-                      int64_t *planned, int64_t *count)
+/* ---- Plans ---- */
+
+typedef struct {
+    int    summed;   /* steps that compute a product and its sum */
+    size_t bytes;    /* of values between steps */
+} Planned;
+
+static Planned planned(const Gradient *g, CornuMultiplier multiplier)
 {
-    CornuDevice *opened = cornu_device_open(device, .threads = threads, .shards = shards);
-    Compiled     made = compile(opened, p);
-    set_inputs(&made, 3);
+    const CornuHost host = { .kernels = { cornu__host_kernels }, .pooled = cornu__host_pooled,
+                             .vectors = cornu__vectors(), .threads = cornu__threads_create(2),
+                             .multiplier = multiplier, .shards = g->shards };
+    CornuProgram *p = gradient(g);
+    CornuPlan     plan = { .host = NULL };
+    Planned       made = { .summed = 0 };
+    if (cornu__plan_build(&plan, &host, p) != CORNU_OK) fail_msg("%s", cornu_error_message());
+    assert_int_equal(cornu__plan_verify(&plan), CORNU_OK);
+    for (int i = 0; i < plan.step_count; i++) {
+        if (!plan.steps[i].summed) continue;
+        made.summed++;
+        assert_false(plan.steps[i].varies);
+        assert_true(cornu__plan_crosses(&plan, &plan.steps[i]));
+        assert_int_equal(plan.steps[i].op_count, 2);
+    }
+    made.bytes = cornu__plan_bytes(&plan, plan.arena);
+    cornu__plan_free(&plan);
+    cornu_program_free(p);
+    cornu__threads_free(host.threads);
+    return made;
+}
+
+static void test_which_are_summed(void **state)
+{
+    (void)state;
+    const CornuMultiplier f32 = { .bf16 = false };
+    const CornuMultiplier bf16 = { .bf16 = true, .precision = CORNU_PRECISION_DEFAULT };
+    const CornuMultiplier exact = { .bf16 = true, .precision = CORNU_PRECISION_HIGHEST };
+    for (int shards = 2; shards <= 8; shards++) {
+        Gradient g = usual;
+        g.shards = shards;
+        assert_int_equal(planned(&g, f32).summed, 1);
+        assert_int_equal(planned(&g, bf16).summed, 1);
+        g.alone = true;
+        assert_int_equal(planned(&g, f32).summed, 1);
+    }
+    Gradient cases[8];
+    for (int i = 0; i < 8; i++) cases[i] = usual;
+    cases[0].watched = true;
+    cases[1].shared = true;
+    cases[2].straight = true;
+    cases[3].result = CORNU_BF16;
+    cases[4].m = 100;        /* a small result */
+    cases[5].rows = 1000;    /* much to compute for each element */
+    cases[6].shards = 1;
+    cases[7].shards = 20;
+    for (int i = 0; i < 8; i++)
+        if (planned(&cases[i], f32).summed != 0) fail_msg("case %d is summed", i);
+    assert_int_equal(planned(&usual, exact).summed, 0);   /* passes, of which the last is large */
+    setenv("CORNU_PASSES", "-summed", 1);
+    assert_int_equal(planned(&usual, f32).summed, 0);
+    unsetenv("CORNU_PASSES");
+}
+
+/* One gradient is left of those of all shards. */
+static void test_memory(void **state)
+{
+    (void)state;
+    const size_t bytes = sizeof(float) * M * N;
+    Gradient     g = usual;
+    g.shards = 8;
+    const size_t with = planned(&g, (CornuMultiplier){ .bf16 = false }).bytes;
+    setenv("CORNU_PASSES", "-summed", 1);
+    const size_t without = planned(&g, (CornuMultiplier){ .bf16 = false }).bytes;
+    unsetenv("CORNU_PASSES");
+    assert_in_range(with, bytes, bytes + bytes / 4);
+    assert_true(without >= 8 * bytes);
+}
+
+/* ---- Numbers ---- */
+
+/* Reals of many magnitudes, so that their sums are rounded and another order shows. */
+static void set_reals(Compiled *made)
+{
+    uint64_t state = 5;
+    for (int i = 0; i < made->program->input_count; i++) {
+        const int64_t count = cornu_type_count(cornu_buffer_type(made->inputs[i]));
+        double       *numbers = malloc((size_t)(count + 1) * sizeof *numbers);
+        for (int64_t k = 0; k < count; k++)
+            numbers[k] = ldexp((double)(draw(&state, 1 << 24) - (1 << 23)),
+                               (int)draw(&state, 16) - 31);
+        set_numbers(made, i, numbers);
+        free(numbers);
+    }
+}
+
+/* The bytes of the output, of all shards. */
+static double *sums(const char *device_name, const Gradient *g, int threads, int64_t *count)
+{
+    CornuDevice  *device = cornu_device_open(device_name, .threads = threads, .shards = g->shards);
+    CornuProgram *p = gradient(g);
+    Compiled      made = compile(device, p);
+    set_reals(&made);
     run(&made);
     run(&made);
     double *got = get_output(&made, 0, count);
-    *planned = statistics(&made)->bytes_planned;
     release(&made);
-    cornu_device_close(opened);
+    cornu_program_free(p);
+    cornu_device_close(device);
     return got;
 }
 
-/* The same bits as summed afterwards, on any threads; no shard's product in memory if `joined`. */
-static void check_sum(const char *device, CornuDtype dtype, int64_t rows, int64_t columns,
-                      int shards, Use use, bool joined)
+static void compare_bits(const char *device, const Gradient *g)
 {
-    CornuProgram *p = gradient(dtype, rows, columns, shards, use);
-    int64_t       apart, together, count;
+    int64_t count, again;
     setenv("CORNU_PASSES", "-summed", 1);
-    double *expected = result(p, device, shards, 2, &apart, &count);
+    double *expected = sums(device, g, 2, &count);
     unsetenv("CORNU_PASSES");
-    for (int threads = 1; threads <= 3; threads++) {
-        double *got = result(p, device, shards, threads, &together, &count);
-        for (int64_t i = 0; i < count; i++)
-            if (got[i] != expected[i])
-                fail_msg("%s, %d shards, %d threads: element %lld is %.9g, expected %.9g", device,
-                         shards, threads, (long long)i, got[i], expected[i]);
+    for (int threads = 1; threads <= THREADS; threads++) {
+        double *got = sums(device, g, threads, &again);
+        assert_int_equal(again, count);
+        if (memcmp(got, expected, (size_t)count * sizeof *got))
+            fail_msg("%s, %d shards, %d threads, %lld rows, %s: other bits", device, g->shards,
+                     threads, (long long)g->rows, cornu_dtype_name(g->dtype));
         free(got);
     }
-    const int64_t saved = (int64_t)sizeof(float) * M * columns * (shards - 1);
-    if (joined != (together + saved <= apart))
-        fail_msg("%s, %d shards: %lld bytes are planned, apart %lld", device, shards,
-                 (long long)together, (long long)apart);
     free(expected);
-    cornu_program_free(p);
 }
 
-static void test_the_bits_of_a_sum_afterwards(void **state)
+static void test_bits(void **state)
 {
     (void)state;
-    check_sum("tpu", CORNU_BF16, 8, N, 8, SLICES, true);
-    check_sum("tpu", CORNU_BF16, 7, N, 3, WHOLE, true);
-    check_sum("tpu", CORNU_BF16, 33, 1088, 2, SLICES, true);
-    check_sum("tpu", CORNU_BF16, 1, N, 7, WHOLE, true);
+    static const int     shards[] = { 2, 3, 7, 8, 20 };
+    static const int64_t rows[] = { 33, 7, 8, 1, 5 };
+    for (size_t i = 0; i < sizeof shards / sizeof *shards; i++)
+        for (int bf16 = 0; bf16 < 2; bf16++) {
+            Gradient g = usual;
+            g.shards = shards[i];
+            g.rows = rows[i];
+            if (bf16) g.dtype = CORNU_BF16;
+            compare_bits("cpu", &g);
+            compare_bits("tpu", &g);
+        }
 }
 
-/* Of few elements, of more rows than are packed at once, read by others, of more shards than one
- * pass adds up. */
-static void test_what_is_summed_afterwards(void **state)
+/* As many rows as are summed at all, in one chunk; whole registers; a narrow result, a flat one. */
+static void test_bits_of_other_shapes(void **state)
 {
     (void)state;
-    check_sum("tpu", CORNU_BF16, 8, 80, 4, WHOLE, false);
-    check_sum("tpu", CORNU_BF16, 300, N, 2, WHOLE, false);
-    check_sum("tpu", CORNU_BF16, 8, N, 2, WATCHED, false);
-    check_sum("tpu", CORNU_BF16, 2, N, 9, WHOLE, false);
+    static const int64_t extents[][3] = { { 256, 1024, 1024 }, { 9, 65537, 16 }, { 9, 24, 43700 },
+                                          { 0, 1024, 1024 } };
+    for (size_t i = 0; i < sizeof extents / sizeof *extents; i++)
+        for (int bf16 = 0; bf16 < 2; bf16++) {
+            Gradient g = usual;
+            g.shards = 3;
+            g.rows = extents[i][0];
+            g.m = extents[i][1];
+            g.n = extents[i][2];
+            g.alone = true;
+            if (bf16) g.dtype = CORNU_BF16;
+            compare_bits("tpu", &g);
+        }
 }
 
-/* Whichever kernel multiplies there. */
-static void test_on_cpu(void **state)
+/* Elements of the sum against double. In bf16 products of two numbers are exact; the bound is that
+ * of tests/device/host/kernels/test_products.c. */
+static void test_elements(void **state)
 {
     (void)state;
-    for (int shards = 2; shards <= 5; shards += 3) {
-        CornuProgram *p = gradient(CORNU_F32, 12, N, shards, SLICES);
-        int64_t       planned, count;
-        setenv("CORNU_PASSES", "-summed", 1);
-        double *expected = result(p, "cpu", shards, 2, &planned, &count);
-        unsetenv("CORNU_PASSES");
-        double *got = result(p, "cpu", shards, 3, &planned, &count);
-        assert_memory_equal(got, expected, (size_t)count * sizeof *got);
-        free(got);
-        free(expected);
-        cornu_program_free(p);
+    enum { SHARDS = 5, ROWS = 13 };
+    Gradient g = usual;
+    g.shards = SHARDS;
+    g.rows = ROWS;
+    g.dtype = CORNU_BF16;
+    g.alone = true;
+    CornuDevice  *device = cornu_device_open("tpu", .threads = 2, .shards = SHARDS);
+    CornuProgram *p = gradient(&g);
+    Compiled      made = compile(device, p);
+    set_reals(&made);
+    run(&made);
+    int64_t  count;
+    uint64_t drawn = 3;
+    double  *got = get_output(&made, 0, &count);
+    double  *x = get_input(&made, 0, &count), *d = get_input(&made, 1, &count);
+    for (int i = 0; i < 1000; i++) {
+        const int64_t m = i ? draw(&drawn, M) : M - 1, n = i ? draw(&drawn, N) : N - 1;
+        double        sum = 0.0, size = 0.0;
+        for (int64_t k = 0; k < SHARDS * ROWS; k++) {
+            sum += x[k * M + m] * d[k * N + n];
+            size += fabs(x[k * M + m] * d[k * N + n]);
+        }
+        const double bound = 6.0 * sqrt(SHARDS * ROWS + 2.0) * 0x1p-24 * size;
+        if (!(fabs(got[m * N + n] - sum) <= bound))
+            fail_msg("(%lld, %lld) is %.9g, expected %.9g, bound %.2g", (long long)m, (long long)n,
+                     got[m * N + n], sum, bound);
     }
+    free(got);
+    free(x);
+    free(d);
+    release(&made);
+    cornu_program_free(p);
+    cornu_device_close(device);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_bits_of_a_sum_afterwards),
-        cmocka_unit_test(test_what_is_summed_afterwards),
-        cmocka_unit_test(test_on_cpu),
+        cmocka_unit_test(test_which_are_summed),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_bits_of_other_shapes),
+        cmocka_unit_test(test_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,6 +80,14 @@ static void test_matmul(void **state)
         case_add(&c, cornu_type_from(operands, kind & 2 ? batch_b : b));
         check_with_epilogue(&c);
     }
+    /* Sums of no terms, of more rows than a block has. */
+    for (int ta = 0; ta < 2; ta++) {
+        Case c = { .id = CORNU_OP_MATMUL, .epilogue.activation = CORNU_OP_COUNT,
+                   .attributes.matmul = { .transpose_a = ta, .dtype = results } };
+        case_add(&c, ta ? cornu_type(operands, 0, 700) : cornu_type(operands, 700, 0));
+        case_add(&c, cornu_type(operands, 0, 170));
+        case_check_and_free(&c);
+    }
     /* Several chunks and blocks. */
     for (int ta = 0; ta < 2; ta++) {
         Case c = { .id = CORNU_OP_MATMUL, .terms = 10001.0, .epilogue.activation = CORNU_OP_COUNT,
