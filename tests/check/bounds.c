@@ -276,6 +276,41 @@ static CornuStatus bound_sums(Step *s, double terms)
     return status;
 }
 
+/* Convolutions of 3 x 3 taps may be computed with fewer products, of sums of elements and of sums
+ * of taps (Winograd): rounding is then relative to the largest of an image's channel and of a
+ * filter's, not to the terms of an output, which may all be zero. */
+static bool mixes_terms(const Step *s)
+{
+    CornuSweep sweep[2];
+    if (s->call.id != CORNU_OP_CONV2D && s->call.id != CORNU_OP_CONV2D_GRAD_INPUT) return false;
+    cornu__sweeps(&s->call, sweep);
+    for (int a = 0; a < 2; a++)
+        if (sweep[a].size != 3 || sweep[a].stride != 1 || sweep[a].dilation != 1) return false;
+    return true;
+}
+
+/* What an output's terms are at most, if each were a product of such largest elements. */
+static void mix_terms(const Step *s, const double *x, const double *filter, double *all)
+{
+    const int64_t *in = s->call.in[0].shape.extent, *out = s->out_type[0].shape.extent;
+    const int64_t *taps = s->call.in[1].shape.extent, F = taps[3];
+    const bool     back = s->call.id == CORNU_OP_CONV2D_GRAD_INPUT;
+    for (int64_t b = 0; b < in[0]; b++)
+        for (int64_t k = 0; k < out[3]; k++) {
+            double sum = 0.0;
+            for (int64_t c = 0; c < in[3]; c++) {
+                double most = 0.0, tap = 0.0;
+                for (int64_t i = 0; i < in[1] * in[2]; i++)
+                    most = fmax(most, x[(b * in[1] * in[2] + i) * in[3] + c]);
+                for (int64_t i = 0; i < taps[0] * taps[1]; i++)
+                    tap = fmax(tap, filter[(i * taps[2] + (back ? k : c)) * F + (back ? c : k)]);
+                sum += (double)(taps[0] * taps[1]) * most * tap;
+            }
+            for (int64_t i = 0; i < out[1] * out[2]; i++)
+                all[(b * out[1] * out[2] + i) * out[3] + k] = sum;
+        }
+}
+
 /* Linear in both operands. Six products of bf16 for one of f32 omit parts of 2^-23 of it. */
 static CornuStatus bound_products(Step *s)
 {
@@ -299,6 +334,7 @@ static CornuStatus bound_products(Step *s)
         }
     }
     status = reference(s, (const double *const[]){ larger[0], larger[1] }, &all);
+    if (mixes_terms(s)) mix_terms(s, larger[0], larger[1], all);
     set_all(s->bound[0], count, 0.0);
     for (int k = 0; k < 2 && !status; k++) {   /* e_a |b|, then (|a| + e_a) e_b */
         status = reference(s, (const double *const[]){ k ? larger[0] : s->in_bound[0],
