@@ -22,11 +22,13 @@ typedef struct {
 } CornuRun;
 
 /*
- * sum[m, n] = bias[n] + sum over runs, i of x[m x_stride + offset + i] panel[k + i, n]
+ * sum[m, n] = bias[m bias_stride + n] +
+ *             sum over runs, i of x[m x_stride + offset + i] panel[k + i, n]
  * y[m, n] = activation(sum[m, n] scale[n] + shift[n] + term[m, n])
  *
  * The panel is packed: `vectors * lanes` columns, row k from k columns on; of bf16 k / 2 rows of
- * pairs. Bias, scale and shift have as many columns; the term is laid out as y. rows is at most
+ * pairs. Bias, scale and shift have as many columns; the term is laid out as y. A bias_stride of 0
+ * gives all rows one bias; with another the bias may be sums that are continued. rows is at most
  * tile_rows, vectors 1 or 2, columns at most vectors * lanes. Offsets, strides and lengths count
  * elements.
  */
@@ -37,6 +39,7 @@ typedef struct {
     int64_t         run_count;
     const void     *panel;
     const float    *bias;
+    ptrdiff_t       bias_stride;
     const float    *scale, *shift;  /* both or NULL */
     const float    *term;           /* NULL: none   */
     void           *y;

@@ -122,14 +122,16 @@ static void tile_run(const CornuTile *tile, const CornuRun *run, Rest *rest)
     if (left > 0) add_pair(tile, x, panel, LOW, rest);
 }
 
-/* Starts every row of the sums with the bias. */
+/* Starts the sums with the bias. */
 static void load_bias(const CornuTile *tile)
 {
-    const bool lower = tile->rows > SIDE, second = tile->vectors == 2;
-    _tile_loadd(0, tile->bias, 0);
-    if (second) _tile_loadd(1, tile->bias + SIDE, 0);
-    if (lower) _tile_loadd(2, tile->bias, 0);
-    if (lower && second) _tile_loadd(3, tile->bias + SIDE, 0);
+    const bool      lower = tile->rows > SIDE, second = tile->vectors == 2;
+    const float    *low = tile->bias + SIDE * tile->bias_stride;
+    const ptrdiff_t bytes = tile->bias_stride * (ptrdiff_t)sizeof *tile->bias;
+    _tile_loadd(0, tile->bias, bytes);
+    if (second) _tile_loadd(1, tile->bias + SIDE, bytes);
+    if (lower) _tile_loadd(2, low, bytes);
+    if (lower && second) _tile_loadd(3, low + SIDE, bytes);
 }
 
 static void store_sums(const CornuTile *tile, float *to, ptrdiff_t stride)

@@ -107,7 +107,7 @@ INLINE void tile_of(int rows, int vectors, const CornuTile *tile)
 {
     Sums sum;
     UNROLL for (int i = 0; i < rows * vectors; i++)
-        sum[i] = load(tile->bias + i % vectors * LANES);
+        sum[i] = load(tile->bias + i / vectors * tile->bias_stride + i % vectors * LANES);
     for (int64_t r = 0; r < tile->run_count; r++)
         tile_run(rows, vectors, EACH, tile, EACH * tile->x_stride, &tile->runs[r], sum);
     tile_store(rows, vectors, tile, sum);

@@ -3,9 +3,11 @@
  *
  * b is packed in advance into panels two registers wide. Rows of a are read where they lie, or
  * copied by the block that reads them if they have to be converted (precision.h) or if those of a
- * tile would share few sets of the cache. Where a is transposed, a block packs its columns of a
- * stretch of rows along K, those of each tile into a panel of its own, so that a tile reads two
- * streams from the second-level cache.
+ * tile would share few sets of the cache. Where a block's rows and a panel are more than the
+ * second-level cache holds, the block goes through K in stretches: it copies its rows of one, and
+ * all its tiles meet that part of a panel in the first-level cache. Sums continue in memory from
+ * stretch to stretch, so that their terms are added in the same order. Where a is transposed,
+ * matmul_transposed.c has the block.
  *
  * A block is some rows of one matrix by some panels, cut by the shape alone. A batch of a with one
  * matrix b is one product with more rows.
@@ -21,12 +23,16 @@
 #include <string.h>
 
 #include "../../inference_internal.h"
+#include "../machine/cpu.h"
+#include "../machine/prefetch.h"
 #include "kernels.h"
 #include "matmul_internal.h"
 
 enum {
     PACK_ROWS = 64,      /* of b, packed by one block; even                         */
+    PACKED = 8,          /* panels of a block, where it packs them itself, at most  */
     LEAST_TILES = 2, TILES = 8,   /* high is a block of rows                        */
+    MOST_TILES = 16,     /* where K is cut                                          */
     SUMMED_TILES = 4,    /* where results of several shards are added up: in the cache */
     ROW_BLOCKS = 16,     /* at least, if there are rows enough                      */
     BLOCKS = 32,         /* at least, by columns then: threads end nearly together  */
@@ -74,12 +80,30 @@ CornuMatmulExtents cornu__matmul_extents(const CornuOpCall *op, const CornuType 
     return e;
 }
 
+/* K whole; or, where a panel of it and the rows of a block exceed the second-level cache, or a panel
+ * that is packed here the first-level one, equal parts of which a panel takes half of the latter. The
+ * order of sums in several passes is by pass. */
+static int64_t stretch_of(const CornuMatmul *p)
+{
+    enum { UNIT = 16 };
+    const int64_t size = (int64_t)p->products->size, panel = cornu__panel_columns(p) * size;
+    const int64_t rows = TILES * p->products->tile_rows * size;
+    const int64_t most = larger(UNIT, cornu__cpu()->l1d / 2 / panel / UNIT * UNIT);
+    const bool    fits = p->packs ? p->e.k * panel <= cornu__cpu()->l1d
+                                  : p->e.k * (panel + rows) <= cornu__cpu()->l2;
+    if (p->transposed || p->how.passes > 1 || fits) return p->e.k;
+    return ceil_divide(ceil_divide(p->e.k, ceil_divide(p->e.k, most)), UNIT) * UNIT;
+}
+
+static bool is_stretched(const CornuMatmul *p) { return p->stretch < p->e.k; }
+
 static void cut(CornuMatmul *p)
 {
     p->tiles = p->e.m / p->products->tile_rows * p->e.batch / ROW_BLOCKS;
     p->tiles = larger(LEAST_TILES, smaller(p->tiles, TILES));
-    if (!p->transposed && p->e.k > 0)
+    if (!p->transposed && !is_stretched(p) && p->e.k > 0)
         p->tiles = larger(1, smaller(p->tiles, CORNU_MATMUL_BYTES / tile_bytes(p)));
+    if (is_stretched(p)) p->tiles = MOST_TILES;
     if (p->packs) p->tiles = ceil_divide(p->e.m, p->products->tile_rows);
     if (p->summed) p->tiles = SUMMED_TILES;
     p->row_blocks = ceil_divide(p->e.m, cornu__block_rows(p));
@@ -87,6 +111,7 @@ static void cut(CornuMatmul *p)
     p->column_blocks = p->transposed && !p->summed
                      ? ROW_BLOCKS / row_blocks   /* each packs its part of a */
                      : ceil_divide(BLOCKS, row_blocks);
+    if (p->packs) p->column_blocks = larger(p->column_blocks, ceil_divide(p->panels, PACKED));
     p->column_blocks = larger(1, smaller(p->panels, p->column_blocks));
 }
 
@@ -103,8 +128,9 @@ void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const Corn
     p->depth = ceil_divide(p->e.k, p->products->depth) * p->products->depth;
     p->panels = ceil_divide(p->padded, cornu__panel_columns(p));
     const int64_t apart = p->e.k * (int64_t)p->products->size;   /* bytes between rows */
-    p->copied = !p->how.in_place || (apart & -apart) > SPREAD;
-    p->x_stride = p->copied ? ceil_divide(p->e.k, PADDING) * PADDING + PADDING : p->e.k;
+    p->stretch = stretch_of(p);
+    p->copied = !p->how.in_place || is_stretched(p) || (apart & -apart) > SPREAD;
+    p->x_stride = p->copied ? ceil_divide(p->stretch, PADDING) * PADDING + PADDING : p->e.k;
     cut(p);
 }
 
@@ -122,7 +148,7 @@ static bool packs_itself(const CornuOpCall *op, const CornuType *out_type,
     CornuMatmul p = { .packs = false };
     cornu__matmul_find_blocks(&p, op, out_type, machine->multiplier);
     return !p.transposed && p.b_matrices == 1 && p.e.batch == 1 && p.how.in_place &&
-           machine->shards <= 1 && p.e.m <= TILES * p.products->tile_rows &&
+           machine->shards <= 1 && p.e.m <= MOST_TILES * p.products->tile_rows &&
            matrix_bytes(&p) > KEPT_BYTES;
 }
 
@@ -151,6 +177,8 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
     p->x_part = p->copied ? cornu__block_rows(p) * p->x_stride : 0;
     p->row_bytes = p->sums_count = 0;
     if (p->transposed) find_chunks(p, out_type);
+    else if (is_stretched(p) && !cornu__matmul_sums_in_place(p, out_type))
+        p->sums_count = cornu__block_rows(p) * block_columns(p);
     if (p->summed) {   /* one chunk of each shard's rows at a time, in a row */
         p->chunk = p->depth;
         p->x_part = cornu__block_rows(p) * p->chunk * p->summed;
@@ -158,7 +186,8 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
                         cornu__panel_columns(p);
     }
     if (p->packs)
-        p->panel_bytes = cornu__panel_columns(p) * p->depth * (int64_t)p->products->size;
+        p->panel_bytes = block_columns(p) * (int64_t)p->products->size *
+                         ceil_divide(p->stretch, p->products->depth) * p->products->depth;
     p->x_bytes = (int64_t)align(parts * (size_t)p->x_part * p->products->size);
     p->row_bytes = (int64_t)align((size_t)p->row_bytes);
     if (scratch) {
@@ -201,16 +230,16 @@ size_t cornu__matmul_pack_bytes(const CornuOpCall *op, const CornuType *out_type
     return panels_bytes(&p) + cornu__parts_bytes(&p.how, p.b_count);
 }
 
-/* `count` rows of one part of b, from k on, into the panel of column `first`; `from` is the first
- * of them there. */
-static void pack_panel(const CornuMatmul *p, char *panel, int64_t part, int64_t first, int64_t k,
+/* `count` rows of one part of b, from k on, into rows from `to` on of a panel of column `first`;
+ * `from` is the first of them there. */
+static void pack_panel(const CornuMatmul *p, char *panel, int64_t to, int64_t first, int64_t k,
                        int64_t count, const void *from)
 {
     const int64_t width = cornu__panel_width(p, first);
-    p->products->pack(panel, width, part * p->depth + k, count, from, p->e.b_row, p->e.b_column,
+    p->products->pack(panel, width, to, count, from, p->e.b_row, p->e.b_column,
                       smaller(width, p->e.n - first));
     if (k + count == p->e.k && p->depth > p->e.k)   /* the odd one's other half */
-        p->products->pack(panel, width, part * p->depth + p->e.k, 1, from, 0, 0, 0);
+        p->products->pack(panel, width, to + count, 1, from, 0, 0, 0);
 }
 
 /* Rows that a block packs, and panels that they go into: a few rows into all of them; or where rows
@@ -235,8 +264,8 @@ static void pack_block(void *context, int64_t block, int thread)
     const int64_t      matrix = block / blocks / p->how.parts;
     const int64_t      from = part * p->b_count + matrix * p->e.b_batch + k * p->e.b_row;
     for (int64_t n = begin; n < smaller(end, p->padded); n += cornu__panel_columns(p))
-        pack_panel(p, pack->packed + cornu__panel_offset(p, matrix, n), part, n, k, count,
-                   cornu__element(&p->how, pack->b, from + n * p->e.b_column));
+        pack_panel(p, pack->packed + cornu__panel_offset(p, matrix, n), part * p->depth + k, n, k,
+                   count, cornu__element(&p->how, pack->b, from + n * p->e.b_column));
 }
 
 void cornu__matmul_pack(const CornuKernelCall *call)
@@ -273,63 +302,130 @@ void cornu__matmul_gate(const CornuMatmul *p, const CornuBlock *b)
                              cornu__result_at(p, b->matrix, m, b->first));
 }
 
-/* Rows of a block as tiles take them, their parts x_part elements apart. */
-static const void *rows_of_a(const CornuMatmul *p, const CornuBlock *b, int thread)
+/* `count` elements from k on of the rows of a block as tiles take them, their parts x_part elements
+ * apart. */
+static const void *rows_of_a(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t count,
+                             int thread)
 {
-    const int64_t first = b->matrix * p->e.a_batch + b->m * p->e.k;
+    const int64_t first = b->matrix * p->e.a_batch + b->m * p->e.k + k;
     if (!p->copied) return cornu__in_memory(&p->how, p->a, first);
     char *made = p->x + thread * p->x_bytes;
     for (int64_t row = 0; row < b->m_end - b->m; row++)
-        cornu__parts(&p->how, p->a, first + row * p->e.k, p->e.k,
+        cornu__parts(&p->how, p->a, first + row * p->e.k, count,
                      made + row * p->x_stride * (int64_t)p->products->size, p->x_part);
     return made;
 }
 
-/* The panel at column `first`, packed by now. */
-static const char *panel_of(const CornuMatmul *p, const CornuBlock *b, int64_t first, int thread)
+/* What the tiles of a block have in common in the stretch of K from k on: sums start with the bias,
+ * or continue; the last ones are the results. */
+typedef struct {
+    int64_t     k, count;
+    bool        last;
+    const void *x;
+    const char *panels;    /* from the block's first column on                */
+    int64_t     depth;     /* rows of each, all parts                         */
+    int64_t     row;       /* the first of the stretch there                  */
+    float      *sums;      /* of the block, between stretches                 */
+    int64_t     stride;
+} Stretch;
+
+/* Finds the panels that are packed by now, or packs the stretch's rows of b, a few of all panels at
+ * a time: neighbouring columns of a row share pages. */
+static void find_panels(const CornuMatmul *p, const CornuBlock *b, int thread, Stretch *s)
 {
-    if (!p->packs) return p->packed + cornu__panel_offset(p, p->e.b_batch ? b->matrix : 0, first);
-    char *panel = p->panel + thread * p->panel_bytes;
-    pack_panel(p, panel, 0, first, 0, p->e.k,
-               cornu__in_memory(&p->how, p->call->in[1], first * p->e.b_column));
-    return panel;
+    s->depth = p->how.parts * p->depth;
+    s->row = s->k;
+    s->panels = p->packed + cornu__panel_offset(p, p->e.b_batch ? b->matrix : 0, b->first);
+    if (!p->packs) return;
+    char *panels = p->panel + thread * p->panel_bytes;
+    s->depth = ceil_divide(p->stretch, p->products->depth) * p->products->depth;
+    s->row = 0;
+    s->panels = panels;
+    for (int64_t k = 0; k < s->count; k += PACK_ROWS)
+        for (int64_t n = b->first; n < b->end; n += cornu__panel_columns(p))
+            pack_panel(p, panels + (n - b->first) * s->depth * (int64_t)p->products->size, k, n,
+                       s->k + k, smaller(PACK_ROWS, s->count - k),
+                       cornu__in_memory(&p->how, p->call->in[1],
+                                        (s->k + k) * p->e.b_row + n * p->e.b_column));
+}
+
+/* Requests what is read next while a tile is computed: part t of `tiles` of a panel, to the
+ * second-level cache, and sums of as many rows. */
+static void prefetch_next(const char *panel, int64_t bytes, int64_t t, int64_t tiles,
+                          const CornuTile *tile)
+{
+    for (int64_t at = t * bytes / tiles; at < (t + 1) * bytes / tiles; at += CORNU_LINE_BYTES)
+        __builtin_prefetch(panel + at, 0, 2);
+    for (int m = 0; m < tile->rows; m++)
+        __builtin_prefetch((const float *)tile->y + (tile->rows + m) * tile->y_stride, 1);
+}
+
+/* A panel by all rows of the block. */
+static void multiply_panel(const CornuMatmul *p, const CornuBlock *b, const Stretch *s,
+                           CornuTile *tile, int64_t first)
+{
+    const int64_t rows = b->m_end - b->m, tiles = ceil_divide(rows, p->products->tile_rows);
+    const float  *term = s->last ? p->call->epilogue->term : NULL;
+    const int64_t size = (int64_t)p->products->size;
+    const int64_t bytes = tile->vectors * p->products->lanes * s->count * size;
+    const char   *next = (const char *)tile->panel + tile->vectors * p->products->lanes *
+                         (s->depth + s->row) * size;
+    float        *sums = s->sums + first - b->first;
+    tile->bias = p->bias + first;
+    for (int64_t t = 0; t < tiles; t++) {
+        const int64_t m = t * rows / tiles;
+        tile->rows = (int)((t + 1) * rows / tiles - m);
+        tile->x = cornu__element(&p->how, s->x, m * p->x_stride);
+        tile->y = s->last ? (void *)cornu__result_at(p, b->matrix, b->m + m, first)
+                          : sums + m * s->stride;
+        if (s->k > 0) tile->bias = sums + m * s->stride;
+        if (term) tile->term = term + cornu__result_number(p, b->matrix, b->m + m, first);
+        if (is_stretched(p)) prefetch_next(next, bytes, t, tiles, tile);
+        p->products->tile(tile);
+    }
+}
+
+static void multiply_stretch(const CornuMatmul *p, const CornuBlock *b, const Stretch *s)
+{
+    const CornuEpilogue *epilogue = p->call->epilogue;
+    CornuRun             runs[CORNU_MOST_PASSES];
+    for (int pass = 0; pass < p->how.passes; pass++)
+        runs[pass] = (CornuRun){ p->how.pass[pass][0] * p->x_part,
+                                 p->how.pass[pass][1] * p->depth + s->row, s->count };
+    CornuTile tile = { .x_stride = p->x_stride, .runs = runs, .run_count = p->how.passes,
+                       .bias_stride = s->k > 0 ? s->stride : 0,
+                       .y_stride = s->last ? p->e.n : s->stride,
+                       .relu = s->last && epilogue->activation == CORNU_OP_RELU,
+                       .narrow = s->last && p->call->out_type->dtype == CORNU_BF16 };
+    for (int64_t first = b->first, width; first < b->end; first += width) {
+        width = cornu__panel_width(p, first);
+        tile.panel = s->panels + (first - b->first) * s->depth * (int64_t)p->products->size;
+        if (p->scales && s->last) {
+            tile.scale = p->bias + p->padded + first;
+            tile.shift = tile.scale + p->padded;
+        }
+        tile.vectors = (int)(width / p->products->lanes);
+        tile.columns = (int)(s->last ? smaller(width, p->e.n - first) : width);
+        multiply_panel(p, b, s, &tile, first);
+    }
 }
 
 static void multiply(void *context, int64_t block, int thread)
 {
     const CornuMatmul *p = context;
     const CornuBlock   b = cornu__block(p, block);
-    const int64_t rows = b.m_end - b.m, tiles = ceil_divide(rows, p->products->tile_rows);
-    int64_t       begin[TILES + 1];
-    const float  *term = p->call->epilogue->term;
-    const void   *x = rows_of_a(p, &b, thread);
-    CornuRun      runs[CORNU_MOST_PASSES];
-    for (int pass = 0; pass < p->how.passes; pass++)
-        runs[pass] = (CornuRun){ p->how.pass[pass][0] * p->x_part,
-                                 p->how.pass[pass][1] * p->depth, p->e.k };
-    CornuTile tile = { .x_stride = p->x_stride, .runs = runs, .run_count = p->how.passes,
-                       .y_stride = p->e.n,
-                       .relu = p->call->epilogue->activation == CORNU_OP_RELU,
-                       .narrow = p->call->out_type->dtype == CORNU_BF16 };
-    for (int64_t t = 0; t <= tiles; t++) begin[t] = t * rows / tiles;
-    for (int64_t first = b.first, width; first < b.end; first += width) {
-        width = cornu__panel_width(p, first);
-        tile.panel = panel_of(p, &b, first, thread);
-        tile.bias = p->bias + first;
-        if (p->scales) {
-            tile.scale = tile.bias + p->padded;
-            tile.shift = tile.scale + p->padded;
-        }
-        tile.vectors = (int)(width / p->products->lanes);
-        tile.columns = (int)smaller(width, p->e.n - first);
-        for (int64_t t = 0; t < tiles; t++) {
-            tile.rows = (int)(begin[t + 1] - begin[t]);
-            tile.x = cornu__element(&p->how, x, begin[t] * p->x_stride);
-            tile.y = cornu__result_at(p, b.matrix, b.m + begin[t], first);
-            if (term) tile.term = term + cornu__result_number(p, b.matrix, b.m + begin[t], first);
-            p->products->tile(&tile);
-        }
-    }
+    const bool in_place = cornu__matmul_sums_in_place(p, p->call->out_type);
+    Stretch    s = { .sums = in_place ? (void *)cornu__result_at(p, b.matrix, b.m, b.first)
+                                      : p->sums + thread * p->sums_count,
+                     .stride = in_place ? p->e.n : b.end - b.first };
+    do {   /* at least once: without terms the results are the epilogue's */
+        s.count = smaller(p->stretch, p->e.k - s.k);
+        s.last = s.k + s.count == p->e.k;
+        s.x = rows_of_a(p, &b, s.k, s.count, thread);
+        find_panels(p, &b, thread, &s);
+        multiply_stretch(p, &b, &s);
+        s.k += s.count;
+    } while (!s.last);
     const CornuEpilogue rest = cornu__epilogue_after_tiles(p->call->epilogue);
     if (rest.activation != CORNU_OP_COUNT)
         cornu__matmul_finish(p, &b, &rest,

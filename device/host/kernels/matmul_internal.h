@@ -31,6 +31,7 @@ typedef struct {
     bool     scales;
     char    *panel;                  /* of b, if packed here, per thread       */
     char    *x;                      /* rows of a block, all parts, per thread */
+    int64_t  stretch;                /* of K that tiles sum at once; sums continue in memory */
     int64_t  panel_bytes, x_stride, x_part, x_bytes;
     /* Of a that is transposed, whose x are panels of `chunk` rows along K: per thread a few of a's
      * rows in parts, and unless the result takes them the sums of a block, of the last pass and of
