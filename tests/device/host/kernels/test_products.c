@@ -197,6 +197,11 @@ static void test_matmul(void **state)
         }
     for (int layout = 0; layout < 4; layout += 2)   /* panels that the product packs itself */
         check_matmul(1, 37, 901, 701, layout);
+    for (int layout = 0; layout < 4; layout += 2) {   /* sums that continue in memory */
+        check_matmul(1, 19, 9001, 45, layout);
+        check_matmul(1, 203, 9001, 33, layout);
+        check_matmul(2, 131, 4352, 64, layout | 4);
+    }
     check_matmul(1, 1000003, 2, 3, 0);
     check_matmul(1, 2, 1000003, 3, 1);
     check_matmul(1, 3, 2, 1000003, 2);
