@@ -132,7 +132,7 @@ static int unpooled_operand(const Fuser *f, int op)
 {
     const CornuOpId id = id_of(f, op);
     if (id != CORNU_OP_CONV2D_GRAD_INPUT && id != CORNU_OP_CONV2D_GRAD_FILTER) return -1;
-    if (!cornu__pooled_kernel_for(f->plan->host, f->program, &f->program->ops[op])) return -1;
+    if (!cornu__pooled_kernel_for(f->plan->host, f->program, &f->program->ops[op], NULL)) return -1;
     return id == CORNU_OP_CONV2D_GRAD_FILTER;
 }
 
@@ -170,9 +170,11 @@ static void join_pool(Fuser *f, int op)
 {
     const bool         after = id_of(f, op) == CORNU_OP_CONV2D;
     const int          pool = after ? pool_after(f, op) : pool_before(f, op);
-    const CornuKernel *kernel = cornu__pooled_kernel_for(f->plan->host, f->program,
-                                                         &f->program->ops[op]);
-    if (pool < 0 || !kernel) return;
+    const CornuKernel *kernel = pool < 0 ? NULL
+                              : cornu__pooled_kernel_for(f->plan->host, f->program,
+                                                         &f->program->ops[op],
+                                                         &f->program->ops[pool]);
+    if (!kernel) return;
     if (after) absorb(f, op, pool);
     else f->nodes[pool].kind = NODE_JOINED;
     f->nodes[op].pool = pool;

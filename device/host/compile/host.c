@@ -72,8 +72,21 @@ const CornuKernel *cornu__widened_kernel_for(const CornuHost *host, const CornuP
     return taking(host, kernel_of(host, op->id), program, op, true);
 }
 
-const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuProgram *program,
-                                            const CornuProgramOp *op)
+static bool joins(const CornuKernel *kernel, const CornuProgram *program,
+                  const CornuProgramOp *pool)
 {
-    return host->pooled ? taking(host, host->pooled[op->id], program, op, false) : NULL;
+    CornuType in[2];   /* of a pool, or of its gradient */
+    if (!pool || !kernel->joins) return true;
+    for (int i = 0; i < pool->in_count; i++)
+        in[i] = cornu_program_type(program, cornu_program_operands(program, pool)[i]);
+    return kernel->joins(&(CornuOpCall){ pool->id, &pool->attributes, pool->in_count, in });
+}
+
+const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuProgram *program,
+                                            const CornuProgramOp *op, const CornuProgramOp *pool)
+{
+    const CornuKernel *kernel = host->pooled ? host->pooled[op->id] : NULL;
+    while ((kernel = taking(host, kernel, program, op, false)) && !joins(kernel, program, pool))
+        kernel = kernel->otherwise;
+    return kernel;
 }

@@ -24,6 +24,7 @@
  *     NEXT_SELECTION              from the number of an element to that in the next row
  */
 #include "tile_fit.h"
+#include "window.h"
 
 enum { TILE_SUMS = TILE_ROWS * TILE_VECTORS };
 
@@ -160,15 +161,6 @@ INLINE void windows_fit(int windows, int vectors, const CornuWindows *pooled, co
     }
 }
 
-/* Adds a tap of a window: keeps the largest value, the first of equal ones, or the first NaN, and
- * the tap it is from. */
-INLINE void windows_take(Lanes value, int tap, Lanes *most, Mask *at)
-{
-    const Mask take = ~(value <= *most) & (*most == *most);
-    *most = (Lanes)((take & (Mask)value) | (~take & (Mask)*most));
-    *at = (take & tap) | (~take & *at);
-}
-
 /* The sums of tap `tap` of window w. Rows of the tile are the upper rows of the windows, then the
  * lower ones. */
 INLINE const Lanes *windows_tap(int windows, int vectors, const Sums sum, int w, int tap)
@@ -188,7 +180,7 @@ INLINE void windows_store(int windows, int vectors, bool rounds, const CornuWind
             const Lanes exact = windows_tap(windows, vectors, sum, i / vectors, tap)[i % vectors];
             const Lanes value = rounds ? as_stored_narrow(exact) : exact;
             if (tap == 0) most = value;
-            else windows_take(value, tap, &most, &at);
+            else window_take(value, tap, &most, &at);
         }
         most += load(pooled->tile.bias + i % vectors * LANES);
         if (pooled->tile.relu) most = relu(most);
@@ -227,7 +219,7 @@ INLINE void windows_store_pairs(int windows, const CornuWindows *pooled, const S
             const Lanes  value[2] = { (Lanes)(pairs << 16), (Lanes)(pairs & 0xffff0000) };
             UNROLL for (int p = 0; p < 2; p++) {
                 if (tap == 0) most[p] = value[p];
-                else windows_take(value[p], tap, &most[p], &at[p]);
+                else window_take(value[p], tap, &most[p], &at[p]);
             }
         }
         UNROLL for (int p = 0; p < 2; p++) {

@@ -10,7 +10,7 @@
  * Source: own; Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016.
  * Gain: part of conv2d_winograd.c's.
  */
-#include "lanes.h"
+#include "window.h"
 #include "winograd.h"
 
 enum { IN = CORNU_WINOGRAD_IN, OUT = CORNU_WINOGRAD_OUT, TAPS = CORNU_WINOGRAD_TAPS };
@@ -78,17 +78,24 @@ static void input(const float *const x[CORNU_WINOGRAD_POINTS], int64_t channels,
     if (c < channels) input_lanes(x, c, channels - c, v, part);
 }
 
-INLINE void output_lanes(const float *m, ptrdiff_t part, int64_t f, int64_t count,
-                         const CornuWinogradOutputs *o)
+/* A' m A. */
+INLINE void output_sums(const float *m, ptrdiff_t part, Lanes *sums)
 {
-    Lanes rows[OUT * IN], sums[CORNU_WINOGRAD_OUTPUTS];
+    Lanes rows[OUT * IN];
     UNROLL for (int j = 0; j < IN; j++) {
         Lanes from[IN], to[OUT];
-        UNROLL for (int i = 0; i < IN; i++) from[i] = load(m + (i * IN + j) * part + f);
+        UNROLL for (int i = 0; i < IN; i++) from[i] = load(m + (i * IN + j) * part);
         output_axis(from, 1, to);
         UNROLL for (int i = 0; i < OUT; i++) rows[i * IN + j] = to[i];
     }
     UNROLL for (int i = 0; i < OUT; i++) output_axis(rows + i * IN, 1, sums + i * OUT);
+}
+
+INLINE void output_lanes(const float *m, ptrdiff_t part, int64_t f, int64_t count,
+                         const CornuWinogradOutputs *o)
+{
+    Lanes sums[CORNU_WINOGRAD_OUTPUTS];
+    output_sums(m + f, part, sums);
     UNROLL for (int k = 0; k < CORNU_WINOGRAD_OUTPUTS; k++) {
         Lanes y = sums[k] + load(o->bias + f);
         if (!o->y[k]) continue;
@@ -107,4 +114,26 @@ static void output(const float *m, ptrdiff_t part, int64_t channels,
     if (f < channels) output_lanes(m, part, f, channels - f, outputs);
 }
 
-const CornuWinograd CORNU__PER_ISA(cornu__winograd) = { filter, input, output };
+INLINE void window_lanes(const float *m, ptrdiff_t part, int64_t f, int64_t count,
+                         const CornuWinogradWindow *w)
+{
+    Lanes sums[CORNU_WINOGRAD_OUTPUTS];
+    output_sums(m + f, part, sums);
+    Lanes most = sums[0];
+    Mask  at = { 0 };
+    UNROLL for (int k = 1; k < CORNU_WINOGRAD_OUTPUTS; k++) window_take(sums[k], k, &most, &at);
+    most += load(w->bias + f);
+    if (w->relu) most = relu(most);
+    store_some(w->y + f, most, count);
+    store_bytes_some(w->index + f, (Bits)at, (int)count);
+}
+
+static void window(const float *m, ptrdiff_t part, int64_t channels,
+                   const CornuWinogradWindow *window)
+{
+    int64_t f = 0;
+    for (; f + LANES <= channels; f += LANES) window_lanes(m, part, f, LANES, window);
+    if (f < channels) window_lanes(m, part, f, channels - f, window);
+}
+
+const CornuWinograd CORNU__PER_ISA(cornu__winograd) = { filter, input, output, window };

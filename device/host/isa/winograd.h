@@ -26,6 +26,15 @@ typedef struct {
     bool         relu;
 } CornuWinogradOutputs;
 
+/* The outputs of a tile as a window of two by two: the largest, the first of equal ones, or the first
+ * NaN; y = that + bias, then max(y, 0) if `relu`; index is its number, 2 i + j. */
+typedef struct {
+    float       *y;
+    uint8_t     *index;
+    const float *bias;
+    bool         relu;
+} CornuWinogradWindow;
+
 typedef struct {
     /* u[k part + n] = G g_n G', k the points, g_n[t] = g[t][n] the taps */
     void (*filter)(const float *const g[CORNU_WINOGRAD_FILTER], int64_t count, float *u,
@@ -36,6 +45,8 @@ typedef struct {
     /* A' m_f A of m[k part + f], and what becomes of it */
     void (*output)(const float *m, ptrdiff_t part, int64_t channels,
                    const CornuWinogradOutputs *outputs);
+    void (*window)(const float *m, ptrdiff_t part, int64_t channels,
+                   const CornuWinogradWindow *window);
 } CornuWinograd;
 
 CORNU__F32_ISAS(CORNU__DECLARE, const CornuWinograd, cornu__winograd)

@@ -8,7 +8,8 @@
  * filters, made by the tiles of isa/product.h. Some tiles of outputs at a time are transformed (V),
  * multiplied with one panel of the transformed filter (U) after the other, and the products of a
  * panel (M) become outputs, with the epilogue: V and M stay in the second-level cache. x beside the
- * image is zero: taps on padding are multiplied, too.
+ * image is zero: taps on padding are multiplied, too. Before a max pooling of two by two a tile is a
+ * window, of which only the largest element leaves the registers; bias and activation come last.
  *
  * The transforms add numbers of like size: rounding errors are about twice those of a sum of
  * products. An infinity makes NaN of all outputs of the tiles that read it. Which calls are taken
@@ -23,6 +24,7 @@
 #include "../isa/winograd.h"
 #include "convolution.h"
 #include "kernels.h"
+#include "pool.h"
 #include "precision.h"
 
 #include <string.h>
@@ -41,7 +43,10 @@ typedef struct {
     const CornuWinograd   *winograd;
     CornuWalk              walk;
     int64_t                low[2];        /* rows and columns of padding before x             */
-    int64_t                tiles[2];      /* of outputs along the height and the width        */
+    bool                   pools;
+    int64_t                out[2];        /* outputs along the height and the width: those that
+                                             the pool reads                                   */
+    int64_t                tiles[2];      /* of these                                         */
     int64_t                in_padded, out_padded;   /* channels, rounded up to whole registers */
     int64_t                count, each;   /* tiles of all images; of a block at most          */
     const float           *panels;
@@ -123,7 +128,8 @@ static void find_extents(Winograd *w, const CornuOpCall *op, const CornuType *ou
     for (int a = 0; a < 2; a++) {
         const CornuAxis *axis = &w->walk.axis[a];
         w->low[a] = axis->transposed ? TAPS - 1 - axis->low : axis->low;
-        w->tiles[a] = ceil_divide(axis->out, OUT);
+        w->out[a] = w->pools ? axis->out / OUT * OUT : axis->out;
+        w->tiles[a] = ceil_divide(w->out[a], OUT);
         w->count *= w->tiles[a];
     }
     w->in_padded = ceil_divide(w->walk.in_channels, lanes) * lanes;
@@ -152,8 +158,24 @@ static size_t lay_out(Winograd *w, const CornuOpCall *op, const CornuType *out_t
 static size_t winograd_scratch(const CornuOpCall *op, const CornuType *out_type,
                                const CornuMachine *machine)
 {
-    Winograd w = { 0 };
+    Winograd w = { .pools = false };
     return lay_out(&w, op, out_type, machine->threads, NULL);
+}
+
+static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    Winograd w = { .pools = true };
+    return lay_out(&w, op, out_type, machine->threads, NULL);
+}
+
+/* Windows of two by two side by side, which are tiles. */
+static bool joins(const CornuOpCall *call)
+{
+    const CornuPool pool = cornu__pool(call);
+    return call->id == CORNU_OP_MAX_POOL2D && cornu__pool_is_exact(&pool) &&
+           pool.height.size == OUT && pool.width.size == OUT &&
+           pool.height.out == pool.height.in / OUT && pool.width.out == pool.width.in / OUT;
 }
 
 /* ---- The filter ---- */
@@ -167,7 +189,7 @@ typedef struct {
 static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
                          const CornuMachine *machine)
 {
-    Winograd w = { 0 };
+    Winograd w = { .pools = false };
     find_extents(&w, op, out_type, machine->threads);
     return (size_t)(POINTS * w.walk.in_channels * w.out_padded) * sizeof(float);
 }
@@ -225,10 +247,10 @@ static Place place_of(const Winograd *w, int64_t tile)
 static void next_place(const Winograd *w, Place *place)
 {
     place->j += OUT;
-    if (place->j < w->walk.axis[1].out) return;
+    if (place->j < w->out[1]) return;
     place->j = 0;
     place->i += OUT;
-    if (place->i < w->walk.axis[0].out) return;
+    if (place->i < w->out[0]) return;
     place->i = 0;
     place->b++;
 }
@@ -305,6 +327,32 @@ static void finish(const Winograd *w, int64_t n, int64_t first, int64_t count, c
     }
 }
 
+/* The windows of the filters of a panel. */
+static void pool_windows(const Winograd *w, int64_t n, int64_t first, int64_t count, const float *m)
+{
+    const int64_t F = w->walk.out_channels, columns = panel_width(w, n);
+    CornuWinogradWindow window = {
+        .bias = w->bias + n, .relu = w->call->epilogue->activation == CORNU_OP_RELU };
+    for (int64_t t = 0; t < count; t++) {
+        const int64_t at = (first + t) * F + n;
+        window.y = (float *)w->call->out[0] + at;
+        window.index = (uint8_t *)w->call->out[1] + at;
+        w->winograd->window(m + t * columns, w->each * columns, smaller(columns, F - n), &window);
+    }
+}
+
+/* What windows do not apply. */
+static void finish_windows(const Winograd *w, int64_t first, int64_t count)
+{
+    CornuEpilogue rest = *w->call->epilogue;
+    const int64_t F = w->walk.out_channels;
+    rest.bias = NULL;
+    if (rest.activation == CORNU_OP_COUNT || rest.activation == CORNU_OP_RELU) return;
+    cornu__epilogue_apply(&rest, &(CornuEpilogueRows){
+        .y = (float *)w->call->out[0] + first * F, .rows = count, .columns = F, .stride = F,
+        .first = first * F, .width = F });
+}
+
 /* What tiles of outputs do not apply, row by row of the outputs of some tiles. */
 static void finish_rows(const Winograd *w, int64_t first, int64_t count)
 {
@@ -336,14 +384,14 @@ static void convolve(void *context, int64_t block, int thread)
     transform(w, first, count, v);
     for (int64_t n = 0; n < w->out_padded; n += panel_width(w, 0)) {
         multiply(w, n, count, v, m);
-        finish(w, n, first, count, m);
+        (w->pools ? pool_windows : finish)(w, n, first, count, m);
     }
-    finish_rows(w, first, count);
+    (w->pools ? finish_windows : finish_rows)(w, first, count);
 }
 
 static CornuStatus conv2d(const CornuKernelCall *call)
 {
-    Winograd w = { .call = call, .panels = call->in[1] };
+    Winograd w = { .call = call, .panels = call->in[1], .pools = call->pool };
     lay_out(&w, &call->op, call->out_type, cornu__threads_count(call->threads), call->scratch);
     cornu__biases(call->epilogue, CORNU_F32, w.walk.out_channels, w.out_padded, w.bias);
     w.scales = cornu__scales(call->epilogue, w.walk.out_channels, w.out_padded,
@@ -358,6 +406,11 @@ const CornuKernel cornu__host_conv2d_winograd = {
     .accepts = accepts, .scratch = winograd_scratch, .run = conv2d,
     .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .otherwise = &cornu__host_conv2d,
+};
+const CornuKernel cornu__host_conv2d_pooled_winograd = {
+    .accepts = accepts, .joins = joins, .scratch = pooled_scratch, .run = conv2d,
+    .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .otherwise = &cornu__host_conv2d_pooled,
 };
 const CornuKernel cornu__host_conv2d_grad_input_winograd = {
     .accepts = accepts, .scratch = winograd_scratch, .run = conv2d, .takes_gate = true,

@@ -55,7 +55,7 @@ const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
 };
 
 const CornuKernel *const cornu__host_pooled[CORNU_OP_COUNT] = {
-    [CORNU_OP_CONV2D]             = &cornu__host_conv2d_pooled,
+    [CORNU_OP_CONV2D]             = &cornu__host_conv2d_pooled_winograd,
     [CORNU_OP_CONV2D_GRAD_INPUT]  = TRAINS(&cornu__host_conv2d_grad_input_few_unpooled),
     [CORNU_OP_CONV2D_GRAD_FILTER] = TRAINS(&cornu__host_conv2d_grad_filter_unpooled),
 };

@@ -550,6 +550,34 @@ static void check_pooled_gradients(const Case *y, CornuAttributes window, CornuT
 }
 
 /* Joined or one after the other, the bits are the same. */
+/* The joined kernel that makes fewer products, where it takes the case, against the pool of the map
+ * that the one without a pool makes. */
+static void check_fewer_pooled(const Case *y, const Case *pool)
+{
+    const CornuKernel *joined = &cornu__host_conv2d_pooled_winograd;
+    const CornuOpCall  pool_call = case_op(pool);
+    const int64_t      F = y->in_type[1].shape.extent[3];
+    Case               plain = *y, p = *pool;
+    void              *map, *pooled[3] = { 0 }, *out[3] = { 0 };
+    if (case_kernel(y) != &cornu__host_conv2d_winograd || !joined->joins(&pool_call)) return;
+    plain.epilogue = (CornuEpilogue){ .activation = CORNU_OP_COUNT };
+    assert_int_equal(case_run_with(case_kernel(y), &plain, 1, &map), CORNU_OK);
+    p.in[0] = map;
+    assert_int_equal(case_run(&p, 1, pooled), CORNU_OK);
+    cornu__epilogue_apply(&y->epilogue, &(CornuEpilogueRows){
+        .y = pooled[0], .rows = cornu_type_count(p.out_type[0]) / F, .columns = F, .stride = F,
+        .width = F });
+    for (int i = 0; i < 2; i++) out[i] = unset_memory(cornu_type_bytes(p.out_type[i]));
+    for (int threads = 1; threads <= MOST_THREADS; threads++) {
+        assert_int_equal(run_pooled(joined, y, &p, (const void *const *)y->in, p.out_type, threads,
+                                    out), CORNU_OK);
+        for (int i = 0; i < 2; i++)
+            assert_memory_equal(out[i], pooled[i], cornu_type_bytes(p.out_type[i]));
+    }
+    for (int i = 0; i < 2; i++) cornu__release(pooled[i]), cornu__release(out[i]);
+    cornu__release(map);
+}
+
 static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convolution,
                          CornuAttributes window)
 {
@@ -588,6 +616,7 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
     }
     if (operands == CORNU_BF16)
         check_narrow_pooled(&cornu__host_conv2d_pooled, &y, &p, joined);
+    check_fewer_pooled(&y, &p);
     check_pooled_gradients(&y, window, y.out_type[0], &p, pooled[1]);
     for (int i = 0; i < 2; i++) {
         cornu__release(pooled[i]);
@@ -621,6 +650,11 @@ static void test_pooled(void **state)
     }
     check_pooled(cornu_shape(9, 14, 14, 64), cornu_shape(3, 3, 64, 16),
                  (CornuAttributes){ .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } }, two);
+    for (int i = 0; i < rounds(12); i++) {   /* enough channels for fewer products */
+        CornuShape x = cornu_shape(between(1, 9), between(6, 16), between(6, 16), between(12, 35));
+        CornuShape filter = cornu_shape(3, 3, x.extent[3], between(12, 49));
+        check_pooled(x, filter, (CornuAttributes){ .conv2d = { .low = { i % 2, i % 3 } } }, two);
+    }
     /* Straight from the registers: windows of two by two, with one channel and with a few. */
     const CornuAttributes same = { .conv2d = { .low = { 2, 2 }, .high = { 2, 2 } } };
     for (int i = 0; i < 4; i++) {
