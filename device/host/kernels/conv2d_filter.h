@@ -1,5 +1,6 @@
 /* conv2d_grad_filter: conv2d_filter.c has the kernel, conv2d_filter_pooled.c the sums after a max
- * pooling of two by two, conv2d_filter_operands.c the copies of operands that both make. */
+ * pooling of two by two, conv2d_filter_packed.c those from copies in the first-level cache,
+ * conv2d_filter_operands.c the copies of operands that the first two make. */
 #ifndef CORNU_DEVICE_HOST_CONV2D_FILTER_H
 #define CORNU_DEVICE_HOST_CONV2D_FILTER_H
 
@@ -31,17 +32,28 @@ typedef struct {
     bool                   gather, pad_x, copy_x, copy_y;
     int64_t                windows[2]; /* of CORNU_SELECT: outputs; then `extent` of x counts where
                                           windows can begin                                  */
+    bool                   packed;     /* by conv2d_filter_packed.c, in pieces of            */
+    int64_t                block[2];   /* so many outputs along each axis                    */
+    int64_t                shares;     /* of its filters, where chunks are few               */
     bool                   in_place;   /* the first chunk's sums are the result              */
     int64_t                x_part, y_part, half_count;    /* elements of a piece's copies    */
     float                 *sums;       /* chunks x layers x rows x padded, without the one in
                                           place */
     /* Copies of a thread's piece in operands of 4 bytes, part by part. Halves are two images in
-     * bf16, before they are paired; lines, of CORNU_SELECT, two rows of x. */
-    float                 *x, *d_y, *unpool_scratch, *lines;
-    int64_t                unpool_count, line_count;
+     * bf16, before they are paired; lines, of CORNU_SELECT, two rows of x; the map, of a pool's
+     * gradient that is packed, an image of it. */
+    float                 *x, *d_y, *unpool_scratch, *lines, *map;
+    int64_t                unpool_count, line_count, map_count;
     uint16_t              *halves;
     CornuUnpool            unpool;     /* of call->pool                                      */
 } CornuFilterGradient;
+
+/* Whether f32 is summed on tiles of few rows, those of AVX2: they use little of each line of x that
+ * they read, and few channels fill them. */
+static inline bool cornu__filter_short_tiles(const CornuFilterGradient *g)
+{
+    return g->products->depth == 1 && g->how.in_place && g->products->outer_rows <= 6;
+}
 
 /* ---- conv2d_filter_operands.c ---- */
 
@@ -98,6 +110,18 @@ const float *cornu__filter_copy_x(const CornuFilterGradient *g, int64_t b, int64
                                   const CornuSlab *slab, int thread);
 const float *cornu__filter_copy_y(const CornuFilterGradient *g, int64_t b, int64_t b_end,
                                   const CornuSlab *slab, int thread);
+
+/* ---- conv2d_filter_packed.c ---- */
+
+/* Whether sums are faster from packed copies. */
+bool cornu__filter_packs(const CornuFilterGradient *g);
+
+/* Finds shares, blocks, images of a piece and what their copies take. */
+void cornu__filter_packed_extents(CornuFilterGradient *g, int64_t threads);
+
+/* Sums a share of images b to b_end, a piece, or adds them to the sums. */
+void cornu__filter_packed_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share,
+                              bool add, int thread, float *sums);
 
 /* ---- conv2d_filter_pooled.c ---- */
 

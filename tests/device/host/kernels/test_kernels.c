@@ -223,6 +223,29 @@ static void test_conv2d_slabs(void **state)
     }
 }
 
+/* Gradients of filters from packed copies, f32 on tiles of few rows: blocks of several images, of
+ * rows and of columns of one; filters that do not fill a panel, fewer panels than threads; more
+ * taps than are found at once. */
+static void test_conv2d_packed(void **state)
+{
+    (void)state;
+    for (int i = 0; i < rounds(32); i++) {
+        const CornuShape x = cornu_shape(between(1, 40), between(1, 9), between(1, 9),
+                                         between(8, 40));
+        const CornuShape filter = cornu_shape(between(1, 4), between(1, 4), x.extent[3],
+                                              between(30, 70));
+        check_convolution(x, filter, random_convolution(x, filter, false));
+    }
+    const CornuAttributes same = { .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } };
+    const CornuAttributes two = { .conv2d = { .strides = { 2, 2 }, .dilation = { 1, 3 },
+                                              .low = { 1, 2 }, .high = { 0, 3 } } };
+    check_convolution(cornu_shape(2, 37, 41, 13), cornu_shape(3, 3, 13, 31), same);
+    check_convolution(cornu_shape(2, 45, 53, 13), cornu_shape(3, 4, 13, 31), two);
+    check_convolution(cornu_shape(1, 3, 1203, 10), cornu_shape(2, 3, 10, 40), two);
+    check_convolution(cornu_shape(5, 12, 12, 8), cornu_shape(9, 10, 8, 28), same);
+    check_convolution(cornu_shape(1, 4, 5, 64), cornu_shape(3, 3, 64, 200), same);
+}
+
 /* Whether the gradient of x with C channels by square filters takes the kernel for few channels. */
 static bool is_of_few(int64_t C, int64_t side, int64_t F)
 {
@@ -655,6 +678,9 @@ static void test_pooled(void **state)
         CornuShape filter = cornu_shape(3, 3, x.extent[3], between(12, 49));
         check_pooled(x, filter, (CornuAttributes){ .conv2d = { .low = { i % 2, i % 3 } } }, two);
     }
+    check_pooled(cornu_shape(11, 7, 9, 40), cornu_shape(3, 2, 40, 48), (CornuAttributes){ 0 }, two);
+    check_pooled(cornu_shape(2, 26, 31, 9), cornu_shape(3, 3, 9, 32), (CornuAttributes){ 0 },
+                 random_window(false));
     /* Straight from the registers: windows of two by two, with one channel and with a few. */
     const CornuAttributes same = { .conv2d = { .low = { 2, 2 }, .high = { 2, 2 } } };
     for (int i = 0; i < 4; i++) {
@@ -771,6 +797,7 @@ static int cpu_with_isa(CornuIsa isa)
         cmocka_unit_test_setup(test_matmul, begin),
         cmocka_unit_test_setup(test_conv2d, begin),
         cmocka_unit_test_setup(test_conv2d_slabs, begin),
+        cmocka_unit_test_setup(test_conv2d_packed, begin),
         cmocka_unit_test_setup(test_winograd, begin),
         cmocka_unit_test_setup(test_few_channels, begin),
         cmocka_unit_test_setup(test_depthwise, begin),
@@ -796,6 +823,7 @@ static int tpu_with_isa(CornuIsa isa)
         cmocka_unit_test_setup(test_matmul, begin),
         cmocka_unit_test_setup(test_conv2d, begin),
         cmocka_unit_test_setup(test_conv2d_slabs, begin),
+        cmocka_unit_test_setup(test_conv2d_packed, begin),
         cmocka_unit_test_setup(test_few_channels, begin),
         cmocka_unit_test_setup(test_depthwise, begin),
         cmocka_unit_test_setup(test_pooled, begin),
