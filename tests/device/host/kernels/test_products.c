@@ -197,6 +197,8 @@ static void test_matmul(void **state)
         }
     for (int layout = 0; layout < 4; layout += 2)   /* panels that the product packs itself */
         check_matmul(1, 37, 901, 701, layout);
+    for (int layout = 1; layout < 8; layout += 2)   /* K split, and several blocks of rows */
+        check_matmul(2, 201, 1601, 37, layout);
     check_matmul(1, 1000003, 2, 3, 0);
     check_matmul(1, 2, 1000003, 3, 1);
     check_matmul(1, 3, 2, 1000003, 2);
