@@ -35,6 +35,23 @@ INLINE Vector selected(Vector table, Bits at)
 
 #include "tiles.h"
 
+/* `count` rows of `width` floats by whole registers. Two overlap in a row; or, where one holds more
+ * than a row, the next row overwrites what it stores too much. */
+static void pack_rows(float *restrict to, int64_t width, int64_t count, const float *restrict x,
+                      ptrdiff_t step)
+{
+    const int64_t second = width - LANES;
+    if (second >= 0) {
+        for (; count > 0; count--, to += width, x += step) {
+            store(to, load(x));
+            store(to + second, load(x + second));
+        }
+        return;
+    }
+    for (; count > 1; count--, to += width, x += step) store(to, load(x));
+    if (count > 0) memcpy(to, x, (size_t)width * sizeof *to);
+}
+
 static void pack(void *panel, int64_t width, int64_t k, int64_t count, const void *from,
                  ptrdiff_t k_step, ptrdiff_t n_step, int64_t columns)
 {
@@ -42,6 +59,11 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
     float *restrict       to = (float *)panel + k * width;
     if (k_step == 1 && n_step != 1) {
         turn(to, width, x, n_step * (ptrdiff_t)sizeof *x, count, columns);
+        return;
+    }
+    if (n_step == 1 && columns == width && width <= 2 * LANES && 2 * width >= LANES &&
+        k_step + width >= LANES) {
+        pack_rows(to, width, count, x, k_step);
         return;
     }
     for (; count > 0; count--, to += width, x += k_step) {

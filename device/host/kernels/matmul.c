@@ -38,6 +38,11 @@ enum {
     BLOCKS = 32,         /* at least, by columns then: threads end nearly together  */
     KEPT_BYTES = 1 << 20,      /* of panels that may still be in the second-level cache when they
                                   are read, if a step of its own packs them */
+    TALL = 14,           /* tiles of a transposed a read a panel slowly enough for the third-level
+                            cache: long chunks, as before, on AVX-512 and NEON */
+    SHORT_ROWS = 96, SHORT_COLUMNS = 1024,   /* of the result where K is not split further */
+    OWN_ROW_BLOCKS = 3,  /* at most, each of which packs b: for more a step of its own is faster */
+    SPLIT_TERMS = 768,   /* of a split's sums at least: writing and adding these costs */
     SPREAD = 1024,       /* bytes between rows, whose power of two is no greater: no more than four
                             of a tile's rows share a set of the first-level cache   */
     PADDING = 32         /* between copied rows, so that they spread over the sets  */
@@ -97,8 +102,38 @@ static int64_t stretch_of(const CornuMatmul *p)
 
 static bool is_stretched(const CornuMatmul *p) { return p->stretch < p->e.k; }
 
+/* Rows of a panel that take three quarters of the first-level cache. */
+static int64_t short_chunk(const CornuMatmul *p)
+{
+    return cornu__cpu()->l1d * 3 / 4 / (cornu__panel_columns(p) * (int64_t)p->products->size);
+}
+
+/* Of a transposed a in short chunks: a block's part of a takes half of the second-level cache, and
+ * blocks are wide, since each packs its part of a. Where the result has few blocks, K is split, by
+ * the shape alone: the order of sums depends on it. */
+static void cut_short(CornuMatmul *p)
+{
+    const int64_t size = (int64_t)p->products->size, depth = p->products->depth;
+    const int64_t columns = ceil_divide(p->e.n, SHORT_COLUMNS);
+    const int64_t large = larger(1, p->e.batch * ceil_divide(p->e.m, SHORT_ROWS) * columns);
+    p->splits = larger(1, smaller(BLOCKS / large, p->e.k / SPLIT_TERMS));
+    p->split_rows = larger(1, ceil_divide(p->e.k, p->splits * depth)) * depth;
+    p->splits = larger(1, ceil_divide(p->e.k, p->split_rows));
+    p->tiles = larger(LEAST_TILES, cornu__cpu()->l2 / 2 /
+                                   (short_chunk(p) * p->products->outer_rows * size));
+    p->row_blocks = ceil_divide(p->e.m, cornu__block_rows(p));
+    p->column_blocks = ROW_BLOCKS / larger(1, p->e.batch * p->row_blocks * p->splits);
+    p->column_blocks = larger(1, smaller(p->panels, larger(columns, p->column_blocks)));
+}
+
 static void cut(CornuMatmul *p)
 {
+    p->splits = 1;
+    p->split_rows = larger(1, p->e.k);
+    if (p->short_chunks) {
+        cut_short(p);
+        return;
+    }
     p->tiles = p->e.m / p->products->tile_rows * p->e.batch / ROW_BLOCKS;
     p->tiles = larger(LEAST_TILES, smaller(p->tiles, TILES));
     if (!p->transposed && !is_stretched(p) && p->e.k > 0)
@@ -131,6 +166,8 @@ void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const Corn
     p->stretch = stretch_of(p);
     p->copied = !p->how.in_place || is_stretched(p) || (apart & -apart) > SPREAD;
     p->x_stride = p->copied ? ceil_divide(p->stretch, PADDING) * PADDING + PADDING : p->e.k;
+    p->short_chunks = p->transposed && !p->summed && p->how.passes == 1 &&
+                      p->products->outer_rows < TALL;
     cut(p);
 }
 
@@ -141,29 +178,33 @@ static int64_t matrix_bytes(const CornuMatmul *p)
 }
 
 /* Whether all rows are one block, which alone uses a panel, and the panels would not stay in the
- * cache from a step that packs them to this one. Shards share theirs. */
+ * cache from a step that packs them to this one; of a transposed a, few blocks, which have a panel
+ * in the nearest cache. Shards share theirs. */
 static bool packs_itself(const CornuOpCall *op, const CornuType *out_type,
                          const CornuMachine *machine)
 {
     CornuMatmul p = { .packs = false };
     cornu__matmul_find_blocks(&p, op, out_type, machine->multiplier);
-    return !p.transposed && p.b_matrices == 1 && p.e.batch == 1 && p.how.in_place &&
-           machine->shards <= 1 && p.e.m <= MOST_TILES * p.products->tile_rows &&
+    if (!p.how.in_place || machine->shards > 1) return false;
+    if (p.transposed) return p.short_chunks && p.row_blocks <= OWN_ROW_BLOCKS;
+    return p.b_matrices == 1 && p.e.batch == 1 &&
+           p.e.m <= MOST_TILES * p.products->tile_rows &&
            matrix_bytes(&p) > KEPT_BYTES;
 }
 
-/* Where a is transposed: K in equal stretches of whole pairs, what a block reads of a in each fits
- * CORNU_MATMUL_BYTES. */
+/* Where a is transposed: K, or a split of it, in equal stretches of whole pairs, either short ones
+ * or so that what a block reads of a fits CORNU_MATMUL_BYTES. */
 static void find_chunks(CornuMatmul *p, const CornuType *out_type)
 {
     const int64_t size = (int64_t)p->products->size, parts = p->how.parts;
-    const int64_t most = CORNU_MATMUL_BYTES / (parts * size * cornu__block_rows(p)) /
-                         p->products->depth;
-    const int64_t pairs = p->depth / p->products->depth;
+    const int64_t rows = p->short_chunks
+        ? short_chunk(p) : CORNU_MATMUL_BYTES / (parts * size * cornu__block_rows(p));
+    const int64_t most = rows / p->products->depth;
+    const int64_t pairs = ceil_divide(p->split_rows, p->products->depth);
     p->chunk = ceil_divide(pairs, larger(1, ceil_divide(pairs, most))) * p->products->depth;
     p->x_part = cornu__block_rows(p) * p->chunk;
     p->row_bytes = CORNU_MATMUL_SOME_ROWS * parts * cornu__block_rows(p) * size;
-    if (!cornu__matmul_sums_in_place(p, out_type))
+    if (p->splits == 1 && !cornu__matmul_sums_in_place(p, out_type))
         p->sums_count = 2 * cornu__block_rows(p) * block_columns(p);
 }
 
@@ -186,8 +227,10 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
                         cornu__panel_columns(p);
     }
     if (p->packs)
-        p->panel_bytes = block_columns(p) * (int64_t)p->products->size *
-                         ceil_divide(p->stretch, p->products->depth) * p->products->depth;
+        p->panel_bytes = p->transposed
+            ? cornu__panel_columns(p) * p->chunk * (int64_t)p->products->size
+            : block_columns(p) * (int64_t)p->products->size *
+              ceil_divide(p->stretch, p->products->depth) * p->products->depth;
     p->x_bytes = (int64_t)align(parts * (size_t)p->x_part * p->products->size);
     p->row_bytes = (int64_t)align((size_t)p->row_bytes);
     if (scratch) {
@@ -197,8 +240,9 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
         p->rows = scratch += threads * (size_t)p->x_bytes;
         p->sums = (float *)(void *)(scratch + threads * (size_t)p->row_bytes);
     }
-    return bias + threads * ((size_t)(p->panel_bytes + p->x_bytes + p->row_bytes) +
-                             (size_t)p->sums_count * sizeof(float));
+    const int64_t split_sums = p->splits > 1 ? p->splits * p->e.batch * p->e.m * p->padded : 0;
+    return bias + threads * (size_t)(p->panel_bytes + p->x_bytes + p->row_bytes) +
+           (threads * (size_t)p->sums_count + (size_t)split_sums) * sizeof(float);
 }
 
 static size_t matmul_scratch(const CornuOpCall *op, const CornuType *out_type,
@@ -442,8 +486,9 @@ static CornuStatus matmul(const CornuKernelCall *call)
     cornu__matmul_lay_out(&p, &call->op, call->out_type, &machine, call->scratch);
     cornu__biases(call->epilogue, call->out_type->dtype, p.e.n, p.padded, p.bias);
     p.scales = cornu__scales(call->epilogue, p.e.n, p.padded, p.bias + p.padded);
-    cornu__threads_run(call->threads, p.e.batch * p.row_blocks * p.column_blocks,
-                       p.transposed ? cornu__matmul_transposed : multiply, &p);
+    if (p.transposed) cornu__matmul_transposed(&p);
+    else
+        cornu__threads_run(call->threads, p.e.batch * p.row_blocks * p.column_blocks, multiply, &p);
     return CORNU_OK;
 }
 

@@ -22,6 +22,7 @@ typedef struct {
     bool     transposed;             /* a                                                */
     bool     copied;                 /* rows of a, before tiles read them                */
     bool     packs;                  /* each panel of b where it is used, no earlier step */
+    bool     short_chunks;           /* of a transposed a: panels of b stay in the nearest cache */
     int64_t  padded, depth;          /* N and K, rounded up to whole registers and pairs */
     int64_t  tiles;                  /* high is a block of rows, at most                 */
     int64_t  row_blocks, column_blocks, panels;
@@ -36,8 +37,8 @@ typedef struct {
     /* Of a that is transposed, whose x are panels of `chunk` rows along K: per thread a few of a's
      * rows in parts, and unless the result takes them the sums of a block, of the last pass and of
      * those before, whose terms are small; or of a panel's columns of all shards, and what they
-     * add up to. */
-    int64_t  chunk;
+     * add up to. If K is split, the sums of all blocks, split by split. */
+    int64_t  splits, split_rows, chunk;
     char    *rows;
     float   *sums;
     int64_t  row_bytes, sums_count;
@@ -54,7 +55,8 @@ static inline int64_t cornu__panel_columns(const CornuMatmul *p) { return 2 * p-
 /* Sums of a transposed a are the result itself: f32, in whole registers. */
 static inline bool cornu__matmul_sums_in_place(const CornuMatmul *p, const CornuType *out_type)
 {
-    return out_type->dtype == CORNU_F32 && p->padded == p->e.n && p->how.passes == 1;
+    return out_type->dtype == CORNU_F32 && p->padded == p->e.n && p->how.passes == 1 &&
+           p->splits == 1;
 }
 
 static inline int64_t cornu__panel_width(const CornuMatmul *p, int64_t first)
@@ -121,7 +123,7 @@ void   cornu__matmul_pack(const CornuKernelCall *call);
 
 /* ---- matmul_transposed.c ---- */
 
-/* A block of a product whose a is transposed: a CornuWork. */
-void cornu__matmul_transposed(void *context, int64_t block, int thread);
+/* The product, if a is transposed. */
+void cornu__matmul_transposed(CornuMatmul *p);
 
 #endif

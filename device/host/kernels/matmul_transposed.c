@@ -1,8 +1,14 @@
 /*
  * matmul of a transposed a, as the gradients of weights are: part of matmul.c.
  *
- * A block packs its columns of a stretch of rows along K, those of each tile into a panel of its
- * own, so that a tile reads two streams from the second-level cache.
+ * A block packs its columns of a chunk of rows along K, those of each tile into a panel of its own,
+ * so that a tile reads two streams from the second-level cache. Low tiles, those of AVX2, read b
+ * faster than that: their chunks are short enough that a panel of b stays in the first-level cache
+ * for all tiles of a block. Sums continue in memory from chunk to chunk, so that their order does
+ * not depend on the caches. Of f32 the block may pack the panel there itself.
+ *
+ * With short chunks and few blocks in the result, K is split: each split makes sums of its own,
+ * which are added in order.
  *
  * Of several shards the results may be added up where they are computed: with few rows on each, a
  * shard's gradient of a weight is far larger than the operands, and writing and reading it takes
@@ -13,7 +19,9 @@
  * Source: own.
  * Gain: tiles packed one by one, 512 x 2048 x 1600, bf16, one core of a Zen 4: 88 % of the limit,
  *     then 93; sums over eight shards, an MLP of 784-4096-4096-10 on tpu: 64 rows 111 ms a step,
- *     then 65; 1024 rows 389, then 342.
+ *     then 65; 1024 rows 389, then 342. Zen 3, AVX2, one core, with packing b, M x N x K: short
+ *     chunks, 128 x 512 x 12800 28.9 ms, then 20.5; 512 x 128 x 12800 24.6, then 22.0;
+ *     256 x 1024 x 16384 150, then 102; 1024 x 256 x 16384 122, then 108.
  */
 #include <string.h>
 
@@ -70,13 +78,28 @@ static void pack_columns(const CornuMatmul *p, const CornuBlock *b, int64_t k, i
     }
 }
 
+/* Rows k to k_end of the first part of the panel at column `first`, packed by now. */
+static const void *panel_rows(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
+                              int64_t first, int thread)
+{
+    const int64_t width = cornu__panel_width(p, first);
+    const int64_t offset = cornu__panel_offset(p, p->e.b_batch ? b->matrix : 0, first);
+    if (!p->packs) return cornu__element(&p->how, p->packed + offset, k * width);
+    char *panel = p->panel + thread * p->panel_bytes;
+    p->products->pack(panel, width, 0, k_end - k,
+                      cornu__in_memory(&p->how, p->call->in[1], b->matrix * p->e.b_batch +
+                                       k * p->e.b_row + first * p->e.b_column),
+                      p->e.b_row, p->e.b_column, smaller(width, p->e.n - first));
+    return panel;
+}
+
 /* Adds chunk k to k_end to the sums of the panel at column `first`. */
 static void add_chunk(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
                       int64_t first, int thread, float *sums, int64_t stride)
 {
     const int64_t width = cornu__panel_width(p, first), rows = b->m_end - b->m;
-    const char   *y = p->packed + cornu__panel_offset(p, p->e.b_batch ? b->matrix : 0, first);
     const char   *x = p->x + thread * p->x_bytes;
+    const void   *y = panel_rows(p, b, k, k_end, first, thread);
     CornuOuter    outer = { .y_pixel = width, .images = 1, .height = 1,
                             .width = ceil_divide(k_end - k, p->products->depth),
                             .sum_stride = stride, .vectors = (int)(width / p->products->lanes) };
@@ -87,12 +110,28 @@ static void add_chunk(const CornuMatmul *p, const CornuBlock *b, int64_t k, int6
             const int *part = p->how.pass[pass];
             const bool last = pass + 1 == p->how.passes;
             outer.sum = sums + ((last ? 0 : rows) + m) * stride + first - b->first;
-            outer.add = k > 0 || (pass > 0 && !last);
+            outer.add = k % p->split_rows > 0 || (pass > 0 && !last);
             outer.x = cornu__element(&p->how, x, part[0] * p->x_part + m * p->chunk);
-            outer.y = cornu__element(&p->how, y, (part[1] * p->depth + k) * width);
+            outer.y = cornu__element(&p->how, y, part[1] * p->depth * width);
             p->products->outer(&outer);
         }
     }
+}
+
+/* The sums of rows begin to end along K of a block. */
+static void sum_block(const CornuMatmul *p, const CornuBlock *b, int64_t begin, int64_t end,
+                      int thread, float *sums, int64_t stride)
+{
+    int64_t k = begin;
+    do {   /* at least once: without terms the sums are zero */
+        const int64_t k_end = smaller(end, k + p->chunk);
+        pack_columns(p, b, k, k_end, thread);
+        for (int64_t first = b->first; first < b->end; first += cornu__panel_columns(p))
+            add_chunk(p, b, k, k_end, first, thread, sums, stride);
+        k = k_end;
+    } while (k < end);
+    for (int64_t i = 0; p->how.passes > 1 && i < (b->m_end - b->m) * stride; i++)
+        sums[i] += sums[(b->m_end - b->m) * stride + i];
 }
 
 static void copy_sums(const CornuMatmul *p, const CornuBlock *b, const float *sums, int64_t stride)
@@ -105,29 +144,75 @@ static void copy_sums(const CornuMatmul *p, const CornuBlock *b, const float *su
     }
 }
 
-void cornu__matmul_transposed(void *context, int64_t block, int thread)
+/* Makes the result of a block's sums. */
+static void finish_block(const CornuMatmul *p, const CornuBlock *b, float *sums, int64_t stride)
+{
+    CornuEpilogue epilogue = *p->call->epilogue;
+    if (epilogue.bias) epilogue.bias = p->bias;
+    cornu__matmul_finish(p, b, &epilogue, sums, stride);
+    if (!cornu__matmul_sums_in_place(p, p->call->out_type)) copy_sums(p, b, sums, stride);
+    cornu__matmul_gate(p, b);
+}
+
+static void multiply(void *context, int64_t block, int thread)
 {
     const CornuMatmul *p = context;
     const CornuBlock   b = cornu__block(p, block);
     const bool    in_place = cornu__matmul_sums_in_place(p, p->call->out_type);
-    const int64_t rows = b.m_end - b.m, stride = in_place ? p->e.n : b.end - b.first;
+    const int64_t stride = in_place ? p->e.n : b.end - b.first;
     float        *sums = in_place ? (void *)cornu__result_at(p, b.matrix, b.m, b.first)
                                   : p->sums + thread * p->sums_count;
-    CornuEpilogue epilogue = *p->call->epilogue;
-    int64_t       k = 0;
-    do {   /* at least once: without terms the sums are zero */
-        const int64_t k_end = smaller(p->e.k, k + p->chunk);
-        pack_columns(p, &b, k, k_end, thread);
-        for (int64_t first = b.first; first < b.end; first += cornu__panel_columns(p))
-            add_chunk(p, &b, k, k_end, first, thread, sums, stride);
-        k = k_end;
-    } while (k < p->e.k);
-    for (int64_t i = 0; p->how.passes > 1 && i < rows * stride; i++)
-        sums[i] += sums[rows * stride + i];
-    if (epilogue.bias) epilogue.bias = p->bias;
-    cornu__matmul_finish(p, &b, &epilogue, sums, stride);
-    if (!in_place) copy_sums(p, &b, sums, stride);
-    cornu__matmul_gate(p, &b);
+    sum_block(p, &b, 0, p->e.k, thread, sums, stride);
+    finish_block(p, &b, sums, stride);
+}
+
+/* ---- K split ---- */
+
+enum { ADD_BLOCK = 4096 };   /* elements of the result that one block adds up */
+
+/* Of row `row`, counted over all matrices. */
+static float *split_sums(const CornuMatmul *p, int64_t split, int64_t row)
+{
+    return p->sums + (split * p->e.batch * p->e.m + row) * p->padded;
+}
+
+static void sum_split(void *context, int64_t block, int thread)
+{
+    const CornuMatmul *p = context;
+    const int64_t      blocks = p->e.batch * p->row_blocks * p->column_blocks;
+    const int64_t      split = block / blocks, begin = split * p->split_rows;
+    const CornuBlock   b = cornu__block(p, block % blocks);
+    sum_block(p, &b, begin, smaller(p->e.k, begin + p->split_rows), thread,
+              split_sums(p, split, b.matrix * p->e.m + b.m) + b.first, p->padded);
+}
+
+static void add_splits(void *context, int64_t block, int thread)
+{
+    (void)thread;
+    const CornuMatmul *p = context;
+    const int64_t      per_block = larger(1, ADD_BLOCK / p->padded);
+    const int64_t      end = smaller(p->e.batch * p->e.m, (block + 1) * per_block);
+    for (int64_t row = block * per_block; row < end; row++) {
+        const int64_t    matrix = row / p->e.m, m = row % p->e.m;
+        const CornuBlock b = { matrix, m, m + 1, 0, p->padded };
+        float           *sum = split_sums(p, 0, row);
+        for (int64_t split = 1; split < p->splits; split++)
+            cornu__vectors()->add_row(sum, split_sums(p, split, row), p->padded);
+        finish_block(p, &b, sum, p->padded);
+    }
+}
+
+void cornu__matmul_transposed(CornuMatmul *p)
+{
+    const int64_t blocks = p->e.batch * p->row_blocks * p->column_blocks;
+    if (p->splits == 1) {
+        cornu__threads_run(p->call->threads, blocks, multiply, p);
+        return;
+    }
+    cornu__threads_run(p->call->threads, p->splits * blocks, sum_split, p);
+    cornu__threads_run(p->call->threads,
+                       ceil_divide(p->e.batch * p->e.m, larger(1, ADD_BLOCK / p->padded)),
+                       add_splits, p);
 }
 
 

@@ -202,6 +202,8 @@ static void test_matmul(void **state)
         check_matmul(1, 203, 9001, 33, layout);
         check_matmul(2, 131, 4352, 64, layout | 4);
     }
+    for (int layout = 1; layout < 8; layout += 2)   /* K split, and several blocks of rows */
+        check_matmul(2, 201, 1601, 37, layout);
     check_matmul(1, 1000003, 2, 3, 0);
     check_matmul(1, 2, 1000003, 3, 1);
     check_matmul(1, 3, 2, 1000003, 2);
