@@ -276,16 +276,17 @@ static CornuStatus bound_sums(Step *s, double terms)
     return status;
 }
 
-/* Convolutions of 3 x 3 taps may be computed with fewer products, of sums of elements and of sums
- * of taps (Winograd): rounding is then relative to the largest of an image's channel and of a
- * filter's, not to the terms of an output, which may all be zero. */
+/* Convolutions of 3 x 3 taps, of each phase if they have strides, may be computed with fewer
+ * products, of sums of elements and of sums of taps (Winograd): rounding is then relative to the
+ * largest of an image's channel and of a filter's, not to the terms of an output, which may all be
+ * zero. */
 static bool mixes_terms(const Step *s)
 {
     CornuSweep sweep[2];
     if (s->call.id != CORNU_OP_CONV2D && s->call.id != CORNU_OP_CONV2D_GRAD_INPUT) return false;
     cornu__sweeps(&s->call, sweep);
     for (int a = 0; a < 2; a++)
-        if (sweep[a].size != 3 || sweep[a].stride != 1 || sweep[a].dilation != 1) return false;
+        if (sweep[a].size != 3 * sweep[a].stride || sweep[a].dilation != 1) return false;
     return true;
 }
 
