@@ -6,12 +6,12 @@
  *
  *     x (B, H, W, C) -> (B, H / s, W / s, s s C)     filter (3 s, 3 s, C, F) -> (3, 3, s s C, F)
  *
- * it is a convolution of 3 x 3 taps, which f32 computes with fewer products (conv2d_winograd.c), and
- * few channels become enough to fill registers. Its gradients likewise. Where the former would not
- * be computed so, nothing changes.
+ * it is a convolution of 3 x 3 taps, which f32 computes with fewer products (conv2d_winograd.c),
+ * and few channels become enough to fill registers. Its gradients likewise. Where the former would
+ * not be computed so, nothing changes.
  *
- * Gain, Zen 3, AVX2: mnist_cnn_bn at 1024, whose second convolution has 6 x 6 taps, strides of 2 and
- *     12 channels, 168 ms a step, then 153.
+ * Gain, Zen 3, AVX2: mnist_cnn_bn at 1024, whose second convolution has 6 x 6 taps, strides of 2
+ *     and 12 channels, 168 ms a step, then 153.
  */
 #include "../../ops/build.h"
 #include "../../ops/rewrite.h"
@@ -50,9 +50,9 @@ static bool find_convolution(const CornuProgram *program, const CornuProgramOp *
     CornuSweep      sweep[2];
     if (!is_convolution(op->id)) return false;
     const CornuOpCall call = call_of(program, op, in);
-    *c = op->id == CORNU_OP_CONV2D            ? (Convolution){ in[0], in[1], out, { 0 }, { 0 }, { 0 } }
-       : op->id == CORNU_OP_CONV2D_GRAD_INPUT ? (Convolution){ out, in[1], in[0], { 0 }, { 0 }, { 0 } }
-                                              : (Convolution){ in[0], out, in[1], { 0 }, { 0 }, { 0 } };
+    *c = (Convolution){ .x = in[0], .filter = in[1], .y = out };
+    if (op->id == CORNU_OP_CONV2D_GRAD_INPUT) c->x = out, c->y = in[0];
+    if (op->id == CORNU_OP_CONV2D_GRAD_FILTER) c->filter = out, c->y = in[1];
     if (in[0].dtype != CORNU_F32 || in[1].dtype != CORNU_F32 || out.dtype != CORNU_F32 ||
         !cornu__sweeps(&call, sweep))
         return false;

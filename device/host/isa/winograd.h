@@ -26,8 +26,8 @@ typedef struct {
     bool         relu;
 } CornuWinogradOutputs;
 
-/* The outputs of a tile as a window of two by two: the largest, the first of equal ones, or the first
- * NaN; y = that + bias, then max(y, 0) if `relu`; index is its number, 2 i + j. */
+/* The outputs of a tile as a window of two by two: the largest, the first of equal ones, or the
+ * first NaN; y = that + bias, then max(y, 0) if `relu`; index is its number, 2 i + j. */
 typedef struct {
     float       *y;
     uint8_t     *index;

@@ -99,8 +99,8 @@ struct CornuKernel {
      * f32. */
     bool (*accepts)(const CornuOpCall *call, const CornuType *out_type,
                     const CornuMachine *machine);
-    /* Of a kernel that is joined with a pooling or its gradient: whether with this one. NULL: with any.
-     */
+    /* Of a kernel that is joined with a pooling or its gradient: whether with this one. NULL: with
+     * any. */
     bool (*joins)(const CornuOpCall *pool);
     /* Bytes of scratch memory a call needs. NULL: none. */
     size_t (*scratch)(const CornuOpCall *call, const CornuType *out_type,

@@ -85,9 +85,9 @@ CornuMatmulExtents cornu__matmul_extents(const CornuOpCall *op, const CornuType 
     return e;
 }
 
-/* K whole; or, where a panel of it and the rows of a block exceed the second-level cache, or a panel
- * that is packed here the first-level one, equal parts of which a panel takes half of the latter. The
- * order of sums in several passes is by pass. */
+/* K whole; or, where a panel of it and the rows of a block exceed the second-level cache, or a
+ * panel that is packed here the first-level one, equal parts of which a panel takes half of the
+ * latter. The order of sums in several passes is by pass. */
 static int64_t stretch_of(const CornuMatmul *p)
 {
     enum { UNIT = 16 };

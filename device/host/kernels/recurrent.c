@@ -6,8 +6,8 @@
  * block of rows runs through all steps on one thread without waiting for others. The operand of a
  * step's product, h or its gradient, is kept in rows of its own, close together: in the op's
  * operands rows are T U elements or more apart and would share few sets of the cache. Forwards,
- * where there are fewer blocks than threads, a step's units are divided over the threads, which meet
- * after each step; a unit's sums are the same either way.
+ * where there are fewer blocks than threads, a step's units are divided over the threads, which
+ * meet after each step; a unit's sums are the same either way.
  *
  *     forwards    for 32 units at a time: each gate's sums of h U, then the update of the cell
  *     backwards   the updates of all units, then the product of their results with U^T, which is

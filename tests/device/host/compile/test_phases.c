@@ -21,9 +21,9 @@ typedef struct {
 } Convolution;
 
 /* The second convolution of mnist_cnn_bn, smaller. */
-static const Convolution usual = { .batch = 3, .height = 20, .width = 24, .channels = 5, .filters = 24,
-                                   .taps = { 6, 6 }, .strides = { 2, 2 }, .low = { 2, 2 },
-                                   .out = { 10, 12 }, .dtype = CORNU_F32 };
+static const Convolution usual = { .batch = 3, .height = 20, .width = 24, .channels = 5,
+                                   .filters = 24, .taps = { 6, 6 }, .strides = { 2, 2 },
+                                   .low = { 2, 2 }, .out = { 10, 12 }, .dtype = CORNU_F32 };
 
 /* y, and both gradients for a d_y of its own. */
 static CornuProgram *convolution(const Convolution *c)
