@@ -19,6 +19,8 @@
  *     then 93; a transposed a packed tile by tile, 512 x 2048 x 1600, one core: 88 %, then 93; 32
  *     blocks for 19, 1024 x 1024 x 1024, two threads: 386 GFLOP/s, then 409; panels packed where
  *     they are used, an MLP of 784-4096-4096-10 on 64 rows, f32: 163 ms a step, then 134.
+ * Gain, Zen 3, AVX2, one core: K in stretches, 1024 x 4096 by 4096 x 4096 448 ms, then 412; panels
+ *     packed where they are used in strips, 64 rows 42.2, then 32.7.
  */
 #include <string.h>
 
