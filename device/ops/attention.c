@@ -117,13 +117,6 @@ static CornuValue transposed(CornuBuilder *b, CornuValue x)
     return cornu__build(b, CORNU_OP_TRANSPOSE, &heads_first, &x, 1);
 }
 
-static CornuValue reshaped(CornuBuilder *b, CornuValue x, CornuShape shape)
-{
-    CornuAttributes attributes = { .shape = { .rank = shape.rank } };
-    for (int i = 0; i < shape.rank; i++) attributes.shape.extents[i] = shape.extent[i];
-    return cornu__build(b, CORNU_OP_RESHAPE, &attributes, &x, 1);
-}
-
 static CornuValue product(CornuBuilder *b, CornuValue x, bool transpose_x, CornuValue y,
                           bool transpose_y, CornuDtype dtype)
 {
@@ -136,7 +129,7 @@ static CornuValue matrices(CornuBuilder *b, CornuValue x, CornuAttentionExtents 
 {
     if (b->status) return CORNU_NO_VALUE;
     const int64_t last = cornu_program_type(b->program, x).shape.extent[3];
-    return reshaped(b, transposed(b, x),
+    return cornu__build_reshape(b, transposed(b, x),
                     cornu_shape(e.batch, e.groups, e.heads / e.groups * e.queries, last));
 }
 
@@ -147,7 +140,7 @@ static CornuValue by_steps(CornuBuilder *b, CornuValue x, int64_t heads, int64_t
     CornuShape shape = cornu_program_type(b->program, x).shape;
     shape.extent[1] = heads;
     shape.extent[2] = steps;
-    return transposed(b, reshaped(b, x, shape));
+    return transposed(b, cornu__build_reshape(b, x, shape));
 }
 
 /* What is true where both are; either may be CORNU_NO_VALUE. */
@@ -190,7 +183,7 @@ static CornuValue allowed(CornuBuilder *b, const CornuOpCall *call, const CornuV
 static CornuValue scores_of(CornuBuilder *b, CornuValue q, CornuValue k, CornuValue mask,
                             CornuAttentionExtents e, CornuDtype sums)
 {
-    CornuValue scores = reshaped(b, product(b, q, false, k, true, sums),
+    CornuValue scores = cornu__build_reshape(b, product(b, q, false, k, true, sums),
                                  cornu_shape(e.batch, e.heads, e.queries, e.keys));
     if (mask == CORNU_NO_VALUE) return scores;
     return cornu__build_select(b, mask, scores,
@@ -200,7 +193,7 @@ static CornuValue scores_of(CornuBuilder *b, CornuValue q, CornuValue k, CornuVa
 /* p (B, N, T, S) as (B, G, N / G T, S), of a dtype. */
 static CornuValue folded(CornuBuilder *b, CornuValue p, CornuAttentionExtents e, CornuDtype dtype)
 {
-    return cornu__build_convert(b, reshaped(b, p, cornu_shape(e.batch, e.groups,
+    return cornu__build_convert(b, cornu__build_reshape(b, p, cornu_shape(e.batch, e.groups,
                                                               e.heads / e.groups * e.queries,
                                                               e.keys)), dtype);
 }
@@ -235,7 +228,7 @@ static CornuStatus attention_decompose(CornuProgram *program, const CornuOpCall 
                                     cornu__build_like(b, most, scores));
     CornuValue sum = cornu__build_reduce(b, CORNU_OP_REDUCE_SUM,
                                          cornu__build1(b, CORNU_OP_EXP, less), last, true);
-    out[1] = reshaped(b, plus(b, cornu__build1(b, CORNU_OP_LOG, sum), most),
+    out[1] = cornu__build_reshape(b, plus(b, cornu__build1(b, CORNU_OP_LOG, sum), most),
                       cornu_shape(e.batch, e.heads, e.queries));
     return b->status;
 }
@@ -347,7 +340,7 @@ static CornuStatus attention_grad_decompose(CornuProgram *program, const CornuOp
     const CornuShape            shape = cornu_shape(e.batch, e.heads, e.queries, e.keys);
     CornuValue q = matrices(b, in[Q], e), k = transposed(b, in[K]), v = transposed(b, in[V]);
     CornuValue d_y = matrices(b, in[D_Y], e), mask = allowed(b, call, in, e);
-    CornuValue lse = reshaped(b, in[LSE], rows);
+    CornuValue lse = cornu__build_reshape(b, in[LSE], rows);
     CornuValue scores = scores_of(b, q, k, mask, e, sums);
     CornuValue p = cornu__build1(b, CORNU_OP_EXP, cornu__build2(b, CORNU_OP_SUBTRACT, scores,
                                                                 cornu__build_like(b, lse,
@@ -360,7 +353,7 @@ static CornuStatus attention_grad_decompose(CornuProgram *program, const CornuOp
                                               cornu__build_constant(b, 0.0, lse));
         p = cornu__build_select(b, mask, p, cornu__build_like(b, even, p));
     }
-    CornuValue d_p = reshaped(b, product(b, d_y, false, v, true, sums), shape);
+    CornuValue d_p = cornu__build_reshape(b, product(b, d_y, false, v, true, sums), shape);
     CornuValue delta = times(b, cornu__build_convert(b, in[D_Y], sums),
                              cornu__build_convert(b, in[Y], sums));
     delta = transposed(b, cornu__build_reduce(b, CORNU_OP_REDUCE_SUM, delta, INT64_C(1) << 3,

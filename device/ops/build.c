@@ -38,13 +38,24 @@ CornuValue cornu__build_convert(CornuBuilder *b, CornuValue x, CornuDtype dtype)
     return cornu__build(b, CORNU_OP_CONVERT, &attributes, &x, 1);
 }
 
+/* One of the ops whose attribute is the result's shape. */
+static CornuValue shaped(CornuBuilder *b, CornuOpId id, CornuValue x, CornuShape shape)
+{
+    CornuAttributes attributes = { .shape = { .rank = shape.rank } };
+    for (int i = 0; i < shape.rank; i++) attributes.shape.extents[i] = shape.extent[i];
+    return cornu__build(b, id, &attributes, &x, 1);
+}
+
 CornuValue cornu__build_broadcast(CornuBuilder *b, CornuValue x, CornuShape shape)
 {
     if (b->status != CORNU_OK) return CORNU_NO_VALUE;
     if (cornu_shape_equal(cornu_program_type(b->program, x).shape, shape)) return x;
-    CornuAttributes attributes = { .shape = { .rank = shape.rank } };
-    for (int i = 0; i < shape.rank; i++) attributes.shape.extents[i] = shape.extent[i];
-    return cornu__build(b, CORNU_OP_BROADCAST, &attributes, &x, 1);
+    return shaped(b, CORNU_OP_BROADCAST, x, shape);
+}
+
+CornuValue cornu__build_reshape(CornuBuilder *b, CornuValue x, CornuShape shape)
+{
+    return shaped(b, CORNU_OP_RESHAPE, x, shape);
 }
 
 CornuValue cornu__build_like(CornuBuilder *b, CornuValue x, CornuValue like)

@@ -33,6 +33,7 @@ CornuValue cornu__build_convert(CornuBuilder *b, CornuValue x, CornuDtype dtype)
 /* x broadcast to the shape of `like`; x itself if it has that shape already. */
 CornuValue cornu__build_like(CornuBuilder *b, CornuValue x, CornuValue like);
 CornuValue cornu__build_broadcast(CornuBuilder *b, CornuValue x, CornuShape shape);
+CornuValue cornu__build_reshape(CornuBuilder *b, CornuValue x, CornuShape shape);
 
 /* A constant of the type of `like`. */
 CornuValue cornu__build_constant(CornuBuilder *b, double value, CornuValue like);

@@ -200,11 +200,9 @@ static CornuValue repeat(CornuBuilder *b, CornuValue x, int64_t times)
     if (b->status != CORNU_OK) return CORNU_NO_VALUE;
     const CornuShape s = cornu_program_type(b->program, x).shape;
     const int64_t   *e = s.extent;
-    CornuAttributes  apart = { .shape = { 5, { e[0], e[1], e[2], e[3], 1 } } };
-    CornuAttributes  together = { .shape = { 4, { e[0], e[1], e[2], e[3] * times } } };
-    CornuValue       each = cornu__build(b, CORNU_OP_RESHAPE, &apart, &x, 1);
+    CornuValue       each = cornu__build_reshape(b, x, cornu_shape(e[0], e[1], e[2], e[3], 1));
     each = cornu__build_broadcast(b, each, cornu_shape(e[0], e[1], e[2], e[3], times));
-    return cornu__build(b, CORNU_OP_RESHAPE, &together, &each, 1);
+    return cornu__build_reshape(b, each, cornu_shape(e[0], e[1], e[2], e[3] * times));
 }
 
 /* Depthwise with m filters per channel: one filter per channel of an x whose channels are repeated
@@ -226,9 +224,8 @@ static CornuStatus repeated_channels(CornuProgram *program, const CornuOpCall *c
     const CornuDtype dtype = each.grouped_conv2d_grad.dtype;
     each.grouped_conv2d_grad.groups = c.filters;
     each.grouped_conv2d_grad.dtype = dtype == CORNU_F64 ? CORNU_F64 : CORNU_F32;
-    CornuAttributes apart = { .shape = { 5, { c.batch, c.h.in, c.w.in, c.channels, times } } };
-    CornuValue      d_x = cornu__build(&b, call->id, &each, in, 2);
-    d_x = cornu__build(&b, CORNU_OP_RESHAPE, &apart, &d_x, 1);
+    CornuValue d_x = cornu__build(&b, call->id, &each, in, 2);
+    d_x = cornu__build_reshape(&b, d_x, cornu_shape(c.batch, c.h.in, c.w.in, c.channels, times));
     d_x = cornu__build_reduce(&b, CORNU_OP_REDUCE_SUM, d_x, 1 << 4, false);
     out[0] = cornu__build_convert(&b, d_x, dtype);
     return b.status;

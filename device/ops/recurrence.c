@@ -113,9 +113,8 @@ CornuValue cornu__build_beside(CornuBuilder *b, const CornuValue *parts, int cou
 CornuValue cornu__build_where(CornuBuilder *b, CornuValue mask, CornuValue x, CornuValue y)
 {
     if (mask == CORNU_NO_VALUE || b->status != CORNU_OK) return x;
-    CornuShape      shape = cornu_program_type(b->program, x).shape;
-    CornuAttributes column = { .shape = { 2, { shape.extent[0], 1 } } };
-    CornuValue      tall = cornu__build(b, CORNU_OP_RESHAPE, &column, &mask, 1);
+    CornuShape shape = cornu_program_type(b->program, x).shape;
+    CornuValue tall = cornu__build_reshape(b, mask, cornu_shape(shape.extent[0], 1));
     return cornu__build_select(b, cornu__build_broadcast(b, tall, shape), x, y);
 }
 
@@ -151,10 +150,9 @@ CornuValue cornu__build_before(CornuBuilder *b, CornuValue first, CornuValue x, 
     if (b->status != CORNU_OK) return CORNU_NO_VALUE;
     const CornuType type = cornu_program_type(b->program, x);
     const int64_t  *shape = type.shape.extent;
-    CornuAttributes one = { .shape = { 3, { shape[0], 1, shape[2] } } };
     CornuAttributes rest = { .slice = { { 0, reverse, 0 }, { shape[0], shape[1] - 1, shape[2] } } };
     CornuAttributes axis = { .axis = { 1 } };
-    CornuValue      begin = cornu__build(b, CORNU_OP_RESHAPE, &one, &first, 1);
+    CornuValue      begin = cornu__build_reshape(b, first, cornu_shape(shape[0], 1, shape[2]));
     CornuValue      others = cornu__build(b, CORNU_OP_SLICE, &rest, &x, 1);
     CornuValue      parts[2] = { reverse ? others : begin, reverse ? begin : others };
     return cornu__build(b, CORNU_OP_CONCAT, &axis, parts, 2);

@@ -90,13 +90,6 @@ static bool pays(const CornuHost *host, const Convolution *c)
 
 /* ---- Changing places ---- */
 
-static CornuValue reshape(CornuBuilder *b, CornuValue x, CornuShape shape)
-{
-    CornuAttributes attributes = { .shape = { .rank = shape.rank } };
-    for (int i = 0; i < shape.rank; i++) attributes.shape.extents[i] = shape.extent[i];
-    return cornu__build(b, CORNU_OP_RESHAPE, &attributes, &x, 1);
-}
-
 /* Exchanges two neighbours among the axes of x as `apart`, then takes the result as `shape`. */
 static CornuValue exchange(CornuBuilder *b, CornuValue x, CornuShape apart, int axis,
                            CornuShape shape)
@@ -104,8 +97,9 @@ static CornuValue exchange(CornuBuilder *b, CornuValue x, CornuShape apart, int 
     CornuAttributes order = { .permutation = { .axes = { 0, 1, 2, 3, 4 } } };
     order.permutation.axes[axis] = axis + 1;
     order.permutation.axes[axis + 1] = axis;
-    const CornuValue parted = reshape(b, x, apart);
-    return reshape(b, cornu__build(b, CORNU_OP_TRANSPOSE, &order, &parted, 1), shape);
+    x = cornu__build_reshape(b, x, apart);
+    x = cornu__build(b, CORNU_OP_TRANSPOSE, &order, &x, 1);
+    return cornu__build_reshape(b, x, shape);
 }
 
 /* x with its phases as channels, and the way back. */

@@ -40,6 +40,12 @@ static inline bool cornu__pool_is_exact(const CornuPool *pool)
            width->out * width->size <= width->in;
 }
 
+/* The same of windows of two by two. */
+static inline bool cornu__pool_is_two_by_two(const CornuPool *pool)
+{
+    return cornu__pool_is_exact(pool) && pool->height.size == 2 && pool->width.size == 2;
+}
+
 CORNU__F32_ISAS(CORNU__DECLARE, const CornuPools, cornu__pools)
 
 /* Those of the instruction set in use (cpu.h). */

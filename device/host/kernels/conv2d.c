@@ -596,13 +596,13 @@ static void convolve_windows(const Convolution *c, const Band *band, float *narr
  * stay in the first-level cache. */
 static void choose_bands(Convolution *c)
 {
-    const CornuSweep *height = &c->pool.height, *width = &c->pool.width;
-    const bool alike = c->gather || (c->walk.axis[0].ends[0] == c->walk.axis[0].out &&
-                                     c->walk.axis[1].ends[0] == c->walk.axis[1].out);
-    const int64_t panels = panel_offset(c, c->padded);
+    const CornuSweep *height = &c->pool.height;
+    const bool        alike = c->gather || (c->walk.axis[0].ends[0] == c->walk.axis[0].out &&
+                                            c->walk.axis[1].ends[0] == c->walk.axis[1].out);
+    const int64_t     panels = panel_offset(c, c->padded);
     c->by_row = height->stride >= height->size && panels <= NEAR;
     c->in_windows = panels <= SMALL && c->along_width && alike && c->products->windows &&
-                    cornu__pool_is_exact(&c->pool) && height->size == 2 && width->size == 2;
+                    cornu__pool_is_two_by_two(&c->pool);
 }
 
 /* The part of the pool that slab `slab` makes, and the rows of the map under it. */

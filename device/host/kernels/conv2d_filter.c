@@ -387,8 +387,8 @@ static CornuFilterMode mode_of(const CornuFilterGradient *g)
 {
     if (!g->call->pool) return CORNU_PLAIN;
     const CornuPool pool = cornu__pool(g->call->pool);
-    return cornu__filter_pooled_accepts(g) && cornu__filter_pooled_takes(&pool) ? CORNU_SELECT
-                                                                                : CORNU_UNPOOL;
+    return cornu__filter_pooled_accepts(g) && cornu__pool_is_two_by_two(&pool) ? CORNU_SELECT
+                                                                               : CORNU_UNPOOL;
 }
 
 static CornuStatus grad_filter(const CornuKernelCall *call)

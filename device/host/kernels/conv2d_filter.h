@@ -125,10 +125,8 @@ void cornu__filter_packed_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, 
 
 /* ---- conv2d_filter_pooled.c ---- */
 
-/* Whether the gradient can be made in this way after some pool; and whether `pool` is such a pool.
- * */
+/* Whether the gradient can be made in this way after a pool of two by two. */
 bool cornu__filter_pooled_accepts(const CornuFilterGradient *g);
-bool cornu__filter_pooled_takes(const CornuPool *pool);
 
 /* Finds the extents, and the operands in the copies of an image of x, or of two, and of d_y. */
 void cornu__filter_pooled_extents(CornuFilterGradient *g, int64_t *x_count, int64_t *y_count);

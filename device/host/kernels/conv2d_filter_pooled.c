@@ -32,11 +32,6 @@ bool cornu__filter_pooled_accepts(const CornuFilterGradient *g)
            height->out > 1 && width->out > 1 && g->walk.in_channels % CORNU_SELECT_GROUP == 0;
 }
 
-bool cornu__filter_pooled_takes(const CornuPool *pool)
-{
-    return cornu__pool_is_exact(pool) && pool->height.size == 2 && pool->width.size == 2;
-}
-
 void cornu__filter_pooled_extents(CornuFilterGradient *g, int64_t *x_count, int64_t *y_count)
 {
     for (int a = 0; a < 2; a++) {

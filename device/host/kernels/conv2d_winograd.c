@@ -174,8 +174,7 @@ static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
 static bool joins(const CornuOpCall *call)
 {
     const CornuPool pool = cornu__pool(call);
-    return call->id == CORNU_OP_MAX_POOL2D && cornu__pool_is_exact(&pool) &&
-           pool.height.size == OUT && pool.width.size == OUT &&
+    return call->id == CORNU_OP_MAX_POOL2D && cornu__pool_is_two_by_two(&pool) &&
            pool.height.out == pool.height.in / OUT && pool.width.out == pool.width.in / OUT;
 }
 
@@ -331,9 +330,9 @@ static void finish(const Winograd *w, int64_t n, int64_t first, int64_t count, c
 /* The windows of the filters of a panel. */
 static void pool_windows(const Winograd *w, int64_t n, int64_t first, int64_t count, const float *m)
 {
-    const int64_t F = w->walk.out_channels, columns = panel_width(w, n);
-    CornuWinogradWindow window = {
-        .bias = w->bias + n, .relu = w->call->epilogue->activation == CORNU_OP_RELU };
+    const int64_t       F = w->walk.out_channels, columns = panel_width(w, n);
+    CornuWinogradWindow window = { .bias = w->bias + n,
+                                   .relu = w->call->epilogue->activation == CORNU_OP_RELU };
     for (int64_t t = 0; t < count; t++) {
         const int64_t at = (first + t) * F + n;
         window.y = (float *)w->call->out[0] + at;
@@ -345,13 +344,12 @@ static void pool_windows(const Winograd *w, int64_t n, int64_t first, int64_t co
 /* What windows do not apply. */
 static void finish_windows(const Winograd *w, int64_t first, int64_t count)
 {
-    CornuEpilogue rest = *w->call->epilogue;
-    const int64_t F = w->walk.out_channels;
-    rest.bias = NULL;
-    if (rest.activation == CORNU_OP_COUNT || rest.activation == CORNU_OP_RELU) return;
+    const CornuEpilogue rest = cornu__epilogue_after_tiles(w->call->epilogue);
+    const int64_t       F = w->walk.out_channels;
+    if (rest.activation == CORNU_OP_COUNT) return;
     cornu__epilogue_apply(&rest, &(CornuEpilogueRows){
         .y = (float *)w->call->out[0] + first * F, .rows = count, .columns = F, .stride = F,
-        .first = first * F, .width = F });
+        .width = F });
 }
 
 /* What tiles of outputs do not apply, row by row of the outputs of some tiles. */

@@ -395,15 +395,20 @@ static void find_panels(const CornuMatmul *p, const CornuBlock *b, int thread, S
                                         (s->k + k) * p->e.b_row + n * p->e.b_column));
 }
 
-/* Requests what is read next while a tile is computed: part t of `tiles` of a panel, to the
- * second-level cache, and sums of as many rows. */
-static void prefetch_next(const char *panel, int64_t bytes, int64_t t, int64_t tiles,
-                          const CornuTile *tile)
+/* While tile t of `tiles` is computed, requests what is used next: that part of the next panel, for
+ * the second-level cache, and the sums of as many rows. */
+static void prefetch_next(const CornuMatmul *p, const Stretch *s, const CornuTile *tile, int64_t t,
+                          int64_t tiles)
 {
-    for (int64_t at = t * bytes / tiles; at < (t + 1) * bytes / tiles; at += CORNU_LINE_BYTES)
-        __builtin_prefetch(panel + at, 0, 2);
+    const size_t row = (size_t)tile->vectors * (size_t)p->products->lanes * p->products->size;
+    const size_t bytes = (size_t)s->count * row, part = (size_t)t * bytes / (size_t)tiles;
+    const size_t end = (size_t)(t + 1) * bytes / (size_t)tiles;
+    const size_t panel = (size_t)(s->depth + s->row) * row;
+    for (size_t at = part; at < end; at += CORNU_LINE_BYTES)
+        cornu__prefetch_near(tile->panel, panel + at);
+    const size_t y_row = (size_t)tile->y_stride * (tile->narrow ? sizeof(uint16_t) : sizeof(float));
     for (int m = 0; m < tile->rows; m++)
-        __builtin_prefetch((const float *)tile->y + (tile->rows + m) * tile->y_stride, 1);
+        cornu__prefetch(tile->y, (size_t)(tile->rows + m) * y_row);
 }
 
 /* A panel by all rows of the block. */
@@ -412,10 +417,6 @@ static void multiply_panel(const CornuMatmul *p, const CornuBlock *b, const Stre
 {
     const int64_t rows = b->m_end - b->m, tiles = ceil_divide(rows, p->products->tile_rows);
     const float  *term = s->last ? p->call->epilogue->term : NULL;
-    const int64_t size = (int64_t)p->products->size;
-    const int64_t bytes = tile->vectors * p->products->lanes * s->count * size;
-    const char   *next = (const char *)tile->panel + tile->vectors * p->products->lanes *
-                         (s->depth + s->row) * size;
     float        *sums = s->sums + first - b->first;
     tile->bias = p->bias + first;
     for (int64_t t = 0; t < tiles; t++) {
@@ -426,7 +427,7 @@ static void multiply_panel(const CornuMatmul *p, const CornuBlock *b, const Stre
                           : sums + m * s->stride;
         if (s->k > 0) tile->bias = sums + m * s->stride;
         if (term) tile->term = term + cornu__result_number(p, b->matrix, b->m + m, first);
-        if (is_stretched(p)) prefetch_next(next, bytes, t, tiles, tile);
+        if (is_stretched(p)) prefetch_next(p, s, tile, t, tiles);
         p->products->tile(tile);
     }
 }

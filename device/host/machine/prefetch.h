@@ -14,4 +14,10 @@ static inline void cornu__prefetch(const void *from, size_t bytes)
     __builtin_prefetch((const void *)((uintptr_t)from + bytes));
 }
 
+/* The same, but no nearer than the second-level cache. */
+static inline void cornu__prefetch_near(const void *from, size_t bytes)
+{
+    __builtin_prefetch((const void *)((uintptr_t)from + bytes), 0, 2);
+}
+
 #endif

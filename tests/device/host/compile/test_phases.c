@@ -103,43 +103,34 @@ static void test_which_are_changed(void **state)
     assert_int_equal(transposes, 0);
 }
 
-static void check_convolution(const Convolution *c, const char *what)
-{
-    CornuProgram *p = convolution(c);
-    check(p, 1e-5, what);
-    cornu_program_free(p);
-}
-
 static void test_numbers(void **state)
 {
     (void)state;
-    Convolution c = usual;
-    int         strided, transposes;
-    check_convolution(&c, "strides of 2");
-    c.low[0] = 0;                      /* and padding after that takes rows away */
-    c.low[1] = 4;
-    c.out[0] = 8;
-    c.out[1] = 13;
-    check_convolution(&c, "padding");
-    c = usual;
-    c.taps[0] = 9;
-    c.strides[0] = 3;
-    c.height = 30;
-    c.low[0] = 3;
-    c.out[0] = 10;
-    c.filters = 29;
-    count_steps(&c, &strided, &transposes);
-    assert_int_equal(strided, 0);
-    check_convolution(&c, "strides of 3 and 2");
-    c = usual;
-    c.taps[1] = 3;
-    c.strides[1] = 1;
-    c.low[1] = 1;
-    c.out[1] = 24;
-    c.channels = 7;
-    count_steps(&c, &strided, &transposes);
-    assert_int_equal(strided, 0);
-    check_convolution(&c, "a stride of 2 along the height");
+    Convolution padded = usual, threes = usual, tall = usual;
+    padded.low[0] = 0;                 /* where padding after x takes rows away */
+    padded.low[1] = 4;
+    padded.out[0] = 8;
+    padded.out[1] = 13;
+    threes.taps[0] = 9;
+    threes.strides[0] = threes.low[0] = 3;
+    threes.height = 30;
+    threes.filters = 29;
+    tall.taps[1] = 3;
+    tall.strides[1] = tall.low[1] = 1;
+    tall.out[1] = 24;
+    tall.channels = 7;
+    const struct { const char *what; const Convolution *convolution; } cases[] = {
+        { "strides of 2", &usual }, { "padding", &padded }, { "strides of 3 and 2", &threes },
+        { "a stride of 2 along the height", &tall },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int strided, transposes;
+        count_steps(cases[i].convolution, &strided, &transposes);
+        if (strided) fail_msg("%s: %d ops have strides", cases[i].what, strided);
+        CornuProgram *p = convolution(cases[i].convolution);
+        check(p, 1e-5, cases[i].what);
+        cornu_program_free(p);
+    }
 }
 
 int main(void)
