@@ -144,9 +144,12 @@ CornuStatus cornu__pjrt_await(const CornuPjrtPlugin *plugin, PjrtEvent *event)
 {
     if (!event) return CORNU_OK;
     PjrtEventCall     await = PJRT_ARGUMENTS(PjrtEventCall, .event = event);
-    PjrtEventCall     destroy = PJRT_ARGUMENTS(PjrtEventCall, .event = event);
+    PjrtEventCall     again = await, destroy = await;
     const CornuStatus status = cornu__pjrt_call(plugin, PJRT_EVENT_AWAIT, &await);
     if (status == CORNU_OK) return cornu__pjrt_call(plugin, PJRT_EVENT_DESTROY, &destroy);
+    /* An event that came with an error is ready, and answers at once. Where the call itself
+     * failed, what the event stands for may still write to the caller's memory. */
+    cornu__pjrt_try(plugin, PJRT_EVENT_AWAIT, &again);
     cornu__pjrt_try(plugin, PJRT_EVENT_DESTROY, &destroy);   /* the first failure is told */
     return status;
 }
