@@ -72,6 +72,22 @@ INLINE Lanes load(const float *from)       { return *(const Unaligned *)from; }
 INLINE void  store(float *to, Lanes value) { *(Unaligned *)to = value; }
 
 /* The end of a row may be fewer than a register holds. */
+#if defined(__AVX512F__)
+INLINE __mmask16 first_lanes(int64_t count)
+{
+    return (__mmask16)(count >= LANES ? 0xffff : (1 << count) - 1);
+}
+
+INLINE Lanes load_some(const float *from, int64_t count)
+{
+    return (Lanes)_mm512_maskz_loadu_ps(first_lanes(count), from);
+}
+
+INLINE void store_some(float *to, Lanes value, int64_t count)
+{
+    _mm512_mask_storeu_ps(to, first_lanes(count), (__m512)value);
+}
+#else
 INLINE Lanes load_some(const float *from, int64_t count)
 {
     if (count >= LANES) return load(from);
@@ -80,16 +96,17 @@ INLINE Lanes load_some(const float *from, int64_t count)
     return value;
 }
 
-/* The same of any count, none included. */
-INLINE Lanes load_first(const float *from, int64_t count)
-{
-    return count > 0 ? load_some(from, count) : (Lanes){ 0 };
-}
-
 INLINE void store_some(float *to, Lanes value, int64_t count)
 {
     if (count >= LANES) store(to, value);
     else memcpy(to, &value, (size_t)count * sizeof(float));
+}
+#endif
+
+/* The same of any count, none included. */
+INLINE Lanes load_first(const float *from, int64_t count)
+{
+    return count > 0 ? load_some(from, count) : (Lanes){ 0 };
 }
 
 /* Stores lanes that hold numbers below 2^16 or 2^8 as such. gcc 12 and clang 14 convert vectors of
@@ -207,6 +224,9 @@ INLINE Lanes as_stored_narrow(Lanes value)
 /* The first `count` lanes as bf16. */
 INLINE void store_narrow(uint16_t *to, Lanes value, int64_t count)
 {
+#if defined(__AVX512F__)
+    _mm256_mask_storeu_epi16(to, first_lanes(count), all_narrow(value));
+#else
     uint16_t half[LANES];
     if (count >= LANES) {
         store_all_narrow(to, value);
@@ -214,6 +234,7 @@ INLINE void store_narrow(uint16_t *to, Lanes value, int64_t count)
     }
     store_all_narrow(half, value);
     for (int64_t n = 0; n < count; n++) to[n] = half[n];
+#endif
 }
 
 /* As store and store_narrow of all lanes, but past the caches; `to` is aligned to the size written.

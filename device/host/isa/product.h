@@ -147,6 +147,7 @@ typedef struct {
     float (*limit)(int64_t steps);
     int   limit_flops;
     bool  selects;   /* outer takes a selection */
+    void (*release)(void);   /* of the registers that tiles keep configured; NULL: none */
 } CornuProducts;
 
 CORNU__F32_ISAS(CORNU__DECLARE, const CornuProducts, cornu__products)

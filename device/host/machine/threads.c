@@ -22,6 +22,7 @@
 #include "../../clock_internal.h"
 #include "../../memory_internal.h"
 #include "../../thread_internal.h"
+#include "../isa/product.h"
 #include "cpu.h"
 
 enum { SPIN_NANOSECONDS = 40000, LINE = 64 };
@@ -138,6 +139,13 @@ static void note(CornuSpan *span, double begin_s)
     span->end_s = cornu__seconds();
 }
 
+/* A thread that waits or runs the code of others holds no registers of tiles. */
+static void release_tiles(void)
+{
+    const CornuProducts *products = cornu__products_of_bf16();
+    if (products->release) products->release();
+}
+
 /* Takes blocks until there are none. */
 static void take_part(CornuThreads *pool, int number)
 {
@@ -150,6 +158,7 @@ static void take_part(CornuThreads *pool, int number)
         pool->work(pool->context, pool->blocks - left, number);
     }
     inside = before;
+    release_tiles();
     if (taken > 0 && pool->spans) note(&pool->spans[number], begin_s);
     if (taken == 0 || atomic_fetch_sub(&pool->unfinished, taken) > taken) return;
     if (atomic_load(&pool->caller_sleeps)) {
@@ -180,6 +189,7 @@ static void run_here(CornuThreads *pool, int number, int64_t blocks, CornuWork *
     inside = (Place){ pool, number };
     for (int64_t block = 0; block < blocks; block++) work(context, block, number);
     inside = before;
+    release_tiles();
 }
 
 void cornu__threads_run(CornuThreads *pool, int64_t blocks, CornuWork *work,
