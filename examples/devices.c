@@ -25,9 +25,6 @@ static CornuStatus print_machine(void)
     printf("This machine\n");
     printf("  processor   %s\n", cpu.name);
     printf("  SIMD        %s in use, %s at best\n", cpu.isa, cpu.best_isa);
-    if (!cpu.best_is_tested)
-        printf("              %s: present, untested, CORNU_ISA=%s takes it\n", cpu.best_isa,
-               cpu.best_isa);
     printf("  caches    ");
     print_cache("L1d", cpu.l1d);
     print_cache("L2", cpu.l2);

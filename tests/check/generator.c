@@ -182,8 +182,7 @@ bool generate(uint64_t seed, Trial *c)
 bool generated_setting(uint64_t seed, const Trial *c, int i, Setting *setting)
 {
     uint64_t  state = seed ^ 0x5e771465u;
-    const int best = (int)cornu__cpu()->best;
-    const int isas = best < CORNU_TESTED_ISA_COUNT ? best + 1 : CORNU_TESTED_ISA_COUNT;
+    const int isas = (int)cornu__cpu()->best + 1;
     const int threads = 2 + (int)pick(&state, 3);
     const CornuIsa isa = (CornuIsa)pick(&state, isas), other = (CornuIsa)pick(&state, isas);
     const Setting settings[] = {

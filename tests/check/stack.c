@@ -618,8 +618,7 @@ bool stack_generate(uint64_t seed, Stack *stack)
 bool stack_setting(const Stack *stack, int i, Setting *setting)
 {
     uint64_t  state = stack->seed ^ 0x5e771465u;
-    const int best = (int)cornu__cpu()->best;
-    const int isas = best < CORNU_TESTED_ISA_COUNT ? best + 1 : CORNU_TESTED_ISA_COUNT;
+    const int isas = (int)cornu__cpu()->best + 1;
     const Setting settings[] = {
         { "cpu", (CornuIsa)pick(&state, isas), 1 + (int)pick(&state, 4) },
         { "tpu", (CornuIsa)pick(&state, isas), 1 + (int)pick(&state, 4) },

@@ -90,15 +90,6 @@ static void multiply_rest(const CornuTile *tile, Rest *rest)
     compiler_barrier(rest);
 }
 
-/* Multiplies the first 16 pairs; those after them become the first. */
-static void multiply_full(const CornuTile *tile, Rest *rest)
-{
-    multiply_rest(tile, rest);
-    rest->count -= SIDE;
-    for (int m = 0; m < tile->rows; m++) memcpy(rest->x[m], rest->x[m] + SIDE, REGISTER_ROW);
-    memcpy(rest->panel, rest->panel + SIDE, (size_t)rest->count * sizeof rest->panel[0]);
-}
-
 /* A register's row: elements [from, to) of x, zeros for the others. */
 INLINE void copy_row(uint32_t *row, const uint16_t *x, int from, int to)
 {
@@ -109,6 +100,16 @@ INLINE void copy_row(uint32_t *row, const uint16_t *x, int from, int to)
     memset(row, 0, REGISTER_ROW);
     memcpy((uint16_t *)row + from, x + from, (size_t)(to - from) * sizeof *x);
 #endif
+}
+
+/* Multiplies the first 16 pairs; those after them become the first. */
+static void multiply_full(const CornuTile *tile, Rest *rest)
+{
+    multiply_rest(tile, rest);
+    rest->count -= SIDE;
+    for (int m = 0; m < tile->rows; m++)
+        copy_row(rest->x[m], (const uint16_t *)(rest->x[m] + SIDE), 0, DEPTH * rest->count);
+    memcpy(rest->panel, rest->panel + SIDE, (size_t)rest->count * sizeof rest->panel[0]);
 }
 
 /* Adds to the rest elements [from, to) of 32 of each row of x, and the pairs of the panel that they

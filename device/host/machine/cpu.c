@@ -127,12 +127,12 @@ static bool halves_of_512(CornuIsa best)
     return best >= CORNU_ISA_AVX512 && is_amd() && family == 0x19;
 }
 
-/* AMX only on request: its kernels have only run in an emulation of the instructions. Products of
- * bf16 pairs are twice as fast as f32's on AMD's processors (Zen 5, measured) and half as fast on
- * Intel's (Sapphire Rapids, measured: 107 against 217 GFLOP/s a core). */
+/* Products of bf16 pairs are twice as fast as f32's on AMD's processors (Zen 5, measured) and half
+ * as fast on Intel's (Sapphire Rapids, measured: 107 against 217 GFLOP/s a core), but 17 times as
+ * fast on tile registers (family 6, model 207, measured: 2950 against 178). */
 static CornuIsa preferred_isa(CornuIsa best)
 {
-    if (best < CORNU_ISA_AVX512BF16) return best;
+    if (best != CORNU_ISA_AVX512BF16) return best;
     return is_amd() ? CORNU_ISA_AVX512BF16 : CORNU_ISA_AVX512;
 }
 

@@ -19,7 +19,7 @@ const char *cornu__isa_name(CornuIsa isa);
 typedef struct {
     char     name[64];      /* "AMD EPYC 9R14 96-Core Processor", "unknown CPU"      */
     CornuIsa best;          /* the highest that processor and system support */
-    CornuIsa preferred;     /* the fastest that was tested, by the processor's maker */
+    CornuIsa preferred;     /* the fastest, by the processor's maker                */
     bool     vnni;          /* has AVX-512 VNNI, products of int8; then best is at least avx512 */
     bool     halves;        /* runs 512-bit instructions as two of 256 bits            */
     int64_t  l1d, l2, l3;   /* bytes of cache; 32 KiB, 512 KiB and 0 if not known    */

@@ -49,14 +49,13 @@
 #define CORNU__ISA_ID(type, name, id, isa)    CORNU_ISA_##id,
 #define CORNU__ISA_COUNT(type, name, id, isa) + 1
 
-/* Sets below CORNU_F32_ISA_COUNT multiply bf16 as f32. Those from CORNU_TESTED_ISA_COUNT on have
- * only run in the emulation of the tests and are used on request alone; neon and neonbf16 have run
- * under qemu, on no processor. */
+/* Sets below CORNU_F32_ISA_COUNT multiply bf16 as f32, those from CORNU_TILE_ISA_FIRST on on tile
+ * registers. neon and neonbf16 have run under qemu, on no processor. */
 typedef enum {
     CORNU__ISAS(CORNU__ISA_ID, , )
     CORNU_ISA_COUNT,
     CORNU_F32_ISA_COUNT = 0 CORNU__F32_ISAS(CORNU__ISA_COUNT, , ),
-    CORNU_TESTED_ISA_COUNT = CORNU_F32_ISA_COUNT CORNU__BF16_ISAS(CORNU__ISA_COUNT, , )
+    CORNU_TILE_ISA_FIRST = CORNU_F32_ISA_COUNT CORNU__BF16_ISAS(CORNU__ISA_COUNT, , )
 } CornuIsa;
 
 #endif

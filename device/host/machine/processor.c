@@ -14,7 +14,6 @@ CornuStatus cornu_processor_describe(CornuProcessor *processor)
     const CornuCpu *cpu = cornu__cpu();
     *processor = (CornuProcessor){
         .name = cpu->name, .isa = cornu__isa_name(isa), .best_isa = cornu__isa_name(cpu->best),
-        .best_is_tested = cpu->best < CORNU_TESTED_ISA_COUNT,
         .l1d = cpu->l1d, .l2 = cpu->l2, .l3 = cpu->l3, .threads = cornu__cpu_threads(),
     };
     return CORNU_OK;

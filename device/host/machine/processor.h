@@ -8,7 +8,6 @@
 #ifndef CORNU_DEVICE_HOST_PROCESSOR_H
 #define CORNU_DEVICE_HOST_PROCESSOR_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "../../status.h"
@@ -22,7 +21,6 @@ typedef struct {
     const char *name;            /* "AMD EPYC 9R14 96-Core Processor", "unknown CPU"        */
     const char *isa;             /* the instruction set in use, by its name in CORNU_ISA    */
     const char *best_isa;        /* the highest that processor and system support           */
-    bool        best_is_tested;  /* if not, it is used only where CORNU_ISA names it        */
     int64_t     l1d, l2, l3;     /* bytes of cache; 32 KiB, 512 KiB and 0 if not known      */
     int         threads;         /* that a device uses by default, at least 1               */
 } CornuProcessor;

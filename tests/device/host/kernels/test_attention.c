@@ -158,7 +158,7 @@ static int with_isa(const char *name, CornuIsa isa, CornuDtype dtype, bool bf16)
 int main(void)
 {
     int failed = 0;
-    for (int isa = 0; isa < CORNU_TESTED_ISA_COUNT; isa++) {
+    for (int isa = 0; isa < CORNU_ISA_COUNT; isa++) {
         if (isa < CORNU_F32_ISA_COUNT) failed += with_isa("f32", (CornuIsa)isa, CORNU_F32, false);
         failed += with_isa("bf16", (CornuIsa)isa, CORNU_BF16, true);
     }

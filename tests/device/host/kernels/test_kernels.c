@@ -849,7 +849,7 @@ int main(void)
 {
     if (cornu__blis_open(MOST_THREADS) != CORNU_OK) return 1;
     int failed = 0;
-    for (int isa = 0; isa < CORNU_TESTED_ISA_COUNT; isa++) {
+    for (int isa = 0; isa < CORNU_ISA_COUNT; isa++) {
         if (isa < CORNU_F32_ISA_COUNT) failed += cpu_with_isa((CornuIsa)isa);
         failed += tpu_with_isa((CornuIsa)isa);
     }

@@ -326,7 +326,7 @@ static int with_isa(CornuIsa isa)
         /* which AMX adds in another order */
         cmocka_unit_test(test_sums),
     };
-    const size_t count = isa < CORNU_F32_ISA_COUNT ? 3 : isa < CORNU_TESTED_ISA_COUNT ? 6 : 5;
+    const size_t count = isa < CORNU_F32_ISA_COUNT ? 3 : isa < CORNU_TILE_ISA_FIRST ? 6 : 5;
     numbers_begin();
     if (isa_take(isa)) {
         bf16 = cornu__bf16();

@@ -44,7 +44,6 @@ static void test_isa_lowers(void **state)
     assert_int_equal(cornu__cpu_isa(&isa), CORNU_OK);
     assert_int_equal(isa, cornu__cpu()->preferred);
     assert_true(isa <= cornu__cpu()->best);
-    assert_true(isa < CORNU_TESTED_ISA_COUNT);
     for (int i = 0; i < CORNU_ISA_COUNT; i++) {
         const char *name = cornu__isa_name((CornuIsa)i);
         choose_isa(name);
