@@ -26,6 +26,7 @@
 
 #include "../../inference_internal.h"
 #include "../machine/cpu.h"
+#include "../isa/transpose.h"
 #include "../machine/prefetch.h"
 #include "kernels.h"
 #include "matmul_internal.h"
@@ -47,6 +48,7 @@ enum {
     SPLIT_TERMS = 768,   /* of a split's sums at least: writing and adding these costs */
     SPREAD = 1024,       /* bytes between rows, whose power of two is no greater: no more than four
                             of a tile's rows share a set of the first-level cache   */
+    TURNED = 64,         /* columns of a transposed a that are made rows at once    */
     PADDING = 32         /* between copied rows, so that they spread over the sets  */
 };
 
@@ -96,11 +98,15 @@ static int64_t stretch_of(const CornuMatmul *p)
     const int64_t size = (int64_t)p->products->size, panel = cornu__panel_columns(p) * size;
     const int64_t rows = TILES * p->products->tile_rows * size;
     const int64_t most = larger(UNIT, cornu__cpu()->l1d / 2 / panel / UNIT * UNIT);
-    const bool    fits = p->packs ? p->e.k * panel <= cornu__cpu()->l1d
-                                  : p->e.k * (panel + rows) <= cornu__cpu()->l2;
+    const bool    fits = p->packs || cornu__has_tile_registers(p->products)
+                       ? p->e.k * panel <= cornu__cpu()->l1d
+                       : p->e.k * (panel + rows) <= cornu__cpu()->l2;
     if (p->transposed || p->how.passes > 1 || fits) return p->e.k;
     return ceil_divide(ceil_divide(p->e.k, ceil_divide(p->e.k, most)), UNIT) * UNIT;
 }
+
+/* Elements between rows of so many that are copied. */
+static int64_t padded_row(int64_t count) { return ceil_divide(count, PADDING) * PADDING + PADDING; }
 
 static bool is_stretched(const CornuMatmul *p) { return p->stretch < p->e.k; }
 
@@ -158,16 +164,21 @@ void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const Corn
     p->e = cornu__matmul_extents(op, out_type);
     p->b_count = cornu_shape_count(op->in[1].shape);
     p->b_matrices = p->e.b_batch ? p->e.batch : 1;
-    p->transposed = op->attributes->matmul.transpose_a;
     p->how = cornu__multiplication(multiplier, op->in[0].dtype);
     p->products = p->how.products;
+    p->turned = op->attributes->matmul.transpose_a && !p->summed &&
+                cornu__has_tile_registers(p->products);
+    p->transposed = op->attributes->matmul.transpose_a && !p->turned;
+    p->a_row = p->turned ? padded_row(p->e.k) : p->e.k;
+    if (p->turned && p->e.a_batch) p->e.a_batch = p->e.m * p->a_row;
     p->padded = ceil_divide(p->e.n, p->products->lanes) * p->products->lanes;
     p->depth = ceil_divide(p->e.k, p->products->depth) * p->products->depth;
     p->panels = ceil_divide(p->padded, cornu__panel_columns(p));
     const int64_t apart = p->e.k * (int64_t)p->products->size;   /* bytes between rows */
     p->stretch = stretch_of(p);
-    p->copied = !p->how.in_place || is_stretched(p) || (apart & -apart) > SPREAD;
-    p->x_stride = p->copied ? ceil_divide(p->stretch, PADDING) * PADDING + PADDING : p->e.k;
+    p->copied = !p->how.in_place ||
+                (!p->turned && (is_stretched(p) || (apart & -apart) > SPREAD));
+    p->x_stride = p->copied ? padded_row(p->stretch) : p->a_row;
     p->short_chunks = p->transposed && !p->summed && p->how.passes == 1 &&
                       p->products->outer_rows < TALL;
     cut(p);
@@ -210,6 +221,13 @@ static void find_chunks(CornuMatmul *p, const CornuType *out_type)
         p->sums_count = 2 * cornu__block_rows(p) * block_columns(p);
 }
 
+static size_t turned_bytes(const CornuMatmul *p, const CornuOpCall *op)
+{
+    const int64_t matrices = p->e.a_batch ? p->e.batch : 1;
+    const size_t  elements = p->turned ? (size_t)(matrices * p->e.m * p->a_row) : 0;
+    return align(elements * cornu_dtype_size(op->in[0].dtype));
+}
+
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
 size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
                       const CornuMachine *machine, char *scratch)
@@ -237,13 +255,15 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
     p->row_bytes = (int64_t)align((size_t)p->row_bytes);
     if (scratch) {
         p->bias = (float *)(void *)scratch;
-        p->panel = scratch += bias;
+        p->made = scratch += bias;
+        p->panel = scratch += turned_bytes(p, op);
         p->x = scratch += threads * (size_t)p->panel_bytes;
         p->rows = scratch += threads * (size_t)p->x_bytes;
         p->sums = (float *)(void *)(scratch + threads * (size_t)p->row_bytes);
     }
+    const size_t  made = turned_bytes(p, op);
     const int64_t split_sums = p->splits > 1 ? p->splits * p->e.batch * p->e.m * p->padded : 0;
-    return bias + threads * (size_t)(p->panel_bytes + p->x_bytes + p->row_bytes) +
+    return bias + made + threads * (size_t)(p->panel_bytes + p->x_bytes + p->row_bytes) +
            (threads * (size_t)p->sums_count + (size_t)split_sums) * sizeof(float);
 }
 
@@ -353,11 +373,11 @@ void cornu__matmul_gate(const CornuMatmul *p, const CornuBlock *b)
 static const void *rows_of_a(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t count,
                              int thread)
 {
-    const int64_t first = b->matrix * p->e.a_batch + b->m * p->e.k + k;
+    const int64_t first = b->matrix * p->e.a_batch + b->m * p->a_row + k;
     if (!p->copied) return cornu__in_memory(&p->how, p->a, first);
     char *made = p->x + thread * p->x_bytes;
     for (int64_t row = 0; row < b->m_end - b->m; row++)
-        cornu__parts(&p->how, p->a, first + row * p->e.k, count,
+        cornu__parts(&p->how, p->a, first + row * p->a_row, count,
                      made + row * p->x_stride * (int64_t)p->products->size, p->x_part);
     return made;
 }
@@ -480,6 +500,22 @@ static void multiply(void *context, int64_t block, int thread)
     cornu__matmul_gate(p, &b);
 }
 
+/* Some columns of one matrix a. */
+static void turn(void *context, int64_t block, int thread)
+{
+    (void)thread;
+    CornuMatmul  *p = context;
+    const int64_t blocks = ceil_divide(p->e.m, TURNED), matrix = block / blocks;
+    const int64_t m = block % blocks * TURNED, columns = smaller(TURNED, p->e.m - m);
+    const int64_t from = matrix * p->e.m * p->e.k + m, to = (matrix * p->e.m + m) * p->a_row;
+    if (p->how.from == CORNU_BF16)
+        cornu__transposes()->halves((const uint16_t *)p->call->in[0] + from, p->e.m, p->e.k,
+                                    columns, (uint16_t *)(void *)p->made + to, p->a_row);
+    else
+        cornu__transposes()->words((const uint32_t *)p->call->in[0] + from, p->e.m, p->e.k,
+                                   columns, (uint32_t *)(void *)p->made + to, p->a_row);
+}
+
 static CornuStatus matmul(const CornuKernelCall *call)
 {
     const CornuMachine machine = cornu__machine_of(call);
@@ -489,6 +525,11 @@ static CornuStatus matmul(const CornuKernelCall *call)
     cornu__matmul_lay_out(&p, &call->op, call->out_type, &machine, call->scratch);
     cornu__biases(call->epilogue, call->out_type->dtype, p.e.n, p.padded, p.bias);
     p.scales = cornu__scales(call->epilogue, p.e.n, p.padded, p.bias + p.padded);
+    if (p.turned) {
+        cornu__threads_run(call->threads, (p.e.a_batch ? p.e.batch : 1) *
+                           ceil_divide(p.e.m, TURNED), turn, &p);
+        p.a = p.made;
+    }
     if (p.transposed) cornu__matmul_transposed(&p);
     else
         cornu__threads_run(call->threads, p.e.batch * p.row_blocks * p.column_blocks, multiply, &p);

@@ -19,7 +19,8 @@ typedef struct {
     CornuMatmulExtents     e;
     int64_t  b_count, b_matrices;
     int      summed;                 /* shards whose results are added up; 0: none        */
-    bool     transposed;             /* a                                                */
+    bool     transposed;             /* a, which blocks pack by columns                  */
+    bool     turned;                 /* a, which becomes rows at first                   */
     bool     copied;                 /* rows of a, before tiles read them                */
     bool     packs;                  /* each panel of b where it is used, no earlier step */
     bool     short_chunks;           /* of a transposed a: panels of b stay in the nearest cache */
@@ -32,6 +33,8 @@ typedef struct {
     bool     scales;
     char    *panel;                  /* of b, if packed here, per thread       */
     char    *x;                      /* rows of a block, all parts, per thread */
+    int64_t  a_row;                  /* elements between rows of a in memory */
+    char    *made;                   /* a turned                             */
     int64_t  stretch;                /* of K that tiles sum at once; sums continue in memory */
     int64_t  panel_bytes, x_stride, x_part, x_bytes;
     /* Of a that is transposed, whose x are panels of `chunk` rows along K: per thread a few of a's
@@ -47,6 +50,13 @@ typedef struct {
 static inline int64_t cornu__block_rows(const CornuMatmul *p)
 {
     return p->tiles * p->products->tile_rows;
+}
+
+/* Whether products have registers for tiles, which multiply far faster than others: those of a
+ * transposed a are then tiles of its columns, made rows. */
+static inline bool cornu__has_tile_registers(const CornuProducts *products)
+{
+    return products->release != NULL;
 }
 
 /* Columns that a panel has. */
