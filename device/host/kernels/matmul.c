@@ -91,16 +91,18 @@ CornuMatmulExtents cornu__matmul_extents(const CornuOpCall *op, const CornuType 
 
 /* K whole; or, where a panel of it and the rows of a block exceed the second-level cache, or a
  * panel that is packed here the first-level one, equal parts of which a panel takes half of the
- * latter. The order of sums in several passes is by pass. */
+ * latter; with tile registers, which wait for sums in memory longer than for the second-level
+ * cache, a little more. The order of sums in several passes is by pass. */
 static int64_t stretch_of(const CornuMatmul *p)
 {
-    enum { UNIT = 16 };
+    enum { UNIT = 32, FEW_PARTS_BYTES = 64 << 10 };
     const int64_t size = (int64_t)p->products->size, panel = cornu__panel_columns(p) * size;
     const int64_t rows = TILES * p->products->tile_rows * size;
-    const int64_t most = larger(UNIT, cornu__cpu()->l1d / 2 / panel / UNIT * UNIT);
-    const bool    fits = p->packs || cornu__has_tile_registers(p->products)
-                       ? p->e.k * panel <= cornu__cpu()->l1d
-                       : p->e.k * (panel + rows) <= cornu__cpu()->l2;
+    const int64_t part = cornu__has_tile_registers(p->products) ? FEW_PARTS_BYTES
+                                                                : cornu__cpu()->l1d / 2;
+    const int64_t most = larger(UNIT, part / panel / UNIT * UNIT);
+    const bool    fits = p->packs ? p->e.k * panel <= cornu__cpu()->l1d
+                                  : p->e.k * (panel + rows) <= cornu__cpu()->l2;
     if (p->transposed || p->how.passes > 1 || fits) return p->e.k;
     return ceil_divide(ceil_divide(p->e.k, ceil_divide(p->e.k, most)), UNIT) * UNIT;
 }
@@ -169,6 +171,7 @@ void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const Corn
     p->turned = op->attributes->matmul.transpose_a && !p->summed &&
                 cornu__has_tile_registers(p->products);
     p->transposed = op->attributes->matmul.transpose_a && !p->turned;
+    p->by_rows = p->transposed && cornu__has_tile_registers(p->products);
     p->a_row = p->turned ? padded_row(p->e.k) : p->e.k;
     if (p->turned && p->e.a_batch) p->e.a_batch = p->e.m * p->a_row;
     p->padded = ceil_divide(p->e.n, p->products->lanes) * p->products->lanes;
@@ -241,7 +244,7 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
     else if (is_stretched(p) && !cornu__matmul_sums_in_place(p, out_type))
         p->sums_count = cornu__block_rows(p) * block_columns(p);
     if (p->summed) {   /* one chunk of each shard's rows at a time, in a row */
-        p->chunk = p->depth;
+        p->chunk = p->by_rows ? padded_row(p->depth) : p->depth;
         p->x_part = cornu__block_rows(p) * p->chunk * p->summed;
         p->sums_count = (p->summed + 1) * cornu__block_rows(p) *
                         cornu__panel_columns(p);

@@ -21,6 +21,7 @@ typedef struct {
     int      summed;                 /* shards whose results are added up; 0: none        */
     bool     transposed;             /* a, which blocks pack by columns                  */
     bool     turned;                 /* a, which becomes rows at first                   */
+    bool     by_rows;                /* of a transposed a blocks pack rows for tiles     */
     bool     copied;                 /* rows of a, before tiles read them                */
     bool     packs;                  /* each panel of b where it is used, no earlier step */
     bool     short_chunks;           /* of a transposed a: panels of b stay in the nearest cache */

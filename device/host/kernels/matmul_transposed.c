@@ -26,15 +26,24 @@
 #include <string.h>
 
 #include "../../inference_internal.h"
+#include "../isa/transpose.h"
 #include "../machine/prefetch.h"
 #include "../machine/vector.h"
 #include "kernels.h"
 #include "matmul_internal.h"
 
+enum { TURNED = 32 };   /* rows of a that become parts of rows at once: whole registers */
+
+/* Rows that a tile has at most. */
+static int64_t tile_rows(const CornuMatmul *p)
+{
+    return p->by_rows ? p->products->tile_rows : p->products->outer_rows;
+}
+
 /* Where tile t of a block of `rows` rows begins. */
 static int64_t tile_begin(const CornuMatmul *p, int64_t rows, int64_t t)
 {
-    return t * rows / ceil_divide(rows, p->products->outer_rows);
+    return t * rows / ceil_divide(rows, tile_rows(p));
 }
 
 /* `count` stretches of rows of a, far from each other. */
@@ -47,8 +56,8 @@ static void prefetch_rows(const CornuMatmul *p, int64_t first, int64_t count, in
                                                 first + i * p->e.m + smaller(m, columns - 1)));
 }
 
-/* Rows k to k_end of a, columns of the block, into panels of its tiles; that of the tile at row m
- * of the block stands at m chunk. */
+/* Rows k to k_end of a, columns of the block, into panels of its tiles, or as rows; that of the tile
+ * at row m of the block, or this row, stands at m chunk. */
 static void pack_columns(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
                          int thread)
 {
@@ -56,13 +65,21 @@ static void pack_columns(const CornuMatmul *p, const CornuBlock *b, int64_t k, i
     char         *rows = p->rows + thread * p->row_bytes, *x = p->x + thread * p->x_bytes;
     for (int64_t count; k < k_end; k += count) {
         const int64_t first = b->matrix * p->e.a_batch + k * p->e.m + b->m;
-        count = smaller(CORNU_MATMUL_SOME_ROWS, k_end - k);
+        count = smaller(p->by_rows && p->how.in_place ? TURNED : CORNU_MATMUL_SOME_ROWS,
+                        k_end - k);
         prefetch_rows(p, first + count * p->e.m, smaller(count, k_end - k - count), columns);
         for (int64_t i = 0; i < count && !p->how.in_place; i++)
             cornu__parts(&p->how, p->a, first + i * p->e.m, columns,
                          rows + i * columns * (int64_t)p->products->size,
                          CORNU_MATMUL_SOME_ROWS * columns);
-        for (int64_t m = 0, t = 1, width; m < columns; m += width, t++) {
+        for (int part = 0; part < p->how.parts && p->by_rows; part++)
+            cornu__transposes()->halves(
+                p->how.in_place ? cornu__in_memory(&p->how, p->a, first)
+                                : cornu__element(&p->how, rows,
+                                                 part * CORNU_MATMUL_SOME_ROWS * columns),
+                p->how.in_place ? p->e.m : columns, count, columns,
+                (uint16_t *)(void *)x + part * p->x_part + k - begin, p->chunk);
+        for (int64_t m = 0, t = 1, width; m < columns && !p->by_rows; m += width, t++) {
             width = tile_begin(p, columns, t) - m;
             for (int part = 0; part < p->how.parts; part++) {
                 const void *from = p->how.in_place
@@ -93,6 +110,19 @@ static const void *panel_rows(const CornuMatmul *p, const CornuBlock *b, int64_t
     return panel;
 }
 
+/* A tile of rows of x, of `count` elements, by those of a panel y. */
+static void add_tile(const CornuMatmul *p, const CornuOuter *outer, int64_t count)
+{
+    static const float zeros[2 * 16];   /* columns of a panel */
+    const CornuRun     run = { 0, 0, count };
+    p->products->tile(&(CornuTile){
+        .x = outer->x, .x_stride = p->chunk, .runs = &run, .run_count = 1, .panel = outer->y,
+        .bias = outer->add ? outer->sum : zeros,
+        .bias_stride = outer->add ? outer->sum_stride : 0, .y = outer->sum,
+        .y_stride = outer->sum_stride, .rows = outer->rows, .vectors = outer->vectors,
+        .columns = (int)outer->y_pixel });
+}
+
 /* Adds chunk k to k_end to the sums of the panel at column `first`. */
 static void add_chunk(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
                       int64_t first, int thread, float *sums, int64_t stride)
@@ -113,7 +143,8 @@ static void add_chunk(const CornuMatmul *p, const CornuBlock *b, int64_t k, int6
             outer.add = k % p->split_rows > 0 || (pass > 0 && !last);
             outer.x = cornu__element(&p->how, x, part[0] * p->x_part + m * p->chunk);
             outer.y = cornu__element(&p->how, y, part[1] * p->depth * width);
-            p->products->outer(&outer);
+            if (p->by_rows) add_tile(p, &outer, k_end - k);
+            else p->products->outer(&outer);
         }
     }
 }
