@@ -429,7 +429,7 @@ static const CornuKernel *direct(const Case *c)
     const CornuKernel *kernel = case_kernel(c);
     const bool fewer = kernel == &cornu__host_conv2d_winograd ||
                        kernel == &cornu__host_conv2d_grad_input_winograd;
-    return fewer ? kernel->otherwise : kernel;
+    return fewer ? case_kernel_taking(kernel->otherwise, c) : kernel;
 }
 
 /* A joined kernel: out has the types of the pool's outputs, or of the filter. */
