@@ -285,11 +285,47 @@ static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
     return lay_out(&c, op, out_type, machine, true, NULL);
 }
 
+/* Taps that the outputs along an axis meet. */
+static int64_t taps_met(const CornuAxis *axis)
+{
+    int64_t count = 0;
+    for (int64_t out = 0; out < axis->out; out++)
+        for (int64_t slot = 0; slot < axis->taps; slot++)
+            count += cornu__axis_row(axis, out, slot) >= 0;
+    return count;
+}
+
+/* Whether most of what tiles multiply is not padding or beside a row; of the small maps where it is
+ * conv2d.c takes the same position of several images. The batch does not matter, so that an image
+ * has the same bits in every batch. */
+static bool fills_tiles(const Padded *c)
+{
+    enum { PERCENT = 60 };
+    const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
+    const int64_t    met = taps_met(height) * taps_met(width), tile = c->products->tile_rows;
+    int64_t          made = 0, row;
+    for (int64_t p = 0; p < c->phase_count; p++) {
+        const int64_t i = p / c->width.phases, j = p % c->width.phases;
+        const int64_t count = (outputs(height, i) - 1) * (c->pitch / c->width.step) +
+                              outputs(width, j);
+        int64_t       down = 0, across = 0;
+        for (int64_t u = 0; u < height->taps; u++) down += meets(height, i, u, &row);
+        for (int64_t v = 0; v < width->taps; v++) across += meets(width, j, v, &row);
+        made += (count > tile ? round_up(count, tile) : round_up(count, tile / 2)) * down * across;
+    }
+    return 100 * met >= PERCENT * made;
+}
+
 static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
 {
     const CornuMultiplication m = cornu__multiplication(machine->multiplier, op->in[0].dtype);
-    return cornu__product_accepts(op, out_type, machine) && m.in_place &&
-           cornu__has_tile_registers(m.products);
+    Padded                    c = { 0 };
+    if (!cornu__product_accepts(op, out_type, machine) || !m.in_place ||
+        !cornu__has_tile_registers(m.products))
+        return false;
+    find_extents(&c, op, out_type, machine->multiplier);
+    cut(&c, 1);
+    return fills_tiles(&c);
 }
 
 static bool joins(const CornuOpCall *call)
