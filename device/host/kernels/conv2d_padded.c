@@ -38,7 +38,7 @@ enum {
     WHOLE = 32,               /* elements of a sum that a register holds */
     WINDOW = 2,               /* of pools that are joined, in both axes  */
     COPYING = 128,            /* cycles of a tile's positions, if one by one */
-    BLOCK_BYTES = 64 << 10    /* of x, if a row of outputs takes less    */
+    BLOCK_BYTES = 128 << 10   /* of x, if a row of outputs takes less    */
 };
 
 /* Along one axis. */
