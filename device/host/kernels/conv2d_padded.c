@@ -26,6 +26,7 @@
  * Source: own.
  */
 #include "../../integer_internal.h"
+#include "../isa/transpose.h"
 #include "conv2d_pool.h"
 #include "convolution.h"
 #include "kernels.h"
@@ -35,22 +36,25 @@
 #include <string.h>
 
 enum {
-    WHOLE = 32,               /* elements of a sum that a register holds */
-    WINDOW = 2,               /* of pools that are joined, in both axes  */
-    COPYING = 128,            /* cycles of a tile's positions, if one by one */
-    BLOCK_BYTES = 128 << 10   /* of x, if a row of outputs takes less    */
+    WHOLE = 32,                /* elements of a sum that a register holds             */
+    WINDOW = 2,                /* of pools that are joined, in both axes              */
+    MOST_COLUMNS = 192,        /* of several outputs together                         */
+    TILE = 250, STORING = 100, /* cycles of a tile beside its products, and for each
+                                  vector of columns                                   */
+    COPYING = 128,             /* of copying its positions one by one                 */
+    BLOCK_BYTES = 128 << 10    /* of x, if a row of outputs takes less                */
 };
 
-/* Along one axis. */
+/* Along one axis, where `group` outputs follow each other in a group. */
 typedef struct {
-    int64_t step;            /* rows of x between two outputs of a phase                 */
-    int64_t phases;
-    int64_t first, reach;    /* rows of x that output 0 of any phase meets, if they exist */
+    int64_t group;
+    int64_t step;            /* rows of x between two groups                       */
+    int64_t first, reach;    /* rows of x that the first group meets, if they exist */
 } Sweep;
 
-/* Outputs that meet the same taps. */
+/* Rows of outputs that meet the same taps. */
 typedef struct {
-    int64_t    height, width;
+    int64_t    height;
     CornuRun  *runs;
     int64_t    run_count;
     ptrdiff_t *y;            /* of the positions of a block: elements from its first output to
@@ -65,9 +69,10 @@ typedef struct {
     Sweep                  height, width;
     int64_t                phase_count;
     int64_t                depth;        /* K: all runs, completed                         */
-    int64_t                padded;       /* F, rounded up to whole registers               */
-    int64_t                channels;     /* of x in a block: C, or more for the sake of alignment */
-    int64_t                left, right;  /* columns of zeros before and after a row of x   */
+    int64_t                columns;      /* of a position: those of its outputs            */
+    int64_t                padded;       /* rounded up to whole registers                  */
+    int64_t                channels;     /* of x in a block: C, or more for alignment      */
+    int64_t                left;         /* columns of zeros before a row of x             */
     int64_t                pitch;        /* columns from one row to the next               */
     int64_t                bands, rows;  /* blocks of an image, and the most rows of outputs
                                             of a phase in one                              */
@@ -95,22 +100,23 @@ static int64_t round_up(int64_t a, int64_t unit) { return ceil_divide(a, unit) *
 
 /* ---- Geometry ---- */
 
-/* Whether output 0 of a phase meets a row of x by this slot, and which, be it beside x. */
-static bool meets(const CornuAxis *axis, int64_t phase, int64_t slot, int64_t *row)
+/* Whether output `out` of the first group meets a row of x by this slot, and which, be it beside
+ * x. */
+static bool meets(const CornuAxis *axis, int64_t out, int64_t slot, int64_t *row)
 {
     const int64_t shift = cornu__axis_tap(axis, slot) * axis->dilation - axis->low;
-    *row = axis->transposed ? (phase - shift) / axis->stride : shift;
-    return !axis->transposed || *row * axis->stride == phase - shift;
+    *row = axis->transposed ? (out - shift) / axis->stride : out * axis->stride + shift;
+    return !axis->transposed || *row * axis->stride == out - shift;
 }
 
-static Sweep sweep_of(const CornuAxis *axis)
+/* group: a multiple of the axis' step. */
+static Sweep sweep_of(const CornuAxis *axis, int64_t group)
 {
-    Sweep   s = { axis->transposed ? 1 : axis->stride, smaller(cornu__axis_step(axis), axis->out),
-                  0, 0 };
+    Sweep   s = { group, axis->transposed ? group / axis->stride : group * axis->stride, 0, 0 };
     int64_t row, first = INT64_MAX, last = INT64_MIN;
-    for (int64_t phase = 0; phase < s.phases; phase++)
+    for (int64_t out = 0; out < smaller(group, axis->out); out++)
         for (int64_t slot = 0; slot < axis->taps; slot++) {
-            if (!meets(axis, phase, slot, &row)) continue;
+            if (!meets(axis, out, slot, &row)) continue;
             first = smaller(first, row);
             last = larger(last, row);
         }
@@ -118,10 +124,15 @@ static Sweep sweep_of(const CornuAxis *axis)
     return s;
 }
 
-/* Outputs of a phase; phase 0 has most. */
-static int64_t outputs(const CornuAxis *axis, int64_t phase)
+/* Groups of a row of outputs, and positions from one row to the next. */
+static int64_t row_groups(const Padded *c) { return c->walk.axis[1].out / c->width.group; }
+
+static int64_t row_positions(const Padded *c) { return c->pitch / c->width.step; }
+
+/* Rows of outputs of a phase; phase 0 has most. */
+static int64_t outputs(const Padded *c, int64_t phase)
 {
-    return ceil_divide(axis->out - phase, cornu__axis_step(axis));
+    return ceil_divide(c->walk.axis[0].out - phase, c->height.group);
 }
 
 /* Rows of x that so many rows of outputs meet. */
@@ -130,60 +141,72 @@ static int64_t rows_met(const Padded *c, int64_t rows)
     return (rows - 1) * c->height.step + c->height.reach;
 }
 
-/* The runs of a phase, at most one per tap, those of the panel from row k on; and where there each
- * tap starts. Runs, with their number, or starts may be NULL. Returns the row after the last. */
-static int64_t find_runs(const Padded *c, int64_t phase, int64_t k, CornuRun *runs,
-                         int64_t *run_count, int64_t *starts)
+/* The runs of a phase, one for each row of the filter that it meets: all columns of x that a
+ * position meets. They meet the panel from row k on; starts: where, by row of the filter. Either may
+ * be NULL. Returns the row after the last. */
+static int64_t find_runs(const Padded *c, int64_t phase, int64_t k, CornuRun *runs, int64_t *starts)
 {
-    const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
-    const int64_t    P = c->channels;
-    int64_t          count = 0, row, column;
+    const CornuAxis *height = &c->walk.axis[0];
+    const int64_t    length = round_up(c->width.reach * c->channels, WHOLE);
+    int64_t          row;
     for (int64_t u = 0; u < height->taps; u++) {
-        if (!meets(height, phase / c->width.phases, u, &row)) continue;
+        if (!meets(height, phase, u, &row)) continue;
         const int64_t step = c->height.step, from = row - c->height.first;
-        const int64_t in_x = (from % step * c->plane + from / step) * c->pitch - c->width.first;
-        int64_t       end = INT64_MIN;
-        for (int64_t v = 0; v < width->taps; v++) {
-            if (!meets(width, phase % c->width.phases, v, &column)) continue;
-            if (column != end) k = round_up(k, WHOLE);
-            if (column != end && runs) runs[count] = (CornuRun){ (in_x + column) * P, k, 0 };
-            count += column != end;
-            if (starts)
-                starts[cornu__axis_tap(height, u) * width->taps + cornu__axis_tap(width, v)] = k;
-            k += P;
-            end = column + 1;
-            if (runs) runs[count - 1].length = round_up(k - runs[count - 1].k, WHOLE);
+        const int64_t at = (from % step * c->plane + from / step) * c->pitch * c->channels;
+        if (runs) *runs++ = (CornuRun){ at, k, length };
+        if (starts) starts[cornu__axis_tap(height, u)] = k;
+        k += length;
+    }
+    return k;
+}
+
+static void set_width(Padded *c, int64_t group, int64_t channels)
+{
+    const CornuAxis *width = &c->walk.axis[1];
+    c->width = sweep_of(width, group);
+    c->channels = channels;
+    c->columns = group * c->walk.out_channels;
+    c->padded = round_up(c->columns, c->products->lanes);
+    const int64_t met = (row_groups(c) - 1) * c->width.step + c->width.reach;
+    const int64_t right = smaller(met, larger(0, c->width.first + met - width->in));
+    c->left = smaller(met, larger(0, -c->width.first));
+    c->pitch = larger(met - smaller(c->left, right), row_groups(c) * c->width.step);
+    c->pitch = round_up(larger(c->pitch, c->left), c->width.step);
+    c->depth = 0;
+    for (int64_t p = 0; p < c->phase_count; p++) c->depth = find_runs(c, p, c->depth, NULL, NULL);
+}
+
+/* About a thousand times the cycles of an output. Multiplying 16 rows by 16 columns by 32 elements
+ * takes 16, loading as many of x 8 if each row lies in a line of the cache, but 52 if all cross
+ * lines, if half of them do 20. */
+static int64_t cost(const Padded *c)
+{
+    const int64_t x_step = c->width.step * c->channels, vectors = c->padded / c->products->lanes;
+    const int64_t load = x_step % WHOLE == 0 ? 8 : x_step % (WHOLE / 2) == 0 ? 20 : 45;
+    const int64_t pair = larger(64, 2 * load), single = larger(32, 2 * load + 8);
+    const int64_t copying = c->channels > c->walk.in_channels ? COPYING * c->width.step : 0;
+    const int64_t cycles = c->depth / WHOLE * (vectors / 2 * pair + vectors % 2 * single) +
+                           c->phase_count * (TILE * ceil_divide(vectors, 2) + STORING * vectors +
+                                             copying);
+    return cycles * 1024 / c->products->tile_rows * row_positions(c) / c->walk.axis[1].out;
+}
+
+/* Chooses how many outputs that follow each other in a row are columns of the same position, and
+ * the channels. The former fills registers where there are few of either: the columns are then
+ * those of a larger filter, with zeros where it does not meet an output. */
+static void choose_width(Padded *c)
+{
+    const CornuAxis *width = &c->walk.axis[1];
+    const int64_t    C = c->walk.in_channels, step = cornu__axis_step(width);
+    int64_t          best = INT64_MAX, group = step, channels = C;
+    for (int64_t g = step; g <= width->out; g += step)
+        for (int64_t unit = 1; unit <= WHOLE; unit = unit == 1 ? WHOLE / 2 : 2 * unit) {
+            if (width->out % g || (g > step && g * c->walk.out_channels > MOST_COLUMNS)) continue;
+            set_width(c, g, round_up(C, unit));
+            const int64_t cycles = cost(c);
+            if (cycles < best) best = cycles, group = g, channels = c->channels;
         }
-    }
-    if (runs) *run_count = count;
-    return round_up(k, WHOLE);
-}
-
-static int64_t find_depth(const Padded *c)
-{
-    int64_t depth = 0;
-    for (int64_t p = 0; p < c->phase_count; p++) depth = find_runs(c, p, depth, NULL, NULL, NULL);
-    return depth;
-}
-
-/* Channels that take the fewest cycles for a tile: multiplying 16 rows by 16 columns by 32 elements
- * takes 16, loading as many of x 8 if the rows lie in one line of the cache each, but 52 if they
- * cross lines, half of them 20. */
-static void choose_channels(Padded *c)
-{
-    const int64_t C = c->walk.in_channels, vectors = c->padded / c->products->lanes;
-    int64_t       best = INT64_MAX, chosen = C;
-    for (int64_t unit = 1; unit <= WHOLE; unit = unit == 1 ? WHOLE / 2 : 2 * unit) {
-        c->channels = round_up(C, unit);
-        const int64_t x_step = c->width.step * c->channels;
-        const int64_t load = x_step % WHOLE == 0 ? 8 : x_step % (WHOLE / 2) == 0 ? 20 : 45;
-        const int64_t pair = larger(64, 2 * load), single = larger(32, 2 * load + 8);
-        const int64_t copying = c->channels > C ? COPYING : 0;
-        const int64_t cost = find_depth(c) / WHOLE * (vectors / 2 * pair + vectors % 2 * single) +
-                             copying * c->phase_count;
-        if (cost < best) best = cost, chosen = c->channels;
-    }
-    c->channels = chosen;
+    set_width(c, group, channels);
 }
 
 static void find_extents(Padded *c, const CornuOpCall *op, const CornuType *out_type,
@@ -192,33 +215,23 @@ static void find_extents(Padded *c, const CornuOpCall *op, const CornuType *out_
     c->how = cornu__multiplication(multiplier, op->in[0].dtype);
     c->products = c->how.products;
     c->walk = cornu__walk(op, out_type);
-    c->height = sweep_of(&c->walk.axis[0]);
-    c->width = sweep_of(&c->walk.axis[1]);
-    c->phase_count = c->height.phases * c->width.phases;
-    c->padded = round_up(c->walk.out_channels, c->products->lanes);
+    c->height = sweep_of(&c->walk.axis[0], cornu__axis_step(&c->walk.axis[0]));
+    c->phase_count = smaller(c->height.group, c->walk.axis[0].out);
     c->x_image = c->walk.axis[0].in * c->walk.axis[1].in * c->walk.in_channels;
-    choose_channels(c);
-    c->depth = find_depth(c);
+    choose_width(c);
 }
 
 /* How x lies in a block, and how large blocks are. */
 static void cut(Padded *c, int threads)
 {
-    const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
-    const int64_t    P = c->channels, step = c->width.step;
-    const int64_t    columns = (outputs(width, 0) - 1) * step + c->width.reach;
-    c->left = smaller(columns, larger(0, -c->width.first));
-    c->right = smaller(columns, larger(0, c->width.first + columns - width->in));
-    c->pitch = larger(columns - smaller(c->left, c->right), outputs(width, 0) * step);
-    c->pitch = round_up(larger(c->pitch, c->left), step);
-    const int64_t window = c->pools ? WINDOW : 1, all = outputs(height, 0) / window;
+    const int64_t P = c->channels, window = c->pools ? WINDOW : 1, all = outputs(c, 0) / window;
     const int64_t bytes = c->pitch * P * (int64_t)sizeof(uint16_t) * c->height.step * window;
     c->bands = larger(ceil_divide(all * bytes, BLOCK_BYTES),
                       ceil_divide(2 * threads, larger(1, c->walk.batch)));
     c->bands = larger(1, smaller(c->bands, all));
     c->rows = larger(1, ceil_divide(all, c->bands) * window);
     c->plane = ceil_divide(rows_met(c, c->rows), c->height.step);
-    c->positions = (c->rows - 1) * (c->pitch / step) + outputs(width, 0);
+    c->positions = (c->rows - 1) * row_positions(c) + row_groups(c);
     c->x_count = round_up((c->height.step * c->plane * c->pitch + c->left) * P + WHOLE, WHOLE);
 }
 
@@ -229,7 +242,7 @@ static size_t lay_out(Padded *c, const CornuOpCall *op, const CornuType *out_typ
     find_extents(c, op, out_type, machine->multiplier);
     cut(c, machine->threads);
     const size_t  threads = (size_t)machine->threads;
-    const size_t  taps = (size_t)(c->walk.axis[0].taps * c->walk.axis[1].taps);
+    const size_t  taps = (size_t)c->walk.axis[0].taps;
     const int64_t F = c->walk.out_channels, size = (int64_t)cornu_dtype_size(out_type->dtype);
     const int64_t row = c->walk.axis[1].out * F;
     c->map_bytes = c->pools ? (int64_t)align((size_t)(c->rows * row * size)) : 0;
@@ -257,8 +270,10 @@ static size_t lay_out(Padded *c, const CornuOpCall *op, const CornuType *out_typ
             Phase *phase = &c->phases[p];
             phase->runs = next;
             phase->y = at + p * c->positions;
-            k = find_runs(c, p, k, next, &phase->run_count, NULL);
+            const int64_t end = find_runs(c, p, k, next, NULL);
+            phase->run_count = c->width.reach ? (end - k) / next->length : 0;
             next += phase->run_count;
+            k = end;
         }
     }
     return x + align(bias) + maps + unpool + image + phases + runs + y;
@@ -285,13 +300,20 @@ static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
     return lay_out(&c, op, out_type, machine, true, NULL);
 }
 
-/* Taps that the outputs along an axis meet. */
+/* Taps that the outputs along an axis meet, and that they would if x had no end. */
 static int64_t taps_met(const CornuAxis *axis)
 {
     int64_t count = 0;
     for (int64_t out = 0; out < axis->out; out++)
         for (int64_t slot = 0; slot < axis->taps; slot++)
             count += cornu__axis_row(axis, out, slot) >= 0;
+    return count;
+}
+
+static int64_t taps_of(const CornuAxis *axis, int64_t out)
+{
+    int64_t count = 0, row;
+    for (int64_t slot = 0; slot < axis->taps; slot++) count += meets(axis, out, slot, &row);
     return count;
 }
 
@@ -302,29 +324,28 @@ static bool fills_tiles(const Padded *c)
 {
     enum { PERCENT = 60 };
     const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
-    const int64_t    met = taps_met(height) * taps_met(width), tile = c->products->tile_rows;
-    int64_t          made = 0, row;
+    const int64_t    tile = c->products->tile_rows;
+    int64_t          down = 0, across = 0;
+    for (int64_t j = 0; j < c->width.group; j++) across += taps_of(width, j);
     for (int64_t p = 0; p < c->phase_count; p++) {
-        const int64_t i = p / c->width.phases, j = p % c->width.phases;
-        const int64_t count = (outputs(height, i) - 1) * (c->pitch / c->width.step) +
-                              outputs(width, j);
-        int64_t       down = 0, across = 0;
-        for (int64_t u = 0; u < height->taps; u++) down += meets(height, i, u, &row);
-        for (int64_t v = 0; v < width->taps; v++) across += meets(width, j, v, &row);
-        made += (count > tile ? round_up(count, tile) : round_up(count, tile / 2)) * down * across;
+        const int64_t count = (outputs(c, p) - 1) * row_positions(c) + row_groups(c);
+        down += (count > tile ? round_up(count, tile) : round_up(count, tile / 2)) *
+                taps_of(height, p);
     }
-    return 100 * met >= PERCENT * made;
+    return 100 * taps_met(height) * taps_met(width) >= PERCENT * down * across;
 }
 
+/* Rows of outputs are whole groups, and what lies between taps would be multiplied, too. */
 static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
 {
     const CornuMultiplication m = cornu__multiplication(machine->multiplier, op->in[0].dtype);
-    Padded                    c = { 0 };
+    Padded                    c = { .walk = cornu__walk(op, out_type) };
+    const CornuAxis          *width = &c.walk.axis[1];
     if (!cornu__product_accepts(op, out_type, machine) || !m.in_place ||
-        !cornu__has_tile_registers(m.products))
+        !cornu__has_tile_registers(m.products) || width->out % cornu__axis_step(width) ||
+        width->dilation > 1)
         return false;
     find_extents(&c, op, out_type, machine->multiplier);
-    cut(&c, 1);
     return fills_tiles(&c);
 }
 
@@ -337,19 +358,15 @@ static bool joins(const CornuOpCall *call)
 /* Where the outputs of each phase lie. */
 static void find_outputs(Padded *c)
 {
-    const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
-    const int64_t    row = c->pitch / c->width.step;
+    const int64_t W = c->walk.axis[1].out;
     for (int64_t p = 0; p < c->phase_count; p++) {
-        const int64_t i = p / c->width.phases, j = p % c->width.phases;
-        Phase        *phase = &c->phases[p];
-        phase->height = outputs(height, i);
-        phase->width = outputs(width, j);
-        for (int64_t at = 0; at < c->positions; at++) {
-            const int64_t to_i = i + at / row * cornu__axis_step(height);
-            const int64_t to_j = j + at % row * cornu__axis_step(width);
-            phase->y[at] = at % row >= phase->width ? -1
-                         : (to_i * width->out + to_j) * c->walk.out_channels;
-        }
+        Phase     *phase = &c->phases[p];
+        ptrdiff_t *y = phase->y, *end = y + c->positions;
+        phase->height = outputs(c, p);
+        for (int64_t i = p; y < end; i += c->height.group)
+            for (int64_t j = 0; j < row_positions(c) && y < end; j++)
+                *y++ = j >= row_groups(c) ? -1
+                     : (i * W + j * c->width.group) * c->walk.out_channels;
     }
 }
 
@@ -367,35 +384,63 @@ static int64_t panel_offset(const Padded *c, int64_t n)
 
 static size_t panels_bytes(const Padded *c) { return align((size_t)panel_offset(c, c->padded)); }
 
-/* After the panels there is space for the taps' starts. */
+/* After the panels: rows of the filter, as many as they have, each of the columns of a position, and
+ * the row there that each row of taps starts at. */
+static int64_t rows_bytes(const Padded *c)
+{
+    return (int64_t)align((size_t)(c->depth * c->columns) * sizeof(uint16_t));
+}
+
 static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
                          const CornuMachine *machine)
 {
     Padded c = { 0 };
     find_extents(&c, op, out_type, machine->multiplier);
-    return panels_bytes(&c) +
-           align((size_t)(c.walk.axis[0].taps * c.walk.axis[1].taps) * sizeof(int64_t));
+    return panels_bytes(&c) + (size_t)rows_bytes(&c) +
+           align((size_t)c.walk.axis[0].taps * sizeof(int64_t));
 }
 
 typedef struct {
     Padded          padded;
     const uint16_t *filter;
     char           *panels;
-    int64_t        *starts;
+    uint16_t       *rows;
+    int64_t        *starts;   /* -1: no output meets it */
 } Pack;
 
-/* One tap into all panels, if any output meets it. */
-static void pack_tap(void *context, int64_t tap, int thread)
+/* The filter's rows of one row of taps. */
+static void spread_taps(void *context, int64_t u, int thread)
+{
+    (void)thread;
+    const Pack      *p = context;
+    const Padded    *c = &p->padded;
+    const CornuAxis *width = &c->walk.axis[1];
+    const int64_t    C = c->walk.in_channels, F = c->walk.out_channels;
+    const int64_t    length = round_up(c->width.reach * c->channels, WHOLE);
+    uint16_t        *to = p->rows + p->starts[u] * c->columns;
+    int64_t          column;
+    if (p->starts[u] < 0) return;
+    memset(to, 0, (size_t)(length * c->columns) * sizeof *to);
+    for (int64_t j = 0; j < c->width.group; j++)
+        for (int64_t v = 0; v < width->taps; v++) {
+            if (!meets(width, j, v, &column)) continue;
+            const int64_t   tap = u * width->taps + cornu__axis_tap(width, v);
+            const uint16_t *from = p->filter + tap * C * F;
+            uint16_t       *at = to + (column - c->width.first) * c->channels * c->columns + j * F;
+            if (width->transposed) cornu__transposes()->halves(from, C, F, C, at, c->columns);
+            else for (int64_t k = 0; k < C; k++)
+                memcpy(at + k * c->columns, from + k * F, (size_t)F * sizeof *at);
+        }
+}
+
+static void pack_panel(void *context, int64_t panel, int thread)
 {
     (void)thread;
     const Pack   *p = context;
     const Padded *c = &p->padded;
-    const bool    transposed = c->walk.axis[0].transposed;
-    const int64_t C = c->walk.in_channels, F = c->walk.out_channels;
-    for (int64_t n = 0; n < c->padded && p->starts[tap] >= 0; n += panel_width(c, n))
-        c->products->pack(p->panels + panel_offset(c, n), panel_width(c, n), p->starts[tap], C,
-                          p->filter + tap * C * F + n * (transposed ? C : 1), transposed ? 1 : F,
-                          transposed ? C : 1, smaller(panel_width(c, n), F - n));
+    const int64_t n = panel * 2 * c->products->lanes;
+    c->products->pack(p->panels + panel_offset(c, n), panel_width(c, n), 0, c->depth, p->rows + n,
+                      c->columns, 1, smaller(panel_width(c, n), c->columns - n));
 }
 
 static void pack(const CornuKernelCall *call)
@@ -403,13 +448,13 @@ static void pack(const CornuKernelCall *call)
     Pack p = { .filter = call->in[1], .panels = call->out[0] };
     find_extents(&p.padded, &call->op, call->out_type, call->multiplier);
     const Padded *c = &p.padded;
-    const int64_t taps = c->walk.axis[0].taps * c->walk.axis[1].taps;
-    p.starts = (int64_t *)(void *)(p.panels + panels_bytes(c));
-    for (int64_t t = 0; t < taps; t++) p.starts[t] = -1;
+    p.rows = (uint16_t *)(void *)(p.panels + panels_bytes(c));
+    p.starts = (int64_t *)(void *)((char *)p.rows + rows_bytes(c));
+    for (int64_t u = 0; u < c->walk.axis[0].taps; u++) p.starts[u] = -1;
     for (int64_t phase = 0, k = 0; phase < c->phase_count; phase++)
-        k = find_runs(c, phase, k, NULL, NULL, p.starts);
-    if (c->depth > taps * c->walk.in_channels || c->walk.in_channels % WHOLE) memset(p.panels, 0, panels_bytes(c));
-    cornu__threads_run(call->threads, taps, pack_tap, &p);
+        k = find_runs(c, phase, k, NULL, p.starts);
+    cornu__threads_run(call->threads, c->walk.axis[0].taps, spread_taps, &p);
+    cornu__threads_run(call->threads, ceil_divide(c->padded, panel_width(c, 0)), pack_panel, &p);
 }
 
 /* ---- The product ---- */
@@ -478,7 +523,7 @@ static const uint16_t *copy_x(const Padded *c, int64_t b, int64_t i, int64_t row
 static void multiply(const Padded *c, CornuTile *tile, const Phase *phase, const Block *block)
 {
     const int64_t rows = smaller(block->rows, phase->height - block->i);
-    const int64_t count = (rows - 1) * (c->pitch / c->width.step) + phase->width;
+    const int64_t count = (rows - 1) * row_positions(c) + row_groups(c);
     ptrdiff_t     last[2 * WHOLE];
     if (rows <= 0) return;
     tile->runs = phase->runs;
@@ -509,7 +554,7 @@ static void multiply_all(const Padded *c, CornuTile *tile, const Block *block)
         tile->shift = c->scales ? tile->scale + c->padded : NULL;
         tile->term = block->term ? block->term + n : NULL;
         tile->vectors = (int)(panel_width(c, n) / c->products->lanes);
-        tile->columns = (int)smaller(panel_width(c, n), c->walk.out_channels - n);
+        tile->columns = (int)smaller(panel_width(c, n), c->columns - n);
         tile->y = block->y + n * y_size;
         for (int64_t p = 0; p < c->phase_count; p++) multiply(c, tile, &c->phases[p], block);
     }
@@ -547,7 +592,7 @@ static void make_block(void *context, int64_t index, int thread)
         make_pool(c, &block, band, thread);
         return;
     }
-    const int64_t all = outputs(height, 0), step = cornu__axis_step(height);
+    const int64_t all = outputs(c, 0), step = c->height.group;
     block.i = band * all / c->bands;
     block.rows = (band + 1) * all / c->bands - block.i;
     const int64_t first = (block.b * height->out + block.i * step) * row;
@@ -583,6 +628,11 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     }
     cornu__biases(call->epilogue, call->out_type->dtype, c.walk.out_channels, c.padded, c.bias);
     c.scales = cornu__scales(call->epilogue, c.walk.out_channels, c.padded, c.bias + c.padded);
+    for (int64_t n = c.walk.out_channels; n < c.columns; n++)
+        for (int i = 0; i < 3; i++) {   /* bias, scale, shift */
+            float *of = c.bias + i * c.padded;
+            if (i == 0 || c.scales) of[n] = of[n - c.walk.out_channels];
+        }
     memset(c.zeros, 0, (size_t)c.padded * sizeof(float));
     cornu__threads_run(call->threads, c.walk.batch * c.bands, make_block, &c);
     return unpools ? cornu__unpool_status(&unpool) : CORNU_OK;
