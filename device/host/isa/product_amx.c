@@ -205,9 +205,35 @@ INLINE void finish_columns(const CornuTile *tile, const float *sums, int width, 
     }
 }
 
+#if defined(__AVX512BF16__)
+/* Both registers of each row together, bf16 with at most a relu. */
+INLINE void finish_pairs(const CornuTile *tile, const float *sums, bool rectified)
+{
+    const ptrdiff_t *rows = tile->y_rows, stride = tile->y_stride;
+    const __mmask32  kept = (uint32_t)(((uint64_t)1 << tile->columns) - 1);
+    const int        row_count = tile->rows;
+    uint16_t        *y = tile->y;
+    for (int m = 0; m < row_count; m++, sums += 2 * SIDE) {
+        const ptrdiff_t row = rows ? rows[m] : m * stride;
+        Lanes           low = load(sums), high = load(sums + SIDE);
+        if (row < 0) continue;
+        if (rectified) low = relu(low), high = relu(high);
+        _mm512_mask_storeu_epi16(y + row, kept,
+                                 (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low));
+    }
+}
+#endif
+
 static void finish(const CornuTile *tile, const float *sums, int width)
 {
     const bool more = tile->scale || tile->term;
+#if defined(__AVX512BF16__)
+    if (tile->narrow && !more && tile->vectors == 2) {
+        if (tile->relu) finish_pairs(tile, sums, true);
+        else finish_pairs(tile, sums, false);
+        return;
+    }
+#endif
     for (int n = 0; n < tile->columns; n += LANES)
         if (tile->narrow && !more && tile->relu)
             finish_columns(tile, sums, width, n, true, true, false);

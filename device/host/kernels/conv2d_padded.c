@@ -176,7 +176,7 @@ static void set_width(Padded *c, int64_t group, int64_t channels)
     for (int64_t p = 0; p < c->phase_count; p++) c->depth = find_runs(c, p, c->depth, NULL, NULL);
 }
 
-/* About a thousand times the cycles of an output. Multiplying 16 rows by 16 columns by 32 elements
+/* About the cycles that an image takes. Multiplying 16 rows by 16 columns by 32 elements
  * takes 16, loading as many of x 8 if each row lies in a line of the cache, but 52 if all cross
  * lines, if half of them do 20. */
 static int64_t cost(const Padded *c)
@@ -188,7 +188,8 @@ static int64_t cost(const Padded *c)
     const int64_t cycles = c->depth / WHOLE * (vectors / 2 * pair + vectors % 2 * single) +
                            c->phase_count * (TILE * ceil_divide(vectors, 2) + STORING * vectors +
                                              copying);
-    return cycles * 1024 / c->products->tile_rows * row_positions(c) / c->walk.axis[1].out;
+    const int64_t count = (outputs(c, 0) - 1) * row_positions(c) + row_groups(c);
+    return cycles * ceil_divide(count, c->products->tile_rows);
 }
 
 /* Chooses how many outputs that follow each other in a row are columns of the same position, and
@@ -358,15 +359,15 @@ static bool joins(const CornuOpCall *call)
 /* Where the outputs of each phase lie. */
 static void find_outputs(Padded *c)
 {
-    const int64_t W = c->walk.axis[1].out;
+    const int64_t row = c->walk.axis[1].out * c->walk.out_channels, groups = row_groups(c);
     for (int64_t p = 0; p < c->phase_count; p++) {
         Phase     *phase = &c->phases[p];
-        ptrdiff_t *y = phase->y, *end = y + c->positions;
+        ptrdiff_t *y = phase->y, at = p * row;
         phase->height = outputs(c, p);
-        for (int64_t i = p; y < end; i += c->height.group)
-            for (int64_t j = 0; j < row_positions(c) && y < end; j++)
-                *y++ = j >= row_groups(c) ? -1
-                     : (i * W + j * c->width.group) * c->walk.out_channels;
+        for (int64_t i = 0; i < c->rows; i++, y += row_positions(c), at += c->height.group * row) {
+            for (int64_t j = 0; j < groups; j++) y[j] = at + j * c->columns;
+            for (int64_t j = groups; j < row_positions(c) && i + 1 < c->rows; j++) y[j] = -1;
+        }
     }
 }
 
