@@ -387,9 +387,9 @@ static size_t panels_bytes(const Padded *c) { return align((size_t)panel_offset(
 
 /* After the panels: rows of the filter, as many as they have, each of the columns of a position, and
  * the row there that each row of taps starts at. */
-static int64_t rows_bytes(const Padded *c)
+static size_t rows_bytes(const Padded *c)
 {
-    return (int64_t)align((size_t)(c->depth * c->columns) * sizeof(uint16_t));
+    return align((size_t)(c->depth * c->columns) * sizeof(uint16_t));
 }
 
 static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
@@ -397,7 +397,7 @@ static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
 {
     Padded c = { 0 };
     find_extents(&c, op, out_type, machine->multiplier);
-    return panels_bytes(&c) + (size_t)rows_bytes(&c) +
+    return panels_bytes(&c) + rows_bytes(&c) +
            align((size_t)c.walk.axis[0].taps * sizeof(int64_t));
 }
 
@@ -405,7 +405,8 @@ typedef struct {
     Padded          padded;
     const uint16_t *filter;
     char           *panels;
-    uint16_t       *rows;
+    const uint16_t *rows;
+    uint16_t       *spread;
     int64_t        *starts;   /* -1: no output meets it */
 } Pack;
 
@@ -418,7 +419,7 @@ static void spread_taps(void *context, int64_t u, int thread)
     const CornuAxis *width = &c->walk.axis[1];
     const int64_t    C = c->walk.in_channels, F = c->walk.out_channels;
     const int64_t    length = round_up(c->width.reach * c->channels, WHOLE);
-    uint16_t        *to = p->rows + p->starts[u] * c->columns;
+    uint16_t        *to = p->spread + p->starts[u] * c->columns;
     int64_t          column;
     if (p->starts[u] < 0) return;
     memset(to, 0, (size_t)(length * c->columns) * sizeof *to);
@@ -449,12 +450,18 @@ static void pack(const CornuKernelCall *call)
     Pack p = { .filter = call->in[1], .panels = call->out[0] };
     find_extents(&p.padded, &call->op, call->out_type, call->multiplier);
     const Padded *c = &p.padded;
-    p.rows = (uint16_t *)(void *)(p.panels + panels_bytes(c));
-    p.starts = (int64_t *)(void *)((char *)p.rows + rows_bytes(c));
-    for (int64_t u = 0; u < c->walk.axis[0].taps; u++) p.starts[u] = -1;
-    for (int64_t phase = 0, k = 0; phase < c->phase_count; phase++)
-        k = find_runs(c, phase, k, NULL, p.starts);
-    cornu__threads_run(call->threads, c->walk.axis[0].taps, spread_taps, &p);
+    const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
+    p.rows = p.spread = (uint16_t *)(void *)(p.panels + panels_bytes(c));
+    p.starts = (int64_t *)(void *)(p.panels + panels_bytes(c) + rows_bytes(c));
+    if (!width->transposed && c->width.group == 1 &&
+        c->depth == height->taps * width->taps * c->walk.in_channels) {
+        p.rows = p.filter;   /* has the same rows */
+    } else {
+        for (int64_t u = 0; u < height->taps; u++) p.starts[u] = -1;
+        for (int64_t phase = 0, k = 0; phase < c->phase_count; phase++)
+            k = find_runs(c, phase, k, NULL, p.starts);
+        cornu__threads_run(call->threads, height->taps, spread_taps, &p);
+    }
     cornu__threads_run(call->threads, ceil_divide(c->padded, panel_width(c, 0)), pack_panel, &p);
 }
 
