@@ -8,22 +8,32 @@
  * and a tile's rows go on from one row of outputs to the next; the positions between two rows mean
  * nothing and are not stored. The zeros that end a row of x are those that start the next one.
  *
+ * Along the width a position makes a group of outputs: the columns of a tile are the filter's, once
+ * for each of them, and the filter is as wide as what they meet, with zeros where one of them meets
+ * nothing. So few filters fill registers, and results leave in longer rows. How many outputs that
+ * are, and to how many channels x is padded, is what takes the fewest cycles: rows of x that cross
+ * lines of the cache load six times slower than others, runs are completed to 32 elements.
+ *
  * With a stride, rows of x are sorted by their remainders, so that neighbouring outputs are the
  * same distance apart from row to row, too. The input gradient is the same product over d_y with
- * the filter's taps and channels transposed; its outputs have phases, the remainders by the stride,
- * each with taps of its own, and each phase is a convolution without a stride. The filter is packed
- * in advance into panels two registers wide, the taps of one phase after those of another.
+ * the filter's taps and channels transposed. Its rows of outputs have phases, the remainders by the
+ * stride, each with taps of its own, and each phase is a convolution without a stride; along the
+ * width a group has all phases. The filter is packed in advance into panels two registers wide, the
+ * rows of taps of one phase after those of another.
  *
- * Runs are completed to 32 elements by zeros in the panel, which meet neighbours in x. So an
- * infinity in x makes NaN not only of those outputs that it belongs to, and one in the filter of
- * those beside padding.
+ * Zeros in the panel meet neighbours in x, and zeros around x meet the filter. So an infinity in x
+ * makes NaN not only of those outputs that it belongs to, and one in the filter of those beside
+ * padding.
  *
  * Before a max pooling the map stays in the cache and only what the pool keeps is written; bias and
  * activation come last. Where d_y is the gradient of a max pooling, each block makes what it reads
  * of it.
  *
  * Reference: device/ops/conv2d.c; tests/device/host/kernels/test_kernels.c compares them.
- * Source: own.
+ * Source: own; several outputs as columns are products with a Toeplitz matrix.
+ * Gain, Xeon (family 6, model 207), tpu, 128 images of 28 x 28, one core, without it and with: 1
+ *     channel, 12 filters of 3 x 3, 1.60 ms, 0.39; the gradient of 12 channels and 24 filters of
+ *     6 x 6 with strides of 2, 4.27 ms, 1.00; 16 channels, 16 filters of 3 x 3, 1.64 ms, 0.75.
  */
 #include "../../integer_internal.h"
 #include "../isa/transpose.h"
@@ -141,9 +151,9 @@ static int64_t rows_met(const Padded *c, int64_t rows)
     return (rows - 1) * c->height.step + c->height.reach;
 }
 
-/* The runs of a phase, one for each row of the filter that it meets: all columns of x that a
- * position meets. They meet the panel from row k on; starts: where, by row of the filter. Either may
- * be NULL. Returns the row after the last. */
+/* The runs of a phase, one for each row of taps that it meets: all columns of x that a position
+ * meets. They meet the panel from row k on; starts: where, by row of taps. Either may be NULL.
+ * Returns the row after the last. */
 static int64_t find_runs(const Padded *c, int64_t phase, int64_t k, CornuRun *runs, int64_t *starts)
 {
     const CornuAxis *height = &c->walk.axis[0];
@@ -385,8 +395,8 @@ static int64_t panel_offset(const Padded *c, int64_t n)
 
 static size_t panels_bytes(const Padded *c) { return align((size_t)panel_offset(c, c->padded)); }
 
-/* After the panels: rows of the filter, as many as they have, each of the columns of a position, and
- * the row there that each row of taps starts at. */
+/* After the panels there is space for their rows one after the other, of all columns, and for where
+ * the rows of taps start among them. */
 static size_t rows_bytes(const Padded *c)
 {
     return align((size_t)(c->depth * c->columns) * sizeof(uint16_t));
@@ -475,7 +485,8 @@ typedef struct {
     const float *term;       /* laid out as y; NULL: none          */
 } Block;
 
-/* Copies positions of C elements to P elements from each other; what lies between them is finite. */
+/* Copies positions of C elements, to P elements from each other. What lies between them is never
+ * memory that nobody has written. */
 static void copy_positions(const uint16_t *x, int64_t count, int64_t C, uint16_t *to, int64_t P)
 {
     const size_t bytes = (size_t)C * sizeof *x, gap = (size_t)(P - C) * sizeof *x;

@@ -30,6 +30,8 @@
 /* The dtypes of products under test. */
 static CornuDtype operands, results;
 
+static int64_t pick(const int64_t *from, int count) { return from[between(0, count - 1)]; }
+
 /* Random shapes of a test: fewer where dtypes share them. */
 static int rounds(int count) { return tested_kernels == cornu__cpu_kernels ? count : count / 4; }
 
@@ -246,6 +248,31 @@ static void test_conv2d_packed(void **state)
     check_convolution(cornu_shape(1, 4, 5, 64), cornu_shape(3, 3, 64, 200), same);
 }
 
+/* What tile registers take from padded copies: few channels and filters, several outputs of a row
+ * at once; strides, also of outputs that no row of x is left for; several blocks. */
+static void test_conv2d_wide(void **state)
+{
+    (void)state;
+    static const int64_t channels[] = { 1, 3, 12, 16, 24, 32, 40, 64 };
+    const CornuAttributes same = { .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } };
+    const CornuAttributes half = { .conv2d = { .strides = { 2, 2 }, .low = { 2, 2 },
+                                               .high = { 2, 2 } } };
+    check_convolution(cornu_shape(2, 28, 28, 1), cornu_shape(3, 3, 1, 12), same);
+    check_convolution(cornu_shape(2, 28, 28, 12), cornu_shape(6, 6, 12, 24), half);
+    check_convolution(cornu_shape(1, 60, 64, 24), cornu_shape(3, 3, 24, 33), same);
+    check_convolution(cornu_shape(1, 33, 48, 64), cornu_shape(1, 1, 64, 64), (CornuAttributes){
+        .conv2d.strides = { 3, 2 } });
+    for (int i = 0; i < rounds(40); i++) {
+        const int64_t side = between(1, 6);
+        CornuShape    x = cornu_shape(between(1, 3), between(14, 30), 2 * between(7, 20),
+                                      pick(channels, 8));
+        CornuShape    filter = cornu_shape(side, between(1, 6), x.extent[3], pick(channels, 8));
+        CornuAttributes a = random_convolution(x, filter, i % 4 == 0);
+        a.conv2d.dilation[1] = 1;
+        check_convolution(x, filter, a);
+    }
+}
+
 /* Whether the gradient of x with C channels by square filters takes the kernel for few channels. */
 static bool is_of_few(int64_t C, int64_t side, int64_t F)
 {
@@ -345,8 +372,6 @@ static void test_depthwise(void **state)
 }
 
 /* ---- Pooling ---- */
-
-static int64_t pick(const int64_t *from, int count) { return from[between(0, count - 1)]; }
 
 /* Puts NaN, infinities and equal elements into operand 0. */
 static void spoil(Case *c)
@@ -835,6 +860,7 @@ static int tpu_with_isa(CornuIsa isa)
         cmocka_unit_test_setup(test_conv2d, begin),
         cmocka_unit_test_setup(test_conv2d_slabs, begin),
         cmocka_unit_test_setup(test_conv2d_packed, begin),
+        cmocka_unit_test_setup(test_conv2d_wide, begin),
         cmocka_unit_test_setup(test_few_channels, begin),
         cmocka_unit_test_setup(test_depthwise, begin),
         cmocka_unit_test_setup(test_pooled, begin),
@@ -851,7 +877,7 @@ static int tpu_with_isa(CornuIsa isa)
         operands = kinds[i].operands;
         results = kinds[i].results;
         failed += isa_run_group(kinds[i].name, isa, tests,
-                                results == CORNU_BF16 ? sizeof tests / sizeof *tests : 4);
+                                results == CORNU_BF16 ? sizeof tests / sizeof *tests : 5);
     }
     return failed;
 }
