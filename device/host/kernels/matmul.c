@@ -246,8 +246,8 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
     if (p->summed) {   /* one chunk of each shard's rows at a time, in a row */
         p->chunk = p->by_rows ? padded_row(p->depth) : p->depth;
         p->x_part = cornu__block_rows(p) * p->chunk * p->summed;
-        p->sums_count = (p->summed + 1) * cornu__block_rows(p) *
-                        cornu__panel_columns(p);
+        p->sums_count = (p->summed + 1) * cornu__panel_columns(p) *
+                        larger(p->products->tile_rows, p->products->outer_rows);
     }
     if (p->packs)
         p->panel_bytes = p->transposed
