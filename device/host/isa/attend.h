@@ -13,100 +13,161 @@
 
 #include <math.h>
 
-/* Four words; of bf16 their addresses are multiples of 2. */
-typedef uint32_t Four __attribute__((vector_size(16)));
-typedef uint32_t UnalignedFour __attribute__((vector_size(16), aligned(2), may_alias));
+/* ---- Transposing ---- */
+
+/* Words, of bf16 at any even address. Four of a row are transposed with those of three more; a
+ * register of AVX-512 has GROUPS of fours, each of other rows. */
 typedef uint32_t Word __attribute__((aligned(2), may_alias));
 
-INLINE Four load_four(const Word *from) { return *(const UnalignedFour *)from; }
+#if defined(__AVX512F__)
+enum { GROUPS = LANES / 4 };
+typedef Bits Fours;
+typedef uint32_t UnalignedFours __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
 
-/* The rows x become columns, which are stored as rows. */
-INLINE void store_columns(const Four x[4], Word *to, ptrdiff_t stride)
+INLINE __m128i load_four(const void *from) { return _mm_loadu_si128(from); }
+
+/* A group's row is `apart` bytes after that of the one before. */
+INLINE Fours load_fours(const void *from, ptrdiff_t apart)
 {
-    const Four low = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5);
-    const Four high = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
-    const Four next_low = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
-    const Four next_high = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
-    *(UnalignedFour *)to = __builtin_shufflevector(low, next_low, 0, 1, 4, 5);
-    *(UnalignedFour *)(to + stride) = __builtin_shufflevector(low, next_low, 2, 3, 6, 7);
-    *(UnalignedFour *)(to + 2 * stride) = __builtin_shufflevector(high, next_high, 0, 1, 4, 5);
-    *(UnalignedFour *)(to + 3 * stride) = __builtin_shufflevector(high, next_high, 2, 3, 6, 7);
+    const char *x = from;
+    __m512i     fours = _mm512_castsi128_si512(load_four(x));
+    fours = _mm512_inserti32x4(fours, load_four(x + apart), 1);
+    fours = _mm512_inserti32x4(fours, load_four(x + 2 * apart), 2);
+    return (Fours)_mm512_inserti32x4(fours, load_four(x + 3 * apart), 3);
+}
+
+INLINE Fours low_words(Fours a, Fours b)
+{
+    return (Fours)_mm512_unpacklo_epi32((__m512i)a, (__m512i)b);
+}
+
+INLINE Fours high_words(Fours a, Fours b)
+{
+    return (Fours)_mm512_unpackhi_epi32((__m512i)a, (__m512i)b);
+}
+
+INLINE Fours low_halves(Fours a, Fours b)
+{
+    return (Fours)_mm512_unpacklo_epi64((__m512i)a, (__m512i)b);
+}
+
+INLINE Fours high_halves(Fours a, Fours b)
+{
+    return (Fours)_mm512_unpackhi_epi64((__m512i)a, (__m512i)b);
+}
+#else
+enum { GROUPS = 1 };
+typedef uint32_t Fours __attribute__((vector_size(16)));
+typedef uint32_t UnalignedFours __attribute__((vector_size(16), aligned(2), may_alias));
+
+INLINE Fours load_fours(const void *from, ptrdiff_t apart)
+{
+    (void)apart;
+    return *(const UnalignedFours *)from;
+}
+
+INLINE Fours low_words(Fours a, Fours b)   { return __builtin_shufflevector(a, b, 0, 4, 1, 5); }
+INLINE Fours high_words(Fours a, Fours b)  { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
+INLINE Fours low_halves(Fours a, Fours b)  { return __builtin_shufflevector(a, b, 0, 1, 4, 5); }
+INLINE Fours high_halves(Fours a, Fours b) { return __builtin_shufflevector(a, b, 2, 3, 6, 7); }
+#endif
+
+/* Column c of x[0] to x[3], of all groups, becomes row c. */
+INLINE void store_columns(const Fours x[4], void *to, ptrdiff_t stride)
+{
+    const Fours low = low_words(x[0], x[1]), next_low = low_words(x[2], x[3]);
+    const Fours high = high_words(x[0], x[1]), next_high = high_words(x[2], x[3]);
+    Word       *row = to;
+    *(UnalignedFours *)row = low_halves(low, next_low);
+    *(UnalignedFours *)(row + stride) = high_halves(low, next_low);
+    *(UnalignedFours *)(row + 2 * stride) = low_halves(high, next_high);
+    *(UnalignedFours *)(row + 3 * stride) = high_halves(high, next_high);
 }
 
 static void to_columns(const void *from, ptrdiff_t from_stride, int64_t rows, int64_t columns,
                        uint32_t *to, ptrdiff_t to_stride, int64_t width)
 {
-    const Word   *x = from;
-    const int64_t whole = columns / 4 * 4;
-    int64_t       r = 0;
-    for (; r + 4 <= rows; r += 4, x += 4 * from_stride) {
+    enum { ROWS = 4 * GROUPS };
+    const Word     *x = from;
+    const int64_t   whole_rows = rows / ROWS * ROWS, whole = columns / 4 * 4;
+    const ptrdiff_t apart = 4 * from_stride * (ptrdiff_t)sizeof *x;
+    for (int64_t r = 0; r < whole_rows; r += ROWS)
         for (int64_t c = 0; c < whole; c += 4) {
-            const Word *at = x + c;
-            const Four  four[] = { load_four(at), load_four(at + from_stride),
-                                   load_four(at + 2 * from_stride),
-                                   load_four(at + 3 * from_stride) };
-            store_columns(four, to + c * to_stride + r, to_stride);
+            const Word *at = x + r * from_stride + c;
+            const Fours fours[] = { load_fours(at, apart), load_fours(at + from_stride, apart),
+                                    load_fours(at + 2 * from_stride, apart),
+                                    load_fours(at + 3 * from_stride, apart) };
+            store_columns(fours, to + c * to_stride + r, to_stride);
         }
-        for (int64_t c = whole; c < columns; c++)
-            for (int i = 0; i < 4; i++) to[c * to_stride + r + i] = x[i * from_stride + c];
-    }
-    for (; r < rows; r++, x += from_stride)
-        for (int64_t c = 0; c < columns; c++) to[c * to_stride + r] = x[c];
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = r < whole_rows ? whole : 0; c < columns; c++)
+            to[c * to_stride + r] = x[r * from_stride + c];
     for (int64_t c = 0; c < columns && rows < width; c++)
         for (int64_t i = rows; i < width; i++) to[c * to_stride + i] = 0;
 }
 
-/* exp(x) for x at most 0, or 0 where that is not normal: a subnormal result takes Intel's
- * processors a hundred cycles. */
-INLINE Lanes weight(Lanes x)
+#if PAIRED
+/* Elements are transposed as pairs of two rows, those of even columns and of odd ones by
+ * themselves. */
+INLINE Fours even_pairs(Fours a, Fours b) { return (a & 0xffff) | b << 16; }
+INLINE Fours odd_pairs(Fours a, Fours b)  { return a >> 16 | (b & 0xffff0000); }
+
+static void turn(const void *from, ptrdiff_t from_stride, int64_t rows, int64_t columns, void *to,
+                 ptrdiff_t to_stride)
 {
-    const Lanes least = all(-87.0f);
-    return (Lanes)((Bits)exp_within(max_of(least, x)) & ~(Bits)(x <= least));
+    enum { ROWS = 8 * GROUPS };
+    const uint16_t *x = from;
+    uint16_t       *y = to;
+    const int64_t   whole_rows = rows / ROWS * ROWS, whole = columns / 8 * 8;
+    const ptrdiff_t apart = 8 * from_stride * (ptrdiff_t)sizeof *x;
+    for (int64_t r = 0; r < whole_rows; r += ROWS)
+        for (int64_t c = 0; c < whole; c += 8) {
+            Fours even[4], odd[4];
+            UNROLL for (int i = 0; i < 4; i++) {
+                const uint16_t *pair = x + (r + 2 * i) * from_stride + c;
+                const Fours     a = load_fours(pair, apart);
+                const Fours     b = load_fours(pair + from_stride, apart);
+                even[i] = even_pairs(a, b);
+                odd[i] = odd_pairs(a, b);
+            }
+            store_columns(even, y + c * to_stride + r, to_stride);
+            store_columns(odd, y + (c + 1) * to_stride + r, to_stride);
+        }
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = r < whole_rows ? whole : 0; c < columns; c++)
+            y[c * to_stride + r] = x[r * from_stride + c];
 }
+#else
+static void turn(const void *from, ptrdiff_t from_stride, int64_t rows, int64_t columns, void *to,
+                 ptrdiff_t to_stride)
+{
+    to_columns(from, from_stride, rows, columns, to, to_stride, rows);
+}
+#endif
+
+/* ---- Weights ---- */
 
 static void update(const CornuScores *s)
 {
+    enum { CHAINS = 4 };   /* a maximum takes its time, others start meanwhile */
     for (int64_t t = 0; t < s->columns; t += LANES) {
         const float *x = s->scores + t;
         const Lanes  before = load(s->most + t);
-        Lanes        most = before;
-        for (int64_t r = 0; r < s->rows; r++, x += s->stride) most = max_of(load(x), most);
-        const Lanes factor = weight(before - most);
-        store(s->most + t, most);
+        Lanes        most[CHAINS] = { before, before, before, before };
+        int64_t      r = 0;
+        for (; r + CHAINS <= s->rows; r += CHAINS)
+            UNROLL for (int i = 0; i < CHAINS; i++)
+                most[i] = max_of(load(x + (r + i) * s->stride), most[i]);
+        for (; r < s->rows; r++) most[0] = max_of(load(x + r * s->stride), most[0]);
+        most[0] = max_of(max_of(most[0], most[1]), max_of(most[2], most[3]));
+        const Lanes factor = exp_normal(before - most[0]);
+        store(s->most + t, most[0]);
         store(s->factor + t, factor);
         store(s->sum + t, load(s->sum + t) * factor);
     }
 }
 
 #if PAIRED
-/* Rows c and c + 1 of pairs of two rows' elements, from columns c and c + 1 of each. */
-INLINE Four even_pairs(Four a, Four b) { return (a & 0xffff) | b << 16; }
-INLINE Four odd_pairs(Four a, Four b)  { return a >> 16 | (b & 0xffff0000); }
-
-static void turn(const void *from, ptrdiff_t from_stride, int64_t rows, int64_t columns, void *to,
-                 ptrdiff_t to_stride)
-{
-    const uint16_t *x = from;
-    uint16_t       *y = to;
-    const int64_t   whole_rows = rows / 8 * 8, whole = columns / 8 * 8;
-    for (int64_t r = 0; r < whole_rows; r += 8)
-        for (int64_t c = 0; c < whole; c += 8) {
-            Four even[4], odd[4];
-            UNROLL for (int i = 0; i < 4; i++) {
-                const uint16_t *pair = x + (r + 2 * i) * from_stride + c;
-                const Four a = load_four((const void *)pair);
-                const Four b = load_four((const void *)(pair + from_stride));
-                even[i] = even_pairs(a, b);
-                odd[i] = odd_pairs(a, b);
-            }
-            store_columns(even, (void *)(y + c * to_stride + r), to_stride);
-            store_columns(odd, (void *)(y + (c + 1) * to_stride + r), to_stride);
-        }
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = r < whole_rows ? whole : 0; c < columns; c++)
-            y[c * to_stride + r] = x[r * from_stride + c];
-}
-
 /* bf16 of two rows, as pairs. */
 #if defined(__AVX512BF16__)
 INLINE void store_pairs(uint32_t *to, Lanes first, Lanes second)
@@ -134,12 +195,12 @@ static void weigh(const CornuScores *s)
         Lanes        sum = load(s->sum + t);
         int64_t      r = 0;
         for (; r + 2 <= s->rows; r += 2, x += 2 * s->stride, to += s->columns) {
-            const Lanes first = weight(load(x) - most), second = weight(load(x + s->stride) - most);
+            const Lanes first = exp_normal(load(x) - most), second = exp_normal(load(x + s->stride) - most);
             store_pairs(to, first, second);
             sum += first + second;
         }
         if (r < s->rows) {
-            const Lanes last = weight(load(x) - most);
+            const Lanes last = exp_normal(load(x) - most);
             store_pairs(to, last, all(0.0f));
             sum += last;
         }
@@ -151,7 +212,7 @@ static void weigh(const CornuScores *s)
 INLINE Lanes slope_row(const CornuScores *s, int64_t r, int64_t t, Lanes lse, Lanes delta)
 {
     const ptrdiff_t at = r * s->stride + t;
-    const Lanes     p = weight(load(s->scores + at) - lse);
+    const Lanes     p = exp_normal(load(s->scores + at) - lse);
     const Lanes     d_s = p * (load(s->d_p + at) - delta);
     store_all_narrow(s->p + at, p);
     store_all_narrow(s->d_s + at, d_s);
@@ -171,19 +232,13 @@ static void slope(const CornuScores *s)
     }
 }
 #else
-static void turn(const void *from, ptrdiff_t from_stride, int64_t rows, int64_t columns, void *to,
-                 ptrdiff_t to_stride)
-{
-    to_columns(from, from_stride, rows, columns, to, to_stride, rows);
-}
-
 static void weigh(const CornuScores *s)
 {
     for (int64_t t = 0; t < s->columns; t += LANES) {
         const Lanes most = load(s->most + t);
         Lanes       sum = load(s->sum + t);
         for (int64_t r = 0; r < s->rows; r++) {
-            const Lanes p = weight(load(s->scores + r * s->stride + t) - most);
+            const Lanes p = exp_normal(load(s->scores + r * s->stride + t) - most);
             store((float *)s->panel + r * s->columns + t, p);
             sum += p;
         }
@@ -197,7 +252,7 @@ static void slope(const CornuScores *s)
         const Lanes lse = load(s->most + t), delta = load(s->delta + t);
         float      *x = s->scores + t, *d = s->d_p + t, *to = (float *)s->panel + t;
         for (int64_t r = 0; r < s->rows; r++, x += s->stride, d += s->stride, to += s->columns) {
-            const Lanes p = weight(load(x) - lse), d_s = p * (load(d) - delta);
+            const Lanes p = exp_normal(load(x) - lse), d_s = p * (load(d) - delta);
             store(x, p);
             store(d, d_s);
             store(to, d_s);

@@ -49,6 +49,21 @@ INLINE Lanes exp_of(Lanes x)
     return exp_within(min_of(all(89.0f), max_of(all(-104.0f), x)));
 }
 
+/* The same of x at most 89, but 0 where that is not normal: a subnormal result takes Intel's
+ * processors a hundred cycles. */
+INLINE Lanes exp_normal(Lanes x)
+{
+    const Lanes least = all(-87.0f);
+#if defined(__AVX512F__)
+    Lanes           n;
+    const Lanes     r = split_exp(x, &n);
+    const __mmask16 kept = _mm512_cmp_ps_mask((__m512)x, (__m512)least, _CMP_NLE_UQ);
+    return (Lanes)_mm512_maskz_scalef_ps(kept, (__m512)(expm1_near_zero(r) + 1.0f), (__m512)n);
+#else
+    return (Lanes)((Bits)exp_within(max_of(least, x)) & ~(Bits)(x <= least));
+#endif
+}
+
 /* 1 ULP; for x at most 0, where elu needs it. */
 INLINE Lanes expm1_of_negative(Lanes x)
 {
