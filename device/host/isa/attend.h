@@ -168,22 +168,48 @@ static void update(const CornuScores *s)
 }
 
 #if PAIRED
-/* bf16 of two rows, as pairs. */
+/* bf16 of two rows, and as pairs. */
 #if defined(__AVX512BF16__)
-INLINE void store_pairs(uint32_t *to, Lanes first, Lanes second)
+typedef __m512i Halves;
+
+INLINE Halves halves_of_two(Lanes first, Lanes second)
+{
+    return (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
+}
+
+INLINE void store_pairs(uint32_t *to, Halves x)
 {
     static const uint32_t in_turn[LANES] = {   /* halves 0, 16, 1, 17, ... */
         0x100000, 0x110001, 0x120002, 0x130003, 0x140004, 0x150005, 0x160006, 0x170007,
         0x180008, 0x190009, 0x1a000a, 0x1b000b, 0x1c000c, 0x1d000d, 0x1e000e, 0x1f000f,
     };
-    const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
-    _mm512_storeu_si512(to, _mm512_permutexvar_epi16(_mm512_loadu_si512(in_turn), both));
+    _mm512_storeu_si512(to, _mm512_permutexvar_epi16(_mm512_loadu_si512(in_turn), x));
+}
+
+INLINE void store_first(uint16_t *to, Halves x)
+{
+    _mm256_storeu_si256((void *)to, _mm512_castsi512_si256(x));
+}
+
+INLINE void store_second(uint16_t *to, Halves x)
+{
+    _mm256_storeu_si256((void *)to, _mm512_extracti64x4_epi64(x, 1));
 }
 #else
-INLINE void store_pairs(uint32_t *to, Lanes first, Lanes second)
+typedef struct { Lanes first, second; } Halves;   /* as bf16, but f32 */
+
+INLINE Halves halves_of_two(Lanes first, Lanes second)
 {
-    *(UnalignedBits *)to = (Bits)as_stored_narrow(first) >> 16 | (Bits)as_stored_narrow(second);
+    return (Halves){ as_stored_narrow(first), as_stored_narrow(second) };
 }
+
+INLINE void store_pairs(uint32_t *to, Halves x)
+{
+    *(UnalignedBits *)to = (Bits)x.first >> 16 | (Bits)x.second;
+}
+
+INLINE void store_first(uint16_t *to, Halves x)  { store_halves(to, (Bits)x.first >> 16); }
+INLINE void store_second(uint16_t *to, Halves x) { store_halves(to, (Bits)x.second >> 16); }
 #endif
 
 static void weigh(const CornuScores *s)
@@ -193,30 +219,33 @@ static void weigh(const CornuScores *s)
         const float *x = s->scores + t;
         uint32_t    *to = (uint32_t *)s->panel + t;
         Lanes        sum = load(s->sum + t);
-        int64_t      r = 0;
-        for (; r + 2 <= s->rows; r += 2, x += 2 * s->stride, to += s->columns) {
-            const Lanes first = exp_normal(load(x) - most), second = exp_normal(load(x + s->stride) - most);
-            store_pairs(to, first, second);
+        for (int64_t r = 0; r < s->rows; r += 2, x += 2 * s->stride, to += s->columns) {
+            const Lanes first = exp_normal(load(x) - most);
+            const Lanes second = r + 1 < s->rows ? exp_normal(load(x + s->stride) - most)
+                                                 : all(0.0f);
+            store_pairs(to, halves_of_two(first, second));
             sum += first + second;
-        }
-        if (r < s->rows) {
-            const Lanes last = exp_normal(load(x) - most);
-            store_pairs(to, last, all(0.0f));
-            sum += last;
         }
         store(s->sum + t, sum);
     }
 }
 
-/* p and d_s of row r, as bf16; returns d_s. */
-INLINE Lanes slope_row(const CornuScores *s, int64_t r, int64_t t, Lanes lse, Lanes delta)
+/* p and d_s of two rows, the second of which may not exist. */
+INLINE void slope_rows(const CornuScores *s, ptrdiff_t at, bool two, Lanes lse, Lanes delta,
+                       uint32_t *pairs)
 {
-    const ptrdiff_t at = r * s->stride + t;
+    const ptrdiff_t next = two ? at + s->stride : at;
     const Lanes     p = exp_normal(load(s->scores + at) - lse);
+    const Lanes     next_p = exp_normal(load(s->scores + next) - lse);
     const Lanes     d_s = p * (load(s->d_p + at) - delta);
-    store_all_narrow(s->p + at, p);
-    store_all_narrow(s->d_s + at, d_s);
-    return d_s;
+    const Lanes     next_d_s = next_p * (load(s->d_p + next) - delta);
+    const Halves    of_p = halves_of_two(p, next_p);
+    const Halves    of_d = halves_of_two(d_s, two ? next_d_s : all(0.0f));
+    store_first(s->p + at, of_p);
+    store_first(s->d_s + at, of_d);
+    if (two) store_second(s->p + next, of_p);
+    if (two) store_second(s->d_s + next, of_d);
+    store_pairs(pairs, of_d);
 }
 
 static void slope(const CornuScores *s)
@@ -224,11 +253,10 @@ static void slope(const CornuScores *s)
     for (int64_t t = 0; t < s->columns; t += LANES) {
         const Lanes lse = load(s->most + t), delta = load(s->delta + t);
         uint32_t   *to = (uint32_t *)s->panel + t;
-        for (int64_t r = 0; r < s->rows; r += 2, to += s->columns) {
-            const Lanes first = slope_row(s, r, t, lse, delta);
-            const Lanes second = r + 1 < s->rows ? slope_row(s, r + 1, t, lse, delta) : all(0.0f);
-            store_pairs(to, first, second);
-        }
+        int64_t     r = 0;
+        for (; r + 2 <= s->rows; r += 2, to += s->columns)
+            slope_rows(s, r * s->stride + t, true, lse, delta, to);
+        if (r < s->rows) slope_rows(s, r * s->stride + t, false, lse, delta, to);
     }
 }
 #else

@@ -203,7 +203,7 @@ CornuPanel cornu__attend_panel(const CornuAttend *p, const CornuQueries *q, cons
                                int64_t first)
 {
     CornuPanel panel = { .first = first, .count = smaller(p->panel, q->count - first),
-                         .end = k->count };
+                         .end = k->count, .opens = k->first == 0 };
     panel.columns = round_up(panel.count, p->products->lanes);
     if (q->full) return panel;
     const int64_t       t = q->first + first, depth = p->products->depth;
@@ -211,6 +211,7 @@ CornuPanel cornu__attend_panel(const CornuAttend *p, const CornuQueries *q, cons
     const CornuAttended most = cornu__attended(p->attributes, p->e.keys, t + panel.count - 1);
     panel.begin = larger(0, least.begin - k->first) / depth * depth;
     panel.end = smaller(k->count, most.end - k->first);
+    panel.opens = least.begin >= k->first;
     return panel;
 }
 
@@ -340,8 +341,11 @@ void cornu__attend_mask(const CornuAttend *p, const CornuQueries *q, const Cornu
 {
     const int64_t window = p->attributes->window, end = panel->columns;
     const int64_t first = q->first + panel->first;
-    if (!p->attributes->causal && !window && !has_mask(p)) return;
-    for (int64_t r = panel->begin; r < panel->end; r++, scores += p->panel) {
+    const bool    some = window || has_mask(p);
+    if (!p->attributes->causal && !some) return;
+    const int64_t begin = some ? panel->begin : larger(panel->begin, first + 1 - k->first);
+    scores += (begin - panel->begin) * p->panel;
+    for (int64_t r = begin; r < panel->end; r++, scores += p->panel) {
         const int64_t s = k->first + r, at = s - first;   /* key s is query at's */
         if (p->attributes->causal) fill(scores, 0, smaller(end, at));
         else if (window) fill(scores, 0, smaller(end, at - window + 1));
@@ -351,13 +355,14 @@ void cornu__attend_mask(const CornuAttend *p, const CornuQueries *q, const Cornu
     }
 }
 
-void cornu__attend_add(const CornuAttend *p, const CornuPanel *panel, CornuHeadRows turned,
-                       const void *packed, int64_t width, float *sums)
+void cornu__attend_add(const CornuAttend *p, int thread, const CornuPanel *panel,
+                       CornuHeadRows turned, const void *packed, int64_t width, float *sums)
 {
     const CornuRun run = { panel->begin, 0, panel->end - panel->begin };
     cornu__attend_multiply(p, (CornuTile){
         .x = turned.at, .x_stride = turned.stride, .runs = &run, .run_count = 1, .panel = packed,
-        .bias = sums, .bias_stride = p->panel, .y = sums, .y_stride = p->panel,
+        .bias = panel->opens ? cornu__attend_at(p, thread, p->zeros) : sums,
+        .bias_stride = panel->opens ? 0 : p->panel, .y = sums, .y_stride = p->panel,
         .vectors = (int)(panel->columns / p->products->lanes), .columns = (int)panel->columns,
     }, width);
 }
@@ -428,8 +433,9 @@ static void attend_to(const CornuAttend *p, const CornuQueries *q, int64_t block
         cornu__attend_mask(p, q, &k, &panel, w.scores);
         p->attends->update(&s);
         p->attends->weigh(&s);
-        p->attends->scale(sums, p->panel, p->e.values, panel.columns, s.factor);
-        cornu__attend_add(p, &panel, turned, w.packed, p->e.values, sums);
+        if (!panel.opens)
+            p->attends->scale(sums, p->panel, p->e.values, panel.columns, s.factor);
+        cornu__attend_add(p, thread, &panel, turned, w.packed, p->e.values, sums);
     }
 }
 
@@ -448,7 +454,6 @@ static void attend_block(void *context, int64_t block, int thread)
                                                   cornu__attend_at(p, thread, p->q_rows));
     cornu__attend_columns(p, rows, q.count, p->e.size, cornu__attend_at(p, thread, p->q_columns));
     memset(cornu__attend_at(p, thread, p->zeros), 0, (size_t)p->panel * sizeof(float));
-    memset(w.sums, 0, (size_t)(p->queries * p->e.values) * sizeof *w.sums);
     memset(w.total, 0, (size_t)p->queries * sizeof *w.total);
     for (int64_t t = 0; t < p->queries; t++) w.most[t] = -FLT_MAX;
     cornu__attend_prefetch(p, p->call->out[0], p->call->out_type[0].shape, q.b, q.n, q.first,

@@ -46,8 +46,12 @@ typedef struct {
 typedef struct { int64_t first, count; } CornuKeys;
 
 /* Some queries of a block, a panel of products, `columns` is count in whole registers; and the keys
- * of a block, from `begin` to `end`, that one of them attends to. */
-typedef struct { int64_t first, count, columns, begin, end; } CornuPanel;
+ * of a block, from `begin` to `end`, that one of them attends to. `opens`: none is in an earlier
+ * block. */
+typedef struct {
+    int64_t first, count, columns, begin, end;
+    bool    opens;
+} CornuPanel;
 
 /* Fills p in for the call, with all offsets; call->scratch is not read. */
 void cornu__attend_lay_out(CornuAttend *p, const CornuOpCall *op, CornuMultiplier multiplier);
@@ -111,9 +115,9 @@ void cornu__attend_scores(const CornuAttend *p, int thread, CornuHeadRows x,
 void cornu__attend_mask(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
                         const CornuPanel *panel, float *scores);
 /* sums[c, t] += the sum over a panel's keys s of turned[c, s] packed[s, t], c below `width`; rows
- * of sums are `panel` apart. */
-void cornu__attend_add(const CornuAttend *p, const CornuPanel *panel, CornuHeadRows turned,
-                       const void *packed, int64_t width, float *sums);
+ * of sums are `panel` apart. If the panel opens there are no sums before. */
+void cornu__attend_add(const CornuAttend *p, int thread, const CornuPanel *panel,
+                       CornuHeadRows turned, const void *packed, int64_t width, float *sums);
 
 /* Rows of result i (B, steps, heads, width), from sums in rows of whole registers. */
 void cornu__attend_give(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,

@@ -139,46 +139,44 @@ static void weigh(const Meeting *m, const CornuPanel *panel, float *d_q)
     cornu__attend_mask(p, &m->queries, &m->keys, panel, s.scores);
     p->attends->slope(&s);
     spread_open(m, panel);
-    cornu__attend_add(p, panel, m->turned, s.panel, p->e.size, d_q + panel->first * p->e.size);
+    cornu__attend_add(p, m->thread, panel, m->turned, s.panel, p->e.size, d_q + panel->first * p->e.size);
 }
 
-/* sums[s, c] += the sum over t of x[s, t] panels[t, c], of some keys; x are p or d_s. */
-static void add_keys(const Meeting *m, const CornuRun *runs, int64_t run_count, int64_t first,
-                     int64_t rows, size_t x, size_t panels, int64_t padded, float *sums)
+/* Panels of queries that attend to some of these keys, as what rows of p and d_s meet. */
+static int64_t runs_of(const Meeting *m, const CornuPanel *panels, int64_t count, int64_t first,
+                       int64_t end, CornuRun *runs)
+{
+    int64_t used = 0;
+    for (int64_t j = 0; j < count; j++)
+        if (panels[j].begin < end && panels[j].end > first)
+            runs[used++] = (CornuRun){ panels[j].first * m->p->keys, panels[j].first,
+                                       panels[j].count };
+    return used;
+}
+
+/* sums[s, c] += the sum over t of x[s, t] panels[t, c]; x are p or d_s. */
+static void add_keys(const Meeting *m, const CornuPanel *panels, int64_t count, size_t x,
+                     size_t packed, int64_t padded, float *sums)
 {
     const CornuAttend *p = m->p;
     const int64_t      words = cornu__attend_words(p, m->queries.count);
-    for (int64_t c = 0, columns; c < padded; c += columns) {
-        float *y = sums + first * padded + c;
-        columns = smaller(p->panel, padded - c);
-        cornu__attend_multiply(p, (CornuTile){
-            .x = (char *)at(m, x) + first * p->panel * cornu__attend_size(p),
-            .x_stride = p->panel, .runs = runs, .run_count = run_count,
-            .panel = (const uint32_t *)at(m, panels) + c * words, .bias = y,
-            .bias_stride = padded, .y = y, .y_stride = padded,
-            .vectors = (int)(columns / p->products->lanes), .columns = (int)columns,
-        }, rows);
-    }
-}
-
-/* The gradients of the keys and values. */
-static void add_block(const Meeting *m, const CornuPanel *panels, int64_t count)
-{
-    const CornuAttend *p = m->p;
     const int64_t      tiles = ceil_divide(m->keys.count, p->products->tile_rows);
-    for (int64_t i = 0; i < tiles; i++) {
-        const int64_t first = i * m->keys.count / tiles, end = (i + 1) * m->keys.count / tiles;
-        CornuRun      runs[CORNU_ATTEND_PANELS];
-        int64_t       used = 0;
-        for (int64_t j = 0; j < count; j++)
-            if (panels[j].begin < end && panels[j].end > first)
-                runs[used++] = (CornuRun){ panels[j].first * p->keys, panels[j].first,
-                                           panels[j].count };
-        if (used == 0) continue;
-        add_keys(m, runs, used, first, end - first, p->p, p->d_y_panels, p->values_padded,
-                 at(m, p->d_v));
-        add_keys(m, runs, used, first, end - first, p->d_s, p->q_panels, p->size_padded,
-                 at(m, p->d_k));
+    CornuRun           runs[CORNU_ATTEND_PANELS];
+    for (int64_t c = 0, columns; c < padded; c += columns) {
+        columns = smaller(p->panel, padded - c);
+        for (int64_t i = 0; i < tiles; i++) {
+            const int64_t first = i * m->keys.count / tiles, end = (i + 1) * m->keys.count / tiles;
+            float        *y = sums + first * padded + c;
+            CornuTile     tile = {
+                .x = (char *)at(m, x) + first * p->panel * cornu__attend_size(p),
+                .x_stride = p->panel, .runs = runs,
+                .run_count = runs_of(m, panels, count, first, end, runs),
+                .panel = (const uint32_t *)at(m, packed) + c * words, .bias = y,
+                .bias_stride = padded, .y = y, .y_stride = padded, .rows = (int)(end - first),
+                .vectors = (int)(columns / p->products->lanes), .columns = (int)columns,
+            };
+            if (tile.run_count) p->products->tile(&tile);
+        }
     }
 }
 
@@ -197,7 +195,10 @@ static void meet(const Meeting *m, float *d_q)
         panels[count++] = panel;
     }
     prefetch_result(p, Q, q->b, q->n, q->first, q->count);
-    add_block(m, panels, count);
+    add_keys(m, panels, count, p->p, p->d_y_panels, p->values_padded, at(m, p->d_v));
+    prefetch_result(p, K, q->b, q->n / p->shared, m->keys.first, m->keys.count);
+    prefetch_result(p, V, q->b, q->n / p->shared, m->keys.first, m->keys.count);
+    add_keys(m, panels, count, p->d_s, p->q_panels, p->size_padded, at(m, p->d_k));
 }
 
 /* ---- A head of the keys ---- */
@@ -260,7 +261,6 @@ static void head_block(void *context, int64_t block, int thread)
     Meeting            m = { .p = p, .thread = thread, .queries.b = block / p->e.groups };
     float             *d_q = at(&m, p->d_q);
     memset(at(&m, p->zeros), 0, (size_t)p->panel * sizeof(float));
-    memset(d_q, 0, (size_t)(p->shared * steps * p->e.size) * sizeof *d_q);
     take_queries(p, m.queries.b, g, thread);
     for (int64_t k = 0; k < p->key_blocks; k++) keys_block(&m, g, k);
     for (int64_t r = 0; r < p->shared; r++)
