@@ -32,6 +32,7 @@ typedef struct {
     CornuQueries       queries;
     float             *lse;
     const float       *delta;
+    bool               opens;       /* the gradients of the keys have no terms yet */
 } Meeting;
 
 static void *at(const Meeting *m, size_t offset)
@@ -162,8 +163,8 @@ static void add_keys(const Meeting *m, const CornuPanel *panels, int64_t count, 
     const int64_t      words = cornu__attend_words(p, m->queries.count);
     const int64_t      tiles = ceil_divide(m->keys.count, p->products->tile_rows);
     CornuRun           runs[CORNU_ATTEND_PANELS];
-    for (int64_t c = 0, columns; c < padded; c += columns) {
-        columns = smaller(p->panel, padded - c);
+    for (int64_t c = 0; c < padded; c += p->panel) {
+        const int64_t columns = smaller(p->panel, padded - c);
         for (int64_t i = 0; i < tiles; i++) {
             const int64_t first = i * m->keys.count / tiles, end = (i + 1) * m->keys.count / tiles;
             float        *y = sums + first * padded + c;
@@ -171,19 +172,22 @@ static void add_keys(const Meeting *m, const CornuPanel *panels, int64_t count, 
                 .x = (char *)at(m, x) + first * p->panel * cornu__attend_size(p),
                 .x_stride = p->panel, .runs = runs,
                 .run_count = runs_of(m, panels, count, first, end, runs),
-                .panel = (const uint32_t *)at(m, packed) + c * words, .bias = y,
-                .bias_stride = padded, .y = y, .y_stride = padded, .rows = (int)(end - first),
-                .vectors = (int)(columns / p->products->lanes), .columns = (int)columns,
+                .panel = (const uint32_t *)at(m, packed) + c * words,
+                .bias = m->opens ? at(m, p->zeros) : y,
+                .bias_stride = m->opens ? 0 : padded, .y = y, .y_stride = padded,
+                .rows = (int)(end - first), .columns = (int)columns,
+                .vectors = (int)(columns / p->products->lanes),
             };
-            if (tile.run_count) p->products->tile(&tile);
+            if (tile.run_count || m->opens) p->products->tile(&tile);
         }
     }
 }
 
-static void meet(const Meeting *m, float *d_q)
+static void meet(Meeting *m, float *d_q)
 {
     const CornuAttend  *p = m->p;
     const CornuQueries *q = &m->queries;
+    const int64_t       g = q->n / p->shared;
     CornuPanel          panels[CORNU_ATTEND_PANELS];
     int64_t             count = 0;
     for (int64_t t = 0; t < q->count; t += p->panel) {
@@ -194,11 +198,12 @@ static void meet(const Meeting *m, float *d_q)
         clear_rest(m, p->d_s, &panel);
         panels[count++] = panel;
     }
-    prefetch_result(p, Q, q->b, q->n, q->first, q->count);
+    prefetch_result(p, V, q->b, g, m->keys.first, m->keys.count);
+    prefetch_result(p, K, q->b, g, m->keys.first, m->keys.count);
     add_keys(m, panels, count, p->p, p->d_y_panels, p->values_padded, at(m, p->d_v));
-    prefetch_result(p, K, q->b, q->n / p->shared, m->keys.first, m->keys.count);
-    prefetch_result(p, V, q->b, q->n / p->shared, m->keys.first, m->keys.count);
+    prefetch_result(p, Q, q->b, q->n, q->first, q->count);
     add_keys(m, panels, count, p->d_s, p->q_panels, p->size_padded, at(m, p->d_k));
+    m->opens = false;
 }
 
 /* ---- A head of the keys ---- */
@@ -240,8 +245,7 @@ static void keys_block(Meeting *m, int64_t g, int64_t block)
     m->k = cornu__attend_rows(p, K, b, g, keys.first, keys.count, at(m, p->k_rows));
     m->v = cornu__attend_rows(p, V, b, g, keys.first, keys.count, at(m, p->v_rows));
     m->turned = cornu__attend_turned(p, m->k, keys.count, p->e.size, at(m, p->turned));
-    memset(d_k, 0, (size_t)(keys.count * p->size_padded) * sizeof *d_k);
-    memset(d_v, 0, (size_t)(keys.count * p->values_padded) * sizeof *d_v);
+    m->opens = true;
     for (int64_t r = 0; r < p->shared; r++)
         for (int64_t i = 0; i < p->query_blocks; i++) {
             take_block(m, g, r, i);
@@ -249,6 +253,10 @@ static void keys_block(Meeting *m, int64_t g, int64_t block)
             take_rows(m);
             meet(m, d_q + (r * p->query_blocks + i) * p->queries * p->e.size);
         }
+    if (m->opens) {
+        memset(d_k, 0, (size_t)(keys.count * p->size_padded) * sizeof *d_k);
+        memset(d_v, 0, (size_t)(keys.count * p->values_padded) * sizeof *d_v);
+    }
     cornu__attend_give(p, K, b, g, keys.first, keys.count, d_k);
     cornu__attend_give(p, V, b, g, keys.first, keys.count, d_v);
 }
