@@ -291,29 +291,16 @@ CornuHeadRows cornu__attend_turned(const CornuAttend *p, CornuHeadRows rows, int
 
 /* ---- Products ---- */
 
-/* Asks for the rows of x of a tile in the first-level cache. */
-static void prefetch_tile(const CornuAttend *p, const CornuTile *t, int64_t first, int64_t rows)
-{
-    const int64_t size = cornu__attend_size(p), stride = t->x_stride * size;
-    for (int64_t i = 0; i < t->run_count; i++) {
-        const char   *x = (const char *)t->x + t->runs[i].offset * size + first * stride;
-        const int64_t bytes = t->runs[i].length * size;
-        for (int64_t r = 0; r < rows; r++, x += stride)
-            for (int64_t at = 0; at < bytes; at += CORNU_LINE_BYTES) __builtin_prefetch(x + at);
-    }
-}
-
 void cornu__attend_multiply(const CornuAttend *p, CornuTile t, int64_t rows)
 {
     const int64_t tiles = ceil_divide(rows, p->products->tile_rows);
     for (int64_t i = 0; i < tiles; i++) {
-        const int64_t first = i * rows / tiles, end = (i + 1) * rows / tiles;
+        const int64_t first = i * rows / tiles;
         CornuTile     tile = t;
         tile.x = (const char *)t.x + first * t.x_stride * cornu__attend_size(p);
         tile.bias = t.bias + first * t.bias_stride;
         tile.y = (float *)t.y + first * t.y_stride;
-        tile.rows = (int)(end - first);
-        if (i + 1 < tiles) prefetch_tile(p, &t, end, (i + 2) * rows / tiles - end);
+        tile.rows = (int)((i + 1) * rows / tiles - first);
         p->products->tile(&tile);
     }
 }
