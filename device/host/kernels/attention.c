@@ -33,7 +33,6 @@
 #include "../machine/prefetch.h"
 
 enum {
-    QUERIES = CORNU_ATTEND_QUERIES, KEYS = 128,   /* of a block, at most */
     APART = 16,                  /* elements between rows: they spread over the sets of a cache */
     SPREAD = 1024                /* bytes, as in matmul.c: rows of a tile in place are no further
                                     apart than this power of two */
@@ -113,7 +112,7 @@ void cornu__attend_lay_out(CornuAttend *p, const CornuOpCall *op, CornuMultiplie
 {
     const bool bf16 = multiplier.bf16 && op->in[0].dtype == CORNU_BF16;
     size_t     used = 0;
-    int64_t    line;
+    int64_t    line, side;
     p->e = cornu__attention_extents(op);
     p->attributes = &op->attributes->attention;
     p->in = op->in;
@@ -121,8 +120,9 @@ void cornu__attend_lay_out(CornuAttend *p, const CornuOpCall *op, CornuMultiplie
     p->products = bf16 ? cornu__products_of_bf16() : cornu__products();
     p->attends = bf16 ? cornu__attends_of_bf16() : cornu__attends();
     line = CORNU_LINE_BYTES / cornu__attend_size(p);
-    p->query_blocks = ceil_divide(p->e.queries, QUERIES);
-    p->key_blocks = ceil_divide(p->e.keys, KEYS);
+    side = CORNU_ATTEND_SIDE * p->products->depth;
+    p->query_blocks = ceil_divide(p->e.queries, side);
+    p->key_blocks = ceil_divide(p->e.keys, side);
     p->panel = 2 * p->products->lanes;
     p->queries = round_up(ceil_divide(p->e.queries, larger(1, p->query_blocks)), p->panel);
     p->keys = round_up(ceil_divide(p->e.keys, p->key_blocks), APART);

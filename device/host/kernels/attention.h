@@ -7,8 +7,9 @@
 #include "../isa/product.h"
 #include "kernels.h"
 
-/* Queries of a block, at most, and panels of them, with four lanes. */
-enum { CORNU_ATTEND_QUERIES = 128, CORNU_ATTEND_PANELS = CORNU_ATTEND_QUERIES / 8 };
+/* Operands along a side of a block, at most: elements, or pairs; and panels of queries in it, which
+ * are at least 8 wide. */
+enum { CORNU_ATTEND_SIDE = 128, CORNU_ATTEND_PANELS = 2 * CORNU_ATTEND_SIDE / 8 };
 
 /* The sizes of a call, and where a thread's memory has what; offsets are in bytes. */
 typedef struct {
