@@ -22,7 +22,7 @@ typedef struct {
     const float *delta;
     float      *sum, *factor;      /* not of the gradient */
     uint16_t   *p, *d_s;           /* of the gradient of bf16 */
-    void       *panel;             /* of p, of the gradient of d_s; of f32 p's may be the scores */
+    void       *panel;             /* of p, of the gradient of d_s */
 } CornuScores;
 
 /* Columns of 4-byte words become rows: to[c to_stride + r] = from[r from_stride + c], strides in

@@ -3,9 +3,11 @@
  * weights.
  *
  * A head of the keys, with the heads of the queries that it serves, is computed by one thread: for
- * each block of keys it goes over the blocks of queries. The gradients of the keys and values are
- * summed in the cache, those of the queries in the thread's memory. Blocks, tiles that are skipped
- * and rounding are those of attention.c.
+ * each block of keys it goes over the blocks of queries. Of each panel of queries p and d_s are
+ * computed, and from these at once what the gradient of the queries gets; those of keys and values
+ * come from all panels of the block. The gradients of the keys and values are summed in the cache,
+ * those of the queries in the thread's memory. Blocks, keys that are skipped and rounding are those
+ * of attention.c.
  *
  * Reference: device/ops/attention.c; tests/device/host/kernels/test_attention.c compares them.
  * Source: as attention.c.
@@ -114,7 +116,7 @@ static void spread_open(const Meeting *m, const CornuPanel *panel)
     }
 }
 
-/* Zeros for keys to which no query of the panel attends, but some of others. */
+/* Zeros for keys to which no query of the panel attends: tiles of keys have some of them. */
 static void clear_rest(const Meeting *m, size_t offset, const CornuPanel *panel)
 {
     const size_t row = (size_t)(m->p->panel * cornu__attend_size(m->p));
@@ -140,7 +142,8 @@ static void weigh(const Meeting *m, const CornuPanel *panel, float *d_q)
     cornu__attend_mask(p, &m->queries, &m->keys, panel, s.scores);
     p->attends->slope(&s);
     spread_open(m, panel);
-    cornu__attend_add(p, m->thread, panel, m->turned, s.panel, p->e.size, d_q + panel->first * p->e.size);
+    cornu__attend_add(p, m->thread, panel, m->turned, s.panel, p->e.size,
+                      d_q + panel->first * p->e.size);
 }
 
 /* Panels of queries that attend to some of these keys, as what rows of p and d_s meet. */
