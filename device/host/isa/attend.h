@@ -10,140 +10,15 @@
 #include "../../inference_internal.h"
 #include "attention.h"
 #include "exponential.h"
+#include "turn.h"
 
 #include <math.h>
-
-/* ---- Transposing ---- */
-
-/* Words, of bf16 at any even address. Four of a row are transposed with those of three more; a
- * register of AVX-512 has GROUPS of fours, each of other rows. */
-typedef uint32_t Word __attribute__((aligned(2), may_alias));
-
-#if defined(__AVX512F__)
-enum { GROUPS = LANES / 4 };
-typedef Bits Fours;
-typedef uint32_t UnalignedFours __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
-
-INLINE __m128i load_four(const void *from) { return _mm_loadu_si128(from); }
-
-/* A group's row is `apart` bytes after that of the one before. */
-INLINE Fours load_fours(const void *from, ptrdiff_t apart)
-{
-    const char *x = from;
-    __m512i     fours = _mm512_castsi128_si512(load_four(x));
-    fours = _mm512_inserti32x4(fours, load_four(x + apart), 1);
-    fours = _mm512_inserti32x4(fours, load_four(x + 2 * apart), 2);
-    return (Fours)_mm512_inserti32x4(fours, load_four(x + 3 * apart), 3);
-}
-
-INLINE Fours low_words(Fours a, Fours b)
-{
-    return (Fours)_mm512_unpacklo_epi32((__m512i)a, (__m512i)b);
-}
-
-INLINE Fours high_words(Fours a, Fours b)
-{
-    return (Fours)_mm512_unpackhi_epi32((__m512i)a, (__m512i)b);
-}
-
-INLINE Fours low_halves(Fours a, Fours b)
-{
-    return (Fours)_mm512_unpacklo_epi64((__m512i)a, (__m512i)b);
-}
-
-INLINE Fours high_halves(Fours a, Fours b)
-{
-    return (Fours)_mm512_unpackhi_epi64((__m512i)a, (__m512i)b);
-}
-#else
-enum { GROUPS = 1 };
-typedef uint32_t Fours __attribute__((vector_size(16)));
-typedef uint32_t UnalignedFours __attribute__((vector_size(16), aligned(2), may_alias));
-
-INLINE Fours load_fours(const void *from, ptrdiff_t apart)
-{
-    (void)apart;
-    return *(const UnalignedFours *)from;
-}
-
-INLINE Fours low_words(Fours a, Fours b)   { return __builtin_shufflevector(a, b, 0, 4, 1, 5); }
-INLINE Fours high_words(Fours a, Fours b)  { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
-INLINE Fours low_halves(Fours a, Fours b)  { return __builtin_shufflevector(a, b, 0, 1, 4, 5); }
-INLINE Fours high_halves(Fours a, Fours b) { return __builtin_shufflevector(a, b, 2, 3, 6, 7); }
-#endif
-
-/* Column c of x[0] to x[3], of all groups, becomes row c. */
-INLINE void store_columns(const Fours x[4], void *to, ptrdiff_t stride)
-{
-    const Fours low = low_words(x[0], x[1]), next_low = low_words(x[2], x[3]);
-    const Fours high = high_words(x[0], x[1]), next_high = high_words(x[2], x[3]);
-    Word       *row = to;
-    *(UnalignedFours *)row = low_halves(low, next_low);
-    *(UnalignedFours *)(row + stride) = high_halves(low, next_low);
-    *(UnalignedFours *)(row + 2 * stride) = low_halves(high, next_high);
-    *(UnalignedFours *)(row + 3 * stride) = high_halves(high, next_high);
-}
 
 static void to_columns(const void *from, ptrdiff_t from_stride, int64_t rows, int64_t columns,
                        uint32_t *to, ptrdiff_t to_stride, int64_t width)
 {
-    enum { ROWS = 4 * GROUPS };
-    const Word     *x = from;
-    const int64_t   whole_rows = rows / ROWS * ROWS, whole = columns / 4 * 4;
-    const ptrdiff_t apart = 4 * from_stride * (ptrdiff_t)sizeof *x;
-    for (int64_t r = 0; r < whole_rows; r += ROWS)
-        for (int64_t c = 0; c < whole; c += 4) {
-            const Word *at = x + r * from_stride + c;
-            const Fours fours[] = { load_fours(at, apart), load_fours(at + from_stride, apart),
-                                    load_fours(at + 2 * from_stride, apart),
-                                    load_fours(at + 3 * from_stride, apart) };
-            store_columns(fours, to + c * to_stride + r, to_stride);
-        }
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = r < whole_rows ? whole : 0; c < columns; c++)
-            to[c * to_stride + r] = x[r * from_stride + c];
-    for (int64_t c = 0; c < columns && rows < width; c++)
-        for (int64_t i = rows; i < width; i++) to[c * to_stride + i] = 0;
+    turn_padded(to, to_stride, from, from_stride * (ptrdiff_t)sizeof *to, columns, rows, width);
 }
-
-#if PAIRED
-/* Elements are transposed as pairs of two rows, those of even columns and of odd ones by
- * themselves. */
-INLINE Fours even_pairs(Fours a, Fours b) { return (a & 0xffff) | b << 16; }
-INLINE Fours odd_pairs(Fours a, Fours b)  { return a >> 16 | (b & 0xffff0000); }
-
-static void turn(const void *from, ptrdiff_t from_stride, int64_t rows, int64_t columns, void *to,
-                 ptrdiff_t to_stride)
-{
-    enum { ROWS = 8 * GROUPS };
-    const uint16_t *x = from;
-    uint16_t       *y = to;
-    const int64_t   whole_rows = rows / ROWS * ROWS, whole = columns / 8 * 8;
-    const ptrdiff_t apart = 8 * from_stride * (ptrdiff_t)sizeof *x;
-    for (int64_t r = 0; r < whole_rows; r += ROWS)
-        for (int64_t c = 0; c < whole; c += 8) {
-            Fours even[4], odd[4];
-            UNROLL for (int i = 0; i < 4; i++) {
-                const uint16_t *pair = x + (r + 2 * i) * from_stride + c;
-                const Fours     a = load_fours(pair, apart);
-                const Fours     b = load_fours(pair + from_stride, apart);
-                even[i] = even_pairs(a, b);
-                odd[i] = odd_pairs(a, b);
-            }
-            store_columns(even, y + c * to_stride + r, to_stride);
-            store_columns(odd, y + (c + 1) * to_stride + r, to_stride);
-        }
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = r < whole_rows ? whole : 0; c < columns; c++)
-            y[c * to_stride + r] = x[r * from_stride + c];
-}
-#else
-static void turn(const void *from, ptrdiff_t from_stride, int64_t rows, int64_t columns, void *to,
-                 ptrdiff_t to_stride)
-{
-    to_columns(from, from_stride, rows, columns, to, to_stride, rows);
-}
-#endif
 
 /* ---- Weights ---- */
 
@@ -329,5 +204,5 @@ static void give(const float *x, ptrdiff_t stride, int64_t rows, int64_t columns
 }
 
 const CornuAttends CORNU__PER_ISA(cornu__attends) = {
-    to_columns, turn, update, weigh, CORNU__FULL(slope, NULL), scale, CORNU__FULL(dot, NULL), give,
+    to_columns, update, weigh, CORNU__FULL(slope, NULL), scale, CORNU__FULL(dot, NULL), give,
 };

@@ -32,9 +32,6 @@ typedef void CornuToColumns(const void *from, ptrdiff_t from_stride, int64_t row
 
 typedef struct {
     CornuToColumns *to_columns;
-    /* The same of elements as they are multiplied, strides in these; without zeros. */
-    void (*turn)(const void *from, ptrdiff_t from_stride, int64_t rows, int64_t columns, void *to,
-                 ptrdiff_t to_stride);
     /* most = the largest of most and the scores of each column; factor = exp(before - after), and
      * sum = sum factor */
     void (*update)(const CornuScores *s);

@@ -57,15 +57,39 @@ INLINE void turn_block(uint32_t *y, int64_t width, const char *x, ptrdiff_t apar
     for (int k = 0; k < rows; k++) _mm512_mask_storeu_epi32(y + k * width, out, r[k]);
 }
 #else
+/* Four words, at any even address. */
+typedef uint32_t Four __attribute__((vector_size(16)));
+typedef uint32_t UnalignedFour __attribute__((vector_size(16), aligned(2), may_alias));
+typedef uint32_t Word __attribute__((aligned(2), may_alias));
+
+/* Four rows of four words. */
+INLINE void turn_four(uint32_t *y, int64_t width, const char *x, ptrdiff_t apart)
+{
+    const Four a = *(const UnalignedFour *)x, b = *(const UnalignedFour *)(x + apart);
+    const Four c = *(const UnalignedFour *)(x + 2 * apart);
+    const Four d = *(const UnalignedFour *)(x + 3 * apart);
+    const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    const Four cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const Four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const Four cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *(UnalignedFour *)y = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+    *(UnalignedFour *)(y + width) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    *(UnalignedFour *)(y + 2 * width) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
+    *(UnalignedFour *)(y + 3 * width) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
+}
+
 INLINE void turn_block(uint32_t *y, int64_t width, const char *x, ptrdiff_t apart, int64_t rows,
                        int64_t columns)
 {
-    for (int64_t n = 0; n < columns; n++, x += apart) {
-        uint32_t row[TURNED];
-        __builtin_prefetch((const void *)((uintptr_t)x + TURN_AHEAD), 0, 2);
-        memcpy(row, x, (size_t)rows * sizeof *row);
-        for (int64_t k = 0; k < rows; k++) y[k * width + n] = row[k];
-    }
+    const int64_t whole_rows = rows / 4 * 4, whole = columns / 4 * 4;
+    for (int64_t n = 0; n < columns; n++)
+        __builtin_prefetch((const void *)((uintptr_t)(x + n * apart) + TURN_AHEAD), 0, 2);
+    for (int64_t n = 0; n < whole; n += 4)
+        for (int64_t k = 0; k < whole_rows; k += 4)
+            turn_four(y + k * width + n, width, x + n * apart + k * (int64_t)sizeof *y, apart);
+    for (int64_t n = 0; n < columns; n++)
+        for (int64_t k = n < whole ? whole_rows : 0; k < rows; k++)
+            y[k * width + n] = ((const Word *)(const void *)(x + n * apart))[k];
 }
 #endif
 
@@ -82,14 +106,21 @@ INLINE void turn_columns(uint32_t *restrict to, int64_t width, const void *from,
                        columns - n < TURNED ? columns - n : TURNED);
 }
 
-/* The same of a panel: columns up to `width` are zero. */
-INLINE void turn(void *to, int64_t width, const void *from, ptrdiff_t apart, int64_t count,
-                 int64_t columns)
+/* The same, and zeros in columns up to `padded`. */
+INLINE void turn_padded(void *to, int64_t width, const void *from, ptrdiff_t apart, int64_t count,
+                        int64_t columns, int64_t padded)
 {
     uint32_t *y = to;
     turn_columns(y, width, from, apart, count, columns);
-    for (int64_t i = 0; i < count && columns < width; i++)
-        memset(y + i * width + columns, 0, (size_t)(width - columns) * sizeof *y);
+    for (int64_t i = 0; i < count && columns < padded; i++)
+        memset(y + i * width + columns, 0, (size_t)(padded - columns) * sizeof *y);
+}
+
+/* Of a panel of `width` columns. */
+INLINE void turn(void *to, int64_t width, const void *from, ptrdiff_t apart, int64_t count,
+                 int64_t columns)
+{
+    turn_padded(to, width, from, apart, count, columns, width);
 }
 
 #endif

@@ -37,6 +37,7 @@
 
 #include "../../integer_internal.h"
 #include "../machine/bf16.h"
+#include "../isa/transpose.h"
 #include "../machine/prefetch.h"
 
 enum {
@@ -292,7 +293,11 @@ void cornu__attend_panels(const CornuAttend *p, CornuHeadRows rows, int64_t coun
 CornuHeadRows cornu__attend_turned(const CornuAttend *p, CornuHeadRows rows, int64_t count,
                                    int64_t width, void *to)
 {
-    p->attends->turn(rows.at, rows.stride, count, width, to, p->turned_stride);
+    const CornuTransposes *transposes = cornu__transposes();
+    const void            *x = rows.at;
+    if (cornu__attend_size(p) == 2)
+        transposes->halves(x, rows.stride, count, width, to, p->turned_stride);
+    else transposes->words(x, rows.stride, count, width, to, p->turned_stride);
     return (CornuHeadRows){ to, p->turned_stride };
 }
 
