@@ -14,6 +14,7 @@
 enum {
     PAIRS = CORNU_IMAGES / 2, VECTOR = 16,   /* pairs of a register */
     BLOCK = 32,                              /* elements that are a line of each image */
+    NEAR = 8,                                /* positions of two images at once */
     AHEAD = 512                              /* bytes; other work lies between */
 };
 
@@ -87,17 +88,31 @@ static inline __m512i pairs_of(const uint16_t *a, const uint16_t *b, int64_t at,
     return pairs;
 }
 
+/* Two images at so many positions. */
+static inline void pair_two(const CornuImagePanel *panel, const uint16_t *a, const uint16_t *b,
+                            int64_t positions, int64_t width, uint16_t *to)
+{
+    for (int64_t p = 0, at = 0; p < positions; p++, at += panel->step) {
+        if (a) cornu__prefetch_near(a + at, AHEAD);
+        if (b) cornu__prefetch_near(b + at, AHEAD);
+        for (int64_t n = 0; n < width; n += VECTOR)
+            _mm512_storeu_si512(to + p * CORNU_IMAGES * width + 2 * n,
+                                pairs_of(a, b, at + n, (__mmask16)first(panel->columns - n)));
+    }
+}
+
 static void pair(const CornuImagePanel *panel, uint16_t *to)
 {
-    for (int64_t p = 0; p < panel->positions; p++)
+    for (int64_t p = 0; p < panel->positions; p += NEAR)
         for (int i = 0; i < CORNU_IMAGES; i += 2) {
             const uint16_t *a = panel->from[i], *b = panel->from[i + 1];
+            const int64_t   left = panel->positions - p, count = left < NEAR ? left : NEAR;
             const int64_t   at = p * panel->step;
-            if (a) cornu__prefetch_near(a + at, AHEAD);
-            if (b) cornu__prefetch_near(b + at, AHEAD);
-            for (int64_t n = 0; n < panel->width; n += VECTOR, to += 2 * VECTOR)
-                _mm512_storeu_si512(to, pairs_of(a, b, at + n,
-                                                 (__mmask16)first(panel->columns - n)));
+            uint16_t       *row = to + (p * CORNU_IMAGES + i) * panel->width;
+            if (a && b && panel->width == 2 * VECTOR)
+                pair_two(panel, a + at, b + at, count, 2 * VECTOR, row);
+            else if (a && b) pair_two(panel, a + at, b + at, count, panel->width, row);
+            else pair_two(panel, a ? a + at : a, b ? b + at : b, count, panel->width, row);
         }
 }
 

@@ -30,20 +30,23 @@
 
 enum {
     PANEL = 32, GROUP = 32,    /* filters, channels                                             */
-    BLOCK_BYTES = 1 << 20,     /* of a block's copies                                           */
+    BLOCK_BYTES = 1 << 20,     /* of a block's copies, more where sums, which are read and written
+                                  for each block, are larger                                    */
+    MOST_BLOCK_BYTES = 4 << 20,
     LEAST_COLUMNS = 8,         /* of a block that is cut along its rows                         */
-    POSITIONS = 8,             /* a panel and a group of so many are 32 KB; sums are loaded and
+    POSITIONS = 10,/* a panel and a group of so many are 32 KB; sums are loaded and
                                   stored once for them                                          */
     TERMS = 3072,              /* of a chunk's sums at least                                    */
     CHUNKS = 4, MOST_CHUNKS = 16, /* if possible; at most                                       */
-    SUM_BYTES = 16 << 20,      /* of all chunks' sums together, on all shards                   */
+    SUM_BYTES = 4 << 20,       /* of all chunks' sums together, on all shards                   */
     JOINED = 16                /* channels at most of which a row of taps is summed together    */
 };
 
 /* What is packed and summed at once: outputs of images, each `bands` bands of `rows` rows, and
- * filters [f, f_end). */
+ * filters [f, f_end). The images are `sets` of up to CORNU_IMAGES, more than one only without
+ * bands. */
 typedef struct {
-    int64_t b, images, bands, rows;
+    int64_t b, images, sets, bands, rows;
     int64_t f, f_end;
     int64_t from[2], to[2];    /* outputs; rows of each band */
 } Block;
@@ -93,24 +96,48 @@ static void cut_batch(CornuFilterGradient *g, int64_t shards)
     while (g->chunks & (g->chunks - 1)) g->chunks &= g->chunks - 1;
     g->chunk_images = ceil_divide(ceil_divide(batch, g->chunks), images) * images;
     g->chunks = ceil_divide(batch, g->chunk_images);
-    g->piece_images = smaller(CORNU_IMAGES, g->chunk_images);
+}
+
+static int64_t ring_rows(const CornuFilterGradient *g)
+{
+    return slots(&g->walk.axis[0], g->block[0]);
+}
+
+static int64_t ring_columns(const CornuFilterGradient *g)
+{
+    return slots(&g->walk.axis[1], g->block[1]);
+}
+
+/* Elements of a set of images in the copies. */
+static int64_t x_set(const CornuFilterGradient *g)
+{
+    return ring_rows(g) * ring_columns(g) * g->walk.in_channels * CORNU_IMAGES;
+}
+
+static int64_t y_set(const CornuFilterGradient *g)
+{
+    return g->block[0] * g->block[1] * g->padded * CORNU_IMAGES;
 }
 
 void cornu__filter_tiles_extents(CornuFilterGradient *g, int64_t threads, int64_t shards)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
+    const int64_t    most = larger(BLOCK_BYTES, smaller(MOST_BLOCK_BYTES,
+                                                        4 * g->rows * g->padded));
+    int64_t          columns = larger(1, width->out), rows = 1;
     cut_batch(g, shards);
     g->shares = larger(1, smaller(ceil_divide(g->padded, PANEL),
                                   ceil_divide(threads, g->chunks)));
-    int64_t columns = larger(1, width->out), rows = 1;
-    while (columns > LEAST_COLUMNS && block_bytes(g, 1, columns) > BLOCK_BYTES)
+    while (columns > LEAST_COLUMNS && block_bytes(g, 1, columns) > most)
         columns = ceil_divide(columns, 2);
-    while (rows < height->out && block_bytes(g, rows + 1, columns) <= BLOCK_BYTES) rows++;
+    while (rows < height->out && block_bytes(g, rows + 1, columns) <= most) rows++;
     g->block[0] = even_windows(g, even_part(height->out, rows));
     g->block[1] = even_windows(g, columns);
-    g->x_part = slots(height, g->block[0]) * slots(width, g->block[1]) * g->walk.in_channels *
-                CORNU_IMAGES / 2;
-    g->y_part = g->block[0] * g->block[1] * g->padded * CORNU_IMAGES / 2;
+    const int64_t sets = ceil_divide(g->chunk_images, CORNU_IMAGES);
+    const int64_t fit = even_part(sets, most / block_bytes(g, g->block[0], g->block[1]));
+    g->piece_images = smaller(g->chunk_images, fit * CORNU_IMAGES);
+    g->x_part = fit * x_set(g) / 2;
+    g->y_part = fit * y_set(g) / 2;
 }
 
 /* Whether the taps of a filter's row are summed together. */
@@ -131,24 +158,16 @@ static int64_t group_from(const CornuFilterGradient *g, int64_t group)
     return group * g->walk.in_channels / groups(g);
 }
 
-static int64_t ring_rows(const CornuFilterGradient *g)
-{
-    return slots(&g->walk.axis[0], g->block[0]);
-}
-
-static int64_t ring_columns(const CornuFilterGradient *g)
-{
-    return slots(&g->walk.axis[1], g->block[1]);
-}
-
 /* Where a row of each image begins in an operand with `rows` rows of so many elements, -1 where it
  * has none; the row is that of the first band, those of the others are `apart` further. */
-static void find_rows(const Block *block, int64_t rows, int64_t elements, int64_t row,
-                      int64_t apart, int64_t at[CORNU_IMAGES])
+static void find_rows(const Block *block, int64_t set, int64_t rows, int64_t elements,
+                      int64_t row, int64_t apart, int64_t at[CORNU_IMAGES])
 {
-    int n = 0;
+    const int64_t first = block->b + set * CORNU_IMAGES;
+    const int64_t end = smaller(first + CORNU_IMAGES, block->b + block->images);
+    int           n = 0;
     for (int64_t band = 0; band < block->bands; band++, row += apart)
-        for (int64_t b = block->b; b < block->b + block->images; b++)
+        for (int64_t b = first; b < end; b++)
             at[n++] = row >= 0 && row < rows ? (b * rows + row) * elements : -1;
     while (n < CORNU_IMAGES) at[n++] = -1;
 }
@@ -186,7 +205,8 @@ static void pack_x_columns(const CornuFilterGradient *g, const int64_t at[CORNU_
 }
 
 /* Slot `row` of the rows of x that the outputs of each band meet, to its place in the ring. */
-static void pack_x_row(const CornuFilterGradient *g, const Block *block, int64_t row, uint16_t *x)
+static void pack_x_row(const CornuFilterGradient *g, const Block *block, int64_t set, int64_t row,
+                       uint16_t *x)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
     const int64_t    C = g->walk.in_channels, low = block->from[1] * width->stride - width->low;
@@ -197,8 +217,8 @@ static void pack_x_row(const CornuFilterGradient *g, const Block *block, int64_t
     int64_t          at[CORNU_IMAGES];
     const uint16_t  *from[CORNU_IMAGES];
     if (!is_met(height, row)) return;
-    find_rows(block, height->in, width->in * C, row - height->low, block->rows * height->stride,
-              at);
+    find_rows(block, set, height->in, width->in * C, row - height->low,
+              block->rows * height->stride, at);
     if (groups(g) > 1) {
         pack_x_columns(g, at, low, first, end, place, x);
         return;
@@ -211,14 +231,15 @@ static void pack_x_row(const CornuFilterGradient *g, const Block *block, int64_t
 }
 
 /* Output row i of each band, of a block. */
-static void pack_y_row(const CornuFilterGradient *g, const Block *block, int64_t i, uint16_t *y)
+static void pack_y_row(const CornuFilterGradient *g, const Block *block, int64_t set, int64_t i,
+                       uint16_t *y)
 {
     const int64_t    F = g->walk.out_channels, columns = block->to[1] - block->from[1];
     const int64_t    positions = g->block[0] * columns * CORNU_IMAGES, width = g->walk.axis[1].out;
     const uint16_t  *from[CORNU_IMAGES];
     int64_t          at[CORNU_IMAGES];
     CornuImagePanel  panel = { .from = from, .positions = columns, .step = F };
-    find_rows(block, g->walk.axis[0].out, width * F, i, block->rows, at);
+    find_rows(block, set, g->walk.axis[0].out, width * F, i, block->rows, at);
     for (int64_t f = block->f; f < block->f_end; f += panel.width) {
         panel.width = smaller(PANEL, block->f_end - f);
         panel.columns = smaller(panel.width, F - f);
@@ -229,7 +250,8 @@ static void pack_y_row(const CornuFilterGradient *g, const Block *block, int64_t
 }
 
 /* The rows i and i + 1 under a row of windows. */
-static void pack_windows(const CornuFilterGradient *g, const Block *block, int64_t i, uint16_t *y)
+static void pack_windows(const CornuFilterGradient *g, const Block *block, int64_t set, int64_t i,
+                         uint16_t *y)
 {
     const CornuPool *pool = &g->unpool.pool;
     const int64_t    F = g->walk.out_channels, columns = block->to[1] - block->from[1];
@@ -238,7 +260,7 @@ static void pack_windows(const CornuFilterGradient *g, const Block *block, int64
     const uint8_t   *index[CORNU_IMAGES];
     int64_t          at[CORNU_IMAGES];
     CornuImagePanel  panel = { .from = from, .index = index, .positions = columns, .step = F };
-    find_rows(block, pool->height.out, pool->width.out * F, i / 2, block->rows / 2, at);
+    find_rows(block, set, pool->height.out, pool->width.out * F, i / 2, block->rows / 2, at);
     for (int64_t f = block->f; f < block->f_end; f += panel.width) {
         const int64_t by = block->from[1] / 2 * F + f;
         panel.width = panel.columns = smaller(PANEL, block->f_end - f);
@@ -263,66 +285,69 @@ typedef struct {
     bool            add;
 } Part;
 
-/* The outputs of the part at which a tap meets x along an axis; of several bands all, as in some
- * it may. */
+/* The outputs of the part at which a tap meets x along an axis; of several bands all rows, as some
+ * band may have it. */
 static void range_met(const CornuFilterGradient *g, const Block *block, const Part *part, int axis,
                       int64_t tap, int64_t *from, int64_t *to)
 {
-    *from = 0;
+    const CornuAxis *a = &g->walk.axis[axis];
+    const int64_t    before = a->low - tap * a->dilation, to_end = a->in + before;
+    *from = part->from[axis];
     *to = part->to[axis];
-    if (axis == 1 || block->bands == 1) cornu__filter_range(&g->walk.axis[axis], tap, from, to);
-    *from = larger(*from, part->from[axis]);
-    *to = smaller(*to, part->to[axis]);
+    if (axis == 0 ? block->bands > 1 : joins(g)) return;
+    *from = larger(*from, before > 0 ? ceil_divide(before, a->stride) : 0);
+    *to = smaller(*to, to_end > 0 ? ceil_divide(to_end, a->stride) : 0);
 }
 
-/* `rows` rows of sums of tap (u, v) from row m of the part's channels on, or, where taps of a row
- * are joined, from row m of theirs on. */
-static void sum_rows(const CornuFilterGradient *g, const Block *block, const Part *part, int64_t u,
-                     int64_t v, int64_t m, int64_t rows, float *sums)
+/* The positions of a part at which tap (u, v) meets x, as runs; returns how many. */
+static int64_t find_runs(const CornuFilterGradient *g, const Block *block, const Part *part,
+                         int64_t u, int64_t v, CornuRun runs[POSITIONS])
 {
-    static const float zeros[PANEL];
-    const CornuAxis   *height = &g->walk.axis[0], *width = &g->walk.axis[1];
-    const int64_t      columns = block->to[1] - block->from[1];
-    const int64_t      pixel = part->channels * CORNU_IMAGES;
-    CornuRun           runs[POSITIONS];
-    int64_t            i, i_end, j_from, j_end, count = 0;
+    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
+    const int64_t    columns = block->to[1] - block->from[1], slot = part->channels * CORNU_IMAGES;
+    const int64_t    step = width->stride * slot;
+    int64_t          i, i_end, j_from, j_end, count = 0;
     range_met(g, block, part, 0, u, &i, &i_end);
     range_met(g, block, part, 1, v, &j_from, &j_end);
-    if (joins(g)) j_from = part->from[1], j_end = part->to[1];
     for (; i < i_end; i++) {
         const int64_t row = (i * height->stride + u * height->dilation) % ring_rows(g);
-        for (int64_t j = j_from; j < j_end; j++) {
-            const int64_t column = j - block->from[1];
-            runs[count++] = (CornuRun){
-                (row * ring_columns(g) + column * width->stride + v * width->dilation) * pixel,
-                ((i - block->from[0]) * columns + column) * CORNU_IMAGES, CORNU_IMAGES,
-            };
-        }
+        int64_t       j = j_from - block->from[1];
+        int64_t       offset = (row * ring_columns(g) + v * width->dilation) * slot + j * step;
+        int64_t       k = ((i - block->from[0]) * columns + j) * CORNU_IMAGES;
+        for (j = j_from; j < j_end; j++, offset += step, k += CORNU_IMAGES)
+            runs[count++] = (CornuRun){ offset, k, CORNU_IMAGES };
     }
-    if (count == 0 && part->add) return;
-    g->products->tile(&(CornuTile){
-        .x = part->x + m * CORNU_IMAGES, .x_stride = CORNU_IMAGES, .runs = runs,
-        .run_count = count, .panel = part->y, .bias = part->add ? sums : zeros,
-        .bias_stride = part->add ? g->padded : 0, .y = sums, .y_stride = g->padded,
-        .rows = (int)rows, .vectors = part->vectors, .columns = part->vectors * g->products->lanes,
-    });
+    return count;
 }
 
 /* All taps; `sums` are those of the first one. */
 static void sum_part(const CornuFilterGradient *g, const Block *block, const Part *part,
                      float *sums)
 {
+    static const float zeros[PANEL];
     const int64_t C = g->walk.in_channels, taps = g->walk.axis[1].taps, step = joins(g) ? taps : 1;
     const int64_t rows = step * part->channels, tiles = ceil_divide(rows, GROUP);
-    for (int64_t t = 0; t < tiles; t++) {
-        const int64_t m = t * rows / tiles, count = (t + 1) * rows / tiles - m;
-        for (int64_t u = 0; u < g->walk.axis[0].taps; u++)
-            for (int64_t v = 0; v < taps; v += step)
-                sum_rows(g, block, part, u, v, m, count,
-                         sums + ((u * taps + v) * C + m) * g->padded);
-    }
+    CornuRun      runs[POSITIONS];
+    CornuTile     tile = {
+        .x_stride = CORNU_IMAGES, .runs = runs, .panel = part->y, .y_stride = g->padded,
+        .bias_stride = part->add ? g->padded : 0, .vectors = part->vectors,
+        .columns = part->vectors * g->products->lanes,
+    };
+    for (int64_t u = 0; u < g->walk.axis[0].taps; u++)
+        for (int64_t v = 0; v < taps; v += step) {
+            tile.run_count = find_runs(g, block, part, u, v, runs);
+            if (tile.run_count == 0 && part->add) continue;
+            for (int64_t t = 0; t < tiles; t++) {
+                const int64_t m = t * rows / tiles;
+                float        *y = sums + ((u * taps + v) * C + m) * g->padded;
+                tile.rows = (int)((t + 1) * rows / tiles - m);
+                tile.x = part->x + m * CORNU_IMAGES;
+                tile.bias = part->add ? y : zeros;
+                tile.y = y;
+                g->products->tile(&tile);
+            }
+        }
 }
-
 /* A group and a panel, part by part. */
 static void sum_parts(const CornuFilterGradient *g, const Block *block, Part part, float *sums)
 {
@@ -348,15 +373,21 @@ static void sum_block(const CornuFilterGradient *g, const Block *block, const ui
 {
     const int64_t ring = ring_rows(g) * ring_columns(g) * CORNU_IMAGES;
     const int64_t positions = g->block[0] * (block->to[1] - block->from[1]) * CORNU_IMAGES;
-    Part          part = { .add = add };
     for (int64_t f = block->f; f < block->f_end; f += PANEL)
         for (int64_t t = 0; t < groups(g); t++) {
             const int64_t c = group_from(g, t);
-            part.channels = group_from(g, t + 1) - c;
-            part.x = x + c * ring;
-            part.y = y + (f - block->f) * positions;
-            part.vectors = (int)(smaller(PANEL, block->f_end - f) / g->products->lanes);
-            sum_parts(g, block, part, sums + c * g->padded + f);
+            Part          part = {
+                .x = x + c * ring, .y = y + (f - block->f) * positions,
+                .channels = group_from(g, t + 1) - c,
+                .vectors = (int)(smaller(PANEL, block->f_end - f) / g->products->lanes),
+                .add = add,
+            };
+            for (int64_t set = 0; set < block->sets; set++) {
+                sum_parts(g, block, part, sums + c * g->padded + f);
+                part.x += x_set(g);
+                part.y += y_set(g);
+                part.add = true;
+            }
         }
 }
 
@@ -371,6 +402,19 @@ static void check_index(CornuFilterGradient *g, int64_t b, int64_t b_end)
     }
 }
 
+/* Packs rows of x from `packed` on, those before being in the ring, and the block's of d_y. */
+static void pack_block(const CornuFilterGradient *g, const Block *block, int64_t packed,
+                       uint16_t *x, uint16_t *y)
+{
+    const int64_t x_end = slots(&g->walk.axis[0], block->to[0]);
+    for (int64_t set = 0; set < block->sets; set++, x += x_set(g), y += y_set(g)) {
+        for (int64_t row = packed; row < x_end; row++) pack_x_row(g, block, set, row, x);
+        for (int64_t i = block->from[0]; i < block->to[0]; i++)
+            if (g->mode == CORNU_PLAIN) pack_y_row(g, block, set, i, y);
+            else if (i % 2 == 0) pack_windows(g, block, set, i, y);
+    }
+}
+
 void cornu__filter_tiles_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share,
                              bool add, int thread, float *sums)
 {
@@ -382,6 +426,7 @@ void cornu__filter_tiles_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, i
         .b = b, .images = b_end - b, .f = share * panels / g->shares * PANEL,
         .f_end = smaller(g->padded, (share + 1) * panels / g->shares * PANEL),
     };
+    block.sets = larger(1, ceil_divide(block.images, CORNU_IMAGES));
     block.bands = larger(1, smaller(CORNU_IMAGES / larger(1, block.images), height->out));
     block.rows = even_windows(g, ceil_divide(height->out, block.bands));
     if (g->mode == CORNU_SELECT && share == 0) check_index(g, b, b_end);
@@ -391,14 +436,10 @@ void cornu__filter_tiles_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, i
         block.from[0] = 0;
         do {
             block.to[0] = smaller(block.rows, block.from[0] + g->block[0]);
-            packed = larger(packed, block.from[0] * height->stride);
-            for (; packed < slots(height, block.to[0]); packed++)
-                pack_x_row(g, &block, packed, x);
-            for (int64_t i = block.from[0]; i < block.to[0]; i++)
-                if (g->mode == CORNU_PLAIN) pack_y_row(g, &block, i, y);
-                else if (i % 2 == 0) pack_windows(g, &block, i, y);
+            pack_block(g, &block, larger(packed, block.from[0] * height->stride), x, y);
             sum_block(g, &block, x, y, add, sums);
             add = true;
+            packed = slots(height, block.to[0]);
             block.from[0] = block.to[0];
         } while (block.from[0] < block.rows);
         block.from[1] = block.to[1];
