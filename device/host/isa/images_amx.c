@@ -5,6 +5,7 @@
  * Source: own.
  */
 #include <immintrin.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "../machine/prefetch.h"
@@ -88,31 +89,36 @@ static inline __m512i pairs_of(const uint16_t *a, const uint16_t *b, int64_t at,
     return pairs;
 }
 
-/* Two images at so many positions. */
+/* Two images at so many positions, of a width that the compiler knows where they are `whole`. */
 static inline void pair_two(const CornuImagePanel *panel, const uint16_t *a, const uint16_t *b,
-                            int64_t positions, int64_t width, uint16_t *to)
+                            int64_t positions, int64_t width, bool whole, uint16_t *to)
 {
     for (int64_t p = 0, at = 0; p < positions; p++, at += panel->step) {
         if (a) cornu__prefetch_near(a + at, AHEAD);
         if (b) cornu__prefetch_near(b + at, AHEAD);
-        for (int64_t n = 0; n < width; n += VECTOR)
+        for (int64_t n = 0; n < width; n += VECTOR) {
+            const __mmask16 some = whole ? 0xffff : (__mmask16)first(panel->columns - n);
             _mm512_storeu_si512(to + p * CORNU_IMAGES * width + 2 * n,
-                                pairs_of(a, b, at + n, (__mmask16)first(panel->columns - n)));
+                                pairs_of(a, b, at + n, some));
+        }
     }
 }
 
 static void pair(const CornuImagePanel *panel, uint16_t *to)
 {
+    const bool whole = panel->columns == panel->width;
     for (int64_t p = 0; p < panel->positions; p += NEAR)
         for (int i = 0; i < CORNU_IMAGES; i += 2) {
             const uint16_t *a = panel->from[i], *b = panel->from[i + 1];
             const int64_t   left = panel->positions - p, count = left < NEAR ? left : NEAR;
             const int64_t   at = p * panel->step;
             uint16_t       *row = to + (p * CORNU_IMAGES + i) * panel->width;
-            if (a && b && panel->width == 2 * VECTOR)
-                pair_two(panel, a + at, b + at, count, 2 * VECTOR, row);
-            else if (a && b) pair_two(panel, a + at, b + at, count, panel->width, row);
-            else pair_two(panel, a ? a + at : a, b ? b + at : b, count, panel->width, row);
+            if (a) a += at;
+            if (b) b += at;
+            if (a && b && whole && panel->width == VECTOR)
+                pair_two(panel, a, b, count, VECTOR, true, row);
+            else if (a && b && whole) pair_two(panel, a, b, count, 2 * VECTOR, true, row);
+            else pair_two(panel, a, b, count, panel->width, false, row);
         }
 }
 
