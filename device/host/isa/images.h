@@ -6,6 +6,7 @@
 #ifndef CORNU_DEVICE_HOST_IMAGES_H
 #define CORNU_DEVICE_HOST_IMAGES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "../machine/isa.h"
@@ -26,8 +27,9 @@ typedef struct {
     /* to[p][i / 2][n][i % 2] = from[i][p step + n] */
     void (*pair)(const CornuImagePanel *panel, uint16_t *to);
     /* The same of both rows under windows of two by two, each of which has its value where index
-     * says, otherwise zeros; columns after the last window are zero. */
-    void (*pair_windows)(const CornuImagePanel *panel, uint16_t *upper, uint16_t *lower);
+     * says, otherwise zeros; columns after the last window are zero. False if an index named no
+     * element of its window. */
+    bool (*pair_windows)(const CornuImagePanel *panel, uint16_t *upper, uint16_t *lower);
 } CornuImagePacks;
 
 CORNU__TILE_ISAS(CORNU__DECLARE, const CornuImagePacks, cornu__image_packs)

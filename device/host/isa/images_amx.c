@@ -138,9 +138,10 @@ static inline void store_element(uint16_t *to, __m512i values, __m512i where, sh
     _mm512_storeu_si512(to, _mm512_maskz_mov_epi16(here, values));
 }
 
-static void pair_windows(const CornuImagePanel *panel, uint16_t *upper, uint16_t *lower)
+static bool pair_windows(const CornuImagePanel *panel, uint16_t *upper, uint16_t *lower)
 {
     const int64_t column = CORNU_IMAGES * panel->width;
+    __m512i       all = _mm512_setzero_si512();
     for (int64_t p = 0; p + 2 <= panel->positions; p += 2, upper += column, lower += column)
         for (int i = 0; i < CORNU_IMAGES; i += 2) {
             const uint16_t *a = panel->from[i], *b = panel->from[i + 1];
@@ -152,6 +153,7 @@ static void pair_windows(const CornuImagePanel *panel, uint16_t *upper, uint16_t
                 const __m512i   values = pairs_of(a, b, at + n, some);
                 const __m512i   where = pairs_of_bytes(panel->index[i], panel->index[i + 1], at + n,
                                                        some);
+                all = _mm512_or_si512(all, where);
                 store_element(upper, values, where, 0);
                 store_element(upper + column, values, where, 1);
                 store_element(lower, values, where, 2);
@@ -160,9 +162,11 @@ static void pair_windows(const CornuImagePanel *panel, uint16_t *upper, uint16_t
                 lower += 2 * VECTOR;
             }
         }
-    if (panel->positions % 2 == 0) return;
-    memset(upper, 0, (size_t)column * sizeof *upper);
-    memset(lower, 0, (size_t)column * sizeof *lower);
+    if (panel->positions % 2) {
+        memset(upper, 0, (size_t)column * sizeof *upper);
+        memset(lower, 0, (size_t)column * sizeof *lower);
+    }
+    return _mm512_cmpgt_epu16_mask(all, _mm512_set1_epi16(3)) == 0;
 }
 
 const CornuImagePacks CORNU__PER_ISA(cornu__image_packs) = { turn, pair, pair_windows };

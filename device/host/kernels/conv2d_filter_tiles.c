@@ -249,8 +249,17 @@ static void pack_y_row(const CornuFilterGradient *g, const Block *block, int64_t
     }
 }
 
+/* Notes an image of the block with an index that names no element of its window. */
+static void find_bad_index(CornuFilterGradient *g, const Block *block)
+{
+    const int64_t pooled = g->unpool.pooled;
+    for (int64_t b = block->b; b < block->b + block->images; b++)
+        for (int64_t n = 0; n < pooled; n++)
+            if (g->unpool.index[b * pooled + n] >= 4) atomic_store(&g->unpool.bad_row, b);
+}
+
 /* The rows i and i + 1 under a row of windows. */
-static void pack_windows(const CornuFilterGradient *g, const Block *block, int64_t set, int64_t i,
+static void pack_windows(CornuFilterGradient *g, const Block *block, int64_t set, int64_t i,
                          uint16_t *y)
 {
     const CornuPool *pool = &g->unpool.pool;
@@ -269,7 +278,8 @@ static void pack_windows(const CornuFilterGradient *g, const Block *block, int64
             index[n] = at[n] < 0 ? NULL : g->unpool.index + at[n] + by;
         const int64_t row = columns * panel.width * CORNU_IMAGES;
         uint16_t     *upper = y + (f - block->f) * positions + (i - block->from[0]) * row;
-        g->products->packs->pair_windows(&panel, upper, upper + row);
+        if (!g->products->packs->pair_windows(&panel, upper, upper + row))
+            find_bad_index(g, block);
     }
 }
 
@@ -391,19 +401,8 @@ static void sum_block(const CornuFilterGradient *g, const Block *block, const ui
         }
 }
 
-/* Notes if an index of these images names no element of a window. */
-static void check_index(CornuFilterGradient *g, int64_t b, int64_t b_end)
-{
-    for (; b < b_end; b++) {
-        const uint8_t *index = g->unpool.index + b * g->unpool.pooled;
-        uint8_t        all = 0;
-        for (int64_t n = 0; n < g->unpool.pooled; n++) all |= index[n];
-        if (all >= 4) atomic_store(&g->unpool.bad_row, b);
-    }
-}
-
 /* Packs rows of x from `packed` on, those before being in the ring, and the block's of d_y. */
-static void pack_block(const CornuFilterGradient *g, const Block *block, int64_t packed,
+static void pack_block(CornuFilterGradient *g, const Block *block, int64_t packed,
                        uint16_t *x, uint16_t *y)
 {
     const int64_t x_end = slots(&g->walk.axis[0], block->to[0]);
@@ -429,7 +428,6 @@ void cornu__filter_tiles_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, i
     block.sets = larger(1, ceil_divide(block.images, CORNU_IMAGES));
     block.bands = larger(1, smaller(CORNU_IMAGES / larger(1, block.images), height->out));
     block.rows = even_windows(g, ceil_divide(height->out, block.bands));
-    if (g->mode == CORNU_SELECT && share == 0) check_index(g, b, b_end);
     do {   /* at least once, as without outputs */
         int64_t packed = 0;
         block.to[1] = smaller(width->out, block.from[1] + g->block[1]);
