@@ -8,15 +8,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "../machine/prefetch.h"
 #include "images.h"
 #include "per_isa.h"
 
 enum {
     PAIRS = CORNU_IMAGES / 2, VECTOR = 16,   /* pairs of a register */
     BLOCK = 32,                              /* elements that are a line of each image */
-    NEAR = 8,                                /* positions of two images at once */
-    AHEAD = 512                              /* bytes; other work lies between */
+    NEAR = 8                                 /* positions of two images at once */
 };
 
 static __mmask32 first(int64_t count)
@@ -63,7 +61,6 @@ static void turn(const uint16_t *const *from, int64_t count, uint16_t *to)
         for (int i = 0; i < CORNU_IMAGES; i++) {
             const __m512i row = from[i] ? _mm512_maskz_loadu_epi16(first(left), from[i] + e)
                                         : _mm512_setzero_si512();
-            if (from[i]) cornu__prefetch_near(from[i] + e, AHEAD);
             _mm512_store_si512(rows[i], row);
         }
         for (int k = 0; k < BLOCK && k < left; k += 8) {
@@ -94,8 +91,6 @@ static inline void pair_two(const CornuImagePanel *panel, const uint16_t *a, con
                             int64_t positions, int64_t width, bool whole, uint16_t *to)
 {
     for (int64_t p = 0, at = 0; p < positions; p++, at += panel->step) {
-        if (a) cornu__prefetch_near(a + at, AHEAD);
-        if (b) cornu__prefetch_near(b + at, AHEAD);
         for (int64_t n = 0; n < width; n += VECTOR) {
             const __mmask16 some = whole ? 0xffff : (__mmask16)first(panel->columns - n);
             _mm512_storeu_si512(to + p * CORNU_IMAGES * width + 2 * n,
@@ -146,8 +141,6 @@ static bool pair_windows(const CornuImagePanel *panel, uint16_t *upper, uint16_t
         for (int i = 0; i < CORNU_IMAGES; i += 2) {
             const uint16_t *a = panel->from[i], *b = panel->from[i + 1];
             const int64_t   at = p / 2 * panel->step;
-            if (a) cornu__prefetch_near(a + at, AHEAD);
-            if (b) cornu__prefetch_near(b + at, AHEAD);
             for (int64_t n = 0; n < panel->width; n += VECTOR) {
                 const __mmask16 some = (__mmask16)first(panel->columns - n);
                 const __m512i   values = pairs_of(a, b, at + n, some);
