@@ -94,7 +94,7 @@ static void cut_batch(CornuFilterGradient *g, int64_t shards)
     const int64_t least = larger(images, ceil_divide(TERMS, larger(1, positions)));
     g->chunks = larger(1, smaller(smaller(MOST_CHUNKS, most), batch / least));
     while (g->chunks & (g->chunks - 1)) g->chunks &= g->chunks - 1;
-    g->chunk_images = ceil_divide(ceil_divide(batch, g->chunks), images) * images;
+    g->chunk_images = ceil_divide(batch, g->chunks);
     g->chunks = ceil_divide(batch, g->chunk_images);
 }
 
@@ -414,8 +414,9 @@ static void pack_block(CornuFilterGradient *g, const Block *block, int64_t packe
     }
 }
 
-void cornu__filter_tiles_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share,
-                             bool add, int thread, float *sums)
+/* Whole sets of images, or fewer than a set. */
+static void sum_images(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share, bool add,
+                       int thread, float *sums)
 {
     const int64_t    panels = ceil_divide(g->padded, PANEL);
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
@@ -442,4 +443,12 @@ void cornu__filter_tiles_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, i
         } while (block.from[0] < block.rows);
         block.from[1] = block.to[1];
     } while (block.from[1] < width->out);
+}
+
+void cornu__filter_tiles_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share,
+                             bool add, int thread, float *sums)
+{
+    const int64_t rest = (b_end - b) % CORNU_IMAGES, from = b_end - rest;
+    if (from > b) sum_images(g, b, from, share, add, thread, sums);
+    if (rest || from == b) sum_images(g, from, b_end, share, add || from > b, thread, sums);
 }
