@@ -9,7 +9,8 @@
  * walks over all positions where its tap meets x, and nothing is copied or transposed. Where no tap
  * meets padding, the taps of one filter row and their channels are one row of x. With few channels
  * (the first layer) rows are gathered from all taps, and x is padded before. Tiles of few rows read
- * packed copies instead where that pays (conv2d_filter_packed.c).
+ * packed copies instead where that pays (conv2d_filter_packed.c), tile registers always
+ * (conv2d_filter_tiles.c).
  *
  * Where bf16 is multiplied in pairs, a pair is the same element of two images, so pieces are copied
  * as pairs of images; walks over positions stay as they are. A batch of one image is copied as its
