@@ -3,7 +3,7 @@
  *
  * Reference: device/ops/conv2d.c, as tests/device/host/kernels/test_kernels.c compares it.
  * Source: own.
- * Gain: software prefetch, 128 to 2048 bytes ahead, was 2 to 10 % slower in the kernels that use it.
+ * Gain: software prefetch made the kernels that use this 2 to 10 % slower.
  */
 #include <immintrin.h>
 #include <stdbool.h>

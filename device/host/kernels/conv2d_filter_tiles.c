@@ -22,11 +22,11 @@
  *
  * Reference: device/ops/conv2d.c; tests/device/host/kernels/test_kernels.c compares them.
  * Source: own.
- * Gain, Xeon (family 6, model 207), one core, batch 128, ms by vdpbf16ps, then by tiles: 5 x 5 x 128
- *     x 256 on 7 x 7 maps after a pool 37.9, 6.8; 5 x 5 x 64 x 128 on 14 x 14 47.7, 7.0; 6 x 6 x 12 x
- *     24 with strides of 2 7.6, 0.87; 3 x 3 x 16 x 16 on 32 x 32 7.3, 1.14; 3 x 3 x 32 x 32 on 128 x
- *     128 460, 56. Packing takes 5 % of the first, 40 % of the last two. Fetching the next rows of
- *     x and d_y while tiles multiply made all of it slower.
+ * Gain, Xeon (family 6, model 207), one core, batch 128, ms by vdpbf16ps, then by tiles: after a
+ *     pool 5 x 5 x 128 x 256 on 7 x 7 maps 37.9, 6.8 and 5 x 5 x 64 x 128 on 14 x 14 47.7, 7.0;
+ *     6 x 6 x 12 x 24 with strides of 2 7.6, 0.87; 3 x 3 x 16 x 16 on 32 x 32 7.3, 1.14; 3 x 3 x 32
+ *     x 32 on 128 x 128 460, 56. Packing takes 5 % of the first, 40 % of the last two. Fetching the
+ *     next rows of x and d_y while tiles multiply made all of it slower.
  */
 #include <string.h>
 
