@@ -301,6 +301,9 @@ static void sum_panel(const CornuMatmul *p, const CornuBlock *b, int thread)
     }
     for (int64_t m = 0, t = 1, end; m < rows; m = end, t++) {
         end = tile_begin(p, rows, t);
+        for (int64_t row = m; row < end; row++)
+            cornu__prefetch_to_write(cornu__result_at(p, 0, b->m + row, b->first),
+                                     (size_t)used * sizeof *total);
         for (int s = 0; s < p->summed; s++)
             add_rows(p, &chunks[s], m, (int)(end - m), sums + s * each);
         cornu__vectors()->sum_rows(total, x, p->summed, (end - m) * width);
