@@ -1,4 +1,5 @@
-/* summed: which sums over shards are made with the products that they add up. */
+/* summed: which sums over shards are made with the products, or the gradients of lookups, that they
+ * add up. */
 #include "passes.h"
 
 static bool is_read_once(const CornuProgram *program, CornuValue value)
@@ -14,7 +15,7 @@ const CornuKernel *cornu__summed_kernel_for(const CornuHost *host, const CornuPr
 {
     const int             made = program->values[value].op;
     const CornuProgramOp *op = made < 0 ? NULL : &program->ops[made];
-    if (!op || op->id != CORNU_OP_MATMUL || host->shards < 2 ||
+    if (!op || host->shards < 2 ||
         cornu_process_count(host->processes) > 1 || !cornu__pass_runs(CORNU_PASS_SUMMED))
         return NULL;
     for (int k = 0; k < op->in_count; k++)

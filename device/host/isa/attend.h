@@ -10,130 +10,139 @@
 #include "../../inference_internal.h"
 #include "attention.h"
 #include "exponential.h"
+#include "turn.h"
 
 #include <math.h>
-
-/* Four words; of bf16 their addresses are multiples of 2. */
-typedef uint32_t Four __attribute__((vector_size(16)));
-typedef uint32_t UnalignedFour __attribute__((vector_size(16), aligned(2), may_alias));
-typedef uint32_t Word __attribute__((aligned(2), may_alias));
-
-/* Four rows of four words. */
-INLINE void transpose_four(const Word *from, ptrdiff_t from_stride, uint32_t *to,
-                           ptrdiff_t to_stride)
-{
-    const Four a = *(const UnalignedFour *)from;
-    const Four b = *(const UnalignedFour *)(from + from_stride);
-    const Four c = *(const UnalignedFour *)(from + 2 * from_stride);
-    const Four d = *(const UnalignedFour *)(from + 3 * from_stride);
-    const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-    const Four cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-    const Four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    const Four cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    *(UnalignedFour *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
-    *(UnalignedFour *)(to + to_stride) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
-    *(UnalignedFour *)(to + 2 * to_stride) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
-    *(UnalignedFour *)(to + 3 * to_stride) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
-}
 
 static void to_columns(const void *from, ptrdiff_t from_stride, int64_t rows, int64_t columns,
                        uint32_t *to, ptrdiff_t to_stride, int64_t width)
 {
-    const Word   *x = from;
-    const int64_t whole = columns / 4 * 4;
-    int64_t       r = 0;
-    for (; r + 4 <= rows; r += 4, x += 4 * from_stride) {
-        for (int64_t c = 0; c < whole; c += 4)
-            transpose_four(x + c, from_stride, to + c * to_stride + r, to_stride);
-        for (int64_t c = whole; c < columns; c++)
-            for (int i = 0; i < 4; i++) to[c * to_stride + r + i] = x[i * from_stride + c];
-    }
-    for (; r < rows; r++, x += from_stride)
-        for (int64_t c = 0; c < columns; c++) to[c * to_stride + r] = x[c];
-    for (int64_t c = 0; c < columns && rows < width; c++)
-        for (int64_t i = rows; i < width; i++) to[c * to_stride + i] = 0;
+    turn_padded(to, to_stride, from, from_stride * (ptrdiff_t)sizeof *to, columns, rows, width);
 }
 
-static void largest(const CornuScores *s, float *most)
+/* ---- Weights ---- */
+
+static void update(const CornuScores *s)
 {
-    for (int64_t t = s->begin; t < s->end; t += LANES) {
+    enum { CHAINS = 4 };   /* a maximum takes its time, others start meanwhile */
+    for (int64_t t = 0; t < s->columns; t += LANES) {
         const float *x = s->scores + t;
-        Lanes        best = load(most + t);
-        for (int64_t r = 0; r < s->rows; r++, x += s->stride) best = max_of(load(x), best);
-        store(most + t, best);
+        const Lanes  before = load(s->most + t);
+        Lanes        most[CHAINS] = { before, before, before, before };
+        int64_t      r = 0;
+        for (; r + CHAINS <= s->rows; r += CHAINS)
+            UNROLL for (int i = 0; i < CHAINS; i++)
+                most[i] = max_of(load(x + (r + i) * s->stride), most[i]);
+        for (; r < s->rows; r++) most[0] = max_of(load(x + r * s->stride), most[0]);
+        most[0] = max_of(max_of(most[0], most[1]), max_of(most[2], most[3]));
+        const Lanes factor = exp_normal(before - most[0]);
+        store(s->most + t, most[0]);
+        store(s->factor + t, factor);
+        store(s->sum + t, load(s->sum + t) * factor);
     }
-}
-
-INLINE Lanes weight(const float *score, Lanes most)
-{
-    return exp_within(max_of(all(-104.0f), load(score) - most));
 }
 
 #if PAIRED
-/* bf16 in the low halves, as store_all_narrow stores them. */
-INLINE Bits low_halves(Lanes x) { return (Bits)as_stored_narrow(x) >> 16; }
+/* bf16 of two rows, and as pairs. */
+#if defined(__AVX512BF16__)
+typedef __m512i Halves;
 
-INLINE Bits pair_of(Lanes low, Lanes high)
+INLINE Halves halves_of_two(Lanes first, Lanes second)
 {
-    return low_halves(low) | (Bits)as_stored_narrow(high);
+    return (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
 }
 
-INLINE void store_bits(uint32_t *to, Bits x) { *(UnalignedBits *)to = x; }
+INLINE void store_pairs(uint32_t *to, Halves x)
+{
+    static const uint32_t in_turn[LANES] = {   /* halves 0, 16, 1, 17, ... */
+        0x100000, 0x110001, 0x120002, 0x130003, 0x140004, 0x150005, 0x160006, 0x170007,
+        0x180008, 0x190009, 0x1a000a, 0x1b000b, 0x1c000c, 0x1d000d, 0x1e000e, 0x1f000f,
+    };
+    _mm512_storeu_si512(to, _mm512_permutexvar_epi16(_mm512_loadu_si512(in_turn), x));
+}
+
+INLINE void store_first(uint16_t *to, Halves x)
+{
+    _mm256_storeu_si256((void *)to, _mm512_castsi512_si256(x));
+}
+
+INLINE void store_second(uint16_t *to, Halves x)
+{
+    _mm256_storeu_si256((void *)to, _mm512_extracti64x4_epi64(x, 1));
+}
+#else
+typedef struct { Lanes first, second; } Halves;   /* as bf16, but f32 */
+
+INLINE Halves halves_of_two(Lanes first, Lanes second)
+{
+    return (Halves){ as_stored_narrow(first), as_stored_narrow(second) };
+}
+
+INLINE void store_pairs(uint32_t *to, Halves x)
+{
+    *(UnalignedBits *)to = (Bits)x.first >> 16 | (Bits)x.second;
+}
+
+INLINE void store_first(uint16_t *to, Halves x)  { store_halves(to, (Bits)x.first >> 16); }
+INLINE void store_second(uint16_t *to, Halves x) { store_halves(to, (Bits)x.second >> 16); }
+#endif
 
 static void weigh(const CornuScores *s)
 {
-    for (int64_t t = s->begin; t < s->end; t += LANES) {
+    for (int64_t t = 0; t < s->columns; t += LANES) {
         const Lanes  most = load(s->most + t);
         const float *x = s->scores + t;
-        uint32_t    *to = s->pairs + t;
+        uint32_t    *to = (uint32_t *)s->panel + t;
         Lanes        sum = load(s->sum + t);
-        int64_t      r = 0;
-        for (; r + 2 <= s->rows; r += 2, x += 2 * s->stride, to += s->stride) {
-            const Lanes first = weight(x, most), second = weight(x + s->stride, most);
-            store_bits(to, pair_of(first, second));
+        for (int64_t r = 0; r < s->rows; r += 2, x += 2 * s->stride, to += s->columns) {
+            const Lanes first = exp_normal(load(x) - most);
+            const Lanes second = r + 1 < s->rows ? exp_normal(load(x + s->stride) - most)
+                                                 : all(0.0f);
+            store_pairs(to, halves_of_two(first, second));
             sum += first + second;
-        }
-        if (r < s->rows) {
-            const Lanes last = weight(x, most);
-            store_bits(to, pair_of(last, all(0.0f)));
-            sum += last;
         }
         store(s->sum + t, sum);
     }
 }
 
-/* p and d_s of row r, as bf16; returns d_s. */
-INLINE Lanes slope_row(const CornuScores *s, int64_t r, int64_t t, Lanes lse, Lanes delta)
+/* p and d_s of two rows, the second of which may not exist. */
+INLINE void slope_rows(const CornuScores *s, ptrdiff_t at, bool two, Lanes lse, Lanes delta,
+                       uint32_t *pairs)
 {
-    const Lanes p = exp_of(load(s->scores + r * s->stride + t) - lse);
-    const Lanes d_s = p * (load(s->d_p + r * s->stride + t) - delta);
-    store_all_narrow(s->p + r * s->half_stride + t, p);
-    store_all_narrow(s->d_s + r * s->half_stride + t, d_s);
-    return d_s;
+    const ptrdiff_t next = two ? at + s->stride : at;
+    const Lanes     p = exp_normal(load(s->scores + at) - lse);
+    const Lanes     next_p = exp_normal(load(s->scores + next) - lse);
+    const Lanes     d_s = p * (load(s->d_p + at) - delta);
+    const Lanes     next_d_s = next_p * (load(s->d_p + next) - delta);
+    const Halves    of_p = halves_of_two(p, next_p);
+    const Halves    of_d = halves_of_two(d_s, two ? next_d_s : all(0.0f));
+    store_first(s->p + at, of_p);
+    store_first(s->d_s + at, of_d);
+    if (two) store_second(s->p + next, of_p);
+    if (two) store_second(s->d_s + next, of_d);
+    store_pairs(pairs, of_d);
 }
 
 static void slope(const CornuScores *s)
 {
-    for (int64_t t = s->begin; t < s->end; t += LANES) {
+    for (int64_t t = 0; t < s->columns; t += LANES) {
         const Lanes lse = load(s->most + t), delta = load(s->delta + t);
-        uint32_t   *to = s->pairs + t;
-        for (int64_t r = 0; r < s->rows; r += 2, to += s->stride) {
-            const Lanes first = slope_row(s, r, t, lse, delta);
-            const Lanes second = r + 1 < s->rows ? slope_row(s, r + 1, t, lse, delta) : all(0.0f);
-            store_bits(to, pair_of(first, second));
-        }
+        uint32_t   *to = (uint32_t *)s->panel + t;
+        int64_t     r = 0;
+        for (; r + 2 <= s->rows; r += 2, to += s->columns)
+            slope_rows(s, r * s->stride + t, true, lse, delta, to);
+        if (r < s->rows) slope_rows(s, r * s->stride + t, false, lse, delta, to);
     }
 }
 #else
 static void weigh(const CornuScores *s)
 {
-    for (int64_t t = s->begin; t < s->end; t += LANES) {
+    for (int64_t t = 0; t < s->columns; t += LANES) {
         const Lanes most = load(s->most + t);
-        float      *x = s->scores + t;
         Lanes       sum = load(s->sum + t);
-        for (int64_t r = 0; r < s->rows; r++, x += s->stride) {
-            const Lanes p = weight(x, most);
-            store(x, p);
+        for (int64_t r = 0; r < s->rows; r++) {
+            const Lanes p = exp_normal(load(s->scores + r * s->stride + t) - most);
+            store((float *)s->panel + r * s->columns + t, p);
             sum += p;
         }
         store(s->sum + t, sum);
@@ -142,39 +151,23 @@ static void weigh(const CornuScores *s)
 
 static void slope(const CornuScores *s)
 {
-    for (int64_t t = s->begin; t < s->end; t += LANES) {
+    for (int64_t t = 0; t < s->columns; t += LANES) {
         const Lanes lse = load(s->most + t), delta = load(s->delta + t);
-        float      *x = s->scores + t, *d = s->d_p + t;
-        for (int64_t r = 0; r < s->rows; r++, x += s->stride, d += s->stride) {
-            const Lanes p = exp_of(load(x) - lse);
+        float      *x = s->scores + t, *d = s->d_p + t, *to = (float *)s->panel + t;
+        for (int64_t r = 0; r < s->rows; r++, x += s->stride, d += s->stride, to += s->columns) {
+            const Lanes p = exp_normal(load(x) - lse), d_s = p * (load(d) - delta);
             store(x, p);
-            store(d, p * (load(d) - delta));
+            store(d, d_s);
+            store(to, d_s);
         }
     }
 }
 #endif
 
-static void shrink(const float *before, const float *after, int64_t count, float *factor,
-                   float *sum)
-{
-    for (int64_t t = 0; t < count; t += LANES) {
-        const Lanes f = weight(before + t, load(after + t));
-        store(factor + t, f);
-        store(sum + t, load(sum + t) * f);
-    }
-}
-
 static void scale(float *x, ptrdiff_t stride, int64_t rows, int64_t columns, const float *factor)
 {
     for (int64_t r = 0; r < rows; r++, x += stride)
-        for (int64_t c = 0; c < columns; c++) x[c] *= factor[r];
-}
-
-static void add(const float *restrict x, ptrdiff_t stride, int64_t rows, int64_t columns,
-                float *restrict to, ptrdiff_t to_stride)
-{
-    for (int64_t r = 0; r < rows; r++, x += stride, to += to_stride)
-        for (int64_t c = 0; c < columns; c++) to[c] += x[c];
+        for (int64_t c = 0; c < columns; c += LANES) store(x + c, load(x + c) * load(factor + c));
 }
 
 INLINE float sum_of_lanes(Lanes x)
@@ -211,6 +204,5 @@ static void give(const float *x, ptrdiff_t stride, int64_t rows, int64_t columns
 }
 
 const CornuAttends CORNU__PER_ISA(cornu__attends) = {
-    to_columns, largest, weigh, CORNU__FULL(slope, NULL), shrink, scale, CORNU__FULL(add, NULL),
-    CORNU__FULL(dot, NULL), give,
+    to_columns, update, weigh, CORNU__FULL(slope, NULL), scale, CORNU__FULL(dot, NULL), give,
 };

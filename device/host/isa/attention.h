@@ -1,10 +1,9 @@
 /*
- * What attention computes between its products, on a block of scores: a row for each key, a column
+ * What attention computes between its products, on a panel of scores: a row for each key, a column
  * for each query, so that the sums over keys run down the lanes of a register.
  *
- * Of bf16 the numbers that are multiplied next are rounded: to rows of bf16, and to rows of pairs
- * of two keys, as a product along the keys takes them. Rows are `stride` elements apart, columns
- * run from `begin` to `end`, multiples of `lanes`.
+ * What is multiplied next is packed as the panel of a product (product.h), of bf16 rounded, and of
+ * the gradient given as rows, too.
  */
 #ifndef CORNU_DEVICE_HOST_ATTENTION_H
 #define CORNU_DEVICE_HOST_ATTENTION_H
@@ -16,17 +15,14 @@
 #include "../machine/isa.h"
 
 typedef struct {
-    float      *scores, *d_p;          /* d_p: of the gradient alone */
-    ptrdiff_t   stride;
-    int64_t     rows, begin, end;      /* of bf16 rows begin at an even one of the pairs */
-    const float *most;                 /* by query: the largest score; of the gradient lse */
+    float      *scores, *d_p;      /* d_p: of the gradient alone */
+    ptrdiff_t   stride;            /* elements between rows of scores, d_p, p and d_s */
+    int64_t     rows, columns;     /* columns: a multiple of lanes */
+    float      *most;              /* by query: the largest score; of the gradient lse */
     const float *delta;
-    float       *sum;
-    /* Of bf16: p and d_s, of the gradient, rows `half_stride` elements apart; pairs of p, of the
-     * gradient of d_s, rows `stride` apart. NULL of f32. */
-    uint16_t    *p, *d_s;
-    ptrdiff_t    half_stride;
-    uint32_t    *pairs;
+    float      *sum, *factor;      /* not of the gradient */
+    uint16_t   *p, *d_s;           /* of the gradient of bf16 */
+    void       *panel;             /* of p, of the gradient of d_s */
 } CornuScores;
 
 /* Columns of 4-byte words become rows: to[c to_stride + r] = from[r from_stride + c], strides in
@@ -36,21 +32,15 @@ typedef void CornuToColumns(const void *from, ptrdiff_t from_stride, int64_t row
 
 typedef struct {
     CornuToColumns *to_columns;
-    /* most = the largest of most and the scores of each column */
-    void (*largest)(const CornuScores *s, float *most);
-    /* p = exp(score - most), in place or as pairs; sum += those of each column, not rounded */
+    /* most = the largest of most and the scores of each column; factor = exp(before - after), and
+     * sum = sum factor */
+    void (*update)(const CornuScores *s);
+    /* p = exp(score - most); sum += those of each column, not rounded */
     void (*weigh)(const CornuScores *s);
-    /* p = exp(score - lse), in place; d_s = p (d_p - delta), in place of d_p; or both as bf16, and
-     * d_s as pairs */
+    /* p = exp(score - lse), d_s = p (d_p - delta); of f32 in place of the scores and of d_p */
     void (*slope)(const CornuScores *s);
-    /* factor = exp(before - after), and sum = sum factor; `count` is a multiple of lanes */
-    void (*shrink)(const float *before, const float *after, int64_t count, float *factor,
-                   float *sum);
-    /* Row r of x times factor[r]. */
+    /* Column c of x times factor[c]. */
     void (*scale)(float *x, ptrdiff_t stride, int64_t rows, int64_t columns, const float *factor);
-    /* to += x */
-    void (*add)(const float *x, ptrdiff_t stride, int64_t rows, int64_t columns, float *to,
-                ptrdiff_t to_stride);
     /* The sum of x y over `count` elements, f32 or bf16. */
     float (*dot)(const void *x, const void *y, int64_t count, bool narrow);
     /* to = x, f32 or rounded to bf16; to_stride in its elements */

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../machine/isa.h"
+#include "images.h"
 
 /* `length` consecutive elements of a row of x, from x[offset] on, meet `length` consecutive
  * rows of the panel, from `k` on. */
@@ -150,6 +150,7 @@ typedef struct {
     int   limit_flops;
     bool  selects;   /* outer takes a selection */
     void (*release)(void);   /* of the registers that tiles keep configured; NULL: none */
+    const CornuImagePacks *packs;   /* NULL unless tiles are far faster than outer */
 } CornuProducts;
 
 CORNU__F32_ISAS(CORNU__DECLARE, const CornuProducts, cornu__products)

@@ -1,6 +1,6 @@
 /*
- * Matrices turned, whole lines of the cache at a time: with AVX-512 in registers of 16 by 16 words,
- * a word being an element of four bytes or two of two bytes, one below the other.
+ * Matrices turned, whole lines of the cache at a time. With AVX-512 two elements of two bytes, one
+ * below the other, are a word, and words are turned in registers (turn.h).
  *
  * Reference: device/ops/shape.c; tests/device/host/machine/test_transpose.c compares.
  * Source: own.
@@ -9,38 +9,11 @@
 #include "transpose.h"
 
 #include "lanes.h"
+#include "turn.h"
 
 #if defined(__AVX512BW__)
 
-enum { SIDE = 16, HALVES = 2 * SIDE };
-
-/* Column j of 16 registers becomes register j. */
-INLINE void turn_words(__m512i r[SIDE])
-{
-    __m512i t[SIDE];
-    UNROLL
-    for (int i = 0; i < SIDE; i += 4) {   /* fours of rows in each lane of 128 bits */
-        const __m512i a = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-        const __m512i b = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-        const __m512i c = _mm512_unpacklo_epi32(r[i + 2], r[i + 3]);
-        const __m512i d = _mm512_unpackhi_epi32(r[i + 2], r[i + 3]);
-        t[i] = _mm512_unpacklo_epi64(a, c);
-        t[i + 1] = _mm512_unpackhi_epi64(a, c);
-        t[i + 2] = _mm512_unpacklo_epi64(b, d);
-        t[i + 3] = _mm512_unpackhi_epi64(b, d);
-    }
-    UNROLL
-    for (int i = 0; i < 4; i++) {         /* a 4 by 4 of lanes is turned */
-        const __m512i a = _mm512_shuffle_i32x4(t[i], t[i + 4], 0x88);
-        const __m512i b = _mm512_shuffle_i32x4(t[i], t[i + 4], 0xdd);
-        const __m512i c = _mm512_shuffle_i32x4(t[i + 8], t[i + 12], 0x88);
-        const __m512i d = _mm512_shuffle_i32x4(t[i + 8], t[i + 12], 0xdd);
-        r[i] = _mm512_shuffle_i32x4(a, c, 0x88);
-        r[i + 4] = _mm512_shuffle_i32x4(b, d, 0x88);
-        r[i + 8] = _mm512_shuffle_i32x4(a, c, 0xdd);
-        r[i + 12] = _mm512_shuffle_i32x4(b, d, 0xdd);
-    }
-}
+enum { SIDE = TURNED, HALVES = 2 * SIDE };
 
 INLINE __mmask32 first_halves(int64_t count)
 {
@@ -79,49 +52,24 @@ static void halves(const uint16_t *x, ptrdiff_t x_row, int64_t rows, int64_t col
             turn_halves(x + i * x_row + j, x_row, rows - i, columns - j, y + j * y_row + i, y_row);
 }
 
-static void words(const uint32_t *x, ptrdiff_t x_row, int64_t rows, int64_t columns, uint32_t *y,
-                  ptrdiff_t y_row)
-{
-    for (int64_t j = 0; j < columns; j += SIDE)
-        for (int64_t i = 0; i < rows; i += SIDE) {
-            const __mmask16 in = first_lanes(columns - j), out = first_lanes(rows - i);
-            __m512i         r[SIDE];
-            for (int k = 0; k < SIDE; k++)
-                r[k] = i + k < rows ? _mm512_maskz_loadu_epi32(in, x + (i + k) * x_row + j)
-                                    : _mm512_setzero_si512();
-            turn_words(r);
-            for (int k = 0; k < SIDE && j + k < columns; k++)
-                _mm512_mask_storeu_epi32(y + (j + k) * y_row + i, out, r[k]);
-        }
-}
-
 #else
-
-enum { BLOCK = 16 };   /* a side of what stays in the first-level cache */
-
-/* Of a constant size once inlined. */
-INLINE void turn(const char *x, ptrdiff_t x_row, int64_t rows, int64_t columns, char *y,
-                 ptrdiff_t y_row, ptrdiff_t size)
-{
-    for (int64_t j = 0; j < columns; j += BLOCK)
-        for (int64_t i = 0; i < rows; i += BLOCK)
-            for (int64_t l = j; l < columns && l < j + BLOCK; l++)
-                for (int64_t k = i; k < rows && k < i + BLOCK; k++)
-                    memcpy(y + (l * y_row + k) * size, x + (k * x_row + l) * size, (size_t)size);
-}
 
 static void halves(const uint16_t *x, ptrdiff_t x_row, int64_t rows, int64_t columns, uint16_t *y,
                    ptrdiff_t y_row)
 {
-    turn((const char *)x, x_row, rows, columns, (char *)y, y_row, sizeof *x);
+    for (int64_t j = 0; j < columns; j += TURNED)
+        for (int64_t i = 0; i < rows; i += TURNED)
+            for (int64_t l = j; l < columns && l < j + TURNED; l++)
+                for (int64_t k = i; k < rows && k < i + TURNED; k++)
+                    y[l * y_row + k] = x[k * x_row + l];
 }
+
+#endif
 
 static void words(const uint32_t *x, ptrdiff_t x_row, int64_t rows, int64_t columns, uint32_t *y,
                   ptrdiff_t y_row)
 {
-    turn((const char *)x, x_row, rows, columns, (char *)y, y_row, sizeof *x);
+    turn_columns(y, y_row, x, x_row * (ptrdiff_t)sizeof *x, columns, rows);
 }
-
-#endif
 
 const CornuTransposes CORNU__PER_ISA(cornu__transposes) = { halves, words };

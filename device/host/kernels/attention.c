@@ -3,12 +3,14 @@
  * keys and keeps for each query the largest score so far, the sum of exponentials and the weighted
  * sum of values, both scaled down when a larger score comes.
  *
- * A block is QUERIES by KEYS steps of one head: its scores, 64 KiB, and operands stay in the second
- * level of the cache. Scores have a row for each key, so that sums over keys run down the lanes
- * of registers; q is transposed for that, a block at a time. Of causal attention and windows, tiles
- * without an attended score are skipped: rows of a tile by panels of queries. Sums are f32, in an
- * order that depends on the shape alone; of bf16 the weights are rounded to it before they are
- * multiplied, where the processor multiplies bf16.
+ * A block is 128 by 128 steps of one head, of bf16 products 256 by 256: its operands stay in the
+ * second level of the cache. Of a block the scores of one panel of queries at a time are computed,
+ * of the keys that one of these attends to; they stay in the first level. Scores have a row for
+ * each key and a column for each query, so that sums over keys run down the lanes of registers, and
+ * become the panel of the next product as they are; the sums of values have columns for queries,
+ * too, and are transposed at the end. All products are tiles (isa/product.h), so that AMX computes
+ * them. Sums are f32, in an order that depends on the shape alone; of bf16 the weights are rounded
+ * to it before they are multiplied, where the processor multiplies bf16.
  *
  * Reference: device/ops/attention.c; tests/device/host/kernels/test_attention.c compares them.
  * Source: Dao et al., "FlashAttention", arXiv 2205.14135; Dao, "FlashAttention-2", arXiv
@@ -21,6 +23,11 @@
  *     of 64: 76 and 71 %, 8 x 1024: 80 and 81 %; bf16: 63 and 64 %, 67 and 72 %. Causal, 64 x 128,
  *     4 heads of 32, where a tile of 32 queries is computed whole: 48 and 49 %, bf16 36 and 41 %.
  *     Prefetched rows of a head, f32, 32 x 128: forward 7.3, then 6.6 ms, backward 17.7, then 16.3.
+ *     Xeon (family 6, model 207), one core, bf16 by AMX, forward and backward: with the sums of
+ *     values and of d_q by vdpbf16ps 32 x 128 steps, 4 heads of 64: 5.3 and 8.2 ms, on tiles 2.1
+ *     and 3.9; 2 x 1024 steps 19.5 and 28.5, then 6.2 and 12.3, in blocks of 128 by 128 6.4 and
+ *     14.5. Causal, 64 x 100, 4 heads of 32: 8.7 and 14.9, then 2.4 and 4.3; there half the time
+ *     went into weights of masked scores, computed as subnormal numbers.
  */
 #include "attention.h"
 
@@ -30,10 +37,10 @@
 
 #include "../../integer_internal.h"
 #include "../machine/bf16.h"
+#include "../isa/transpose.h"
 #include "../machine/prefetch.h"
 
 enum {
-    QUERIES = 128, KEYS = 128,   /* of a block, at most */
     APART = 16,                  /* elements between rows: they spread over the sets of a cache */
     SPREAD = 1024                /* bytes, as in matmul.c: rows of a tile in place are no further
                                     apart than this power of two */
@@ -42,8 +49,6 @@ enum {
 /* ---- Sizes ---- */
 
 static int64_t round_up(int64_t count, int64_t unit) { return ceil_divide(count, unit) * unit; }
-
-static int64_t panel_columns(const CornuAttend *p) { return 2 * p->products->lanes; }
 
 /* Of rows that are copied. */
 static int64_t copy_stride(int64_t width) { return round_up(width, 2 * APART) + 2 * APART; }
@@ -73,23 +78,22 @@ static size_t rows_part(const CornuAttend *p, int i, int64_t rows, size_t *used)
 static void lay_out_both(CornuAttend *p, size_t *used)
 {
     const int64_t word = 4, H = p->e.size;
-    p->zeros = part(used, panel_columns(p) * word);
+    p->zeros = part(used, p->panel * word);
     p->q_rows = rows_part(p, CORNU_ATTENTION_Q, p->queries, used);
     p->k_rows = rows_part(p, CORNU_ATTENTION_K, p->keys, used);
     p->v_rows = rows_part(p, CORNU_ATTENTION_V, p->keys, used);
     p->q_columns = part(used, cornu__attend_words(p, H) * p->queries * word);
-    p->scores = part(used, p->keys * p->stride * word);
-    if (p->products->depth == 2)
-        p->pairs = part(used, cornu__attend_words(p, p->keys) * p->stride * word);
+    p->scores = part(used, p->keys * p->panel * word);
+    p->packed = part(used, cornu__attend_words(p, p->keys) * p->panel * word);
+    p->made = part(used, p->panel * larger(p->size_padded, p->values_padded) * word);
 }
 
 static void lay_out_forward(CornuAttend *p, size_t *used)
 {
     const int64_t word = 4;
-    p->v_panels = part(used, cornu__attend_words(p, p->keys) * p->values_padded * word);
-    p->sums = part(used, p->queries * p->values_padded * word);
+    p->turned = part(used, p->e.values * p->turned_stride * cornu__attend_size(p));
+    p->sums = part(used, p->queries * p->e.values * word);
     p->most = part(used, p->queries * word);
-    p->before = part(used, p->queries * word);
     p->total = part(used, p->queries * word);
     p->factor = part(used, p->queries * word);
 }
@@ -97,18 +101,17 @@ static void lay_out_forward(CornuAttend *p, size_t *used)
 static void lay_out_backward(CornuAttend *p, size_t *used)
 {
     const int64_t word = 4, steps = p->query_blocks * p->queries;
-    const int64_t wider = larger(p->size_padded, p->values_padded);
     p->d_y_rows = rows_part(p, CORNU_ATTENTION_D_Y, p->queries, used);
     p->d_y_columns = part(used, cornu__attend_words(p, p->e.values) * p->queries * word);
     p->q_panels = part(used, cornu__attend_words(p, p->queries) * p->size_padded * word);
     p->d_y_panels = part(used, cornu__attend_words(p, p->queries) * p->values_padded * word);
-    p->k_panels = part(used, cornu__attend_words(p, p->keys) * p->size_padded * word);
-    p->d_p = part(used, p->keys * p->stride * word);
-    if (p->products->depth == 2) p->halves = part(used, 2 * p->keys * p->stride * 2);
-    p->sums = part(used, p->products->tile_rows * wider * word);
+    p->turned = part(used, p->e.size * p->turned_stride * cornu__attend_size(p));
+    p->d_p = part(used, p->keys * p->panel * word);
+    p->p = part(used, p->keys * p->queries * cornu__attend_size(p));
+    p->d_s = part(used, p->keys * p->queries * cornu__attend_size(p));
     p->delta = part(used, p->shared * steps * word);
     p->lse = part(used, p->shared * steps * word);
-    p->d_q = part(used, p->shared * p->e.queries * p->size_padded * word);
+    p->d_q = part(used, p->shared * steps * p->e.size * word);
     p->d_k = part(used, p->keys * p->size_padded * word);
     p->d_v = part(used, p->keys * p->values_padded * word);
 }
@@ -117,20 +120,24 @@ void cornu__attend_lay_out(CornuAttend *p, const CornuOpCall *op, CornuMultiplie
 {
     const bool bf16 = multiplier.bf16 && op->in[0].dtype == CORNU_BF16;
     size_t     used = 0;
+    int64_t    line, side;
     p->e = cornu__attention_extents(op);
     p->attributes = &op->attributes->attention;
     p->in = op->in;
     p->dtype = op->in[0].dtype;
     p->products = bf16 ? cornu__products_of_bf16() : cornu__products();
     p->attends = bf16 ? cornu__attends_of_bf16() : cornu__attends();
-    p->query_blocks = ceil_divide(p->e.queries, QUERIES);
-    p->key_blocks = ceil_divide(p->e.keys, KEYS);
-    p->queries = round_up(ceil_divide(p->e.queries, larger(1, p->query_blocks)), panel_columns(p));
+    line = CORNU_LINE_BYTES / cornu__attend_size(p);
+    side = CORNU_ATTEND_SIDE * p->products->depth;
+    p->query_blocks = ceil_divide(p->e.queries, side);
+    p->key_blocks = ceil_divide(p->e.keys, side);
+    p->panel = 2 * p->products->lanes;
+    p->queries = round_up(ceil_divide(p->e.queries, larger(1, p->query_blocks)), p->panel);
     p->keys = round_up(ceil_divide(p->e.keys, p->key_blocks), APART);
     p->shared = p->e.heads / p->e.groups;
     p->size_padded = round_up(p->e.size, p->products->lanes);
     p->values_padded = round_up(p->e.values, p->products->lanes);
-    p->stride = p->queries + APART;
+    p->turned_stride = round_up(p->keys, line) + line;
     lay_out_both(p, &used);
     if (op->id == CORNU_OP_ATTENTION) lay_out_forward(p, &used);
     else lay_out_backward(p, &used);
@@ -178,7 +185,6 @@ CornuQueries cornu__attend_queries(const CornuAttend *p, int64_t b, int64_t n, i
 {
     CornuQueries q = { .b = b, .n = n, .first = block * p->queries };
     q.count = smaller(p->queries, p->e.queries - q.first);
-    q.padded = round_up(q.count, p->products->lanes);
     q.full = !p->attributes->causal && !p->attributes->window;
     for (int64_t t = 0; has_mask(p) && !q.full && t < q.count; t++)
         q.full = !attends_to_any(p, b, n, q.first + t);
@@ -199,39 +205,32 @@ bool cornu__attend_meets(const CornuAttend *p, const CornuQueries *q, const Corn
            cornu__attended(p->attributes, p->e.keys, q->first).begin < k->first + k->count;
 }
 
-int64_t cornu__attend_tiles(const CornuAttend *p, const CornuKeys *k)
+/* The first query's first key and the last one's last, as both move on with the query. It begins at
+ * an operand's first key. */
+CornuPanel cornu__attend_panel(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
+                               int64_t first)
 {
-    return ceil_divide(k->count, p->products->tile_rows);
-}
-
-/* Tiles begin at even rows, for pairs of keys. The queries of keys s to last are those from s on,
- * in a window those less than its width away. */
-CornuKeyTile cornu__attend_tile(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
-                                int64_t i)
-{
-    const int64_t tiles = cornu__attend_tiles(p, k), half = ceil_divide(k->count, 2);
-    const int64_t first = i * half / tiles * 2, window = p->attributes->window;
-    const int64_t end = smaller(k->count, (i + 1) * half / tiles * 2), panel = panel_columns(p);
-    CornuKeyTile  tile = { first, end - first, 0, q->padded };
-    if (q->full) return tile;
-    const int64_t s = k->first + first - q->first, last = k->first + end - 1 - q->first;
-    if (window) {
-        tile.begin = larger(0, s - window + 1) / panel * panel;
-        tile.end = smaller(q->padded, round_up(larger(0, last + window), panel));
-    }
-    if (p->attributes->causal) tile.begin = larger(0, s) / panel * panel;
-    return tile;
+    CornuPanel panel = { .first = first, .count = smaller(p->panel, q->count - first),
+                         .end = k->count, .opens = k->first == 0 };
+    panel.columns = round_up(panel.count, p->products->lanes);
+    if (q->full) return panel;
+    const int64_t       t = q->first + first, depth = p->products->depth;
+    const CornuAttended least = cornu__attended(p->attributes, p->e.keys, t);
+    const CornuAttended most = cornu__attended(p->attributes, p->e.keys, t + panel.count - 1);
+    panel.begin = larger(0, least.begin - k->first) / depth * depth;
+    panel.end = smaller(k->count, most.end - k->first);
+    panel.opens = least.begin >= k->first;
+    return panel;
 }
 
 /* ---- Operands ---- */
 
 void cornu__attend_prefetch(const CornuAttend *p, const void *x, CornuShape shape, int64_t b,
-                            int64_t head, int64_t first, int64_t count, int64_t part,
-                            int64_t parts)
+                            int64_t head, int64_t first, int64_t count)
 {
     const int64_t *extent = shape.extent, size = p->dtype == CORNU_BF16 ? 2 : 4;
     const int64_t  bytes = extent[3] * size;
-    for (int64_t r = part * count / parts; r < (part + 1) * count / parts; r++) {
+    for (int64_t r = 0; r < count; r++) {
         const int64_t row = (b * extent[1] + first + r) * extent[2] + head;
         const char   *at = (const char *)x + row * bytes;
         for (int64_t i = 0; i < bytes; i += CORNU_LINE_BYTES) __builtin_prefetch(at + i, 0, 2);
@@ -242,7 +241,7 @@ void cornu__attend_prefetch(const CornuAttend *p, const void *x, CornuShape shap
 static void prefetch(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,
                      int64_t count)
 {
-    cornu__attend_prefetch(p, p->call->in[i], p->in[i].shape, b, head, first, count, 0, 1);
+    cornu__attend_prefetch(p, p->call->in[i], p->in[i].shape, b, head, first, count);
 }
 
 CornuHeadRows cornu__attend_rows(const CornuAttend *p, int i, int64_t b, int64_t head,
@@ -269,7 +268,7 @@ void cornu__attend_columns(const CornuAttend *p, CornuHeadRows rows, int64_t cou
     const int64_t words = cornu__attend_words(p, width), size = cornu__attend_size(p);
     const int64_t padded = round_up(count, p->products->lanes);
     for (int64_t t = 0, columns; t < padded; t += columns) {
-        columns = smaller(panel_columns(p), padded - t);
+        columns = smaller(p->panel, padded - t);
         p->attends->to_columns(rows.at + t * rows.stride * size, rows.stride * size / 4,
                                smaller(columns, count - t), words, (uint32_t *)to + t * words,
                                columns, columns);
@@ -283,7 +282,7 @@ void cornu__attend_panels(const CornuAttend *p, CornuHeadRows rows, int64_t coun
     const int64_t padded = round_up(width, p->products->lanes);
     for (int64_t c = 0, columns; c < padded; c += columns) {
         uint32_t *panel = (uint32_t *)to + c * words;
-        columns = smaller(panel_columns(p), padded - c);
+        columns = smaller(p->panel, padded - c);
         p->products->pack(panel, columns, 0, count, rows.at + c * size, rows.stride, 1,
                           smaller(columns, width - c));
         if (count % p->products->depth)   /* the odd one's other half */
@@ -291,24 +290,44 @@ void cornu__attend_panels(const CornuAttend *p, CornuHeadRows rows, int64_t coun
     }
 }
 
+CornuHeadRows cornu__attend_turned(const CornuAttend *p, CornuHeadRows rows, int64_t count,
+                                   int64_t width, void *to)
+{
+    const CornuTransposes *transposes = cornu__transposes();
+    const void            *x = rows.at;
+    if (cornu__attend_size(p) == 2)
+        transposes->halves(x, rows.stride, count, width, to, p->turned_stride);
+    else transposes->words(x, rows.stride, count, width, to, p->turned_stride);
+    return (CornuHeadRows){ to, p->turned_stride };
+}
+
 /* ---- Products ---- */
 
-void cornu__attend_scores(const CornuAttend *p, int thread, CornuHeadRows x,
-                          const CornuKeyTile *tile, const void *columns, int64_t width, float *y)
+void cornu__attend_multiply(const CornuAttend *p, CornuTile t, int64_t rows)
 {
-    const int64_t  words = cornu__attend_words(p, width), panel = panel_columns(p);
-    const CornuRun run = { 0, 0, width };
-    CornuTile      t = { .x = x.at + tile->first * x.stride * cornu__attend_size(p),
-                         .x_stride = x.stride, .runs = &run, .run_count = 1,
-                         .bias = cornu__attend_at(p, thread, p->zeros), .y_stride = p->stride,
-                         .rows = (int)tile->rows };
-    for (int64_t at = tile->begin; at < tile->end; at += t.columns) {
-        t.columns = (int)smaller(panel, tile->end - at);
-        t.vectors = t.columns / p->products->lanes;
-        t.panel = (const uint32_t *)columns + at * words;
-        t.y = y + tile->first * p->stride + at;
-        p->products->tile(&t);
+    const int64_t tiles = ceil_divide(rows, p->products->tile_rows);
+    for (int64_t i = 0; i < tiles; i++) {
+        const int64_t first = i * rows / tiles;
+        CornuTile     tile = t;
+        tile.x = (const char *)t.x + first * t.x_stride * cornu__attend_size(p);
+        tile.bias = t.bias + first * t.bias_stride;
+        tile.y = (float *)t.y + first * t.y_stride;
+        tile.rows = (int)((i + 1) * rows / tiles - first);
+        p->products->tile(&tile);
     }
+}
+
+void cornu__attend_scores(const CornuAttend *p, int thread, CornuHeadRows x,
+                          const CornuPanel *panel, const void *columns, int64_t width, float *y)
+{
+    const CornuRun run = { 0, 0, width };
+    cornu__attend_multiply(p, (CornuTile){
+        .x = x.at + panel->begin * x.stride * cornu__attend_size(p), .x_stride = x.stride,
+        .runs = &run, .run_count = 1,
+        .panel = (const uint32_t *)columns + panel->first * cornu__attend_words(p, width),
+        .bias = cornu__attend_at(p, thread, p->zeros), .y = y, .y_stride = p->panel,
+        .vectors = (int)(panel->columns / p->products->lanes), .columns = (int)panel->columns,
+    }, panel->end - panel->begin);
 }
 
 static void fill(float *x, int64_t begin, int64_t end)
@@ -317,58 +336,34 @@ static void fill(float *x, int64_t begin, int64_t end)
 }
 
 void cornu__attend_mask(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
-                        const CornuKeyTile *tile, float *scores)
+                        const CornuPanel *panel, float *scores)
 {
-    const int64_t window = p->attributes->window, begin = tile->begin, end = tile->end;
-    for (int64_t r = tile->first; r < tile->first + tile->rows; r++) {
-        const int64_t s = k->first + r, at = s - q->first;
-        float        *row = scores + r * p->stride;
-        if (p->attributes->causal) fill(row, begin, smaller(end, at));
-        else if (window) fill(row, begin, smaller(end, at - window + 1));
-        if (window) fill(row, larger(begin, at + window), end);
-        for (int64_t t = begin; has_mask(p) && t < smaller(end, q->count); t++)
-            if (!mask_at(p, q->b, q->n, q->first + t, s)) row[t] = (float)CORNU_ATTENTION_MASKED;
+    const int64_t window = p->attributes->window, end = panel->columns;
+    const int64_t first = q->first + panel->first;
+    const bool    some = window || has_mask(p);
+    if (!p->attributes->causal && !some) return;
+    const int64_t begin = some ? panel->begin : larger(panel->begin, first + 1 - k->first);
+    scores += (begin - panel->begin) * p->panel;
+    for (int64_t r = begin; r < panel->end; r++, scores += p->panel) {
+        const int64_t s = k->first + r, at = s - first;   /* key s is query at's */
+        if (p->attributes->causal) fill(scores, 0, smaller(end, at));
+        else if (window) fill(scores, 0, smaller(end, at - window + 1));
+        if (window) fill(scores, larger(0, at + window), end);
+        for (int64_t t = 0; has_mask(p) && t < panel->count; t++)
+            if (!mask_at(p, q->b, q->n, first + t, s)) scores[t] = (float)CORNU_ATTENTION_MASKED;
     }
 }
 
-/* Rows `first` to `end` of the queries, which share the keys that some of them attends to. */
-static void add_rows(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
-                     int64_t first, int64_t end, const void *x, const void *panels, int64_t width,
-                     float *sums)
+void cornu__attend_add(const CornuAttend *p, int thread, const CornuPanel *panel,
+                       CornuHeadRows turned, const void *packed, int64_t width, float *sums)
 {
-    const int64_t words = cornu__attend_words(p, k->count), depth = p->products->depth;
-    const int64_t padded = round_up(width, p->products->lanes);
-    const int64_t from = q->full ? 0 : cornu__attended(p->attributes, p->e.keys,
-                                                       q->first + first).begin - k->first;
-    const int64_t to = q->full ? k->count : cornu__attended(p->attributes, p->e.keys,
-                                                            q->first + end - 1).end - k->first;
-    const int64_t begin = larger(0, from) / depth, pixels = cornu__attend_words(
-                      p, smaller(k->count, to)) - begin;
-    CornuOuter    outer = { .x = (const uint32_t *)x + begin * p->stride + first,
-                            .x_pixel = p->stride, .images = 1, .height = 1, .width = pixels,
-                            .sum_stride = padded, .rows = (int)(end - first), .add = true };
-    if (pixels <= 0) return;
-    for (int64_t c = 0, columns; c < padded; c += columns) {
-        columns = smaller(panel_columns(p), padded - c);
-        outer.y = (const uint32_t *)panels + c * words + begin * columns;
-        outer.y_pixel = columns;
-        outer.vectors = (int)(columns / p->products->lanes);
-        outer.sum = sums + first * padded + c;
-        p->products->outer(&outer);
-    }
-}
-
-void cornu__attend_add(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
-                       const void *x, const void *panels, int64_t width, float *sums)
-{
-    const int64_t span = q->full ? q->count : panel_columns(p);
-    for (int64_t first = 0, count; first < q->count; first += count) {
-        count = smaller(span, q->count - first);
-        const int64_t tiles = ceil_divide(count, p->products->outer_rows);
-        for (int64_t i = 0; i < tiles; i++)
-            add_rows(p, q, k, first + i * count / tiles, first + (i + 1) * count / tiles, x,
-                     panels, width, sums);
-    }
+    const CornuRun run = { panel->begin, 0, panel->end - panel->begin };
+    cornu__attend_multiply(p, (CornuTile){
+        .x = turned.at, .x_stride = turned.stride, .runs = &run, .run_count = 1, .panel = packed,
+        .bias = panel->opens ? cornu__attend_at(p, thread, p->zeros) : sums,
+        .bias_stride = panel->opens ? 0 : p->panel, .y = sums, .y_stride = p->panel,
+        .vectors = (int)(panel->columns / p->products->lanes), .columns = (int)panel->columns,
+    }, width);
 }
 
 void cornu__attend_give(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,
@@ -382,61 +377,65 @@ void cornu__attend_give(const CornuAttend *p, int i, int64_t b, int64_t head, in
                      extent[2] * width, size == 2);
 }
 
+void cornu__attend_give_columns(const CornuAttend *p, int thread, int i, int64_t b, int64_t head,
+                                int64_t first, int64_t count, const float *sums)
+{
+    const int64_t width = p->call->out_type[i].shape.extent[3];
+    const int64_t padded = round_up(width, p->products->lanes);
+    uint32_t     *made = cornu__attend_at(p, thread, p->made);
+    p->attends->to_columns(sums, p->panel, width, count, made, padded, padded);
+    cornu__attend_give(p, i, b, head, first, count, (const float *)made);
+}
+
 /* ---- The forward pass ---- */
 
-static CornuScores scores_of(const CornuAttend *p, int thread, const CornuKeyTile *tile)
+/* What a thread computes of a block of queries. */
+typedef struct {
+    float *scores, *sums, *most, *total, *factor;
+    void  *packed;
+} Work;
+
+static Work work_of(const CornuAttend *p, int thread)
 {
-    CornuScores s = { .stride = p->stride, .rows = tile->rows, .begin = tile->begin,
-                      .end = tile->end, .most = cornu__attend_at(p, thread, p->most),
-                      .sum = cornu__attend_at(p, thread, p->total) };
-    s.scores = (float *)cornu__attend_at(p, thread, p->scores) + tile->first * p->stride;
-    if (p->products->depth == 2)
-        s.pairs = (uint32_t *)cornu__attend_at(p, thread, p->pairs) + tile->first / 2 * p->stride;
-    return s;
+    return (Work){ .scores = cornu__attend_at(p, thread, p->scores),
+                   .sums = cornu__attend_at(p, thread, p->sums),
+                   .most = cornu__attend_at(p, thread, p->most),
+                   .total = cornu__attend_at(p, thread, p->total),
+                   .factor = cornu__attend_at(p, thread, p->factor),
+                   .packed = cornu__attend_at(p, thread, p->packed) };
 }
 
 /* Adds a block of keys to the sums of a block of queries. */
 static void attend_to(const CornuAttend *p, const CornuQueries *q, int64_t block, int thread)
 {
     const CornuKeys k = cornu__attend_keys(p, block);
-    const int64_t   g = q->n / p->shared, tiles = cornu__attend_tiles(p, &k);
-    float *most = cornu__attend_at(p, thread, p->most);
-    float *before = cornu__attend_at(p, thread, p->before);
-    float *factor = cornu__attend_at(p, thread, p->factor);
-    float *sums = cornu__attend_at(p, thread, p->sums);
-    float *scores = cornu__attend_at(p, thread, p->scores);
-    void  *panels = cornu__attend_at(p, thread, p->v_panels);
+    const int64_t   g = q->n / p->shared;
+    const Work      w = work_of(p, thread);
+    const void     *columns = cornu__attend_at(p, thread, p->q_columns);
+    prefetch(p, CORNU_ATTENTION_V, q->b, g, k.first, k.count);
     const CornuHeadRows keys = cornu__attend_rows(p, CORNU_ATTENTION_K, q->b, g, k.first, k.count,
                                                   cornu__attend_at(p, thread, p->k_rows));
-    memcpy(before, most, (size_t)q->padded * sizeof *most);
-    for (int64_t i = 0; i < tiles; i++) {
-        const CornuKeyTile tile = cornu__attend_tile(p, q, &k, i);
-        const CornuScores  s = scores_of(p, thread, &tile);
-        cornu__attend_prefetch(p, p->call->in[CORNU_ATTENTION_V], p->in[CORNU_ATTENTION_V].shape,
-                               q->b, g, k.first, k.count, i, tiles);
-        if (block == 0)
-            cornu__attend_prefetch(p, p->call->out[0], p->call->out_type[0].shape, q->b, q->n,
-                                   q->first, q->count, i, tiles);
-        cornu__attend_scores(p, thread, keys, &tile, cornu__attend_at(p, thread, p->q_columns),
-                             p->e.size, scores);
-        cornu__attend_mask(p, q, &k, &tile, scores);
-        p->attends->largest(&s, most);
-    }
-    if (block > 0) {
-        p->attends->shrink(before, most, q->padded, factor,
-                           cornu__attend_at(p, thread, p->total));
-        p->attends->scale(sums, p->values_padded, q->count, p->values_padded, factor);
-    }
-    for (int64_t i = 0; i < tiles; i++) {
-        const CornuKeyTile tile = cornu__attend_tile(p, q, &k, i);
-        const CornuScores  s = scores_of(p, thread, &tile);
+    const CornuHeadRows values = cornu__attend_rows(p, CORNU_ATTENTION_V, q->b, g, k.first,
+                                                    k.count, cornu__attend_at(p, thread,
+                                                                              p->v_rows));
+    const CornuHeadRows turned = cornu__attend_turned(p, values, k.count, p->e.values,
+                                                      cornu__attend_at(p, thread, p->turned));
+    for (int64_t t = 0; t < q->count; t += p->panel) {
+        const CornuPanel  panel = cornu__attend_panel(p, q, &k, t);
+        float            *sums = w.sums + t * p->e.values;
+        const CornuScores s = { .scores = w.scores, .stride = p->panel,
+                                .rows = panel.end - panel.begin, .columns = panel.columns,
+                                .most = w.most + t, .sum = w.total + t, .factor = w.factor + t,
+                                .panel = w.packed };
+        if (s.rows <= 0) continue;
+        cornu__attend_scores(p, thread, keys, &panel, columns, p->e.size, w.scores);
+        cornu__attend_mask(p, q, &k, &panel, w.scores);
+        p->attends->update(&s);
         p->attends->weigh(&s);
+        if (!panel.opens)
+            p->attends->scale(sums, p->panel, p->e.values, panel.columns, s.factor);
+        cornu__attend_add(p, thread, &panel, turned, w.packed, p->e.values, sums);
     }
-    const CornuHeadRows values = cornu__attend_rows(p, CORNU_ATTENTION_V, q->b, g, k.first, k.count,
-                                                    cornu__attend_at(p, thread, p->v_rows));
-    cornu__attend_panels(p, values, k.count, p->e.values, panels);
-    cornu__attend_add(p, q, &k, p->products->depth == 2 ? cornu__attend_at(p, thread, p->pairs)
-                                                        : scores, panels, p->e.values, sums);
 }
 
 static void attend_block(void *context, int64_t block, int thread)
@@ -445,31 +444,34 @@ static void attend_block(void *context, int64_t block, int thread)
     const int64_t      head = block / p->query_blocks;
     const CornuQueries q = cornu__attend_queries(p, head / p->e.heads, head % p->e.heads,
                                                  block % p->query_blocks);
-    float *most = cornu__attend_at(p, thread, p->most);
-    float *total = cornu__attend_at(p, thread, p->total);
-    float *factor = cornu__attend_at(p, thread, p->factor);
-    float *sums = cornu__attend_at(p, thread, p->sums);
-    float *lse = (float *)p->call->out[1] + head * p->e.queries + q.first;
+    const Work    w = work_of(p, thread);
+    float        *lse = (float *)p->call->out[1] + head * p->e.queries + q.first;
     const int64_t g = q.n / p->shared;
     prefetch(p, CORNU_ATTENTION_Q, q.b, q.n, q.first, q.count);
     prefetch(p, CORNU_ATTENTION_K, q.b, g, 0, smaller(p->keys, p->e.keys));
     const CornuHeadRows rows = cornu__attend_rows(p, CORNU_ATTENTION_Q, q.b, q.n, q.first, q.count,
                                                   cornu__attend_at(p, thread, p->q_rows));
     cornu__attend_columns(p, rows, q.count, p->e.size, cornu__attend_at(p, thread, p->q_columns));
-    memset(cornu__attend_at(p, thread, p->zeros), 0, (size_t)panel_columns(p) * sizeof(float));
-    memset(sums, 0, (size_t)(q.count * p->values_padded) * sizeof *sums);
-    memset(total, 0, (size_t)q.padded * sizeof *total);
-    for (int64_t t = 0; t < q.padded; t++) most[t] = -FLT_MAX;
+    memset(cornu__attend_at(p, thread, p->zeros), 0, (size_t)p->panel * sizeof(float));
+    memset(w.total, 0, (size_t)p->queries * sizeof *w.total);
+    for (int64_t t = 0; t < p->queries; t++) w.most[t] = -FLT_MAX;
+    cornu__attend_prefetch(p, p->call->out[0], p->call->out_type[0].shape, q.b, q.n, q.first,
+                           q.count);
     for (int64_t k = 0; k < p->key_blocks; k++) {
         const CornuKeys keys = cornu__attend_keys(p, k);
         if (cornu__attend_meets(p, &q, &keys)) attend_to(p, &q, k, thread);
     }
     for (int64_t t = 0; t < q.count; t++) {
-        factor[t] = 1.0f / total[t];
-        lse[t] = most[t] + logf(total[t]);
+        w.factor[t] = 1.0f / w.total[t];
+        lse[t] = w.most[t] + logf(w.total[t]);
     }
-    p->attends->scale(sums, p->values_padded, q.count, p->values_padded, factor);
-    cornu__attend_give(p, 0, q.b, q.n, q.first, q.count, sums);
+    for (int64_t t = 0; t < q.count; t += p->panel) {
+        const int64_t count = smaller(p->panel, q.count - t);
+        float        *sums = w.sums + t * p->e.values;
+        p->attends->scale(sums, p->panel, p->e.values, round_up(count, p->products->lanes),
+                          w.factor + t);
+        cornu__attend_give_columns(p, thread, 0, q.b, q.n, q.first + t, count, sums);
+    }
 }
 
 static size_t scratch(const CornuOpCall *op, const CornuType *out_type,

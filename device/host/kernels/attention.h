@@ -7,6 +7,10 @@
 #include "../isa/product.h"
 #include "kernels.h"
 
+/* Operands along a side of a block, at most: elements, or pairs; and panels of queries in it, which
+ * are at least 8 wide. */
+enum { CORNU_ATTEND_SIDE = 128, CORNU_ATTEND_PANELS = 2 * CORNU_ATTEND_SIDE / 8 };
+
 /* The sizes of a call, and where a thread's memory has what; offsets are in bytes. */
 typedef struct {
     const CornuKernelCall           *call;
@@ -19,10 +23,11 @@ typedef struct {
     int64_t queries, keys, query_blocks, key_blocks;        /* in a block, at most; blocks */
     int64_t shared;                                         /* N / G */
     int64_t size_padded, values_padded;                     /* whole registers */
-    int64_t stride;                                         /* of scores */
+    int64_t panel;                                          /* queries of one, at most */
+    int64_t turned_stride;                                  /* of keys and values, turned */
     size_t  zeros, q_rows, k_rows, v_rows, d_y_rows, q_columns, d_y_columns, q_panels, d_y_panels,
-            k_panels, v_panels, scores, d_p, pairs, halves, sums, most, before, total, factor,
-            delta, lse, d_q, d_k, d_v, bytes;
+            turned, scores, d_p, packed, p, d_s, sums, made, most, total, factor, delta, lse, d_q,
+            d_k, d_v, bytes;
 } CornuAttend;
 
 /* Some rows of a head as products read them, `stride` elements apart. */
@@ -31,17 +36,23 @@ typedef struct {
     ptrdiff_t   stride;
 } CornuHeadRows;
 
-/* Queries `first` to first + count - 1 of head n of the batch's row b: a block of them. `padded` is
- * count in whole registers. `full`: one of them attends to no key, and so to all. */
+/* Queries `first` to first + count - 1 of head n of the batch's row b: a block of them. `full`: one
+ * of them attends to no key, and so to all. */
 typedef struct {
-    int64_t b, n, first, count, padded;
+    int64_t b, n, first, count;
     bool    full;
 } CornuQueries;
 
-/* A block of keys; and some rows of it that one tile takes, with the columns that these keys have
- * scores in. */
+/* A block of keys. */
 typedef struct { int64_t first, count; } CornuKeys;
-typedef struct { int64_t first, rows, begin, end; } CornuKeyTile;
+
+/* Some queries of a block, a panel of products, `columns` is count in whole registers; and the keys
+ * of a block, from `begin` to `end`, that one of them attends to. `opens`: none is in an earlier
+ * block. */
+typedef struct {
+    int64_t first, count, columns, begin, end;
+    bool    opens;
+} CornuPanel;
 
 /* Fills p in for the call, with all offsets; call->scratch is not read. */
 void cornu__attend_lay_out(CornuAttend *p, const CornuOpCall *op, CornuMultiplier multiplier);
@@ -72,17 +83,15 @@ CornuKeys    cornu__attend_keys(const CornuAttend *p, int64_t block);
 /* Whether any of the queries attends to any of the keys. */
 bool cornu__attend_meets(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k);
 
-/* The tile with number i, which has no columns if none of its keys is attended to. */
-int64_t      cornu__attend_tiles(const CornuAttend *p, const CornuKeys *k);
-CornuKeyTile cornu__attend_tile(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
-                                int64_t i);
+/* The one whose first query is `first` of the block. */
+CornuPanel cornu__attend_panel(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
+                               int64_t first);
 
-/* Asks for part `part` of `parts` of some rows of a head of x (B, steps, heads, width), of the
- * operands' dtype, in the second-level cache. Rows of a head are far apart, where the processor's
+/* Asks for some rows of a head of x (B, steps, heads, width), of the operands' dtype, in the
+ * second-level cache. Rows of a head are far apart, where the processor's
  * own prefetching does not follow. */
 void cornu__attend_prefetch(const CornuAttend *p, const void *x, CornuShape shape, int64_t b,
-                            int64_t head, int64_t first, int64_t count, int64_t part,
-                            int64_t parts);
+                            int64_t head, int64_t first, int64_t count);
 
 /* Rows of operand i, in memory or, at `to`, widened or moved apart. */
 CornuHeadRows cornu__attend_rows(const CornuAttend *p, int i, int64_t b, int64_t head,
@@ -94,21 +103,28 @@ void cornu__attend_columns(const CornuAttend *p, CornuHeadRows rows, int64_t cou
                            void *to);
 void cornu__attend_panels(const CornuAttend *p, CornuHeadRows rows, int64_t count, int64_t width,
                           void *to);
+/* `width` rows of a block of keys' elements, turned_stride apart. */
+CornuHeadRows cornu__attend_turned(const CornuAttend *p, CornuHeadRows rows, int64_t count,
+                                   int64_t width, void *to);
 
-/* y[s, t] = x[s] . column t over `width` elements, of a tile's keys and columns. */
+/* The product of `rows` rows, a tile after the other; t.rows is set here. */
+void cornu__attend_multiply(const CornuAttend *p, CornuTile t, int64_t rows);
+/* y[s, t] = x[s] . column t over `width` elements, of a panel's keys and queries. */
 void cornu__attend_scores(const CornuAttend *p, int thread, CornuHeadRows x,
-                          const CornuKeyTile *tile, const void *columns, int64_t width, float *y);
-/* -1e9 in place of the tile's masked scores. */
+                          const CornuPanel *panel, const void *columns, int64_t width, float *y);
+/* -1e9 in place of the panel's masked scores. */
 void cornu__attend_mask(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
-                        const CornuKeyTile *tile, float *scores);
+                        const CornuPanel *panel, float *scores);
+/* sums[c, t] += the sum over a panel's keys s of turned[c, s] packed[s, t], c below `width`; rows
+ * of sums are `panel` apart. If the panel opens there are no sums before. */
+void cornu__attend_add(const CornuAttend *p, int thread, const CornuPanel *panel,
+                       CornuHeadRows turned, const void *packed, int64_t width, float *sums);
 
-/* sums[t, c] += the sum over s of x[s, t] panels[s, c], for all queries; x are rows of `stride`, of
- * bf16 pairs; c runs over `width` elements in whole registers. */
-void cornu__attend_add(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
-                       const void *x, const void *panels, int64_t width, float *sums);
-
-/* Rows of a result (B, steps, heads, width), from sums in rows of whole registers. */
+/* Rows of result i (B, steps, heads, width), from sums in rows of whole registers. */
 void cornu__attend_give(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,
                         int64_t count, const float *sums);
+/* The same from `count` columns of sums, at most a panel. */
+void cornu__attend_give_columns(const CornuAttend *p, int thread, int i, int64_t b, int64_t head,
+                                int64_t first, int64_t count, const float *sums);
 
 #endif

@@ -3,9 +3,11 @@
  * weights.
  *
  * A head of the keys, with the heads of the queries that it serves, is computed by one thread: for
- * each block of keys it goes over the blocks of queries. The gradients of the keys and values are
- * summed in the cache, those of the queries in the thread's memory. Blocks, tiles that are skipped
- * and rounding are those of attention.c.
+ * each block of keys it goes over the blocks of queries. Of each panel of queries p and d_s are
+ * computed, and from these at once what the gradient of the queries gets; those of keys and values
+ * come from all panels of the block. The gradients of the keys and values are summed in the cache,
+ * those of the queries in the thread's memory. Blocks, keys that are skipped and rounding are those
+ * of attention.c.
  *
  * Reference: device/ops/attention.c; tests/device/host/kernels/test_attention.c compares them.
  * Source: as attention.c.
@@ -28,10 +30,11 @@ typedef struct {
     const CornuAttend *p;
     int                thread;
     CornuKeys          keys;
-    CornuHeadRows      k, v;
+    CornuHeadRows      k, v, turned;   /* turned: of the keys */
     CornuQueries       queries;
-    const float       *lse, *delta;
-    CornuScores        scores;      /* of all keys */
+    float             *lse;
+    const float       *delta;
+    bool               opens;       /* the gradients of the keys have no terms yet */
 } Meeting;
 
 static void *at(const Meeting *m, size_t offset)
@@ -56,8 +59,8 @@ static void take_queries(const CornuAttend *p, int64_t b, int64_t g, int thread)
     float *delta = cornu__attend_at(p, thread, p->delta);
     for (int64_t r = 0; r < p->shared; r++, lse += steps, delta += steps) {
         const int64_t n = g * p->shared + r, some = smaller(T, p->queries);
-        cornu__attend_prefetch(p, p->call->in[Y], p->in[Y].shape, b, n, 0, some, 0, 1);
-        cornu__attend_prefetch(p, p->call->in[D_Y], p->in[D_Y].shape, b, n, 0, some, 0, 1);
+        cornu__attend_prefetch(p, p->call->in[Y], p->in[Y].shape, b, n, 0, some);
+        cornu__attend_prefetch(p, p->call->in[D_Y], p->in[D_Y].shape, b, n, 0, some);
         memcpy(lse, (const float *)p->call->in[LSE] + (b * p->e.heads + n) * T,
                (size_t)T * sizeof *lse);
         for (int64_t t = 0; t < T; t++)
@@ -74,115 +77,136 @@ static void take_queries(const CornuAttend *p, int64_t b, int64_t g, int thread)
 static void prefetch(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,
                      int64_t count)
 {
-    cornu__attend_prefetch(p, p->call->in[i], p->in[i].shape, b, head, first, count, 0, 1);
+    cornu__attend_prefetch(p, p->call->in[i], p->in[i].shape, b, head, first, count);
 }
 
-/* A part of result i. */
 static void prefetch_result(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,
-                            int64_t count, int64_t part, int64_t parts)
+                            int64_t count)
 {
-    cornu__attend_prefetch(p, p->call->out[i], p->in[i].shape, b, head, first, count, part, parts);
+    cornu__attend_prefetch(p, p->call->out[i], p->in[i].shape, b, head, first, count);
 }
 
 /* ---- A block of queries and one of keys ---- */
 
-/* Rows of p or d_s, as products along the queries read them. */
-static CornuHeadRows weights_of(const Meeting *m, const float *f32, const uint16_t *bf16)
+/* Rows of p or d_s of a panel, as products along the queries read them. */
+static void *weights_of(const Meeting *m, size_t offset, const CornuPanel *panel, int64_t key)
 {
-    if (m->p->products->depth == 2)
-        return (CornuHeadRows){ (const char *)bf16, m->scores.half_stride };
-    return (CornuHeadRows){ (const char *)f32, m->p->stride };
-}
-
-/* sums[s, c] += the sum over t of x[s, t] panels[t, c], of a tile's keys and columns. */
-static void add_keys(const Meeting *m, CornuHeadRows x, const CornuKeyTile *tile,
-                     const void *panels, int64_t padded, float *sums)
-{
-    const CornuAttend *p = m->p;
-    const int64_t end = smaller(tile->end, m->queries.count), panel = 2 * p->products->lanes;
-    const int64_t words = cornu__attend_words(p, m->queries.count);
-    float        *made = at(m, p->sums);
-    CornuRun      run = { tile->begin, tile->begin, end - tile->begin };
-    CornuTile     t = { .x = x.at + tile->first * x.stride * cornu__attend_size(p),
-                        .x_stride = x.stride, .runs = &run, .run_count = 1,
-                        .bias = at(m, p->zeros), .y_stride = padded, .rows = (int)tile->rows };
-    if (run.length <= 0) return;
-    for (int64_t c = 0; c < padded; c += t.columns) {
-        t.columns = (int)smaller(panel, padded - c);
-        t.vectors = t.columns / p->products->lanes;
-        t.panel = (const uint32_t *)panels + c * words;
-        t.y = made + c;
-        p->products->tile(&t);
-    }
-    p->attends->add(made, padded, tile->rows, padded, sums + tile->first * padded, padded);
+    const int64_t first = panel->first * m->p->keys + key * m->p->panel;
+    return (char *)at(m, offset) + first * cornu__attend_size(m->p);
 }
 
 /* A query that attends to no key attends to all of them equally, whatever their scores. */
-static void spread_open(const Meeting *m)
+static void spread_open(const Meeting *m, const CornuPanel *panel)
 {
     const CornuAttend *p = m->p;
-    const CornuScores *s = &m->scores;
     const float        even = 1.0f / (float)p->e.keys;
-    for (int64_t t = 0; t < m->queries.count; t++) {
-        if (m->lse[t] >= (float)CORNU_ATTENTION_OPEN) continue;
-        for (int64_t r = 0; r < m->keys.count; r++) {
+    for (int64_t t = 0; t < panel->count; t++) {
+        if (m->lse[panel->first + t] >= (float)CORNU_ATTENTION_OPEN) continue;
+        for (int64_t s = 0; s < m->keys.count; s++) {
+            char *of_p = weights_of(m, p->p, panel, s), *of_d = weights_of(m, p->d_s, panel, s);
             if (p->products->depth == 2) {
-                cornu__bf16()->narrow(&even, 1, s->p + r * s->half_stride + t);
-                s->d_s[r * s->half_stride + t] = 0;
-                s->pairs[r / 2 * s->stride + t] = 0;
+                cornu__bf16()->narrow(&even, 1, (uint16_t *)(void *)of_p + t);
+                ((uint16_t *)(void *)of_d)[t] = 0;
             } else {
-                s->scores[r * s->stride + t] = even;
-                s->d_p[r * s->stride + t] = 0.0f;
+                ((float *)(void *)of_p)[t] = even;
+                ((float *)(void *)of_d)[t] = 0.0f;
             }
+            ((uint32_t *)at(m, p->packed))[s / p->products->depth * panel->columns + t] = 0;
         }
     }
 }
 
-/* p and d_s of all keys and queries of the block. */
-static void weigh(const Meeting *m)
+/* Zeros for keys to which no query of the panel attends: tiles of keys have some of them. */
+static void clear_rest(const Meeting *m, size_t offset, const CornuPanel *panel)
+{
+    const size_t row = (size_t)(m->p->panel * cornu__attend_size(m->p));
+    memset(weights_of(m, offset, panel, 0), 0, (size_t)panel->begin * row);
+    memset(weights_of(m, offset, panel, panel->end), 0,
+           (size_t)(m->keys.count - panel->end) * row);
+}
+
+/* p and d_s of a panel, and what they add to the gradient of its queries. */
+static void weigh(const Meeting *m, const CornuPanel *panel, float *d_q)
 {
     const CornuAttend *p = m->p;
-    for (int64_t i = 0; i < cornu__attend_tiles(p, &m->keys); i++) {
-        const CornuKeyTile tile = cornu__attend_tile(p, &m->queries, &m->keys, i);
-        CornuScores        s = m->scores;
-        cornu__attend_scores(p, m->thread, m->k, &tile, at(m, p->q_columns), p->e.size, s.scores);
-        cornu__attend_scores(p, m->thread, m->v, &tile, at(m, p->d_y_columns), p->e.values, s.d_p);
-        cornu__attend_mask(p, &m->queries, &m->keys, &tile, s.scores);
-        s.scores += tile.first * s.stride;
-        s.d_p += tile.first * s.stride;
-        if (p->products->depth == 2) {
-            s.p += tile.first * s.half_stride;
-            s.d_s += tile.first * s.half_stride;
-            s.pairs += tile.first / 2 * s.stride;
-        }
-        s.rows = tile.rows;
-        s.begin = tile.begin;
-        s.end = tile.end;
-        p->attends->slope(&s);
-    }
-    spread_open(m);
+    const bool         narrow = p->products->depth == 2;
+    void              *of_p = weights_of(m, p->p, panel, panel->begin);
+    void              *of_d = weights_of(m, p->d_s, panel, panel->begin);
+    const CornuScores  s = { .scores = narrow ? at(m, p->scores) : of_p,
+                             .d_p = narrow ? at(m, p->d_p) : of_d, .stride = p->panel,
+                             .rows = panel->end - panel->begin, .columns = panel->columns,
+                             .most = m->lse + panel->first, .delta = m->delta + panel->first,
+                             .p = of_p, .d_s = of_d, .panel = at(m, p->packed) };
+    cornu__attend_scores(p, m->thread, m->k, panel, at(m, p->q_columns), p->e.size, s.scores);
+    cornu__attend_scores(p, m->thread, m->v, panel, at(m, p->d_y_columns), p->e.values, s.d_p);
+    cornu__attend_mask(p, &m->queries, &m->keys, panel, s.scores);
+    p->attends->slope(&s);
+    spread_open(m, panel);
+    cornu__attend_add(p, m->thread, panel, m->turned, s.panel, p->e.size,
+                      d_q + panel->first * p->e.size);
 }
 
-static void meet(const Meeting *m, float *d_q)
+/* Panels of queries that attend to some of these keys, as what rows of p and d_s meet. */
+static int64_t runs_of(const Meeting *m, const CornuPanel *panels, int64_t count, int64_t first,
+                       int64_t end, CornuRun *runs)
 {
-    const CornuAttend   *p = m->p;
-    const CornuScores   *s = &m->scores;
-    const CornuHeadRows  of_p = weights_of(m, s->scores, s->p);
-    const CornuHeadRows  of_d = weights_of(m, s->d_p, s->d_s);
-    const CornuQueries *q = &m->queries;
-    const int64_t       tiles = cornu__attend_tiles(p, &m->keys), g = q->n / p->shared;
-    weigh(m);
-    for (int64_t i = 0; i < tiles; i++) {
-        const CornuKeyTile tile = cornu__attend_tile(p, &m->queries, &m->keys, i);
-        prefetch_result(p, Q, q->b, q->n, q->first, q->count, i, tiles);
-        prefetch_result(p, K, q->b, g, m->keys.first, m->keys.count, i, tiles);
-        prefetch_result(p, V, q->b, g, m->keys.first, m->keys.count, i, tiles);
-        add_keys(m, of_p, &tile, at(m, p->d_y_panels), p->values_padded, at(m, p->d_v));
-        add_keys(m, of_d, &tile, at(m, p->q_panels), p->size_padded, at(m, p->d_k));
+    int64_t used = 0;
+    for (int64_t j = 0; j < count; j++)
+        if (panels[j].begin < end && panels[j].end > first)
+            runs[used++] = (CornuRun){ panels[j].first * m->p->keys, panels[j].first,
+                                       panels[j].count };
+    return used;
+}
+
+/* sums[s, c] += the sum over t of x[s, t] panels[t, c]; x are p or d_s. */
+static void add_keys(const Meeting *m, const CornuPanel *panels, int64_t count, size_t x,
+                     size_t packed, int64_t padded, float *sums)
+{
+    const CornuAttend *p = m->p;
+    const int64_t      words = cornu__attend_words(p, m->queries.count);
+    const int64_t      tiles = ceil_divide(m->keys.count, p->products->tile_rows);
+    CornuRun           runs[CORNU_ATTEND_PANELS];
+    for (int64_t c = 0; c < padded; c += p->panel) {
+        const int64_t columns = smaller(p->panel, padded - c);
+        for (int64_t i = 0; i < tiles; i++) {
+            const int64_t first = i * m->keys.count / tiles, end = (i + 1) * m->keys.count / tiles;
+            float        *y = sums + first * padded + c;
+            CornuTile     tile = {
+                .x = (char *)at(m, x) + first * p->panel * cornu__attend_size(p),
+                .x_stride = p->panel, .runs = runs,
+                .run_count = runs_of(m, panels, count, first, end, runs),
+                .panel = (const uint32_t *)at(m, packed) + c * words,
+                .bias = m->opens ? at(m, p->zeros) : y,
+                .bias_stride = m->opens ? 0 : padded, .y = y, .y_stride = padded,
+                .rows = (int)(end - first), .columns = (int)columns,
+                .vectors = (int)(columns / p->products->lanes),
+            };
+            if (tile.run_count || m->opens) p->products->tile(&tile);
+        }
     }
-    cornu__attend_add(p, &m->queries, &m->keys,
-                      p->products->depth == 2 ? (const void *)s->pairs : s->d_p,
-                      at(m, p->k_panels), p->e.size, d_q);
+}
+
+static void meet(Meeting *m, float *d_q)
+{
+    const CornuAttend  *p = m->p;
+    const CornuQueries *q = &m->queries;
+    const int64_t       g = q->n / p->shared;
+    CornuPanel          panels[CORNU_ATTEND_PANELS];
+    int64_t             count = 0;
+    for (int64_t t = 0; t < q->count; t += p->panel) {
+        const CornuPanel panel = cornu__attend_panel(p, q, &m->keys, t);
+        if (panel.end <= panel.begin) continue;
+        weigh(m, &panel, d_q);
+        clear_rest(m, p->p, &panel);
+        clear_rest(m, p->d_s, &panel);
+        panels[count++] = panel;
+    }
+    prefetch_result(p, V, q->b, g, m->keys.first, m->keys.count);
+    prefetch_result(p, K, q->b, g, m->keys.first, m->keys.count);
+    add_keys(m, panels, count, p->p, p->d_y_panels, p->values_padded, at(m, p->d_v));
+    prefetch_result(p, Q, q->b, q->n, q->first, q->count);
+    add_keys(m, panels, count, p->d_s, p->q_panels, p->size_padded, at(m, p->d_k));
+    m->opens = false;
 }
 
 /* ---- A head of the keys ---- */
@@ -194,10 +218,8 @@ static void take_block(Meeting *m, int64_t g, int64_t r, int64_t block)
     const int64_t      own = (r * p->query_blocks + block) * p->queries;
     CornuQueries       q = cornu__attend_queries(p, m->queries.b, g * p->shared + r, block);
     m->queries = q;
-    m->lse = (const float *)at(m, p->lse) + own;
+    m->lse = (float *)at(m, p->lse) + own;
     m->delta = (const float *)at(m, p->delta) + own;
-    m->scores.most = m->lse;
-    m->scores.delta = m->delta;
 }
 
 static void take_rows(const Meeting *m)
@@ -225,16 +247,19 @@ static void keys_block(Meeting *m, int64_t g, int64_t block)
     prefetch(p, Q, b, g * p->shared, 0, smaller(p->queries, p->e.queries));
     m->k = cornu__attend_rows(p, K, b, g, keys.first, keys.count, at(m, p->k_rows));
     m->v = cornu__attend_rows(p, V, b, g, keys.first, keys.count, at(m, p->v_rows));
-    cornu__attend_panels(p, m->k, keys.count, p->e.size, at(m, p->k_panels));
-    memset(d_k, 0, (size_t)(keys.count * p->size_padded) * sizeof *d_k);
-    memset(d_v, 0, (size_t)(keys.count * p->values_padded) * sizeof *d_v);
+    m->turned = cornu__attend_turned(p, m->k, keys.count, p->e.size, at(m, p->turned));
+    m->opens = true;
     for (int64_t r = 0; r < p->shared; r++)
         for (int64_t i = 0; i < p->query_blocks; i++) {
             take_block(m, g, r, i);
             if (!cornu__attend_meets(p, &m->queries, &keys)) continue;
             take_rows(m);
-            meet(m, d_q + (r * p->e.queries + i * p->queries) * p->size_padded);
+            meet(m, d_q + (r * p->query_blocks + i) * p->queries * p->e.size);
         }
+    if (m->opens) {
+        memset(d_k, 0, (size_t)(keys.count * p->size_padded) * sizeof *d_k);
+        memset(d_v, 0, (size_t)(keys.count * p->values_padded) * sizeof *d_v);
+    }
     cornu__attend_give(p, K, b, g, keys.first, keys.count, d_k);
     cornu__attend_give(p, V, b, g, keys.first, keys.count, d_v);
 }
@@ -242,23 +267,18 @@ static void keys_block(Meeting *m, int64_t g, int64_t block)
 static void head_block(void *context, int64_t block, int thread)
 {
     const CornuAttend *p = context;
-    const int64_t      g = block % p->e.groups, steps = p->e.queries;
+    const int64_t      g = block % p->e.groups;
+    const int64_t      steps = p->query_blocks * p->queries;
     Meeting            m = { .p = p, .thread = thread, .queries.b = block / p->e.groups };
     float             *d_q = at(&m, p->d_q);
-    m.scores = (CornuScores){ .scores = at(&m, p->scores), .d_p = at(&m, p->d_p),
-                              .stride = p->stride, .half_stride = p->stride };
-    if (p->products->depth == 2) {
-        m.scores.p = at(&m, p->halves);
-        m.scores.d_s = m.scores.p + p->keys * p->stride;
-        m.scores.pairs = at(&m, p->pairs);
-    }
-    memset(at(&m, p->zeros), 0, 2 * (size_t)p->products->lanes * sizeof(float));
-    memset(d_q, 0, (size_t)(p->shared * steps * p->size_padded) * sizeof *d_q);
+    memset(at(&m, p->zeros), 0, (size_t)p->panel * sizeof(float));
     take_queries(p, m.queries.b, g, thread);
     for (int64_t k = 0; k < p->key_blocks; k++) keys_block(&m, g, k);
     for (int64_t r = 0; r < p->shared; r++)
-        cornu__attend_give(p, Q, block / p->e.groups, g * p->shared + r, 0, steps,
-                           d_q + r * steps * p->size_padded);
+        for (int64_t t = 0; t < p->e.queries; t += p->panel)
+            cornu__attend_give_columns(p, thread, Q, m.queries.b, g * p->shared + r, t,
+                                       smaller(p->panel, p->e.queries - t),
+                                       d_q + (r * steps + t) * p->e.size);
 }
 
 static size_t scratch(const CornuOpCall *op, const CornuType *out_type,

@@ -9,7 +9,8 @@
  * walks over all positions where its tap meets x, and nothing is copied or transposed. Where no tap
  * meets padding, the taps of one filter row and their channels are one row of x. With few channels
  * (the first layer) rows are gathered from all taps, and x is padded before. Tiles of few rows read
- * packed copies instead where that pays (conv2d_filter_packed.c).
+ * packed copies instead where that pays (conv2d_filter_packed.c), tile registers always
+ * (conv2d_filter_tiles.c).
  *
  * Where bf16 is multiplied in pairs, a pair is the same element of two images, so pieces are copied
  * as pairs of images; walks over positions stay as they are. A batch of one image is copied as its
@@ -91,36 +92,48 @@ static void find_extents(CornuFilterGradient *g, const CornuOpCall *op, const Co
                   out_type->dtype == CORNU_F32;
 }
 
+/* Finds chunks, pieces and what copies of a piece take, other than on tile registers. */
+static void cut(CornuFilterGradient *g, int64_t threads, int64_t shards)
+{
+    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
+    const int64_t    C = g->walk.in_channels, F = g->walk.out_channels, depth = g->products->depth;
+    g->pad_x = g->gather && !(inside(height) && inside(width));
+    g->copy_x = depth > 1 || !g->how.in_place || g->pad_x || g->mode == CORNU_SELECT;
+    g->copy_y = depth > 1 || !g->how.in_place || g->mode != CORNU_PLAIN || g->padded != F;
+    for (int a = 0; a < 2; a++)
+        g->extent[a] = g->pad_x ? cornu__axis_reach(&g->walk.axis[a]) : g->walk.axis[a].in;
+    int64_t x_copy = g->extent[0] * g->extent[1] * C;
+    int64_t y_copy = height->out * width->out * g->padded;
+    if (g->mode == CORNU_SELECT) cornu__filter_pooled_extents(g, &x_copy, &y_copy);
+    const int64_t image_bytes = 4 * g->how.parts / depth * (x_copy + y_copy);
+    const int64_t piece = larger(1, PIECE_BYTES / larger(1, image_bytes));
+    cut_batch(g, ceil_divide(piece, depth) * depth, shards);
+    g->x_part = g->copy_x ? g->piece_images / depth * x_copy : 0;
+    g->y_part = g->copy_y ? g->piece_images / depth * y_copy : 0;
+    g->shares = 1;
+    g->packed = g->mode != CORNU_SELECT && cornu__filter_packs(g);
+    if (g->packed) cornu__filter_packed_extents(g, threads);
+    else cornu__filter_cut_pieces(g, image_bytes, PIECE_BYTES);
+}
+
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
 static size_t lay_out(CornuFilterGradient *g, const CornuOpCall *op, const CornuMachine *machine,
                       CornuFilterMode mode, float *scratch)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
     const int64_t    C = g->walk.in_channels, F = g->walk.out_channels, threads = machine->threads;
-    const int64_t    parts = g->how.parts, depth = g->products->depth;
+    const int64_t    parts = g->how.parts, shards = larger(1, machine->shards);
+    const int64_t    x_image = height->in * width->in * C, positions = height->out * width->out;
     g->mode = mode;
-    g->pad_x = g->gather && !(inside(height) && inside(width));
-    g->copy_x = depth > 1 || !g->how.in_place || g->pad_x || mode == CORNU_SELECT;
-    g->copy_y = depth > 1 || !g->how.in_place || mode != CORNU_PLAIN || g->padded != F;
-    for (int a = 0; a < 2; a++)
-        g->extent[a] = g->pad_x ? cornu__axis_reach(&g->walk.axis[a]) : g->walk.axis[a].in;
-    const int64_t x_image = height->in * width->in * C, positions = height->out * width->out;
-    int64_t x_copy = g->extent[0] * g->extent[1] * C, y_copy = positions * g->padded;
-    if (mode == CORNU_SELECT) cornu__filter_pooled_extents(g, &x_copy, &y_copy);
-    const int64_t image_bytes = 4 * parts / depth * (x_copy + y_copy);
-    const int64_t piece = larger(1, PIECE_BYTES / larger(1, image_bytes));
-    cut_batch(g, ceil_divide(piece, depth) * depth, larger(1, machine->shards));
-    g->x_part = g->copy_x ? g->piece_images / depth * x_copy : 0;
-    g->y_part = g->copy_y ? g->piece_images / depth * y_copy : 0;
-    g->shares = 1;
-    g->packed = mode != CORNU_SELECT && cornu__filter_packs(g);
-    if (g->packed) cornu__filter_packed_extents(g, threads);
-    else cornu__filter_cut_pieces(g, image_bytes, PIECE_BYTES);
+    g->tiles = mode != CORNU_UNPOOL && cornu__filter_tiles_accepts(g);
+    g->packed = false;
+    if (g->tiles) cornu__filter_tiles_extents(g, threads, shards);
+    else cut(g, threads, shards);
     g->map_count = g->packed && mode == CORNU_UNPOOL ? positions * F : 0;
     g->unpool_count = mode == CORNU_UNPOOL ? cornu__unpool_scratch(&op->in[1]) : 0;
-    g->half_count = g->unpool_count || (depth > 1 && !g->how.in_place)
+    g->half_count = g->unpool_count || (g->products->depth > 1 && !g->how.in_place)
                   ? larger(x_image, positions * F) : 0;
-    g->line_count = mode == CORNU_SELECT ? width->in * C : 0;
+    g->line_count = mode == CORNU_SELECT && !g->tiles ? width->in * C : 0;
     const int64_t sums = (g->chunks * g->layers - g->in_place) * g->rows * g->padded;
     if (scratch) {
         g->sums = scratch;
@@ -134,6 +147,12 @@ static size_t lay_out(CornuFilterGradient *g, const CornuOpCall *op, const Cornu
     return (size_t)(sums + threads * (parts * (g->x_part + g->y_part + g->half_count) +
                                       g->unpool_count + 2 * g->line_count +
                                       g->map_count)) * sizeof(float);
+}
+
+/* Whether d_y of a pool of two by two stays in its windows. */
+static bool selects(const CornuFilterGradient *g)
+{
+    return cornu__filter_tiles_accepts(g) || cornu__filter_pooled_accepts(g);
 }
 
 static size_t filter_scratch(const CornuOpCall *op, const CornuType *out_type,
@@ -150,7 +169,7 @@ static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
     CornuFilterGradient g;
     find_extents(&g, op, out_type, machine);
     const size_t bytes = lay_out(&g, op, machine, CORNU_UNPOOL, NULL);
-    if (!cornu__filter_pooled_accepts(&g)) return bytes;
+    if (!selects(&g)) return bytes;
     const size_t selecting = lay_out(&g, op, machine, CORNU_SELECT, NULL);
     return selecting > bytes ? selecting : bytes;
 }
@@ -355,7 +374,8 @@ static void sum_share(void *context, int64_t number, int thread)
     do {   /* at least once: without images the sums are zero */
         const int64_t b_end = smaller(end, b + g->piece_images);
         const bool    add = b > first;
-        if (g->mode == CORNU_SELECT) cornu__filter_pooled_sum(g, b, b_end, add, thread, sums);
+        if (g->tiles) cornu__filter_tiles_sum(g, b, b_end, share, add, thread, sums);
+        else if (g->mode == CORNU_SELECT) cornu__filter_pooled_sum(g, b, b_end, add, thread, sums);
         else if (g->packed) cornu__filter_packed_sum(g, b, b_end, share, add, thread, sums);
         else sum_piece(g, b, b_end, add, thread, sums);
         b += g->piece_images;
@@ -387,8 +407,7 @@ static CornuFilterMode mode_of(const CornuFilterGradient *g)
 {
     if (!g->call->pool) return CORNU_PLAIN;
     const CornuPool pool = cornu__pool(g->call->pool);
-    return cornu__filter_pooled_accepts(g) && cornu__pool_is_two_by_two(&pool) ? CORNU_SELECT
-                                                                               : CORNU_UNPOOL;
+    return selects(g) && cornu__pool_is_two_by_two(&pool) ? CORNU_SELECT : CORNU_UNPOOL;
 }
 
 static CornuStatus grad_filter(const CornuKernelCall *call)

@@ -1,6 +1,7 @@
 /* conv2d_grad_filter: conv2d_filter.c has the kernel, conv2d_filter_pooled.c the sums after a max
  * pooling of two by two, conv2d_filter_packed.c those from copies in the first-level cache,
- * conv2d_filter_operands.c the copies of operands that the first two make. */
+ * conv2d_filter_operands.c the copies of operands that the first two make, conv2d_filter_tiles.c
+ * the sums on tile registers. */
 #ifndef CORNU_DEVICE_HOST_CONV2D_FILTER_H
 #define CORNU_DEVICE_HOST_CONV2D_FILTER_H
 
@@ -33,6 +34,7 @@ typedef struct {
     int64_t                windows[2]; /* of CORNU_SELECT: outputs; then `extent` of x counts where
                                           windows can begin                                  */
     bool                   packed;     /* by conv2d_filter_packed.c, in pieces of            */
+    bool                   tiles;      /* by conv2d_filter_tiles.c, in blocks of             */
     int64_t                block[2];   /* so many outputs along each axis                    */
     int64_t                shares;     /* of its filters, where chunks are few               */
     bool                   in_place;   /* the first chunk's sums are the result              */
@@ -122,6 +124,18 @@ void cornu__filter_packed_extents(CornuFilterGradient *g, int64_t threads);
 /* Sums a share of images b to b_end, a piece, or adds them to the sums. */
 void cornu__filter_packed_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share,
                               bool add, int thread, float *sums);
+
+/* ---- conv2d_filter_tiles.c ---- */
+
+/* Whether sums are made on tile registers, but for d_y of other pools than those of two by two. */
+bool cornu__filter_tiles_accepts(const CornuFilterGradient *g);
+
+/* Finds chunks, shares, blocks, images of a piece and what their copies take. */
+void cornu__filter_tiles_extents(CornuFilterGradient *g, int64_t threads, int64_t shards);
+
+/* Sums a share of images b to b_end, a piece, or adds them to the sums. */
+void cornu__filter_tiles_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share,
+                             bool add, int thread, float *sums);
 
 /* ---- conv2d_filter_pooled.c ---- */
 

@@ -64,70 +64,134 @@ const CornuKernel cornu__host_gather = { .accepts = cornu__accepts_all, .run = g
  *
  * Rows of d_y are first sorted by index, those of one index in their order. Then each row of the
  * table is written once, with the sum of its rows.
+ *
+ * A large table's gradient is far more than the rows looked up, mostly zeros: of several shards it
+ * is made once, where each row is the sum of what each shard's rows add up to, in the order of an
+ * all_reduce.
  */
 
 typedef struct {
     const CornuKernelCall *call;
-    int64_t                table_rows, columns, grain;
-    int64_t               *start, *order;   /* rows of v: order[start[v]] to order[start[v + 1]] */
+    int                    shards;          /* that are added up; 1: the call's own          */
+    int64_t                table_rows, columns, count, grain;
+    int64_t               *start, *order;   /* rows of v: order[start[v]] to order[start[v + 1]],
+                                               row i of shard s by the number s count + i    */
 } Sum;
 
-static size_t sum_scratch(const CornuOpCall *op, const CornuType *out_type,
-                          const CornuMachine *machine)
+static size_t sort_scratch(const CornuOpCall *op, const CornuType *out_type, int shards)
 {
-    (void)machine;
-    return (size_t)(out_type->shape.extent[0] + 3 + cornu_type_count(op->in[1])) * sizeof(int64_t);
+    const int64_t count = shards * cornu_type_count(op->in[1]);
+    return (size_t)(out_type->shape.extent[0] + 3 + count) * sizeof(int64_t);
+}
+
+/* Operand i of shard s. */
+static const void *operand_of(const Sum *sum, int i, int s)
+{
+    const CornuKernelCall *call = sum->call;
+    return call->in[i + (sum->shards > 1 ? s - call->shard : 0) * call->shard_stride];
+}
+
+static CornuArray indices_of(const Sum *sum, int s)
+{
+    return (CornuArray){ sum->call->op.in[1], (void *)(uintptr_t)operand_of(sum, 1, s) };
 }
 
 /* start[v + 1] counts on to where the rows of v begin, then on to where they end. Padding, of index
  * -1 or V, is left out. */
-static void sort_rows(Sum *sum, CornuArray indices)
+static void sort_rows(Sum *sum)
 {
-    const int64_t count = cornu_type_count(indices.type);
     memset(sum->start, 0, (size_t)(sum->table_rows + 3) * sizeof *sum->start);
-    for (int64_t i = 0; i < count; i++) sum->start[cornu__index_at(indices, i) + 2]++;
+    for (int s = 0; s < sum->shards; s++)
+        for (int64_t i = 0; i < sum->count; i++)
+            sum->start[cornu__index_at(indices_of(sum, s), i) + 2]++;
     sum->start[1] = 0;
     for (int64_t v = 1; v < sum->table_rows; v++) sum->start[v + 1] += sum->start[v];
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t index = cornu__index_at(indices, i);
-        if (index >= 0 && index < sum->table_rows) sum->order[sum->start[index + 1]++] = i;
+    for (int s = 0; s < sum->shards; s++)
+        for (int64_t i = 0; i < sum->count; i++) {
+            const int64_t index = cornu__index_at(indices_of(sum, s), i);
+            if (index >= 0 && index < sum->table_rows)
+                sum->order[sum->start[index + 1]++] = s * sum->count + i;
+        }
+}
+
+/* `width` columns from `first` on: to = the sum of rows *at to `end` of the order that are of one
+ * shard, which is returned; *at is the next one. */
+static int sum_shard(const Sum *sum, int64_t first, int64_t width, int64_t *at, int64_t end,
+                     float *to)
+{
+    const bool    narrow = sum->call->op.in[0].dtype == CORNU_BF16;
+    const int     shard = (int)(sum->order[*at] / sum->count);
+    const int64_t limit = (shard + 1) * sum->count;
+    const void   *d_y = operand_of(sum, 0, shard);
+    float         wide[COLUMNS];
+    memset(to, 0, (size_t)width * sizeof *to);
+    for (; *at < end && sum->order[*at] < limit; ++*at) {
+        const int64_t from = (sum->order[*at] - shard * sum->count) * sum->columns + first;
+        if (narrow) cornu__bf16()->widen((const uint16_t *)d_y + from, width, wide);
+        cornu__vectors()->add_row(to, narrow ? wide : (const float *)d_y + from, width);
     }
+    return shard;
+}
+
+/* The same of all shards, at least one of which has the row: of the others, zeros. */
+static void sum_row(const Sum *sum, int64_t v, int64_t first, int64_t width, float *to)
+{
+    static const float zeros[COLUMNS];
+    float              sums[CORNU_SUM_ROWS][COLUMNS];
+    const float       *terms[CORNU_SUM_ROWS];
+    int64_t            at = sum->start[v];
+    const int64_t      end = sum->start[v + 1];
+    sum_shard(sum, first, width, &at, end, to);
+    if (at == end) return;   /* one shard alone */
+    at = sum->start[v];
+    for (int s = 0; s < sum->shards; s++) terms[s] = zeros;
+    while (at < end) {
+        const int s = (int)(sum->order[at] / sum->count);
+        sum_shard(sum, first, width, &at, end, sums[s]);
+        terms[s] = sums[s];
+    }
+    cornu__vectors()->sum_rows(to, terms, sum->shards, width);
 }
 
 static void sum_block(void *context, int64_t block, int thread)
 {
     (void)thread;
-    const Sum       *sum = context;
-    const int64_t    end = smaller(sum->table_rows, (block + 1) * sum->grain);
-    const bool       narrow = sum->call->op.in[0].dtype == CORNU_BF16;
-    const CornuBf16 *bf16 = cornu__bf16();
-    void     (*const add)(float *, const float *, int64_t) = cornu__vectors()->add_row;
-    for (int64_t v = block * sum->grain; v < end; v++)
-        for (int64_t first = 0; first < sum->columns; first += COLUMNS) {
-            const int64_t width = smaller(COLUMNS, sum->columns - first);
-            float *to = (float *)sum->call->out[0] + v * sum->columns + first, wide[COLUMNS];
-            memset(to, 0, (size_t)width * sizeof *to);
-            for (int64_t i = sum->start[v]; i < sum->start[v + 1]; i++) {
-                const int64_t at = sum->order[i] * sum->columns + first;
-                const float  *x = (const float *)sum->call->in[0] + (narrow ? 0 : at);
-                if (narrow) bf16->widen((const uint16_t *)sum->call->in[0] + at, width, wide);
-                add(to, narrow ? wide : x, width);
-            }
-        }
+    const Sum    *sum = context;
+    const int64_t end = smaller(sum->table_rows, (block + 1) * sum->grain);
+    float        *to = (float *)sum->call->out[0] + block * sum->grain * sum->columns;
+    for (int64_t v = block * sum->grain; v < end; v++, to += sum->columns) {
+        const int64_t empty = v;   /* rows from here on, all at once */
+        while (v < end && sum->start[v] == sum->start[v + 1]) v++;
+        memset(to, 0, (size_t)((v - empty) * sum->columns) * sizeof *to);
+        to += (v - empty) * sum->columns;
+        for (int64_t first = 0; first < sum->columns && v < end; first += COLUMNS)
+            sum_row(sum, v, first, smaller(COLUMNS, sum->columns - first), to + first);
+    }
 }
 
-static CornuStatus gather_grad(const CornuKernelCall *call)
+static CornuStatus sum_shards(const CornuKernelCall *call, int shards)
 {
-    const CornuArray indices = cornu__indices_of(call, 1);
-    const int64_t   *shape = call->out_type[0].shape.extent;
-    Sum sum = { .call = call, .table_rows = shape[0], .columns = shape[1] };
-    CORNU__TRY(cornu__indices_check(indices, shape[0], call->op.attributes->gather_grad.padded));
+    const int64_t *shape = call->out_type[0].shape.extent;
+    Sum sum = { .call = call, .shards = shards, .table_rows = shape[0], .columns = shape[1],
+                .count = cornu_type_count(call->op.in[1]) };
+    for (int s = 0; s < shards; s++)
+        CORNU__TRY(cornu__indices_check(indices_of(&sum, s), shape[0],
+                                        call->op.attributes->gather_grad.padded));
     sum.grain = larger(1, GRAIN / larger(1, sum.columns * (int64_t)sizeof(float)));
     sum.start = call->scratch;
     sum.order = sum.start + sum.table_rows + 3;
-    sort_rows(&sum, indices);
+    sort_rows(&sum);
     cornu__threads_run(call->threads, ceil_divide(sum.table_rows, sum.grain), sum_block, &sum);
     return CORNU_OK;
+}
+
+static CornuStatus gather_grad(const CornuKernelCall *call) { return sum_shards(call, 1); }
+
+static size_t sum_scratch(const CornuOpCall *op, const CornuType *out_type,
+                          const CornuMachine *machine)
+{
+    (void)machine;
+    return sort_scratch(op, out_type, 1);
 }
 
 static bool accepts_floats(const CornuOpCall *call, const CornuType *out_type,
@@ -138,6 +202,33 @@ static bool accepts_floats(const CornuOpCall *call, const CornuType *out_type,
     return (d_y == CORNU_F32 || d_y == CORNU_BF16) && out_type->dtype == CORNU_F32;
 }
 
+/* ---- Summed over shards ---- */
+
+enum { LEAST_ELEMENTS = 1 << 20 };   /* of a table whose gradient is not going to be in the cache */
+
+static CornuStatus gather_grad_summed(const CornuKernelCall *call)
+{
+    return sum_shards(call, call->shards);
+}
+
+static size_t summed_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    return sort_scratch(op, out_type, machine->shards);
+}
+
+static bool summed_accepts(const CornuOpCall *call, const CornuType *out_type,
+                           const CornuMachine *machine)
+{
+    return accepts_floats(call, out_type, machine) && machine->shards >= 2 &&
+           machine->shards <= CORNU_SUM_ROWS && cornu_type_count(*out_type) >= LEAST_ELEMENTS;
+}
+
+static const CornuKernel gather_grad_of_shards = {
+    .accepts = summed_accepts, .scratch = summed_scratch, .run = gather_grad_summed,
+};
+
 const CornuKernel cornu__host_gather_grad = {
     .accepts = accepts_floats, .scratch = sum_scratch, .run = gather_grad,
+    .summed = &gather_grad_of_shards,
 };

@@ -123,29 +123,45 @@ static void add_tile(const CornuMatmul *p, const CornuOuter *outer, int64_t coun
         .columns = (int)outer->y_pixel });
 }
 
+/* What the tiles of a block share in a chunk: rows k to k_end along K, y the panel's first part. */
+typedef struct {
+    const char *x;
+    const void *y;
+    int64_t     k, k_end, width;
+    ptrdiff_t   stride, layer;   /* of the sums: between rows; to those of the earlier passes */
+} Chunk;
+
+/* Adds it to the sums of a tile's rows, from row m of the block on. */
+static void add_rows(const CornuMatmul *p, const Chunk *c, int64_t m, int rows, float *sums)
+{
+    CornuOuter outer = { .x_pixel = rows, .y_pixel = c->width, .images = 1, .height = 1,
+                         .width = ceil_divide(c->k_end - c->k, p->products->depth),
+                         .sum_stride = c->stride, .rows = rows,
+                         .vectors = (int)(c->width / p->products->lanes) };
+    for (int pass = 0; pass < p->how.passes; pass++) {
+        const int *part = p->how.pass[pass];
+        const bool last = pass + 1 == p->how.passes;
+        outer.sum = sums + (last ? 0 : c->layer);
+        outer.add = c->k % p->split_rows > 0 || (pass > 0 && !last);
+        outer.x = cornu__element(&p->how, c->x, part[0] * p->x_part + m * p->chunk);
+        outer.y = cornu__element(&p->how, c->y, part[1] * p->depth * c->width);
+        if (p->by_rows) add_tile(p, &outer, c->k_end - c->k);
+        else p->products->outer(&outer);
+    }
+}
+
 /* Adds chunk k to k_end to the sums of the panel at column `first`. */
 static void add_chunk(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
                       int64_t first, int thread, float *sums, int64_t stride)
 {
-    const int64_t width = cornu__panel_width(p, first), rows = b->m_end - b->m;
-    const char   *x = p->x + thread * p->x_bytes;
-    const void   *y = panel_rows(p, b, k, k_end, first, thread);
-    CornuOuter    outer = { .y_pixel = width, .images = 1, .height = 1,
-                            .width = ceil_divide(k_end - k, p->products->depth),
-                            .sum_stride = stride, .vectors = (int)(width / p->products->lanes) };
-    for (int64_t m = 0, t = 1; m < rows; m += outer.rows, t++) {
-        outer.rows = (int)(tile_begin(p, rows, t) - m);
-        outer.x_pixel = outer.rows;
-        for (int pass = 0; pass < p->how.passes; pass++) {
-            const int *part = p->how.pass[pass];
-            const bool last = pass + 1 == p->how.passes;
-            outer.sum = sums + ((last ? 0 : rows) + m) * stride + first - b->first;
-            outer.add = k % p->split_rows > 0 || (pass > 0 && !last);
-            outer.x = cornu__element(&p->how, x, part[0] * p->x_part + m * p->chunk);
-            outer.y = cornu__element(&p->how, y, part[1] * p->depth * width);
-            if (p->by_rows) add_tile(p, &outer, k_end - k);
-            else p->products->outer(&outer);
-        }
+    const int64_t rows = b->m_end - b->m;
+    const Chunk   chunk = { .x = p->x + thread * p->x_bytes,
+                            .y = panel_rows(p, b, k, k_end, first, thread), .k = k, .k_end = k_end,
+                            .width = cornu__panel_width(p, first), .stride = stride,
+                            .layer = rows * stride };
+    for (int64_t m = 0, t = 1, end; m < rows; m = end, t++) {
+        end = tile_begin(p, rows, t);
+        add_rows(p, &chunk, m, (int)(end - m), sums + m * stride + first - b->first);
     }
 }
 
@@ -266,23 +282,35 @@ static CornuMatmul of_shard(const CornuMatmul *p, int shard)
     return own;
 }
 
-/* The sums of a panel of all shards, added up into the result. */
+/* The sums of a panel of all shards, added up into the result, tile by tile in the first-level
+ * cache. */
 static void sum_panel(const CornuMatmul *p, const CornuBlock *b, int thread)
 {
     const int64_t rows = b->m_end - b->m, width = b->end - b->first;
-    const int64_t each = cornu__block_rows(p) * cornu__panel_columns(p);
+    const int64_t each = tile_rows(p) * cornu__panel_columns(p);
     const int64_t used = smaller(b->end, p->e.n) - b->first;
     float        *sums = p->sums + thread * p->sums_count, *total = sums + p->summed * each;
     const float  *x[CORNU_SUM_ROWS];
+    Chunk         chunks[CORNU_SUM_ROWS];
     for (int s = 0; s < p->summed; s++) {
         const CornuMatmul own = of_shard(p, s);
         x[s] = sums + s * each;
-        add_chunk(&own, b, 0, p->e.k, b->first, thread, sums + s * each, width);
+        chunks[s] = (Chunk){ .x = own.x + thread * own.x_bytes,
+                             .y = panel_rows(&own, b, 0, p->e.k, b->first, thread),
+                             .k_end = p->e.k, .width = width, .stride = width };
     }
-    cornu__vectors()->sum_rows(total, x, p->summed, rows * width);
-    for (int64_t m = 0; m < rows; m++)
-        memcpy(cornu__result_at(p, 0, b->m + m, b->first), total + m * width,
-               (size_t)used * sizeof *total);
+    for (int64_t m = 0, t = 1, end; m < rows; m = end, t++) {
+        end = tile_begin(p, rows, t);
+        for (int64_t row = m; row < end; row++)
+            cornu__prefetch_to_write(cornu__result_at(p, 0, b->m + row, b->first),
+                                     (size_t)used * sizeof *total);
+        for (int s = 0; s < p->summed; s++)
+            add_rows(p, &chunks[s], m, (int)(end - m), sums + s * each);
+        cornu__vectors()->sum_rows(total, x, p->summed, (end - m) * width);
+        for (int64_t row = m; row < end; row++)
+            memcpy(cornu__result_at(p, 0, b->m + row, b->first), total + (row - m) * width,
+                   (size_t)used * sizeof *total);
+    }
 }
 
 static void multiply_summed(void *context, int64_t block, int thread)

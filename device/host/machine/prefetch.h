@@ -20,4 +20,11 @@ static inline void cornu__prefetch_near(const void *from, size_t bytes)
     __builtin_prefetch((const void *)((uintptr_t)from + bytes), 0, 2);
 }
 
+/* The lines of `bytes` from `to` on, which will be written, for the second-level cache. */
+static inline void cornu__prefetch_to_write(const void *to, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += CORNU_LINE_BYTES)
+        __builtin_prefetch((const void *)((uintptr_t)to + at), 1, 2);
+}
+
 #endif

@@ -1,6 +1,7 @@
 /*
- * Large products that are summed over shards where they are computed: which are, that the bits are
- * those of a product on each shard and a sum of these, and what memory is left.
+ * Large products, and gradients of tables, that are summed over shards where they are computed:
+ * which are, that the bits are those of one on each shard and a sum of these, and what memory is
+ * left.
  *
  * tests/run: all instruction sets
  */
@@ -231,6 +232,53 @@ static void test_bits_of_other_shapes(void **state)
         }
 }
 
+/* The gradient of a table of which each shard looks up some rows, some of them often. */
+static double *table_gradient(const char *name, int shards, int64_t columns, CornuDtype dtype,
+                              int threads, int64_t *count)
+{
+    enum { ROWS = 70001, LOOKUPS = 37 };
+    const CornuAttributes grad = { .gather_grad = { ROWS, CORNU_F32, CORNU_PADDED_BELOW } };
+    const CornuAttributes all = { .shards = { .size = shards } };
+    CornuDevice  *device = cornu_device_open(name, .threads = threads, .shards = shards);
+    CornuProgram *p = cornu_program_create();
+    CornuValue    in[2] = { shard_input(p, cornu_type(dtype, LOOKUPS, columns)),
+                            shard_input(p, cornu_type(CORNU_I32, LOOKUPS)) };
+    CornuValue    sum = op(p, CORNU_OP_GATHER_GRAD, &grad, in, 2);
+    output(p, op(p, CORNU_OP_ALL_REDUCE, &all, &sum, 1), -1);
+    Compiled made = compile(device, p);
+    set_reals(&made);
+    double   indices[8 * LOOKUPS];
+    uint64_t drawn = 11;
+    for (int i = 0; i < shards * LOOKUPS; i++)
+        indices[i] = i % 3 ? (double)(draw(&drawn, 8) - 1) : (double)draw(&drawn, ROWS);
+    set_numbers(&made, 1, indices);
+    run(&made);
+    double *got = get_output(&made, 0, count);
+    release(&made);
+    cornu_program_free(p);
+    cornu_device_close(device);
+    return got;
+}
+
+static void test_bits_of_lookups(void **state)
+{
+    (void)state;
+    static const int64_t columns[] = { 16, 33, 1500 };
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        for (int shards = 2; shards <= 8; shards += 3) {
+            int64_t    count, again;
+            CornuDtype dtype = i == 1 ? CORNU_BF16 : CORNU_F32;
+            setenv("CORNU_PASSES", "-summed", 1);
+            double *expected = table_gradient("tpu", shards, columns[i], dtype, 2, &count);
+            unsetenv("CORNU_PASSES");
+            double *got = table_gradient("tpu", shards, columns[i], dtype, 3, &again);
+            assert_int_equal(again, count);
+            assert_memory_equal(got, expected, (size_t)count * sizeof *got);
+            free(got);
+            free(expected);
+        }
+}
+
 /* Elements of the sum against double. In bf16 products of two numbers are exact; the bound is that
  * of tests/device/host/kernels/test_products.c. */
 static void test_elements(void **state)
@@ -278,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_bits),
         cmocka_unit_test(test_bits_of_other_shapes),
+        cmocka_unit_test(test_bits_of_lookups),
         cmocka_unit_test(test_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

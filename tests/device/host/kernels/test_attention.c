@@ -121,6 +121,7 @@ static void test_blocks(void **state)
     (void)state;
     static const Shape shapes[] = {
         { 1, 257, 257, 2, 2, 32, 32, .causal = true },
+        { 1, 520, 530, 1, 1, 16, 16, .causal = true },
         { 1, 257, 300, 2, 1, 16, 48, .causal = true, .window = 40 },
         { 1, 200, 257, 2, 2, 32, 32, .window = 3 },
         { 1, 300, 130, 1, 1, 64, 16, .window = 0 },

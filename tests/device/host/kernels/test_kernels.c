@@ -273,6 +273,28 @@ static void test_conv2d_wide(void **state)
     }
 }
 
+/* Gradients of filters on tile registers: sets of images and bands of fewer; blocks that are cut
+ * along rows, and whose rows of x are a ring; several groups of channels, joined taps; chunks. */
+static void test_conv2d_tiles(void **state)
+{
+    (void)state;
+    for (int i = 0; i < rounds(32); i++) {
+        const CornuShape x = cornu_shape(between(1, 80), between(1, 12), between(1, 12),
+                                         i % 2 ? between(1, 16) : between(17, 100));
+        const CornuShape filter = cornu_shape(between(1, 4), between(1, 4), x.extent[3],
+                                              between(1, 100));
+        check_convolution(x, filter, random_convolution(x, filter, false));
+    }
+    const CornuAttributes same = { .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } };
+    const CornuAttributes two = { .conv2d = { .strides = { 2, 2 }, .dilation = { 2, 1 },
+                                              .low = { 3, 1 }, .high = { 2, 2 } } };
+    check_convolution(cornu_shape(2, 37, 141, 40), cornu_shape(3, 3, 40, 31), same);
+    check_convolution(cornu_shape(5, 45, 153, 40), cornu_shape(3, 4, 40, 31), two);
+    check_convolution(cornu_shape(33, 19, 153, 12), cornu_shape(3, 4, 12, 48), two);
+    check_convolution(cornu_shape(130, 8, 8, 16), cornu_shape(3, 3, 16, 16), same);
+    check_convolution(cornu_shape(70, 5, 5, 96), cornu_shape(5, 5, 96, 160), same);
+}
+
 /* Whether the gradient of x with C channels by square filters takes the kernel for few channels. */
 static bool is_of_few(int64_t C, int64_t side, int64_t F)
 {
@@ -508,12 +530,14 @@ static void check_narrow_pooled(const CornuKernel *conv, const CornuKernel *sepa
     free(wide);
 }
 
-/* Whether only the nonzero element of each window is summed: then the terms are added in another
- * order. */
+/* Whether only the nonzero element of each window is summed, or tile registers sum one of the two
+ * gradients alone: then the terms are added in another order. */
 static bool selects(const Case *g, const Case *up)
 {
     const CornuOpCall call = case_op(up);
     const CornuPool   pool = cornu__pool(&call);
+    if (g->id == CORNU_OP_CONV2D_GRAD_FILTER &&
+        cornu__multiplication(tested_multiplier, operands).products->packs) return true;
     return g->id == CORNU_OP_CONV2D_GRAD_FILTER &&
            cornu__multiplication(tested_multiplier, operands).products->selects &&
            cornu__pool_is_exact(&pool) && pool.height.size == 2 && pool.width.size == 2 &&
@@ -725,6 +749,11 @@ static void test_pooled(void **state)
                      two);
         check_pooled(x, cornu_shape(5, 5, x.extent[3], pick(filters, 4)), same, two);
     }
+    /* Of tile registers: blocks that are cut along rows, a set of images and a few more. */
+    check_pooled(cornu_shape(3, 9, 531, 16), cornu_shape(2, 3, 16, 32),
+                 (CornuAttributes){ .conv2d = { .low = { 1, 0 } } }, two);
+    check_pooled(cornu_shape(67, 7, 9, 40), cornu_shape(3, 3, 40, 48),
+                 (CornuAttributes){ .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } }, two);
 }
 
 /* ---- Normalization ---- */
@@ -834,6 +863,7 @@ static int cpu_with_isa(CornuIsa isa)
         cmocka_unit_test_setup(test_conv2d, begin),
         cmocka_unit_test_setup(test_conv2d_slabs, begin),
         cmocka_unit_test_setup(test_conv2d_packed, begin),
+        cmocka_unit_test_setup(test_conv2d_tiles, begin),
         cmocka_unit_test_setup(test_winograd, begin),
         cmocka_unit_test_setup(test_few_channels, begin),
         cmocka_unit_test_setup(test_depthwise, begin),
@@ -861,6 +891,7 @@ static int tpu_with_isa(CornuIsa isa)
         cmocka_unit_test_setup(test_conv2d_slabs, begin),
         cmocka_unit_test_setup(test_conv2d_packed, begin),
         cmocka_unit_test_setup(test_conv2d_wide, begin),
+        cmocka_unit_test_setup(test_conv2d_tiles, begin),
         cmocka_unit_test_setup(test_few_channels, begin),
         cmocka_unit_test_setup(test_depthwise, begin),
         cmocka_unit_test_setup(test_pooled, begin),
@@ -877,7 +908,7 @@ static int tpu_with_isa(CornuIsa isa)
         operands = kinds[i].operands;
         results = kinds[i].results;
         failed += isa_run_group(kinds[i].name, isa, tests,
-                                results == CORNU_BF16 ? sizeof tests / sizeof *tests : 5);
+                                results == CORNU_BF16 ? sizeof tests / sizeof *tests : 6);
     }
     return failed;
 }
