@@ -44,6 +44,8 @@ typedef struct {
     const float    *term;           /* NULL: none   */
     void           *y;
     ptrdiff_t       y_stride;
+    const ptrdiff_t *y_rows;        /* NULL, or in place of m y_stride, where registers for tiles
+                                       are: elements from y to row m; negative: not stored */
     int             rows, vectors, columns;
     bool            relu, narrow;   /* narrow: y is bf16, rounded to nearest even; subnormal
                                        numbers become zero where instructions for bf16 round */
@@ -156,6 +158,13 @@ CORNU__F32_ISAS(CORNU__DECLARE, const CornuProducts, cornu__products)
 /* Of bf16. */
 CORNU__BF16_ISAS(CORNU__DECLARE, const CornuProducts, cornu__products)
 CORNU__TILE_ISAS(CORNU__DECLARE, const CornuProducts, cornu__products)
+
+/* Whether products have registers for tiles, which multiply far faster than others where they are
+ * full. */
+static inline bool cornu__has_tile_registers(const CornuProducts *products)
+{
+    return products->release != NULL;
+}
 
 /* Those of the instruction set in use (cpu.h) for f32, and for bf16: the former where the set has
  * no instructions for bf16. */

@@ -182,28 +182,75 @@ static void store_sums(const CornuTile *tile, float *to, ptrdiff_t stride)
     if (lower && second) _tile_stored(3, to + SIDE * stride + SIDE, bytes);
 }
 
-/* The register of sums at row m, column n. */
-INLINE Lanes finished(const CornuTile *tile, int m, int n, Lanes y)
+/* A register's columns, from n on, of all rows of sums, which are `width` apart. Constants where it
+ * is called let the loop be short: it takes as long as multiplying 96 elements or more. */
+INLINE void finish_columns(const CornuTile *tile, const float *sums, int width, int n, bool narrow,
+                           bool rectified, bool more)
 {
-    if (tile->scale) y = unfused(y * load(tile->scale + n)) + load(tile->shift + n);
-    if (tile->term) y += load_first(tile->term + m * tile->y_stride + n, tile->columns - n);
-    return tile->relu ? relu(y) : y;
+    const ptrdiff_t *rows = tile->y_rows, stride = tile->y_stride;
+    const float     *scale = more ? tile->scale : NULL, *term = more ? tile->term : NULL;
+    const Lanes      none = { 0 }, scales = scale ? load(scale + n) : none;
+    const Lanes      shifts = scale ? load(tile->shift + n) : none;
+    const int        row_count = tile->rows, count = tile->columns - n;
+    char            *y = (char *)tile->y + n * (narrow ? (int)sizeof(uint16_t) : (int)sizeof *sums);
+    for (int m = 0; m < row_count; m++) {
+        const ptrdiff_t row = rows ? rows[m] : m * stride;
+        Lanes           sum = load(sums + m * width + n);
+        if (row < 0) continue;
+        if (scale) sum = unfused(sum * scales) + shifts;
+        if (term) sum += load_first(term + row + n, count);
+        if (rectified) sum = relu(sum);
+        if (narrow) store_narrow((uint16_t *)(void *)y + row, sum, count);
+        else store_some((float *)(void *)y + row, sum, count);
+    }
 }
 
-static void store_result(const CornuTile *tile, int m, int n, Lanes y)
+#if defined(__AVX512BF16__)
+/* Both registers of each row together, bf16 with at most a relu. */
+INLINE void finish_pairs(const CornuTile *tile, const float *sums, bool rectified)
 {
-    const ptrdiff_t at = m * tile->y_stride + n;
-    if (tile->narrow) store_narrow((uint16_t *)tile->y + at, y, tile->columns - n);
-    else store_some((float *)tile->y + at, y, tile->columns - n);
+    const ptrdiff_t *rows = tile->y_rows, stride = tile->y_stride;
+    const __mmask32  kept = (uint32_t)(((uint64_t)1 << tile->columns) - 1);
+    const int        row_count = tile->rows;
+    uint16_t        *y = tile->y;
+    for (int m = 0; m < row_count; m++, sums += 2 * SIDE) {
+        const ptrdiff_t row = rows ? rows[m] : m * stride;
+        Lanes           low = load(sums), high = load(sums + SIDE);
+        if (row < 0) continue;
+        if (rectified) low = relu(low), high = relu(high);
+        _mm512_mask_storeu_epi16(y + row, kept,
+                                 (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low));
+    }
+}
+#endif
+
+static void finish(const CornuTile *tile, const float *sums, int width)
+{
+    const bool more = tile->scale || tile->term;
+#if defined(__AVX512BF16__)
+    if (tile->narrow && !more && tile->vectors == 2) {
+        if (tile->relu) finish_pairs(tile, sums, true);
+        else finish_pairs(tile, sums, false);
+        return;
+    }
+#endif
+    for (int n = 0; n < tile->columns; n += LANES)
+        if (tile->narrow && !more && tile->relu)
+            finish_columns(tile, sums, width, n, true, true, false);
+        else if (tile->narrow && !more)
+            finish_columns(tile, sums, width, n, true, false, false);
+        else
+            finish_columns(tile, sums, width, n, tile->narrow, tile->relu, more);
 }
 
 static void tile(const CornuTile *tile)
 {
     const int  width = tile->vectors * SIDE;
-    const bool plain = !tile->narrow && !tile->relu && !tile->scale && !tile->term;
+    const bool plain = !tile->narrow && !tile->relu && !tile->scale && !tile->term &&
+                       !tile->y_rows;
     const bool whole = plain && tile->columns == width;
-    Rest       rest;
-    float      sums[2 * SIDE * 2 * SIDE];
+    _Alignas(REGISTER_ROW) Rest  rest;   /* rows that cross lines of the cache load slowly */
+    _Alignas(REGISTER_ROW) float sums[2 * SIDE * 2 * SIDE];
     rest.count = 0;
     if (configured_rows != tile->rows) configure(tile->rows);
     load_bias(tile);
@@ -213,10 +260,7 @@ static void tile(const CornuTile *tile)
         multiply_rest(tile, &rest);
     }
     store_sums(tile, whole ? tile->y : sums, whole ? tile->y_stride : width);
-    if (whole) return;
-    for (int m = 0; m < tile->rows; m++)
-        for (int n = 0; n < tile->columns; n += LANES)
-            store_result(tile, m, n, finished(tile, m, n, load(sums + m * width + n)));
+    if (!whole) finish(tile, sums, width);
 }
 
 static float limit(int64_t steps)

@@ -31,6 +31,7 @@
  *     of 3 x 3, one core: positions beside padding as tiles of one row 23.0 us, by columns 18.6.
  */
 #include "../../integer_internal.h"
+#include "conv2d_pool.h"
 #include "convolution.h"
 #include "kernels.h"
 #include "pool.h"
@@ -506,24 +507,10 @@ static void convolve_band(const Convolution *c, CornuTile *tile, const Band *ban
 static void pool_band(const Convolution *c, const Band *band, const CornuPool *pool, int64_t i,
                       float *narrow_row)
 {
-    const CornuPools *pools = cornu__pools();
-    const int64_t     C = pool->channels, columns = pool->width.out, row = columns * C;
-    const bool        narrow = c->call->out_type->dtype == CORNU_BF16;
-    const void       *maps = band->y;
-    CornuEpilogue     epilogue = *c->call->epilogue;
-    if (epilogue.bias) epilogue.bias = c->bias;
+    const int64_t size = c->call->out_type->dtype == CORNU_BF16 ? 2 : 4;
     for (int64_t b = band->b; b < band->b_end; b++)
-        for (int64_t k = 0; k < pool->height.out; k++) {
-            const int64_t to = (b * c->pool.height.out + i + k) * row;
-            const int64_t map = (b - band->b) * band->y_image;
-            float        *y = narrow ? narrow_row : (float *)c->call->out[0] + to;
-            uint8_t      *index = (uint8_t *)c->call->out[1] + to;
-            if (narrow) pools->max_narrow(pool, k, (const uint16_t *)maps + map, y, index);
-            else pools->max(pool, k, (const float *)maps + map, y, index);
-            cornu__epilogue_apply(&epilogue, &(CornuEpilogueRows){
-                .y = y, .rows = columns, .columns = C, .stride = C, .first = to, .width = C });
-            if (narrow) cornu__bf16()->narrow(y, row, (uint16_t *)c->call->out[0] + to);
-        }
+        cornu__conv2d_pool(c->call, pool, c->bias, band->y + (b - band->b) * band->y_image * size,
+                           b * c->pool.height.out + i, narrow_row);
 }
 
 /* The map of some images, and the pool of it. */

@@ -34,7 +34,9 @@
 enum {
     UNITS = 64,                /* cuts, where the shape allows                            */
     STRIP_BYTES = 64 << 10,    /* of the rows of P of a strip, whose positions are        */
-    OVERLAP = 8                /* at least so many times those that its neighbour has too */
+    OVERLAP = 8,               /* at least so many times those that its neighbour has too */
+    TILE_DEPTH = 32,           /* elements of a sum that a tile register holds, and the   */
+    STORING = 2                /* steps that storing it takes                             */
 };
 
 typedef struct {
@@ -98,7 +100,8 @@ static void find_extents(Columns *c, const CornuOpCall *op, const CornuType *out
 }
 
 /* Whether this takes fewer steps on registers for each position of d_y than conv2d.c does, counting
- * an addition like a multiply-add. */
+ * an addition like a multiply-add; or on tile registers than conv2d_padded.c does, an addition like
+ * a step of 32 elements. */
 static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
 {
     Columns c;
@@ -106,7 +109,12 @@ static bool accepts(const CornuOpCall *op, const CornuType *out_type, const Corn
     find_extents(&c, op, out_type, machine->multiplier);
     const int64_t C = c.walk.out_channels, taps = c.columns / larger(1, C);
     const int64_t steps = c.depth / c.products->depth * c.how.passes, lanes = c.products->lanes;
-    return c.padded / lanes * steps + taps * ceil_divide(C, CORNU_COL2IM_QUAD) <
+    const int64_t additions = ceil_divide(C, CORNU_COL2IM_QUAD);
+    const int64_t tile_steps = ceil_divide(c.walk.in_channels, TILE_DEPTH);
+    if (cornu__has_tile_registers(c.products) && c.how.in_place)
+        return c.padded / lanes * (tile_steps + STORING) + taps * additions <
+               taps * ceil_divide(C, lanes) * tile_steps;
+    return c.padded / lanes * steps + taps * additions <
            taps * ceil_divide(C, lanes) * steps;
 }
 
@@ -387,5 +395,5 @@ const CornuKernel cornu__host_conv2d_grad_input_few = {
 const CornuKernel cornu__host_conv2d_grad_input_few_unpooled = {
     .accepts = unpooled_accepts, .scratch = unpooled_scratch, .run = few, .takes_gate = true,
     .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_grad_input_unpooled,
+    .otherwise = &cornu__host_conv2d_grad_input_padded_unpooled,
 };

@@ -35,6 +35,10 @@ extern const CornuKernel cornu__host_conv2d_grad_input_few;   /* conv2d_few.c */
 extern const CornuKernel cornu__host_conv2d_winograd,         /* conv2d_winograd.c */
                          cornu__host_conv2d_grad_input_winograd,
                          cornu__host_conv2d_pooled_winograd;
+/* On tile registers. */
+extern const CornuKernel cornu__host_conv2d_padded, cornu__host_conv2d_grad_input_padded,
+                         cornu__host_conv2d_pooled_padded,
+                         cornu__host_conv2d_grad_input_padded_unpooled;   /* conv2d_padded.c */
 /* Of f32 and bf16, a group for each channel. */
 extern const CornuKernel cornu__host_depthwise, cornu__host_depthwise_grad_input,
                          cornu__host_depthwise_grad_filter;

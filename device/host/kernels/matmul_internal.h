@@ -53,13 +53,6 @@ static inline int64_t cornu__block_rows(const CornuMatmul *p)
     return p->tiles * p->products->tile_rows;
 }
 
-/* Whether products have registers for tiles, which multiply far faster than others: those of a
- * transposed a are then tiles of its columns, made rows. */
-static inline bool cornu__has_tile_registers(const CornuProducts *products)
-{
-    return products->release != NULL;
-}
-
 /* Columns that a panel has. */
 static inline int64_t cornu__panel_columns(const CornuMatmul *p) { return 2 * p->products->lanes; }
 

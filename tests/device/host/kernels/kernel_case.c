@@ -132,8 +132,7 @@ CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,
     return status;
 }
 
-/* The first of a kernel and its others that takes the case. */
-static const CornuKernel *case_kernel_taking(const CornuKernel *kernel, const Case *c)
+const CornuKernel *case_kernel_taking(const CornuKernel *kernel, const Case *c)
 {
     const CornuOpCall  call = case_op(c);
     const CornuMachine machine = { 1, tested_multiplier, 1 };

@@ -41,8 +41,10 @@ void case_expect_epilogue(Case *c);
 /* Memory whose contents nothing may rely on starts as NaN. */
 void *unset_memory(size_t bytes);
 
-/* The first of the kernels for the op that takes the case; NULL: none. */
+/* The first of the kernels for the op, or of a kernel and its others, that takes the case; NULL:
+ * none. */
 const CornuKernel *case_kernel(const Case *c);
+const CornuKernel *case_kernel_taking(const CornuKernel *kernel, const Case *c);
 
 /* The kernel's call with all that it needs: pool of threads, scratch memory, the packed operand 1.
  * The operands are in `in`. */

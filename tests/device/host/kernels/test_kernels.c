@@ -30,6 +30,8 @@
 /* The dtypes of products under test. */
 static CornuDtype operands, results;
 
+static int64_t pick(const int64_t *from, int count) { return from[between(0, count - 1)]; }
+
 /* Random shapes of a test: fewer where dtypes share them. */
 static int rounds(int count) { return tested_kernels == cornu__cpu_kernels ? count : count / 4; }
 
@@ -246,6 +248,31 @@ static void test_conv2d_packed(void **state)
     check_convolution(cornu_shape(1, 4, 5, 64), cornu_shape(3, 3, 64, 200), same);
 }
 
+/* What tile registers take from padded copies: few channels and filters, several outputs of a row
+ * at once; strides, also of outputs that no row of x is left for; several blocks. */
+static void test_conv2d_wide(void **state)
+{
+    (void)state;
+    static const int64_t channels[] = { 1, 3, 12, 16, 24, 32, 40, 64 };
+    const CornuAttributes same = { .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } };
+    const CornuAttributes half = { .conv2d = { .strides = { 2, 2 }, .low = { 2, 2 },
+                                               .high = { 2, 2 } } };
+    check_convolution(cornu_shape(2, 28, 28, 1), cornu_shape(3, 3, 1, 12), same);
+    check_convolution(cornu_shape(2, 28, 28, 12), cornu_shape(6, 6, 12, 24), half);
+    check_convolution(cornu_shape(1, 60, 64, 24), cornu_shape(3, 3, 24, 33), same);
+    check_convolution(cornu_shape(1, 33, 48, 64), cornu_shape(1, 1, 64, 64), (CornuAttributes){
+        .conv2d.strides = { 3, 2 } });
+    for (int i = 0; i < rounds(40); i++) {
+        const int64_t side = between(1, 6);
+        CornuShape    x = cornu_shape(between(1, 3), between(14, 30), 2 * between(7, 20),
+                                      pick(channels, 8));
+        CornuShape    filter = cornu_shape(side, between(1, 6), x.extent[3], pick(channels, 8));
+        CornuAttributes a = random_convolution(x, filter, i % 4 == 0);
+        a.conv2d.dilation[1] = 1;
+        check_convolution(x, filter, a);
+    }
+}
+
 /* Gradients of filters on tile registers: sets of images and bands of fewer; blocks that are cut
  * along rows, and whose rows of x are a ring; several groups of channels, joined taps; chunks. */
 static void test_conv2d_tiles(void **state)
@@ -286,7 +313,10 @@ static bool is_of_few(int64_t C, int64_t side, int64_t F)
 static void test_few_channels(void **state)
 {
     (void)state;
-    assert_true(is_of_few(1, 5, 64) && is_of_few(1, 3, 32) && is_of_few(3, 3, 32));
+    const bool tiles = operands == CORNU_BF16 &&
+                       cornu__has_tile_registers(cornu__products_of_bf16());
+    assert_true(is_of_few(1, 5, 64));
+    assert_true(is_of_few(1, 3, 32) == !tiles && is_of_few(3, 3, 32) == !tiles);
     assert_false(is_of_few(1, 1, 64) || is_of_few(16, 3, 64) || is_of_few(64, 5, 128));
     for (int i = 0; i < rounds(48); i++) {
         const int64_t stride[] = { between(1, 3), between(1, 3) };
@@ -364,8 +394,6 @@ static void test_depthwise(void **state)
 }
 
 /* ---- Pooling ---- */
-
-static int64_t pick(const int64_t *from, int count) { return from[between(0, count - 1)]; }
 
 /* Puts NaN, infinities and equal elements into operand 0. */
 static void spoil(Case *c)
@@ -451,7 +479,7 @@ static const CornuKernel *direct(const Case *c)
     const CornuKernel *kernel = case_kernel(c);
     const bool fewer = kernel == &cornu__host_conv2d_winograd ||
                        kernel == &cornu__host_conv2d_grad_input_winograd;
-    return fewer ? kernel->otherwise : kernel;
+    return fewer ? case_kernel_taking(kernel->otherwise, c) : kernel;
 }
 
 /* A joined kernel: out has the types of the pool's outputs, or of the filter. */
@@ -467,8 +495,8 @@ static CornuStatus run_pooled(const CornuKernel *kernel, const Case *c, const Ca
 
 /* The same in bf16: the pool takes the first of the map's elements that are largest once rounded;
  * bias and activation are added to f32 and rounded together. */
-static void check_narrow_pooled(const CornuKernel *conv, const Case *c, const Case *pool,
-                                void **joined)
+static void check_narrow_pooled(const CornuKernel *conv, const CornuKernel *separate, const Case *c,
+                                const Case *pool, void **joined)
 {
     Case          y = *c, p = *pool;
     const int64_t F = c->out_type[0].shape.extent[3], count = cornu_type_count(p.out_type[0]);
@@ -479,7 +507,7 @@ static void check_narrow_pooled(const CornuKernel *conv, const Case *c, const Ca
     y.epilogue = (CornuEpilogue){ .activation = CORNU_OP_COUNT };
     y.attributes.conv2d.dtype = CORNU_BF16;
     y.out_type[0].dtype = p.in_type[0].dtype = p.out_type[0].dtype = CORNU_BF16;
-    assert_int_equal(case_run(&y, 1, &map), CORNU_OK);
+    assert_int_equal(case_run_with(separate, &y, 1, &map), CORNU_OK);
     p.in[0] = map;
     assert_int_equal(case_run(&p, 1, pooled), CORNU_OK);
     for (int64_t f = 0; f < F; f++) bias[f] = cornu_bf16_from_float(exact[f]);
@@ -596,7 +624,6 @@ static void check_pooled_gradients(const Case *y, CornuAttributes window, CornuT
     cornu__release(up.in[0]);
 }
 
-/* Joined or one after the other, the bits are the same. */
 /* The joined kernel that makes fewer products, where it takes the case, against the pool of the map
  * that the one without a pool makes. */
 static void check_fewer_pooled(const Case *y, const Case *pool)
@@ -625,6 +652,14 @@ static void check_fewer_pooled(const Case *y, const Case *pool)
     cornu__release(map);
 }
 
+/* Whether conv2d_padded.c takes y joined with the pool. */
+static bool is_padded(const Case *y, const CornuOpCall *pool)
+{
+    const CornuKernel *kernel = &cornu__host_conv2d_pooled_padded;
+    return case_kernel_taking(kernel, y) == kernel && kernel->joins(pool);
+}
+
+/* Joined or one after the other, the bits are the same. */
 static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convolution,
                          CornuAttributes window)
 {
@@ -635,16 +670,19 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
     case_add(&y, cornu_type_from(operands, filter));
     void *map, *pooled[3] = { 0 }, *joined[3] = { 0 };
     assert_true(case_expect(&y));
-    assert_int_equal(case_run_with(direct(&y), &y, 1, &map), CORNU_OK);
     Case p = { .id = CORNU_OP_MAX_POOL2D, .attributes = window, .in_count = 1,
-               .in_type = { y.out_type[0] }, .in = { map },
-               .epilogue.activation = CORNU_OP_COUNT };
+               .in_type = { y.out_type[0] }, .epilogue.activation = CORNU_OP_COUNT };
     CornuOpCall pool_call = case_op(&p);
     if (cornu__op_type(&pool_call, p.out_type) != CORNU_OK) {
         case_free(&y);
-        case_free(&p);
         return;
     }
+    const bool         padded = is_padded(&y, &pool_call);
+    const CornuKernel *kernel = padded ? &cornu__host_conv2d_pooled_padded
+                                       : &cornu__host_conv2d_pooled;
+    const CornuKernel *separate = padded ? &cornu__host_conv2d_padded : &cornu__host_conv2d;
+    assert_int_equal(case_run_with(separate, &y, 1, &map), CORNU_OK);
+    p.in[0] = map;
     assert_int_equal(case_run(&p, 1, pooled), CORNU_OK);
     const int64_t F = filter.extent[3], count = cornu_type_count(p.out_type[0]);
     float        *bias = malloc((size_t)F * sizeof *bias);
@@ -655,14 +693,12 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
         .y = pooled[0], .rows = count / F, .columns = F, .stride = F, .width = F });
     for (int i = 0; i < 2; i++) joined[i] = unset_memory(cornu_type_bytes(p.out_type[i]));
     for (int threads = 1; threads <= MOST_THREADS; threads++) {
-        assert_int_equal(run_pooled(&cornu__host_conv2d_pooled, &y, &p,
-                                    (const void *const *)y.in, p.out_type, threads, joined),
-                         CORNU_OK);
+        assert_int_equal(run_pooled(kernel, &y, &p, (const void *const *)y.in, p.out_type, threads,
+                                    joined), CORNU_OK);
         for (int i = 0; i < 2; i++)
             assert_memory_equal(joined[i], pooled[i], cornu_type_bytes(p.out_type[i]));
     }
-    if (operands == CORNU_BF16)
-        check_narrow_pooled(&cornu__host_conv2d_pooled, &y, &p, joined);
+    if (operands == CORNU_BF16) check_narrow_pooled(kernel, separate, &y, &p, joined);
     check_fewer_pooled(&y, &p);
     check_pooled_gradients(&y, window, y.out_type[0], &p, pooled[1]);
     for (int i = 0; i < 2; i++) {
@@ -854,6 +890,7 @@ static int tpu_with_isa(CornuIsa isa)
         cmocka_unit_test_setup(test_conv2d, begin),
         cmocka_unit_test_setup(test_conv2d_slabs, begin),
         cmocka_unit_test_setup(test_conv2d_packed, begin),
+        cmocka_unit_test_setup(test_conv2d_wide, begin),
         cmocka_unit_test_setup(test_conv2d_tiles, begin),
         cmocka_unit_test_setup(test_few_channels, begin),
         cmocka_unit_test_setup(test_depthwise, begin),
@@ -871,7 +908,7 @@ static int tpu_with_isa(CornuIsa isa)
         operands = kinds[i].operands;
         results = kinds[i].results;
         failed += isa_run_group(kinds[i].name, isa, tests,
-                                results == CORNU_BF16 ? sizeof tests / sizeof *tests : 4);
+                                results == CORNU_BF16 ? sizeof tests / sizeof *tests : 6);
     }
     return failed;
 }
