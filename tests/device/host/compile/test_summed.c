@@ -236,8 +236,9 @@ static void test_bits_of_other_shapes(void **state)
 static double *table_gradient(const char *name, int shards, int64_t columns, CornuDtype dtype,
                               int threads, int64_t *count)
 {
-    enum { ROWS = 70001, LOOKUPS = 37 };
-    const CornuAttributes grad = { .gather_grad = { ROWS, CORNU_F32, CORNU_PADDED_BELOW } };
+    enum { LOOKUPS = 37, ELEMENTS = 1100000 };
+    const int64_t         rows = ELEMENTS / columns;
+    const CornuAttributes grad = { .gather_grad = { rows, CORNU_F32, CORNU_PADDED_BELOW } };
     const CornuAttributes all = { .shards = { .size = shards } };
     CornuDevice  *device = cornu_device_open(name, .threads = threads, .shards = shards);
     CornuProgram *p = cornu_program_create();
@@ -250,7 +251,7 @@ static double *table_gradient(const char *name, int shards, int64_t columns, Cor
     double   indices[8 * LOOKUPS];
     uint64_t drawn = 11;
     for (int i = 0; i < shards * LOOKUPS; i++)
-        indices[i] = i % 3 ? (double)(draw(&drawn, 8) - 1) : (double)draw(&drawn, ROWS);
+        indices[i] = i % 3 ? (double)(draw(&drawn, 8) - 1) : (double)draw(&drawn, rows);
     set_numbers(&made, 1, indices);
     run(&made);
     double *got = get_output(&made, 0, count);
