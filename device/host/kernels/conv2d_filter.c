@@ -81,6 +81,7 @@ static void find_extents(CornuFilterGradient *g, const CornuOpCall *op, const Co
     g->how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
     g->products = g->how.products;
     g->walk = cornu__walk(op, out_type);
+    cornu__filter_tiles_turn(g);
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
     const int64_t    C = g->walk.in_channels, row = width->taps * C;
     g->rows = height->taps * row;

@@ -130,6 +130,9 @@ void cornu__filter_packed_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, 
 /* Whether sums are made on tile registers, but for d_y of other pools than those of two by two. */
 bool cornu__filter_tiles_accepts(const CornuFilterGradient *g);
 
+/* Makes columns rows, which are the same in memory, where there is one row: bands are of rows. */
+void cornu__filter_tiles_turn(CornuFilterGradient *g);
+
 /* Finds chunks, shares, blocks, images of a piece and what their copies take. */
 void cornu__filter_tiles_extents(CornuFilterGradient *g, int64_t threads, int64_t shards);
 

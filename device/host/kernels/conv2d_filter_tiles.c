@@ -39,12 +39,13 @@ enum {
                                   for each block, are larger                                    */
     MOST_BLOCK_BYTES = 4 << 20,
     LEAST_COLUMNS = 8,         /* of a block that is cut along its rows                         */
-    POSITIONS = 10,/* a panel and a group of so many are 32 KB; sums are loaded and
+    POSITIONS = 10,            /* a panel and a group of so many are 32 KB; sums are loaded and
                                   stored once for them                                          */
     TERMS = 3072,              /* of a chunk's sums at least                                    */
     CHUNKS = 4, MOST_CHUNKS = 16, /* if possible; at most                                       */
     SUM_BYTES = 4 << 20,       /* of all chunks' sums together, on all shards                   */
-    JOINED = 16                /* channels at most of which a row of taps is summed together    */
+    JOINED = 16,               /* channels at most of which a row of taps is summed together    */
+    LEAST_IMAGES = 16          /* with all their rows as bands: fewer do not fill registers     */
 };
 
 /* What is packed and summed at once: outputs of images, each `bands` bands of `rows` rows, and
@@ -56,9 +57,31 @@ typedef struct {
     int64_t from[2], to[2];    /* outputs; rows of each band */
 } Block;
 
+/* Whether the taps of a filter's row are summed together. */
+static bool joins(const CornuFilterGradient *g)
+{
+    return g->walk.in_channels <= JOINED && g->walk.axis[1].dilation == 1;
+}
+
 bool cornu__filter_tiles_accepts(const CornuFilterGradient *g)
 {
-    return g->products->packs && g->how.in_place;
+    return g->products->packs && g->how.in_place &&
+           g->walk.batch * g->walk.axis[0].out >= LEAST_IMAGES;
+}
+
+/* Whether an axis has one row, which one tap meets. */
+static bool is_single(const CornuAxis *axis)
+{
+    return axis->in == 1 && axis->out == 1 && axis->taps == 1 && axis->low == 0;
+}
+
+void cornu__filter_tiles_turn(CornuFilterGradient *g)
+{
+    CornuAxis      *axis = g->walk.axis;
+    const CornuAxis height = axis[0];
+    if (!g->products->packs || !is_single(&height) || joins(g)) return;
+    axis[0] = axis[1];
+    axis[1] = height;
 }
 
 /* Rows or columns of x that so many outputs meet, those between taps included. */
@@ -143,12 +166,6 @@ void cornu__filter_tiles_extents(CornuFilterGradient *g, int64_t threads, int64_
     g->piece_images = smaller(g->chunk_images, fit * CORNU_IMAGES);
     g->x_part = fit * x_set(g) / 2;
     g->y_part = fit * y_set(g) / 2;
-}
-
-/* Whether the taps of a filter's row are summed together. */
-static bool joins(const CornuFilterGradient *g)
-{
-    return g->walk.in_channels <= JOINED && g->walk.axis[1].dilation == 1;
 }
 
 /* ---- Packing ---- */
@@ -363,6 +380,7 @@ static void sum_part(const CornuFilterGradient *g, const Block *block, const Par
             }
         }
 }
+
 /* A group and a panel, part by part. */
 static void sum_parts(const CornuFilterGradient *g, const Block *block, Part part, float *sums)
 {

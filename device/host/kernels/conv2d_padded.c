@@ -282,7 +282,7 @@ static size_t lay_out(Padded *c, const CornuOpCall *op, const CornuType *out_typ
             phase->runs = next;
             phase->y = at + p * c->positions;
             const int64_t end = find_runs(c, p, k, next, NULL);
-            phase->run_count = c->width.reach ? (end - k) / next->length : 0;
+            phase->run_count = end > k ? (end - k) / next->length : 0;
             next += phase->run_count;
             k = end;
         }

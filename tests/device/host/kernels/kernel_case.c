@@ -89,9 +89,10 @@ void case_expect_epilogue(Case *c)
 
 void *unset_memory(size_t bytes)
 {
-    void *made = cornu__allocate_aligned(bytes + 1);
+    static int filled;
+    void      *made = cornu__allocate_aligned(bytes + 1);
     assert_non_null(made);
-    return memset(made, 0xff, bytes);
+    return memset(made, filled++ % 2 ? 0 : 0xff, bytes);
 }
 
 CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,

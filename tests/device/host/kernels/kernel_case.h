@@ -38,7 +38,7 @@ bool case_expect(Case *c);
 /* Applies bias and activation to the expected result. */
 void case_expect_epilogue(Case *c);
 
-/* Memory whose contents nothing may rely on starts as NaN. */
+/* Memory whose contents nothing may rely on starts as NaNs or as zeros, in turn. */
 void *unset_memory(size_t bytes);
 
 /* The first of the kernels for the op, or of a kernel and its others, that takes the case; NULL:

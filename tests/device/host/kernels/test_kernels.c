@@ -274,7 +274,8 @@ static void test_conv2d_wide(void **state)
 }
 
 /* Gradients of filters on tile registers: sets of images and bands of fewer; blocks that are cut
- * along rows, and whose rows of x are a ring; several groups of channels, joined taps; chunks. */
+ * along rows, and whose rows of x are a ring; several groups of channels, joined taps; chunks;
+ * single rows, which are turned. */
 static void test_conv2d_tiles(void **state)
 {
     (void)state;
@@ -293,6 +294,10 @@ static void test_conv2d_tiles(void **state)
     check_convolution(cornu_shape(33, 19, 153, 12), cornu_shape(3, 4, 12, 48), two);
     check_convolution(cornu_shape(130, 8, 8, 16), cornu_shape(3, 3, 16, 16), same);
     check_convolution(cornu_shape(70, 5, 5, 96), cornu_shape(5, 5, 96, 160), same);
+    const CornuAttributes row = { .conv2d = { .strides = { 1, 3 }, .dilation = { 1, 2 },
+                                              .low = { 0, 4 }, .high = { 0, 1 } } };
+    check_convolution(cornu_shape(3, 1, 1000, 40), cornu_shape(1, 7, 40, 33), row);
+    check_convolution(cornu_shape(2, 1, 301, 12), cornu_shape(1, 9, 12, 50), row);
 }
 
 /* Whether the gradient of x with C channels by square filters takes the kernel for few channels. */
