@@ -114,9 +114,6 @@ typedef struct CornuScanPlan {
     size_t               arena, packed, scratch;   /* offsets of the last parts */
 } CornuScanPlan;
 
-/* Bytes up to the next multiple of 64, where kernels expect operands to begin. */
-static inline size_t cornu__aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 /* ---- plan.c ---- */
 
 /* At least 1; and those that this process runs, all of them unless it is one of several. */

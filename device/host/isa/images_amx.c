@@ -77,14 +77,22 @@ static void turn(const uint16_t *const *from, int64_t count, uint16_t *to)
     }
 }
 
-/* Up to 16 elements of two images as pairs. */
-static inline __m512i pairs_of(const uint16_t *a, const uint16_t *b, int64_t at, __mmask16 some)
+/* Up to 16 elements from `at` on as words, zeros of no image. */
+static inline __m512i words_of(const uint16_t *x, int64_t at, __mmask16 some)
 {
-    __m512i pairs = _mm512_setzero_si512();
-    if (a) pairs = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(some, a + at));
-    if (b) pairs = _mm512_or_si512(pairs, _mm512_slli_epi32(
-                       _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(some, b + at)), 16));
-    return pairs;
+    return x ? _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(some, x + at))
+             : _mm512_setzero_si512();
+}
+
+static inline __m512i words_of_bytes(const uint8_t *x, int64_t at, __mmask16 some)
+{
+    return x ? _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(some, x + at)) : _mm512_setzero_si512();
+}
+
+/* Pairs of two images' elements. */
+static inline __m512i pairs_of(__m512i a, __m512i b)
+{
+    return _mm512_or_si512(a, _mm512_slli_epi32(b, 16));
 }
 
 /* Two images at so many positions, of a width that the compiler knows where they are `whole`. */
@@ -95,7 +103,7 @@ static inline void pair_two(const CornuImagePanel *panel, const uint16_t *a, con
         for (int64_t n = 0; n < width; n += VECTOR) {
             const __mmask16 some = whole ? 0xffff : (__mmask16)first(panel->columns - n);
             _mm512_storeu_si512(to + p * CORNU_IMAGES * width + 2 * n,
-                                pairs_of(a, b, at + n, some));
+                                pairs_of(words_of(a, at + n, some), words_of(b, at + n, some)));
         }
     }
 }
@@ -118,15 +126,6 @@ static void pair(const CornuImagePanel *panel, uint16_t *to)
         }
 }
 
-static inline __m512i pairs_of_bytes(const uint8_t *a, const uint8_t *b, int64_t at, __mmask16 some)
-{
-    __m512i pairs = _mm512_setzero_si512();
-    if (a) pairs = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(some, a + at));
-    if (b) pairs = _mm512_or_si512(pairs, _mm512_slli_epi32(
-                       _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(some, b + at)), 16));
-    return pairs;
-}
-
 /* The values of windows that have it in element `index`. */
 static inline void store_element(uint16_t *to, __m512i values, __m512i where, short index)
 {
@@ -144,9 +143,10 @@ static bool pair_windows(const CornuImagePanel *panel, uint16_t *upper, uint16_t
             const int64_t   at = p / 2 * panel->step;
             for (int64_t n = 0; n < panel->width; n += VECTOR) {
                 const __mmask16 some = (__mmask16)first(panel->columns - n);
-                const __m512i   values = pairs_of(a, b, at + n, some);
-                const __m512i   where = pairs_of_bytes(panel->index[i], panel->index[i + 1], at + n,
-                                                       some);
+                const __m512i   values = pairs_of(words_of(a, at + n, some),
+                                                  words_of(b, at + n, some));
+                const __m512i   where = pairs_of(words_of_bytes(panel->index[i], at + n, some),
+                                                 words_of_bytes(panel->index[i + 1], at + n, some));
                 all = _mm512_or_si512(all, where);
                 store_element(upper, values, where, 0);
                 store_element(upper + column, values, where, 1);

@@ -23,7 +23,8 @@
  *     selected(table, at)         the elements of a vector of operands with these numbers
  *     NEXT_SELECTION              from the number of an element to that in the next row
  */
-#include "tile_fit.h"
+#include "lanes.h"
+#include "product.h"
 #include "window.h"
 
 enum { TILE_SUMS = TILE_ROWS * TILE_VECTORS };
@@ -76,6 +77,22 @@ INLINE void tile_add(int rows, int vectors, const CornuTile *tile, Sums sum)
     UNROLL for (int i = 0; i < rows * vectors; i++) {
         const float *term = tile->term + i / vectors * tile->y_stride + i % vectors * LANES;
         sum[i] += whole ? load(term) : load_first(term, tile->columns - i % vectors * LANES);
+    }
+}
+
+/* Stores sums that cannot be stored straight from registers: bf16, and rows that end within a
+ * register. `from` has `width` columns, whole registers. */
+static void tile_fit(const CornuTile *tile, const float *from, int width)
+{
+    for (int m = 0; m < tile->rows; m++, from += width) {
+        if (tile->narrow) {
+            uint16_t *y = (uint16_t *)tile->y + m * tile->y_stride;
+            for (int n = 0; n < width; n += LANES)
+                store_narrow(y + n, load(from + n), tile->columns - n);
+        } else {
+            float *y = (float *)tile->y + m * tile->y_stride;
+            for (int n = 0; n < tile->columns; n++) y[n] = from[n];
+        }
     }
 }
 

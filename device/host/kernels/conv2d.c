@@ -96,8 +96,6 @@ typedef struct {
     uint32_t   *pairs;                     /* the gathered rows                      */
 } Band;
 
-static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 /* Tiles take their rows along the width unless tiles of images would be much fuller. */
 static bool rows_along_width(const Convolution *c)
 {
@@ -146,14 +144,15 @@ static void find_copies(Convolution *c, const CornuType *x, int64_t images, bool
     c->unpool_count = unpools ? cornu__unpool_scratch(x) : 0;
     if (unpools) {
         const size_t image = (size_t)c->x_image * cornu_dtype_size(x->dtype);
-        c->image_bytes = c->how.in_place ? 0 : (int64_t)align(image);
-        c->x_bytes = (int64_t)align((size_t)c->x_part * c->products->size) + c->image_bytes;
+        c->image_bytes = c->how.in_place ? 0 : (int64_t)cornu__aligned(image);
+        c->x_bytes = (int64_t)cornu__aligned((size_t)c->x_part * c->products->size) +
+                     c->image_bytes;
     }
     if (!c->gather) return;
     c->pair_row = gathered(c, 2);
     c->pairs_bytes = c->how.parts * (c->depth / 2) * c->pair_row * (int64_t)sizeof(uint32_t);
     c->x_part = c->extent[0] * c->extent[1] + WIDE;
-    c->x_bytes = (int64_t)align((size_t)(c->how.parts * c->x_part) * sizeof(uint16_t)) +
+    c->x_bytes = (int64_t)cornu__aligned((size_t)(c->how.parts * c->x_part) * sizeof(uint16_t)) +
                  c->pairs_bytes;
 }
 
@@ -174,13 +173,13 @@ static size_t lay_out(Convolution *c, const CornuOpCall *op, const CornuType *ou
     if (scratch) {
         c->x = scratch;
         c->unpool_scratch = (float *)(void *)(scratch + threads * (size_t)c->x_bytes);
-        c->zeros = (float *)(void *)(scratch += align(x));
+        c->zeros = (float *)(void *)(scratch += cornu__aligned(x));
         c->bias = c->zeros + c->padded;
         c->runs = (CornuRun *)(void *)(scratch += bias);
         cornu__walk_start(&c->walk, (int64_t *)(void *)(scratch + runs));
-        c->maps = (float *)(void *)(scratch + align(runs + rows));
+        c->maps = (float *)(void *)(scratch + cornu__aligned(runs + rows));
     }
-    return align(x) + bias + align(runs + rows);
+    return cornu__aligned(x) + bias + cornu__aligned(runs + rows);
 }
 
 static size_t conv2d_scratch(const CornuOpCall *op, const CornuType *out_type,
@@ -222,7 +221,7 @@ typedef struct {
 
 static size_t panels_bytes(const Convolution *c)
 {
-    return align((size_t)(c->depth * c->how.parts * c->padded) * c->products->size);
+    return cornu__aligned((size_t)(c->depth * c->how.parts * c->padded) * c->products->size);
 }
 
 /* After the panels there is space for the filter's parts. */

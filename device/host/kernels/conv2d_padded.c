@@ -104,8 +104,6 @@ typedef struct {
     int64_t                x_image, unpool_count;
 } Padded;
 
-static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 static int64_t round_up(int64_t a, int64_t unit) { return ceil_divide(a, unit) * unit; }
 
 /* ---- Geometry ---- */
@@ -256,22 +254,23 @@ static size_t lay_out(Padded *c, const CornuOpCall *op, const CornuType *out_typ
     const size_t  taps = (size_t)c->walk.axis[0].taps;
     const int64_t F = c->walk.out_channels, size = (int64_t)cornu_dtype_size(out_type->dtype);
     const int64_t row = c->walk.axis[1].out * F;
-    c->map_bytes = c->pools ? (int64_t)align((size_t)(c->rows * row * size)) : 0;
-    c->row_bytes = c->pools ? (int64_t)align((size_t)(row / WINDOW) * sizeof(float)) : 0;
+    c->map_bytes = c->pools ? (int64_t)cornu__aligned((size_t)(c->rows * row * size)) : 0;
+    c->row_bytes = c->pools ? (int64_t)cornu__aligned((size_t)(row / WINDOW) * sizeof(float)) : 0;
     c->unpool_count = unpools ? round_up(cornu__unpool_scratch(&op->in[0]), WHOLE) : 0;
     const size_t x = threads * (size_t)c->x_count * sizeof(uint16_t);
     const size_t bias = 4 * (size_t)c->padded * sizeof(float);
     const size_t maps = threads * (size_t)(c->map_bytes + c->row_bytes);
     const size_t unpool = threads * (size_t)c->unpool_count * sizeof(float);
-    const size_t image = unpools ? threads * align((size_t)c->x_image * sizeof(uint16_t)) : 0;
-    const size_t runs = align(taps * sizeof(CornuRun));
-    const size_t phases = align((size_t)c->phase_count * sizeof(Phase));
+    const size_t x_image = cornu__aligned((size_t)c->x_image * sizeof(uint16_t));
+    const size_t image = unpools ? threads * x_image : 0;
+    const size_t runs = cornu__aligned(taps * sizeof(CornuRun));
+    const size_t phases = cornu__aligned((size_t)c->phase_count * sizeof(Phase));
     const size_t y = (size_t)(c->phase_count * c->positions) * sizeof(ptrdiff_t);
     if (scratch) {
         c->x = (uint16_t *)(void *)scratch;
         c->zeros = (float *)(void *)(scratch += x);
         c->bias = c->zeros + c->padded;
-        c->maps = scratch += align(bias);
+        c->maps = scratch += cornu__aligned(bias);
         c->unpool_scratch = (float *)(void *)(scratch += maps);
         c->unpooled = (uint16_t *)(void *)(scratch += unpool);
         c->phases = (Phase *)(void *)(scratch += image);
@@ -287,7 +286,7 @@ static size_t lay_out(Padded *c, const CornuOpCall *op, const CornuType *out_typ
             k = end;
         }
     }
-    return x + align(bias) + maps + unpool + image + phases + runs + y;
+    return x + cornu__aligned(bias) + maps + unpool + image + phases + runs + y;
 }
 
 static size_t conv2d_scratch(const CornuOpCall *op, const CornuType *out_type,
@@ -393,13 +392,16 @@ static int64_t panel_offset(const Padded *c, int64_t n)
     return n * c->depth * (int64_t)sizeof(uint16_t);
 }
 
-static size_t panels_bytes(const Padded *c) { return align((size_t)panel_offset(c, c->padded)); }
+static size_t panels_bytes(const Padded *c)
+{
+    return cornu__aligned((size_t)panel_offset(c, c->padded));
+}
 
 /* After the panels there is space for their rows one after the other, of all columns, and for where
  * the rows of taps start among them. */
 static size_t rows_bytes(const Padded *c)
 {
-    return align((size_t)(c->depth * c->columns) * sizeof(uint16_t));
+    return cornu__aligned((size_t)(c->depth * c->columns) * sizeof(uint16_t));
 }
 
 static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
@@ -408,7 +410,7 @@ static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
     Padded c = { 0 };
     find_extents(&c, op, out_type, machine->multiplier);
     return panels_bytes(&c) + rows_bytes(&c) +
-           align((size_t)c.walk.axis[0].taps * sizeof(int64_t));
+           cornu__aligned((size_t)c.walk.axis[0].taps * sizeof(int64_t));
 }
 
 typedef struct {
@@ -515,7 +517,7 @@ static const uint16_t *copy_x(const Padded *c, int64_t b, int64_t i, int64_t row
     uint16_t        *to = c->x + thread * c->x_count;
     if (c->unpool) {
         uint16_t     *map = (uint16_t *)(void *)((char *)c->unpooled + (size_t)thread *
-                                                 align((size_t)c->x_image * sizeof *map));
+                                                 cornu__aligned((size_t)c->x_image * sizeof *map));
         const int64_t first = smaller(height->in, larger(0, top));
         const int64_t last = smaller(height->in, top + rows_met(c, rows));
         if (first < last) cornu__unpool_image(c->unpool, b, first, last, thread, map);

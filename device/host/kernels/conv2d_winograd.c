@@ -57,8 +57,6 @@ typedef struct {
     float                 *v, *m;         /* per thread: points, tiles of a block, channels   */
 } Winograd;
 
-static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 static int64_t panel_width(const Winograd *w, int64_t n)
 {
     return smaller(2 * w->products->lanes, w->out_padded - n);
@@ -143,8 +141,9 @@ static size_t lay_out(Winograd *w, const CornuOpCall *op, const CornuType *out_t
                       char *scratch)
 {
     find_extents(w, op, out_type, threads);
-    const size_t bias = align(3 * (size_t)w->out_padded * sizeof(float));
-    const size_t zeros = align((size_t)larger(w->in_padded, panel_width(w, 0)) * sizeof(float));
+    const size_t bias = cornu__aligned(3 * (size_t)w->out_padded * sizeof(float));
+    const size_t zeros = cornu__aligned((size_t)larger(w->in_padded, panel_width(w, 0)) *
+                                        sizeof(float));
     const size_t v = (size_t)(POINTS * w->each * w->in_padded) * sizeof(float);
     const size_t m = (size_t)(POINTS * w->each * panel_width(w, 0)) * sizeof(float);
     if (scratch) {

@@ -204,8 +204,6 @@ static bool accepts_floats(const CornuOpCall *call, const CornuType *out_type,
 
 /* ---- Summed over shards ---- */
 
-enum { LEAST_ELEMENTS = 1 << 20 };   /* of a table whose gradient is not going to be in the cache */
-
 static CornuStatus gather_grad_summed(const CornuKernelCall *call)
 {
     return sum_shards(call, call->shards);
@@ -221,7 +219,8 @@ static bool summed_accepts(const CornuOpCall *call, const CornuType *out_type,
                            const CornuMachine *machine)
 {
     return accepts_floats(call, out_type, machine) && machine->shards >= 2 &&
-           machine->shards <= CORNU_SUM_ROWS && cornu_type_count(*out_type) >= LEAST_ELEMENTS;
+           machine->shards <= CORNU_SUM_ROWS &&
+           cornu_type_count(*out_type) >= CORNU_SUMMED_ELEMENTS;
 }
 
 static const CornuKernel gather_grad_of_shards = {

@@ -130,6 +130,13 @@ struct CornuKernel {
     const CornuKernel *otherwise;
 };
 
+/* Bytes up to the next multiple of 64, where operands and scratch memory begin. */
+static inline size_t cornu__aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/* Elements of a result from which on `summed` kernels pay: each shard's would not be in the cache
+ * anyway. */
+enum { CORNU_SUMMED_ELEMENTS = 1 << 20 };
+
 /* The first of a kernel and its others that takes the call; NULL if there is none or `kernel` is
  * NULL. */
 const CornuKernel *cornu__kernel_taking(const CornuKernel *kernel, const CornuOpCall *call,

@@ -21,8 +21,8 @@
  *     they are used, an MLP of 784-4096-4096-10 on 64 rows, f32: 163 ms a step, then 134.
  * Gain, Zen 3, AVX2, one core: K in stretches, 1024 x 4096 by 4096 x 4096 448 ms, then 412; panels
  *     packed where they are used in strips, 64 rows 42.2, then 32.7.
- * Gain, Xeon with AMX, two threads: a transposed a made rows, with tiles that stay configured a step
- *     of the LSTM at 128 x 100 on 8 shards: 762 ms, then 286.
+ * Gain, Xeon with AMX, two threads: a transposed a made rows, with tiles that stay configured a
+ *     step of the LSTM at 128 x 100 on 8 shards: 762 ms, then 286.
  */
 #include <string.h>
 
@@ -54,8 +54,6 @@ enum {
     PADDING = 32         /* between copied rows, so that they spread over the sets  */
 };
 
-
-static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* Of the rows of a that one tile reads. */
 static int64_t tile_bytes(const CornuMatmul *p)
@@ -230,7 +228,7 @@ static size_t turned_bytes(const CornuMatmul *p, const CornuOpCall *op)
 {
     const int64_t matrices = p->e.a_batch ? p->e.batch : 1;
     const size_t  elements = p->turned ? (size_t)(matrices * p->e.m * p->a_row) : 0;
-    return align(elements * cornu_dtype_size(op->in[0].dtype));
+    return cornu__aligned(elements * cornu_dtype_size(op->in[0].dtype));
 }
 
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
@@ -239,7 +237,7 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
 {
     cornu__matmul_find_blocks(p, op, out_type, machine->multiplier);
     const size_t threads = (size_t)machine->threads, parts = (size_t)p->how.parts;
-    const size_t bias = align(3 * (size_t)p->padded * sizeof(float));
+    const size_t bias = cornu__aligned(3 * (size_t)p->padded * sizeof(float));
     p->x_part = p->copied ? cornu__block_rows(p) * p->x_stride : 0;
     p->row_bytes = p->sums_count = 0;
     if (p->transposed) find_chunks(p, out_type);
@@ -256,8 +254,8 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
             ? cornu__panel_columns(p) * p->chunk * (int64_t)p->products->size
             : block_columns(p) * (int64_t)p->products->size *
               ceil_divide(p->stretch, p->products->depth) * p->products->depth;
-    p->x_bytes = (int64_t)align(parts * (size_t)p->x_part * p->products->size);
-    p->row_bytes = (int64_t)align((size_t)p->row_bytes);
+    p->x_bytes = (int64_t)cornu__aligned(parts * (size_t)p->x_part * p->products->size);
+    p->row_bytes = (int64_t)cornu__aligned((size_t)p->row_bytes);
     if (scratch) {
         p->bias = (float *)(void *)scratch;
         p->made = scratch += bias;
@@ -289,7 +287,7 @@ typedef struct {
 
 static size_t panels_bytes(const CornuMatmul *p)
 {
-    return align((size_t)(p->b_matrices * matrix_bytes(p)));
+    return cornu__aligned((size_t)(p->b_matrices * matrix_bytes(p)));
 }
 
 /* After the panels there is space for the parts of b. */

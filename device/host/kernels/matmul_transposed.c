@@ -56,8 +56,8 @@ static void prefetch_rows(const CornuMatmul *p, int64_t first, int64_t count, in
                                                 first + i * p->e.m + smaller(m, columns - 1)));
 }
 
-/* Rows k to k_end of a, columns of the block, into panels of its tiles, or as rows; that of the tile
- * at row m of the block, or this row, stands at m chunk. */
+/* Rows k to k_end of a, columns of the block, into panels of its tiles, or as rows; that of the
+ * tile at row m of the block, or this row, stands at m chunk. */
 static void pack_columns(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
                          int thread)
 {
@@ -265,10 +265,7 @@ void cornu__matmul_transposed(CornuMatmul *p)
 
 /* ---- Summed over shards ---- */
 
-enum {
-    MOST_ROWS = 256,             /* of a shard along K: all are packed at once              */
-    LEAST_ELEMENTS = 1 << 20     /* of a result that is not going to be in the cache anyway */
-};
+enum { MOST_ROWS = 256 };   /* of a shard along K: all are packed at once */
 
 /* The product of one shard. */
 static CornuMatmul of_shard(const CornuMatmul *p, int shard)
@@ -337,7 +334,7 @@ static bool summed_accepts(const CornuOpCall *op, const CornuType *out_type,
         machine->shards > CORNU_SUM_ROWS)
         return false;
     cornu__matmul_find_blocks(&p, op, out_type, machine->multiplier);
-    return p.how.passes == 1 && p.e.k <= MOST_ROWS && p.e.m * p.e.n >= LEAST_ELEMENTS;
+    return p.how.passes == 1 && p.e.k <= MOST_ROWS && p.e.m * p.e.n >= CORNU_SUMMED_ELEMENTS;
 }
 
 static size_t summed_scratch(const CornuOpCall *op, const CornuType *out_type,

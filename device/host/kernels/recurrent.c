@@ -65,8 +65,6 @@ typedef struct {
     int64_t     pieces;           /* of a step's units, forwards; 1: not divided */
 } Recurrent;
 
-static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 static bool is_lstm(CornuOpId id) { return id == CORNU_OP_LSTM || id == CORNU_OP_LSTM_GRAD; }
 
 static bool is_backward(CornuOpId id)
@@ -119,12 +117,12 @@ static size_t lay_out(Recurrent *p, const CornuOpCall *op, const CornuMachine *m
                       char *scratch)
 {
     find_sizes(p, op, machine);
-    const size_t bias = align((size_t)(p->groups * p->padded) * sizeof(float));
-    p->x_bytes = align((size_t)(p->how.parts * p->plane) * p->products->size);
+    const size_t bias = cornu__aligned((size_t)(p->groups * p->padded) * sizeof(float));
+    p->x_bytes = cornu__aligned((size_t)(p->how.parts * p->plane) * p->products->size);
     const int64_t state = p->padded + UNITS, sums = MOST_GATES * UNITS;
     p->thread_bytes = (p->backward ? 1 : 2) * p->x_bytes +
                       (size_t)(p->rows * (p->backward ? 3 * state : state + sums)) * sizeof(float);
-    p->each = align(p->thread_bytes);
+    p->each = cornu__aligned(p->thread_bytes);
     if (scratch) {
         p->bias = (float *)(void *)scratch;
         p->threads = scratch + bias;
@@ -161,7 +159,7 @@ static int64_t panel_offset(const Recurrent *p, int64_t group, int64_t unit)
 
 static size_t panels_bytes(const Recurrent *p)
 {
-    return align((size_t)panel_offset(p, p->groups, 0));
+    return cornu__aligned((size_t)panel_offset(p, p->groups, 0));
 }
 
 /* After the panels there is space for the parts of the kernel. */

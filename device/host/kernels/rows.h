@@ -2,6 +2,7 @@
 #ifndef CORNU_DEVICE_HOST_ROWS_H
 #define CORNU_DEVICE_HOST_ROWS_H
 
+#include "../machine/prefetch.h"
 #include "kernel.h"
 
 static inline int64_t cornu__index_at(CornuArray indices, int64_t i)
@@ -33,21 +34,20 @@ bool cornu__indices_ascend(CornuArray indices, int64_t rows);
  * which has more requests on their way than the first: 6.5 ns, not 14, for a row of 128 bytes that
  * is in the last level (Zen 4, one core). Beyond 10^6 rows the translation of addresses adds to
  * this: 15 ns a row and table in a virtual machine. */
-enum { CORNU_ROWS_AHEAD = 32, CORNU_ROW_LINES = 4, CORNU_LINE = 64 };
+enum { CORNU_ROWS_AHEAD = 32, CORNU_ROW_BYTES = 4 * CORNU_LINE_BYTES };
 
 static inline void cornu__prefetch_row(const char *table, int64_t index, size_t bytes)
 {
     const char *row = table + (size_t)index * bytes;
-    for (size_t at = 0; at < bytes && at < CORNU_ROW_LINES * CORNU_LINE; at += CORNU_LINE)
-        __builtin_prefetch(row + at, 0, 2);
+    for (size_t at = 0; at < bytes && at < CORNU_ROW_BYTES; at += CORNU_LINE_BYTES)
+        cornu__prefetch_near(row, at);
 }
 
 /* The same for a row that will be written. */
 static inline void cornu__prefetch_row_to_write(const char *table, int64_t index, size_t bytes)
 {
-    const char *row = table + (size_t)index * bytes;
-    for (size_t at = 0; at < bytes && at < CORNU_ROW_LINES * CORNU_LINE; at += CORNU_LINE)
-        __builtin_prefetch(row + at, 1, 2);
+    cornu__prefetch_to_write(table + (size_t)index * bytes,
+                             bytes < CORNU_ROW_BYTES ? bytes : CORNU_ROW_BYTES);
 }
 
 #endif

@@ -164,7 +164,17 @@ static void set_reals(Compiled *made)
     }
 }
 
-/* The bytes of the output, of all shards. */
+/* The output, of all shards, after a run; ends the rest. */
+static double *take_output(Compiled *made, CornuProgram *p, CornuDevice *device, int64_t *count)
+{
+    run(made);
+    double *got = get_output(made, 0, count);
+    release(made);
+    cornu_program_free(p);
+    cornu_device_close(device);
+    return got;
+}
+
 static double *sums(const char *device_name, const Gradient *g, int threads, int64_t *count)
 {
     CornuDevice  *device = cornu_device_open(device_name, .threads = threads, .shards = g->shards);
@@ -172,12 +182,7 @@ static double *sums(const char *device_name, const Gradient *g, int threads, int
     Compiled      made = compile(device, p);
     set_reals(&made);
     run(&made);
-    run(&made);
-    double *got = get_output(&made, 0, count);
-    release(&made);
-    cornu_program_free(p);
-    cornu_device_close(device);
-    return got;
+    return take_output(&made, p, device, count);
 }
 
 static void compare_bits(const char *device, const Gradient *g)
@@ -253,12 +258,7 @@ static double *table_gradient(const char *name, int shards, int64_t columns, Cor
     for (int i = 0; i < shards * LOOKUPS; i++)
         indices[i] = i % 3 ? (double)(draw(&drawn, 8) - 1) : (double)draw(&drawn, rows);
     set_numbers(&made, 1, indices);
-    run(&made);
-    double *got = get_output(&made, 0, count);
-    release(&made);
-    cornu_program_free(p);
-    cornu_device_close(device);
-    return got;
+    return take_output(&made, p, device, count);
 }
 
 static void test_bits_of_lookups(void **state)
