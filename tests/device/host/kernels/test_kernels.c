@@ -759,6 +759,11 @@ static void test_pooled(void **state)
                  (CornuAttributes){ .conv2d = { .low = { 1, 0 } } }, two);
     check_pooled(cornu_shape(67, 7, 9, 40), cornu_shape(3, 3, 40, 48),
                  (CornuAttributes){ .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } }, two);
+    const CornuAttributes four = { .window = { .size = { 1, 4 }, .strides = { 1, 4 } } };
+    check_pooled(cornu_shape(4, 1, 203, 40), cornu_shape(1, 5, 40, 32), (CornuAttributes){ 0 },
+                 four);
+    check_pooled(cornu_shape(3, 1, 150, 8), cornu_shape(1, 9, 8, 48),
+                 (CornuAttributes){ .conv2d = { .strides = { 1, 2 }, .low = { 0, 3 } } }, four);
 }
 
 /* ---- Normalization ---- */
