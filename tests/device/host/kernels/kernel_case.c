@@ -9,14 +9,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../../../device/cpu/blis.h"
+#include "../../../../device/cpu/kernels.h"
 #include "../../../../device/memory_internal.h"
+#include "../../isas.h"
 #include "kernel_case.h"
 #include "../../numbers.h"
 
 const CornuKernel *const *tested_kernels;
 CornuMultiplier           tested_multiplier;
+CornuDtype                operands, results;
 
 double random_value(void) { return (double)random_bits() / (1 << 23) - 1.0; }
+
+int64_t one_of(const int64_t *from, int count) { return from[between(0, count - 1)]; }
+
+CornuOpId random_activation(int last)
+{
+    static const CornuOpId activations[] = { CORNU_OP_COUNT, CORNU_OP_RELU, CORNU_OP_ELU,
+                                             CORNU_OP_TANH, CORNU_OP_SIGMOID };
+    return activations[between(0, last)];
+}
+
+CornuAttributes random_convolution(CornuShape x, CornuShape filter, bool plain)
+{
+    CornuAttributes a = { .conv2d.dtype = results };
+    for (int i = 0; i < 2; i++) {
+        if (plain) continue;
+        a.conv2d.strides[i] = between(0, 3);
+        a.conv2d.dilation[i] = between(0, 2);
+        a.conv2d.low[i] = between(-1, 3);
+        a.conv2d.high[i] = between(-1, 3);
+        int64_t span = (filter.extent[i] - 1) * (a.conv2d.dilation[i] ? a.conv2d.dilation[i] : 1);
+        if (x.extent[1 + i] + a.conv2d.low[i] + a.conv2d.high[i] <= span)
+            a.conv2d.low[i] = span + 1;
+    }
+    return a;
+}
+
+int case_rounds(int count) { return tested_kernels == cornu__cpu_kernels ? count : count / 4; }
 
 CornuOpCall case_op(const Case *c)
 {
@@ -221,4 +252,51 @@ void case_check_and_free(Case *c)
 {
     if (case_expect(c)) case_check(c);
     case_free(c);
+}
+
+/* ---- All of it, with each instruction set ---- */
+
+int case_begin(void **state)
+{
+    (void)state;
+    numbers_begin();
+    return 0;
+}
+
+static int cpu_with_isa(const CaseTests *tests, CornuIsa isa)
+{
+    tested_kernels = cornu__cpu_kernels;
+    tested_multiplier = (CornuMultiplier){ .bf16 = false };
+    operands = results = CORNU_F32;
+    return isa_run_group("cpu", isa, tests->cpu, tests->cpu_count);
+}
+
+static int tpu_with_isa(const CaseTests *tests, CornuIsa isa)
+{
+    static const struct { const char *name; CornuDtype operands, results; } kinds[] = {
+        { "tpu f32", CORNU_F32, CORNU_F32 },
+        { "tpu bf16 to f32", CORNU_BF16, CORNU_F32 },
+        { "tpu bf16", CORNU_BF16, CORNU_BF16 },
+    };
+    int failed = 0;
+    tested_kernels = NULL;
+    tested_multiplier = (CornuMultiplier){ .bf16 = true };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t count = kinds[i].results == CORNU_BF16 ? tests->tpu_count : tests->f32;
+        operands = kinds[i].operands;
+        results = kinds[i].results;
+        if (count) failed += isa_run_group(kinds[i].name, isa, tests->tpu, count);
+    }
+    return failed;
+}
+
+int cases_run(const CaseTests *tests)
+{
+    int failed = 0;
+    if (cornu__blis_open(MOST_THREADS) != CORNU_OK) return 1;
+    for (int isa = 0; isa < CORNU_ISA_COUNT; isa++) {
+        if (isa < CORNU_F32_ISA_COUNT) failed += cpu_with_isa(tests, (CornuIsa)isa);
+        failed += tpu_with_isa(tests, (CornuIsa)isa);
+    }
+    return failed;
 }

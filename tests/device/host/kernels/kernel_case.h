@@ -3,11 +3,19 @@
 #ifndef CORNU_TESTS_DEVICE_KERNEL_CASE_H
 #define CORNU_TESTS_DEVICE_KERNEL_CASE_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include "../../../../device/host/kernels/kernels.h"
 
 /* Of the device under test: its kernels, and how it multiplies. */
 extern const CornuKernel *const *tested_kernels;
 extern CornuMultiplier           tested_multiplier;
+extern CornuDtype                operands, results;   /* the dtypes of products */
 
 enum { MOST_INPUTS = 7, MOST_THREADS = 3 };
 
@@ -25,6 +33,18 @@ typedef struct {
 
 /* In [-1, 1). */
 double random_value(void);
+
+/* One of so many. */
+int64_t one_of(const int64_t *from, int count);
+
+/* None, CORNU_OP_COUNT, or one of the first `last` of relu, elu, tanh, sigmoid. */
+CornuOpId random_activation(int last);
+
+/* Attributes that leave at least one output. */
+CornuAttributes random_convolution(CornuShape x, CornuShape filter, bool plain);
+
+/* Random shapes of a test: fewer where dtypes share them. */
+int case_rounds(int count);
 
 CornuOpCall case_op(const Case *c);
 CornuArray  case_operand(const Case *c, int i);
@@ -62,5 +82,20 @@ void case_compare(const Case *c, int i, const void *got);
 void case_check(const Case *c);
 /* The same for a case that must not be refused. */
 void case_check_and_free(Case *c);
+
+/* Tests of the cpu device's kernels, and of the tpu device's: of these the first `f32` are for
+ * operands of f32, for bf16 with results in f32, and for bf16; the others for the last alone. */
+typedef struct {
+    const struct CMUnitTest *cpu;
+    size_t                   cpu_count;
+    const struct CMUnitTest *tpu;
+    size_t                   tpu_count, f32;
+} CaseTests;
+
+/* The setup of a test: each has its own random numbers, whatever earlier tests used. */
+int case_begin(void **state);
+
+/* Runs the tests with each instruction set; how many failed. */
+int cases_run(const CaseTests *tests);
 
 #endif
