@@ -241,6 +241,8 @@ int main(int count, char **arguments)
         { "batches", OPTION_TEXT, &bench.batches, "LIST",
           "batch sizes; default 128,1024 for steps, 128 for kernels, 64 to 4096 for scaling", 0, 0,
           NULL },
+        { "shards", OPTION_WHOLE, &bench.shards, "N",
+          "of the devices of steps; default as many as each has", 1, 1024, NULL },
         { "isas", OPTION_TEXT, &bench.isas, "LIST",
           "instruction sets for kernels, each in a process of its own; default all there are, or "
           "what CORNU_ISA says", 0, 0, NULL },

@@ -26,6 +26,7 @@ typedef struct {
 typedef struct {
     double      seconds;                  /* about, for each case */
     const char *models, *devices, *batches, *isas;   /* lists; NULL: the group decides */
+    int64_t     shards;                   /* of steps' devices; 0: as many as each has */
     json_t     *page;
     BenchLimits limits[BENCH_MOST_LIMITS];   /* of 1, 2, 4, … threads and of all */
     int         limit_count;

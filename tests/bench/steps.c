@@ -153,7 +153,8 @@ static CornuStatus measure_model(Bench *bench, const char *model)
     const int      count = bench_numbers(bench->batches ? bench->batches
                                          : other ? other->batches : "128,1024", batches);
     for (int i = 0; i < count; i++) {
-        const SubjectConfig config = { .model = model, .batch = batches[i] };
+        const SubjectConfig config = { .model = model, .batch = batches[i],
+                                       .shards = (int)bench->shards };
         const CornuStatus   status = steps_measure(bench, "steps", &config);
         if (status) return status;
     }

@@ -149,7 +149,7 @@ CornuStatus subject_open(Subject *s, const SubjectConfig *config)
 {
     *s = (Subject){ .config = *config };
     s->device = cornu_device_open(config->device, .threads = config->threads,
-                                  .shards = config->predicts ? 1 : 0);
+                                  .shards = config->predicts ? 1 : config->shards);
     if (!s->device) return cornu_error_take();
     const CornuStatus status = make_model(s);
     return status ? status : make_data(s);

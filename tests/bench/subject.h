@@ -10,8 +10,8 @@ typedef struct {
     char        device[256]; /* "cpu", "tpu", "pjrt:cpu": with the default policy of each */
     int64_t     batch;
     int         threads;     /* default all */
-    bool        predicts;    /* on one shard, a network over text with one step in time; else it
-                                trains on the device's own number of shards */
+    int         shards;      /* that it trains on; default the device's own number */
+    bool        predicts;    /* on one shard, a network over text with one step in time */
 } SubjectConfig;
 
 typedef struct {
