@@ -25,7 +25,6 @@
  *     turns, one core: 37.4 ms, then 27.2, two: 10.5, then 9.3; all gates at once, two cores: 8.0;
  *     one lstm of 256 units, one core: 1.89 ms, then 1.34.
  */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "../../integer_internal.h"
@@ -40,7 +39,6 @@ enum {
     LEAST_ROWS = 32,    /* of a block where there are several,             */
     ENOUGH_ROWS = 64,   /* which read the kernel less often                */
     LEAST_WORK = 128 << 10,   /* multiply-adds of a thread that are worth handing to it */
-    MOST_PIECES = 64,   /* of a step's units */
     STREAMED = 4 << 20, /* bytes of gates from which on no cache keeps them till they are read */
     PADDING = 32        /* between rows, so that their starts spread over the cache's sets */
 };
@@ -510,26 +508,14 @@ static void run_forwards(void *context, int64_t block, int thread)
 typedef struct {
     const Rows *rows;
     int64_t     t;
-    atomic_bool taken[MOST_PIECES];
 } Divided;
 
-/* A thread takes the piece of its own number, whose panels are in its cache, if it can; one that
- * comes late finds it taken. */
-static int64_t take_piece(Divided *d, int64_t pieces, int thread)
+/* From step to step a thread gets the same piece, whose panels are in its cache (threads.c). */
+static void run_piece(void *context, int64_t piece, int thread)
 {
-    int64_t piece = thread % pieces;
-    while (atomic_exchange_explicit(&d->taken[piece], true, memory_order_relaxed))
-        piece = (piece + 1) % pieces;
-    return piece;
-}
-
-static void run_piece(void *context, int64_t block, int thread)
-{
-    (void)block;
-    Divided         *d = context;
+    const Divided   *d = context;
     const Recurrent *p = d->rows->p;
     const int64_t    groups = ceil_divide(p->units, UNITS);
-    const int64_t    piece = take_piece(d, p->pieces, thread);
     Rows             r = *d->rows;
     r.sums = (float *)(void *)((char *)r.sums + (size_t)thread * p->each);
     update_units(&r, d->t, piece * groups / p->pieces, (piece + 1) * groups / p->pieces);
@@ -542,7 +528,7 @@ static void run_divided(const Recurrent *p)
         Rows r = rows_of(p, block, 0);
         begin(&r);
         for (int64_t step = 0; step < p->steps; step++) {
-            Divided divided = { .rows = &r, .t = step_time(p, step) };
+            Divided divided = { &r, step_time(p, step) };
             cornu__threads_run(p->call->threads, p->pieces, run_piece, &divided);
             end_step(&r, divided.t);
         }
@@ -691,8 +677,7 @@ static int64_t pieces_of(const Recurrent *p, int threads)
 {
     const int64_t work = p->rows * p->units * p->units * p->gates;
     if (p->backward || 2 * p->blocks > threads) return 1;
-    const int64_t most = smaller(smaller(threads, MOST_PIECES), ceil_divide(p->units, UNITS));
-    return larger(1, smaller(most, work / LEAST_WORK));
+    return larger(1, smaller(smaller(threads, ceil_divide(p->units, UNITS)), work / LEAST_WORK));
 }
 
 /* The bias of gru in f32, where the panels of its gates expect it. */
