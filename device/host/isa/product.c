@@ -176,7 +176,7 @@ static void gate(const float *restrict gate, int64_t count, float *restrict y)
 }
 
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
-    LANES, TILE_ROWS, WINDOWS, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, windows, outer,
-    few_rows, pack, finish, gate,
+    LANES, TILE_ROWS, PANELS_ROWS, WINDOWS, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile,
+    panels, windows, outer, few_rows, pack, finish, gate,
     limit, 2 * DEPTH * LANES * TILE_SUMS, SELECTS, NULL, NULL,
 };

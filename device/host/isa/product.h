@@ -52,6 +52,20 @@ typedef struct {
 } CornuTile;
 
 /*
+ * A tile on `panels` panels at once, 2 to CORNU_MOST_PANELS of two vectors each: one or two rows by
+ * one panel are too few sums to keep the multiply-add units busy, each of which waits for its last
+ * term. The same sums, without scale, shift, term and activation, in f32. rows is at most
+ * panels_rows. Panels, their biases and results are so many elements apart.
+ */
+enum { CORNU_MOST_PANELS = 4 };
+
+typedef struct {
+    CornuTile tile;
+    int       panels;
+    ptrdiff_t panel_next, bias_next, y_next;
+} CornuPanels;
+
+/*
  * The largest of windows of two by two rows, the first of equal ones, or the first NaN, without a
  * map of all rows in memory:
  *
@@ -130,10 +144,11 @@ typedef struct {
 } CornuFinish;
 
 typedef struct {
-    int    lanes, tile_rows, most_windows, outer_rows, gather_rows;
+    int    lanes, tile_rows, panels_rows, most_windows, outer_rows, gather_rows;
     int    depth;   /* adjacent elements of a sum that are one operand: 1, of bf16 2 */
     size_t size;    /* bytes of an element */
     void (*tile)(const CornuTile *tile);
+    void (*panels)(const CornuPanels *panels);      /* NULL: none; panels_rows is 0 */
     void (*windows)(const CornuWindows *windows);   /* NULL: none; most_windows is 0 */
     void (*outer)(const CornuOuter *outer);
     void (*few_rows)(const CornuFewRows *few);      /* NULL: none */

@@ -36,38 +36,41 @@ typedef Lanes Sums[TILE_SUMS];
  * into the general registers. */
 enum { EACH = 5 };
 
+/* Every TILE_VECTORS registers of a row of sums meet a panel of their own, `apart` operands from
+ * the one before. */
 INLINE void tile_step(int rows, int vectors, int each, const Element *const x[3], ptrdiff_t stride,
-                      const Operand *panel, Part part, Sums sum)
+                      const Operand *panel, ptrdiff_t apart, Part part, Sums sum)
 {
     UNROLL for (int i = 0; i < rows * vectors; i++) {
         const int m = i / vectors, n = i % vectors;
         sum[i] = multiply(sum[i], operand(x[m / each] + m % each * stride, part),
-                          lanes(panel + n * LANES, part));
+                          lanes(panel + n / TILE_VECTORS * apart + n % TILE_VECTORS * LANES, part));
     }
 }
 
 /* The pointers are `next` elements apart. */
 INLINE void tile_run(int rows, int vectors, int each, const CornuTile *tile, ptrdiff_t next,
-                     const CornuRun *run, Sums sum)
+                     ptrdiff_t apart, const CornuRun *run, Sums sum)
 {
-    const ptrdiff_t stride = tile->x_stride, row = vectors * LANES;
+    const ptrdiff_t stride = tile->x_stride;
+    const ptrdiff_t row = (vectors < TILE_VECTORS ? vectors : TILE_VECTORS) * LANES;
     const Element  *x0 = (const Element *)tile->x + run->offset;
     const Element  *x1 = x0 + next, *x2 = x1 + next;
     const Operand  *panel = (const Operand *)tile->panel + run->k / DEPTH * row;
     int64_t         left = run->length;
     if (run->k % DEPTH && left > 0) {
-        tile_step(rows, vectors, each, (const Element *[]){ x0, x1, x2 }, stride, panel, HIGH,
-                  sum);
+        tile_step(rows, vectors, each, (const Element *[]){ x0, x1, x2 }, stride, panel, apart,
+                  HIGH, sum);
         left--, x0++, x1++, x2++, panel += row;
     }
     for (; left >= DEPTH; left -= DEPTH) {
-        tile_step(rows, vectors, each, (const Element *[]){ x0, x1, x2 }, stride, panel, WHOLE,
-                  sum);
+        tile_step(rows, vectors, each, (const Element *[]){ x0, x1, x2 }, stride, panel, apart,
+                  WHOLE, sum);
         x0 += DEPTH, x1 += DEPTH, x2 += DEPTH, panel += row;
     }
     if (left > 0)
-        tile_step(rows, vectors, each, (const Element *[]){ x0, x1, x2 }, stride, panel, LOW,
-                  sum);
+        tile_step(rows, vectors, each, (const Element *[]){ x0, x1, x2 }, stride, panel, apart,
+                  LOW, sum);
 }
 
 /* Rows of the term that end within a register are read as far as they go. */
@@ -127,7 +130,7 @@ INLINE void tile_of(int rows, int vectors, const CornuTile *tile)
     UNROLL for (int i = 0; i < rows * vectors; i++)
         sum[i] = load(tile->bias + i / vectors * tile->bias_stride + i % vectors * LANES);
     for (int64_t r = 0; r < tile->run_count; r++)
-        tile_run(rows, vectors, EACH, tile, EACH * tile->x_stride, &tile->runs[r], sum);
+        tile_run(rows, vectors, EACH, tile, EACH * tile->x_stride, 0, &tile->runs[r], sum);
     tile_store(rows, vectors, tile, sum);
 }
 
@@ -157,6 +160,48 @@ static void tile(const CornuTile *tile)
 {
     if (tile->vectors == 1) tile_rows(1, tile);
     else tile_rows(2, tile);
+}
+
+enum { PANELS_ROWS = TILE_ROWS / CORNU_MOST_PANELS };
+
+INLINE void panels_of(int rows, int count, const CornuPanels *panels)
+{
+    const CornuTile *tile = &panels->tile;
+    const int        vectors = count * TILE_VECTORS;
+    const ptrdiff_t  apart = panels->panel_next / DEPTH;
+    Sums             sum;
+    UNROLL for (int i = 0; i < rows * vectors; i++) {
+        const int n = i % vectors;
+        sum[i] = load(tile->bias + i / vectors * tile->bias_stride +
+                      n / TILE_VECTORS * panels->bias_next + n % TILE_VECTORS * LANES);
+    }
+    for (int64_t r = 0; r < tile->run_count; r++)
+        tile_run(rows, vectors, EACH, tile, 0, apart, &tile->runs[r], sum);
+    UNROLL for (int i = 0; i < rows * vectors; i++) {
+        const int n = i % vectors;
+        store((float *)tile->y + i / vectors * tile->y_stride + n / TILE_VECTORS * panels->y_next +
+                  n % TILE_VECTORS * LANES, sum[i]);
+    }
+}
+
+INLINE void panels_rows(int count, const CornuPanels *panels)
+{
+    switch (panels->tile.rows) {
+    case 1: panels_of(1, count, panels); break;
+#if CORNU__TALL_TILES
+    case 2: panels_of(2, count, panels); break;
+    case 3: panels_of(3, count, panels); break;
+#endif
+    }
+}
+
+static void panels(const CornuPanels *panels)
+{
+    switch (panels->panels) {
+    case 2: panels_rows(2, panels); break;
+    case 3: panels_rows(3, panels); break;
+    case 4: panels_rows(4, panels); break;
+    }
 }
 
 /* Stores the values and indices of windows, `vectors` registers of each. */
@@ -274,7 +319,7 @@ INLINE void windows_of(int windows, int vectors, const CornuWindows *pooled)
     Sums             sum;
     UNROLL for (int i = 0; i < 4 * windows * vectors; i++) sum[i] = (Lanes){ 0 };
     for (int64_t r = 0; r < tile->run_count; r++)
-        tile_run(4 * windows, vectors, 2 * windows, tile, pooled->x_row, &tile->runs[r], sum);
+        tile_run(4 * windows, vectors, 2 * windows, tile, pooled->x_row, 0, &tile->runs[r], sum);
     if (windows_pair(vectors, pooled)) windows_store_pairs(windows, pooled, sum);
     else if (pooled->rounds) windows_store(windows, vectors, true, pooled, sum);
     else windows_store(windows, vectors, false, pooled, sum);

@@ -27,6 +27,7 @@ typedef struct {
     bool     short_chunks;           /* of a transposed a: panels of b stay in the nearest cache */
     int64_t  padded, depth;          /* N and K, rounded up to whole registers and pairs */
     int64_t  tiles;                  /* high is a block of rows, at most                 */
+    int64_t  tile_rows;              /* of a that is not transposed                      */
     int64_t  row_blocks, column_blocks, panels;
     const void *a;
     const char *packed;              /* b */

@@ -4,6 +4,10 @@
  * over when `unfinished` is zero; only then may the next one begin, so that only owners of a block
  * read the plain fields.
  *
+ * Which block that is comes after: a thread has a part of its own, consecutive blocks, and helps
+ * with the others' when it is done. So what neighbouring blocks share is read by one processor, and
+ * from run to run its caches meet the same blocks again.
+ *
  * A thread with nothing to do spins for a few microseconds, as the next op follows at once in a
  * training step, and then sleeps. Sleeping and waking follow Dekker's pattern: one side announces
  * that it sleeps, then looks for work; the other publishes work, then looks for sleepers; the four
@@ -33,16 +37,22 @@ typedef struct {
     int           number;
 } Worker;
 
+/* The blocks of one thread: those from `next` to `end` are left. */
+typedef struct {
+    _Alignas(LINE) atomic_int_fast64_t next;
+    int64_t end;
+} Part;
+
 struct CornuThreads {
     int     count;
     int     started;        /* entries of `workers` */
     Worker *workers;        /* count - 1: the caller is thread 0 */
+    Part   *parts;          /* count */
     int     processors;     /* that may work at once, at most `count` */
     int64_t spin;           /* nanoseconds; 0 with more threads than processors */
 
     CornuWork *work;
     void      *context;
-    int64_t    blocks;
     CornuSpan *spans;       /* NULL: nobody watches */
 
     pthread_mutex_t one_run;
@@ -146,16 +156,27 @@ static void release_tiles(void)
     if (products->release) products->release();
 }
 
+/* A block for a thread that owns one: there is one left, as there are no more owners than blocks. */
+static int64_t find_block(CornuThreads *pool, int number)
+{
+    for (int i = number;; i = i + 1 < pool->count ? i + 1 : 0) {
+        Part *part = &pool->parts[i];
+        if (atomic_load_explicit(&part->next, memory_order_relaxed) >= part->end) continue;
+        const int64_t block = atomic_fetch_add_explicit(&part->next, 1, memory_order_relaxed);
+        if (block < part->end) return block;
+    }
+}
+
 /* Takes blocks until there are none. */
 static void take_part(CornuThreads *pool, int number)
 {
     const Place before = inside;
     inside = (Place){ pool, number };
-    int64_t taken = 0, left;
+    int64_t taken = 0;
     double  begin_s = 0.0;
-    while ((left = atomic_fetch_sub(&pool->remaining, 1)) > 0) {
+    while (atomic_fetch_sub(&pool->remaining, 1) > 0) {
         if (taken++ == 0 && pool->spans) begin_s = cornu__seconds();
-        pool->work(pool->context, pool->blocks - left, number);
+        pool->work(pool->context, find_block(pool, number), number);
     }
     inside = before;
     release_tiles();
@@ -206,7 +227,11 @@ void cornu__threads_run(CornuThreads *pool, int64_t blocks, CornuWork *work,
     }
     pool->work = work;
     pool->context = context;
-    pool->blocks = blocks;
+    for (int i = 0; i < pool->count; i++) {
+        Part *part = &pool->parts[i];
+        atomic_store_explicit(&part->next, i * blocks / pool->count, memory_order_relaxed);
+        part->end = (i + 1) * blocks / pool->count;
+    }
     atomic_store(&pool->unfinished, blocks);
     atomic_store(&pool->remaining, blocks);
     wake_workers(pool, (blocks < pool->processors ? blocks : pool->processors) - 1);
@@ -240,7 +265,8 @@ CornuThreads *cornu__threads_create(int count)
     atomic_init(&pool->stop, false);
 
     pool->workers = cornu__allocate((size_t)count - 1, sizeof *pool->workers);
-    if (!pool->workers) goto fail;
+    pool->parts = cornu__allocate_aligned((size_t)count * sizeof *pool->parts);
+    if (!pool->workers || !pool->parts) goto fail;
     for (; pool->started < count - 1; pool->started++) {
         Worker *worker = &pool->workers[pool->started];
         worker->pool = pool;
@@ -265,6 +291,7 @@ void cornu__threads_free(CornuThreads *pool)
     atomic_store(&pool->stop, true);
     wake_workers(pool, pool->started);
     for (int i = 0; i < pool->started; i++) pthread_join(pool->workers[i].handle, NULL);
+    cornu__release(pool->parts);
     cornu__release(pool->workers);
     pthread_cond_destroy(&pool->done);
     pthread_cond_destroy(&pool->begun);

@@ -202,6 +202,10 @@ static void test_matmul(void **state)
         check_matmul(1, 203, 9001, 33, layout);
         check_matmul(2, 131, 4352, 64, layout | 4);
     }
+    for (int layout = 0; layout < 4; layout += 2) {   /* rows of a that share sets of the cache */
+        check_matmul(1, 61, 1024, 80, layout);
+        check_matmul(3, 23, 512, 161, layout | 4);
+    }
     for (int layout = 1; layout < 8; layout += 2)   /* K split, and several blocks of rows */
         check_matmul(2, 201, 1601, 37, layout);
     check_matmul(1, 1000003, 2, 3, 0);

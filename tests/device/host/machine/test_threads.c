@@ -64,6 +64,43 @@ static void test_every_block_once(void **state)
     }
 }
 
+/* Both threads begin; then the caller is done, or waits until the other has done the rest. */
+typedef struct {
+    atomic_int begun, left;
+    bool       helps;
+    int        thread[MOST_BLOCKS];
+} Parts;
+
+static void take_own(void *context, int64_t block, int thread)
+{
+    Parts *parts = context;
+    parts->thread[block] = thread;
+    if (block == 0 || block == MOST_BLOCKS / 2) {
+        atomic_fetch_add(&parts->begun, 1);
+        while (atomic_load(&parts->begun) < 2) pause_for(10000);
+    }
+    if (parts->helps && block == 0)
+        while (atomic_load(&parts->left) > 1) pause_for(10000);
+    atomic_fetch_sub(&parts->left, 1);
+}
+
+/* Each thread has one half of the blocks, run after run; but one that is done helps the other. */
+static void test_consecutive_blocks(void **state)
+{
+    (void)state;
+    if (cornu__cpu_threads() < 2) skip();
+    CornuThreads *pool = cornu__threads_create(2);
+    for (int round = 0; round < 20; round++) {
+        Parts parts = { .left = MOST_BLOCKS, .helps = round % 2 };
+        cornu__threads_run(pool, MOST_BLOCKS, take_own, &parts);
+        assert_int_equal(parts.thread[0], 0);
+        assert_int_equal(parts.thread[MOST_BLOCKS / 2], 1);
+        for (int block = 1; block < MOST_BLOCKS && parts.helps; block++)
+            assert_int_equal(parts.thread[block], 1);
+    }
+    cornu__threads_free(pool);
+}
+
 static void run_inside(void *context, int64_t block, int thread)
 {
     Ledger *outer = context;
@@ -188,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_block_once),
+        cmocka_unit_test(test_consecutive_blocks),
         cmocka_unit_test(test_nested),
         cmocka_unit_test(test_long_block),
         cmocka_unit_test(test_more_threads_than_processors),

@@ -390,6 +390,59 @@ static void test_recurrences_of_few_rows(void **state)
         }
 }
 
+/* The first rows of x. */
+static CornuValue first_rows(CornuProgram *p, CornuValue x, int64_t rows)
+{
+    const CornuShape shape = cornu_program_type(p, x).shape;
+    CornuAttributes  slice = { 0 };
+    for (int i = 0; i < shape.rank; i++) slice.slice.sizes[i] = i ? shape.extent[i] : rows;
+    return op(p, CORNU_OP_SLICE, &slice, &x, 1);
+}
+
+/* A row of a recurrence has the same bits beside few others, where gates are multiplied at once, as
+ * beside many; the last registers and the last panel of a gate are not whole. */
+static void test_rows_of_recurrences(void **state)
+{
+    (void)state;
+    enum { BATCH = 20, STEPS = 3, UNITS = 85, FEW = 4 };
+    static const struct { CornuOpId id; int gates, results; } cells[] = {
+        { CORNU_OP_LSTM, 4, 4 }, { CORNU_OP_GRU, 3, 2 },
+    };
+    for (int c = 0; c < 2; c++) {
+        const bool    lstm = cells[c].id == CORNU_OP_LSTM;
+        const int     columns = cells[c].gates * UNITS, results = cells[c].results;
+        CornuProgram *p = cornu_program_create();
+        CornuValue    in[] = {
+            input(p, cornu_type(CORNU_F32, BATCH, STEPS, columns)),
+            input(p, cornu_type(CORNU_F32, UNITS, columns)),
+            input(p, cornu_type(CORNU_F32, BATCH, UNITS)),
+            lstm ? input(p, cornu_type(CORNU_F32, BATCH, UNITS))
+                 : input(p, cornu_type(CORNU_F32, columns)),
+        };
+        for (int64_t rows = 0; rows <= FEW; rows++) {
+            const CornuValue few[] = {
+                rows ? first_rows(p, in[0], rows) : in[0], in[1],
+                rows ? first_rows(p, in[2], rows) : in[2],
+                rows && lstm ? first_rows(p, in[3], rows) : in[3],
+            };
+            const CornuValue first = op(p, cells[c].id, NULL, few, 4);
+            for (int i = 0; i < results; i++) output(p, first + i, -1);
+        }
+        Compiled made = compile(cpu[0], p);
+        set_inputs(&made, 5);
+        run(&made);
+        for (int i = 0; i < (FEW + 1) * results; i++) {
+            int64_t count, all;
+            double *want = get_output(&made, i % results, &all);
+            double *got = get_output(&made, i, &count);
+            assert_memory_equal(got, want, (size_t)count * sizeof *got);
+            free(got), free(want);
+        }
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
 static void test_faults_in_the_data(void **state)
 {
     (void)state;
@@ -464,6 +517,7 @@ int main(void)
         cmocka_unit_test(test_moving_elements),
         cmocka_unit_test(test_long_recurrences),
         cmocka_unit_test(test_recurrences_of_few_rows),
+        cmocka_unit_test(test_rows_of_recurrences),
         cmocka_unit_test(test_faults_in_the_data),
         cmocka_unit_test(test_what_falls_back_is_named),
     };
