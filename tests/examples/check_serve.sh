@@ -12,6 +12,7 @@ requests=50
 "$build/mnist_cnn" --model mnist_convnet --data synthetic --limit 600 --epochs 1 --verbose 0 \
     --save m.safetensors >log 2>&1 || { cat log; exit 1; }
 mkdir -p models/m && cp m.safetensors models/m/1.safetensors
+: >address
 "$build/cornu_serve" --models models --port 0 >address 2>log &
 server=$!
 for ((i = 0; i < 3000; i++)); do grep -q '^listening' address && break; sleep 0.02; done
