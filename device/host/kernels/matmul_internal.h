@@ -24,7 +24,7 @@ typedef struct {
     bool     by_rows;                /* of a transposed a blocks pack rows for tiles     */
     bool     copied;                 /* rows of a, before tiles read them                */
     bool     packs;                  /* each panel of b where it is used, no earlier step */
-    bool     short_chunks;           /* of a transposed a: panels of b stay in the nearest cache */
+    bool     short_chunks;           /* of a transposed a, f32: blocks as in cut_short          */
     int64_t  padded, depth;          /* N and K, rounded up to whole registers and pairs */
     int64_t  tiles;                  /* high is a block of rows, at most                 */
     int64_t  row_blocks, column_blocks, panels;
