@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../machine/prefetch.h"
 #include "images.h"
 
 /* `length` consecutive elements of a row of x, from x[offset] on, meet `length` consecutive
@@ -20,6 +21,32 @@ typedef struct {
     ptrdiff_t offset;
     int64_t   k, length;
 } CornuRun;
+
+/* What a tile requests while it sums, a little every few terms, so that it is near when the tiles
+ * after it need it: lines of a panel, for the second-level cache, and rows of sums in memory, for
+ * the first-level one. Requests for all of it at once would wait for each other, and the tile for
+ * them. */
+typedef struct {
+    const void *panel;
+    int64_t     lines;               /* of the panel */
+    const void *sums;
+    int64_t     rows;
+    ptrdiff_t   row_bytes, stride;   /* from row to row; bytes */
+} CornuAhead;
+
+/* At most `lines`, and a row of sums. */
+static inline void cornu__request(CornuAhead *ahead, int64_t lines)
+{
+    for (; lines > 0 && ahead->lines > 0; lines--, ahead->lines--) {
+        cornu__prefetch_near(ahead->panel, 0);
+        ahead->panel = (const char *)ahead->panel + CORNU_LINE_BYTES;
+    }
+    if (ahead->rows == 0) return;
+    for (ptrdiff_t at = 0; at < ahead->row_bytes; at += CORNU_LINE_BYTES)
+        cornu__prefetch(ahead->sums, (size_t)at);
+    ahead->sums = (const void *)((uintptr_t)ahead->sums + (uintptr_t)ahead->stride);
+    ahead->rows--;
+}
 
 /*
  * sum[m, n] = bias[m bias_stride + n] +
@@ -46,6 +73,8 @@ typedef struct {
     ptrdiff_t       y_stride;
     const ptrdiff_t *y_rows;        /* NULL, or in place of m y_stride, where registers for tiles
                                        are: elements from y to row m; negative: not stored */
+    CornuAhead      *ahead;         /* loses what is requested; NULL: nothing; registers for tiles
+                                       request nothing */
     int             rows, vectors, columns;
     bool            relu, narrow;   /* narrow: y is bf16, rounded to nearest even; subnormal
                                        numbers become zero where instructions for bf16 round */
@@ -112,6 +141,7 @@ typedef struct {
     ptrdiff_t        sum_stride;
     int              rows, vectors;
     bool             add;           /* to the values in `sum` */
+    CornuAhead      *ahead;         /* as of a tile           */
 } CornuOuter;
 
 /*

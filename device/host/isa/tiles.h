@@ -36,6 +36,10 @@ typedef Lanes Sums[TILE_SUMS];
  * into the general registers. */
 enum { EACH = 5 };
 
+/* Operands along a sum between requests for what comes next, and lines at a time: a panel in eight
+ * tiles. */
+enum { AHEAD_TERMS = CORNU__TALL_TILES ? 8 : 16, AHEAD_LINES = 2 };
+
 /* Every TILE_VECTORS registers of a row of sums meet a panel of their own, `apart` operands from
  * the one before. */
 INLINE void tile_step(int rows, int vectors, int each, const Element *const x[3], ptrdiff_t stride,
@@ -57,16 +61,22 @@ INLINE void tile_run(int rows, int vectors, int each, const CornuTile *tile, ptr
     const Element  *x0 = (const Element *)tile->x + run->offset;
     const Element  *x1 = x0 + next, *x2 = x1 + next;
     const Operand  *panel = (const Operand *)tile->panel + run->k / DEPTH * row;
+    CornuAhead     *ahead = tile->ahead;
     int64_t         left = run->length;
     if (run->k % DEPTH && left > 0) {
         tile_step(rows, vectors, each, (const Element *[]){ x0, x1, x2 }, stride, panel, apart,
                   HIGH, sum);
         left--, x0++, x1++, x2++, panel += row;
     }
-    for (; left >= DEPTH; left -= DEPTH) {
-        tile_step(rows, vectors, each, (const Element *[]){ x0, x1, x2 }, stride, panel, apart,
-                  WHOLE, sum);
-        x0 += DEPTH, x1 += DEPTH, x2 += DEPTH, panel += row;
+    while (left >= DEPTH) {
+        int64_t some = left / DEPTH;
+        if (ahead && some > AHEAD_TERMS) some = AHEAD_TERMS;
+        if (ahead) cornu__request(ahead, AHEAD_LINES);
+        for (left -= some * DEPTH; some > 0; some--) {
+            tile_step(rows, vectors, each, (const Element *[]){ x0, x1, x2 }, stride, panel, apart,
+                      WHOLE, sum);
+            x0 += DEPTH, x1 += DEPTH, x2 += DEPTH, panel += row;
+        }
     }
     if (left > 0)
         tile_step(rows, vectors, each, (const Element *[]){ x0, x1, x2 }, stride, panel, apart,
@@ -367,16 +377,22 @@ INLINE void outer_store(int rows, int vectors, const CornuOuter *outer, const Su
 
 INLINE void outer_of(int rows, int vectors, const CornuOuter *outer, const ptrdiff_t *offsets)
 {
-    Sums sum;
+    CornuAhead *ahead = outer->ahead;
+    Sums        sum;
     outer_start(rows, vectors, outer, sum);
     for (int64_t b = 0; b < outer->images; b++)
         for (int64_t i = 0; i < outer->height; i++) {
             const Operand *x = (const Operand *)outer->x + b * outer->x_image + i * outer->x_row;
             const Operand *y = (const Operand *)outer->y + b * outer->y_image + i * outer->y_row;
-            for (int64_t j = 0; j < outer->width; j++) {
-                outer_step(rows, vectors, x, offsets, y, sum);
-                x += outer->x_pixel;
-                y += outer->y_pixel;
+            for (int64_t left = outer->width; left > 0;) {
+                int64_t some = left;
+                if (ahead && some > AHEAD_TERMS) some = AHEAD_TERMS;
+                if (ahead) cornu__request(ahead, AHEAD_LINES);
+                for (left -= some; some > 0; some--) {
+                    outer_step(rows, vectors, x, offsets, y, sum);
+                    x += outer->x_pixel;
+                    y += outer->y_pixel;
+                }
             }
         }
     outer_store(rows, vectors, outer, sum);

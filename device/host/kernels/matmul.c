@@ -4,11 +4,11 @@
  * b is packed in advance into panels two registers wide. Rows of a are read where they lie, or
  * copied by the block that reads them if they have to be converted (precision.h) or if those of a
  * tile would share few sets of the cache; but if a copy would meet few panels, tiles have as many
- * rows as these sets hold. Where a block's rows and a panel are more than the
- * second-level cache holds, the block goes through K in stretches: it copies its rows of one, and
- * all its tiles meet that part of a panel in the first-level cache. Sums continue in memory from
- * stretch to stretch, so that their terms are added in the same order. Where a is transposed,
- * matmul_transposed.c has the block; but with tile registers all of a is made rows at first.
+ * rows as these sets hold. Where K is long, a block goes through it in stretches: it copies its
+ * rows of one, and all its tiles meet that part of a panel, which stays near while they request the
+ * next one. Sums continue in memory from stretch to stretch, so that their terms are added in the
+ * same order. Where a is transposed, matmul_transposed.c has the block; but with tile registers all
+ * of a is made rows at first.
  *
  * A block is some rows of one matrix by some panels, cut by the shape alone. A batch of a with one
  * matrix b is one product with more rows.
@@ -25,6 +25,9 @@
  * Gain, Xeon, AVX-512: rows a page apart not copied for few panels, an encoder's predictions (128 x
  *     1024 by 1024 x 256 and others), f32, one thread: 3.62 ms, then 3.43, two: 2.35, then 2.06;
  *     blocks of five tiles for two: 3.17, then 3.12, two: 1.90, then 1.81.
+ * Gain, Xeon (model 207), f32, one core, of the limit: tiles request what comes next, and K is cut
+ *     by the second-level cache; AVX-512, 1024 x 4096 by 4096 x 4096 74 %, then 84; 4096 x 256 by
+ *     256 x 1024 74, then 85; AVX2, 1024 x 4096 by 4096 x 4096 52, then 81.
  * Gain, Xeon with AMX, two threads: a transposed a made rows, with tiles that stay configured a
  *     step of the LSTM at 128 x 100 on 8 shards: 762 ms, then 286.
  */
@@ -49,9 +52,9 @@ enum {
     BLOCKS = 32,         /* at least, by columns then: threads end nearly together  */
     KEPT_BYTES = 1 << 20,      /* of panels that may still be in the second-level cache when they
                                   are read, if a step of its own packs them */
-    TALL = 14,           /* tiles of a transposed a read a panel slowly enough for the third-level
-                            cache: long chunks, as before, on AVX-512 and NEON */
-    SHORT_ROWS = 96, SHORT_COLUMNS = 1024,   /* of the result where K is not split further */
+    PANEL_PART = 32,     /* of the second-level cache, for a panel's rows of a stretch of K */
+    WIDE_COLUMNS = 1024, /* of a block that packs or copies its part of a for all of them */
+    SHORT_ROWS = 96,     /* of the result where K is not split further, by WIDE_COLUMNS   */
     OWN_ROW_BLOCKS = 3,  /* at most, each of which packs b: for more a step of its own is faster */
     SPLIT_TERMS = 768,   /* of a split's sums at least: writing and adding these costs */
     SPREAD = 1024,       /* bytes between rows, whose power of two is no greater: no more than four
@@ -99,20 +102,22 @@ CornuMatmulExtents cornu__matmul_extents(const CornuOpCall *op, const CornuType 
     return e;
 }
 
-/* K whole; or, where a panel of it and the rows of a block exceed the second-level cache, or a
- * panel that is packed here the first-level one, equal parts of which a panel takes half of the
- * latter; with tile registers, which wait for sums in memory longer than for the second-level
- * cache, a little more. The order of sums in several passes is by pass. */
+static bool is_f32(const CornuMatmul *p) { return p->products->depth == 1; }
+
+/* K whole; or equal parts, of which a panel takes a part of the second-level cache, beside the rows
+ * of a block and the next panel: where a panel of all K would take more; of bf16, which reads less,
+ * where it does not fit the cache with a block's rows; and where it is packed here, where it
+ * exceeds the first-level cache. The order of sums in several passes is by pass. */
 static int64_t stretch_of(const CornuMatmul *p)
 {
-    enum { UNIT = 32, FEW_PARTS_BYTES = 64 << 10 };
+    enum { UNIT = 32 };
     const int64_t size = (int64_t)p->products->size, panel = cornu__panel_columns(p) * size;
     const int64_t rows = TILES * p->products->tile_rows * size;
-    const int64_t part = cornu__has_tile_registers(p->products) ? FEW_PARTS_BYTES
-                                                                : cornu__cpu()->l1d / 2;
+    const int64_t part = cornu__cpu()->l2 / PANEL_PART;
     const int64_t most = larger(UNIT, part / panel / UNIT * UNIT);
-    const bool    fits = p->packs ? p->e.k * panel <= cornu__cpu()->l1d
-                                  : p->e.k * (panel + rows) <= cornu__cpu()->l2;
+    const bool    fits = p->packs    ? p->e.k * panel <= cornu__cpu()->l1d
+                       : is_f32(p)  ? p->e.k * panel <= part
+                                    : p->e.k * (panel + rows) <= cornu__cpu()->l2;
     if (p->transposed || p->how.passes > 1 || fits) return p->e.k;
     return ceil_divide(ceil_divide(p->e.k, ceil_divide(p->e.k, most)), UNIT) * UNIT;
 }
@@ -122,10 +127,13 @@ static int64_t padded_row(int64_t count) { return ceil_divide(count, PADDING) * 
 
 static bool is_stretched(const CornuMatmul *p) { return p->stretch < p->e.k; }
 
-/* Rows of a panel that take three quarters of the first-level cache. */
+/* Rows of a panel that take three quarters of the first-level cache; of tall tiles, twice the part
+ * that a stretch takes, so that fewer sums are continued in memory. */
 static int64_t short_chunk(const CornuMatmul *p)
 {
-    return cornu__cpu()->l1d * 3 / 4 / (cornu__panel_columns(p) * (int64_t)p->products->size);
+    const int64_t bytes = cornu__has_tall_tiles(p) ? 2 * cornu__cpu()->l2 / PANEL_PART
+                                                   : cornu__cpu()->l1d * 3 / 4;
+    return bytes / (cornu__panel_columns(p) * (int64_t)p->products->size);
 }
 
 /* Of a transposed a in short chunks: a block's part of a takes half of the second-level cache, and
@@ -134,7 +142,7 @@ static int64_t short_chunk(const CornuMatmul *p)
 static void cut_short(CornuMatmul *p)
 {
     const int64_t size = (int64_t)p->products->size, depth = p->products->depth;
-    const int64_t columns = ceil_divide(p->e.n, SHORT_COLUMNS);
+    const int64_t columns = ceil_divide(p->e.n, WIDE_COLUMNS);
     const int64_t large = larger(1, p->e.batch * ceil_divide(p->e.m, SHORT_ROWS) * columns);
     p->splits = larger(1, smaller(BLOCKS / large, p->e.k / SPLIT_TERMS));
     p->split_rows = larger(1, ceil_divide(p->e.k, p->splits * depth)) * depth;
@@ -164,9 +172,11 @@ static void cut(CornuMatmul *p)
     if (p->summed) p->tiles = SUMMED_TILES;
     p->row_blocks = ceil_divide(p->e.m, cornu__block_rows(p));
     const int64_t row_blocks = larger(1, p->e.batch * p->row_blocks);
+    const bool    copies = is_stretched(p) && is_f32(p);   /* its rows of a, so blocks are wide */
     p->column_blocks = p->transposed && !p->summed
                      ? ROW_BLOCKS / row_blocks   /* each packs its part of a */
-                     : ceil_divide(BLOCKS, row_blocks);
+                     : ceil_divide(copies ? ROW_BLOCKS : BLOCKS, row_blocks);
+    if (copies) p->column_blocks = larger(p->column_blocks, ceil_divide(p->e.n, WIDE_COLUMNS));
     if (p->packs) p->column_blocks = larger(p->column_blocks, ceil_divide(p->panels, PACKED));
     p->column_blocks = larger(1, smaller(p->panels, p->column_blocks));
 }
@@ -207,8 +217,7 @@ void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const Corn
     p->copied = !p->how.in_place ||
                 (!p->turned && (is_stretched(p) || (apart & -apart) > SPREAD));
     p->x_stride = p->copied ? padded_row(p->stretch) : p->a_row;
-    p->short_chunks = p->transposed && !p->summed && p->how.passes == 1 &&
-                      p->products->outer_rows < TALL;
+    p->short_chunks = p->transposed && !p->summed && p->how.passes == 1 && is_f32(p);
     p->tile_rows = p->products->tile_rows;
     cut(p);
     avoid_copies(p, apart & -apart);
@@ -445,29 +454,29 @@ static void find_panels(const CornuMatmul *p, const CornuBlock *b, int thread, S
                                         (s->k + k) * p->e.b_row + n * p->e.b_column));
 }
 
-/* While tile t of `tiles` is computed, requests what is used next: that part of the next panel, for
- * the second-level cache, and the sums of as many rows. */
-static void prefetch_next(const CornuMatmul *p, const Stretch *s, const CornuTile *tile, int64_t t,
-                          int64_t tiles)
+/* For a tile with registers of its own, which requests nothing itself. */
+static void request_now(CornuAhead *ahead, int64_t lines)
 {
-    const size_t row = (size_t)tile->vectors * (size_t)p->products->lanes * p->products->size;
-    const size_t bytes = (size_t)s->count * row, part = (size_t)t * bytes / (size_t)tiles;
-    const size_t end = (size_t)(t + 1) * bytes / (size_t)tiles;
-    const size_t panel = (size_t)(s->depth + s->row) * row;
-    for (size_t at = part; at < end; at += CORNU_LINE_BYTES)
-        cornu__prefetch_near(tile->panel, panel + at);
-    const size_t y_row = (size_t)tile->y_stride * (tile->narrow ? sizeof(uint16_t) : sizeof(float));
-    for (int m = 0; m < tile->rows; m++)
-        cornu__prefetch(tile->y, (size_t)(tile->rows + m) * y_row);
+    const int64_t each = ceil_divide(lines, ahead->rows);
+    while (ahead->rows > 0) cornu__request(ahead, each);
 }
 
-/* A panel by all rows of the block. */
+/* A panel by all rows of the block. Meanwhile that stretch of the next panel is requested, and the
+ * sums of the next tile, or of the first one beside the next panel. */
 static void multiply_panel(const CornuMatmul *p, const CornuBlock *b, const Stretch *s,
                            CornuTile *tile, int64_t first)
 {
     const int64_t rows = b->m_end - b->m, tiles = ceil_divide(rows, p->tile_rows);
+    const int64_t columns = tile->vectors * p->products->lanes;
+    const int64_t row = columns * (int64_t)p->products->size;
+    const int64_t lines = s->count * row / CORNU_LINE_BYTES;
+    const int64_t size = tile->narrow ? sizeof(uint16_t) : sizeof(float);
     const float  *term = s->last ? p->call->epilogue->term : NULL;
     float        *sums = s->sums + first - b->first;
+    CornuAhead   *ahead = tile->ahead;
+    *ahead = (CornuAhead){ .panel = (const char *)tile->panel + (s->depth + s->row) * row,
+                           .lines = lines, .row_bytes = columns * size,
+                           .stride = tile->y_stride * size };
     tile->bias = p->bias + first;
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t m = t * rows / tiles;
@@ -477,7 +486,11 @@ static void multiply_panel(const CornuMatmul *p, const CornuBlock *b, const Stre
                           : sums + m * s->stride;
         if (s->k > 0) tile->bias = sums + m * s->stride;
         if (term) tile->term = term + cornu__result_number(p, b->matrix, b->m + m, first);
-        if (is_stretched(p)) prefetch_next(p, s, tile, t, tiles);
+        ahead->sums = (const char *)tile->y + (t + 1 < tiles ? tile->rows * ahead->stride :
+                                               ahead->row_bytes - m * ahead->stride);
+        ahead->rows = tile->rows;
+        if (is_stretched(p) && cornu__has_tile_registers(p->products))
+            request_now(ahead, ceil_divide(lines, tiles));
         p->products->tile(tile);
     }
 }
@@ -489,11 +502,12 @@ static void multiply_stretch(const CornuMatmul *p, const CornuBlock *b, const St
     for (int pass = 0; pass < p->how.passes; pass++)
         runs[pass] = (CornuRun){ p->how.pass[pass][0] * p->x_part,
                                  p->how.pass[pass][1] * p->depth + s->row, s->count };
-    CornuTile tile = { .x_stride = p->x_stride, .runs = runs, .run_count = p->how.passes,
-                       .bias_stride = s->k > 0 ? s->stride : 0,
-                       .y_stride = s->last ? p->e.n : s->stride,
-                       .relu = s->last && epilogue->activation == CORNU_OP_RELU,
-                       .narrow = s->last && p->call->out_type->dtype == CORNU_BF16 };
+    CornuAhead ahead;
+    CornuTile  tile = { .x_stride = p->x_stride, .runs = runs, .run_count = p->how.passes,
+                        .bias_stride = s->k > 0 ? s->stride : 0,
+                        .y_stride = s->last ? p->e.n : s->stride, .ahead = &ahead,
+                        .relu = s->last && epilogue->activation == CORNU_OP_RELU,
+                        .narrow = s->last && p->call->out_type->dtype == CORNU_BF16 };
     for (int64_t first = b->first, width; first < b->end; first += width) {
         width = cornu__panel_width(p, first);
         tile.panel = s->panels + (first - b->first) * s->depth * (int64_t)p->products->size;

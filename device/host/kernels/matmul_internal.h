@@ -24,7 +24,7 @@ typedef struct {
     bool     by_rows;                /* of a transposed a blocks pack rows for tiles     */
     bool     copied;                 /* rows of a, before tiles read them                */
     bool     packs;                  /* each panel of b where it is used, no earlier step */
-    bool     short_chunks;           /* of a transposed a: panels of b stay in the nearest cache */
+    bool     short_chunks;           /* of a transposed a, f32: blocks as in cut_short          */
     int64_t  padded, depth;          /* N and K, rounded up to whole registers and pairs */
     int64_t  tiles;                  /* high is a block of rows, at most                 */
     int64_t  tile_rows;              /* of a that is not transposed                      */
@@ -56,6 +56,13 @@ static inline int64_t cornu__block_rows(const CornuMatmul *p)
 
 /* Columns that a panel has. */
 static inline int64_t cornu__panel_columns(const CornuMatmul *p) { return 2 * p->products->lanes; }
+
+/* Tiles of AVX-512 and NEON: of a transposed a they read a panel slowly enough for the second-level
+ * cache, if it is requested in time. */
+static inline bool cornu__has_tall_tiles(const CornuMatmul *p)
+{
+    return p->products->outer_rows >= 14;
+}
 
 /* Sums of a transposed a are the result itself: f32, in whole registers. */
 static inline bool cornu__matmul_sums_in_place(const CornuMatmul *p, const CornuType *out_type)
