@@ -104,10 +104,19 @@ CornuMatmulExtents cornu__matmul_extents(const CornuOpCall *op, const CornuType 
 
 static bool is_f32(const CornuMatmul *p) { return p->products->depth == 1; }
 
+/* Whether a block that copies its rows of a stretch meets too few panels with them. */
+static bool copies_for_few(const CornuMatmul *p)
+{
+    const int64_t row_blocks = larger(1, ceil_divide(p->e.batch * p->e.m,
+                                                     MOST_TILES * p->products->tile_rows));
+    return p->panels <= FEW_PANELS * (ROW_BLOCKS / row_blocks);
+}
+
 /* K whole; or equal parts, of which a panel takes a part of the second-level cache, beside the rows
- * of a block and the next panel: where a panel of all K would take more; of bf16, which reads less,
- * where it does not fit the cache with a block's rows; and where it is packed here, where it
- * exceeds the first-level cache. The order of sums in several passes is by pass. */
+ * of a block and the next panel: where a panel of all K would take more, unless copied rows meet
+ * few panels; of bf16, which reads less, where it does not fit the cache with a block's rows; and
+ * where it is packed here, where it exceeds the first-level cache. The order of sums in several
+ * passes is by pass. */
 static int64_t stretch_of(const CornuMatmul *p)
 {
     enum { UNIT = 32 };
@@ -115,9 +124,10 @@ static int64_t stretch_of(const CornuMatmul *p)
     const int64_t rows = TILES * p->products->tile_rows * size;
     const int64_t part = cornu__cpu()->l2 / PANEL_PART;
     const int64_t most = larger(UNIT, part / panel / UNIT * UNIT);
-    const bool    fits = p->packs    ? p->e.k * panel <= cornu__cpu()->l1d
-                       : is_f32(p)  ? p->e.k * panel <= part
-                                    : p->e.k * (panel + rows) <= cornu__cpu()->l2;
+    const bool    fits = p->packs ? p->e.k * panel <= cornu__cpu()->l1d
+                       : is_f32(p) && !copies_for_few(p)
+                           ? p->e.k * panel <= part
+                           : p->e.k * (panel + rows) <= cornu__cpu()->l2;
     if (p->transposed || p->how.passes > 1 || fits) return p->e.k;
     return ceil_divide(ceil_divide(p->e.k, ceil_divide(p->e.k, most)), UNIT) * UNIT;
 }
