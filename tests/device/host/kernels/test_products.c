@@ -205,6 +205,7 @@ static void test_matmul(void **state)
     for (int layout = 0; layout < 4; layout += 2) {   /* rows of a that share sets of the cache */
         check_matmul(1, 61, 1024, 80, layout);
         check_matmul(3, 23, 512, 161, layout | 4);
+        check_matmul(1, 17, 700, 2100, layout);   /* K in parts: many panels */
     }
     for (int layout = 1; layout < 8; layout += 2)   /* K split, and several blocks of rows */
         check_matmul(2, 201, 1601, 37, layout);
