@@ -23,8 +23,6 @@
 
 enum { GRAD_OPERANDS = 6 };
 
-static CornuDtype operands;
-
 typedef struct {
     int64_t B, T, S, N, G, H, V;
     bool    causal, masked;
