@@ -471,8 +471,7 @@ static void request_now(CornuAhead *ahead, int64_t lines)
     while (ahead->rows > 0) cornu__request(ahead, each);
 }
 
-/* A panel by all rows of the block. Meanwhile that stretch of the next panel is requested, and the
- * sums of the next tile, or of the first one beside the next panel. */
+/* A panel by all rows of the block. Meanwhile that stretch of the next panel is requested. */
 static void multiply_panel(const CornuMatmul *p, const CornuBlock *b, const Stretch *s,
                            CornuTile *tile, int64_t first)
 {
@@ -496,9 +495,7 @@ static void multiply_panel(const CornuMatmul *p, const CornuBlock *b, const Stre
                           : sums + m * s->stride;
         if (s->k > 0) tile->bias = sums + m * s->stride;
         if (term) tile->term = term + cornu__result_number(p, b->matrix, b->m + m, first);
-        ahead->sums = (const char *)tile->y + (t + 1 < tiles ? tile->rows * ahead->stride :
-                                               ahead->row_bytes - m * ahead->stride);
-        ahead->rows = tile->rows;
+        cornu__request_sums(ahead, tile->y, m, tile->rows, t + 1 == tiles);
         if (is_stretched(p) && cornu__has_tile_registers(p->products))
             request_now(ahead, ceil_divide(lines, tiles));
         p->products->tile(tile);

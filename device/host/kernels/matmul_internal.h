@@ -57,6 +57,16 @@ static inline int64_t cornu__block_rows(const CornuMatmul *p)
 /* Columns that a panel has. */
 static inline int64_t cornu__panel_columns(const CornuMatmul *p) { return 2 * p->products->lanes; }
 
+/* What a tile of so many rows, from row m of a block on, requests besides lines: the sums of the
+ * next tile, or after the last one of the first tile beside the next panel. */
+static inline void cornu__request_sums(CornuAhead *ahead, const void *y, int64_t m, int64_t rows,
+                                       bool last)
+{
+    ahead->sums = (const char *)y + (last ? ahead->row_bytes - m * ahead->stride
+                                          : rows * ahead->stride);
+    ahead->rows = rows;
+}
+
 /* Tiles of AVX-512 and NEON: of a transposed a they read a panel slowly enough for the second-level
  * cache, if it is requested in time. */
 static inline bool cornu__has_tall_tiles(const CornuMatmul *p)

@@ -155,12 +155,12 @@ static void add_rows(const CornuMatmul *p, const Chunk *c, int64_t m, int rows, 
 }
 
 /* Adds chunk k to k_end to the sums of the panel at column `first`. Meanwhile that chunk of the
- * next panel is requested, unless it is packed here, and the sums of the next tile, or of the first
- * one beside the next panel. */
+ * next panel is requested, unless it is packed here; low tiles then request nothing, as their chunks
+ * are short. */
 static void add_chunk(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
                       int64_t first, int thread, float *sums, int64_t stride)
 {
-    const int64_t rows = b->m_end - b->m, tiles = ceil_divide(rows, tile_rows(p));
+    const int64_t rows = b->m_end - b->m;
     const int64_t width = cornu__panel_width(p, first), row = width * (int64_t)p->products->size;
     CornuAhead    ahead = { .lines = p->packs ? 0 : (k_end - k) * row / CORNU_LINE_BYTES,
                             .row_bytes = width * (ptrdiff_t)sizeof *sums,
@@ -173,8 +173,7 @@ static void add_chunk(const CornuMatmul *p, const CornuBlock *b, int64_t k, int6
     for (int64_t m = 0, t = 1, end; m < rows; m = end, t++) {
         float *tile = sums + m * stride + first - b->first;
         end = tile_begin(p, rows, t);
-        ahead.sums = t < tiles ? tile + (end - m) * stride : tile - m * stride + width;
-        ahead.rows = end - m;
+        cornu__request_sums(&ahead, tile, m, end - m, end == rows);
         add_rows(p, &chunk, m, (int)(end - m), tile);
     }
 }

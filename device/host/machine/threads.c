@@ -4,9 +4,9 @@
  * over when `unfinished` is zero; only then may the next one begin, so that only owners of a block
  * read the plain fields.
  *
- * Which block that is comes after: a thread has a part of its own, consecutive blocks, and helps
- * with the others' when it is done. So what neighbouring blocks share is read by one processor, and
- * from run to run its caches meet the same blocks again.
+ * The owner then finds the block: the next of its own part, which are consecutive blocks, or once
+ * that is done one of another thread's. So what neighbouring blocks share is read by one processor,
+ * and from run to run its caches meet the same blocks again.
  *
  * A thread with nothing to do spins for a few microseconds, as the next op follows at once in a
  * training step, and then sleeps. Sleeping and waking follow Dekker's pattern: one side announces
@@ -156,7 +156,7 @@ static void release_tiles(void)
     if (products->release) products->release();
 }
 
-/* A block for a thread that owns one: there is one left, as there are no more owners than blocks. */
+/* A block for a thread that owns one; one is left, since each owner was counted off from them. */
 static int64_t find_block(CornuThreads *pool, int number)
 {
     for (int i = number;; i = i + 1 < pool->count ? i + 1 : 0) {
