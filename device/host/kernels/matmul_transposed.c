@@ -155,8 +155,8 @@ static void add_rows(const CornuMatmul *p, const Chunk *c, int64_t m, int rows, 
 }
 
 /* Adds chunk k to k_end to the sums of the panel at column `first`. Meanwhile that chunk of the
- * next panel is requested, unless it is packed here; low tiles then request nothing, as their chunks
- * are short. */
+ * next panel is requested, unless it is packed here; low tiles then request nothing, as their
+ * chunks are short. */
 static void add_chunk(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
                       int64_t first, int thread, float *sums, int64_t stride)
 {
