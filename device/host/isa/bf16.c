@@ -29,18 +29,25 @@ static void narrow(const float *restrict x, int64_t count, uint16_t *restrict y)
     for (int64_t i = 0; i < count; i++) y[i] = rounded(bits_of(x[i]));
 }
 
+/* The number's size without the bits that bf16 does not have: to nearest, and up from the middle.
+ * What remains has as many bits less, so that nothing is lost. */
+INLINE uint32_t high_part(float x) { return (bits_of(x) + 0x8000) & 0xffff0000; }
+
 static void split(const float *restrict x, int64_t count, uint16_t *restrict high,
                   uint16_t *restrict finite, uint16_t *restrict middle, uint16_t *restrict low)
 {
+    enum { INFINITE = 0x7f800000, LARGEST = 0x7f7f0000, QUIET = 0x400000 };
     for (int64_t i = 0; i < count; i++) {
-        const uint32_t h = rounded(bits_of(x[i]));
-        const float    rest = x[i] - float_of(h << 16);
-        const uint32_t m = rounded(bits_of(rest)), l = rounded(bits_of(rest - float_of(m << 16)));
-        const uint32_t kept = (h & 0x7f80) == 0x7f80 ? 0 : 0xffff;
-        high[i] = (uint16_t)h;
-        finite[i] = (uint16_t)(h & kept);
-        middle[i] = (uint16_t)(m & kept);
-        low[i] = (uint16_t)(l & kept);
+        const uint32_t size = bits_of(x[i]) & 0x7fffffff, sign = bits_of(x[i]) ^ size;
+        const uint32_t kept = size < INFINITE ? 0xffffffff : 0;
+        const uint32_t up = high_part(float_of(size)), h = up < LARGEST ? up : LARGEST;
+        const float    rest = float_of(size) - float_of(h);
+        const uint32_t m = high_part(rest), l = bits_of(rest - float_of(m));
+        const uint32_t odd = size > INFINITE ? size | QUIET : size;
+        high[i] = (uint16_t)(((kept & h) | (~kept & odd) | sign) >> 16);
+        finite[i] = (uint16_t)((kept & (h | sign)) >> 16);
+        middle[i] = (uint16_t)((kept & (m ^ sign)) >> 16);
+        low[i] = (uint16_t)((kept & (l ^ sign)) >> 16);
     }
 }
 

@@ -76,6 +76,9 @@ typedef struct {
     CornuAhead      *ahead;         /* loses what is requested; NULL: nothing; registers for tiles
                                        request nothing */
     int             rows, vectors, columns;
+    bool            in_turns;       /* only where registers for tiles are: runs, which have one
+                                       length and begin at even rows, advance together, so that
+                                       operands that they share are read once */
     bool            relu, narrow;   /* narrow: y is bf16, rounded to nearest even; subnormal
                                        numbers become zero where instructions for bf16 round */
 } CornuTile;

@@ -64,22 +64,33 @@ static void release_registers(void)
     configured_rows = 0;
 }
 
-/* Adds 16 pairs of every row of x; strides are in bytes. */
+/* 16 pairs of every row of x, and of the panel; strides are in bytes. */
+INLINE void load_x(bool lower, const void *x, ptrdiff_t stride)
+{
+    _tile_loadd(4, x, stride);
+    if (lower) _tile_loadd(5, (const char *)x + SIDE * stride, stride);
+}
+
+INLINE void load_panel(bool second, const void *panel, ptrdiff_t stride)
+{
+    _tile_loadd(6, panel, stride);
+    if (second) _tile_loadd(7, (const char *)panel + REGISTER_ROW, stride);
+}
+
+INLINE void multiply_registers(bool lower, bool second)
+{
+    _tile_dpbf16ps(0, 4, 6);
+    if (second) _tile_dpbf16ps(1, 4, 7);
+    if (lower) _tile_dpbf16ps(2, 5, 6);
+    if (lower && second) _tile_dpbf16ps(3, 5, 7);
+}
+
 INLINE void multiply(bool lower, bool second, const void *x, ptrdiff_t x_stride, const void *panel,
                      ptrdiff_t panel_stride)
 {
-    _tile_loadd(4, x, x_stride);
-    _tile_loadd(6, panel, panel_stride);
-    _tile_dpbf16ps(0, 4, 6);
-    if (second) {
-        _tile_loadd(7, (const char *)panel + REGISTER_ROW, panel_stride);
-        _tile_dpbf16ps(1, 4, 7);
-    }
-    if (lower) {
-        _tile_loadd(5, (const char *)x + SIDE * x_stride, x_stride);
-        _tile_dpbf16ps(2, 5, 6);
-        if (second) _tile_dpbf16ps(3, 5, 7);
-    }
+    load_x(lower, x, x_stride);
+    load_panel(second, panel, panel_stride);
+    multiply_registers(lower, second);
 }
 
 static void multiply_rest(const CornuTile *tile, Rest *rest)
@@ -139,6 +150,43 @@ INLINE int64_t multiply_run(bool lower, bool second, const CornuTile *tile, cons
     for (; k + DEPTH * SIDE <= length; k += DEPTH * SIDE, at += SIDE * row)
         multiply(lower, second, x + k, x_stride, at, row);
     return k;
+}
+
+/* Whole registers of all runs in turns; returns the elements of each. An operand that the run before
+ * multiplied stays in its registers. */
+INLINE int64_t multiply_turns(bool lower, bool second, const CornuTile *tile)
+{
+    const int        width = (second ? 2 : 1) * SIDE;
+    const ptrdiff_t  row = width * (ptrdiff_t)sizeof(uint32_t);
+    const ptrdiff_t  x_row = tile->x_stride * (ptrdiff_t)sizeof(uint16_t);
+    const CornuRun  *end = tile->runs + tile->run_count;
+    const int64_t    length = tile->runs->length;
+    const uint16_t  *x = tile->x;
+    const uint32_t  *panel = tile->panel;
+    int64_t          k = 0;
+    for (; k + DEPTH * SIDE <= length; k += DEPTH * SIDE, x += DEPTH * SIDE, panel += SIDE * width)
+        for (const CornuRun *run = tile->runs; run < end; run++) {
+            if (run == tile->runs || run->offset != run[-1].offset)
+                load_x(lower, x + run->offset, x_row);
+            if (run == tile->runs || run->k != run[-1].k)
+                load_panel(second, panel + run->k / DEPTH * width, row);
+            multiply_registers(lower, second);
+        }
+    return k;
+}
+
+static void tile_turns(const CornuTile *tile, Rest *rest)
+{
+    const int     row = tile->vectors * SIDE, left = (int)(tile->runs->length % (DEPTH * SIDE));
+    const bool    lower = tile->rows > SIDE, second = tile->vectors == 2;
+    const int64_t done = lower ? second ? multiply_turns(true, true, tile)
+                                        : multiply_turns(true, false, tile)
+                               : second ? multiply_turns(false, true, tile)
+                                        : multiply_turns(false, false, tile);
+    for (int64_t r = 0; r < tile->run_count && left > 0; r++)
+        add_rest(tile, (const uint16_t *)tile->x + tile->runs[r].offset + done,
+                 (const uint32_t *)tile->panel + (tile->runs[r].k + done) / DEPTH * row, 0, left,
+                 rest);
 }
 
 static void tile_run(const CornuTile *tile, const CornuRun *run, Rest *rest)
@@ -254,7 +302,9 @@ static void tile(const CornuTile *tile)
     rest.count = 0;
     if (configured_rows != tile->rows) configure(tile->rows);
     load_bias(tile);
-    for (int64_t r = 0; r < tile->run_count; r++) tile_run(tile, &tile->runs[r], &rest);
+    if (tile->in_turns) tile_turns(tile, &rest);
+    for (int64_t r = 0; r < tile->run_count && !tile->in_turns; r++)
+        tile_run(tile, &tile->runs[r], &rest);
     if (rest.count) {
         memset(rest.panel[rest.count], 0, (size_t)(SIDE - rest.count) * sizeof rest.panel[0]);
         multiply_rest(tile, &rest);

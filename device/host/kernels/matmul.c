@@ -7,8 +7,9 @@
  * rows as these sets hold. Where K is long, a block goes through it in stretches: it copies its
  * rows of one, and all its tiles meet that part of a panel, which stays near while they request the
  * next one. Sums continue in memory from stretch to stretch, so that their terms are added in the
- * same order. Where a is transposed, matmul_transposed.c has the block; but with tile registers all
- * of a is made rows at first.
+ * same order; with tile registers all passes of f32 advance together, as they share parts. Where a
+ * is transposed, matmul_transposed.c has the block; but with tile registers all of a is made rows at
+ * first.
  *
  * A block is some rows of one matrix by some panels, cut by the shape alone. A batch of a with one
  * matrix b is one product with more rows.
@@ -28,6 +29,10 @@
  * Gain, Xeon (model 207), f32, one core, of the limit: tiles request what comes next, and K is cut
  *     by the second-level cache; AVX-512, 1024 x 4096 by 4096 x 4096 74 %, then 84; 4096 x 256 by
  *     256 x 1024 74, then 85; AVX2, 1024 x 4096 by 4096 x 4096 52, then 81.
+ * Gain, Xeon with AMX, one core, f32 in six passes: passes in turns, in stretches of K, and b made
+ *     parts piece by piece, 1024 x 4096 by 4096 x 4096 626 ms, then 257; b transposed 723, then
+ *     270; 4096 x 1024 (a transposed) by 1024 x 4096 335, then 222; 64 x 4096 by 4096 x 4096 88,
+ *     then 49.
  * Gain, Xeon with AMX, two threads: a transposed a made rows, with tiles that stay configured a
  *     step of the LSTM at 128 x 100 on 8 shards: 762 ms, then 286.
  */
@@ -42,6 +47,8 @@
 
 enum {
     PACK_ROWS = 64,      /* of b, packed by one block; even                         */
+    ROWS_AHEAD = 2,      /* of a are requested while a row is copied                */
+    MOST_COLUMNS = 32,   /* of a panel                                              */
     PACKED = 8,          /* panels of a block, where it packs them itself, at most  */
     LEAST_TILES = 2, TILES = 8,   /* high is a block of rows,                       */
     SLOW_TILES = 5,      /* of registers that are not AMX's, at least: they read panels less often
@@ -120,7 +127,8 @@ static bool copies_for_few(const CornuMatmul *p)
 static int64_t stretch_of(const CornuMatmul *p)
 {
     enum { UNIT = 32 };
-    const int64_t size = (int64_t)p->products->size, panel = cornu__panel_columns(p) * size;
+    const int64_t size = p->how.parts * (int64_t)p->products->size;
+    const int64_t panel = cornu__panel_columns(p) * size;
     const int64_t rows = TILES * p->products->tile_rows * size;
     const int64_t part = cornu__cpu()->l2 / PANEL_PART;
     const int64_t most = larger(UNIT, part / panel / UNIT * UNIT);
@@ -128,7 +136,7 @@ static int64_t stretch_of(const CornuMatmul *p)
                        : is_f32(p) && !copies_for_few(p)
                            ? p->e.k * panel <= part
                            : p->e.k * (panel + rows) <= cornu__cpu()->l2;
-    if (p->transposed || p->how.passes > 1 || fits) return p->e.k;
+    if (p->transposed || (p->how.passes > 1 && !p->in_turns) || fits) return p->e.k;
     return ceil_divide(ceil_divide(p->e.k, ceil_divide(p->e.k, most)), UNIT) * UNIT;
 }
 
@@ -177,12 +185,13 @@ static void cut(CornuMatmul *p)
     p->tiles = larger(fast ? LEAST_TILES : SLOW_TILES, smaller(p->tiles, TILES));
     if (!p->transposed && !is_stretched(p) && p->e.k > 0)
         p->tiles = larger(1, smaller(p->tiles, CORNU_MATMUL_BYTES / tile_bytes(p)));
-    if (is_stretched(p)) p->tiles = MOST_TILES;
+    if (is_stretched(p)) p->tiles = p->in_turns ? TILES : MOST_TILES;   /* of several parts */
     if (p->packs) p->tiles = ceil_divide(p->e.m, p->products->tile_rows);
     if (p->summed) p->tiles = SUMMED_TILES;
     p->row_blocks = ceil_divide(p->e.m, cornu__block_rows(p));
     const int64_t row_blocks = larger(1, p->e.batch * p->row_blocks);
-    const bool    copies = is_stretched(p) && is_f32(p);   /* its rows of a, so blocks are wide */
+    const bool    copies = is_stretched(p) && (is_f32(p) || p->in_turns);   /* rows of a, so blocks
+                                                                               are wide */
     p->column_blocks = p->transposed && !p->summed
                      ? ROW_BLOCKS / row_blocks   /* each packs its part of a */
                      : ceil_divide(copies ? ROW_BLOCKS : BLOCKS, row_blocks);
@@ -216,6 +225,7 @@ void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const Corn
     p->turned = op->attributes->matmul.transpose_a && !p->summed &&
                 cornu__has_tile_registers(p->products);
     p->transposed = op->attributes->matmul.transpose_a && !p->turned;
+    p->in_turns = p->how.passes > 1 && !p->transposed && cornu__has_tile_registers(p->products);
     p->by_rows = p->transposed && cornu__has_tile_registers(p->products);
     p->a_row = p->turned ? padded_row(p->e.k) : p->e.k;
     if (p->turned && p->e.a_batch) p->e.a_batch = p->e.m * p->a_row;
@@ -247,7 +257,7 @@ static bool packs_itself(const CornuOpCall *op, const CornuType *out_type,
 {
     CornuMatmul p = { .packs = false };
     cornu__matmul_find_blocks(&p, op, out_type, machine->multiplier);
-    if (!p.how.in_place || machine->shards > 1) return false;
+    if ((!p.how.in_place && !p.in_turns) || machine->shards > 1) return false;
     if (p.transposed) return p.short_chunks && p.row_blocks <= OWN_ROW_BLOCKS;
     return p.b_matrices == 1 && p.e.batch == 1 &&
            p.e.m <= MOST_TILES * p.products->tile_rows &&
@@ -298,7 +308,7 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
     if (p->packs)
         p->panel_bytes = p->transposed
             ? cornu__panel_columns(p) * p->chunk * (int64_t)p->products->size
-            : block_columns(p) * (int64_t)p->products->size *
+            : block_columns(p) * p->how.parts * (int64_t)p->products->size *
               ceil_divide(p->stretch, p->products->depth) * p->products->depth;
     p->x_bytes = (int64_t)cornu__aligned(parts * (size_t)p->x_part * p->products->size);
     p->row_bytes = (int64_t)cornu__aligned((size_t)p->row_bytes);
@@ -325,36 +335,62 @@ static size_t matmul_scratch(const CornuOpCall *op, const CornuType *out_type,
 
 /* ---- b ---- */
 
-typedef struct {
-    CornuMatmul      matmul;
-    const void *b;          /* its parts, one after the other */
-    char       *packed;
-} Pack;
-
 static size_t panels_bytes(const CornuMatmul *p)
 {
     return cornu__aligned((size_t)(p->b_matrices * matrix_bytes(p)));
 }
 
-/* After the panels there is space for the parts of b. */
 size_t cornu__matmul_pack_bytes(const CornuOpCall *op, const CornuType *out_type,
                          const CornuMachine *machine)
 {
     CornuMatmul p = { .packs = false };
     cornu__matmul_find_blocks(&p, op, out_type, machine->multiplier);
-    return panels_bytes(&p) + cornu__parts_bytes(&p.how, p.b_count);
+    return panels_bytes(&p);
 }
 
-/* `count` rows of one part of b, from k on, into rows from `to` on of a panel of column `first`;
- * `from` is the first of them there. */
-static void pack_panel(const CornuMatmul *p, char *panel, int64_t to, int64_t first, int64_t k,
-                       int64_t count, const void *from)
+/* A piece of b: `count` rows from row k on, the columns of the panel at column `first`. */
+typedef struct {
+    int64_t first, k, count;
+    int64_t at;   /* the number of its first element in memory */
+} Piece;
+
+/* Its parts into rows from `to` on of those of a panel, which are `depth` rows apart. Whatever is
+ * adjacent in memory becomes parts together. */
+static void pack_parts(const CornuMatmul *p, char *panel, int64_t depth, int64_t to,
+                       const Piece *piece)
 {
-    const int64_t width = cornu__panel_width(p, first);
-    p->products->pack(panel, width, to, count, from, p->e.b_row, p->e.b_column,
-                      smaller(width, p->e.n - first));
-    if (k + count == p->e.k && p->depth > p->e.k)   /* the odd one's other half */
-        p->products->pack(panel, width, to + count, 1, from, 0, 0, 0);
+    _Alignas(CORNU_LINE_BYTES) float parts[CORNU_MOST_PARTS * PACK_ROWS * MOST_COLUMNS];
+    const int64_t width = cornu__panel_width(p, piece->first);
+    const int64_t columns = smaller(width, p->e.n - piece->first);
+    const bool    by_columns = p->e.b_row == 1;
+    const int64_t lines = by_columns ? columns : piece->count;
+    const int64_t length = by_columns ? piece->count : columns;
+    const int64_t step = by_columns ? p->e.b_column : p->e.b_row, part = PACK_ROWS * MOST_COLUMNS;
+    for (int64_t i = 0; i < lines; i++)
+        cornu__parts(&p->how, p->call->in[1], piece->at + i * step, length,
+                     (char *)parts + i * length * (int64_t)p->products->size, part);
+    for (int i = 0; i < p->how.parts; i++)
+        p->products->pack(panel, width, i * depth + to, piece->count,
+                          cornu__element(&p->how, parts, i * part), by_columns ? 1 : length,
+                          by_columns ? length : 1, columns);
+}
+
+/* A piece into rows from `to` on of the panel. */
+static void pack_panel(const CornuMatmul *p, char *panel, int64_t depth, int64_t to, Piece piece)
+{
+    const int64_t width = cornu__panel_width(p, piece.first), end = piece.k + piece.count;
+    const int64_t end_to = to + piece.count;
+    if (p->how.in_place)
+        p->products->pack(panel, width, to, piece.count,
+                          cornu__in_memory(&p->how, p->call->in[1], piece.at), p->e.b_row,
+                          p->e.b_column, smaller(width, p->e.n - piece.first));
+    for (; piece.k < end && !p->how.in_place; piece.k += PACK_ROWS, to += PACK_ROWS) {
+        piece.count = smaller(PACK_ROWS, end - piece.k);
+        pack_parts(p, panel, depth, to, &piece);
+        piece.at += PACK_ROWS * p->e.b_row;
+    }
+    for (int i = 0; i < p->how.parts && end == p->e.k && p->depth > p->e.k; i++)
+        p->products->pack(panel, width, i * depth + end_to, 1, NULL, 0, 0, 0); /* the odd one's */
 }
 
 /* Rows that a block packs, and panels that they go into: a few rows into all of them; or where rows
@@ -367,33 +403,26 @@ static int64_t panels_packed(const CornuMatmul *p) { return p->e.b_row == 1 ? 1 
 static void pack_block(void *context, int64_t block, int thread)
 {
     (void)thread;
-    const Pack        *pack = context;
-    const CornuMatmul *p = &pack->matmul;
+    const CornuMatmul *p = context;
     const int64_t      row_blocks = ceil_divide(p->e.k, rows_packed(p));
     const int64_t      blocks = row_blocks * (p->panels / panels_packed(p));
-    const int64_t      k = block % row_blocks * rows_packed(p);
+    const int64_t      k = block % row_blocks * rows_packed(p), matrix = block / blocks;
     const int64_t      begin = block % blocks / row_blocks * cornu__panel_columns(p);
     const int64_t      end = begin + panels_packed(p) * cornu__panel_columns(p);
     const int64_t      count = smaller(rows_packed(p), p->e.k - k);
-    const int64_t      part = block / blocks % p->how.parts;
-    const int64_t      matrix = block / blocks / p->how.parts;
-    const int64_t      from = part * p->b_count + matrix * p->e.b_batch + k * p->e.b_row;
+    const int64_t      from = matrix * p->e.b_batch + k * p->e.b_row;
     for (int64_t n = begin; n < smaller(end, p->padded); n += cornu__panel_columns(p))
-        pack_panel(p, pack->packed + cornu__panel_offset(p, matrix, n), part * p->depth + k, n, k,
-                   count, cornu__element(&p->how, pack->b, from + n * p->e.b_column));
+        pack_panel(p, (char *)p->call->out[0] + cornu__panel_offset(p, matrix, n), p->depth, k,
+                   (Piece){ n, k, count, from + n * p->e.b_column });
 }
 
 void cornu__matmul_pack(const CornuKernelCall *call)
 {
-    Pack pack = { .packed = call->out[0] };
-    cornu__matmul_find_blocks(&pack.matmul, &call->op, call->out_type, call->multiplier);
-    const CornuMatmul *p = &pack.matmul;
-    if (p->e.k == 0) return;
-    pack.b = cornu__all_parts(&p->how, call->threads, call->in[1], p->b_count,
-                              pack.packed + panels_bytes(p));
-    cornu__threads_run(call->threads, p->b_matrices * p->how.parts *
-                       ceil_divide(p->e.k, rows_packed(p)) * (p->panels / panels_packed(p)),
-                       pack_block, &pack);
+    CornuMatmul p = { .call = call };
+    cornu__matmul_find_blocks(&p, &call->op, call->out_type, call->multiplier);
+    if (p.e.k == 0) return;
+    cornu__threads_run(call->threads, p.b_matrices * ceil_divide(p.e.k, rows_packed(&p)) *
+                       (p.panels / panels_packed(&p)), pack_block, &p);
 }
 
 /* ---- The product ---- */
@@ -418,16 +447,22 @@ void cornu__matmul_gate(const CornuMatmul *p, const CornuBlock *b)
 }
 
 /* `count` elements from k on of the rows of a block as tiles take them, their parts x_part elements
- * apart. */
+ * apart. Rows are far from each other, so that the processor does not read ahead. */
 static const void *rows_of_a(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t count,
                              int thread)
 {
+    const int64_t rows = b->m_end - b->m;
     const int64_t first = b->matrix * p->e.a_batch + b->m * p->a_row + k;
     if (!p->copied) return cornu__in_memory(&p->how, p->a, first);
     char *made = p->x + thread * p->x_bytes;
-    for (int64_t row = 0; row < b->m_end - b->m; row++)
+    for (int64_t row = 0; row < rows; row++) {
+        const int64_t ahead = first + smaller(row + ROWS_AHEAD, rows - 1) * p->a_row;
+        const char   *next = cornu__in_memory(&p->how, p->a, ahead);
+        const char   *end = cornu__in_memory(&p->how, p->a, ahead + count);
+        for (; next < end; next += CORNU_LINE_BYTES) cornu__prefetch(next, 0);
         cornu__parts(&p->how, p->a, first + row * p->a_row, count,
                      made + row * p->x_stride * (int64_t)p->products->size, p->x_part);
+    }
     return made;
 }
 
@@ -438,17 +473,23 @@ typedef struct {
     bool        last;
     const void *x;
     const char *panels;    /* from the block's first column on                */
-    int64_t     depth;     /* rows of each, all parts                         */
+    int64_t     depth;     /* rows of a part of each                          */
     int64_t     row;       /* the first of the stretch there                  */
     float      *sums;      /* of the block, between stretches                 */
     int64_t     stride;
 } Stretch;
 
+/* Rows of a panel, all parts. */
+static int64_t panel_depth(const CornuMatmul *p, const Stretch *s)
+{
+    return p->how.parts * s->depth;
+}
+
 /* Finds the panels that are packed by now, or packs the stretch's rows of b, a few of all panels at
  * a time: neighbouring columns of a row share pages. */
 static void find_panels(const CornuMatmul *p, const CornuBlock *b, int thread, Stretch *s)
 {
-    s->depth = p->how.parts * p->depth;
+    s->depth = p->depth;
     s->row = s->k;
     s->panels = p->packed + cornu__panel_offset(p, p->e.b_batch ? b->matrix : 0, b->first);
     if (!p->packs) return;
@@ -458,10 +499,10 @@ static void find_panels(const CornuMatmul *p, const CornuBlock *b, int thread, S
     s->panels = panels;
     for (int64_t k = 0; k < s->count; k += PACK_ROWS)
         for (int64_t n = b->first; n < b->end; n += cornu__panel_columns(p))
-            pack_panel(p, panels + (n - b->first) * s->depth * (int64_t)p->products->size, k, n,
-                       s->k + k, smaller(PACK_ROWS, s->count - k),
-                       cornu__in_memory(&p->how, p->call->in[1],
-                                        (s->k + k) * p->e.b_row + n * p->e.b_column));
+            pack_panel(p, panels + (n - b->first) * panel_depth(p, s) * (int64_t)p->products->size,
+                       s->depth, k,
+                       (Piece){ n, s->k + k, smaller(PACK_ROWS, s->count - k),
+                                (s->k + k) * p->e.b_row + n * p->e.b_column });
 }
 
 /* For a tile with registers of its own, which requests nothing itself. */
@@ -483,7 +524,7 @@ static void multiply_panel(const CornuMatmul *p, const CornuBlock *b, const Stre
     const float  *term = s->last ? p->call->epilogue->term : NULL;
     float        *sums = s->sums + first - b->first;
     CornuAhead   *ahead = tile->ahead;
-    *ahead = (CornuAhead){ .panel = (const char *)tile->panel + (s->depth + s->row) * row,
+    *ahead = (CornuAhead){ .panel = (const char *)tile->panel + (panel_depth(p, s) + s->row) * row,
                            .lines = lines, .row_bytes = columns * size,
                            .stride = tile->y_stride * size };
     tile->bias = p->bias + first;
@@ -508,16 +549,18 @@ static void multiply_stretch(const CornuMatmul *p, const CornuBlock *b, const St
     CornuRun             runs[CORNU_MOST_PASSES];
     for (int pass = 0; pass < p->how.passes; pass++)
         runs[pass] = (CornuRun){ p->how.pass[pass][0] * p->x_part,
-                                 p->how.pass[pass][1] * p->depth + s->row, s->count };
+                                 p->how.pass[pass][1] * s->depth + s->row, s->count };
     CornuAhead ahead;
     CornuTile  tile = { .x_stride = p->x_stride, .runs = runs, .run_count = p->how.passes,
                         .bias_stride = s->k > 0 ? s->stride : 0,
                         .y_stride = s->last ? p->e.n : s->stride, .ahead = &ahead,
+                        .in_turns = p->in_turns,
                         .relu = s->last && epilogue->activation == CORNU_OP_RELU,
                         .narrow = s->last && p->call->out_type->dtype == CORNU_BF16 };
     for (int64_t first = b->first, width; first < b->end; first += width) {
         width = cornu__panel_width(p, first);
-        tile.panel = s->panels + (first - b->first) * s->depth * (int64_t)p->products->size;
+        tile.panel = s->panels +
+                     (first - b->first) * panel_depth(p, s) * (int64_t)p->products->size;
         if (p->scales && s->last) {
             tile.scale = p->bias + p->padded + first;
             tile.shift = tile.scale + p->padded;

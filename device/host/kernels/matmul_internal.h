@@ -24,6 +24,7 @@ typedef struct {
     bool     by_rows;                /* of a transposed a blocks pack rows for tiles     */
     bool     copied;                 /* rows of a, before tiles read them                */
     bool     packs;                  /* each panel of b where it is used, no earlier step */
+    bool     in_turns;               /* passes, in registers for tiles                   */
     bool     short_chunks;           /* of a transposed a, f32: blocks as in cut_short          */
     int64_t  padded, depth;          /* N and K, rounded up to whole registers and pairs */
     int64_t  tiles;                  /* high is a block of rows, at most                 */
@@ -77,8 +78,8 @@ static inline bool cornu__has_tall_tiles(const CornuMatmul *p)
 /* Sums of a transposed a are the result itself: f32, in whole registers. */
 static inline bool cornu__matmul_sums_in_place(const CornuMatmul *p, const CornuType *out_type)
 {
-    return out_type->dtype == CORNU_F32 && p->padded == p->e.n && p->how.passes == 1 &&
-           p->splits == 1;
+    return out_type->dtype == CORNU_F32 && p->padded == p->e.n &&
+           p->how.passes == 1 && p->splits == 1;
 }
 
 static inline int64_t cornu__panel_width(const CornuMatmul *p, int64_t first)

@@ -10,12 +10,12 @@
 #include <string.h>
 
 /* FINITE is HIGH, zero where the number is not finite. */
-enum { HIGH, FINITE, MIDDLE, LOW, MOST_PARTS, SPLIT_BLOCK = 16384, WIDE_BLOCK = 256 };
+enum { HIGH, FINITE, MIDDLE, LOW, SPLIT_BLOCK = 16384, WIDE_BLOCK = 256 };
 
 static const int one_pass[][2] = { { HIGH, HIGH } };
 static const int three_passes[][2] = { { FINITE, MIDDLE }, { MIDDLE, FINITE }, { HIGH, HIGH } };
 static const int six_passes[CORNU_MOST_PASSES][2] = {
-    { FINITE, LOW }, { LOW, FINITE }, { MIDDLE, MIDDLE }, { FINITE, MIDDLE }, { MIDDLE, FINITE },
+    { FINITE, LOW }, { FINITE, MIDDLE }, { MIDDLE, MIDDLE }, { MIDDLE, FINITE }, { LOW, FINITE },
     { HIGH, HIGH },
 };
 
@@ -28,7 +28,7 @@ CornuMultiplication cornu__multiplication(CornuMultiplier multiplier, CornuDtype
     if (from == CORNU_F32 && multiplier.precision == CORNU_PRECISION_HIGH)
         m.parts = MIDDLE + 1, m.passes = 3, m.pass = three_passes;
     if (from == CORNU_F32 && multiplier.precision == CORNU_PRECISION_HIGHEST)
-        m.parts = MOST_PARTS, m.passes = CORNU_MOST_PASSES, m.pass = six_passes;
+        m.parts = CORNU_MOST_PARTS, m.passes = CORNU_MOST_PASSES, m.pass = six_passes;
     return m;
 }
 
@@ -83,7 +83,7 @@ void cornu__parts(const CornuMultiplication *m, const void *operand, int64_t fir
     } else if (m->products->size == sizeof(uint16_t)) {
         split(m, from, count, to, part);
     } else {
-        uint16_t halves[MOST_PARTS * WIDE_BLOCK];
+        uint16_t halves[CORNU_MOST_PARTS * WIDE_BLOCK];
         for (int64_t i = 0, some; i < count; i += some) {
             some = count - i < WIDE_BLOCK ? count - i : WIDE_BLOCK;
             split(m, (const float *)from + i, some, halves, WIDE_BLOCK);

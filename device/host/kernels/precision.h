@@ -5,9 +5,9 @@
  * of 8 bits, highest first, each the rounded rest of those before:
  *     DEFAULT   1 pass:    h h
  *     HIGH      3 passes:  h m + m h + h h
- *     HIGHEST   6 passes:  h l + l h + m m + h m + m h + h h, below the rounding of f32 sums
+ *     HIGHEST   6 passes:  h l + h m + m m + m h + l h + h h, below the rounding of f32 sums
  *
- * The smallest terms come first. An infinity or NaN has a high part alone, which only the last pass
+ * The largest terms come last, and neighbours share a part. An infinity or NaN has a high part alone, which only the last pass
  * uses: for the other passes it is zero, or else infinity times their zeros would be NaN.
  *
  * Where the processor has no fast products of bf16, operands are widened, a block at a time in the
@@ -20,7 +20,7 @@
 #include "kernel.h"
 #include "../isa/product.h"
 
-enum { CORNU_MOST_PASSES = 6 };
+enum { CORNU_MOST_PASSES = 6, CORNU_MOST_PARTS = 4 };
 
 typedef struct {
     const CornuProducts *products;

@@ -12,9 +12,10 @@
 typedef struct {
     void (*widen)(const uint16_t *x, int64_t count, float *y);
     void (*narrow)(const float *x, int64_t count, uint16_t *y);
-    /* x = high + middle + low, which together carry 24 bits; finite is high. For an infinity or NaN
-     * only high is set, the others are zero. Henry, Tang and Heinecke, "Leveraging the bfloat16
-     * Artificial Intelligence Datatype For Higher-Precision Computations", arXiv 1904.06376. */
+    /* x = high + middle + low, which together carry 24 bits, each the rounded rest of those before;
+     * finite is high. For an infinity or NaN only high is set, the others are zero. Henry, Tang and
+     * Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
+     * Computations", arXiv 1904.06376. */
     void (*split)(const float *x, int64_t count, uint16_t *high, uint16_t *finite,
                   uint16_t *middle, uint16_t *low);
     /* to[i] = the pair (a[i], b[i]); b NULL: zeros. */
