@@ -152,8 +152,8 @@ INLINE int64_t multiply_run(bool lower, bool second, const CornuTile *tile, cons
     return k;
 }
 
-/* Whole registers of all runs in turns; returns the elements of each. An operand that the run before
- * multiplied stays in its registers. */
+/* Whole registers of all runs in turns; returns the elements of each. An operand that the run
+ * before multiplied stays in its registers. */
 INLINE int64_t multiply_turns(bool lower, bool second, const CornuTile *tile)
 {
     const int        width = (second ? 2 : 1) * SIDE;

@@ -8,8 +8,8 @@
  * rows of one, and all its tiles meet that part of a panel, which stays near while they request the
  * next one. Sums continue in memory from stretch to stretch, so that their terms are added in the
  * same order; with tile registers all passes of f32 advance together, as they share parts. Where a
- * is transposed, matmul_transposed.c has the block; but with tile registers all of a is made rows at
- * first.
+ * is transposed, matmul_transposed.c has the block; but with tile registers all of a is made rows
+ * at first.
  *
  * A block is some rows of one matrix by some panels, cut by the shape alone. A batch of a with one
  * matrix b is one product with more rows.

@@ -7,8 +7,9 @@
  *     HIGH      3 passes:  h m + m h + h h
  *     HIGHEST   6 passes:  h l + h m + m m + m h + l h + h h, below the rounding of f32 sums
  *
- * The largest terms come last, and neighbours share a part. An infinity or NaN has a high part alone, which only the last pass
- * uses: for the other passes it is zero, or else infinity times their zeros would be NaN.
+ * The largest terms come last, and neighbours share a part. An infinity or NaN has a high part
+ * alone, which only the last pass uses: for the other passes it is zero, or else infinity times
+ * their zeros would be NaN.
  *
  * Where the processor has no fast products of bf16, operands are widened, a block at a time in the
  * cache, and multiplied as f32: the products of bf16 are exact in f32.

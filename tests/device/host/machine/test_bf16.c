@@ -189,7 +189,8 @@ static void test_conversions(void **state)
         assert_true(back[i] == cornu_bf16_to_float(rounded[i]));
         assert_int_equal(finite[i], high[i]);
         assert_true(isfinite(at(high, i)));
-        if (isfinite(back[i])) assert_true(fabs(x[i] - at(high, i)) <= fabs((double)x[i] - back[i]));
+        if (isfinite(back[i]))
+            assert_true(fabs(x[i] - at(high, i)) <= fabs((double)x[i] - back[i]));
         assert_true(at(high, i) + at(middle, i) + at(low, i) == (double)x[i]);
     }
     x[0] = NAN, x[1] = INFINITY, x[2] = -INFINITY;
