@@ -1,5 +1,6 @@
 /*
- * conv2d_grad_filter of f32 on tiles of few rows: from packed copies in the first-level cache.
+ * conv2d_grad_filter of f32 from packed copies in the first-level cache: on tiles of few rows, and
+ * of many channels on those of AVX-512, unless the processor halves its vectors.
  *
  * A tile of 6 channels by 16 filters uses 24 bytes of x and 64 of d_y at each position. Read where
  * they are, these are two lines of the second-level cache or beyond for 6 cycles of multiply-adds.
@@ -20,11 +21,14 @@
  * Source: own; packing as in BLIS (Van Zee and van de Geijn, 2015).
  * Gain, Zen 3, AVX2, part of the limit before and after: 5 x 5 x 128 x 256 on 7 x 7 maps after a
  *     pool 53 %, then 88; 3 x 3 x 64 x 64 on 7 x 7 maps 69, 86; on 3 x 3 maps 63, 85; 1 x 1 x 128 x
- *     128 54, 74; 3 x 3 x 16 x 32 with strides of 2 45, 63.
+ *     128 54, 74; 3 x 3 x 16 x 32 with strides of 2 45, 63. Xeon (model 207), AVX-512, one core,
+ *     time before and after: 5 x 5 x 128 x 256 on 7 x 7 maps 48 ms, then 40; 3 x 3 x 512 x 512 116,
+ *     then 96; 1 x 1 x 256 x 256 on 14 x 14 maps 56, then 45; 3 x 3 x 48 x 24 15.2, then 14.2.
  */
 #include <string.h>
 
 #include "../../integer_internal.h"
+#include "../machine/cpu.h"
 #include "../machine/prefetch.h"
 #include "conv2d_filter.h"
 
@@ -35,7 +39,9 @@ enum {
     AHEAD = 2048,          /* bytes by which packing prefetches                             */
     LEAST_CHANNELS = 8,    /* fewer are better summed from several taps at once             */
     LEAST_PIXEL = 36,      /* elements of a pixel of x and of d_y: smaller ones are dense   */
-    LEAST_PRODUCTS = 20    /* for each element that is packed                               */
+    LEAST_PRODUCTS = 20,   /* for each element that is packed                               */
+    WIDE_LANES = 16,       /* of AVX-512, whose tiles use more of a line:                   */
+    WIDE_CHANNELS = 24, WIDE_PIXEL = 72, WIDE_PRODUCTS = 50
 };
 
 /* Outputs [from, to) along an axis. The copy of x has `span` slots for each phase, whose rows are a
@@ -50,11 +56,22 @@ typedef struct {
     Range   range[2];
 } Block;
 
-bool cornu__filter_packs(const CornuFilterGradient *g)
+/* Whether x has no fewer channels, pixels of both no fewer elements, and an element as many
+ * products for its packing to be worth it. */
+static bool is_worth(const CornuFilterGradient *g, int64_t channels, int64_t pixel,
+                     int64_t products)
 {
     const int64_t C = g->walk.in_channels, F = g->walk.out_channels;
-    return cornu__filter_short_tiles(g) && !g->gather && C >= LEAST_CHANNELS &&
-           C + F >= LEAST_PIXEL && g->rows * F >= LEAST_PRODUCTS * (C + F);
+    return C >= channels && C + F >= pixel && g->rows * F >= products * (C + F);
+}
+
+bool cornu__filter_packs(const CornuFilterGradient *g)
+{
+    if (g->gather || g->products->depth > 1 || !g->how.in_place) return false;
+    if (cornu__filter_short_tiles(g))
+        return is_worth(g, LEAST_CHANNELS, LEAST_PIXEL, LEAST_PRODUCTS);
+    return g->products->lanes == WIDE_LANES && !cornu__cpu()->halves &&
+           is_worth(g, WIDE_CHANNELS, WIDE_PIXEL, WIDE_PRODUCTS);
 }
 
 static Range range_of(const CornuAxis *axis, int64_t from, int64_t to)
@@ -142,10 +159,17 @@ static void copy_pixels(const CornuFilterGradient *g, const Block *block, const 
             const float *pixel = from + b * image;
             for (int64_t c = 0; c < C; c += CORNU_LINE_BYTES / 4)
                 cornu__prefetch(pixel + c, AHEAD);
-            if (rows == 3) copy_pixel(3, tiles, tall, pixel, positions, position, to);
-            else if (rows == 4) copy_pixel(4, tiles, tall, pixel, positions, position, to);
-            else if (rows == 5) copy_pixel(5, tiles, tall, pixel, positions, position, to);
-            else copy_pixel(6, tiles, tall, pixel, positions, position, to);
+            switch (rows) {
+            case 3: copy_pixel(3, tiles, tall, pixel, positions, position, to); break;
+            case 4: copy_pixel(4, tiles, tall, pixel, positions, position, to); break;
+            case 5: copy_pixel(5, tiles, tall, pixel, positions, position, to); break;
+            case 6: copy_pixel(6, tiles, tall, pixel, positions, position, to); break;
+            case 10: copy_pixel(10, tiles, tall, pixel, positions, position, to); break;
+            case 11: copy_pixel(11, tiles, tall, pixel, positions, position, to); break;
+            case 12: copy_pixel(12, tiles, tall, pixel, positions, position, to); break;
+            case 13: copy_pixel(13, tiles, tall, pixel, positions, position, to); break;
+            default: copy_pixel((int)rows, tiles, tall, pixel, positions, position, to);
+            }
         }
 }
 
@@ -193,9 +217,11 @@ static void copy_y(const CornuFilterGradient *g, const Block *block, int64_t b, 
     for (int64_t i = rows->from, position = b; i < rows->to; i++) {
         const float *from = map + (i * g->walk.axis[1].out + columns->from) * F + block->f;
         for (int64_t j = 0; j < width; j++, from += F, position += block->images) {
-            const int64_t left = panel_width(g) == 16
-                ? copy_filters(16, from, filters, positions, position, to)
-                : copy_filters(8, from, filters, positions, position, to);
+            const int64_t left = panel_width(g) == 32
+                ? copy_filters(32, from, filters, positions, position, to)
+                : panel_width(g) == 16
+                    ? copy_filters(16, from, filters, positions, position, to)
+                    : copy_filters(8, from, filters, positions, position, to);
             if (left == 0) continue;
             const int64_t whole = filters - left, last = block->f_end - block->f - whole;
             float        *row = to + whole * positions + position * last;

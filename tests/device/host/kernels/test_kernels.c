@@ -192,9 +192,9 @@ static void test_conv2d_slabs(void **state)
     }
 }
 
-/* Gradients of filters from packed copies, f32 on tiles of few rows: blocks of several images, of
- * rows and of columns of one; filters that do not fill a panel, fewer panels than threads; more
- * taps than are found at once. */
+/* Gradients of filters from packed copies, f32 on tiles of few rows and, of many channels, on those
+ * of AVX-512: blocks of several images, of rows and of columns of one; filters that do not fill a
+ * panel, fewer panels than threads; more taps than are found at once. */
 static void test_conv2d_packed(void **state)
 {
     (void)state;
