@@ -98,7 +98,7 @@ static int64_t rows_of_phase(const CornuAxis *axis, const Range *range, int64_t 
 {
     const int64_t first = range->from * axis->stride + phase - axis->low;
     *k = first < 0 ? ceil_divide(-first, axis->stride) : 0;
-    *end = larger(*k, smaller(range->span, ceil_divide(axis->in - first, axis->stride)));
+    *end = larger(*k, smaller(range->span, ceil_divide(larger(0, axis->in - first), axis->stride)));
     return first + *k * axis->stride;
 }
 

@@ -326,11 +326,14 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
            (threads * (size_t)p->sums_count + (size_t)split_sums) * sizeof(float);
 }
 
+/* Whether b was packed by a step of its own is known only when the kernel runs. */
 static size_t matmul_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
-    CornuMatmul p = { .packs = packs_itself(op, out_type, machine) };
-    return cornu__matmul_lay_out(&p, op, out_type, machine, NULL);
+    CornuMatmul  own = { .packs = packs_itself(op, out_type, machine) }, given = { .packs = false };
+    const size_t bytes = cornu__matmul_lay_out(&own, op, out_type, machine, NULL);
+    const size_t less = cornu__matmul_lay_out(&given, op, out_type, machine, NULL);
+    return bytes > less ? bytes : less;
 }
 
 /* ---- b ---- */

@@ -82,6 +82,12 @@ static void test_matmul(void **state)
         case_add(&c, cornu_type(operands, 10001, 35));
         case_check_and_free(&c);
     }
+    /* Rows that are copied whole, or in stretches where b is packed by the product itself. */
+    Case c = { .id = CORNU_OP_MATMUL, .terms = 1024.0, .epilogue.activation = CORNU_OP_COUNT,
+               .attributes.matmul.dtype = results };
+    case_add(&c, cornu_type(operands, 100, 1024));
+    case_add(&c, cornu_type(operands, 1024, 520));
+    case_check_and_free(&c);
 }
 
 static void check_convolution(CornuShape x, CornuShape filter, CornuAttributes attributes)
