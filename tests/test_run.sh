@@ -1,5 +1,6 @@
 # tests/run, on toy scripts, and programs that print as cmocka does, which pass, fail, crash, hang,
 # are interrupted and resumed.
+# tests/run: waits
 root=$(pwd)
 . tests/checks.sh
 unset RESUME JOBS CORNU_TEST_TIMEOUT CORNU_DATA
@@ -83,6 +84,15 @@ script meets "touch one; it=two; $wait_for"
 script met "touch two; it=one; $wait_for"
 JOBS=2 run meets met && total 2 0 0
 report $? "two run at a time"
+rm -f one two three
+script beside '# tests/run: waits' "touch three; it=one; $wait_for"
+script meets "touch one; it=two; $wait_for; it=three; $wait_for"
+JOBS=2 run meets met beside && total 3 0 0
+report $? "one that waits runs beside them"
+script long "# tests/run: takes 90 s" "touch long"
+script early 'ls long || result="0 passed, 1 failed, 0 skipped"'
+JOBS=1 run early long && total 2 0 0
+report $? "the long ones start first"
 script late 'sleep 0.5'
 JOBS=3 run late good fine
 grep passed out | head -n 3 | tr '\n' ' ' | grep -q 'test_late.*test_good.*test_fine'

@@ -34,7 +34,14 @@ inference_without = device/tpu/% device/pjrt/% device/processes/mpi/% nn/callbac
                     nn/estimator/% nn/pictures/% nn/lite/% nn/saving/onnx/% nn/saving/onnx_read/% \
                     datasets/clicks/% datasets/synthetic/% datasets/tables/% models/%
 
-inference: | build/include/cornu/cornu.h
+# Kernels of instruction sets take longest to compile. Those that hold nothing for training alone
+# (CORNU__FULL, device/inference_internal.h) are libcornu's.
+inference_own_isa    = $(BUILD)/obj/device/host/isa/$(1).%.o
+inference_isa        = $(filter-out $(foreach i,$(bf16_isas) $(amx_isas),%.$(i).o),$(isa_objects))
+inference_isa_shared = $(filter-out $(foreach f,attention depthwise normalize pool recurrent,\
+                           $(call inference_own_isa,$(f))),$(inference_isa))
+
+inference: $(inference_isa_shared) | build/include/cornu/cornu.h
 	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/inference INFERENCE=$(BUILD) HDF5= \
 	    CFLAGS='$(INFERENCE_CFLAGS)' $(BUILD)/libcornu-inference.a $(BUILD)/infer-small
 	@bash nn/prediction/inference_sizes.sh $(BUILD)
@@ -44,7 +51,8 @@ all_cflags += -DCORNU_INFERENCE -ffunction-sections -fdata-sections -fvisibility
               -fno-asynchronous-unwind-tables
 
 sources     := $(filter-out $(inference_without),$(sources))
-isa_objects := $(filter-out $(foreach i,$(bf16_isas) $(amx_isas),%.$(i).o),$(isa_objects))
+isa_objects := $(filter-out $(inference_isa_shared),$(inference_isa)) \
+               $(inference_isa_shared:$(BUILD)/%=$(dir $(BUILD))%)
 
 # rows FILE PATTERN NAMES: the row for each name, NAME in the pattern.
 rows = $(foreach n,$(3),$(or $(shell sed -nE 's/^$(subst NAME,$(n),$(2))$$/&/p' $(1)), \

@@ -16,9 +16,10 @@ root=$(pwd)
 deb="$programs/deb"
 version=$(sed -n 's/^#define CORNU_VERSION "\(.*\)"/\1/p' "$root/device/version.h")
 
-# The debug symbols take longest to pack.
+# The debug symbols take longest to pack, and good compression.
 make_deb() {
-    DEB_BUILD_OPTIONS=noautodbgsym make -s -C "$root" BUILD="$BUILD" deb >out 2>err
+    DEB_BUILD_OPTIONS=noautodbgsym DPKG_DEB_COMPRESSOR_TYPE=gzip DPKG_DEB_COMPRESSOR_LEVEL=1 \
+        make -s -C "$root" BUILD="$BUILD" deb >out 2>err
 }
 check "make deb" make_deb
 [ $failed = 0 ] || { cat out; echo "0 passed, 1 failed, 0 skipped"; exit 1; }

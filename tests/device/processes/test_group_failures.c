@@ -1,4 +1,7 @@
-/* How groups end: whatever rank fails, all ranks name it alike, and soon. */
+/* How groups end: whatever rank fails, all ranks name it alike, and soon.
+ *
+ * tests/run: waits
+ */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>

@@ -10,7 +10,7 @@ library=$programs/libcornu-inference.a
 flags="-O1 -std=c11 -Wall -Wextra -Wpedantic -Werror -I$include"
 
 # 10 % above what it was on x86-64 with gcc 12: text and data, without debugging information.
-most_bytes=1510000
+most_bytes=1870000
 
 # No limit is known for other processors and compilers.
 fits() {
@@ -18,8 +18,7 @@ fits() {
     cp out sizes
     cat out >&3
     [ "$(uname -m)" != x86_64 ] || ! "${CC:-gcc}" --version | grep -q Debian ||
-        awk -v most=$most_bytes '/libcornu-inference/ { found = 1; if ($2 > most) exit 1 }
-                                 END { exit !found }' out
+        awk -v most=$most_bytes '/libcornu-inference/ { fits = $2 <= most } END { exit !fits }' out
 }
 check "its size" fits
 

@@ -26,7 +26,7 @@ typedef struct {
     int             in_count;
     CornuType       in_type[MOST_INPUTS], out_type[CORNU_MAX_OUTPUTS];
     void           *in[MOST_INPUTS];
-    double         *expected_in[MOST_INPUTS], *expected[CORNU_MAX_OUTPUTS];
+    double         *expected[CORNU_MAX_OUTPUTS];
     CornuEpilogue   epilogue;
     double          terms;      /* terms that one element sums, for the bound */
 } Case;
@@ -53,7 +53,8 @@ CornuArray  case_operand(const Case *c, int i);
 void case_add(Case *c, CornuType type);
 void case_free(Case *c);
 
-/* Finds the result types and runs the reference. False where the type rule refuses the case. */
+/* Finds the result types and runs the reference, once for all cases with the same operands: what
+ * the instruction sets share. False where the type rule refuses the case. */
 bool case_expect(Case *c);
 /* Applies bias and activation to the expected result. */
 void case_expect_epilogue(Case *c);

@@ -86,7 +86,8 @@ static CornuArray random_operand(CornuDtype dtype, CornuShape shape)
 {
     const CornuType type = cornu_type_from(dtype, shape);
     CornuArray      made = cornu_array_from(malloc(cornu_type_bytes(type) + 1), type);
-    for (int64_t i = 0; i < cornu_type_count(type); i++)
+    const int64_t    count = cornu_type_count(type);
+    for (int64_t i = 0; i < count; i++)
         cornu_array_set(made, i, (double)between(-1000000, 1000000) * 1e-6);
     return made;
 }
@@ -94,7 +95,8 @@ static CornuArray random_operand(CornuDtype dtype, CornuShape shape)
 static CornuArray absolute(CornuArray x)
 {
     CornuArray made = cornu_array_from(malloc(cornu_type_bytes(x.type) + 1), x.type);
-    for (int64_t i = 0; i < cornu_type_count(x.type); i++)
+    const int64_t count = cornu_type_count(x.type);
+    for (int64_t i = 0; i < count; i++)
         cornu_array_set(made, i, fabs(cornu_array_get(x, i)));
     return made;
 }
@@ -142,6 +144,8 @@ static void check(const Product *p)
         }
         double *portable = NULL;
         for (int isa = 0; isa < CORNU_ISA_COUNT; isa++) {
+            /* cpu has no kernels of later ones */
+            if (k == 0 && isa >= (int)CORNU_F32_ISA_COUNT) break;
             if (!isa_begin((CornuIsa)isa)) continue;
             const char *name = cornu__isa_name((CornuIsa)isa);
             setenv("CORNU_ISA", name, 1);
