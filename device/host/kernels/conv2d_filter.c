@@ -13,7 +13,7 @@
  * (conv2d_filter_tiles.c).
  *
  * Filters that do not fill registers are read where they are, with some of the next pixel's, whose
- * sums nobody reads; only d_y of the batch's last images is copied with zeros after its filters.
+ * sums nobody reads; only d_y of the batch's last piece is copied with zeros after its filters.
  *
  * Where bf16 is multiplied in pairs, a pair is the same element of two images, so pieces are copied
  * as pairs of images; walks over positions stay as they are. A batch of one image is copied as its
@@ -335,14 +335,15 @@ static void sum_slab(CornuFilterGradient *g, int64_t b, int64_t b_end, const Cor
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
     const int64_t    C = g->walk.in_channels;
     const int64_t    columns = g->extent[1], image = g->extent[0] * columns * C;
-    const bool       copies = g->copy_y && !(g->overlap && b_end < g->walk.batch);
-    const int64_t    pixel = copies ? g->padded : g->walk.out_channels;
+    const int64_t    F = g->walk.out_channels, positions = height->out * width->out;
+    const int64_t    after = (g->walk.batch - b_end) * positions * F;
+    const bool       copies = g->copy_y && !(g->overlap && after >= g->padded - F);
+    const int64_t    pixel = copies ? g->padded : F;
     CornuOuter       outer = {
         .x = g->copy_x ? cornu__filter_copy_x(g, b, b_end, slab, thread)
                        : (const float *)g->call->in[0] + b * image,
         .x_image = image, .x_row = height->stride * columns * C, .x_pixel = width->stride * C,
-        .y_image = height->out * width->out * pixel, .y_row = width->out * pixel,
-        .y_pixel = pixel,
+        .y_image = positions * pixel, .y_row = width->out * pixel, .y_pixel = pixel,
         .images = ceil_divide(b_end - b, g->products->depth),
         .height = height->out, .width = width->out, .add = add,
     };

@@ -31,9 +31,9 @@ typedef struct {
                                           paired with those so many later; 0: images are paired */
     int64_t                extent[2];  /* of x, or of its padded copy                        */
     bool                   gather, pad_x, copy_x, copy_y;
-    bool                   overlap;    /* y is copied only where the batch ends: elsewhere a
-                                          pixel's registers may hold filters of the next one,
-                                          in columns of the sums that nobody reads          */
+    bool                   overlap;    /* y is copied only at the end of the batch: before it a
+                                          pixel's registers may hold filters of the next ones,
+                                          in columns of the sums that nobody reads           */
     int64_t                windows[2]; /* of CORNU_SELECT: outputs; then `extent` of x counts where
                                           windows can begin                                  */
     bool                   packed;     /* by conv2d_filter_packed.c, in pieces of            */

@@ -196,6 +196,9 @@ static void test_conv2d_slabs(void **state)
         check_convolution(cornu_shape(batch, 1, 9001, 8), cornu_shape(1, 5, 8, 16),
                           (CornuAttributes){ .conv2d = { .low = { 0, 1 } } });
     }
+    /* The last chunk has two images, too few to read registers from the one before. */
+    check_convolution(cornu_shape(768 * 768 + 1, 1, 1, 1), cornu_shape(1, 1, 1, 1),
+                      (CornuAttributes){ .conv2d = { .low = { 0, 0 } } });
 }
 
 /* Gradients of filters from packed copies, f32 on tiles of few rows and, of many channels, on those
