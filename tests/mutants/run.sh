@@ -143,7 +143,7 @@ restore() { # restore FILE
     find "$build/obj" -type f -newer "$log_folder/begin" | while read -r object; do
         cp -p "$work/clean/$object" "$object" 2>/dev/null || rm -f "$object"
     done
-    rm -rf "$build/libcornu.a" "$build/tests"
+    rm -rf "$build/libcornu.a" "$build/libtests.so" "$build/tests"
 }
 
 worker() { # worker NUMBER: every jobs-th line, beginning with this one

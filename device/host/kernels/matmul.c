@@ -393,7 +393,8 @@ static void pack_panel(const CornuMatmul *p, char *panel, int64_t depth, int64_t
         piece.at += PACK_ROWS * p->e.b_row;
     }
     for (int i = 0; i < p->how.parts && end == p->e.k && p->depth > p->e.k; i++)
-        p->products->pack(panel, width, i * depth + end_to, 1, NULL, 0, 0, 0); /* the odd one's */
+        p->products->pack(panel, width, i * depth + end_to, 1, p->call->in[1], 0, 0,
+                          0);   /* the odd one's other half */
 }
 
 /* Rows that a block packs, and panels that they go into: a few rows into all of them; or where rows

@@ -78,8 +78,8 @@ static inline bool cornu__has_tall_tiles(const CornuMatmul *p)
 /* Sums of a transposed a are the result itself: f32, in whole registers. */
 static inline bool cornu__matmul_sums_in_place(const CornuMatmul *p, const CornuType *out_type)
 {
-    return out_type->dtype == CORNU_F32 && p->padded == p->e.n &&
-           p->how.passes == 1 && p->splits == 1;
+    return out_type->dtype == CORNU_F32 && p->padded == p->e.n && p->how.passes == 1 &&
+           p->splits == 1;
 }
 
 static inline int64_t cornu__panel_width(const CornuMatmul *p, int64_t first)
