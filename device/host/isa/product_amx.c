@@ -303,8 +303,7 @@ static void tile(const CornuTile *tile)
     if (configured_rows != tile->rows) configure(tile->rows);
     load_bias(tile);
     if (tile->in_turns) tile_turns(tile, &rest);
-    for (int64_t r = 0; r < tile->run_count && !tile->in_turns; r++)
-        tile_run(tile, &tile->runs[r], &rest);
+    else for (int64_t r = 0; r < tile->run_count; r++) tile_run(tile, &tile->runs[r], &rest);
     if (rest.count) {
         memset(rest.panel[rest.count], 0, (size_t)(SIDE - rest.count) * sizeof rest.panel[0]);
         multiply_rest(tile, &rest);

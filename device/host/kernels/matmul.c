@@ -387,14 +387,15 @@ static void pack_panel(const CornuMatmul *p, char *panel, int64_t depth, int64_t
         p->products->pack(panel, width, to, piece.count,
                           cornu__in_memory(&p->how, p->call->in[1], piece.at), p->e.b_row,
                           p->e.b_column, smaller(width, p->e.n - piece.first));
-    for (; piece.k < end && !p->how.in_place; piece.k += PACK_ROWS, to += PACK_ROWS) {
-        piece.count = smaller(PACK_ROWS, end - piece.k);
-        pack_parts(p, panel, depth, to, &piece);
-        piece.at += PACK_ROWS * p->e.b_row;
-    }
-    for (int i = 0; i < p->how.parts && end == p->e.k && p->depth > p->e.k; i++)
-        p->products->pack(panel, width, i * depth + end_to, 1, p->call->in[1], 0, 0,
-                          0);   /* the odd one's other half */
+    else
+        for (; piece.k < end; piece.k += PACK_ROWS, to += PACK_ROWS) {
+            piece.count = smaller(PACK_ROWS, end - piece.k);
+            pack_parts(p, panel, depth, to, &piece);
+            piece.at += PACK_ROWS * p->e.b_row;
+        }
+    if (end < p->e.k || p->depth == p->e.k) return;
+    for (int i = 0; i < p->how.parts; i++)   /* the odd one's other half */
+        p->products->pack(panel, width, i * depth + end_to, 1, p->call->in[1], 0, 0, 0);
 }
 
 /* Rows that a block packs, and panels that they go into: a few rows into all of them; or where rows
@@ -516,7 +517,8 @@ static void request_now(CornuAhead *ahead, int64_t lines)
     while (ahead->rows > 0) cornu__request(ahead, each);
 }
 
-/* A panel by all rows of the block. Meanwhile that stretch of the next panel is requested. */
+/* A panel by all rows of the block. Meanwhile that stretch of the next panel is requested; of several
+ * parts, of the first: to request them all is no faster. */
 static void multiply_panel(const CornuMatmul *p, const CornuBlock *b, const Stretch *s,
                            CornuTile *tile, int64_t first)
 {
