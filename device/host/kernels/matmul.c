@@ -517,8 +517,8 @@ static void request_now(CornuAhead *ahead, int64_t lines)
     while (ahead->rows > 0) cornu__request(ahead, each);
 }
 
-/* A panel by all rows of the block. Meanwhile that stretch of the next panel is requested; of several
- * parts, of the first: to request them all is no faster. */
+/* A panel by all rows of the block. Meanwhile that stretch of the next panel is requested; where it
+ * has several parts only the first, as requesting all is no faster. */
 static void multiply_panel(const CornuMatmul *p, const CornuBlock *b, const Stretch *s,
                            CornuTile *tile, int64_t first)
 {
