@@ -22,30 +22,42 @@ typedef struct {
     int64_t   k, length;
 } CornuRun;
 
-/* What a tile requests while it sums, a little every few terms, so that it is near when the tiles
- * after it need it: lines of a panel, for the second-level cache, and rows of sums in memory, for
- * the first-level one. Requests for all of it at once would wait for each other, and the tile for
- * them. */
+/* Rows of memory, of `bytes` each, `stride` bytes apart. */
 typedef struct {
-    const void *panel;
-    int64_t     lines;               /* of the panel */
-    const void *sums;
+    const void *at;
     int64_t     rows;
-    ptrdiff_t   row_bytes, stride;   /* from row to row; bytes */
-} CornuAhead;
+    ptrdiff_t   bytes, stride;
+} CornuAheadRows;
 
-/* At most `lines`, and a row of sums. */
+/* What a tile requests while it sums, a little every few terms, so that it is near when the tiles
+ * after it need it: the next panel, or what it is packed from, for the second-level cache, and rows
+ * of sums in memory, for the first-level one. Requests for all of it at once would wait for each
+ * other, and the tile for them. */
+typedef struct { CornuAheadRows panel, sums; } CornuAhead;
+
+/* Of what is contiguous: so many lines. */
+static inline CornuAheadRows cornu__ahead_lines(const void *from, int64_t lines)
+{
+    return (CornuAheadRows){ from, lines, CORNU_LINE_BYTES, CORNU_LINE_BYTES };
+}
+
+static inline void cornu__next_row(CornuAheadRows *next)
+{
+    next->at = (const void *)((uintptr_t)next->at + (uintptr_t)next->stride);
+    next->rows--;
+}
+
+/* So many lines or the rest of a row of a panel, and a row of sums. */
 static inline void cornu__request(CornuAhead *ahead, int64_t lines)
 {
-    for (; lines > 0 && ahead->lines > 0; lines--, ahead->lines--) {
-        cornu__prefetch_near(ahead->panel, 0);
-        ahead->panel = (const char *)ahead->panel + CORNU_LINE_BYTES;
-    }
-    if (ahead->rows == 0) return;
-    for (ptrdiff_t at = 0; at < ahead->row_bytes; at += CORNU_LINE_BYTES)
-        cornu__prefetch(ahead->sums, (size_t)at);
-    ahead->sums = (const void *)((uintptr_t)ahead->sums + (uintptr_t)ahead->stride);
-    ahead->rows--;
+    CornuAheadRows *panel = &ahead->panel, *sums = &ahead->sums;
+    for (; lines > 0 && panel->rows > 0; cornu__next_row(panel))
+        for (ptrdiff_t at = 0; at < panel->bytes; at += CORNU_LINE_BYTES, lines--)
+            cornu__prefetch_near(panel->at, (size_t)at);
+    if (sums->rows == 0) return;
+    for (ptrdiff_t at = 0; at < sums->bytes; at += CORNU_LINE_BYTES)
+        cornu__prefetch(sums->at, (size_t)at);
+    cornu__next_row(sums);
 }
 
 /*

@@ -513,8 +513,8 @@ static void find_panels(const CornuMatmul *p, const CornuBlock *b, int thread, S
 /* For a tile with registers of its own, which requests nothing itself. */
 static void request_now(CornuAhead *ahead, int64_t lines)
 {
-    const int64_t each = ceil_divide(lines, ahead->rows);
-    while (ahead->rows > 0) cornu__request(ahead, each);
+    const int64_t each = ceil_divide(lines, ahead->sums.rows);
+    while (ahead->sums.rows > 0) cornu__request(ahead, each);
 }
 
 /* A panel by all rows of the block. Meanwhile that stretch of the next panel is requested; where it
@@ -530,9 +530,10 @@ static void multiply_panel(const CornuMatmul *p, const CornuBlock *b, const Stre
     const float  *term = s->last ? p->call->epilogue->term : NULL;
     float        *sums = s->sums + first - b->first;
     CornuAhead   *ahead = tile->ahead;
-    *ahead = (CornuAhead){ .panel = (const char *)tile->panel + (panel_depth(p, s) + s->row) * row,
-                           .lines = lines, .row_bytes = columns * size,
-                           .stride = tile->y_stride * size };
+    *ahead = (CornuAhead){
+        .panel = cornu__ahead_lines((const char *)tile->panel + (panel_depth(p, s) + s->row) * row,
+                                    lines),
+        .sums = { .bytes = columns * size, .stride = tile->y_stride * size } };
     tile->bias = p->bias + first;
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t m = t * rows / tiles;

@@ -63,9 +63,9 @@ static inline int64_t cornu__panel_columns(const CornuMatmul *p) { return 2 * p-
 static inline void cornu__request_sums(CornuAhead *ahead, const void *y, int64_t m, int64_t rows,
                                        bool last)
 {
-    ahead->sums = (const char *)y + (last ? ahead->row_bytes - m * ahead->stride
-                                          : rows * ahead->stride);
-    ahead->rows = rows;
+    CornuAheadRows *sums = &ahead->sums;
+    sums->at = (const char *)y + (last ? sums->bytes - m * sums->stride : rows * sums->stride);
+    sums->rows = rows;
 }
 
 /* Tiles of AVX-512 and NEON: of a transposed a they read a panel slowly enough for the second-level
