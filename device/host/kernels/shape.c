@@ -7,8 +7,10 @@
  * Reference: device/ops/shape.c; tests/device/host/run/test_executor.c compares them.
  * Source: own.
  * Gain: places found from those before, 1024 x 14 x 2 x 14 x 24 by rows of 24, Zen 3, two threads:
- *     4.8 ms, then 3.1.
+ *     4.8 ms, then 3.1. Lines of x in turn, 1024 x 14 x 14 x 2 x 24 of the same, Zen 5, two
+ *     threads: 3.2 ms, then 1.1.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "../machine/access.h"
@@ -27,7 +29,7 @@ typedef struct {
     int64_t     grain;    /* of (outer, tile) pairs in one piece of work */
 } Copy;
 
-enum { TILE = 32, GRAIN = 32768 };
+enum { TILE = 32, GRAIN = 32768, NEAR = 32 << 10 /* bytes */ };
 
 /* Drops axes of extent 1 and merges those that are contiguous in both arrays. */
 static void simplify(Copy *copy)
@@ -49,6 +51,28 @@ static void simplify(Copy *copy)
     }
     if (rank == 0) copy->extent[0] = copy->from[0] = copy->to[0] = rank = 1;
     copy->rank = rank;
+}
+
+/* Copies lines of x one after the other where those of y alternate between few places of x, which
+ * processors do not foresee, and these lines of y lie in the nearest cache. */
+static void read_in_turn(Copy *copy)
+{
+    const int inner = copy->rank - 2;
+    int       next = inner;   /* the axis of lines that are neighbours in x */
+    for (int i = 0; i < inner; i++)
+        if (llabs(copy->from[i]) < llabs(copy->from[next])) next = i;
+    if (inner < 0 || copy->extent[next] <= copy->extent[inner] ||
+        copy->extent[next] * copy->to[next] * (int64_t)copy->size > NEAR)
+        return;
+    const int64_t extent = copy->extent[next], from = copy->from[next], to = copy->to[next];
+    for (int i = next; i < inner; i++) {
+        copy->extent[i] = copy->extent[i + 1];
+        copy->from[i] = copy->from[i + 1];
+        copy->to[i] = copy->to[i + 1];
+    }
+    copy->extent[inner] = extent;
+    copy->from[inner] = from;
+    copy->to[inner] = to;
 }
 
 /* One line of the last axis, elements of a constant size once inlined. */
@@ -159,6 +183,7 @@ static void run_copy(Copy copy, CornuThreads *threads)
     copy.tiled = -1;
     for (int i = 0; i < last && copy.from[last] != 1 && copy.to[last] == 1; i++)
         if (copy.from[i] == 1) copy.tiled = i;
+    if (copy.tiled < 0) read_in_turn(&copy);
     copy.outer = copy.tiles = 1;
     for (int i = 0; i < last; i++)
         if (i != copy.tiled) copy.outer *= copy.extent[i];
