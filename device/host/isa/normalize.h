@@ -25,10 +25,10 @@ typedef struct {
     void (*apply_grad)(const void *x, const void *d_y, bool narrow, int64_t count, int64_t period,
                        const float *mean, const float *factor, const float *a, const float *b,
                        void *d_x);
-    /* y = exp(x) / sum exp(x) of one row, or its logarithm; may be in place. All NaN if x contains
-     * one or only -inf. The relative error of exp / sum, and the error of the logarithm relative to
-     * 1 + |y|, are at most (max(x) - x + classes / 4 + 8) 2^-24. */
-    void (*softmax)(const float *x, int64_t classes, bool logarithm, float *y);
+    /* y = exp(x) / sum exp(x) of each row, or its logarithm; may be in place. All of a row NaN if x
+     * contains one there or only -inf. The relative error of exp / sum, and the error of the
+     * logarithm relative to 1 + |y|, are at most (max(x) - x + classes / 4 + 8) 2^-24. */
+    void (*softmax)(const float *x, int64_t rows, int64_t classes, bool logarithm, float *y);
 } CornuNormalizes;
 
 CORNU__F32_ISAS(CORNU__DECLARE, const CornuNormalizes, cornu__normalizes)

@@ -472,8 +472,8 @@ extern const CornuVectorClass CORNU__PER_ISA(cornu__class_f32);
 CornuVector CORNU__PER_ISA(cornu__uniform);
 void  CORNU__PER_ISA(cornu__add_row)(float *sum, const float *x, int64_t count);
 void  CORNU__PER_ISA(cornu__max_row)(float *max, const float *x, int64_t count);
-float CORNU__PER_ISA(cornu__sum_run)(const float *x, int64_t count);
-float CORNU__PER_ISA(cornu__max_run)(const float *x, int64_t count);
+void CORNU__PER_ISA(cornu__sum_runs)(const float *x, int64_t runs, int64_t count, float *y);
+void CORNU__PER_ISA(cornu__max_runs)(const float *x, int64_t runs, int64_t count, float *y);
 void  CORNU__PER_ISA(cornu__sum_rows)(float *to, const float *const *x, int rows, int64_t count);
 float CORNU__PER_ISA(cornu__read)(const float *x, int64_t count);
 
@@ -500,8 +500,8 @@ const CornuVectors CORNU__PER_ISA(cornu__vectors) = {
     .iota = iota_i64,
     .add_row = CORNU__PER_ISA(cornu__add_row),
     .max_row = CORNU__PER_ISA(cornu__max_row),
-    .sum_run = CORNU__PER_ISA(cornu__sum_run),
-    .max_run = CORNU__PER_ISA(cornu__max_run),
+    .sum_runs = CORNU__PER_ISA(cornu__sum_runs),
+    .max_runs = CORNU__PER_ISA(cornu__max_runs),
     .sum_rows = CORNU__PER_ISA(cornu__sum_rows),
     .read = CORNU__PER_ISA(cornu__read),
 };

@@ -10,7 +10,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "../../integer_internal.h"
 #include "kernels.h"
+#include "rows.h"
 #include "../machine/vector.h"
 
 enum {
@@ -30,7 +32,8 @@ static int64_t argmax_f32(const float *x, int64_t extent, int64_t stride)
 {
     int64_t best = 0;
     if (stride == 1 && extent >= LONG) {
-        const float largest = cornu__vectors()->max_run(x, extent);
+        float largest;
+        cornu__vectors()->max_runs(x, 1, extent, &largest);
         while (isnan(largest) ? !isnan(x[best]) : x[best] != largest) best++;
         return best;
     }
@@ -94,30 +97,54 @@ const CornuKernel cornu__host_argmax = { .accepts = cornu__accepts_all, .run = a
 
 /* ---- one_hot: labels (R), y (R, depth) ---- */
 
-static int64_t label_at(CornuArray labels, int64_t i)
+typedef struct {
+    CornuArray labels;
+    int64_t    depth, grain;
+    size_t     size;      /* of an element of y */
+    int64_t    one;       /* its bits           */
+    char      *y;
+} OneHot;
+
+/* Rows without a label: CORNU_ERR_VALUE names the first, whatever the threads. */
+static CornuStatus check_labels(CornuArray labels, int64_t depth)
 {
-    return labels.type.dtype == CORNU_I64 ? ((const int64_t *)labels.data)[i]
-                                          : (int64_t)cornu_array_get(labels, i);
+    const int64_t count = cornu_type_count(labels.type);
+    for (int64_t row = 0; row < count; row++) {
+        const int64_t label = cornu__index_at(labels, row);
+        if (label < 0 || label >= depth)
+            return cornu__fail_value((CornuFault){ .index = row, .count = count },
+                                     "label %lld in row %lld, expected 0 to %lld",
+                                     (long long)label, (long long)row, (long long)depth - 1);
+    }
+    return CORNU_OK;
+}
+
+static void one_hot_block(void *context, int64_t block, int thread)
+{
+    (void)thread;
+    const OneHot *o = context;
+    const int64_t first = block * o->grain, count = cornu_type_count(o->labels.type);
+    const int64_t end = smaller(count, first + o->grain);
+    const size_t  row_bytes = (size_t)o->depth * o->size;
+    char         *y = o->y + (size_t)first * row_bytes;
+    memset(y, 0, (size_t)(end - first) * row_bytes);
+    for (int64_t row = first; row < end; row++, y += row_bytes) {
+        char *to = y + (size_t)cornu__index_at(o->labels, row) * o->size;
+        if (o->size == sizeof(float)) memcpy(to, &o->one, sizeof(float));
+        else memcpy(to, &o->one, o->size);
+    }
 }
 
 static CornuStatus one_hot(const CornuKernelCall *call)
 {
-    int64_t    depth = call->op.attributes->one_hot.depth, one = 0;
-    size_t     size = cornu_dtype_size(call->out_type[0].dtype);
-    char      *y = call->out[0];
-    CornuArray labels = { call->op.in[0], (void *)(uintptr_t)call->in[0] };
-    cornu_array_set((CornuArray){ cornu_scalar(call->out_type[0].dtype), &one }, 0, 1.0);
-    memset(y, 0, cornu_type_bytes(call->out_type[0]));
-    for (int64_t row = 0; row < cornu_type_count(labels.type);
-         row++, y += (size_t)depth * size) {
-        int64_t label = label_at(labels, row);
-        if (label < 0 || label >= depth)
-            return cornu__fail_value((CornuFault){ .index = row,
-                                                   .count = cornu_type_count(labels.type) },
-                                     "label %lld in row %lld, expected 0 to %lld",
-                                     (long long)label, (long long)row, (long long)depth - 1);
-        memcpy(y + (size_t)label * size, &one, size);
-    }
+    OneHot o = { .labels = cornu__indices_of(call, 0), .y = call->out[0],
+                 .depth = call->op.attributes->one_hot.depth,
+                 .size = cornu_dtype_size(call->out_type[0].dtype) };
+    CORNU__TRY(check_labels(o.labels, o.depth));
+    cornu_array_set((CornuArray){ cornu_scalar(call->out_type[0].dtype), &o.one }, 0, 1.0);
+    o.grain = larger(1, WORK / larger(1, o.depth));
+    cornu__threads_run(call->threads, ceil_divide(cornu_type_count(o.labels.type), o.grain),
+                       one_hot_block, &o);
     return CORNU_OK;
 }
 

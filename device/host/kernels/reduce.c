@@ -5,7 +5,8 @@
  * few rows at a time and only the result is rounded, if at all. x is cut into chunks of rows by its
  * shape alone; each chunk gives partial sums in f32, and these are added in double, in their order.
  * Within a chunk,
- *     C = 1    a run of up to 4096 elements is summed in 64 lanes, see isa/vector_reduce.c
+ *     C = 1    a run of up to 4096 elements is summed in 64 lanes, see isa/vector_reduce.c; short
+ *              ones some at a time
  *     C > 1    rows are added to a row of sums; rows shorter than 256 elements are taken several at
  *              a time, as one long row, and folded at the end
  * so that a sum of f32 has at most some 128 roundings, then one per chunk in double.
@@ -17,7 +18,7 @@
  * Source: own; pairwise summation (Higham, "The Accuracy of Floating Point Summation", 1993) bounds
  *     the roundings.
  * Gain: bf16 read where it lies, bias gradients of mnist_cnn at 1024 on tpu: 10 bytes an element
- *     moved before, 4 after.
+ *     moved before, 4 after. Short runs together: isa/vector_reduce.c.
  */
 #include <math.h>
 #include <string.h>
@@ -53,6 +54,7 @@ typedef struct {
     int64_t                columns, column_blocks;  /* of one block      */
     int64_t                rows, chunks;            /* of one chunk      */
     int64_t                grain; /* sums of runs in one piece of work */
+    bool                   narrow;                  /* these are bf16 and the results */
     float                 *partial;                 /* (A, chunks, C)    */
     float                 *sums;                    /* LONG_ROW a thread */
     float                 *wide;                    /* of bf16: WIDE a thread */
@@ -98,10 +100,16 @@ static bool is_fast(const CornuOpCall *call)
     return (dtype == CORNU_F32 || dtype == CORNU_BF16) && cornu_type_count(call->in[0]) > 0;
 }
 
+/* Whether a run is a result of this dtype, rounded. */
+static bool is_narrow(const Reduce *reduce, CornuDtype dtype)
+{
+    return reduce->c == 1 && reduce->chunks == 1 && dtype == CORNU_BF16;
+}
+
 /* Whether results go through `partial`. */
 static bool is_partial(const Reduce *reduce, CornuDtype dtype)
 {
-    return reduce->chunks > 1 || dtype != CORNU_F32;
+    return (reduce->chunks > 1 || dtype != CORNU_F32) && !is_narrow(reduce, dtype);
 }
 
 /* `count` elements of x from `first` on, as floats; up to WIDE of bf16. */
@@ -146,17 +154,23 @@ static void reduce_rows(const Reduce *reduce, int64_t block, int thread)
         combine(y, elements(reduce, x + row * stride, columns, thread), columns);
 }
 
-/* Some runs of contiguous elements. */
+/* Runs of contiguous elements, those of a chunk each, or some of all of R. */
 static void reduce_runs(const Reduce *reduce, int64_t block, int thread)
 {
-    int64_t runs = reduce->a * reduce->chunks,
-            end = smaller((block + 1) * reduce->grain, runs);
-    float (*total)(const float *, int64_t) =
-        reduce->max ? reduce->vectors->max_run : reduce->vectors->sum_run;
-    for (int64_t run = block * reduce->grain; run < end; run++) {
-        int64_t a = run / reduce->chunks, first = run % reduce->chunks * reduce->rows;
-        int64_t count = smaller(reduce->rows, reduce->r - first);
-        reduce->partial[run] = total(elements(reduce, a * reduce->r + first, count, thread), count);
+    const int64_t runs = reduce->a * reduce->chunks;
+    const int64_t end = smaller((block + 1) * reduce->grain, runs);
+    const int64_t most = reduce->chunks > 1 ? 1 : smaller(LONG_ROW, WIDE / reduce->r);
+    float        *sums = reduce->sums + thread * LONG_ROW;
+    void (*total)(const float *, int64_t, int64_t, float *) =
+        reduce->max ? reduce->vectors->max_runs : reduce->vectors->sum_runs;
+    for (int64_t run = block * reduce->grain, some; run < end; run += some) {
+        const int64_t a = run / reduce->chunks, first = run % reduce->chunks * reduce->rows;
+        const int64_t count = smaller(reduce->rows, reduce->r - first);
+        some = smaller(most, end - run);
+        total(elements(reduce, a * reduce->r + first, some * count, thread), some, count,
+              reduce->narrow ? sums : reduce->partial + run);
+        if (reduce->narrow)
+            cornu__bf16()->narrow(sums, some, (uint16_t *)reduce->call->out[0] + run);
     }
 }
 
@@ -187,6 +201,7 @@ static void reduce_matrix(Reduce *reduce)
     const int              threads = cornu__threads_count(call->threads);
     const bool             partial = is_partial(reduce, call->out_type->dtype);
     reduce->bf16 = call->op.in[0].dtype == CORNU_BF16 ? cornu__bf16() : NULL;
+    reduce->narrow = is_narrow(reduce, call->out_type->dtype);
     reduce->sums = call->scratch;
     reduce->wide = reduce->sums + threads * LONG_ROW;
     reduce->partial = partial ? reduce->wide + (reduce->bf16 ? threads * WIDE : 0) : call->out[0];

@@ -6,11 +6,15 @@
  * Gain: one exponential a number, rows of 256, Zen 4: 1.17 ns an element before, 0.5 after
  *     (isa/normalize.c).
  */
+#include "../../integer_internal.h"
 #include "../machine/bf16.h"
 #include "../isa/normalize.h"
 #include "kernels.h"
 
-enum { BLOCK = 4096 };   /* elements a block holds at least */
+enum {
+    BLOCK = 4096,      /* elements a block holds at least                  */
+    TOGETHER = 1024    /* of bf16, widened at once, unless a row has more  */
+};
 
 typedef struct {
     const CornuKernelCall *call;
@@ -25,21 +29,29 @@ static bool accepts(const CornuOpCall *op, const CornuType *out_type, const Corn
     return (dtype == CORNU_F32 || dtype == CORNU_BF16) && out_type->dtype == dtype;
 }
 
-/* A row of x and one of y per thread. */
+/* Rows that are widened at once. */
+static int64_t rows_together(int64_t classes) { return larger(1, TOGETHER / classes); }
+
+/* Rows of x, replaced by those of y, per thread. */
 static size_t softmax_scratch(const CornuOpCall *op, const CornuType *out_type,
                               const CornuMachine *machine)
 {
     const CornuShape shape = out_type->shape;
     if (op->in[0].dtype != CORNU_BF16) return 0;
-    return 2 * (size_t)machine->threads * (size_t)shape.extent[shape.rank - 1] * sizeof(float);
+    const int64_t classes = shape.extent[shape.rank - 1];
+    return (size_t)(machine->threads * rows_together(classes) * classes) * sizeof(float);
 }
 
-static void softmax_bf16(const Softmax *s, int64_t row, bool logarithm, float *wide)
+static void softmax_bf16(const Softmax *s, int64_t first, int64_t end, bool logarithm, float *wide)
 {
     const CornuBf16 *bf16 = cornu__bf16();
-    bf16->widen((const uint16_t *)s->call->in[0] + row * s->classes, s->classes, wide);
-    s->normalizes->softmax(wide, s->classes, logarithm, wide + s->classes);
-    bf16->narrow(wide + s->classes, s->classes, (uint16_t *)s->call->out[0] + row * s->classes);
+    for (int64_t row = first, rows; row < end; row += rows) {
+        rows = smaller(end - row, rows_together(s->classes));
+        const int64_t at = row * s->classes, count = rows * s->classes;
+        bf16->widen((const uint16_t *)s->call->in[0] + at, count, wide);
+        s->normalizes->softmax(wide, rows, s->classes, logarithm, wide);
+        bf16->narrow(wide, count, (uint16_t *)s->call->out[0] + at);
+    }
 }
 
 static void softmax_block(void *context, int64_t block, int thread)
@@ -48,11 +60,13 @@ static void softmax_block(void *context, int64_t block, int thread)
     const bool     logarithm = s->call->op.id == CORNU_OP_LOG_SOFTMAX;
     const int64_t  first = block * s->block_rows;
     const int64_t  end = first + s->block_rows < s->rows ? first + s->block_rows : s->rows;
-    for (int64_t row = first; row < end; row++)
-        if (s->call->out_type->dtype == CORNU_BF16)
-            softmax_bf16(s, row, logarithm, (float *)s->call->scratch + 2 * thread * s->classes);
-        else s->normalizes->softmax((const float *)s->call->in[0] + row * s->classes, s->classes,
-                               logarithm, (float *)s->call->out[0] + row * s->classes);
+    if (s->call->out_type->dtype == CORNU_BF16)
+        softmax_bf16(s, first, end, logarithm, (float *)s->call->scratch +
+                     thread * rows_together(s->classes) * s->classes);
+    else
+        s->normalizes->softmax((const float *)s->call->in[0] + first * s->classes, end - first,
+                               s->classes, logarithm,
+                               (float *)s->call->out[0] + first * s->classes);
 }
 
 static CornuStatus softmax(const CornuKernelCall *call)

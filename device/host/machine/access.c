@@ -54,6 +54,18 @@ void cornu__fill(void *to, const void *element, size_t size, int64_t count)
     cornu__repeat(to, size, (size_t)count * size);
 }
 
+/* Strides 1 0, of few repetitions: each copied by itself. With `size` known, a move. */
+static inline void gather_repeated(const char *x, size_t size, int64_t each, int64_t first,
+                                   int64_t count, char *y)
+{
+    int64_t left = each - first % each;
+    x += (size_t)(first / each) * size;
+    for (; count > 0; count--, y += size) {
+        memcpy(y, x, size);
+        if (--left == 0) x += size, left = each;
+    }
+}
+
 void cornu__gather(const CornuAccess *access, void *to, const void *from, size_t size,
                    int64_t first, int64_t count)
 {
@@ -63,6 +75,15 @@ void cornu__gather(const CornuAccess *access, void *to, const void *from, size_t
     if (last < 0) {
         cornu__fill(y, x, size, count);
         return;
+    }
+    enum { FEW = 16 };
+    const int64_t each = access->extent[last];
+    if (access->rank == 2 && access->stride[0] == 1 && !access->stride[1] && each <= FEW) {
+        switch (size) {
+        case 2: gather_repeated(x, 2, each, first, count, y); return;
+        case 4: gather_repeated(x, 4, each, first, count, y); return;
+        default: gather_repeated(x, size, each, first, count, y); return;
+        }
     }
     int64_t index[CORNU_MAX_RANK], offset = 0;
     for (int i = last; i >= 0; i--) {

@@ -242,13 +242,29 @@ static void test_runs(void **state)
             double sum = 0.0, largest = 0.0;
             for (int64_t i = 0; i < count; i++)
                 sum += x[i], largest = fmax(largest, x[i]);
-            assert_true(fabs((double)tables[t].vectors->sum_run(x, count) - sum) <=
-                        4e-6 * sum);
-            assert_true((double)tables[t].vectors->max_run(x, count) == largest);
+            float total, most;
+            tables[t].vectors->sum_runs(x, 1, count, &total);
+            tables[t].vectors->max_runs(x, 1, count, &most);
+            assert_true(fabs((double)total - sum) <= 4e-6 * sum);
+            assert_true((double)most == largest);
         }
-        float broken[70] = { 0.0f };
-        broken[69] = NAN;
-        assert_true(isnan(tables[t].vectors->max_run(broken, 70)));
+        for (int64_t count = 1; count <= 100; count++) {   /* runs have the bits of each alone */
+            float total[50], most[50], alone;
+            tables[t].vectors->sum_runs(x, 50, count, total);
+            tables[t].vectors->max_runs(x, 50, count, most);
+            for (int64_t run = 0; run < 50; run++) {
+                tables[t].vectors->sum_runs(x + run * count, 1, count, &alone);
+                assert_true(total[run] == alone);
+                tables[t].vectors->max_runs(x + run * count, 1, count, &alone);
+                assert_true(most[run] == alone);
+            }
+        }
+        for (int64_t count = 2; count <= 70; count += 17) {
+            float broken[70] = { 0.0f }, most;
+            broken[count - 1] = NAN;
+            tables[t].vectors->max_runs(broken, 1, count, &most);
+            assert_true(isnan(most));
+        }
     }
 }
 
@@ -299,8 +315,8 @@ static void test_softmax(void **state)
                 largest = fmax(largest, (double)x[k]);
             }
             for (int k = 0; k < classes; k++) sum += exp((double)x[k] - largest);
-            normalizes[t]->softmax(y, classes, false, y);
-            normalizes[t]->softmax(z, classes, true, z);
+            normalizes[t]->softmax(y, 1, classes, false, y);
+            normalizes[t]->softmax(z, 1, classes, true, z);
             for (int k = 0; k < classes; k++) {
                 const double below = largest - (double)x[k], exact = exp(-below) / sum;
                 const double logarithm = -below - log(sum);
@@ -314,9 +330,36 @@ static void test_softmax(void **state)
                              exact, logarithm);
             }
             x[classes / 2] = NAN;
-            normalizes[t]->softmax(x, classes, false, y);
+            normalizes[t]->softmax(x, 1, classes, false, y);
             for (int k = 0; k < classes; k++) assert_true(isnan(y[k]));
         }
+    }
+}
+
+/* Rows have the bits of each by itself; a NaN stays in its row. */
+static void test_softmax_of_rows(void **state)
+{
+    (void)state;
+    enum { ROWS = 37, CLASSES = 40 };
+    static const CornuNormalizes *const normalizes[TABLE_COUNT] = {
+        CORNU__F32_ISAS(CORNU__ADDRESS, , cornu__normalizes)
+    };
+    for (int t = 0; t < TABLE_COUNT; t++) {
+        if (!isa_begin(tables[t].isa)) continue;
+        for (int classes = 1; classes <= CLASSES; classes++)
+            for (int logarithm = 0; logarithm < 2; logarithm++) {
+                float x[ROWS * CLASSES], y[ROWS * CLASSES], alone[CLASSES];
+                for (int i = 0; i < ROWS * classes; i++)
+                    x[i] = (float)((i * 7919 + classes * 31) % 1201) / 50.0f - 12.0f;
+                x[(ROWS - 2) * classes + classes / 2] = NAN;
+                normalizes[t]->softmax(x, ROWS, classes, logarithm, y);
+                for (int row = 0; row < ROWS; row++) {
+                    normalizes[t]->softmax(x + row * classes, 1, classes, logarithm, alone);
+                    for (int k = 0; k < classes; k++)
+                        assert_true(row == ROWS - 2 ? isnan(y[row * classes + k])
+                                                    : y[row * classes + k] == alone[k]);
+                }
+            }
     }
 }
 
@@ -330,6 +373,7 @@ int main(void)
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_sums_of_rows),
         cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_softmax_of_rows),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     return failed + isas_run_counted(CORNU_F32_ISA_COUNT - 1);
