@@ -334,12 +334,13 @@ static Rows rows_of(const Recurrent *p, int64_t block, int thread)
     return r;
 }
 
-/* Makes `count` elements of x from `at` on of the elements at `from`. A whole block of bf16 is one
- * register, anything else a call. */
+/* Makes `count` elements of x from `at` on of the elements at `from`. A whole block is a few
+ * registers, anything else a call. */
 static void put(const Recurrent *p, char *x, int64_t at, int64_t count, const void *from)
 {
     char *to = x + at * (int64_t)p->products->size;
     if (p->how.in_place && p->narrow && count == UNITS) memcpy(to, from, UNITS * 2);
+    else if (p->how.in_place && count == UNITS) memcpy(to, from, UNITS * sizeof(float));
     else cornu__parts(&p->how, from, 0, count, to, p->plane);
 }
 
