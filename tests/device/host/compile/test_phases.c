@@ -21,7 +21,7 @@ typedef struct {
 } Convolution;
 
 /* The second convolution of mnist_cnn_bn, smaller. */
-static const Convolution usual = { .batch = 3, .height = 20, .width = 24, .channels = 5,
+static const Convolution usual = { .batch = 3, .height = 20, .width = 24, .channels = 7,
                                    .filters = 24, .taps = { 6, 6 }, .strides = { 2, 2 },
                                    .low = { 2, 2 }, .out = { 10, 12 }, .dtype = CORNU_F32 };
 
@@ -118,7 +118,7 @@ static void test_numbers(void **state)
     tall.taps[1] = 3;
     tall.strides[1] = tall.low[1] = 1;
     tall.out[1] = 24;
-    tall.channels = 7;
+    tall.channels = 11;
     const struct { const char *what; const Convolution *convolution; } cases[] = {
         { "strides of 2", &usual }, { "padding", &padded }, { "strides of 3 and 2", &threes },
         { "a stride of 2 along the height", &tall },
