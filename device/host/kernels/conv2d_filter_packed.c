@@ -28,7 +28,6 @@
 #include <string.h>
 
 #include "../../integer_internal.h"
-#include "../machine/cpu.h"
 #include "../machine/prefetch.h"
 #include "conv2d_filter.h"
 
@@ -40,8 +39,8 @@ enum {
     LEAST_CHANNELS = 8,    /* fewer are better summed from several taps at once             */
     LEAST_PIXEL = 36,      /* elements of a pixel of x and of d_y: smaller ones are dense   */
     LEAST_PRODUCTS = 20,   /* for each element that is packed                               */
-    WIDE_LANES = 16,       /* of AVX-512, whose tiles use more of a line:                   */
-    WIDE_CHANNELS = 24, WIDE_PIXEL = 72, WIDE_PRODUCTS = 50
+    WIDE_CHANNELS = 24, WIDE_PIXEL = 72,   /* the same with AVX-512, whose tiles use  */
+    WIDE_PRODUCTS = 50                     /* more of a line                          */
 };
 
 /* Outputs [from, to) along an axis. The copy of x has `span` slots for each phase, whose rows are a
@@ -70,7 +69,7 @@ bool cornu__filter_packs(const CornuFilterGradient *g)
     if (g->gather || g->products->depth > 1 || !g->how.in_place) return false;
     if (cornu__filter_short_tiles(g))
         return is_worth(g, LEAST_CHANNELS, LEAST_PIXEL, LEAST_PRODUCTS);
-    return g->products->lanes == WIDE_LANES && !cornu__cpu()->halves &&
+    return cornu__multiplies_wide(g->products) &&
            is_worth(g, WIDE_CHANNELS, WIDE_PIXEL, WIDE_PRODUCTS);
 }
 

@@ -27,7 +27,6 @@
  */
 #include "../../integer_internal.h"
 #include "../isa/winograd.h"
-#include "../machine/cpu.h"
 #include "convolution.h"
 #include "kernels.h"
 #include "pool.h"
@@ -89,8 +88,8 @@ static int64_t taps_met(const CornuAxis *axis)
 static bool pays(const CornuWalk *walk)
 {
     enum { TRANSFORMS = 120, TRANSFORMS_512 = 140, GAIN_PERCENT = 110 };
-    const bool    whole = cornu__products()->lanes == 16 && !cornu__cpu()->halves;
-    const double  transforms = whole ? TRANSFORMS_512 : TRANSFORMS;
+    const double  transforms = cornu__multiplies_wide(cornu__products()) ? TRANSFORMS_512
+                                                                         : TRANSFORMS;
     const int64_t C = walk->in_channels, F = walk->out_channels;
     const double  tiles = (double)ceil_divide(walk->axis[0].out, OUT) *
                           (double)ceil_divide(walk->axis[1].out, OUT);

@@ -15,6 +15,14 @@
 
 #include "../../op.h"
 #include "../isa/product.h"
+#include "../machine/cpu.h"
+
+/* Whether multiply-adds are of 512 bits and run whole: then what is beside them weighs more. */
+static inline bool cornu__multiplies_wide(const CornuProducts *products)
+{
+    enum { WIDE_LANES = 16 };
+    return products->lanes == WIDE_LANES && !cornu__cpu()->halves;
+}
 
 typedef struct {
     int64_t  in, out, taps, stride, dilation, low;

@@ -51,7 +51,8 @@ static CornuStatus gather(const CornuKernelCall *call)
                  .indices = cornu__indices_of(call, 1),
                  .count = cornu_type_count(call->op.in[1]),
                  .bytes = (size_t)table.shape.extent[1] * cornu_dtype_size(table.dtype) };
-    CORNU__TRY(cornu__indices_check(g.indices, g.rows, call->op.attributes->gather.padded));
+    CORNU__TRY(cornu__indices_check("index", g.indices, g.rows,
+                                    call->op.attributes->gather.padded));
     g.grain = larger(1, GRAIN / larger(1, (int64_t)g.bytes));
     cornu__threads_run(call->threads, ceil_divide(g.count, g.grain), gather_block, &g);
     return CORNU_OK;
@@ -175,7 +176,7 @@ static CornuStatus sum_shards(const CornuKernelCall *call, int shards)
     Sum sum = { .call = call, .shards = shards, .table_rows = shape[0], .columns = shape[1],
                 .count = cornu_type_count(call->op.in[1]) };
     for (int s = 0; s < shards; s++)
-        CORNU__TRY(cornu__indices_check(indices_of(&sum, s), shape[0],
+        CORNU__TRY(cornu__indices_check("index", indices_of(&sum, s), shape[0],
                                         call->op.attributes->gather_grad.padded));
     sum.grain = larger(1, GRAIN / larger(1, sum.columns * (int64_t)sizeof(float)));
     sum.start = call->scratch;

@@ -105,20 +105,6 @@ typedef struct {
     char      *y;
 } OneHot;
 
-/* Rows without a label: CORNU_ERR_VALUE names the first, whatever the threads. */
-static CornuStatus check_labels(CornuArray labels, int64_t depth)
-{
-    const int64_t count = cornu_type_count(labels.type);
-    for (int64_t row = 0; row < count; row++) {
-        const int64_t label = cornu__index_at(labels, row);
-        if (label < 0 || label >= depth)
-            return cornu__fail_value((CornuFault){ .index = row, .count = count },
-                                     "label %lld in row %lld, expected 0 to %lld",
-                                     (long long)label, (long long)row, (long long)depth - 1);
-    }
-    return CORNU_OK;
-}
-
 static void one_hot_block(void *context, int64_t block, int thread)
 {
     (void)thread;
@@ -129,9 +115,8 @@ static void one_hot_block(void *context, int64_t block, int thread)
     char         *y = o->y + (size_t)first * row_bytes;
     memset(y, 0, (size_t)(end - first) * row_bytes);
     for (int64_t row = first; row < end; row++, y += row_bytes) {
-        char *to = y + (size_t)cornu__index_at(o->labels, row) * o->size;
-        if (o->size == sizeof(float)) memcpy(to, &o->one, sizeof(float));
-        else memcpy(to, &o->one, o->size);
+        const size_t label = (size_t)cornu__index_at(o->labels, row);
+        memcpy(y + label * o->size, &o->one, o->size);
     }
 }
 
@@ -140,7 +125,7 @@ static CornuStatus one_hot(const CornuKernelCall *call)
     OneHot o = { .labels = cornu__indices_of(call, 0), .y = call->out[0],
                  .depth = call->op.attributes->one_hot.depth,
                  .size = cornu_dtype_size(call->out_type[0].dtype) };
-    CORNU__TRY(check_labels(o.labels, o.depth));
+    CORNU__TRY(cornu__indices_check("label", o.labels, o.depth, 0));
     cornu_array_set((CornuArray){ cornu_scalar(call->out_type[0].dtype), &o.one }, 0, 1.0);
     o.grain = larger(1, WORK / larger(1, o.depth));
     cornu__threads_run(call->threads, ceil_divide(cornu_type_count(o.labels.type), o.grain),

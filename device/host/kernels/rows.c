@@ -19,7 +19,8 @@ enum {
     DIGITS = 1 << DIGIT
 };
 
-CornuStatus cornu__indices_check(CornuArray indices, int64_t rows, int64_t padded)
+CornuStatus cornu__indices_check(const char *what, CornuArray indices, int64_t rows,
+                                 int64_t padded)
 {
     const int64_t count = cornu_type_count(indices.type);
     const int64_t least = padded == CORNU_PADDED_BELOW ? -1 : 0;
@@ -28,8 +29,8 @@ CornuStatus cornu__indices_check(CornuArray indices, int64_t rows, int64_t padde
         const int64_t index = cornu__index_at(indices, i);
         if (index < least || index >= limit)
             return cornu__fail_value((CornuFault){ .index = i, .count = count },
-                                     "index %lld in row %lld, expected 0 to %lld", (long long)index,
-                                     (long long)i, (long long)rows - 1);
+                                     "%s %lld in row %lld, expected 0 to %lld", what,
+                                     (long long)index, (long long)i, (long long)rows - 1);
     }
     return CORNU_OK;
 }
@@ -81,7 +82,7 @@ static CornuStatus unique_rows(const CornuKernelCall *call)
     Entry           *from = call->scratch, *to = from + count;
     int32_t         *counts = (int32_t *)(void *)(to + count);
     int32_t         *unique = call->out[0], *position = call->out[1];
-    CORNU__TRY(cornu__indices_check(indices, rows + 1, 0));
+    CORNU__TRY(cornu__indices_check("index", indices, rows + 1, 0));
     for (int64_t i = 0; i < count; i++)
         from[i] = (Entry){ (int32_t)cornu__index_at(indices, i), (int32_t)i };
     for (int shift = 0; count > 0 && shift < 31 && rows >> shift > 0; shift += DIGIT)
@@ -136,7 +137,7 @@ static CornuStatus scatter_rows(const CornuKernelCall *call)
                   .table = call->out[0], .count = cornu_type_count(call->op.in[1]),
                   .rows = table.shape.extent[0],
                   .bytes = (size_t)table.shape.extent[1] * cornu_dtype_size(table.dtype) };
-    CORNU__TRY(cornu__indices_check(s.indices, s.rows + 1, 0));
+    CORNU__TRY(cornu__indices_check("index", s.indices, s.rows + 1, 0));
     if (call->out[0] != call->in[0]) memcpy(call->out[0], call->in[0], cornu_type_bytes(table));
     s.grain = cornu__indices_ascend(s.indices, s.rows)
             ? larger(1, GRAIN / larger(1, (int64_t)s.bytes)) : larger(1, s.count);

@@ -22,8 +22,9 @@ static inline CornuArray cornu__indices_of(const CornuKernelCall *call, int i)
 }
 
 /* CORNU_ERR_VALUE unless all are in [0, rows), or of no row as `padded`, a CornuPaddedIndex, says.
- * Of several faults the first index is reported, whatever the threads. */
-CornuStatus cornu__indices_check(CornuArray indices, int64_t rows, int64_t padded);
+ * Of several faults the first index is reported, whatever the threads, as a `what`. */
+CornuStatus cornu__indices_check(const char *what, CornuArray indices, int64_t rows,
+                                 int64_t padded);
 
 /* Whether rows of a table replaced in this order are each written once, so that threads may share
  * them: indices ascend but for those of no row. */

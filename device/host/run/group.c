@@ -228,7 +228,7 @@ static CornuStatus prepare_rows(const Job *job, bool *in_order)
                    (size_t)(rows->count * rows->columns) * slot->size);
         if (is_checked(job->group, i)) continue;
         const CornuArray  indices = indices_of(rows, job->in);
-        const CornuStatus status = cornu__indices_check(indices, rows->count + replaces,
+        const CornuStatus status = cornu__indices_check("index", indices, rows->count + replaces,
                                                         rows->padded);
         if (status) return blame(status, rows->op);
         if (replaces && !cornu__indices_ascend(indices, rows->count)) *in_order = true;
