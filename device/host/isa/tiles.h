@@ -9,7 +9,8 @@
  *    turn too late to see which element of an array is meant;
  *  - sums leave registers by plain stores alone; with a branch that goes over their lanes gcc
  *    keeps all but the first row in memory throughout;
- *  - the loop over k holds one step; with several in a turn 28 sums of AVX-512 are spilled.
+ *  - steps in one turn of the loop over k are kept in order, and few; else 28 sums of AVX-512 are
+ *    spilled.
  *
  * The file that includes this defines before what is multiplied:
  *     Element                     of x in memory: float, or uint16_t for bf16
@@ -38,7 +39,15 @@ enum { EACH = 5 };
 
 /* Operands along a sum between requests for what comes next, and lines at a time: a panel in eight
  * tiles. */
-enum { AHEAD_TERMS = CORNU__TALL_TILES ? 8 : 16, AHEAD_LINES = 2 };
+enum { AHEAD_TERMS = 16, AHEAD_LINES = CORNU__TALL_TILES ? 4 : 2 };
+
+/* Steps in a turn of the loop along a sum: the additions and the jump of a turn take units that
+ * could multiply. */
+enum { STEPS = 2 };
+
+/* Keeps the steps of a turn apart: a compiler that loads for several at once runs out of
+ * registers. */
+#define IN_ORDER __asm__ volatile("" ::: "memory")
 
 /* Every TILE_VECTORS registers of a row of sums meet a panel of their own, `apart` operands from
  * the one before. */
@@ -72,7 +81,16 @@ INLINE void tile_run(int rows, int vectors, int each, const CornuTile *tile, ptr
         int64_t some = left / DEPTH;
         if (ahead && some > AHEAD_TERMS) some = AHEAD_TERMS;
         if (ahead) cornu__request(ahead, AHEAD_LINES);
-        for (left -= some * DEPTH; some > 0; some--) {
+        for (left -= some * DEPTH; some >= STEPS; some -= STEPS) {
+            UNROLL for (int s = 0; s < STEPS; s++) {
+                tile_step(rows, vectors, each,
+                          (const Element *[]){ x0 + s * DEPTH, x1 + s * DEPTH, x2 + s * DEPTH },
+                          stride, panel + s * row, apart, WHOLE, sum);
+                IN_ORDER;
+            }
+            x0 += STEPS * DEPTH, x1 += STEPS * DEPTH, x2 += STEPS * DEPTH, panel += STEPS * row;
+        }
+        for (; some > 0; some--) {
             tile_step(rows, vectors, each, (const Element *[]){ x0, x1, x2 }, stride, panel, apart,
                       WHOLE, sum);
             x0 += DEPTH, x1 += DEPTH, x2 += DEPTH, panel += row;
