@@ -18,8 +18,7 @@
  * which order they run. */
 #define CORNU_PASSES(X)                                                                      \
     X(REWRITE,    rewrite)      /* tensor/rewrite.c                                       */ \
-    X(SIMPLIFY,   simplify)     /* these five in device/host/compile/, one file each      */ \
-    X(PHASES,     phases)       /* of convolutions with strides                           */ \
+    X(SIMPLIFY,   simplify)     /* these four in device/host/compile/, one file each      */ \
     X(DECOMPOSE,  decompose)    /* without it, ops without a kernel run on the reference  */ \
     X(DISTRIBUTE, distribute)                                                                \
     X(SHARE,      share)        /* of sums over many shards: share.c, and sums.c          */ \

@@ -20,7 +20,6 @@ static void dump(const CornuProgram *program, const char *title)
 static CornuProgram *transform(const CornuHost *host, const CornuProgram *recorded)
 {
     CornuProgram *p = cornu__simplify(host, recorded);
-    if (p) p = after(p, cornu__phases(host, p));
     if (p) p = after(p, cornu__decompose(host, p));
     dump(p, "decomposed");
     if (p) p = after(p, cornu__simplify(host, p));

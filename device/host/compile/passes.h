@@ -2,7 +2,6 @@
  * From a program to steps in memory: the passes of host devices, one file each, in this order.
  *
  *     simplify     drops what need not be computed
- *     phases       gives convolutions with strides channels for them
  *     decompose    replaces ops that have no kernel by ops that have one
  *     simplify     again: these leave duplicates and constants
  *     distribute   moves sums over shards before products of what is summed
@@ -31,7 +30,6 @@ CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host, const Corn
 /* ---- The passes ---- */
 
 CornuProgram *cornu__simplify(const CornuHost *host, const CornuProgram *program);
-CornuProgram *cornu__phases(const CornuHost *host, const CornuProgram *program);
 CornuProgram *cornu__decompose(const CornuHost *host, const CornuProgram *program);
 CornuProgram *cornu__distribute(const CornuHost *host, const CornuProgram *program);
 CornuProgram *cornu__share(const CornuHost *host, const CornuProgram *program);

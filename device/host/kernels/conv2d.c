@@ -29,6 +29,8 @@
  *     them, 354 without; one channel, 32 filters of 3 x 3 and pool, an image in bf16 on one core:
  *     6.7 us before taps were paired, 4.9 after. Zen 5, f32, one image of 28 x 28 x 16, 16 filters
  *     of 3 x 3, one core: positions beside padding as tiles of one row 23.0 us, by columns 18.6.
+ *     Xeon (L2 2 MiB), 1024 images of 28 x 28, 12 filters of 3 x 3, to memory that is in no cache:
+ *     tiles over images 7.9 ms, along the width 3.9.
  */
 #include "../../integer_internal.h"
 #include "conv2d_pool.h"
@@ -96,16 +98,37 @@ typedef struct {
     uint32_t   *pairs;                     /* the gathered rows                      */
 } Band;
 
+static bool is_dense(const Convolution *c)
+{
+    return cornu__axis_step(&c->walk.axis[0]) == 1 && cornu__axis_step(&c->walk.axis[1]) == 1;
+}
+
+static bool is_alone(const CornuAxis *width, int64_t j) { return width->ends[j] == j + 1; }
+
+/* Tiles of outputs that meet the same taps, along the axis; without those that are alone there,
+ * which are counted. */
+static int64_t tiles_along(const Convolution *c, const CornuAxis *axis, int64_t *alone)
+{
+    const int64_t most = c->products->tile_rows, step = cornu__axis_step(axis);
+    int64_t       tiles = 0;
+    *alone = 0;
+    for (int64_t first = 0; first < smaller(step, axis->out); first++)
+        for (int64_t j = first; j < axis->out; j = axis->ends[j])
+            if (is_alone(axis, j)) (*alone)++;
+            else tiles += ceil_divide((axis->ends[j] - j) / step, most);
+    return tiles;
+}
+
 /* Tiles take their rows along the width unless tiles of images would be much fuller. */
 static bool rows_along_width(const Convolution *c)
 {
-    const CornuAxis *width = &c->walk.axis[1];
-    const int64_t    most = c->products->tile_rows, step = cornu__axis_step(width);
-    int64_t          tiles = 0;
-    for (int64_t first = 0; first < smaller(step, width->out); first++)
-        for (int64_t j = first; j < width->out; j = width->ends[j])
-            tiles += ceil_divide((width->ends[j] - j) / step, most);
-    return 4 * width->out * ceil_divide(c->walk.batch, most) >= 3 * c->walk.batch * tiles;
+    const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
+    int64_t          alone, alone_high;
+    int64_t          tiles = tiles_along(c, width, &alone) * height->out;
+    const int64_t    high = tiles_along(c, height, &alone_high);
+    tiles += alone * (is_dense(c) ? high + alone_high : height->out);
+    return 4 * height->out * width->out * ceil_divide(c->walk.batch, c->products->tile_rows) >=
+           3 * c->walk.batch * tiles;
 }
 
 static void find_extents(Convolution *c, const CornuOpCall *op, const CornuType *out_type,
@@ -413,8 +436,6 @@ static void use_panel(const Convolution *c, CornuTile *tile, int64_t first, cons
     tile->columns = (int)smaller(columns, c->walk.out_channels - first);
 }
 
-static bool is_alone(const CornuAxis *width, int64_t j) { return width->ends[j] == j + 1; }
-
 /* Elements of x between the rows that two outputs in a column meet. */
 static int64_t x_row(const Convolution *c)
 {
@@ -654,8 +675,7 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     lay_out(&c, &call->op, call->out_type, &machine, unpools, call->scratch);
     const CornuAxis *height = &c.walk.axis[0];
     c.along_width = c.gather || rows_along_width(&c);
-    const bool dense = cornu__axis_step(height) == 1 && cornu__axis_step(&c.walk.axis[1]) == 1;
-    for (int64_t j = 0; j < c.walk.axis[1].out && c.along_width && !c.gather && dense; j++)
+    for (int64_t j = 0; j < c.walk.axis[1].out && c.along_width && !c.gather && is_dense(&c); j++)
         c.by_column |= is_alone(&c.walk.axis[1], j);
     c.groups = c.along_width ? c.walk.batch : ceil_divide(c.walk.batch, c.products->tile_rows);
     c.slabs = smaller(height->out, ceil_divide(unpools ? FEW_UNITS : UNITS, larger(1, c.groups)));

@@ -390,7 +390,7 @@ static CornuStatus few(const CornuKernelCall *call)
 const CornuKernel cornu__host_conv2d_grad_input_few = {
     .accepts = accepts, .scratch = few_scratch, .run = few, .takes_gate = true,
     .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_grad_input_winograd,
+    .otherwise = &cornu__host_conv2d_grad_input_padded,
 };
 const CornuKernel cornu__host_conv2d_grad_input_few_unpooled = {
     .accepts = unpooled_accepts, .scratch = unpooled_scratch, .run = few, .takes_gate = true,

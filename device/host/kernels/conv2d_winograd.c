@@ -10,6 +10,7 @@
  * panel (M) become outputs, with the epilogue: V and M stay in the second-level cache. x beside the
  * image is zero: taps on padding are multiplied, too. Before a max pooling of two by two a tile is
  * a window, of which only the largest element leaves the registers; bias and activation come last.
+ * With strides, and three taps for each phase, the channels are those of all phases.
  *
  * The transforms add numbers of like size: rounding errors are about twice those of a sum of
  * products. An infinity makes NaN of all outputs of the tiles that read it. Which calls are taken
@@ -22,11 +23,16 @@
  *     joined with the pool, mnist_cnn at 128 25.1 ms a step, then 22.1.
  * Gain, Xeon (model 207), one image of resnet20, whose U take all of the second-level cache, one
  *     core: the next panel requested in time 0.456 ms, then 0.433.
+ * Gain, Xeon (AVX-512, L2 2 MiB), mnist_cnn_bn at 1024, whose convolutions have strides of 2 and 6
+ *     x 6 taps, phases read and written where they are, x requested: the second convolution with its
+ *     transpose 16.6 ms, then 12.6; the gradient of its x, with its gate, 19.0, then 11.2; of the
+ *     third's 13.4, then 8; all with AVX2 19.4, 23.6, 12.6, then 15.8, 16.9, 12.6.
  * Loss, Zen 5, AVX-512, with 16 channels: a layer of resnet20 at 128 1.24 times as long; without
  *     it a step 1.07 of the time before, then 1, predictions of 256 images 1.06.
  */
 #include "../../integer_internal.h"
 #include "../isa/winograd.h"
+#include "../machine/prefetch.h"
 #include "convolution.h"
 #include "kernels.h"
 #include "pool.h"
@@ -37,6 +43,7 @@
 enum {
     V_BYTES = 96 << 10,    /* of the second-level cache, beside panels and M */
     PACKED_ROWS = 16,      /* of U, transformed and packed at once           */
+    ROWS_AHEAD = 2,        /* of tiles, is what is requested of x            */
     OUT = CORNU_WINOGRAD_OUT, IN = CORNU_WINOGRAD_IN, TAPS = CORNU_WINOGRAD_TAPS,
     POINTS = CORNU_WINOGRAD_POINTS, OUTPUTS = CORNU_WINOGRAD_OUTPUTS,
     FILTER = CORNU_WINOGRAD_FILTER
@@ -46,19 +53,23 @@ typedef struct {
     const CornuKernelCall *call;
     const CornuProducts   *products;
     const CornuWinograd   *winograd;
-    CornuWalk              walk;
+    CornuWalk              walk;          /* over phases                                      */
+    CornuPhases            in, made;      /* of the rows read, and of the outputs             */
     int64_t                low[2];        /* rows and columns of padding before x             */
     bool                   pools;
     int64_t                out[2];        /* outputs along the height and the width: those that
                                              the pool reads                                   */
     int64_t                tiles[2];      /* of these                                         */
-    int64_t                in_padded, out_padded;   /* channels, rounded up to whole registers */
+    int64_t                in_padded, out_padded;   /* channels, the last group's rounded up to
+                                                       whole registers                        */
     int64_t                count, each;   /* tiles of all images; of a block at most          */
+    size_t                 x_bytes, share;   /* of all images; for each tile                  */
     const float           *panels;
     float                 *bias;          /* and after it scales and shifts                   */
     bool                   scales;
     float                 *zeros;         /* of a position beside the image, and of biases of M */
     float                 *v, *m;         /* per thread: points, tiles of a block, channels   */
+    int64_t                v_count, m_count;
 } Winograd;
 
 static int64_t panel_width(const Winograd *w, int64_t n)
@@ -82,20 +93,23 @@ static int64_t taps_met(const CornuAxis *axis)
     return met;
 }
 
+static int64_t round_up(int64_t a, int64_t unit) { return ceil_divide(a, unit) * unit; }
+
 /* Compares multiply-adds, and those that a pair of transforms takes as long as, with the ones that
- * the taps need. Where those of 512 bits run whole, transforms, which move more than they add, take
- * as long as more of them. */
-static bool pays(const CornuWalk *walk)
+ * the taps need; filters in whole registers, without phases those of each phase. Where those of 512
+ * bits run whole, transforms, which move more than they add, take as long as more of them. */
+static bool pays(const CornuWalk *walk, int64_t phases)
 {
     enum { TRANSFORMS = 120, TRANSFORMS_512 = 140, GAIN_PERCENT = 110 };
-    const double  transforms = cornu__multiplies_wide(cornu__products()) ? TRANSFORMS_512
-                                                                         : TRANSFORMS;
-    const int64_t C = walk->in_channels, F = walk->out_channels;
+    const CornuProducts *products = cornu__products();
+    const double  transforms = cornu__multiplies_wide(products) ? TRANSFORMS_512 : TRANSFORMS;
+    const int64_t C = walk->in_channels, F = walk->out_channels, lanes = products->lanes;
     const double  tiles = (double)ceil_divide(walk->axis[0].out, OUT) *
                           (double)ceil_divide(walk->axis[1].out, OUT);
     const double  direct = (double)taps_met(&walk->axis[0]) * (double)taps_met(&walk->axis[1]) *
-                           (double)C * (double)F;
-    const double  here = tiles * (POINTS * (double)C * (double)F + transforms * (double)(C + F));
+                           (double)C * (double)(phases * round_up(F / phases, lanes));
+    const double  here = tiles * (POINTS * (double)C * (double)round_up(F, lanes) +
+                                  transforms * (double)(C + F));
     return direct * 100 >= here * GAIN_PERCENT;
 }
 
@@ -106,12 +120,15 @@ static bool accepts(const CornuOpCall *op, const CornuType *out_type, const Corn
         out_type->dtype != CORNU_F32)
         return false;
     const CornuMultiplication how = cornu__multiplication(machine->multiplier, CORNU_F32);
-    const CornuWalk           walk = cornu__walk(op, out_type);
+    CornuWalk                 walk = cornu__walk(op, out_type);
+    const int64_t             filters = walk.out_channels;
+    cornu__walk_phases(&walk, TAPS);
     for (int a = 0; a < 2; a++)
         if (walk.axis[a].taps != TAPS || walk.axis[a].stride != 1 || walk.axis[a].dilation != 1)
             return false;
     return how.in_place && how.products->depth == 1 && walk.in_channels >= LEAST_CHANNELS &&
-           walk.out_channels >= LEAST_CHANNELS && pays(&walk);
+           walk.out_channels >= LEAST_CHANNELS &&
+           pays(&walk, walk.out_channels / larger(1, filters));
 }
 
 /* Tiles of a block: as many as the cache holds, in whole tiles of registers, but several blocks for
@@ -130,17 +147,25 @@ static void find_extents(Winograd *w, const CornuOpCall *op, const CornuType *ou
     w->products = cornu__products();
     w->winograd = cornu__winograd();
     w->walk = cornu__walk(op, out_type);
+    const CornuPhases phases = cornu__walk_phases(&w->walk, TAPS);
+    const bool        transposed = w->walk.axis[0].transposed;
+    w->in = transposed ? (CornuPhases){ 1, w->walk.in_channels } : phases;
+    w->made = transposed ? phases : (CornuPhases){ 1, w->walk.out_channels };
     w->count = w->walk.batch;
     for (int a = 0; a < 2; a++) {
         const CornuAxis *axis = &w->walk.axis[a];
-        w->low[a] = axis->transposed ? TAPS - 1 - axis->low : axis->low;
+        w->low[a] = transposed ? TAPS - 1 - axis->low : axis->low;
         w->out[a] = w->pools ? axis->out / OUT * OUT : axis->out;
         w->tiles[a] = ceil_divide(w->out[a], OUT);
         w->count *= w->tiles[a];
     }
-    w->in_padded = ceil_divide(w->walk.in_channels, lanes) * lanes;
-    w->out_padded = ceil_divide(w->walk.out_channels, lanes) * lanes;
+    w->in_padded = (w->in.groups - 1) * w->in.channels +
+                   round_up(w->in.channels, lanes);
+    w->out_padded = round_up(w->walk.out_channels, lanes);
     w->each = block_tiles(w, threads);
+    w->x_bytes = (size_t)(w->walk.batch * w->walk.axis[0].in * w->walk.axis[1].in *
+                          w->walk.in_channels) * sizeof(float);
+    w->share = w->x_bytes / (size_t)larger(1, w->count);
 }
 
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
@@ -148,18 +173,19 @@ static size_t lay_out(Winograd *w, const CornuOpCall *op, const CornuType *out_t
                       char *scratch)
 {
     find_extents(w, op, out_type, threads);
-    const size_t bias = cornu__aligned(3 * (size_t)w->out_padded * sizeof(float));
-    const size_t zeros = cornu__aligned((size_t)larger(w->in_padded, panel_width(w, 0)) *
-                                        sizeof(float));
-    const size_t v = (size_t)(POINTS * w->each * w->in_padded) * sizeof(float);
-    const size_t m = (size_t)(POINTS * w->each * panel_width(w, 0)) * sizeof(float);
+    const int64_t rest = w->products->lanes;   /* read after the last channel of a group */
+    const size_t  bias = cornu__aligned((size_t)(3 * w->out_padded + rest) * sizeof(float));
+    const size_t  zeros = cornu__aligned((size_t)larger(w->in_padded, panel_width(w, 0)) *
+                                         sizeof(float));
+    w->v_count = POINTS * w->each * w->in_padded;
+    w->m_count = POINTS * w->each * panel_width(w, 0) + rest;
     if (scratch) {
         w->bias = (float *)(void *)scratch;
         w->zeros = (float *)(void *)(scratch += bias);
-        w->v = (float *)(void *)(scratch += zeros);
-        w->m = (float *)(void *)(scratch + (size_t)threads * v);
+        w->v = (float *)(void *)(scratch + zeros);
+        w->m = w->v + threads * w->v_count;
     }
-    return bias + zeros + (size_t)threads * (v + m);
+    return bias + zeros + (size_t)(threads * (w->v_count + w->m_count)) * sizeof(float);
 }
 
 static size_t winograd_scratch(const CornuOpCall *op, const CornuType *out_type,
@@ -200,29 +226,40 @@ static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
     return (size_t)(POINTS * w.walk.in_channels * w.out_padded) * sizeof(float);
 }
 
+/* The elements of all taps for channel `channel` of x or d_x and from `first` on of the others,
+ * `others` of which are neighbours. */
+static void find_taps(const Winograd *w, const float *filter, int64_t channel, int64_t first,
+                      int64_t others, const float *g[FILTER])
+{
+    const CornuAxis  *height = &w->walk.axis[0], *width = &w->walk.axis[1];
+    const CornuPhases phases = width->transposed ? w->made : w->in;
+    const int64_t     group = channel / phases.channels, c = channel % phases.channels;
+    for (int t = 0; t < FILTER; t++) {
+        const int64_t row = cornu__axis_tap(height, t / TAPS) * phases.groups + group;
+        const int64_t tap = row * TAPS + cornu__axis_tap(width, t % TAPS);
+        g[t] = filter + (tap * phases.channels + c) * others + first;
+    }
+}
+
 /* Packs some rows of all points' panels at one filter. Of a gradient the filter's rows are its
  * columns in memory. */
 static void pack_rows(void *context, int64_t block, int thread)
 {
     (void)thread;
     enum { MOST = PACKED_ROWS * 2 * 16 };
-    const Pack      *p = context;
-    const Winograd  *w = &p->winograd;
-    const CornuAxis *height = &w->walk.axis[0], *width = &w->walk.axis[1];
-    const int64_t    C = w->walk.in_channels, F = w->walk.out_channels;
-    const int64_t    blocks = ceil_divide(C, PACKED_ROWS), step = panel_width(w, 0);
-    const int64_t    n = block / blocks * step, k = block % blocks * PACKED_ROWS;
-    const int64_t    rows = smaller(PACKED_ROWS, C - k), columns = smaller(step, F - n);
-    const bool       by_row = !width->transposed;   /* filters are neighbours in memory */
-    const int64_t    lines = by_row ? rows : columns, length = by_row ? columns : rows;
-    float            u[POINTS * MOST];
+    const Pack     *p = context;
+    const Winograd *w = &p->winograd;
+    const int64_t   C = w->walk.in_channels, F = w->walk.out_channels;
+    const int64_t   blocks = ceil_divide(C, PACKED_ROWS), step = panel_width(w, 0);
+    const int64_t   n = block / blocks * step, k = block % blocks * PACKED_ROWS;
+    const int64_t   rows = smaller(PACKED_ROWS, C - k), columns = smaller(step, F - n);
+    const bool      by_row = !w->walk.axis[1].transposed;   /* filters are neighbours in memory */
+    const int64_t   lines = by_row ? rows : columns, length = by_row ? columns : rows;
+    float           u[POINTS * MOST];
     for (int64_t i = 0; i < lines; i++) {
         const float *g[FILTER];
-        for (int t = 0; t < FILTER; t++) {
-            const int64_t tap = cornu__axis_tap(height, t / TAPS) * TAPS +
-                                cornu__axis_tap(width, t % TAPS);
-            g[t] = p->filter + tap * C * F + (by_row ? (k + i) * F + n : (n + i) * C + k);
-        }
+        if (by_row) find_taps(w, p->filter, k + i, n, F, g);
+        else find_taps(w, p->filter, n + i, k, C, g);
         w->winograd->filter(g, length, u + i * length, MOST);
     }
     for (int point = 0; point < POINTS; point++)
@@ -261,30 +298,47 @@ static void next_place(const Winograd *w, Place *place)
     place->b++;
 }
 
-/* The elements that a tile reads, zeros for those beside the image. */
-static void find_elements(const Winograd *w, const Place *place, const float *x[POINTS])
+/* The elements that a tile reads of a group, zeros for those beside the image. */
+static void find_elements(const Winograd *w, const Place *place, int64_t group,
+                          const float *x[POINTS])
 {
-    const int64_t C = w->walk.in_channels, height = w->walk.axis[0].in;
-    const int64_t width = w->walk.axis[1].in, top = place->i - w->low[0];
-    const int64_t left = place->j - w->low[1];
+    const int64_t C = w->in.channels, height = w->walk.axis[0].in, width = w->walk.axis[1].in;
+    const int64_t top = place->i - w->low[0], left = place->j - w->low[1];
+    const int64_t row = w->in.groups * width;   /* positions between rows */
     const float  *all = w->call->in[0];
-    const int64_t first = ((place->b * height + top) * width + left) * C;
+    const int64_t first = ((place->b * height + top) * row + group * width + left) * C;
     const bool    inside = top >= 0 && top + IN <= height && left >= 0 && left + IN <= width;
-    for (int k = 0; k < POINTS; k++) {
+    for (int k = 0; k < POINTS && inside; k++) x[k] = all + first + (k / IN * row + k % IN) * C;
+    for (int k = 0; k < POINTS && !inside; k++) {
         const int64_t i = k / IN, j = k % IN;
-        const bool    exists = inside || (top + i >= 0 && top + i < height && left + j >= 0 &&
-                                       left + j < width);
-        x[k] = exists ? all + first + (i * width + j) * C : w->zeros;
+        const bool    exists = top + i >= 0 && top + i < height && left + j >= 0 &&
+                               left + j < width;
+        x[k] = exists ? all + first + (i * row + j) * C : w->zeros;
     }
 }
 
+/* Tiles read x in order, but of several rows at a time, which the processor does not follow. Each
+ * requests its share of what those some rows of tiles after it read. */
+static void request(const Winograd *w, int64_t tile)
+{
+    const size_t from = (size_t)(tile + ROWS_AHEAD * w->tiles[1]) * w->share;
+    const size_t end = from + w->share < w->x_bytes ? from + w->share : w->x_bytes;
+    for (size_t at = from; at < end; at += CORNU_LINE_BYTES)
+        cornu__prefetch_near(w->call->in[0], at);
+}
+
+/* The zeros after the last channel of a group are those of the next one, made after it. */
 static void transform(const Winograd *w, int64_t first, int64_t count, float *v)
 {
     Place place = place_of(w, first);
     for (int64_t t = 0; t < count; t++, next_place(w, &place)) {
-        const float *x[POINTS];
-        find_elements(w, &place, x);
-        w->winograd->input(x, w->walk.in_channels, v + t * w->in_padded, w->each * w->in_padded);
+        request(w, first + t);
+        for (int64_t group = 0; group < w->in.groups; group++) {
+            const float *x[POINTS];
+            find_elements(w, &place, group, x);
+            w->winograd->input(x, w->in.channels, v + t * w->in_padded + group * w->in.channels,
+                               w->each * w->in_padded);
+        }
     }
 }
 
@@ -313,12 +367,20 @@ static void multiply(const Winograd *w, int64_t n, int64_t count, const float *v
     }
 }
 
-/* The outputs of the filters of a panel. */
-static void finish(const Winograd *w, int64_t n, int64_t first, int64_t count, const float *m)
+/* Of the outputs at (b, i, j), that of channel c of a group. */
+static int64_t output_number(const Winograd *w, int64_t b, int64_t i, int64_t j, int64_t group,
+                             int64_t c)
+{
+    const int64_t row = (b * w->walk.axis[0].out + i) * w->made.groups + group;
+    return (row * w->walk.axis[1].out + j) * w->made.channels + c;
+}
+
+/* `columns` outputs, of one group, from filter n on, of all tiles. */
+static void finish_some(const Winograd *w, int64_t n, int64_t columns, int64_t first,
+                        int64_t count, const float *m, int64_t m_row)
 {
     const CornuEpilogue *epilogue = w->call->epilogue;
-    const int64_t        F = w->walk.out_channels, height = w->walk.axis[0].out;
-    const int64_t        width = w->walk.axis[1].out, columns = panel_width(w, n);
+    const int64_t        group = n / w->made.channels, c = n % w->made.channels;
     Place                place = place_of(w, first);
     CornuWinogradOutputs outputs = { .bias = w->bias + n,
                                      .relu = epilogue->activation == CORNU_OP_RELU };
@@ -329,12 +391,22 @@ static void finish(const Winograd *w, int64_t n, int64_t first, int64_t count, c
     for (int64_t t = 0; t < count; t++, next_place(w, &place)) {
         for (int k = 0; k < OUTPUTS; k++) {
             const int64_t i = place.i + k / OUT, j = place.j + k % OUT;
-            const bool    inside = i < height && j < width;
-            const int64_t at = ((place.b * height + i) * width + j) * F + n;
+            const bool    inside = i < w->walk.axis[0].out && j < w->walk.axis[1].out;
+            const int64_t at = output_number(w, place.b, i, j, group, c);
             outputs.y[k] = inside ? (float *)w->call->out[0] + at : NULL;
             outputs.term[k] = inside && epilogue->term ? epilogue->term + at : NULL;
         }
-        w->winograd->output(m + t * columns, w->each * columns, smaller(columns, F - n), &outputs);
+        w->winograd->output(m + t * m_row, w->each * m_row, columns, &outputs);
+    }
+}
+
+/* The outputs of the filters of a panel. */
+static void finish(const Winograd *w, int64_t n, int64_t first, int64_t count, const float *m)
+{
+    const int64_t row = panel_width(w, n), end = smaller(n + row, w->walk.out_channels);
+    for (int64_t f = n, next; f < end; f = next) {
+        next = smaller(end, (f / w->made.channels + 1) * w->made.channels);
+        finish_some(w, f, next - f, first, count, m + f - n, row);
     }
 }
 
@@ -363,24 +435,28 @@ static void finish_windows(const Winograd *w, int64_t first, int64_t count)
         .width = F });
 }
 
-/* What tiles of outputs do not apply, row by row of the outputs of some tiles. */
+/* What tiles of outputs do not apply, to `count` outputs side by side, of a group. */
+static void finish_row(const Winograd *w, const CornuEpilogue *rest, int64_t at, int64_t count)
+{
+    const int64_t F = w->made.channels;
+    float        *y = (float *)w->call->out[0] + at;
+    if (rest->activation != CORNU_OP_COUNT)
+        cornu__epilogue_apply(rest, &(CornuEpilogueRows){
+            .y = y, .rows = count, .columns = F, .stride = F, .width = F });
+    if (w->call->epilogue->gate)
+        cornu__epilogue_gate(w->call->epilogue, CORNU_F32, at, count * F, y);
+}
+
 static void finish_rows(const Winograd *w, int64_t first, int64_t count)
 {
     const CornuEpilogue rest = cornu__epilogue_after_tiles(w->call->epilogue);
-    const int64_t       F = w->walk.out_channels, height = w->walk.axis[0].out;
-    const int64_t       width = w->walk.axis[1].out;
+    const int64_t       height = w->walk.axis[0].out, width = w->walk.axis[1].out;
     Place               place = place_of(w, first);
     for (int64_t t = 0; t < count; t++, next_place(w, &place))
-        for (int64_t i = place.i; i < smaller(height, place.i + OUT); i++) {
-            const int64_t at = ((place.b * height + i) * width + place.j) * F;
-            const int64_t columns = smaller(OUT, width - place.j);
-            float        *y = (float *)w->call->out[0] + at;
-            if (rest.activation != CORNU_OP_COUNT)
-                cornu__epilogue_apply(&rest, &(CornuEpilogueRows){
-                    .y = y, .rows = columns, .columns = F, .stride = F, .width = F });
-            if (w->call->epilogue->gate)
-                cornu__epilogue_gate(w->call->epilogue, CORNU_F32, at, columns * F, y);
-        }
+        for (int64_t i = place.i; i < smaller(height, place.i + OUT); i++)
+            for (int64_t group = 0; group < w->made.groups; group++)
+                finish_row(w, &rest, output_number(w, place.b, i, place.j, group, 0),
+                           smaller(OUT, width - place.j));
 }
 
 static void convolve(void *context, int64_t block, int thread)
@@ -389,8 +465,7 @@ static void convolve(void *context, int64_t block, int thread)
     const int64_t   blocks = ceil_divide(w->count, w->each);
     const int64_t   first = block * w->count / blocks;
     const int64_t   count = (block + 1) * w->count / blocks - first;
-    float          *v = w->v + thread * POINTS * w->each * w->in_padded;
-    float          *m = w->m + thread * POINTS * w->each * panel_width(w, 0);
+    float          *v = w->v + thread * w->v_count, *m = w->m + thread * w->m_count;
     transform(w, first, count, v);
     for (int64_t n = 0; n < w->out_padded; n += panel_width(w, 0)) {
         multiply(w, n, count, v, m);
@@ -425,5 +500,5 @@ const CornuKernel cornu__host_conv2d_pooled_winograd = {
 const CornuKernel cornu__host_conv2d_grad_input_winograd = {
     .accepts = accepts, .scratch = winograd_scratch, .run = conv2d, .takes_gate = true,
     .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_grad_input_padded,
+    .otherwise = &cornu__host_conv2d_grad_input_few,
 };

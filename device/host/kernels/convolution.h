@@ -53,6 +53,24 @@ CornuWalk cornu__walk(const CornuOpCall *call, const CornuType *out_type);
 int64_t cornu__walk_size(const CornuWalk *walk);
 void    cornu__walk_start(CornuWalk *walk, int64_t *memory);
 
+/*
+ * A convolution with strides as one without. With a stride of s along an axis and s times as many
+ * taps as `taps`, row i s + u of x is row i + floor(u / s) of those with the remainder u mod s, its
+ * phase: so with all phases as channels side by side
+ *
+ *     x (B, H, W, C) -> (B, H / s, W / t, s t C)     filter (s h, t w, C, F) -> (h, w, s t C, F)
+ *
+ * has the same sums, and so has the gradient of x. In memory x is then (B, H / s, s, W / t, t C),
+ * the filter (h, s, w, t C, F).
+ */
+typedef struct {
+    int64_t groups;     /* s: rows of x or d_x in memory whose channels are joined */
+    int64_t channels;   /* t C: of each                                            */
+} CornuPhases;
+
+/* Makes that walk of one with strides; unchanged, with one group, where phases are not whole. */
+CornuPhases cornu__walk_phases(CornuWalk *walk, int64_t taps);
+
 int64_t cornu__axis_tap(const CornuAxis *axis, int64_t slot);
 int64_t cornu__axis_row(const CornuAxis *axis, int64_t out, int64_t slot);
 

@@ -13,7 +13,7 @@
 const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_MATMUL]              = &cornu__host_matmul,
     [CORNU_OP_CONV2D]              = &cornu__host_conv2d_winograd,
-    [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__host_conv2d_grad_input_few,
+    [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__host_conv2d_grad_input_winograd,
     [CORNU_OP_CONV2D_GRAD_FILTER]  = TRAINS(&cornu__host_conv2d_grad_filter),
     [CORNU_OP_GROUPED_CONV2D]      = &cornu__host_depthwise,
     [CORNU_OP_GROUPED_CONV2D_GRAD_INPUT]  = &cornu__host_depthwise_grad_input,

@@ -1,6 +1,6 @@
 /*
- * Convolutions with strides that become convolutions over phases: which do, and that they and their
- * gradients are what the reference device computes.
+ * Convolutions with strides that are computed as ones over phases: which are, and that they and
+ * their gradients are what the reference device computes.
  *
  * tests/run: all instruction sets
  */
@@ -17,19 +17,18 @@
 
 typedef struct {
     int64_t    batch, height, width, channels, filters, taps[2], strides[2], low[2], out[2];
-    CornuDtype dtype;
 } Convolution;
 
 /* The second convolution of mnist_cnn_bn, smaller. */
 static const Convolution usual = { .batch = 3, .height = 20, .width = 24, .channels = 7,
                                    .filters = 24, .taps = { 6, 6 }, .strides = { 2, 2 },
-                                   .low = { 2, 2 }, .out = { 10, 12 }, .dtype = CORNU_F32 };
+                                   .low = { 2, 2 }, .out = { 10, 12 } };
 
 /* y, and both gradients for a d_y of its own. */
 static CornuProgram *convolution(const Convolution *c)
 {
-    CornuAttributes forward = { .conv2d = { .dtype = c->dtype } };
-    CornuAttributes by_x = { .conv2d_grad = { .dtype = c->dtype } };
+    CornuAttributes forward = { .conv2d = { .dtype = CORNU_F32 } };
+    CornuAttributes by_x = { .conv2d_grad = { .dtype = CORNU_F32 } };
     const int64_t   in[2] = { c->height, c->width };
     for (int a = 0; a < 2; a++) {
         const int64_t high = (c->out[a] - 1) * c->strides[a] + c->taps[a] - in[a] - c->low[a];
@@ -41,11 +40,11 @@ static CornuProgram *convolution(const Convolution *c)
     CornuAttributes by_filter = by_x;
     for (int a = 0; a < 2; a++) by_filter.conv2d_grad.extents[a] = c->taps[a];
     CornuProgram    *p = cornu_program_create();
-    const CornuValue x = input(p, cornu_type(c->dtype, c->batch, c->height, c->width,
+    const CornuValue x = input(p, cornu_type(CORNU_F32, c->batch, c->height, c->width,
                                              c->channels));
-    const CornuValue filter = input(p, cornu_type(c->dtype, c->taps[0], c->taps[1], c->channels,
+    const CornuValue filter = input(p, cornu_type(CORNU_F32, c->taps[0], c->taps[1], c->channels,
                                                   c->filters));
-    const CornuValue d_y = input(p, cornu_type(c->dtype, c->batch, c->out[0], c->out[1],
+    const CornuValue d_y = input(p, cornu_type(CORNU_F32, c->batch, c->out[0], c->out[1],
                                                c->filters));
     output(p, op(p, CORNU_OP_CONV2D, &forward, (CornuValue[]){ x, filter }, 2), -1);
     output(p, op(p, CORNU_OP_CONV2D_GRAD_INPUT, &by_x, (CornuValue[]){ d_y, filter }, 2), -1);
@@ -53,54 +52,44 @@ static CornuProgram *convolution(const Convolution *c)
     return p;
 }
 
-/* Convolutions and gradients in the plan that have strides, and transposes of x: once for both ops
- * that read it. */
-static void count_steps(const Convolution *c, int *strided, int *transposes)
+/* Ops that are computed with fewer products: the convolution, the gradient of x, or both. */
+static int count_fewer(const Convolution *c)
 {
     const CornuHost host = { .kernels = { cornu__host_kernels }, .pooled = cornu__host_pooled,
                              .vectors = cornu__vectors(), .threads = cornu__threads_create(2) };
     CornuProgram *p = convolution(c);
     CornuPlan     plan = { .host = NULL };
+    int           count = 0;
     if (cornu__plan_build(&plan, &host, p) != CORNU_OK) fail_msg("%s", cornu_error_message());
     assert_int_equal(cornu__plan_verify(&plan), CORNU_OK);
-    *strided = *transposes = 0;
-    for (int i = 0; i < plan.program->op_count; i++) {
-        const CornuProgramOp *made = &plan.program->ops[i];
-        if (made->id == CORNU_OP_CONV2D) *strided += made->attributes.conv2d.strides[0] > 1;
-        if (made->id == CORNU_OP_CONV2D_GRAD_INPUT || made->id == CORNU_OP_CONV2D_GRAD_FILTER)
-            *strided += made->attributes.conv2d_grad.strides[0] > 1;
-        *transposes += made->id == CORNU_OP_TRANSPOSE;
+    for (int i = 0; i < plan.step_count; i++) {
+        const CornuPlanStep *step = &plan.steps[i];
+        count += step->kind == CORNU_STEP_KERNEL &&
+                 (step->kernel == &cornu__host_conv2d_winograd ||
+                  step->kernel == &cornu__host_conv2d_grad_input_winograd);
     }
     cornu__plan_free(&plan);
     cornu_program_free(p);
     cornu__threads_free(host.threads);
+    return count;
 }
 
-static void test_which_are_changed(void **state)
+static void test_which_are_computed_so(void **state)
 {
     (void)state;
-    Convolution cases[7];
-    int         strided, transposes;
-    for (int i = 0; i < 7; i++) cases[i] = usual;
-    count_steps(&usual, &strided, &transposes);
-    assert_int_equal(strided, 0);
-    assert_int_equal(transposes, 4);   /* x, the filter, and both gradients */
+    Convolution cases[6];
+    for (int i = 0; i < 6; i++) cases[i] = usual;
+    assert_int_equal(count_fewer(&usual), 2);
     cases[0].taps[0] = 5;              /* no whole phases */
     cases[1].height = 21;
     cases[2].low[1] = 1;
     cases[3].channels = 2;             /* too few for fewer products, of one phase or four */
     cases[4].filters = 3;
-    cases[5].dtype = CORNU_BF16;
-    cases[6].strides[0] = cases[6].strides[1] = 3;
-    for (int i = 0; i < 7; i++) {
-        count_steps(&cases[i], &strided, &transposes);
-        if (strided != 3) fail_msg("case %d: %d of 3 ops have strides", i, strided);
+    cases[5].strides[0] = cases[5].strides[1] = 3;
+    for (int i = 0; i < 6; i++) {
+        const int count = count_fewer(&cases[i]);
+        if (count) fail_msg("case %d: %d ops have fewer products", i, count);
     }
-    setenv("CORNU_PASSES", "-phases", 1);
-    count_steps(&usual, &strided, &transposes);
-    unsetenv("CORNU_PASSES");
-    assert_int_equal(strided, 3);
-    assert_int_equal(transposes, 0);
 }
 
 static void test_numbers(void **state)
@@ -124,9 +113,8 @@ static void test_numbers(void **state)
         { "a stride of 2 along the height", &tall },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int strided, transposes;
-        count_steps(cases[i].convolution, &strided, &transposes);
-        if (strided) fail_msg("%s: %d ops have strides", cases[i].what, strided);
+        const int count = count_fewer(cases[i].convolution);
+        if (count != 2) fail_msg("%s: %d ops have fewer products", cases[i].what, count);
         CornuProgram *p = convolution(cases[i].convolution);
         check(p, 1e-5, cases[i].what);
         cornu_program_free(p);
@@ -136,7 +124,7 @@ static void test_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_which_are_changed),
+        cmocka_unit_test(test_which_are_computed_so),
         cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
