@@ -307,7 +307,7 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
     }
     if (p->packs)
         p->panel_bytes = p->transposed
-            ? cornu__panel_columns(p) * p->chunk * (int64_t)p->products->size
+            ? 2 * cornu__panel_columns(p) * p->chunk * (int64_t)p->products->size
             : block_columns(p) * p->how.parts * (int64_t)p->products->size *
               ceil_divide(p->stretch, p->products->depth) * p->products->depth;
     p->x_bytes = (int64_t)cornu__aligned(parts * (size_t)p->x_part * p->products->size);

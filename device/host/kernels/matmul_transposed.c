@@ -100,19 +100,38 @@ static void pack_columns(const CornuMatmul *p, const CornuBlock *b, int64_t k, i
     }
 }
 
-/* Rows k to k_end of the first part of the panel at column `first`, packed by now. */
-static const void *panel_rows(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
-                              int64_t first, int thread)
+/* A panel packed here: two take turns. */
+static char *own_panel(const CornuMatmul *p, int64_t first, int thread)
+{
+    return p->panel + (2 * thread + first / cornu__panel_columns(p) % 2) * p->panel_bytes / 2;
+}
+
+/* Of the elements that a panel at column `first` is packed from, those of row k. */
+static const void *panel_source(const CornuMatmul *p, const CornuBlock *b, int64_t k,
+                                int64_t first)
+{
+    return cornu__in_memory(&p->how, p->call->in[1], b->matrix * p->e.b_batch + k * p->e.b_row +
+                            first * p->e.b_column);
+}
+
+/* Packs rows `from` to `to` of a chunk that begins at row k. */
+static void pack_panel(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t from,
+                       int64_t to, int64_t first, int thread)
 {
     const int64_t width = cornu__panel_width(p, first);
+    p->products->pack(own_panel(p, first, thread), width, from, to - from,
+                      panel_source(p, b, k + from, first), p->e.b_row, p->e.b_column,
+                      smaller(width, p->e.n - first));
+}
+
+/* From row k on, of the first part of the panel at column `first`, packed by now. */
+static const void *panel_rows(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t first,
+                              int thread)
+{
     const int64_t offset = cornu__panel_offset(p, p->e.b_batch ? b->matrix : 0, first);
-    if (!p->packs) return cornu__element(&p->how, p->packed + offset, k * width);
-    char *panel = p->panel + thread * p->panel_bytes;
-    p->products->pack(panel, width, 0, k_end - k,
-                      cornu__in_memory(&p->how, p->call->in[1], b->matrix * p->e.b_batch +
-                                       k * p->e.b_row + first * p->e.b_column),
-                      p->e.b_row, p->e.b_column, smaller(width, p->e.n - first));
-    return panel;
+    return p->packs ? own_panel(p, first, thread)
+                    : cornu__element(&p->how, p->packed + offset,
+                                     k * cornu__panel_width(p, first));
 }
 
 /* A tile of rows of x, of `count` elements, by those of a panel y. */
@@ -156,44 +175,48 @@ static void add_rows(const CornuMatmul *p, const Chunk *c, int64_t m, int rows, 
     }
 }
 
-/* The chunk of the panel after the one that y begins, or the elements that it is packed from. */
+/* Rows `from` to `to` of the chunk, of the panel after the one that y begins, or the elements that
+ * they are packed from. */
 static CornuAheadRows next_panel(const CornuMatmul *p, const CornuBlock *b, const Chunk *c,
-                                 int64_t first)
+                                 int64_t from, int64_t to, int64_t first)
 {
-    const int64_t count = c->k_end - c->k, size = (int64_t)p->products->size;
+    const int64_t count = to - from, size = (int64_t)p->products->size;
     const int64_t row = c->width * size, next = first + c->width;
     if (!p->packs)
-        return cornu__ahead_lines((const char *)c->y + p->how.parts * p->depth * row,
+        return cornu__ahead_lines((const char *)c->y + (p->how.parts * p->depth + from) * row,
                                   count * row / CORNU_LINE_BYTES);
     if (next >= b->end) return (CornuAheadRows){ .rows = 0 };
     const int64_t columns = smaller(cornu__panel_width(p, next), p->e.n - next);
     const bool    by_columns = p->e.b_row == 1;
     return (CornuAheadRows){
-        .at = cornu__in_memory(&p->how, p->call->in[1], b->matrix * p->e.b_batch +
-                               c->k * p->e.b_row + next * p->e.b_column),
+        .at = panel_source(p, b, c->k + from, next),
         .rows = by_columns ? columns : count, .bytes = (by_columns ? count : columns) * size,
         .stride = (by_columns ? p->e.b_column : p->e.b_row) * size };
 }
 
-/* Adds chunk k to k_end to the sums of the panel at column `first`. Meanwhile that chunk of the
- * next panel is requested. */
+/* Adds chunk k to k_end to the sums of the panel at column `first`. Meanwhile each tile requests a
+ * part of that chunk of the next panel, or of what it is packed from, and then packs it: what is
+ * requested of rows far apart shares few sets of a cache, and does not stay there for long. */
 static void add_chunk(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
                       int64_t first, int thread, float *sums, int64_t stride)
 {
-    const int64_t rows = b->m_end - b->m;
-    const int64_t width = cornu__panel_width(p, first);
+    const int64_t rows = b->m_end - b->m, tiles = ceil_divide(rows, tile_rows(p));
+    const int64_t width = cornu__panel_width(p, first), next = first + width;
     CornuAhead    ahead = { .sums = { .bytes = width * (ptrdiff_t)sizeof *sums,
                                       .stride = stride * (ptrdiff_t)sizeof *sums } };
     const Chunk   chunk = { .x = p->x + thread * p->x_bytes,
-                            .y = panel_rows(p, b, k, k_end, first, thread), .k = k, .k_end = k_end,
+                            .y = panel_rows(p, b, k, first, thread), .k = k, .k_end = k_end,
                             .width = width, .stride = stride, .layer = rows * stride,
                             .ahead = &ahead };
-    ahead.panel = next_panel(p, b, &chunk, first);
-    for (int64_t m = 0, t = 1, end; m < rows; m = end, t++) {
-        float *tile = sums + m * stride + first - b->first;
-        end = tile_begin(p, rows, t);
+    if (p->packs && first == b->first) pack_panel(p, b, k, 0, k_end - k, first, thread);
+    for (int64_t t = 0; t < tiles; t++) {
+        const int64_t m = tile_begin(p, rows, t), end = tile_begin(p, rows, t + 1);
+        const int64_t from = t * (k_end - k) / tiles, to = (t + 1) * (k_end - k) / tiles;
+        float        *tile = sums + m * stride + first - b->first;
+        ahead.panel = next_panel(p, b, &chunk, from, to, first);
         cornu__request_sums(&ahead, tile, m, end - m, end == rows);
         add_rows(p, &chunk, m, (int)(end - m), tile);
+        if (p->packs && next < b->end) pack_panel(p, b, k, from, to, next, thread);
     }
 }
 
@@ -325,7 +348,7 @@ static void sum_panel(const CornuMatmul *p, const CornuBlock *b, int thread)
         const CornuMatmul own = of_shard(p, s);
         x[s] = sums + s * each;
         chunks[s] = (Chunk){ .x = own.x + thread * own.x_bytes,
-                             .y = panel_rows(&own, b, 0, p->e.k, b->first, thread),
+                             .y = panel_rows(&own, b, 0, b->first, thread),
                              .k_end = p->e.k, .width = width, .stride = width };
     }
     for (int64_t m = 0, t = 1, end; m < rows; m = end, t++) {
