@@ -31,6 +31,7 @@
     X(GROUP,      group)        /* elementwise ops with each other                        */ \
     X(ROWS,       rows)         /* lookup and replacement of rows with a group            */ \
     X(DELAY,      delay)        /* an op moves to the one group that reads it             */ \
+    X(RECOMPUTE,  recompute)    /* in two groups what one would store for the other       */ \
     X(JOIN,       join)         /* of plan: operands are made where an op joins them      */ \
     X(ALIAS,      alias)        /* a variable is written in place                         */ \
     X(REUSE,      reuse)        /* values share memory                                    */

@@ -8,13 +8,16 @@
  * result. Then elementwise ops with equal numbers of elements are joined into groups, along the
  * values between them, unless a path from one to the other leads through something outside, which
  * would have to run in the middle of the group. Lookups of rows that one group alone reads, and
- * replacements of rows that it makes, are part of it. Ops that compute nothing (reshape, broadcast,
- * constant) get a step of their own only where a kernel needs their result in memory.
+ * replacements of rows that it makes, are part of it. What such groups would store for others, but
+ * these can compute from no more, is computed twice (recompute.c). Ops that compute nothing
+ * (reshape, broadcast, constant) get a step of their own only where a kernel needs their result in
+ * memory.
  */
 #include <string.h>
 
 #include "../../memory_internal.h"
 #include "passes.h"
+#include "recompute.h"
 #include "units.h"
 
 /* In one group: its registers should stay in the first-level cache. */
@@ -749,33 +752,67 @@ static void close_fuser(Fuser *f)
     cornu__release(f->reader_before);
 }
 
-CornuStatus cornu__fuse(CornuPlan *plan)
+/* Joins ops into units, and finds what of them is in memory. */
+static void form_units(Fuser *f)
 {
-    Fuser       f;
-    CornuStatus status = open_fuser(&f, plan);
-    if (status != CORNU_OK) {
-        close_fuser(&f);
-        return status;
-    }
-    classify(&f);
+    classify(f);
     const bool pools = cornu__pass_runs(CORNU_PASS_POOL);
     const bool epilogues = cornu__pass_runs(CORNU_PASS_EPILOGUE);
     const bool gates = cornu__pass_runs(CORNU_PASS_GATE);
-    for (int i = 0; i < f.program->op_count; i++)
-        if (f.nodes[i].kind == NODE_KERNEL && f.units.of[i] == i) {
-            if (pools) join_pool(&f, i);
-            join_sum(&f, i);
-            if (epilogues) absorb_epilogue(&f, i);
-            if (gates) absorb_gate(&f, i);
+    for (int i = 0; i < f->program->op_count; i++)
+        if (f->nodes[i].kind == NODE_KERNEL && f->units.of[i] == i) {
+            if (pools) join_pool(f, i);
+            join_sum(f, i);
+            if (epilogues) absorb_epilogue(f, i);
+            if (gates) absorb_gate(f, i);
         }
     if (cornu__pass_runs(CORNU_PASS_GROUP)) {
-        if (cornu__pass_runs(CORNU_PASS_ROWS)) find_rows(&f);
-        form_groups(&f);
+        if (cornu__pass_runs(CORNU_PASS_ROWS)) find_rows(f);
+        form_groups(f);
     }
-    find_needs(&f);
-    if (cornu__pass_runs(CORNU_PASS_DELAY)) delay_ops(&f);
+    find_needs(f);
+    if (cornu__pass_runs(CORNU_PASS_DELAY)) delay_ops(f);
+}
 
-    for (int i = 0; i < f.program->op_count && status == CORNU_OK; i++) {
+/* The program with what is worth computing twice; NULL: nothing is. */
+static CornuStatus recompute(const Fuser *f, CornuProgram **again)
+{
+    CornuResult *results = cornu__allocate((size_t)f->program->op_count, sizeof *results);
+    if (!results) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < f->program->op_count; i++) {
+        const Node *node = &f->nodes[i];
+        results[i] = node->kind != NODE_GROUP ? CORNU_RESULT_OUTSIDE
+                   : node->pinned[0] ? CORNU_RESULT_FOR_ALL
+                   : node->in_memory[0] ? CORNU_RESULT_FOR_GROUPS : CORNU_RESULT_INSIDE;
+    }
+    const CornuStatus status = cornu__recompute(&f->units, results, MOST_OPS, again);
+    cornu__release(results);
+    return status;
+}
+
+/* Units, of the program with what is computed twice if that is worth it. */
+static CornuStatus open_units(Fuser *f, CornuPlan *plan)
+{
+    CornuProgram *again = NULL;
+    CORNU__TRY(open_fuser(f, plan));
+    form_units(f);
+    if (cornu__pass_runs(CORNU_PASS_GROUP) && cornu__pass_runs(CORNU_PASS_RECOMPUTE))
+        CORNU__TRY(recompute(f, &again));
+    if (!again) return CORNU_OK;
+    close_fuser(f);
+    cornu_program_free(plan->program);
+    plan->program = again;
+    CORNU__TRY(open_fuser(f, plan));
+    form_units(f);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__fuse(CornuPlan *plan)
+{
+    Fuser       f;
+    CornuStatus status = open_units(&f, plan);
+    if (!status) status = cornu__plan_values(plan);
+    for (int i = 0; !status && i < f.program->op_count; i++) {
         const Node *node = &f.nodes[i];
         if (f.units.of[i] != i) continue;
         if (node->kind == NODE_KERNEL || node->kind == NODE_ALONE)

@@ -79,7 +79,6 @@ CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host, const Corn
     CORNU__TRY(cornu__plan_check_program(host, program));
     plan->program = transform(host, program);
     if (!plan->program) return CORNU_ERR_MEMORY;
-    CORNU__TRY(cornu__plan_values(plan));
     CORNU__TRY(cornu__fuse(plan));
     CORNU__TRY(cornu__plan_sums(plan));
     CORNU__TRY(cornu__plan_exchange(plan));

@@ -8,7 +8,8 @@
  *     share        with many shards, or of large products, sums of which each gets a slice are
  *                  made for all
  *     combine      joins sums over shards into few
- *     fuse         turns ops into steps: kernels with epilogues, elementwise groups
+ *     fuse         turns ops into steps: kernels with epilogues, elementwise groups; with ops that
+ *                  are computed twice (recompute.c)
  *     sums         with many shards, adds up what they have as they are done
  *     exchanges    with several processes, sends early what they sum, and waits late
  *     plan_memory  orders the steps and gives every value its place in memory

@@ -1,0 +1,160 @@
+/*
+ * What elementwise ops are computed twice rather than stored: that groups store less, that the bits
+ * are the same, and what is left alone.
+ *
+ * tests/run: all instruction sets
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <cornu/device/host/compile/passes.h>
+#include <cornu/device/host/kernels/kernels.h>
+
+#include "../../agreement.h"
+
+enum { ROWS = 40, COLUMNS = 48 };
+
+static const CornuAttributes f32_product = { .matmul = { .dtype = CORNU_F32 } };
+
+static CornuValue product(CornuProgram *p, CornuValue x)
+{
+    const CornuValue w = input(p, cornu_type(CORNU_F32, COLUMNS, COLUMNS));
+    return op(p, CORNU_OP_MATMUL, &f32_product, (CornuValue[]){ x, w }, 2);
+}
+
+static CornuValue scaled(CornuProgram *p, CornuValue x, double by)
+{
+    const CornuValue factor = constant(p, CORNU_F32, by);
+    return op2(p, CORNU_OP_MULTIPLY, x, broadcast(p, factor, cornu_program_type(p, x).shape));
+}
+
+typedef enum { GELU, SQUARES, READ_BY_KERNEL, RANDOM, LONG, OVERWRITTEN, CASES } Case;
+
+static const struct {
+    const char *what;
+    int         stored, without;   /* by groups */
+} cases[CASES] = {
+    { "gelu and its slope", 2, 5 },
+    { "one value of one", 2, 3 },
+    { "a value that a kernel reads", 3, 3 },
+    { "random numbers", 3, 3 },
+    { "exponentials of exponentials", 3, 3 },
+    { "of a variable that is overwritten", 4, 4 },
+};
+
+/* gelu(x) for one product, and of another one d times the slope of gelu at x. */
+static void record_gelu(CornuProgram *p, CornuValue x)
+{
+    const CornuType  type = cornu_program_type(p, x);
+    const CornuValue one = broadcast(p, constant(p, CORNU_F32, 1.0), type.shape);
+    const CornuValue u = scaled(p, x, 0.7), half = scaled(p, x, 0.5);
+    const CornuValue twice = op2(p, CORNU_OP_ADD, op1(p, CORNU_OP_ERF, u), one);
+    const CornuValue d = product(p, product(p, op2(p, CORNU_OP_MULTIPLY, half, twice)));
+    const CornuValue square = op1(p, CORNU_OP_NEGATIVE, op2(p, CORNU_OP_MULTIPLY, u, u));
+    const CornuValue bell = scaled(p, op1(p, CORNU_OP_EXP, square), 0.8);
+    const CornuValue left = op2(p, CORNU_OP_MULTIPLY, d, scaled(p, twice, 0.5));
+    const CornuValue right = op2(p, CORNU_OP_MULTIPLY, op2(p, CORNU_OP_MULTIPLY, d, half), bell);
+    output(p, op2(p, CORNU_OP_ADD, left, right), -1);
+}
+
+/* Two values of x: a product reads one, and the sum of that product and the other is the output. */
+static CornuProgram *record_case(Case which)
+{
+    static const CornuAttributes random = { .random = { 2, { ROWS, COLUMNS }, 3 } };
+    CornuProgram *p = cornu_program_create();
+    CornuValue    variable = input(p, cornu_type(CORNU_F32, ROWS, COLUMNS));
+    /* The product with two readers stays in memory as it is. */
+    const CornuValue x = which == OVERWRITTEN ? variable : product(p, variable);
+    if (which == GELU) {
+        record_gelu(p, x);
+        return p;
+    }
+    CornuValue first = scaled(p, x, 0.5), second = op2(p, CORNU_OP_MULTIPLY, first, first);
+    if (which == LONG) second = op1(p, CORNU_OP_EXP, op1(p, CORNU_OP_ERF, second));
+    if (which == RANDOM) {
+        CornuValue place[3];   /* seed, iteration, position */
+        for (int i = 0; i < 3; i++) place[i] = input(p, (CornuType){ .dtype = CORNU_I64 });
+        const CornuValue numbers = op(p, CORNU_OP_RANDOM_UNIFORM, &random, place, 3);
+        second = op2(p, CORNU_OP_MULTIPLY, second, numbers);
+    }
+    const CornuValue both = op2(p, CORNU_OP_ADD, first, second);
+    const CornuValue later = product(p, op1(p, CORNU_OP_NEGATIVE, both));
+    CornuValue       sum = op2(p, CORNU_OP_MULTIPLY, later, second);
+    if (which == READ_BY_KERNEL) sum = op2(p, CORNU_OP_MULTIPLY, sum, product(p, second));
+    output(p, sum, -1);
+    if (which == OVERWRITTEN) output(p, scaled(p, first, 0.1), 0);
+    return p;
+}
+
+/* Values that groups write to memory. */
+static int count_stored(Case which)
+{
+    const CornuHost host = { .kernels = { cornu__host_kernels }, .pooled = cornu__host_pooled,
+                             .vectors = cornu__vectors(), .threads = cornu__threads_create(2) };
+    CornuProgram *p = record_case(which);
+    CornuPlan     plan = { .host = NULL };
+    int           count = 0;
+    if (cornu__plan_build(&plan, &host, p) != CORNU_OK) fail_msg("%s", cornu_error_message());
+    assert_int_equal(cornu__plan_verify(&plan), CORNU_OK);
+    for (int i = 0; i < plan.step_count; i++)
+        if (plan.steps[i].kind == CORNU_STEP_GROUP) count += plan.steps[i].out_count;
+    cornu__plan_free(&plan);
+    cornu_program_free(p);
+    cornu__threads_free(host.threads);
+    return count;
+}
+
+static void test_what_is_stored(void **state)
+{
+    (void)state;
+    for (Case i = 0; i < CASES; i++) {
+        const int stored = count_stored(i);
+        setenv("CORNU_PASSES", "-recompute", 1);
+        const int without = count_stored(i);
+        unsetenv("CORNU_PASSES");
+        if (stored != cases[i].stored || without != cases[i].without)
+            fail_msg("%s: %d values stored, %d without the pass; expected %d and %d", cases[i].what,
+                     stored, without, cases[i].stored, cases[i].without);
+    }
+}
+
+static double *numbers_of(const CornuProgram *p, int64_t *count)
+{
+    Compiled made = compile(cpu[1], p);
+    set_inputs(&made, 5);
+    run(&made);
+    double *got = get_output(&made, 0, count);
+    release(&made);
+    return got;
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    for (Case i = 0; i < CASES; i++) {
+        int64_t       count;
+        CornuProgram *p = record_case(i);
+        if (i != OVERWRITTEN) check(p, 1e-5, cases[i].what);
+        double *now = numbers_of(p, &count);
+        setenv("CORNU_PASSES", "-recompute", 1);
+        double *without = numbers_of(p, &count);
+        unsetenv("CORNU_PASSES");
+        assert_memory_equal(now, without, (size_t)count * sizeof *now);
+        free(now);
+        free(without);
+        cornu_program_free(p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_stored),
+        cmocka_unit_test(test_numbers),
+    };
+    return cmocka_run_group_tests(tests, open_devices, close_devices);
+}
