@@ -122,7 +122,7 @@ static bool add_cost(Recompute *r, int op, int position, Cost *cost)
     return true;
 }
 
-/* The operand k, or the next one, by which another unit reads the op's result; -1: there is none. */
+/* The operand k, or the next one, by which another unit reads the op's result; -1: none does. */
 static int next_read(const Recompute *r, int op, int k)
 {
     const CornuUnits *u = r->units;
@@ -304,7 +304,8 @@ static CornuStatus open(Recompute *r)
     r->needed = cornu__allocate(values, sizeof *r->needed);
     r->remade = cornu__allocate(ops, sizeof *r->remade);
     r->reader_of = cornu__allocate(ops, sizeof *r->reader_of);
-    if (!r->last || !r->overwritten || !r->stamp || !r->first || !r->needed || !r->remade || !r->reader_of)
+    if (!r->last || !r->overwritten || !r->stamp || !r->first || !r->needed || !r->remade ||
+        !r->reader_of)
         return CORNU_ERR_MEMORY;
     for (size_t i = 0; i < values; i++) r->first[i] = -1;
     for (size_t i = 0; i < ops; i++) r->reader_of[i] = -1;
