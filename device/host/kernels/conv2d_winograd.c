@@ -23,10 +23,10 @@
  *     joined with the pool, mnist_cnn at 128 25.1 ms a step, then 22.1.
  * Gain, Xeon (model 207), one image of resnet20, whose U take all of the second-level cache, one
  *     core: the next panel requested in time 0.456 ms, then 0.433.
- * Gain, Xeon (AVX-512, L2 2 MiB), mnist_cnn_bn at 1024, whose convolutions have strides of 2 and 6
- *     x 6 taps, phases read and written where they are, x requested: the second convolution with its
- *     transpose 16.6 ms, then 12.6; the gradient of its x, with its gate, 19.0, then 11.2; of the
- *     third's 13.4, then 8; all with AVX2 19.4, 23.6, 12.6, then 15.8, 16.9, 12.6.
+ * Gain, Xeon (L2 2 MiB), mnist_cnn_bn at 1024, whose convolutions have strides of 2 and 6 x 6 taps,
+ *     phases read and written where they are, x requested: AVX-512, the second convolution with its
+ *     transpose 16.6 ms, then 12.6; the gradient of its x, with its gate, 19.0, then 11.2; that of
+ *     the third 13.4, then 8. AVX2, the first two 19.4 and 23.6, then 15.8 and 16.9.
  * Loss, Zen 5, AVX-512, with 16 channels: a layer of resnet20 at 128 1.24 times as long; without
  *     it a step 1.07 of the time before, then 1, predictions of 256 images 1.06.
  */
@@ -159,8 +159,7 @@ static void find_extents(Winograd *w, const CornuOpCall *op, const CornuType *ou
         w->tiles[a] = ceil_divide(w->out[a], OUT);
         w->count *= w->tiles[a];
     }
-    w->in_padded = (w->in.groups - 1) * w->in.channels +
-                   round_up(w->in.channels, lanes);
+    w->in_padded = (w->in.groups - 1) * w->in.channels + round_up(w->in.channels, lanes);
     w->out_padded = round_up(w->walk.out_channels, lanes);
     w->each = block_tiles(w, threads);
     w->x_bytes = (size_t)(w->walk.batch * w->walk.axis[0].in * w->walk.axis[1].in *
