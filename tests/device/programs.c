@@ -190,6 +190,16 @@ void release(Compiled *compiled)
     free(compiled->outputs);
 }
 
+double *numbers_of(CornuDevice *device, const CornuProgram *program, uint64_t seed, int64_t *count)
+{
+    Compiled made = compile(device, program);
+    set_inputs(&made, seed);
+    run(&made);
+    double *got = get_output(&made, 0, count);
+    release(&made);
+    return got;
+}
+
 const CornuStatistics *statistics(const Compiled *compiled)
 {
     return cornu_executable_statistics(compiled->executable);

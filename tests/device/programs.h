@@ -43,6 +43,10 @@ double  *get_input(const Compiled *compiled, int i, int64_t *count);
 void     expect_within(const Compiled *compiled, int i, const double *expected,
                        const double *bound);
 void     release(Compiled *compiled);
+/* Output 0 of the program, run once on a device with the numbers of set_inputs. The caller frees
+ * it. */
+double  *numbers_of(CornuDevice *device, const CornuProgram *program, uint64_t seed,
+                    int64_t *count);
 const CornuStatistics *statistics(const Compiled *compiled);
 
 /* Uniform in [0, count), from a state that is advanced. */

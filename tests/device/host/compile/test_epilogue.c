@@ -82,16 +82,6 @@ static CornuProgram *epilogue(Product which, int parts, CornuOpId activation)
     return p;
 }
 
-static double *outputs_of(const CornuProgram *p, int64_t *count)
-{
-    Compiled made = compile(cpu[1], p);
-    set_inputs(&made, 5);
-    run(&made);
-    double *got = get_output(&made, 0, count);
-    release(&made);
-    return got;
-}
-
 /* One step, and the one that packs; the same bits as step by step. */
 static void check_epilogue(Product which, int parts, CornuOpId activation)
 {
@@ -105,9 +95,9 @@ static void check_epilogue(Product which, int parts, CornuOpId activation)
     if (statistics(&made)->fallbacks == 0 && statistics(&made)->kernels != 1 + packs)
         fail_msg("%s: %d steps", what, (int)statistics(&made)->kernels);
     release(&made);
-    double *joined = outputs_of(p, &count);
+    double *joined = numbers_of(cpu[1], p, 5, &count);
     setenv("CORNU_PASSES", "-epilogue", 1);
-    double *apart = outputs_of(p, &count);
+    double *apart = numbers_of(cpu[1], p, 5, &count);
     unsetenv("CORNU_PASSES");
     for (int64_t i = 0; i < count; i++)
         if (joined[i] != apart[i]) fail_msg("%s: %.9g, by itself %.9g", what, joined[i], apart[i]);

@@ -122,16 +122,6 @@ static void test_what_is_stored(void **state)
     }
 }
 
-static double *numbers_of(const CornuProgram *p, int64_t *count)
-{
-    Compiled made = compile(cpu[1], p);
-    set_inputs(&made, 5);
-    run(&made);
-    double *got = get_output(&made, 0, count);
-    release(&made);
-    return got;
-}
-
 static void test_numbers(void **state)
 {
     (void)state;
@@ -139,9 +129,9 @@ static void test_numbers(void **state)
         int64_t       count;
         CornuProgram *p = record_case(i);
         if (i != OVERWRITTEN) check(p, 1e-5, cases[i].what);
-        double *now = numbers_of(p, &count);
+        double *now = numbers_of(cpu[1], p, 5, &count);
         setenv("CORNU_PASSES", "-recompute", 1);
-        double *without = numbers_of(p, &count);
+        double *without = numbers_of(cpu[1], p, 5, &count);
         unsetenv("CORNU_PASSES");
         assert_memory_equal(now, without, (size_t)count * sizeof *now);
         free(now);
