@@ -220,9 +220,12 @@ static bool is_replaced(const Recompute *r, int op, int k)
     return maker >= 0 && r->remade[maker] && r->units->of[maker] != r->units->of[op];
 }
 
-/* Notes that what the op is made again from is read. */
+/* Notes that what the op is made again from is read; once, as many paths may lead to an op. */
 static void need_again(Recompute *r, int op)
 {
+    const CornuValue made = r->program->ops[op].out_first;
+    if (r->stamp[made] == r->search) return;
+    r->stamp[made] = r->search;
     for (int k = 0; k < r->program->ops[op].in_count; k++) {
         const int maker = maker_inside(r, op, k);
         if (maker >= 0) need_again(r, maker);
@@ -234,6 +237,7 @@ static void need_again(Recompute *r, int op)
 static void find_needs(Recompute *r)
 {
     const CornuProgram *p = r->program;
+    r->search++;
     for (int i = 0; i < p->output_count; i++) r->needed[p->outputs[i].value] = true;
     for (int i = p->op_count - 1; i >= 0; i--) {
         const CornuProgramOp *op = &p->ops[i];

@@ -119,14 +119,15 @@ static int64_t tiles_along(const Convolution *c, const CornuAxis *axis, int64_t 
     return tiles;
 }
 
-/* Tiles take their rows along the width unless tiles of images would be much fuller. */
+/* Tiles take their rows along the width, those that would be alone there from columns if these are
+ * dense, unless tiles of images would be much fuller. */
 static bool rows_along_width(const Convolution *c)
 {
     const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
-    int64_t          alone, alone_high;
-    int64_t          tiles = tiles_along(c, width, &alone) * height->out;
-    const int64_t    high = tiles_along(c, height, &alone_high);
-    tiles += alone * (is_dense(c) ? high + alone_high : height->out);
+    int64_t          alone, corners;
+    const int64_t    across = tiles_along(c, width, &alone);
+    const int64_t    down = tiles_along(c, height, &corners) + corners;
+    const int64_t    tiles = across * height->out + alone * (is_dense(c) ? down : height->out);
     return 4 * height->out * width->out * ceil_divide(c->walk.batch, c->products->tile_rows) >=
            3 * c->walk.batch * tiles;
 }
