@@ -276,18 +276,29 @@ static CornuStatus bound_sums(Step *s, double terms)
     return status;
 }
 
-/* Convolutions of 3 x 3 taps, of each phase if they have strides, may be computed with fewer
- * products, of sums of elements and of sums of taps (Winograd): rounding is then relative to the
- * largest of an image's channel and of a filter's, not to the terms of an output, which may all be
- * zero. */
+/* Convolutions of 3 x 3 or 5 x 5 taps and gradients of filters of 3 x 3, of each phase if they have
+ * strides, may be computed with fewer products, of sums of elements and of sums of taps (Winograd):
+ * rounding is then relative to the largest of an image's channel and of a filter's, or of a channel
+ * and of d_y's, not to the terms of an output, which may all be zero. */
 static bool mixes_terms(const Step *s)
 {
     CornuSweep sweep[2];
-    if (s->call.id != CORNU_OP_CONV2D && s->call.id != CORNU_OP_CONV2D_GRAD_INPUT) return false;
+    const bool by_filter = s->call.id == CORNU_OP_CONV2D_GRAD_FILTER;
+    if (s->call.id != CORNU_OP_CONV2D && s->call.id != CORNU_OP_CONV2D_GRAD_INPUT && !by_filter)
+        return false;
     cornu__sweeps(&s->call, sweep);
     for (int a = 0; a < 2; a++)
-        if (sweep[a].size != 3 * sweep[a].stride || sweep[a].dilation != 1) return false;
+        if ((sweep[a].size != 3 * sweep[a].stride &&
+             (by_filter || sweep[a].size != 5 * sweep[a].stride)) || sweep[a].dilation != 1)
+            return false;
     return true;
+}
+
+static double largest_of(const double *from, int64_t channel, int64_t channels, int64_t positions)
+{
+    double most = 0.0;
+    for (int64_t i = 0; i < positions; i++) most = fmax(most, from[i * channels + channel]);
+    return most;
 }
 
 /* What an output's terms are at most, if each were a product of such largest elements. */
@@ -300,9 +311,9 @@ static void mix_terms(const Step *s, const double *x, const double *filter, doub
         for (int64_t k = 0; k < out[3]; k++) {
             double sum = 0.0;
             for (int64_t c = 0; c < in[3]; c++) {
-                double most = 0.0, tap = 0.0;
-                for (int64_t i = 0; i < in[1] * in[2]; i++)
-                    most = fmax(most, x[(b * in[1] * in[2] + i) * in[3] + c]);
+                const double most = largest_of(x + b * in[1] * in[2] * in[3], c, in[3],
+                                               in[1] * in[2]);
+                double       tap = 0.0;
                 for (int64_t i = 0; i < taps[0] * taps[1]; i++)
                     tap = fmax(tap, filter[(i * taps[2] + (back ? k : c)) * F + (back ? c : k)]);
                 sum += (double)(taps[0] * taps[1]) * most * tap;
@@ -310,6 +321,21 @@ static void mix_terms(const Step *s, const double *x, const double *filter, doub
             for (int64_t i = 0; i < out[1] * out[2]; i++)
                 all[(b * out[1] * out[2] + i) * out[3] + k] = sum;
         }
+}
+
+/* The same of a filter's gradient, whose terms are those of all positions of d_y. */
+static void mix_positions(const Step *s, const double *x, const double *d_y, double *all)
+{
+    const int64_t *in = s->call.in[0].shape.extent, *out = s->call.in[1].shape.extent;
+    const int64_t *taps = s->out_type[0].shape.extent, C = in[3], F = out[3];
+    const int64_t  positions = out[0] * out[1] * out[2];
+    for (int64_t c = 0; c < C; c++) {
+        const double most = largest_of(x, c, C, in[0] * in[1] * in[2]) * (double)positions;
+        for (int64_t f = 0; f < F; f++) {
+            const double sum = most * largest_of(d_y, f, F, positions);
+            for (int64_t i = 0; i < taps[0] * taps[1]; i++) all[(i * C + c) * F + f] = sum;
+        }
+    }
 }
 
 /* Linear in both operands. Six products of bf16 for one of f32 omit parts of 2^-23 of it. */
@@ -335,7 +361,9 @@ static CornuStatus bound_products(Step *s)
         }
     }
     status = reference(s, (const double *const[]){ larger[0], larger[1] }, &all);
-    if (mixes_terms(s)) mix_terms(s, larger[0], larger[1], all);
+    if (mixes_terms(s))
+        (s->call.id == CORNU_OP_CONV2D_GRAD_FILTER ? mix_positions : mix_terms)(s, larger[0],
+                                                                                larger[1], all);
     set_all(s->bound[0], count, 0.0);
     for (int k = 0; k < 2 && !status; k++) {   /* e_a |b|, then (|a| + e_a) e_b */
         status = reference(s, (const double *const[]){ k ? larger[0] : s->in_bound[0],

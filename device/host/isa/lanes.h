@@ -6,6 +6,7 @@
 #ifndef CORNU_DEVICE_HOST_ISA_LANES_H
 #define CORNU_DEVICE_HOST_ISA_LANES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -107,6 +108,20 @@ INLINE void store_some(float *to, Lanes value, int64_t count)
 INLINE Lanes load_first(const float *from, int64_t count)
 {
     return count > 0 ? load_some(from, count) : (Lanes){ 0 };
+}
+
+/* Whether no bit is set. */
+INLINE bool is_none(Bits x)
+{
+#if defined(__AVX512F__)
+    return _mm512_test_epi32_mask((__m512i)x, (__m512i)x) == 0;
+#elif defined(__AVX2__)
+    return _mm256_testz_si256((__m256i)x, (__m256i)x);
+#else
+    uint32_t any = 0;
+    for (int i = 0; i < LANES; i++) any |= x[i];
+    return any == 0;
+#endif
 }
 
 /* Stores lanes that hold numbers below 2^16 or 2^8 as such. gcc 12 and clang 14 convert vectors of

@@ -1,4 +1,4 @@
-/* The transforms of Winograd's minimal filtering of 3 x 3 taps, F(2 x 2, 3 x 3): vectors run over
+/* The transforms of Winograd's minimal filtering, F(OUT x OUT, TAPS x TAPS): vectors run over
  * channels. */
 #ifndef CORNU_DEVICE_HOST_WINOGRAD_H
 #define CORNU_DEVICE_HOST_WINOGRAD_H
@@ -9,49 +9,62 @@
 
 #include "../machine/isa.h"
 
-/* A tile of OUT x OUT outputs is computed from IN x IN elements of the input. */
+/* The largest of all kinds. */
 enum {
-    CORNU_WINOGRAD_OUT = 2, CORNU_WINOGRAD_TAPS = 3, CORNU_WINOGRAD_IN = 4,
-    CORNU_WINOGRAD_POINTS = CORNU_WINOGRAD_IN * CORNU_WINOGRAD_IN,
-    CORNU_WINOGRAD_OUTPUTS = CORNU_WINOGRAD_OUT * CORNU_WINOGRAD_OUT,
-    CORNU_WINOGRAD_FILTER = CORNU_WINOGRAD_TAPS * CORNU_WINOGRAD_TAPS
+    CORNU_WINOGRAD_POINTS = 36, CORNU_WINOGRAD_TAPS = 25, CORNU_WINOGRAD_OUTPUTS = 16,
+    CORNU_WINOGRAD_WINDOWS = CORNU_WINOGRAD_OUTPUTS / 4, CORNU_WINOGRAD_KINDS = 3
 };
 
-/* What becomes of the outputs of a tile: y = sum + bias, y = y scale + shift, y = y + term, then
- * max(y, 0) if `relu`. Vectors have whole registers; scale and shift are both there or NULL. */
+/* What becomes of the outputs of a tile, row by row: y = sum + bias, y = y scale + shift,
+ * y = y + term, then max(y, 0) if `relu`. Vectors have whole registers; scale and shift are both
+ * there or NULL. Bit k of `zero`: the sum of output k is zero, whatever rounding left. */
 typedef struct {
+    uint32_t     zero;
     float       *y[CORNU_WINOGRAD_OUTPUTS];      /* NULL: not stored */
     const float *term[CORNU_WINOGRAD_OUTPUTS];   /* NULL: none       */
     const float *bias, *scale, *shift;
     bool         relu;
 } CornuWinogradOutputs;
 
-/* The outputs of a tile as a window of two by two: the largest, the first of equal ones, or the
- * first NaN; y = that + bias, then max(y, 0) if `relu`; index is its number, 2 i + j. */
+/* The outputs of a tile as windows of two by two, row by row: the largest of each, the first of
+ * equal ones, or the first NaN; y = that + bias, then max(y, 0) if `relu`; index is its number,
+ * 2 i + j. */
 typedef struct {
-    float       *y;
-    uint8_t     *index;
+    uint32_t     zero;                        /* of outputs       */
+    float       *y[CORNU_WINOGRAD_WINDOWS];   /* NULL: not stored */
+    uint8_t     *index[CORNU_WINOGRAD_WINDOWS];
     const float *bias;
     bool         relu;
-} CornuWinogradWindow;
+} CornuWinogradWindows;
 
+/* A tile of out x out outputs of taps x taps is computed from in x in elements of the input, by as
+ * many products: its points. in = out + taps - 1. */
 typedef struct {
-    /* u[k part + n] = G g_n G', k the points, g_n[t] = g[t][n] the taps */
-    void (*filter)(const float *const g[CORNU_WINOGRAD_FILTER], int64_t count, float *u,
-                   ptrdiff_t part);
-    /* v[k part + c] = B' x_c B; whole registers are written, zeros after the last channel */
-    void (*input)(const float *const x[CORNU_WINOGRAD_POINTS], int64_t channels, float *v,
-                  ptrdiff_t part);
+    int out, taps, in;
+    /* u[k part + n] = G g_n G', k the points, g_n[t] = g[t][n] the taps; whole registers are
+     * written, zeros after the last one */
+    void (*filter)(const float *const *g, int64_t count, float *u, ptrdiff_t part);
+    /* v[k part + c] = B' x_c B, x_c[k] = x[k][c], likewise */
+    void (*input)(const float *const *x, int64_t channels, float *v, ptrdiff_t part);
+    /* Bit k: all x[k][c] are zero. 0 if no output reads such elements alone. This one and the last
+     * are NULL for gradients. */
+    uint64_t (*zeros)(const float *const *x, int64_t channels);
     /* A' m_f A of m[k part + f], and what becomes of it */
     void (*output)(const float *m, ptrdiff_t part, int64_t channels,
                    const CornuWinogradOutputs *outputs);
-    void (*window)(const float *m, ptrdiff_t part, int64_t channels,
-                   const CornuWinogradWindow *window);
+    void (*windows)(const float *m, ptrdiff_t part, int64_t channels,
+                    const CornuWinogradWindows *windows);
 } CornuWinograd;
 
-CORNU__F32_ISAS(CORNU__DECLARE, const CornuWinograd, cornu__winograd)
+/* Of convolutions; and of the gradient of a filter of 3 x 3 taps, which are its outputs: there d_y
+ * is the filter, 4 x 4 of its elements at a time. Not in the library for predictions. */
+typedef struct {
+    CornuWinograd kind[CORNU_WINOGRAD_KINDS], gradient;
+} CornuWinograds;
+
+CORNU__F32_ISAS(CORNU__DECLARE, const CornuWinograds, cornu__winograds)
 
 /* Those of the instruction set in use (cpu.h). */
-const CornuWinograd *cornu__winograd(void);
+const CornuWinograds *cornu__winograds(void);
 
 #endif

@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "../../integer_internal.h"
+#include "../machine/cpu.h"
 #include "../machine/prefetch.h"
 #include "conv2d_filter.h"
 
@@ -64,12 +65,19 @@ static bool is_worth(const CornuFilterGradient *g, int64_t channels, int64_t pix
     return C >= channels && C + F >= pixel && g->rows * F >= products * (C + F);
 }
 
+/* Whether multiply-adds are of 512 bits and run whole: then what is beside them weighs more. */
+static bool multiplies_wide(const CornuProducts *products)
+{
+    enum { WIDE_LANES = 16 };
+    return products->lanes == WIDE_LANES && !cornu__cpu()->halves;
+}
+
 bool cornu__filter_packs(const CornuFilterGradient *g)
 {
     if (g->gather || g->products->depth > 1 || !g->how.in_place) return false;
     if (cornu__filter_short_tiles(g))
         return is_worth(g, LEAST_CHANNELS, LEAST_PIXEL, LEAST_PRODUCTS);
-    return cornu__multiplies_wide(g->products) &&
+    return multiplies_wide(g->products) &&
            is_worth(g, WIDE_CHANNELS, WIDE_PIXEL, WIDE_PRODUCTS);
 }
 

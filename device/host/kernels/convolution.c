@@ -27,12 +27,12 @@ CornuWalk cornu__walk(const CornuOpCall *call, const CornuType *out_type)
 /* The rows of x or d_x. */
 static int64_t *x_rows(CornuAxis *axis) { return axis->transposed ? &axis->out : &axis->in; }
 
-CornuPhases cornu__walk_phases(CornuWalk *walk, int64_t taps)
+CornuPhases cornu__walk_phases(CornuWalk *walk)
 {
     CornuAxis *height = &walk->axis[0], *width = &walk->axis[1];
     int64_t   *channels = height->transposed ? &walk->out_channels : &walk->in_channels;
     for (CornuAxis *a = height; a <= width; a++)
-        if (a->taps != taps * a->stride || a->dilation != 1 || *x_rows(a) % a->stride ||
+        if (a->taps % a->stride || a->dilation != 1 || *x_rows(a) % a->stride ||
             a->low % a->stride)
             return (CornuPhases){ 1, *channels };
     const CornuPhases phases = { height->stride, width->stride * *channels };
@@ -40,7 +40,7 @@ CornuPhases cornu__walk_phases(CornuWalk *walk, int64_t taps)
     for (CornuAxis *a = height; a <= width; a++) {
         *x_rows(a) /= a->stride;
         a->low /= a->stride;
-        a->taps = taps;
+        a->taps /= a->stride;
         a->stride = 1;
     }
     return phases;

@@ -15,14 +15,6 @@
 
 #include "../../op.h"
 #include "../isa/product.h"
-#include "../machine/cpu.h"
-
-/* Whether multiply-adds are of 512 bits and run whole: then what is beside them weighs more. */
-static inline bool cornu__multiplies_wide(const CornuProducts *products)
-{
-    enum { WIDE_LANES = 16 };
-    return products->lanes == WIDE_LANES && !cornu__cpu()->halves;
-}
 
 typedef struct {
     int64_t  in, out, taps, stride, dilation, low;
@@ -54,9 +46,9 @@ int64_t cornu__walk_size(const CornuWalk *walk);
 void    cornu__walk_start(CornuWalk *walk, int64_t *memory);
 
 /*
- * A convolution with strides as one without. With a stride of s along an axis and s times as many
- * taps as `taps`, row i s + u of x is row i + floor(u / s) of those with the remainder u mod s, its
- * phase: so with all phases as channels side by side
+ * A convolution with strides as one without. With a stride of s along an axis, of which the number
+ * of taps is a multiple, row i s + u of x is row i + floor(u / s) of those with the remainder
+ * u mod s, its phase: so with all phases as channels side by side
  *
  *     x (B, H, W, C) -> (B, H / s, W / t, s t C)     filter (s h, t w, C, F) -> (h, w, s t C, F)
  *
@@ -69,7 +61,7 @@ typedef struct {
 } CornuPhases;
 
 /* Makes that walk of one with strides; unchanged, with one group, where phases are not whole. */
-CornuPhases cornu__walk_phases(CornuWalk *walk, int64_t taps);
+CornuPhases cornu__walk_phases(CornuWalk *walk);
 
 int64_t cornu__axis_tap(const CornuAxis *axis, int64_t slot);
 int64_t cornu__axis_row(const CornuAxis *axis, int64_t out, int64_t slot);

@@ -14,7 +14,7 @@ const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_MATMUL]              = &cornu__host_matmul,
     [CORNU_OP_CONV2D]              = &cornu__host_conv2d_winograd,
     [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__host_conv2d_grad_input_winograd,
-    [CORNU_OP_CONV2D_GRAD_FILTER]  = TRAINS(&cornu__host_conv2d_grad_filter),
+    [CORNU_OP_CONV2D_GRAD_FILTER]  = TRAINS(&cornu__host_conv2d_grad_filter_winograd),
     [CORNU_OP_GROUPED_CONV2D]      = &cornu__host_depthwise,
     [CORNU_OP_GROUPED_CONV2D_GRAD_INPUT]  = &cornu__host_depthwise_grad_input,
     [CORNU_OP_GROUPED_CONV2D_GRAD_FILTER] = TRAINS(&cornu__host_depthwise_grad_filter),
@@ -56,6 +56,6 @@ const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
 
 const CornuKernel *const cornu__host_pooled[CORNU_OP_COUNT] = {
     [CORNU_OP_CONV2D]             = &cornu__host_conv2d_pooled_winograd,
-    [CORNU_OP_CONV2D_GRAD_INPUT]  = TRAINS(&cornu__host_conv2d_grad_input_few_unpooled),
+    [CORNU_OP_CONV2D_GRAD_INPUT]  = TRAINS(&cornu__host_conv2d_grad_input_unpooled_winograd),
     [CORNU_OP_CONV2D_GRAD_FILTER] = TRAINS(&cornu__host_conv2d_grad_filter_unpooled),
 };

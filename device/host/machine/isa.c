@@ -26,7 +26,7 @@
 static const CornuProducts   *const products[] = { F32(cornu__products) };
 static const CornuPools      *const pools[] = { F32(cornu__pools) };
 static const CornuDepthwises *const depthwises[] = { F32(cornu__depthwises) };
-static const CornuWinograd   *const winograds[] = { F32(cornu__winograd) };
+static const CornuWinograds  *const winograds[] = { F32(cornu__winograds) };
 static CornuCol2im           *const col2ims[] = { F32(cornu__col2im) };
 static const CornuTransposes *const transposes[] = { F32(cornu__transposes) };
 static const CornuNormalizes *const normalizes[] = { F32(cornu__normalizes) };
@@ -53,7 +53,7 @@ static size_t chosen(size_t count)
 const CornuProducts   *cornu__products(void)   { return CHOSEN(products); }
 const CornuPools      *cornu__pools(void)      { return CHOSEN(pools); }
 const CornuDepthwises *cornu__depthwises(void) { return CHOSEN(depthwises); }
-const CornuWinograd   *cornu__winograd(void)   { return CHOSEN(winograds); }
+const CornuWinograds  *cornu__winograds(void)  { return CHOSEN(winograds); }
 CornuCol2im           *cornu__col2im(void)     { return CHOSEN(col2ims); }
 const CornuTransposes *cornu__transposes(void) { return CHOSEN(transposes); }
 const CornuNormalizes *cornu__normalizes(void) { return CHOSEN(normalizes); }

@@ -29,6 +29,7 @@ typedef struct {
     double         *expected[CORNU_MAX_OUTPUTS];
     CornuEpilogue   epilogue;
     double          terms;      /* terms that one element sums, for the bound */
+    double          sum;        /* the largest that an activation was applied to, likewise */
 } Case;
 
 /* In [-1, 1). */
@@ -67,6 +68,9 @@ void *unset_memory(size_t bytes);
 const CornuKernel *case_kernel(const Case *c);
 const CornuKernel *case_kernel_taking(const CornuKernel *kernel, const Case *c);
 
+/* Whether it makes fewer products than there are taps, of sums of elements and of taps. */
+bool case_makes_fewer_products(const CornuKernel *kernel);
+
 /* The kernel's call with all that it needs: pool of threads, scratch memory, the packed operand 1.
  * The operands are in `in`. */
 CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call, const void *const *in,
@@ -76,7 +80,7 @@ CornuStatus case_run(const Case *c, int threads, void **out);
 CornuStatus case_run_with(const CornuKernel *kernel, const Case *c, int threads, void **out);
 void        case_free_results(const Case *c, void **out);
 
-/* Whether output i agrees with the expected one. */
+/* Whether output i agrees with the expected one, within rounding errors. */
 void case_compare(const Case *c, int i, const void *got);
 /* All kernels that take the case agree with the expected result, within the rounding of its terms,
  * and with themselves for any number of threads. */

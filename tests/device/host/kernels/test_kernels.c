@@ -90,8 +90,11 @@ static void test_matmul(void **state)
     case_check_and_free(&c);
 }
 
-static void check_convolution(CornuShape x, CornuShape filter, CornuAttributes attributes)
+/* A convolution and both gradients; returns the kernel of the filter's. */
+static const CornuKernel *check_convolution(CornuShape x, CornuShape filter,
+                                            CornuAttributes attributes)
 {
+    const CornuKernel *of_filter = NULL;
     Case y = { .id = CORNU_OP_CONV2D, .attributes = attributes,
                .epilogue.activation = CORNU_OP_COUNT,
                .terms = (double)(filter.extent[0] * filter.extent[1] * filter.extent[2]) };
@@ -123,8 +126,10 @@ static void check_convolution(CornuShape x, CornuShape filter, CornuAttributes a
         if (!by_filter) case_add(&c, cornu_type_from(operands, filter));
         assert_true(case_expect(&c));
         case_check(&c);
+        if (by_filter) of_filter = case_kernel(&c);
         case_free(&c);
     }
+    return of_filter;
 }
 
 static void test_conv2d(void **state)
@@ -151,16 +156,46 @@ static void test_conv2d(void **state)
     check_convolution(cornu_shape(18, 9, 1, 4), cornu_shape(3, 1, 4, 1), apart);
 }
 
-/* Convolutions of 3 x 3 taps with fewer multiplications: maps of odd extents, channels that are not
- * whole registers, padding on one side alone, and rows that are skipped. Many are taken. */
+/* Outputs that read zeros alone are zero, whatever their neighbours read: the slope of a relu there
+ * is that of zero. */
+static void check_zeros(int64_t taps, int64_t stride)
+{
+    const CornuShape filter = cornu_shape(taps * stride, taps * stride, 24, 40);
+    Case             y = { .id = CORNU_OP_CONV2D, .epilogue.activation = CORNU_OP_COUNT,
+                           .attributes.conv2d = { .dtype = results, .strides = { stride, stride },
+                                                  .low = { stride, stride },
+                                                  .high = { stride, stride } } };
+    case_add(&y, cornu_type(operands, 3, 18 * stride, 18 * stride, 24));
+    case_add(&y, cornu_type_from(operands, filter));
+    const int64_t count = cornu_type_count(y.in_type[0]);
+    for (int64_t k = count / 5; k < count * 4 / 5; k++)
+        cornu_array_set(case_operand(&y, 0), k, k % 2 ? 0.0 : -0.0);
+    void   *made[1];
+    int64_t zeros = 0;
+    assert_true(case_expect(&y));
+    assert_int_equal(case_run(&y, 1, made), CORNU_OK);
+    for (int64_t k = 0; k < cornu_type_count(y.out_type[0]); k++)
+        if (y.expected[0][k] == 0.0) {
+            assert_true(cornu_array_get((CornuArray){ y.out_type[0], made[0] }, k) == 0.0);
+            zeros++;
+        }
+    assert_true(zeros > cornu_type_count(y.out_type[0]) / 3);
+    case_free_results(&y, made);
+    case_free(&y);
+}
+
+/* Convolutions of 3 x 3 and 5 x 5 taps with fewer multiplications: maps of odd extents, channels
+ * that are not whole registers, padding on one side alone, and rows that are skipped; gradients of
+ * filters. Many are taken. */
 static void test_winograd(void **state)
 {
     (void)state;
-    int taken = 0;
-    for (int i = 0; i < case_rounds(40); i++) {
-        const CornuShape x = cornu_shape(between(1, 4), between(4, 15), between(4, 15),
-                                         between(12, 64));
-        const CornuShape filter = cornu_shape(3, 3, x.extent[3], between(12, 80));
+    int taken[2] = { 0 }, gradients = 0;
+    for (int i = 0; i < case_rounds(60); i++) {
+        const int64_t    taps = i % 3 ? 3 : 5;
+        const CornuShape x = cornu_shape(between(1, 4), between(taps + 1, 17),
+                                         between(taps + 1, 17), between(12, 64));
+        const CornuShape filter = cornu_shape(taps, taps, x.extent[3], between(12, 80));
         CornuAttributes  a = { .conv2d = { .low = { between(-1, 2), between(0, 3) },
                                            .high = { between(0, 2), between(-1, 2) } } };
         Case y = { .id = CORNU_OP_CONV2D, .attributes = a };
@@ -168,11 +203,24 @@ static void test_winograd(void **state)
         case_add(&y, cornu_type_from(operands, x));
         case_add(&y, cornu_type_from(operands, filter));
         assert_true(case_expect(&y));
-        taken += case_kernel(&y) == &cornu__host_conv2d_winograd;
+        taken[taps == 5] += case_kernel(&y) == &cornu__host_conv2d_winograd;
         case_free(&y);
-        check_convolution(x, filter, a);
+        gradients += check_convolution(x, filter, a) == &cornu__host_conv2d_grad_filter_winograd;
     }
-    if (tested_kernels == cornu__cpu_kernels) assert_true(taken > 10);
+    if (tested_kernels == cornu__cpu_kernels)
+        assert_true(taken[0] > 10 && taken[1] > 5 && gradients > 2);
+    for (int stride = 1; stride <= 2; stride++) check_zeros(3, stride), check_zeros(5, stride);
+    /* Several chunks of a gradient, and phases. */
+    gradients = 0;
+    for (int stride = 1; stride <= 2; stride++) {
+        const CornuAttributes a = { .conv2d = { .strides = { stride, stride },
+                                                .low = { stride, stride },
+                                                .high = { stride, stride } } };
+        const CornuShape filter = cornu_shape(3 * stride, 3 * stride, 24 / stride, 36);
+        gradients += check_convolution(cornu_shape(70, 14 * stride, 18 * stride, 24 / stride),
+                                       filter, a) == &cornu__host_conv2d_grad_filter_winograd;
+    }
+    if (tested_kernels == cornu__cpu_kernels) assert_int_equal(gradients, 2);
 }
 
 /* Gradients of filters from one image, whose halves are paired in bf16, and from images that are

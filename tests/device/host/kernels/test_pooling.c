@@ -102,9 +102,7 @@ static void test_pool(void **state)
 static const CornuKernel *direct(const Case *c)
 {
     const CornuKernel *kernel = case_kernel(c);
-    const bool fewer = kernel == &cornu__host_conv2d_winograd ||
-                       kernel == &cornu__host_conv2d_grad_input_winograd;
-    return fewer ? case_kernel_taking(kernel->otherwise, c) : kernel;
+    return case_makes_fewer_products(kernel) ? case_kernel_taking(kernel->otherwise, c) : kernel;
 }
 
 /* A joined kernel: out has the types of the pool's outputs, or of the filter. */
@@ -170,14 +168,47 @@ static bool selects(const Case *g, const Case *up)
            g->in_type[0].shape.extent[3] % CORNU_SELECT_GROUP == 0;
 }
 
-/* A gradient of the convolution y joined with the pool's, `up`, whose map is given; or no kernel
- * takes that. The bits are those of the two run one after the other, or at least the same every
- * time. */
+/* A kernel that joins a gradient g with the pool's, `up`; `in` are its operands. The bits are those
+ * of `separate` after the pool's, or at least the same every time. */
+static void check_joined(const CornuKernel *joined, const CornuKernel *separate, Case *g,
+                         const Case *up, const void *const *in)
+{
+    const size_t bytes = cornu_type_bytes(g->out_type[0]);
+    void        *expected, *made[2] = { unset_memory(bytes) };
+    assert_int_equal(case_run_with(separate, g, 1, &expected), CORNU_OK);
+    if (selects(g, up)) {
+        g->terms = (double)cornu_type_count(up->in_type[0]) / up->in_type[0].shape.extent[3];
+        assert_true(case_expect(g));
+        assert_int_equal(run_pooled(joined, g, up, in, g->out_type, 1, made), CORNU_OK);
+        case_compare(g, 0, made[0]);
+        memcpy(expected, made[0], bytes);
+        free(g->expected[0]);
+    }
+    for (int threads = 1; threads <= MOST_THREADS; threads++) {
+        assert_int_equal(run_pooled(joined, g, up, in, g->out_type, threads, made), CORNU_OK);
+        assert_memory_equal(made[0], expected, bytes);
+    }
+    /* indices outside every window: of the first element and the last, of the first image and the
+     * last */
+    const int64_t last = cornu_type_count(up->in_type[1]) - 1;
+    for (int i = 0; i < 4; i++) {
+        const int64_t *size = up->attributes.window_grad.size;
+        uint8_t       *bad = &((uint8_t *)up->in[1])[i % 2 ? last : 0], kept = *bad;
+        *bad = i / 2 ? 255 : (uint8_t)(size[0] * size[1]);
+        assert_int_equal(run_pooled(joined, g, up, in, g->out_type, 2, made), CORNU_ERR_VALUE);
+        *bad = kept;
+    }
+    cornu__release(expected);
+    cornu__release(made[0]);
+}
+
+/* A gradient of the convolution y joined with the pool's, `up`, whose map is given, by the kernels
+ * that take it, if any. */
 static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *map)
 {
+    const CornuKernel *fewer = &cornu__host_conv2d_grad_input_unpooled_winograd;
     const bool         by_filter = id == CORNU_OP_CONV2D_GRAD_FILTER;
     const CornuShape   shape = y->in_type[by_filter].shape;
-    const CornuMachine machine = { 1, tested_multiplier, 1 };
     Case               g = { .id = id, .in_count = 2, .epilogue.activation = CORNU_OP_COUNT,
                              .in_type = { up->out_type[0], y->in_type[1] }, .in = { map, y->in[1] },
                              .out_type = { cornu_type_from(results, shape) },
@@ -195,38 +226,12 @@ static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *ma
         g.attributes.conv2d_grad.dilation[i] = y->attributes.conv2d.dilation[i];
         g.attributes.conv2d_grad.extents[i] = shape.extent[by_filter ? i : i + 1];
     }
-    const CornuOpCall  call = case_op(&g);
-    const CornuKernel *joined = cornu__kernel_taking(cornu__host_pooled[id], &call, g.out_type,
-                                                     &machine);
-    if (!joined) return;
-    const size_t bytes = cornu_type_bytes(g.out_type[0]);
-    void        *expected, *made[2] = { unset_memory(bytes) };
-    uint8_t     *index = up->in[1];
-    assert_int_equal(case_run_with(direct(&g), &g, 1, &expected), CORNU_OK);
-    if (selects(&g, up)) {
-        g.terms = (double)cornu_type_count(up->in_type[0]) / up->in_type[0].shape.extent[3];
-        assert_true(case_expect(&g));
-        assert_int_equal(run_pooled(joined, &g, up, in, g.out_type, 1, made), CORNU_OK);
-        case_compare(&g, 0, made[0]);
-        memcpy(expected, made[0], bytes);
-        free(g.expected[0]);
+    const CornuKernel *joined = case_kernel_taking(cornu__host_pooled[id], &g);
+    if (joined == fewer) {
+        check_joined(joined, case_kernel(&g), &g, up, in);
+        joined = case_kernel_taking(fewer->otherwise, &g);
     }
-    for (int threads = 1; threads <= MOST_THREADS; threads++) {
-        assert_int_equal(run_pooled(joined, &g, up, in, g.out_type, threads, made), CORNU_OK);
-        assert_memory_equal(made[0], expected, bytes);
-    }
-    /* indices outside every window: of the first element and the last, of the first image and the
-     * last */
-    const int64_t last = cornu_type_count(up->in_type[1]) - 1;
-    for (int i = 0; i < 4; i++) {
-        const int64_t *size = up->attributes.window_grad.size;
-        uint8_t       *bad = &index[i % 2 ? last : 0], kept = *bad;
-        *bad = i / 2 ? 255 : (uint8_t)(size[0] * size[1]);
-        assert_int_equal(run_pooled(joined, &g, up, in, g.out_type, 2, made), CORNU_ERR_VALUE);
-        *bad = kept;
-    }
-    cornu__release(expected);
-    cornu__release(made[0]);
+    if (joined) check_joined(joined, direct(&g), &g, up, in);
 }
 
 /* Both gradients; `index` is the choice of pool p in a map of type `map`. */
@@ -358,8 +363,9 @@ static void test_pooled(void **state)
     check_pooled(cornu_shape(9, 14, 14, 64), cornu_shape(3, 3, 64, 16),
                  (CornuAttributes){ .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } }, two);
     for (int i = 0; i < case_rounds(12); i++) {   /* enough channels for fewer products */
+        const int64_t taps = i % 2 ? 3 : 5;
         CornuShape x = cornu_shape(between(1, 9), between(6, 16), between(6, 16), between(12, 35));
-        CornuShape filter = cornu_shape(3, 3, x.extent[3], between(12, 49));
+        CornuShape filter = cornu_shape(taps, taps, x.extent[3], between(12, 49));
         check_pooled(x, filter, (CornuAttributes){ .conv2d = { .low = { i % 2, i % 3 } } }, two);
     }
     check_pooled(cornu_shape(11, 7, 9, 40), cornu_shape(3, 2, 40, 48), (CornuAttributes){ 0 }, two);
