@@ -420,6 +420,7 @@ static void finish_some(const Winograd *w, int64_t n, int64_t columns, int64_t f
 {
     const CornuEpilogue *epilogue = w->call->epilogue;
     const int64_t        group = n / w->made.channels, c = n % w->made.channels;
+    const int64_t        out = w->winograd->out;
     CornuPlace           place = cornu__tile_place(&w->x, first);
     CornuWinogradOutputs outputs = { .bias = w->bias + n,
                                      .relu = epilogue->activation == CORNU_OP_RELU };
@@ -428,13 +429,15 @@ static void finish_some(const Winograd *w, int64_t n, int64_t columns, int64_t f
         outputs.shift = outputs.scale + w->out_padded;
     }
     for (int64_t t = 0; t < count; t++, cornu__next_place(&w->x, &place)) {
-        const int64_t at = output_number(w, &place, group, c), row = output_row(w);
-        for (int64_t k = 0, out = w->winograd->out; k < out * out; k++) {
-            const int64_t i = k / out, j = k % out, n = at + i * row + j * w->made.channels;
-            const bool    inside = place.i + i < w->out[0] && place.j + j < w->out[1];
-            outputs.y[k] = inside ? (float *)w->call->out[0] + n : NULL;
-            outputs.term[k] = inside && epilogue->term ? epilogue->term + n : NULL;
-        }
+        const int64_t height = smaller(out, w->out[0] - place.i);
+        const int64_t width = smaller(out, w->out[1] - place.j);
+        int64_t       at = output_number(w, &place, group, c);
+        for (int64_t i = 0, k = 0; i < out; i++, at += output_row(w))
+            for (int64_t j = 0, to = at; j < out; j++, k++, to += w->made.channels) {
+                const bool inside = i < height && j < width;
+                outputs.y[k] = inside ? (float *)w->call->out[0] + to : NULL;
+                outputs.term[k] = inside && epilogue->term ? epilogue->term + to : NULL;
+            }
         outputs.zero = zero[t];
         w->winograd->output(m + t * m_row, w->m_part, columns, &outputs);
     }
@@ -460,14 +463,15 @@ static void pool_windows(const Winograd *w, int64_t n, int64_t first, int64_t co
     CornuWinogradWindows windows = { .bias = w->bias + n,
                                      .relu = w->call->epilogue->activation == CORNU_OP_RELU };
     for (int64_t t = 0; t < count; t++, cornu__next_place(&w->x, &place)) {
-        const int64_t at = output_number(w, &place, 0, n), row = output_row(w);
-        for (int64_t k = 0; k < across * across; k++) {
-            const int64_t i = k / across, j = k % across, to = at + i * row + j * w->made.channels;
-            const bool    inside = place.i + i * WINDOW < w->out[0] &&
-                                   place.j + j * WINDOW < w->out[1];
-            windows.y[k] = inside ? (float *)w->call->out[0] + to : NULL;
-            windows.index[k] = inside ? (uint8_t *)w->call->out[1] + to : NULL;
-        }
+        const int64_t height = smaller(across, (w->out[0] - place.i) / WINDOW);
+        const int64_t width = smaller(across, (w->out[1] - place.j) / WINDOW);
+        int64_t       at = output_number(w, &place, 0, n);
+        for (int64_t i = 0, k = 0; i < across; i++, at += output_row(w))
+            for (int64_t j = 0, to = at; j < across; j++, k++, to += w->made.channels) {
+                const bool inside = i < height && j < width;
+                windows.y[k] = inside ? (float *)w->call->out[0] + to : NULL;
+                windows.index[k] = inside ? (uint8_t *)w->call->out[1] + to : NULL;
+            }
         windows.zero = zero[t];
         w->winograd->windows(m + t * columns, w->m_part,
                              smaller(columns, w->walk.out_channels - n), &windows);
