@@ -6,10 +6,10 @@
  *
  * For each of the 36 points the sum is a product of matrices, of channels by tiles with tiles by
  * filters, made by the tiles of isa/product.h: some tiles at a time are transformed (V and D) and
- * added to the sums of all points. The batch's tiles are cut into chunks, each with sums of its
- * own, which are added in order and transformed last. Where chunks are few, threads share the
- * filters of one. With strides, and three taps for each phase, the channels are those of all
- * phases.
+ * added to the sums of all points, in order. The batch's tiles are cut into chunks, each with sums
+ * of its own, which are added in order, too, and transformed last. Where chunks are few, threads
+ * share the filters of one. With strides, and three taps for each phase, the channels are those of
+ * all phases.
  *
  * Rounding errors are about 2.2 times those of a sum of products (isa/winograd.c). An infinity
  * makes NaN of all taps of its channel or filter.
