@@ -310,16 +310,7 @@ static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
     return lay_out(&c, op, out_type, machine, true, NULL);
 }
 
-/* Taps that the outputs along an axis meet, and that they would if x had no end. */
-static int64_t taps_met(const CornuAxis *axis)
-{
-    int64_t count = 0;
-    for (int64_t out = 0; out < axis->out; out++)
-        for (int64_t slot = 0; slot < axis->taps; slot++)
-            count += cornu__axis_row(axis, out, slot) >= 0;
-    return count;
-}
-
+/* Taps that an output would meet if x had no end. */
 static int64_t taps_of(const CornuAxis *axis, int64_t out)
 {
     int64_t count = 0, row;
@@ -342,7 +333,7 @@ static bool fills_tiles(const Padded *c)
         down += (count > tile ? round_up(count, tile) : round_up(count, tile / 2)) *
                 taps_of(height, p);
     }
-    return 100 * taps_met(height) * taps_met(width) >= PERCENT * down * across;
+    return 100 * cornu__taps_met(height) * cornu__taps_met(width) >= PERCENT * down * across;
 }
 
 /* Rows of outputs are whole groups, and what lies between taps would be multiplied, too. */

@@ -62,6 +62,15 @@ int64_t cornu__axis_row(const CornuAxis *axis, int64_t out, int64_t slot)
     return row >= 0 && row < axis->in ? row : -1;
 }
 
+int64_t cornu__taps_met(const CornuAxis *axis)
+{
+    int64_t met = 0;
+    for (int64_t out = 0; out < axis->out; out++)
+        for (int64_t slot = 0; slot < axis->taps; slot++)
+            met += cornu__axis_row(axis, out, slot) >= 0;
+    return met;
+}
+
 int64_t cornu__axis_reach(const CornuAxis *axis)
 {
     return (axis->out - 1) * axis->stride + cornu__axis_reached(axis, axis->taps - 1) + 1;

@@ -66,6 +66,9 @@ CornuPhases cornu__walk_phases(CornuWalk *walk);
 int64_t cornu__axis_tap(const CornuAxis *axis, int64_t slot);
 int64_t cornu__axis_row(const CornuAxis *axis, int64_t out, int64_t slot);
 
+/* Taps that meet rows, over all outputs of an axis. */
+int64_t cornu__taps_met(const CornuAxis *axis);
+
 /* Not transposed: the number of rows of an input padded so that every tap meets one, counted from
  * the first row that any tap meets, rows that are skipped included; and the row that a tap of
  * output 0 meets. Row 0 of the input is row `low` there, or 0 if low is negative. */

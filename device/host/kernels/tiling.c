@@ -52,18 +52,8 @@ double cornu__winograd_multiplies(const CornuWinograd *winograd, const CornuTili
     return tiles * rows * rows * (C * (double)in_registers(filters) + each * rows * (C + F));
 }
 
-/* Rows of x that meet taps, over all outputs of an axis. */
-static int64_t taps_met(const CornuAxis *axis)
-{
-    int64_t met = 0;
-    for (int64_t out = 0; out < axis->out; out++)
-        for (int64_t slot = 0; slot < axis->taps; slot++)
-            met += cornu__axis_row(axis, out, slot) >= 0;
-    return met;
-}
-
 double cornu__direct_multiplies(const CornuWalk *walk, int64_t phases)
 {
-    return (double)taps_met(&walk->axis[0]) * (double)taps_met(&walk->axis[1]) *
+    return (double)cornu__taps_met(&walk->axis[0]) * (double)cornu__taps_met(&walk->axis[1]) *
            (double)(walk->in_channels * phases * in_registers(walk->out_channels / phases));
 }
