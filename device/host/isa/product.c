@@ -49,7 +49,7 @@ static void pack_rows(float *restrict to, int64_t width, int64_t count, const fl
         return;
     }
     for (; count > 1; count--, to += width, x += step) store(to, load(x));
-    if (count > 0) memcpy(to, x, (size_t)width * sizeof *to);
+    if (count > 0) store_some(to, load_some(x, width), width);
 }
 
 static void pack(void *panel, int64_t width, int64_t k, int64_t count, const void *from,

@@ -37,10 +37,6 @@ typedef Lanes Sums[TILE_SUMS];
  * into the general registers. */
 enum { EACH = 5 };
 
-/* Operands along a sum between requests for what comes next, and lines at a time: a panel in eight
- * tiles. */
-enum { AHEAD_TERMS = 16, AHEAD_LINES = CORNU__TALL_TILES ? 4 : 2 };
-
 /* Steps in a turn of the loop along a sum: the additions and the jump of a turn take units that
  * could multiply. */
 enum { STEPS = 2 };
@@ -79,8 +75,8 @@ INLINE void tile_run(int rows, int vectors, int each, const CornuTile *tile, ptr
     }
     while (left >= DEPTH) {
         int64_t some = left / DEPTH;
-        if (ahead && some > AHEAD_TERMS) some = AHEAD_TERMS;
-        if (ahead) cornu__request(ahead, AHEAD_LINES);
+        if (ahead && some > CORNU_AHEAD_TERMS) some = CORNU_AHEAD_TERMS;
+        if (ahead) cornu__request(ahead, ahead->lines);
         for (left -= some * DEPTH; some >= STEPS; some -= STEPS) {
             UNROLL for (int s = 0; s < STEPS; s++) {
                 tile_step(rows, vectors, each,
@@ -404,8 +400,8 @@ INLINE void outer_of(int rows, int vectors, const CornuOuter *outer, const ptrdi
             const Operand *y = (const Operand *)outer->y + b * outer->y_image + i * outer->y_row;
             for (int64_t left = outer->width; left > 0;) {
                 int64_t some = left;
-                if (ahead && some > AHEAD_TERMS) some = AHEAD_TERMS;
-                if (ahead) cornu__request(ahead, AHEAD_LINES);
+                if (ahead && some > CORNU_AHEAD_TERMS) some = CORNU_AHEAD_TERMS;
+                if (ahead) cornu__request(ahead, ahead->lines);
                 for (left -= some; some > 0; some--) {
                     outer_step(rows, vectors, x, offsets, y, sum);
                     x += outer->x_pixel;

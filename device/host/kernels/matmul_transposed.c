@@ -57,8 +57,7 @@ static void prefetch_rows(const CornuMatmul *p, int64_t first, int64_t count, in
     const int64_t line = CORNU_LINE_BYTES / (p->how.from == CORNU_BF16 ? 2 : 4);
     for (int64_t i = 0; i < count; i++)
         for (int64_t m = 0; m < columns + line; m += line)
-            __builtin_prefetch(cornu__in_memory(&p->how, p->a,
-                                                first + i * p->e.m + smaller(m, columns - 1)));
+            cornu__prefetch(cornu__in_memory(&p->how, p->a, first + i * p->e.m + m), 0);
 }
 
 /* Rows k to k_end of a, columns of the block, into panels of its tiles, or as rows; that of the
@@ -214,6 +213,7 @@ static void add_chunk(const CornuMatmul *p, const CornuBlock *b, int64_t k, int6
         const int64_t from = t * (k_end - k) / tiles, to = (t + 1) * (k_end - k) / tiles;
         float        *tile = sums + m * stride + first - b->first;
         ahead.panel = next_panel(p, b, &chunk, from, to, first);
+        cornu__ahead_pace(&ahead, ceil_divide(k_end - k, p->products->depth));
         cornu__request_sums(&ahead, tile, m, end - m, end == rows);
         add_rows(p, &chunk, m, (int)(end - m), tile);
         if (p->packs && next < b->end) pack_panel(p, b, k, from, to, next, thread);

@@ -213,6 +213,11 @@ static void run_here(CornuThreads *pool, int number, int64_t blocks, CornuWork *
     release_tiles();
 }
 
+static int64_t part_begin(const CornuThreads *pool, int64_t blocks, int number)
+{
+    return number * blocks / pool->count;
+}
+
 void cornu__threads_run(CornuThreads *pool, int64_t blocks, CornuWork *work,
                         void *context)
 {
@@ -229,8 +234,8 @@ void cornu__threads_run(CornuThreads *pool, int64_t blocks, CornuWork *work,
     pool->context = context;
     for (int i = 0; i < pool->count; i++) {
         Part *part = &pool->parts[i];
-        atomic_store_explicit(&part->next, i * blocks / pool->count, memory_order_relaxed);
-        part->end = (i + 1) * blocks / pool->count;
+        atomic_store_explicit(&part->next, part_begin(pool, blocks, i), memory_order_relaxed);
+        part->end = part_begin(pool, blocks, i + 1);
     }
     atomic_store(&pool->unfinished, blocks);
     atomic_store(&pool->remaining, blocks);
@@ -238,6 +243,13 @@ void cornu__threads_run(CornuThreads *pool, int64_t blocks, CornuWork *work,
     take_part(pool, 0);
     if (!spin(pool, done)) sleep_until_done(pool);
     pthread_mutex_unlock(&pool->one_run);
+}
+
+int64_t cornu__threads_next(const CornuThreads *pool, int64_t blocks, int64_t block)
+{
+    for (int i = 1; i < pool->count; i++)
+        if (part_begin(pool, blocks, i) == block + 1) return blocks;
+    return block + 1;
 }
 
 void cornu__threads_watch(CornuThreads *pool, CornuSpan *spans) { pool->spans = spans; }

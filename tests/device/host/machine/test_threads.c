@@ -101,6 +101,20 @@ static void test_consecutive_blocks(void **state)
     cornu__threads_free(pool);
 }
 
+/* A thread goes from block to block, up to where the next thread's part begins. */
+static void test_next_block(void **state)
+{
+    (void)state;
+    static const int64_t next[7] = { 1, 7, 3, 7, 5, 6, 7 };   /* parts from 0, 2 and 4 on */
+    CornuThreads        *pool = cornu__threads_create(3), *one = cornu__threads_create(1);
+    for (int64_t block = 0; block < 7; block++) {
+        assert_int_equal(cornu__threads_next(pool, 7, block), next[block]);
+        assert_int_equal(cornu__threads_next(one, 7, block), block + 1);
+    }
+    cornu__threads_free(one);
+    cornu__threads_free(pool);
+}
+
 static void run_inside(void *context, int64_t block, int thread)
 {
     Ledger *outer = context;
@@ -226,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_block_once),
         cmocka_unit_test(test_consecutive_blocks),
+        cmocka_unit_test(test_next_block),
         cmocka_unit_test(test_nested),
         cmocka_unit_test(test_long_block),
         cmocka_unit_test(test_more_threads_than_processors),
