@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../machine/prefetch.h"
+#include "ahead.h"
 #include "images.h"
 
 /* `length` consecutive elements of a row of x, from x[offset] on, meet `length` consecutive
@@ -21,72 +21,6 @@ typedef struct {
     ptrdiff_t offset;
     int64_t   k, length;
 } CornuRun;
-
-/* Rows of memory, of `bytes` each, `stride` bytes apart; the first one without its `done` bytes. */
-typedef struct {
-    const void *at;
-    int64_t     rows;
-    ptrdiff_t   bytes, stride, done;
-} CornuAheadRows;
-
-/* What a tile requests while it sums, `lines` of them every CORNU_AHEAD_TERMS terms, so that it is
- * near when the tiles after it need it: the next panel, or what it is packed from, and then what
- * later rows of x are made of, for the second-level cache, and rows of sums in memory, for the
- * first-level one. Requests for all of it at once would wait for each other, and the tile for
- * them. */
-typedef struct {
-    CornuAheadRows panel, then, sums;
-    int64_t        lines;
-} CornuAhead;
-
-enum { CORNU_AHEAD_TERMS = 16 };   /* operands along a sum */
-
-/* Of what is contiguous: so many lines. */
-static inline CornuAheadRows cornu__ahead_lines(const void *from, int64_t lines)
-{
-    return (CornuAheadRows){ .at = from, .rows = lines > 0,
-                             .bytes = lines * CORNU_LINE_BYTES };
-}
-
-static inline int64_t cornu__ahead_count(const CornuAheadRows *a)
-{
-    return a->rows * ((a->bytes + CORNU_LINE_BYTES - 1) / CORNU_LINE_BYTES);
-}
-
-/* Spreads the requests over `terms` terms. */
-static inline void cornu__ahead_pace(CornuAhead *ahead, int64_t terms)
-{
-    const int64_t lines = cornu__ahead_count(&ahead->panel) + cornu__ahead_count(&ahead->then);
-    const int64_t times = (terms + CORNU_AHEAD_TERMS - 1) / CORNU_AHEAD_TERMS;
-    ahead->lines = times > 0 ? (lines + times - 1) / times : 0;
-}
-
-static inline void cornu__next_row(CornuAheadRows *next)
-{
-    next->at = (const void *)((uintptr_t)next->at + (uintptr_t)next->stride);
-    next->rows--;
-}
-
-/* So many lines, and a row of sums. */
-static inline void cornu__request(CornuAhead *ahead, int64_t lines)
-{
-    CornuAheadRows *panel = &ahead->panel, *sums = &ahead->sums;
-    if (panel->rows == 0) {
-        *panel = ahead->then;
-        ahead->then.rows = 0;
-    }
-    for (; lines > 0 && panel->rows > 0; lines--) {
-        cornu__prefetch_near(panel->at, (size_t)panel->done);
-        panel->done += CORNU_LINE_BYTES;
-        if (panel->done < panel->bytes) continue;
-        panel->done = 0;
-        cornu__next_row(panel);
-    }
-    if (sums->rows == 0) return;
-    for (ptrdiff_t at = 0; at < sums->bytes; at += CORNU_LINE_BYTES)
-        cornu__prefetch(sums->at, (size_t)at);
-    cornu__next_row(sums);
-}
 
 /*
  * sum[m, n] = bias[m bias_stride + n] +

@@ -386,7 +386,7 @@ static void multiply(const Winograd *w, int64_t n, int64_t count, const float *v
     for (int point = 0; point < w->points; point++) {
         const float *panel = w->panels + panel_offset(w, n, point);
         tile.panel = panel;
-        ahead.panel = cornu__ahead_lines(panel + w->walk.in_channels * width,
+        ahead.rows = cornu__ahead_lines(panel + w->walk.in_channels * width,
                                          w->walk.in_channels * width * (int64_t)sizeof *panel /
                                          CORNU_LINE_BYTES);
         cornu__ahead_pace(&ahead, tiles * w->walk.in_channels);

@@ -507,9 +507,8 @@ static CornuAheadRows share_of_next(const CornuMatmul *p, const Stretch *now, co
     const int64_t size = p->how.from == CORNU_BF16 ? 2 : 4;
     if (next->k == now->k && next->b.m == now->b.m && next->b.matrix == now->b.matrix)
         return (CornuAheadRows){ .rows = 0 };
-    return (CornuAheadRows){
-        .at = cornu__in_memory(&p->how, p->a, row_number(p, next, from)),
-        .rows = (i + 1) * rows / n - from, .bytes = next->count * size, .stride = p->a_row * size };
+    return cornu__ahead_rows(cornu__in_memory(&p->how, p->a, row_number(p, next, from)),
+                             (i + 1) * rows / n - from, next->count * size, p->a_row * size);
 }
 
 /* What the tiles of a block have in common in a stretch: sums start with the bias, or continue; the
@@ -571,12 +570,13 @@ static void multiply_panel(const CornuMatmul *p, const CornuBlock *b, const Comm
     const float  *term = s->last ? p->call->epilogue->term : NULL;
     float        *sums = s->sums + first - b->first;
     CornuAhead   *ahead = tile->ahead;
+    const CornuAheadRows then =
+        share_of_next(p, &s->now, &s->next, (first - b->first) / cornu__panel_columns(p),
+                      ceil_divide(b->end - b->first, cornu__panel_columns(p)));
     *ahead = (CornuAhead){
-        .panel = cornu__ahead_lines((const char *)tile->panel + (panel_depth(p, s) + s->row) * row,
-                                    lines),
-        .then = share_of_next(p, &s->now, &s->next,
-                              (first - b->first) / cornu__panel_columns(p),
-                              ceil_divide(b->end - b->first, cornu__panel_columns(p))),
+        .rows = cornu__ahead_lines((const char *)tile->panel + (panel_depth(p, s) + s->row) * row,
+                                   lines),
+        .then = &then, .count = 1,
         .sums = { .bytes = columns * size, .stride = tile->y_stride * size } };
     cornu__ahead_pace(ahead, tiles * ceil_divide(s->now.count, p->products->depth));
     tile->bias = p->bias + first;

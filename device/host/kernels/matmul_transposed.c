@@ -187,10 +187,9 @@ static CornuAheadRows next_panel(const CornuMatmul *p, const CornuBlock *b, cons
     if (next >= b->end) return (CornuAheadRows){ .rows = 0 };
     const int64_t columns = smaller(cornu__panel_width(p, next), p->e.n - next);
     const bool    by_columns = p->e.b_row == 1;
-    return (CornuAheadRows){
-        .at = panel_source(p, b, c->k + from, next),
-        .rows = by_columns ? columns : count, .bytes = (by_columns ? count : columns) * size,
-        .stride = (by_columns ? p->e.b_column : p->e.b_row) * size };
+    return cornu__ahead_rows(panel_source(p, b, c->k + from, next), by_columns ? columns : count,
+                             (by_columns ? count : columns) * size,
+                             (by_columns ? p->e.b_column : p->e.b_row) * size);
 }
 
 /* Adds chunk k to k_end to the sums of the panel at column `first`. Meanwhile each tile requests a
@@ -212,7 +211,7 @@ static void add_chunk(const CornuMatmul *p, const CornuBlock *b, int64_t k, int6
         const int64_t m = tile_begin(p, rows, t), end = tile_begin(p, rows, t + 1);
         const int64_t from = t * (k_end - k) / tiles, to = (t + 1) * (k_end - k) / tiles;
         float        *tile = sums + m * stride + first - b->first;
-        ahead.panel = next_panel(p, b, &chunk, from, to, first);
+        ahead.rows = next_panel(p, b, &chunk, from, to, first);
         cornu__ahead_pace(&ahead, ceil_divide(k_end - k, p->products->depth));
         cornu__request_sums(&ahead, tile, m, end - m, end == rows);
         add_rows(p, &chunk, m, (int)(end - m), tile);
