@@ -54,7 +54,7 @@ enum {
     OPTIONS_SEED     = 128,        /* --seed, without the data */
 };
 
-/* OPTION_TEXTS: a text that may be given several times. OPTION_FLAG: as a switch, or --name=false
+/* OPTION_TEXTS: a string that may be given several times. OPTION_FLAG: as a switch, or --name=false
  * and --noname, as in TensorFlow's programs. */
 typedef enum {
     OPTION_TEXT, OPTION_TEXTS, OPTION_WHOLE, OPTION_NUMBER, OPTION_CHOICE, OPTION_SWITCH,

@@ -92,7 +92,7 @@ typedef struct {
  * the results on devices, by the kernel or however they place the op. CORNU_ERR_VALUE with the
  * first difference: "my_swish: cpu: element 3 of result 0 is 1.5, the reference gives 1.25". Takes
  * two runs in double for each element, so a few dozen are enough. Each branch of an op needs a
- * check of its own; where the op has a bend, differences are no gradient. */
+ * check of its own; where the op has a bend, differences are not the gradient. */
 CornuStatus cornu_op_check_from(const CornuOp *op, const CornuOpCheck *check);
 #define cornu_op_check(op, ...) \
     cornu_op_check_from(op, &(CornuOpCheck){ .unset = 0, __VA_ARGS__ })

@@ -192,7 +192,7 @@ bool cornu__scan_number(const char *text, const char *limit, const char **end, d
     if (count == 0) return false;
     at = read_exponent(at, &q);
     for (; count > MOST_DIGITS && (*digits == '0' || *digits == '.'); digits++)
-        count -= *digits == '0';   /* zeros at the start are no digits of w */
+        count -= *digits == '0';   /* leading zeros are not digits of w */
     if (count > MOST_DIGITS || !find_number(w, q, number)) return by_library(text, end, number);
     if (negative) *number = -*number;
     *end = at;

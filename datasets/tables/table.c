@@ -42,7 +42,7 @@ typedef struct {
     char       *at;            /* in the file's text, whose fields are terminated in place */
     const char *limit;         /* the end of the text, after the NUL */
     bool        stops[256];    /* by character: ends a field that is not quoted */
-    bool        scans;         /* the delimiter is no character of a number */
+    bool        scans;         /* the delimiter is not a character of numbers */
     int64_t     line;
     Reading    *column;        /* owned */
     Field      *field;         /* owned: one for each column */

@@ -60,8 +60,8 @@ static char unescaped(const char *text, int *length)
 static bool is_stop(char c) { return c == '.' || c == ','; }
 
 /* A stop is apart unless digits are on both sides, a hyphen after a digit. Of two stops the second
- * does not count as one after a character that is no digit, as the expressions of mteval-v13a have
- * used that character for the first. */
+ * does not count as one after a character other than a digit, as the expressions of mteval-v13a
+ * have used that character for the first. */
 static CornuStatus split(const char *text, Words *words)
 {
     char before = ' ';

@@ -46,7 +46,7 @@ typedef struct {
 } CornuPjrtPlugin;
 
 /* Loads and initializes a library, once in the process; it is never unloaded, because plugins leave
- * exit handlers behind. CORNU_ERR_DEVICE if it is no plugin, or of a version that is too old. */
+ * exit handlers behind. CORNU_ERR_DEVICE if it is not a plugin, or of a version that is too old. */
 CornuStatus cornu__pjrt_load(const char *path, const CornuPjrtPlugin **plugin);
 
 /* Calls a function of the plugin. The plugin's error becomes CORNU_ERR_MEMORY if its memory is
@@ -54,7 +54,7 @@ CornuStatus cornu__pjrt_load(const char *path, const CornuPjrtPlugin **plugin);
  * naming the function, if the plugin is too old to have it or does not implement it. */
 CornuStatus cornu__pjrt_call(const CornuPjrtPlugin *plugin, PjrtFunctionId id, void *arguments);
 
-/* The same where a failure is no error: whether the plugin has the function and it succeeded. */
+/* The same where failing is not an error: whether the plugin has the function and it succeeded. */
 bool cornu__pjrt_try(const CornuPjrtPlugin *plugin, PjrtFunctionId id, void *arguments);
 
 bool cornu__pjrt_has(const CornuPjrtPlugin *plugin, PjrtFunctionId id);

@@ -59,7 +59,7 @@ static bool skip(Message *from, uint64_t size, Message *skipped)
     return true;
 }
 
-/* False at the end, and at what is damaged. A last byte of zero is no field: profilers append
+/* False at the end, and at what is damaged. A last byte of zero is not a field: profilers append
  * one. */
 static bool next(Message *from, Field *field)
 {

@@ -39,7 +39,7 @@ typedef struct {
 /* Sets code and message, and returns false, for `return problem_set(…)`. */
 bool problem_set(Problem *problem, Code code, const char *format, ...);
 
-/* Puts a text before the message of a problem. Returns false. */
+/* Puts a string before the message of a problem. Returns false. */
 bool problem_prefix(Problem *problem, const char *format, ...);
 
 /* The failure that a function of the library just returned. Returns false. */

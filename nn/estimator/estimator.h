@@ -35,7 +35,7 @@
  *
  * In model_dir, as in TensorFlow's:
  *
- *     checkpoint                        a text: the name of the newest checkpoint, and of all
+ *     checkpoint                        a string: the name of the newest checkpoint, and of all
  *     model.ckpt-300.safetensors        the state after step 300: weights, the optimizer's
  *                                       variables, and the position in the data (backup.h)
  *     events.out.tfevents.…             for TensorBoard: loss, global_step/sec, examples/sec

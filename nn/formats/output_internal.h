@@ -3,7 +3,7 @@
  * writes; another rank goes the same way, because what it reads on it may be an exchange with the
  * others, but its files are the null device, it makes no folder, and prints nothing.
  *
- * Caches of downloads and of compiled programs are no results: each host has its own.
+ * Caches of downloads and of compiled programs are not results: each host has its own.
  */
 #ifndef CORNU_NN_OUTPUT_INTERNAL_H
 #define CORNU_NN_OUTPUT_INTERNAL_H

@@ -20,8 +20,8 @@ CornuStatus cornu__agree_on_data(const CornuModel *model, const CornuDataLoader 
 CornuStatus cornu__agree_to_stop(CornuModel *model);
 
 /* The end of fit, evaluate or predict: a failure ends the group, as the other processes cannot go
- * on without this one. Being interrupted is no failure: all are, at the same step. Returns status.
- */
+ * on without this one. Being interrupted is not a failure: all are, at the same step. Returns
+ * status. */
 CornuStatus cornu__fail_together(const CornuModel *model, CornuStatus status);
 
 #endif

@@ -63,10 +63,10 @@ check "a missing entry is named" refuses missing.pt \
 check "an unknown entry is named" refuses unknown.pt 'more.weight is unknown'
 check "all entries of a wrong shape are named" refuses shape.pt \
     'fc1.weight has shape (64, 99), expected (64, 576)' 'fc2.bias has shape (9,), expected (10,)'
-check "what is no state_dict is refused" refuses list.pt 'expected a state_dict'
+check "what is not a state_dict is refused" refuses list.pt 'expected a state_dict'
 check "a truncated file is refused" refuses cut.safetensors 'truncated'
 check "a file that is not there is refused" refuses none.pt 'No such file'
-check "a text is refused" refuses change.py 'expected a state_dict'
+check "a string is refused" refuses change.py 'expected a state_dict'
 
 same() { # same STATE: gives the bytes of mnist_cnn.pt
     "$python" "$script" mnist_cnn "$1" again.safetensors >out 2>err &&

@@ -44,7 +44,7 @@ static void must_run(const char *program, const char *arguments)
     if (run(program, arguments)) fail_msg("%s %s:\n%s", program, arguments, output);
 }
 
-/* The number behind a text that was printed. */
+/* The number after a string that was printed. */
 static double printed(const char *text)
 {
     const char *at = strstr(output, text);

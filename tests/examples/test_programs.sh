@@ -178,7 +178,7 @@ if [ -c /dev/full ]; then
     "$programs/mnist_cnn" $small >/dev/full 2>"$folder/err"
     status=$?
     [ $status = 1 ] && grep -q 'standard output cannot be written' "$folder/err"
-    report $? "a full standard output is no success"
+    report $? "a full standard output is not a success"
 else
     skip "full targets" "no /dev/full"
 fi

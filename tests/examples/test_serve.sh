@@ -220,10 +220,10 @@ check "a missing feature" post 400 'Feature: x \(data type: float\) is required'
 check "a feature that is too short" post 400 'Values size: 1 but output shape: \[3\]' \
     '{"examples": [{"x": 1}]}' classes:classify
 check "a null" post 400 'unexpected JSON type: Null' '{"examples": [{"x": null}]}' classes:classify
-check "three numbers are no regression" post 400 \
+check "three numbers are not a regression" post 400 \
     'either \[batch_size\] or \[batch_size, 1\] but got \[-1,3\]' \
     '{"examples": [{"x": [1,2,3]}]}' classes:regress
-check "a matrix is no list of classes" post 400 '\[batch_size num_classes\] but got \[-1,2,2\]' \
+check "a matrix is not a list of classes" post 400 '\[batch_size num_classes\] but got \[-1,2,2\]' \
     '{"examples": [{"x": [1,2,3,4]}]}' matrix:classify
 check "features are flat" post 200 '\[\[\[1.0, 2.0\], \[3.0, 4.0\]\]' \
     '{"instances": [[[1,2],[3,4]]]}' matrix:predict

@@ -109,7 +109,7 @@ def common_cases():
 
 
 def names_of(optimizer):
-    """Adafactor gives the weight's name to both means, and its dummies are no variables."""
+    """Adafactor gives the weight's name to both means, and its dummies are not variables."""
     names = []
     for variable in optimizer.variables:
         name = variable.path.split("/")[-1]

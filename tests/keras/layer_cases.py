@@ -41,7 +41,7 @@ ROUNDING = {"bfloat16": 2.0**-8, "float16": 2.0**-11}   # of narrower dtypes, a 
 
 
 class Inapplicable(Exception):
-    """The case is no model that Keras itself can save, or has no numbers."""
+    """The case is not a model that Keras itself can save, or has no numbers."""
 
 
 def random_data(shape, dtype, rng):
@@ -269,7 +269,7 @@ def main():
     tried = sum(total.values()) - total["inapplicable"]
     print(f"{total['works']} of {tried} work ({100 * total['works'] / max(1, tried):.1f} %), "
           f"{total['refused']} refused, {total['wrong']} wrong, {total['crash']} crashes; "
-          f"{total['inapplicable']} cases are no models that Keras saves")
+          f"{total['inapplicable']} cases are not models that Keras saves")
     return total["wrong"] + total["crash"] > 0
 
 

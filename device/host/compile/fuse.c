@@ -200,7 +200,8 @@ static void join_sum(Fuser *f, int op)
 }
 
 /* Whether `value` is a vector along the last axis of `type`, broadcast; `bias` is then the vector.
- * Of one row, too, where a sum of two rows is no bias: more rows would add it in another order. */
+ * Of one row, too, where a sum of two rows is not a bias: more rows would add it in another
+ * order. */
 static bool is_bias(const Fuser *f, CornuValue value, CornuType type, CornuValue *bias)
 {
     CornuAccess access;

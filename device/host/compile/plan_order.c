@@ -191,7 +191,7 @@ CornuStatus cornu__plan_order(CornuPlanner *p)
 
 /* The last steps so far that made a value or read an input, -1: none. */
 typedef struct {
-    int *made;             /* by value that is no part of another */
+    int *made;             /* by value that is not part of another */
     int *read_crossing;    /* by input: by a step that reads all shards' values */
     int *read_shared;      /* by input: a part that is the same on all shards */
 } Recent;

@@ -56,7 +56,7 @@ void cornu__units_leave(CornuUnits *units, int op);
 /* Joins two units. */
 void cornu__units_merge(CornuUnits *units, int a, int b);
 
-/* Orders the units. is_seen_through: by op, those that are no steps as what they make is read
+/* Orders the units. is_seen_through: by op, those that are not steps as what they make is read
  * through them, and that have one operand or none. Afterwards units may be appended no more. */
 void cornu__units_order(CornuUnits *units, const bool *is_seen_through);
 

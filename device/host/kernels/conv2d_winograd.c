@@ -387,8 +387,8 @@ static void multiply(const Winograd *w, int64_t n, int64_t count, const float *v
         const float *panel = w->panels + panel_offset(w, n, point);
         tile.panel = panel;
         ahead.rows = cornu__ahead_lines(panel + w->walk.in_channels * width,
-                                         w->walk.in_channels * width * (int64_t)sizeof *panel /
-                                         CORNU_LINE_BYTES);
+                                        w->walk.in_channels * width * (int64_t)sizeof *panel /
+                                        CORNU_LINE_BYTES);
         cornu__ahead_pace(&ahead, tiles * w->walk.in_channels);
         for (int64_t t = 0; t < tiles; t++) {
             const int64_t row = t * count / tiles;

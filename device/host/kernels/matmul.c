@@ -29,9 +29,9 @@
  * Gain, Xeon (model 207), f32, one core, of the limit: tiles request what comes next, and K is cut
  *     by the second-level cache; AVX-512, 1024 x 4096 by 4096 x 4096 74 %, then 84; 4096 x 256 by
  *     256 x 1024 74, then 85; AVX2, 1024 x 4096 by 4096 x 4096 52, then 81.
- * Gain, the same Xeon, f32, one core: rows of a that the next stretch needs requested, 4096 x 256 by
- *     256 x 1024 14.0 ms, then 13.6; 6400 x 512 by 512 x 128 5.6, then 5.3; an encoder's step, two
- *     threads, 182 ms, then 176.
+ * Gain, the same Xeon, f32, one core: rows of a that the next stretch needs requested, 4096 x 256
+ *     by 256 x 1024 14.0 ms, then 13.6; 6400 x 512 by 512 x 128 5.6, then 5.3; an encoder's step,
+ *     two threads, 182 ms, then 176.
  * Gain, Xeon with AMX, one core, f32 in six passes: passes in turns, in stretches of K, and b made
  *     parts piece by piece, 1024 x 4096 by 4096 x 4096 626 ms, then 257; b transposed 723, then
  *     270; 4096 x 1024 (a transposed) by 1024 x 4096 335, then 222; 64 x 4096 by 4096 x 4096 88,
@@ -628,7 +628,7 @@ static void multiply(void *context, int64_t block, int thread)
     const CornuMatmul *p = context;
     const CornuBlock   b = cornu__block(p, block);
     const bool in_place = cornu__matmul_sums_in_place(p, p->call->out_type);
-    Common    s = { .sums = in_place ? (void *)cornu__result_at(p, b.matrix, b.m, b.first)
+    Common     s = { .sums = in_place ? (void *)cornu__result_at(p, b.matrix, b.m, b.first)
                                       : p->sums + thread * p->sums_count,
                      .stride = in_place ? p->e.n : b.end - b.first,
                      .next = stretch_at(p, block, 0) };

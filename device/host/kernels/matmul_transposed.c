@@ -54,10 +54,10 @@ static int64_t tile_begin(const CornuMatmul *p, int64_t rows, int64_t t)
 /* `count` stretches of rows of a, far from each other. */
 static void prefetch_rows(const CornuMatmul *p, int64_t first, int64_t count, int64_t columns)
 {
-    const int64_t line = CORNU_LINE_BYTES / (p->how.from == CORNU_BF16 ? 2 : 4);
+    const int64_t bytes = columns * (p->how.from == CORNU_BF16 ? 2 : 4) + CORNU_LINE_BYTES;
     for (int64_t i = 0; i < count; i++)
-        for (int64_t m = 0; m < columns + line; m += line)
-            cornu__prefetch(cornu__in_memory(&p->how, p->a, first + i * p->e.m + m), 0);
+        for (int64_t at = 0; at < bytes; at += CORNU_LINE_BYTES)
+            cornu__prefetch(cornu__in_memory(&p->how, p->a, first + i * p->e.m), (size_t)at);
 }
 
 /* Rows k to k_end of a, columns of the block, into panels of its tiles, or as rows; that of the

@@ -25,7 +25,8 @@
  *     turns, one core: 37.4 ms, then 27.2, two: 10.5, then 9.3; all gates at once, two cores: 8.0;
  *     one lstm of 256 units, one core: 1.89 ms, then 1.34. Xeon (model 207), two cores, 128 x 100
  *     x 512: tiles request what updates need, and the next panel, lstm_grad AVX-512 113 ms, then
- *     108, AVX2 193, then 174, bf16 (8 shards) 171, then 165; lstm 101, then 98, AVX2 191, then 184.
+ *     108, AVX2 193, then 174, bf16 (8 shards) 171, then 165; lstm 101, then 98, AVX2 191, then
+ *     184.
  */
 #include <string.h>
 

@@ -23,8 +23,8 @@ typedef void CornuWork(void *context, int64_t block, int thread);
 void cornu__threads_run(CornuThreads *threads, int64_t blocks, CornuWork *work,
                         void *context);
 
-/* The block that the thread of this one of `blocks` takes next, if it does not help another one with
- * its part; `blocks` if there is none. */
+/* The block that the thread of this one of `blocks` takes next, if it does not help another one
+ * with its part; `blocks` if there is none. */
 int64_t cornu__threads_next(const CornuThreads *threads, int64_t blocks, int64_t block);
 
 /* When a thread was at work: from the first block it took to the end of its last, in seconds

@@ -31,7 +31,7 @@ static Window window_of(const CornuOnnxCall *call, const char *size)
         const int64_t extent = call->shapes[0].extent[i + 1];
         const bool    open = cornu__onnx_is_open(extent);
         w.automatic |= open && padding == CORNU_SAME && w.strides[i] > 1;
-        /* With strides of 1 padding is that of any extent that is no smaller than the window. */
+        /* With strides of 1 padding is that of any extent not smaller than the window. */
         cornu__padding(padding, open ? w.size[i] * w.dilations[i] : extent, w.size[i],
                        w.strides[i], w.dilations[i], &w.pads[i], &w.pads[w.axes + i]);
     }

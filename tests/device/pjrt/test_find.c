@@ -211,7 +211,7 @@ static void the_library_of_tpus(void **state)
     expect_found("tpu", "libtpu/libtpu.so");
 }
 
-/* A folder is no library. */
+/* A folder is not a library. */
 static void only_files_count(void **state)
 {
     (void)state;

@@ -47,7 +47,7 @@ static void a_gpu_is_described(void **state)
     cornu__release(target);
 }
 
-/* Each has a text of its own, which fits. */
+/* Each has a string of its own, which fits. */
 static void all_gpus_are_described(void **state)
 {
     (void)state;

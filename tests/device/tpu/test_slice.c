@@ -157,7 +157,7 @@ static void times_grow(void **state)
             assert_true(s < cornu_tpu_all_reduce(profile, &slice, INT64_MAX).seconds);
             assert_true(least <= s && (slice.x > 2) == wrapped.wraps_x);
             if (slice.x > 2 && slice.wraps_x) assert_true(least == s);
-            if (!slice.wraps_y && slice.chips != 3)   /* two chips are no ring, three are */
+            if (!slice.wraps_y && slice.chips != 3)   /* two chips are not a ring, three are */
                 assert_true(s >= cornu_tpu_all_reduce(profile, &before, BYTES).seconds);
             if (before.x > 2) assert_true(least >= wrapped_before);
             wrapped_before = least;

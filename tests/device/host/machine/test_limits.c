@@ -90,7 +90,7 @@ static void they_follow_the_instruction_set(void **state)
     /* Registers twice as wide or wider; repeated if another program interfered. */
     for (int round = 0; round < 40; round++)
         if (measured(NULL, 1).f32_flops > 1.5 * measured("portable", 1).f32_flops) return;
-    fail_msg("%s is no faster than portable", cornu__isa_name(best));
+    fail_msg("%s is not faster than portable", cornu__isa_name(best));
 }
 
 static CornuCacheLimits measured_caches(int threads)
