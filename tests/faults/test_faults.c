@@ -486,10 +486,12 @@ static void end_processes(Count *count, int number, int wanted, int chain, uint6
         }
         if (!status) status = wait_for(start(&machines[m]));
         /* Killed before it has marked its folder, it leaves an empty one. */
-        const bool same = !status && has_bytes(path, bytes, size) && files_count(backups) == 0;
+        const int  left = files_count(backups);
+        const bool equal = has_bytes(path, bytes, size), same = !status && equal && left == 0;
         for (int i = 0; i < (ended ? ended : 1); i++)
-            note(count, same, "signal %d on %s, %s threads: exit status %d, or another model",
-                 number, machines[m].device, machines[m].threads, status);
+            note(count, same, "signal %d on %s, %s threads: exit status %d, %s, %d backups left",
+                 number, machines[m].device, machines[m].threads, status,
+                 equal ? "the same model" : "another model", left);
         if (!same) return;
     }
 }
