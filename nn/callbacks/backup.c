@@ -165,7 +165,8 @@ static CornuStatus discard(const Backup *self, const Places *places, int64_t kee
     return CORNU_OK;
 }
 
-/* Removes the folder if a backup made it and nothing else is in it. */
+/* Removes the folder if a backup made it and nothing else is in it. A process that was killed while
+ * it made the mark leaves an empty one. */
 static void remove_folder(const Backup *self)
 {
     char text[sizeof mark_text];
@@ -175,7 +176,8 @@ static void remove_folder(const Backup *self)
         entries += strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
     if (folder) closedir(folder);
     const ssize_t got = read_head(self, mark, text, sizeof text);
-    if (entries != 1 || got != sizeof mark_text - 1 || memcmp(text, mark_text, (size_t)got)) return;
+    const bool    whole = got == sizeof mark_text - 1 && !memcmp(text, mark_text, (size_t)got);
+    if (entries != 1 || !(whole || got == 0)) return;
     unlinkat(self->descriptor, mark, 0);
     rmdir(self->folder);
 }
