@@ -305,7 +305,7 @@ static void the_newest_are_kept(void **state)
 /* The user's files stay: with names that resemble ours, or with our names but other content. */
 static void only_backups_are_removed(void **state)
 {
-    static const char *const names[] = {
+    static const char names[][48] = {   /* and what is in them: 8 bytes */
         ".backup-notes", ".backup-000001-00000004.safetensors", "backup-7-7.safetensors",
         ".backup-000001-00000004.safetensors.1-0", ".backup-000001-00000004.safetensors.01-0",
         "backup-000000-00000001.safetensors", "backup-000000-00000002.safetensors", "notes",
