@@ -532,8 +532,9 @@ static int64_t panel_depth(const CornuMatmul *p, const Common *s)
 
 /* Finds the panels that are packed by now, or packs the stretch's rows of b, a few of all panels at
  * a time: neighbouring columns of a row share pages. */
-static void find_panels(const CornuMatmul *p, const CornuBlock *b, int thread, Common *s)
+static void find_panels(const CornuMatmul *p, int thread, Common *s)
 {
+    const CornuBlock *b = &s->now.b;
     s->depth = p->depth;
     s->row = s->now.k;
     s->panels = p->packed + cornu__panel_offset(p, p->e.b_batch ? b->matrix : 0, b->first);
@@ -559,9 +560,9 @@ static void request_now(CornuAhead *ahead, int64_t lines)
 
 /* A panel by all rows of the block. Meanwhile that stretch of the next panel is requested; where it
  * has several parts only the first, as requesting all is no faster. */
-static void multiply_panel(const CornuMatmul *p, const CornuBlock *b, const Common *s,
-                           CornuTile *tile, int64_t first)
+static void multiply_panel(const CornuMatmul *p, const Common *s, CornuTile *tile, int64_t first)
 {
+    const CornuBlock *b = &s->now.b;
     const int64_t rows = b->m_end - b->m, tiles = ceil_divide(rows, p->tile_rows);
     const int64_t columns = tile->vectors * p->products->lanes;
     const int64_t row = columns * (int64_t)p->products->size;
@@ -595,8 +596,9 @@ static void multiply_panel(const CornuMatmul *p, const CornuBlock *b, const Comm
     }
 }
 
-static void multiply_stretch(const CornuMatmul *p, const CornuBlock *b, const Common *s)
+static void multiply_stretch(const CornuMatmul *p, const Common *s)
 {
+    const CornuBlock    *b = &s->now.b;
     const CornuEpilogue *epilogue = p->call->epilogue;
     CornuRun             runs[CORNU_MOST_PASSES];
     for (int pass = 0; pass < p->how.passes; pass++)
@@ -619,7 +621,7 @@ static void multiply_stretch(const CornuMatmul *p, const CornuBlock *b, const Co
         }
         tile.vectors = (int)(width / p->products->lanes);
         tile.columns = (int)(s->last ? smaller(width, p->e.n - first) : width);
-        multiply_panel(p, b, s, &tile, first);
+        multiply_panel(p, s, &tile, first);
     }
 }
 
@@ -637,8 +639,8 @@ static void multiply(void *context, int64_t block, int thread)
         s.next = stretch_after(p, &s.now);
         s.last = s.now.k + s.now.count == p->e.k;
         s.x = rows_of_a(p, &s.now, thread);
-        find_panels(p, &b, thread, &s);
-        multiply_stretch(p, &b, &s);
+        find_panels(p, thread, &s);
+        multiply_stretch(p, &s);
     } while (!s.last);
     const CornuEpilogue rest = cornu__epilogue_after_tiles(p->call->epilogue);
     if (rest.activation != CORNU_OP_COUNT)
