@@ -30,6 +30,7 @@
     X(GATE,       gate)         /* a kernel with the slope of a relu                      */ \
     X(GROUP,      group)        /* elementwise ops with each other                        */ \
     X(ROWS,       rows)         /* lookup and replacement of rows with a group            */ \
+    X(ROW_SUMS,   row_sums)     /* sums and maxima of rows with groups on either side     */ \
     X(DELAY,      delay)        /* an op moves to the one group that reads it             */ \
     X(RECOMPUTE,  recompute)    /* in two groups what one would store for the other       */ \
     X(JOIN,       join)         /* of plan: operands are made where an op joins them      */ \

@@ -2,7 +2,10 @@
 
 #include <string.h>
 
+#include "../../integer_internal.h"
 #include "../../memory_internal.h"
+
+enum { SHORT_ROW = 16 };   /* elements; shorter rows are left to kernels */
 
 static const CornuProgramOp *maker(const CornuProgram *program, CornuValue value)
 {
@@ -66,9 +69,38 @@ bool cornu__group_reads_memory(const CornuProgramOp *op, int k)
 
 int64_t cornu__group_count(const CornuProgram *program, const CornuProgramOp *op)
 {
-    const bool replaces = op->id == CORNU_OP_SCATTER_ROWS;
+    const CornuValue *in = cornu_program_operands(program, op);
+    const bool        reduces = op->id == CORNU_OP_REDUCE_SUM || op->id == CORNU_OP_REDUCE_MAX;
     return cornu_type_count(cornu_program_type(
-        program, replaces ? cornu_program_operands(program, op)[2] : op->out_first));
+        program, op->id == CORNU_OP_SCATTER_ROWS ? in[2] : reduces ? in[0] : op->out_first));
+}
+
+static int64_t row_of(int64_t elements)
+{
+    return elements >= SHORT_ROW && elements <= CORNU_BLOCK ? elements : 1;
+}
+
+int64_t cornu__group_reduces(const CornuProgram *program, const CornuProgramOp *op)
+{
+    if (op->id != CORNU_OP_REDUCE_SUM && op->id != CORNU_OP_REDUCE_MAX) return 1;
+    const CornuType type = cornu_program_type(program, cornu_program_operands(program, op)[0]);
+    int64_t         row = 1, rows = 1;
+    if (type.dtype != CORNU_F32 && type.dtype != CORNU_BF16) return 1;
+    for (int i = 0; i < type.shape.rank; i++) {
+        const int64_t extent = type.shape.extent[i];
+        if (op->attributes.reduce.axes >> i & 1) row *= extent;
+        else if (row > 1 && extent > 1) return 1;
+        else rows *= extent;
+    }
+    return rows > 1 ? row_of(row) : 1;
+}
+
+int64_t cornu__group_repeats(CornuType type, const CornuAccess *access)
+{
+    const bool repeats = access->rank == 2 && access->stride[0] == 1 && access->stride[1] == 0 &&
+                         access->extent[0] == cornu_type_count(type);
+    return repeats && cornu__class_of(type.dtype) == CORNU_CLASS_F32 ? row_of(access->extent[1])
+                                                                     : 1;
 }
 
 bool cornu__group_computes(const CornuVectors *vectors, const CornuProgram *program,
@@ -109,7 +141,7 @@ static int add_register(Maker *make, CornuClass class)
                                        .size = cornu__class_size(class) });
 }
 
-static CornuInstruction *add_instruction(Maker *make, CornuVector *run)
+static CornuInstruction *add_instruction(Maker *make, CornuVector *run, bool by_row)
 {
     static CornuInstruction ignored;
     CornuGroup        *group = make->group;
@@ -121,18 +153,20 @@ static CornuInstruction *add_instruction(Maker *make, CornuVector *run)
         return &ignored;
     }
     CornuInstruction *made = &group->instructions[group->instruction_count++];
-    *made = (CornuInstruction){ .run = run, .out = { -1, -1, -1 }, .seed = { -1, -1, -1 } };
+    *made = (CornuInstruction){ .run = run, .by_row = by_row, .out = { -1, -1, -1 },
+                                .seed = { -1, -1, -1 } };
     for (int i = 0; i < CORNU_VECTOR_INPUTS; i++) made->in[i] = -1;
     return made;
 }
 
 /* One operand, one result. */
-static void add_step(Maker *make, CornuVector *run, int from, int to)
+static void add_step(Maker *make, CornuVector *run, bool by_row, int from, int to)
 {
-    CornuInstruction *made = add_instruction(make, run);
+    CornuInstruction *made = add_instruction(make, run, by_row);
     made->in[0] = from;
     made->out[0] = to;
 }
+
 
 static int add_input(Maker *make, CornuValue value)
 {
@@ -147,6 +181,45 @@ static int add_input(Maker *make, CornuValue value)
     }
     group->inputs[group->input_count] = value;
     return group->input_count++;
+}
+
+static int64_t count_of(const Maker *make, CornuValue value)
+{
+    return cornu_type_count(cornu_program_type(make->program, value));
+}
+
+/* Whether the value has an element for each row. */
+static bool is_by_row(const Maker *make, CornuValue value)
+{
+    return count_of(make, value) != make->group->count;
+}
+
+/* ---- Rows: `repeat` elements each ---- */
+
+static void sum_rows(const CornuVectorCall *call, int64_t rows)
+{
+    cornu__vectors()->sum_runs(call->in[0], rows, call->repeat, call->out[0]);
+}
+
+static void max_rows(const CornuVectorCall *call, int64_t rows)
+{
+    cornu__vectors()->max_runs(call->in[0], rows, call->repeat, call->out[0]);
+}
+
+static void repeat_rows(const CornuVectorCall *call, int64_t rows)
+{
+    cornu__vectors()->repeat_runs(call->in[0], rows, call->repeat, call->out[0]);
+}
+
+/* From an operand, or to a result, with an element for each row. */
+static CornuInstruction *add_row_step(Maker *make, CornuVector *run, int from, int to)
+{
+    CornuInstruction *made = add_instruction(make, run, false);
+    made->in[0] = from;
+    made->out[0] = to;
+    made->whole_rows = true;
+    made->repeat = make->group->row;
+    return made;
 }
 
 static CornuSlotKind kind_of_access(const CornuAccess *access)
@@ -167,27 +240,33 @@ static int operand_slot(Maker *make, CornuValue value)
     CornuDtype  dtype = cornu_program_type(make->program, source).dtype;
     int         slot;
     const CornuProgramOp *op = maker(make->program, source);
-    if (make->slot_of[source] >= 0 && cornu_type_count(cornu_program_type(
-                                          make->program, source)) == make->group->count) {
+    const bool is_there = make->slot_of[source] >= 0;
+    const bool by_row = access.rank > 0 && is_by_row(make, value);   /* scalars serve either */
+    if (is_there && count_of(make, source) == count_of(make, value)) {
         slot = make->slot_of[source];   /* a member's, seen through a reshape */
+    } else if (is_there && make->group->row > 1 &&
+               cornu__group_repeats(cornu_program_type(make->program, source), &access) ==
+                   make->group->row) {
+        slot = add_register(make, cornu__class_of(dtype));
+        add_row_step(make, repeat_rows, make->slot_of[source], slot);
     } else if (op && op->id == CORNU_OP_CONSTANT) {
         CornuClass class = cornu__class_of(dtype);
-        slot = add_slot(make, (CornuSlot){ .kind = CORNU_SLOT_CONSTANT,
+        slot = add_slot(make, (CornuSlot){ .kind = CORNU_SLOT_CONSTANT, .by_row = by_row,
                                       .size = cornu__class_size(class),
                                       .value = op->attributes.constant.value,
                                       .class = class });
         if (make->vectors->round[dtype]) {
             int rounded = add_register(make, class);
-            add_step(make, make->vectors->round[dtype], slot, rounded);
+            add_step(make, make->vectors->round[dtype], by_row, slot, rounded);
             slot = rounded;
         }
     } else {
-        slot = add_slot(make, (CornuSlot){ .kind = kind_of_access(&access),
+        slot = add_slot(make, (CornuSlot){ .kind = kind_of_access(&access), .by_row = by_row,
                                       .size = cornu_dtype_size(dtype), .access = access,
                                       .operand = add_input(make, source) });
         if (make->vectors->load[dtype]) {
             int loaded = add_register(make, cornu__class_of(dtype));
-            add_step(make, make->vectors->load[dtype], slot, loaded);
+            add_step(make, make->vectors->load[dtype], by_row, slot, loaded);
             slot = loaded;
         }
     }
@@ -239,7 +318,8 @@ static CornuSlot rows_of(Maker *make, const CornuProgramOp *op, CornuSlotKind ki
     const CornuValue *in = cornu_program_operands(make->program, op);
     const CornuType   table = cornu_program_type(make->program, in[0]);
     return (CornuSlot){
-        .kind = kind, .size = cornu_dtype_size(table.dtype), .operand = add_input(make, in[0]),
+        .kind = kind, .by_row = cornu__group_count(make->program, op) != make->group->count,
+        .size = cornu_dtype_size(table.dtype), .operand = add_input(make, in[0]),
         .rows = { .op = op, .table = add_input(make, in[0]), .indices = add_input(make, in[1]),
                   .type = cornu_program_type(make->program, in[1]),
                   .count = table.shape.extent[0], .columns = table.shape.extent[1],
@@ -259,7 +339,8 @@ static void add_rows(Maker *make, const CornuProgramOp *op)
         slot = add_slot(make, rows_of(make, op, CORNU_SLOT_ROWS));
         if (make->vectors->load[table.dtype]) {
             const int loaded = add_register(make, cornu__class_of(table.dtype));
-            add_step(make, make->vectors->load[table.dtype], slot, loaded);
+            add_step(make, make->vectors->load[table.dtype], is_by_row(make, op->out_first), slot,
+                     loaded);
             slot = loaded;
         }
     }
@@ -279,17 +360,23 @@ static void add_op(Maker *make, const CornuProgramOp *op)
     CornuClass          class = cornu__class_of(type.dtype);
     CornuVector        *loop = loop_of(make->vectors, program, op);
     bool                random = op->id == CORNU_OP_RANDOM_UNIFORM;
+    const bool          reduces = cornu__group_reduces(program, op) > 1;
+    const bool          by_row = is_by_row(make, op->out_first);
     int                 slots[CORNU_VECTOR_INPUTS] = { 0 }, result;
     for (int i = 0; i < op->in_count && !random; i++)
         slots[i] = operand_slot(make, in[i]);
 
-    if (loop) {
+    if (reduces) {
+        result = add_register(make, class);
+        add_row_step(make, op->id == CORNU_OP_REDUCE_SUM ? sum_rows : max_rows, slots[0],
+                     result)->op = op;
+    } else if (loop) {
         CornuClass   own = op->id == CORNU_OP_IOTA ? CORNU_CLASS_I64 : class;
         int          out[CORNU_VECTOR_OUTPUTS] = { 0 };
         for (int i = 0; i < op->out_count; i++) out[i] = add_register(make, own);
         int          seed[3] = { -1, -1, -1 };
         for (int i = 0; i < 3 && random; i++) seed[i] = add_input(make, in[i]);
-        CornuInstruction *made = add_instruction(make, loop);
+        CornuInstruction *made = add_instruction(make, loop, by_row);
         made->op = op;
         set_attributes(made, op, type.shape);
         memcpy(made->seed, seed, sizeof seed);
@@ -299,7 +386,7 @@ static void add_op(Maker *make, const CornuProgramOp *op)
         result = out[0];
         if (own != class) { /* an iota of floats counts in integers */
             result = add_register(make, class);
-            add_step(make, make->vectors->class[own]->convert[class], out[0], result);
+            add_step(make, make->vectors->class[own]->convert[class], by_row, out[0], result);
         }
     } else {
         result = slots[0];  /* a convert within a class changes the rounding at most */
@@ -307,7 +394,7 @@ static void add_op(Maker *make, const CornuProgramOp *op)
     bool widens = op->id == CORNU_OP_SELECT || op->id == CORNU_OP_RANDOM_UNIFORM;
     if (make->vectors->round[type.dtype] && !widens && class != CORNU_CLASS_BOOL) {
         int rounded = add_register(make, class);
-        add_step(make, make->vectors->round[type.dtype], result, rounded);
+        add_step(make, make->vectors->round[type.dtype], by_row, result, rounded);
         result = rounded;
     }
     make->slot_of[op->out_first] = result;
@@ -337,6 +424,7 @@ static void add_output(Maker *make, CornuValue value, int number)
     if (make->status != CORNU_OK) return;
     const CornuProgramOp *op = maker(make->program, value);
     CornuSlot       memory = { .kind = CORNU_SLOT_OUTPUT, .size = cornu_dtype_size(dtype) };
+    memory.by_row = is_by_row(make, value);
     if (op && op->id == CORNU_OP_SCATTER_ROWS)
         memory = rows_of(make, op, CORNU_SLOT_REPLACED);
     memory.operand = number;
@@ -347,7 +435,7 @@ static void add_output(Maker *make, CornuValue value, int number)
         return;
     }
     if (!store) store = memory.size == 1 ? copy_1 : memory.size == 4 ? copy_4 : copy_8;
-    add_step(make, store, slot, add_slot(make, memory));
+    add_step(make, store, memory.by_row, slot, add_slot(make, memory));
 }
 
 /* The cost of a loop, in additions. */
@@ -421,15 +509,28 @@ static void forget_slots(Maker *make, const int *ops, int op_count, const CornuV
     for (int i = 0; i < output_count; i++) make->slot_of[outputs[i]] = -1;
 }
 
+/* Elements of a block: whole rows, and whole vectors where a block holds so many. */
+static int64_t block_of(int64_t row)
+{
+    int64_t rows = CORNU_BLOCK / row, whole = 1;
+    while (whole * row % CORNU_VECTOR_STEP) whole *= 2;
+    if (rows >= whole) rows -= rows % whole;
+    return rows * row;
+}
+
 CornuGroup *cornu__group_create(const CornuVectors *vectors, const CornuProgram *program,
-                                const int *ops, int op_count, const CornuValue *outputs,
-                                int output_count, int *slot_of)
+                                const int *ops, int op_count, int64_t row,
+                                const CornuValue *outputs, int output_count, int *slot_of)
 {
     Maker make = { .vectors = vectors, .program = program, .slot_of = slot_of };
     make.group = cornu__allocate(1, sizeof *make.group);
     if (!make.group) return NULL;
-    make.group->count = op_count ? cornu__group_count(program, &program->ops[ops[0]])
-                                 : cornu_type_count(cornu_program_type(program, outputs[0]));
+    make.group->count = op_count ? 0 : count_of(&make, outputs[0]);
+    for (int i = 0; i < op_count; i++)
+        make.group->count = larger(make.group->count,
+                                   cornu__group_count(program, &program->ops[ops[i]]));
+    make.group->row = row;
+    make.group->block = block_of(row);
 
     for (int i = 0; i < op_count; i++) add_op(&make, &program->ops[ops[i]]);
     for (int i = 0; i < output_count; i++) add_output(&make, outputs[i], i);
@@ -444,7 +545,7 @@ CornuGroup *cornu__group_create(const CornuVectors *vectors, const CornuProgram 
         cost += weight(&make.group->instructions[i]);
     /* Some ten thousand additions: worth handing to a thread, filling constants and prefetching
      * for. */
-    make.group->chunk = CORNU_BLOCK * (cost < 8 ? 32 / cost : 16);
+    make.group->chunk = make.group->block * (cost < 8 ? 32 / cost : 16);
     return make.group;
 }
 
@@ -495,14 +596,17 @@ bool cornu__group_in_place(const CornuGroup *group, int in, int out)
         const CornuSlot *slot = &group->slots[i];
         if (is_of_rows(slot) && (slot->rows.table == in || slot->rows.indices == in)) return false;
     }
-    int written = -1;
+    int  written = -1;
+    bool by_row = false;
     for (int i = 0; i < group->instruction_count; i++)
         for (int k = 0; k < CORNU_VECTOR_OUTPUTS; k++) {
             int slot = group->instructions[i].out[k];
             if (slot < 0) continue;
             if (group->slots[slot].kind == CORNU_SLOT_OUTPUT &&
-                group->slots[slot].operand == out)
+                group->slots[slot].operand == out) {
                 written = i;
+                by_row = group->slots[slot].by_row;
+            }
         }
     for (int i = 0; i < group->instruction_count; i++)
         for (int k = 0; k < CORNU_VECTOR_INPUTS; k++) {
@@ -512,7 +616,8 @@ bool cornu__group_in_place(const CornuGroup *group, int in, int out)
             if (!reads_elements(slot, in) ||
                 (slot->kind == CORNU_SLOT_SCALAR && group->count == 1))
                 continue;
-            if (slot->kind != CORNU_SLOT_INPUT || i > written) return false;
+            if (slot->kind != CORNU_SLOT_INPUT || slot->by_row != by_row || i > written)
+                return false;
         }
     return true;
 }

@@ -6,6 +6,10 @@
  * in the first-level cache, and only what other steps read goes to memory. So an Adam update reads
  * and writes each of w, m and v once.
  *
+ * Or its elements are rows, as long as a block at most, and some ops have one element for each row:
+ * sums or maxima of rows, what is made of these, and what is repeated along rows. Then blocks are
+ * whole rows. So a layer normalization reads each row once, and its gradient.
+ *
  * A group also looks through ops that compute nothing: a reshape is read in place, a broadcast
  * through an access (access.h), a constant is a register filled once. Rows of a table are looked up
  * block by block, and replaced likewise: so a lazy Adam update reaches each row of w, m and v once,
@@ -46,6 +50,7 @@ typedef struct {
 
 typedef struct {
     CornuSlotKind kind;
+    bool          by_row;    /* it has an element for each row            */
     size_t        size;      /* bytes of an element                       */
     int           operand;   /* number of the input or output             */
     CornuAccess   access;
@@ -58,7 +63,9 @@ typedef struct {
 
 typedef struct {
     CornuVector          *run;
-    const CornuProgramOp *op;          /* NULL: it only loads, rounds or stores */
+    const CornuProgramOp *op;          /* NULL: it only loads, rounds, repeats or stores */
+    bool                  by_row;      /* it goes over an element for each row           */
+    bool                  whole_rows;  /* it goes over rows, exactly as many as there are */
     int                   out[CORNU_VECTOR_OUTPUTS], in[CORNU_VECTOR_INPUTS]; /* slots, -1: none */
     float                 attributes[3];
     int64_t               repeat, extent;
@@ -68,6 +75,7 @@ typedef struct {
 
 typedef struct {
     int64_t           count, chunk;    /* elements in all, and of one piece of work */
+    int64_t           row, block;      /* of a row, 1 where there are none; and of a block */
     CornuSlot        *slots;
     int               slot_count, slot_space;
     CornuInstruction *instructions;
@@ -84,8 +92,16 @@ CornuValue cornu__group_source(const CornuProgram *program, CornuValue value, Co
 /* Whether operand k of a group's op is read as it is in memory, not element by element. */
 bool cornu__group_reads_memory(const CornuProgramOp *op, int k);
 
-/* The elements that the op goes over: those of its result, or of the rows that it replaces. */
+/* The elements that the op goes over: those of its result, or of the rows that it replaces, or
+ * sums up. */
 int64_t cornu__group_count(const CornuProgram *program, const CornuProgramOp *op);
+
+/* Elements of the rows that the op sums up, or whose maxima it finds, if a group can; else 1. */
+int64_t cornu__group_reduces(const CornuProgram *program, const CornuProgramOp *op);
+
+/* Elements of the rows along which a group can repeat what it reads of this type by `access`, one
+ * element for each row; else 1. */
+int64_t cornu__group_repeats(CornuType type, const CornuAccess *access);
 
 /* Whether a group can compute the op as an elementwise one. Broadcast, reshape and constant are
  * looked through and do not count. */
@@ -93,14 +109,14 @@ bool cornu__group_computes(const CornuVectors *vectors, const CornuProgram *prog
                            const CornuProgramOp *op);
 
 /*
- * Makes a group of the ops numbered in `ops`, ascending. `outputs` are the values to write to
- * memory: results of members, or a broadcast, reshape or constant to be written out. `slot_of` is
- * memory for the time of the call, an element for each value of the program, all of them -1 before
- * and after. NULL and CORNU_ERR_MEMORY.
+ * Makes a group of the ops numbered in `ops`, ascending, in rows of `row` elements, or 1.
+ * `outputs` are the values to write to memory: results of members, or a broadcast, reshape or
+ * constant to be written out. `slot_of` is memory for the time of the call, an element for each
+ * value of the program, all of them -1 before and after. NULL and CORNU_ERR_MEMORY.
  */
 CornuGroup *cornu__group_create(const CornuVectors *vectors, const CornuProgram *program,
-                                const int *ops, int op_count, const CornuValue *outputs,
-                                int output_count, int *slot_of);
+                                const int *ops, int op_count, int64_t row,
+                                const CornuValue *outputs, int output_count, int *slot_of);
 void        cornu__group_free(CornuGroup *group);
 
 /* Whether output `out` may be written over input `in`: each of its elements is written after all

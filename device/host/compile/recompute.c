@@ -8,8 +8,10 @@
  * be made from no more memory than they take, with no more traffic, the ops that make them are
  * recorded once more for each group that reads them, which they then join.
  *
- * Random numbers are not made again: they take longer than reading them. A value that is also read
- * by a kernel is in memory anyway.
+ * Random numbers are not made again: they take longer than reading them. Nor are sums of rows, one
+ * element for each row, but what is made of them is: so the gradient of a layer normalization reads
+ * its operand and two numbers for each row. A value that is also read by a kernel is in memory
+ * anyway.
  *
  * Gain, Xeon (L2 2 MiB, DRAM 31 GB/s), f32: char_gpt at 64, whose dense layers have gelu, 208 ms a
  *     step and 389 MB, then 197 and 255; encoder at 32 164 ms, then 161.
@@ -39,7 +41,8 @@ typedef struct {
     int                   *stamp;     /* by value: the last search that counted it           */
     int                    search;
     bool                  *remade;    /* by op: not stored any more                          */
-    int                   *reader_of; /* by unit: the last one that it was met as a reader of */
+    int                   *reader_of; /* by unit: the last attempt that met it as a reader    */
+    int                    attempt;
     bool                  *needed;    /* by value: read, once the others are made again      */
     int                   *first;     /* by value: of again, -1: none                        */
     Again                 *again;
@@ -51,11 +54,18 @@ static size_t bytes_of(const Recompute *r, CornuValue value)
     return cornu_type_bytes(cornu_program_type(r->program, value));
 }
 
-/* The op that makes operand k in a register of the same unit, -1: it is read from memory. */
+static bool sums_rows(const Recompute *r, int op)
+{
+    return cornu__group_reduces(r->program, &r->program->ops[op]) > 1;
+}
+
+/* The op that makes operand k in a register of the same unit; -1: it is read from memory, or could
+ * be: it is there anyway, or is a sum of rows. */
 static int maker_inside(const Recompute *r, int op, int k)
 {
     const int maker = r->units->direct[r->program->ops[op].in_first + k];
-    return maker >= 0 && r->units->of[maker] == r->units->of[op] ? maker : -1;
+    if (maker < 0 || r->units->of[maker] != r->units->of[op] || sums_rows(r, maker)) return -1;
+    return r->results[maker] == CORNU_RESULT_INSIDE || r->remade[maker] ? maker : -1;
 }
 
 /* Where values are read from memory last. */
@@ -98,7 +108,7 @@ static bool add_cost(Recompute *r, int op, int position, Cost *cost)
     const CornuProgramOp *o = &p->ops[op];
     if (r->stamp[o->out_first] == r->search) return true;
     r->stamp[o->out_first] = r->search;
-    if (o->out_count != 1) return false;
+    if (o->out_count != 1 || sums_rows(r, op)) return false;
     cost->ops++;
     if (is_long(o->id))
         cost->read += LONG_BYTES * (size_t)cornu_type_count(cornu_program_type(p, o->out_first));
@@ -112,7 +122,9 @@ static bool add_cost(Recompute *r, int op, int position, Cost *cost)
             continue;
         }
         const CornuValue source = cornu__group_source(p, value, &access);
+        const int        other = p->values[source].op;
         if (access.rank == 0 || r->stamp[source] == r->search) continue;
+        if (other >= 0 && sums_rows(r, other)) continue;   /* one number for each row */
         r->stamp[source] = r->search;
         if (r->overwritten[source]) return false;
         cost->read += bytes_of(r, source);
@@ -170,13 +182,14 @@ static bool add_reader(Recompute *r, int unit, int reader, size_t *read, size_t 
     return cornu__unit_size(r->units, reader) + cost.ops <= r->most_ops;
 }
 
-/* Whether making again what remade says of a unit takes no more memory, and no more traffic, than
- * storing it; where results are written once and read in each unit. */
-static bool pays(Recompute *r, int unit)
+/* Bytes of traffic that making again what remade says of a unit saves, where results are written
+ * once and read in each unit; -1: it takes more traffic than storing them, or more memory. */
+static int64_t savings(Recompute *r, int unit)
 {
     Cost   all = { .ops = 0 };
     size_t stored = 0, read = 0, saved = 0;
     int    values = 0, last = -1;
+    r->attempt++;
     for (int i = unit; i >= 0; i = r->units->next[i])
         for (int k = r->remade[i] ? first_read(r, i) : -1; k >= 0; k = read_after(r, i, k))
             if (r->units->reader[k] > last) last = r->units->reader[k];
@@ -190,24 +203,43 @@ static bool pays(Recompute *r, int unit)
     for (int i = unit; i >= 0; i = r->units->next[i])
         for (int k = r->remade[i] ? first_read(r, i) : -1; k >= 0; k = read_after(r, i, k)) {
             const int reader = r->units->of[r->units->reader[k]];
-            if (r->reader_of[reader] == unit) continue;
-            r->reader_of[reader] = unit;
-            if (!add_reader(r, unit, reader, &read, &saved)) return false;
+            if (r->reader_of[reader] == r->attempt) continue;
+            r->reader_of[reader] = r->attempt;
+            if (!add_reader(r, unit, reader, &read, &saved)) return -1;
         }
-    return values > 0 && all.ops <= OPS_EACH * values && all.longer <= stored &&
-           read <= saved + stored;
+    const bool pays = values > 0 && all.ops <= OPS_EACH * values && all.longer <= stored &&
+                      read <= saved + stored;
+    return pays ? (int64_t)(saved + stored - read) : -1;
+}
+
+/* Of the values of a unit that can be made again, those from `first` on are. */
+static void remake_from(Recompute *r, int unit, int first)
+{
+    for (int i = unit; i >= 0; i = r->units->next[i])
+        r->remade[i] = i >= first && can_be_remade(r, i);
+}
+
+/* Finds from which value on most is saved: those before are stored, and the others made from them.
+ * Whether any are. */
+static bool choose_of(Recompute *r, int unit)
+{
+    int64_t most = -1;
+    int     best = r->program->op_count;   /* none */
+    for (int first = unit; first >= 0; first = r->units->next[first]) {
+        remake_from(r, unit, first);
+        const int64_t saved = r->remade[first] ? savings(r, unit) : -1;
+        if (saved > most) most = saved, best = first;
+    }
+    remake_from(r, unit, best);
+    return most >= 0;
 }
 
 static bool choose(Recompute *r)
 {
     bool any = false;
-    for (int unit = 0; unit < r->program->op_count; unit++) {
-        if (r->units->of[unit] != unit || r->results[unit] == CORNU_RESULT_OUTSIDE) continue;
-        for (int i = unit; i >= 0; i = r->units->next[i]) r->remade[i] = can_be_remade(r, i);
-        if (pays(r, unit)) any = true;
-        else
-            for (int i = unit; i >= 0; i = r->units->next[i]) r->remade[i] = false;
-    }
+    for (int unit = 0; unit < r->program->op_count; unit++)
+        if (r->units->of[unit] == unit && r->results[unit] != CORNU_RESULT_OUTSIDE)
+            any |= choose_of(r, unit);
     return any;
 }
 
@@ -312,7 +344,6 @@ static CornuStatus open(Recompute *r)
         !r->reader_of)
         return CORNU_ERR_MEMORY;
     for (size_t i = 0; i < values; i++) r->first[i] = -1;
-    for (size_t i = 0; i < ops; i++) r->reader_of[i] = -1;
     for (int i = 0; i < r->program->output_count; i++) {
         const int input = r->program->outputs[i].alias;
         if (input >= 0) r->overwritten[r->program->inputs[input]] = true;

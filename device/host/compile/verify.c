@@ -119,6 +119,12 @@ static bool finds(const CornuPlan *plan, const CornuPlanStep *step, int op, Corn
     }
 }
 
+/* That the group goes over in the slot. */
+static int64_t elements_of(const CornuGroup *group, const CornuSlot *slot)
+{
+    return slot->by_row ? group->count / group->row : group->count;
+}
+
 /* As many indices as the group goes over rows, which are those of the table. */
 static CornuStatus check_rows(Verifier *v, const CornuPlanStep *step, const CornuSlot *slot)
 {
@@ -127,7 +133,7 @@ static CornuStatus check_rows(Verifier *v, const CornuPlanStep *step, const Corn
     const CornuType  type = v->plan->types[table];
     if (!cornu_type_equal(rows.type, step->types[rows.indices]) || type.shape.rank != 2 ||
         type.shape.extent[0] != rows.count || type.shape.extent[1] != rows.columns ||
-        cornu_type_count(rows.type) * rows.columns != step->group->count)
+        cornu_type_count(rows.type) * rows.columns != elements_of(step->group, slot))
         return complain(v, table, "does not have the rows that the step reads or replaces");
     return CORNU_OK;
 }
@@ -146,7 +152,7 @@ static CornuStatus check_accesses(Verifier *v, const CornuPlanStep *step)
             count *= slot->access.extent[axis];
         }
         if (last >= cornu_type_count(v->plan->types[value]) ||
-            (slot->access.rank > 0 && count != step->group->count))
+            (slot->access.rank > 0 && count != elements_of(step->group, slot)))
             return complain(v, value, "does not have the elements that the step reads");
     }
     return CORNU_OK;

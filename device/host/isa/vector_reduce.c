@@ -17,6 +17,7 @@ void CORNU__PER_ISA(cornu__add_row)(float *sum, const float *x, int64_t count);
 void CORNU__PER_ISA(cornu__max_row)(float *max, const float *x, int64_t count);
 void CORNU__PER_ISA(cornu__sum_runs)(const float *x, int64_t runs, int64_t count, float *y);
 void CORNU__PER_ISA(cornu__max_runs)(const float *x, int64_t runs, int64_t count, float *y);
+void CORNU__PER_ISA(cornu__repeat_runs)(const float *x, int64_t runs, int64_t count, float *y);
 
 /* NaN if either is NaN */
 static inline float larger(float a, float b) { return ((a > b) | (a != a)) ? a : b; }
@@ -98,4 +99,12 @@ void CORNU__PER_ISA(cornu__max_runs)(const float *x, int64_t runs, int64_t count
     if (count <= LANES) fold_short_runs(x, runs, count, true, y);
     else
         for (int64_t run = 0; run < runs; run++, x += count) y[run] = max_run(x, count);
+}
+
+void CORNU__PER_ISA(cornu__repeat_runs)(const float *x, int64_t runs, int64_t count, float *y)
+{
+    for (int64_t run = 0; run < runs; run++, y += count) {
+        const float element = x[run];
+        CORNU__SIMD for (int64_t i = 0; i < count; i++) y[i] = element;
+    }
 }

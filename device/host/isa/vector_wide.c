@@ -474,6 +474,7 @@ void  CORNU__PER_ISA(cornu__add_row)(float *sum, const float *x, int64_t count);
 void  CORNU__PER_ISA(cornu__max_row)(float *max, const float *x, int64_t count);
 void CORNU__PER_ISA(cornu__sum_runs)(const float *x, int64_t runs, int64_t count, float *y);
 void CORNU__PER_ISA(cornu__max_runs)(const float *x, int64_t runs, int64_t count, float *y);
+void CORNU__PER_ISA(cornu__repeat_runs)(const float *x, int64_t runs, int64_t count, float *y);
 void  CORNU__PER_ISA(cornu__sum_rows)(float *to, const float *const *x, int rows, int64_t count);
 float CORNU__PER_ISA(cornu__read)(const float *x, int64_t count);
 
@@ -502,6 +503,7 @@ const CornuVectors CORNU__PER_ISA(cornu__vectors) = {
     .max_row = CORNU__PER_ISA(cornu__max_row),
     .sum_runs = CORNU__PER_ISA(cornu__sum_runs),
     .max_runs = CORNU__PER_ISA(cornu__max_runs),
+    .repeat_runs = CORNU__PER_ISA(cornu__repeat_runs),
     .sum_rows = CORNU__PER_ISA(cornu__sum_rows),
     .read = CORNU__PER_ISA(cornu__read),
 };

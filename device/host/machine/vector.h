@@ -87,6 +87,8 @@ typedef struct {
     /* y[i] of run i, each of `count` elements, at least one and at most a chunk. */
     void  (*sum_runs)(const float *x, int64_t runs, int64_t count, float *y);
     void  (*max_runs)(const float *x, int64_t runs, int64_t count, float *y);
+    /* y = x[i] in run i, each of `count` elements. */
+    void  (*repeat_runs)(const float *x, int64_t runs, int64_t count, float *y);
     /* The sum of some rows, element by element, in a binary tree: neighbours first. */
     void  (*sum_rows)(float *to, const float *const *x, int rows, int64_t count);
     /* Only reads, the limit of all memory; count a multiple of 128. The result means nothing. */

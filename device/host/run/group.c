@@ -5,6 +5,9 @@
 
 #include "../../integer_internal.h"
 #include "../kernels/rows.h"
+#include "../machine/prefetch.h"
+
+enum { MANY_INSTRUCTIONS = 5 };   /* between blocks, so that the processor stops reading ahead */
 
 typedef struct {
     const CornuGroup  *group;
@@ -34,13 +37,23 @@ static void fill_constant(const CornuSlot *slot, void *to, int64_t count)
     cornu__fill(to, elements[slot->class], slot->size, count);
 }
 
+/* Some elements, by [false], and rows, by [true], of a group. */
+typedef struct { int64_t first[2], count[2]; } Part;
+
+static Part part_of(const CornuGroup *group, int64_t first, int64_t count)
+{
+    return (Part){ { first, first / group->row }, { count, count / group->row } };
+}
+
 /* Fills what is the same in all blocks of a chunk. `at` are the addresses of the slots. */
 static void prepare(const Job *job, char *memory, void **at, int64_t count)
 {
-    for (int i = 0; i < job->group->slot_count; i++) {
-        const CornuSlot *slot = &job->group->slots[i];
+    const CornuGroup *group = job->group;
+    const Part        block = part_of(group, 0, smaller(count, group->block));
+    for (int i = 0; i < group->slot_count; i++) {
+        const CornuSlot *slot = &group->slots[i];
         at[i] = memory + slot->offset;
-        int64_t length = padded(smaller(count, CORNU_BLOCK));
+        int64_t length = padded(block.count[slot->by_row]);
         if (slot->kind == CORNU_SLOT_CONSTANT)
             fill_constant(slot, at[i], length);
         else if (slot->kind == CORNU_SLOT_SCALAR)
@@ -85,14 +98,30 @@ static void move_rows(const Job *job, const CornuSlot *slot, char *at, int64_t f
     }
 }
 
-/* Finds the addresses for one block. At a ragged end, registers stand in for the memory. */
-static void open_block(const Job *job, char *memory, void **at, int64_t first,
-                       int64_t count)
+/* Requests what the next block reads and writes where it lies, while this one is computed. */
+static void request_next(const CornuGroup *group, void *const *at, const Part *block)
 {
-    bool ragged = count % CORNU_VECTOR_STEP != 0;
+    for (int i = 0; i < group->slot_count; i++) {
+        const CornuSlot *slot = &group->slots[i];
+        const int64_t    count = block->count[slot->by_row];
+        const size_t     bytes = (size_t)count * slot->size;
+        const char      *next = (const char *)at[i] + bytes;
+        if (count % CORNU_VECTOR_STEP) continue;
+        if (slot->kind == CORNU_SLOT_OUTPUT) cornu__prefetch_to_write(next, bytes);
+        for (size_t line = 0; line < bytes && slot->kind == CORNU_SLOT_INPUT;
+             line += CORNU_LINE_BYTES)
+            cornu__prefetch_near(next, line);
+    }
+}
+
+/* Finds the addresses for one block. At a ragged end, registers stand in for the memory. */
+static void open_block(const Job *job, char *memory, void **at, const Part *block)
+{
     for (int i = 0; i < job->group->slot_count; i++) {
         const CornuSlot *slot = &job->group->slots[i];
-        size_t      start = (size_t)first * slot->size;
+        const int64_t    first = block->first[slot->by_row], count = block->count[slot->by_row];
+        const bool       ragged = count % CORNU_VECTOR_STEP != 0;
+        const size_t     start = (size_t)first * slot->size;
         switch (slot->kind) {
         case CORNU_SLOT_PERIOD:
             at[i] = memory + slot->offset +
@@ -122,11 +151,12 @@ static void open_block(const Job *job, char *memory, void **at, int64_t first,
     }
 }
 
-static void close_block(const Job *job, void **at, int64_t first, int64_t count)
+static void close_block(const Job *job, void **at, const Part *block)
 {
-    const bool ragged = count % CORNU_VECTOR_STEP != 0;
     for (int i = 0; i < job->group->slot_count; i++) {
         const CornuSlot *slot = &job->group->slots[i];
+        const int64_t    first = block->first[slot->by_row], count = block->count[slot->by_row];
+        const bool       ragged = count % CORNU_VECTOR_STEP != 0;
         if (slot->kind == CORNU_SLOT_REPLACED) move_rows(job, slot, at[i], first, first + count);
         else if (slot->kind == CORNU_SLOT_OUTPUT && ragged)
             memcpy((char *)job->out[slot->operand] + (size_t)first * slot->size, at[i],
@@ -156,13 +186,15 @@ static void run_chunk(void *context, int64_t chunk, int thread)
     int64_t           end = smaller(begin + group->chunk, group->count);
     CornuRandom       random;
     prepare(job, memory, at, end - begin);
-    for (int64_t first = begin; first < end; first += CORNU_BLOCK) {
-        int64_t count = smaller(CORNU_BLOCK, end - first);
-        open_block(job, memory, at, first, count);
+    for (int64_t first = begin; first < end; first += group->block) {
+        const Part block = part_of(group, first, smaller(group->block, end - first));
+        open_block(job, memory, at, &block);
+        if (group->instruction_count >= MANY_INSTRUCTIONS && first + group->block < end)
+            request_next(group, at, &block);
         for (int i = 0; i < group->instruction_count; i++) {
             const CornuInstruction *instruction = &group->instructions[i];
-            CornuVectorCall    call = {
-                .attributes = instruction->attributes, .first = first,
+            CornuVectorCall         call = {
+                .attributes = instruction->attributes, .first = block.first[instruction->by_row],
                 .random = &random, .repeat = instruction->repeat,
                 .extent = instruction->extent,
             };
@@ -171,9 +203,10 @@ static void run_chunk(void *context, int64_t chunk, int thread)
                 call.out[k] = at[instruction->out[k]];
             for (int k = 0; k < CORNU_VECTOR_INPUTS && instruction->in[k] >= 0; k++)
                 call.in[k] = at[instruction->in[k]];
-            instruction->run(&call, padded(count));
+            instruction->run(&call, instruction->whole_rows
+                                    ? block.count[true] : padded(block.count[instruction->by_row]));
         }
-        close_block(job, at, first, count);
+        close_block(job, at, &block);
     }
 }
 
@@ -242,7 +275,8 @@ CornuStatus cornu__group_run(const CornuGroup *group, const void *const *in, voi
     for (int i = 0; i < group->instruction_count; i++) {
         const CornuInstruction *instruction = &group->instructions[i];
         if (instruction->seed[0] < 0) continue;
-        CornuStatus status = check_seeds(instruction, in, group->count);
+        const Part  all = part_of(group, 0, group->count);
+        CornuStatus status = check_seeds(instruction, in, all.count[instruction->by_row]);
         if (status) return blame(status, instruction->op);
     }
     Job     job = { group, in, out, scratch };

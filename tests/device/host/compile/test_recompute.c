@@ -11,10 +11,8 @@
 
 #include <cmocka.h>
 
-#include <cornu/device/host/compile/passes.h>
-#include <cornu/device/host/kernels/kernels.h>
-
 #include "../../agreement.h"
+#include "../../planned.h"
 
 enum { ROWS = 40, COLUMNS = 48 };
 
@@ -93,18 +91,12 @@ static CornuProgram *record_case(Case which)
 /* Values that groups write to memory. */
 static int count_stored(Case which)
 {
-    const CornuHost host = { .kernels = { cornu__host_kernels }, .pooled = cornu__host_pooled,
-                             .vectors = cornu__vectors(), .threads = cornu__threads_create(2) };
-    CornuProgram *p = record_case(which);
-    CornuPlan     plan = { .host = NULL };
-    int           count = 0;
-    if (cornu__plan_build(&plan, &host, p) != CORNU_OK) fail_msg("%s", cornu_error_message());
-    assert_int_equal(cornu__plan_verify(&plan), CORNU_OK);
-    for (int i = 0; i < plan.step_count; i++)
-        if (plan.steps[i].kind == CORNU_STEP_GROUP) count += plan.steps[i].out_count;
-    cornu__plan_free(&plan);
-    cornu_program_free(p);
-    cornu__threads_free(host.threads);
+    const CornuMultiplier f32 = { .bf16 = false };
+    Planned              *made = planned(record_case(which), 1, 2, f32);
+    int                   count = 0;
+    for (int i = 0; i < made->plan.step_count; i++)
+        if (made->plan.steps[i].kind == CORNU_STEP_GROUP) count += made->plan.steps[i].out_count;
+    release_planned(made);
     return count;
 }
 

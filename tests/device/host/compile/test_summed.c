@@ -13,10 +13,8 @@
 
 #include <cmocka.h>
 
-#include <cornu/device/host/compile/passes.h>
-#include <cornu/device/host/kernels/kernels.h>
-
 #include "../../agreement.h"
+#include "../../planned.h"
 
 /* The gradient of a weight, x' d, and of a bias, the sum of d, summed over shards. x is
  * (rows, m), d is (rows, n) on each shard. */
@@ -74,30 +72,22 @@ static CornuProgram *gradient(const Gradient *g)
 typedef struct {
     int    summed;   /* steps that compute a product and its sum */
     size_t bytes;    /* of values between steps */
-} Planned;
+} Sums;
 
-static Planned planned(const Gradient *g, CornuMultiplier multiplier)
+static Sums sums_of(const Gradient *g, CornuMultiplier multiplier)
 {
-    const CornuHost host = { .kernels = { cornu__host_kernels }, .pooled = cornu__host_pooled,
-                             .vectors = cornu__vectors(), .threads = cornu__threads_create(2),
-                             .multiplier = multiplier, .shards = g->shards };
-    CornuProgram *p = gradient(g);
-    CornuPlan     plan = { .host = NULL };
-    Planned       made = { .summed = 0 };
-    if (cornu__plan_build(&plan, &host, p) != CORNU_OK) fail_msg("%s", cornu_error_message());
-    assert_int_equal(cornu__plan_verify(&plan), CORNU_OK);
-    for (int i = 0; i < plan.step_count; i++) {
-        if (!plan.steps[i].summed) continue;
-        made.summed++;
-        assert_false(plan.steps[i].varies);
-        assert_true(cornu__plan_crosses(&plan, &plan.steps[i]));
-        assert_int_equal(plan.steps[i].op_count, 2);
+    Planned         *made = planned(gradient(g), g->shards, 2, multiplier);
+    const CornuPlan *plan = &made->plan;
+    Sums             sums = { .bytes = cornu__plan_bytes(plan, plan->arena) };
+    for (int i = 0; i < plan->step_count; i++) {
+        if (!plan->steps[i].summed) continue;
+        sums.summed++;
+        assert_false(plan->steps[i].varies);
+        assert_true(cornu__plan_crosses(plan, &plan->steps[i]));
+        assert_int_equal(plan->steps[i].op_count, 2);
     }
-    made.bytes = cornu__plan_bytes(&plan, plan.arena);
-    cornu__plan_free(&plan);
-    cornu_program_free(p);
-    cornu__threads_free(host.threads);
-    return made;
+    release_planned(made);
+    return sums;
 }
 
 static void test_which_are_summed(void **state)
@@ -109,10 +99,10 @@ static void test_which_are_summed(void **state)
     for (int shards = 2; shards <= 8; shards++) {
         Gradient g = usual;
         g.shards = shards;
-        assert_int_equal(planned(&g, f32).summed, 1);
-        assert_int_equal(planned(&g, bf16).summed, 1);
+        assert_int_equal(sums_of(&g, f32).summed, 1);
+        assert_int_equal(sums_of(&g, bf16).summed, 1);
         g.alone = true;
-        assert_int_equal(planned(&g, f32).summed, 1);
+        assert_int_equal(sums_of(&g, f32).summed, 1);
     }
     Gradient cases[8];
     for (int i = 0; i < 8; i++) cases[i] = usual;
@@ -125,10 +115,10 @@ static void test_which_are_summed(void **state)
     cases[6].shards = 1;
     cases[7].shards = 20;
     for (int i = 0; i < 8; i++)
-        if (planned(&cases[i], f32).summed != 0) fail_msg("case %d is summed", i);
-    assert_int_equal(planned(&usual, exact).summed, 0);   /* passes, of which the last is large */
+        if (sums_of(&cases[i], f32).summed != 0) fail_msg("case %d is summed", i);
+    assert_int_equal(sums_of(&usual, exact).summed, 0);   /* passes, of which the last is large */
     setenv("CORNU_PASSES", "-summed", 1);
-    assert_int_equal(planned(&usual, f32).summed, 0);
+    assert_int_equal(sums_of(&usual, f32).summed, 0);
     unsetenv("CORNU_PASSES");
 }
 
@@ -139,9 +129,9 @@ static void test_memory(void **state)
     const size_t bytes = sizeof(float) * M * N;
     Gradient     g = usual;
     g.shards = 8;
-    const size_t with = planned(&g, (CornuMultiplier){ .bf16 = false }).bytes;
+    const size_t with = sums_of(&g, (CornuMultiplier){ .bf16 = false }).bytes;
     setenv("CORNU_PASSES", "-summed", 1);
-    const size_t without = planned(&g, (CornuMultiplier){ .bf16 = false }).bytes;
+    const size_t without = sums_of(&g, (CornuMultiplier){ .bf16 = false }).bytes;
     unsetenv("CORNU_PASSES");
     assert_in_range(with, bytes, bytes + bytes / 4);
     assert_true(without >= 8 * bytes);

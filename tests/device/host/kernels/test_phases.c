@@ -10,10 +10,8 @@
 
 #include <cmocka.h>
 
-#include <cornu/device/host/compile/passes.h>
-#include <cornu/device/host/kernels/kernels.h>
-
 #include "../../agreement.h"
+#include "../../planned.h"
 
 typedef struct {
     int64_t    batch, height, width, channels, filters, taps[2], strides[2], low[2], out[2];
@@ -55,22 +53,16 @@ static CornuProgram *convolution(const Convolution *c)
 /* Ops that are computed with fewer products: the convolution, the gradient of x, or both. */
 static int count_fewer(const Convolution *c)
 {
-    const CornuHost host = { .kernels = { cornu__host_kernels }, .pooled = cornu__host_pooled,
-                             .vectors = cornu__vectors(), .threads = cornu__threads_create(2) };
-    CornuProgram *p = convolution(c);
-    CornuPlan     plan = { .host = NULL };
-    int           count = 0;
-    if (cornu__plan_build(&plan, &host, p) != CORNU_OK) fail_msg("%s", cornu_error_message());
-    assert_int_equal(cornu__plan_verify(&plan), CORNU_OK);
-    for (int i = 0; i < plan.step_count; i++) {
-        const CornuPlanStep *step = &plan.steps[i];
+    const CornuMultiplier f32 = { .bf16 = false };
+    Planned              *made = planned(convolution(c), 1, 2, f32);
+    int                   count = 0;
+    for (int i = 0; i < made->plan.step_count; i++) {
+        const CornuPlanStep *step = &made->plan.steps[i];
         count += step->kind == CORNU_STEP_KERNEL &&
                  (step->kernel == &cornu__host_conv2d_winograd ||
                   step->kernel == &cornu__host_conv2d_grad_input_winograd);
     }
-    cornu__plan_free(&plan);
-    cornu_program_free(p);
-    cornu__threads_free(host.threads);
+    release_planned(made);
     return count;
 }
 
