@@ -66,7 +66,7 @@ enum {
     WIDE_COLUMNS = 1024, /* of a block that packs or copies its part of a for all of them */
     SHORT_ROWS = 96,     /* of the result where K is not split further, by WIDE_COLUMNS   */
     OWN_ROW_BLOCKS = 3,  /* at most, each of which packs b: for more a step of its own is faster */
-    SPLIT_TERMS = 768,   /* of a split's sums at least: writing and adding these costs */
+    SPLIT_TERMS = 512,   /* of a split's sums at least: writing and adding these costs */
     SPREAD = 1024,       /* bytes between rows, whose power of two is no greater: no more than four
                             of a tile's rows share a set of the first-level cache   */
     FEW_PANELS = 4,      /* that are not worth copying rows for                     */
