@@ -56,13 +56,14 @@ enum {
     LEAST_TILES = 2, TILES = 8,   /* high is a block of rows,                       */
     SLOW_TILES = 5,      /* of registers that are not AMX's, at least: they read panels less often
                             from the second-level cache                             */
-    MOST_TILES = 16,     /* where K is cut                                          */
+    MOST_TILES = 16,     /* where K is cut, and of tall tiles                       */
     SUMMED_TILES = 4,    /* where results of several shards are added up: in the cache */
     ROW_BLOCKS = 16,     /* at least, if there are rows enough                      */
     BLOCKS = 32,         /* at least, by columns then: threads end nearly together  */
     KEPT_BYTES = 1 << 20,      /* of panels that may still be in the second-level cache when they
                                   are read, if a step of its own packs them */
-    PANEL_PART = 32,     /* of the second-level cache, for a panel's rows of a stretch of K */
+    PANEL_PART = 32,     /* of the second-level cache, for a panel's rows of a stretch of K, */
+    TALL_PANEL_PART = 16,   /* of f32 in tall tiles, which read a panel half as fast     */
     WIDE_COLUMNS = 1024, /* of a block that packs or copies its part of a for all of them */
     SHORT_ROWS = 96,     /* of the result where K is not split further, by WIDE_COLUMNS   */
     OWN_ROW_BLOCKS = 3,  /* at most, each of which packs b: for more a step of its own is faster */
@@ -114,6 +115,15 @@ CornuMatmulExtents cornu__matmul_extents(const CornuOpCall *op, const CornuType 
 
 static bool is_f32(const CornuMatmul *p) { return p->products->depth == 1; }
 
+/* Tiles that read a panel of f32 slowly enough for the second-level cache. */
+static bool is_tall(const CornuMatmul *p) { return is_f32(p) && cornu__has_tall_tiles(p); }
+
+/* Of a in a block. */
+static int64_t most_bytes(const CornuMatmul *p)
+{
+    return is_tall(p) ? larger(CORNU_MATMUL_BYTES, cornu__cpu()->l2 / 2) : CORNU_MATMUL_BYTES;
+}
+
 /* Whether a block that copies its rows of a stretch meets too few panels with them. */
 static bool copies_for_few(const CornuMatmul *p)
 {
@@ -133,7 +143,7 @@ static int64_t stretch_of(const CornuMatmul *p)
     const int64_t size = p->how.parts * (int64_t)p->products->size;
     const int64_t panel = cornu__panel_columns(p) * size;
     const int64_t rows = TILES * p->products->tile_rows * size;
-    const int64_t part = cornu__cpu()->l2 / PANEL_PART;
+    const int64_t part = cornu__cpu()->l2 / (is_tall(p) ? TALL_PANEL_PART : PANEL_PART);
     const int64_t most = larger(UNIT, part / panel / UNIT * UNIT);
     const bool    fits = p->packs ? p->e.k * panel <= cornu__cpu()->l1d
                        : is_f32(p) && !copies_for_few(p)
@@ -185,9 +195,10 @@ static void cut(CornuMatmul *p)
     }
     p->tiles = p->e.m / p->products->tile_rows * p->e.batch / ROW_BLOCKS;
     const bool fast = p->transposed || cornu__has_tile_registers(p->products);
-    p->tiles = larger(fast ? LEAST_TILES : SLOW_TILES, smaller(p->tiles, TILES));
+    p->tiles = larger(fast ? LEAST_TILES : SLOW_TILES,
+                      smaller(p->tiles, is_tall(p) ? MOST_TILES : TILES));
     if (!p->transposed && !is_stretched(p) && p->e.k > 0)
-        p->tiles = larger(1, smaller(p->tiles, CORNU_MATMUL_BYTES / tile_bytes(p)));
+        p->tiles = larger(1, smaller(p->tiles, most_bytes(p) / tile_bytes(p)));
     if (is_stretched(p)) p->tiles = p->in_turns ? TILES : MOST_TILES;   /* of several parts */
     if (p->packs) p->tiles = ceil_divide(p->e.m, p->products->tile_rows);
     if (p->summed) p->tiles = SUMMED_TILES;
