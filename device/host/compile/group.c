@@ -167,7 +167,6 @@ static void add_step(Maker *make, CornuVector *run, bool by_row, int from, int t
     made->out[0] = to;
 }
 
-
 static int add_input(Maker *make, CornuValue value)
 {
     CornuGroup *group = make->group;
@@ -211,7 +210,7 @@ static void repeat_rows(const CornuVectorCall *call, int64_t rows)
     cornu__vectors()->repeat_runs(call->in[0], rows, call->repeat, call->out[0]);
 }
 
-/* From an operand, or to a result, with an element for each row. */
+/* From an operand, or to a result, of an element for each row. */
 static CornuInstruction *add_row_step(Maker *make, CornuVector *run, int from, int to)
 {
     CornuInstruction *made = add_instruction(make, run, false);

@@ -60,7 +60,8 @@ typedef struct {
     const float       *attributes;   /* of the op: alpha, or the coefficients of an update */
     int64_t            first;        /* number of the block's first element in its tensor */
     const CornuRandom *random;
-    int64_t            repeat, extent; /* iota: element i is (i / repeat) % extent */
+    int64_t            repeat, extent; /* iota: element i is (i / repeat) % extent; of rows:
+                                          elements of each */
 } CornuVectorCall;
 
 typedef void CornuVector(const CornuVectorCall *call, int64_t count);
