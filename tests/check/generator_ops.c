@@ -2,22 +2,30 @@
 #include "generator_internal.h"
 
 #include "../../device/definition_internal.h"
+#include "../../tensor/custom.h"
+#include "../../tensor/ops.h"
+
+static void compose_swish(const CornuOpArguments *call, CornuTensor *const *x, CornuTensor **y)
+{
+    (void)call;
+    y[0] = cornu_op_multiply(x[0], cornu_op_sigmoid(x[0]));
+}
 
 /* A registered op, x sigmoid(x), without a kernel. */
 static CornuValue make_custom(Generator *g, CornuOpId id)
 {
-    static CornuDefinition swish = { .name = "check_swish", .inputs = 1, .outputs = 1,
-                                     .is_composed = true };
-    CornuValue    x = gen_any_float(g), in[2], y = CORNU_NO_VALUE;
-    CornuProgram *body = cornu_program_create();
-    if (!cornu__definition_find(swish.name)) cornu__definition_add(&swish);
+    static const char name[] = "check_swish";
+    CornuValue        x = gen_any_float(g), in[2], y = CORNU_NO_VALUE;
+    CornuProgram     *body = cornu_program_create();
+    if (!cornu_op_find(name))
+        cornu_op_register(&(CornuOpDefinition){ .name = name, .composition = compose_swish });
     if (x != CORNU_NO_VALUE && body &&
         !cornu_program_input(body, gen_type_of(g, x), &in[0]) &&
         !cornu_program_record(body, CORNU_OP_SIGMOID, NULL, in, 1, &in[1]) &&
         !cornu_program_record(body, CORNU_OP_MULTIPLY, NULL, in, 2, &in[1]) &&
         !cornu_program_output(body, in[1], -1))
-        y = gen_emit(g, id, &(CornuAttributes){ .custom = { .definition = &swish, .body = body } },
-                     &x, 1);
+        y = gen_emit(g, id, &(CornuAttributes){ .custom = {
+                         .definition = cornu__definition_find(name), .body = body } }, &x, 1);
     cornu_program_free(body);
     return y;
 }
