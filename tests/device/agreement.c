@@ -72,3 +72,15 @@ void check(const CornuProgram *program, double tolerance, const char *what)
     release(&wanted);
     for (int t = 0; t < THREADS; t++) release(&made[t]);
 }
+
+void check_without(const CornuProgram *program, const char *passes)
+{
+    int64_t count;
+    double *now = numbers_of(cpu[1], program, 5, &count);
+    setenv("CORNU_PASSES", passes, 1);
+    double *without = numbers_of(cpu[1], program, 5, &count);
+    unsetenv("CORNU_PASSES");
+    assert_memory_equal(now, without, (size_t)count * sizeof *now);
+    free(now);
+    free(without);
+}

@@ -22,4 +22,8 @@ void expect_close(const double *got, const double *expected, int64_t count, doub
 /* Runs the program twice on all devices: near the reference, and the same bits on any threads. */
 void check(const CornuProgram *program, double tolerance, const char *what);
 
+/* Expects of cpu[1] the same bits of output 0 when the program is compiled without these passes, as
+ * CORNU_PASSES names them. */
+void check_without(const CornuProgram *program, const char *passes);
+
 #endif

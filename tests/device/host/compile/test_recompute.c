@@ -7,7 +7,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -118,16 +117,9 @@ static void test_numbers(void **state)
 {
     (void)state;
     for (Case i = 0; i < CASES; i++) {
-        int64_t       count;
         CornuProgram *p = record_case(i);
         if (i != OVERWRITTEN) check(p, 1e-5, cases[i].what);
-        double *now = numbers_of(cpu[1], p, 5, &count);
-        setenv("CORNU_PASSES", "-recompute", 1);
-        double *without = numbers_of(cpu[1], p, 5, &count);
-        unsetenv("CORNU_PASSES");
-        assert_memory_equal(now, without, (size_t)count * sizeof *now);
-        free(now);
-        free(without);
+        check_without(p, "-recompute");
         cornu_program_free(p);
     }
 }
