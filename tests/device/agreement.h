@@ -23,7 +23,7 @@ void expect_close(const double *got, const double *expected, int64_t count, doub
 void check(const CornuProgram *program, double tolerance, const char *what);
 
 /* Expects of cpu[1] the same bits of output 0 when the program is compiled without these passes, as
- * CORNU_PASSES names them. */
-void check_without(const CornuProgram *program, const char *passes);
+ * CORNU_PASSES names them; a failure names `what`. */
+void check_without(const CornuProgram *program, const char *passes, const char *what);
 
 #endif

@@ -27,7 +27,7 @@ static bool feeds_group(const CornuFuser *f, int op)
 static bool ends_group(const CornuFuser *f, int op)
 {
     CornuAccess      access;
-    const CornuValue rows = cornu__group_source(f->program, cornu__op_operands(f, op)[2], &access);
+    const CornuValue rows = cornu__op_source(f, op, 2, &access);
     const int        maker = f->program->values[rows].op;
     return maker >= 0 && f->nodes[maker].kind == CORNU_NODE_GROUP &&
            cornu__value_count(f, rows) == cornu__group_count(f->program, &f->program->ops[op]) &&
@@ -49,8 +49,7 @@ static void find_rows(CornuFuser *f)
 int64_t cornu__operand_row(const CornuFuser *f, int op, int k)
 {
     CornuAccess      access;
-    const CornuValue source =
-        cornu__group_source(f->program, cornu__op_operands(f, op)[k], &access);
+    const CornuValue source = cornu__op_source(f, op, k, &access);
     return cornu__pass_runs(CORNU_PASS_ROW_SUMS)
          ? cornu__group_repeats(cornu_program_type(f->program, source), &access) : 1;
 }
@@ -59,8 +58,7 @@ int cornu__register_maker(const CornuFuser *f, int op, int k)
 {
     if (cornu__group_reads_memory(&f->program->ops[op], k)) return -1;
     CornuAccess access;
-    CornuValue  source =
-        cornu__group_source(f->program, cornu__op_operands(f, op)[k], &access);
+    CornuValue  source = cornu__op_source(f, op, k, &access);
     int         maker = f->program->values[source].op;
     if (maker < 0 || f->nodes[maker].kind != CORNU_NODE_GROUP) return -1;
     if (f->program->ops[maker].id == CORNU_OP_SCATTER_ROWS) return -1;   /* a table, in memory */
@@ -104,8 +102,7 @@ static void join_units(CornuFuser *f, int own, int other, int64_t row)
 static int summed_rows(const CornuFuser *f, int op, int k)
 {
     CornuAccess      access;
-    const CornuValue source =
-        cornu__group_source(f->program, cornu__op_operands(f, op)[k], &access);
+    const CornuValue source = cornu__op_source(f, op, k, &access);
     const int        maker = f->program->values[source].op;
     return maker >= 0 && f->nodes[maker].row > 1 ? maker : -1;
 }
@@ -183,7 +180,7 @@ static void join_readers(CornuFuser *f, int op, int before)
 static bool reads_elements(const CornuFuser *f, int op, int k, CornuValue *value)
 {
     CornuAccess access;
-    *value = cornu__group_source(f->program, cornu__op_operands(f, op)[k], &access);
+    *value = cornu__op_source(f, op, k, &access);
     const int maker = f->units.direct[f->program->ops[op].in_first + k];
     return !cornu__group_reads_memory(&f->program->ops[op], k) &&
            cornu__access_is_whole(&access) &&

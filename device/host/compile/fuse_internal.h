@@ -60,6 +60,12 @@ static inline const CornuValue *cornu__op_operands(const CornuFuser *f, int op)
     return cornu_program_operands(f->program, &f->program->ops[op]);
 }
 
+/* What op `op` of a group reads for operand k, and how. */
+static inline CornuValue cornu__op_source(const CornuFuser *f, int op, int k, CornuAccess *access)
+{
+    return cornu__group_source(f->program, cornu__op_operands(f, op)[k], access);
+}
+
 /* The op, if it is a kernel's; COUNT: another, or none. */
 static inline CornuOpId cornu__kernel_id(const CornuFuser *f, int op)
 {

@@ -101,8 +101,7 @@ static bool is_cheap_to_delay(const CornuFuser *f, int op)
     size_t bytes = cornu_type_bytes(cornu_program_type(f->program, p->out_first));
     for (int k = 0; k < p->in_count; k++) {
         CornuAccess access;
-        CornuValue  source =
-            cornu__group_source(f->program, cornu__op_operands(f, op)[k], &access);
+        CornuValue  source = cornu__op_source(f, op, k, &access);
         const CornuProgramValue *made = &f->program->values[source];
         if (access.rank == 0) continue;
         bool there = made->op >= 0 && f->nodes[made->op].in_memory[made->index];

@@ -119,7 +119,7 @@ static void test_numbers(void **state)
     for (Case i = 0; i < CASES; i++) {
         CornuProgram *p = record_case(i);
         if (i != OVERWRITTEN) check(p, 1e-5, cases[i].what);
-        check_without(p, "-recompute");
+        check_without(p, "-recompute", cases[i].what);
         cornu_program_free(p);
     }
 }

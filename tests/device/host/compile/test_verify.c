@@ -162,7 +162,7 @@ static void test_sums_of_blocks(void **state)
 {
     (void)state;
     static const char *const words[] = { "", "beyond the end of its memory",
-                                         "is read",
+                                         "is read where another value has been written",
                                          "is read before it is written", "another shard may be" };
     for (int fault = 0; fault < 5; fault++) {
         Planned       *made = steps_planned(64, 2);
