@@ -27,7 +27,9 @@ typedef struct CornuBuffer     CornuBuffer;
 typedef struct CornuExecutable CornuExecutable;
 
 /* How a device that multiplies bf16 multiplies f32: in 6 passes, as exact as f32 sums are; in 3,
- * with products good to 16 bits; or in 1, with operands rounded to bf16. bf16 takes one pass. */
+ * with products good to 16 bits; or in 1, with operands rounded to bf16. bf16 takes one pass. On
+ * pjrt it is XLA's PrecisionConfig, whose lesser ones are the platform's to choose: the same on
+ * TPUs, TF32 (10 bits) on NVIDIA's GPUs, no difference on processors. */
 typedef enum { CORNU_PRECISION_HIGHEST, CORNU_PRECISION_HIGH, CORNU_PRECISION_DEFAULT }
     CornuPrecision;
 
@@ -42,7 +44,7 @@ typedef struct {
     int         shards;   /* replicas that each take a part of the batch, 1 to 1024, 64 on pjrt;
                              default: as many as the device has, 1 on cpu. The reference device
                              has one */
-    CornuPrecision precision;   /* default CORNU_PRECISION_HIGHEST; others only on tpu */
+    CornuPrecision precision;   /* default CORNU_PRECISION_HIGHEST; others on tpu and pjrt */
     CornuProcesses *processes;  /* default none: this process owns all shards. Else on cpu and tpu
                                    each process owns some of them, at least one */
 } CornuDeviceConfig;

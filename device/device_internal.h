@@ -21,7 +21,7 @@ typedef struct {
     int         most_shards;   /* 0 counts as 1 */
     bool        has_profiles;     /* its devices are called NAME or NAME:PROFILE; open refuses
                                      unknown profiles */
-    bool        has_precisions;   /* it multiplies bf16, and f32 in passes of bf16 */
+    bool        has_precisions;   /* of products of f32, which the others compute as f32 */
     bool        is_reference;     /* every op runs by its reference kernel */
     bool        shards_at_once;   /* they run at the same time, on devices of their own */
     CornuDevice *(*open)(const CornuDeviceConfig *config);

@@ -566,10 +566,11 @@ void explain_overview(const Explanation *e, FILE *to)
     char                   text[400], exchanged[400];
     snprintf(text, sizeof text, "%s: a training step takes %" PRId64 " samples forward and back "
              "and updates %" PRId64 " parameters once: %" PRId64 " ops, compiled to %" PRId64
-             " steps, in %s.", e->model, e->batch, e->parameters, s->ops, s->kernels, e->policy);
+             " step%s, in %s.", e->model, e->batch, e->parameters, s->ops, s->kernels,
+             s->kernels == 1 ? "" : "s", e->policy);
     int lines = 1 + wrap("", text, EXPLAIN_WIDTH, to);   /* and the line of the device */
-    snprintf(text, sizeof text, "Measured here: %.1f ms (the median of %d%s), %.0f samples/s, "
-             "%.1f GFLOP/s.", 1e3 * e->wall_s, e->runs,
+    snprintf(text, sizeof text, "Measured here: %.*f ms (the median of %d%s), %.0f samples/s, "
+             "%.1f GFLOP/s.", e->wall_s < 0.01 ? 3 : 1, 1e3 * e->wall_s, e->runs,
              e->clock == CORNU_CLOCK_DEVICE ? ", by the device profiler" : "",
              (double)e->batch / e->wall_s, 1e-9 * (double)s->flops / e->wall_s);
     if (e->targets > 1)
@@ -579,9 +580,11 @@ void explain_overview(const Explanation *e, FILE *to)
     if (*exchanged) lines += wrap("", exchanged, EXPLAIN_WIDTH, to);
     fputc('\n', to);
     lines += 1 + wrap("", text, EXPLAIN_WIDTH, to);
-    lines += print_parts(e, to);
-    fputc('\n', to);
-    lines += 1 + print_bound(e, to);
+    if (s->kernels > 1) {   /* else a compiler of others made one of it, which has no parts */
+        lines += print_parts(e, to);
+        fputc('\n', to);
+        lines += 1 + print_bound(e, to);
+    }
     lines += print_memory_line(e, to);
     const int count = explain_advise(e, advice);
     const int footer = 1;

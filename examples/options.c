@@ -43,8 +43,8 @@ static void fill_table(Table *table, Options *o)
         { "policy", OPTION_CHOICE, &o->policy, "NAME",
           "precision policy; default the device's", 0, 0, policies },
         { "precision", OPTION_CHOICE, &o->precision, "NAME",
-          "passes of a float32 product on a tpu, 6, 3 or 1; default highest", 0, 0,
-          precisions },
+          "of float32 products: on a tpu 6, 3 or 1 passes, on pjrt XLA's; default highest",
+          0, 0, precisions },
         { "shards", OPTION_WHOLE, &o->shards, "N",
           o->shards ? "cpu, tpu or pjrt replicas that share each batch"
                     : "cpu, tpu or pjrt replicas that share each batch; default the device's",
@@ -507,13 +507,13 @@ int options_parse(Options *options, const Program *program, int argc, char **arg
         puts("Cornu " CORNU_VERSION);
         return 0;
     }
-    const bool tpu = strncmp(options->device, "tpu", 3) == 0;
     if (options->shards > 1 && !strcmp(options->device, "reference")) {
         fprintf(stderr, "%s: --shards is \"%lld\", expected 1 on device %s", named.name,
                 (long long)options->shards, options->device);
         return bad_usage(&table);
     }
-    if (options->precision && strcmp(options->precision, "highest") != 0 && !tpu) {
+    if (options->precision && strcmp(options->precision, "highest") != 0 &&
+        strncmp(options->device, "tpu", 3) != 0 && strncmp(options->device, "pjrt", 4) != 0) {
         fprintf(stderr, "%s: --precision is \"%s\", expected highest on device %s",
                 named.name, options->precision, options->device);
         return bad_usage(&table);

@@ -28,7 +28,7 @@ typedef struct {
     PjrtDevice            *devices[CORNU_PJRT_REPLICAS];   /* of each shard */
     int                    ids[CORNU_PJRT_REPLICAS];
     char                   platform[32], version[128], kind[64];
-    bool                   is_cpu;
+    bool                   is_cpu, is_gpu;
     CornuTarget            target;
     int64_t                runs;       /* so far, collected ones included */
     CornuPjrtFlight        flight;     /* the one that is not waited for yet */

@@ -39,13 +39,13 @@ static void put_text(CornuPjrtOptions *to, int field, const char *text)
     put_message(to, field, &bytes);
 }
 
-/* A flag of XLA's, off. */
-static void put_off(CornuPjrtOptions *to, const char *flag)
+/* A flag of XLA's. */
+static void put_flag(CornuPjrtOptions *to, const char *flag, bool on)
 {
-    CornuPjrtOptions off = { .size = 0 }, entry = { .size = 0 };
-    put_number(&off, 2, 0);
+    CornuPjrtOptions value = { .size = 0 }, entry = { .size = 0 };
+    put_number(&value, 2, on);
     put_text(&entry, 1, flag);
-    put_message(&entry, 2, &off);
+    put_message(&entry, 2, &value);
     put_message(to, 7, &entry);
 }
 
@@ -66,5 +66,7 @@ void cornu__pjrt_options(CornuPjrtOptions *options, const CornuPjrtDevice *devic
     put_message(&build, 9, &assignment);
     options->size = 0;
     put_message(options, 3, &build);
-    if (device->is_cpu) put_off(options, "xla_cpu_enable_fast_min_max");   /* it loses NaN */
+    if (device->is_cpu) put_flag(options, "xla_cpu_enable_fast_min_max", false);   /* loses NaN */
+    if (device->is_gpu && device->target.deterministic)
+        put_flag(options, "xla_gpu_exclude_nondeterministic_ops", true);
 }

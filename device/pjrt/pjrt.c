@@ -116,20 +116,37 @@ static CornuStatus check_hardware(const char *device_name, const char *plugin, c
     return CORNU_OK;
 }
 
+/* An option of ours, off unless it is given. */
+static CornuStatus take_switch(CornuPjrtName *name, const char *device_name, const char *option,
+                               bool *on)
+{
+    const char *value = cornu__pjrt_take(name, option);
+    *on = value && strcmp(value, "true") == 0;
+    if (!value || *on || strcmp(value, "false") == 0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_DEVICE, "device \"%s\": %s is \"%s\", expected true or false",
+                       device_name, option, value);
+}
+
 static CornuStatus open_plugin(CornuPjrtDevice *device, const CornuDeviceConfig *config)
 {
     CornuPjrtName name;
     char          path[CORNU_PJRT_PATH];
+    bool          deterministic;
     CORNU__TRY(cornu__expect_one_process(config));
     CORNU__TRY(cornu__pjrt_parse(config->name, &name));
     CORNU__TRY(cornu__pjrt_find(name.plugin, path));
     CORNU__TRY(cornu__pjrt_load(path, &device->plugin));
+    CORNU__TRY(take_switch(&name, config->name, "deterministic", &deterministic));
     const char *topology = cornu__pjrt_take(&name, "topology");
     if (!topology) CORNU__TRY(check_hardware(config->name, name.plugin, path));
     CORNU__TRY(topology ? cornu__pjrt_open_topology(device, topology, &name, config->shards)
                         : open_client(device, config->name, &name, config->shards));
+    device->is_gpu = strcmp(device->platform, "cuda") == 0 || strcmp(device->platform, "rocm") == 0;
     device->target = (CornuTarget){ .shards = device->base.shards,
-                                    .widens_products = device->is_cpu };
+                                    .widens_products = device->is_cpu,
+                                    .narrow_convolutions = device->is_gpu,
+                                    .deterministic = deterministic,
+                                    .precision = config->precision };
     device->base.threads = config->threads ? config->threads : cornu__cpu_threads();
     return CORNU_OK;
 }
@@ -145,11 +162,13 @@ static CornuDevice *pjrt_open(const CornuDeviceConfig *config)
         return NULL;
     }
     if (strcmp(device->platform, "tpu") == 0) device->base.policy = "mixed_bfloat16";
+    const bool is_highest = config->precision == CORNU_PRECISION_HIGHEST;
     snprintf(device->base.description, sizeof device->base.description,
-             "pjrt: %.16s, %.63s | %.40s%s%.60s | %d replica%s%s", device->platform, device->kind,
-             device->version, *device->version ? " | " : "", device->plugin->versions,
-             device->base.shards, device->base.shards == 1 ? "" : "s",
-             device->topology ? " | compiles only" : "");
+             "pjrt: %.16s, %.63s | %.40s%s%.60s%s%s | %d replica%s%s", device->platform,
+             device->kind, device->version, *device->version ? " | " : "",
+             device->plugin->versions, is_highest ? "" : " | precision ",
+             is_highest ? "" : cornu_precision_name(config->precision), device->base.shards,
+             device->base.shards == 1 ? "" : "s", device->topology ? " | compiles only" : "");
     return &device->base;
 }
 
@@ -164,6 +183,7 @@ static void pjrt_close(CornuDevice *base)
 const CornuDeviceClass cornu__pjrt_device = {
     .name = "pjrt",
     .has_profiles = true,
+    .has_precisions = true,
     .most_shards = CORNU_PJRT_REPLICAS,
     .shards_at_once = true,
     .open = pjrt_open,

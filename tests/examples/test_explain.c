@@ -197,7 +197,7 @@ static void test_the_overview_is_one_screen(void **state)
     expect_texts(text, (const char *const[]){
         ("net: a training step takes 320 samples forward and back and updates 650\n"
          "parameters once: 9 ops, compiled to 3 steps, in mixed_bfloat16.\n"),
-        "Measured here: 5.0 ms (the median of 5), 64000 samples/s, 0.2 GFLOP/s.\n",
+        "Measured here: 5.000 ms (the median of 5), 64000 samples/s, 0.2 GFLOP/s.\n",
         "  dense_1                              3.00        0.50      70.0\n",
         "  batch_normalization_17               0.00        0.50      10.0\n",
         "  between steps, and waiting                       1.00      20.0\n",

@@ -5,8 +5,7 @@ out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
 passed=0 failed=0
 small="--data synthetic --limit 128 --batch-size 64 --epochs 1"
-device=pjrt:cpu
-[[ ${CORNU_PJRT:-} == *.so ]] && device=pjrt:$CORNU_PJRT
+device=pjrt:${CORNU_TEST_PJRT:-cpu}
 
 report() { # report STATUS NAME: shows the output of a failure
     if [ "$1" = 0 ]; then passed=$((passed + 1)); return; fi

@@ -22,9 +22,11 @@ typedef struct {
 static CornuName convolution(CornuEmitter *e, const CornuEmitCall *call, CornuName left,
                              CornuName right, CornuType out, const Convolution *c)
 {
-    CornuName       in[2] = { left, right };
-    const PjrtType  sums = cornu__hlo_factors(e, call, in);
-    const CornuHloType type = cornu__hlo_as(cornu__hlo_type(out), sums);
+    CornuName          in[2] = { left, right };
+    const PjrtType     sums = cornu__hlo_factors(e, call, in);
+    const PjrtType     result = e->target.narrow_convolutions ? cornu__hlo_of(e, in[0]).element
+                                                              : sums;
+    const CornuHloType type = cornu__hlo_as(cornu__hlo_type(out), result);
     const CornuName    y = cornu__begin(e, "convolution", type, in, 2);
     cornu__write(e, " {dimension_numbers = #stablehlo.conv<%s>, window_strides = ", c->numbers);
     cornu__write_array(e, c->strides, 2);
@@ -36,9 +38,10 @@ static CornuName convolution(CornuEmitter *e, const CornuEmitCall *call, CornuNa
     cornu__write(e, ", rhs_dilation = ");
     cornu__write_array(e, c->right_dilation, 2);
     cornu__write(e, ", window_reversal = array<i1: false, false>, feature_group_count = %lld : "
-                 "i64, batch_group_count = %lld : i64, precision_config = "
-                 "[#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]}",
-                 (long long)c->feature_groups, (long long)c->batch_groups);
+                 "i64, batch_group_count = %lld : i64, ", (long long)c->feature_groups,
+                 (long long)c->batch_groups);
+    cornu__hlo_precision(e, e->target.precision);
+    cornu__write(e, "}");
     cornu__end(e, y, in, 2);
     return cornu__hlo_convert(e, y, cornu__pjrt_type(out.dtype));
 }

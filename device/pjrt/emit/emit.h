@@ -11,6 +11,7 @@
 #ifndef CORNU_DEVICE_PJRT_EMIT_H
 #define CORNU_DEVICE_PJRT_EMIT_H
 
+#include "../../device.h"
 #include "../../ops/rules.h"
 #include "../abi.h"
 
@@ -43,9 +44,14 @@ typedef struct {
 } CornuModuleLoop;
 
 typedef struct {
-    int  shards;           /* replicas of the module */
-    bool widens_products;  /* products of bf16 and f16 are those of the same numbers in f32: exact,
-                              for platforms without products that are summed in f32 */
+    int  shards;                 /* replicas of the module */
+    bool widens_products;        /* products of bf16 and f16 are those of the same numbers in f32:
+                                    exact, for platforms without products that are summed in f32 */
+    bool narrow_convolutions;    /* their results have the operands' type, bf16 or f16: libraries
+                                    for GPUs compute others in f32. Filters' gradients are rounded
+                                    too, as those of Keras are */
+    bool deterministic;          /* no sums in the order in which parts happen to be ready */
+    CornuPrecision precision;    /* of products of f32 */
 } CornuTarget;
 
 /* Arguments and results are the program's inputs and outputs; an output that is written into an
@@ -140,6 +146,9 @@ void      cornu__end(CornuEmitter *e, CornuName result, const CornuName *in, int
 /* The type in which products of these operands are summed, and the operands as the target takes
  * them for it. */
 PjrtType cornu__hlo_factors(CornuEmitter *e, const CornuEmitCall *call, CornuName in[2]);
+
+/* Writes the attribute precision_config of a product. */
+void cornu__hlo_precision(CornuEmitter *e, CornuPrecision precision);
 
 /* The last line of a region or function: op is "stablehlo.return" or "func.return". */
 void cornu__write_return(CornuEmitter *e, const char *op, const CornuName *names, int count);

@@ -238,6 +238,15 @@ PjrtType cornu__hlo_factors(CornuEmitter *e, const CornuEmitCall *call, CornuNam
     return sums;
 }
 
+void cornu__hlo_precision(CornuEmitter *e, CornuPrecision precision)
+{
+    static const char *const names[] = { [CORNU_PRECISION_HIGHEST] = "HIGHEST",
+                                         [CORNU_PRECISION_HIGH] = "HIGH",
+                                         [CORNU_PRECISION_DEFAULT] = "DEFAULT" };
+    cornu__write(e, "precision_config = [#stablehlo<precision %s>, #stablehlo<precision %s>]",
+                 names[precision], names[precision]);
+}
+
 /* ---- Reductions ---- */
 
 void cornu__hlo_region(CornuEmitter *e, PjrtType element, CornuName in[2])

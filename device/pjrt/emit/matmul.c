@@ -1,5 +1,5 @@
-/* matmul as dot_general. Products of f32 are exact to f32 on every platform (precision HIGHEST);
- * those of bf16 and f16 are summed in f32. */
+/* matmul as dot_general. Unless the device has a lesser precision, products of f32 are exact to f32
+ * on every platform; those of bf16 and f16 are summed in f32. */
 #include "emit.h"
 
 static void matmul(CornuEmitter *e, const CornuEmitCall *call)
@@ -28,9 +28,10 @@ static void matmul(CornuEmitter *e, const CornuEmitCall *call)
             cornu__write(e, "%s%lld", i ? ", " : "", (long long)batches[i]);
         cornu__write(e, "], ");
     }
-    cornu__write(e, "lhs_contracting_dimensions = [%d], rhs_contracting_dimensions = [%d]>, "
-                 "precision_config = [#stablehlo<precision HIGHEST>, "
-                 "#stablehlo<precision HIGHEST>]}", in_a, in_b);
+    cornu__write(e, "lhs_contracting_dimensions = [%d], rhs_contracting_dimensions = [%d]>, ",
+                 in_a, in_b);
+    cornu__hlo_precision(e, e->target.precision);
+    cornu__write(e, "}");
     cornu__end(e, product, in, 2);
 
     /* Where b alone has batches, they come after the rows of a. */

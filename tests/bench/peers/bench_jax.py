@@ -19,7 +19,8 @@ def parse():
     options = settings.parser(__doc__.splitlines()[0], [
         "mnist_cnn", "fashion_mnist_cnn", "resnet20", "shakespeare_lstm",
         "shakespeare_lstm_quick", "char_gpt"])
-    options.add_argument("--plugin", metavar="LIBRARY", help="a PJRT plugin; default JAX's own")
+    options.add_argument("--plugin", metavar="LIBRARY", help="a PJRT plugin, or the name of a "
+                         "platform that JAX has one for, such as cuda; default JAX's own")
     options.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
                          help="of the plugin's client; may be repeated")
     options.add_argument("--modes", type=settings.words, metavar="LIST",
@@ -29,8 +30,9 @@ def parse():
 
 
 ARGUMENTS = parse()
+LIBRARY = ARGUMENTS.plugin if "/" in (ARGUMENTS.plugin or "") else None
 if ARGUMENTS.plugin:
-    os.environ["JAX_PLATFORMS"] = "measured"
+    os.environ["JAX_PLATFORMS"] = "measured" if LIBRARY else ARGUMENTS.plugin
 
 import jax                                                                      # noqa: E402
 import jax.numpy as jnp                                                         # noqa: E402
@@ -100,8 +102,8 @@ class Setting(settings.Setting):
 
 def main():
     jax.config.update("jax_default_matmul_precision", "highest")
-    if ARGUMENTS.plugin:
-        register(ARGUMENTS.plugin, ARGUMENTS.option)
+    if LIBRARY:
+        register(LIBRARY, ARGUMENTS.option)
     device = jax.devices()[0]
     about = [f"{device.client.platform_version.splitlines()[0]}", f"{jax.device_count()} device"]
     print(f"jax {jax.__version__}; {'; '.join(about)}")

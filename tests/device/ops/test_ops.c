@@ -18,6 +18,7 @@
 #include "../../../tensor/graph_internal.h"
 #include "../../evaluate.h"
 #include "../../op_cases.h"
+#include "../pjrt/opened.h"
 
 /* A row that fails is named and counted; the others still run. */
 static int failures;
@@ -408,17 +409,17 @@ static void runs_on_tpu_in_bf16(void **state)
     check_device_in_bf16("tpu");
 }
 
-/* By XLA, where a plugin for CPUs is installed. */
+/* By XLA, where a plugin is installed. */
 static void runs_on_pjrt(void **state)
 {
     (void)state;
-    check_device("pjrt:cpu");
+    check_device(pjrt_name());
 }
 
 static void runs_on_pjrt_in_bf16(void **state)
 {
     (void)state;
-    check_device_in_bf16("pjrt:cpu");
+    check_device_in_bf16(pjrt_name());
 }
 
 /* ---- Gradients ---- */

@@ -14,25 +14,44 @@
 
 const char *pjrt_name(void)
 {
-    static char name[CORNU_PJRT_PATH + 8];
-    const char *chosen = getenv("CORNU_PJRT");
-    const size_t length = chosen ? strlen(chosen) : 0;
-    const bool   is_library = length > 3 && strcmp(chosen + length - 3, ".so") == 0;
-    snprintf(name, sizeof name, "pjrt:%s", is_library ? chosen : "cpu");
+    static char name[CORNU_PJRT_PATH + 64];
+    const char *chosen = getenv("CORNU_TEST_PJRT");
+    snprintf(name, sizeof name, "pjrt:%s", chosen && *chosen ? chosen : "cpu");
     return name;
+}
+
+static void skip_for_reason(void)
+{
+    print_message("%s\n", cornu_error_message());
+    cornu_error_take();
+    skip();
+}
+
+int pjrt_most_shards(void)
+{
+    static int most;
+    if (!most) {
+        CornuDevice *device = pjrt_open(0);
+        const bool   is_cpu = strncmp(cornu_device_description(device), "pjrt: cpu,", 10) == 0;
+        most = is_cpu ? 64 : cornu_device_shards(device);
+        cornu_device_close(device);
+    }
+    return most;
 }
 
 CornuDevice *pjrt_open(int shards)
 {
-    char path[CORNU_PJRT_PATH];
+    static CornuPjrtName name;
+    char                 path[CORNU_PJRT_PATH];
     /* The plugins that are installed are for another processor than the emulated one. */
     if (getenv("CORNU_TEST_WRAPPER")) skip();
-    if (cornu__pjrt_find(pjrt_name() + strlen("pjrt:"), path) != CORNU_OK) {
-        print_message("%s\n", cornu_error_message());
-        cornu_error_take();
-        skip();
-    }
+    if (cornu__pjrt_parse(pjrt_name(), &name) != CORNU_OK) fail_msg("%s", cornu_error_message());
+    if (cornu__pjrt_find(name.plugin, path) != CORNU_OK) skip_for_reason();
     CornuDevice *device = cornu_device_open(.name = pjrt_name(), .shards = shards, .threads = 1);
-    if (!device) fail_msg("%s", cornu_error_message());
-    return device;
+    if (device) return device;
+    /* A chosen plugin has as many devices as the machine. */
+    if (shards > 1 && strstr(cornu_error_message(), "shards, but the plugin has"))
+        skip_for_reason();
+    fail_msg("%s", cornu_error_message());
+    return NULL;
 }

@@ -179,9 +179,9 @@ typedef struct {
 static void bad_numbers_are_found(void **state)
 {
     const Case *c = *state;
-    expect_as_on_cpu(c->what, c->make, 1);
-    expect_as_on_cpu(c->what, c->make, 2);
-    expect_as_on_cpu(c->what, c->make, 8);
+    static const int shards[] = { 1, 2, 8 };
+    for (int i = 0; i < 3 && shards[i] <= pjrt_most_shards(); i++)
+        expect_as_on_cpu(c->what, c->make, shards[i]);
 }
 
 /* The first of several bad rows; of several shards, the first. */

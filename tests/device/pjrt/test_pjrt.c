@@ -91,6 +91,56 @@ static void an_unknown_option_is_the_plugins_to_refuse(void **state)
                    "\"no_such_option\", expected OPTION=VALUE");
 }
 
+/* The gradient of a lookup by f32 sums, as a product and as XLA adds rows. */
+static void a_deterministic_device_computes_the_same(void **state)
+{
+    (void)state;
+    enum { COUNT = 60, ROWS = 9, COLUMNS = 3 };
+    CornuAttributes a = { .gather_grad = { .rows = ROWS } };
+    CornuProgram   *p = cornu_program_create();
+    CornuValue      in[2] = { input(p, cornu_type(CORNU_F32, 5, 12, COLUMNS)),
+                              input(p, cornu_type(CORNU_U8, 5, 12)) };
+    double          indices[COUNT], *got[2];
+    char            name[5000];
+    int64_t         count;
+    for (int i = 0; i < COUNT; i++) indices[i] = i * i % 7;
+    output(p, op(p, CORNU_OP_GATHER_GRAD, &a, in, 2), -1);
+    cornu_device_close(pjrt_open(1));
+    for (int d = 0; d < 2; d++) {
+        snprintf(name, sizeof name, "%s,deterministic=%s", pjrt_name(), d ? "true" : "false");
+        CornuDevice *device = cornu_device_open(.name = name, .shards = 1);
+        if (!device) fail_msg("%s", cornu_error_message());
+        Compiled compiled = compile(device, p);
+        set_inputs(&compiled, 3);
+        set_numbers(&compiled, 1, indices);
+        run(&compiled);
+        got[d] = get_output(&compiled, 0, &count);
+        release(&compiled);
+        cornu_executable_release(compiled.executable);
+        cornu_device_close(device);
+    }
+    assert_int_equal(count, ROWS * COLUMNS);
+    for (int64_t i = 0; i < count; i++) assert_float_equal(got[1][i], got[0][i], 1e-5);
+    assert_true(got[0][0] != 0.0 && got[0][count - 1] == 0.0);
+    free(got[0]), free(got[1]);
+    cornu_program_free(p);
+    snprintf(name, sizeof name, "%s,deterministic=1", pjrt_name());
+    expect_failure(cornu_device_open(.name = name), CORNU_ERR_DEVICE,
+                   "deterministic is \"1\", expected true or false");
+}
+
+static void a_precision_is_told(void **state)
+{
+    (void)state;
+    cornu_device_close(pjrt_open(1));
+    CornuDevice *device = cornu_device_open(.name = pjrt_name(), .shards = 1,
+                                            .precision = CORNU_PRECISION_HIGH);
+    if (!device) fail_msg("%s", cornu_error_message());
+    assert_non_null(strstr(cornu_device_description(device), " | precision high | 1 replica"));
+    assert_int_equal(cornu_device_precision(device), CORNU_PRECISION_HIGH);
+    cornu_device_close(device);
+}
+
 /* ---- The text ---- */
 
 /* A program whose ops need names, regions, constants and checks; `number` is one of its constants.
@@ -158,6 +208,8 @@ int main(void)
         cmocka_unit_test(several_are_open_at_once),
         cmocka_unit_test(too_many_shards_are_refused),
         cmocka_unit_test(an_unknown_option_is_the_plugins_to_refuse),
+        cmocka_unit_test(a_deterministic_device_computes_the_same),
+        cmocka_unit_test(a_precision_is_told),
         cmocka_unit_test_setup_teardown(equal_programs_have_equal_text, files_begin, files_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

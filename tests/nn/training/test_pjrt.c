@@ -250,7 +250,7 @@ static void executions_of_several_steps_learn_the_same(void **state)
     enum { WEIGHTS = 16 * 3 + 3 + 3 * CLASSES + CLASSES };
     float weights[WEIGHTS], expected[WEIGHTS];
     (void)state;
-    for (int shards = 1; shards <= 4; shards *= 4) {
+    for (int shards = 1; shards <= 4 && shards <= pjrt_most_shards(); shards *= 4) {
         const double sum = learn_in_executions(1, shards, expected);
         for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
             assert_float_equal(learn_in_executions(steps[i], shards, weights), sum, 1e-5);
@@ -287,12 +287,15 @@ static int read_gradients(const Network *network, CornuDevice *device, int64_t r
 /* Many sums before a max pooling are equal once rounded to bfloat16, and both devices must take the
  * first: another choice changes gradients by percents of the largest. The order of sums differs,
  * too. Rarely that rounds a sum to its other neighbour and shows as 1e-4; in some rows it does not
- * happen. */
+ * happen. On GPUs gradients of filters are rounded to bfloat16: all within a unit of its. */
 static void tpu_rounds_as_xla_does(void **state)
 {
     const Network *network = *state;
     CornuDevice   *xla = pjrt_open(1), *tpu = cornu_device_open("tpu", .threads = 1, .shards = 1);
     static Run     a, b;
+    const bool     is_gpu = strstr(cornu_device_description(xla), "pjrt: cuda,");
+    const double   far = is_gpu ? 1.0 / 256.0 : 1e-3;
+    const double   near = is_gpu ? far : network->weights_near;
     double         least = INFINITY;
     for (int64_t row = 0; row + BATCH <= ROWS; row += BATCH) {
         int64_t   first[MOST_TENSORS + 1];
@@ -302,12 +305,12 @@ static void tpu_rounds_as_xla_does(void **state)
         for (int i = 0; i < count; i++)
             most = fmax(most, distance(a.weights + first[i], b.weights + first[i],
                                        first[i + 1] - first[i]));
-        if (!(most <= 1e-3)) fail_msg("a gradient is %.3g of its largest element away", most);
+        if (!(most <= far)) fail_msg("a gradient is %.3g of its largest element away", most);
         least = fmin(least, most);
     }
-    if (!(least <= network->weights_near))
+    if (!(least <= near))
         fail_msg("gradients are %.3g of the largest element away, expected at most %.3g", least,
-                 network->weights_near);
+                 near);
     cornu_device_close(xla);
     cornu_device_close(tpu);
 }
@@ -352,6 +355,7 @@ static void wrong_labels_are_found_in_the_data(void **state)
     expect_element_named(1, 2, 23);
     expect_element_named(1, 2, 39);
     expect_element_named(1, 5, 23);
+    if (pjrt_most_shards() < 8) return;
     expect_element_named(8, 1, 23);
     expect_element_named(8, 3, 25);
 }
