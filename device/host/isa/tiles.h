@@ -75,7 +75,7 @@ INLINE void tile_run(int rows, int vectors, int each, const CornuTile *tile, ptr
     }
     while (left >= DEPTH) {
         int64_t some = left / DEPTH;
-        if (ahead && some > CORNU_AHEAD_TERMS) some = CORNU_AHEAD_TERMS;
+        if (ahead && some > ahead->terms) some = ahead->terms;
         if (ahead) cornu__request(ahead, ahead->lines);
         for (left -= some * DEPTH; some >= STEPS; some -= STEPS) {
             UNROLL for (int s = 0; s < STEPS; s++) {
@@ -400,7 +400,7 @@ INLINE void outer_of(int rows, int vectors, const CornuOuter *outer, const ptrdi
             const Operand *y = (const Operand *)outer->y + b * outer->y_image + i * outer->y_row;
             for (int64_t left = outer->width; left > 0;) {
                 int64_t some = left;
-                if (ahead && some > CORNU_AHEAD_TERMS) some = CORNU_AHEAD_TERMS;
+                if (ahead && some > ahead->terms) some = ahead->terms;
                 if (ahead) cornu__request(ahead, ahead->lines);
                 for (left -= some; some > 0; some--) {
                     outer_step(rows, vectors, x, offsets, y, sum);

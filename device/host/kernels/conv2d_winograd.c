@@ -389,7 +389,7 @@ static void multiply(const Winograd *w, int64_t n, int64_t count, const float *v
         ahead.rows = cornu__ahead_lines(panel + w->walk.in_channels * width,
                                         w->walk.in_channels * width * (int64_t)sizeof *panel /
                                         CORNU_LINE_BYTES);
-        cornu__ahead_pace(&ahead, tiles * w->walk.in_channels);
+        cornu__ahead_pace(&ahead, tiles * w->walk.in_channels, CORNU_AHEAD_TERMS);
         for (int64_t t = 0; t < tiles; t++) {
             const int64_t row = t * count / tiles;
             tile.rows = (int)((t + 1) * count / tiles - row);

@@ -66,6 +66,7 @@ enum {
                                   are read, if a step of its own packs them */
     PANEL_PART = 32,     /* of the second-level cache, for a panel's rows of a stretch of K, */
     TALL_PANEL_PART = 16,   /* of f32 in tall tiles, which read a panel half as fast     */
+    THREAD_BLOCKS = 4,   /* enough where each packs its part of a for all of its columns */
     WIDE_COLUMNS = 1024, /* of a block that packs or copies its part of a for all of them */
     SHORT_ROWS = 96,     /* of the result where K is not split further, by WIDE_COLUMNS   */
     OWN_ROW_BLOCKS = 3,  /* at most, each of which packs b: for more a step of its own is faster */
@@ -183,7 +184,8 @@ static void cut_short(CornuMatmul *p)
     p->tiles = larger(LEAST_TILES, cornu__cpu()->l2 / 2 /
                                    (short_chunk(p) * p->products->outer_rows * size));
     p->row_blocks = ceil_divide(p->e.m, cornu__block_rows(p));
-    p->column_blocks = ROW_BLOCKS / larger(1, p->e.batch * p->row_blocks * p->splits);
+    const int64_t wanted = p->threads ? smaller(ROW_BLOCKS, THREAD_BLOCKS * p->threads) : ROW_BLOCKS;
+    p->column_blocks = wanted / larger(1, p->e.batch * p->row_blocks * p->splits);
     p->column_blocks = larger(1, smaller(p->panels, larger(columns, p->column_blocks)));
 }
 
@@ -307,6 +309,7 @@ static size_t turned_bytes(const CornuMatmul *p, const CornuOpCall *op)
 size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
                       const CornuMachine *machine, char *scratch)
 {
+    p->threads = machine->threads;
     cornu__matmul_find_blocks(p, op, out_type, machine->multiplier);
     const size_t threads = (size_t)machine->threads, parts = (size_t)p->how.parts;
     const size_t bias = cornu__aligned(3 * (size_t)p->padded * sizeof(float));
@@ -592,7 +595,8 @@ static void multiply_panel(const CornuMatmul *p, const Common *s, CornuTile *til
                                    lines),
         .then = &then, .count = 1,
         .sums = { .bytes = columns * size, .stride = tile->y_stride * size } };
-    cornu__ahead_pace(ahead, tiles * ceil_divide(s->now.count, p->products->depth));
+    cornu__ahead_pace(ahead, tiles * ceil_divide(s->now.count, p->products->depth),
+                      CORNU_AHEAD_TERMS);
     tile->bias = p->bias + first;
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t m = t * rows / tiles;

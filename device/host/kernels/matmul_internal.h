@@ -19,6 +19,7 @@ typedef struct {
     CornuMatmulExtents     e;
     int64_t  b_count, b_matrices;
     int      summed;                 /* shards whose results are added up; 0: none        */
+    int      threads;                /* that take the blocks; 0: any number               */
     bool     transposed;             /* a, which blocks pack by columns                  */
     bool     turned;                 /* a, which becomes rows at first                   */
     bool     by_rows;                /* of a transposed a blocks pack rows for tiles     */

@@ -212,7 +212,8 @@ static void add_chunk(const CornuMatmul *p, const CornuBlock *b, int64_t k, int6
         const int64_t from = t * (k_end - k) / tiles, to = (t + 1) * (k_end - k) / tiles;
         float        *tile = sums + m * stride + first - b->first;
         ahead.rows = next_panel(p, b, &chunk, from, to, first);
-        cornu__ahead_pace(&ahead, ceil_divide(k_end - k, p->products->depth));
+        cornu__ahead_pace(&ahead, ceil_divide(k_end - k, p->products->depth),
+                          cornu__has_tall_tiles(p) ? CORNU_AHEAD_TERMS : CORNU_AHEAD_LOW_TERMS);
         cornu__request_sums(&ahead, tile, m, end - m, end == rows);
         add_rows(p, &chunk, m, (int)(end - m), tile);
         if (p->packs && next < b->end) pack_panel(p, b, k, from, to, next, thread);

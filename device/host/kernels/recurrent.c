@@ -350,7 +350,8 @@ static CornuAhead request(const Rows *r, const Coming *coming, int64_t columns)
     const int64_t    panels = ceil_divide(columns, 2 * p->products->lanes);
     CornuAhead       ahead = { .then = coming->list, .count = coming->count };
     cornu__ahead_pace(&ahead, p->how.passes * (p->depth / p->products->depth) *
-                              (r->rows <= p->products->panels_rows ? 1 : tiles * panels));
+                              (r->rows <= p->products->panels_rows ? 1 : tiles * panels),
+                      CORNU_AHEAD_TERMS);
     while (cornu__has_tile_registers(p->products) && ahead.rows.rows + ahead.count > 0)
         cornu__request(&ahead, INT64_MAX);
     return ahead;
