@@ -1,4 +1,5 @@
 /* Lookup of rows, and its gradient. */
+#include "../../integer_internal.h"
 #include "emit.h"
 
 /* Which indices are of no row, of a table of `rows`, and the indices with 0 in their place. */
@@ -79,9 +80,10 @@ static CornuName multiplied(CornuEmitter *e, CornuName indices, CornuName d_y, C
     return y;
 }
 
-/* Where a sum must not depend on who comes first, tables of up to so many rows are products; of
- * more XLA makes a loop over the indices, which takes seconds for 100,000 of them. */
-enum { MOST_ROWS = 4096 };
+/* Where a sum must not depend on who comes first, it is a product as long as its ones and zeros are
+ * no more than this, half a gigabyte; else XLA makes a loop over the indices, which takes seconds
+ * for 100,000 of them. */
+enum { MOST_ONES = 1 << 27 };
 
 /* Summed in f32 at least. */
 static void gather_grad(CornuEmitter *e, const CornuEmitCall *call)
@@ -97,7 +99,8 @@ static void gather_grad(CornuEmitter *e, const CornuEmitCall *call)
         d_y = zeroed(e, is_padding, d_y);
     }
     cornu__hlo_check(e, call, "index", indices, rows);
-    const bool      multiplies = e->target.deterministic && rows <= MOST_ROWS;
+    const int64_t   count = cornu_shape_count(call->op.in[1].shape);
+    const bool      multiplies = e->target.deterministic && rows <= MOST_ONES / larger(1, count);
     const CornuName table = (multiplies ? multiplied : scattered)(e, indices, d_y, type);
     call->out[0] = cornu__hlo_convert(e, table, cornu__pjrt_type(out.dtype));
 }

@@ -79,26 +79,28 @@ static void products_have_the_precision_of_the_target(void **state)
 
 /* ---- Sums in any order ---- */
 
-static CornuProgram *lookup_gradient(int64_t rows)
+static CornuProgram *lookup_gradient(int64_t indices, int64_t rows)
 {
     CornuProgram   *p = cornu_program_create();
     CornuAttributes a = { .gather_grad = { .rows = rows } };
-    CornuValue      in[2] = { input(p, cornu_type(CORNU_F32, 6, 7, 2)),
-                              input(p, cornu_type(CORNU_I32, 6, 7)) };
+    CornuValue      in[2] = { input(p, cornu_type(CORNU_F32, indices, 4, 2)),
+                              input(p, cornu_type(CORNU_I32, indices, 4)) };
     output(p, op(p, CORNU_OP_GATHER_GRAD, &a, in, 2), -1);
     return p;
 }
 
-static void a_deterministic_target_scatters_into_large_tables_alone(void **state)
+/* The product takes memory: indices by rows. */
+static void a_deterministic_target_scatters_where_products_are_large(void **state)
 {
     (void)state;
     static const char scatter[] = "\"stablehlo.scatter\"", product[] = "\"stablehlo.dot_general\"";
     const CornuTarget deterministic = { .shards = 1, .deterministic = true,
                                         .precision = CORNU_PRECISION_DEFAULT };
-    expect_text(lookup_gradient(4096), deterministic, product, scatter);
-    expect_text(lookup_gradient(4096), deterministic, "precision HIGHEST", "precision DEFAULT");
-    expect_text(lookup_gradient(4097), deterministic, scatter, product);
-    expect_text(lookup_gradient(4096), plain, scatter, product);
+    expect_text(lookup_gradient(1 << 13, 1 << 12), deterministic, product, scatter);
+    expect_text(lookup_gradient(6, 7), deterministic, "precision HIGHEST", "precision DEFAULT");
+    expect_text(lookup_gradient(1 << 13, (1 << 12) + 1), deterministic, scatter, product);
+    expect_text(lookup_gradient(6, 7), plain, scatter, product);
+    expect_text(lookup_gradient(0, 7), deterministic, product, scatter);
 }
 
 int main(void)
@@ -106,7 +108,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions_have_results_of_the_target),
         cmocka_unit_test(products_have_the_precision_of_the_target),
-        cmocka_unit_test(a_deterministic_target_scatters_into_large_tables_alone),
+        cmocka_unit_test(a_deterministic_target_scatters_where_products_are_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
