@@ -51,7 +51,15 @@ INLINE Lanes exp_of(Lanes x)
     return exp_within(min_of(all(89.0f), max_of(all(-104.0f), x)));
 }
 
-/* 1.01 ULP, for x at most 89; 0 where the result is not normal: a subnormal one takes Intel's
+/* 1.01 ULP, for x between -87 and 88, where the result is normal. */
+INLINE Lanes exp_between(Lanes x)
+{
+    Lanes       n;
+    const Lanes r = split_exp(x, &n);
+    return scaled_once(expm1_near_zero(r) + 1.0f, n);
+}
+
+/* 1.01 ULP, for x at most 88; 0 where the result is not normal: a subnormal one takes Intel's
  * processors a hundred cycles. */
 INLINE Lanes exp_normal(Lanes x)
 {
@@ -63,7 +71,7 @@ INLINE Lanes exp_normal(Lanes x)
     const Lanes     y = (exp_rest(r) * r + 1.0f) * r + 1.0f;
     return (Lanes)_mm512_maskz_scalef_ps(kept, (__m512)y, (__m512)n);
 #else
-    return (Lanes)((Bits)exp_within(max_of(least, x)) & ~(Bits)(x <= least));
+    return (Lanes)((Bits)exp_between(max_of(least, x)) & ~(Bits)(x <= least));
 #endif
 }
 
@@ -92,7 +100,7 @@ INLINE Lanes tanh_of(Lanes x)
     p = p * square + 1.33314422036e-1f;
     p = p * square - 3.33332819422e-1f;
     const Lanes near = p * square * size + size;
-    const Lanes far = 1.0f - 2.0f / (exp_within(min_of(all(89.0f), size * 2.0f)) + 1.0f);
+    const Lanes far = 1.0f - 2.0f / (exp_between(min_of(all(40.0f), size * 2.0f)) + 1.0f);
     return signed_as(choose(size < 0.625f, near, far), x);
 }
 

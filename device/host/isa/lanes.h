@@ -341,6 +341,7 @@ INLINE Lanes choose(Mask mask, Lanes a, Lanes b)
 }
 
 INLINE Lanes scaled(Lanes y, Lanes n) { return (Lanes)_mm512_scalef_ps((__m512)y, (__m512)n); }
+INLINE Lanes scaled_once(Lanes y, Lanes n) { return scaled(y, n); }
 #else
 #if defined(__AVX2__)
 INLINE Lanes max_of(Lanes a, Lanes b) { return (Lanes)_mm256_max_ps((__m256)a, (__m256)b); }
@@ -366,6 +367,12 @@ INLINE Lanes scaled(Lanes y, Lanes n)
 {
     const Mask whole = (Mask)(n + 0x1.8p23f) - 0x4b400000, half = whole >> 1;
     return y * (Lanes)((half + 127) << 23) * (Lanes)((whole - half + 127) << 23);
+}
+
+/* The same by one power, for n between -126 and 127. */
+INLINE Lanes scaled_once(Lanes y, Lanes n)
+{
+    return y * (Lanes)(((Bits)(n + 0x1.8p23f) + 127) << 23);
 }
 #endif
 

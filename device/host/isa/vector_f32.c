@@ -34,7 +34,7 @@ INLINE Lanes erf_of(Lanes x)
     r = r * t - 6.34846687e-1f;
     r = r * t - 1.28717512e-1f;
     r = r * t - t;
-    const Lanes far = signed_as(1.0f - exp_of(r), x);
+    const Lanes far = signed_as(1.0f - exp_between(r), x);   /* r is between -17 and 0 */
     Lanes p = square * -5.96761703e-4f + 4.99119423e-3f;
     p = p * square - 2.67681349e-2f;
     p = p * square + 1.12819925e-1f;
