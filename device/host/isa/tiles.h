@@ -366,7 +366,7 @@ static void windows(const CornuWindows *pooled)
     else windows_rows(2, pooled);
 }
 
-/* As of a tile along a sum; a step of a tall tile is long enough by itself. 256 x 1024 x 4096, AVX2,
+/* As in a tile along a sum; a step of tall ones is long enough by itself. 256 x 1024 x 4096, AVX2,
  * two threads of a Xeon (model 207): 14.1 ms, then 13.6. */
 enum { OUTER_STEPS = CORNU__TALL_TILES ? 1 : STEPS };
 

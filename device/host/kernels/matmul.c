@@ -184,8 +184,9 @@ static void cut_short(CornuMatmul *p)
     p->tiles = larger(LEAST_TILES, cornu__cpu()->l2 / 2 /
                                    (short_chunk(p) * p->products->outer_rows * size));
     p->row_blocks = ceil_divide(p->e.m, cornu__block_rows(p));
-    const int64_t wanted = p->threads ? smaller(ROW_BLOCKS, THREAD_BLOCKS * p->threads) : ROW_BLOCKS;
-    p->column_blocks = wanted / larger(1, p->e.batch * p->row_blocks * p->splits);
+    const int64_t enough = p->threads ? THREAD_BLOCKS * p->threads : ROW_BLOCKS;
+    p->column_blocks = smaller(ROW_BLOCKS, enough) /
+                       larger(1, p->e.batch * p->row_blocks * p->splits);
     p->column_blocks = larger(1, smaller(p->panels, larger(columns, p->column_blocks)));
 }
 

@@ -39,15 +39,18 @@ int pjrt_most_shards(void)
     return most;
 }
 
-CornuDevice *pjrt_open(int shards)
+CornuDevice *pjrt_open(int shards) { return pjrt_open_with("", shards); }
+
+CornuDevice *pjrt_open_with(const char *options, int shards)
 {
-    static CornuPjrtName name;
-    char                 path[CORNU_PJRT_PATH];
+    static CornuPjrtName parsed;
+    char                 path[CORNU_PJRT_PATH], name[CORNU_PJRT_PATH + 128];
+    snprintf(name, sizeof name, "%s%s", pjrt_name(), options);
     /* The plugins that are installed are for another processor than the emulated one. */
     if (getenv("CORNU_TEST_WRAPPER")) skip();
-    if (cornu__pjrt_parse(pjrt_name(), &name) != CORNU_OK) fail_msg("%s", cornu_error_message());
-    if (cornu__pjrt_find(name.plugin, path) != CORNU_OK) skip_for_reason();
-    CornuDevice *device = cornu_device_open(.name = pjrt_name(), .shards = shards, .threads = 1);
+    if (cornu__pjrt_parse(name, &parsed) != CORNU_OK) fail_msg("%s", cornu_error_message());
+    if (cornu__pjrt_find(parsed.plugin, path) != CORNU_OK) skip_for_reason();
+    CornuDevice *device = cornu_device_open(.name = name, .shards = shards, .threads = 1);
     if (device) return device;
     /* A chosen plugin has as many devices as the machine. */
     if (shards > 1 && strstr(cornu_error_message(), "shards, but the plugin has"))

@@ -12,6 +12,9 @@ const char *pjrt_name(void);
  * if the plugin cannot be opened. The caller closes the device. */
 CornuDevice *pjrt_open(int shards);
 
+/* The same with options besides, ",deterministic=true". */
+CornuDevice *pjrt_open_with(const char *options, int shards);
+
 /* As many shards as can be opened; skips the test without a plugin. */
 int pjrt_most_shards(void);
 

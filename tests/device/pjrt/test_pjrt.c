@@ -106,12 +106,9 @@ static void a_deterministic_device_computes_the_same(void **state)
     int64_t         count;
     for (int i = 0; i < COUNT; i++) indices[i] = i * i % 7;
     output(p, op(p, CORNU_OP_GATHER_GRAD, &a, in, 2), -1);
-    cornu_device_close(pjrt_open(1));
     for (int d = 0; d < 2; d++) {
-        snprintf(name, sizeof name, "%s,deterministic=%s", pjrt_name(), d ? "true" : "false");
-        CornuDevice *device = cornu_device_open(.name = name, .shards = 1);
-        if (!device) fail_msg("%s", cornu_error_message());
-        Compiled compiled = compile(device, p);
+        CornuDevice *device = pjrt_open_with(d ? ",deterministic=true" : ",deterministic=false", 1);
+        Compiled     compiled = compile(device, p);
         set_inputs(&compiled, 3);
         set_numbers(&compiled, 1, indices);
         run(&compiled);
