@@ -53,6 +53,8 @@ typedef struct {
     bool            in_turns;       /* only where registers for tiles are: runs, which have one
                                        length and begin at even rows, advance together, so that
                                        operands that they share are read once */
+    bool            x_far;          /* where registers for tiles are: x is not near and need not
+                                       be, as the panel is, which it would displace */
     bool            relu, narrow;   /* narrow: y is bf16, rounded to nearest even; subnormal
                                        numbers become zero where instructions for bf16 round */
 } CornuTile;

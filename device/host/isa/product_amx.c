@@ -64,11 +64,15 @@ static void release_registers(void)
     configured_rows = 0;
 }
 
-/* 16 pairs of every row of x, and of the panel; strides are in bytes. */
-INLINE void load_x(bool lower, const void *x, ptrdiff_t stride)
+/* 16 pairs of every row of x, and of the panel; strides are in bytes. Rows that are far are not kept
+ * in the first-level cache. */
+INLINE void load_x(bool lower, bool far, const void *x, ptrdiff_t stride)
 {
-    _tile_loadd(4, x, stride);
-    if (lower) _tile_loadd(5, (const char *)x + SIDE * stride, stride);
+    const char *low = (const char *)x + SIDE * stride;
+    if (far) _tile_stream_loadd(4, x, stride);
+    else _tile_loadd(4, x, stride);
+    if (lower && far) _tile_stream_loadd(5, low, stride);
+    else if (lower) _tile_loadd(5, low, stride);
 }
 
 INLINE void load_panel(bool second, const void *panel, ptrdiff_t stride)
@@ -85,10 +89,10 @@ INLINE void multiply_registers(bool lower, bool second)
     if (lower && second) _tile_dpbf16ps(3, 5, 7);
 }
 
-INLINE void multiply(bool lower, bool second, const void *x, ptrdiff_t x_stride, const void *panel,
-                     ptrdiff_t panel_stride)
+INLINE void multiply(bool lower, bool second, bool far, const void *x, ptrdiff_t x_stride,
+                     const void *panel, ptrdiff_t panel_stride)
 {
-    load_x(lower, x, x_stride);
+    load_x(lower, far, x, x_stride);
     load_panel(second, panel, panel_stride);
     multiply_registers(lower, second);
 }
@@ -96,7 +100,7 @@ INLINE void multiply(bool lower, bool second, const void *x, ptrdiff_t x_stride,
 static void multiply_rest(const CornuTile *tile, Rest *rest)
 {
     compiler_barrier(rest);
-    multiply(tile->rows > SIDE, tile->vectors == 2, rest->x, sizeof rest->x[0], rest->panel,
+    multiply(tile->rows > SIDE, tile->vectors == 2, false, rest->x, sizeof rest->x[0], rest->panel,
              sizeof rest->panel[0]);
     compiler_barrier(rest);
 }
@@ -140,15 +144,15 @@ static void add_rest(const CornuTile *tile, const uint16_t *x, const uint32_t *p
 }
 
 /* A run from an even row of the panel on, of whole registers; returns its elements. */
-INLINE int64_t multiply_run(bool lower, bool second, const CornuTile *tile, const uint16_t *x,
-                            const uint32_t *panel, int64_t length)
+INLINE int64_t multiply_run(bool lower, bool second, bool far, const CornuTile *tile,
+                            const uint16_t *x, const uint32_t *panel, int64_t length)
 {
     const ptrdiff_t row = (second ? 2 : 1) * REGISTER_ROW;
     const ptrdiff_t x_stride = tile->x_stride * (ptrdiff_t)sizeof *x;
     const char     *at = (const char *)panel;
     int64_t         k = 0;
     for (; k + DEPTH * SIDE <= length; k += DEPTH * SIDE, at += SIDE * row)
-        multiply(lower, second, x + k, x_stride, at, row);
+        multiply(lower, second, far, x + k, x_stride, at, row);
     return k;
 }
 
@@ -167,7 +171,7 @@ INLINE int64_t multiply_turns(bool lower, bool second, const CornuTile *tile)
     for (; k + DEPTH * SIDE <= length; k += DEPTH * SIDE, x += DEPTH * SIDE, panel += SIDE * width)
         for (const CornuRun *run = tile->runs; run < end; run++) {
             if (run == tile->runs || run->offset != run[-1].offset)
-                load_x(lower, x + run->offset, x_row);
+                load_x(lower, false, x + run->offset, x_row);
             if (run == tile->runs || run->k != run[-1].k)
                 load_panel(second, panel + run->k / DEPTH * width, row);
             multiply_registers(lower, second);
@@ -189,10 +193,20 @@ static void tile_turns(const CornuTile *tile, Rest *rest)
                  rest);
 }
 
+/* Whole registers of a run; returns its elements. */
+INLINE int64_t multiply_whole(bool far, const CornuTile *tile, const uint16_t *x,
+                              const uint32_t *panel, int64_t length)
+{
+    const bool lower = tile->rows > SIDE, second = tile->vectors == 2;
+    return lower ? second ? multiply_run(true, true, far, tile, x, panel, length)
+                          : multiply_run(true, false, far, tile, x, panel, length)
+                 : second ? multiply_run(false, true, far, tile, x, panel, length)
+                          : multiply_run(false, false, far, tile, x, panel, length);
+}
+
 static void tile_run(const CornuTile *tile, const CornuRun *run, Rest *rest)
 {
     const int       row = tile->vectors * SIDE;
-    const bool      lower = tile->rows > SIDE, second = tile->vectors == 2;
     const uint16_t *x = (const uint16_t *)tile->x + run->offset;
     const uint32_t *panel = (const uint32_t *)tile->panel + run->k / DEPTH * row;
     int64_t         left = run->length;
@@ -200,10 +214,8 @@ static void tile_run(const CornuTile *tile, const CornuRun *run, Rest *rest)
         add_rest(tile, x - 1, panel, 1, DEPTH, rest);
         left--, x++, panel += row;
     }
-    const int64_t done = lower ? second ? multiply_run(true, true, tile, x, panel, left)
-                                        : multiply_run(true, false, tile, x, panel, left)
-                               : second ? multiply_run(false, true, tile, x, panel, left)
-                                        : multiply_run(false, false, tile, x, panel, left);
+    const int64_t done = tile->x_far ? multiply_whole(true, tile, x, panel, left)
+                                     : multiply_whole(false, tile, x, panel, left);
     if (done < left)
         add_rest(tile, x + done, panel + done / DEPTH * row, 0, (int)(left - done), rest);
 }

@@ -9,9 +9,9 @@
  * next one. Sums continue in memory from stretch to stretch, so that their terms are added in the
  * same order; with tile registers all passes of f32 advance together, as they share parts. Where a
  * is transposed, matmul_transposed.c has the block; but with tile registers all of a is made rows
- * at first.
+ * at first, stretch by stretch, and so it is where several blocks would copy the same rows.
  *
- * A block is some rows of one matrix by some panels, cut by the shape alone. A batch of a with one
+ * A block is some rows of one matrix by some panels; matmul_blocks.c cuts. A batch of a with one
  * matrix b is one product with more rows.
  *
  * Reference: device/ops/matmul.c; tests/device/host/kernels/test_products.c compares them.
@@ -51,48 +51,11 @@
 #include "matmul_internal.h"
 
 enum {
-    PACK_ROWS = 64,      /* of b, packed by one block; even                         */
-    ROWS_AHEAD = 2,      /* of a are requested while a row is copied                */
-    MOST_COLUMNS = 32,   /* of a panel                                              */
-    PACKED = 8,          /* panels of a block, where it packs them itself, at most  */
-    LEAST_TILES = 2, TILES = 8,   /* high is a block of rows,                       */
-    SLOW_TILES = 5,      /* of registers that are not AMX's, at least: they read panels less often
-                            from the second-level cache                             */
-    MOST_TILES = 16,     /* where K is cut, and of tall tiles                       */
-    SUMMED_TILES = 4,    /* where results of several shards are added up: in the cache */
-    ROW_BLOCKS = 16,     /* at least, if there are rows enough                      */
-    BLOCKS = 32,         /* at least, by columns then: threads end nearly together  */
-    KEPT_BYTES = 1 << 20,      /* of panels that may still be in the second-level cache when they
-                                  are read, if a step of its own packs them */
-    PANEL_PART = 32,     /* of the second-level cache, for a panel's rows of a stretch of K, */
-    TALL_PANEL_PART = 16,   /* of f32 in tall tiles, which read a panel half as fast     */
-    THREAD_BLOCKS = 4,   /* enough where each packs its part of a for all of its columns */
-    WIDE_COLUMNS = 1024, /* of a block that packs or copies its part of a for all of them */
-    SHORT_ROWS = 96,     /* of the result where K is not split further, by WIDE_COLUMNS   */
-    OWN_ROW_BLOCKS = 3,  /* at most, each of which packs b: for more a step of its own is faster */
-    SPLIT_TERMS = 512,   /* of a split's sums at least: writing and adding these costs */
-    SPREAD = 1024,       /* bytes between rows, whose power of two is no greater: no more than four
-                            of a tile's rows share a set of the first-level cache   */
-    FEW_PANELS = 4,      /* that are not worth copying rows for                     */
-    LEAST_ROWS = 10,     /* of a tile that keeps AVX-512 busy; fewer rows are copied */
-    SPARE_WAYS = 2,      /* of a set, for the panel                                 */
-    PAGE_BYTES = 4096,   /* also of a way of the first-level cache                  */
-    TURNED = 64,         /* columns of a transposed a that are made rows at once    */
-    PADDING = 32         /* between copied rows, so that they spread over the sets  */
+    PACK_ROWS = 64,      /* of b, packed by one block; even             */
+    ROWS_AHEAD = 2,      /* of a are requested while a row is copied    */
+    MOST_COLUMNS = 32,   /* of a panel                                  */
+    MADE_ROWS = 64       /* of a that are made at once                  */
 };
-
-
-/* Of the rows of a that one tile reads. */
-static int64_t tile_bytes(const CornuMatmul *p)
-{
-    return p->how.parts * p->products->tile_rows * p->x_stride * (int64_t)p->products->size;
-}
-
-/* Columns that a block has at most. */
-static int64_t block_columns(const CornuMatmul *p)
-{
-    return ceil_divide(p->panels, p->column_blocks) * cornu__panel_columns(p);
-}
 
 CornuMatmulExtents cornu__matmul_extents(const CornuOpCall *op, const CornuType *out_type)
 {
@@ -116,241 +79,12 @@ CornuMatmulExtents cornu__matmul_extents(const CornuOpCall *op, const CornuType 
     return e;
 }
 
-static bool is_f32(const CornuMatmul *p) { return p->products->depth == 1; }
-
-/* Tiles that read a panel of f32 slowly enough for the second-level cache. */
-static bool is_tall(const CornuMatmul *p) { return is_f32(p) && cornu__has_tall_tiles(p); }
-
-/* Of a in a block. */
-static int64_t most_bytes(const CornuMatmul *p)
-{
-    return is_tall(p) ? larger(CORNU_MATMUL_BYTES, cornu__cpu()->l2 / 2) : CORNU_MATMUL_BYTES;
-}
-
-/* Whether a block that copies its rows of a stretch meets too few panels with them. */
-static bool copies_for_few(const CornuMatmul *p)
-{
-    const int64_t row_blocks = larger(1, ceil_divide(p->e.batch * p->e.m,
-                                                     MOST_TILES * p->products->tile_rows));
-    return p->panels <= FEW_PANELS * (ROW_BLOCKS / row_blocks);
-}
-
-/* K whole; or equal parts, of which a panel takes a part of the second-level cache, beside the rows
- * of a block and the next panel: where a panel of all K would take more, unless copied rows meet
- * few panels; of bf16, which reads less, where it does not fit the cache with a block's rows; and
- * where it is packed here, where it exceeds the first-level cache. The order of sums in several
- * passes is by pass. */
-static int64_t stretch_of(const CornuMatmul *p)
-{
-    enum { UNIT = 32 };
-    const int64_t size = p->how.parts * (int64_t)p->products->size;
-    const int64_t panel = cornu__panel_columns(p) * size;
-    const int64_t rows = TILES * p->products->tile_rows * size;
-    const int64_t part = cornu__cpu()->l2 / (is_tall(p) ? TALL_PANEL_PART : PANEL_PART);
-    const int64_t most = larger(UNIT, part / panel / UNIT * UNIT);
-    const bool    fits = p->packs ? p->e.k * panel <= cornu__cpu()->l1d
-                       : is_f32(p) && !copies_for_few(p)
-                           ? p->e.k * panel <= part
-                           : p->e.k * (panel + rows) <= cornu__cpu()->l2;
-    if (p->transposed || (p->how.passes > 1 && !p->in_turns) || fits) return p->e.k;
-    return ceil_divide(ceil_divide(p->e.k, ceil_divide(p->e.k, most)), UNIT) * UNIT;
-}
-
-/* Elements between rows of so many that are copied. */
-static int64_t padded_row(int64_t count) { return ceil_divide(count, PADDING) * PADDING + PADDING; }
-
-static bool is_stretched(const CornuMatmul *p) { return p->stretch < p->e.k; }
-
-/* Rows of a panel that take three quarters of the first-level cache; of tall tiles, twice the part
- * that a stretch takes, so that fewer sums are continued in memory. */
-static int64_t short_chunk(const CornuMatmul *p)
-{
-    const int64_t bytes = cornu__has_tall_tiles(p) ? 2 * cornu__cpu()->l2 / PANEL_PART
-                                                   : cornu__cpu()->l1d * 3 / 4;
-    return bytes / (cornu__panel_columns(p) * (int64_t)p->products->size);
-}
-
-/* Of a transposed a in short chunks: a block's part of a takes half of the second-level cache, and
- * blocks are wide, since each packs its part of a. Where the result has few blocks, K is split, by
- * the shape alone: the order of sums depends on it. */
-static void cut_short(CornuMatmul *p)
-{
-    const int64_t size = (int64_t)p->products->size, depth = p->products->depth;
-    const int64_t columns = ceil_divide(p->e.n, WIDE_COLUMNS);
-    const int64_t large = larger(1, p->e.batch * ceil_divide(p->e.m, SHORT_ROWS) * columns);
-    p->splits = larger(1, smaller(BLOCKS / large, p->e.k / SPLIT_TERMS));
-    p->split_rows = larger(1, ceil_divide(p->e.k, p->splits * depth)) * depth;
-    p->splits = larger(1, ceil_divide(p->e.k, p->split_rows));
-    p->tiles = larger(LEAST_TILES, cornu__cpu()->l2 / 2 /
-                                   (short_chunk(p) * p->products->outer_rows * size));
-    p->row_blocks = ceil_divide(p->e.m, cornu__block_rows(p));
-    const int64_t enough = p->threads ? THREAD_BLOCKS * p->threads : ROW_BLOCKS;
-    p->column_blocks = smaller(ROW_BLOCKS, enough) /
-                       larger(1, p->e.batch * p->row_blocks * p->splits);
-    p->column_blocks = larger(1, smaller(p->panels, larger(columns, p->column_blocks)));
-}
-
-static void cut(CornuMatmul *p)
-{
-    p->splits = 1;
-    p->split_rows = larger(1, p->e.k);
-    if (p->short_chunks) {
-        cut_short(p);
-        return;
-    }
-    p->tiles = p->e.m / p->products->tile_rows * p->e.batch / ROW_BLOCKS;
-    const bool fast = p->transposed || cornu__has_tile_registers(p->products);
-    p->tiles = larger(fast ? LEAST_TILES : SLOW_TILES,
-                      smaller(p->tiles, is_tall(p) ? MOST_TILES : TILES));
-    if (!p->transposed && !is_stretched(p) && p->e.k > 0)
-        p->tiles = larger(1, smaller(p->tiles, most_bytes(p) / tile_bytes(p)));
-    if (is_stretched(p)) p->tiles = p->in_turns ? TILES : MOST_TILES;   /* of several parts */
-    if (p->packs) p->tiles = ceil_divide(p->e.m, p->products->tile_rows);
-    if (p->summed) p->tiles = SUMMED_TILES;
-    p->row_blocks = ceil_divide(p->e.m, cornu__block_rows(p));
-    const int64_t row_blocks = larger(1, p->e.batch * p->row_blocks);
-    const bool    copies = is_stretched(p) && (is_f32(p) || p->in_turns);   /* rows of a, so blocks
-                                                                               are wide */
-    p->column_blocks = p->transposed && !p->summed
-                     ? ROW_BLOCKS / row_blocks   /* each packs its part of a */
-                     : ceil_divide(copies ? ROW_BLOCKS : BLOCKS, row_blocks);
-    if (copies) p->column_blocks = larger(p->column_blocks, ceil_divide(p->e.n, WIDE_COLUMNS));
-    if (p->packs) p->column_blocks = larger(p->column_blocks, ceil_divide(p->panels, PACKED));
-    p->column_blocks = larger(1, smaller(p->panels, p->column_blocks));
-}
-
-/* Where rows are copied for their sets alone, and would be again for every few panels: tiles of as
- * many rows as stay in the first-level cache without that. */
-static void avoid_copies(CornuMatmul *p, int64_t spread)
-{
-    const int64_t ways = cornu__cpu()->l1d / PAGE_BYTES - SPARE_WAYS;
-    const int64_t rows = smaller(p->products->tile_rows, ways * PAGE_BYTES / larger(1, spread));
-    if (!p->copied || p->transposed || !p->how.in_place || is_stretched(p) || rows < LEAST_ROWS ||
-        cornu__has_tile_registers(p->products) || p->panels > FEW_PANELS * p->column_blocks)
-        return;
-    p->copied = false;
-    p->x_stride = p->a_row;
-    p->tile_rows = rows;
-}
-
-void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
-                        CornuMultiplier multiplier)
-{
-    p->e = cornu__matmul_extents(op, out_type);
-    p->b_count = cornu_shape_count(op->in[1].shape);
-    p->b_matrices = p->e.b_batch ? p->e.batch : 1;
-    p->how = cornu__multiplication(multiplier, op->in[0].dtype);
-    p->products = p->how.products;
-    p->turned = op->attributes->matmul.transpose_a && !p->summed &&
-                cornu__has_tile_registers(p->products);
-    p->transposed = op->attributes->matmul.transpose_a && !p->turned;
-    p->in_turns = p->how.passes > 1 && !p->transposed && cornu__has_tile_registers(p->products);
-    p->by_rows = p->transposed && cornu__has_tile_registers(p->products);
-    p->a_row = p->turned ? padded_row(p->e.k) : p->e.k;
-    if (p->turned && p->e.a_batch) p->e.a_batch = p->e.m * p->a_row;
-    p->padded = ceil_divide(p->e.n, p->products->lanes) * p->products->lanes;
-    p->depth = ceil_divide(p->e.k, p->products->depth) * p->products->depth;
-    p->panels = ceil_divide(p->padded, cornu__panel_columns(p));
-    const int64_t apart = p->e.k * (int64_t)p->products->size;   /* bytes between rows */
-    p->stretch = stretch_of(p);
-    p->copied = !p->how.in_place ||
-                (!p->turned && (is_stretched(p) || (apart & -apart) > SPREAD));
-    p->x_stride = p->copied ? padded_row(p->stretch) : p->a_row;
-    p->short_chunks = p->transposed && !p->summed && p->how.passes == 1 && is_f32(p);
-    p->tile_rows = p->products->tile_rows;
-    cut(p);
-    avoid_copies(p, apart & -apart);
-}
-
-/* Of all panels of one matrix b. */
-static int64_t matrix_bytes(const CornuMatmul *p)
-{
-    return p->how.parts * p->depth * p->padded * (int64_t)p->products->size;
-}
-
-/* Whether all rows are one block, which alone uses a panel, and the panels would not stay in the
- * cache from a step that packs them to this one; of a transposed a, few blocks, which have a panel
- * in the nearest cache. Shards share theirs. */
-static bool packs_itself(const CornuOpCall *op, const CornuType *out_type,
-                         const CornuMachine *machine)
-{
-    CornuMatmul p = { .packs = false };
-    cornu__matmul_find_blocks(&p, op, out_type, machine->multiplier);
-    if ((!p.how.in_place && !p.in_turns) || machine->shards > 1) return false;
-    if (p.transposed) return p.short_chunks && p.row_blocks <= OWN_ROW_BLOCKS;
-    return p.b_matrices == 1 && p.e.batch == 1 &&
-           p.e.m <= MOST_TILES * p.products->tile_rows &&
-           matrix_bytes(&p) > KEPT_BYTES;
-}
-
-/* Where a is transposed: K, or a split of it, in equal stretches of whole pairs, either short ones
- * or so that what a block reads of a fits CORNU_MATMUL_BYTES. */
-static void find_chunks(CornuMatmul *p, const CornuType *out_type)
-{
-    const int64_t size = (int64_t)p->products->size, parts = p->how.parts;
-    const int64_t rows = p->short_chunks
-        ? short_chunk(p) : CORNU_MATMUL_BYTES / (parts * size * cornu__block_rows(p));
-    const int64_t most = rows / p->products->depth;
-    const int64_t pairs = ceil_divide(p->split_rows, p->products->depth);
-    p->chunk = ceil_divide(pairs, larger(1, ceil_divide(pairs, most))) * p->products->depth;
-    p->x_part = cornu__block_rows(p) * p->chunk;
-    p->row_bytes = CORNU_MATMUL_SOME_ROWS * parts * cornu__block_rows(p) * size;
-    if (p->splits == 1 && !cornu__matmul_sums_in_place(p, out_type))
-        p->sums_count = 2 * cornu__block_rows(p) * block_columns(p);
-}
-
-static size_t turned_bytes(const CornuMatmul *p, const CornuOpCall *op)
-{
-    const int64_t matrices = p->e.a_batch ? p->e.batch : 1;
-    const size_t  elements = p->turned ? (size_t)(matrices * p->e.m * p->a_row) : 0;
-    return cornu__aligned(elements * cornu_dtype_size(op->in[0].dtype));
-}
-
-/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
-size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine, char *scratch)
-{
-    p->threads = machine->threads;
-    cornu__matmul_find_blocks(p, op, out_type, machine->multiplier);
-    const size_t threads = (size_t)machine->threads, parts = (size_t)p->how.parts;
-    const size_t bias = cornu__aligned(3 * (size_t)p->padded * sizeof(float));
-    p->x_part = p->copied ? cornu__block_rows(p) * p->x_stride : 0;
-    p->row_bytes = p->sums_count = 0;
-    if (p->transposed) find_chunks(p, out_type);
-    else if (is_stretched(p) && !cornu__matmul_sums_in_place(p, out_type))
-        p->sums_count = cornu__block_rows(p) * block_columns(p);
-    if (p->summed) {   /* one chunk of each shard's rows at a time, in a row */
-        p->chunk = p->by_rows ? padded_row(p->depth) : p->depth;
-        p->x_part = cornu__block_rows(p) * p->chunk * p->summed;
-        p->sums_count = (p->summed + 1) * cornu__panel_columns(p) *
-                        larger(p->products->tile_rows, p->products->outer_rows);
-    }
-    if (p->packs)
-        p->panel_bytes = p->transposed
-            ? 2 * cornu__panel_columns(p) * p->chunk * (int64_t)p->products->size
-            : block_columns(p) * p->how.parts * (int64_t)p->products->size *
-              ceil_divide(p->stretch, p->products->depth) * p->products->depth;
-    p->x_bytes = (int64_t)cornu__aligned(parts * (size_t)p->x_part * p->products->size);
-    p->row_bytes = (int64_t)cornu__aligned((size_t)p->row_bytes);
-    if (scratch) {
-        p->bias = (float *)(void *)scratch;
-        p->made = scratch += bias;
-        p->panel = scratch += turned_bytes(p, op);
-        p->x = scratch += threads * (size_t)p->panel_bytes;
-        p->rows = scratch += threads * (size_t)p->x_bytes;
-        p->sums = (float *)(void *)(scratch + threads * (size_t)p->row_bytes);
-    }
-    const size_t  made = turned_bytes(p, op);
-    const int64_t split_sums = p->splits > 1 ? p->splits * p->e.batch * p->e.m * p->padded : 0;
-    return bias + made + threads * (size_t)(p->panel_bytes + p->x_bytes + p->row_bytes) +
-           (threads * (size_t)p->sums_count + (size_t)split_sums) * sizeof(float);
-}
-
 /* Whether b was packed by a step of its own is known only when the kernel runs. */
 static size_t matmul_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
-    CornuMatmul  own = { .packs = packs_itself(op, out_type, machine) }, given = { .packs = false };
+    CornuMatmul  own = { .packs = cornu__matmul_packs_itself(op, out_type, machine) };
+    CornuMatmul  given = { .packs = false };
     const size_t bytes = cornu__matmul_lay_out(&own, op, out_type, machine, NULL);
     const size_t less = cornu__matmul_lay_out(&given, op, out_type, machine, NULL);
     return bytes > less ? bytes : less;
@@ -360,7 +94,7 @@ static size_t matmul_scratch(const CornuOpCall *op, const CornuType *out_type,
 
 static size_t panels_bytes(const CornuMatmul *p)
 {
-    return cornu__aligned((size_t)(p->b_matrices * matrix_bytes(p)));
+    return cornu__aligned((size_t)(p->b_matrices * cornu__matmul_matrix_bytes(p)));
 }
 
 size_t cornu__matmul_pack_bytes(const CornuOpCall *op, const CornuType *out_type,
@@ -491,10 +225,20 @@ static Stretch stretch_after(const CornuMatmul *p, const Stretch *now)
     return next < blocks ? stretch_at(p, next, 0) : (Stretch){ .block = -1 };
 }
 
+/* The number of the first element of a row of the stretch from k on, as it is made at first: the
+ * rows of each stretch follow each other. */
+static int64_t made_number(const CornuMatmul *p, int64_t matrix, int64_t m, int64_t k)
+{
+    const int64_t before = (p->e.a_batch ? matrix : 0) * cornu__stretches(p) +
+                           k / larger(1, p->stretch);
+    return (before * p->e.m + m) * p->made_row;
+}
+
 /* The number of the first element of a row of a stretch. */
 static int64_t row_number(const CornuMatmul *p, const Stretch *now, int64_t row)
 {
-    return now->b.matrix * p->e.a_batch + (now->b.m + row) * p->a_row + now->k;
+    return p->made_row ? made_number(p, now->b.matrix, now->b.m + row, now->k)
+                       : now->b.matrix * p->e.a_batch + (now->b.m + row) * p->e.k + now->k;
 }
 
 /* The rows of a stretch as tiles take them, their parts x_part elements apart. Rows are far from
@@ -525,7 +269,8 @@ static CornuAheadRows share_of_next(const CornuMatmul *p, const Stretch *now, co
     if (next->k == now->k && next->b.m == now->b.m && next->b.matrix == now->b.matrix)
         return (CornuAheadRows){ .rows = 0 };
     return cornu__ahead_rows(cornu__in_memory(&p->how, p->a, row_number(p, next, from)),
-                             (i + 1) * rows / n - from, next->count * size, p->a_row * size);
+                             (i + 1) * rows / n - from, next->count * size,
+                             (p->made_row ? p->made_row : p->e.k) * size);
 }
 
 /* What the tiles of a block have in common in a stretch: sums start with the bias, or continue; the
@@ -608,7 +353,7 @@ static void multiply_panel(const CornuMatmul *p, const Common *s, CornuTile *til
         if (s->now.k > 0) tile->bias = sums + m * s->stride;
         if (term) tile->term = term + cornu__result_number(p, b->matrix, b->m + m, first);
         cornu__request_sums(ahead, tile->y, m, tile->rows, t + 1 == tiles);
-        if (is_stretched(p) && cornu__has_tile_registers(p->products))
+        if (p->in_turns && cornu__is_stretched(p))
             request_now(ahead, ceil_divide(lines, tiles));
         p->products->tile(tile);
     }
@@ -626,7 +371,7 @@ static void multiply_stretch(const CornuMatmul *p, const Common *s)
     CornuTile  tile = { .x_stride = p->x_stride, .runs = runs, .run_count = p->how.passes,
                         .bias_stride = s->now.k > 0 ? s->stride : 0,
                         .y_stride = s->last ? p->e.n : s->stride, .ahead = &ahead,
-                        .in_turns = p->in_turns,
+                        .in_turns = p->in_turns, .x_far = p->square,
                         .relu = s->last && epilogue->activation == CORNU_OP_RELU,
                         .narrow = s->last && p->call->out_type->dtype == CORNU_BF16 };
     for (int64_t first = b->first, width; first < b->end; first += width) {
@@ -667,20 +412,41 @@ static void multiply(void *context, int64_t block, int thread)
     cornu__matmul_gate(p, &b);
 }
 
-/* Some columns of one matrix a. */
-static void turn(void *context, int64_t block, int thread)
+/* Some rows of one matrix a, which is transposed: its columns. */
+static void turn_columns(const CornuMatmul *p, int64_t matrix, int64_t m, int64_t columns)
+{
+    for (int64_t k = 0; k < p->e.k; k += p->stretch) {
+        const int64_t from = (matrix * p->e.k + k) * p->e.m + m, to = made_number(p, matrix, m, k);
+        const int64_t count = smaller(p->stretch, p->e.k - k);
+        if (p->how.from == CORNU_BF16)
+            cornu__transposes()->halves((const uint16_t *)p->call->in[0] + from, p->e.m, count,
+                                        columns, (uint16_t *)(void *)p->made + to, p->made_row);
+        else
+            cornu__transposes()->words((const uint32_t *)p->call->in[0] + from, p->e.m, count,
+                                       columns, (uint32_t *)(void *)p->made + to, p->made_row);
+    }
+}
+
+static void copy_rows(const CornuMatmul *p, int64_t matrix, int64_t m, int64_t rows)
+{
+    const int64_t size = (int64_t)p->products->size;
+    for (const int64_t end = m + rows; m < end; m++) {
+        const char *row = cornu__in_memory(&p->how, p->call->in[0],
+                                           matrix * p->e.a_batch + m * p->e.k);
+        for (int64_t k = 0; k < p->e.k; k += p->stretch)
+            memcpy(p->made + made_number(p, matrix, m, k) * size, row + k * size,
+                   (size_t)(smaller(p->stretch, p->e.k - k) * size));
+    }
+}
+
+static void make_rows(void *context, int64_t block, int thread)
 {
     (void)thread;
-    CornuMatmul  *p = context;
-    const int64_t blocks = ceil_divide(p->e.m, TURNED), matrix = block / blocks;
-    const int64_t m = block % blocks * TURNED, columns = smaller(TURNED, p->e.m - m);
-    const int64_t from = matrix * p->e.m * p->e.k + m, to = (matrix * p->e.m + m) * p->a_row;
-    if (p->how.from == CORNU_BF16)
-        cornu__transposes()->halves((const uint16_t *)p->call->in[0] + from, p->e.m, p->e.k,
-                                    columns, (uint16_t *)(void *)p->made + to, p->a_row);
-    else
-        cornu__transposes()->words((const uint32_t *)p->call->in[0] + from, p->e.m, p->e.k,
-                                   columns, (uint32_t *)(void *)p->made + to, p->a_row);
+    const CornuMatmul *p = context;
+    const int64_t blocks = ceil_divide(p->e.m, MADE_ROWS), matrix = block / blocks;
+    const int64_t m = block % blocks * MADE_ROWS, rows = smaller(MADE_ROWS, p->e.m - m);
+    if (p->turned) turn_columns(p, matrix, m, rows);
+    else copy_rows(p, matrix, m, rows);
 }
 
 static CornuStatus matmul(const CornuKernelCall *call)
@@ -688,13 +454,14 @@ static CornuStatus matmul(const CornuKernelCall *call)
     const CornuMachine machine = cornu__machine_of(call);
     CornuMatmul        p = { .call = call, .a = call->in[0], .packed = call->in[1],
                              .packs = !call->packed &&   /* without terms nothing does */
-                                      packs_itself(&call->op, call->out_type, &machine) };
+                                      cornu__matmul_packs_itself(&call->op, call->out_type,
+                                                                 &machine) };
     cornu__matmul_lay_out(&p, &call->op, call->out_type, &machine, call->scratch);
     cornu__biases(call->epilogue, call->out_type->dtype, p.e.n, p.padded, p.bias);
     p.scales = cornu__scales(call->epilogue, p.e.n, p.padded, p.bias + p.padded);
-    if (p.turned) {
+    if (p.made_row) {
         cornu__threads_run(call->threads, (p.e.a_batch ? p.e.batch : 1) *
-                           ceil_divide(p.e.m, TURNED), turn, &p);
+                           ceil_divide(p.e.m, MADE_ROWS), make_rows, &p);
         p.a = p.made;
     }
     if (p.transposed) cornu__matmul_transposed(&p);
@@ -707,5 +474,6 @@ const CornuKernel cornu__host_matmul = {
     .accepts = cornu__product_accepts, .scratch = matmul_scratch, .run = matmul,
     .takes_epilogue = true, .takes_scale = true, .takes_gate = true,
     .pack_bytes = cornu__matmul_pack_bytes, .pack = cornu__matmul_pack, .packs = 1,
-    .packs_itself = packs_itself, .summed = CORNU__FULL(&cornu__host_matmul_summed, NULL),
+    .packs_itself = cornu__matmul_packs_itself,
+    .summed = CORNU__FULL(&cornu__host_matmul_summed, NULL),
 };

@@ -22,6 +22,7 @@ typedef struct {
     int      threads;                /* that take the blocks; 0: any number               */
     bool     transposed;             /* a, which blocks pack by columns                  */
     bool     turned;                 /* a, which becomes rows at first                   */
+    bool     square;                 /* blocks, about: with tile registers               */
     bool     by_rows;                /* of a transposed a blocks pack rows for tiles     */
     bool     copied;                 /* rows of a, before tiles read them                */
     bool     packs;                  /* each panel of b where it is used, no earlier step */
@@ -37,8 +38,9 @@ typedef struct {
     bool     scales;
     char    *panel;                  /* of b, if packed here, per thread       */
     char    *x;                      /* rows of a block, all parts, per thread */
-    int64_t  a_row;                  /* elements between rows of a in memory */
-    char    *made;                   /* a turned                             */
+    int64_t  made_row;               /* elements between rows of a as it is made before all blocks,
+                                        stretch by stretch; 0: it is read where it is */
+    char    *made;
     int64_t  stretch;                /* of K that tiles sum at once; sums continue in memory */
     int64_t  panel_bytes, x_stride, x_part, x_bytes;
     /* Of a that is transposed, whose x are panels of `chunk` rows along K: per thread a few of a's
@@ -76,11 +78,20 @@ static inline bool cornu__has_tall_tiles(const CornuMatmul *p)
     return p->products->outer_rows >= 14;
 }
 
-/* Sums of a transposed a are the result itself: f32, in whole registers. */
+/* Sums that continue in memory are the result itself: f32, in whole registers; but not of blocks
+ * about square, whose rows, a row of the result apart, would share few sets of a cache. */
 static inline bool cornu__matmul_sums_in_place(const CornuMatmul *p, const CornuType *out_type)
 {
     return out_type->dtype == CORNU_F32 && p->padded == p->e.n && p->how.passes == 1 &&
-           p->splits == 1;
+           p->splits == 1 && !p->square;
+}
+
+static inline bool cornu__is_stretched(const CornuMatmul *p) { return p->stretch < p->e.k; }
+
+/* Stretches of K. */
+static inline int64_t cornu__stretches(const CornuMatmul *p)
+{
+    return ceil_divide(p->e.k, larger(1, p->stretch));
 }
 
 static inline int64_t cornu__panel_width(const CornuMatmul *p, int64_t first)
@@ -123,7 +134,7 @@ static inline char *cornu__result_at(const CornuMatmul *p, int64_t matrix, int64
     return (char *)p->call->out[0] + cornu__result_number(p, matrix, m, n) * size;
 }
 
-/* ---- matmul.c ---- */
+/* ---- matmul_blocks.c ---- */
 
 /* Cuts the call into blocks, of p->summed shards' results if that is set. */
 void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
@@ -132,6 +143,17 @@ void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const Corn
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
 size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine, char *scratch);
+
+/* Whether all rows are one block, which alone uses a panel, and the panels would not stay in the
+ * cache from a step that packs them to this one; of a transposed a, few blocks, which have a panel
+ * in the nearest cache. Shards share theirs. */
+bool cornu__matmul_packs_itself(const CornuOpCall *op, const CornuType *out_type,
+                                const CornuMachine *machine);
+
+/* Of all panels of one matrix b. */
+int64_t cornu__matmul_matrix_bytes(const CornuMatmul *p);
+
+/* ---- matmul.c ---- */
 
 /* What of the epilogue is left, which only f32 results have, to the rows of a block from y on. */
 void cornu__matmul_finish(const CornuMatmul *p, const CornuBlock *b,

@@ -211,6 +211,11 @@ static void test_matmul(void **state)
         check_matmul(3, 23, 512, 161, layout | 4);
         check_matmul(1, 17, 700, 2100, layout);   /* K in parts: many panels */
     }
+    for (int layout = 0; layout < 4; layout++) {   /* blocks about square, of stretches of K */
+        check_matmul(1, 97, 1101, 521, layout);
+        check_matmul(2, 97, 1101, 517, layout | 4);
+    }
+    check_matmul(1, 523, 1101, 517, 0);
     for (int layout = 1; layout < 8; layout += 2)   /* K split, and several blocks of rows */
         check_matmul(2, 201, 1601, 37, layout);
     check_matmul(1, 1000003, 2, 3, 0);
