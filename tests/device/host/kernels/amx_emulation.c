@@ -95,13 +95,15 @@ static void multiply_pairs(int sum_number, int a_number, int b_number)
 }
 
 #undef _tile_loadd
+#undef _tile_stream_loadd
 #undef _tile_stored
 #undef _tile_dpbf16ps
-#define _tile_loadconfig load_configuration
-#define _tile_release    release
-#define _tile_loadd      load_register
-#define _tile_stored     store_register
-#define _tile_dpbf16ps   multiply_pairs
+#define _tile_loadconfig   load_configuration
+#define _tile_release      release
+#define _tile_loadd        load_register
+#define _tile_stream_loadd load_register
+#define _tile_stored       store_register
+#define _tile_dpbf16ps     multiply_pairs
 
 #define CORNU_ISA_NAME emulated_amx
 /* NOLINTNEXTLINE(bugprone-suspicious-include): its macros */
