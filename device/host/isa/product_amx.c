@@ -64,8 +64,8 @@ static void release_registers(void)
     configured_rows = 0;
 }
 
-/* 16 pairs of every row of x, and of the panel; strides are in bytes. Rows that are far are not kept
- * in the first-level cache. */
+/* 16 pairs of every row of x, and of the panel; strides are in bytes. Rows that are far are not
+ * kept in the first-level cache. */
 INLINE void load_x(bool lower, bool far, const void *x, ptrdiff_t stride)
 {
     const char *low = (const char *)x + SIDE * stride;

@@ -18,22 +18,17 @@
  * Source: own; packing and blocking as in Goto and van de Geijn, "Anatomy of High-Performance
  *     Matrix Multiplication", 2008, and BLIS.
  * Gain, Zen 4, bf16: rows of a 4 KiB apart copied, the LSTM's d_z W', one core: 66 % of the limit,
- *     then 93; a transposed a packed tile by tile, 512 x 2048 x 1600, one core: 88 %, then 93; 32
- *     blocks for 19, 1024 x 1024 x 1024, two threads: 386 GFLOP/s, then 409; panels packed where
- *     they are used, an MLP of 784-4096-4096-10 on 64 rows, f32: 163 ms a step, then 134.
+ *     then 93; a transposed a packed tile by tile, 512 x 2048 x 1600, one core: 88 %, then 93;
+ *     panels packed where they are used, an MLP of 784-4096-4096-10 on 64 rows, f32: 163 ms a step,
+ *     then 134.
  * Gain, Zen 3, AVX2, one core: K in stretches, 1024 x 4096 by 4096 x 4096 448 ms, then 412; panels
  *     packed where they are used in strips, 64 rows 42.2, then 32.7.
- * Gain, Xeon, AVX-512: rows a page apart not copied for few panels, an encoder's predictions (128 x
- *     1024 by 1024 x 256 and others), f32, one thread: 3.62 ms, then 3.43, two: 2.35, then 2.06;
- *     blocks of five tiles for two: 3.17, then 3.12, two: 1.90, then 1.81.
  * Gain, Xeon (model 207), f32, one core, of the limit: tiles request what comes next, and K is cut
  *     by the second-level cache; AVX-512, 1024 x 4096 by 4096 x 4096 74 %, then 84; 4096 x 256 by
  *     256 x 1024 74, then 85; AVX2, 1024 x 4096 by 4096 x 4096 52, then 81.
  * Gain, the same Xeon, f32, one core: rows of a that the next stretch needs requested, 4096 x 256
  *     by 256 x 1024 14.0 ms, then 13.6; 6400 x 512 by 512 x 128 5.6, then 5.3; an encoder's step,
  *     two threads, 182 ms, then 176.
- * Gain, the same Xeon, f32, two threads: longer stretches and higher blocks of tall tiles, 4096 x
- *     1024 by 1024 x 256 6.80 ms, then 6.15; 4096 x 256 by 256 x 1024 6.46, then 6.19.
  * Gain, Xeon with AMX, one core, f32 in six passes: passes in turns, in stretches of K, and b made
  *     parts piece by piece, 1024 x 4096 by 4096 x 4096 626 ms, then 257; b transposed 723, then
  *     270; 4096 x 1024 (a transposed) by 1024 x 4096 335, then 222; 64 x 4096 by 4096 x 4096 88,
@@ -44,7 +39,6 @@
 #include <string.h>
 
 #include "../../inference_internal.h"
-#include "../machine/cpu.h"
 #include "../isa/transpose.h"
 #include "../machine/prefetch.h"
 #include "kernels.h"
@@ -91,19 +85,6 @@ static size_t matmul_scratch(const CornuOpCall *op, const CornuType *out_type,
 }
 
 /* ---- b ---- */
-
-static size_t panels_bytes(const CornuMatmul *p)
-{
-    return cornu__aligned((size_t)(p->b_matrices * cornu__matmul_matrix_bytes(p)));
-}
-
-size_t cornu__matmul_pack_bytes(const CornuOpCall *op, const CornuType *out_type,
-                         const CornuMachine *machine)
-{
-    CornuMatmul p = { .packs = false };
-    cornu__matmul_find_blocks(&p, op, out_type, machine->multiplier);
-    return panels_bytes(&p);
-}
 
 /* A piece of b: `count` rows from row k on, the columns of the panel at column `first`. */
 typedef struct {

@@ -150,8 +150,9 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
 bool cornu__matmul_packs_itself(const CornuOpCall *op, const CornuType *out_type,
                                 const CornuMachine *machine);
 
-/* Of all panels of one matrix b. */
-int64_t cornu__matmul_matrix_bytes(const CornuMatmul *p);
+/* Of b as the kernel reads it. */
+size_t cornu__matmul_pack_bytes(const CornuOpCall *op, const CornuType *out_type,
+                                const CornuMachine *machine);
 
 /* ---- matmul.c ---- */
 
@@ -162,10 +163,8 @@ void cornu__matmul_finish(const CornuMatmul *p, const CornuBlock *b,
 /* The epilogue's gate, if there is one, to a block of the result. */
 void cornu__matmul_gate(const CornuMatmul *p, const CornuBlock *b);
 
-/* b, as the kernel reads it. */
-size_t cornu__matmul_pack_bytes(const CornuOpCall *op, const CornuType *out_type,
-                                const CornuMachine *machine);
-void   cornu__matmul_pack(const CornuKernelCall *call);
+/* Packs b as the kernel reads it. */
+void cornu__matmul_pack(const CornuKernelCall *call);
 
 /* ---- matmul_transposed.c ---- */
 
