@@ -234,8 +234,9 @@ typedef void CornuScanStep(void *context, CornuTensor *const *in, CornuTensor **
 
 /* Fills `out` with the last carries, then the stacked results, whose slice t along `axis` is from
  * step t. Calls `step` once. The gradient is a scan in reverse, for which the carries of every step
- * are kept: memory is linear in the number of steps. At most 24 operands and 12 results, carries
- * counted twice. false with a pending error. */
+ * are kept: memory is linear in the number of steps. That of a constant which multiplies rows, as a
+ * cell's kernel does, is one product over all steps, whose operands are kept, too. At most 24
+ * operands and 12 results, carries counted twice. false with a pending error. */
 bool cornu_op_scan(const CornuScan *scan, CornuScanStep *step, void *context, CornuTensor **out);
 
 /* Options of the recurrent ops below. */

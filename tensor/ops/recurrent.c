@@ -32,12 +32,14 @@ static CornuTensor *activate_gate(const Cell *cell, CornuTensor *x)
     return cornu_op_clip(cornu_op_shift(cornu_op_scale(x, r->gate_slope), 0.5), 0.0, 1.0);
 }
 
-/* Gates first to first + count - 1 of x (…, G U). */
+/* Gates first to first + count - 1 of x (…, G U): x itself where these are all, so that the product
+ * with a kernel is one with a constant of the scan. */
 static CornuTensor *gates(const Cell *cell, CornuTensor *x, int64_t first, int64_t count)
 {
     if (!x) return NULL;
     CornuShape shape = cornu_tensor_shape(x);
     int64_t    starts[CORNU_MAX_RANK] = { 0 };
+    if (shape.extent[shape.rank - 1] == count * cell->units) return x;
     starts[shape.rank - 1] = first * cell->units;
     shape.extent[shape.rank - 1] = count * cell->units;
     return cornu_op_slice(x, starts, shape.extent);

@@ -30,7 +30,8 @@ static CornuProgram *transform(const CornuHost *host, const CornuProgram *record
     return p;
 }
 
-/* The body of a scan with its carries written into the inputs that they came from. */
+/* The body of a scan with its carries written into the inputs that they came from. Its constants
+ * are the same in all runs of it: what depends on them alone is computed before the first. */
 static CornuStatus plan_scan(CornuPlan *plan, CornuPlanStep *step)
 {
     const CornuAttributes_SCAN *attributes = &plan->program->ops[step->op].attributes.scan;
@@ -38,6 +39,9 @@ static CornuStatus plan_scan(CornuPlan *plan, CornuPlanStep *step)
     CornuProgram               *body = cornu_program_copy(attributes->body);
     CornuStatus                 status = scan && body ? CORNU_OK : CORNU_ERR_MEMORY;
     for (int i = 0; status == CORNU_OK && i < attributes->carries; i++) body->outputs[i].alias = i;
+    for (int i = (int)(attributes->carries + attributes->slices);
+         status == CORNU_OK && i < body->input_count; i++)
+        cornu_program_fix_input(body, body->inputs[i]);
     if (status == CORNU_OK) {
         scan->host = *plan->host;
         scan->host.shards = 1;

@@ -103,15 +103,16 @@ typedef struct {
 } CornuPlan;
 
 /* The body of a scan: a plan of its own for one shard, whose carries are written into the inputs
- * that they came from. It runs in the step's scratch memory, in this order: addresses of the body's
- * operands, inputs and outputs; a buffer for each slice and each stacked result; the body's arena,
- * packed operands and scratch memory. */
+ * that they came from, and whose steps that read constants alone run once. It runs in the step's
+ * scratch memory, in this order: addresses of the body's operands, inputs and outputs; a buffer for
+ * each slice and each stacked result; the body's arena, packed operands, fixed results and scratch
+ * memory. */
 typedef struct CornuScanPlan {
     CornuHost            host;       /* with one shard */
     CornuPlan            plan;
     CornuAttributes_SCAN attributes; /* its body is the plan's program */
     size_t               buffers;    /* offset of the first buffer */
-    size_t               arena, packed, scratch;   /* offsets of the last parts */
+    size_t               arena, packed, fixed, scratch;   /* offsets of the last parts */
 } CornuScanPlan;
 
 /* ---- plan.c ---- */
@@ -227,8 +228,8 @@ CornuType cornu__scan_output_type(const CornuScanPlan *scan, int i);
  * only the ones not yet in place. */
 int64_t cornu__plan_bytes_moved(const CornuPlan *plan, const CornuPlanStep *step, int k);
 
-/* Adds the cost of the steps, each run `times` times, to the statistics. */
-void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *statistics);
+/* Adds the cost of the steps to the statistics. */
+void cornu__plan_count(const CornuPlan *plan, CornuStatistics *statistics);
 
 /* ---- plan_fixed.c ---- */
 

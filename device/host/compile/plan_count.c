@@ -58,15 +58,16 @@ int64_t cornu__plan_bytes_moved(const CornuPlan *plan, const CornuPlanStep *step
     return k < step->in_count && cornu__plan_moves(plan, step, k) ? 2 * bytes : 0;
 }
 
-void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *statistics)
+/* Steps that are run `times` times; those of a scan's body that run once in it `runs` times. */
+static void count(const CornuPlan *plan, int64_t runs, int64_t times, CornuStatistics *statistics)
 {
     const int shards = cornu__plan_own(plan).count;
     for (int i = 0; i < plan->step_count; i++) {
         const CornuPlanStep *step = &plan->steps[i];
+        const int64_t        each = step->fixed ? runs : times;
         if (step->scan) {
-            cornu__plan_count(&step->scan->plan,
-                              times * (step->varies ? shards : 1) * step->scan->attributes.steps,
-                              statistics);
+            const int64_t scans = times * (step->varies ? shards : 1);
+            count(&step->scan->plan, scans, scans * step->scan->attributes.steps, statistics);
             continue;
         }
         const bool fell_back = step->kind == CORNU_STEP_REFERENCE;
@@ -74,12 +75,17 @@ void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *st
             const CornuProgramOp *op = &plan->program->ops[step->op];
             statistics->fell_back[op->id] = cornu_program_op_name(op);
         }
-        statistics->kernels += times;
-        statistics->fallbacks += fell_back ? times : 0;
-        statistics->copies += step->kind == CORNU_STEP_COPY ? times : 0;
+        statistics->kernels += each;
+        statistics->fallbacks += fell_back ? each : 0;
+        statistics->copies += step->kind == CORNU_STEP_COPY ? each : 0;
         for (int k = 0; k < step->in_count; k++)
-            statistics->copies += times * cornu__plan_moves(plan, step, k);
+            statistics->copies += each * cornu__plan_moves(plan, step, k);
         for (int k = 0; k < step->in_count + step->out_count; k++)
-            statistics->bytes_moved += times * cornu__plan_bytes_moved(plan, step, k);
+            statistics->bytes_moved += each * cornu__plan_bytes_moved(plan, step, k);
     }
+}
+
+void cornu__plan_count(const CornuPlan *plan, CornuStatistics *statistics)
+{
+    count(plan, 1, 1, statistics);
 }

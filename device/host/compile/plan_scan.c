@@ -28,5 +28,6 @@ void cornu__scan_lay_out(CornuScanPlan *scan)
     for (int i = (int)scan->attributes.carries; i < out_count; i++)
         scan->arena += cornu__aligned(cornu_type_bytes(cornu__scan_output_type(scan, i)));
     scan->packed = scan->arena + cornu__aligned(cornu__plan_bytes(plan, plan->arena));
-    scan->scratch = scan->packed + cornu__aligned(cornu__plan_bytes(plan, plan->packed));
+    scan->fixed = scan->packed + cornu__aligned(cornu__plan_bytes(plan, plan->packed));
+    scan->scratch = scan->fixed + cornu__aligned(cornu__plan_bytes(plan, plan->fixed));
 }

@@ -45,7 +45,7 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *recorded
     statistics->ops = recorded->op_count;
     statistics->bytes_planned = (int64_t)cornu__plan_bytes(plan, plan->arena) +
                                 (int64_t)cornu__plan_sum_bytes(plan);
-    cornu__plan_count(plan, 1, statistics);
+    cornu__plan_count(plan, statistics);
 }
 
 /* Whether everything that the step reads or writes is in place already. */

@@ -47,8 +47,20 @@ static Run lay_out(const CornuScanPlan *scan, const void *const *in, void *const
             buffer += cornu__aligned(cornu_type_bytes(cornu__scan_output_type(scan, i)));
     }
     cornu__plan_addresses(&scan->plan, 0, run.inputs, run.outputs, &(CornuRegions){
-        .arena = scratch + scan->arena, .packed = scratch + scan->packed }, run.addresses);
+        .arena = scratch + scan->arena, .packed = scratch + scan->packed,
+        .fixed = scratch + scan->fixed }, run.addresses);
     return run;
+}
+
+/* The steps that read constants alone, or the others. */
+static CornuStatus run_steps(const Run *run, bool fixed)
+{
+    const CornuPlan *plan = &run->scan->plan;
+    for (int i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].fixed == fixed)
+            CORNU__TRY(run->run_step(plan, &plan->steps[i], run->addresses, run->shard,
+                                     run->scratch));
+    return CORNU_OK;
 }
 
 static CornuStatus run_body(const Run *run, const void *const *in, void *const *out, int64_t t)
@@ -59,9 +71,7 @@ static CornuStatus run_body(const Run *run, const void *const *in, void *const *
         if (cornu__scan_is_sliced(scan, i))
             copy_slice(scan, cornu__scan_input_type(scan, i), (char *)(uintptr_t)in[i],
                        run->inputs[i], t, false);
-    for (int i = 0; i < scan->plan.step_count; i++)
-        CORNU__TRY(run->run_step(&scan->plan, &scan->plan.steps[i], run->addresses, run->shard,
-                                 run->scratch));
+    CORNU__TRY(run_steps(run, false));
     for (int i = (int)scan->attributes.carries; i < body->output_count; i++)
         copy_slice(scan, cornu__scan_output_type(scan, i), out[i], run->outputs[i], t, true);
     return CORNU_OK;
@@ -75,6 +85,7 @@ CornuStatus cornu__scan_run(const CornuPlanStep *step, const void *const *in, vo
     run.shard = shard;
     run.run_step = run_step;
     for (int i = 0; i < scan->carries; i++) memcpy(out[i], in[i], cornu_type_bytes(step->types[i]));
+    CORNU__TRY(run_steps(&run, true));
     for (int64_t k = 0; k < scan->steps; k++)
         CORNU__TRY(run_body(&run, in, out, scan->reverse ? scan->steps - 1 - k : k));
     return CORNU_OK;

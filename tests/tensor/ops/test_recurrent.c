@@ -278,6 +278,89 @@ static void dropout_multiplies_h(void **state)
     cornu_device_close(device);
 }
 
+/* ---- Gradients of constants ---- */
+
+enum { ROWS = 2, INPUTS = 3, CELLS = 4, TIMES = 5, OPERANDS = 4 };
+
+/* tanh(x W + (h h) U): of the operands of its products x is a slice, h h has to be stacked, and
+ * both d_W and d_U have the d of the sum. */
+static void two_products(void *context, CornuTensor *const *in, CornuTensor **out)
+{
+    (void)context;
+    CornuTensor *h = in[0], *x = in[1], *w = in[2], *u = in[3];
+    out[0] = out[1] = cornu_op_tanh(cornu_op_add(
+        cornu_op_matmul(x, w), cornu_op_matmul(cornu_op_multiply(h, h), u)));
+}
+
+/* The h of all steps, of x cut along `axis`, by a scan, or step by step in the graph. */
+static CornuTensor *h_of_all(CornuTensor *const *in, int axis, bool reverse, bool scanned)
+{
+    CornuTensor *out[2], *steps[TIMES], *h = in[0];
+    if (scanned) {
+        const CornuScan scan = { .carries = in, .carry_count = 1, .slices = in + 1,
+                                 .slice_count = 1, .constants = in + 2, .constant_count = 2,
+                                 .axis = axis, .stacked_count = 1, .reverse = reverse };
+        assert_true(cornu_op_scan(&scan, two_products, NULL, out));
+        return out[1];
+    }
+    for (int k = 0; k < TIMES; k++, h = out[0]) {
+        const int    t = reverse ? TIMES - 1 - k : k;
+        CornuTensor *x = axis ? cornu_op_slice(in[1], (int64_t[]){ 0, t, 0 },
+                                               (int64_t[]){ ROWS, 1, INPUTS })
+                              : cornu_op_slice(in[1], (int64_t[]){ t, 0, 0 },
+                                               (int64_t[]){ 1, ROWS, INPUTS });
+        x = cornu_op_reshape(x, cornu_shape(ROWS, INPUTS));
+        two_products(NULL, (CornuTensor *[]){ h, x, in[2], in[3] }, out);
+        steps[t] = cornu_op_reshape(out[0], axis ? cornu_shape(ROWS, 1, CELLS)
+                                                 : cornu_shape(1, ROWS, CELLS));
+    }
+    return cornu_op_concat(steps, TIMES, axis);
+}
+
+static CornuTensor *waves(CornuGraph *graph, CornuType type, double phase)
+{
+    CornuTensor *x = cornu_op_constant(graph, type, 0.0);
+    for (int axis = 0; axis < type.shape.rank; axis++)
+        x = cornu_op_add(x, cornu_op_scale(cornu_op_iota(graph, type, axis), 1.0 + 0.37 * axis));
+    return cornu_op_sin(cornu_op_shift(x, phase));
+}
+
+/* Products of all steps in place of sums over them, against the graph without a scan. */
+static void gradients_of_constants_are_products(void **state)
+{
+    (void)state;
+    CornuDevice *device = cornu_device_open(.name = "cpu");
+    for (int kind = 0; kind < 4; kind++) {
+        const int   axis = kind % 2;
+        CornuGraph *graph = cornu_graph_create(device);
+        const CornuType x = axis ? cornu_type(CORNU_F32, ROWS, TIMES, INPUTS)
+                                 : cornu_type(CORNU_F32, TIMES, ROWS, INPUTS);
+        CornuTensor *in[OPERANDS] = { waves(graph, cornu_type(CORNU_F32, ROWS, CELLS), 0.0),
+                                      waves(graph, x, 1.0),
+                                      waves(graph, cornu_type(CORNU_F32, INPUTS, CELLS), 2.0),
+                                      waves(graph, cornu_type(CORNU_F32, CELLS, CELLS), 3.0) };
+        CornuTensor *d[2 * OPERANDS];
+        for (int scanned = 0; scanned < 2; scanned++) {
+            CornuTensor *h = h_of_all(in, axis, kind / 2, scanned);
+            CornuTensor *factors = waves(graph, cornu_tensor_type(h), 0.5);
+            expect_ok(cornu_gradients(cornu_op_sum(cornu_op_multiply(h, factors)), in, OPERANDS,
+                                      d + scanned * OPERANDS));
+        }
+        float      got[2 * OPERANDS][TIMES * ROWS * CELLS];
+        CornuArray out[2 * OPERANDS];
+        for (int i = 0; i < 2 * OPERANDS; i++)
+            out[i] = (CornuArray){ .type = cornu_tensor_type(d[i]), .data = got[i] };
+        expect_ok(cornu_run(graph, d, 2 * OPERANDS, out));
+        for (int i = 0; i < OPERANDS; i++) {
+            char what[64];
+            snprintf(what, sizeof what, "operand %d, axis %d, reverse %d", i, axis, kind / 2);
+            expect_near(what, got[OPERANDS + i], out[i], 1e-6);
+        }
+        cornu_graph_free(graph);
+    }
+    cornu_device_close(device);
+}
+
 /* ---- Mistakes ---- */
 
 /* tanh of the carry, and a second result from the context: a tensor, or a variable to read. */
@@ -336,6 +419,7 @@ int main(void)
         cmocka_unit_test(agrees_with_keras_on_tpu),
         cmocka_unit_test(hard_gates_equal_the_scan_of_them),
         cmocka_unit_test(dropout_multiplies_h),
+        cmocka_unit_test(gradients_of_constants_are_products),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
