@@ -548,7 +548,7 @@ static CornuStatus conv2d(const CornuKernelCall *call)
 const CornuKernel cornu__host_conv2d_winograd = {
     .accepts = accepts, .scratch = winograd_scratch, .run = conv2d,
     .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_padded,
+    .otherwise = &cornu__host_conv2d_few,
 };
 const CornuKernel cornu__host_conv2d_pooled_winograd = {
     .accepts = accepts, .joins = joins, .scratch = pooled_scratch, .run = conv2d,

@@ -29,9 +29,10 @@ extern const CornuKernel cornu__host_matmul, cornu__host_matmul_few,
                          cornu__host_matmul_summed;   /* over shards: matmul_transposed.c */
 extern const CornuKernel cornu__host_conv2d, cornu__host_conv2d_grad_input,
                          cornu__host_conv2d_grad_filter;
-/* Of calls where x has few channels; of f32 with 3 x 3 or 5 x 5 taps, where that has fewer
- * multiplications; otherwise those above. */
-extern const CornuKernel cornu__host_conv2d_grad_input_few;   /* conv2d_few.c */
+/* Of calls with few filters, or where x has few channels; of f32 with 3 x 3 or 5 x 5 taps, where
+ * that has fewer multiplications; otherwise those above. */
+extern const CornuKernel cornu__host_conv2d_few,
+                         cornu__host_conv2d_grad_input_few;   /* conv2d_few.c */
 extern const CornuKernel cornu__host_conv2d_winograd,         /* conv2d_winograd.c */
                          cornu__host_conv2d_grad_input_winograd,
                          cornu__host_conv2d_grad_input_unpooled_winograd,

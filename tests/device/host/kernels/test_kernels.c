@@ -339,6 +339,44 @@ static bool is_of_few(int64_t C, int64_t side, int64_t F)
     return case_kernel(&c) == &cornu__host_conv2d_grad_input_few;
 }
 
+/* Whether a convolution without a stride with C channels and F square filters takes it. */
+static bool is_by_few(int64_t C, int64_t side, int64_t F)
+{
+    Case c = { .id = CORNU_OP_CONV2D, .in_count = 2, .attributes.conv2d = { .dtype = results },
+               .in_type = { cornu_type(operands, 2, 8, 8, C),
+                            cornu_type(operands, side, side, C, F) } };
+    CornuOpCall op = case_op(&c);
+    assert_int_equal(cornu__op_type(&op, c.out_type), CORNU_OK);
+    return case_kernel(&c) == &cornu__host_conv2d_few;
+}
+
+/* Few filters: with strides, which others take, and without; several strips and slabs. */
+static void test_few_filters(void **state)
+{
+    (void)state;
+    const bool tiles = operands == CORNU_BF16 &&
+                       cornu__has_tile_registers(cornu__products_of_bf16());
+    assert_true(is_by_few(64, 5, 1));
+    assert_true(is_by_few(32, 3, 1) == !tiles && is_by_few(32, 3, 3) == !tiles);
+    assert_false(is_by_few(64, 1, 1) || is_by_few(64, 3, 32) || is_by_few(64, 5, 128));
+    for (int i = 0; i < case_rounds(48); i++) {
+        const int64_t   F = between(1, 6);
+        CornuShape      x = cornu_shape(between(1, 3), between(5, 29), between(5, 29),
+                                        between(1, 67));
+        CornuShape      filter = cornu_shape(between(1, 5), between(1, 5), x.extent[3], F);
+        CornuAttributes a = random_convolution(x, filter, false);
+        for (int k = 0; k < 2 && i % 4; k++) a.conv2d.strides[k] = 1;
+        check_convolution(x, filter, a);
+    }
+    const CornuAttributes same = { .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } };
+    const CornuAttributes apart = { .conv2d = { .dilation = { 2, 3 }, .low = { -2, 9 },
+                                                .high = { 7, -1 } } };
+    check_convolution(cornu_shape(1, 130, 137, 32), cornu_shape(3, 3, 32, 2), same);
+    check_convolution(cornu_shape(2, 1, 4001, 24), cornu_shape(1, 9, 24, 1),
+                      (CornuAttributes){ 0 });
+    check_convolution(cornu_shape(3, 23, 31, 40), cornu_shape(4, 2, 40, 3), apart);
+}
+
 /* Few channels: of x by one product for all taps, where that saves work. Strides and dilations
  * that leave outputs without positions; several strips and slabs; one row. */
 static void test_few_channels(void **state)
@@ -526,6 +564,7 @@ int main(void)
         cmocka_unit_test_setup(test_conv2d_tiles, case_begin),
         cmocka_unit_test_setup(test_winograd, case_begin),
         cmocka_unit_test_setup(test_few_channels, case_begin),
+        cmocka_unit_test_setup(test_few_filters, case_begin),
         cmocka_unit_test_setup(test_depthwise, case_begin),
         cmocka_unit_test_setup(test_batch_norm, case_begin),
         cmocka_unit_test_setup(test_softmax, case_begin),
@@ -539,6 +578,7 @@ int main(void)
         cmocka_unit_test_setup(test_conv2d_tiles, case_begin),
         /* of bf16 only: those of f32 are tested on cpu */
         cmocka_unit_test_setup(test_few_channels, case_begin),
+        cmocka_unit_test_setup(test_few_filters, case_begin),
         cmocka_unit_test_setup(test_depthwise, case_begin),
         cmocka_unit_test_setup(test_batch_norm, case_begin),
         cmocka_unit_test_setup(test_softmax, case_begin),
