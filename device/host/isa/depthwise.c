@@ -3,7 +3,8 @@
  *
  * Reference: device/ops/conv2d.c; tests/device/host/kernels/test_kernels.c compares them.
  * Source: own.
- * Gain: not measured.
+ * Gain, Xeon with AMX, two threads: rows of 5 taps, convolutions of 5 x 5 by 128 to 320 channels
+ *     and their gradients, 16 images, AVX-512 19.9 ms, then 16.3; AVX2 26.6, then 24.8.
  */
 #include <stdbool.h>
 
@@ -14,7 +15,7 @@
 /* Sums that stay in registers: of so many outputs, or of so many taps (those of 3 by 3); and
  * outputs of a piece of d_filter's sums, long enough that reading and writing these costs little.
  */
-enum { MOST_OUTPUTS = 8, MOST_TAPS = 9, ROW_TAPS = 3, PIECE = 16 };
+enum { MOST_OUTPUTS = 8, MOST_TAPS = 9, PIECE = 16 };
 
 /* Outputs j to j + outputs, up to LANES channels from c on; each output's terms in the order of
  * the taps. */
@@ -34,22 +35,22 @@ INLINE void convolve_tile(const CornuDepthwiseRun *run, const float *x, const fl
         store_some(y + (j + k) * run->y_step + c, sum[k], count);
 }
 
-/* The same where taps come in rows of ROW_TAPS, each a step of the outputs after the one before: an
+/* The same where taps come in rows of `taps`, each a step of the outputs after the one before: an
  * element of x is loaded once for all that meet it. */
 INLINE void convolve_rows(const CornuDepthwiseRun *run, const float *x, const float *filter,
-                          float *y, int64_t j, int64_t c, int outputs)
+                          float *y, int64_t j, int64_t c, int outputs, int taps)
 {
     Lanes sum[MOST_OUTPUTS] = { { 0 } };
-    for (int64_t t = 0; t < run->tap_count; t += ROW_TAPS) {
+    for (int64_t t = 0; t < run->tap_count; t += taps) {
         const float *from = x + run->taps[t].x + j * run->x_step + c;
-        Lanes        weight[ROW_TAPS];
+        Lanes        weight[MOST_TAPS];
         UNROLL
-        for (int v = 0; v < ROW_TAPS; v++) weight[v] = load(filter + run->taps[t + v].filter + c);
+        for (int v = 0; v < taps; v++) weight[v] = load(filter + run->taps[t + v].filter + c);
         UNROLL
-        for (int k = 0; k < outputs + ROW_TAPS - 1; k++) {
+        for (int k = 0; k < outputs + taps - 1; k++) {
             const Lanes at = load(from + k * run->x_step);
             UNROLL
-            for (int v = 0; v < ROW_TAPS; v++)
+            for (int v = 0; v < taps; v++)
                 if (k - v >= 0 && k - v < outputs) sum[k - v] += at * weight[v];
         }
     }
@@ -60,39 +61,48 @@ INLINE void convolve_rows(const CornuDepthwiseRun *run, const float *x, const fl
 /* Outputs j to j + outputs, all channels: what they meet of x are pieces of its rows, so that the
  * processor fetches them ahead. The last register of channels may compute some a second time. */
 INLINE void convolve_outputs(const CornuDepthwiseRun *run, const float *x, const float *filter,
-                             float *y, int64_t j, int outputs, bool in_rows)
+                             float *y, int64_t j, int outputs, int row_taps)
 {
     const int64_t C = run->channels;
     if (C < LANES) convolve_tile(run, x, filter, y, j, 0, outputs, C);
     for (int64_t c = 0, at; c < C && C >= LANES; c += LANES) {
         at = c + LANES <= C ? c : C - LANES;
-        if (in_rows) convolve_rows(run, x, filter, y, j, at, outputs);
+        if (row_taps) convolve_rows(run, x, filter, y, j, at, outputs, row_taps);
         else convolve_tile(run, x, filter, y, j, at, outputs, LANES);
     }
 }
 
-static bool has_rows(const CornuDepthwiseRun *run)
+/* Taps of each row, 3 or 5, each a step of the outputs after the one before; 0: they do not come
+ * in such rows. */
+static int row_taps_of(const CornuDepthwiseRun *run)
 {
-    for (int64_t t = 0; t < run->tap_count; t++)
-        if (t % ROW_TAPS && run->taps[t].x != run->taps[t - 1].x + run->x_step) return false;
-    return run->tap_count % ROW_TAPS == 0;
+    const CornuDepthwiseTap *taps = run->taps;
+    int64_t                  row = 1;
+    while (row < run->tap_count && taps[row].x == taps[row - 1].x + run->x_step) row++;
+    if ((row != 3 && row != 5) || run->tap_count % row) return 0;
+    for (int64_t t = row; t < run->tap_count; t++)
+        if (t % row && taps[t].x != taps[t - 1].x + run->x_step) return 0;
+    return (int)row;
 }
 
 INLINE void convolve_run(const CornuDepthwiseRun *run, const float *x, const float *filter,
-                         float *y, bool in_rows)
+                         float *y, int row_taps)
 {
     int64_t j = 0;
     for (; j + MOST_OUTPUTS <= run->outputs; j += MOST_OUTPUTS)
-        convolve_outputs(run, x, filter, y, j, MOST_OUTPUTS, in_rows);
-    if (run->outputs - j >= 4) convolve_outputs(run, x, filter, y, j, 4, in_rows), j += 4;
-    if (run->outputs - j >= 2) convolve_outputs(run, x, filter, y, j, 2, in_rows), j += 2;
-    if (run->outputs - j >= 1) convolve_outputs(run, x, filter, y, j, 1, in_rows);
+        convolve_outputs(run, x, filter, y, j, MOST_OUTPUTS, row_taps);
+    if (run->outputs - j >= 4) convolve_outputs(run, x, filter, y, j, 4, row_taps), j += 4;
+    if (run->outputs - j >= 2) convolve_outputs(run, x, filter, y, j, 2, 0), j += 2;
+    if (run->outputs - j >= 1) convolve_outputs(run, x, filter, y, j, 1, 0);
 }
 
 static void convolve(const CornuDepthwiseRun *run, const float *x, const float *filter, float *y)
 {
-    if (has_rows(run)) convolve_run(run, x, filter, y, true);
-    else convolve_run(run, x, filter, y, false);
+    switch (row_taps_of(run)) {
+    case 3: convolve_run(run, x, filter, y, 3); break;
+    case 5: convolve_run(run, x, filter, y, 5); break;
+    default: convolve_run(run, x, filter, y, 0); break;
+    }
 }
 
 /* A piece of the outputs from j on; taps t to t + taps, up to LANES channels from c on, of which
