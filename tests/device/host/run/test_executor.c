@@ -316,6 +316,26 @@ static void test_moving_elements(void **state)
     }
 }
 
+/* Concat of many operands, more than other ops have, and of one that is empty. */
+static void test_many_operands(void **state)
+{
+    (void)state;
+    enum { MANY = 100 };
+    for (int axis = 0; axis < 3; axis++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    in[MANY];
+        for (int i = 0; i < MANY; i++) {
+            CornuShape shape = cornu_shape(5, 7, 3);
+            shape.extent[axis] = i % 9;
+            in[i] = input(p, cornu_type_from(CORNU_F32, shape));
+        }
+        CornuAttributes attributes = { .axis = { axis } };
+        output(p, op(p, CORNU_OP_CONCAT, &attributes, in, MANY), -1);
+        check(p, 0.0, "concat");
+        cornu_program_free(p);
+    }
+}
+
 /* A long recurrence streams what it keeps for its gradient past the caches, but not with a mask:
  * the same bits, where the mask leaves nothing out. */
 static void test_long_recurrences(void **state)
@@ -515,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_argmax_of_ties_and_nan),
         cmocka_unit_test(test_lookups),
         cmocka_unit_test(test_moving_elements),
+        cmocka_unit_test(test_many_operands),
         cmocka_unit_test(test_long_recurrences),
         cmocka_unit_test(test_recurrences_of_few_rows),
         cmocka_unit_test(test_rows_of_recurrences),
