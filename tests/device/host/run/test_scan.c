@@ -220,6 +220,39 @@ static void unread_results_cost_nothing(void **state)
     cornu_device_close(device);
 }
 
+/* x a b of each step: the product of constants, and what packs it, run once however many steps
+ * there are. */
+static void constants_are_computed_once(void **state)
+{
+    (void)state;
+    enum { MOST = 6 };
+    const CornuType square = cornu_type(CORNU_F32, UNITS, UNITS);
+    CornuDevice    *device = open_device("cpu", 2, 1);
+    int64_t         kernels[2];
+    for (int k = 0; k < 2; k++) {
+        const int64_t steps = k ? MOST : MOST / 2;
+        CornuProgram *body = cornu_program_create(), *p = cornu_program_create();
+        CornuValue    x = input(body, cornu_type(CORNU_F32, BATCH, UNITS));
+        CornuValue    a = input(body, square), b = input(body, square), out;
+        CornuValue    a_b = op(body, CORNU_OP_MATMUL, &product, (CornuValue[]){ a, b }, 2);
+        output(body, op(body, CORNU_OP_MATMUL, &product, (CornuValue[]){ x, a_b }, 2), -1);
+        CornuAttributes scan = { .scan = { .body = body, .slices = 1, .steps = steps } };
+        CornuValue      in[3] = { input(p, cornu_type(CORNU_F32, steps, BATCH, UNITS)),
+                                  input(p, square), input(p, square) };
+        assert_int_equal(cornu_program_record(p, CORNU_OP_SCAN, &scan, in, 3, &out), CORNU_OK);
+        output(p, out, -1);
+        Compiled compiled = compile(device, p);
+        kernels[k] = statistics(&compiled)->kernels;
+        release(&compiled);
+        cornu_program_free(body);
+        cornu_program_free(p);
+    }
+    const int64_t once = 2 * kernels[0] - kernels[1];
+    assert_in_range(once, 1, 4);
+    assert_in_range(kernels[0] - once, MOST / 2, MOST);
+    cornu_device_close(device);
+}
+
 /* A lookup in each step, one of them of a row that does not exist. */
 static void faults_name_op_and_row(void **state)
 {
@@ -311,6 +344,7 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(every_shard_scans),
         cmocka_unit_test(unread_results_cost_nothing),
+        cmocka_unit_test(constants_are_computed_once),
         cmocka_unit_test(faults_name_op_and_row),
         cmocka_unit_test(programs_count_by_what_they_say),
         cmocka_unit_test(programs_are_printed_in_programs),
