@@ -42,6 +42,18 @@ CornuTensor *cornu_op_matmul(CornuTensor *a, CornuTensor *b)
     return cornu_op_matmul_transposed(a, false, b, false);
 }
 
+static CornuTensor *as_rows(CornuTensor *x)
+{
+    if (!x) return NULL;
+    const CornuShape shape = cornu_tensor_shape(x);
+    return cornu_op_reshape(x, cornu_shape(CORNU_NONE, shape.extent[shape.rank - 1]));
+}
+
+CornuTensor *cornu__product_over_rows(CornuTensor *a, CornuTensor *b, CornuDtype dtype)
+{
+    return record(as_rows(a), true, as_rows(b), false, dtype);
+}
+
 /* Sums over the leading axes that x lacks. */
 static CornuTensor *unrepeat(CornuTensor *d, CornuTensor *x)
 {

@@ -39,7 +39,7 @@ static CornuTensor *gates(const Cell *cell, CornuTensor *x, int64_t first, int64
     if (!x) return NULL;
     CornuShape shape = cornu_tensor_shape(x);
     int64_t    starts[CORNU_MAX_RANK] = { 0 };
-    if (shape.extent[shape.rank - 1] == count * cell->units) return x;
+    if (first == 0 && shape.extent[shape.rank - 1] == count * cell->units) return x;
     starts[shape.rank - 1] = first * cell->units;
     shape.extent[shape.rank - 1] = count * cell->units;
     return cornu_op_slice(x, starts, shape.extent);
@@ -167,23 +167,6 @@ static CornuTensor *before(CornuTensor *first, CornuTensor *x, const CornuRecord
                            1);
 }
 
-/* x (B, T, N) as (B T, N) */
-static CornuTensor *rows(CornuTensor *x)
-{
-    if (!x) return NULL;
-    const CornuShape shape = cornu_tensor_shape(x);
-    return cornu_op_reshape(x, cornu_shape(CORNU_NONE, shape.extent[2]));
-}
-
-/* a^T b in the dtype of the gradient with respect to x. */
-static CornuTensor *outer_product(CornuTensor *a, CornuTensor *b, CornuTensor *x)
-{
-    CornuAttributes attributes = { .matmul = { .transpose_a = 1,
-                                               .dtype = cornu__gradient_dtype(x) } };
-    CornuTensor    *out[CORNU_MAX_OUTPUTS];
-    return cornu__record(CORNU_OP_MATMUL, &attributes, (CornuTensor *[]){ a, b }, 2, out);
-}
-
 /* One op gives d_z, d_h0 and d_c0; d_kernel is one product over all steps, of the h before each
  * step with its d_z. The cells and gates kept for the gradient have none themselves. */
 static void lstm_gradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuTensor **d_x)
@@ -201,7 +184,8 @@ static void lstm_gradient(const CornuRecorded *op, CornuTensor *const *d_y, Corn
     d_x[H0] = made[1];
     d_x[C0] = made[2];
     if (op->wanted[KERNEL])
-        d_x[KERNEL] = outer_product(rows(before(op->in[H0], h, op)), rows(d_z), op->in[KERNEL]);
+        d_x[KERNEL] = cornu__product_over_rows(before(op->in[H0], h, op), d_z,
+                                               cornu__gradient_dtype(op->in[KERNEL]));
 }
 CornuGradient *const cornu__lstm_gradient = lstm_gradient;
 CornuGradient *const cornu__lstm_grad_gradient = CORNU_NO_GRADIENT;
@@ -269,8 +253,8 @@ static void gru_gradient(const CornuRecorded *op, CornuTensor *const *d_y, Cornu
     if (!d_x[X]) return;
     d_x[H0] = made[1];
     if (op->wanted[KERNEL])
-        d_x[KERNEL] = outer_product(rows(before(op->in[H0], h, op)), rows(made[2]),
-                                    op->in[KERNEL]);
+        d_x[KERNEL] = cornu__product_over_rows(before(op->in[H0], h, op), made[2],
+                                               cornu__gradient_dtype(op->in[KERNEL]));
     if (op->wanted[BIAS]) {
         CornuTensor *terms = cornu_op_convert(made[2], cornu__gradient_dtype(op->in[BIAS]));
         d_x[BIAS] = cornu_op_reduce_sum(terms, 3, false);

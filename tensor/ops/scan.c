@@ -346,26 +346,16 @@ static bool find_products(Gradient *g)
     return !cornu_error_pending();
 }
 
-/* The slices of all steps as rows. */
-static CornuTensor *rows_of(CornuTensor *x)
-{
-    const CornuShape shape = cornu_tensor_shape(x);
-    return cornu_op_reshape(x, cornu_shape(CORNU_NONE, shape.extent[shape.rank - 1]));
-}
-
 static CornuTensor *product_of(const Gradient *g, int constant, CornuTensor *const *slices,
                                CornuTensor *const *made)
 {
-    CornuAttributes attributes = {
-        .matmul = { .transpose_a = true,
-                    .dtype = sums_of(cornu_tensor_type(g->op->in[g->constants[constant]]).dtype) },
-    };
-    CornuTensor *factors[2], *out[CORNU_MAX_OUTPUTS];
+    const CornuType type = cornu_tensor_type(g->op->in[g->constants[constant]]);
+    CornuTensor    *factors[2];
     for (int k = 0; k < 2; k++) {
         const Factor f = g->factors[constant][k];
-        factors[k] = rows_of(f.slice >= 0 ? slices[f.slice] : made[f.stacked]);
+        factors[k] = f.slice >= 0 ? slices[f.slice] : made[f.stacked];
     }
-    return cornu__record(CORNU_OP_MATMUL, &attributes, factors, 2, out);
+    return cornu__product_over_rows(factors[0], factors[1], sums_of(type.dtype));
 }
 
 static void scan_gradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuTensor **d_x)

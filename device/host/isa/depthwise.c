@@ -72,17 +72,13 @@ INLINE void convolve_outputs(const CornuDepthwiseRun *run, const float *x, const
     }
 }
 
-/* Taps of each row, 3 or 5, each a step of the outputs after the one before; 0: they do not come
- * in such rows. */
-static int row_taps_of(const CornuDepthwiseRun *run)
+/* Whether taps come in rows of so many, each a step of the outputs after the one before. */
+static bool has_rows(const CornuDepthwiseRun *run, int taps)
 {
-    const CornuDepthwiseTap *taps = run->taps;
-    int64_t                  row = 1;
-    while (row < run->tap_count && taps[row].x == taps[row - 1].x + run->x_step) row++;
-    if ((row != 3 && row != 5) || run->tap_count % row) return 0;
-    for (int64_t t = row; t < run->tap_count; t++)
-        if (t % row && taps[t].x != taps[t - 1].x + run->x_step) return 0;
-    return (int)row;
+    if (run->tap_count % taps) return false;
+    for (int64_t t = 0; t < run->tap_count; t++)
+        if (t % taps && run->taps[t].x != run->taps[t - 1].x + run->x_step) return false;
+    return true;
 }
 
 INLINE void convolve_run(const CornuDepthwiseRun *run, const float *x, const float *filter,
@@ -98,11 +94,9 @@ INLINE void convolve_run(const CornuDepthwiseRun *run, const float *x, const flo
 
 static void convolve(const CornuDepthwiseRun *run, const float *x, const float *filter, float *y)
 {
-    switch (row_taps_of(run)) {
-    case 3: convolve_run(run, x, filter, y, 3); break;
-    case 5: convolve_run(run, x, filter, y, 5); break;
-    default: convolve_run(run, x, filter, y, 0); break;
-    }
+    if (has_rows(run, 5)) convolve_run(run, x, filter, y, 5);
+    else if (has_rows(run, 3)) convolve_run(run, x, filter, y, 3);
+    else convolve_run(run, x, filter, y, 0);
 }
 
 /* A piece of the outputs from j on; taps t to t + taps, up to LANES channels from c on, of which

@@ -404,9 +404,8 @@ static void make_strip(void *context, int64_t block, int thread)
         const int64_t at = ((b * height->out + i) * width->out + j) * C;
         float        *y = narrow ? c->row + thread * c->row_count : (float *)c->call->out[0] + at;
         sum_row(c, p, i, j_end - j, columns, taps, y);
-        if (c->forward)
-            cornu__epilogue_apply(&epilogue, &(CornuEpilogueRows){
-                .y = y, .rows = j_end - j, .columns = C, .stride = C, .first = at, .width = C });
+        cornu__epilogue_apply(&epilogue, &(CornuEpilogueRows){
+            .y = y, .rows = j_end - j, .columns = C, .stride = C, .first = at, .width = C });
         if (narrow)
             cornu__bf16()->narrow(y, (j_end - j) * C, (uint16_t *)c->call->out[0] + at);
         if (c->call->epilogue->gate)

@@ -30,7 +30,8 @@ typedef struct {
     int64_t     grain;    /* of (outer, tile) pairs in one piece of work */
 } Copy;
 
-enum { TILE = 32, GRAIN = 32768, NEAR = 32 << 10 /* bytes */, ROWS_BYTES = 128 << 10 };
+enum { TILE = 32, GRAIN = 32768, NEAR = 32 << 10 /* bytes */,
+       ROWS_BYTES = 128 << 10   /* of concat, in one piece of work */ };
 
 /* Drops axes of extent 1 and merges those that are contiguous in both arrays. */
 static void simplify(Copy *copy)
@@ -208,24 +209,24 @@ static void strides_of(CornuShape shape, int64_t *strides)
     }
 }
 
-/* A copy of all of operand `in`, axes in their order, to where the result's strides put it. */
-static Copy copy_of(const CornuKernelCall *call, int in)
+/* A copy of all of the operand, axes in their order, to where the result's strides put it. */
+static Copy copy_of(const CornuKernelCall *call)
 {
     Copy copy = {
-        .rank = call->op.in[in].shape.rank,
-        .size = cornu_dtype_size(call->op.in[in].dtype),
-        .x = call->in[in],
+        .rank = call->op.in[0].shape.rank,
+        .size = cornu_dtype_size(call->op.in[0].dtype),
+        .x = call->in[0],
         .y = call->out[0],
     };
-    for (int i = 0; i < copy.rank; i++) copy.extent[i] = call->op.in[in].shape.extent[i];
-    strides_of(call->op.in[in].shape, copy.from);
+    for (int i = 0; i < copy.rank; i++) copy.extent[i] = call->op.in[0].shape.extent[i];
+    strides_of(call->op.in[0].shape, copy.from);
     strides_of(call->out_type[0].shape, copy.to);
     return copy;
 }
 
 static CornuStatus transpose(const CornuKernelCall *call)
 {
-    Copy    copy = copy_of(call, 0);
+    Copy    copy = copy_of(call);
     int64_t from[CORNU_MAX_RANK];
     memcpy(from, copy.from, sizeof from);
     for (int i = 0; i < copy.rank; i++) {
@@ -238,7 +239,7 @@ static CornuStatus transpose(const CornuKernelCall *call)
 
 static CornuStatus slice(const CornuKernelCall *call)
 {
-    Copy copy = copy_of(call, 0);
+    Copy copy = copy_of(call);
     for (int i = 0; i < copy.rank; i++) {
         copy.x +=
             (size_t)(call->op.attributes->slice.starts[i] * copy.from[i]) * copy.size;
@@ -262,7 +263,7 @@ static void fill_block(void *context, int64_t block, int thread)
 static CornuStatus pad(const CornuKernelCall *call)
 {
     int64_t element = 0;
-    Copy    copy = copy_of(call, 0);
+    Copy    copy = copy_of(call);
     Fill    fill = { copy.y, copy.size, cornu_type_count(call->out_type[0]), &element };
     cornu_array_set((CornuArray){ cornu_scalar(call->out_type[0].dtype), &element }, 0,
                     call->op.attributes->pad.value);
@@ -320,7 +321,7 @@ static CornuStatus concat(const CornuKernelCall *call)
 static CornuStatus flip(const CornuKernelCall *call)
 {
     const int64_t axis = call->op.attributes->axis.axis;
-    Copy          copy = copy_of(call, 0);
+    Copy          copy = copy_of(call);
     copy.x += (copy.extent[axis] - 1) * copy.from[axis] * (int64_t)copy.size;
     copy.from[axis] = -copy.from[axis];
     run_copy(copy, call->threads);

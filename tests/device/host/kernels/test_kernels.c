@@ -326,28 +326,33 @@ static void test_conv2d_tiles(void **state)
     check_convolution(cornu_shape(2, 1, 301, 12), cornu_shape(1, 9, 12, 50), row);
 }
 
-/* Whether the gradient of x with C channels by square filters takes the kernel for few channels. */
-static bool is_of_few(int64_t C, int64_t side, int64_t F)
+/* Whether the op with x or d_y of 8 by 8 and a filter takes the kernel. */
+static bool takes(CornuOpId id, CornuAttributes attributes, int64_t channels, CornuShape filter,
+                  const CornuKernel *kernel)
 {
-    Case        c = { .id = CORNU_OP_CONV2D_GRAD_INPUT, .in_count = 2,
-                      .attributes.conv2d_grad = { .extents = { side + 7, side + 7 },
-                                                  .dtype = results },
-                      .in_type = { cornu_type(operands, 2, 8, 8, F),
-                                   cornu_type(operands, side, side, C, F) } };
+    Case        c = { .id = id, .in_count = 2, .attributes = attributes,
+                      .in_type = { cornu_type(operands, 2, 8, 8, channels),
+                                   cornu_type_from(operands, filter) } };
     CornuOpCall op = case_op(&c);
     assert_int_equal(cornu__op_type(&op, c.out_type), CORNU_OK);
-    return case_kernel(&c) == &cornu__host_conv2d_grad_input_few;
+    return case_kernel(&c) == kernel;
 }
 
-/* Whether a convolution without a stride with C channels and F square filters takes it. */
+/* Whether the gradient of x with C channels by F square filters takes the kernel for few. */
+static bool is_of_few(int64_t C, int64_t side, int64_t F)
+{
+    const CornuAttributes attributes = {
+        .conv2d_grad = { .extents = { side + 7, side + 7 }, .dtype = results },
+    };
+    return takes(CORNU_OP_CONV2D_GRAD_INPUT, attributes, F, cornu_shape(side, side, C, F),
+                 &cornu__host_conv2d_grad_input_few);
+}
+
+/* Whether a convolution of C channels by F of them does, without a stride. */
 static bool is_by_few(int64_t C, int64_t side, int64_t F)
 {
-    Case c = { .id = CORNU_OP_CONV2D, .in_count = 2, .attributes.conv2d = { .dtype = results },
-               .in_type = { cornu_type(operands, 2, 8, 8, C),
-                            cornu_type(operands, side, side, C, F) } };
-    CornuOpCall op = case_op(&c);
-    assert_int_equal(cornu__op_type(&op, c.out_type), CORNU_OK);
-    return case_kernel(&c) == &cornu__host_conv2d_few;
+    return takes(CORNU_OP_CONV2D, (CornuAttributes){ .conv2d = { .dtype = results } }, C,
+                 cornu_shape(side, side, C, F), &cornu__host_conv2d_few);
 }
 
 /* Few filters: with strides, which others take, and without; several strips and slabs. */
