@@ -53,6 +53,15 @@ static CornuModel *gru(void)
     return model;
 }
 
+static CornuModel *simple_rnn(void)
+{
+    CornuModel *model = cornu_sequential(.name = "simple_rnn", .input_shape = { 100 });
+    cornu_model_add(model, cornu_embedding(256, 256));
+    cornu_model_add(model, cornu_simple_rnn(256, .return_sequences = true));
+    cornu_model_add(model, cornu_dense(256, .activation = CORNU_SOFTMAX));
+    return model;
+}
+
 /* Two blocks as in Keras' example text_classification_with_transformer, of 128 steps by 256. */
 static CornuModel *encoder(void)
 {
@@ -147,6 +156,132 @@ static CornuModel *unet(void)
     return cornu_model(.inputs = { image }, .outputs = { x }, .name = "unet");
 }
 
+/* Dosovitskiy et al., "An image is worth 16 x 16 words": patches of 8 x 8, four blocks. */
+static CornuModel *vit(void)
+{
+    enum { PATCHES = 64, CHANNELS = 192, HEADS = 3, BLOCKS = 4 };
+    CornuSymbol *image = cornu_input(.shape = { 64, 64, 3 }, .scale = 1.0 / 255.0);
+    CornuSymbol *x = cornu_call(cornu_conv2d(CHANNELS, 8, 8), image);
+    x = cornu_call(cornu_reshape(.target_shape = { PATCHES, CHANNELS }), x);
+    x = cornu_call(cornu_add(), x, cornu_call(cornu_position_embedding(PATCHES), x));
+    for (int i = 0; i < BLOCKS; i++) {
+        CornuSymbol *y = cornu_call(cornu_layer_normalization(), x);
+        y = cornu_call(cornu_multi_head_attention(HEADS, CHANNELS / HEADS), y, y);
+        x = cornu_call(cornu_add(), x, y);
+        y = cornu_call(cornu_layer_normalization(), x);
+        y = cornu_call(cornu_dense(4 * CHANNELS, .activation = CORNU_GELU), y);
+        x = cornu_call(cornu_add(), x, cornu_call(cornu_dense(CHANNELS), y));
+    }
+    x = cornu_call(cornu_global_average_pooling1d(), cornu_call(cornu_layer_normalization(), x));
+    x = cornu_call(cornu_dense(10, .activation = CORNU_SOFTMAX), x);
+    return cornu_model(.inputs = { image }, .outputs = { x }, .name = "vit");
+}
+
+/* Blocks of Liu et al., "A ConvNet for the 2020s", figure 4, two at each of three sizes. */
+static CornuModel *convnext(void)
+{
+    CornuSymbol *image = cornu_input(.shape = { 64, 64, 3 }, .scale = 1.0 / 255.0), *x = image;
+    for (int64_t channels = 64, i = 0; i < 3; i++, channels *= 2) {
+        const int64_t patch = i ? 2 : 4;
+        if (i) x = cornu_call(cornu_layer_normalization(), x);
+        x = cornu_call(cornu_conv2d(channels, patch, patch), x);
+        for (int block = 0; block < 2; block++) {
+            CornuSymbol *y = cornu_call(cornu_depthwise_conv2d(7, .padding = CORNU_SAME), x);
+            y = cornu_call(cornu_layer_normalization(), y);
+            y = cornu_call(cornu_dense(4 * channels, .activation = CORNU_GELU), y);
+            x = cornu_call(cornu_add(), x, cornu_call(cornu_dense(channels), y));
+        }
+    }
+    x = cornu_call(cornu_global_average_pooling2d(), x);
+    x = cornu_call(cornu_dense(10, .activation = CORNU_SOFTMAX), x);
+    return cornu_model(.inputs = { image }, .outputs = { x }, .name = "convnext");
+}
+
+static CornuSymbol *normalized(CornuSymbol *x, CornuActivation activation)
+{
+    return cornu_call(cornu_activation(activation), cornu_call(cornu_batch_normalization(), x));
+}
+
+/* Blocks of Xie et al., "Aggregated residual transformations", table 1, in 8 groups. */
+static CornuModel *resnext(void)
+{
+    enum { GROUPS = 8 };
+    CornuSymbol *image = cornu_input(.shape = { 32, 32, 3 }, .scale = 1.0 / 255.0);
+    CornuSymbol *x = cornu_call(cornu_conv2d(64, 3, .padding = CORNU_SAME, .no_bias = true), image);
+    x = normalized(x, CORNU_RELU);
+    for (int64_t channels = 64, i = 0; i < 3; i++, channels *= 2) {
+        const int64_t stride = i ? 2 : 1;
+        CornuSymbol *y = cornu_call(cornu_conv2d(channels, 1, .no_bias = true), x);
+        y = cornu_call(cornu_conv2d(channels, 3, stride, CORNU_SAME, .groups = GROUPS,
+                                    .no_bias = true), normalized(y, CORNU_RELU));
+        y = cornu_call(cornu_conv2d(2 * channels, 1, .no_bias = true), normalized(y, CORNU_RELU));
+        y = cornu_call(cornu_batch_normalization(), y);
+        x = cornu_call(cornu_conv2d(2 * channels, 1, stride, .no_bias = true), x);
+        x = cornu_call(cornu_add(), cornu_call(cornu_batch_normalization(), x), y);
+        x = cornu_call(cornu_activation(CORNU_RELU), x);
+    }
+    x = cornu_call(cornu_global_average_pooling2d(), x);
+    x = cornu_call(cornu_dense(10, .activation = CORNU_SOFTMAX), x);
+    return cornu_model(.inputs = { image }, .outputs = { x }, .name = "resnext");
+}
+
+/* An inverted residual of Sandler et al., "MobileNetV2", table 1; `squeeze`: with squeeze and
+ * excitation between, as in Tan and Le, "EfficientNet". */
+static CornuSymbol *inverted(CornuSymbol *x, int64_t before, int64_t filters, int64_t kernel,
+                             int64_t stride, CornuActivation activation, bool squeeze)
+{
+    const int64_t wide = 6 * before;
+    CornuSymbol  *y = normalized(cornu_call(cornu_conv2d(wide, 1, .no_bias = true), x), activation);
+    y = cornu_call(cornu_depthwise_conv2d(kernel, stride, CORNU_SAME, .no_bias = true), y);
+    y = normalized(y, activation);
+    if (squeeze) {
+        CornuSymbol *scale = cornu_call(cornu_global_average_pooling2d(.keepdims = true), y);
+        scale = cornu_call(cornu_conv2d(before / 4, 1, .activation = activation), scale);
+        scale = cornu_call(cornu_conv2d(wide, 1, .activation = CORNU_SIGMOID), scale);
+        y = cornu_call(cornu_multiply(), y, scale);
+    }
+    y = cornu_call(cornu_conv2d(filters, 1, .no_bias = true), y);
+    y = cornu_call(cornu_batch_normalization(), y);
+    return stride == 1 && before == filters ? cornu_call(cornu_add(), x, y) : y;
+}
+
+static CornuModel *inverted_residuals(const char *name, CornuActivation activation, bool squeeze)
+{
+    static const struct { int64_t filters, stride; } blocks[] = {
+        { 24, 2 }, { 24, 1 }, { 40, 2 }, { 40, 1 }, { 80, 2 }, { 80, 1 },
+    };
+    int64_t      before = 16;
+    CornuSymbol *image = cornu_input(.shape = { 96, 96, 3 }, .scale = 1.0 / 255.0);
+    CornuSymbol *x = cornu_call(cornu_conv2d(before, 3, 2, CORNU_SAME, .no_bias = true), image);
+    x = normalized(x, activation);
+    for (int i = 0; i < 6; i++) {
+        const int64_t kernel = squeeze && i / 2 == 1 ? 5 : 3;
+        x = inverted(x, before, blocks[i].filters, kernel, blocks[i].stride, activation, squeeze);
+        before = blocks[i].filters;
+    }
+    x = cornu_call(cornu_global_average_pooling2d(), x);
+    x = cornu_call(cornu_dense(10, .activation = CORNU_SOFTMAX), x);
+    return cornu_model(.inputs = { image }, .outputs = { x }, .name = name);
+}
+
+static CornuModel *mobile(void)    { return inverted_residuals("mobile", CORNU_RELU6, false); }
+static CornuModel *efficient(void) { return inverted_residuals("efficient", CORNU_SILU, true); }
+
+/* The generator of Keras' example dcgan_overriding_train_step, with two classes for each pixel. */
+static CornuModel *generator(void)
+{
+    static const int64_t filters[] = { 128, 256, 256 };
+    CornuModel *model = cornu_sequential(.name = "generator", .input_shape = { 128 },
+                                         .input_scale = 1.0 / 255.0);
+    cornu_model_add(model, cornu_dense(8 * 8 * 128));
+    cornu_model_add(model, cornu_reshape(.target_shape = { 8, 8, 128 }));
+    for (int i = 0; i < 3; i++)
+        cornu_model_add(model, cornu_conv2d_transpose(filters[i], 4, 2, CORNU_SAME,
+                                                      .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_conv2d(2, 5, .padding = CORNU_SAME, .activation = CORNU_SOFTMAX));
+    return model;
+}
+
 /* ---- All ---- */
 
 static const Network networks[] = {
@@ -158,6 +293,13 @@ static const Network networks[] = {
     { "waves", waves, CORNU_U8, 256, false, "32" },
     { "depthwise", depthwise, CORNU_U8, 256, false, "32" },
     { "unet", unet, CORNU_U8, 256, false, "8" },
+    { "simple_rnn", simple_rnn, CORNU_U8, 256, false, "64" },
+    { "vit", vit, CORNU_U8, 256, false, "32" },
+    { "convnext", convnext, CORNU_U8, 256, false, "32" },
+    { "resnext", resnext, CORNU_U8, 256, false, "64" },
+    { "mobile", mobile, CORNU_U8, 256, false, "32" },
+    { "efficient", efficient, CORNU_U8, 256, false, "32" },
+    { "generator", generator, CORNU_U8, 256, false, "16" },
 };
 enum { NETWORKS = sizeof networks / sizeof *networks };
 

@@ -86,11 +86,11 @@ def resnet20():
 class Recurrent(nn.Module):
     """Logits of each step."""
 
-    def __init__(self, kind, layers):
+    def __init__(self, kind, layers, units=512):
         super().__init__()
-        self.embedding = nn.Embedding(VOCABULARY, 512)
-        self.recurrent = kind(512, 512, num_layers=layers, batch_first=True)
-        self.dense = nn.Linear(512, VOCABULARY)
+        self.embedding = nn.Embedding(VOCABULARY, units)
+        self.recurrent = kind(units, units, num_layers=layers, batch_first=True)
+        self.dense = nn.Linear(units, VOCABULARY)
 
     def forward(self, x):
         return self.dense(self.recurrent(self.embedding(x))[0]).flatten(0, 1)
@@ -245,6 +245,129 @@ class Unet(nn.Module):
         return self.classes(x)
 
 
+class PatchTransformer(nn.Module):
+    """vit: blocks normalized before attention and before the dense layers, no dropout."""
+
+    class Block(nn.Module):
+        def __init__(self, channels, heads):
+            super().__init__()
+            self.norms = nn.ModuleList(nn.LayerNorm(channels, eps=1e-3) for _ in range(2))
+            self.attention = Attention(channels, heads, causal=False)
+            self.up, self.down = nn.Linear(channels, 4 * channels), nn.Linear(4 * channels, channels)
+
+        def forward(self, x):
+            x = x + self.attention(self.norms[0](x))
+            return x + self.down(F.gelu(self.up(self.norms[1](x))))
+
+    def __init__(self, patches=64, channels=192):
+        super().__init__()
+        self.patch = nn.Conv2d(3, channels, 8, 8)
+        self.places = nn.Embedding(patches, channels)
+        self.blocks = nn.Sequential(*[self.Block(channels, 3) for _ in range(4)],
+                                    nn.LayerNorm(channels, eps=1e-3))
+        self.dense = nn.Linear(channels, 10)
+
+    def forward(self, x):
+        x = self.patch(x).flatten(2).transpose(1, 2) + self.places.weight
+        return self.dense(self.blocks(x).mean(1))
+
+
+class ChannelNorm(nn.LayerNorm):
+    """A layer normalization over the channels of an image."""
+
+    def forward(self, x):
+        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+class NextBlock(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.depthwise = nn.Conv2d(channels, channels, 7, padding=3, groups=channels)
+        self.norm = nn.LayerNorm(channels, eps=1e-3)
+        self.up, self.down = nn.Linear(channels, 4 * channels), nn.Linear(4 * channels, channels)
+
+    def forward(self, x):
+        y = self.norm(self.depthwise(x).permute(0, 2, 3, 1))
+        return x + self.down(F.gelu(self.up(y))).permute(0, 3, 1, 2)
+
+
+def convnext():
+    layers, before = [], 3
+    for i, channels in enumerate((64, 128, 256)):
+        patch = 2 if i else 4
+        layers += [ChannelNorm(before, eps=1e-3)] if i else []
+        layers += [nn.Conv2d(before, channels, patch, patch), NextBlock(channels),
+                   NextBlock(channels)]
+        before = channels
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(256, 10))
+
+
+def normalized(before, filters, kernel, stride=1, groups=1, activation=None):
+    layers = [nn.Conv2d(before, filters, kernel, stride, kernel // 2, groups=groups, bias=False),
+              nn.BatchNorm2d(filters, eps=1e-3, momentum=0.01)]
+    return nn.Sequential(*layers, *[activation()] if activation else [])
+
+
+class Aggregated(nn.Module):
+    def __init__(self, before, channels, stride):
+        super().__init__()
+        self.branch = nn.Sequential(
+            normalized(before, channels, 1, activation=nn.ReLU),
+            normalized(channels, channels, 3, stride, groups=8, activation=nn.ReLU),
+            normalized(channels, 2 * channels, 1))
+        self.shortcut = normalized(before, 2 * channels, 1, stride)
+
+    def forward(self, x):
+        return F.relu(self.shortcut(x) + self.branch(x))
+
+
+def resnext():
+    return nn.Sequential(normalized(3, 64, 3, activation=nn.ReLU), Aggregated(64, 64, 1),
+                         Aggregated(128, 128, 2), Aggregated(256, 256, 2),
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+
+
+class Excitation(nn.Module):
+    def __init__(self, channels, few, activation):
+        super().__init__()
+        self.scale = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(channels, few, 1),
+                                   activation(), nn.Conv2d(few, channels, 1), nn.Sigmoid())
+
+    def forward(self, x):
+        return x * self.scale(x)
+
+
+class Inverted(nn.Module):
+    def __init__(self, before, filters, kernel, stride, activation, squeeze):
+        super().__init__()
+        wide = 6 * before
+        layers = [normalized(before, wide, 1, activation=activation),
+                  normalized(wide, wide, kernel, stride, groups=wide, activation=activation)]
+        layers += [Excitation(wide, before // 4, activation)] if squeeze else []
+        self.branch = nn.Sequential(*layers, normalized(wide, filters, 1))
+        self.residual = stride == 1 and before == filters
+
+    def forward(self, x):
+        return x + self.branch(x) if self.residual else self.branch(x)
+
+
+def inverted_residuals(activation, squeeze):
+    layers, before = [normalized(3, 16, 3, 2, activation=activation)], 16
+    for i, (filters, stride) in enumerate(((24, 2), (24, 1), (40, 2), (40, 1), (80, 2), (80, 1))):
+        kernel = 5 if squeeze and i // 2 == 1 else 3
+        layers.append(Inverted(before, filters, kernel, stride, activation, squeeze))
+        before = filters
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(80, 10))
+
+
+def generator():
+    layers, before = [nn.Linear(128, 8 * 8 * 128), nn.Unflatten(1, (128, 8, 8))], 128
+    for filters in (128, 256, 256):
+        layers += [nn.ConvTranspose2d(before, filters, 4, 2, padding=1), nn.ReLU()]
+        before = filters
+    return nn.Sequential(*layers, nn.Conv2d(256, 2, 5, padding=2))
+
+
 # ---- All ----
 
 class Network:
@@ -298,4 +421,11 @@ NETWORKS = {
     "waves": Network(waves, 559114, (1, 16000)),
     "depthwise": Network(depthwise, 274250, (3, 96, 96)),
     "unet": Network(Unet, 1925058, (1, 128, 128), 2, predictions=(128, 128)),
+    "simple_rnn": Network(lambda: Recurrent(nn.RNN, 1, 256), 262656 + 256, **TEXT),
+    "vit": Network(PatchTransformer, 1831114, (3, 64, 64)),
+    "convnext": Network(convnext, 1597642, (3, 64, 64)),
+    "resnext": Network(resnext, 539210, (3, 32, 32)),
+    "mobile": Network(lambda: inverted_residuals(nn.ReLU6, False), 164090, (3, 96, 96)),
+    "efficient": Network(lambda: inverted_residuals(nn.SiLU, True), 204658, (3, 96, 96)),
+    "generator": Network(generator, 2905218, (128,), 2, predictions=(64, 64)),
 }
