@@ -46,6 +46,10 @@ CornuTensor *cornu_op_softplus(CornuTensor *x);      /* log(1 + exp(x)), never o
 CornuTensor *cornu_op_relu(CornuTensor *x);          /* max(x, 0) */
 CornuTensor *cornu_op_elu(CornuTensor *x, double alpha); /* x > 0 ? x : alpha (exp(x) - 1) */
 CornuTensor *cornu_op_step(CornuTensor *x);          /* x > 0 ? 1 : 0 */
+/* min(max(x, 0), bound), and its slope, 0 < x < bound ? 1 : 0. The bound is positive; it is rounded
+ * to x's dtype. */
+CornuTensor *cornu_op_bounded_relu(CornuTensor *x, double bound);
+CornuTensor *cornu_op_bounded_step(CornuTensor *x, double bound);
 
 CornuTensor *cornu_op_add(CornuTensor *a, CornuTensor *b);      /* any numeric dtype */
 CornuTensor *cornu_op_subtract(CornuTensor *a, CornuTensor *b); /* any numeric dtype */

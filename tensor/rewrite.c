@@ -47,7 +47,7 @@ static bool nondecreasing(const CornuProgramOp *op)
 {
     switch (op->id) {
     case CORNU_OP_RELU: case CORNU_OP_TANH: case CORNU_OP_SIGMOID: case CORNU_OP_EXP:
-    case CORNU_OP_SOFTPLUS:
+    case CORNU_OP_SOFTPLUS: case CORNU_OP_BOUNDED_RELU:
         return true;
     case CORNU_OP_ELU: return op->attributes.alpha.alpha >= 0.0;
     default: return false;

@@ -27,6 +27,15 @@ static CornuStatus float_type(const CornuOpCall *call, CornuType *out)
     return alike(call, out);
 }
 
+static CornuStatus bounded_type(const CornuOpCall *call, CornuType *out)
+{
+    const double bound = call->attributes->bound.bound;
+    CORNU__TRY(float_type(call, out));
+    if (bound > 0.0) return CORNU_OK;
+    return cornu__refuse(call, CORNU_ERR_ARGUMENT, "x", "the bound is %g, expected a positive one",
+                         bound);
+}
+
 /* y[i] = f(x[i]) */
 static CornuStatus each(const CornuReferenceCall *call, double f(double))
 {
@@ -232,6 +241,34 @@ static CornuStatus elu_reference(const CornuReferenceCall *call)
 
 const CornuOpRules cornu__elu_rules = {
     float_type, cornu__flops_per_element, CORNU_PRIMITIVE, elu_reference,
+};
+
+/* bounded_relu: y = min(max(x, 0), bound); NaN stays NaN. */
+static CornuStatus bounded_relu_reference(const CornuReferenceCall *call)
+{
+    const double bound = call->op.attributes->bound.bound;
+    for (int64_t i = 0; i < call->count; i++) {
+        const double x = relu_of(call->in[0][i]);
+        call->out[0][i] = x >= bound ? bound : x;
+    }
+    return CORNU_OK;
+}
+
+const CornuOpRules cornu__bounded_relu_rules = {
+    bounded_type, cornu__flops_per_element, CORNU_PRIMITIVE, bounded_relu_reference,
+};
+
+/* bounded_step: y = 1 where 0 < x < bound, else 0, also at NaN: the slope of bounded_relu. */
+static CornuStatus bounded_step_reference(const CornuReferenceCall *call)
+{
+    const double bound = call->op.attributes->bound.bound;
+    for (int64_t i = 0; i < call->count; i++)
+        call->out[0][i] = step_of(call->in[0][i]) * step_of(bound - call->in[0][i]);
+    return CORNU_OK;
+}
+
+const CornuOpRules cornu__bounded_step_rules = {
+    bounded_type, cornu__flops_per_element, CORNU_PRIMITIVE, bounded_step_reference,
 };
 
 /* ---- Two operands ---- */

@@ -40,9 +40,7 @@ CornuStatus cornu_activation_find(const char *name, CornuActivation *activation)
 /* min(max(x, 0), 6); the slope at 6 is 0, as at 0 */
 static CornuTensor *relu6(CornuTensor *x)
 {
-    CornuTensor *y = cornu_op_relu(x);
-    CornuTensor *six = cornu_op_constant_like(y, 6.0);
-    return cornu_op_select(cornu_op_compare(y, CORNU_LESS, six), y, six);
+    return cornu_op_bounded_relu(x, 6.0);
 }
 
 static CornuTensor *leaky_relu(CornuTensor *x)

@@ -52,6 +52,28 @@ CornuTensor *cornu_op_elu(CornuTensor *x, double alpha)
     return cornu__record(CORNU_OP_ELU, &attributes, &x, 1, out);
 }
 
+/* The bound in x's dtype, so that what the relu cuts off is at it. */
+static CornuTensor *bounded(CornuOpId id, CornuTensor *x, double bound)
+{
+    uint64_t         number = 0;
+    const CornuType  scalar = { .dtype = x ? cornu_tensor_type(x).dtype : CORNU_F64 };
+    const CornuArray rounded = cornu_array_from(&number, scalar);
+    cornu_array_set(rounded, 0, bound);
+    CornuAttributes attributes = { .bound = { .bound = cornu_array_get(rounded, 0) } };
+    CornuTensor    *out[CORNU_MAX_OUTPUTS];
+    return cornu__record(id, &attributes, &x, 1, out);
+}
+
+CornuTensor *cornu_op_bounded_relu(CornuTensor *x, double bound)
+{
+    return bounded(CORNU_OP_BOUNDED_RELU, x, bound);
+}
+
+CornuTensor *cornu_op_bounded_step(CornuTensor *x, double bound)
+{
+    return bounded(CORNU_OP_BOUNDED_STEP, x, bound);
+}
+
 CornuTensor *cornu_op_add(CornuTensor *a, CornuTensor *b)
 {
     return binary(CORNU_OP_ADD, a, b);
@@ -117,6 +139,7 @@ CornuGradient *const cornu__absolute_gradient = absolute_gradient;
 CornuGradient *const cornu__sign_gradient = CORNU_NO_GRADIENT;
 CornuGradient *const cornu__floor_gradient = CORNU_NO_GRADIENT;
 CornuGradient *const cornu__step_gradient = CORNU_NO_GRADIENT;
+CornuGradient *const cornu__bounded_step_gradient = CORNU_NO_GRADIENT;
 
 /* d_x = d y */
 static void exp_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
@@ -199,6 +222,13 @@ static void relu_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuT
     d_x[0] = times(d[0], cornu_op_step(op->out[0]));
 }
 CornuGradient *const cornu__relu_gradient = relu_gradient;
+
+/* d_x = d where 0 < y < bound, else 0. */
+static void bounded_relu_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    d_x[0] = times(d[0], cornu_op_bounded_step(op->out[0], op->attributes->bound.bound));
+}
+CornuGradient *const cornu__bounded_relu_gradient = bounded_relu_gradient;
 
 /* d_x = d where x > 0, else d alpha exp(x) = d (y + alpha). */
 static void elu_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)

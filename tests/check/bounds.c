@@ -643,7 +643,8 @@ static CornuStatus bound_step(Step *s)
             if (s->in_bound[i][0] != 0.0) set_all(s->bound[0], out, 1.0);
         return CORNU_OK;
     case CORNU_OP_NEGATIVE: case CORNU_OP_ABSOLUTE: case CORNU_OP_SIGN: case CORNU_OP_FLOOR:
-    case CORNU_OP_RELU: case CORNU_OP_STEP: case CORNU_OP_MAXIMUM: case CORNU_OP_MINIMUM:
+    case CORNU_OP_RELU: case CORNU_OP_STEP: case CORNU_OP_BOUNDED_RELU:
+    case CORNU_OP_BOUNDED_STEP: case CORNU_OP_MAXIMUM: case CORNU_OP_MINIMUM:
         return bound_corners(s, 0.0);
     case CORNU_OP_ADD: case CORNU_OP_SUBTRACT:
         s->terms = s->pending;

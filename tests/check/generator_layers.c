@@ -54,7 +54,8 @@ static CornuValue make_mean(Generator *g)
 static CornuValue make_layer(Generator *g)
 {
     static const CornuOpId activations[] = { CORNU_OP_RELU, CORNU_OP_TANH, CORNU_OP_SIGMOID,
-                                             CORNU_OP_ELU, CORNU_OP_SOFTPLUS };
+                                             CORNU_OP_ELU, CORNU_OP_SOFTPLUS,
+                                             CORNU_OP_BOUNDED_RELU };
     const bool image = chance(g, 50);
     CornuValue             y =
         image ? gen_make_conv2d(g, CORNU_OP_CONV2D) : gen_make_matmul(g, CORNU_OP_MATMUL);
@@ -63,11 +64,13 @@ static CornuValue make_layer(Generator *g)
         const CornuType bias = cornu_type(type.dtype, type.shape.extent[type.shape.rank - 1]);
         y = gen_emit2(g, CORNU_OP_ADD, y, gen_fit(g, gen_want(g, bias, ANY), type));
     }
-    CornuAttributes alpha = { .alpha = { chance(g, 75) ? 1.0 : -0.5 } };
+    const CornuAttributes alpha = { .alpha = { chance(g, 75) ? 1.0 : -0.5 } };
+    const CornuAttributes bound = { .bound = { 0.5 } };
     if (y != CORNU_NO_VALUE && chance(g, 70))
     {
-        const CornuOpId id = activations[draw(g, 5)];
-        y = gen_emit(g, id, id == CORNU_OP_ELU ? &alpha : NULL, &y, 1);
+        const CornuOpId id = activations[draw(g, 6)];
+        y = gen_emit(g, id, id == CORNU_OP_ELU ? &alpha
+                          : id == CORNU_OP_BOUNDED_RELU ? &bound : NULL, &y, 1);
     }
     if (y != CORNU_NO_VALUE && image && chance(g, 50)) {
         CornuAttributes pool = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };

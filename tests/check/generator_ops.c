@@ -46,7 +46,10 @@ static CornuValue make_unary(Generator *g, CornuOpId id)
     }
     if ((id == CORNU_OP_NEGATIVE || id == CORNU_OP_ABSOLUTE) && chance(g, 20))
         x = gen_any_value(g, chance(g, 50) ? CORNU_I32 : CORNU_I64);
-    return gen_emit(g, id, id == CORNU_OP_ELU ? &attributes : NULL, &x, 1);
+    if (id == CORNU_OP_BOUNDED_RELU || id == CORNU_OP_BOUNDED_STEP)
+        attributes = (CornuAttributes){ .bound = { 0.25 + 0.25 * (double)draw(g, 7) } };
+    else if (id != CORNU_OP_ELU) return gen_emit1(g, id, x);
+    return gen_emit(g, id, &attributes, &x, 1);
 }
 
 static CornuValue make_binary(Generator *g, CornuOpId id)

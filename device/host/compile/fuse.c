@@ -173,6 +173,8 @@ static CornuStatus add_kernel(CornuFuser *f, int op)
             made = &program->ops[i];
         } else if (f->nodes[i].part != CORNU_EPILOGUE_OPERANDS) {
             parts[f->nodes[i].part] = f->nodes[i].part_value;
+            if (id == CORNU_OP_BOUNDED_STEP)
+                epilogue.gate_bound = (float)program->ops[i].attributes.bound.bound;
         } else if (id != CORNU_OP_MULTIPLY) {   /* by the slope of a relu */
             epilogue.activation = id;
             epilogue.attributes = program->ops[i].attributes;

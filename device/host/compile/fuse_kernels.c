@@ -155,6 +155,18 @@ static CornuEpilogueOperand part_of(const CornuFuser *f, const CornuKernel *kern
          ? CORNU_EPILOGUE_TERM : CORNU_EPILOGUE_OPERANDS;
 }
 
+/* Of bf16 an epilogue has only activations of one instruction. */
+static bool is_activation(CornuOpId id, const CornuKernel *kernel, bool narrow)
+{
+    switch (id) {
+    case CORNU_OP_RELU: return true;
+    case CORNU_OP_BOUNDED_RELU: return kernel->takes_relu || !narrow;
+    case CORNU_OP_ELU: case CORNU_OP_TANH: case CORNU_OP_SIGMOID:
+        return kernel->takes_epilogue && !narrow;
+    default: return false;
+    }
+}
+
 /* Joins what an epilogue can do to the kernel of op `op`, where nothing else reads the values
  * between. */
 static void absorb_epilogue(CornuFuser *f, int op)
@@ -163,7 +175,7 @@ static void absorb_epilogue(CornuFuser *f, int op)
     const CornuKernel  *kernel = f->nodes[op].kernel;
     int at = f->units.next[op] >= 0 ? f->units.next[op] : op; /* a pool after it */
     const CornuType type = cornu_program_type(program, program->ops[at].out_first);
-    const bool narrow = type.dtype == CORNU_BF16;   /* then only activations of one instruction */
+    const bool narrow = type.dtype == CORNU_BF16;
     const bool all = kernel->takes_epilogue;
     if (!all && !kernel->takes_relu) return;
     if (type.dtype != CORNU_F32 && !narrow) return;
@@ -172,8 +184,7 @@ static void absorb_epilogue(CornuFuser *f, int op)
     for (int next; (next = next_after(f, at, &read)) >= 0; at = next) {
         const CornuOpId id = program->ops[next].id;
         if (f->nodes[next].kind != CORNU_NODE_GROUP) return;
-        if (id == CORNU_OP_RELU || (all && !narrow && (id == CORNU_OP_ELU || id == CORNU_OP_TANH ||
-                                                       id == CORNU_OP_SIGMOID))) {
+        if (is_activation(id, kernel, narrow)) {
             absorb(f, op, next);
             return;
         }
@@ -197,7 +208,8 @@ static void absorb_gate(CornuFuser *f, int op)
         return;
     const CornuValue *in = cornu__op_operands(f, next);
     const int         slope = program->values[in[in[0] == value]].op;
-    if (slope <= op || program->ops[slope].id != CORNU_OP_STEP || f->nodes[slope].uses != 1) return;
+    const CornuOpId   id = slope > op ? program->ops[slope].id : CORNU_OP_COUNT;
+    if ((id != CORNU_OP_STEP && id != CORNU_OP_BOUNDED_STEP) || f->nodes[slope].uses != 1) return;
     absorb_part(f, op, slope, CORNU_EPILOGUE_GATE, cornu__op_operands(f, slope)[0]);
     absorb(f, op, next);
 }

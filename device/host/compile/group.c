@@ -277,24 +277,27 @@ static void set_attributes(CornuInstruction *made, const CornuProgramOp *op,
                            CornuShape shape)
 {
     const CornuAttributes *from = &op->attributes;
-    float                 *to = made->attributes;
+    double                *to = made->attributes;
     switch (op->id) {
     case CORNU_OP_ELU:
-        to[0] = (float)from->alpha.alpha;
+        to[0] = from->alpha.alpha;
+        break;
+    case CORNU_OP_BOUNDED_RELU: case CORNU_OP_BOUNDED_STEP:
+        to[0] = from->bound.bound;
         break;
     case CORNU_OP_MOMENTUM_UPDATE:
-        to[0] = (float)from->momentum.momentum;
-        to[1] = (float)(from->momentum.nesterov != 0);
+        to[0] = from->momentum.momentum;
+        to[1] = from->momentum.nesterov != 0;
         break;
     case CORNU_OP_RMSPROP_UPDATE:
-        to[0] = (float)from->rmsprop.rho;
-        to[1] = (float)(1.0 - from->rmsprop.rho);
-        to[2] = (float)from->rmsprop.epsilon;
+        to[0] = from->rmsprop.rho;
+        to[1] = 1.0 - from->rmsprop.rho;
+        to[2] = from->rmsprop.epsilon;
         break;
     case CORNU_OP_ADAM_UPDATE:
-        to[0] = (float)(1.0 - from->adam.beta_1);
-        to[1] = (float)(1.0 - from->adam.beta_2);
-        to[2] = (float)from->adam.epsilon;
+        to[0] = 1.0 - from->adam.beta_1;
+        to[1] = 1.0 - from->adam.beta_2;
+        to[2] = from->adam.epsilon;
         break;
     case CORNU_OP_IOTA:
         made->extent = shape.extent[from->iota.axis];

@@ -67,7 +67,7 @@ typedef struct {
     bool                  by_row;      /* it goes over an element for each row           */
     bool                  whole_rows;  /* it goes over rows, exactly as many as there are */
     int                   out[CORNU_VECTOR_OUTPUTS], in[CORNU_VECTOR_INPUTS]; /* slots, -1: none */
-    float                 attributes[3];
+    double                attributes[3];
     int64_t               repeat, extent;
     CornuRandom           random;
     int                   seed[3];     /* inputs seed, iteration, position; -1: not random */

@@ -65,26 +65,28 @@ static void statistics(const void *x, bool narrow, int64_t rows, int64_t C, floa
     else statistics_of(x, false, rows, C, mean, squares);
 }
 
+/* Each number is compared with what bounds it, not the other way round: so a NaN stays one. */
 INLINE void apply_to(const void *x, bool narrow, int64_t count, int64_t period,
                      const float *restrict mean, const float *restrict factor,
-                     const float *restrict offset, bool relu, void *restrict y)
+                     const float *restrict offset, bool relu, float high, void *restrict y)
 {
     for (int64_t i = 0, used; i < count; i += used) {
         used = period < count - i ? period : count - i;
         for (int64_t k = 0; k < used; k++) {
-            const float value = (element(x, i + k, narrow) - mean[k]) * factor[k] + offset[k];
+            float value = (element(x, i + k, narrow) - mean[k]) * factor[k] + offset[k];
+            if (relu) value = value >= high ? high : value;
             put(y, i + k, relu && value <= 0.0f ? 0.0f : value, narrow);
         }
     }
 }
 
 static void apply(const void *x, bool narrow, int64_t count, int64_t period, const float *mean,
-                  const float *factor, const float *offset, bool relu, void *y)
+                  const float *factor, const float *offset, bool relu, float high, void *y)
 {
-    if (narrow && relu) apply_to(x, true, count, period, mean, factor, offset, true, y);
-    else if (narrow) apply_to(x, true, count, period, mean, factor, offset, false, y);
-    else if (relu) apply_to(x, false, count, period, mean, factor, offset, true, y);
-    else apply_to(x, false, count, period, mean, factor, offset, false, y);
+    if (narrow && relu) apply_to(x, true, count, period, mean, factor, offset, true, high, y);
+    else if (narrow) apply_to(x, true, count, period, mean, factor, offset, false, high, y);
+    else if (relu) apply_to(x, false, count, period, mean, factor, offset, true, high, y);
+    else apply_to(x, false, count, period, mean, factor, offset, false, high, y);
 }
 
 INLINE void sums_of(const void *x, const void *d_y, bool narrow, int64_t rows, int64_t C,

@@ -15,9 +15,9 @@ typedef struct {
      * second from the cache if the rows fit there. At least one row. */
     void (*statistics)(const void *x, bool narrow, int64_t rows, int64_t channels, float *mean,
                        float *squares);
-    /* y = (x - mean) factor + offset, then max(y, 0) if `relu` */
+    /* y = (x - mean) factor + offset, then min(max(y, 0), high) if `relu` */
     void (*apply)(const void *x, bool narrow, int64_t count, int64_t period, const float *mean,
-                  const float *factor, const float *offset, bool relu, void *y);
+                  const float *factor, const float *offset, bool relu, float high, void *y);
     /* Sums of d_y, and of d_y (x - mean) inverse. */
     void (*sums)(const void *x, const void *d_y, bool narrow, int64_t rows, int64_t channels,
                  const float *mean, const float *inverse, float *d_offset, float *d_scale);

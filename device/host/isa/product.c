@@ -10,6 +10,7 @@
 #include "lanes.h"
 #include "turn.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { DEPTH = 1 };
@@ -170,9 +171,13 @@ static void finish(const CornuFinish *f)
     }
 }
 
-static void gate(const float *restrict gate, int64_t count, float *restrict y)
+static void gate(const float *restrict gate, float bound, int64_t count, float *restrict y)
 {
-    for (int64_t i = 0; i < count; i++) y[i] *= gate[i] > 0.0f ? 1.0f : 0.0f;
+    if (bound == INFINITY)
+        for (int64_t i = 0; i < count; i++) y[i] *= gate[i] > 0.0f ? 1.0f : 0.0f;
+    else
+        for (int64_t i = 0; i < count; i++)
+            y[i] *= (gate[i] > 0.0f) & (gate[i] < bound) ? 1.0f : 0.0f;
 }
 
 const CornuProducts CORNU__PER_ISA(cornu__products) = {

@@ -166,8 +166,8 @@ typedef struct {
     void (*pack)(void *panel, int64_t width, int64_t k, int64_t count, const void *from,
                  ptrdiff_t k_step, ptrdiff_t n_step, int64_t columns);
     void (*finish)(const CornuFinish *finish);      /* NULL where gate is */
-    /* y = y step(gate); NULL: none. */
-    void (*gate)(const float *gate, int64_t count, float *y);
+    /* y where 0 < gate < bound, else y times 0; NULL: none. */
+    void (*gate)(const float *gate, float bound, int64_t count, float *y);
     /* Multiply-adds on registers alone, the limit of all products: makes steps * limit_flops
      * floating-point operations. The result means nothing. */
     float (*limit)(int64_t steps);

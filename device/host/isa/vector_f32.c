@@ -186,11 +186,26 @@ static void power_f32(const CornuVectorCall *call, int64_t count)
 static void elu_f32(const CornuVectorCall *call, int64_t count)
 {
     const float *x = call->in[0];
-    float       *y = call->out[0], alpha = call->attributes[0];
+    float       *y = call->out[0], alpha = (float)call->attributes[0];
     for (int64_t i = 0; i < count; i += LANES) {
         const Lanes at = load(x + i), below = min_of(all(0.0f), at);
         store(y + i, choose(at < 0.0f, expm1_of_negative(below) * alpha, at));
     }
+}
+
+static void bounded_relu_f32(const CornuVectorCall *call, int64_t count)
+{
+    const float *x = call->in[0], bound = (float)call->attributes[0];
+    float       *y = call->out[0];
+    CORNU__SIMD for (int64_t i = 0; i < count; i++) y[i] = relu_of(x[i] >= bound ? bound : x[i]);
+}
+
+static void bounded_step_f32(const CornuVectorCall *call, int64_t count)
+{
+    const float *x = call->in[0], bound = (float)call->attributes[0];
+    float       *y = call->out[0];
+    CORNU__SIMD for (int64_t i = 0; i < count; i++)
+        y[i] = (x[i] > 0.0f) & (x[i] < bound) ? 1.0f : 0.0f;
 }
 
 static void is_finite_f32(const CornuVectorCall *call, int64_t count)
@@ -214,8 +229,8 @@ static void momentum_f32(const CornuVectorCall *call, int64_t count)
 {
     const float *w = call->in[0], *m = call->in[1], *g = call->in[2], *rate = call->in[3];
     float       *new_w = call->out[0], *new_m = call->out[1];
-    float        momentum = call->attributes[0];
-    int          nesterov = call->attributes[1] != 0.0f;
+    float        momentum = (float)call->attributes[0];
+    int          nesterov = call->attributes[1] != 0.0;
     CORNU__SIMD for (int64_t i = 0; i < count; i++) {
         float step = rate[i] * g[i], moved = momentum * m[i] - step;
         float w_i = w[i] + (nesterov ? momentum * moved - step : moved);
@@ -228,8 +243,8 @@ static void rmsprop_f32(const CornuVectorCall *call, int64_t count)
 {
     const float *w = call->in[0], *v = call->in[1], *g = call->in[2], *rate = call->in[3];
     float       *new_w = call->out[0], *new_v = call->out[1];
-    float        rho = call->attributes[0], rest = call->attributes[1];
-    float        epsilon = call->attributes[2];
+    float        rho = (float)call->attributes[0], rest = (float)call->attributes[1];
+    float        epsilon = (float)call->attributes[2];
     CORNU__SIMD for (int64_t i = 0; i < count; i++) {
         float v_i = rho * v[i] + rest * (g[i] * g[i]);
         float w_i = w[i] - rate[i] * g[i] / sqrtf(v_i + epsilon);
@@ -243,8 +258,9 @@ static void adam_f32(const CornuVectorCall *call, int64_t count)
     const float *w = call->in[0], *m = call->in[1], *v = call->in[2], *g = call->in[3];
     const float *rate = call->in[4];
     float       *new_w = call->out[0], *new_m = call->out[1], *new_v = call->out[2];
-    float        rest_1 = call->attributes[0], rest_2 = call->attributes[1]; /* 1 - beta */
-    float        epsilon = call->attributes[2];
+    float        rest_1 = (float)call->attributes[0];   /* 1 - beta */
+    float        rest_2 = (float)call->attributes[1];
+    float        epsilon = (float)call->attributes[2];
     CORNU__SIMD for (int64_t i = 0; i < count; i++) {
         float m_i = m[i] + (g[i] - m[i]) * rest_1;
         float v_i = v[i] + (g[i] * g[i] - v[i]) * rest_2;
@@ -294,6 +310,7 @@ const CornuVectorClass CORNU__PER_ISA(cornu__class_f32) = {
         [CORNU_OP_ERF] = erf_f32,           [CORNU_OP_SOFTPLUS] = softplus_f32,
         [CORNU_OP_RELU] = relu_f32,         [CORNU_OP_ELU] = elu_f32,
         [CORNU_OP_STEP] = step_f32,         [CORNU_OP_ADD] = add_f32,
+        [CORNU_OP_BOUNDED_RELU] = bounded_relu_f32, [CORNU_OP_BOUNDED_STEP] = bounded_step_f32,
         [CORNU_OP_SUBTRACT] = subtract_f32, [CORNU_OP_MULTIPLY] = multiply_f32,
         [CORNU_OP_DIVIDE] = divide_f32,     [CORNU_OP_MAXIMUM] = maximum_f32,
         [CORNU_OP_MINIMUM] = minimum_f32,   [CORNU_OP_POWER] = power_f32,

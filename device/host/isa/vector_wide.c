@@ -92,8 +92,22 @@ static void greater_equal_f64(const CornuVectorCall *c, int64_t n)
 static void elu_f64(const CornuVectorCall *call, int64_t count)
 {
     const double *x = call->in[0];
-    double       *y = call->out[0], alpha = (double)call->attributes[0];
+    double       *y = call->out[0], alpha = call->attributes[0];
     for (int64_t i = 0; i < count; i++) y[i] = x[i] > 0.0 ? x[i] : alpha * expm1(x[i]);
+}
+
+static void bounded_relu_f64(const CornuVectorCall *call, int64_t count)
+{
+    const double *x = call->in[0], bound = call->attributes[0];
+    double       *y = call->out[0];
+    CORNU__SIMD for (int64_t i = 0; i < count; i++) y[i] = relu_of(x[i] >= bound ? bound : x[i]);
+}
+
+static void bounded_step_f64(const CornuVectorCall *call, int64_t count)
+{
+    const double *x = call->in[0], bound = call->attributes[0];
+    double       *y = call->out[0];
+    CORNU__SIMD for (int64_t i = 0; i < count; i++) y[i] = (x[i] > 0.0) & (x[i] < bound) ? 1.0 : 0.0;
 }
 
 static void is_finite_f64(const CornuVectorCall *call, int64_t count)
@@ -148,6 +162,7 @@ const CornuVectorClass CORNU__PER_ISA(cornu__class_f64) = {
         [CORNU_OP_ERF] = erf_f64,           [CORNU_OP_SOFTPLUS] = softplus_f64,
         [CORNU_OP_RELU] = relu_f64,         [CORNU_OP_ELU] = elu_f64,
         [CORNU_OP_STEP] = step_f64,         [CORNU_OP_ADD] = add_f64,
+        [CORNU_OP_BOUNDED_RELU] = bounded_relu_f64, [CORNU_OP_BOUNDED_STEP] = bounded_step_f64,
         [CORNU_OP_SUBTRACT] = subtract_f64, [CORNU_OP_MULTIPLY] = multiply_f64,
         [CORNU_OP_DIVIDE] = divide_f64,     [CORNU_OP_MAXIMUM] = maximum_f64,
         [CORNU_OP_MINIMUM] = minimum_f64,   [CORNU_OP_POWER] = power_f64,

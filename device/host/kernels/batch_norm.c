@@ -1,5 +1,5 @@
 /*
- * batch_norm, with a relu after it, and its gradient. x, y and their gradients are f32 or bf16;
+ * batch_norm, with a relu or bounded_relu after it, and its gradient. x, y and their gradients are f32 or bf16;
  * everything else is f32. x is a matrix of rows (the positions of all images) by C channels; the
  * first count H W … rows give the statistics.
  *
@@ -138,9 +138,13 @@ static void chunk_apply(void *context, int64_t block, int thread)
     const BatchNorm *n = context;
     const int64_t    chunk = n->chunks - 1 - block;
     const size_t     at = (size_t)chunk * n->chunk_bytes;
+    const CornuEpilogue *epilogue = n->call->epilogue;
+    const bool           bounded = epilogue->activation == CORNU_OP_BOUNDED_RELU;
     n->normalizes->apply(n->x + at, n->narrow, rows_in(n, chunk, n->rows) * n->channels, n->period,
                          n->means, n->factor, n->a,
-                         n->call->epilogue->activation == CORNU_OP_RELU, n->out + at);
+                         bounded || epilogue->activation == CORNU_OP_RELU,
+                         bounded ? (float)epilogue->attributes.bound.bound : INFINITY,
+                         n->out + at);
 }
 
 static CornuStatus batch_norm(const CornuKernelCall *call)

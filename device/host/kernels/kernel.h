@@ -24,7 +24,7 @@ typedef enum {
 
 /*
  * The epilogue of a product, applied to the result before it leaves the registers or the cache:
- *     y = activation((y + bias) scale + shift + term) step(gate), each part optional, bias, scale
+ *     y = activation((y + bias) scale + shift + term) slope(gate), each part optional, bias, scale
  * and shift along the last axis. Scale and shift are those of a batch normalization that predicts,
  * the term what a residual connection adds. Gates are results of a relu: after a gradient the last
  * factor is the slope of that activation.
@@ -34,7 +34,9 @@ typedef struct {
     const float     *scale, *shift;   /* NULL: none; these and the term only where y is f32 */
     const float     *term;         /* of the result's shape; NULL: none */
     const void      *gate;         /* of its dtype and shape; NULL: none */
-    CornuOpId        activation;   /* CORNU_OP_COUNT: none; else RELU, ELU, TANH, SIGMOID */
+    float            gate_bound;   /* the slope is 1 where 0 < gate < gate_bound, else 0; 0: none */
+    CornuOpId        activation;   /* CORNU_OP_COUNT: none; else RELU, BOUNDED_RELU, ELU, TANH,
+                                      SIGMOID */
     CornuAttributes  attributes;   /* of the activation */
 } CornuEpilogue;
 
@@ -53,7 +55,7 @@ void cornu__epilogue_apply(const CornuEpilogue *epilogue, const CornuEpilogueRow
  * an activation other than relu, or nothing. */
 CornuEpilogue cornu__epilogue_after_tiles(const CornuEpilogue *epilogue);
 
-/* Multiplies by step(gate) `count` elements at y, the first of which is element `first` of the
+/* Multiplies by slope(gate) `count` elements at y, the first of which is element `first` of the
  * result; dtype F32 or BF16. */
 void cornu__epilogue_gate(const CornuEpilogue *epilogue, CornuDtype dtype, int64_t first,
                           int64_t count, void *y);
@@ -109,7 +111,7 @@ struct CornuKernel {
     CornuStatus (*run)(const CornuKernelCall *call);
     bool takes_epilogue;   /* a bias and an activation */
     bool takes_scale;      /* and a scale, a shift and a term before the activation */
-    bool takes_relu;       /* of that only a relu      */
+    bool takes_relu;       /* of that only a relu, with a bound or without */
     /* NULL, or packing of one operand as `run` wants it: bytes of the packed operand, made from
      * call->in[packs] at call->out[0]. Packing is a step of its own, so that shards share a packed
      * operand that they all read: `run` finds it in in[packs]. 0 bytes: `run` takes the operand as

@@ -20,8 +20,9 @@ typedef struct {
                   uint16_t *middle, uint16_t *low);
     /* to[i] = the pair (a[i], b[i]); b NULL: zeros. */
     void (*pair)(const uint16_t *a, const uint16_t *b, int64_t count, uint32_t *to);
-    /* y = y step(gate): y, or zero of its sign, NaN if y is not finite. */
-    void (*gate)(const uint16_t *gate, int64_t count, uint16_t *y);
+    /* y where 0 < gate < bound, a number of bf16; else zero of y's sign, NaN if y is not finite.
+     * An infinite bound is none. */
+    void (*gate)(const uint16_t *gate, float bound, int64_t count, uint16_t *y);
 } CornuBf16;
 
 CORNU__F32_ISAS(CORNU__DECLARE, const CornuBf16, cornu__bf16)

@@ -57,7 +57,8 @@ typedef struct {
 typedef struct {
     void              *out[CORNU_VECTOR_OUTPUTS];
     const void        *in[CORNU_VECTOR_INPUTS];
-    const float       *attributes;   /* of the op: alpha, or the coefficients of an update */
+    const double      *attributes;   /* of the op: alpha, a bound, or the coefficients of an
+                                        update */
     int64_t            first;        /* number of the block's first element in its tensor */
     const CornuRandom *random;
     int64_t            repeat, extent; /* iota: element i is (i / repeat) % extent; of rows:

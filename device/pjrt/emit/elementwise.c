@@ -82,6 +82,28 @@ static void step(CornuEmitter *e, const CornuEmitCall *call)
 }
 CornuEmit *const cornu__step_stablehlo = step;
 
+static CornuName bound_like(CornuEmitter *e, const CornuEmitCall *call)
+{
+    return cornu__hlo_constant(e, cornu__hlo_of(e, call->in[0]), call->op.attributes->bound.bound);
+}
+
+static void bounded_relu(CornuEmitter *e, const CornuEmitCall *call)
+{
+    const CornuName above = cornu__hlo2(e, "maximum", call->in[0], zero_like(e, call->in[0]));
+    call->out[0] = cornu__hlo2(e, "minimum", above, bound_like(e, call));
+}
+CornuEmit *const cornu__bounded_relu_stablehlo = bounded_relu;
+
+static void bounded_step(CornuEmitter *e, const CornuEmitCall *call)
+{
+    const CornuName x = call->in[0];
+    const CornuName above = cornu__hlo_compare(e, x, "GT", zero_like(e, x));
+    const CornuName below = cornu__hlo_compare(e, x, "LT", bound_like(e, call));
+    call->out[0] = cornu__hlo_convert(e, cornu__hlo2(e, "and", above, below),
+                                      cornu__hlo_of(e, x).element);
+}
+CornuEmit *const cornu__bounded_step_stablehlo = bounded_step;
+
 /* ---- Compare, convert ---- */
 
 static void compare(CornuEmitter *e, const CornuEmitCall *call)

@@ -29,8 +29,10 @@ static CornuTensor *relu_call(CornuLayer *layer, const CornuCall *call, CornuTen
 {
     const CornuReluConfig *config = &((Relu *)layer)->config;
     const double slope = config->negative_slope, threshold = config->threshold;
+    const double most = cornu__number(config->max_value, 0.0);
     (void)call;
     if (slope != 0.0 && threshold == 0.0 && config->max_value == 0.0) return leaky(x, slope);
+    if (slope == 0.0 && threshold == 0.0 && most > 0.0) return cornu_op_bounded_relu(x, most);
     CornuTensor *y = cornu_op_relu(x);
     if (threshold != 0.0) {
         CornuTensor *above = cornu_op_compare(x, CORNU_GREATER,
@@ -38,7 +40,7 @@ static CornuTensor *relu_call(CornuLayer *layer, const CornuCall *call, CornuTen
         y = cornu_op_select(above, x, cornu_op_constant_like(x, 0.0));
     }
     if (config->max_value != 0.0)
-        y = cornu_op_minimum(y, cornu_op_constant_like(x, cornu__number(config->max_value, 0.0)));
+        y = cornu_op_minimum(y, cornu_op_constant_like(x, most));
     if (slope == 0.0) return y;
     CornuTensor *below = cornu_op_relu(cornu_op_shift(cornu_op_negative(x), threshold));
     return cornu_op_subtract(y, cornu_op_scale(below, slope));

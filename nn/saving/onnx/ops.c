@@ -236,6 +236,14 @@ static CornuStatus inverse_root(const Op *op)
     return CORNU_OK;
 }
 
+static CornuStatus bounded_relu(const Op *op)
+{
+    CORNU__TRY(elementwise(op, "Relu", NULL, 0));
+    *kept_value(op) = joined(op->to, "Min", *kept_value(op),
+                             cornu__onnx_scalar(op->to, op->attributes->bound.bound));
+    return CORNU_OK;
+}
+
 static CornuStatus step(const Op *op)
 {
     CORNU__TRY(elementwise(op, "Relu", NULL, 0));
@@ -586,7 +594,8 @@ static Writer *const writers[CORNU_OP_COUNT] = {
     [CORNU_OP_RSQRT] = inverse_root, [CORNU_OP_SIN] = sine, [CORNU_OP_COS] = cosine,
     [CORNU_OP_TANH] = hyperbolic_tangent, [CORNU_OP_SIGMOID] = sigmoid,
     [CORNU_OP_ERF] = error_function, [CORNU_OP_SOFTPLUS] = softplus, [CORNU_OP_RELU] = relu,
-    [CORNU_OP_ELU] = elu, [CORNU_OP_STEP] = step, [CORNU_OP_ADD] = add,
+    [CORNU_OP_ELU] = elu, [CORNU_OP_STEP] = step, [CORNU_OP_BOUNDED_RELU] = bounded_relu,
+    [CORNU_OP_ADD] = add,
     [CORNU_OP_SUBTRACT] = subtract, [CORNU_OP_MULTIPLY] = multiply, [CORNU_OP_DIVIDE] = divide,
     [CORNU_OP_MAXIMUM] = maximum, [CORNU_OP_MINIMUM] = minimum, [CORNU_OP_POWER] = power,
     [CORNU_OP_COMPARE] = compare, [CORNU_OP_IS_FINITE] = is_finite, [CORNU_OP_SELECT] = select_,

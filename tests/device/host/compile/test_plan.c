@@ -253,18 +253,20 @@ static void test_the_last_of_an_epilogue(void **state)
     (void)state;
     static const CornuOpId activations[] = { CORNU_OP_RELU, CORNU_OP_TANH,
                                              CORNU_OP_SIGMOID, CORNU_OP_ELU,
-                                             CORNU_OP_EXP };
-    for (int i = 0; i < 5; i++) {
+                                             CORNU_OP_BOUNDED_RELU, CORNU_OP_EXP };
+    for (int i = 0; i < 6; i++) {
         CornuProgram   *p = cornu_program_create();
         CornuAttributes matmul = { .matmul = { .dtype = CORNU_F32 } },
-                        elu = { .alpha = { 0.5 } };
+                        elu = { .alpha = { 0.5 } }, bounded = { .bound = { 0.5 } };
         CornuValue      x = input(p, cornu_type(CORNU_F32, 100, 50));
         CornuValue      w = input(p, cornu_type(CORNU_F32, 50, 30)),
                    b = input(p, cornu_type(CORNU_F32, 30));
         CornuValue      y = op(p, CORNU_OP_MATMUL, &matmul, (CornuValue[]){ x, w }, 2);
         CornuValue z = op2(p, CORNU_OP_ADD, broadcast(p, b, cornu_shape(100, 30)), y);
         output(p,
-               op(p, activations[i], activations[i] == CORNU_OP_ELU ? &elu : NULL, &z, 1),
+               op(p, activations[i], activations[i] == CORNU_OP_ELU ? &elu
+                                   : activations[i] == CORNU_OP_BOUNDED_RELU ? &bounded : NULL,
+                  &z, 1),
                -1);
         check(p, 2e-6, cornu_op_name(activations[i]));
         Compiled made = compile(cpu[1], p);
@@ -376,7 +378,7 @@ static void test_zeros_keep_their_signs(void **state)
 
 /* A relu's slope after an input gradient does not take a kernel of its own, unless others read the
  * slope or the gradient. */
-static void check_slope_after(CornuOpId id, int channels, int others)
+static void check_slope_after(CornuOpId id, int channels, int others, double bound)
 {
     const bool    depthwise = id == CORNU_OP_GROUPED_CONV2D_GRAD_INPUT;
     const int64_t filters = depthwise ? channels : 4;
@@ -388,7 +390,9 @@ static void check_slope_after(CornuOpId id, int channels, int others)
     CornuValue    w = input(p, cornu_type(CORNU_F32, 3, 3, depthwise ? 1 : channels, filters));
     CornuValue    y = input(p, cornu_type(CORNU_F32, 5, 9, 8, channels));
     CornuValue    d_x = op(p, id, depthwise ? &grouped : &plain, (CornuValue[]){ d_y, w }, 2);
-    CornuValue    slope = op1(p, CORNU_OP_STEP, y);
+    const CornuAttributes bounded = { .bound = { bound } };
+    CornuValue    slope = bound > 0.0 ? op(p, CORNU_OP_BOUNDED_STEP, &bounded, &y, 1)
+                                      : op1(p, CORNU_OP_STEP, y);
     output(p, op2(p, CORNU_OP_MULTIPLY, others == 1 ? slope : d_x, others == 1 ? d_x : slope), -1);
     if (others == 2) output(p, d_x, -1);
     check(p, 2e-6, "gated");
@@ -402,21 +406,25 @@ static void check_slope_after(CornuOpId id, int channels, int others)
 static void test_the_slope_after_a_gradient(void **state)
 {
     (void)state;
-    for (int others = 0; others < 3; others++) {
-        check_slope_after(CORNU_OP_CONV2D_GRAD_INPUT, 2, others);   /* few of them, and many */
-        check_slope_after(CORNU_OP_CONV2D_GRAD_INPUT, 35, others);
-        check_slope_after(CORNU_OP_GROUPED_CONV2D_GRAD_INPUT, 35, others);
+    for (int i = 0; i < 6; i++) {
+        const int    others = i / 2;
+        const double bound = i % 2 * 0.5;   /* 0: none */
+        check_slope_after(CORNU_OP_CONV2D_GRAD_INPUT, 2, others, bound);   /* few, and many */
+        check_slope_after(CORNU_OP_CONV2D_GRAD_INPUT, 35, others, bound);
+        check_slope_after(CORNU_OP_GROUPED_CONV2D_GRAD_INPUT, 35, others, bound);
     }
 }
 
-/* A relu after a batch_norm does not take a kernel of its own, unless others read what it reads;
- * another activation does. */
+/* A relu after a batch_norm does not take a kernel of its own, with a bound or without, unless
+ * others read what it reads; another activation does. */
 static void test_the_relu_after_a_batch_norm(void **state)
 {
     (void)state;
     static const struct { CornuOpId id; bool read; int kernels; } cases[] = {
         { CORNU_OP_RELU, false, 1 }, { CORNU_OP_RELU, true, 2 }, { CORNU_OP_TANH, false, 2 },
+        { CORNU_OP_BOUNDED_RELU, false, 1 },
     };
+    const CornuAttributes bound = { .bound = { 0.5 } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const CornuAttributes epsilon = { .epsilon = { .epsilon = 1e-3 } };
         CornuProgram *p = cornu_program_create();
@@ -426,7 +434,8 @@ static void test_the_relu_after_a_batch_norm(void **state)
                                 constant(p, CORNU_I64, 5.0) }, out[3];
         assert_int_equal(cornu_program_record(p, CORNU_OP_BATCH_NORM, &epsilon, in, 4, out),
                          CORNU_OK);
-        output(p, op1(p, cases[i].id, out[0]), -1);
+        output(p, op(p, cases[i].id, cases[i].id == CORNU_OP_BOUNDED_RELU ? &bound : NULL, out, 1),
+               -1);
         output(p, out[1], -1);
         output(p, out[2], -1);
         if (cases[i].read) output(p, out[0], -1);

@@ -27,8 +27,15 @@ int64_t one_of(const int64_t *from, int count) { return from[between(0, count - 
 CornuOpId random_activation(int last)
 {
     static const CornuOpId activations[] = { CORNU_OP_COUNT, CORNU_OP_RELU, CORNU_OP_ELU,
-                                             CORNU_OP_TANH, CORNU_OP_SIGMOID };
+                                             CORNU_OP_TANH, CORNU_OP_SIGMOID,
+                                             CORNU_OP_BOUNDED_RELU };
     return activations[between(0, last)];
+}
+
+CornuAttributes activation_attributes(CornuOpId id)
+{
+    if (id == CORNU_OP_BOUNDED_RELU) return (CornuAttributes){ .bound = { 0.5 } };
+    return (CornuAttributes){ .alpha = { 0.7 } };
 }
 
 CornuAttributes random_convolution(CornuShape x, CornuShape filter, bool plain)
@@ -176,6 +183,8 @@ static double activated(const CornuEpilogue *epilogue, double x)
     case CORNU_OP_RELU:    return x <= 0.0 ? 0.0 : x;
     case CORNU_OP_TANH:    return tanh(x);
     case CORNU_OP_SIGMOID: return 1.0 / (1.0 + exp(-x));
+    case CORNU_OP_BOUNDED_RELU:
+        return x <= 0.0 ? 0.0 : fmin(x, epilogue->attributes.bound.bound);
     case CORNU_OP_ELU:     return x > 0.0 ? x : epilogue->attributes.alpha.alpha * expm1(x);
     default:               return x;
     }

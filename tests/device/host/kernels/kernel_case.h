@@ -38,8 +38,10 @@ double random_value(void);
 /* One of so many. */
 int64_t one_of(const int64_t *from, int count);
 
-/* None, CORNU_OP_COUNT, or one of the first `last` of relu, elu, tanh, sigmoid. */
-CornuOpId random_activation(int last);
+/* None, CORNU_OP_COUNT, or one of the first `last` of relu, elu, tanh, sigmoid, bounded_relu; and
+ * its attributes. */
+CornuOpId       random_activation(int last);
+CornuAttributes activation_attributes(CornuOpId id);
 
 /* Attributes that leave at least one output. */
 CornuAttributes random_convolution(CornuShape x, CornuShape filter, bool plain);

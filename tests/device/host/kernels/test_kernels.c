@@ -34,8 +34,8 @@ static void check_with_epilogue(Case *c)
         for (int64_t n = 0; n < columns; n++)
             cornu_array_set((CornuArray){ type, bias }, n, random_value());
         c->epilogue.bias = between(0, 2) ? bias : NULL;
-        c->epilogue.activation = random_activation(type.dtype == CORNU_BF16 ? 1 : 4);
-        c->epilogue.attributes.alpha.alpha = 0.7;
+        c->epilogue.activation = random_activation(type.dtype == CORNU_BF16 ? 1 : 5);
+        c->epilogue.attributes = activation_attributes(c->epilogue.activation);
         case_expect_epilogue(c);
         case_check(c);
         free(bias);

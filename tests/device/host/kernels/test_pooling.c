@@ -316,8 +316,8 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
     const int64_t F = filter.extent[3], count = cornu_type_count(p.out_type[0]);
     float        *bias = malloc((size_t)F * sizeof *bias);
     for (int64_t f = 0; f < F; f++) bias[f] = 0.25f * (float)between(-8, 8);
-    y.epilogue = (CornuEpilogue){ .bias = bias, .activation = random_activation(4),
-                                  .attributes.alpha.alpha = 0.7 };
+    y.epilogue = (CornuEpilogue){ .bias = bias, .activation = random_activation(5) };
+    y.epilogue.attributes = activation_attributes(y.epilogue.activation);
     cornu__epilogue_apply(&y.epilogue, &(CornuEpilogueRows){
         .y = pooled[0], .rows = count / F, .columns = F, .stride = F, .width = F });
     for (int i = 0; i < 2; i++) joined[i] = unset_memory(cornu_type_bytes(p.out_type[i]));

@@ -229,20 +229,23 @@ static void test_gates(void **state)
     enum { ALL = 65536 };
     static const float gates[] = { 0.0f, -0.0f, 1e-40f, -1e-40f, 2.5f, -3.0f, INFINITY, -INFINITY,
                                    NAN };
+    static const float bounds[] = { INFINITY, 2.5f, 2.515625f };   /* the next one of bf16 */
     uint16_t *gate = malloc(ALL * sizeof *gate), *y = malloc(ALL * sizeof *y);
     float    *wide_gate = malloc(ALL * sizeof *wide_gate), *wide = malloc(ALL * sizeof *wide);
-    for (size_t g = 0; g < sizeof gates / sizeof *gates; g++) {
+    for (size_t g = 0; g < 3 * sizeof gates / sizeof *gates; g++) {
+        const float bound = bounds[g % 3];
         for (int i = 0; i < ALL; i++) {
-            gate[i] = cornu_bf16_from_float(gates[g]);
+            gate[i] = cornu_bf16_from_float(gates[g / 3]);
             y[i] = (uint16_t)i;
             wide_gate[i] = cornu_bf16_to_float(gate[i]);
             wide[i] = cornu_bf16_to_float(y[i]);
         }
-        bf16->gate(gate, ALL, y);
-        cornu__products()->gate(wide_gate, ALL, wide);
+        bf16->gate(gate, bound, ALL, y);
+        cornu__products()->gate(wide_gate, bound, ALL, wide);
         for (int i = 0; i < ALL; i++) {
             const float product = cornu_bf16_to_float((uint16_t)i) *
-                                  (wide_gate[i] > 0.0f ? 1.0f : 0.0f);
+                                  (wide_gate[i] > 0.0f && (bound == INFINITY ||
+                                                           wide_gate[i] < bound) ? 1.0f : 0.0f);
             if (isnan(product)) assert_true(isnan(at(y, i)) && isnan(wide[i]));
             else assert_true(at(y, i) == (double)product && wide[i] == product &&
                              !signbit(at(y, i)) == !signbit(product));

@@ -49,14 +49,14 @@ static const struct {
     CornuOpId id;
     double (*exact)(double);
     double bound;
-    float  alpha;
+    double alpha;
 } functions[] = {
-    { CORNU_OP_EXP, exp, 1.05, 0.0f },     { CORNU_OP_LOG, log, 1.0, 0.0f },
-    { CORNU_OP_TANH, tanh, 1.5, 0.0f },   { CORNU_OP_SIGMOID, sigmoid, 2.5, 0.0f },
-    { CORNU_OP_ERF, erf, 1.5, 0.0f },     { CORNU_OP_SOFTPLUS, softplus, 2.0, 0.0f },
-    { CORNU_OP_ELU, elu_1, 1.0, 1.0f },   { CORNU_OP_ELU, elu_03, 2.0, 0.3f },
-    { CORNU_OP_SIN, sin, 1.0, 0.0f },     { CORNU_OP_COS, cos, 1.0, 0.0f },
-    { CORNU_OP_SQRT, sqrt, 0.5, 0.0f },   { CORNU_OP_RSQRT, rsqrt, 1.5, 0.0f },
+    { CORNU_OP_EXP, exp, 1.05, 0.0 },     { CORNU_OP_LOG, log, 1.0, 0.0 },
+    { CORNU_OP_TANH, tanh, 1.5, 0.0 },   { CORNU_OP_SIGMOID, sigmoid, 2.5, 0.0 },
+    { CORNU_OP_ERF, erf, 1.5, 0.0 },     { CORNU_OP_SOFTPLUS, softplus, 2.0, 0.0 },
+    { CORNU_OP_ELU, elu_1, 1.0, 1.0 },   { CORNU_OP_ELU, elu_03, 2.0, 0.3 },
+    { CORNU_OP_SIN, sin, 1.0, 0.0 },     { CORNU_OP_COS, cos, 1.0, 0.0 },
+    { CORNU_OP_SQRT, sqrt, 0.5, 0.0 },   { CORNU_OP_RSQRT, rsqrt, 1.5, 0.0 },
 };
 enum { FUNCTION_COUNT = sizeof functions / sizeof *functions };
 
@@ -189,7 +189,7 @@ static void test_in_place(void **state)
             float x[256], y[256];
             for (int i = 0; i < 256; i++) x[i] = (float)(i - 100) * 0.07f;
             CornuVectorCall call = { .in = { x }, .out = { y },
-                                     .attributes = (const float[]){ 1.0f } };
+                                     .attributes = (const double[]){ 1.0 } };
             CornuVector    *loop =
                 tables[t].vectors->class[CORNU_CLASS_F32]->op[functions[f].id];
             loop(&call, 256);

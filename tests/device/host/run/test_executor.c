@@ -29,10 +29,11 @@ static void test_elementwise_ops_in_every_dtype(void **state)
                                 (dtype != CORNU_U8 && dtype != CORNU_U32 &&
                                  (id == CORNU_OP_NEGATIVE || id == CORNU_OP_SUBTRACT));
                 if (!cornu_dtype_is_float(dtype) && !integers) continue;
-                CornuAttributes alpha = { .alpha = { 0.7 } };
-                bool            binary = cornu_op_input_count(id) == 2;
+                const CornuAttributes alpha = { .alpha = { 0.7 } }, bound = { .bound = { 0.5 } };
+                const bool binary = cornu_op_input_count(id) == 2;
+                const bool bounded = id == CORNU_OP_BOUNDED_RELU || id == CORNU_OP_BOUNDED_STEP;
                 output(p,
-                       op(p, id, id == CORNU_OP_ELU ? &alpha : NULL,
+                       op(p, id, bounded ? &bound : id == CORNU_OP_ELU ? &alpha : NULL,
                           (CornuValue[]){ a, b }, 1 + binary),
                        -1);
             }
