@@ -376,10 +376,15 @@ static void test_few_filters(void **state)
     const CornuAttributes same = { .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } };
     const CornuAttributes apart = { .conv2d = { .dilation = { 2, 3 }, .low = { -2, 9 },
                                                 .high = { 7, -1 } } };
-    check_convolution(cornu_shape(1, 130, 137, 32), cornu_shape(3, 3, 32, 2), same);
-    check_convolution(cornu_shape(2, 1, 4001, 24), cornu_shape(1, 9, 24, 1),
-                      (CornuAttributes){ 0 });
-    check_convolution(cornu_shape(3, 23, 31, 40), cornu_shape(4, 2, 40, 3), apart);
+    const CornuKernel *of_filter = &cornu__host_conv2d_grad_filter_few;
+    assert_ptr_equal(check_convolution(cornu_shape(1, 130, 137, 32), cornu_shape(3, 3, 32, 2),
+                                       same), of_filter);
+    assert_ptr_equal(check_convolution(cornu_shape(2, 1, 4001, 24), cornu_shape(1, 9, 24, 1),
+                                       (CornuAttributes){ 0 }), of_filter);
+    assert_ptr_equal(check_convolution(cornu_shape(3, 23, 31, 40), cornu_shape(4, 2, 40, 3),
+                                       apart), of_filter);
+    assert_ptr_equal(check_convolution(cornu_shape(19, 12, 11, 64), cornu_shape(1, 1, 64, 7),
+                                       (CornuAttributes){ 0 }), of_filter);
 }
 
 /* Few channels: of x by one product for all taps, where that saves work. Strides and dilations
