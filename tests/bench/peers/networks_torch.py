@@ -112,14 +112,14 @@ class Attention(nn.Module):
 
 
 class Before(nn.Module):
-    """A block of char_gpt: normalized before attention and before the dense layers."""
+    """A block of char_gpt or vit: normalized before attention and before the dense layers."""
 
-    def __init__(self, channels, heads):
+    def __init__(self, channels, heads, causal=True, dropout=0.1, eps=1e-5):
         super().__init__()
-        self.norms = nn.ModuleList(nn.LayerNorm(channels) for _ in range(2))
-        self.attention = Attention(channels, heads, causal=True)
+        self.norms = nn.ModuleList(nn.LayerNorm(channels, eps=eps) for _ in range(2))
+        self.attention = Attention(channels, heads, causal)
         self.up, self.down = nn.Linear(channels, 4 * channels), nn.Linear(4 * channels, channels)
-        self.dropout = nn.Dropout(0.1)
+        self.dropout = nn.Dropout(dropout) if dropout else nn.Identity()
 
     def forward(self, x):
         x = x + self.dropout(self.attention(self.norms[0](x)))
@@ -246,25 +246,14 @@ class Unet(nn.Module):
 
 
 class PatchTransformer(nn.Module):
-    """vit: blocks normalized before attention and before the dense layers, no dropout."""
-
-    class Block(nn.Module):
-        def __init__(self, channels, heads):
-            super().__init__()
-            self.norms = nn.ModuleList(nn.LayerNorm(channels, eps=1e-3) for _ in range(2))
-            self.attention = Attention(channels, heads, causal=False)
-            self.up, self.down = nn.Linear(channels, 4 * channels), nn.Linear(4 * channels, channels)
-
-        def forward(self, x):
-            x = x + self.attention(self.norms[0](x))
-            return x + self.down(F.gelu(self.up(self.norms[1](x))))
+    """vit."""
 
     def __init__(self, patches=64, channels=192):
         super().__init__()
         self.patch = nn.Conv2d(3, channels, 8, 8)
         self.places = nn.Embedding(patches, channels)
-        self.blocks = nn.Sequential(*[self.Block(channels, 3) for _ in range(4)],
-                                    nn.LayerNorm(channels, eps=1e-3))
+        blocks = [Before(channels, 3, False, 0.0, 1e-3) for _ in range(4)]
+        self.blocks = nn.Sequential(*blocks, nn.LayerNorm(channels, eps=1e-3))
         self.dense = nn.Linear(channels, 10)
 
     def forward(self, x):
