@@ -1,7 +1,7 @@
 /*
- * batch_norm, with a relu or bounded_relu after it, and its gradient. x, y and their gradients are f32 or bf16;
- * everything else is f32. x is a matrix of rows (the positions of all images) by C channels; the
- * first count H W … rows give the statistics.
+ * batch_norm, with a relu or bounded_relu after it, and its gradient. x, y and their gradients are
+ * f32 or bf16; everything else is f32. x is a matrix of rows (the positions of all images) by C
+ * channels; the first count H W … rows give the statistics.
  *
  * Rows are cut into chunks that fit the second-level cache. Each chunk gives its means and squared
  * differences in one trip to memory; chunks are joined in order, in double:

@@ -18,16 +18,11 @@
  *     then 16.9, AVX2 59.1, then 30.3; 1 x 1 x 32 x 2 on 8 maps of 128 x 128 1.44 and 0.65, 1.55
  *     and 0.97.
  */
-#include "../../integer_internal.h"
 #include "convolution.h"
 #include "kernels.h"
 #include "precision.h"
 
-enum {
-    FEW = 8,             /* filters that are fewer                                               */
-    MANY = 16,           /* channels at least, and                                               */
-    TIMES = 2            /* so many times the filters                                            */
-};
+enum { FEW = 8, MANY = 16 };   /* filters below, channels at least */
 
 /* The call with x and d_y exchanged. */
 typedef struct {
@@ -54,7 +49,7 @@ static void exchange(const CornuOpCall *op, const CornuType *out_type, Exchanged
 static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
 {
     const int64_t *filter = out_type->shape.extent;
-    const bool     few = filter[3] < FEW && filter[2] >= larger(MANY, TIMES * filter[3]);
+    const bool     few = filter[3] < FEW && filter[2] >= MANY;
     if (!few || !cornu__product_accepts(op, out_type, machine)) return false;
     const CornuWalk walk = cornu__walk(op, out_type);
     return walk.axis[0].stride == 1 && walk.axis[1].stride == 1;
