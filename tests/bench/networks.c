@@ -44,22 +44,24 @@ static CornuModel *masked_lstm(void)
     return model;
 }
 
-static CornuModel *gru(void)
+/* Characters predicted by a recurrent layer, which is taken. */
+static CornuModel *of_characters(const char *name, int64_t units, CornuLayer *recurrent)
 {
-    CornuModel *model = cornu_sequential(.name = "gru", .input_shape = { 100 });
-    cornu_model_add(model, cornu_embedding(256, 512));
-    cornu_model_add(model, cornu_gru(512, .return_sequences = true));
+    CornuModel *model = cornu_sequential(.name = name, .input_shape = { 100 });
+    cornu_model_add(model, cornu_embedding(256, units));
+    cornu_model_add(model, recurrent);
     cornu_model_add(model, cornu_dense(256, .activation = CORNU_SOFTMAX));
     return model;
 }
 
+static CornuModel *gru(void)
+{
+    return of_characters("gru", 512, cornu_gru(512, .return_sequences = true));
+}
+
 static CornuModel *simple_rnn(void)
 {
-    CornuModel *model = cornu_sequential(.name = "simple_rnn", .input_shape = { 100 });
-    cornu_model_add(model, cornu_embedding(256, 256));
-    cornu_model_add(model, cornu_simple_rnn(256, .return_sequences = true));
-    cornu_model_add(model, cornu_dense(256, .activation = CORNU_SOFTMAX));
-    return model;
+    return of_characters("simple_rnn", 256, cornu_simple_rnn(256, .return_sequences = true));
 }
 
 /* Two blocks as in Keras' example text_classification_with_transformer, of 128 steps by 256. */

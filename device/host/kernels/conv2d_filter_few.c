@@ -18,6 +18,7 @@
  *     then 16.9, AVX2 59.1, then 30.3; 1 x 1 x 32 x 2 on 8 maps of 128 x 128 1.44 and 0.65, 1.55
  *     and 0.97.
  */
+#include "../isa/transpose.h"
 #include "convolution.h"
 #include "kernels.h"
 #include "precision.h"
@@ -64,18 +65,19 @@ static size_t scratch(const CornuOpCall *op, const CornuType *out_type, const Co
 }
 
 /* Taps in the reverse order, channels before filters. */
-static void turn(const CornuKernelCall *call, const char *from)
+static void turn(const CornuKernelCall *call, const void *from)
 {
     const int64_t *filter = call->out_type->shape.extent;
     const int64_t  taps = filter[0] * filter[1], C = filter[2], F = filter[3];
-    const bool     wide = call->out_type->dtype == CORNU_F32;
-    for (int64_t tap = 0; tap < taps; tap++)
-        for (int64_t c = 0; c < C; c++)
-            for (int64_t f = 0; f < F; f++) {
-                const int64_t at = ((taps - 1 - tap) * F + f) * C + c, to = (tap * C + c) * F + f;
-                if (wide) ((float *)call->out[0])[to] = ((const float *)(const void *)from)[at];
-                else ((uint16_t *)call->out[0])[to] = ((const uint16_t *)(const void *)from)[at];
-            }
+    for (int64_t tap = 0; tap < taps; tap++) {
+        const int64_t at = (taps - 1 - tap) * F * C, to = tap * C * F;
+        if (call->out_type->dtype == CORNU_F32)
+            cornu__transposes()->words((const uint32_t *)from + at, C, F, C,
+                                       (uint32_t *)call->out[0] + to, F);
+        else
+            cornu__transposes()->halves((const uint16_t *)from + at, C, F, C,
+                                        (uint16_t *)call->out[0] + to, F);
+    }
 }
 
 static CornuStatus grad_filter(const CornuKernelCall *call)

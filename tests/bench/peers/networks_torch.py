@@ -207,14 +207,17 @@ def waves():
     return nn.Sequential(*layers, nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(512, 10))
 
 
+def normalized(before, filters, kernel, stride=1, groups=1, activation=None):
+    layers = [nn.Conv2d(before, filters, kernel, stride, kernel // 2, groups=groups, bias=False),
+              nn.BatchNorm2d(filters, eps=1e-3, momentum=0.01)]
+    return nn.Sequential(*layers, *[activation()] if activation else [])
+
+
 def depthwise():
-    def normalized(channels):
-        return [nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01), nn.ReLU()]
-    layers, before = [nn.Conv2d(3, 32, 3, 2, padding=1, bias=False), *normalized(32)], 32
+    layers, before = [normalized(3, 32, 3, 2, activation=nn.ReLU)], 32
     for filters, stride in ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)):
-        layers += [nn.Conv2d(before, before, 3, stride, padding=1, groups=before, bias=False),
-                   *normalized(before), nn.Conv2d(before, filters, 1, bias=False),
-                   *normalized(filters)]
+        layers += [normalized(before, before, 3, stride, before, nn.ReLU),
+                   normalized(before, filters, 1, activation=nn.ReLU)]
         before = filters
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
 
@@ -289,12 +292,6 @@ def convnext():
                    NextBlock(channels)]
         before = channels
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(256, 10))
-
-
-def normalized(before, filters, kernel, stride=1, groups=1, activation=None):
-    layers = [nn.Conv2d(before, filters, kernel, stride, kernel // 2, groups=groups, bias=False),
-              nn.BatchNorm2d(filters, eps=1e-3, momentum=0.01)]
-    return nn.Sequential(*layers, *[activation()] if activation else [])
 
 
 class Aggregated(nn.Module):
