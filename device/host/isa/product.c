@@ -73,6 +73,36 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
     }
 }
 
+/* `width` floats, by whole registers, of which two may overlap; or, where one holds more, one. */
+INLINE void copy_row(float *restrict to, const float *restrict x, int64_t width)
+{
+    for (int64_t n = LANES; n < width; n += LANES) store(to + n - LANES, load(x + n - LANES));
+    const int64_t last = width > LANES ? width - LANES : 0;
+    store(to + last, load(x + last));
+}
+
+enum { ROWS_AHEAD = 4 };   /* of pack_tiles are requested: they may be pages apart */
+
+/* Row by row, so that each line of `from` is read once, however many of its rows share a set of the
+ * first-level cache. What a register stores too much the next row overwrites. */
+static void pack_tiles(void *panels, int64_t width, int64_t tiles, ptrdiff_t apart, int64_t count,
+                       const void *from, ptrdiff_t step)
+{
+    const float *restrict x = from;
+    float *restrict       to = panels;
+    const size_t          bytes = (size_t)(tiles * width) * sizeof *x;
+    const bool            fits = 2 * width >= LANES && step + width >= LANES;
+    for (; count > 0; count--, to += width, x += step) {
+        const bool whole = fits && count > 1;
+        for (size_t at = 0; at < bytes; at += CORNU_LINE_BYTES)
+            cornu__prefetch(x + ROWS_AHEAD * step, at);
+        for (int64_t t = 0; t < tiles && whole; t++)
+            copy_row(to + t * apart, x + t * width, width);
+        for (int64_t t = 0; t < tiles && !whole; t++)
+            memcpy(to + t * apart, x + t * width, (size_t)width * sizeof *x);
+    }
+}
+
 /* Sums of FEW_ROWS by some registers, beside those of b and one broadcast value. */
 enum { FEW_ROWS = 4, FEW_SUMS = CORNU__TALL_TILES ? 24 : 12 };
 
@@ -182,6 +212,6 @@ static void gate(const float *restrict gate, float bound, int64_t count, float *
 
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
     LANES, TILE_ROWS, PANELS_ROWS, WINDOWS, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile,
-    panels, windows, outer, few_rows, pack, finish, gate,
+    panels, windows, outer, few_rows, pack, pack_tiles, finish, gate,
     limit, 2 * DEPTH * LANES * TILE_SUMS, SELECTS, NULL, NULL,
 };

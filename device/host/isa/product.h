@@ -165,6 +165,10 @@ typedef struct {
      * and the others are zero; row k + i, column n is from[i k_step + n n_step]. */
     void (*pack)(void *panel, int64_t width, int64_t k, int64_t count, const void *from,
                  ptrdiff_t k_step, ptrdiff_t n_step, int64_t columns);
+    /* `count` rows of `tiles` panels, of `width` columns each, the next one's from where these of
+     * `from` end; panels are `apart` elements apart, rows of `from` `step`. NULL: none. */
+    void (*pack_tiles)(void *panels, int64_t width, int64_t tiles, ptrdiff_t apart, int64_t count,
+                       const void *from, ptrdiff_t step);
     void (*finish)(const CornuFinish *finish);      /* NULL where gate is */
     /* y where 0 < gate < bound, else y times 0; NULL: none. */
     void (*gate)(const float *gate, float bound, int64_t count, float *y);

@@ -349,6 +349,6 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
 
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
     SIDE, 2 * SIDE, 0, 0, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(uint16_t), tile, NULL, NULL, outer,
-    NULL, pack, NULL, NULL, limit,
+    NULL, pack, NULL, NULL, NULL, limit,
     4 * 2 * DEPTH * SIDE * SIDE * SIDE, true, release_registers, &cornu__image_packs_amx,
 };

@@ -142,6 +142,6 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
 
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
     LANES, TILE_ROWS, PANELS_ROWS, WINDOWS, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile,
-    panels, windows, outer, NULL, pack, NULL, NULL,
+    panels, windows, outer, NULL, pack, NULL, NULL, NULL,
     limit, 2 * DEPTH * LANES * TILE_SUMS, SELECTS, NULL, NULL,
 };

@@ -27,6 +27,7 @@ enum {
     SLOW_TILES = 5,      /* of registers that are not AMX's, at least: they read panels less often
                             from the second-level cache                             */
     MOST_TILES = 16,     /* where K is cut, and of tall tiles                       */
+    SPARE_ROWS = 3,      /* between panels of a chunk, so that they spread over the sets */
     SUMMED_TILES = 4,    /* where results of several shards are added up: in the cache */
     ROW_BLOCKS = 16,     /* at least, if there are rows enough                      */
     BLOCKS = 32,         /* at least, by columns then: threads end nearly together  */
@@ -142,9 +143,17 @@ static int64_t by_panels(const CornuMatmul *p, int64_t blocks)
     return larger(1, smaller(p->panels, blocks));
 }
 
-/* Of a transposed a in short chunks: a block's part of a takes half of the second-level cache, and
- * blocks are wide, since each packs its part of a. Where the result has few blocks, K is split, by
- * the shape alone: the order of sums depends on it. */
+/* Equal stretches of whole pairs, at most so long, of K or of a split of it. */
+static int64_t chunk_rows(const CornuMatmul *p, int64_t most)
+{
+    const int64_t depth = p->products->depth, pairs = ceil_divide(p->split_rows, depth);
+    return ceil_divide(pairs, larger(1, ceil_divide(pairs, larger(1, most / depth)))) * depth;
+}
+
+/* Of a transposed a in short chunks: a block's part of a takes little more than half of the
+ * second-level cache, so that 256 rows are one block on AVX2, and blocks are wide, since each packs
+ * its part of a. Where the result has few blocks, K is split, by the shape alone: the order of sums
+ * depends on it. */
 static void cut_short(CornuMatmul *p)
 {
     const int64_t size = (int64_t)p->products->size, depth = p->products->depth;
@@ -153,8 +162,8 @@ static void cut_short(CornuMatmul *p)
     p->splits = larger(1, smaller(BLOCKS / large, p->e.k / SPLIT_TERMS));
     p->split_rows = larger(1, ceil_divide(p->e.k, p->splits * depth)) * depth;
     p->splits = larger(1, ceil_divide(p->e.k, p->split_rows));
-    p->tiles = larger(LEAST_TILES, cornu__cpu()->l2 / 2 /
-                                   (short_chunk(p) * p->products->outer_rows * size));
+    const int64_t tile = chunk_rows(p, short_chunk(p)) * p->products->outer_rows * size;
+    p->tiles = larger(LEAST_TILES, cornu__cpu()->l2 * 9 / 16 / tile);
     p->row_blocks = ceil_divide(p->e.m, cornu__block_rows(p));
     const int64_t enough = smaller(ROW_BLOCKS, enough_blocks(p));
     const int64_t others = larger(1, p->e.batch * p->row_blocks * p->splits);
@@ -289,12 +298,11 @@ size_t cornu__matmul_pack_bytes(const CornuOpCall *op, const CornuType *out_type
 static void find_chunks(CornuMatmul *p, const CornuType *out_type)
 {
     const int64_t size = (int64_t)p->products->size, parts = p->how.parts;
-    const int64_t rows = p->short_chunks
-        ? short_chunk(p) : CORNU_MATMUL_BYTES / (parts * size * cornu__block_rows(p));
-    const int64_t most = rows / p->products->depth;
-    const int64_t pairs = ceil_divide(p->split_rows, p->products->depth);
-    p->chunk = ceil_divide(pairs, larger(1, ceil_divide(pairs, most))) * p->products->depth;
-    p->x_part = cornu__block_rows(p) * p->chunk;
+    p->chunk = chunk_rows(p, p->short_chunks
+                             ? short_chunk(p)
+                             : CORNU_MATMUL_BYTES / (parts * size * cornu__block_rows(p)));
+    p->x_rows = p->chunk + (p->short_chunks ? SPARE_ROWS : 0);
+    p->x_part = cornu__block_rows(p) * p->x_rows;
     p->row_bytes = CORNU_MATMUL_SOME_ROWS * parts * cornu__block_rows(p) * size;
     if (p->splits == 1 && !cornu__matmul_sums_in_place(p, out_type))
         p->sums_count = 2 * cornu__block_rows(p) * block_columns(p);
@@ -321,7 +329,7 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
     else if (cornu__is_stretched(p) && !cornu__matmul_sums_in_place(p, out_type))
         p->sums_count = cornu__block_rows(p) * block_columns(p);
     if (p->summed) {   /* one chunk of each shard's rows at a time, in a row */
-        p->chunk = p->by_rows ? padded_row(p->depth) : p->depth;
+        p->chunk = p->x_rows = p->by_rows ? padded_row(p->depth) : p->depth;
         p->x_part = cornu__block_rows(p) * p->chunk * p->summed;
         p->sums_count = (p->summed + 1) * cornu__panel_columns(p) *
                         larger(p->products->tile_rows, p->products->outer_rows);

@@ -28,7 +28,9 @@
  *     panel is packed from requested: 512 x 2048 x 12800, AVX-512, 131 ms, then 119; 256 x 1024 x
  *     8192 21.0, then 19.3; 128 x 512 x 12800, AVX2, 15.7, then 14.5. Xeon (model 207), AVX2, two
  *     threads, fewer blocks and requests, two steps a turn: 1024 x 256 x 4096 16.4 ms, then 14.1;
- *     256 x 256 x 4096 4.07, then 3.54.
+ *     256 x 256 x 4096 4.07, then 3.54. Zen 3, AVX2, two threads, a packed row by row into panels
+ *     that spread over the sets, 256 rows in one block, no division for each tile: 192 x 768 x 2048
+ *     3.71 ms, then 3.42; 256 x 1024 x 4096 13.4, then 12.3; 1024 x 256 x 4096 13.5, then 12.5.
  */
 #include <string.h>
 
@@ -47,10 +49,12 @@ static int64_t tile_rows(const CornuMatmul *p)
     return p->by_rows ? p->products->tile_rows : p->products->outer_rows;
 }
 
-/* Where tile t of a block of `rows` rows begins. */
-static int64_t tile_begin(const CornuMatmul *p, int64_t rows, int64_t t)
+/* Where the tile at row m of a block of `rows` rows ends: tiles are full, but for the last two,
+ * which share what is left. */
+static int64_t tile_end(const CornuMatmul *p, int64_t rows, int64_t m)
 {
-    return t * rows / ceil_divide(rows, tile_rows(p));
+    const int64_t most = tile_rows(p), left = rows - m;
+    return left >= 2 * most ? m + most : left > most ? m + (left + 1) / 2 : rows;
 }
 
 /* `count` stretches of rows of a, far from each other. */
@@ -62,12 +66,32 @@ static void prefetch_rows(const CornuMatmul *p, int64_t first, int64_t count, in
             cornu__prefetch(cornu__in_memory(&p->how, p->a, first + i * p->e.m), (size_t)at);
 }
 
+/* As pack_columns, of what is in place: tiles of equal rows together. */
+static void pack_tiles(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
+                       int thread)
+{
+    const int64_t columns = b->m_end - b->m, size = (int64_t)p->products->size;
+    const int64_t first = b->matrix * p->e.a_batch + k * p->e.m + b->m;
+    char         *x = p->x + thread * p->x_bytes;
+    for (int64_t m = 0, width; m < columns; m += width) {
+        const int64_t count = larger(1, (columns - m) / tile_rows(p) - 1);
+        width = tile_end(p, columns, m) - m;
+        p->products->pack_tiles(x + m * p->x_rows * size, width, count, width * p->x_rows,
+                                k_end - k, cornu__in_memory(&p->how, p->a, first + m), p->e.m);
+        m += (count - 1) * width;
+    }
+}
+
 /* Rows k to k_end of a, columns of the block, into panels of its tiles, or as rows; that of the
  * tile at row m of the block, or this row, stands at m chunk. */
 static void pack_columns(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
                          int thread)
 {
     const int64_t columns = b->m_end - b->m, begin = k;
+    if (p->how.in_place && p->products->pack_tiles) {
+        pack_tiles(p, b, k, k_end, thread);
+        return;
+    }
     char         *rows = p->rows + thread * p->row_bytes, *x = p->x + thread * p->x_bytes;
     for (int64_t count; k < k_end; k += count) {
         const int64_t first = b->matrix * p->e.a_batch + k * p->e.m + b->m;
@@ -84,14 +108,14 @@ static void pack_columns(const CornuMatmul *p, const CornuBlock *b, int64_t k, i
                                 : cornu__element(&p->how, rows,
                                                  part * CORNU_MATMUL_SOME_ROWS * columns),
                 p->how.in_place ? p->e.m : columns, count, columns,
-                (uint16_t *)(void *)x + part * p->x_part + k - begin, p->chunk);
-        for (int64_t m = 0, t = 1, width; m < columns && !p->by_rows; m += width, t++) {
-            width = tile_begin(p, columns, t) - m;
+                (uint16_t *)(void *)x + part * p->x_part + k - begin, p->x_rows);
+        for (int64_t m = 0, width; m < columns && !p->by_rows; m += width) {
+            width = tile_end(p, columns, m) - m;
             for (int part = 0; part < p->how.parts; part++) {
                 const void *from = p->how.in_place
                     ? cornu__in_memory(&p->how, p->a, first + m)
                     : cornu__element(&p->how, rows, part * CORNU_MATMUL_SOME_ROWS * columns + m);
-                char *panel = x + (part * p->x_part + m * p->chunk) * (int64_t)p->products->size;
+                char *panel = x + (part * p->x_part + m * p->x_rows) * (int64_t)p->products->size;
                 p->products->pack(panel, width, k - begin, count, from,
                                   p->how.in_place ? p->e.m : columns, 1, width);
                 if ((k + count - begin) % p->products->depth)   /* the odd one's other half */
@@ -141,7 +165,7 @@ static void add_tile(const CornuMatmul *p, const CornuOuter *outer, int64_t coun
     static const float zeros[2 * 16];   /* columns of a panel */
     const CornuRun     run = { 0, 0, count };
     p->products->tile(&(CornuTile){
-        .x = outer->x, .x_stride = p->chunk, .runs = &run, .run_count = 1, .panel = outer->y,
+        .x = outer->x, .x_stride = p->x_rows, .runs = &run, .run_count = 1, .panel = outer->y,
         .bias = outer->add ? outer->sum : zeros,
         .bias_stride = outer->add ? outer->sum_stride : 0, .y = outer->sum,
         .y_stride = outer->sum_stride, .rows = outer->rows, .vectors = outer->vectors,
@@ -153,26 +177,36 @@ typedef struct {
     const char *x;
     const void *y;
     int64_t     k, k_end, width;
-    ptrdiff_t   stride, layer;   /* of the sums: between rows; to those of the earlier passes */
-    CornuAhead *ahead;           /* NULL: nothing                                             */
+    ptrdiff_t   layer;       /* of the sums: to those of the earlier passes    */
+    bool        continues;   /* the sums, those of chunks before it            */
+    CornuOuter  outer;       /* of each tile, but for x, y, rows, sum and add  */
 } Chunk;
 
-/* Adds it to the sums of a tile's rows, from row m of the block on. */
-static void add_rows(const CornuMatmul *p, const Chunk *c, int64_t m, int rows, float *sums)
+static Chunk chunk_of(const CornuMatmul *p, const void *x, const void *y, int64_t k, int64_t k_end,
+                      int64_t width, int64_t stride, CornuAhead *ahead)
 {
-    CornuOuter outer = { .x_pixel = rows, .y_pixel = c->width, .images = 1, .height = 1,
-                         .width = ceil_divide(c->k_end - c->k, p->products->depth),
-                         .sum_stride = c->stride, .ahead = c->ahead, .rows = rows,
-                         .vectors = (int)(c->width / p->products->lanes) };
+    return (Chunk){ .x = x, .y = y, .k = k, .k_end = k_end, .width = width,
+                    .continues = k % p->split_rows > 0,
+                    .outer = { .y_pixel = width, .images = 1, .height = 1,
+                               .width = ceil_divide(k_end - k, p->products->depth),
+                               .sum_stride = stride, .ahead = ahead,
+                               .vectors = (int)(width / p->products->lanes) } };
+}
+
+/* Adds it to the sums of a tile's rows, from row m of the block on. */
+static void add_rows(const CornuMatmul *p, Chunk *c, int64_t m, int rows, float *sums)
+{
+    CornuOuter *outer = &c->outer;
+    outer->x_pixel = outer->rows = rows;
     for (int pass = 0; pass < p->how.passes; pass++) {
         const int *part = p->how.pass[pass];
         const bool last = pass + 1 == p->how.passes;
-        outer.sum = sums + (last ? 0 : c->layer);
-        outer.add = c->k % p->split_rows > 0 || (pass > 0 && !last);
-        outer.x = cornu__element(&p->how, c->x, part[0] * p->x_part + m * p->chunk);
-        outer.y = cornu__element(&p->how, c->y, part[1] * p->depth * c->width);
-        if (p->by_rows) add_tile(p, &outer, c->k_end - c->k);
-        else p->products->outer(&outer);
+        outer->sum = sums + (last ? 0 : c->layer);
+        outer->add = c->continues || (pass > 0 && !last);
+        outer->x = cornu__element(&p->how, c->x, part[0] * p->x_part + m * p->x_rows);
+        outer->y = cornu__element(&p->how, c->y, part[1] * p->depth * c->width);
+        if (p->by_rows) add_tile(p, outer, c->k_end - c->k);
+        else p->products->outer(outer);
     }
 }
 
@@ -194,27 +228,47 @@ static CornuAheadRows next_panel(const CornuMatmul *p, const CornuBlock *b, cons
                              (by_columns ? p->e.b_column : p->e.b_row) * size);
 }
 
+/* A whole in parts, of which t ends at (t + 1) whole / parts: in turn, since a division for each
+ * takes as long as a tile's first terms. */
+typedef struct {
+    int64_t end, step, more, parts, over;
+} Parts;
+
+static Parts parts_of(int64_t whole, int64_t parts)
+{
+    return (Parts){ .step = whole / parts, .more = whole % parts, .parts = parts };
+}
+
+static int64_t next_end(Parts *p)
+{
+    p->over += p->more;
+    p->end += p->step + (p->over >= p->parts);
+    p->over -= p->over >= p->parts ? p->parts : 0;
+    return p->end;
+}
+
 /* Adds chunk k to k_end to the sums of the panel at column `first`. Meanwhile each tile requests a
  * part of that chunk of the next panel, or of what it is packed from, and then packs it: what is
  * requested of rows far apart shares few sets of a cache, and does not stay there for long. */
 static void add_chunk(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
                       int64_t first, int thread, float *sums, int64_t stride)
 {
-    const int64_t rows = b->m_end - b->m, tiles = ceil_divide(rows, tile_rows(p));
-    const int64_t width = cornu__panel_width(p, first), next = first + width;
+    const int64_t rows = b->m_end - b->m, width = cornu__panel_width(p, first);
+    const int64_t next = first + width;
     CornuAhead    ahead = { .sums = { .bytes = width * (ptrdiff_t)sizeof *sums,
                                       .stride = stride * (ptrdiff_t)sizeof *sums } };
-    const Chunk   chunk = { .x = p->x + thread * p->x_bytes,
-                            .y = panel_rows(p, b, k, first, thread), .k = k, .k_end = k_end,
-                            .width = width, .stride = stride, .layer = rows * stride,
-                            .ahead = &ahead };
+    Chunk         chunk = chunk_of(p, p->x + thread * p->x_bytes,
+                                   panel_rows(p, b, k, first, thread), k, k_end, width, stride,
+                                   &ahead);
+    Parts         parts = parts_of(k_end - k, ceil_divide(rows, tile_rows(p)));
+    chunk.layer = rows * stride;
     if (p->packs && first == b->first) pack_panel(p, b, k, 0, k_end - k, first, thread);
-    for (int64_t t = 0; t < tiles; t++) {
-        const int64_t m = tile_begin(p, rows, t), end = tile_begin(p, rows, t + 1);
-        const int64_t from = t * (k_end - k) / tiles, to = (t + 1) * (k_end - k) / tiles;
-        float        *tile = sums + m * stride + first - b->first;
+    for (int64_t m = 0, from = 0, end, to; m < rows; m = end, from = to) {
+        float *tile = sums + m * stride + first - b->first;
+        end = tile_end(p, rows, m);
+        to = next_end(&parts);
         ahead.rows = next_panel(p, b, &chunk, from, to, first);
-        cornu__ahead_pace(&ahead, ceil_divide(k_end - k, p->products->depth),
+        cornu__ahead_pace(&ahead, chunk.outer.width,
                           cornu__has_tall_tiles(p) ? CORNU_AHEAD_TERMS : CORNU_AHEAD_LOW_TERMS);
         cornu__request_sums(&ahead, tile, m, end - m, end == rows);
         add_rows(p, &chunk, m, (int)(end - m), tile);
@@ -332,7 +386,7 @@ static CornuMatmul of_shard(const CornuMatmul *p, int shard)
     CornuMatmul            own = *p;
     own.a = call->in[at];
     own.packed = call->in[at + 1];
-    own.x += shard * cornu__block_rows(p) * p->chunk * (int64_t)p->products->size;
+    own.x += shard * cornu__block_rows(p) * p->x_rows * (int64_t)p->products->size;
     return own;
 }
 
@@ -349,12 +403,12 @@ static void sum_panel(const CornuMatmul *p, const CornuBlock *b, int thread)
     for (int s = 0; s < p->summed; s++) {
         const CornuMatmul own = of_shard(p, s);
         x[s] = sums + s * each;
-        chunks[s] = (Chunk){ .x = own.x + thread * own.x_bytes,
-                             .y = panel_rows(&own, b, 0, b->first, thread),
-                             .k_end = p->e.k, .width = width, .stride = width };
+        chunks[s] = chunk_of(p, own.x + thread * own.x_bytes,
+                             panel_rows(&own, b, 0, b->first, thread), 0, p->e.k, width, width,
+                             NULL);
     }
-    for (int64_t m = 0, t = 1, end; m < rows; m = end, t++) {
-        end = tile_begin(p, rows, t);
+    for (int64_t m = 0, end; m < rows; m = end) {
+        end = tile_end(p, rows, m);
         for (int64_t row = m; row < end; row++)
             cornu__prefetch_to_write(cornu__result_at(p, 0, b->m + row, b->first),
                                      (size_t)used * sizeof *total);
