@@ -1,10 +1,13 @@
 /*
  * matmul: a (…, M, K) by b (…, K, N), f32, with serial BLIS where it is at least as fast as tiles
  * of packed panels (host/kernels/matmul.c): packing does not pay for few rows by a transposed b,
- * nor for a transposed a by few columns, such as 512 x 12800 by 12800 x 65: 160 GFLOP/s with BLIS,
- * 90 without. By more columns BLIS is behind with AVX-512 or where the result has few of its
- * blocks, Zen 4, two threads: 1024 x 4096 by 4096 x 256 158 with it, 182 without; 256 x 4096 by
- * 4096 x 256, one block, 96 and 190. With AVX2 a step of the MLP at 1024 takes 0.94 of the time.
+ * nor for a transposed a by few columns, such as 512 x 12800 by 12800 x 65, Zen 3, two threads: 127
+ * GFLOP/s with BLIS, 108 without. But where rows of a are pages apart, BLIS, which reads them where
+ * they are, finds them in few sets of the caches: 1024 x 4096 by 4096 x 10 38 with it, 64 without.
+ * By more columns BLIS is behind with AVX-512 or where the result has few of its blocks, Zen 4, two
+ * threads: 1024 x 4096 by 4096 x 256 158 with it, 182 without; 256 x 4096 by 4096 x 256, one block,
+ * 96 and 190. With AVX2 a step of the MLP at 1024 takes 0.94 of the time; but of few terms, Zen 3,
+ * 4096 x 128 by 128 x 4096, 106 with BLIS, 175 without.
  *
  * Work is divided into blocks by the shape alone, since BLIS' rounding may depend on the block an
  * element is in. A batch of a with a single matrix b is one product with more rows.
@@ -18,8 +21,11 @@
 
 enum {
     LEAST = 256,        /* rows or columns of a block, since BLIS packs in each       */
+    FEW_LEAST = 32,     /* by few columns, for which it does not                      */
     BLOCKS = 8,         /* of one matrix, at most                                     */
-    FEW_COLUMNS = 128   /* are fewer than this                                        */
+    FEW_COLUMNS = 128,  /* are fewer than this                                        */
+    FEW_TERMS = 256,
+    PAGE = 1024         /* elements                                                   */
 };
 
 typedef struct {
@@ -31,10 +37,11 @@ typedef struct {
 /* Halves the longer side of the blocks: square ones need the least packing. */
 static void cut(Matmul *p)
 {
+    const int64_t least = p->e.n < FEW_COLUMNS ? FEW_LEAST : LEAST;
     p->row_blocks = p->column_blocks = 1;
     while (p->row_blocks * p->column_blocks < BLOCKS) {
         const int64_t rows = p->e.m / p->row_blocks / 2, columns = p->e.n / p->column_blocks / 2;
-        if (larger(rows, columns) < LEAST) return;
+        if (larger(rows, columns) < least) return;
         if (rows >= columns) p->row_blocks *= 2;
         else p->column_blocks *= 2;
     }
@@ -52,12 +59,12 @@ static bool accepts(const CornuOpCall *op, const CornuType *out_type, const Corn
     enum { WIDE_LANES = 16 };
     const CornuAttributes_MATMUL *how = &op->attributes->matmul;
     const Matmul                  p = matmul_of(op, out_type);
-    const bool few_columns = p.e.n < FEW_COLUMNS;
-    const bool many_blocks = p.row_blocks * p.column_blocks >= BLOCKS &&
-                             cornu__products()->lanes < WIDE_LANES;
+    const bool suits = p.e.n < FEW_COLUMNS
+        ? p.e.m % PAGE > 0
+        : p.row_blocks * p.column_blocks >= BLOCKS && p.e.k >= FEW_TERMS &&
+          cornu__products()->lanes < WIDE_LANES;
     return cornu__product_accepts(op, out_type, machine) &&
-           ((how->transpose_a && (few_columns || many_blocks)) ||
-            (how->transpose_b && p.e.m < CORNU_FEW_ROWS));
+           ((how->transpose_a && suits) || (how->transpose_b && p.e.m < CORNU_FEW_ROWS));
 }
 
 static void multiply(void *context, int64_t block, int thread)
