@@ -83,15 +83,11 @@ INLINE void copy_row(float *restrict to, const float *restrict x, int64_t width)
 
 enum { ROWS_AHEAD = 4 };   /* of pack_tiles are requested: they may be pages apart */
 
-/* Row by row, so that each line of `from` is read once, however many of its rows share a set of the
- * first-level cache. What a register stores too much the next row overwrites. */
-static void pack_tiles(void *panels, int64_t width, int64_t tiles, ptrdiff_t apart, int64_t count,
-                       const void *from, ptrdiff_t step)
+INLINE void pack_rows_of(int64_t width, float *restrict to, int64_t tiles, ptrdiff_t apart,
+                         int64_t count, const float *restrict x, ptrdiff_t step)
 {
-    const float *restrict x = from;
-    float *restrict       to = panels;
-    const size_t          bytes = (size_t)(tiles * width) * sizeof *x;
-    const bool            fits = 2 * width >= LANES && step + width >= LANES;
+    const size_t bytes = (size_t)(tiles * width) * sizeof *x;
+    const bool   fits = 2 * width >= LANES && step + width >= LANES;
     for (; count > 0; count--, to += width, x += step) {
         const bool whole = fits && count > 1;
         for (size_t at = 0; at < bytes; at += CORNU_LINE_BYTES)
@@ -101,6 +97,15 @@ static void pack_tiles(void *panels, int64_t width, int64_t tiles, ptrdiff_t apa
         for (int64_t t = 0; t < tiles && !whole; t++)
             memcpy(to + t * apart, x + t * width, (size_t)width * sizeof *x);
     }
+}
+
+/* Row by row, so that each line of `from` is read once, however many of its rows share a set of the
+ * first-level cache. What a register stores too much the next row overwrites. */
+static void pack_tiles(void *panels, int64_t width, int64_t tiles, ptrdiff_t apart, int64_t count,
+                       const void *from, ptrdiff_t step)
+{
+    if (width == 2 * LANES) pack_rows_of(2 * LANES, panels, tiles, apart, count, from, step);
+    else pack_rows_of(width, panels, tiles, apart, count, from, step);
 }
 
 /* Sums of FEW_ROWS by some registers, beside those of b and one broadcast value. */

@@ -22,7 +22,8 @@
  *     panels packed where they are used, an MLP of 784-4096-4096-10 on 64 rows, f32: 163 ms a step,
  *     then 134.
  * Gain, Zen 3, AVX2, one core: K in stretches, 1024 x 4096 by 4096 x 4096 448 ms, then 412; panels
- *     packed where they are used in strips, 64 rows 42.2, then 32.7.
+ *     packed where they are used in strips, 64 rows 42.2, then 32.7; row by row, or column by column,
+ *     two threads, 64 x 4096 by 4096 x 4096 17.2 ms, then 15.5; b transposed 17.5, then 16.4.
  * Gain, Xeon (model 207), f32, one core, of the limit: tiles request what comes next, and K is cut
  *     by the second-level cache; AVX-512, 1024 x 4096 by 4096 x 4096 74 %, then 84; 4096 x 256 by
  *     256 x 1024 74, then 85; AVX2, 1024 x 4096 by 4096 x 4096 52, then 81.
@@ -46,6 +47,7 @@
 
 enum {
     PACK_ROWS = 64,      /* of b, packed by one block; even             */
+    PACK_PANELS = 8,     /* that a row goes into at a time              */
     ROWS_AHEAD = 2,      /* of a are requested while a row is copied    */
     MOST_COLUMNS = 32,   /* of a panel                                  */
     MADE_ROWS = 64       /* of a that are made at once                  */
@@ -273,25 +275,48 @@ static int64_t panel_depth(const CornuMatmul *p, const Common *s)
     return p->how.parts * s->depth;
 }
 
-/* Finds the panels that are packed by now, or packs the stretch's rows of b, a few of all panels at
- * a time: neighbouring columns of a row share pages. */
+/* A piece into rows from `to` on of panels up to column `end`, of which the first is at `panels`:
+ * row by row where b has rows in memory, as their panels share its pages. */
+static void pack_panels(const CornuMatmul *p, char *panels, int64_t depth, int64_t to, Piece piece,
+                        int64_t end)
+{
+    const int64_t width = cornu__panel_columns(p), size = (int64_t)p->products->size;
+    const bool    by_rows = p->how.in_place && p->e.b_row != 1 && p->products->pack_tiles;
+    for (int64_t columns; piece.first < end; piece.first += columns) {
+        const int64_t whole = (smaller(end, p->e.n) - piece.first) / width;
+        const int64_t count = by_rows ? larger(1, smaller(PACK_PANELS, whole)) : 1;
+        columns = count * width;
+        if (count > 1)
+            p->products->pack_tiles(panels + to * width * size, width, count, width * depth,
+                                    piece.count,
+                                    cornu__in_memory(&p->how, p->call->in[1], piece.at),
+                                    p->e.b_row);
+        else
+            pack_panel(p, panels, depth, to, piece);
+        piece.at += columns * p->e.b_column;
+        panels += columns * p->how.parts * depth * size;
+    }
+}
+
+/* Finds the panels that are packed by now, or packs the stretch's rows of b: those that have to be
+ * converted a few at a time. */
 static void find_panels(const CornuMatmul *p, int thread, Common *s)
 {
     const CornuBlock *b = &s->now.b;
+    const int64_t     n = b->first, count = s->now.count;
     s->depth = p->depth;
     s->row = s->now.k;
-    s->panels = p->packed + cornu__panel_offset(p, p->e.b_batch ? b->matrix : 0, b->first);
+    s->panels = p->packed + cornu__panel_offset(p, p->e.b_batch ? b->matrix : 0, n);
     if (!p->packs) return;
-    char *panels = p->panel + thread * p->panel_bytes;
+    char         *panels = p->panel + thread * p->panel_bytes;
+    const int64_t rows = p->how.in_place ? larger(1, count) : PACK_ROWS;
     s->depth = ceil_divide(p->stretch, p->products->depth) * p->products->depth;
     s->row = 0;
     s->panels = panels;
-    for (int64_t k = 0; k < s->now.count; k += PACK_ROWS)
-        for (int64_t n = b->first; n < b->end; n += cornu__panel_columns(p))
-            pack_panel(p, panels + (n - b->first) * panel_depth(p, s) * (int64_t)p->products->size,
-                       s->depth, k,
-                       (Piece){ n, s->now.k + k, smaller(PACK_ROWS, s->now.count - k),
-                                (s->now.k + k) * p->e.b_row + n * p->e.b_column });
+    for (int64_t k = 0; k < count; k += rows)
+        pack_panels(p, panels, s->depth, k,
+                    (Piece){ n, s->now.k + k, smaller(rows, count - k),
+                             (s->now.k + k) * p->e.b_row + n * p->e.b_column }, b->end);
 }
 
 /* For a tile with registers of its own, which requests nothing itself. */
