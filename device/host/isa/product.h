@@ -165,8 +165,8 @@ typedef struct {
      * and the others are zero; row k + i, column n is from[i k_step + n n_step]. */
     void (*pack)(void *panel, int64_t width, int64_t k, int64_t count, const void *from,
                  ptrdiff_t k_step, ptrdiff_t n_step, int64_t columns);
-    /* `count` rows of `tiles` panels, of `width` columns each, the next one's from where these of
-     * `from` end; panels are `apart` elements apart, rows of `from` `step`. NULL: none. */
+    /* The first `count` rows of `tiles` panels of `width` columns, which are `apart` elements from
+     * each other: columns of `from`, whose rows are `step` elements apart, in turn. NULL: none. */
     void (*pack_tiles)(void *panels, int64_t width, int64_t tiles, ptrdiff_t apart, int64_t count,
                        const void *from, ptrdiff_t step);
     void (*finish)(const CornuFinish *finish);      /* NULL where gate is */

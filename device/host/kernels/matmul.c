@@ -22,8 +22,9 @@
  *     panels packed where they are used, an MLP of 784-4096-4096-10 on 64 rows, f32: 163 ms a step,
  *     then 134.
  * Gain, Zen 3, AVX2, one core: K in stretches, 1024 x 4096 by 4096 x 4096 448 ms, then 412; panels
- *     packed where they are used in strips, 64 rows 42.2, then 32.7; row by row, or column by column,
- *     two threads, 64 x 4096 by 4096 x 4096 17.2 ms, then 15.5; b transposed 17.5, then 16.4.
+ *     packed where they are used in strips, 64 rows 42.2, then 32.7; row by row, or column by
+ *     column, two threads, 64 x 4096 by 4096 x 4096 17.2 ms, then 15.5; b transposed 17.5, then
+ *     16.4.
  * Gain, Xeon (model 207), f32, one core, of the limit: tiles request what comes next, and K is cut
  *     by the second-level cache; AVX-512, 1024 x 4096 by 4096 x 4096 74 %, then 84; 4096 x 256 by
  *     256 x 1024 74, then 85; AVX2, 1024 x 4096 by 4096 x 4096 52, then 81.

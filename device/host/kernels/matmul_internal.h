@@ -43,10 +43,10 @@ typedef struct {
     char    *made;
     int64_t  stretch;                /* of K that tiles sum at once; sums continue in memory */
     int64_t  panel_bytes, x_stride, x_part, x_bytes;
-    /* Of a that is transposed, whose x are panels of `chunk` rows along K, x_rows apart: per thread a few of a's
-     * rows in parts, and unless the result takes them the sums of a block, of the last pass and of
-     * those before, whose terms are small; or of a panel's columns of all shards, and what they
-     * add up to. If K is split, the sums of all blocks, split by split. */
+    /* Of a that is transposed, whose x are panels of `chunk` rows along K, in memory of x_rows: per
+     * thread a few of a's rows in parts, and unless the result takes them the sums of a block, of
+     * the last pass and of those before, whose terms are small; or of a panel's columns of all
+     * shards, and what they add up to. If K is split, the sums of all blocks, split by split. */
     int64_t  splits, split_rows, chunk, x_rows;
     char    *rows;
     float   *sums;

@@ -66,7 +66,7 @@ static void prefetch_rows(const CornuMatmul *p, int64_t first, int64_t count, in
             cornu__prefetch(cornu__in_memory(&p->how, p->a, first + i * p->e.m), (size_t)at);
 }
 
-/* As pack_columns, of what is in place: tiles of equal rows together. */
+/* As pack_columns, of f32 that is in place: the panels of equal tiles together. */
 static void pack_tiles(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
                        int thread)
 {
@@ -83,7 +83,7 @@ static void pack_tiles(const CornuMatmul *p, const CornuBlock *b, int64_t k, int
 }
 
 /* Rows k to k_end of a, columns of the block, into panels of its tiles, or as rows; that of the
- * tile at row m of the block, or this row, stands at m chunk. */
+ * tile at row m of the block, or this row, stands at m x_rows. */
 static void pack_columns(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t k_end,
                          int thread)
 {
