@@ -21,10 +21,11 @@
 
 enum {
     LEAST = 256,        /* rows or columns of a block, since BLIS packs in each       */
-    FEW_LEAST = 32,     /* by few columns, for which it does not                      */
+    FEW_LEAST = 32,     /* rows of a block of few columns, for which it does not      */
+    WORK = 1 << 17,     /* multiply-adds of such a block at least: a few microseconds */
     BLOCKS = 8,         /* of one matrix, at most                                     */
     FEW_COLUMNS = 128,  /* are fewer than this                                        */
-    FEW_TERMS = 256,
+    FEW_TERMS = 256,    /* likewise                                                   */
     PAGE = 1024         /* elements                                                   */
 };
 
@@ -34,10 +35,17 @@ typedef struct {
     int64_t row_blocks, column_blocks;
 } Matmul;
 
+/* Rows or columns of a block. */
+static int64_t least_of(const Matmul *p)
+{
+    const bool by_few = p->e.a_row == 1 && p->e.n < FEW_COLUMNS;
+    return by_few ? larger(FEW_LEAST, WORK / larger(1, p->e.n * p->e.k)) : LEAST;
+}
+
 /* Halves the longer side of the blocks: square ones need the least packing. */
 static void cut(Matmul *p)
 {
-    const int64_t least = p->e.n < FEW_COLUMNS ? FEW_LEAST : LEAST;
+    const int64_t least = least_of(p);
     p->row_blocks = p->column_blocks = 1;
     while (p->row_blocks * p->column_blocks < BLOCKS) {
         const int64_t rows = p->e.m / p->row_blocks / 2, columns = p->e.n / p->column_blocks / 2;

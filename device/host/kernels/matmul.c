@@ -276,16 +276,20 @@ static int64_t panel_depth(const CornuMatmul *p, const Common *s)
     return p->how.parts * s->depth;
 }
 
-/* A piece into rows from `to` on of panels up to column `end`, of which the first is at `panels`:
- * row by row where b has rows in memory, as their panels share its pages. */
+/* Whether rows go into several panels at once: those that b has in memory, in f32. */
+static bool packs_rows(const CornuMatmul *p)
+{
+    return p->how.in_place && p->e.b_row != 1 && p->products->pack_tiles;
+}
+
+/* A piece into rows from `to` on of panels up to column `end`, of which the first is at `panels`. */
 static void pack_panels(const CornuMatmul *p, char *panels, int64_t depth, int64_t to, Piece piece,
                         int64_t end)
 {
     const int64_t width = cornu__panel_columns(p), size = (int64_t)p->products->size;
-    const bool    by_rows = p->how.in_place && p->e.b_row != 1 && p->products->pack_tiles;
     for (int64_t columns; piece.first < end; piece.first += columns) {
         const int64_t whole = (smaller(end, p->e.n) - piece.first) / width;
-        const int64_t count = by_rows ? larger(1, smaller(PACK_PANELS, whole)) : 1;
+        const int64_t count = packs_rows(p) ? larger(1, smaller(PACK_PANELS, whole)) : 1;
         columns = count * width;
         if (count > 1)
             p->products->pack_tiles(panels + to * width * size, width, count, width * depth,
@@ -299,8 +303,8 @@ static void pack_panels(const CornuMatmul *p, char *panels, int64_t depth, int64
     }
 }
 
-/* Finds the panels that are packed by now, or packs the stretch's rows of b: those that have to be
- * converted a few at a time. */
+/* Finds the panels that are packed by now, or packs the stretch's rows of b; a few into all panels
+ * in turn, as neighbouring columns of a row share pages, where not by whole rows or columns. */
 static void find_panels(const CornuMatmul *p, int thread, Common *s)
 {
     const CornuBlock *b = &s->now.b;
@@ -310,7 +314,8 @@ static void find_panels(const CornuMatmul *p, int thread, Common *s)
     s->panels = p->packed + cornu__panel_offset(p, p->e.b_batch ? b->matrix : 0, n);
     if (!p->packs) return;
     char         *panels = p->panel + thread * p->panel_bytes;
-    const int64_t rows = p->how.in_place ? larger(1, count) : PACK_ROWS;
+    const bool    whole = packs_rows(p) || (p->how.in_place && p->e.b_row == 1);
+    const int64_t rows = whole ? larger(1, count) : PACK_ROWS;
     s->depth = ceil_divide(p->stretch, p->products->depth) * p->products->depth;
     s->row = 0;
     s->panels = panels;
