@@ -212,7 +212,7 @@ static void gate(const float *restrict gate, float bound, int64_t count, float *
         for (int64_t i = 0; i < count; i++) y[i] *= gate[i] > 0.0f ? 1.0f : 0.0f;
     else
         for (int64_t i = 0; i < count; i++)
-            y[i] *= (gate[i] > 0.0f) & (gate[i] < bound) ? 1.0f : 0.0f;
+            y[i] *= ((gate[i] > 0.0f) & (gate[i] < bound)) ? 1.0f : 0.0f;
 }
 
 const CornuProducts CORNU__PER_ISA(cornu__products) = {

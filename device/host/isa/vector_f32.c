@@ -205,7 +205,7 @@ static void bounded_step_f32(const CornuVectorCall *call, int64_t count)
     const float *x = call->in[0], bound = (float)call->attributes[0];
     float       *y = call->out[0];
     CORNU__SIMD for (int64_t i = 0; i < count; i++)
-        y[i] = (x[i] > 0.0f) & (x[i] < bound) ? 1.0f : 0.0f;
+        y[i] = ((x[i] > 0.0f) & (x[i] < bound)) ? 1.0f : 0.0f;
 }
 
 static void is_finite_f32(const CornuVectorCall *call, int64_t count)

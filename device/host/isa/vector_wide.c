@@ -108,7 +108,7 @@ static void bounded_step_f64(const CornuVectorCall *call, int64_t count)
     const double *x = call->in[0], bound = call->attributes[0];
     double       *y = call->out[0];
     CORNU__SIMD for (int64_t i = 0; i < count; i++)
-        y[i] = (x[i] > 0.0) & (x[i] < bound) ? 1.0 : 0.0;
+        y[i] = ((x[i] > 0.0) & (x[i] < bound)) ? 1.0 : 0.0;
 }
 
 static void is_finite_f64(const CornuVectorCall *call, int64_t count)
