@@ -36,43 +36,6 @@ INLINE Vector selected(Vector table, Bits at)
 
 #include "tiles.h"
 
-/* `count` rows of `width` floats by whole registers. Two overlap in a row; or, where one holds more
- * than a row, the next row overwrites what it stores too much. */
-static void pack_rows(float *restrict to, int64_t width, int64_t count, const float *restrict x,
-                      ptrdiff_t step)
-{
-    const int64_t second = width - LANES;
-    if (second >= 0) {
-        for (; count > 0; count--, to += width, x += step) {
-            store(to, load(x));
-            store(to + second, load(x + second));
-        }
-        return;
-    }
-    for (; count > 1; count--, to += width, x += step) store(to, load(x));
-    if (count > 0) store_some(to, load_some(x, width), width);
-}
-
-static void pack(void *panel, int64_t width, int64_t k, int64_t count, const void *from,
-                 ptrdiff_t k_step, ptrdiff_t n_step, int64_t columns)
-{
-    const float *restrict x = from;
-    float *restrict       to = (float *)panel + k * width;
-    if (k_step == 1 && n_step != 1) {
-        turn(to, width, x, n_step * (ptrdiff_t)sizeof *x, count, columns);
-        return;
-    }
-    if (n_step == 1 && columns == width && width <= 2 * LANES && 2 * width >= LANES &&
-        k_step + width >= LANES) {
-        pack_rows(to, width, count, x, k_step);
-        return;
-    }
-    for (; count > 0; count--, to += width, x += k_step) {
-        for (int64_t n = 0; n < columns; n++) to[n] = x[n * n_step];
-        if (columns < width) memset(to + columns, 0, (size_t)(width - columns) * sizeof *to);
-    }
-}
-
 /* `width` floats, by whole registers, of which two may overlap; or, where one holds more, one. */
 INLINE void copy_row(float *restrict to, const float *restrict x, int64_t width)
 {
@@ -106,6 +69,25 @@ static void pack_tiles(void *panels, int64_t width, int64_t tiles, ptrdiff_t apa
 {
     if (width == 2 * LANES) pack_rows_of(2 * LANES, panels, tiles, apart, count, from, step);
     else pack_rows_of(width, panels, tiles, apart, count, from, step);
+}
+
+static void pack(void *panel, int64_t width, int64_t k, int64_t count, const void *from,
+                 ptrdiff_t k_step, ptrdiff_t n_step, int64_t columns)
+{
+    const float *restrict x = from;
+    float *restrict       to = (float *)panel + k * width;
+    if (k_step == 1 && n_step != 1) {
+        turn(to, width, x, n_step * (ptrdiff_t)sizeof *x, count, columns);
+        return;
+    }
+    if (n_step == 1 && columns == width && width <= 2 * LANES) {
+        pack_tiles(to, width, 1, 0, count, x, k_step);
+        return;
+    }
+    for (; count > 0; count--, to += width, x += k_step) {
+        for (int64_t n = 0; n < columns; n++) to[n] = x[n * n_step];
+        if (columns < width) memset(to + columns, 0, (size_t)(width - columns) * sizeof *to);
+    }
 }
 
 /* Sums of FEW_ROWS by some registers, beside those of b and one broadcast value. */

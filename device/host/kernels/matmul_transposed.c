@@ -228,25 +228,6 @@ static CornuAheadRows next_panel(const CornuMatmul *p, const CornuBlock *b, cons
                              (by_columns ? p->e.b_column : p->e.b_row) * size);
 }
 
-/* A whole in parts, of which t ends at (t + 1) whole / parts: in turn, since a division for each
- * takes as long as a tile's first terms. */
-typedef struct {
-    int64_t end, step, more, parts, over;
-} Parts;
-
-static Parts parts_of(int64_t whole, int64_t parts)
-{
-    return (Parts){ .step = whole / parts, .more = whole % parts, .parts = parts };
-}
-
-static int64_t next_end(Parts *p)
-{
-    p->over += p->more;
-    p->end += p->step + (p->over >= p->parts);
-    p->over -= p->over >= p->parts ? p->parts : 0;
-    return p->end;
-}
-
 /* Adds chunk k to k_end to the sums of the panel at column `first`. Meanwhile each tile requests a
  * part of that chunk of the next panel, or of what it is packed from, and then packs it: what is
  * requested of rows far apart shares few sets of a cache, and does not stay there for long. */
@@ -260,13 +241,13 @@ static void add_chunk(const CornuMatmul *p, const CornuBlock *b, int64_t k, int6
     Chunk         chunk = chunk_of(p, p->x + thread * p->x_bytes,
                                    panel_rows(p, b, k, first, thread), k, k_end, width, stride,
                                    &ahead);
-    Parts         parts = parts_of(k_end - k, ceil_divide(rows, tile_rows(p)));
+    const int64_t each = ceil_divide(k_end - k, ceil_divide(rows, tile_rows(p)));
     chunk.layer = rows * stride;
     if (p->packs && first == b->first) pack_panel(p, b, k, 0, k_end - k, first, thread);
     for (int64_t m = 0, from = 0, end, to; m < rows; m = end, from = to) {
         float *tile = sums + m * stride + first - b->first;
         end = tile_end(p, rows, m);
-        to = next_end(&parts);
+        to = smaller(k_end - k, from + each);
         ahead.rows = next_panel(p, b, &chunk, from, to, first);
         cornu__ahead_pace(&ahead, chunk.outer.width,
                           cornu__has_tall_tiles(p) ? CORNU_AHEAD_TERMS : CORNU_AHEAD_LOW_TERMS);
