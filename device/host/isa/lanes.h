@@ -330,7 +330,7 @@ INLINE uint16_t rounded(uint32_t x)
 INLINE Lanes all(float value) { return (Lanes){ 0 } + value; }
 
 /* a > b ? a : b and a < b ? a : b, so b where either is NaN; a where the mask is negative, else b;
- * y 2^n for y that is normal and whole n in [-252, 254], rounded once. */
+ * y 2^n for y that is normal and whole n in [-252, 254], rounded once; 2^(n + more), normal. */
 #if defined(__AVX512F__)
 INLINE Lanes max_of(Lanes a, Lanes b) { return (Lanes)_mm512_max_ps((__m512)a, (__m512)b); }
 INLINE Lanes min_of(Lanes a, Lanes b) { return (Lanes)_mm512_min_ps((__m512)a, (__m512)b); }
@@ -341,6 +341,12 @@ INLINE Lanes choose(Mask mask, Lanes a, Lanes b)
 }
 
 INLINE Lanes scaled(Lanes y, Lanes n) { return (Lanes)_mm512_scalef_ps((__m512)y, (__m512)n); }
+
+INLINE Lanes power_of_two(Lanes n, int more)
+{
+    return scaled((Lanes)((Bits){ 0 } + (uint32_t)((127 + more) << 23)), n);
+}
+
 INLINE Lanes scaled_once(Lanes y, Lanes n) { return scaled(y, n); }
 #else
 #if defined(__AVX2__)
@@ -369,11 +375,13 @@ INLINE Lanes scaled(Lanes y, Lanes n)
     return y * (Lanes)((half + 127) << 23) * (Lanes)((whole - half + 127) << 23);
 }
 
-/* The same by one power, for n between -126 and 127. */
-INLINE Lanes scaled_once(Lanes y, Lanes n)
+INLINE Lanes power_of_two(Lanes n, int more)
 {
-    return y * (Lanes)(((Bits)(n + 0x1.8p23f) + 127) << 23);
+    return (Lanes)(((Bits)(n + 0x1.8p23f) + (uint32_t)(127 + more)) << 23);
 }
+
+/* The same by one power, for n between -126 and 127. */
+INLINE Lanes scaled_once(Lanes y, Lanes n) { return y * power_of_two(n, 0); }
 #endif
 
 /* The elements of a group along a sum that are read. */

@@ -13,7 +13,8 @@
 enum { CORNU_CELL_UNITS = 32 };   /* updated at once, at most */
 
 /* Elements of a row, f32 or bf16; gates are `gate` elements apart. Streams bypass the caches: whole
- * vectors of 16 elements, aligned to 64 bytes of f32, 32 of bf16. */
+ * vectors of 16 elements, aligned to 64 bytes of f32, 32 of bf16. An output to NULL is none: `next`
+ * is a copy of a result for the next step's product. */
 typedef struct { const void *from; bool narrow; } CornuCellInput;
 typedef struct { void *to; bool narrow, stream; } CornuCellOutput;
 
@@ -26,7 +27,7 @@ typedef struct {
     const float    *sums;       /* h U, gates sums_gate apart */
     int64_t         sums_gate;
     CornuCellInput  z;
-    CornuCellOutput gates, cells, h;
+    CornuCellOutput gates, cells, h, next;
     float          *c;          /* before, then after the step */
 } CornuLstmCell;
 
@@ -38,7 +39,7 @@ typedef struct {
     const float    *product;    /* of d_h: from the d_z of the later step              */
     float          *direct;     /* what bypassed its product; then this step's: none   */
     float          *d_c;        /* of this step, then of the one before */
-    CornuCellOutput d_z;
+    CornuCellOutput d_z, next;
 } CornuLstmGradCell;
 
 typedef struct {
@@ -48,7 +49,7 @@ typedef struct {
     const float    *sums;       /* h U + bias, gates sums_gate apart */
     int64_t         sums_gate;
     CornuCellInput  x;
-    CornuCellOutput gates, h;
+    CornuCellOutput gates, h, next;
     float          *state;      /* h before, then after the step */
 } CornuGruCell;
 
@@ -59,7 +60,7 @@ typedef struct {
     CornuCellInput  gates, before, d_h;
     const float    *product;    /* of d_h: from the d_inner of the later step          */
     float          *direct;     /* what bypassed its product; then this step's: d_h z  */
-    CornuCellOutput d_x, d_inner;
+    CornuCellOutput d_x, d_inner, next;
 } CornuGruGradCell;
 
 typedef struct {

@@ -373,14 +373,17 @@ static Rows rows_of(const Recurrent *p, int64_t block, int thread)
     return r;
 }
 
-/* Makes `count` elements of x from `at` on of the elements at `from`. A whole block is a few
- * registers, anything else a call. */
+/* Makes `count` elements of x from `at` on of the elements at `from`. */
 static void put(const Recurrent *p, char *x, int64_t at, int64_t count, const void *from)
 {
-    char *to = x + at * (int64_t)p->products->size;
-    if (p->how.in_place && p->narrow && count == UNITS) memcpy(to, from, UNITS * 2);
-    else if (p->how.in_place && count == UNITS) memcpy(to, from, UNITS * sizeof(float));
-    else cornu__parts(&p->how, from, 0, count, to, p->plane);
+    cornu__parts(&p->how, from, 0, count, x + at * (int64_t)p->products->size, p->plane);
+}
+
+/* Where cells store what the next product reads, if that is as it is in memory. To copy it from
+ * there would be to wait for the cell, row after row. */
+static CornuCellOutput output_for_product(const Recurrent *p, char *x, int64_t at)
+{
+    return output(p->how.in_place ? x : NULL, p->how.in_place ? at : 0, p->narrow);
 }
 
 static void widen(const void *from, int64_t count, bool narrow, float *to)
@@ -421,9 +424,9 @@ static void keep(const Rows *r, int64_t row, int64_t t, int64_t before)
     }
 }
 
-/* Units from `unit` on of one row; `state` is their part of a. */
-static void update_lstm(const Rows *r, int64_t row, int64_t step, int64_t unit, int units,
-                        float *state)
+/* Units from `unit` on of one row; `state` is their part of a. Returns where h is stored. */
+static const void *update_lstm(const Rows *r, int64_t row, int64_t step, int64_t unit, int units,
+                               float *state)
 {
     const Recurrent *p = r->p;
     const int64_t    at = step * p->units + unit, wide = step * p->gates * p->units + unit;
@@ -434,13 +437,14 @@ static void update_lstm(const Rows *r, int64_t row, int64_t step, int64_t unit, 
         .gates = output_for_later(p, p->call->out[LSTM_GATES], wide, p->narrow),
         .cells = output_for_later(p, p->call->out[CELLS], at, p->narrow_cells),
         .h = output(p->call->out[H], at, p->narrow),
+        .next = output_for_product(p, r->next, row * p->stride + unit),
     };
     p->cells->lstm(&cell);
-    put(p, r->next, row * p->stride + unit, units, cell.h.to);
+    return cell.h.to;
 }
 
-static void update_gru(const Rows *r, int64_t row, int64_t step, int64_t unit, int units,
-                       float *state)
+static const void *update_gru(const Rows *r, int64_t row, int64_t step, int64_t unit, int units,
+                              float *state)
 {
     const Recurrent *p = r->p;
     CornuGruCell     cell = {
@@ -450,9 +454,10 @@ static void update_gru(const Rows *r, int64_t row, int64_t step, int64_t unit, i
         .gates = output_for_later(p, p->call->out[GRU_GATES],
                                   step * MOST_GATES * p->units + unit, p->narrow),
         .h = output(p->call->out[H], step * p->units + unit, p->narrow),
+        .next = output_for_product(p, r->next, row * p->stride + unit),
     };
     p->cells->gru(&cell);
-    put(p, r->next, row * p->stride + unit, units, cell.h.to);
+    return cell.h.to;
 }
 
 static void update(const Rows *r, int64_t row, int64_t t, int64_t unit)
@@ -463,7 +468,9 @@ static void update(const Rows *r, int64_t row, int64_t t, int64_t unit)
     const bool       keeps = is_kept(p, r->first + row, t);
     float            kept[UNITS], *state = r->a + row * r->stride + unit;
     if (keeps) memcpy(kept, state, sizeof kept);
-    (p->lstm ? update_lstm : update_gru)(r, row, step, unit, units, keeps ? kept : state);
+    const void *h = (p->lstm ? update_lstm : update_gru)(r, row, step, unit, units,
+                                                         keeps ? kept : state);
+    if (!p->how.in_place) put(p, r->next, row * p->stride + unit, units, h);
 }
 
 /* For the updates of a step's units, and the products of the units after them, from `next` on. */
@@ -629,6 +636,7 @@ static const void *update_lstm_grad(const Rows *r, int64_t row, int64_t step, in
         .d_h = input(p->call->in[D_H], at, p->narrow),
         .product = r->c + state, .direct = r->b + state, .d_c = r->a + state,
         .d_z = output(p->call->out[D_X], wide, p->narrow),
+        .next = output_for_product(p, r->x, row * p->stride + unit),
     };
     p->cells->lstm_grad(&cell);
     return cell.d_z.to;
@@ -646,6 +654,7 @@ static const void *update_gru_grad(const Rows *r, int64_t row, int64_t step, int
         .product = r->c + state, .direct = r->b + state,
         .d_x = output(p->call->out[D_X], wide, p->narrow),
         .d_inner = output(p->call->out[D_INNER], wide, p->narrow),
+        .next = output_for_product(p, r->x, row * p->stride + unit),
     };
     p->cells->gru_grad(&cell);
     return cell.d_inner.to;
@@ -670,7 +679,7 @@ static void update_grad(const Rows *r, int64_t row, int64_t t)
         const CornuCellInput before = state_before(p, b, t, unit);
         const void *d = (p->lstm ? update_lstm_grad : update_gru_grad)(r, row, step, unit, units,
                                                                        before);
-        for (int64_t gate = 0; gate < p->gates; gate++)
+        for (int64_t gate = 0; gate < p->gates && !p->how.in_place; gate++)
             put(p, r->x, row * p->stride + gate * p->units + unit, units,
                 element(d, gate * p->units, p->narrow));
     }

@@ -17,6 +17,7 @@
 
 #include <cornu/device/host/machine/cpu.h>
 #include <cornu/device/host/isa/normalize.h>
+#include <cornu/device/host/isa/recurrent.h>
 #include <cornu/device/host/machine/vector.h>
 #include <cornu/device/random.h>
 
@@ -139,6 +140,42 @@ static void test_functions(void **state)
                         (double)at[f][t], functions[f].bound);
         }
     assert_false(failed);
+}
+
+/* The sigmoids and tanhs of recurrent cells, as exponential.h states them. */
+static void test_gates(void **state)
+{
+    (void)state;
+    enum { UNITS = CORNU_CELL_UNITS };
+    static const CornuCells *const cells[TABLE_COUNT] = {
+        CORNU__F32_ISAS(CORNU__ADDRESS, , cornu__cells)
+    };
+    static const double bounds[4] = { 2.5, 2.5, 2.4, 2.5 };
+    static float        x[CHUNK], sums[4][UNITS];
+    for (int i = 0; i < 4 * UNITS; i++) sums[i / UNITS][i % UNITS] = -0.0f;
+    for (uint32_t chunk = 0; chunk < CHUNKS; chunk++) {
+        fill_chunk(chunk, x);
+        for (int t = 0; t < TABLE_COUNT; t++) {
+            if (!isa_begin(tables[t].isa)) continue;
+            for (int first = 0; first < CHUNK; first += UNITS) {
+                float z[4][UNITS], gates[4][UNITS], c[UNITS] = { 0.0f }, h[UNITS], state_c[UNITS];
+                for (int k = 0; k < 4; k++) memcpy(z[k], x + first, sizeof z[k]);
+                cells[t]->lstm(&(CornuLstmCell){
+                    .units = UNITS, .gate = UNITS, .sums = *sums, .sums_gate = UNITS, .c = c,
+                    .z = { .from = z }, .gates = { .to = gates }, .cells = { .to = state_c },
+                    .h = { .to = h },
+                });
+                for (int i = 0; i < 4 * UNITS; i++) {
+                    const int    k = i / UNITS;
+                    const float  at = z[k][i % UNITS], y = gates[k][i % UNITS];
+                    const double exact = k == 2 ? tanh((double)at) : sigmoid((double)at);
+                    if (!(error_in_ulp(y, exact) <= bounds[k]))
+                        fail_msg("%s, gate %d: %.9g of %.9g, expected %.9g, %.2f ULP at most",
+                                 tables[t].name, k, (double)y, (double)at, exact, bounds[k]);
+                }
+            }
+        }
+    }
 }
 
 /* Every f16, and f32 of every exponent around the ties of their rounding to f16. */
@@ -367,6 +404,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_gates),
         cmocka_unit_test(test_f16),
         cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_uniform),
