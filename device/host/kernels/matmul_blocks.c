@@ -10,6 +10,9 @@
  *     blocks of five tiles for two: 3.17, then 3.12, two: 1.90, then 1.81.
  * Gain, Xeon (model 207), f32, two threads: longer stretches and higher blocks of tall tiles, 4096
  *     x 1024 by 1024 x 256 6.80 ms, then 6.15; 4096 x 256 by 256 x 1024 6.46, then 6.19.
+ * Gain, Zen 3, AVX2, f32: high blocks, as many for each thread, and few of few rows; two threads,
+ *     128 x 256 by 256 x 256 0.103 ms, then 0.097; 2048 x 192 by 192 x 768 3.39, then 3.29; an
+ *     encoder's predictions, one thread 5.38 ms, then 5.10, two: 2.81, then 2.70.
  * Gain, Xeon with AMX (second-level caches of 2 MiB, a third level read at 12 GB/s a core), two
  *     threads, bf16, M x K x N, blocks about square: 1024 x 4096 x 4096 29.3 ms, then 25.1;
  *     b transposed 33.4, then 27.0; 12800 x 512 x 2048 25.3, then 21.3; which pack b themselves,
@@ -26,11 +29,12 @@ enum {
     LEAST_TILES = 2, TILES = 8,   /* high is a block of rows,                       */
     SLOW_TILES = 5,      /* of registers that are not AMX's, at least: they read panels less often
                             from the second-level cache                             */
-    MOST_TILES = 16,     /* where K is cut, and of tall tiles                       */
+    MOST_TILES = 16,     /* where K is cut, and of f32                              */
     SPARE_ROWS = 3,      /* between panels of a chunk, so that they spread over the sets */
     SUMMED_TILES = 4,    /* where results of several shards are added up: in the cache */
     ROW_BLOCKS = 16,     /* at least, if there are rows enough                      */
-    BLOCKS = 32,         /* at least, by columns then: threads end nearly together  */
+    BLOCKS = 32,         /* at least, by columns then, where each thread does not get as many:
+                            threads end nearly together                             */
     SQUARE_COLUMNS = 512,      /* of a block of TILES tiles that is about square    */
     SMALL_TILES = 4,           /* of one where threads would have too few           */
     KEPT_BYTES = 1 << 20,      /* of panels that may still be in the second-level cache when they
@@ -134,7 +138,14 @@ static int64_t short_chunk(const CornuMatmul *p)
 /* Blocks that leave no thread waiting for long. */
 static int64_t enough_blocks(const CornuMatmul *p)
 {
+    if (p->threads == 1) return 1;
     return p->threads ? THREAD_BLOCKS * p->threads : ROW_BLOCKS;
+}
+
+/* Whether blocks may be low: of a transposed a, which they pack, or of registers for tiles. */
+static bool is_fast(const CornuMatmul *p)
+{
+    return p->transposed || cornu__has_tile_registers(p->products);
 }
 
 /* So many by columns, of a panel at least. */
@@ -186,6 +197,43 @@ static void cut_square(CornuMatmul *p)
     p->column_blocks = by_panels(p, larger(wide, ceil_divide(enough, row_blocks)));
 }
 
+/* Blocks of slow tiles are high, as each reads its panels from beyond the first-level cache, unless
+ * columns alone would make too few. */
+static int64_t tiles_of(const CornuMatmul *p)
+{
+    const int64_t high = ceil_divide(p->e.m, p->products->tile_rows) * p->e.batch;
+    if (is_fast(p))
+        return larger(LEAST_TILES, smaller(p->e.m / p->products->tile_rows * p->e.batch /
+                                           ROW_BLOCKS, is_tall(p) ? MOST_TILES : TILES));
+    return larger(SLOW_TILES, smaller(high / ceil_divide(enough_blocks(p),
+                                                         larger(1, p->panels)),
+                                      is_f32(p) ? MOST_TILES : TILES));
+}
+
+/* As many for each thread, if there are enough. */
+static int64_t row_blocks_of(const CornuMatmul *p)
+{
+    const int64_t blocks = ceil_divide(p->e.m, cornu__block_rows(p)), threads = p->threads;
+    if (is_fast(p) || p->e.batch > 1 || threads == 0 || blocks < threads) return blocks;
+    return ceil_divide(blocks, threads) * threads;
+}
+
+/* Blocks of a row of blocks. */
+static int64_t columns_of(const CornuMatmul *p)
+{
+    const int64_t row_blocks = larger(1, p->e.batch * p->row_blocks);
+    const bool    copies =   /* rows of a, so blocks are wide */
+        cornu__is_stretched(p) && (is_f32(p) || p->in_turns);
+    if (p->transposed && !p->summed) return ROW_BLOCKS / row_blocks;   /* each packs its part of a */
+    int64_t columns = ceil_divide(copies ? ROW_BLOCKS : BLOCKS, row_blocks);
+    const int64_t enough = ceil_divide(enough_blocks(p), row_blocks);
+    if (!is_fast(p) && enough < columns && enough * row_blocks % larger(1, p->threads) == 0)
+        columns = enough;
+    if (copies) columns = larger(columns, ceil_divide(p->e.n, WIDE_COLUMNS));
+    if (p->packs) columns = larger(columns, ceil_divide(p->panels, PACKED));
+    return columns;
+}
+
 static void cut(CornuMatmul *p)
 {
     p->splits = 1;
@@ -198,26 +246,15 @@ static void cut(CornuMatmul *p)
         cut_square(p);
         return;
     }
-    p->tiles = p->e.m / p->products->tile_rows * p->e.batch / ROW_BLOCKS;
-    const bool fast = p->transposed || cornu__has_tile_registers(p->products);
-    p->tiles = larger(fast ? LEAST_TILES : SLOW_TILES,
-                      smaller(p->tiles, is_tall(p) ? MOST_TILES : TILES));
+    p->tiles = tiles_of(p);
     if (!p->transposed && !cornu__is_stretched(p) && p->e.k > 0)
         p->tiles = larger(1, smaller(p->tiles, most_bytes(p) / tile_bytes(p)));
     if (cornu__is_stretched(p))   /* in turns rows have several parts */
         p->tiles = p->in_turns ? TILES : MOST_TILES;
     if (p->packs) p->tiles = ceil_divide(p->e.m, p->products->tile_rows);
     if (p->summed) p->tiles = SUMMED_TILES;
-    p->row_blocks = ceil_divide(p->e.m, cornu__block_rows(p));
-    const int64_t row_blocks = larger(1, p->e.batch * p->row_blocks);
-    const bool    copies =   /* rows of a, so blocks are wide */
-        cornu__is_stretched(p) && (is_f32(p) || p->in_turns);
-    p->column_blocks = p->transposed && !p->summed
-                     ? ROW_BLOCKS / row_blocks   /* each packs its part of a */
-                     : ceil_divide(copies ? ROW_BLOCKS : BLOCKS, row_blocks);
-    if (copies) p->column_blocks = larger(p->column_blocks, ceil_divide(p->e.n, WIDE_COLUMNS));
-    if (p->packs) p->column_blocks = larger(p->column_blocks, ceil_divide(p->panels, PACKED));
-    p->column_blocks = by_panels(p, p->column_blocks);
+    p->row_blocks = row_blocks_of(p);
+    p->column_blocks = by_panels(p, columns_of(p));
 }
 
 /* Where rows are copied for their sets alone, and would be again for every few panels: tiles of as
