@@ -15,14 +15,13 @@ INLINE Lanes signed_as(Lanes x, Lanes sign)
     return (Lanes)((Bits)x | ((Bits)sign & 0x80000000u));
 }
 
-/* x = n log 2 + r, |r| at most log(2) / 2, n whole: adding 1.5 * 2^23 rounds to nearest. log 2 in
+/* x = n log 2 + r, |r| at most log(2) / 2, n whole: adding CORNU__WHOLE rounds to nearest. log 2 in
  * two parts, the first short enough that n times it is exact. Returns r. */
 INLINE Lanes split_exp(Lanes x, Lanes *n)
 {
-    const float magic = 0x1.8p23f;
-    const Lanes shifted = x * 0x1.715476p0f + magic;
-    *n = shifted - magic;
-    return (x - *n * 0x1.62e400p-1f) - *n * 0x1.7f7d1cp-20f;
+    *n = x * 0x1.715476p0f + CORNU__WHOLE;
+    const Lanes whole = *n - CORNU__WHOLE;
+    return (x - whole * 0x1.62e400p-1f) - whole * 0x1.7f7d1cp-20f;
 }
 
 /* (exp(r) - 1 - r) / r^2 for |r| at most log(2) / 2; coefficients of Cephes' expf. */
@@ -51,12 +50,21 @@ INLINE Lanes exp_of(Lanes x)
     return exp_within(min_of(all(89.0f), max_of(all(-104.0f), x)));
 }
 
-/* 1.01 ULP, for x between -87 and 88, where the result is normal. */
-INLINE Lanes exp_between(Lanes x)
+/* 2^more exp(x) = s + s q, of which a sum with another power is rounded once; s is normal. */
+INLINE Lanes exp_parts(Lanes x, int more, Lanes *s)
 {
     Lanes       n;
     const Lanes r = split_exp(x, &n);
-    return scaled_once(expm1_near_zero(r) + 1.0f, n);
+    *s = power_of_two(n, more);
+    return expm1_near_zero(r);
+}
+
+/* 1.01 ULP, for x between -87 and 88, where the result is normal. */
+INLINE Lanes exp_between(Lanes x)
+{
+    Lanes       s;
+    const Lanes q = exp_parts(x, 0, &s);
+    return q * s + s;
 }
 
 /* 1.01 ULP, for x at most 88; 0 where the result is not normal: a subnormal one takes Intel's
@@ -69,7 +77,7 @@ INLINE Lanes exp_normal(Lanes x)
     const Lanes     r = split_exp(x, &n);
     const __mmask16 kept = _mm512_cmp_ps_mask((__m512)x, (__m512)least, _CMP_NLE_UQ);
     const Lanes     y = (exp_rest(r) * r + 1.0f) * r + 1.0f;
-    return (Lanes)_mm512_maskz_scalef_ps(kept, (__m512)y, (__m512)n);
+    return (Lanes)_mm512_maskz_scalef_ps(kept, (__m512)y, (__m512)(n - CORNU__WHOLE));
 #else
     return (Lanes)((Bits)exp_between(max_of(least, x)) & ~(Bits)(x <= least));
 #endif
@@ -82,15 +90,6 @@ INLINE Lanes expm1_of_negative(Lanes x)
     const Lanes r = split_exp(max_of(all(-30.0f), x), &n);
     const Lanes scale = scaled(all(1.0f), n);
     return expm1_near_zero(r) * scale + (scale - 1.0f);
-}
-
-/* 2^more exp(x) = s + s q, of which a sum with another power is rounded once; s is normal. */
-INLINE Lanes exp_parts(Lanes x, int more, Lanes *s)
-{
-    Lanes       n;
-    const Lanes r = split_exp(x, &n);
-    *s = power_of_two(n, more);
-    return expm1_near_zero(r);
 }
 
 /* 2.5 ULP: 1 / (1 + exp(-x)), both sides of the quotient times 2^-64, since exp(-x) overflows before

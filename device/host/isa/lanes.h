@@ -330,7 +330,9 @@ INLINE uint16_t rounded(uint32_t x)
 INLINE Lanes all(float value) { return (Lanes){ 0 } + value; }
 
 /* a > b ? a : b and a < b ? a : b, so b where either is NaN; a where the mask is negative, else b;
- * y 2^n for y that is normal and whole n in [-252, 254], rounded once; 2^(n + more), normal. */
+ * y 2^n for y that is normal and whole n in [-252, 254], rounded once; 2^(n + more), normal. n is
+ * CORNU__WHOLE + n, which leaves it in the low bits. */
+#define CORNU__WHOLE 0x1.8p23f
 #if defined(__AVX512F__)
 INLINE Lanes max_of(Lanes a, Lanes b) { return (Lanes)_mm512_max_ps((__m512)a, (__m512)b); }
 INLINE Lanes min_of(Lanes a, Lanes b) { return (Lanes)_mm512_min_ps((__m512)a, (__m512)b); }
@@ -340,14 +342,15 @@ INLINE Lanes choose(Mask mask, Lanes a, Lanes b)
     return (Lanes)_mm512_mask_mov_ps((__m512)b, _mm512_movepi32_mask((__m512i)mask), (__m512)a);
 }
 
-INLINE Lanes scaled(Lanes y, Lanes n) { return (Lanes)_mm512_scalef_ps((__m512)y, (__m512)n); }
+INLINE Lanes scaled(Lanes y, Lanes n)
+{
+    return (Lanes)_mm512_scalef_ps((__m512)y, (__m512)(n - CORNU__WHOLE));
+}
 
 INLINE Lanes power_of_two(Lanes n, int more)
 {
     return scaled((Lanes)((Bits){ 0 } + (uint32_t)((127 + more) << 23)), n);
 }
-
-INLINE Lanes scaled_once(Lanes y, Lanes n) { return scaled(y, n); }
 #else
 #if defined(__AVX2__)
 INLINE Lanes max_of(Lanes a, Lanes b) { return (Lanes)_mm256_max_ps((__m256)a, (__m256)b); }
@@ -368,20 +371,17 @@ INLINE Lanes max_of(Lanes a, Lanes b) { return choose(a > b, a, b); }
 INLINE Lanes min_of(Lanes a, Lanes b) { return choose(a < b, a, b); }
 #endif
 
-/* By two powers, neither of which overflows; adding 1.5 * 2^23 leaves n in the low bits. */
+/* By two powers, neither of which overflows. */
 INLINE Lanes scaled(Lanes y, Lanes n)
 {
-    const Mask whole = (Mask)(n + 0x1.8p23f) - 0x4b400000, half = whole >> 1;
+    const Mask whole = (Mask)n - (Mask)all(CORNU__WHOLE), half = whole >> 1;
     return y * (Lanes)((half + 127) << 23) * (Lanes)((whole - half + 127) << 23);
 }
 
 INLINE Lanes power_of_two(Lanes n, int more)
 {
-    return (Lanes)(((Bits)(n + 0x1.8p23f) + (uint32_t)(127 + more)) << 23);
+    return (Lanes)(((Bits)n + (uint32_t)(127 + more)) << 23);
 }
-
-/* The same by one power, for n between -126 and 127. */
-INLINE Lanes scaled_once(Lanes y, Lanes n) { return y * power_of_two(n, 0); }
 #endif
 
 /* The elements of a group along a sum that are read. */
