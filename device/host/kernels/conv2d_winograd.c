@@ -170,16 +170,13 @@ static void find_blocks(Winograd *w, int threads)
     const int64_t rows = w->products->tile_rows, most = most_tiles(w);
     const int64_t wanted = smaller(most, ceil_divide(w->count, BLOCKS * threads));
     const int64_t panels = ceil_divide(w->out_padded, panel_width(w, 0));
-    w->parts = 1;
+    const bool    few = w->divides && w->count < BLOCKS * threads * rows && panels % threads == 0;
+    w->parts = few ? threads : 1;
     w->each = larger(1, smaller(larger(1, wanted / rows) * rows, ceil_divide(w->count, threads)));
+    if (few) w->each = larger(w->each, smaller(w->count, most));
     w->blocks = ceil_divide(w->count, w->each);
-    if (w->divides && w->count < BLOCKS * threads * rows && panels % threads == 0) {
-        w->parts = threads;
-        w->each = larger(w->each, smaller(w->count, most));
-        w->blocks = ceil_divide(w->count, w->each);
-    } else if (w->blocks > threads) {
+    if (!few && w->blocks > threads)
         w->blocks = smaller(w->count, round_up(w->blocks, threads));
-    }
 }
 
 static void find_extents(Winograd *w, const CornuOpCall *op, const CornuType *out_type, int threads)

@@ -224,7 +224,7 @@ static int64_t columns_of(const CornuMatmul *p)
     const int64_t row_blocks = larger(1, p->e.batch * p->row_blocks);
     const bool    copies =   /* rows of a, so blocks are wide */
         cornu__is_stretched(p) && (is_f32(p) || p->in_turns);
-    if (p->transposed && !p->summed) return ROW_BLOCKS / row_blocks;   /* each packs its part of a */
+    if (p->transposed && !p->summed) return ROW_BLOCKS / row_blocks;   /* each packs a part of a */
     int64_t columns = ceil_divide(copies ? ROW_BLOCKS : BLOCKS, row_blocks);
     const int64_t enough = ceil_divide(enough_blocks(p), row_blocks);
     if (!is_fast(p) && enough < columns && enough * row_blocks % larger(1, p->threads) == 0)

@@ -383,7 +383,7 @@ static void put(const Recurrent *p, char *x, int64_t at, int64_t count, const vo
  * there would be to wait for the cell, row after row. */
 static CornuCellOutput output_for_product(const Recurrent *p, char *x, int64_t at)
 {
-    return output(p->how.in_place ? x : NULL, p->how.in_place ? at : 0, p->narrow);
+    return p->how.in_place ? output(x, at, p->narrow) : (CornuCellOutput){ .to = NULL };
 }
 
 static void widen(const void *from, int64_t count, bool narrow, float *to)
