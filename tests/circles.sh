@@ -18,7 +18,8 @@ device/cpu        device/tpu device/reference
 device/tpu        device/cpu device/reference
 device/reference  device/host device/cpu device/tpu
 tensor            datasets nn models
-tensor/.          tensor/ops
+tensor/.          tensor/ops tensor/functions
+tensor/ops        tensor/functions
 datasets          tensor nn models
 nn                models
 nn/weights        nn/losses nn/metrics nn/optimizers nn/model nn/training nn/saving nn/callbacks

@@ -5,6 +5,7 @@
 
 #include "../../device/text/nearest.h"
 #include "../../device/status_internal.h"
+#include "../../tensor/functions/functions_internal.h"
 #include "../weights/weight_rules_internal.h"
 #include "layer_internal.h"
 
@@ -48,22 +49,6 @@ static CornuTensor *leaky_relu(CornuTensor *x)
     CornuTensor *zero = cornu_op_constant_like(x, 0.0);
     CornuTensor *positive = cornu_op_compare(x, CORNU_GREATER_EQUAL, zero);
     return cornu_op_select(positive, x, cornu_op_scale(x, 0.2));
-}
-
-/* Both as tf.nn.gelu orders the factors: in f16 x times a scaled gradient overflows before x / 2
- * does, and decides which steps a loss scale skips. */
-static CornuTensor *gelu(CornuTensor *x)
-{
-    CornuTensor *erf = cornu_op_erf(cornu_op_scale(x, sqrt(0.5)));
-    return cornu_op_multiply(cornu_op_scale(x, 0.5), cornu_op_shift(erf, 1.0));
-}
-
-static CornuTensor *gelu_approximate(CornuTensor *x)
-{
-    CornuTensor *cube = cornu_op_multiply(x, cornu_op_square(x));
-    CornuTensor *inner = cornu_op_add(x, cornu_op_scale(cube, 0.044715));
-    CornuTensor *curve = cornu_op_tanh(cornu_op_scale(inner, sqrt(2.0 / acos(-1.0))));
-    return cornu_op_multiply(cornu_op_scale(x, 0.5), cornu_op_shift(curve, 1.0));
 }
 
 static CornuTensor *hard_sigmoid(CornuTensor *x)
@@ -179,7 +164,7 @@ CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
     case CORNU_LEAKY_RELU:   return leaky_relu(x);
     case CORNU_ELU:          return cornu_op_elu(x, 1.0);
     case CORNU_SELU:         return cornu_op_scale(cornu_op_elu(x, selu_alpha), selu_scale);
-    case CORNU_GELU:         return gelu(x);
+    case CORNU_GELU:         return cornu__gelu(x);
     case CORNU_SILU:         return cornu_op_multiply(x, cornu_op_sigmoid(x));
     case CORNU_SIGMOID:      return cornu_op_sigmoid(x);
     case CORNU_HARD_SIGMOID: return hard_sigmoid(x);
@@ -193,7 +178,7 @@ CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
     case CORNU_MISH:
         return cornu_op_multiply(x, cornu_op_tanh(cornu_op_softplus(x)));
     case CORNU_EXPONENTIAL:  return cornu_op_exp(x);
-    case CORNU_GELU_APPROXIMATE: return gelu_approximate(x);
+    case CORNU_GELU_APPROXIMATE: return cornu__gelu_approximate(x);
     case CORNU_HARD_SILU:    return cornu_op_multiply(x, hard_sigmoid(x));
     case CORNU_HARD_TANH:    return hard_tanh(x);
     case CORNU_HARD_SHRINK:  return hard_shrink(x);

@@ -1,6 +1,8 @@
 /* Operations element by element: arithmetic and functions of one variable. */
 #include "operation_internal.h"
 
+#include "../../../tensor/functions/functions_internal.h"
+
 #include <math.h>
 
 /* ---- Of two operands ---- */
@@ -38,6 +40,25 @@ CornuTensor *cornu__operation_minimum(const CornuOperands *o)
     return combined(o, false, cornu_op_minimum);
 }
 
+/* combine(a, b), or the other one where one is NaN */
+static CornuTensor *of_numbers(const CornuOperands *o, Combine *combine)
+{
+    CornuTensor *a, *b;
+    if (!cornu__operand_pair(o, false, &a, &b)) return NULL;
+    CornuTensor *y = cornu_op_select(cornu_op_compare(b, CORNU_EQUAL, b), combine(a, b), a);
+    return cornu_op_select(cornu_op_compare(a, CORNU_EQUAL, a), y, b);
+}
+
+CornuTensor *cornu__operation_fmax(const CornuOperands *o)
+{
+    return of_numbers(o, cornu_op_maximum);
+}
+
+CornuTensor *cornu__operation_fmin(const CornuOperands *o)
+{
+    return of_numbers(o, cornu_op_minimum);
+}
+
 CornuTensor *cornu__operation_divide(const CornuOperands *o)
 {
     return combined(o, true, cornu_op_divide);
@@ -73,31 +94,20 @@ CornuTensor *cornu__operation_floor_divide(const CornuOperands *o)
 
 static CornuTensor *modulo(CornuTensor *a, CornuTensor *b)
 {
+    if (!a || !b || cornu_dtype_is_float(cornu_tensor_type(a).dtype)) return cornu__floor_mod(a, b);
     return cornu_op_subtract(a, cornu_op_multiply(floor_divide(a, b), b));
 }
 
 CornuTensor *cornu__operation_mod(const CornuOperands *o) { return combined(o, false, modulo); }
 
-static CornuTensor *hypotenuse(CornuTensor *a, CornuTensor *b)
-{
-    return cornu_op_sqrt(cornu_op_add(cornu_op_square(a), cornu_op_square(b)));
-}
-
 CornuTensor *cornu__operation_hypot(const CornuOperands *o)
 {
-    return combined(o, true, hypotenuse);
-}
-
-/* max(a, b) + log(1 + exp(-|a - b|)) */
-static CornuTensor *log_add_exp(CornuTensor *a, CornuTensor *b)
-{
-    CornuTensor *distance = cornu_op_absolute(cornu_op_subtract(a, b));
-    return cornu_op_add(cornu_op_maximum(a, b), cornu_op_softplus(cornu_op_negative(distance)));
+    return combined(o, true, cornu__hypot);
 }
 
 CornuTensor *cornu__operation_logaddexp(const CornuOperands *o)
 {
-    return combined(o, true, log_add_exp);
+    return combined(o, true, cornu__log_add_exp);
 }
 
 /* Products for small whole exponents: exact, and with gradients at and below 0. */
@@ -185,16 +195,9 @@ CornuTensor *cornu__operation_exp2(const CornuOperands *o)
     return cornu_op_exp(cornu_op_scale(cornu__operand_float(o), log(2.0)));
 }
 
-/* exp(x) - 1 = 2 t / (1 - t) with t = tanh(x / 2), which does not cancel near 0. */
 CornuTensor *cornu__operation_expm1(const CornuOperands *o)
 {
-    CornuTensor *x = cornu__operand_float(o);
-    CornuTensor *near = cornu_op_compare(cornu_op_absolute(x), CORNU_LESS, cornu__like(x, 1.0));
-    CornuTensor *small = cornu_op_select(near, x, cornu__like(x, 0.0));
-    CornuTensor *t = cornu_op_tanh(cornu_op_scale(small, 0.5));
-    CornuTensor *y = cornu_op_divide(cornu_op_scale(t, 2.0),
-                                     cornu_op_shift(cornu_op_negative(t), 1.0));
-    return cornu_op_select(near, y, cornu_op_shift(cornu_op_exp(x), -1.0));
+    return cornu__expm1(cornu__operand_float(o));
 }
 
 CornuTensor *cornu__operation_log(const CornuOperands *o)
@@ -212,15 +215,9 @@ CornuTensor *cornu__operation_log10(const CornuOperands *o)
     return cornu_op_scale(cornu_op_log(cornu__operand_float(o)), 1.0 / log(10.0));
 }
 
-/* log(1 + x) = x log(u) / (u - 1) with u = 1 + x as rounded.
- * Source: Higham, "Accuracy and Stability of Numerical Algorithms", section 1.14.1. */
 CornuTensor *cornu__operation_log1p(const CornuOperands *o)
 {
-    CornuTensor *x = cornu__operand_float(o), *u = cornu_op_shift(x, 1.0);
-    CornuTensor *same = cornu_op_compare(u, CORNU_EQUAL, cornu__like(x, 1.0));
-    CornuTensor *part = cornu_op_select(same, cornu__like(x, 1.0), cornu_op_shift(u, -1.0));
-    CornuTensor *y = cornu_op_multiply(cornu_op_log(u), cornu_op_divide(x, part));
-    return cornu_op_select(same, x, y);
+    return cornu__log1p(cornu__operand_float(o));
 }
 
 CornuTensor *cornu__operation_sqrt(const CornuOperands *o)
@@ -251,24 +248,17 @@ CornuTensor *cornu__operation_cos(const CornuOperands *o)
 
 CornuTensor *cornu__operation_tan(const CornuOperands *o)
 {
-    CornuTensor *x = cornu__operand_float(o);
-    return cornu_op_divide(cornu_op_sin(x), cornu_op_cos(x));
-}
-
-static CornuTensor *half_of_exponentials(CornuTensor *x, Combine *combine)
-{
-    CornuTensor *sum = combine(cornu_op_exp(x), cornu_op_exp(cornu_op_negative(x)));
-    return cornu_op_scale(sum, 0.5);
+    return cornu__tan(cornu__operand_float(o));
 }
 
 CornuTensor *cornu__operation_sinh(const CornuOperands *o)
 {
-    return half_of_exponentials(cornu__operand_float(o), cornu_op_subtract);
+    return cornu__sinh(cornu__operand_float(o));
 }
 
 CornuTensor *cornu__operation_cosh(const CornuOperands *o)
 {
-    return half_of_exponentials(cornu__operand_float(o), cornu_op_add);
+    return cornu__cosh(cornu__operand_float(o));
 }
 
 CornuTensor *cornu__operation_tanh(const CornuOperands *o)
@@ -286,39 +276,15 @@ CornuTensor *cornu__operation_floor(const CornuOperands *o)
     return cornu_op_floor(cornu__operand_float(o));
 }
 
-static CornuTensor *ceiling(CornuTensor *x)
-{
-    return cornu_op_negative(cornu_op_floor(cornu_op_negative(x)));
-}
-
 CornuTensor *cornu__operation_ceil(const CornuOperands *o)
 {
-    return ceiling(cornu__operand_float(o));
-}
-
-static CornuTensor *truncated(CornuTensor *x)
-{
-    CornuTensor *below = cornu_op_compare(x, CORNU_LESS, cornu__like(x, 0.0));
-    return cornu_op_select(below, ceiling(x), cornu_op_floor(x));
+    return cornu__ceil(cornu__operand_float(o));
 }
 
 CornuTensor *cornu__operation_trunc(const CornuOperands *o)
 {
     CornuTensor *x = cornu__operand_x(o);
-    return is_whole(x) ? x : truncated(x);
-}
-
-/* To the nearest whole number, of two the even one. */
-static CornuTensor *rounded(CornuTensor *x)
-{
-    CornuTensor *low = cornu_op_floor(x), *rest = cornu_op_subtract(x, low);
-    CornuTensor *half = cornu_op_scale(low, 0.5);
-    CornuTensor *even = cornu_op_compare(half, CORNU_EQUAL, cornu_op_floor(half));
-    CornuTensor *tie = cornu_op_compare(rest, CORNU_EQUAL, cornu__like(rest, 0.5));
-    CornuTensor *above = cornu_op_compare(rest, CORNU_GREATER, cornu__like(rest, 0.5));
-    CornuTensor *high = cornu_op_shift(low, 1.0);
-    CornuTensor *at_tie = cornu_op_select(even, low, high);
-    return cornu_op_select(tie, at_tie, cornu_op_select(above, high, low));
+    return is_whole(x) ? x : cornu__trunc(x);
 }
 
 CornuTensor *cornu__operation_round(const CornuOperands *o)
@@ -326,7 +292,8 @@ CornuTensor *cornu__operation_round(const CornuOperands *o)
     CornuTensor *x = cornu__operand_x(o);
     const double unit = pow(10.0, (double)cornu__argument_integer(o, "decimals", 0));
     if (is_whole(x)) return x;
-    return unit == 1.0 ? rounded(x) : cornu_op_scale(rounded(cornu_op_scale(x, unit)), 1.0 / unit);
+    return unit == 1.0 ? cornu__round(x)
+                       : cornu_op_scale(cornu__round(cornu_op_scale(x, unit)), 1.0 / unit);
 }
 
 /* ---- Dtypes ---- */

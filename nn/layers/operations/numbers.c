@@ -1,6 +1,8 @@
 /* Further functions of one or two variables, and normalizations. */
 #include "operation_internal.h"
 
+#include "../../../tensor/functions/functions_internal.h"
+
 #include <math.h>
 
 static const double pi = 3.14159265358979323846;
@@ -20,27 +22,19 @@ CornuTensor *cornu__operation_fabs(const CornuOperands *o)
     return cornu_op_absolute(cornu__operand_float(o));
 }
 
-/* 1 - erf x */
 CornuTensor *cornu__operation_erfc(const CornuOperands *o)
 {
-    return cornu_op_shift(cornu_op_negative(cornu_op_erf(cornu__operand_float(o))), 1.0);
+    return cornu__erfc(cornu__operand_float(o));
 }
 
-/* log(x + sqrt(x^2 - 1)) */
 CornuTensor *cornu__operation_arccosh(const CornuOperands *o)
 {
-    CornuTensor *x = cornu__operand_float(o);
-    CornuTensor *root = cornu_op_sqrt(cornu_op_shift(cornu_op_square(x), -1.0));
-    return cornu_op_log(cornu_op_add(x, root));
+    return cornu__acosh(cornu__operand_float(o));
 }
 
-/* log((1 + x) / (1 - x)) / 2 */
 CornuTensor *cornu__operation_arctanh(const CornuOperands *o)
 {
-    CornuTensor *x = cornu__operand_float(o);
-    CornuTensor *above = cornu_op_shift(x, 1.0);
-    CornuTensor *below = cornu_op_shift(cornu_op_negative(x), 1.0);
-    return cornu_op_scale(cornu_op_log(cornu_op_divide(above, below)), 0.5);
+    return cornu__atanh(cornu__operand_float(o));
 }
 
 /* sin(pi x) / (pi x), 1 at 0 */
@@ -63,15 +57,16 @@ static CornuTensor *is_infinite(const CornuOperands *o, double bound)
 CornuTensor *cornu__operation_isposinf(const CornuOperands *o) { return is_infinite(o, INFINITY); }
 CornuTensor *cornu__operation_isneginf(const CornuOperands *o) { return is_infinite(o, -INFINITY); }
 
-/* 0 below 0, x2 at 0, 1 above */
+/* 0 below 0, x2 at 0, 1 above; NaN of NaN */
 CornuTensor *cornu__operation_heaviside(const CornuOperands *o)
 {
     CornuTensor *a, *b;
     if (!cornu__operand_pair(o, true, &a, &b)) return NULL;
     CornuTensor *zero = cornu__like(a, 0.0);
+    CornuTensor *above = cornu_op_select(cornu_op_compare(a, CORNU_GREATER, zero),
+                                         cornu__like(a, 1.0), a);
     return cornu_op_select(cornu_op_compare(a, CORNU_EQUAL, zero), b,
-                           cornu_op_select(cornu_op_compare(a, CORNU_LESS, zero), zero,
-                                           cornu__like(a, 1.0)));
+                           cornu_op_select(cornu_op_compare(a, CORNU_LESS, zero), zero, above));
 }
 
 /* ---- Along axes ---- */

@@ -1,6 +1,8 @@
 /* Operations that reduce axes, or add up along one. The batch is never one of them. */
 #include "operation_internal.h"
 
+#include "../../../tensor/functions/functions_internal.h"
+
 #include <string.h>
 
 /* x and the axes to reduce; false with a pending error. */
@@ -46,7 +48,7 @@ CornuTensor *cornu__operation_min(const CornuOperands *o)
     int64_t      axes;
     bool         keep;
     if (!reduced(o, x, &axes, &keep)) return NULL;
-    return cornu_op_negative(cornu_op_reduce_max(cornu_op_negative(x), axes, keep));
+    return cornu__reduce_min(x, axes, keep);
 }
 
 /* Mean square of the distance to the mean. */
@@ -162,26 +164,18 @@ CornuTensor *cornu__operation_norm(const CornuOperands *o)
 
 /* ---- Positions ---- */
 
-static CornuTensor *position(const CornuOperands *o, CornuTensor *x)
+static CornuTensor *position(const CornuOperands *o, CornuTensor *(*of)(CornuTensor *, int))
 {
-    if (!x) return NULL;
-    const int rank = cornu_tensor_shape(x).rank;
-    const int axis = cornu__argument_axis(o, "axis", rank, 0);
+    CornuTensor *x = cornu__operand_x(o);
+    const int    axis = x ? cornu__argument_axis(o, "axis", cornu_tensor_shape(x).rank, 0) : -1;
     if (axis < 0) return NULL;
     if (cornu_tensor_type(x).dtype == CORNU_BOOL) x = cornu_op_convert(x, CORNU_I32);
-    CornuTensor *y = cornu_op_argmax(x, axis);
+    CornuTensor *y = of(x, axis);
     return cornu__argument_flag(o, "keepdims") ? cornu__add_axis(y, axis) : y;
 }
 
-CornuTensor *cornu__operation_argmax(const CornuOperands *o)
-{
-    return position(o, cornu__operand_x(o));
-}
-
-CornuTensor *cornu__operation_argmin(const CornuOperands *o)
-{
-    return position(o, cornu_op_negative(cornu__operand_x(o)));
-}
+CornuTensor *cornu__operation_argmax(const CornuOperands *o) { return position(o, cornu_op_argmax); }
+CornuTensor *cornu__operation_argmin(const CornuOperands *o) { return position(o, cornu__argmin); }
 
 /* ---- Along one axis ---- */
 

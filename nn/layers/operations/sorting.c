@@ -2,6 +2,8 @@
  * the number of those before it, of which equal ones come in their order. */
 #include "operation_internal.h"
 
+#include "../../../tensor/functions/functions_internal.h"
+
 /* The places of the elements along the last axis, i32, from the smallest or the largest on. */
 static CornuTensor *places(CornuTensor *x, bool descending)
 {
@@ -13,8 +15,8 @@ static CornuTensor *places(CornuTensor *x, bool descending)
         cornu_op_iota(graph, cornu_type(CORNU_I32, 1, n), 1), CORNU_LESS,
         cornu_op_iota(graph, cornu_type(CORNU_I32, n, 1), 0));
     CornuTensor *before = cornu_op_select(
-        cornu_op_compare(others, CORNU_EQUAL, one), earlier,
-        cornu_op_compare(others, descending ? CORNU_GREATER : CORNU_LESS, one));
+        cornu__sorts_equal(others, one), earlier,
+        descending ? cornu__sorts_below(one, others) : cornu__sorts_below(others, one));
     return cornu_op_reduce_sum(cornu_op_convert(before, CORNU_I32), INT64_C(1) << (last + 1),
                                false);
 }
@@ -77,7 +79,8 @@ CornuTensor *cornu__operation_argsort(const CornuOperands *o)
     return y ? cornu__move_axis(y, cornu_tensor_shape(y).rank - 1, axis) : NULL;
 }
 
-/* The mean of the two in the middle, which are one if their number is odd. */
+/* The mean of the two in the middle, which are one if their number is odd; NaN if there is one, which
+ * is then the last. */
 CornuTensor *cornu__operation_median(const CornuOperands *o)
 {
     int          axis;
@@ -85,10 +88,11 @@ CornuTensor *cornu__operation_median(const CornuOperands *o)
     if (!x) return NULL;
     const int     last = cornu_tensor_shape(x).rank - 1;
     const int64_t n = length(x), low = (n - 1) / 2, high = n / 2;
-    CornuTensor  *y = ordered(x, places(x, false), high + 1);
+    CornuTensor  *y = ordered(x, places(x, false), n), *most = cornu__slice_axis(y, last, n - 1, n);
     y = cornu_op_add(cornu__slice_axis(y, last, low, low + 1),
                      cornu__slice_axis(y, last, high, high + 1));
-    y = cornu__drop_axis(cornu_op_scale(y, 0.5), last);
+    y = cornu_op_select(cornu_op_compare(most, CORNU_EQUAL, most), cornu_op_scale(y, 0.5), most);
+    y = cornu__drop_axis(y, last);
     return cornu__argument_flag(o, "keepdims") ? cornu__add_axis(y, axis) : y;
 }
 

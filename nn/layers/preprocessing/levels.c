@@ -1,4 +1,5 @@
 /* Solarization, AutoContrast and Equalization, on values mapped to 0 to 255. */
+#include "../../../tensor/functions/functions_internal.h"
 #include "image_internal.h"
 
 /* ---- Solarization ---- */
@@ -74,7 +75,7 @@ CornuLayer *cornu_solarization_from(const CornuSolarizationConfig *config)
 
 static CornuTensor *least(CornuTensor *x, int64_t axes)
 {
-    return cornu_op_negative(cornu_op_reduce_max(cornu_op_negative(x), axes, true));
+    return cornu__reduce_min(x, axes, true);
 }
 
 /* A channel of one value stays as it is. */

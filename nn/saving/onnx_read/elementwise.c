@@ -1,7 +1,9 @@
 /* Elementwise operators of numbers. Formulas: docs/Operators.md of ONNX. */
-#include "elementwise_internal.h"
+#include "run_internal.h"
 
 #include <string.h>
+
+#include "../../../tensor/functions/functions_internal.h"
 
 static bool whole(CornuTensor *x) { return !cornu_dtype_is_float(cornu__dtype_of(x)); }
 
@@ -36,6 +38,16 @@ static CornuStatus read_tanh(CornuReadStep *step) { return plain(step, cornu_op_
 static CornuStatus read_sigmoid(CornuReadStep *step) { return plain(step, cornu_op_sigmoid); }
 static CornuStatus read_erf(CornuReadStep *step) { return plain(step, cornu_op_erf); }
 static CornuStatus read_softplus(CornuReadStep *step) { return plain(step, cornu_op_softplus); }
+static CornuStatus read_rounded(CornuReadStep *step) { return plain(step, cornu__round); }
+static CornuStatus read_tan(CornuReadStep *step) { return plain(step, cornu__tan); }
+static CornuStatus read_asin(CornuReadStep *step) { return plain(step, cornu__asin); }
+static CornuStatus read_acos(CornuReadStep *step) { return plain(step, cornu__acos); }
+static CornuStatus read_atan(CornuReadStep *step) { return plain(step, cornu__atan); }
+static CornuStatus read_sinh(CornuReadStep *step) { return plain(step, cornu__sinh); }
+static CornuStatus read_cosh(CornuReadStep *step) { return plain(step, cornu__cosh); }
+static CornuStatus read_asinh(CornuReadStep *step) { return plain(step, cornu__asinh); }
+static CornuStatus read_acosh(CornuReadStep *step) { return plain(step, cornu__acosh); }
+static CornuStatus read_atanh(CornuReadStep *step) { return plain(step, cornu__atanh); }
 static CornuStatus read_exponential(CornuReadStep *step) { return plain(step, cornu_op_exp); }
 
 static CornuTensor *sign(CornuReadStep *step, CornuTensor *x)
@@ -67,31 +79,13 @@ static CornuTensor *floored(CornuReadStep *step, CornuTensor *x)
 
 static CornuStatus read_floored(CornuReadStep *step) { return one(step, floored); }
 
-CornuTensor *cornu__ceil_of(CornuTensor *x)
-{
-    return cornu_op_negative(cornu_op_floor(cornu_op_negative(x)));
-}
-
 static CornuTensor *ceiled(CornuReadStep *step, CornuTensor *x)
 {
     (void)step;
-    return whole(x) ? x : cornu__ceil_of(x);
+    return whole(x) ? x : cornu__ceil(x);
 }
 
 static CornuStatus read_ceiled(CornuReadStep *step) { return one(step, ceiled); }
-
-/* Halves go to the even neighbour. */
-static CornuTensor *rounded(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
-    CornuTensor *y = cornu_op_floor(cornu_op_shift(x, 0.5));
-    CornuTensor *half = cornu_op_compare(cornu_op_subtract(y, x), CORNU_EQUAL,
-                                         cornu_op_constant_like(x, 0.5));
-    CornuTensor *even = cornu_op_scale(cornu_op_floor(cornu_op_scale(y, 0.5)), 2.0);
-    return cornu_op_select(half, even, y);
-}
-
-static CornuStatus read_rounded(CornuReadStep *step) { return one(step, rounded); }
 
 static CornuTensor *reciprocal(CornuReadStep *step, CornuTensor *x)
 {
@@ -100,143 +94,6 @@ static CornuTensor *reciprocal(CornuReadStep *step, CornuTensor *x)
 }
 
 static CornuStatus read_reciprocal(CornuReadStep *step) { return one(step, reciprocal); }
-
-static CornuTensor *tangent(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
-    return cornu_op_divide(cornu_op_sin(x), cornu_op_cos(x));
-}
-
-static CornuStatus read_tangent(CornuReadStep *step) { return one(step, tangent); }
-
-/* (exp(x) + sign exp(-x)) / 2 */
-static CornuTensor *hyperbolic(CornuTensor *x, double sign)
-{
-    CornuTensor *minus = cornu_op_scale(cornu_op_exp(cornu_op_negative(x)), sign);
-    return cornu_op_scale(cornu_op_add(cornu_op_exp(x), minus), 0.5);
-}
-
-static CornuTensor *cosh_of(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
-    return hyperbolic(x, 1.0);
-}
-
-static CornuStatus read_cosh_of(CornuReadStep *step) { return one(step, cosh_of); }
-
-/* Near 0 the difference would cancel: x + x^3 / 6 + x^5 / 120. */
-static CornuTensor *sinh_of(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
-    CornuTensor *square = cornu_op_square(x);
-    CornuTensor *near = cornu_op_shift(cornu_op_scale(square, 1.0 / 20.0), 1.0);
-    near = cornu_op_add(x, cornu_op_scale(cornu_op_multiply(cornu_op_multiply(x, square), near),
-                                          1.0 / 6.0));
-    CornuTensor *small = cornu_op_compare(cornu_op_absolute(x), CORNU_LESS,
-                                          cornu_op_constant_like(x, 0.1));
-    return cornu_op_select(small, near, hyperbolic(x, -1.0));
-}
-
-static CornuStatus read_sinh_of(CornuReadStep *step) { return one(step, sinh_of); }
-
-/* Beyond tan(pi/8) the argument is reduced. Source: Cephes, atanf. */
-static CornuTensor *arctangent(CornuTensor *x)
-{
-    CornuTensor *size = cornu_op_absolute(x), *unit = cornu_op_constant_like(x, 1.0);
-    CornuTensor *large = cornu_op_compare(size, CORNU_GREATER,
-                                          cornu_op_constant_like(x, 2.414213562373095));
-    CornuTensor *middle = cornu_op_compare(size, CORNU_GREATER,
-                                           cornu_op_constant_like(x, 0.4142135623730950));
-    CornuTensor *reduced = cornu_op_select(
-        large, cornu_op_negative(cornu_op_divide(unit, size)),
-        cornu_op_select(middle, cornu_op_divide(cornu_op_shift(size, -1.0),
-                                                cornu_op_shift(size, 1.0)), size));
-    CornuTensor *offset = cornu_op_select(
-        large, cornu_op_constant_like(x, 1.5707963267948966),
-        cornu_op_select(middle, cornu_op_constant_like(x, 0.7853981633974483),
-                        cornu_op_constant_like(x, 0.0)));
-    static const double terms[] = { 8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1,
-                                    -3.33329491539e-1 };
-    CornuTensor *square = cornu_op_square(reduced);
-    CornuTensor *sum = cornu_op_constant_like(x, terms[0]);
-    for (int i = 1; i < 4; i++) sum = cornu_op_shift(cornu_op_multiply(sum, square), terms[i]);
-    sum = cornu_op_add(cornu_op_multiply(cornu_op_multiply(sum, square), reduced), reduced);
-    return cornu_op_multiply(cornu_op_sign(x), cornu_op_add(sum, offset));
-}
-
-static CornuTensor *atan_of(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
-    return arctangent(x);
-}
-
-static CornuStatus read_atan_of(CornuReadStep *step) { return one(step, atan_of); }
-
-/* sqrt(1 - x^2), without cancellation */
-static CornuTensor *other_leg(CornuTensor *x)
-{
-    CornuTensor *minus = cornu_op_shift(cornu_op_negative(x), 1.0);
-    return cornu_op_sqrt(cornu_op_multiply(minus, cornu_op_shift(x, 1.0)));
-}
-
-static CornuTensor *asin_of(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
-    return arctangent(cornu_op_divide(x, other_leg(x)));
-}
-
-static CornuStatus read_asin_of(CornuReadStep *step) { return one(step, asin_of); }
-
-/* 2 atan(sqrt(1 - x^2) / (1 + x)) */
-static CornuTensor *acos_of(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
-    return cornu_op_scale(arctangent(cornu_op_divide(other_leg(x), cornu_op_shift(x, 1.0))), 2.0);
-}
-
-static CornuStatus read_acos_of(CornuReadStep *step) { return one(step, acos_of); }
-
-/* log(1 + x) for small x, too: x log(u) / (u - 1) with u = 1 + x. Source: Higham, "Accuracy and
- * Stability of Numerical Algorithms", section 1.14.1. */
-static CornuTensor *log_plus_one(CornuTensor *x)
-{
-    CornuTensor *u = cornu_op_shift(x, 1.0), *rest = cornu_op_shift(u, -1.0);
-    CornuTensor *none = cornu_op_compare(rest, CORNU_EQUAL, cornu_op_constant_like(x, 0.0));
-    CornuTensor *safe = cornu_op_select(none, cornu_op_constant_like(x, 1.0), rest);
-    return cornu_op_select(none, x, cornu_op_multiply(x, cornu_op_divide(cornu_op_log(u), safe)));
-}
-
-/* sign(x) log1p(|x| + x^2 / (1 + sqrt(1 + x^2))) */
-static CornuTensor *asinh_of(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
-    CornuTensor *size = cornu_op_absolute(x), *square = cornu_op_square(x);
-    CornuTensor *root = cornu_op_shift(cornu_op_sqrt(cornu_op_shift(square, 1.0)), 1.0);
-    return cornu_op_multiply(cornu_op_sign(x), log_plus_one(
-        cornu_op_add(size, cornu_op_divide(square, root))));
-}
-
-static CornuStatus read_asinh_of(CornuReadStep *step) { return one(step, asinh_of); }
-
-static CornuTensor *acosh_of(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
-    CornuTensor *t = cornu_op_shift(x, -1.0);
-    CornuTensor *root = cornu_op_sqrt(cornu_op_multiply(t, cornu_op_shift(x, 1.0)));
-    return log_plus_one(cornu_op_add(t, root));
-}
-
-static CornuStatus read_acosh_of(CornuReadStep *step) { return one(step, acosh_of); }
-
-/* log1p(2 x / (1 - x)) / 2 */
-static CornuTensor *atanh_of(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
-    CornuTensor *rest = cornu_op_shift(cornu_op_negative(x), 1.0);
-    return cornu_op_scale(log_plus_one(cornu_op_divide(cornu_op_scale(x, 2.0), rest)), 0.5);
-}
-
-static CornuStatus read_atanh_of(CornuReadStep *step) { return one(step, atanh_of); }
 
 /* ---- Activations ---- */
 
@@ -323,19 +180,11 @@ static CornuTensor *swish(CornuReadStep *step, CornuTensor *x)
 
 static CornuStatus read_swish(CornuReadStep *step) { return one(step, swish); }
 
-static CornuTensor *gelu(CornuReadStep *step, CornuTensor *x)
+static CornuStatus read_gelu(CornuReadStep *step)
 {
-    if (!strcmp(cornu__word(step, "approximate", "none"), "tanh")) {
-        CornuTensor *cube = cornu_op_multiply(x, cornu_op_square(x));
-        CornuTensor *inner = cornu_op_scale(cornu_op_add(x, cornu_op_scale(cube, 0.044715)),
-                                            0.7978845608028654);
-        return cornu_op_scale(cornu_op_multiply(x, cornu_op_shift(cornu_op_tanh(inner), 1.0)), 0.5);
-    }
-    CornuTensor *phi = cornu_op_shift(cornu_op_erf(cornu_op_scale(x, 0.7071067811865476)), 1.0);
-    return cornu_op_scale(cornu_op_multiply(x, phi), 0.5);
+    const bool tanh = !strcmp(cornu__word(step, "approximate", "none"), "tanh");
+    return plain(step, tanh ? cornu__gelu_approximate : cornu__gelu);
 }
-
-static CornuStatus read_gelu(CornuReadStep *step) { return one(step, gelu); }
 
 static CornuTensor *shrink(CornuReadStep *step, CornuTensor *x)
 {
@@ -422,29 +271,9 @@ static CornuStatus read_mod(CornuReadStep *step)
 {
     CornuTensor *a = cornu__operand_of(step, 0), *b = cornu__operand_of(step, 1);
     if (!a || !b) return cornu_error_take();
-    const CornuDtype dtype = cornu__dtype_of(a);
-    const bool       integers = whole(a);
-    if (integers) {
-        a = in_f64(a);
-        b = in_f64(b);
-    }
-    CornuTensor *ratio = cornu_op_divide(a, b), *cut = cornu_op_floor(ratio);
-    if (cornu__whole(step, "fmod", 0)) {
-        CornuTensor *below = cornu_op_compare(ratio, CORNU_LESS, cornu_op_constant_like(ratio, 0));
-        cut = cornu_op_select(below, cornu__ceil_of(ratio), cut);
-    }
-    CornuTensor *rest = cornu_op_subtract(a, cornu_op_multiply(cut, b));
-    if (integers || !rest) return cornu__result(step, 0, as(rest, dtype));
-    /* Of an infinite b: a, or with the other sign and without fmod b. */
-    CornuTensor *zero = cornu_op_constant_like(ratio, 0.0), *other = a;
-    if (!cornu__whole(step, "fmod", 0)) {
-        CornuTensor *opposite = cornu_op_compare(
-            cornu_op_multiply(cornu_op_sign(a), cornu_op_sign(b)), CORNU_LESS, zero);
-        other = cornu_op_select(opposite, b, a);
-    }
-    CornuTensor *huge = cornu_op_compare(cornu_op_absolute(b), CORNU_EQUAL,
-                                         cornu_op_constant_like(b, 1.0 / 0.0));
-    return cornu__result(step, 0, cornu_op_select(huge, other, rest));
+    Two *remainder = cornu__whole(step, "fmod", 0) ? cornu__fmod : cornu__floor_mod;
+    if (!whole(a)) return cornu__result(step, 0, remainder(a, b));
+    return cornu__result(step, 0, as(remainder(in_f64(a), in_f64(b)), cornu__dtype_of(a)));
 }
 
 /* ---- Functions of several numbers ---- */
@@ -488,10 +317,10 @@ static CornuStatus read_identity(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_elementwise[] = {
-    { "Abs", read_absolute }, { "Acos", read_acos_of }, { "Acosh", read_acosh_of },
-    { "Add", read_add }, { "Asin", read_asin_of }, { "Asinh", read_asinh_of },
-    { "Atan", read_atan_of }, { "Atanh", read_atanh_of }, { "Ceil", read_ceiled },
-    { "Celu", read_celu }, { "Clip", read_clip }, { "Cos", read_cos }, { "Cosh", read_cosh_of },
+    { "Abs", read_absolute }, { "Acos", read_acos }, { "Acosh", read_acosh },
+    { "Add", read_add }, { "Asin", read_asin }, { "Asinh", read_asinh },
+    { "Atan", read_atan }, { "Atanh", read_atanh }, { "Ceil", read_ceiled },
+    { "Celu", read_celu }, { "Clip", read_clip }, { "Cos", read_cos }, { "Cosh", read_cosh },
     { "Div", read_div }, { "Dropout", read_dropout }, { "Elu", read_elu }, { "Erf", read_erf },
     { "Exp", read_exponential }, { "Floor", read_floored }, { "Gelu", read_gelu },
     { "HardSigmoid", read_hard_sigmoid }, { "HardSwish", read_hard_swish },
@@ -501,8 +330,8 @@ const CornuReadRow cornu__read_elementwise[] = {
     { "Pow", read_pow }, { "Reciprocal", read_reciprocal }, { "Relu", read_relu },
     { "Round", read_rounded }, { "Selu", read_selu }, { "Shrink", read_shrink },
     { "Sigmoid", read_sigmoid }, { "Sign", read_sign }, { "Sin", read_sin },
-    { "Sinh", read_sinh_of }, { "Softplus", read_softplus }, { "Softsign", read_softsign },
+    { "Sinh", read_sinh }, { "Softplus", read_softplus }, { "Softsign", read_softsign },
     { "Sqrt", read_sqrt }, { "Sub", read_sub }, { "Sum", read_sum }, { "Swish", read_swish },
-    { "Tan", read_tangent }, { "Tanh", read_tanh }, { "ThresholdedRelu", read_thresholded },
+    { "Tan", read_tan }, { "Tanh", read_tanh }, { "ThresholdedRelu", read_thresholded },
     { 0 },
 };

@@ -1,6 +1,8 @@
 /* Reductions. Their axes are an attribute, from opset 18 on (ReduceSum: 13) an operand. */
 #include "reductions_internal.h"
 
+#include "../../../tensor/functions/functions_internal.h"
+
 typedef CornuTensor *Reduce(CornuTensor *x, int64_t axes, bool keep);
 
 static CornuTensor *total(CornuTensor *x, int64_t axes, bool keep)
@@ -24,10 +26,8 @@ static CornuTensor *largest(CornuTensor *x, int64_t axes, bool keep)
 CornuTensor *cornu__least(CornuTensor *x, int64_t axes, bool keep)
 {
     const CornuDtype dtype = cornu__dtype_of(x);
-    if (dtype == CORNU_BOOL || dtype == CORNU_U8 || dtype == CORNU_U32)
-        x = cornu_op_convert(x, CORNU_I64);
-    x = cornu_op_negative(cornu_op_reduce_max(cornu_op_negative(x), axes, keep));
-    return cornu_op_convert(x, dtype);
+    if (dtype == CORNU_BOOL) x = cornu_op_convert(x, CORNU_I32);
+    return cornu_op_convert(cornu__reduce_min(x, axes, keep), dtype);
 }
 
 static CornuTensor *sizes(CornuTensor *x, int64_t axes, bool keep)
@@ -158,8 +158,8 @@ static CornuStatus arg(CornuReadStep *step, bool least)
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", 0), cornu__rank_of(x), &axis));
     CornuShape shape = cornu_tensor_shape(x);
     const bool last = cornu__whole(step, "select_last_index", 0);
-    if (least) x = cornu_op_negative(x);
-    CornuTensor *at = cornu_op_argmax(last ? cornu_op_flip(x, axis) : x, axis);
+    if (last) x = cornu_op_flip(x, axis);
+    CornuTensor *at = least ? cornu__argmin(x, axis) : cornu_op_argmax(x, axis);
     at = cornu_op_convert(at, CORNU_I64);
     if (last)
         at = cornu_op_subtract(at ? cornu_op_constant_like(at, (double)(shape.extent[axis] - 1))
@@ -198,8 +198,8 @@ static CornuStatus read_top_k(CornuReadStep *step)
     CornuTensor *mine = cornu_op_reshape(x, rows), *other = cornu_op_reshape(x, columns);
     CornuTensor *i = cornu__count_along(graph, CORNU_I64, rank + 1, rank - 1, n);
     CornuTensor *j = cornu__count_along(graph, CORNU_I64, rank + 1, rank, n);
-    CornuTensor *before = cornu_op_compare(other, least ? CORNU_LESS : CORNU_GREATER, mine);
-    CornuTensor *same = cornu_op_compare(other, CORNU_EQUAL, mine);
+    CornuTensor *before = least ? cornu__sorts_below(other, mine) : cornu__sorts_below(mine, other);
+    CornuTensor *same = cornu__sorts_equal(other, mine);
     CornuTensor *earlier = cornu_op_compare(j, CORNU_LESS, i);
     CornuTensor *one = cornu_op_convert(cornu_op_select(
         same, earlier, before), CORNU_I64);

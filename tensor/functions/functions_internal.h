@@ -1,0 +1,66 @@
+/*
+ * Functions: what is more than an op and less than a layer, written once with ops. Layers, the
+ * operations of keras.ops and what reads foreign files call them.
+ *
+ * x is of any float dtype and any shape, the result has its type; operands of two have one dtype
+ * and shapes that broadcast. As ops they return NULL for NULL. They are differentiable: where two
+ * branches meet, the branch not taken computes on a number that keeps its slope finite.
+ *
+ * Of infinities, and at the bounds of what is defined, the values are those of C's <math.h>; NaN
+ * gives NaN.
+ */
+#ifndef CORNU_TENSOR_FUNCTIONS_INTERNAL_H
+#define CORNU_TENSOR_FUNCTIONS_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../ops.h"
+
+/* ---- logarithms.c ---- */
+
+CornuTensor *cornu__log1p(CornuTensor *x);                           /* log(1 + x) */
+CornuTensor *cornu__expm1(CornuTensor *x);                           /* exp(x) - 1 */
+CornuTensor *cornu__log_add_exp(CornuTensor *a, CornuTensor *b);     /* log(exp(a) + exp(b)) */
+CornuTensor *cornu__hypot(CornuTensor *a, CornuTensor *b);           /* sqrt(a^2 + b^2) */
+
+/* ---- hyperbolic.c ---- */
+
+CornuTensor *cornu__sinh(CornuTensor *x);
+CornuTensor *cornu__cosh(CornuTensor *x);
+CornuTensor *cornu__asinh(CornuTensor *x);
+CornuTensor *cornu__acosh(CornuTensor *x);
+CornuTensor *cornu__atanh(CornuTensor *x);
+
+/* ---- trigonometric.c ---- */
+
+CornuTensor *cornu__tan(CornuTensor *x);
+CornuTensor *cornu__asin(CornuTensor *x);
+CornuTensor *cornu__acos(CornuTensor *x);
+CornuTensor *cornu__atan(CornuTensor *x);
+
+/* ---- gauss.c ---- */
+
+CornuTensor *cornu__erfc(CornuTensor *x);                            /* 1 - erf(x) */
+CornuTensor *cornu__gelu(CornuTensor *x);                            /* x (1 + erf(x / sqrt(2))) / 2 */
+CornuTensor *cornu__gelu_approximate(CornuTensor *x);                /* by tanh */
+
+/* ---- rounding.c ---- */
+
+CornuTensor *cornu__ceil(CornuTensor *x);
+CornuTensor *cornu__trunc(CornuTensor *x);
+CornuTensor *cornu__round(CornuTensor *x);                           /* halves to even */
+/* The remainder of a / b with the sign of b, or as C's fmod that of a. */
+CornuTensor *cornu__floor_mod(CornuTensor *a, CornuTensor *b);
+CornuTensor *cornu__fmod(CornuTensor *a, CornuTensor *b);
+
+/* ---- order.c: of any dtype that has an order, but for bool ---- */
+
+CornuTensor *cornu__reduce_min(CornuTensor *x, int64_t axes, bool keep);   /* as cornu_op_reduce_max */
+CornuTensor *cornu__argmin(CornuTensor *x, int axis);                      /* as cornu_op_argmax */
+/* Whether a comes before b when sorted, and whether they are equal then: NaN is the last, and equal
+ * to itself. bool. */
+CornuTensor *cornu__sorts_below(CornuTensor *a, CornuTensor *b);
+CornuTensor *cornu__sorts_equal(CornuTensor *a, CornuTensor *b);
+
+#endif
