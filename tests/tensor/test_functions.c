@@ -236,6 +236,31 @@ static void the_smallest_of_any_dtype(void **state)
     cornu_device_close(device);
 }
 
+static void nan_is_the_last(void **state)
+{
+    static const float of[] = { 2.0F, NAN, -INFINITY, NAN, INFINITY };
+    static const bool  below[5][5] = { { 0, 1, 0, 1, 1 }, { 0 }, { 1, 1, 0, 1, 1 }, { 0 },
+                                       { 0, 1, 0, 1, 0 } };
+    bool         seen[2][5][5];
+    CornuDevice *device = cornu_device_open(*state);
+    CornuGraph  *graph = cornu_graph_create(device);
+    CornuTensor *a = cornu_graph_input(graph, cornu_type(CORNU_F32, 5, 1));
+    CornuTensor *b = cornu_graph_input(graph, cornu_type(CORNU_F32, 1, 5));
+    CornuTensor *out[] = { cornu__sorts_below(a, b), cornu__sorts_equal(a, b) };
+    CornuArray   to[] = { cornu_array(seen[0], CORNU_BOOL, 5, 5),
+                          cornu_array(seen[1], CORNU_BOOL, 5, 5) };
+    cornu_graph_feed(a, cornu_array((void *)of, CORNU_F32, 5, 1));
+    cornu_graph_feed(b, cornu_array((void *)of, CORNU_F32, 1, 5));
+    assert_int_equal(cornu_run(graph, out, 2, to), CORNU_OK);
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < 5; k++) {
+            assert_int_equal(seen[0][i][k], below[i][k]);
+            assert_int_equal(seen[1][i][k], i == k || (isnan(of[i]) && isnan(of[k])));
+        }
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+}
+
 int main(void)
 {
 #define ON(test, device) { #test " on " device, test, NULL, NULL, device }
@@ -246,6 +271,8 @@ int main(void)
         ON(functions_of_two_are_those_of_libm, "reference"),
         ON(the_smallest_of_any_dtype, "cpu"),
         ON(the_smallest_of_any_dtype, "reference"),
+        ON(nan_is_the_last, "cpu"),
+        ON(nan_is_the_last, "reference"),
         cmocka_unit_test(slopes_are_those_of_the_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,6 +190,35 @@ static void same_bits(void **state)
     free(pixels), free(real), free(x);
 }
 
+/* Ranges are those of all batches of the calibration data: the brightest picture is in the first of
+ * them, or in the last. */
+static void order_of_the_data(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 96 };
+    uint8_t    *pixels = malloc(SAMPLES * PIXELS), *file[2];
+    size_t      bytes[2];
+    CornuModel *model = cornu_mnist_convnet();
+    expect_ok(cornu_compile(model, .device = device));
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < SAMPLES * PIXELS; i++) {
+            const int sample = k ? SAMPLES - 1 - i / PIXELS : i / PIXELS;
+            pixels[i] = (uint8_t)((sample + i % PIXELS * 37) % 64 + 2 * sample);
+        }
+        CornuInt8Model *small = cornu_quantize(model, .x = cornu_array(pixels, CORNU_U8, SAMPLES,
+                                                                       28, 28, 1));
+        if (!small) fail_msg("%s", cornu_error_message());
+        expect_ok(cornu_int8_save(small, files_path(folder, "order.tflite")));
+        file[k] = malloc(1 << 20);
+        bytes[k] = files_read(files_path(folder, "order.tflite"), file[k], 1 << 20);
+        cornu_int8_free(small);
+    }
+    assert_true(bytes[0] > 30000 && bytes[0] == bytes[1]);
+    assert_memory_equal(file[0], file[1], bytes[0]);
+    free(pixels), free(file[0]), free(file[1]);
+    cornu_model_free(model);
+}
+
 /* The float model's ranges differ in the last bits by instruction set, so a file made by one is run
  * by all. */
 static void each_isa(void **state)
@@ -328,6 +357,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mnist), cmocka_unit_test(fashion_mnist), cmocka_unit_test(same_bits),
+        cmocka_unit_test(order_of_the_data),
         cmocka_unit_test(each_isa), cmocka_unit_test(layers), cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);

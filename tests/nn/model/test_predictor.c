@@ -136,6 +136,22 @@ static void any_number_of_rows(void **state)
     }
 }
 
+/* Each shard computes a row at least. */
+static void fewer_rows_than_shards(void **state)
+{
+    (void)state;
+    CornuDevice    *device = cornu_device_open("tpu", .shards = 8);
+    CornuModel     *model = compiled_on(device);
+    CornuPredictor *predictor = expect_predictor(cornu_predictor(model, .max_batch_size = 3));
+    assert_int_equal(cornu_predictor_max_batch_size(predictor), 8);
+    predict_alone(model, 21, 8);
+    expect_ok(predict_rows(predictor, 0, 21));
+    expect_rows(21);
+    cornu_predictor_free(predictor);
+    cornu_model_free(model);
+    cornu_device_close(device);
+}
+
 /* ---- Models of many kinds ---- */
 
 /* Predicts by the model, then by callers at once, and compares. */
@@ -463,6 +479,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(callers_get_the_bits_of_one),
         cmocka_unit_test(any_number_of_rows),
+        cmocka_unit_test(fewer_rows_than_shards),
         cmocka_unit_test(a_row_has_its_bits_among_any),
         cmocka_unit_test(several_inputs_and_outputs),
         cmocka_unit_test(strings),
