@@ -115,3 +115,17 @@ char *cornu__json_text(const json_t *value)
     cornu__fail(CORNU_ERR_MEMORY, "no memory to print JSON");
     return NULL;
 }
+
+json_t *cornu__json_append(json_t *list, json_t *value)
+{
+    if (json_array_append_new(list, value) == 0) return list;
+    json_decref(list);
+    return NULL;
+}
+
+json_t *cornu__json_with(json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object, key, value) == 0) return object;
+    json_decref(object);
+    return NULL;
+}

@@ -17,6 +17,12 @@ json_t *cornu__json_parse(const char *bytes, size_t size, int depth);
  * was. */
 char *cornu__json_text(const json_t *value);
 
+/* Appends a value, which it takes. Out of memory it frees the list and returns NULL. */
+json_t *cornu__json_append(json_t *list, json_t *value);
+
+/* The object with one more member; takes both. */
+json_t *cornu__json_with(json_t *object, const char *key, json_t *value);
+
 /* Whether json_string accepts the string: if it fails, jansson does not say whether for lack of
  * memory. */
 bool cornu__is_utf8(const char *text);

@@ -65,8 +65,11 @@ CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int coun
  *
  *     cornu_operation("subtract", "{ \"args\": [1.0, null] }", x)
  *
- * keras.ops.concatenate([x, y]) has the "args" [[null, null]]. A "name" is that of the operation's
- * layer. Rows of the batch stay apart: none works along axis 0. */
+ * keras.ops.concatenate([x, y]) has the "args" [[null, null]]. Arguments are Keras', in Keras' order
+ * or by name: "args" [null, -1, 1] are clip's x, x_min and x_max. Symbol i may also be given as
+ * {"class_name": "__keras_tensor__", "config": i}, by name, too; then nulls are None. A "name" is
+ * that of the operation's layer. Rows of the batch stay apart: none works along axis 0.
+ * CORNU_ERR_ARGUMENT for an argument that Keras' function does not have, or that it requires. */
 CornuSymbol *cornu_operation_from(const char *name, const char *arguments, CornuSymbol *const *in,
                                   int count);
 #define cornu_operation(name, arguments, ...)                                    \
@@ -79,6 +82,12 @@ CornuSymbol *cornu_call_reverse(CornuLayer *layer, CornuSymbol *in);
 
 /* Output i, from 0, of the call that returned the symbol. */
 CornuSymbol *cornu_call_result(CornuSymbol *symbol, int i);
+
+/* The number of outputs of that call, and of its operands, 0 for those of cornu_input; and operand
+ * i, from 0. Keras' layer.output and layer.input. */
+int          cornu_call_results(const CornuSymbol *symbol);
+int          cornu_call_operands(const CornuSymbol *symbol);
+CornuSymbol *cornu_call_operand(CornuSymbol *symbol, int i);
 
 CornuShape cornu_symbol_shape(const CornuSymbol *symbol);   /* axis 0 is CORNU_NONE */
 CornuType  cornu_symbol_type(const CornuSymbol *symbol);

@@ -110,6 +110,26 @@ CornuSymbol *cornu_call_result(CornuSymbol *symbol, int i)
                             cornu_layer_name(symbol->node->layer), symbol->node->out_count, i);
 }
 
+int cornu_call_results(const CornuSymbol *symbol)
+{
+    CORNU__NEED_OR(symbol, 0);
+    return symbol->node->out_count;
+}
+
+int cornu_call_operands(const CornuSymbol *symbol)
+{
+    CORNU__NEED_OR(symbol, 0);
+    return symbol->node->in_count;
+}
+
+CornuSymbol *cornu_call_operand(CornuSymbol *symbol, int i)
+{
+    if (!symbol || cornu_error_pending()) return NULL;
+    if (i >= 0 && i < symbol->node->in_count) return symbol->node->in[i];
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: is called on %d tensors, there is no tensor "
+                            "%d", cornu_layer_name(symbol->node->layer), symbol->node->in_count, i);
+}
+
 /* ---- Inputs ---- */
 
 static CornuTensor *input_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)

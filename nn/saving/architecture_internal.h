@@ -41,12 +41,6 @@ json_t *cornu__input_to_json(const CornuModel *model, const CornuSymbol *symbol)
 /* "float32" */
 const char *cornu__keras_dtype(CornuDtype dtype);
 
-/* Appends a value, which it takes. Out of memory it frees the list and returns NULL. */
-json_t *cornu__json_append(json_t *list, json_t *value);
-
-/* The object with one more member; takes both. */
-json_t *cornu__json_with(json_t *object, const char *key, json_t *value);
-
 json_t *cornu__json_list(const int64_t *numbers, int count);
 /* CORNU_NONE is null. */
 json_t *cornu__json_shape(CornuShape shape);

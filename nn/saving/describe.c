@@ -176,6 +176,31 @@ static json_t *optimizer_names(void)
     return list;
 }
 
+static json_t *operation_to_json(const CornuOperationClass *kind)
+{
+    CornuText              text;
+    CornuOperationArgument argument;
+    json_t                *list = json_array();
+    for (int i = 0; cornu__operation_argument(kind, i, &argument); i++) {
+        json_t *one = json_pack("{s:s}", "name", argument.name);
+        if (argument.operand) one = cornu__json_with(one, "operand", json_true());
+        if (argument.many) one = cornu__json_with(one, "many", json_true());
+        if (argument.usual) one = cornu__json_with(one, "default", argument.usual);
+        list = cornu__json_append(list, one);
+    }
+    return json_pack("{s:s, s:s, s:s, s:b, s:o}", "name", cornu__operation_function(kind, &text),
+                     "class_name", kind->kind.class_name, "module", kind->module, "several",
+                     kind->count != NULL, "arguments", list);
+}
+
+static json_t *operations_to_json(void)
+{
+    json_t *list = json_array();
+    for (const CornuOperationClass *row = cornu__operations; row->module; row++)
+        list = cornu__json_append(list, operation_to_json(row));
+    return list;
+}
+
 static json_t *operation_names(void)
 {
     json_t *list = json_array();
@@ -199,6 +224,7 @@ char *cornu_classes_to_json(void)
     all = cornu__json_with(all, "schedules", schedules_to_json());
     all = cornu__json_with(all, "losses", serializables_to_json("losses", &cornu__losses));
     all = cornu__json_with(all, "metrics", serializables_to_json("metrics", &cornu__metrics));
+    all = cornu__json_with(all, "operations", operations_to_json());
     all = cornu__json_with(all, "names",
                            json_pack("{s:o, s:o, s:o, s:o, s:o}", "activations",
                                      activation_names(), "losses",

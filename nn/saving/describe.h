@@ -10,6 +10,9 @@
  *                  "operands": "…"}, …],
  *      "initializers": […], "regularizers": […], "constraints": […],
  *      "optimizers": […], "schedules": […], "losses": […], "metrics": […],
+ *      "operations": [{"name": "clip", "class_name": "Clip", "module": "numpy", "several": false,
+ *                      "arguments": [{"name": "x", "operand": true}, {"name": "x_min"},
+ *                                    {"name": "x_max"}]}, …],
  *      "names": {"activations": ["linear", …], "losses": ["mse", …], "metrics": […],
  *                "optimizers": […], "operations": ["argmax", …]}}
  *
@@ -18,7 +21,8 @@
  * "strings" or "any". A field without "default" and "required" belongs to a class of which no
  * object could be made for an example. "operands" are Keras' keywords of a layer's further inputs,
  * as in CornuLayerClass. Arguments that all layers have, "name", "trainable" and "dtype", are not
- * listed.
+ * listed. Operations are Keras' functions on tensors; "operand" arguments are tensors, or numbers
+ * beside them, "many" any number of these; "several": of several results.
  */
 #ifndef CORNU_NN_DESCRIBE_H
 #define CORNU_NN_DESCRIBE_H

@@ -14,20 +14,6 @@
 static const char *const clippings[] = { "rmax", "rmin", "dmax" };
 static const char *const modes[] = { [CORNU_ROWS] = "rows", [CORNU_COLUMNS] = "columns" };
 
-json_t *cornu__json_append(json_t *list, json_t *value)
-{
-    if (json_array_append_new(list, value) == 0) return list;
-    json_decref(list);
-    return NULL;
-}
-
-json_t *cornu__json_with(json_t *object, const char *key, json_t *value)
-{
-    if (json_object_set_new(object, key, value) == 0) return object;
-    json_decref(object);
-    return NULL;
-}
-
 json_t *cornu__json_list(const int64_t *numbers, int count)
 {
     json_t *result = json_array();

@@ -10,9 +10,22 @@ void *cornu__operation_refuse(const CornuOperands *o, const char *what)
     return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: %s", cornu_layer_name(o->layer), what);
 }
 
+/* Notes that an argument of config was read. */
+static void note_asked(const CornuOperands *o, const char *name)
+{
+    const char *key;
+    json_t     *value;
+    int         i = 0;
+    json_object_foreach((json_t *)o->config, key, value) {
+        if (!strcmp(key, name)) *o->asked |= UINT64_C(1) << i;
+        i += i < 63;
+    }
+}
+
 const json_t *cornu__argument(const CornuOperands *o, const char *name, int at)
 {
     const json_t *value = json_object_get(o->config, name);
+    if (value && o->asked) note_asked(o, name);
     if (!value) value = json_object_get(o->kwargs, name);
     if (!value && at >= 0) value = json_array_get(o->args, (size_t)at);
     return json_is_null(value) ? NULL : value;

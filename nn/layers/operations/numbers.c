@@ -87,14 +87,33 @@ CornuTensor *cornu__operation_diff(const CornuOperands *o)
     return x;
 }
 
+/* The weights broadcast to x; those of one axis, a list, along it. */
+static CornuTensor *weights_of(const CornuOperands *o, CornuTensor *x, int64_t axes)
+{
+    CornuTensor *weights = cornu_op_convert(cornu__operand_tensor(o, "weights", 1),
+                                            cornu_tensor_type(x).dtype);
+    if (!weights) return NULL;
+    const CornuShape shape = cornu_tensor_shape(x), given = cornu_tensor_shape(weights);
+    CornuShape       along = { .rank = shape.rank };
+    for (int i = 0; i < shape.rank; i++) along.extent[i] = axes >> i & 1 ? shape.extent[i] : 1;
+    if (given.rank == 1 && shape.rank > 1) {
+        if (axes & (axes - 1) || cornu_shape_count(along) != given.extent[0])
+            return cornu__operation_refuse(o, "expected a weight for each place of one axis, or "
+                                           "for each element");
+        weights = cornu_op_reshape(weights, along);
+    }
+    return cornu__broadcast_to(weights, shape);
+}
+
 CornuTensor *cornu__operation_average(const CornuOperands *o)
 {
-    CornuTensor *x = cornu__operand_float(o);
-    if (!x) return NULL;
-    if (cornu__argument(o, "weights", 1))
-        return cornu__operation_refuse(o, "weights are not available; multiply before");
-    const int64_t axes = cornu__argument_axes(o, "axis", cornu_tensor_shape(x).rank);
-    return axes ? cornu_op_reduce_mean(x, axes, false) : NULL;
+    CornuTensor  *x = cornu__operand_float(o);
+    const int64_t axes = x ? cornu__argument_axes(o, "axis", cornu_tensor_shape(x).rank) : 0;
+    if (!axes) return NULL;
+    if (!cornu__argument(o, "weights", 1)) return cornu_op_reduce_mean(x, axes, false);
+    CornuTensor *weights = weights_of(o, x, axes);
+    return cornu_op_divide(cornu_op_reduce_sum(cornu_op_multiply(x, weights), axes, false),
+                           cornu_op_reduce_sum(weights, axes, false));
 }
 
 /* y times a tensor of the call, if it is given; its axes are the last ones of y, one axis of

@@ -29,14 +29,20 @@ CornuStatus cornu__operation_build(CornuLayer *layer, const CornuShape *in, int 
 CornuTensor *cornu__operation_call(CornuLayer *layer, const CornuCall *call,
                                    CornuTensor *const *in, int in_count, CornuTensor **out)
 {
+    const CornuOperationClass *kind = class_of(layer);
     CornuOperands o = operands_of(layer);
+    uint64_t      asked = 0;
+    o.asked = &asked;
     o.in_count = in_count;
     o.call = call;
     o.graph = call->graph;
     o.shapes_only = call->shapes_only;
     o.in = in;
     o.out = out;
-    return class_of(layer)->rule(&o);
+    CornuTensor *y = kind->rule(&o);
+    if (!y || !call->shapes_only) return y;
+    if (kind->count) kind->count(&o, cornu_tensor_shape(in[0]));   /* it reads arguments, too */
+    return cornu__operation_check_asked(kind, &o) ? cornu__null() : y;
 }
 
 /* As in Keras, results of operations have no masks. */

@@ -22,6 +22,8 @@ typedef struct {
     CornuTensor *const *in;
     int                 in_count;
     CornuTensor       **out;              /* for operations with several results */
+    uint64_t           *asked;            /* NULL, or a bit for each argument of config, in its
+                                             order, that the rule has read */
 } CornuOperands;
 
 /* Records an operation: returns its only result, or sets o->out and returns the first. NULL on
@@ -70,6 +72,33 @@ const CornuOperation *cornu__as_operation(const CornuLayer *layer);
 /* A layer of the class; references the arguments. NULL with a pending error. */
 CornuLayer *cornu__operation_create(const CornuOperationClass *kind, const char *name,
                                     json_t *config, json_t *args, json_t *kwargs);
+
+/* ---- Signatures ---- */
+
+/* An argument of Keras' function, a row's word in signatures.def. */
+typedef struct {
+    char    name[32];
+    bool    operand, many, required;
+    json_t *usual;                        /* the default, the caller's; NULL without one */
+} CornuOperationArgument;
+
+/* The name of Keras' function, maybe in `text`: layer_normalization of the class LayerNorm. */
+const char *cornu__operation_function(const CornuOperationClass *kind, CornuText *text);
+
+/* Argument i of the function, in Keras' order; false after the last one. */
+bool cornu__operation_argument(const CornuOperationClass *kind, int i,
+                               CornuOperationArgument *argument);
+
+/* Binds arguments given by position (a list) and by name (an object), as Python does, either NULL
+ * if there are none: adds operands to args, or to kwargs after one that is left out, and others to
+ * config. CORNU_ERR_ARGUMENT for unknown, missing and superfluous ones. */
+CornuStatus cornu__operation_bind(const CornuOperationClass *kind, const json_t *positional,
+                                  const json_t *named, json_t *config, json_t *args,
+                                  json_t *kwargs);
+
+/* CORNU_ERR_UNSUPPORTED if an argument of config was not asked for, and is not what it is by
+ * default: the result would be another one than Keras'. */
+CornuStatus cornu__operation_check_asked(const CornuOperationClass *kind, const CornuOperands *o);
 
 /* For class tables: the functions of every operation. */
 CornuStatus  cornu__operation_build(CornuLayer *layer, const CornuShape *in, int in_count);

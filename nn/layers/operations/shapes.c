@@ -397,7 +397,8 @@ static CornuTensor *pad_mirrored(const CornuOperands *o, CornuTensor *x, const i
 CornuTensor *cornu__operation_pad(const CornuOperands *o)
 {
     CornuTensor  *x = cornu__operand_x(o);
-    const json_t *widths = cornu__argument(o, "pad_width", 1);
+    const json_t *widths = cornu__argument(o, "pad_width", -1);
+    const json_t *fill = cornu__argument(o, "constant_values", 1);
     const char   *mode = cornu__argument_text(o, "mode", "constant");
     int64_t       low[CORNU_MAX_RANK] = { 0 }, high[CORNU_MAX_RANK] = { 0 };
     if (!x) return NULL;
@@ -411,8 +412,11 @@ CornuTensor *cornu__operation_pad(const CornuOperands *o)
         high[i] = json_integer_value(json_is_array(pair) ? json_array_get(pair, 1) : pair);
     }
     if (low[0] || high[0]) return cornu__operation_refuse(o, "pads the batch");
+    if (fill && (!json_is_number(fill) || strcmp(mode, "constant")))
+        return cornu__operation_refuse(o, "constant_values is only available as a number, for the "
+                                       "mode constant");
     if (!strcmp(mode, "constant"))
-        return cornu_op_pad(x, low, high, cornu__argument_number(o, "constant_values", 0.0));
+        return cornu_op_pad(x, low, high, fill ? json_number_value(fill) : 0.0);
     if (strcmp(mode, "reflect") && strcmp(mode, "symmetric"))
         return cornu__operation_refuse(o, "mode is only available as constant, reflect and "
                                        "symmetric");

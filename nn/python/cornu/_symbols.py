@@ -10,7 +10,8 @@ from ._library import Owned, arguments, lib, struct
 
 
 class Tensor:
-    """A value of a model that is being made: Keras' KerasTensor. Arithmetic makes others."""
+    """A value of a model that is being made: Keras' KerasTensor. Arithmetic, comparisons and
+    indices make others."""
 
     __array_priority__ = 100    # NumPy leaves operators to this class
 
@@ -37,41 +38,41 @@ class Tensor:
     def __repr__(self):
         return "<cornu.Tensor shape=%s dtype=%s>" % (self.shape, self.dtype)
 
-    def __add__(self, other):
-        return operation("add", self, other)
-
-    def __radd__(self, other):
-        return operation("add", other, self)
-
-    def __sub__(self, other):
-        return operation("subtract", self, other)
-
-    def __rsub__(self, other):
-        return operation("subtract", other, self)
-
-    def __mul__(self, other):
-        return operation("multiply", self, other)
-
-    def __rmul__(self, other):
-        return operation("multiply", other, self)
-
-    def __truediv__(self, other):
-        return operation("true_divide", self, other)
-
-    def __rtruediv__(self, other):
-        return operation("true_divide", other, self)
-
-    def __pow__(self, other):
-        return operation("power", self, other)
-
-    def __matmul__(self, other):
-        return operation("matmul", self, other)
-
     def __neg__(self):
         return operation("negative", self)
 
     def __abs__(self):
         return operation("absolute", self)
+
+    def __invert__(self):
+        return operation("logical_not", self)
+
+    def __getitem__(self, key):
+        return operation("get_item", self, key)
+
+    def __iter__(self):
+        raise TypeError("a symbolic tensor has no elements to iterate over")
+
+    def __bool__(self):
+        raise TypeError("a symbolic tensor has no value, so that it is neither true nor false")
+
+
+def _operator(name, reflected):
+    def call(self, other):
+        return operation(name, other, self) if reflected else operation(name, self, other)
+    call.__doc__ = "keras.ops.%s." % name
+    return call
+
+
+for _operators, _reflects in (
+        ({"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide",
+          "floordiv": "floor_divide", "mod": "mod", "pow": "power", "matmul": "matmul",
+          "and": "logical_and", "or": "logical_or", "xor": "logical_xor"}, True),
+        ({"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}, False)):
+    for _name, _operation in _operators.items():
+        setattr(Tensor, "__%s__" % _name, _operator(_operation, False))
+        if _reflects:
+            setattr(Tensor, "__r%s__" % _name, _operator(_operation, True))
 
 
 def input_tensor(shape=None, batch_size=None, dtype=None, name=None, batch_shape=None, scale=None):
@@ -113,20 +114,43 @@ def set_extents(to, shape):
         to[i] = lib.constants["CORNU_NONE"] if extent is None else int(extent)
 
 
-def operation(name, *values, **config):
-    """keras.ops.NAME: symbolic tensors, or numbers beside them; other arguments by keyword."""
+def operation(name, /, *values, **arguments_by_name):
+    """keras.ops.NAME of symbolic tensors, and of numbers or arrays beside them, with the arguments
+    of Keras: one tensor, or a list of them where there are several results."""
     tensors = []
 
     def form(value):
         if isinstance(value, Tensor):
             tensors.append(value)
-            return None
-        return [form(v) for v in value] if isinstance(value, (list, tuple)) else plain(value)
+            return {"class_name": "__keras_tensor__", "config": len(tensors) - 1}
+        if isinstance(value, (list, tuple)):
+            return [form(v) for v in value]
+        return _constant(value)
 
-    config["args"] = [form(value) for value in values]
+    given = {key: form(value) for key, value in arguments_by_name.items()}
+    given["args"] = [form(value) for value in values]
     if not tensors:
+        kinds = [type(v).__name__ for v in (*values, *arguments_by_name.values())]
         raise TypeError("%s: expected a symbolic tensor of this package, %s came"
-                        % (name, ", ".join(type(v).__name__ for v in values) or "nothing"))
-    config.setdefault("name", unique_name(name))
+                        % (name, ", ".join(kinds) or "nothing"))
+    given["name"] = given.get("name") or unique_name(name)
     pointers, count = arguments(*[t.pointer for t in tensors])
-    return Tensor(lib.cornu_operation_from(name, json.dumps(plain(config)), pointers, count))
+    return results(lib.cornu_operation_from(name, json.dumps(given), pointers, count))
+
+
+def _constant(value):
+    """What is not a tensor, in Keras' form."""
+    if isinstance(value, slice):
+        return {"class_name": "__slice__",
+                "config": {"start": plain(value.start), "stop": plain(value.stop),
+                           "step": plain(value.step)}}
+    if value is Ellipsis:
+        return {"class_name": "__ellipsis__", "config": {}}
+    return plain(value)
+
+
+def results(address):
+    """The tensors of the call that returned a symbol: one, or a list of several."""
+    made = [Tensor(lib.cornu_call_result(address, i))
+            for i in range(lib.cornu_call_results(address))]
+    return made[0] if len(made) == 1 else made

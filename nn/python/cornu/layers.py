@@ -9,7 +9,7 @@ import numpy as np
 from ._arrays import Borrowed, shape_of
 from ._described import Described, make_classes, snake_case, unique_name
 from ._library import Owned, arguments, lib
-from ._symbols import Tensor, input_tensor as Input
+from ._symbols import Tensor, input_tensor as Input, results
 
 
 # The objects of Python for layers of the library, by address, while they live.
@@ -117,12 +117,7 @@ class Weighted:
         """The tensors that a call of the layer returns: one, or a list of several."""
         pointer = self._layer_pointer()
         by_address[pointer] = self
-        first = lib.cornu_call_from(pointer, *arguments(*[t.pointer for t in tensors]))
-        made = Tensor(first)
-        count = lib.cornu_layer_outputs(pointer)
-        if count == 1:
-            return made
-        return [made] + [Tensor(lib.cornu_call_result(first, i)) for i in range(1, count)]
+        return results(lib.cornu_call_from(pointer, *arguments(*[t.pointer for t in tensors])))
 
 
 class Layer(Weighted, Described):

@@ -1,22 +1,50 @@
 """Keras' operations on symbolic tensors: cornu.ops.concatenate([a, b], axis=-1).
 
-Tensors and numbers beside them are positional; other arguments have their Keras keywords. An
-operation with several results returns the first.
+Arguments are those of Keras, by position or by name; beside tensors stand numbers and arrays. An
+operation with several results returns a list of them.
 """
+
+import inspect
+import types
 
 from ._described import described
 from ._symbols import operation as _operation
 
 
-def _make(name):
-    def call(*tensors, **arguments):
-        return _operation(name, *tensors, **arguments)
+def _parameter(argument):
+    if argument.get("many"):
+        return inspect.Parameter(argument["name"], inspect.Parameter.VAR_POSITIONAL)
+    return inspect.Parameter(argument["name"], inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                             default=argument.get("default", inspect.Parameter.empty))
+
+
+def _make(name, entry):
+    signature = inspect.Signature(
+        [_parameter(argument) for argument in entry["arguments"]] +
+        [inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, default=None)])
+
+    def call(*values, **arguments):
+        try:
+            signature.bind(*values, **arguments)
+        except TypeError as error:
+            raise TypeError("%s: %s" % (name, error)) from None
+        return _operation(name, *values, **arguments)
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = "keras.ops.%s of symbolic tensors." % name
+    call.__doc__ = "keras.ops.%s of symbolic tensors; `name` is its layer's." % name
+    call.__signature__ = signature
+    call.__module__ = __name__
     return call
 
 
-for _name in described["names"]["operations"]:
-    globals()[_name] = _make(_name)
+__all__ = []
+_modules = {}
+for _entry, _name in zip(described["operations"], described["names"]["operations"]):
+    # Keras' name, and the one made from the class' where that differs.
+    for _each in {_entry["name"], _name}:
+        globals()[_each] = _make(_each, _entry)
+        _modules.setdefault(_entry["module"], {})[_each] = globals()[_each]
+        __all__.append(_each)
 
-__all__ = list(described["names"]["operations"])
+# Keras' keras.ops.image and so on.
+for _name, _functions in _modules.items():
+    globals()[_name] = types.SimpleNamespace(**_functions)

@@ -66,6 +66,35 @@ static void numbers_and_lists_are_arguments(void **state)
     cornu_model_free(model);
 }
 
+/* clip(x, 0.25, x_max=0.75), and where(x > 0.25, x2=-1.0, x1=x), in which symbols have names. */
+static void arguments_have_keras_order(void **state)
+{
+    (void)state;
+    float        clipped[3][4], chosen[3][4];
+    CornuSymbol *x = cornu_input(.shape = { 4 });
+    CornuSymbol *y = cornu_operation("clip", "{\"args\": [null, 0.25], \"x_max\": 0.75}", x);
+    CornuSymbol *larger = cornu_operation("greater", "{\"args\": [null, 0.25]}", x);
+    CornuSymbol *z = cornu_operation("where", "{\"args\": [null], \"x1\": 2.5, \"x2\": -1.5}",
+                                     larger);
+    CornuSymbol *named = cornu_operation(
+        "where", "{\"args\": [{\"class_name\": \"__keras_tensor__\", \"config\": 1}], "
+        "\"x2\": -1.5, \"x1\": {\"class_name\": \"__keras_tensor__\", \"config\": 0}}", x, larger);
+    CornuModel *model = cornu_model(.inputs = { x }, .outputs = { y, named });
+    if (!model || !z) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_predict(model, .x = cornu_array(x_data, CORNU_F32, 3, 4),
+                            .verbose = CORNU_SILENT,
+                            .tos = { cornu_array(clipped, CORNU_F32, 3, 4),
+                                     cornu_array(chosen, CORNU_F32, 3, 4) }));
+    for (int b = 0; b < 3; b++)
+        for (int i = 0; i < 4; i++) {
+            const float value = x_data[b][i];
+            assert_true(clipped[b][i] == (value < 0.25f ? 0.25f : value > 0.75f ? 0.75f : value));
+            assert_true(chosen[b][i] == (value > 0.25f ? value : -1.5f));
+        }
+    cornu_model_free(model);
+    cornu_clear_session();
+}
+
 static void wrong_ones_are_refused(void **state)
 {
     (void)state;
@@ -80,6 +109,16 @@ static void wrong_ones_are_refused(void **state)
                    "2 times null for 1 symbols");
     expect_failure(cornu_operation("add", "{\"args\": 3}", x), CORNU_ERR_ARGUMENT,
                    "0 times null for 1 symbols");
+    expect_failure(cornu_operation("clip", "{\"args\": [null, 1]}", x), CORNU_ERR_ARGUMENT,
+                   "clip: x_max is required");
+    expect_failure(cornu_operation("clip", "{\"args\": [null, 1, 2, 3]}", x), CORNU_ERR_ARGUMENT,
+                   "clip: takes 3 arguments, 4 are given by position");
+    expect_failure(cornu_operation("clip", "{\"args\": [null, 1, 2], \"x_min\": 0}", x),
+                   CORNU_ERR_ARGUMENT, "clip: x_min is given twice");
+    expect_failure(cornu_operation("softmax", "{\"axes\": 1}", x), CORNU_ERR_ARGUMENT,
+                   "softmax: there is no argument \"axes\"; did you mean axis?");
+    expect_failure(cornu_operation("max", "{\"axis\": 1, \"initial\": 3}", x),
+                   CORNU_ERR_UNSUPPORTED, "the argument initial, 3, is not available");
     cornu_clear_session();
 }
 
@@ -88,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(operations_are_layers, files_begin, files_end),
         cmocka_unit_test(numbers_and_lists_are_arguments),
+        cmocka_unit_test(arguments_have_keras_order),
         cmocka_unit_test(wrong_ones_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
