@@ -37,6 +37,7 @@ typedef struct {
     char        unset;
     int64_t     shape[CORNU_MAX_RANK];   /* required; without the batch; ends at the first 0.
                                             CORNU_NONE: may differ between batches */
+    bool        scalar;                  /* in place of a shape: a value per row, Keras' () */
     int64_t     batch_size;              /* rows of every batch; default any number          */
     CornuDtype  dtype;                   /* the dtype that layers and operations get.
                                             Default f32, except that integers stay integers for

@@ -61,7 +61,7 @@ static CornuStatus set_input(CornuModel *model, CornuType type)
 CornuModel *cornu_sequential_from(const CornuSequentialConfig *config)
 {
     CornuInputConfig input = { .batch_size = config->batch_size, .scale = config->input_scale,
-                               .dtype = config->input_dtype };
+                               .dtype = config->input_dtype, .scalar = config->input_scalar };
     CornuType        type;
     memcpy(input.shape, config->input_shape, sizeof input.shape);
     if (cornu__refused()) return NULL;
@@ -72,7 +72,7 @@ CornuModel *cornu_sequential_from(const CornuSequentialConfig *config)
     model->batch_size = config->batch_size;
     model->input_scale = cornu__number(config->input_scale, 1.0);
     model->input_count = model->output_count = 1;
-    const bool unknown = type.shape.rank == 1 && type.dtype != CORNU_STRING;
+    const bool unknown = type.shape.rank == 1 && type.dtype != CORNU_STRING && !input.scalar;
     if (unknown || set_input(model, type) == CORNU_OK) return model;
     cornu_model_free(model);
     return cornu__null();

@@ -48,6 +48,7 @@ typedef struct {
     int64_t     input_shape[CORNU_MAX_RANK];  /* without the batch; ends at the first 0. CORNU_NONE
                                                  is an extent that may differ from batch to batch.
                                                  Omitted: built by the first data */
+    bool        input_scalar;                 /* in place of a shape: a value per row, Keras' () */
     CornuDtype  input_dtype;                  /* as cornu_input's .dtype; CORNU_STRING, with or
                                                  without a shape, for layers of text_layers.h */
     int64_t     batch_size;                   /* rows of every batch, as in Keras' Input; default

@@ -156,6 +156,9 @@ CornuStatus cornu__input_check(const CornuInputConfig *config, const char *who, 
                                (long long)extent, CORNU_MAX_RANK - 1, INT32_MAX);
         type->shape.extent[type->shape.rank++] = extent;
     }
+    if (config->scalar && type->shape.rank > 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .%sshape and .%sscalar are given, "
+                           "expected one", who, prefix, prefix);
     if (config->batch_size < 0 || config->batch_size > INT32_MAX)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .batch_size is %lld, expected 1 to %d", who,
                            (long long)config->batch_size, INT32_MAX);
@@ -384,8 +387,8 @@ CornuSymbol *cornu_input_from(const CornuInputConfig *config)
     CornuType   type;
     if (cornu__refused()) return NULL;
     if (cornu__input_check(config, who, "", &type)) return cornu__null();
-    if (type.shape.rank == 1 && type.dtype != CORNU_STRING)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .shape is required", who);
+    if (type.shape.rank == 1 && type.dtype != CORNU_STRING && !config->scalar)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .shape is required, or .scalar", who);
     CornuNode *node = cornu__input_node(config, type);
     if (!node) return NULL;
     if (set_name(node->layer, NULL, 0)) {
@@ -409,7 +412,7 @@ static CornuStatus check_call(const CornuLayer *layer, CornuSymbol *const *in, i
     return CORNU_OK;
 }
 
-static CornuSymbol *call_with(CornuLayer *layer, CornuSymbol *const *in, int count,
+CornuSymbol *cornu__call_with(CornuLayer *layer, CornuSymbol *const *in, int count,
                               const CornuCallOptions *options)
 {
     CornuNode *node = NULL;
@@ -426,7 +429,7 @@ static CornuSymbol *call_with(CornuLayer *layer, CornuSymbol *const *in, int cou
 
 CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int count)
 {
-    return call_with(layer, in, count, NULL);
+    return cornu__call_with(layer, in, count, NULL);
 }
 
 CornuSymbol *cornu_call_reverse(CornuLayer *layer, CornuSymbol *in)
@@ -437,5 +440,5 @@ CornuSymbol *cornu_call_reverse(CornuLayer *layer, CornuSymbol *in)
                     "ReversibleEmbedding", cornu_layer_name(layer), layer->kind->class_name);
         cornu__null();
     }
-    return call_with(layer, &in, 1, &options);
+    return cornu__call_with(layer, &in, 1, &options);
 }

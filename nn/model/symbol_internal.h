@@ -7,7 +7,6 @@
 
 typedef struct CornuNode CornuNode;
 
-/* Keras' training= of a call. */
 /* The argument `training` that a call in a file was recorded with, which is kept. It has no effect,
  * as in Keras 3.15, where predict, evaluate and fit set the argument of every layer; layers whose
  * argument is true by default, the augmentations, are recorded with it.
@@ -65,6 +64,10 @@ typedef struct {
  * error; the layer is not taken then. options may be NULL. */
 CornuNode *cornu__call_node(CornuLayer *layer, CornuSymbol *const *in, int count,
                             const CornuCallOptions *options);
+
+/* cornu_call_from with options: names and takes the layer, and keeps the node for the thread. */
+CornuSymbol *cornu__call_with(CornuLayer *layer, CornuSymbol *const *in, int count,
+                              const CornuCallOptions *options);
 
 /* The number of symbols that the node depends on: operands and masks. */
 static inline int cornu__node_symbols(const CornuNode *node)

@@ -1,18 +1,17 @@
 /* Optimizers by name. */
-#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "../../device/text/nearest.h"
 #include "optimizer_internal.h"
 
 enum { MOST_OPTIMIZERS = 32 };
 
-/* Keras looks strings up as its class names in lower case. */
-static bool is_class_in_lower_case(const char *name, const CornuOptimizerClass *kind)
+/* Keras looks class names up in any case: "RMSprop", "rmsprop", "RMSPROP".
+ * Source: keras/src/optimizers/__init__.py, deserialize. */
+static bool is_class(const char *name, const CornuOptimizerClass *kind)
 {
-    const char *given = kind->class_name;
-    while (*name && tolower((unsigned char)*given) == *name) name++, given++;
-    return !*name && !*given;
+    return !strcasecmp(name, kind->class_name);
 }
 
 CornuOptimizer *cornu_optimizer(const char *name)
@@ -22,7 +21,7 @@ CornuOptimizer *cornu_optimizer(const char *name)
     int         count = 0;
     for (const CornuOptimizerRow *row = cornu__optimizers; row->name; row++) {
         names[count++] = row->name;
-        if (strcmp(name, row->name) && !is_class_in_lower_case(name, row->kind)) continue;
+        if (strcmp(name, row->name) && !is_class(name, row->kind)) continue;
         void *config = cornu__allocate(1, row->kind->config_size);
         if (!config) return cornu__null();
         CornuOptimizer *optimizer = row->kind->from(config);
@@ -41,6 +40,6 @@ CornuOptimizer *cornu_optimizer(const char *name)
 const CornuOptimizerClass *cornu__optimizer_class(const char *class_name)
 {
     for (const CornuOptimizerRow *row = cornu__optimizers; row->name; row++)
-        if (!strcmp(row->kind->class_name, class_name)) return row->kind;
+        if (is_class(class_name, row->kind)) return row->kind;
     return NULL;
 }

@@ -306,6 +306,8 @@ typedef struct {
     Linked *layers;
     size_t  count;
     json_t *places;               /* the index of each name */
+    CornuSymbol *const *given;    /* of a single call: the symbols that its tensors number */
+    int     given_count;
 } Links;
 
 static void free_links(Links *links)
@@ -410,6 +412,16 @@ static CornuStatus make_all(const json_t *layers, const CornuPolicy *usual, Link
     return CORNU_OK;
 }
 
+static CornuStatus find_given(const Links *links, const json_t *number, CornuSymbol **symbol)
+{
+    const json_int_t i = json_is_integer(number) ? json_integer_value(number) : -1;
+    if (i < 0 || i >= links->given_count)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "a tensor has the number %lld, expected less than "
+                           "%d", (long long)i, links->given_count);
+    *symbol = links->given[i];
+    return CORNU_OK;
+}
+
 /* The tensor [layer, call, result]. NULL if that call has not been made yet: it is one of *waits,
  * the last of the *calls that it must make. */
 static CornuStatus find_symbol(const Links *links, const json_t *history, bool given,
@@ -418,6 +430,7 @@ static CornuStatus find_symbol(const Links *links, const json_t *history, bool g
     const char   *name = json_string_value(json_array_get(history, 0));
     const json_t *call = json_array_get(history, 1), *result = json_array_get(history, 2);
     *symbol = NULL;
+    if (links->given) return find_given(links, history, symbol);
     if (json_array_size(history) != 3 || !name || !json_is_integer(call) ||
         !json_is_integer(result))
         return cornu__fail(CORNU_ERR_FORMAT, "a tensor is not of the form [layer, call, result]");
@@ -449,6 +462,13 @@ static CornuStatus find_symbol(const Links *links, const json_t *history, bool g
     return CORNU_OK;
 }
 
+/* What a tensor's JSON says it is: a history, or a number of a single call's. */
+static const json_t *history_of(const json_t *tensor)
+{
+    const json_t *config = json_object_get(tensor, "config");
+    return json_is_integer(config) ? config : json_object_get(config, "keras_history");
+}
+
 typedef struct {
     CornuSymbol *in[CORNU_MAX_LAYER_TENSORS];
     int          count;
@@ -475,9 +495,8 @@ static CornuStatus read_operand(void *context, const json_t *value)
     if (operands->count == CORNU_MAX_LAYER_TENSORS)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "is called on more than %d tensors",
                            CORNU_MAX_LAYER_TENSORS);
-    const json_t *config = json_object_get(value, "config");
-    CORNU__TRY(find_symbol(links, json_object_get(config, "keras_history"), false, &symbol,
-                           &operands->waits, &operands->calls));
+    CORNU__TRY(find_symbol(links, history_of(value), false, &symbol, &operands->waits,
+                           &operands->calls));
     operands->in[operands->count++] = symbol;
     return CORNU_OK;
 }
@@ -535,7 +554,7 @@ static CornuStatus read_mask(void *context, const json_t *value)
     const Links  *links = ((ReadMasks *)context)->links;
     Operands     *operands = ((ReadMasks *)context)->operands;
     const int     operand = ((ReadMasks *)context)->operand++;
-    const json_t *history = json_object_get(json_object_get(value, "config"), "keras_history");
+    const json_t *history = history_of(value);
     if (json_is_null(value)) return CORNU_OK;
     /* A key that is not given is the value, but may have a mask of its own. */
     while (operands->count > 0 && operands->count <= operand &&
@@ -769,4 +788,24 @@ CornuModel *cornu__functional_from_json(const json_t *config, const char *policy
     model->input_form = json_incref(json_object_get(config, "input_layers"));
     model->output_form = json_incref(json_object_get(config, "output_layers"));
     return model;
+}
+
+/* ---- A single call ---- */
+
+CornuSymbol *cornu_call_from_json(CornuLayer *layer, const char *json, CornuSymbol *const *in,
+                                  int count)
+{
+    CORNU__NEED_TO_MAKE(json);
+    if (!layer || count < 1 || cornu__refused()) return cornu__call_with(layer, in, count, NULL);
+    json_t *call = cornu__json_parse(json, strlen(json), CORNU_ARCHITECTURE_DEPTH);
+    json_t *calls = call ? json_pack("[O]", call) : NULL;
+    const Links  links = { .given = in, .given_count = count };
+    const Linked linked = { .layer = layer, .calls = calls, .count = 1 };
+    Operands     operands = { .count = 0 };
+    CornuStatus  status = call ? read_call(&links, &linked, call, &operands) : cornu_error_status();
+    if (status) cornu__fail_prefix(status, cornu_layer_name(layer));
+    json_decref(call);
+    json_decref(calls);
+    if (status) cornu__null();
+    return cornu__call_with(layer, operands.in, operands.count, &operands.options);
 }

@@ -72,8 +72,8 @@ static json_t *layers_to_json(void)
         json_t         *layer = cornu__describe(&described);
         if ((*kind)->operands)
             layer = cornu__json_with(layer, "operands", json_string((*kind)->operands));
-        if ((*kind)->first_operand)
-            layer = cornu__json_with(layer, "first_operand", json_string((*kind)->first_operand));
+        if ((*kind)->call_arguments)
+            layer = cornu__json_with(layer, "call_arguments", json_string((*kind)->call_arguments));
         list = cornu__json_append(list, layer);
     }
     return list;

@@ -7,7 +7,7 @@
  *                  "fields": [{"name": "units", "type": "integer", "required": true},
  *                             {"name": "activation", "type": "activation", "default": "linear"},
  *                             …],
- *                  "operands": "…"}, …],
+ *                  "operands": "…", "call_arguments": "…"}, …],
  *      "initializers": […], "regularizers": […], "constraints": […],
  *      "optimizers": […], "schedules": […], "losses": […], "metrics": […],
  *      "operations": [{"name": "clip", "class_name": "Clip", "module": "numpy", "several": false,
@@ -20,9 +20,10 @@
  * strings that a field takes in "choices"; in optimizers and schedules "number", "integer", "flag",
  * "strings" or "any". A field without "default" and "required" belongs to a class of which no
  * object could be made for an example. "operands" are Keras' keywords of a layer's further inputs,
- * as in CornuLayerClass. Arguments that all layers have, "name", "trainable" and "dtype", are not
- * listed. Operations are Keras' functions on tensors; "operand" arguments are tensors, or numbers
- * beside them, "many" any number of these; "several": of several results.
+ * and "call_arguments" the fields that Keras takes in a call, as in CornuLayerClass. Arguments that
+ * all layers have, "name", "trainable" and "dtype", are not listed. Operations are Keras' functions
+ * on tensors; "operand" arguments are tensors, or numbers beside them, "many" any number of these;
+ * "several": of several results.
  */
 #ifndef CORNU_NN_DESCRIBE_H
 #define CORNU_NN_DESCRIBE_H

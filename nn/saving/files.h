@@ -67,7 +67,7 @@
 #ifndef CORNU_NN_FILES_H
 #define CORNU_NN_FILES_H
 
-#include "../model/model.h"
+#include "../model/functional.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -134,6 +134,13 @@ CornuModel *cornu_model_from_json(const char *json);
  * cornu_layer_free. */
 char       *cornu_layer_to_json(const CornuLayer *layer);
 CornuLayer *cornu_layer_from_json(const char *json);
+
+/* Calls the layer with Keras' arguments of a call as JSON, {"args": […], "kwargs": {…}}, in which
+ * {"class_name": "__keras_tensor__", "config": i} is symbol i of `in`: operands and masks by
+ * position or by their keywords, "training", and "reverse" of a ReversibleEmbedding. Otherwise as
+ * cornu_call_from (functional.h). */
+CornuSymbol *cornu_call_from_json(CornuLayer *layer, const char *json, CornuSymbol *const *in,
+                                  int count);
 
 /* Compiles the model for a device (NULL as in cornu_compile) with Keras' get_compile_config as
  * JSON: {"optimizer", "loss", "metrics", "loss_weights", "weighted_metrics",

@@ -57,7 +57,7 @@ class Feed:
         except StopIteration:
             raise ValueError("%s: the iterator has no batch" % model.name) from None
         self.shape = self._batch[0].shape
-        self._types = [(a.dtype, a.shape[1:]) for a in self._batch]
+        self._types = [_type_of(a) for a in self._batch]
         self._make_dataset()
 
     # ---- Batches ----
@@ -92,7 +92,7 @@ class Feed:
         """The next batch that has rows; False after the last one."""
         for batch in self._pass:
             self._batch, self._row = self._components(batch), 0
-            types = [(a.dtype, a.shape[1:]) for a in self._batch]
+            types = [_type_of(a) for a in self._batch]
             if types != self._types:
                 raise ValueError("a batch has arrays of %s, the first one has %s"
                                  % (_said(types), _said(self._types)))
@@ -133,6 +133,11 @@ class Feed:
         except BaseException as error:      # KeyboardInterrupt and SystemExit, too
             self.error = error
             return STOPPED
+
+
+def _type_of(array):
+    """The dtype and shape of a row; strings of any width are of one type."""
+    return "string" if array.dtype.kind in "USO" else array.dtype, array.shape[1:]
 
 
 def _said(types):

@@ -24,6 +24,7 @@ def _compiled(model):
     model.optimizer = Optimizer._of(None)
     model.optimizer._model = weakref.ref(model)
     model._compiled = {"gradient_norm": False}
+    model._claim_weights()
     return model
 
 

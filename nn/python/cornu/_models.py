@@ -2,12 +2,13 @@
 
 import ctypes
 import os
+import weakref
 
 from ._described import Described, unique_name
 from ._library import Owned, lib, struct
 from ._symbols import Tensor, input_config, set_extents
 from ._training import Trained, listed
-from .layers import Layer, Weight, Weighted, by_address
+from .layers import Layer, Weight, Weighted, by_address, check_tensors
 
 _NONE = lib.constants["CORNU_NONE"]
 
@@ -74,8 +75,11 @@ class Model(Trained, Weighted):
     @property
     def layers(self):
         """The layers, in Keras' order."""
-        return [Layer._view(lib.cornu_model_layer(self.pointer, i), self._owned)
-                for i in range(lib.cornu_model_layer_count(self.pointer))]
+        found = [Layer._view(lib.cornu_model_layer(self.pointer, i), self._owned)
+                 for i in range(lib.cornu_model_layer_count(self.pointer))]
+        for layer in found:
+            layer._model = layer._model or weakref.ref(self._owned.counted)
+        return found
 
     def get_layer(self, name=None, index=None):
         if index is not None:
@@ -101,13 +105,11 @@ class Model(Trained, Weighted):
 
     @property
     def input_shape(self):
-        shapes = [t.shape for t in self.inputs]
-        return shapes[0] if len(shapes) == 1 else shapes
+        return self._one([t.shape for t in self.inputs])
 
     @property
     def output_shape(self):
-        shapes = [t.shape for t in self.outputs]
-        return shapes[0] if len(shapes) == 1 else shapes
+        return self._one([t.shape for t in self.outputs])
 
     def _names(self, what):
         name = getattr(lib, "cornu_model_%s_name" % what)
@@ -130,15 +132,26 @@ class Model(Trained, Weighted):
     def count_params(self) -> int:
         return lib.cornu_model_parameters(self.pointer)
 
-    def __call__(self, inputs):
+    def __call__(self, inputs, training=None, mask=None):
         """Calls the model, as a layer, on symbolic tensors."""
-        tensors = [inputs[key] for key in self.input_names] if isinstance(inputs, dict) \
-            else listed(inputs)
-        for tensor in tensors:
-            if not isinstance(tensor, Tensor):
-                raise TypeError("%s: called on %s, expected symbolic tensors; predict takes arrays"
-                                % (self.name, type(tensor).__name__))
-        return self._called(tensors)
+        given = {"training": training, "mask": mask}
+        kwargs = {key: value for key, value in given.items() if value is not None}
+        check_tensors(self.name, [inputs, *kwargs.values()])
+        if isinstance(inputs, dict):
+            inputs = self._ordered("input", inputs)
+        return self._called([inputs], kwargs)
+
+    # The model's own, as in Keras, not those of a call of it.
+    @property
+    def input(self):
+        return self._one(self.inputs)
+
+    @property
+    def output(self):
+        return self._one(self.outputs)
+
+    def _one(self, tensors):
+        return tensors[0] if len(tensors) == 1 else tensors
 
     def build(self, input_shape):
         """Makes the weights, for data of this shape; axis 0 is the batch."""
@@ -207,12 +220,14 @@ class Sequential(Model):
         for layer in layers or []:
             self.add(layer)
 
-    def _start(self, given=((), None, None, None, None)):
-        shape, batch_size, dtype, _, scale = given
-        of = input_config(shape, batch_size, dtype, None, scale)
-        config = struct("CornuSequentialConfig", name=self._pending, batch_size=of.batch_size,
-                        input_dtype=of.dtype, input_scale=of.scale)
-        set_extents(config.input_shape, shape)
+    def _start(self, given=None):
+        config = struct("CornuSequentialConfig", name=self._pending)
+        if given:
+            shape, batch_size, dtype, _, scale = given
+            of = input_config(shape, batch_size, dtype, None, scale)
+            config.batch_size, config.input_dtype = of.batch_size, of.dtype
+            config.input_scale, config.input_scalar = of.scale, of.scalar
+            set_extents(config.input_shape, shape)
         self._begin(lib.cornu_sequential_from(ctypes.byref(config)))
 
     @property
@@ -239,6 +254,7 @@ class Sequential(Model):
         lib.cornu_model_add(pointer, address)
         self._output_shapes = None
         by_address[address] = layer
+        layer._model = layer._model or weakref.ref(self._owned.counted)
 
 
 __all__ = ["Model", "Sequential"]

@@ -96,7 +96,7 @@ def input_tensor(shape=None, batch_size=None, dtype=None, name=None, batch_shape
 
 def input_config(shape, batch_size, dtype, name, scale):
     config = struct("CornuInputConfig", name=name, batch_size=batch_size or 0,
-                    scale=float(scale or 0))
+                    scale=float(scale or 0), scalar=not shape)
     # Floats are converted to what layers compute in.
     if dtype is not None and "float" not in str(dtype):
         config.dtype = dtype_number(dtype)
@@ -114,43 +114,58 @@ def set_extents(to, shape):
         to[i] = lib.constants["CORNU_NONE"] if extent is None else int(extent)
 
 
-def operation(name, /, *values, **arguments_by_name):
+class Form:
+    """Arguments of a call in Keras' form for files, in which tensors are numbered."""
+
+    def __init__(self):
+        self.tensors = []
+
+    def __call__(self, value):
+        if isinstance(value, Tensor):
+            self.tensors.append(value)
+            return {"class_name": "__keras_tensor__", "config": len(self.tensors) - 1}
+        if isinstance(value, (list, tuple)):
+            return [self(v) for v in value]
+        if isinstance(value, dict):
+            return {key: self(v) for key, v in value.items()}
+        if isinstance(value, slice):
+            return {"class_name": "__slice__",
+                    "config": {"start": plain(value.start), "stop": plain(value.stop),
+                               "step": plain(value.step)}}
+        if value is Ellipsis:
+            return {"class_name": "__ellipsis__", "config": {}}
+        return plain(value)
+
+    def pointers(self):
+        return arguments(*[t.pointer for t in self.tensors])
+
+
+def operation(name, /, *values, **named):
     """keras.ops.NAME of symbolic tensors, and of numbers or arrays beside them, with the arguments
     of Keras: one tensor, or a list of them where there are several results."""
-    tensors = []
-
-    def form(value):
-        if isinstance(value, Tensor):
-            tensors.append(value)
-            return {"class_name": "__keras_tensor__", "config": len(tensors) - 1}
-        if isinstance(value, (list, tuple)):
-            return [form(v) for v in value]
-        return _constant(value)
-
-    given = {key: form(value) for key, value in arguments_by_name.items()}
-    given["args"] = [form(value) for value in values]
-    if not tensors:
-        kinds = [type(v).__name__ for v in (*values, *arguments_by_name.values())]
+    form = Form()
+    given = {key: form(value) for key, value in named.items()}
+    given["args"] = form(values)
+    if not form.tensors:
+        kinds = [type(v).__name__ for v in (*values, *named.values())]
         raise TypeError("%s: expected a symbolic tensor of this package, %s came"
                         % (name, ", ".join(kinds) or "nothing"))
     given["name"] = given.get("name") or unique_name(name)
-    pointers, count = arguments(*[t.pointer for t in tensors])
-    return results(lib.cornu_operation_from(name, json.dumps(given), pointers, count))
+    return results(lib.cornu_operation_from(name, json.dumps(given), *form.pointers()))
 
 
-def _constant(value):
-    """What is not a tensor, in Keras' form."""
-    if isinstance(value, slice):
-        return {"class_name": "__slice__",
-                "config": {"start": plain(value.start), "stop": plain(value.stop),
-                           "step": plain(value.step)}}
-    if value is Ellipsis:
-        return {"class_name": "__ellipsis__", "config": {}}
-    return plain(value)
+def _call_of(address, count, at):
+    made = [Tensor(at(address, i)) for i in range(count(address))]
+    return made[0] if len(made) == 1 else made
 
 
 def results(address):
     """The tensors of the call that returned a symbol: one, or a list of several."""
-    made = [Tensor(lib.cornu_call_result(address, i))
-            for i in range(lib.cornu_call_results(address))]
-    return made[0] if len(made) == 1 else made
+    return _call_of(address, lib.cornu_call_results, lib.cornu_call_result)
+
+
+def operands(address):
+    """The tensors on which it was called, likewise; what cornu.Input made is its own."""
+    if not lib.cornu_call_operands(address):
+        return results(address)
+    return _call_of(address, lib.cornu_call_operands, lib.cornu_call_operand)

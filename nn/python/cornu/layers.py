@@ -2,14 +2,15 @@
 
 import ctypes
 import json
+import numbers
 import weakref
 
 import numpy as np
 
 from ._arrays import Borrowed, shape_of
 from ._described import Described, make_classes, snake_case, unique_name
-from ._library import Owned, arguments, lib
-from ._symbols import Tensor, input_tensor as Input, results
+from ._library import Owned, lib
+from ._symbols import Form, Tensor, input_tensor as Input, operands, results
 
 
 # The objects of Python for layers of the library, by address, while they live.
@@ -113,11 +114,53 @@ class Weighted:
     def trainable(self, value):
         lib.cornu_layer_set_trainable(self._layer_pointer(), bool(value))
 
-    def _called(self, tensors):
-        """The tensors that a call of the layer returns: one, or a list of several."""
+    # ---- Calls ----
+
+    _first = None       # a result of the first call, while this object made it
+    _model = None       # a weak reference to the address of a model that calls the layer
+
+    def _called(self, args, kwargs):
+        """The tensors that a call with Keras' arguments returns: one, or a list of several."""
+        form = Form()
+        call = json.dumps({"args": form(args), "kwargs": form(kwargs)})
         pointer = self._layer_pointer()
         by_address[pointer] = self
-        return results(lib.cornu_call_from(pointer, *arguments(*[t.pointer for t in tensors])))
+        made = lib.cornu_call_from_json(pointer, call, *form.pointers())
+        if self._first is None:
+            self._first = Tensor(made)
+        return results(made)
+
+    def _first_call(self):
+        """A result of the layer's first call."""
+        if self._first is not None:
+            return self._first.pointer
+        model = self._model() if self._model else None
+        if model is None or not model.address:
+            raise AttributeError("%s: the layer has not been called on a symbolic tensor, so that "
+                                 "it has no input and output" % self.name)
+        return lib.cornu_model_symbol(model.address, self.name)
+
+    @property
+    def input(self):
+        """The symbolic tensor of the first call, or a list of several."""
+        return operands(self._first_call())
+
+    @property
+    def output(self):
+        """What the first call returned: Model(model.inputs, model.get_layer("a").output)."""
+        return results(self._first_call())
+
+
+def check_tensors(name, values):
+    """TypeError unless arguments of a call are symbolic tensors, or say how to call."""
+    for value in values:
+        if isinstance(value, dict):
+            value = list(value.values())
+        if isinstance(value, (list, tuple)):
+            check_tensors(name, value)
+        elif not isinstance(value, (Tensor, str, numbers.Number, type(None))):
+            raise TypeError("%s: called on %s; expected symbolic tensors, from cornu.Input. A "
+                            "model's predict takes arrays" % (name, type(value).__name__))
 
 
 class Layer(Weighted, Described):
@@ -175,32 +218,20 @@ class Layer(Weighted, Described):
         dtype = self.get_config().get("dtype")
         return dtype["config"]["name"] if isinstance(dtype, dict) else dtype
 
-    def __call__(self, *inputs, **kwargs):
-        """Calls the layer on symbolic tensors: layer(x), layer([a, b]), layer(query, value), or
-        further ones by Keras' keywords, layer(x, initial_state=[h, c])."""
-        tensors = []
-        for value in inputs:
-            tensors.extend(value if isinstance(value, (list, tuple)) else [value])
-        for word in self.description.get("operands", "").split():
-            value = kwargs.pop(word.rstrip("*"), None)
-            if value is not None:
-                tensors.extend(value if isinstance(value, (list, tuple)) else [value])
-        for value in tensors:
-            if not isinstance(value, Tensor):
-                raise TypeError("%s: called on %s; expected symbolic tensors, from cornu.Input. A "
-                                "model's predict takes arrays"
-                                % (self.name, type(value).__name__))
-        self._configure({k: v for k, v in kwargs.items() if v is not None})
+    def __call__(self, *args, **kwargs):
+        """Calls the layer on symbolic tensors: layer(x), layer([a, b]), layer(query, value). Other
+        arguments of Keras' call are given by name: layer(x, initial_state=[h, c], mask=m)."""
+        kwargs = {key: value for key, value in kwargs.items() if value is not None}
+        check_tensors(self.name, [*args, *kwargs.values()])
+        own = self.description.get("call_arguments", "").split()
+        self._configure({key: kwargs.pop(key) for key in own if key in kwargs})
         self._calls += 1
-        return self._called(tensors)
+        return self._called(args, kwargs)
 
     def _configure(self, given):
         """Arguments of a call that are the layer's own here, such as use_causal_mask."""
         if not given:
             return
-        for name in given:
-            if name not in self.field_names:
-                raise TypeError("%s: the call has no argument %r" % (self.name, name))
         if self._calls:
             for name, value in given.items():
                 if self._config is None or self._config.get(name) != value:
@@ -225,14 +256,14 @@ def InputLayer(shape=None, batch_size=None, dtype=None, name=None, batch_shape=N
 
 def _function(name):
     """Keras' add([a, b]), which is Add()([a, b])."""
-    def call(inputs, **kwargs):
-        return globals()[name.capitalize()](**kwargs)(inputs)
+    def call(inputs, *args, **kwargs):
+        return globals()[name.capitalize()](*args, **kwargs)(inputs)
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = "%s(**kwargs)(inputs)." % name.capitalize()
+    call.__doc__ = "%s(...)(inputs)." % name.capitalize()
     return call
 
 
-_FUNCTIONS = ["add", "subtract", "multiply", "average", "maximum", "minimum", "concatenate"]
+_FUNCTIONS = ["add", "subtract", "multiply", "average", "maximum", "minimum", "concatenate", "dot"]
 for _name in _FUNCTIONS:
     globals()[_name] = _function(_name)
 

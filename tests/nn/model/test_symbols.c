@@ -114,9 +114,65 @@ static void test_names_and_types(void **state)
     cornu_model_free(model);
 }
 
+#define TENSOR(i) "{\"class_name\": \"__keras_tensor__\", \"config\": " #i "}"
+
+/* multi_head_attention(query, value=value, attention_mask=mask), whose key is the value. */
+static void test_calls_from_json(void **state)
+{
+    (void)state;
+    CornuLayer  *layer = cornu_multi_head_attention(.num_heads = 2, .key_dim = 3);
+    CornuSymbol *in[] = { cornu_input(.shape = { 4, 6 }), cornu_input(.shape = { 5, 6 }),
+                          cornu_input(.shape = { 4, 5 }) };
+    CornuSymbol *y = taken(cornu_call_from_json(layer, "{\"args\": [" TENSOR(0) "], \"kwargs\": {"
+                                                "\"value\": " TENSOR(1) ", \"training\": false, "
+                                                "\"attention_mask\": " TENSOR(2) "}}", in, 3));
+    assert_int_equal(cornu_call_results(y), 1);
+    assert_int_equal(cornu_call_operands(y), 4);
+    assert_ptr_equal(cornu_call_operand(y, 0), in[0]);
+    assert_ptr_equal(cornu_call_operand(y, 2), in[1]);
+    assert_ptr_equal(cornu_call_operand(y, 3), in[2]);
+    assert_int_equal(cornu_call_operands(in[0]), 0);
+    expect_failure(cornu_call_operand(y, 4), CORNU_ERR_ARGUMENT, "there is no tensor 4");
+    expect_failure(cornu_call_from_json(layer, "{\"args\": [" TENSOR(3) "]}", in, 3),
+                   CORNU_ERR_ARGUMENT, "a tensor has the number 3, expected less than 3");
+    expect_failure(cornu_call_from_json(layer, "{\"args\": [" TENSOR(0) "], \"kwargs\": {"
+                                        "\"scale\": 2}}", in, 3),
+                   CORNU_ERR_UNSUPPORTED, "is called with \"scale\"");
+    expect_failure(cornu_call_from_json(layer, "[", in, 3), CORNU_ERR_FORMAT, "JSON");
+    cornu_symbol_free(y);
+    cornu_clear_session();
+}
+
+/* Keras' Input(()), in both kinds of models. */
+static void test_a_value_per_row(void **state)
+{
+    (void)state;
+    float             y[3], x[] = { 1, 2, 3 };
+    CornuSymbol      *scalar = cornu_input(.scalar = true);
+    CornuModel *const models[] = {
+        made(cornu_model(.inputs = { scalar },
+                         .outputs = { cornu_operation("add", NULL, scalar, scalar) })),
+        made(cornu_sequential(.input_scalar = true)),
+    };
+    expect_ok(cornu_model_add(models[1], cornu_rescaling(2.0)));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(cornu_model_input_shape(models[i]).rank, 1);
+        expect_ok(cornu_predict(models[i], .x = cornu_array(x, CORNU_F32, 3),
+                                .to = cornu_array(y, CORNU_F32, 3), .verbose = CORNU_SILENT));
+        for (int b = 0; b < 3; b++) assert_true(y[b] == 2.0f * x[b]);
+        cornu_model_free(models[i]);
+    }
+    expect_failure(cornu_input(.name = "none"), CORNU_ERR_ARGUMENT, ".shape is required, or "
+                   ".scalar");
+    expect_failure(cornu_input(.scalar = true, .shape = { 3 }), CORNU_ERR_ARGUMENT,
+                   "both .shape and .scalar are given");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_calls_from_json),
+        cmocka_unit_test(test_a_value_per_row),
         cmocka_unit_test(test_they_outlive_a_failed_model),
         cmocka_unit_test(test_references_are_counted),
         cmocka_unit_test(test_weights_leave_the_device_of_another_model),

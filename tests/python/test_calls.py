@@ -1,0 +1,200 @@
+"""Calls of layers with Keras' arguments, and models cut out of others."""
+
+import os
+import tempfile
+import unittest
+
+import numpy as np
+
+import cornu
+from cornu import layers as L
+
+from test_keras import needs_hdf5
+
+
+def trained(folder):
+    """A model, and the same one from a file, compiled."""
+    model = cornu.Sequential([cornu.Input((4,)), L.Dense(3, "relu", name="first"),
+                              L.Dense(2, name="second")])
+    model.compile("adam", "mse")
+    model.fit(np.ones((8, 4)), np.ones((8, 2)), verbose=0)
+    path = os.path.join(folder, "model.keras")
+    model.save(path)
+    return model, cornu.load(path)
+
+
+class Calls(unittest.TestCase):
+    def values(self, inputs, outputs, data):
+        return cornu.Model(inputs, outputs).predict(data, verbose=0)
+
+    def test_operands_by_name(self):
+        rng = np.random.default_rng(0)
+        x, v = cornu.Input((4, 6)), cornu.Input((5, 6))
+        mask = cornu.Input((4, 5))
+        layer = L.MultiHeadAttention(2, 3)
+        a = layer(x, v)
+        b = layer(query=x, value=v)
+        c = layer(x, key=v, value=v)
+        d = layer(x, v, attention_mask=mask)
+        given = np.ones((2, 4, 5))
+        given[:, :, 3:] = 0
+        data = [rng.standard_normal((2, 4, 6)), rng.standard_normal((2, 5, 6))]
+        one, two, three, masked = self.values([x, v, mask], [a, b, c, d], data + [given])
+        np.testing.assert_array_equal(one, two)
+        np.testing.assert_array_equal(one, three)
+        # Two of five positions are as if they were not there.
+        short = cornu.Input((3, 6))
+        np.testing.assert_allclose(self.values([x, short], layer(x, short),
+                                               [data[0], data[1][:, :3]]), masked, atol=1e-6)
+
+    def test_the_first_input_by_name(self):
+        x = cornu.Input((4, 6))
+        self.assertEqual(L.Dense(3)(inputs=x).shape, (None, 4, 3))
+        self.assertEqual(L.LSTM(3)(sequence=x).shape, (None, 3))
+        self.assertEqual(L.Attention()(inputs=[x, x]).shape, (None, 4, 6))
+
+    def test_training_is_taken_and_has_no_effect(self):
+        """As in Keras 3, where predict and fit set the argument."""
+        x = cornu.Input((6,))
+        data = np.ones((3, 6), np.float32)
+        found = self.values(x, L.Dropout(0.5)(x, training=True), data)
+        np.testing.assert_array_equal(found, data)
+        inner = cornu.Sequential([cornu.Input((6,)), L.Rescaling(2.0)])
+        np.testing.assert_array_equal(self.values(x, inner(x, training=False), data), 2 * data)
+
+    def test_masks(self):
+        """The LSTM stops at the mask's end."""
+        x, short = cornu.Input((4, 2)), cornu.Input((2, 2))
+        layer = L.LSTM(3)
+        data = np.random.default_rng(0).standard_normal((2, 4, 2))
+        mask = cornu.Input((4,))
+        given = np.array([[1, 1, 0, 0]] * 2)
+        found = self.values([x, mask], layer(x, mask=mask > 0), [data, given])
+        np.testing.assert_allclose(found, self.values(short, layer(short), data[:, :2]), atol=1e-6)
+
+    def test_unknown_arguments_are_refused(self):
+        x = cornu.Input((6,))
+        with self.assertRaisesRegex(NotImplementedError, '"units", which is not available'):
+            L.Dense(3)(x, units=5)
+        with self.assertRaisesRegex(TypeError, "called on ndarray"):
+            L.Dense(3)(x, mask=np.ones(3))
+
+    def test_functions_of_layers(self):
+        x, y = cornu.Input((2, 3)), cornu.Input((2, 3))
+        a, b = np.arange(6.0).reshape(1, 2, 3), np.ones((1, 2, 3))
+        found = self.values([x, y], [L.dot([x, y], 2), L.concatenate([x, y], 1)], [a, b])
+        np.testing.assert_array_equal(found[0], a @ b.transpose(0, 2, 1))
+        np.testing.assert_array_equal(found[1], np.concatenate([a, b], 1))
+
+    def test_a_value_per_row(self):
+        """Keras' Input(())."""
+        x = cornu.Input(())
+        self.assertEqual(x.shape, (None,))
+        np.testing.assert_array_equal(self.values(x, x * 2.0, np.arange(3)), [0, 2, 4])
+        model = cornu.Sequential([cornu.Input(()), L.Rescaling(2.0)])
+        self.assertEqual(model.input_shape, (None,))
+        np.testing.assert_array_equal(model.predict(np.arange(3), verbose=0), [0, 2, 4])
+
+    def test_names_of_classes(self):
+        """What Keras resolves: optimizers in any case, others by class and by function."""
+        for optimizer in ("RMSprop", "rmsprop", "RMSPROP", "AdamW", "SGD", "ScheduleFreeAdamW"):
+            model = cornu.Sequential([cornu.Input((4,)), L.Dense(
+                2, kernel_initializer="HeNormal", kernel_regularizer="L2",
+                kernel_constraint="MaxNorm")])
+            model.compile(optimizer, "MeanSquaredError", metrics=["MeanAbsoluteError", "MSE"])
+            self.assertEqual(len(model.train_on_batch(np.ones((2, 4)), np.ones((2, 2)))), 3)
+
+
+class Cuts(unittest.TestCase):
+    """Models from the inputs of another to a layer of it."""
+
+    def test_of_layers_that_were_called(self):
+        x, y = cornu.Input((4,)), cornu.Input((4,))
+        layer = L.Dense(3)
+        with self.assertRaisesRegex(AttributeError, "has not been called"):
+            layer.output
+        first = layer(x)
+        layer(y)
+        self.assertEqual(first.shape, layer.output.shape)
+        both = L.Add(name="both")
+        both([x, y])
+        self.assertEqual([t.shape for t in both.input], [(None, 4)] * 2)
+        cut = cornu.Model(layer.input, layer.output)
+        data = np.ones((2, 4), np.float32)
+        np.testing.assert_allclose(cut.predict(data, verbose=0),
+                                   data @ layer.get_weights()[0], rtol=1e-5)
+        lstm = L.LSTM(2, return_state=True)
+        lstm(cornu.Input((3, 2)))
+        self.assertEqual(len(lstm.output), 3)
+
+    def expect_cut(self, model, name, whole):
+        data = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
+        kernel, bias = whole.get_layer("first").get_weights()
+        cut = cornu.Model(model.inputs, model.get_layer(name).output)
+        np.testing.assert_allclose(cut.predict(data, verbose=0),
+                                   np.maximum(data @ kernel + bias, 0), rtol=1e-4, atol=1e-6)
+
+    @needs_hdf5
+    def test_of_loaded_models(self):
+        """A compiled model's symbols in new ones, which share its device, and train."""
+        with tempfile.TemporaryDirectory() as folder:
+            whole, loaded = trained(folder)
+            self.expect_cut(loaded, "first", whole)
+            self.expect_cut(whole, "first", whole)
+            head = cornu.Model(loaded.inputs, L.Dense(1)(loaded.get_layer("first").output))
+            head.compile("sgd", "mse")
+            before = loaded.get_weights()[0]
+            head.fit(np.ones((8, 4)), np.full((8, 1), 3.0), verbose=0)
+            self.assertFalse(np.array_equal(before, loaded.get_weights()[0]))
+            x = cornu.Input((4,))
+            around = cornu.Model(x, loaded(x) * 2.0)
+            np.testing.assert_allclose(around.predict(np.ones((1, 4)), verbose=0),
+                                       2 * loaded.predict(np.ones((1, 4)), verbose=0), rtol=1e-6)
+
+    def test_of_imported_models(self):
+        model = cornu.Sequential([cornu.Input((4,)), L.Dense(3, "relu", name="first"),
+                                  L.Dense(2, name="second")])
+        with tempfile.TemporaryDirectory() as folder:
+            for suffix, name in ((".onnx", None), (".tflite", None)):
+                path = os.path.join(folder, "model" + suffix)
+                model.export(path)
+                imported = cornu.load(path)
+                data = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
+                hidden = np.maximum(data @ model.get_weights()[0], 0)
+                found = [cornu.Model(imported.inputs, layer.output).predict(data, verbose=0)
+                         for layer in imported.layers[1:]]
+                self.assertTrue(any(np.allclose(f, hidden, atol=1e-5) for f in found
+                                    if f.shape == hidden.shape), suffix)
+
+
+class Strings(unittest.TestCase):
+    def test_batches_of_other_widths(self):
+        """NumPy's <U3 beside <U9, and other numbers of words."""
+        x = cornu.Input((None,), dtype="string")
+        y = L.GlobalAveragePooling1D()(L.Embedding(4, 3)(L.StringLookup(vocabulary=["a", "b"])(x)))
+        model = cornu.Model(x, L.Dense(1)(y))
+        model.compile("sgd", "mse")
+        words = [np.array([["a", "b"]]), np.array([["a", "a long one"]]), np.array([["b", "abc"]])]
+
+        def batches():
+            for batch in words:
+                yield batch, np.ones((1, 1))
+
+        history = model.fit(batches(), verbose=0)
+        self.assertEqual(len(history.history["loss"]), 1)
+        self.assertTrue(np.isfinite(model.train_on_batch(np.array([["a", "b", "abc"]]),
+                                                         np.ones((1, 1)))))
+
+    def test_models_that_begin_with_strings_in_models(self):
+        for first in ([], [cornu.Input((2,), dtype="string")]):
+            inner = cornu.Sequential(first + [L.StringLookup(vocabulary=["a", "b"]),
+                                              L.Embedding(3, 2, name="words")])
+            x = cornu.Input((2,), dtype="string")
+            model = cornu.Model(x, inner(x))
+            table = model.get_weights()[0]
+            found = model.predict(np.array([["a", "no"], ["b", "a"]]), verbose=0)
+            np.testing.assert_array_equal(found, table[[[1, 0], [2, 1]]])
+
+
+if __name__ == "__main__":
+    unittest.main()
