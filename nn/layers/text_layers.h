@@ -126,6 +126,12 @@ CornuLayer *cornu_hashed_crossing_from(const CornuHashedCrossingConfig *config);
  * free(). */
 CornuStatus cornu_layer_vocabulary(const CornuLayer *layer, CornuTexts *vocabulary);
 
+/* The same as a JSON list, of the integers of an IntegerLookup, too; with no_special_tokens
+ * without the mask and those that are for others. The caller frees it by free(). NULL and
+ * CORNU_ERR_ARGUMENT for a layer of another class, CORNU_ERR_VALUE for a string that JSON cannot
+ * hold. */
+char *cornu_layer_vocabulary_to_json(const CornuLayer *layer, bool no_special_tokens);
+
 /* Computes a layer of this header on arrays, whose axis 0 is the batch. *to gets the result: its
  * data are freed with free(). Strings in it are the layer's. */
 CornuStatus cornu_layer_compute(const CornuLayer *layer, const CornuArray *in, int count,

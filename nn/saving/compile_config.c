@@ -322,3 +322,17 @@ CornuStatus cornu_compile_from_json(CornuModel *model, const char *json, CornuDe
     json_decref(config);
     return status;
 }
+
+char *cornu_compile_to_json(const CornuModel *model)
+{
+    CORNU__NEED_TO_MAKE(model);
+    if (cornu__refused()) return NULL;
+    json_t *config = cornu__compile_config(model);
+    char   *text = NULL;
+    if (config && json_object_size(config) == 0)
+        cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: is not compiled, or with something that is not "
+                    "Keras'", cornu_model_name(model));
+    else text = cornu__json_text(config);
+    json_decref(config);
+    return text ? text : cornu__null();
+}

@@ -2,6 +2,7 @@
 #include "describe.h"
 
 #include "../config/naming_internal.h"
+#include "../layers/preprocessing/adapt_internal.h"
 #include "../metrics/metric_internal.h"
 #include "../optimizers/optimizer_internal.h"
 #include "describe_internal.h"
@@ -74,6 +75,9 @@ static json_t *layers_to_json(void)
             layer = cornu__json_with(layer, "operands", json_string((*kind)->operands));
         if ((*kind)->call_arguments)
             layer = cornu__json_with(layer, "call_arguments", json_string((*kind)->call_arguments));
+        if (cornu__layer_adapts(*kind)) layer = cornu__json_with(layer, "adapts", json_true());
+        if (cornu__layer_has_vocabulary(*kind))
+            layer = cornu__json_with(layer, "has_vocabulary", json_true());
         list = cornu__json_append(list, layer);
     }
     return list;

@@ -135,6 +135,8 @@ static json_t *field_to_json(const CornuField *field, const json_t *arguments,
                                      type_of(field->kind));
     json_t       *choices = choices_of(field->kind);
     const json_t *usual = json_object_get(config, field->name);
+    /* The layer in a wrapper is the example's. */
+    if (field->kind == CORNU_FIELD_LAYER || field->kind == CORNU_FIELD_LAYERS) usual = NULL;
     if (choices) result = cornu__json_with(result, "choices", choices);
     if (json_object_get(arguments, field->name))
         result = cornu__json_with(result, "required", json_true());

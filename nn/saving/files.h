@@ -149,6 +149,10 @@ CornuSymbol *cornu_call_from_json(CornuLayer *layer, const char *json, CornuSymb
  * "debug_nans" and "auto_scale_loss" are as in CornuCompileConfig. */
 CornuStatus cornu_compile_from_json(CornuModel *model, const char *json, CornuDevice *device);
 
+/* Keras' get_compile_config of a compiled model as JSON, which the caller frees by free(). NULL and
+ * CORNU_ERR_UNSUPPORTED for one that is not compiled, or with a user-defined part. */
+char *cornu_compile_to_json(const CornuModel *model);
+
 /* Loads the weights of a model of the same architecture: by position, or by name from files that
  * other programs wrote. If the model has the optimizer whose variables are in the file, they are
  * loaded too. Nothing is changed unless everything fits; CORNU_ERR_SHAPE names the weight and both

@@ -2,6 +2,7 @@
 #ifndef CORNU_NN_ADAPT_INTERNAL_H
 #define CORNU_NN_ADAPT_INTERNAL_H
 
+#include "../../formats/json_internal.h"
 #include "../layer_internal.h"
 
 /* Gets the first `count` rows of a batch. */
@@ -9,6 +10,14 @@ typedef CornuStatus CornuAdaptStep(void *context, CornuArray rows, int64_t count
 
 /* Calls `step` with the array, or with each batch of the data set. */
 CornuStatus cornu__adapt_each(const CornuAdaptConfig *config, CornuAdaptStep *step, void *context);
+
+/* For cornu_classes_to_json: whether cornu_adapt and cornu_layer_vocabulary_to_json take layers of
+ * the class. */
+bool cornu__layer_adapts(const CornuLayerClass *kind);
+bool cornu__layer_has_vocabulary(const CornuLayerClass *kind);
+
+/* The vocabulary of an IntegerLookup as a list of numbers, and how many special ones begin it. */
+json_t *cornu__integer_lookup_vocabulary(const CornuLayer *layer, int64_t *specials);
 
 /* cornu_adapt of each class. */
 CornuStatus cornu__adapt_normalization(const CornuAdaptConfig *config);

@@ -325,6 +325,20 @@ CornuLayer *cornu_integer_lookup_from(const CornuIntegerLookupConfig *config)
     return cornu__null();
 }
 
+json_t *cornu__integer_lookup_vocabulary(const CornuLayer *layer, int64_t *specials)
+{
+    const CornuIntegerLookupConfig *c = &((const Lookup *)layer)->config;
+    json_t                         *list = json_array();
+    *specials = vocabulary_start(c);
+    if (oov_start(c)) list = cornu__json_append(list, json_integer(cornu__integer(c->mask_token,
+                                                                                 0)));
+    for (int64_t i = 0; i < oov_of(c); i++)
+        list = cornu__json_append(list, json_integer(cornu__integer(c->oov_token, -1)));
+    for (int64_t i = 0; i < size_of(c); i++)
+        list = cornu__json_append(list, json_integer((json_int_t)c->vocabulary.values[i]));
+    return list;
+}
+
 /* ---- A vocabulary from data: the most frequent integers first, of equally frequent ones the
  * larger ---- */
 

@@ -89,42 +89,88 @@ class Described:
         return "<cornu %s(%s)>" % (self.class_name, given)
 
 
+class Written:
+    """A default that is an object, as a program writes it."""
+
+    def __init__(self, text):
+        self._text = text
+
+    def __repr__(self):
+        return self._text
+
+
+def _named(value):
+    """An object of Keras' JSON: 'glorot_uniform', or RandomUniform(minval=-1) if its arguments are
+    not those by default."""
+    name, config = value["class_name"], value.get("config", {})
+    entry = next((entry for kind in ("initializers", "regularizers", "constraints", "layers")
+                  for entry in described[kind] if entry["class_name"] == name), {"fields": []})
+    usual = {field["name"]: field.get("default") for field in entry["fields"]}
+    own = ["%s=%r" % (key, as_written(v)) for key, v in config.items()
+           if key in usual and v != usual[key]]
+    if own or "name" not in entry:
+        return Written("%s(%s)" % (name, ", ".join(own)))
+    return entry["name"]
+
+
+def as_written(value):
+    """A default of JSON as a program of Python writes it: tuples, and names of objects."""
+    if isinstance(value, dict) and "class_name" in value:
+        return _named(value)
+    if isinstance(value, list):
+        return tuple(as_written(v) for v in value)
+    return value
+
+
 def _signature(fields):
-    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    parameters = []
     for field in fields:
-        usual = inspect.Parameter.empty if field.get("required") else field.get("default")
+        usual = inspect.Parameter.empty if field.get("required") else \
+            as_written(field.get("default"))
+        # A required argument after another one, as in EinsumDense, is one of Keras' by name.
+        if usual is inspect.Parameter.empty and any(p.default is not usual for p in parameters):
+            usual = None
         parameters.append(inspect.Parameter(field["name"], inspect.Parameter.POSITIONAL_OR_KEYWORD,
                                             default=usual))
-    # A required argument after another one, as in EinsumDense, is one of Keras' by name.
-    seen = False
-    for i, parameter in enumerate(parameters[1:], 1):
-        seen = seen or parameter.default is not inspect.Parameter.empty
-        if seen and parameter.default is inspect.Parameter.empty:
-            parameters[i] = parameter.replace(default=None)
     parameters.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
-    return inspect.Signature(parameters[1:])
+    return inspect.Signature(parameters)
 
 
-def _documentation(kind, entry):
+# What the types of describe.h are in Python; of others the name says it.
+_TYPES = {"integer": "int", "number": "float", "flag": "bool", "text": "str", "single": "int",
+          "pair": "int or two of them", "triple": "int or three of them", "texts": "list of str",
+          "integers": "list of int", "numbers": "list of float", "strings": "list of str",
+          "shape": "tuple of int"}
+
+
+def _type_name(kind):
+    word, _, rest = kind.partition("_or_")
+    return " or ".join([_TYPES.get(word, word)] + {"none": ["None"], "default": []}.get(
+        rest, [rest] if rest else []))
+
+
+def _documentation(entry):
     lines = ["Keras' %s, as libcornu has it." % entry["class_name"], ""]
     for field in entry["fields"]:
-        text = "    %s: %s" % (field["name"], field["type"])
+        text = "    %s: %s" % (field["name"], _type_name(field["type"]))
         if field.get("choices"):
-            text += ", one of " + ", ".join(field["choices"])
+            text = "    %s: one of %s" % (field["name"],
+                                          ", ".join(repr(c) for c in field["choices"]))
         if field.get("required"):
             text += "; required"
         elif "default" in field:
-            text += "; default %r" % (field["default"],)
+            text += "; default %r" % (as_written(field["default"]),)
         lines.append(text)
     return "\n".join(lines)
 
 
-def make_classes(kind, base, module):
-    """Adds a subclass of `base` for each class of a kind to a module; returns their names."""
+def make_classes(kind, base, module, bases_of=lambda entry: ()):
+    """Adds a subclass of `base` for each class of a kind to a module; returns their names.
+    bases_of(entry) are further ones, before it."""
     names = []
     for entry in described[kind]:
-        made = type(entry["class_name"], (base,), {
-            "__doc__": _documentation(kind, entry), "__module__": module["__name__"],
+        made = type(entry["class_name"], (*bases_of(entry), base), {
+            "__doc__": _documentation(entry), "__module__": module["__name__"],
             "class_name": entry["class_name"], "description": entry,
             "field_names": tuple(field["name"] for field in entry["fields"]),
             "__signature__": _signature(entry["fields"])})

@@ -43,6 +43,43 @@ def clone_model(model: Model) -> Model:
     return Model._of(lib.cornu_model_clone(model.pointer))
 
 
+def pickled(model):
+    """What unpickled makes a model of: its file's bytes, or its JSON if it is not built."""
+    state = {"compile": model._compiled, "optimizer": model.optimizer, "device": model._device}
+    if state["compile"] and "optimizer" not in state["compile"]:    # it came from a file
+        state["compile"] = dict(model.get_compile_config(), **state["compile"])
+    if not model.built:
+        return dict(state, json=model.to_json())
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.safetensors")
+        model.save(path)
+        with open(path, "rb") as file:
+            return dict(state, file=file.read())
+
+
+def unpickled(cls, state):
+    if "json" in state:
+        made = cls._of(lib.cornu_model_from_json(state["json"]))
+        return _compiled_again(made, state)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.safetensors")
+        with open(path, "wb") as file:
+            file.write(state["file"])
+        made = _compiled_again(cls._of(lib.cornu_model_load(path)), state)
+        if state["compile"]:
+            made.load_weights(path)     # and the optimizer's variables
+        return made
+
+
+def _compiled_again(model, state):
+    if state["compile"]:
+        model._compile(state["compile"], state["device"])
+        model._compiled, model._device = state["compile"], state["device"]
+        model.optimizer = state["optimizer"]
+        model.optimizer._model = weakref.ref(model)
+    return model
+
+
 def from_keras(model) -> Model:
     """A model of Keras, with its weights; compiled if it is, and the library can. It goes through a
     .keras file or, without libhdf5, as JSON and arrays, less the optimizer's state."""

@@ -158,8 +158,9 @@ class _Library:
 
     def fail(self, status):
         """Raises the error of a status with this thread's last message."""
+        from ._spelling import spelt
         message = self.cornu_error_message() or self.statuses[status][1]
-        raise self.errors[status](message)
+        raise self.errors[status](spelt(message))
 
 
 lib = _Library()
@@ -195,6 +196,10 @@ class Owned:
         """What another Owned counts lives as long as this."""
         counted.count += 1
         self.counted.needs.append(counted)
+
+    def __reduce__(self):
+        raise TypeError("an object of the library cannot be copied or pickled on its own; models, "
+                        "and layers without weights, can")
 
     def __del__(self):
         # At the end of the program modules are gone and the system frees everything.

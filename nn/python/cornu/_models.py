@@ -1,6 +1,7 @@
 """Models: Sequential and functional ones."""
 
 import ctypes
+import json
 import os
 import weakref
 
@@ -50,7 +51,7 @@ class Model(Trained, Weighted):
 
     def _reset(self):
         self.optimizer, self._compiled, self._stopping, self.history = None, None, False, None
-        self._predicts, self._output_shapes = False, None
+        self._predicts, self._output_shapes, self._device = False, None, None
         self._shared = None     # the device of another model with the same weights
 
     @classmethod
@@ -199,6 +200,18 @@ class Model(Trained, Weighted):
     def to_json(self) -> str:
         """The architecture, as Keras' JSON."""
         return lib.take_text(lib.cornu_model_to_json(self.pointer))
+
+    def get_compile_config(self):
+        """The arguments of compile, as Keras' files have them; None before it."""
+        if self._compiled is None:
+            return None
+        return json.loads(lib.take_text(lib.cornu_compile_to_json(self.pointer)))
+
+    def __reduce__(self):
+        """The whole model, as in a file, with the optimizer's variables, for pickle and
+        copy.deepcopy."""
+        from ._files import pickled, unpickled
+        return unpickled, (type(self), pickled(self))
 
     def to_keras(self):
         """The same model in Keras, with its weights and, if compiled, its optimizer. It goes

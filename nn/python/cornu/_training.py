@@ -54,6 +54,7 @@ class Trained:
                   "auto_scale_loss": bool(auto_scale_loss), "gradient_norm": bool(gradient_norm),
                   "debug_nans": bool(debug_nans)}
         self._compile(config, device)
+        self._device = device
         self.optimizer = optimizer if isinstance(optimizer, Optimizer) else Optimizer._of(optimizer)
         self.optimizer._model = weakref.ref(self)
         self._compiled = config

@@ -25,7 +25,10 @@ class Device:
         config = struct("CornuDeviceConfig", name=name, threads=threads, shards=shards,
                         precision=_PRECISIONS.index(precision))
         self.pointer = lib.cornu_device_open_from(ctypes.byref(config))
-        self.name = name
+        self.name, self._given = name, (name, threads, shards, precision)
+
+    def __reduce__(self):
+        return Device, self._given
 
     @property
     def description(self):

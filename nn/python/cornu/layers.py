@@ -1,6 +1,7 @@
 """Keras' layers, by the library's tables: Dense(10, activation="softmax")(x)."""
 
 import ctypes
+import itertools
 import json
 import numbers
 import weakref
@@ -8,8 +9,9 @@ import weakref
 import numpy as np
 
 from ._arrays import Borrowed, shape_of
+from ._errors import CornuError
 from ._described import Described, make_classes, snake_case, unique_name
-from ._library import Owned, lib
+from ._library import Owned, lib, struct
 from ._symbols import Form, Tensor, input_tensor as Input, operands, results
 
 
@@ -177,7 +179,16 @@ class Layer(Weighted, Described):
 
     def _make(self):
         text = json.dumps(self.to_dict())
-        self._owned = Owned(lib.cornu_layer_from_json(text), lib.cornu_layer_free)
+        try:
+            address = lib.cornu_layer_from_json(text)
+        except CornuError:
+            missing = [f["name"] for f in self.description["fields"]
+                       if f.get("required") and f["name"] not in self._config]
+            if not missing:
+                raise
+            raise TypeError("%s: missing a required argument: %r"
+                            % (self.class_name, missing[0])) from None
+        self._owned = Owned(address, lib.cornu_layer_free)
         by_address[self._owned.address] = self
 
     @classmethod
@@ -194,6 +205,12 @@ class Layer(Weighted, Described):
         made.class_name = kind
         by_address[address] = made
         return made
+
+    def __reduce__(self):
+        if self.built and self.weights:
+            raise TypeError("%s: a layer with weights is copied and pickled with its model"
+                            % self.name)
+        return type(self).from_config, (self.get_config(),)
 
     def _layer_pointer(self):
         return self._owned.address
@@ -249,6 +266,59 @@ class Layer(Weighted, Described):
         return "<cornu %s name=%s>" % (self.class_name, self.name)
 
 
+class Adapts:
+    """Layers that learn from data before training."""
+
+    def adapt(self, data, batch_size=None, steps=None):
+        """Learns from data: an array, a list, or batches as fit takes, of which `steps` are read.
+        What was learnt before is forgotten; a string is a document."""
+        from ._feeds import Feed, is_feed
+        lent, config = Borrowed(), struct("CornuAdaptConfig", layer=self._layer_pointer())
+        if is_feed(data):
+            feed = Feed(self, data if steps is None else itertools.islice(data, steps))
+            config.data = feed.address
+        else:
+            values = np.asarray(data)
+            config.x = lent.array(values if values.ndim else values[None])
+            feed = None
+        try:
+            lib.cornu_adapt_from(ctypes.byref(config))
+        finally:
+            if feed and feed.error:
+                raise feed.error
+
+    def _ordered(self, what, given):
+        """The part of a batch that is learnt from; see Feed."""
+        return [np.asarray(given)] if what == "input" else []
+
+
+class HasVocabulary:
+    """Layers of words or integers."""
+
+    def get_vocabulary(self, include_special_tokens=True):
+        """The words of all places, in order; the special ones are the mask's and those for words
+        that are not known."""
+        return json.loads(lib.take_text(lib.cornu_layer_vocabulary_to_json(
+            self._layer_pointer(), not include_special_tokens)))
+
+    def vocabulary_size(self):
+        return len(self.get_vocabulary())
+
+    def set_vocabulary(self, vocabulary, idf_weights=None):
+        """In place of adapt, before the layer is called."""
+        if self._calls or self._config is None:
+            raise ValueError("%s: the vocabulary is set before the layer is called" % self.name)
+        self._config["vocabulary"] = vocabulary
+        if idf_weights is not None:
+            self._config["idf_weights"] = idf_weights
+        self._make()
+
+
+def _bases_of(entry):
+    return [base for base, key in ((Adapts, "adapts"), (HasVocabulary, "has_vocabulary"))
+            if entry.get(key)]
+
+
 def InputLayer(shape=None, batch_size=None, dtype=None, name=None, batch_shape=None):
     """The layer with which a Sequential model may begin: InputLayer(shape=(28, 28))."""
     return Input(shape, batch_size, dtype, name, batch_shape)
@@ -268,4 +338,4 @@ for _name in _FUNCTIONS:
     globals()[_name] = _function(_name)
 
 __all__ = ["Layer", "InputLayer", "Input", "Weight"] + _FUNCTIONS
-__all__ += make_classes("layers", Layer, globals())
+__all__ += make_classes("layers", Layer, globals(), _bases_of)

@@ -109,6 +109,57 @@ static void test_rows_of_orders_name_classes(void **state)
 #define ORDER(kind, class_name, order) entry_of(all, #kind, #class_name);
 #include "../../../nn/saving/orders.def"
 #undef ORDER
+#define SIGNATURE(class_name, text) entry_of(all, "operations", #class_name);
+#define FUNCTION(class_name, name) \
+    assert_string_equal(text_of(entry_of(all, "operations", #class_name), "name"), #name);
+#include "../../../nn/layers/operations/signatures.def"
+    json_decref(all);
+}
+
+static void test_operations(void **state)
+{
+    (void)state;
+    json_t       *all = classes();
+    const json_t *pad = entry_of(all, "operations", "Pad");
+    const json_t *arguments = json_object_get(pad, "arguments");
+    assert_string_equal(text_of(pad, "module"), "numpy");
+    assert_string_equal(text_of(json_array_get(arguments, 2), "name"), "mode");
+    assert_string_equal(text_of(json_array_get(arguments, 2), "default"), "constant");
+    assert_true(json_is_true(json_object_get(json_array_get(arguments, 3), "operand")));
+    assert_true(json_is_null(json_object_get(json_array_get(arguments, 3), "default")));
+    assert_null(json_object_get(json_array_get(arguments, 1), "default"));
+    assert_true(json_is_true(json_object_get(entry_of(all, "operations", "TopK"), "several")));
+    json_decref(all);
+}
+
+static void expect_vocabulary(CornuLayer *layer, bool no_special_tokens, const char *wanted)
+{
+    char *text = cornu_layer_vocabulary_to_json(layer, no_special_tokens);
+    if (!text) fail_msg("%s", cornu_error_message());
+    assert_string_equal(text, wanted);
+    free(text);
+}
+
+static void test_vocabularies(void **state)
+{
+    (void)state;
+    json_t     *all = classes();
+    CornuLayer *words = cornu_string_lookup(.vocabulary = cornu_texts("b", "a"));
+    CornuLayer *numbers = cornu_integer_lookup(.vocabulary = cornu_numbers(7, 5), .mask_token = 9);
+    CornuLayer *other = cornu_dense(2, .name = "other");
+    expect_vocabulary(words, false, "[\"[UNK]\",\"b\",\"a\"]");
+    expect_vocabulary(words, true, "[\"b\",\"a\"]");
+    expect_vocabulary(numbers, false, "[9,-1,7,5]");
+    expect_vocabulary(numbers, true, "[7,5]");
+    expect_failure(cornu_layer_vocabulary_to_json(other, false), CORNU_ERR_ARGUMENT,
+                   "other: is of class Dense, expected StringLookup, IntegerLookup or");
+    assert_true(json_is_true(json_object_get(entry_of(all, "layers", "IntegerLookup"),
+                                             "has_vocabulary")));
+    assert_true(json_is_true(json_object_get(entry_of(all, "layers", "Normalization"), "adapts")));
+    assert_null(json_object_get(entry_of(all, "layers", "Dense"), "adapts"));
+    cornu_layer_free(words);
+    cornu_layer_free(numbers);
+    cornu_layer_free(other);
     json_decref(all);
 }
 
@@ -228,6 +279,14 @@ static void test_compile(void **state)
     assert_string_equal(cornu_model_metric_name(model, 2), "gradient_norm");
     expect_ok(cornu_optimizer_learning_rate(cornu_model_optimizer(model), &rate));
     assert_true((float)rate == 0.01f);
+    char *text = cornu_compile_to_json(model);
+    assert_non_null(text);
+    assert_non_null(strstr(text, "\"class_name\":\"SGD\""));
+    expect_ok(cornu_compile_from_json(model, text, NULL));
+    free(text);
+    CornuModel *other = small();
+    expect_failure(cornu_compile_to_json(other), CORNU_ERR_UNSUPPORTED, "is not compiled");
+    cornu_model_free(other);
     expect_error(cornu_compile_from_json(model, "{\"loss\": \"mse\"}", NULL),
                  CORNU_ERR_UNSUPPORTED, "compiled with");
     expect_error(cornu_compile_from_json(model, "[", NULL), CORNU_ERR_FORMAT, "");
@@ -288,6 +347,8 @@ int main(void)
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_all_layers_are_described),
         cmocka_unit_test(test_rows_of_orders_name_classes),
+        cmocka_unit_test(test_operations),
+        cmocka_unit_test(test_vocabularies),
         cmocka_unit_test(test_pending_errors_stay),
         cmocka_unit_test(test_arguments_are_keras),
         cmocka_unit_test(test_wrong_layers_are_refused),

@@ -21,6 +21,9 @@ class Optimizer(Described):
         made.class_name = made.class_name or name
         return made
 
+    def __getstate__(self):
+        return {key: value for key, value in vars(self).items() if key != "_model"}
+
     def _pointer(self):
         model = self._model() if self._model else None
         return lib.cornu_model_optimizer(model.pointer) if model else None

@@ -1,0 +1,154 @@
+"""Layers that learn words before training, and helpers for data. Expected values are those of
+Keras 3.15."""
+
+import os
+import tempfile
+import unittest
+
+import numpy as np
+
+import cornu
+from cornu import layers as L
+
+from test_keras import needs_hdf5
+
+SENTENCES = ["the cat sat", "the dog", "the cat"]
+
+
+class Adapting(unittest.TestCase):
+    def test_vocabularies(self):
+        layer = L.TextVectorization(output_sequence_length=4)
+        self.assertEqual(layer.get_vocabulary(), ["", "[UNK]"])
+        layer.adapt(SENTENCES)
+        words = ["the", "cat", "sat", "dog"]
+        self.assertEqual(layer.get_vocabulary(), ["", "[UNK]"] + words)
+        self.assertEqual(layer.get_vocabulary(include_special_tokens=False), words)
+        self.assertEqual(layer.vocabulary_size(), 6)
+        layer = L.TextVectorization(output_mode="multi_hot")
+        layer.adapt(np.array(SENTENCES))
+        self.assertEqual(layer.get_vocabulary(), ["[UNK]"] + words)
+        layer = L.StringLookup(mask_token="", num_oov_indices=2)
+        layer.adapt([["a", "b"], ["b", "c"]])
+        self.assertEqual(layer.get_vocabulary(), ["", "[UNK]", "[UNK]", "b", "c", "a"])
+        layer = L.IntegerLookup(mask_token=0)
+        layer.adapt([[3, 4], [4, 5]])
+        self.assertEqual(layer.get_vocabulary(), [0, -1, 4, 5, 3])
+        self.assertEqual(layer.get_vocabulary(False), [4, 5, 3])
+        layer = L.StringLookup()
+        layer.set_vocabulary(["x", "y"])
+        self.assertEqual(layer.get_vocabulary(), ["[UNK]", "x", "y"])
+
+    def test_what_was_learnt_before_is_forgotten(self):
+        layer = L.IntegerLookup()
+        layer.adapt([[3, 4], [4, 5]])
+        layer.adapt([[7, 8], [8, 8]])
+        self.assertEqual(layer.get_vocabulary(), [-1, 8, 7])
+        layer = L.StringLookup()
+        layer.adapt(["a", "b"])
+        layer.adapt(["c"])
+        self.assertEqual(layer.get_vocabulary(), ["[UNK]", "c"])
+
+    def test_batches(self):
+        def batches():
+            yield np.array(SENTENCES[:2])
+            yield np.array(SENTENCES[2:])
+
+        layer = L.TextVectorization()
+        layer.adapt(batches())
+        self.assertEqual(layer.get_vocabulary(False), ["the", "cat", "sat", "dog"])
+        layer = L.TextVectorization()
+        layer.adapt(batches(), steps=1)
+        self.assertEqual(sorted(layer.get_vocabulary(False)), ["cat", "dog", "sat", "the"])
+
+    def test_numbers(self):
+        layer = L.Normalization()
+        layer.adapt(np.array([[1.0, 2.0], [3.0, 6.0]]))
+        x = cornu.Input((2,))
+        np.testing.assert_allclose(cornu.Model(x, layer(x)).predict([[1.0, 6.0]], verbose=0),
+                                   [[-1, 1]], atol=1e-6)
+        layer = L.Discretization(num_bins=3)
+        layer.adapt(np.arange(10.0))
+        np.testing.assert_allclose(layer.get_config()["bin_boundaries"], [2.3333333, 5.6666665],
+                                   rtol=1e-6)
+
+    def test_layers_that_learn_nothing_have_no_adapt(self):
+        self.assertFalse(hasattr(L.Dense, "adapt"))
+        self.assertFalse(hasattr(L.Normalization, "get_vocabulary"))
+        with self.assertRaisesRegex(ValueError, "vocabulary or adapt before it is used"):
+            x = cornu.Input((), dtype="string")
+            cornu.Model(x, L.StringLookup()(x)).predict(np.array(["a"]), verbose=0)
+
+
+class FromTextToClasses(unittest.TestCase):
+    texts = ["good film", "very good", "bad film", "very bad indeed", "good good", "bad bad bad"]
+    classes = [1, 1, 0, 0, 1, 0]
+
+    def model(self, shape):
+        words = L.TextVectorization(output_sequence_length=4)
+        words.adapt(self.texts)
+        cornu.set_random_seed(1)
+        model = cornu.Sequential([
+            cornu.Input(shape, dtype="string"), words, L.Embedding(words.vocabulary_size(), 8),
+            L.GlobalAveragePooling1D(), L.Dense(2, "softmax")])
+        model.compile(cornu.optimizers.Adam(0.05), "sparse_categorical_crossentropy",
+                      metrics=["accuracy"])
+        return model
+
+    def test_a_list_of_texts(self):
+        model = self.model(())
+        history = model.fit(self.texts * 8, self.classes * 8, epochs=8, verbose=0)
+        self.assertEqual(history.history["accuracy"][-1], 1.0)
+        found = model.predict(["good film", "bad"], verbose=0)
+        self.assertEqual(list(found.argmax(1)), [1, 0])
+        self.assertEqual(model.evaluate(self.texts, self.classes, verbose=0)[1], 1.0)
+
+    def test_a_column_of_texts(self):
+        model = self.model((1,))
+        texts = np.array(self.texts).reshape(-1, 1)
+        model.fit(np.tile(texts, (8, 1)), self.classes * 8, epochs=8, verbose=0)
+        self.assertEqual(list(model.predict(texts, verbose=0).argmax(1)), self.classes)
+
+    @needs_hdf5
+    def test_files_have_the_vocabulary(self):
+        model = self.model(())
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("model.keras", "model.safetensors"):
+                path = os.path.join(folder, name)
+                model.save(path)
+                loaded = cornu.load(path)
+                np.testing.assert_array_equal(loaded.predict(self.texts, verbose=0),
+                                              model.predict(self.texts, verbose=0))
+                self.assertEqual(loaded.layers[-4].get_vocabulary(),
+                                 model.layers[-4].get_vocabulary())
+
+
+class Helpers(unittest.TestCase):
+    def test_to_categorical(self):
+        f = cornu.utils.to_categorical
+        np.testing.assert_array_equal(f([1, 0, 2]), [[0, 1, 0], [1, 0, 0], [0, 0, 1]])
+        self.assertEqual((f([[1], [0]], 3).shape, f([[1, 2], [0, 1]]).shape), ((2, 3), (2, 2, 3)))
+        self.assertEqual(f(np.array([1.0, 3.0])).dtype, np.float64)
+        for classes in ([5], [-1]):
+            with self.assertRaisesRegex(ValueError, "a class is %d, expected 0 to 2" % classes[0]):
+                f(classes, 3)
+
+    def test_pad_sequences(self):
+        f = cornu.utils.pad_sequences
+        found = f([[1, 2, 3], [4], []])
+        np.testing.assert_array_equal(found, [[1, 2, 3], [0, 0, 4], [0, 0, 0]])
+        self.assertEqual(found.dtype, np.int32)
+        np.testing.assert_array_equal(f([[1, 2, 3], [4]], 2, padding="post", truncating="post",
+                                        value=9), [[1, 2], [4, 9]])
+        np.testing.assert_array_equal(f([[1, 2, 3], [4]], 2), [[2, 3], [0, 4]])
+        np.testing.assert_array_equal(f([[[1, 2]], [[3, 4], [5, 6]]]),
+                                      [[[0, 0], [1, 2]], [[3, 4], [5, 6]]])
+        np.testing.assert_array_equal(f([["a"], ["b", "c"]], dtype=object, value="-"),
+                                      [["-", "a"], ["b", "c"]])
+        with self.assertRaisesRegex(ValueError, "sequence 0 is 3, expected a list"):
+            f([3])
+        with self.assertRaisesRegex(ValueError, "padding is 'x', expected 'pre' or 'post'"):
+            f([[1]], padding="x")
+
+
+if __name__ == "__main__":
+    unittest.main()
