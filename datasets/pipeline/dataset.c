@@ -61,6 +61,31 @@ CornuType cornu_dataset_type(const CornuDataset *dataset, int component)
     return dataset->batch_size ? row_type(type) : type;
 }
 
+/* Whether its batches may have different numbers of rows. */
+static bool varies(const CornuDataset *dataset)
+{
+    while (dataset->source) dataset = dataset->source;
+    return dataset->kind->rows != NULL;
+}
+
+CornuStatus cornu__dataset_grow(CornuDataset *dataset, int64_t rows)
+{
+    for (const CornuDataset *d = dataset; d; d = d->source)
+        for (int c = 0; c < d->components; c++) {
+            CornuType type = d->type[c];
+            type.shape.extent[0] = rows;
+            CORNU__TRY(cornu_host_type_check(type));
+        }
+    for (; dataset; dataset = dataset->source) {
+        for (int c = 0; c < dataset->components; c++) {
+            dataset->type[c].shape.extent[0] = rows;
+            dataset->bytes[c] = cornu_type_bytes(dataset->type[c]);
+        }
+        dataset->batch_size = rows;
+    }
+    return CORNU_OK;
+}
+
 CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind *kind,
                                     const char *name)
 {
@@ -70,6 +95,11 @@ CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind
                                 name);
     if (cornu__refused()) goto fail;
     if (!source && cornu__fail_absent("%s: the data set", name)) return cornu__null();
+    if (varies(source) && !kind->of_any_batch) {
+        cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: the batches of the data set differ in rows; it can "
+                         "only be mapped", name);
+        goto fail;
+    }
     CornuDataset *dataset = cornu__allocate(1, sizeof *dataset);
     if (!dataset) goto fail;
     atomic_init(&dataset->owners, 1);

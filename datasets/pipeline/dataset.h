@@ -65,6 +65,11 @@ typedef struct {
      * `end` frees it. Default: the state is the context. */
     CornuStatus       (*begin)(void *context, int64_t epoch, void **state);
     void              (*end)(void *context, void *state);
+    /* If the elements are batches, which may have different numbers of rows: called before `next`
+     * with the number of the batch, to say how many rows it has, 0 after the last one. `next` then
+     * writes as many rows to arrays that have at least as many; *end is not used. */
+    CornuStatus       (*batch)(void *state, CornuSample sample, int64_t *rows);
+    int64_t             batch_size;  /* required with `batch`: rows of the first one, or of most */
 } CornuGeneratorConfig;
 
 /*
@@ -79,6 +84,9 @@ typedef struct {
  *     }
  *     const CornuType types[] = { cornu_scalar(CORNU_F32) };
  *     CornuDataset *dataset = cornu_dataset_generator(lines, types, 1, .context = file);
+ *
+ * With `batch` elements are batches, as programs make them: each is one step, with as many rows as
+ * it has. Such a data set is not batched again, and may be mapped, nothing else.
  *
  * An element may depend only on its sample, so that a resumed epoch can repeat it. The count is
  * CORNU_UNKNOWN; shuffle and repeat need a known count, which cache provides; a shuffle within a

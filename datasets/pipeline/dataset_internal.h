@@ -22,6 +22,10 @@ typedef struct {
     void        (*free)(CornuDataset *dataset);
     bool          by_row;                    /* of its data sets, see below      */
     bool          in_order;                  /* an element takes all before it   */
+    bool          of_any_batch;              /* its source's batches may differ in rows */
+    /* The rows of element `at`, where they differ: elements have room for batch_size of them, which
+     * grows. 0 after the end. */
+    CornuStatus (*rows)(CornuStage *stage, CornuSample at, int64_t *rows);
 } CornuDatasetKind;
 
 /* The functions of a CornuGeneratorConfig. */
@@ -29,6 +33,7 @@ typedef struct {
     CornuYieldFunction *next;
     CornuStatus       (*begin)(void *context, int64_t epoch, void **state);
     void              (*end)(void *context, void *state);
+    CornuStatus       (*batch)(void *state, CornuSample sample, int64_t *rows);
     void               *context;
 } CornuGenerator;
 
@@ -68,8 +73,8 @@ struct CornuStage {
         void *own; /* of kinds in other folders; freed by their close */
         struct { uint32_t *order; int64_t epoch; } shuffle; /* epoch of order, -1 at first */
         struct { void *memory, *element[CORNU_MAX_COMPONENTS]; } map; /* the source's element */
-        /* place: the next element */
-        struct { void *state; CornuSample place; bool begun, ended; } generator;
+        /* place: the next element; rows: of the one before it, a batch */
+        struct { void *state; CornuSample place; bool begun, ended; int64_t rows; } generator;
     };
 };
 
@@ -78,6 +83,10 @@ struct CornuStage {
  * unless one after it needs whole ones. NULL on failure, recorded and not pending. */
 CornuStage *cornu__stages_open(const CornuDataset *dataset, const CornuShare *share, int *count);
 void        cornu__stages_close(CornuStage *stages, int count);
+
+/* Room for so many rows in the elements of the data set, and of those that it is made of; only where
+ * the first one's kind has `rows`. */
+CornuStatus cornu__dataset_grow(CornuDataset *dataset, int64_t rows);
 
 static inline CornuStatus cornu__stage_fetch(CornuStage *stage, CornuSample at, void *const *to,
                                              int64_t *valid)

@@ -1,6 +1,9 @@
 /* Data sets without stored elements: those that a function yields, and a range of numbers. */
-#include "../../device/memory_internal.h"
 #include "dataset_internal.h"
+
+#include <string.h>
+
+#include "../../device/memory_internal.h"
 
 /* ---- Generators ---- */
 
@@ -64,6 +67,66 @@ static CornuStatus generator_fetch(CornuStage *stage, CornuSample at, void *cons
 static const CornuDatasetKind generator_kind = { .fetch = generator_fetch, .close = end_pass,
                                                  .in_order = true };
 
+/* ---- Batches of any number of rows ---- */
+
+/* The place is after the batch that was asked for last, whose rows are known. */
+static CornuStatus batch_rows(CornuStage *stage, CornuSample at, int64_t *rows)
+{
+    const CornuGenerator *generator = &stage->dataset->generator;
+    CornuSample          *place = &stage->generator.place;
+    const bool there = stage->generator.begun && place->epoch == at.epoch;
+    if (!there || place->index > at.index + 1)
+        CORNU__TRY(told(begin_pass(stage, at.epoch), at));
+    while (!stage->generator.ended && place->index <= at.index) {
+        int64_t          count = 0;
+        const CornuStatus status = generator->batch(stage->generator.state, *place, &count);
+        if (status) {
+            const CornuSample failed = *place;
+            end_pass(stage);
+            return told(status, failed);
+        }
+        stage->generator.rows = count;
+        stage->generator.ended = count < 1;
+        place->index++;
+    }
+    *rows = stage->generator.ended ? 0 : stage->generator.rows;
+    return CORNU_OK;
+}
+
+static CornuStatus batch_fetch(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid)
+{
+    const CornuDataset *dataset = stage->dataset;
+    CornuArray          out[CORNU_MAX_COMPONENTS];
+    bool                end = false;
+    CORNU__TRY(batch_rows(stage, at, valid));
+    for (int c = 0; c < dataset->components && *valid; c++) {
+        const size_t used = dataset->bytes[c] / (size_t)dataset->batch_size * (size_t)*valid;
+        memset((char *)to[c] + used, 0, dataset->bytes[c] - used);
+        out[c] = cornu_array_from(to[c], dataset->type[c]);
+    }
+    if (!*valid) return CORNU_OK;
+    return told(dataset->generator.next(stage->generator.state, at, out, &end), at);
+}
+
+static const CornuDatasetKind batches_kind = { .fetch = batch_fetch, .rows = batch_rows,
+                                               .close = end_pass, .in_order = true };
+
+/* The types of batches from those of their rows. */
+static CornuStatus add_rows(CornuDataset *dataset, int64_t rows)
+{
+    if (rows < 1 || rows > INT32_MAX)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "generator: .batch_size is %lld, expected 1 to %d",
+                           (long long)rows, INT32_MAX);
+    for (int c = 0; c < dataset->components; c++) {
+        CornuShape *shape = &dataset->type[c].shape;
+        if (shape->rank == CORNU_MAX_RANK)
+            return cornu__fail(CORNU_ERR_SHAPE, "generator: component %d has %d axes, expected "
+                               "fewer", c, CORNU_MAX_RANK);
+        memmove(shape->extent + 1, shape->extent, sizeof *shape->extent * (size_t)shape->rank++);
+    }
+    return cornu__fail_prefix(cornu__dataset_grow(dataset, rows), "generator");
+}
+
 static CornuDataset *create(const CornuDatasetKind *kind, const CornuType *types, int count)
 {
     CornuDataset *dataset = cornu__allocate(1, sizeof *dataset);
@@ -93,12 +156,16 @@ CornuDataset *cornu_dataset_generator_from(const CornuGeneratorConfig *config)
             cornu__fail_prefix(cornu_error_status(), "generator");
             return cornu__null();
         }
-    CornuDataset *dataset = create(&generator_kind, config->types, config->count);
+    CornuDataset *dataset = create(config->batch ? &batches_kind : &generator_kind, config->types,
+                                   config->count);
     if (!dataset) return cornu__null();
     dataset->count = CORNU_UNKNOWN;
     dataset->generator = (CornuGenerator){ .next = config->next, .begin = config->begin,
-                                           .end = config->end, .context = config->context };
-    return dataset;
+                                           .end = config->end, .batch = config->batch,
+                                           .context = config->context };
+    if (!config->batch || !add_rows(dataset, config->batch_size)) return dataset;
+    cornu_dataset_free(dataset);
+    return cornu__null();
 }
 
 /* ---- Ranges ---- */

@@ -36,6 +36,7 @@ struct CornuIterator {
     int           worker_count, thread_count;   /* threads: those that have started */
     Slot         *slots;
     int           slot_count;
+    int64_t       room;  /* rows that the buffers have room for */
     CornuBatch    batch; /* the caller's slot, returned by next */
 
     /* Shared with the threads, under the lock. Numbers of elements since `start`: `begun` are or
@@ -60,9 +61,50 @@ static int64_t remaining(const CornuIterator *iterator)
     return (count < 0 ? INT64_MAX : count) - iterator->start.index;
 }
 
+static CornuStatus make_slot(const CornuDataset *dataset, Slot *slot)
+{
+    void *at[CORNU_MAX_COMPONENTS];
+    cornu__release(slot->memory);
+    slot->memory = cornu__element_allocate(dataset, at);
+    if (!slot->memory) return CORNU_ERR_MEMORY;
+    for (int c = 0; c < dataset->components; c++)
+        slot->arrays[c] = cornu_array_from(at[c], dataset->type[c]);
+    return CORNU_OK;
+}
+
+/* Buffers for as many rows as the data set's batches have now. */
+static CornuStatus make_buffers(const Worker *worker, Slot *slot)
+{
+    CornuIterator *iterator = worker->iterator;
+    iterator->room = 0;   /* until all of them are there */
+    for (int i = 1; i < worker->stage_count; i++) {
+        const CornuDatasetKind *kind = worker->stages[i].dataset->kind;
+        if (kind->close) kind->close(&worker->stages[i]);
+        if (kind->open) CORNU__TRY(kind->open(&worker->stages[i]));
+    }
+    CORNU__TRY(make_slot(iterator->dataset, slot));
+    iterator->room = iterator->dataset->batch_size;
+    return CORNU_OK;
+}
+
+/* Makes room for a batch that has more rows than those before it. Such a data set has no prefetch:
+ * there is one slot, one worker, and no thread but the caller's. */
+static CornuStatus make_room(const Worker *worker, Slot *slot, CornuSample at)
+{
+    CornuIterator *iterator = worker->iterator;
+    CornuStage    *first = worker->stages;
+    int64_t        rows;
+    if (!first->dataset->kind->rows) return CORNU_OK;
+    CORNU__TRY(first->dataset->kind->rows(first, at, &rows));
+    if (rows > iterator->dataset->batch_size)
+        CORNU__TRY(cornu__dataset_grow(iterator->dataset, rows));
+    return iterator->room == iterator->dataset->batch_size ? CORNU_OK : make_buffers(worker, slot);
+}
+
 static CornuStatus fill(const Worker *worker, Slot *slot, CornuSample at)
 {
     void *to[CORNU_MAX_COMPONENTS];
+    CORNU__TRY(make_room(worker, slot, at));
     for (int c = 0; c < worker->iterator->dataset->components; c++) to[c] = slot->arrays[c].data;
     return cornu__stage_fetch(&worker->stages[worker->stage_count - 1], at, to, &slot->valid);
 }
@@ -234,14 +276,10 @@ static CornuStatus make_slots(CornuIterator *iterator)
     iterator->slots = cornu__allocate((size_t)dataset->prefetch + 1, sizeof *iterator->slots);
     if (!iterator->slots) return CORNU_ERR_MEMORY;
     iterator->slot_count = dataset->prefetch + 1;
+    iterator->room = dataset->batch_size;
     for (int s = 0; s < iterator->slot_count; s++) {
-        Slot *slot = &iterator->slots[s];
-        slot->number = -1;
-        void *at[CORNU_MAX_COMPONENTS];
-        slot->memory = cornu__element_allocate(dataset, at);
-        if (!slot->memory) return CORNU_ERR_MEMORY;
-        for (int c = 0; c < dataset->components; c++)
-            slot->arrays[c] = cornu_array_from(at[c], dataset->type[c]);
+        iterator->slots[s].number = -1;
+        CORNU__TRY(make_slot(dataset, &iterator->slots[s]));
     }
     return CORNU_OK;
 }

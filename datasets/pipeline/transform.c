@@ -43,7 +43,7 @@ static CornuStatus map_open(CornuStage *stage)
 static void map_close(CornuStage *stage) { cornu__release(stage->map.memory); }
 
 static const CornuDatasetKind map_kind = { .fetch = map_fetch, .open = map_open,
-                                           .close = map_close };
+                                           .close = map_close, .of_any_batch = true };
 
 /* Sets the type of component c, with a leading batch axis if the data set is batched. */
 static CornuStatus set_type(CornuDataset *dataset, int c, CornuType type)
@@ -373,5 +373,5 @@ int64_t cornu__dataset_origin(const CornuDataset *dataset, CornuSample at, int64
             return -1;   /* drawn from a window: to find it takes a pass */
         }
     }
-    return at.index;
+    return dataset->kind->rows ? -1 : at.index;
 }

@@ -444,7 +444,7 @@ static CornuStatus restore_history(const CornuTraining *training, const CornuSaf
             if (strncmp(array->name, history_prefix, strlen(history_prefix))) continue;
             status = cornu__check_fit(array, array->name, cornu_type(CORNU_F64, epochs));
             const double value = status ? NAN : number_at(array->array, e);
-            if (!isnan(value))
+            if (!status && cornu__history_is_value(value))
                 logs[of_epoch.count++] = (CornuLog){ array->name + strlen(history_prefix), value };
         }
         if (!status)

@@ -23,6 +23,21 @@ struct CornuHistory {
     int      key_count;
 };
 
+/* A NaN that no computation gives: there is no value. A backup keeps its bits. */
+static const uint64_t no_value_bits = UINT64_C(0x7FF8000061627374);
+
+static double no_value(void)
+{
+    double value;
+    memcpy(&value, &no_value_bits, sizeof value);
+    return value;
+}
+
+bool cornu__history_is_value(double value)
+{
+    return memcmp(&value, &no_value_bits, sizeof value) != 0;
+}
+
 CornuHistory *cornu__history_create(void)
 {
     CornuHistory *history = cornu__allocate(1, sizeof *history);
@@ -61,7 +76,7 @@ static CornuStatus add_key(CornuHistory *history, const char *name, int *key)
         cornu__release(values);
         return CORNU_ERR_MEMORY;
     }
-    for (int i = 0; i < history->epoch_space; i++) values[i] = NAN;
+    for (int i = 0; i < history->epoch_space; i++) values[i] = no_value();
     const size_t after = (size_t)(n - k);
     memmove(history->keys + k + 1, history->keys + k, after * sizeof *history->keys);
     memmove(history->values + k + 1, history->values + k, after * sizeof *history->values);
@@ -80,7 +95,7 @@ CornuStatus cornu__history_reserve(CornuHistory *history)
         int space = old;
         CORNU__TRY(cornu__reserve(&history->values[k], &space, old, history->epoch_space - old,
                                   sizeof *history->values[k]));
-        for (int i = old; i < history->epoch_space; i++) history->values[k][i] = NAN;
+        for (int i = old; i < history->epoch_space; i++) history->values[k][i] = no_value();
     }
     return CORNU_OK;
 }
@@ -150,6 +165,15 @@ double cornu_history_get(const CornuHistory *history, const char *name, int i)
     for (int k = 0; k < history->key_count && there; k++)
         if (!strcmp(history->keys[k], name)) return history->values[k][i];
     return absent(history, name, i);
+}
+
+bool cornu_history_has(const CornuHistory *history, const char *name, int i)
+{
+    CORNU__NEED_OR(history, false);
+    CORNU__NEED_OR(name, false);
+    for (int k = 0; k < history->key_count && i >= 0 && i < history->epoch_count; k++)
+        if (!strcmp(history->keys[k], name)) return cornu__history_is_value(history->values[k][i]);
+    return false;
 }
 
 double cornu_history_seconds(const CornuHistory *history, int i)

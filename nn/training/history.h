@@ -24,6 +24,9 @@ const char *cornu_history_key(const CornuHistory *history, int key);
  * and CORNU_ERR_ARGUMENT with a message that lists the known ones, also logged as a warning. */
 double cornu_history_get(const CornuHistory *history, const char *name, int i);
 
+/* Whether epoch i has a value of that name, which may be NaN. */
+bool cornu_history_has(const CornuHistory *history, const char *name, int i);
+
 /* Seconds that the training steps of epoch i took, without validation, and their samples. The
  * seconds are NaN for an epoch that an earlier run trained (backup.h); for an epoch resumed midway,
  * seconds and infeed are those of the resumed part. */

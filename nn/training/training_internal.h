@@ -242,6 +242,8 @@ CornuStatus cornu__evaluate_batches(CornuModel *model, CornuDataLoader *loader,
 /* ---- History ---- */
 
 CornuHistory *cornu__history_create(void);
+/* Whether it is one, maybe NaN, and not what stands where an epoch has no value. */
+bool          cornu__history_is_value(double value);
 /* Reserves memory for one more epoch: adding it then allocates only for logs of a new name. */
 CornuStatus   cornu__history_reserve(CornuHistory *history);
 CornuStatus   cornu__history_add(CornuHistory *history, int64_t epoch, const CornuLogs *logs,

@@ -160,6 +160,86 @@ class Feeds(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "components"):
             model.fit(Passes(x), verbose=0)
 
+    def test_batches_are_taken_as_they_come(self):
+        """Of 4, 2, 3 and 1 rows: four steps. The means are Keras' (run with 3.15.1)."""
+        x = cornu.Input((1,))
+        model = cornu.Model(x, L.Dense(1, use_bias=False, kernel_initializer="ones")(x))
+        model.compile(cornu.optimizers.SGD(0.0), "mae")
+        for sizes, means in (((4, 2, 3, 1), [4, 10 / 3, 29 / 9, 3]),
+                             ((1, 3, 2, 4), [1, 2.5, 14 / 6, 3])):
+            losses = []
+
+            class Batches(cornu.callbacks.Callback):
+                def on_train_batch_end(self, batch, logs=None):
+                    losses.append(logs["loss"])
+
+            def batches():
+                for n in sizes:
+                    yield np.full((n, 1), n, np.float32), np.zeros((n, 1))
+
+            model.fit(batches(), verbose=0, callbacks=[Batches()])
+            np.testing.assert_allclose(losses, means, rtol=1e-6)
+            found = model.predict(batches(), verbose=0)
+            np.testing.assert_array_equal(found[:, 0], np.repeat(sizes, sizes))
+            self.assertAlmostEqual(model.evaluate(batches(), verbose=0), 3.0, 6)
+
+    def test_batches_grow_where_they_are_weighted(self):
+        """By class, behind which a stage computes the weights."""
+        x, y = rows()
+        parts = [slice(0, 2), slice(2, 9), slice(9, 12), slice(12, 40)]
+        model, other = small(), small()
+        model.fit([(x[p], y[p]) for p in parts].__iter__(), class_weight={0: 1.0, 1: 3.0},
+                  verbose=0)
+        for p in parts:
+            other.train_on_batch(x[p], y[p], class_weight={0: 1.0, 1: 3.0})
+        for a, b in zip(model.get_weights(), other.get_weights()):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+
+    def test_validation_has_the_same_samples_in_each_epoch(self):
+        """Batches 0, 1, 2, ... of which two are an evaluation: 0.5 in each epoch, as in Keras."""
+        x = cornu.Input((1,))
+        model = cornu.Model(x, L.Dense(1, use_bias=False, kernel_initializer="ones")(x))
+        model.compile(cornu.optimizers.SGD(0.0), "mae")
+        given, memory = [], np.zeros((2, 1), np.float32)
+
+        def endless():
+            while True:
+                memory[:] = len(given)
+                given.append(len(given))
+                yield memory, np.zeros((2, 1))
+
+        def fit(steps):
+            return model.fit(np.ones((4, 1)), np.zeros((4, 1)), epochs=3, verbose=0,
+                             validation_data=endless(), validation_steps=steps).history
+
+        self.assertEqual(fit(2)["val_loss"], [0.5, 0.5, 0.5])
+        self.assertLessEqual(len(given), 3)
+        given.clear()
+        self.assertEqual(fit(3)["val_loss"], [1.0, 1.0, 1.0])
+        three = ((np.full((2, 1), i), np.zeros((2, 1))) for i in range(3))
+        found = model.fit(np.ones((4, 1)), np.zeros((4, 1)), epochs=2, verbose=0,
+                          validation_data=three).history
+        self.assertEqual(found["val_loss"], [1.0, 1.0])
+
+    def test_epochs_without_validation_have_no_entry(self):
+        x, y = rows()
+        for data in ((x, y), Passes(x, y)):
+            history = small().fit(x, y, epochs=5, validation_data=data, validation_freq=2,
+                                  verbose=0).history
+            self.assertEqual([len(history[key]) for key in ("loss", "val_loss", "val_accuracy")],
+                             [5, 2, 2])
+            self.assertFalse(np.isnan(history["val_loss"]).any())
+
+    def test_an_iterator_that_ended_says_so(self):
+        x, y = rows()
+        batches = ((x[i:i + 16], y[i:i + 16]) for i in range(0, 96, 16))
+        with self.assertRaisesRegex(ValueError, "the iterator ended after 6 batches, so that there "
+                                    "is none for another epoch; expected steps_per_epoch"):
+            small().fit(batches, epochs=2, verbose=0)
+        batches = ((x[i:i + 16], y[i:i + 16]) for i in range(0, 96, 16))
+        history = small().fit(batches, epochs=2, steps_per_epoch=3, verbose=0)
+        self.assertEqual(history.epoch, [0, 1])
+
     def test_an_exception_ends_the_call(self):
         x, y = rows()
 

@@ -148,7 +148,8 @@ static void free_map(CornuDataset *dataset)
 }
 
 static const CornuDatasetKind host_kind = { .fetch = fetch, .open = open_stage,
-                                            .close = close_stage, .free = free_map };
+                                            .close = close_stage, .free = free_map,
+                                            .of_any_batch = true };
 
 static CornuStatus infer_call(const CornuDataset *source, const HostMap *map,
                               const CornuHostCall *call)

@@ -9,6 +9,8 @@ from ._arrays import Borrowed, row_bytes
 from ._library import Owned, lib, struct
 from .callbacks import STOPPED
 
+_ROWS = ctypes.CFUNCTYPE(lib.type("u32"), ctypes.c_void_p, lib.type("CornuSample"),
+                         ctypes.POINTER(ctypes.c_int64))
 _YIELD = ctypes.CFUNCTYPE(lib.type("u32"), ctypes.c_void_p, lib.type("CornuSample"),
                           ctypes.POINTER(lib.type("CornuArray")), ctypes.POINTER(ctypes.c_bool))
 
@@ -43,21 +45,22 @@ class Feed:
     """A data set of the library that asks Python for batches.
 
     Each batch is x, (x, y) or (x, y, sample_weight), as fit takes arrays. All have the dtypes and,
-    but for their rows, the shapes of the first one. The library makes batches of as many rows as
-    the first one has: of equal batches these, with fewer rows in the last one. An epoch is a pass
-    over the data; of an iterator, which has one pass, the steps that fit is told.
+    but for their rows, the shapes of the first one; each is a step. An epoch is a pass over the
+    data; of an iterator, which has one pass, the steps that fit is told. With `again`, for
+    validation, each epoch has the same batches: those that an iterator gave are kept.
     """
 
-    def __init__(self, model, data, shuffle=False):
+    def __init__(self, model, data, shuffle=False, again=False):
         self._model, self._data, self._shuffle = model, data, shuffle
+        self._once = hasattr(data, "__next__")
+        self._kept = [] if again and self._once else None
         self.error = None
-        self._pass, self._row, self._begun = self._batches(), 0, False
-        try:
-            self._batch = self._components(next(self._pass))
-        except StopIteration:
-            raise ValueError("%s: the iterator has no batch" % model.name) from None
-        self.shape = self._batch[0].shape
-        self._types = [_type_of(a) for a in self._batch]
+        self._pass, self._count, self._begun = self._batches(), 0, False
+        self._first = self._next()
+        if self._first is None:
+            raise ValueError("%s: the iterator has no batch" % model.name)
+        self.shape = self._first[0].shape
+        self._types = [_type_of(a) for a in self._first]
         self._make_dataset()
 
     # ---- Batches ----
@@ -83,56 +86,86 @@ class Feed:
         if len(rows) > 1 or None in rows:
             raise ValueError("the arrays of a batch are %s, expected as many rows in each"
                              % ", ".join(str(a.shape) for a in arrays))
-        # In types that the library has; what is converted is a copy, and kept by the batch.
-        self._lent = Borrowed()
-        self._at = [self._lent.array(a) for a in arrays]
         return arrays
 
-    def _advance(self):
-        """The next batch that has rows; False after the last one."""
+    def _next(self):
+        """The next batch that has rows; None after the last one."""
         for batch in self._pass:
-            self._batch, self._row = self._components(batch), 0
-            types = [_type_of(a) for a in self._batch]
-            if types != self._types:
-                raise ValueError("a batch has arrays of %s, the first one has %s"
-                                 % (_said(types), _said(self._types)))
-            if len(self._batch[0]):
-                return True
-        return False
+            arrays = self._components(batch)
+            if len(arrays[0]):
+                self._count += 1
+                return arrays
+        return None
+
+    def _batch(self, index):
+        """Batch `index` of the epoch; those of an iterator are counted on, unless they are kept."""
+        if index == 0 and self._begun and not self._once:
+            self._pass, self._first = self._batches(), None
+        self._begun, first = True, self._first
+        if self._kept is not None:
+            if index == len(self._kept):
+                made = first if index == 0 else self._next()
+                # The iterator may write the next batch to the same memory.
+                self._kept += [made and [np.array(a) for a in made]]
+            return self._kept[index]
+        self._first = None
+        made = first or self._next()
+        if made is None and index == 0 and self._once:
+            raise ValueError("%s: the iterator ended after %d batch%s, so that there is none for "
+                             "another epoch; expected steps_per_epoch of an iterator that goes on, "
+                             "or data of which each epoch is a pass, such as a PyDataset or a "
+                             "DataLoader" % (self._model.name, self._count,
+                                             "" if self._count == 1 else "es"))
+        return made
 
     # ---- What the library calls ----
 
+    def _lend(self, arrays):
+        """In types that the library has; what is converted is a copy, and kept by the batch."""
+        self._lent = Borrowed()
+        self._at = [self._lent.array(a) for a in arrays]
+
     def _make_dataset(self):
+        self._lend(self._first)
         count = len(self._at)
         types = (lib.type("CornuType") * count)(*[a.type for a in self._at])
-        for made in types:      # of an element, which is a row
+        for made in types:      # of a row
             made.shape.rank -= 1
             for axis in range(made.shape.rank):
                 made.shape.extent[axis] = made.shape.extent[axis + 1]
         self._bytes = [row_bytes(array) for array in self._at]
-        self._next = _YIELD(self._yield)
+        self._functions = (_YIELD(self._guarded(self._copy)), _ROWS(self._guarded(self._advance)))
+        next_, batch = [ctypes.cast(f, ctypes.c_void_p).value for f in self._functions]
         config = struct("CornuGeneratorConfig", types=ctypes.addressof(types), count=count,
-                        next=ctypes.cast(self._next, ctypes.c_void_p).value)
-        rows = lib.cornu_dataset_generator_from(ctypes.byref(config))
-        self._owned = Owned(lib.cornu_dataset_batch(rows, max(len(self._batch[0]), 1), False),
+                        next=next_, batch=batch, batch_size=len(self._first[0]))
+        self._owned = Owned(lib.cornu_dataset_generator_from(ctypes.byref(config)),
                             lib.cornu_dataset_free)
         self.address = self._owned.address
 
-    def _yield(self, _state, sample, to, end):
-        try:
-            if sample.index == 0 and self._begun and not hasattr(self._data, "__next__"):
-                self._pass, self._row, self._batch = self._batches(), 0, [()]
-            self._begun = True
-            if self._row >= len(self._batch[0]) and not self._advance():
-                end[0] = True
+    def _guarded(self, function):
+        def call(*arguments):
+            try:
+                function(*arguments)
                 return 0
-            for i, size in enumerate(self._bytes):
-                ctypes.memmove(to[i].data, self._at[i].data + self._row * size, size)
-            self._row += 1
-            return 0
-        except BaseException as error:      # KeyboardInterrupt and SystemExit, too
-            self.error = error
-            return STOPPED
+            except BaseException as error:      # KeyboardInterrupt and SystemExit, too
+                self.error = error
+                return STOPPED
+        return call
+
+    def _advance(self, _state, sample, rows):
+        arrays = self._batch(sample.index)
+        rows[0] = len(arrays[0]) if arrays else 0
+        if not arrays:
+            return
+        types = [_type_of(a) for a in arrays]
+        if types != self._types:
+            raise ValueError("a batch has arrays of %s, the first one has %s"
+                             % (_said(types), _said(self._types)))
+        self._lend(arrays)
+
+    def _copy(self, _state, _sample, to, _end):
+        for i, size in enumerate(self._bytes):
+            ctypes.memmove(to[i].data, self._at[i].data, self._at[i].type.shape.extent[0] * size)
 
 
 def _type_of(array):

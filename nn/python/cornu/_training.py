@@ -155,8 +155,9 @@ class Trained:
         (x, y, sample_weight).
 
         x and validation_data may be batches instead: a generator, a PyDataset, a DataLoader, ...,
-        of (x, y) or (x, y, sample_weight). Of a generator steps_per_epoch batches are an epoch;
-        without it, all of them.
+        of (x, y) or (x, y, sample_weight). Each is a step, of as many rows as it has. Of a
+        generator steps_per_epoch batches are an epoch; without it, all of them. Validation has the
+        same batches in each epoch: those of a generator are kept.
         """
         self._need("fit")
         lent, feeds = Borrowed(), []
@@ -180,7 +181,7 @@ class Trained:
             config.class_weight = self._class_weights(lent, class_weight)
         if is_feed(validation_data):
             refuse(validation_batch_size=validation_batch_size)
-            config.validation_data = self._feed(feeds, validation_data)
+            config.validation_data = self._feed(feeds, validation_data, again=True)
         elif validation_data is not None:
             if len(validation_data) not in (2, 3):
                 raise ValueError("validation_data has %d parts, expected (x, y) or "
@@ -195,9 +196,9 @@ class Trained:
             self.history = _callbacks.History(lib.cornu_fit_from(ctypes.byref(config)), self)
         return self.history
 
-    def _feed(self, feeds, data, shuffle=False):
+    def _feed(self, feeds, data, shuffle=False, again=False):
         """The address of a data set of batches, kept in `feeds`."""
-        feeds.append(Feed(self, data, shuffle))
+        feeds.append(Feed(self, data, shuffle, again))
         if not self.built:
             self.build(feeds[-1].shape)
         return feeds[-1].address

@@ -97,8 +97,9 @@ class History:
         self.epoch = [lib.cornu_history_epoch(address, i) for i in range(epochs)]
         keys = [lib.cornu_history_key(address, k)
                 for k in range(lib.cornu_history_key_count(address))]
-        self.history = {key: [v for v in (lib.cornu_history_get(address, key, i)
-                                          for i in range(epochs))] for key in keys}
+        # Validation has no entry for the epochs that it left out.
+        self.history = {key: [lib.cornu_history_get(address, key, i) for i in range(epochs)
+                              if lib.cornu_history_has(address, key, i)] for key in keys}
         lib.cornu_history_free(address)
 
 

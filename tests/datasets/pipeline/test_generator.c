@@ -394,6 +394,161 @@ static void backups_go_on(void **state)
     rmdir(folder);
 }
 
+/* ---- Batches of 2, 5, 1 and 3 rows: row r of batch i is (10 i + r, epoch) ---- */
+
+static const int64_t batch_sizes[] = { 2, 5, 1, 3 };
+enum { BATCHES = sizeof batch_sizes / sizeof *batch_sizes };
+
+static CornuStatus say_rows(void *state, CornuSample sample, int64_t *rows)
+{
+    const Source *source = state;
+    if (sample.index == source->fails_at) return cornu_error_set(CORNU_ERR_FILE, "the tap is dry");
+    *rows = sample.index < BATCHES ? batch_sizes[sample.index] : 0;
+    return CORNU_OK;
+}
+
+static CornuStatus write_rows(void *state, CornuSample sample, const CornuArray *to, bool *end)
+{
+    (void)state, (void)end;
+    assert_true(to[0].type.shape.extent[0] >= batch_sizes[sample.index]);
+    for (int64_t r = 0; r < batch_sizes[sample.index]; r++) {
+        ((float *)to[0].data)[2 * r] = (float)(10 * sample.index + r);
+        ((float *)to[0].data)[2 * r + 1] = (float)sample.epoch;
+        ((int32_t *)to[1].data)[r] = (int32_t)sample.index;
+    }
+    return CORNU_OK;
+}
+
+static CornuDataset *of_batches(Source *source, int64_t batch_size)
+{
+    static const CornuType types[] = { { CORNU_F32, { 1, { 2 } } }, { CORNU_I32, { 0, { 0 } } } };
+    return cornu_dataset_generator(write_rows, types, 2, .context = source, .batch = say_rows,
+                                   .batch_size = batch_size);
+}
+
+/* Twice the first component of each row that there is room for. */
+static CornuStatus twice(void *context, CornuSample sample, const CornuArray *in,
+                         const CornuArray *out)
+{
+    (void)context, (void)sample;
+    memcpy(out[0].data, in[0].data, cornu_type_bytes(in[0].type));
+    memcpy(out[1].data, in[1].data, cornu_type_bytes(in[1].type));
+    for (int64_t r = 0; r < in[0].type.shape.extent[0]; r++) ((float *)out[0].data)[2 * r] *= 2;
+    return CORNU_OK;
+}
+
+static void expect_batch(const CornuBatch *batch, int64_t epoch, int64_t i, float times,
+                         int64_t room)
+{
+    assert_non_null(batch);
+    assert_int_equal(batch->valid, batch_sizes[i]);
+    assert_int_equal(batch->arrays[0].type.shape.extent[0], room);
+    assert_int_equal(batch->arrays[1].type.shape.extent[0], room);
+    for (int64_t r = 0; r < room; r++) {
+        const bool   there = r < batch->valid;
+        const float *x = (const float *)batch->arrays[0].data + 2 * r;
+        assert_true(x[0] == (there ? times * (float)(10 * i + r) : 0.0f));
+        assert_true(x[1] == (there ? (float)epoch : 0.0f));
+        assert_int_equal(((const int32_t *)batch->arrays[1].data)[r], there ? i : 0);
+    }
+}
+
+static CornuIterator *begun(CornuDataset *dataset)
+{
+    CornuIterator *iterator = cornu_iterator_begin(dataset, 0);
+    if (!iterator) fail_msg("%s", cornu_error_message());
+    return iterator;
+}
+
+static void batches_differ_in_rows(void **state)
+{
+    (void)state;
+    for (int mapped = 0; mapped < 2; mapped++) {
+        Source        source = { .fails_at = -1 };
+        CornuDataset *dataset = of_batches(&source, 2);
+        if (mapped) dataset = cornu_dataset_map(dataset, twice, NULL, NULL, 0);
+        const CornuBatch *batch;
+        CornuIterator    *iterator = begun(dataset);
+        int64_t           room = 2;
+        for (int epoch = 0; epoch < 2; epoch++) {
+            expect_ok(cornu_iterator_rewind(iterator, epoch));
+            for (int64_t i = 0; i < BATCHES; i++) {
+                expect_ok(cornu_iterator_next(iterator, &batch));
+                if (batch_sizes[i] > room) room = batch_sizes[i];
+                expect_batch(batch, epoch, i, mapped ? 2 : 1, room);
+            }
+            expect_ok(cornu_iterator_next(iterator, &batch));
+            assert_null(batch);
+        }
+        expect_ok(cornu_iterator_seek(iterator, (CornuSample){ 5, 2 }));
+        expect_ok(cornu_iterator_next(iterator, &batch));
+        expect_batch(batch, 5, 2, mapped ? 2 : 1, 5);
+        source.fails_at = 3;
+        expect_error(cornu_iterator_next(iterator, &batch), CORNU_ERR_FILE,
+                     "element 3 of epoch 5: the tap is dry");
+        cornu_iterator_free(iterator);
+        cornu_dataset_free(dataset);
+    }
+}
+
+static void such_batches_are_steps(void **state)
+{
+    (void)state;
+    Source        source = { .fails_at = -1 };
+    CornuModel   *model = make_model();
+    CornuDataset *dataset = of_batches(&source, 2);
+    CornuHistory *history = must(cornu_fit(model, dataset, .epochs = 2, .verbose = CORNU_SILENT));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(cornu_history_samples(history, i), 11);
+        assert_int_equal(cornu_history_infeed(history, i).batches, BATCHES);
+    }
+    cornu_history_free(history);
+    assert_null(cornu_fit(model, dataset, .batch_size = 3, .verbose = CORNU_SILENT));
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "batched already");
+    cornu_dataset_free(dataset);
+    cornu_model_free(model);
+}
+
+static void they_are_only_mapped(void **state)
+{
+    (void)state;
+    Source source = { .fails_at = -1 };
+    expect_failure(cornu_dataset_prefetch(of_batches(&source, 2), 2), CORNU_ERR_ARGUMENT,
+                   "prefetch: the batches of the data set differ in rows");
+    expect_failure(cornu_dataset_shuffle_window(of_batches(&source, 2), 2, 1), CORNU_ERR_ARGUMENT,
+                   "differ in rows");
+    expect_failure(cornu_dataset_cache(of_batches(&source, 2)), CORNU_ERR_ARGUMENT,
+                   "differ in rows");
+    expect_failure(cornu_dataset_take(of_batches(&source, 2), 1), CORNU_ERR_ARGUMENT,
+                   "differ in rows");
+    expect_failure(of_batches(&source, 0), CORNU_ERR_ARGUMENT, ".batch_size is 0, expected 1 to");
+}
+
+/* Also where buffers grow; a later attempt has the room. */
+static void memory_may_run_out_for_a_larger_batch(void **state)
+{
+    (void)state;
+    if (!allocations_counted()) skip();
+    Source            source = { .fails_at = -1 };
+    CornuDataset     *dataset = cornu_dataset_map(of_batches(&source, 2), twice, NULL, NULL, 0);
+    CornuIterator    *iterator = begun(dataset);
+    const CornuBatch *batch = NULL;
+    int               failures = 0;
+    for (int64_t n = 0; !batch; n++) {
+        assert_true(n < 20);
+        expect_ok(cornu_iterator_seek(iterator, (CornuSample){ n, 1 }));
+        allocations_fail_after(n);
+        const CornuStatus status = cornu_iterator_next(iterator, &batch);
+        allocations_fail_after(NEVER);
+        if (batch) expect_batch(batch, n, 1, 2, 5);
+        else assert_int_equal(status, CORNU_ERR_MEMORY);
+        failures += !batch;
+    }
+    assert_true(failures >= 2);
+    cornu_iterator_free(iterator);
+    cornu_dataset_free(dataset);
+}
+
 static void memory_may_run_out_anywhere(void **state)
 {
     Source source = { .elements = 100, .fails_at = -1 };
@@ -413,6 +568,10 @@ static void memory_may_run_out_anywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_differ_in_rows),
+        cmocka_unit_test(such_batches_are_steps),
+        cmocka_unit_test(they_are_only_mapped),
+        cmocka_unit_test(memory_may_run_out_for_a_larger_batch),
         cmocka_unit_test(elements_come_until_the_end),
         cmocka_unit_test(a_cache_makes_the_count_known),
         cmocka_unit_test(elements_can_be_sought),

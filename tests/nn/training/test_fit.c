@@ -442,6 +442,10 @@ static void history_names_what_it_has(void **state)
     cornu_error_set(CORNU_ERR_DATA, "before");
     assert_true(isnan(cornu_history_get(history, "val_loss", 0)));   /* not validated */
     assert_true(isfinite(cornu_history_get(history, "val_loss", 1)));
+    assert_false(cornu_history_has(history, "val_loss", 0));
+    assert_true(cornu_history_has(history, "val_loss", 1));
+    assert_false(cornu_history_has(history, "val_loss", 2));
+    assert_false(cornu_history_has(history, "val_los", 1));
     assert_string_equal(cornu_error_message(), "before");
     assert_true(isnan(cornu_history_get(history, "acuracy", 0)));
     expect_error(cornu_error_status(), CORNU_ERR_ARGUMENT, "history: no \"acuracy\", "
