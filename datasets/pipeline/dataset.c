@@ -96,8 +96,8 @@ CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind
     if (cornu__refused()) goto fail;
     if (!source && cornu__fail_absent("%s: the data set", name)) return cornu__null();
     if (varies(source) && !kind->of_any_batch) {
-        cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: the batches of the data set differ in rows; it can "
-                         "only be mapped", name);
+        cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: the batches of the data set differ in rows; it "
+                         "can only be mapped", name);
         goto fail;
     }
     CornuDataset *dataset = cornu__allocate(1, sizeof *dataset);

@@ -84,8 +84,8 @@ struct CornuStage {
 CornuStage *cornu__stages_open(const CornuDataset *dataset, const CornuShare *share, int *count);
 void        cornu__stages_close(CornuStage *stages, int count);
 
-/* Room for so many rows in the elements of the data set, and of those that it is made of; only where
- * the first one's kind has `rows`. */
+/* Room for so many rows in the elements of the data set, and of those that it is made of; only
+ * where the first one's kind has `rows`. */
 CornuStatus cornu__dataset_grow(CornuDataset *dataset, int64_t rows);
 
 static inline CornuStatus cornu__stage_fetch(CornuStage *stage, CornuSample at, void *const *to,

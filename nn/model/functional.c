@@ -307,6 +307,12 @@ CornuLayer *cornu_as_layer(CornuModel *model)
     return &model->base;
 }
 
+CornuModel *cornu_as_model(CornuLayer *layer)
+{
+    if (!layer || cornu_error_pending() || !layer->kind->call_masked) return NULL;
+    return (CornuModel *)layer;
+}
+
 /* ---- Symbols of a model ---- */
 
 static CornuSymbol *symbol_at(const CornuModel *model, CornuSymbol *const *symbols, int count,

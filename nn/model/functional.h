@@ -66,7 +66,7 @@ CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int coun
  *
  *     cornu_operation("subtract", "{ \"args\": [1.0, null] }", x)
  *
- * keras.ops.concatenate([x, y]) has the "args" [[null, null]]. Arguments are Keras', in Keras' order
+ * keras.ops.concatenate([x, y]) has the "args" [[null, null]]. Arguments are Keras', in its order
  * or by name: "args" [null, -1, 1] are clip's x, x_min and x_max. Symbol i may also be given as
  * {"class_name": "__keras_tensor__", "config": i}, by name, too; then nulls are None. A "name" is
  * that of the operation's layer. Rows of the batch stay apart: none works along axis 0.
@@ -123,6 +123,9 @@ CornuModel *cornu_model_from(const CornuModelConfig *config);
 /* The model as a layer, for cornu_call and cornu_model_add, with its weights. The caller still owns
  * it and frees it as usual; calls hold their own references. */
 CornuLayer *cornu_as_layer(CornuModel *model);
+
+/* The model that a layer is, also one in another model, whose it stays; NULL for another layer. */
+CornuModel *cornu_as_model(CornuLayer *layer);
 
 /* Input and output i of a model, and the first output of its first call of the layer of that name,
  * to be called on further or to make another model. NULL if there is none. */

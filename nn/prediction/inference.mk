@@ -24,8 +24,8 @@ inference_files = $(filter device/%.c tensor/%.c nn/config/% nn/layers/% nn/weig
 inference_lacks = adapt_from adapted dataset_layer compile_from evaluate_from keras_to_tpu_model \
                   (train|test)_on_batch (multi_worker|tpu)_ summary_ gradients check_gradients \
                   op_gradient_rows (model|layer)_(save|export|quantize|move|metric|optimizer) \
-                  model_reset_metrics model_load_compiled compile_to_json layer_vocabulary_to_json \
-                  safetensors_write cache_limits \
+                  model_reset_metrics model_load_compiled compile_to_json call_from_json \
+                  layer_vocabulary_to_json safetensors_write cache_limits \
                   cpu_limits process classes_to_json op_check_from
 space          := $(subst ,, )
 inference_absent = ^cornu_($(subst $(space),|,$(strip $(inference_lacks))))

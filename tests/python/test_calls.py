@@ -151,6 +151,22 @@ class Cuts(unittest.TestCase):
             np.testing.assert_allclose(around.predict(np.ones((1, 4)), verbose=0),
                                        2 * loaded.predict(np.ones((1, 4)), verbose=0), rtol=1e-6)
 
+    @needs_hdf5
+    def test_of_models_in_loaded_models(self):
+        base = cornu.Sequential([cornu.Input((4,)), L.Dense(3, "relu", name="first"), L.Dense(2)],
+                                name="base")
+        x = cornu.Input((4,))
+        whole = cornu.Model(x, L.Dense(1)(base(x)))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.keras")
+            whole.save(path)
+            inner = cornu.load(path).get_layer("base")
+        self.assertIsInstance(inner, cornu.Model)
+        self.assertEqual([layer.name for layer in inner.layers][-2:], [layer.name for layer in
+                                                                       base.layers][-2:])
+        self.expect_cut(inner, "first", base)
+        self.assertEqual(inner.count_params(), base.count_params())
+
     def test_of_imported_models(self):
         model = cornu.Sequential([cornu.Input((4,)), L.Dense(3, "relu", name="first"),
                                   L.Dense(2, name="second")])

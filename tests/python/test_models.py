@@ -270,6 +270,16 @@ class Building(unittest.TestCase):
         self.assertFalse(np.array_equal(before[2], after[2]))
         self.assertEqual(len(model.layers[0].trainable_weights), 0)
 
+    def test_layers_frozen_after_compile(self):
+        """What is trainable is read by the first training step, as in Keras 3."""
+        model = small()
+        model.layers[0].trainable = False
+        before = model.get_weights()
+        model.train_on_batch(*rings(32))
+        after = model.get_weights()
+        np.testing.assert_array_equal(before[0], after[0])
+        self.assertFalse(np.array_equal(before[2], after[2]))
+
     def test_set_weights_sets_all_or_nothing(self):
         model = small()
         before = model.get_weights()

@@ -26,6 +26,15 @@ CornuStatus cornu__operation_build(CornuLayer *layer, const CornuShape *in, int 
                        CORNU_MAX_LAYER_TENSORS);
 }
 
+/* The result, unless the rule has left an argument unread that changes it. */
+static CornuTensor *checked(const CornuOperands *o, CornuTensor *y)
+{
+    const CornuOperationClass *kind = class_of(o->layer);
+    if (!y) return NULL;
+    if (kind->count) kind->count(o, cornu_tensor_shape(o->in[0]));   /* it reads arguments, too */
+    return cornu__operation_check_asked(kind, o) ? cornu__null() : y;
+}
+
 CornuTensor *cornu__operation_call(CornuLayer *layer, const CornuCall *call,
                                    CornuTensor *const *in, int in_count, CornuTensor **out)
 {
@@ -39,10 +48,7 @@ CornuTensor *cornu__operation_call(CornuLayer *layer, const CornuCall *call,
     o.shapes_only = call->shapes_only;
     o.in = in;
     o.out = out;
-    CornuTensor *y = kind->rule(&o);
-    if (!y || !call->shapes_only) return y;
-    if (kind->count) kind->count(&o, cornu_tensor_shape(in[0]));   /* it reads arguments, too */
-    return cornu__operation_check_asked(kind, &o) ? cornu__null() : y;
+    return call->shapes_only ? checked(&o, kind->rule(&o)) : kind->rule(&o);
 }
 
 /* As in Keras, results of operations have no masks. */

@@ -9,14 +9,24 @@
 
 enum { MOST_ARGUMENTS = 16 };
 
+/* "Clip @x x_min x_max", a string after the other, the last one empty: a member for each row, which
+ * takes less than a pointer to it. */
+static const struct {
+#define SIGNATURE(class_name, text) char class_name[sizeof #class_name " " text];
+#include "signatures.def"
+    char end[1];
+} signatures = {
+#define SIGNATURE(class_name, text) #class_name " " text,
+#include "signatures.def"
+    "",
+};
+
 static const char *signature_of(const CornuOperationClass *kind)
 {
-    static const struct { const char *class_name, *text; } rows[] = {
-#define SIGNATURE(class_name, text) { #class_name, text },
-#include "signatures.def"
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (!strcmp(rows[i].class_name, kind->kind.class_name)) return rows[i].text;
+    const char  *name = kind->kind.class_name;
+    const size_t length = strlen(name);
+    for (const char *row = (const char *)&signatures; *row; row += strlen(row) + 1)
+        if (!strncmp(row, name, length) && row[length] == ' ') return row + length + 1;
     return "@x";
 }
 
@@ -153,8 +163,9 @@ static CornuStatus refuse_rest(const Binding *b)
         if (i < count) continue;
         const char *nearest = cornu_nearest(key, names, count);
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: there is no argument \"%.60s\"%s%s%s",
-                           cornu__operation_function(b->kind, &name), key, nearest ? "; did you mean " : "",
-                           nearest ? nearest : "", nearest ? "?" : "");
+                           cornu__operation_function(b->kind, &name), key,
+                           nearest ? "; did you mean " : "", nearest ? nearest : "",
+                           nearest ? "?" : "");
     }
     return CORNU_OK;
 }

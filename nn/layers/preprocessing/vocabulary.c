@@ -54,6 +54,6 @@ char *cornu_layer_vocabulary_to_json(const CornuLayer *layer, bool no_special_to
     char *text = list ? cornu__json_text(list) : NULL;
     json_decref(list);
     if (text) return text;
-    return cornu__fail_null(CORNU_ERR_VALUE, "%s: the vocabulary has a string that is not UTF-8, or "
-                            "there is no memory for it", cornu_layer_name(layer));
+    return cornu__fail_null(CORNU_ERR_VALUE, "%s: the vocabulary has a string that is not UTF-8, "
+                            "or there is no memory for it", cornu_layer_name(layer));
 }

@@ -65,7 +65,9 @@ def unpickled(cls, state):
         path = os.path.join(folder, "model.safetensors")
         with open(path, "wb") as file:
             file.write(state["file"])
-        made = _compiled_again(cls._of(lib.cornu_model_load(path)), state)
+        made = load(path, compile=False)
+        made.__class__ = cls
+        _compiled_again(made, state)
         if state["compile"]:
             made.load_weights(path)     # and the optimizer's variables
         return made

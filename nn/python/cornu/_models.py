@@ -76,11 +76,21 @@ class Model(Trained, Weighted):
     @property
     def layers(self):
         """The layers, in Keras' order."""
-        found = [Layer._view(lib.cornu_model_layer(self.pointer, i), self._owned)
+        found = [self._layer_at(lib.cornu_model_layer(self.pointer, i))
                  for i in range(lib.cornu_model_layer_count(self.pointer))]
         for layer in found:
             layer._model = layer._model or weakref.ref(self._owned.counted)
         return found
+
+    def _layer_at(self, address):
+        """The object for a layer, which may be a model."""
+        if address in by_address or not lib.cornu_as_model(address):
+            return Layer._view(address, self._owned)
+        made = object.__new__(Model)
+        made._owned = Owned(lib.cornu_as_model(address), lambda _: None, self._owned)
+        made._reset()
+        by_address[address] = made
+        return made
 
     def get_layer(self, name=None, index=None):
         if index is not None:

@@ -222,9 +222,9 @@ def _dictionary(logs):
 class Run:
     """The callbacks of one call, as the library takes them, and what ends it early.
 
-    An exception in a callback, or of `feeds`, ends the call and is raised after it. So does Ctrl-C: Python's
-    handlers of signals run between bytecodes, of which the library has none, so that each batch
-    passes through here. Without a lock: fit calls the hooks on the thread that called it.
+    An exception in a callback, or of `feeds`, ends the call and is raised after it. So does Ctrl-C:
+    Python's handlers of signals run between bytecodes, of which the library has none, so that each
+    batch passes through here. Without a lock: fit calls the hooks on the thread that called it.
     """
 
     def __init__(self, model, callbacks, verbose, feeds=()):

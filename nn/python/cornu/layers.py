@@ -109,7 +109,7 @@ class Weighted:
 
     @property
     def trainable(self):
-        """Read when a model is compiled."""
+        """Read by the first training step after compile."""
         return not self._layer().frozen
 
     @trainable.setter

@@ -42,7 +42,8 @@ def _checked(what, value):
     return value
 
 
-def pad_sequences(sequences, maxlen=None, dtype="int32", padding="pre", truncating="pre", value=0.0):
+def pad_sequences(sequences, maxlen=None, dtype="int32", padding="pre", truncating="pre",
+                  value=0.0):
     """Sequences of several lengths as one array, (rows, maxlen, ...): shorter ones are filled with
     `value`, longer ones cut, at the start ("pre") or the end ("post"). maxlen: default that of the
     longest."""

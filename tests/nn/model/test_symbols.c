@@ -143,6 +143,22 @@ static void test_calls_from_json(void **state)
     cornu_clear_session();
 }
 
+static void test_models_in_models(void **state)
+{
+    (void)state;
+    CornuModel  *inner = made(cornu_sequential(.input_shape = { 4 }, .name = "inner"));
+    CornuSymbol *x = cornu_input(.shape = { 4 });
+    expect_ok(cornu_model_add(inner, cornu_dense(3)));
+    CornuModel *outer = made(cornu_model(.inputs = { x },
+                                         .outputs = { cornu_call(cornu_as_layer(inner), x) }));
+    assert_ptr_equal(cornu_as_model(cornu_model_layer(outer, 1)), inner);
+    assert_null(cornu_as_model(cornu_model_layer(outer, 0)));
+    assert_null(cornu_as_model(cornu_model_layer(inner, 0)));
+    assert_null(cornu_as_model(NULL));
+    cornu_model_free(inner);
+    cornu_model_free(outer);
+}
+
 /* Keras' Input(()), in both kinds of models. */
 static void test_a_value_per_row(void **state)
 {
@@ -173,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls_from_json),
         cmocka_unit_test(test_a_value_per_row),
+        cmocka_unit_test(test_models_in_models),
         cmocka_unit_test(test_they_outlive_a_failed_model),
         cmocka_unit_test(test_references_are_counted),
         cmocka_unit_test(test_weights_leave_the_device_of_another_model),
