@@ -1,0 +1,27 @@
+/*
+ * Whether the rows of a batch stay apart in a program: whether row i of each result depends on row
+ * i of the inputs alone, so that a batch may be cut into others.
+ *
+ * It follows from the ops. Elements are numbered in row-major order; where a value has rows,
+ * element l is of row l / stride % rows, with a stride that the analysis carries from value to
+ * value, which reshaping leaves as it is. An op says along which axes it reads each operand
+ * (axes.h); where it reads along the rows they meet. An op that says nothing makes them meet.
+ */
+#ifndef CORNU_DEVICE_ROWS_H
+#define CORNU_DEVICE_ROWS_H
+
+#include "../program_internal.h"
+
+typedef struct {
+    bool                  apart;
+    const CornuProgramOp *met;    /* the first op in which they meet; NULL: none, but a result has
+                                     its rows elsewhere than along axis 0 */
+} CornuRowsFound;
+
+/* `of_rows`: for each input of the program whether its axis 0 has the rows, of which there are at
+ * least 2. Results are values of the program. A prime number of rows, unlike any extent, tells
+ * most: with another what is true of that number alone may seem to be true of all. */
+CornuStatus cornu__rows_find(const CornuProgram *program, int64_t rows, const bool *of_rows,
+                             const CornuValue *results, int count, CornuRowsFound *found);
+
+#endif
