@@ -25,7 +25,10 @@ void served_release(Served *served)
 bool served_predict(Served *served, const CornuArray *x, const CornuArray *to, Problem *problem)
 {
     const CornuStatus status = cornu_predictor_predict(served->predictor, x, to);
-    return !status || problem_of(problem, status);
+    if (status) return problem_of(problem, status);
+    if (cornu_predictor_cuts(served->predictor)) return true;
+    return problem_set(problem, CODE_INVALID_ARGUMENT, "rows of the model depend on each other: "
+                       "several requests would change each other's predictions");
 }
 
 /* Only open extents need to be asked for. */
@@ -95,6 +98,14 @@ static CornuPredictor *load(const Settings *settings, const char *path)
     return predictor;
 }
 
+/* Rows of several requests are one batch. */
+static bool has_batches(const Served *served, Problem *problem)
+{
+    if (!cornu_model_is_function(cornu_predictor_model(served->predictor))) return true;
+    return problem_set(problem, CODE_INVALID_ARGUMENT, "the model has no batches: axis 0 is not "
+                       "one of all inputs and outputs");
+}
+
 Served *served_load(const Settings *settings, const char *name, int64_t version, const char *path,
                     Problem *problem)
 {
@@ -109,6 +120,7 @@ Served *served_load(const Settings *settings, const char *name, int64_t version,
     bool good = (served->predictor = load(settings, path)) ||
                 problem_of(problem, cornu_error_status());
     cornu_error_take();
+    good = good && has_batches(served, problem);
     if (good) describe(served);
     if (good && served_try_sizes(served, settings->batch_size, problem)) return served;
     free_all(served);

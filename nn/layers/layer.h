@@ -189,6 +189,7 @@ typedef struct {
 
     const char *lora;        /* "kernel", the weight for which cornu_layer_enable_lora adds others;
                                 NULL: none */
+    bool any_axis;           /* it may compute along axis 0: rows may depend on each other */
     bool lora_resets_alpha;  /* a layer read from a file takes its rank for lora_alpha, as Keras' */
 
     unsigned quantizes;      /* that weight may be quantized: bit 1 << CORNU_INT8 etc. */

@@ -37,7 +37,7 @@ static CornuStatus check_floats(const CornuLiteGraph *graph)
 }
 
 /* Each operator becomes the layer of an ONNX node. */
-static CornuStatus load_graph(const char *path, CornuModel **model)
+static CornuStatus load_graph(const char *path, CornuInputShapes *shapes, CornuModel **model)
 {
     CornuLiteGraph *graph;
     CornuMessage    file = { 0 };
@@ -46,22 +46,27 @@ static CornuStatus load_graph(const char *path, CornuModel **model)
     CornuStatus status = check_floats(graph);
     if (!status) status = cornu__lite_to_onnx(graph, true, &file);
     cornu__lite_graph_free(graph);
-    if (!status) status = cornu__onnx_load_bytes(file.bytes, file.size, model);
+    if (!status) status = cornu__onnx_load_bytes(file.bytes, file.size, shapes, model);
     cornu__release(file.bytes);
     return status;
 }
 
-static CornuModel *load(const char *path, bool compile, CornuDevice *device)
+static CornuModel *load_shaped(const char *path, CornuInputShapes *shapes)
 {
     CornuModel *model;
+    return load_graph(path, shapes, &model) ? cornu__null() : model;
+}
+
+static CornuModel *load(const char *path, bool compile, CornuDevice *device)
+{
     (void)device;
     if (compile)
         return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "does not say what it was compiled with, as "
                                 ".keras files do; load it by cornu_model_load, and compile it");
-    return load_graph(path, &model) ? cornu__null() : model;
+    return load_shaped(path, NULL);
 }
 
 const CornuFormat cornu__tflite_format = {
     .suffix = ".tflite", .save = save, .export_model = export_model, .load = load,
-    .merges_lora = true,
+    .load_shaped = load_shaped, .merges_lora = true,
 };

@@ -225,6 +225,7 @@ static CornuStatus fill(CornuModel *model, const Map *map)
     }
     for (int i = 0; i < map->outputs; i++)
         model->outputs[model->output_count++] = map->config->outputs[i];
+    model->function = cornu__symbol_is_whole(model->inputs[0]);
     model->base.output = model->outputs[0]->type.shape;
     CORNU__TRY(cornu__model_set_keys(model, map->config->input_keys, map->config->output_keys));
     number_layers(model);
@@ -245,6 +246,11 @@ static CornuStatus check(Map *map)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .inputs[%d] is %s, the output of a "
                                "layer; expected a symbol of cornu_input", map->name, i,
                                cornu__symbol_print(&text, config->inputs[i]));
+        if (cornu__symbol_is_whole(config->inputs[i]) != cornu__symbol_is_whole(config->inputs[0]))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: axis 0 of one of the inputs %s and %s is "
+                               "the batch and of the other it is not, expected inputs of one kind",
+                               map->name, cornu_layer_name(config->inputs[0]->node->layer),
+                               cornu_layer_name(config->inputs[i]->node->layer));
         for (int k = 0; k < i; k++)
             if (config->inputs[i] == config->inputs[k])
                 return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .inputs has %s twice", map->name,
@@ -257,7 +263,8 @@ static CornuStatus check(Map *map)
             return cornu__fail(CORNU_ERR_DTYPE, "%s: the output %s has strings, which only "
                                "cornu_layer_compute gives", map->name,
                                cornu__symbol_print(&name, config->outputs[i]));
-        if (shape.rank == 0 || shape.extent[0] != CORNU_NONE)
+        if (!cornu__symbol_is_whole(config->inputs[0]) &&
+            (shape.rank == 0 || shape.extent[0] != CORNU_NONE))
             return cornu__fail(CORNU_ERR_SHAPE, "%s: the output %s is %s, expected the batch as "
                                "axis 0", map->name, cornu__symbol_print(&name, config->outputs[i]),
                                cornu_shape_print(&text, shape));

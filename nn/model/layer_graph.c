@@ -11,6 +11,7 @@ CornuStatus cornu__model_append_layer(CornuModel *model, CornuLayer *layer)
     CORNU__TRY(cornu__lookup_set(&model->names, layer->name, base->inner_count));
     base->inner[base->inner_count++] = layer;
     layer->owners++;
+    model->rows = CORNU_ROWS_UNKNOWN;
     if (base->depth <= layer->depth) base->depth = layer->depth + 1;
     return CORNU_OK;
 }

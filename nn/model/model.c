@@ -276,6 +276,12 @@ const CornuPolicy *cornu_model_policy(const CornuModel *model)
     return model->policy ? model->policy : model->base.own_policy;
 }
 
+bool cornu_model_is_function(const CornuModel *model)
+{
+    CORNU__NEED_OR(model, false);
+    return cornu__model_is_function(model);
+}
+
 int64_t cornu_model_batch_size(const CornuModel *model)
 {
     CORNU__NEED_OR(model, 0);
@@ -463,6 +469,7 @@ static CornuTensor *call_masked(CornuLayer *layer, const CornuCall *call, CornuT
     if (cornu__model_on_host(model))
         return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: has a layer that runs on the host, "
                                 "before the step; call its layers, not the model", layer->name);
+    if (cornu__model_refuse_function(model, "a model as a layer")) return cornu__null();
     if (in_count != model->input_count)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: got %d tensors, expected %d",
                                 layer->name, in_count, model->input_count);

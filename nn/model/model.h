@@ -84,6 +84,12 @@ CornuLayer *cornu_model_layer(const CornuModel *model, int i);
 bool        cornu_model_built(const CornuModel *model);
 CornuShape  cornu_model_input_shape(const CornuModel *model);  /* axis 0 and extents that may
                                                                   differ are CORNU_NONE */
+/* Whether it is a function, as some graphs of .onnx and .tflite files are: axis 0 is not one batch
+ * that all inputs and outputs share, such as with a scalar input, a state (2, batch, 64), or an
+ * output whose axis 0 is time. Types of inputs and outputs then hold all of their shapes.
+ * cornu_predictor_predict and cornu_predict_on_batch run it once on what they are given; what needs
+ * batches refuses it: CORNU_ERR_UNSUPPORTED, naming the input or output. */
+bool        cornu_model_is_function(const CornuModel *model);
 /* Rows of every batch: .batch_size, or those of stateful layers' first batch; else CORNU_NONE. */
 int64_t     cornu_model_batch_size(const CornuModel *model);
 CornuShape  cornu_model_output_shape(const CornuModel *model); /* once built */
@@ -246,6 +252,9 @@ CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuTyp
  * computes that many, rounded up to a power of two. The result of a row does not depend on other
  * rows, nor do its bits on how many are computed; but on "cpu" the last ones may in products of
  * fewer than 16 rows by a transposed matrix, such as weights tied to an embedding, and on "pjrt".
+ * It is otherwise with a graph from a file that computes along axis 0: all rows are one batch, or
+ * it is CORNU_ERR_SHAPE, naming the layer; a function has no batches (cornu_model_is_function). The
+ * default of a model with a batch size is that.
  *
  * A step is compiled for each batch size, and for each value of extents that the model leaves open
  * (CORNU_NONE); the eight most recently used are kept. All elements of a data set have one shape,

@@ -4,6 +4,7 @@
 
 #include "../../datasets/pipeline/shard_rows_internal.h"
 #include "../../device/guard_internal.h"
+#include "../../device/inference_internal.h"
 #include "../layers/layer_internal.h"
 #include "model.h"
 #include "symbol_internal.h"
@@ -18,6 +19,9 @@ typedef struct {
     CornuVariable *states[CORNU_MAX_STATES];
     CornuArray     host[CORNU_MAX_STATES];       /* host copies of the states */
 } CornuTracked;
+
+/* Whether row i of each output depends on row i of the inputs alone, so that batches may be cut. */
+typedef enum { CORNU_ROWS_UNKNOWN, CORNU_ROWS_APART, CORNU_ROWS_MEET } CornuRows;
 
 /* TRAIN and both TEST modes need labels; the last two modes return predictions. */
 typedef enum {
@@ -55,6 +59,10 @@ typedef struct CornuStep {
     int64_t           fed_count;                 /* valid rows fed last */
     bool              concurrent;                /* runs beside others on the device */
     bool              stateful;                  /* some layer has states, so no partial batches */
+    bool              once;                      /* cornu__model_runs_once: every shard computes all
+                                                    of it */
+    bool              together;                  /* one that trains or tests such a model: batches
+                                                    are full */
     bool              whole[CORNU_MAX_MODEL_TENSORS];   /* y are floats that must be integers */
     int64_t           fed_bytes;                 /* of x and y to the own shards, padding rows
                                                     included */
@@ -100,6 +108,10 @@ struct CornuModel {
     uint64_t     seed;
     int64_t      next_generator;
     int64_t      batch_size;                     /* rows of every batch; 0: any */
+    bool         function;                       /* axis 0 is no batch that inputs and outputs
+                                                    share: types are whole, and it runs once */
+    CornuRows    rows;                           /* of another: as far as is known, and where */
+    CornuText    meet;                           /* they meet */
     double       input_scale;
     CornuModelCall *calls;                       /* in topological order, inputs included */
     int          call_count, call_space, value_count;
@@ -166,6 +178,35 @@ CornuModel *cornu__model_of(const CornuModelConfig *config);
 /* Append a layer, and a call of a layer; the model references both. */
 CornuStatus cornu__model_append_layer(CornuModel *model, CornuLayer *layer);
 CornuStatus cornu__model_append_call(CornuModel *model, CornuNode *node);
+
+/* Finds out whether rows stay apart, unless it is known, for data of these types, one for each
+ * value of cornu__model_fed: sets model->rows. Models of Keras' layers are cut as by Keras. */
+CornuStatus cornu__model_rows(CornuModel *model, const CornuType *x);
+
+/* How it is found out where a layer may compute along axis 0: from the ops of the model. */
+CornuStatus cornu__model_find_rows(CornuModel *model, const CornuType *x);
+
+/* Whether the model is a function; whether it computes all that it is given at once, as that or
+ * because its rows meet; and whether a step does. The library for inference reads none of these. */
+static inline bool cornu__model_is_function(const CornuModel *model)
+{
+    return CORNU__FULL(model->function, false);
+}
+
+static inline bool cornu__model_runs_once(const CornuModel *model)
+{
+    return CORNU__FULL(model->function || model->rows != CORNU_ROWS_APART, false);
+}
+
+static inline bool cornu__step_runs_once(const CornuStep *step)
+{
+    return CORNU__FULL(step->once, false);
+}
+
+/* CORNU_ERR_UNSUPPORTED for a function, CORNU_ERR_SHAPE for `batches` batches, -1: unknown, of one
+ * whose rows meet; `who` begins the message. */
+CornuStatus cornu__model_refuse_function(const CornuModel *model, const char *who);
+CornuStatus cornu__model_refuse_cuts(const CornuModel *model, const char *who, int64_t batches);
 
 /* Collects the weights of all layers, each once; adds those of another layer. */
 CornuStatus cornu__model_list_weights(CornuModel *model);

@@ -56,8 +56,10 @@ void cornu_predictor_free(CornuPredictor *predictor);
 
 /*
  * Predicts, from any thread. x: an array for each input; to: one for each output, in the model's
- * order (by name: cornu_model_order_inputs, with cornu_predictor_model). All have the same number of
- * rows, at least 1, in axis 0. Inputs are of any number type, as for cornu_predict, outputs f32.
+ * order (by name: cornu_model_order_inputs, with cornu_predictor_model). All have the same number
+ * of rows, at least 1, in axis 0; but a function (cornu_model_is_function) is run once on arrays of
+ * any extents that its types leave open. Where the rows of a loaded graph depend on each other, all
+ * are computed at once. Inputs are of any number type, as for cornu_predict, outputs f32.
  * CORNU_ERR_SHAPE or CORNU_ERR_DTYPE for others, before anything is computed. CORNU_ERR_VALUE for
  * bad data, such as an index out of range; of `to` some rows are then written.
  *
@@ -87,6 +89,11 @@ CornuStatus cornu_predictor_output_types(CornuPredictor *predictor, const CornuA
                                          CornuType *types);
 
 int64_t cornu_predictor_max_batch_size(const CornuPredictor *predictor);
+
+/* Whether a call of more rows takes several turns, and rows of several calls may be those of one:
+ * not of a function (cornu_model_is_function), nor where the rows of a batch depend on each other.
+ * This is known after the first prediction, and true before. */
+bool cornu_predictor_cuts(const CornuPredictor *predictor);
 
 /* The predictor's copy: for names, class names and notes, from any thread. It must not be run or
  * changed. */

@@ -49,6 +49,14 @@ static void free_rows(CornuSummary *summary)
     cornu__release(summary->rows);
 }
 
+/* Axis 0, where it is open, as the rows of every batch. */
+static CornuShape with_batch(const CornuModel *model, CornuShape shape)
+{
+    if (shape.rank > 0 && shape.extent[0] == CORNU_NONE)
+        shape.extent[0] = cornu_model_batch_size(model);
+    return shape;
+}
+
 static CornuSummaryRow describe(const CornuModel *model, const CornuLayer *layer, int depth)
 {
     CornuSummaryRow row = {
@@ -57,7 +65,7 @@ static CornuSummaryRow describe(const CornuModel *model, const CornuLayer *layer
         .parameters = cornu_layer_parameters(layer),
         .has_weights = layer->weight_count > 0, .frozen = layer->frozen,
     };
-    if (row.output.rank > 0) row.output.extent[0] = cornu_model_batch_size(model);
+    row.output = with_batch(model, row.output);
     return row;
 }
 
@@ -74,8 +82,7 @@ static CornuStatus add_outputs(const CornuModel *model, const CornuLayer *layer,
     if (!row->more) return CORNU_ERR_MEMORY;
     row->more_count = node->out_count - 1;
     for (int i = 0; i < row->more_count; i++) {
-        row->more[i] = node->out[i + 1].type.shape;
-        row->more[i].extent[0] = cornu_model_batch_size(model);
+        row->more[i] = with_batch(model, node->out[i + 1].type.shape);
     }
     return CORNU_OK;
 }

@@ -185,6 +185,13 @@ CornuNode *cornu__input_node(const CornuInputConfig *config, CornuType type)
     return node;
 }
 
+CornuNode *cornu__whole_input_node(const CornuInputConfig *config, CornuType type)
+{
+    CornuNode *node = cornu__input_node(config, type);
+    if (node) ((CornuInputLayer *)node->layer)->whole = true;
+    return node;
+}
+
 /* ---- Calls ---- */
 
 /* A model that is called prefixes the paths of its weights with its name:
@@ -232,6 +239,10 @@ static CornuStatus make_call(CornuLayer *layer, CornuSymbol *const *in, int coun
         shapes[i] = types[i].shape;
     }
     CORNU__TRY(check_host(layer, in, count));
+    for (int i = 0; i < count; i++)
+        if (in[i]->type.shape.rank < 1 && !layer->kind->types)
+            return cornu__fail(CORNU_ERR_SHAPE, "%s: operand %d is a scalar, expected a batch as "
+                               "axis 0", cornu_layer_name(layer), i);
     CORNU__TRY(cornu__layer_declare_weights(layer, shapes, count));
     CORNU__TRY(cornu__layer_trace(layer, types, count, out));
     if (!layer->built) layer->output = out[0].shape;

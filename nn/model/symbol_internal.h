@@ -16,7 +16,7 @@ typedef enum { CORNU_NOT_FORCED, CORNU_FORCED_INFERENCE, CORNU_FORCED_TRAINING }
 struct CornuSymbol {
     CornuNode *node;   /* the call that returns it */
     int        index;  /* among its outputs        */
-    CornuType  type;   /* axis 0 is CORNU_NONE     */
+    CornuType  type;   /* axis 0 is CORNU_NONE, but for those of a function: CornuInputLayer */
 };
 
 /* A call of a layer, or an input. References its layer and the nodes it depends on. */
@@ -41,6 +41,7 @@ typedef struct {
     CornuDtype dtype;       /* f32: see CornuInputConfig */
     double     scale;
     int64_t    batch_size;  /* 0: any */
+    bool       whole;       /* of a function: its type is all of the data's, of any rank */
 } CornuInputLayer;
 
 extern const CornuLayerClass cornu__input_class;
@@ -52,6 +53,14 @@ CornuStatus cornu__input_check(const CornuInputConfig *config, const char *who, 
 
 /* An input from checked settings, without references yet. NULL with a pending error. */
 CornuNode *cornu__input_node(const CornuInputConfig *config, CornuType type);
+
+/* Likewise of a function (CornuModel.function), whose `type` is whole. */
+CornuNode *cornu__whole_input_node(const CornuInputConfig *config, CornuType type);
+
+static inline bool cornu__symbol_is_whole(const CornuSymbol *input)
+{
+    return ((const CornuInputLayer *)input->node->layer)->whole;
+}
 
 /* What a call has besides its operands. */
 typedef struct {

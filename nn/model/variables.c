@@ -77,6 +77,8 @@ CornuStatus cornu__model_ready(CornuModel *model, CornuType x)
 {
     CORNU__TRY(cornu__model_check(model));
     if (!model->predicts) CORNU__TRY(cornu__model_check_compiled(model));
+    if (cornu__model_is_function(model))
+        return model->ready ? CORNU_OK : cornu__model_make_variables(model);
     if (x.shape.rank < 1)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: the data are a scalar, expected rows",
                            model->base.name);

@@ -7,6 +7,7 @@
 #include "../model/predictor.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "../model/host_stage_internal.h"
@@ -26,6 +27,8 @@ struct CornuPredictor {
     CornuDevice     *device;
     int64_t          max_batch;
     bool             alone;        /* the device runs one at a time: there is one caller */
+    atomic_bool      once;         /* each call is computed as a whole, see `ready` */
+    atomic_bool      ready;        /* it is known whether rows may be cut */
     CornuHostProgram host;         /* calls NULL: no layer runs on the host */
     pthread_mutex_t  making;       /* of whoever uses the model or makes a step */
     pthread_mutex_t  lock;         /* of the fields below */
@@ -253,6 +256,29 @@ static CornuStatus find_step(CornuPredictor *predictor, Caller *caller, const Co
 
 /* ---- Predicting ---- */
 
+static bool runs_once(const CornuPredictor *predictor)
+{
+    return CORNU__FULL(atomic_load(&predictor->once), false);
+}
+
+/* Finds out, in the first call, whether rows may be cut: cornu__model_rows. */
+static CornuStatus find_rows(CornuPredictor *predictor, const CornuArray *fed)
+{
+    CornuSymbol *symbols[CORNU_MAX_MODEL_TENSORS];
+    CornuType    types[CORNU_MAX_MODEL_TENSORS];
+    CornuModel  *model = predictor->model;
+    if (atomic_load(&predictor->ready)) return CORNU_OK;
+    const int count = cornu__model_fed(model, symbols);
+    for (int i = 0; i < count; i++) types[i] = fed[i].type;
+    pthread_mutex_lock(&predictor->making);
+    const CornuStatus status = cornu__model_rows(model, types);
+    atomic_store(&predictor->once, cornu__model_runs_once(model));
+    atomic_store(&predictor->ready, cornu__model_is_function(model) ||
+                                    model->rows != CORNU_ROWS_UNKNOWN);
+    pthread_mutex_unlock(&predictor->making);
+    return status;
+}
+
 static size_t row_bytes(CornuType type)
 {
     type.shape.extent[0] = 1;
@@ -269,6 +295,7 @@ static CornuStatus check_inputs(const CornuPredictor *predictor, const CornuArra
             return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_predictor_predict: input %s has no data",
                                name);
         CORNU__TRY(cornu__fail_prefix(cornu_host_type_check(x[i].type), name));
+        if (cornu__model_is_function(model)) continue;
         if (shape.rank < 1 || shape.extent[0] < 1 || shape.extent[0] != first.extent[0])
             return cornu__fail(CORNU_ERR_SHAPE, "cornu_predictor_predict: input %s has %lld rows, "
                                "expected %s%.0lld", name,
@@ -286,7 +313,7 @@ static CornuStatus check_outputs(const CornuPredictor *predictor, const CornuSte
         CornuText   a, b;
         CornuType   want = step->outputs[i];
         const char *name = cornu__output_name(predictor->model, i);
-        want.shape.extent[0] = rows;
+        if (!cornu__step_runs_once(step)) want.shape.extent[0] = rows;
         if (!to[i].data)
             return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_predictor_predict: output %s has no data",
                                name);
@@ -305,6 +332,20 @@ static CornuStatus reserve_partial(Caller *caller, int i, size_t bytes)
     caller->partial[i] = cornu__allocate(bytes, 1);
     caller->partial_bytes[i] = caller->partial[i] ? bytes : 0;
     return caller->partial[i] ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+/* All at once. */
+static CornuStatus predict_once(CornuPredictor *predictor, Caller *caller, const CornuArray *fed,
+                                const CornuArray *to)
+{
+    const CornuArrays arrays = { .x = fed };
+    CornuArray        y[CORNU_MAX_MODEL_TENSORS];
+    CornuStep        *step;
+    CORNU__TRY(find_step(predictor, caller, &arrays, &step));
+    CORNU__TRY(check_outputs(predictor, step, to, 0));
+    for (int i = 0; i < step->y_count; i++) y[i] = to[i];
+    CORNU__TRY(cornu__step_feed(step, &arrays, 0));
+    return cornu__step_run(step, y);
 }
 
 /* The step for rows first to first + valid - 1 of the arrays that it is fed with, from which x[] is
@@ -353,9 +394,11 @@ static CornuStatus predict_batch(CornuPredictor *predictor, Caller *caller, cons
 static CornuStatus predict_fed(CornuPredictor *predictor, const CornuArray *fed,
                                const CornuArray *to)
 {
-    const int64_t rows = fed[0].type.shape.extent[0], most = predictor->max_batch;
+    const bool    once = runs_once(predictor);
+    const int64_t rows = once ? 0 : fed[0].type.shape.extent[0], most = predictor->max_batch;
     Caller       *caller = take(predictor);
     CornuStatus   status = caller ? CORNU_OK : CORNU_ERR_MEMORY;
+    if (!status && once) status = predict_once(predictor, caller, fed, to);
     for (int64_t first = 0; first < rows && !status; first += most)
         status = predict_batch(predictor, caller, fed, first,
                                rows - first < most ? rows - first : most, to);
@@ -365,15 +408,19 @@ static CornuStatus predict_fed(CornuPredictor *predictor, const CornuArray *fed,
 
 static CornuStatus types_fed(CornuPredictor *predictor, const CornuArray *fed, CornuType *types)
 {
-    const int64_t rows = fed[0].type.shape.extent[0], most = predictor->max_batch;
+    const bool        once = runs_once(predictor);
+    const CornuArrays arrays = { .x = fed };
+    const int64_t rows = once ? 0 : fed[0].type.shape.extent[0], most = predictor->max_batch;
     CornuArray    x[CORNU_MAX_MODEL_TENSORS];
     CornuStep    *step = NULL;
     Caller       *caller = take(predictor);
     CornuStatus   status = caller ? CORNU_OK : CORNU_ERR_MEMORY;
-    if (!status) status = step_for(predictor, caller, fed, 0, rows < most ? rows : most, x, &step);
+    if (!status)
+        status = once ? find_step(predictor, caller, &arrays, &step)
+                      : step_for(predictor, caller, fed, 0, rows < most ? rows : most, x, &step);
     for (int i = 0; !status && i < step->y_count; i++) {
         types[i] = step->outputs[i];
-        types[i].shape.extent[0] = rows;
+        if (!once) types[i].shape.extent[0] = rows;
     }
     if (caller) give_back(predictor, caller);
     return status;
@@ -388,8 +435,8 @@ static CornuStatus with_inputs(CornuPredictor *predictor, const CornuArray *x,
     if (cornu_error_pending()) return cornu_error_status();
     CORNU__TRY(check_inputs(predictor, x));
     if (predictor->host.calls) CORNU__TRY(cornu__host_program_run(&predictor->host, x, results));
-    const CornuStatus status = to ? predict_fed(predictor, fed, to)
-                                  : types_fed(predictor, fed, types);
+    CornuStatus status = find_rows(predictor, fed);
+    if (!status) status = to ? predict_fed(predictor, fed, to) : types_fed(predictor, fed, types);
     if (predictor->host.calls) cornu__host_results_free(&predictor->host, results);
     return status;
 }
@@ -459,6 +506,12 @@ int64_t cornu_predictor_max_batch_size(const CornuPredictor *predictor)
 {
     CORNU__NEED_OR(predictor, 0);
     return predictor->max_batch;
+}
+
+bool cornu_predictor_cuts(const CornuPredictor *predictor)
+{
+    CORNU__NEED_OR(predictor, false);
+    return !cornu__model_is_function(predictor->model) && !runs_once(predictor);
 }
 
 const CornuModel *cornu_predictor_model(const CornuPredictor *predictor)

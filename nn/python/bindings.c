@@ -28,6 +28,7 @@ typedef struct {
 /* The name of a field's type; of an array, that of its elements. */
 #define ELEMENT(member)                                                                \
     _Generic(&(member), int64_t (*)[CORNU_MAX_RANK]: "i64",                            \
+             int64_t (*)[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_RANK]: "i64",              \
              char (*)[sizeof(member)]: "char", char **: "text",                        \
              CornuArray (*)[CORNU_MAX_MODEL_TENSORS]: "CornuArray",                    \
              const char *(*)[CORNU_MAX_MODEL_TENSORS]: "text",                         \

@@ -7,7 +7,7 @@
  *     {"version": "0.1.0",
  *      "structs": {"CornuShape": {"size": 72, "fields": [["rank", 0, 4, "i32"],
  *                                                        ["extent", 8, 64, "i64"]]}, …},
- *      "functions": {"cornu_model_load": ["pointer", "text"],
+ *      "functions": {"cornu_model_clone": ["pointer", "pointer"],
  *                    "cornu_fit_from": ["pointer", "pointer"], …},
  *      "slow": ["cornu_fit_from", …],
  *      "constants": {"CORNU_MAX_RANK": 8, …},

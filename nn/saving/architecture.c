@@ -205,7 +205,10 @@ static CornuStatus make_model(const json_t *value, const CornuPolicy *usual, Cor
     CornuModel *model = cornu__model_from_json(value, usual);
     if (!model) return cornu_error_take();
     *layer = cornu_as_layer(model);
-    return CORNU_OK;
+    if (*layer) return CORNU_OK;
+    const CornuStatus status = cornu_error_take();
+    cornu_model_free(model);
+    return status;
 }
 
 /* What to do about classes that are not available, where there is something to do. */

@@ -331,10 +331,13 @@ static CornuStatus make_input(const json_t *value, Linked *layer)
 {
     CornuInputConfig input = { 0 };
     CornuType        type;
-    CORNU__TRY(cornu__read_input(value, &input));
+    const bool       whole = cornu__is_whole_input(value);
+    CORNU__TRY(whole ? cornu__read_whole_input(value, &input, &type)
+                     : cornu__read_input(value, &input));
     if (!input.name) return cornu__fail(CORNU_ERR_FORMAT, "an InputLayer without a name");
-    CORNU__TRY(cornu__input_check(&input, input.name, "", &type));
-    CornuNode *node = cornu__input_node(&input, type);
+    if (!whole) CORNU__TRY(cornu__input_check(&input, input.name, "", &type));
+    CornuNode *node = whole ? cornu__whole_input_node(&input, type)
+                            : cornu__input_node(&input, type);
     if (!node) return cornu_error_take();
     layer->name = input.name;
     hold(layer, node);

@@ -115,6 +115,9 @@ CornuModel *cornu__functional_from_json(const json_t *config, const char *policy
  * name, into a struct of zeros. */
 bool        cornu__is_input_json(const json_t *value);
 CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input);
+/* Whether it is one of a function, cornu__whole_input_node; and that, with its type. */
+bool        cornu__is_whole_input(const json_t *value);
+CornuStatus cornu__read_whole_input(const json_t *value, CornuInputConfig *input, CornuType *type);
 
 /* The class that the JSON of a layer names; NULL if there is none. */
 const CornuLayerClass *cornu__json_class(const json_t *value);

@@ -26,15 +26,19 @@ bool cornu__is_model_class(const char *class_name)
 
 /* ---- Writing ---- */
 
+/* Of an input of a function, whose batch_shape is all of its shape. Keras cannot load one. */
+static const char WHOLE[] = "whole";
+
 json_t *cornu__input_to_json(const CornuModel *model, const CornuSymbol *symbol)
 {
     const CornuInputLayer *input = (const CornuInputLayer *)symbol->node->layer;
     CornuShape             shape = symbol->type.shape;
-    shape.extent[0] = cornu_model_batch_size(model);   /* which Keras requires of a stateful one */
-    return cornu__json_object(
-        "keras.layers", "InputLayer",
-        json_pack("{s:o, s:s, s:s}", "batch_shape", cornu__json_shape(shape),
-                  "dtype", dtype_names[input->dtype], "name", cornu_layer_name(&input->base)));
+    if (!input->whole) shape.extent[0] = cornu_model_batch_size(model);   /* which Keras requires of
+                                                                           a stateful one */
+    json_t *config = json_pack("{s:o, s:s, s:s}", "batch_shape", cornu__json_shape(shape), "dtype",
+                               dtype_names[input->dtype], "name", cornu_layer_name(&input->base));
+    if (input->whole && config) json_object_set_new(config, WHOLE, json_true());
+    return cornu__json_object("keras.layers", "InputLayer", config);
 }
 
 static json_t *sequential_to_json(const CornuModel *model, const CornuPolicy *usual)
@@ -136,22 +140,46 @@ static CornuStatus read_dtype(const char *name, CornuDtype *dtype)
                        "version", name);
 }
 
+static CornuStatus read_batch_shape(const json_t *config, CornuShape *shape)
+{
+    size_t rank;
+    *shape = (CornuShape){ 0 };
+    CORNU__TRY(cornu__read_list(json_object_get(config, "batch_shape"), "batch_shape",
+                                shape->extent, CORNU_MAX_RANK, &rank));
+    shape->rank = (int)rank;
+    for (size_t i = 0; i < rank; i++)
+        if ((shape->extent[i] < 1 || shape->extent[i] > INT32_MAX) &&
+            shape->extent[i] != CORNU_NONE)
+            return cornu__fail(CORNU_ERR_FORMAT, "batch_shape has an extent of %lld",
+                               (long long)shape->extent[i]);
+    return CORNU_OK;
+}
+
+bool cornu__is_whole_input(const json_t *value)
+{
+    return json_is_true(json_object_get(json_object_get(value, "config"), WHOLE));
+}
+
+CornuStatus cornu__read_whole_input(const json_t *value, CornuInputConfig *input, CornuType *type)
+{
+    const json_t *config = json_object_get(value, "config");
+    CORNU__TRY(read_batch_shape(config, &type->shape));
+    input->name = json_string_value(json_object_get(config, "name"));
+    CORNU__TRY(read_dtype(json_string_value(json_object_get(config, "dtype")), &input->dtype));
+    type->dtype = input->dtype;
+    return CORNU_OK;
+}
+
 /* An InputLayer: its batch_shape, in which null is an open extent, its dtype and name. */
 CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input)
 {
     const json_t *config = json_object_get(value, "config");
-    int64_t       batch_shape[CORNU_MAX_RANK] = { 0 };
-    size_t        rank;
-    CORNU__TRY(cornu__read_list(json_object_get(config, "batch_shape"), "batch_shape", batch_shape,
-                                CORNU_MAX_RANK, &rank));
-    if (rank < 1) return cornu__unexpected("batch_shape", "a list that begins with the batch");
-    for (size_t i = 0; i < rank; i++) {
-        if (batch_shape[i] < 1 && batch_shape[i] != CORNU_NONE)
-            return cornu__fail(CORNU_ERR_FORMAT, "batch_shape has an extent of %lld",
-                               (long long)batch_shape[i]);
-        if (i > 0) input->shape[i - 1] = batch_shape[i];
-    }
-    input->batch_size = batch_shape[0] == CORNU_NONE ? 0 : batch_shape[0];
+    CornuShape    shape;
+    CORNU__TRY(read_batch_shape(config, &shape));
+    if (shape.rank < 1)
+        return cornu__unexpected("batch_shape", "a list that begins with the batch");
+    for (int i = 1; i < shape.rank; i++) input->shape[i - 1] = shape.extent[i];
+    input->batch_size = shape.extent[0] == CORNU_NONE ? 0 : shape.extent[0];
     input->name = json_string_value(json_object_get(config, "name"));
     return read_dtype(json_string_value(json_object_get(config, "dtype")), &input->dtype);
 }

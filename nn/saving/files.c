@@ -75,6 +75,10 @@ static CornuStatus save(const CornuModel *model, Task task, const char *path,
     CornuValues        values;
     CORNU__TRY(find_format(path, task, &format));
     CORNU__TRY(check_model(model, path));
+    if (cornu__model_is_function(model) && format->export_model)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: axis 0 of %s is not one batch of all inputs "
+                           "and outputs; expected .safetensors or .keras, %s files have a batch",
+                           path, model->base.name, format->suffix);
     const CornuDevice *device = cornu_model_device(model);
     CornuStatus        status = cornu__values_create(model, &values);
     values.shard_bytes = shard_bytes;
@@ -168,25 +172,44 @@ static CornuStatus know_layers(void)
     return CORNU_OK;
 }
 
-static CornuModel *load_model(const char *path, bool compile, CornuDevice *device)
+static CornuModel *load_as(const CornuFormat *format, const char *path, bool compile,
+                           CornuDevice *device, CornuInputShapes *shapes)
+{
+    bool given = false;
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS && shapes; i++) given |= shapes[i][0] != 0;
+    if (!given) return format->load(path, compile, device);
+    if (format->load_shaped) return format->load_shaped(path, shapes);
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, ".input_shapes are given, expected none: %s files "
+                            "hold the shapes of their inputs", format->suffix);
+}
+
+static CornuModel *load_model(const char *path, bool compile, CornuDevice *device,
+                              CornuInputShapes *shapes)
 {
     const CornuFormat *format;
     if (cornu__refused()) return NULL;
     if (find_format(path, LOAD, &format) != CORNU_OK || know_layers() != CORNU_OK)
         return cornu__loaded(NULL);
-    CornuModel *model = format->load(path, compile, device);
+    CornuModel *model = load_as(format, path, compile, device, shapes);
     if (!model) name_file(cornu_error_take(), path);
     return cornu__loaded(model);
 }
 
-CornuModel *cornu_model_load(const char *path)
+CornuModel *(cornu_model_load)(const char *path)
 {
     CORNU__NEED_TO_LOAD(path);
-    return load_model(path, false, NULL);
+    return load_model(path, false, NULL, NULL);
+}
+
+CornuModel *cornu_model_load_from(const CornuLoadConfig *config)
+{
+    const char *path = config->path;
+    CORNU__NEED_TO_LOAD(path);
+    return load_model(path, false, NULL, config->input_shapes);
 }
 
 CornuModel *cornu_model_load_compiled(const char *path, CornuDevice *device)
 {
     CORNU__NEED_TO_LOAD(path);
-    return load_model(path, true, device);
+    return load_model(path, true, device, NULL);
 }

@@ -38,10 +38,16 @@
  * ("layer1.0.conv1.Conv"); what is constant, or depends on shapes alone, is computed when it is
  * loaded. Float constants that a node uses as parameters are weights, under their names, which are
  * trained, filters in Cornu's axes; statistics of BatchNormalization stay as they are. Tensors keep
- * ONNX' axes: images are (B, C, H, W). A graph is that of inference: Dropout does nothing. Axis 0
- * of inputs and outputs is the batch; if the file fixes it, all batches have that size. Opsets from
- * 7 on; an operator that is not supported is refused by name. External data are read from files
- * beside the model. Matrices and filters that several nodes share stay one weight; vectors, of
+ * ONNX' axes: images are (B, C, H, W). A graph is that of inference: Dropout does nothing. Opsets
+ * from 7 on; an operator that is not supported is refused by name. External data are read from
+ * files beside the model. Axis 0 of inputs and outputs is the batch; if the file fixes it, all
+ * batches have that size, and of a file of one row any number are predicted, one after the other. A
+ * graph without such a batch (a scalar input, a state (2, batch, 64), time as axis 0, one number as
+ * output) is a function: cornu_model_is_function. Where the graph computes along axis 0, such as a
+ * softmax over the rows, so that rows depend on each other, cornu_predict and predictors compute
+ * all rows at once, whatever their number, and say so where they are told to cut them; fit needs
+ * all rows in one batch. Extents that are open in the file but for which one size alone fits have
+ * that size. Matrices and filters that several nodes share stay one weight; vectors, of
  * which exporters merge equal ones, become one for each.
  *
  * A .tflite file takes floats (indices as i32), under the names of its inputs and, of its outputs,
@@ -112,8 +118,26 @@ CornuStatus cornu_model_save_shards(CornuModel *model, const char *path, double 
 CornuStatus cornu_model_save_check(const char *path);
 
 /* Loads a whole model, built but not compiled: its weights are on the host until it is. NULL if the
- * file is damaged or holds a layer that Cornu does not have. */
+ * file is damaged or holds a layer that Cornu does not have.
+ *
+ *     cornu_model_load("network.onnx", .input_shapes = { { CORNU_NONE, 3, 48, 320 } })
+ *
+ * gives extents that an .onnx or .tflite file leaves open: for each input, in the file's order, all
+ * of its shape, axis 0 included. CORNU_NONE stays open; axes of one name in the file have one
+ * extent. CORNU_ERR_SHAPE, naming both, for another shape than the file's. */
+typedef struct {
+    char        unset;
+    const char *path;     /* required */
+    int64_t     input_shapes[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_RANK];
+                          /* each ends at the first 0; default: as the file has it */
+} CornuLoadConfig;
+
 CornuModel *cornu_model_load(const char *path);
+CornuModel *cornu_model_load_from(const CornuLoadConfig *config);
+#ifndef __cplusplus
+#define cornu_model_load(...) \
+    cornu_model_load_from(&(CornuLoadConfig){ .unset = 0, __VA_ARGS__ })
+#endif
 
 /* Keras' load_model: loads a model from a .keras or an older .h5 file and compiles it for a device
  * (NULL as in cornu_compile) with the optimizer, loss and metrics it was saved with, and with the

@@ -28,6 +28,9 @@ CornuStatus cornu__values_merge_lora(const CornuModel *model, CornuValues *value
 CornuStatus cornu__values_read(const CornuModel *model, CornuValues *values);
 CornuStatus cornu__values_write(CornuModel *model, const CornuValues *values);
 
+/* The shapes of inputs, CornuLoadConfig.input_shapes. */
+typedef const int64_t CornuInputShapes[CORNU_MAX_RANK];
+
 /* What files of one suffix support; NULL for what they do not. Messages of loading do not name the
  * file. */
 typedef struct {
@@ -41,6 +44,8 @@ typedef struct {
     /* Returns a built model with its weights; with `compile`, compiled for the device, with the
      * variables of its optimizer. NULL with a pending error. */
     CornuModel *(*load)(const char *path, bool compile, CornuDevice *device);
+    /* Likewise with shapes of the inputs, which a graph may leave open. */
+    CornuModel *(*load_shaped)(const char *path, CornuInputShapes *shapes);
     CornuStatus (*load_weights)(CornuModel *model, const char *path);
     bool        merges_lora;        /* what is saved is cornu__values_merge_lora's */
     CornuStatus (*check)(void);     /* loads the library that saving needs; NULL if none */
@@ -50,9 +55,11 @@ typedef struct {
 
 /* Reads .onnx files (onnx_read/), and makes the class of their layers known to files. */
 CornuModel *cornu__onnx_load(const char *path, bool compile, CornuDevice *device);
+CornuModel *cornu__onnx_load_shaped(const char *path, CornuInputShapes *shapes);
 CornuStatus cornu__onnx_register(void);
-/* The same of bytes; *model is NULL on failure. */
-CornuStatus cornu__onnx_load_bytes(const void *bytes, size_t size, CornuModel **model);
+/* The same of bytes; `shapes` may be NULL. *model is NULL on failure. */
+CornuStatus cornu__onnx_load_bytes(const void *bytes, size_t size, CornuInputShapes *shapes,
+                                   CornuModel **model);
 
 extern const CornuFormat cornu__keras_shards_format;
 

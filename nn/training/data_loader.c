@@ -283,6 +283,44 @@ CornuStatus cornu__data_loader_open(CornuDataLoader *loader, const CornuDataLoad
     return status;
 }
 
+/* Whether the rows of the model depend on each other, for such data. */
+static CornuStatus find_rows(CornuModel *model, const CornuDataset *data)
+{
+    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    CornuType    types[CORNU_MAX_MODEL_TENSORS];
+    const int    count = model->base.built ? cornu__model_fed(model, fed) : 0;
+    for (int i = 0; i < count; i++) types[i] = cornu__rows_of(cornu_dataset_type(data, i), 1);
+    return cornu__model_rows(model, types);
+}
+
+CornuStatus cornu__data_loader_open_for(CornuModel *model, CornuDataLoader *loader,
+                                        const CornuDataLoaderConfig *config)
+{
+    CornuDataLoaderConfig own = *config;
+    if (!config->dataset) return cornu_error_take();
+    const CornuStatus status = find_rows(model, config->dataset);
+    if (status) {
+        cornu_dataset_free(config->dataset);
+        return status;
+    }
+    const int64_t count = cornu_dataset_count(config->dataset);
+    if (cornu__model_runs_once(model) && model->device &&
+        cornu_process_count(cornu_device_processes(model->device)) > 1) {
+        cornu_dataset_free(config->dataset);
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: the rows of %s depend on each other: %s. "
+                           "Expected one process, each of several has a part of the rows",
+                           config->who, model->base.name, model->meet.text);
+    }
+    if (cornu__model_runs_once(model) && config->takes_all) {
+        own.few_sizes = false;
+        own.min_batch_rows = 1;
+        if (count > 0) own.default_batch_size = count;
+    }
+    if (model->batch_size) own.default_batch_size = model->batch_size;
+    CORNU__TRY(cornu__data_loader_open(loader, &own));
+    return cornu__model_refuse_cuts(model, own.who, cornu__data_loader_steps(loader));
+}
+
 void cornu__data_loader_close(CornuDataLoader *loader)
 {
     cornu_iterator_free(loader->iterator);

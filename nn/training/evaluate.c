@@ -68,6 +68,7 @@ static CornuStatus prepare_one(Output *output, int i, CornuType type)
 
 int64_t cornu__rows_to_predict(const CornuModel *model, int64_t valid, int64_t batch)
 {
+    if (cornu__model_runs_once(model)) return valid;
     const int64_t wanted = cornu_model_batch_size(model);
     if (wanted != CORNU_NONE) return wanted == valid ? valid : batch;
     int64_t rows = cornu_device_shards(model->device);
@@ -190,8 +191,9 @@ static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbackList
 {
     CornuModel *model = config->model;
     CORNU__TRY(cornu__model_check(model));
+    CORNU__TRY(cornu__model_refuse_function(model, "evaluate"));
     CORNU__TRY(order_outputs(output, model, config->tos_by_name));
-    CORNU__TRY(cornu__data_loader_open(loader, &(CornuDataLoaderConfig){
+    CORNU__TRY(cornu__data_loader_open_for(model, loader, &(CornuDataLoaderConfig){
         .dataset = cornu__dataset_from_arguments(model, &(CornuDataArguments){
             .who = "evaluate", .data = config->data, .x = config->x, .y = config->y,
             .sample_weight = config->sample_weight, .xs = config->xs, .ys = config->ys,
@@ -199,7 +201,7 @@ static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbackList
             .ys_by_name = config->ys_by_name,
             .sample_weights_by_name = config->sample_weights_by_name }),
         .device = model->device, .batch_size = config->batch_size, .default_batch_size = 32,
-        .steps = config->steps, .min_batch_rows = cornu__min_batch_rows(model),
+        .takes_all = true, .steps = config->steps, .min_batch_rows = cornu__min_batch_rows(model),
         .who = "evaluate", .batch_name = "batch_size", .steps_name = "steps" }));
     CORNU__TRY(cornu__callback_list_open(callbacks, config->written, config->verbose, (CornuParams){
         .epochs = 1, .steps = cornu__data_loader_steps(loader) }));
@@ -240,13 +242,15 @@ static CornuStatus predict(const CornuPredictConfig *config, CornuCallbackList *
 {
     CornuModel *model = config->model;
     CORNU__TRY(cornu__model_prepare_to_predict(model));
+    CORNU__TRY(cornu__model_refuse_function(model, "predict"));
     CORNU__TRY(order_outputs(output, model, config->tos_by_name));
-    CORNU__TRY(cornu__data_loader_open(loader, &(CornuDataLoaderConfig){
+    CORNU__TRY(cornu__data_loader_open_for(model, loader, &(CornuDataLoaderConfig){
         .dataset = cornu__dataset_from_arguments(model, &(CornuDataArguments){
             .who = "predict", .data = config->data, .x = config->x, .xs = config->xs,
             .xs_by_name = config->xs_by_name }),
         .device = model->device, .batch_size = config->batch_size, .default_batch_size = 32,
-        .steps = config->steps, .min_batch_rows = cornu__min_batch_rows(model), .few_sizes = true,
+        .takes_all = true, .steps = config->steps, .min_batch_rows = cornu__min_batch_rows(model),
+        .few_sizes = true,
         .who = "predict", .batch_name = "batch_size", .steps_name = "steps" }));
     CORNU__TRY(cornu__callback_list_open(callbacks, config->written, config->verbose, (CornuParams){
         .epochs = 1, .steps = cornu__data_loader_steps(loader) }));

@@ -96,7 +96,7 @@ static CornuStatus open_loaders(Fit *fit)
     }
     const int64_t usual = config->batch_size ? config->batch_size : 32;
     const int64_t least = cornu__min_batch_rows(fit->model);
-    status = cornu__data_loader_open(&fit->train, &(CornuDataLoaderConfig){
+    status = cornu__data_loader_open_for(fit->model, &fit->train, &(CornuDataLoaderConfig){
         .dataset = train, .device = fit->model->device, .batch_size = config->batch_size,
         .default_batch_size = usual, .min_batch_rows = least,
         .steps = config->steps_per_epoch, .shuffle = !config->no_shuffle,
@@ -107,7 +107,7 @@ static CornuStatus open_loaders(Fit *fit)
         cornu_dataset_free(validation);
         return status;
     }
-    return cornu__data_loader_open(&fit->validation, &(CornuDataLoaderConfig){
+    return cornu__data_loader_open_for(fit->model, &fit->validation, &(CornuDataLoaderConfig){
         .dataset = validation, .device = fit->model->device,
         .batch_size = config->validation_batch_size,
         .default_batch_size = usual, .min_batch_rows = least, .steps = config->validation_steps,
@@ -257,11 +257,8 @@ CornuStatus cornu__training_prepare(CornuModel *model, CornuStep **step)
     const CornuDataset *dataset = model->training->loader->dataset;
     CornuArray          arrays[CORNU_MAX_COMPONENTS];
     for (int i = 0; i < cornu_dataset_components(dataset); i++) {
-        const CornuType one = cornu_dataset_type(dataset, i);
-        CornuType rows = { .dtype = one.dtype, .shape = { .rank = one.shape.rank + 1 } };
-        rows.shape.extent[0] = cornu_dataset_batch_size(dataset);
-        for (int k = 0; k < one.shape.rank; k++) rows.shape.extent[k + 1] = one.shape.extent[k];
-        arrays[i] = cornu_array_from(NULL, rows);
+        arrays[i] = cornu_array_from(NULL, cornu__rows_of(cornu_dataset_type(dataset, i),
+                                                          cornu_dataset_batch_size(dataset)));
     }
     const CornuBatch  batch = { .arrays = arrays, .count = cornu_dataset_components(dataset) };
     const CornuArrays all = cornu__batch_arrays(model, &batch);
@@ -285,6 +282,7 @@ static CornuStatus check(const CornuFitConfig *config)
         { "validation_freq", config->validation_freq },
     };
     CORNU__TRY(cornu__model_check(config->model));
+    CORNU__TRY(cornu__model_refuse_function(config->model, "fit"));
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (counts[i].value < 0)
             return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .%s is %lld, expected 0 or more",

@@ -37,7 +37,7 @@ static int input_number(const CornuModel *model, const CornuSymbol *symbol)
 }
 
 /* The shape of a model's input for data of this shape. As in Keras a trailing axis of extent 1 may
- * be omitted or added. */
+ * be omitted or added; not of a function's, whose axis 0 counts, too. */
 static CornuStatus adapt(const CornuModel *model, int input, const CornuSymbol *symbol,
                          CornuShape *shape)
 {
@@ -47,10 +47,11 @@ static CornuStatus adapt(const CornuModel *model, int input, const CornuSymbol *
         if (want.extent[i] == CORNU_NONE) adapted.extent[i] = given.extent[i];
     const int last = want.rank - 1;
     bool      fits = given.rank == want.rank ||
-                (given.rank == want.rank - 1 && want.extent[last] == 1) ||
+                (given.rank == want.rank - 1 && want.rank > 0 && want.extent[last] == 1) ||
                 (given.rank == want.rank + 1 && given.extent[given.rank - 1] == 1);
-    for (int i = 1; i < want.rank && i < given.rank; i++)
+    for (int i = !cornu__model_is_function(model); i < want.rank && i < given.rank; i++)
         fits &= want.extent[i] == CORNU_NONE || given.extent[i] == want.extent[i];
+    fits &= !cornu__model_is_function(model) || given.rank == want.rank;
     CornuText a, b;
     if (!fits)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: %s is %s, the model's input %s",
@@ -99,7 +100,8 @@ static CornuTensor *call_model(CornuModel *model, CornuTensor *const *x, const C
     CornuCall       full = *call;
     const CornuType i64 = cornu_scalar(CORNU_I64);
     CornuGraph     *graph = full.graph = cornu_tensor_graph(x[0]);
-    const double    rows = (double)cornu_tensor_shape(x[0]).extent[0];
+    const CornuShape first = cornu_tensor_shape(x[0]);
+    const double     rows = first.rank > 0 ? (double)first.extent[0] : 1.0;
     if (!full.count) full.count = cornu_op_constant(graph, i64, rows);
     if (!full.total) full.total = cornu_op_all_reduce(full.count);
     if (!full.seed) full.seed = cornu_read(graph, model->seed_variable);
@@ -171,6 +173,7 @@ static CornuStatus check_rows(const CornuModel *model, const CornuStep *step, Co
 {
     CornuText a, b;
     const CornuType x = step->x_types[0];
+    if (cornu__model_is_function(model)) return CORNU_OK;
     if (array.shape.rank >= 1 && array.shape.extent[0] == x.shape.extent[0]) return CORNU_OK;
     return cornu__fail(CORNU_ERR_SHAPE, "%s: %s is %s and %s is %s, expected the same "
                        "number of rows",
@@ -193,11 +196,25 @@ static CornuType shard_type(const CornuStep *step, CornuType batch)
     return batch;
 }
 
+/* Those of a step that runs once: all of the data, for every shard. What a layer counts with is
+ * constant: cornu_model_call. */
+static CornuStatus make_whole_inputs(CornuModel *model, CornuStep *step)
+{
+    for (int i = 0; i < step->x_count; i++) {
+        CORNU__TRY(check_rows(model, step, step->x_types[i], input_name(model, i)));
+        step->x[i] = cornu_graph_input(step->graph, step->x_types[i]);
+        step->fed_bytes += (int64_t)cornu_type_bytes(step->x_types[i]);
+    }
+    step->position = cornu_op_constant(step->graph, cornu_scalar(CORNU_I64), 0.0);
+    return cornu_error_take();
+}
+
 /* The step's inputs. */
 static CornuStatus make_inputs(CornuModel *model, CornuStep *step)
 {
     const CornuType i64 = cornu_scalar(CORNU_I64);
     size_t          row = 0;
+    if (cornu__step_runs_once(step)) return make_whole_inputs(model, step);
     for (int i = 0; i < step->x_count; i++) {
         CORNU__TRY(check_rows(model, step, step->x_types[i], input_name(model, i)));
         step->x[i] = cornu_graph_shard_input(step->graph, shard_type(step, step->x_types[i]));
@@ -230,7 +247,8 @@ static CornuTensor *of_every_shard(const CornuStep *step, CornuTensor *y)
     return cornu_op_select(cornu_op_compare(step->count, CORNU_LESS, zero), y, y);
 }
 
-static CornuStatus record(CornuModel *model, CornuStep *step)
+/* The rows of each shard. */
+static CornuStatus share_rows(const CornuModel *model, CornuStep *step)
 {
     const int64_t batch = step->x_types[0].shape.extent[0];
     if (model->batch_size && batch != model->batch_size)
@@ -240,10 +258,35 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
     step->shards = cornu_device_shards(model->device);
     step->own = cornu__share_of(model->device);
     step->rows = (batch + step->shards - 1) / step->shards;
-    if (batch < step->shards)
+    if (batch < step->shards && !cornu__step_runs_once(step))
         return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows for %d shards, expected at "
                            "least one row for each", model->base.name, (long long)batch,
                            step->shards);
+    step->together = !cornu__step_runs_once(step) && cornu__model_runs_once(model);
+    if (step->together && step->shards > 1)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: rows depend on each other: %s. Expected a "
+                           "device of one shard, %d shards would share the rows of a batch",
+                           model->base.name, model->meet.text, step->shards);
+    return CORNU_OK;
+}
+
+static CornuStatus finish_predictions(CornuStep *step)
+{
+    const bool once = cornu__step_runs_once(step);
+    for (int i = 0; i < step->y_count; i++) {
+        if (!once) step->predictions[i] = of_every_shard(step, step->predictions[i]);
+        if (!step->predictions[i]) return cornu_error_take();
+        step->outputs[i] = cornu_tensor_type(step->predictions[i]);
+        if (!once) step->outputs[i].shape.extent[0] = step->x_types[0].shape.extent[0];
+        if (once && cornu_tensor_varies(step->predictions[i]))
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "an output differs from shard to shard");
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus record(CornuModel *model, CornuStep *step)
+{
+    if (!cornu__model_is_function(model)) CORNU__TRY(share_rows(model, step));
     step->graph = cornu_graph_create(model->device);
     if (!step->graph) return cornu_error_take();
     cornu_graph_watch(step->graph, model->debug_nans);
@@ -253,12 +296,7 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
     CornuTensor *added = NULL;
     if (!forward(model, step, masks, &added)) return cornu_error_take();
     step->stateful = cornu__layer_has_states(&model->base);
-    for (int i = 0; i < step->y_count; i++) {
-        step->predictions[i] = of_every_shard(step, step->predictions[i]);
-        if (!step->predictions[i]) return cornu_error_take();
-        step->outputs[i] = cornu_tensor_type(step->predictions[i]);
-        step->outputs[i].shape.extent[0] = batch;
-    }
+    CORNU__TRY(finish_predictions(step));
     return step->mode == CORNU_STEP_PREDICT ? CORNU_OK
                                             : model->compilation->record(model, step, masks, added);
 }
@@ -273,7 +311,7 @@ static bool predicts(const CornuStep *step)
 static CornuStatus allocate_staging(CornuStep *step)
 {
     const size_t rows = (size_t)(step->shards * step->rows);
-    if (step->shards == 1) return CORNU_OK;
+    if (step->shards == 1 || cornu__step_runs_once(step)) return CORNU_OK;
     for (int i = 0; i < step->y_count && predicts(step); i++) {
         step->staging[i] = cornu__allocate(rows, row_bytes(step->outputs[i]));
         if (!step->staging[i]) return CORNU_ERR_MEMORY;
@@ -301,7 +339,8 @@ static CornuStep *new_step(const CornuModel *model, CornuStepMode mode, const Co
     CornuStep   *step = cornu__allocate(1, sizeof *step);
     if (!step) return NULL;
     *step = (CornuStep){ .mode = mode, .fed_count = -1, .x_count = cornu__model_fed(model, fed),
-                         .y_count = model->output_count, .concurrent = concurrent };
+                         .y_count = model->output_count, .concurrent = concurrent,
+                         .once = mode == CORNU_STEP_PREDICT && cornu__model_runs_once(model) };
     for (int i = 0; i < step->x_count; i++) step->x_types[i] = arrays->x[i].type;
     if (mode == CORNU_STEP_PREDICT) return step;
     for (int i = 0; i < step->y_count; i++) step->y_types[i] = arrays->y[i].type;
@@ -343,17 +382,29 @@ static CornuStatus make(CornuModel *model, CornuStep *step, const CornuArrays *a
     CORNU__TRY(cornu_graph_prepare(step->graph, step->predictions,
                                    predicts(step) ? step->y_count : 0));
     static const char *const does[] = { "trains", "tests", "tests and predicts", "predicts" };
-    cornu__log(CORNU_LOG_INFO, "%s: a new step that %s with batches of %lld rows",
-               model->base.name, does[step->mode], (long long)arrays->x[0].type.shape.extent[0]);
+    if (cornu__model_is_function(model))
+        cornu__log(CORNU_LOG_INFO, "%s: a new step that predicts", model->base.name);
+    else
+        cornu__log(CORNU_LOG_INFO, "%s: a new step that %s with batches of %lld rows",
+                   model->base.name, does[step->mode],
+                   (long long)arrays->x[0].type.shape.extent[0]);
     return CORNU_OK;
 }
 
 /* Only predictions need no compiling. */
 static CornuStatus get_ready(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays)
 {
+    if (mode != CORNU_STEP_PREDICT)
+        CORNU__TRY(cornu__model_refuse_function(model, mode == CORNU_STEP_TRAIN ? "training"
+                                                                                : "evaluation"));
     CORNU__TRY(mode == CORNU_STEP_PREDICT ? cornu__model_prepare_to_predict(model)
                                           : cornu__model_check_compiled(model));
-    return cornu__model_ready(model, arrays->x[0].type);
+    CORNU__TRY(cornu__model_ready(model, arrays->x[0].type));
+    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    CornuType    types[CORNU_MAX_MODEL_TENSORS];
+    const int    count = cornu__model_fed(model, fed);
+    for (int i = 0; i < count; i++) types[i] = arrays->x[i].type;
+    return cornu__model_rows(model, types);
 }
 
 CornuStatus cornu__step_make(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
@@ -489,6 +540,13 @@ static CornuStatus feed_counts(CornuStep *step, const CornuShardRows *split, int
 CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t valid)
 {
     const int64_t batch = step->x_types[0].shape.extent[0];
+    for (int i = 0; i < step->x_count && cornu__step_runs_once(step); i++)
+        CORNU__TRY(cornu_graph_feed(step->x[i], arrays->x[i]));
+    if (cornu__step_runs_once(step)) return CORNU_OK;
+    if (step->together && valid != batch)
+        return cornu__fail(CORNU_ERR_SHAPE, "a batch of %lld valid rows of %lld, but its rows "
+                           "depend on each other: expected full batches, as drop_remainder gives",
+                           (long long)valid, (long long)batch);
     if (step->stateful && valid != batch)
         return cornu__fail(CORNU_ERR_SHAPE, "a batch of %lld valid rows of %lld, but a layer is "
                            "stateful: expected full batches, as drop_remainder gives",
@@ -510,6 +568,8 @@ CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t
 CornuStatus cornu__step_run(CornuStep *step, CornuArray *to)
 {
     if (!predicts(step)) return cornu_run(step->graph, NULL, 0, NULL);
+    if (cornu__step_runs_once(step))
+        return cornu_run(step->graph, step->predictions, step->y_count, to);
     const CornuShardRows split = cornu__shard_rows(step->shards, step->rows, step->fed_count);
     const bool direct = cornu__shard_rows_contiguous(&split) &&
                         step->shards * step->rows == step->outputs[0].shape.extent[0];

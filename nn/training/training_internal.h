@@ -43,6 +43,15 @@ int64_t cornu__rows_to_predict(const CornuModel *model, int64_t valid, int64_t b
 
 /* ---- Batches ---- */
 
+/* The type of so many rows. */
+static inline CornuType cornu__rows_of(CornuType row, int64_t rows)
+{
+    CornuType type = { .dtype = row.dtype, .shape = { .rank = row.shape.rank + 1 } };
+    type.shape.extent[0] = rows;
+    for (int i = 0; i < row.shape.rank; i++) type.shape.extent[i + 1] = row.shape.extent[i];
+    return type;
+}
+
 /* The caller's data: a data set, arrays for one input and one output, or lists of arrays that end
  * at the first without data. */
 typedef struct {
@@ -114,6 +123,7 @@ typedef struct {
     int64_t       batch_size;  /* 0: a batched data set's own, else default_batch_size */
     int64_t       default_batch_size;
     int64_t       min_batch_rows;  /* the rows of a batch even where there are fewer in all */
+    bool          takes_all;   /* of a model whose rows depend on each other, all rows by default */
     bool          few_sizes;   /* round fewer rows up, to min_batch_rows times a power of two */
     int64_t       steps;       /* 0: a whole pass */
     bool          shuffle;
@@ -125,6 +135,10 @@ typedef struct {
 int64_t cornu__min_batch_rows(const CornuModel *model);
 
 CornuStatus cornu__data_loader_open(CornuDataLoader *loader, const CornuDataLoaderConfig *config);
+/* For a model: batches of its own size by default, if it has one; and where its rows depend on each
+ * other one batch of all rows, else CORNU_ERR_SHAPE. */
+CornuStatus cornu__data_loader_open_for(CornuModel *model, CornuDataLoader *loader,
+                                        const CornuDataLoaderConfig *config);
 void        cornu__data_loader_close(CornuDataLoader *loader);
 
 /* The steps of an epoch as callbacks get them, -1 if unknown; and " of 12", or "". */

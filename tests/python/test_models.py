@@ -137,6 +137,68 @@ class Training(unittest.TestCase):
         self.assertIsInstance(failures[0], cornu.CornuError)
 
 
+class Functions(unittest.TestCase):
+    """Graphs of files whose axis 0 is not a batch, or has rows that depend on each other; numbers
+    are onnxruntime's (tests/golden/make_onnx_rows.py)."""
+
+    folder = os.path.join(os.path.dirname(__file__), "..", "golden", "onnx_rows")
+
+    def read(self, name):
+        data = np.load(os.path.join(self.folder, name + ".npz"))
+        x = [data[k] for k in sorted(data.files) if k[0] == "x"]
+        return (cornu.load(os.path.join(self.folder, name + ".onnx")),
+                x if len(x) > 1 else x[0], [data[k] for k in sorted(data.files) if k[0] == "p"])
+
+    def expect(self, got, wanted):
+        for a, b in zip(got if isinstance(got, list) else [got], wanted):
+            self.assertEqual(a.shape, b.shape)
+            np.testing.assert_allclose(a, b, 1e-4, 1e-5)
+
+    def test_functions_run_once(self):
+        for name in ("scalar", "scalars", "state", "one_row", "time_major", "fixed_time",
+                     "one_number", "of_nodes", "two_things", "halves", "best", "twelve"):
+            model, x, wanted = self.read("function_" + name)
+            self.assertTrue(model.is_function, name)
+            self.expect(model(x), wanted)
+            self.expect(cornu.Predictor(model, threads=1)(x), wanted)
+
+    def test_inputs_by_name(self):
+        model, x, wanted = self.read("function_state")
+        x = {"x": x[0], "state": x[1]}
+        self.expect(model(x), wanted)
+        self.expect(cornu.Predictor(model, threads=1)(x), wanted)
+
+    def test_predict_says_why_not(self):
+        model, x, _ = self.read("function_scalar")
+        with self.assertRaisesRegex(NotImplementedError, r"predict: .*the input sr of g is \(\)"):
+            model.predict(x)
+        model.compile("sgd", "mse")
+        with self.assertRaisesRegex(NotImplementedError, r"fit: .*the input sr of g is \(\)"):
+            model.fit(x, x[0], verbose=0)
+
+    def test_rows_that_meet_are_not_cut(self):
+        for name in ("maximum", "softmax", "cumsum", "lstm"):
+            model, x, wanted = self.read("meet_" + name)
+            self.expect(model.predict(x, verbose=0), wanted)
+            self.expect(cornu.Predictor(model, max_batch_size=8, threads=1).predict(x), wanted)
+            with self.assertRaisesRegex(ValueError, "depend on each other"):
+                model.predict(x, batch_size=8, verbose=0)
+
+    def test_a_file_of_one_row(self):
+        model, x, wanted = self.read("fixed_row")
+        x = np.concatenate([x, 2 * x, x])
+        got = model.predict(x, verbose=0)
+        np.testing.assert_allclose(got, np.concatenate([wanted[0], 2 * wanted[0], wanted[0]]), 1e-5)
+        np.testing.assert_array_equal(cornu.Predictor(model, threads=1).predict(x), got)
+
+    def test_input_shapes(self):
+        path = os.path.join(self.folder, "apart_height.onnx")
+        model = cornu.load(path, input_shapes=[(None, 3, 48, 16)])
+        self.assertEqual(model.input_shape, (None, 3, 48, 16))
+        with self.assertRaisesRegex(ValueError, r"input_shapes\[0\] is \(None, 4, 48, 16\)"):
+            cornu.load(path, input_shapes=[(None, 4, 48, 16)])
+
+
 class Predictors(unittest.TestCase):
     def test_many_threads_predict_the_bits_of_one(self):
         x, _ = rings(256)

@@ -1,23 +1,39 @@
 """Models in files, as JSON, and in Keras."""
 
+import ctypes
 import os
 import tempfile
 import weakref
 
-from ._library import lib
+from ._library import lib, struct
 from .devices import find as _find_device
 from ._models import Model
+from ._symbols import set_extents
 from .optimizers import Optimizer
 
 
-def load(path, compile: bool = True, device=None) -> Model:
-    """Loads a model; one of .keras is compiled as it was saved, if it was."""
+def load(path, compile: bool = True, device=None, input_shapes=None) -> Model:
+    """Loads a model; one of .keras is compiled as it was saved, if it was.
+
+    input_shapes: of .onnx and .tflite files, extents of inputs that these leave open: for each
+    input all of its shape, None where it stays open: [(None, 3, 48, 320)]
+    """
     if compile and os.fspath(path).endswith((".keras", ".h5")):
         try:
             return _compiled(Model._of(lib.cornu_model_load_compiled(path, _find_device(device))))
         except NotImplementedError:
             pass        # it was not compiled, or with something that the library does not have
-    return Model._of(lib.cornu_model_load(path))
+    config = struct("CornuLoadConfig", path=os.fspath(path))
+    shapes = input_shapes or []
+    if len(shapes) > lib.constants["CORNU_MAX_MODEL_TENSORS"]:
+        raise ValueError("%d input_shapes are given, expected at most %d"
+                         % (len(shapes), lib.constants["CORNU_MAX_MODEL_TENSORS"]))
+    rank = lib.constants["CORNU_MAX_RANK"]
+    for i, shape in enumerate(shapes):
+        row = [0] * rank
+        set_extents(row, shape or ())
+        config.input_shapes[i * rank:(i + 1) * rank] = row
+    return Model._of(lib.cornu_model_load_from(ctypes.byref(config)))
 
 
 def _compiled(model):

@@ -107,6 +107,11 @@ class Model(Trained, Weighted):
         return [Tensor(at(self.pointer, i)) for i in range(count)]
 
     @property
+    def is_function(self) -> bool:
+        """Whether axis 0 is not one batch of all inputs and outputs, as in some files."""
+        return self._owned is not None and lib.cornu_model_is_function(self.pointer)
+
+    @property
     def inputs(self):
         return self._symbols("input") if self.built else []
 
@@ -144,7 +149,11 @@ class Model(Trained, Weighted):
         return lib.cornu_model_parameters(self.pointer)
 
     def __call__(self, inputs, training=None, mask=None):
-        """Calls the model, as a layer, on symbolic tensors."""
+        """Calls the model, as a layer, on symbolic tensors. A function, whose axis 0 is not a
+        batch (see Predictor), runs once on arrays."""
+        if self.is_function and not any(isinstance(tensor, Tensor) for tensor in (
+                inputs.values() if isinstance(inputs, dict) else listed(inputs))):
+            return self.predict_on_batch(inputs)
         given = {"training": training, "mask": mask}
         kwargs = {key: value for key, value in given.items() if value is not None}
         check_tensors(self.name, [inputs, *kwargs.values()])

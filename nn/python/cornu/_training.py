@@ -260,14 +260,17 @@ class Trained:
     # ---- Prediction ----
 
     def _outputs_for(self, xs, rows):
-        """Arrays for the predictions of `rows` rows, of which xs are the first."""
+        """Arrays for the predictions of `rows` rows, of which xs are the first; of a function, of
+        all."""
         if self._output_shapes is None:
             self._output_shapes = [t.shape[1:] for t in self.outputs]
         shapes = self._output_shapes
-        if any(None in shape for shape in shapes):
+        if self.is_function or any(None in shape for shape in shapes):
             lent = Borrowed()
             types = (lib.type("CornuType") * len(shapes))()
             lib.cornu_model_predict_types(self.pointer, lent.arrays(xs), ctypes.addressof(types))
+            if self.is_function:
+                return [np.zeros(shape_of(t.shape), np.float32) for t in types]
             shapes = [shape_of(t.shape)[1:] for t in types]
         return [np.zeros((rows,) + shape, np.float32) for shape in shapes]
 
@@ -283,10 +286,13 @@ class Trained:
             return self._predict_batches(x, steps)
         lent = Borrowed()
         xs = [np.asarray(a) for a in self._ordered("input", x)]
+        if self.is_function:    # which says why it cannot
+            lib.cornu_predict_from(ctypes.byref(struct("CornuPredictConfig", model=self.pointer)))
         if not xs or any(a.ndim == 0 for a in xs):
             raise ValueError("%s: predict takes arrays with a row per sample" % self.name)
         self._ready_to_predict(xs)
-        size = batch_size or 32
+        fixed = lib.cornu_model_batch_size(self.pointer)
+        size = batch_size or (fixed if fixed > 0 else 32)
         rows = len(xs[0]) if steps is None else min(len(xs[0]), steps * size)
         outputs = self._outputs_for([a[:size] for a in xs], rows)
         config = struct("CornuPredictConfig", model=self.pointer, batch_size=batch_size or 0,
@@ -314,7 +320,7 @@ class Trained:
         lent = Borrowed()
         xs = [np.asarray(a) for a in self._ordered("input", x)]
         self._ready_to_predict(xs)
-        outputs = self._outputs_for(xs, len(xs[0]))
+        outputs = self._outputs_for(xs, 0 if self.is_function else len(xs[0]))
         lib.cornu_predict_on_batch_many(self.pointer, lent.arrays(xs), lent.arrays(outputs))
         return self._returned(outputs)
 

@@ -25,14 +25,25 @@ class Predictor:
         count = lib.cornu_predictor_input_count(self._owned.address)
         self.input_names = [lib.cornu_predictor_input_name(self._owned.address, i)
                             for i in range(count)]
+        self._outputs = lib.cornu_predictor_output_count(self._owned.address)
         self._shapes = [shape_of(lib.cornu_predictor_output_type(self._owned.address, i).shape)[1:]
-                        for i in range(lib.cornu_predictor_output_count(self._owned.address))]
-        if any(None in shape for shape in self._shapes):
-            raise NotImplementedError("%s: its outputs have extents that differ from call to call"
-                                      % model.name)
+                        for i in range(self._outputs)]
+        self._function = lib.cornu_model_is_function(
+            lib.cornu_predictor_model(self._owned.address))
+        self._asks = self._function or any(None in shape for shape in self._shapes)
+
+    def _arrays(self, lent, xs):
+        """Arrays for the outputs."""
+        if not self._asks:
+            return [np.empty((len(xs[0]),) + s, np.float32) for s in self._shapes]
+        types = (lib.type("CornuType") * self._outputs)()
+        lib.cornu_predictor_output_types(self._owned.address, lent.arrays(xs),
+                                         ctypes.addressof(types))
+        return [np.empty(shape_of(t.shape), np.float32) for t in types]
 
     def predict(self, x):
-        """As Model.predict, from any thread."""
+        """As Model.predict, from any thread. A model whose axis 0 is not one batch of all inputs
+        and outputs runs once on what is given."""
         if isinstance(x, dict):
             if sorted(x) != sorted(self.input_names):
                 raise ValueError("the inputs are %s, %s are given"
@@ -40,10 +51,12 @@ class Predictor:
             x = [x[name] for name in self.input_names]
         xs = [np.asarray(v) for v in (x if isinstance(x, (list, tuple)) and
                                       len(self.input_names) > 1 else [x])]
-        if len(xs) != len(self.input_names) or any(v.ndim == 0 for v in xs):
+        if len(xs) != len(self.input_names) or \
+                not self._function and any(v.ndim == 0 for v in xs):
             raise ValueError("%d arrays are given, expected %d with a row per sample"
                              % (len(xs), len(self.input_names)))
-        lent, outputs = Borrowed(), [np.empty((len(xs[0]),) + s, np.float32) for s in self._shapes]
+        lent = Borrowed()
+        outputs = self._arrays(lent, xs)
         lib.cornu_predictor_predict(self._owned.address, lent.arrays(xs), lent.arrays(outputs))
         return outputs[0] if len(outputs) == 1 else outputs
 

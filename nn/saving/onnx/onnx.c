@@ -222,5 +222,6 @@ static CornuStatus save(const CornuModel *model, const CornuValues *values, cons
 
 const CornuFormat cornu__onnx_format = {
     .suffix = ".onnx", .save = save, .export_model = export_model, .load = cornu__onnx_load,
+    .load_shaped = cornu__onnx_load_shaped,
     .merges_lora = true, .known = cornu__onnx_register,
 };

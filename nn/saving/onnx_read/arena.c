@@ -44,6 +44,14 @@ char *cornu__arena_text(CornuArena *arena, const void *bytes, size_t size)
     return text;
 }
 
+size_t cornu__arena_size(const CornuArena *arena)
+{
+    size_t size = 0;
+    for (const CornuArenaBlock *block = arena->blocks; block; block = block->next)
+        size += block->used;
+    return size;
+}
+
 void cornu__arena_free(CornuArena *arena)
 {
     for (CornuArenaBlock *block = arena->blocks, *next; block; block = next) {

@@ -189,7 +189,7 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__onnx_node_class = {
     .class_name = "OnnxNode", .size = sizeof(CornuOnnxNode), .build_many = build, .types = types,
     .call_many = call_many, .outputs = outputs, .mask = cornu__no_mask, .free = free_node,
-    .keeps_dtypes = true,
+    .keeps_dtypes = true, .any_axis = true,
     .fields = fields, .config_size = sizeof(CornuOnnxNodeConfig),
     .config_offset = offsetof(CornuOnnxNode, config), .from = from,
 };

@@ -60,8 +60,10 @@ static CornuStatus add_input(Building *b, const CornuReadInfo *info)
     if (config.dtype == CORNU_F64) config.dtype = CORNU_F32;
     for (int i = 1; i < info->type.shape.rank; i++)
         config.shape[i - 1] = info->type.shape.extent[i];
-    CORNU__TRY(cornu__input_check(&config, name.text, "", &type));
-    CornuNode *node = cornu__input_node(&config, type);
+    if (!b->load->function) CORNU__TRY(cornu__input_check(&config, name.text, "", &type));
+    else type = cornu_type_from(config.dtype, info->type.shape);
+    CornuNode *node = b->load->function ? cornu__whole_input_node(&config, type)
+                                        : cornu__input_node(&config, type);
     if (!node) return cornu_error_take();
     CORNU__TRY(keep(b, node));
     value->symbol = &node->out[0];
@@ -187,11 +189,29 @@ static CornuStatus build_all(Building *b, CornuModel **model)
 static CornuStatus build(CornuReadLoad *load, CornuModel **model)
 {
     Building    b = { .load = load, .taken = { .of_strings = true } };
+    for (int i = 0; i < load->names.count; i++) load->values[i].symbol = NULL;
     CornuStatus status = build_all(&b, model);
     for (int i = 0; i < b.count; i++) cornu__node_unref(b.nodes[i]);
     cornu__release(b.nodes);
     cornu__lookup_clear(&b.taken);
     return status;
+}
+
+/* Builds the model; rows of batches that depend on each other may be rows of several things, unless
+ * the names of their extents are one: then it is a function. */
+static CornuStatus build_kind(CornuReadLoad *load, CornuModel **model)
+{
+    CornuType types[CORNU_MAX_MODEL_TENSORS];
+    CORNU__TRY(build(load, model));
+    if (load->function || load->batch || cornu__read_names_batch(load)) return CORNU_OK;
+    cornu__read_first_types(load, types);
+    CORNU__TRY(cornu__model_rows(*model, types));
+    if ((*model)->rows == CORNU_ROWS_APART) return CORNU_OK;
+    cornu_model_free(*model);
+    *model = NULL;
+    load->function = true;
+    CORNU__TRY(cornu__read_trace(load));
+    return build(load, model);
 }
 
 /* The folder of a path with its slash; "" for none. */
@@ -209,15 +229,16 @@ static CornuStatus load_bytes(CornuReadLoad *load, const void *bytes, size_t siz
     if (!status) status = cornu__onnx_parse(&load->arena, bytes, size, folder, &load->model);
     if (!status) status = cornu__read_prepare(load);
     if (!status) status = cornu__read_trace(load);
-    if (!status) status = build(load, model);
+    if (!status) status = build_kind(load, model);
     cornu__lookup_clear(&load->names);
     cornu__arena_free(&load->arena);
     return status;
 }
 
-CornuStatus cornu__onnx_load_bytes(const void *bytes, size_t size, CornuModel **model)
+CornuStatus cornu__onnx_load_bytes(const void *bytes, size_t size, CornuInputShapes *shapes,
+                                   CornuModel **model)
 {
-    CornuReadLoad load = { .batch = 0 };
+    CornuReadLoad load = { .shapes = shapes };
     *model = NULL;
     const CornuStatus status = load_bytes(&load, bytes, size, NULL, model);
     if (!status) return CORNU_OK;
@@ -226,9 +247,9 @@ CornuStatus cornu__onnx_load_bytes(const void *bytes, size_t size, CornuModel **
     return status;
 }
 
-static CornuStatus load_file(const char *path, CornuModel **model)
+static CornuStatus load_file(const char *path, CornuInputShapes *shapes, CornuModel **model)
 {
-    CornuReadLoad  load = { .batch = 0 };
+    CornuReadLoad  load = { .shapes = shapes };
     CornuFileBytes file = { NULL, 0 };
     CORNU__TRY(cornu__file_read(&file, path));
     char             *folder = folder_of(&load.arena, path);
@@ -238,14 +259,19 @@ static CornuStatus load_file(const char *path, CornuModel **model)
     return status;
 }
 
-CornuModel *cornu__onnx_load(const char *path, bool compile, CornuDevice *device)
+CornuModel *cornu__onnx_load_shaped(const char *path, CornuInputShapes *shapes)
 {
     CornuModel *model = NULL;
+    if (!load_file(path, shapes, &model)) return model;
+    cornu_model_free(model);
+    return cornu__null();
+}
+
+CornuModel *cornu__onnx_load(const char *path, bool compile, CornuDevice *device)
+{
     (void)device;
     if (compile)
         return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "does not say what it was compiled with, as "
                                 ".keras files do; load it by cornu_model_load, and compile it");
-    if (!load_file(path, &model)) return model;
-    cornu_model_free(model);
-    return cornu__null();
+    return cornu__onnx_load_shaped(path, NULL);
 }

@@ -1,8 +1,8 @@
 /*
  * Loading ONNX files as models, each node a layer (layer_internal.h).
  *
- * The graph is traced twice, with other sizes of the batch and of the other open extents: what
- * differs depends on them. What is known and does not differ is a constant. What is known and
+ * The graph is traced twice, with other sizes of its open extents (extents.c), the batch being one:
+ * what differs depends on them. What is known and does not differ is a constant. What is known and
  * differs, such as a shape with the batch in it, is computed again in the layers that use it.
  */
 #ifndef CORNU_NN_ONNX_LOAD_INTERNAL_H
@@ -17,6 +17,7 @@ enum { CORNU_READ_RUNS = 2 };
 typedef struct {
     const char      *name;
     CornuReadOperand runs[CORNU_READ_RUNS];   /* tensors live as long as the trace */
+    CornuShape       shapes[CORNU_READ_RUNS];   /* of the tensors of the runs */
     CornuType        type;       /* of a tensor; what differs is CORNU_NONE */
     int              node;       /* that computes it; -1: an input or initializer */
     bool             known, same; /* in both runs; equal in both */
@@ -33,6 +34,13 @@ typedef struct {
     int            made_count;
 } CornuReadTraced;
 
+/* An open extent of one or several axes of the inputs. */
+typedef struct {
+    const char *symbol;
+    bool        rows;            /* of an axis 0 */
+    int64_t     usual, size[CORNU_READ_RUNS];
+} CornuReadExtent;
+
 typedef struct {
     CornuArena       arena;
     CornuReadModel   model;
@@ -40,6 +48,13 @@ typedef struct {
     CornuReadValue  *values;
     CornuReadTraced *traced;
     int64_t          batch;      /* rows of every batch; 0: any */
+    bool             function;   /* axis 0 is not one batch of all */
+    CornuInputShapes *shapes;    /* or NULL */
+    CornuReadExtent *extents;
+    int              extent_count;
+    int              extent_at[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_RANK];   /* -1: a known one */
+    int              reached;    /* nodes traced in the last run */
+    int64_t          searched;   /* the cost of the search of sizes so far */
 } CornuReadLoad;
 
 static inline CornuReadValue *cornu__read_value(CornuReadLoad *load, const char *name)
@@ -51,14 +66,27 @@ static inline CornuReadValue *cornu__read_value(CornuReadLoad *load, const char 
 /* Rewrites what the layers cannot express: calls of functions, more operands than a layer takes. */
 CornuStatus cornu__read_prepare(CornuReadLoad *load);
 
+/* Adds nodes for outputs that turned out to be known, which make tensors of them; false: there are
+ * none. The graph is to be traced again. */
+CornuStatus cornu__read_record_outputs(CornuReadLoad *load, bool *added);
+
 /* Part of it: nodes for weights that several nodes share. */
 CornuStatus cornu__read_tie(CornuReadLoad *load);
 
 /* Whether an operand of the node is trained if it is a constant. */
 bool cornu__read_trains(const CornuReadNode *node, int operand);
 
-/* Fills values and traced. */
+/* Fills values and traced, and finds out whether it is a function. */
 CornuStatus cornu__read_trace(CornuReadLoad *load);
+
+/* Part of it: traces with the sizes of `extents`; or with the first ones alone. */
+CornuStatus cornu__read_run(CornuReadLoad *load, CornuDevice *device, bool single);
+
+/* Whether axes 0 of the inputs that are open have the same name. */
+bool cornu__read_names_batch(const CornuReadLoad *load);
+
+/* The types of the inputs with the first sizes. */
+void cornu__read_first_types(const CornuReadLoad *load, CornuType *types);
 
 /* The graph of node i as a layer's argument, the values that are its inputs, and those whose
  * numbers its weights get. */

@@ -20,6 +20,7 @@ typedef struct { CornuArenaBlock *blocks; } CornuArena;
 /* Zeroed memory; NULL with CORNU_ERR_MEMORY. */
 void *cornu__arena_take(CornuArena *arena, size_t count, size_t size);
 char *cornu__arena_text(CornuArena *arena, const void *bytes, size_t size);
+size_t cornu__arena_size(const CornuArena *arena);   /* of what was taken */
 void  cornu__arena_free(CornuArena *arena);
 
 /* ---- Messages ---- */
@@ -74,6 +75,8 @@ typedef struct {
     int                 own_count;            /* of `in`; what subgraphs use comes after them */
     bool                tied;                 /* gives a weight to several others:
                                                  load_internal.h */
+    bool                recorded;             /* its results are tensors, if its operands are known,
+                                                 too: likewise */
 } CornuReadNode;
 
 /* An input or output: its type; open extents are CORNU_NONE, with the name of each or "". A rank of

@@ -59,6 +59,23 @@ static CornuStatus split_operands(CornuReadLoad *load)
 
 /* ---- Outputs ---- */
 
+/* A node that gives output i, which gets another name. */
+static CornuStatus add_output_node(CornuReadLoad *load, int i, CornuReadNode *node)
+{
+    CornuReadInfo *output = &load->model.graph.outputs[i];
+    const size_t   length = strlen(output->name) + sizeof ".output_00";
+    const char   **names = cornu__arena_take(&load->arena, 2, sizeof *names);
+    char          *name = cornu__arena_take(&load->arena, length, 1);
+    if (!names || !name) return CORNU_ERR_MEMORY;
+    snprintf(name, length, "%s.output_%d", output->name, i);
+    names[0] = output->name;
+    names[1] = name;
+    *node = (CornuReadNode){ .op = "Identity", .domain = "", .name = name, .in = names,
+                             .out = names + 1, .in_count = 1, .own_count = 1, .out_count = 1 };
+    output->name = name;
+    return CORNU_OK;
+}
+
 /* Outputs are told apart by their layers: one of a layer that has given another, and one that is an
  * input, get a node of their own. */
 static CornuStatus separate_outputs(CornuReadLoad *load)
@@ -82,21 +99,7 @@ static CornuStatus separate_outputs(CornuReadLoad *load)
             taken[from] = true;
             continue;
         }
-        CornuReadNode *node = &more[graph->node_count++];
-        const char   **names = cornu__arena_take(&load->arena, 2, sizeof *names);
-        const size_t   length = strlen(output->name) + sizeof ".output_00";
-        char          *name = cornu__arena_take(&load->arena, length, 1);
-        if (!names || !name) {
-            status = CORNU_ERR_MEMORY;
-            break;
-        }
-        snprintf(name, length, "%s.output_%d", output->name, i);
-        names[0] = output->name;
-        names[1] = name;
-        *node = (CornuReadNode){ .op = "Identity", .domain = "", .name = name, .in = names,
-                                 .out = names + 1, .in_count = 1, .own_count = 1,
-                                 .out_count = 1 };
-        output->name = name;
+        status = add_output_node(load, i, &more[graph->node_count++]);
     }
     graph->nodes = more;
     cornu__lookup_clear(&nodes);
@@ -185,29 +188,6 @@ static CornuStatus link_nodes(CornuReadLoad *load)
     return CORNU_OK;
 }
 
-static CornuStatus check_inputs(CornuReadLoad *load)
-{
-    const CornuReadGraph *graph = &load->model.graph;
-    if (graph->input_count < 1 || graph->input_count > CORNU_MAX_MODEL_TENSORS ||
-        graph->output_count < 1 || graph->output_count > CORNU_MAX_MODEL_TENSORS)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "it has %d inputs and %d outputs, expected 1 to "
-                           "%d", graph->input_count, graph->output_count, CORNU_MAX_MODEL_TENSORS);
-    for (int i = 0; i < graph->input_count; i++) {
-        const CornuReadInfo *info = &graph->inputs[i];
-        const CornuShape     shape = info->type.shape;
-        if (!info->onnx_type || shape.rank < 1)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "the input %.100s has no known shape whose "
-                               "axis 0 is the batch", info->name);
-        const int64_t rows = shape.extent[0];
-        if (rows == 0 || (rows > 0 && load->batch && rows != load->batch))
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "the input %.100s has %lld rows and another "
-                               "%lld, expected one batch", info->name, (long long)rows,
-                               (long long)load->batch);
-        if (rows > 0) load->batch = rows;
-    }
-    return CORNU_OK;
-}
-
 CornuStatus cornu__read_prepare(CornuReadLoad *load)
 {
     if (load->model.opset < 7)
@@ -219,6 +199,28 @@ CornuStatus cornu__read_prepare(CornuReadLoad *load)
     CORNU__TRY(separate_outputs(load));
     CORNU__TRY(cornu__read_tie(load));
     CORNU__TRY(number_values(load));
-    CORNU__TRY(link_nodes(load));
-    return check_inputs(load);
+    return link_nodes(load);
+}
+
+CornuStatus cornu__read_record_outputs(CornuReadLoad *load, bool *added)
+{
+    CornuReadGraph *graph = &load->model.graph;
+    const size_t    count = (size_t)graph->node_count;
+    CornuReadNode  *more = cornu__arena_take(&load->arena, count + (size_t)graph->output_count,
+                                             sizeof *more);
+    *added = false;
+    if (!more) return CORNU_ERR_MEMORY;
+    if (count) memcpy(more, graph->nodes, count * sizeof *more);
+    for (int i = 0; i < graph->output_count; i++) {
+        if (!cornu__read_value(load, graph->outputs[i].name)->known) continue;
+        CornuReadNode *node = &more[graph->node_count++];
+        CORNU__TRY(add_output_node(load, i, node));
+        node->name = node->in[0];   /* of which there is no other layer */
+        node->recorded = *added = true;
+    }
+    if (!*added) return CORNU_OK;
+    graph->nodes = more;
+    cornu__lookup_clear(&load->names);
+    CORNU__TRY(number_values(load));
+    return link_nodes(load);
 }

@@ -45,6 +45,7 @@ typedef struct {
     CornuReadLoad *load;
     CornuReadRun   runs[CORNU_READ_RUNS];
     Notes          notes[CORNU_READ_RUNS];
+    bool           single;       /* the second run is the first */
 } Trace;
 
 static bool equal(CornuArray a, CornuArray b)
@@ -60,8 +61,9 @@ static void settle(CornuReadLoad *load, CornuReadValue *value)
     value->known = a->known.data && b->known.data && !a->tensor && !b->tensor;
     value->same = value->known && equal(a->known, b->known);
     if (value->known || !a->tensor || !b->tensor) return;
-    const CornuShape other = cornu_tensor_shape(b->tensor);
+    const CornuShape other = value->shapes[1] = cornu_tensor_shape(b->tensor);
     value->type = cornu_tensor_type(a->tensor);
+    value->shapes[0] = value->type.shape;
     for (int i = 0; i < value->type.shape.rank; i++) {
         int64_t *extent = &value->type.shape.extent[i];
         if (*extent != other.extent[i] || (i == 0 && load->batch && *extent == load->batch))
@@ -91,7 +93,15 @@ static CornuStatus run_one(Trace *trace, int n, int r, CornuReadStep *step)
     }
     trace->notes[r] = (Notes){ .load = load, .node = traced, .run = r };
     if (r == 0) traced->made_count = 0;
-    return cornu__read_step(step, false);
+    CORNU__TRY(cornu__read_step(step, false));
+    for (int i = 0; i < node->out_count && node->recorded; i++) {
+        CornuReadOperand *out = &step->out[i];
+        if (!out->known.data) continue;
+        *out = (CornuReadOperand){ .given = true,
+                                   .tensor = cornu__tensor_of(step->run, out->known) };
+        if (!out->tensor) return cornu_error_take();
+    }
+    return CORNU_OK;
 }
 
 /* Large constants are weights that are not trained, rather than part of the layer's argument. */
@@ -128,14 +138,14 @@ static CornuStatus trace_node(Trace *trace, int n)
         same &= value->same;
         parameter |= value->parameter;
     }
-    known &= !node->tied;
+    known &= !node->tied && !node->recorded;
     for (int i = 0; i < node->in_count && !(known && same); i++)
         if (*node->in[i])
             traced->roles[i] = cornu__read_role(node, i, cornu__read_value(load, node->in[i]));
     CORNU__TRY(run_one(trace, n, 0, &steps[0]));
     if (!(known && same) && keep_large(load, n, &steps[0]))
         CORNU__TRY(run_one(trace, n, 0, &steps[0]));
-    if (!(known && same)) CORNU__TRY(run_one(trace, n, 1, &steps[1]));
+    if (!(known && same) && !trace->single) CORNU__TRY(run_one(trace, n, 1, &steps[1]));
     else steps[1] = steps[0];
     traced->real = false;
     for (int i = 0; i < node->out_count; i++) {
@@ -158,21 +168,7 @@ static CornuStatus trace_node(Trace *trace, int n)
 
 /* ---- All nodes ---- */
 
-/* The size of an open axis in a run: axes of one name have one size. */
-static int64_t size_of(const CornuReadLoad *load, const CornuReadInfo *info, int axis, int run,
-                       int64_t tried)
-{
-    const CornuReadGraph *graph = &load->model.graph;
-    bool                  batch = axis == 0;
-    for (int i = 0; i < graph->input_count && *info->symbols[axis]; i++) {
-        const CornuReadInfo *other = &graph->inputs[i];
-        batch |= other->type.shape.rank > 0 && other->type.shape.extent[0] == CORNU_NONE &&
-                 !strcmp(other->symbols[0], info->symbols[axis]);
-    }
-    return batch ? 2 + run : tried << run;
-}
-
-static CornuStatus start_values(Trace *trace, int64_t tried)
+static CornuStatus start_values(Trace *trace)
 {
     CornuReadLoad        *load = trace->load;
     const CornuReadGraph *graph = &load->model.graph;
@@ -183,9 +179,9 @@ static CornuStatus start_values(Trace *trace, int64_t tried)
             CornuType type = info->type;
             for (int k = 0; k < type.shape.rank; k++)
                 if (type.shape.extent[k] == CORNU_NONE)
-                    type.shape.extent[k] = size_of(load, info, k, r, tried);
-            value->runs[r] = (CornuReadOperand){ .given = true,
-                .tensor = cornu_op_constant(trace->runs[r].graph, type, 0.0) };
+                    type.shape.extent[k] = load->extents[load->extent_at[i][k]].size[r];
+            value->runs[r] = r > 0 && trace->single ? value->runs[0] : (CornuReadOperand){
+                .given = true, .tensor = cornu_op_constant(trace->runs[r].graph, type, 0.0) };
             if (!value->runs[r].tensor) return cornu_error_take();
         }
         settle(load, value);
@@ -200,9 +196,9 @@ static CornuStatus start_values(Trace *trace, int64_t tried)
     return CORNU_OK;
 }
 
-static CornuStatus run_all(CornuReadLoad *load, CornuDevice *device, int64_t tried)
+CornuStatus cornu__read_run(CornuReadLoad *load, CornuDevice *device, bool single)
 {
-    Trace       trace = { .load = load };
+    Trace       trace = { .load = load, .single = single };
     CornuStatus status = CORNU_OK;
     for (int r = 0; r < CORNU_READ_RUNS; r++) {
         trace.runs[r] = (CornuReadRun){ .graph = cornu_graph_create(device), .arena = &load->arena,
@@ -210,31 +206,11 @@ static CornuStatus run_all(CornuReadLoad *load, CornuDevice *device, int64_t tri
                                         .context = &trace.notes[r] };
         if (!trace.runs[r].graph) status = cornu_error_take();
     }
-    if (!status) status = start_values(&trace, tried);
-    for (int i = 0; i < load->model.graph.node_count && !status; i++)
-        status = trace_node(&trace, i);
+    if (!status) status = start_values(&trace);
+    for (load->reached = 0; load->reached < load->model.graph.node_count && !status;
+         load->reached += !status)
+        status = trace_node(&trace, load->reached);
     const CornuStatus pending = cornu_error_take();
     for (int r = 0; r < CORNU_READ_RUNS; r++) cornu_graph_free(trace.runs[r].graph);
     return status ? status : pending;
-}
-
-CornuStatus cornu__read_trace(CornuReadLoad *load)
-{
-    /* As for layers: some graphs refuse long sequences, others small images. */
-    static const int64_t sizes[] = { 64, 512, 8 };
-    const CornuReadGraph *graph = &load->model.graph;
-    CornuFailure          first = { .status = CORNU_OK };
-    bool                  open = false;
-    for (int i = 0; i < graph->input_count; i++)
-        for (int k = 1; k < graph->inputs[i].type.shape.rank; k++)
-            open |= graph->inputs[i].type.shape.extent[k] == CORNU_NONE;
-    CornuDevice *device = cornu_device_open("reference");
-    CornuStatus  status = device ? CORNU_OK : cornu_error_take();
-    for (size_t i = 0; device && i < (open ? sizeof sizes / sizeof *sizes : 1); i++) {
-        status = run_all(load, device, sizes[i]);
-        if (!status) break;
-        if (!first.status) cornu__failure_keep(&first, status);
-    }
-    cornu_device_close(device);
-    return status && first.status ? cornu__failure_tell(&first) : status;
 }

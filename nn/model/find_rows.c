@@ -1,0 +1,89 @@
+/* Whether the rows of a batch stay apart, from the ops that a model records. */
+#include <stdio.h>
+
+#include "../../device/rows/rows.h"
+#include "../../tensor/graph_internal.h"
+#include "host_stage_internal.h"
+
+/* A prime, so that no other extent is a multiple of it by accident. */
+enum { ROWS = 13 };
+
+static CornuTensor *weight_of(void *context, const CornuWeight *weight)
+{
+    return cornu__graph_parameter(context, weight->type);
+}
+
+static CornuTensor *array_of(void *context, CornuArray array)
+{
+    return cornu__graph_parameter(context, array.type);
+}
+
+/* The model's calls in a graph that is never run. */
+static bool record(const CornuModel *model, CornuGraph *graph, const CornuType *x, int64_t rows,
+                   CornuTensor **in, CornuTensor **out)
+{
+    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    CornuTensor *masks[CORNU_MAX_MODEL_TENSORS] = { NULL }, *out_masks[CORNU_MAX_MODEL_TENSORS];
+    CornuTensor *scalar = cornu__graph_parameter(graph, cornu_scalar(CORNU_I64));
+    const CornuDescription types = { graph, weight_of, array_of };
+    const CornuCall call = { .graph = graph, .count = scalar, .total = scalar, .seed = scalar,
+                             .iteration = scalar, .position = scalar, .shapes_only = true,
+                             .description = &types };
+    const int count = cornu__model_fed(model, fed);
+    for (int i = 0; i < count; i++) {
+        CornuType type = fed[i]->type;
+        for (int k = 1; k < type.shape.rank; k++)
+            if (type.shape.extent[k] == CORNU_NONE)
+                type.shape.extent[k] = k < x[i].shape.rank ? x[i].shape.extent[k] : 1;
+        type.shape.extent[0] = rows;
+        in[i] = cornu__graph_parameter(graph, type);
+        if (!in[i]) return false;
+    }
+    return cornu__model_call_layers(model, &call, in, masks, out, out_masks) != NULL;
+}
+
+static CornuStatus find(const CornuModel *model, CornuGraph *graph, const CornuType *x,
+                        CornuRowsFound *found, CornuText *where)
+{
+    CornuSymbol  *fed[CORNU_MAX_MODEL_TENSORS];
+    CornuTensor  *in[CORNU_MAX_MODEL_TENSORS], *out[CORNU_MAX_MODEL_TENSORS];
+    CornuValue    results[CORNU_MAX_MODEL_TENSORS];
+    const int64_t rows = model->batch_size ? model->batch_size : ROWS;
+    if (!record(model, graph, x, rows, in, out)) return cornu_error_take();
+    const CornuProgram *program = graph->program;
+    const int           count = cornu__model_fed(model, fed);
+    bool *of_rows = cornu__allocate((size_t)program->input_count + 1, sizeof *of_rows);
+    if (!of_rows) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < count; i++) of_rows[program->values[in[i]->value].index] = true;
+    for (int i = 0; i < model->output_count; i++) results[i] = out[i]->value;
+    const CornuStatus status = cornu__rows_find(program, rows, of_rows, results,
+                                                model->output_count, found);
+    if (found->met)
+        snprintf(where->text, sizeof where->text, "%.90s computes along axis 0 (%.40s)",
+                 found->met->scope, cornu_program_op_name(found->met));
+    else
+        snprintf(where->text, sizeof where->text, "an output does not have a row for each of the "
+                 "input");
+    cornu__release(of_rows);
+    return status;
+}
+
+/* Where it cannot be recorded it stays unknown: a step of such data fails, too, or is not cut. */
+CornuStatus cornu__model_find_rows(CornuModel *model, const CornuType *x)
+{
+    CornuRowsFound found = { .apart = false };
+    CornuText      where = { "" };
+    CornuDevice   *device = cornu_device_open("reference");
+    CornuGraph    *graph = cornu_graph_create(device);
+    CornuStatus    status = graph ? find(model, graph, x, &found, &where) : cornu_error_take();
+    if (status && status != CORNU_ERR_MEMORY) {
+        snprintf(where.text, sizeof where.text, "%.150s", cornu_error_message());
+        status = CORNU_OK;
+    } else if (!status) {
+        model->rows = found.apart ? CORNU_ROWS_APART : CORNU_ROWS_MEET;
+    }
+    model->meet = where;
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+    return status;
+}

@@ -1,0 +1,71 @@
+/* What a row of the data is to a model: one of a batch that may be cut, one that depends on others,
+ * or none. */
+#include "model_internal.h"
+
+static bool takes_any_axis(const CornuLayer *layer)
+{
+    bool takes = layer->kind->any_axis;
+    for (int i = 0; i < layer->inner_count && !takes; i++) takes = takes_any_axis(layer->inner[i]);
+    return takes;
+}
+
+CornuStatus cornu__model_rows(CornuModel *model, const CornuType *x)
+{
+    if (cornu__model_is_function(model) || model->rows != CORNU_ROWS_UNKNOWN) return CORNU_OK;
+    if (CORNU__FULL(model->batch_size != 1 && takes_any_axis(&model->base), false))
+        return cornu__model_find_rows(model, x);
+    model->rows = CORNU_ROWS_APART;
+    return CORNU_OK;
+}
+
+static bool has_batch(const CornuSymbol *symbol)
+{
+    return symbol->type.shape.rank > 0 && symbol->type.shape.extent[0] == CORNU_NONE;
+}
+
+/* What tells most that axis 0 is not a batch, and its name: of inputs a scalar, several rows, one;
+ * then an output; else the last input, whose rows are others than those of the first. */
+static const CornuSymbol *misfit(const CornuModel *model, const char **what, const char **name)
+{
+    const int last = model->input_count - 1;
+    *what = "input";
+    for (int turn = 0; turn < 3; turn++)
+        for (int i = 0; i <= last; i++) {
+            const CornuShape shape = model->inputs[i]->type.shape;
+            *name = cornu__input_name(model, i);
+            if (turn == 0 ? shape.rank == 0
+                          : shape.rank > 0 && shape.extent[0] > (turn == 1 ? 1 : 0))
+                return model->inputs[i];
+        }
+    *what = "output";
+    for (int i = 0; i < model->output_count; i++) {
+        *name = cornu__output_name(model, i);
+        if (!has_batch(model->outputs[i])) return model->outputs[i];
+    }
+    *name = cornu__output_name(model, 0);
+    if (last == 0) return model->outputs[0];
+    *what = "input";
+    *name = cornu__input_name(model, last);
+    return model->inputs[last];
+}
+
+CornuStatus cornu__model_refuse_function(const CornuModel *model, const char *who)
+{
+    const char *what, *name;
+    CornuText   text;
+    if (!cornu__model_is_function(model)) return CORNU_OK;
+    const CornuSymbol *symbol = misfit(model, &what, &name);
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: expected a model of batches, axis 0 of all "
+                       "inputs and outputs, but the %s %s of %s is %s. cornu_predictor_predict and "
+                       "cornu_predict_on_batch run it once on what is given", who, what, name,
+                       model->base.name, cornu_shape_print(&text, symbol->type.shape));
+}
+
+CornuStatus cornu__model_refuse_cuts(const CornuModel *model, const char *who, int64_t batches)
+{
+    if (!cornu__model_runs_once(model) || batches == 1) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "%s: the rows of %s depend on each other: %s. Expected one "
+                       "batch of all rows, but the data are %s%.0lld%s", who, model->base.name,
+                       model->meet.text, batches < 0 ? "of unknown length" : "cut into ",
+                       batches < 0 ? 0LL : (long long)batches, batches < 0 ? "" : " batches");
+}
