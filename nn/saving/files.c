@@ -1,6 +1,7 @@
 /* Saving and loading models: the suffix selects the format. */
 #include "files_internal.h"
 
+#include "../../device/inference_internal.h"
 #include "../formats/file_internal.h"
 #include "../formats/output_internal.h"
 #include "../model/model_internal.h"
@@ -153,6 +154,7 @@ static CornuStatus name_file(CornuStatus status, const char *path)
 static CornuStatus load_weights_of(CornuModel *model, const char *path)
 {
     const CornuFormat *format;
+    CORNU__TRY(CORNU__FULL(cornu__refuse_foreign(path), CORNU_OK));
     CORNU__TRY(find_format(path, LOAD_WEIGHTS, &format));
     CORNU__TRY(check_model(model, path));
     CornuStatus status = format->load_weights(model, path);
@@ -188,7 +190,8 @@ static CornuModel *load_model(const char *path, bool compile, CornuDevice *devic
 {
     const CornuFormat *format;
     if (cornu__refused()) return NULL;
-    if (find_format(path, LOAD, &format) != CORNU_OK || know_layers() != CORNU_OK)
+    if (CORNU__FULL(cornu__refuse_foreign(path), CORNU_OK) != CORNU_OK ||
+        find_format(path, LOAD, &format) != CORNU_OK || know_layers() != CORNU_OK)
         return cornu__loaded(NULL);
     CornuModel *model = load_as(format, path, compile, device, shapes);
     if (!model) name_file(cornu_error_take(), path);

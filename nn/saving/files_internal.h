@@ -61,6 +61,9 @@ CornuStatus cornu__onnx_register(void);
 CornuStatus cornu__onnx_load_bytes(const void *bytes, size_t size, CornuInputShapes *shapes,
                                    CornuModel **model);
 
+/* CORNU_ERR_UNSUPPORTED for what another framework writes: what it is, and what to export. */
+CornuStatus cornu__refuse_foreign(const char *path);
+
 extern const CornuFormat cornu__keras_shards_format;
 
 /* The formats of formats.def, followed by NULL. */

@@ -323,6 +323,36 @@ static void test_targets(void **state)
 
 /* A failed load is not pending, so that a program can build a model instead; functions that are
  * given the missing model report it. */
+/* What other frameworks write is named, and what to export. */
+static void test_foreign(void **state)
+{
+    static const struct { const char *path, *what, *advice; } files[] = {
+        { "network.pt", "a file of PyTorch", "torch.onnx.export" },
+        { "network.pth", "a file of PyTorch", "torch.onnx.export" },
+        { "graph.pb", "a graph of TensorFlow", "tf2onnx.convert --graphdef" },
+        { "saved_model.pb", "a SavedModel of TensorFlow", "model.export(\"model.onnx\"" },
+        { "saved/saved_model.pb", "a SavedModel of TensorFlow", "tf2onnx.convert --saved-model" },
+        { "last.ckpt", "a checkpoint", "torch.onnx.export" },
+    };
+    char        path[600];
+    CornuModel *model = make_model(1, 10);
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        expect_unloaded(cornu_model_load(files[i].path), CORNU_ERR_UNSUPPORTED, files[i].what);
+        assert_non_null(strstr(cornu_error_message(), files[i].advice));
+        expect_error(cornu_model_load_weights(model, files[i].path), CORNU_ERR_UNSUPPORTED,
+                     files[i].what);
+    }
+    cornu_model_free(model);
+    /* Its folder. */
+    snprintf(path, sizeof path, "%s/saved_model.pb", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+    expect_unloaded(cornu_model_load(folder), CORNU_ERR_UNSUPPORTED, "a SavedModel of TensorFlow");
+    remove(path);
+}
+
 static void test_absent_files_block_nothing(void **state)
 {
     (void)state;
@@ -469,6 +499,7 @@ int main(void)
         cmocka_unit_test(test_notes),      cmocka_unit_test(test_hostile_notes),
         cmocka_unit_test(test_mismatch),   cmocka_unit_test(test_optimizer),
         cmocka_unit_test(test_former_name), cmocka_unit_test(test_absent_files_block_nothing),
+        cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_targets),    cmocka_unit_test(test_check_leaves_nothing),
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_no_memory),
