@@ -36,6 +36,13 @@ static void *copy_some(void *to, const void *from, size_t size)
 #define STBI_NO_HDR
 #define STBI_NO_LINEAR
 #define STBI_MAX_DIMENSIONS CORNU_IMAGE_EXTENT
+/* Doubles the width of a row of colour, of w > 0 samples. The decoder's own function of this name, up
+ * to 2.27, swaps the weights of the last pixel but one; the macro, which applies where a bracket
+ * follows, renames its definition, so that the pointer to it, elsewhere, is to this one. */
+static unsigned char *stbi__resample_row_h_2(unsigned char *out, unsigned char *near,
+                                             unsigned char *far, int w, int scale);
+#define stbi__resample_row_h_2(out, near, far, w, scale) \
+    resample_row_h_2_of_stb(out, near, far, w, scale)
 /* It adds 0 to NULL, which clang's sanitizer reports. */
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((no_sanitize("pointer-overflow"))), apply_to = function)
@@ -43,13 +50,23 @@ static void *copy_some(void *to, const void *from, size_t size)
 #define memcpy copy_some
 #include <stb/stb_image.h>
 #undef memcpy
+#undef stbi__resample_row_h_2
 #ifdef __clang__
 #pragma clang attribute pop
 #endif
 
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
+#include "jpeg_internal.h"
 #include "png_internal.h"
+
+static unsigned char *stbi__resample_row_h_2(unsigned char *out, unsigned char *near,
+                                             unsigned char *far, int w, int scale)
+{
+    resample_row_h_2_of_stb(out, near, far, w, scale);
+    if (w > 1) out[2 * w - 2] = (unsigned char)((3 * near[w - 1] + near[w - 2] + 2) / 4);
+    return out;
+}
 
 /* A value blended with white by alpha / 255. */
 static uint8_t on_white(uint8_t value, uint8_t alpha)
@@ -195,29 +212,39 @@ CornuStatus cornu_image_size(const char *path, int64_t *height, int64_t *width)
     return CORNU_OK;
 }
 
-/* The bytes of the file, which is at its start, freed with free(); NULL if there are too many. */
-static uint8_t *read_whole(FILE *file, size_t *size)
+/* Reads the whole file, which is at its start, after CORNU_JPEG_ROOM bytes. *room is freed with
+ * free(). */
+static CornuStatus read_whole(FILE *file, const char *path, uint8_t **room, size_t *size)
 {
-    struct stat about;
-    if (fstat(fileno(file), &about) || about.st_size < 1 || about.st_size > MOST_BYTES) return NULL;
+    struct stat about = { 0 };
+    *room = NULL;
+    if (fstat(fileno(file), &about) || about.st_size < 1 || about.st_size > MOST_BYTES)
+        return cornu__fail(CORNU_ERR_FORMAT, "%s: has %lld bytes, expected 1 to %d", path,
+                           (long long)about.st_size, MOST_BYTES);
     *size = (size_t)about.st_size;
-    uint8_t *bytes = malloc(*size);
-    if (bytes && fread(bytes, 1, *size, file) == *size) return bytes;
-    free(bytes);
-    rewind(file);
-    return NULL;
+    *room = malloc(CORNU_JPEG_ROOM + *size);
+    if (!*room)
+        return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for %zu bytes", path, *size);
+    if (fread(*room + CORNU_JPEG_ROOM, 1, *size, file) == *size) return CORNU_OK;
+    free(*room);
+    return cornu__fail(CORNU_ERR_FILE, "%s: cannot be read to its end", path);
 }
 
-/* Pixels of *have channels, where 2 and 4 include alpha, or NULL. */
-static uint8_t *decode(FILE *file, int *width, int *height, int *have)
+/* Decodes to pixels of *have channels, where 2 and 4 include alpha. */
+static CornuStatus decode(FILE *file, const char *path, uint8_t **pixels, int *width, int *height,
+                          int *have)
 {
     size_t   size;
-    uint8_t *bytes = read_whole(file, &size);
-    if (!bytes) return stbi_load_from_file(file, width, height, have, 0);
-    uint8_t *pixels = cornu__png_decode(bytes, size, *height, *width, have);
-    if (!pixels) pixels = stbi_load_from_memory(bytes, (int)size, width, height, have, 0);
-    free(bytes);
-    return pixels;
+    uint8_t *room;
+    CORNU__TRY(read_whole(file, path, &room, &size));
+    uint8_t *bytes = room + CORNU_JPEG_ROOM;
+    *pixels = cornu__png_decode(bytes, size, *height, *width, have);
+    if (!*pixels) {
+        bytes = cornu__jpeg_mark_colours(bytes, &size);
+        *pixels = stbi_load_from_memory(bytes, (int)size, width, height, have, 0);
+    }
+    free(room);
+    return *pixels ? CORNU_OK : unreadable(path);
 }
 
 CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image)
@@ -231,9 +258,10 @@ CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image)
     FILE *file;
     int   width, height, have;
     CORNU__TRY(open_image(path, true, &file, &width, &height));
-    uint8_t *pixels = decode(file, &width, &height, &have);
+    uint8_t          *pixels;
+    const CornuStatus status = decode(file, path, &pixels, &width, &height, &have);
     fclose(file);
-    if (!pixels) return unreadable(path);
+    if (status) return status;
     int      want = channels ? channels : have < 3 ? 1 : 3;
     size_t   count = (size_t)width * (size_t)height;
     uint8_t *converted = want > have ? malloc(count * (size_t)want) : pixels;

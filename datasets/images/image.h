@@ -15,7 +15,8 @@ enum { CORNU_IMAGE_PIXELS = 1 << 26, CORNU_IMAGE_EXTENT = 16384 };
 
 /*
  * Reads a PNG or JPEG file into u8 (H, W, C): C = 1 is grey, 3 is red, green, blue; 0 selects the
- * one that the file has. Transparent images are blended with white; 16 bits are reduced to 8.
+ * one that the file has. Transparent images are blended with white; 16 bits are reduced to 8. A
+ * JPEG of four components is read as Adobe's CMYK or YCCK, the former where no marker says which.
  * The data are freed with free(). CORNU_ERR_FILE if the file cannot be opened,
  * CORNU_ERR_FORMAT if it is not such an image, is damaged, or exceeds the limits above,
  * CORNU_ERR_MEMORY beyond the limit of memory.h.

@@ -63,6 +63,34 @@ static void test_jpeg(void **state)
     files_expect_image(files_path(folder, "image.jpg"), 0, cornu_type(CORNU_U8, 8, 8, 1), expected);
 }
 
+/* Pixels as Pillow decodes them, up to the rounding of another inverse transform. */
+static void test_jpeg_colours_agree_with_pillow(void **state)
+{
+    (void)state;
+    FILE *golden = fopen("tests/golden/jpegs/pixels.txt", "r");
+    assert_non_null(golden);
+    char name[32], path[128];
+    int  height, width, cases = 0;
+    while (fscanf(golden, "%31s %d %d", name, &height, &width) == 3) {
+        CornuArray image;
+        snprintf(path, sizeof path, "tests/golden/jpegs/%s.jpg", name);
+        assert_int_equal(cornu_image_load(path, 3, &image), CORNU_OK);
+        assert_true(cornu_type_equal(image.type, cornu_type(CORNU_U8, height, width, 3)));
+        for (int i = 0; i < height * width * 3; i++) {
+            const int got = ((const uint8_t *)image.data)[i];
+            int       value;
+            assert_int_equal(fscanf(golden, "%d", &value), 1);
+            if (abs(got - value) > 3)
+                fail_msg("%s, pixel (%d, %d), channel %d: %d, Pillow has %d", name,
+                         i / 3 / width, i / 3 % width, i % 3, got, value);
+        }
+        free(image.data);
+        cases++;
+    }
+    fclose(golden);
+    assert_int_equal(cases, 10);
+}
+
 static void expect_failure(const char *path, int channels, CornuStatus status, const char *text)
 {
     CornuArray image = { .data = folder };
@@ -206,6 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_png_of_every_kind),
         cmocka_unit_test(test_jpeg),
+        cmocka_unit_test(test_jpeg_colours_agree_with_pillow),
         cmocka_unit_test(test_unreadable_images),
         cmocka_unit_test(test_huffman_tables),
         cmocka_unit_test(test_a_bomb_is_refused_by_its_header),
