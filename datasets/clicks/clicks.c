@@ -1,7 +1,7 @@
-#define _DEFAULT_SOURCE    /* mkstemp, ftruncate */
 #include "clicks_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@
 
 /* ---- Mapped files ---- */
 
-/* The file has no name, so that it goes when the program does. */
+/* The file has no name, so that it goes when the program does. Its blocks are taken now: a full file
+ * system would end the process when it touches a page of them later. */
 static CornuStatus map(size_t bytes, void **memory)
 {
     char        path[512];
@@ -24,13 +25,14 @@ static CornuStatus map(size_t bytes, void **memory)
         return cornu__fail(CORNU_ERR_FILE, "%s: %s; TMPDIR names another folder", path,
                            strerror(errno));
     unlink(path);
-    void *mapped = ftruncate(file, (off_t)bytes) ? MAP_FAILED
+    int   problem = posix_fallocate(file, 0, (off_t)bytes);
+    void *mapped = problem ? MAP_FAILED
                  : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    const int problem = errno;
+    if (!problem) problem = errno;
     close(file);
     if (mapped == MAP_FAILED)
-        return cornu__fail(CORNU_ERR_FILE, "%s: no room for %zu bytes: %s", path, bytes,
-                           strerror(problem));
+        return cornu__fail(CORNU_ERR_FILE, "%s: no room for %zu bytes: %s; TMPDIR names another "
+                           "folder", path, bytes, strerror(problem));
     *memory = mapped;
     return CORNU_OK;
 }

@@ -1,27 +1,28 @@
-/* MovieLens' ratings.csv: one pass checks and counts, a second one fills. */
-#define _DEFAULT_SOURCE    /* mmap */
+/* MovieLens' ratings.csv: one pass checks and counts, a second one fills. The file is read, not
+ * mapped: one that another program shortens would end the process. */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../../device/memory_internal.h"
+#include "../../device/open.h"
 #include "clicks_internal.h"
 
 enum { MOST_ID = 100000000, HOURS = 24, DAY_S = 86400, FIRST_DAY = 3 /* Thursday, from Monday */ };
 
 static const char header[] = "userId,movieId,rating,timestamp";
 
+/* Bytes of the file that are there at a time, and how many, at least, from the start of a line on. */
+enum { BYTES = 1 << 16, MOST_LINE = 1 << 10 };
+
 typedef struct {
-    const char *file;
-    const char *text, *end;
+    const char *name;
+    FILE       *file;
+    char        text[BYTES];
     int64_t     line;         /* that is read, from 1 */
     const char *start, *at;   /* of the line, and in it */
+    const char *end;          /* of the bytes that are there */
 } Reader;
 
 typedef struct {
@@ -39,7 +40,7 @@ static CornuStatus broken(const Reader *r, const char *expected)
         length++;
     }
     shown[length] = '\0';
-    return cornu__fail(CORNU_ERR_DATA, "%s: line %lld, column %lld: \"%s\", expected %s", r->file,
+    return cornu__fail(CORNU_ERR_DATA, "%s: line %lld, column %lld: \"%s\", expected %s", r->name,
                        (long long)r->line, (long long)(r->at - r->start) + 1, shown, expected);
 }
 
@@ -91,14 +92,29 @@ static CornuStatus expect_comma(Reader *r)
     return broken(r, "a comma, and four fields: user, item, rating, time");
 }
 
+/* Reads on, if less than a line may be there. */
+static CornuStatus fill(Reader *r)
+{
+    const size_t left = (size_t)(r->end - r->at);
+    if (left >= MOST_LINE || feof(r->file)) return CORNU_OK;
+    memmove(r->text, r->at, left);
+    r->start = r->at = r->text;
+    r->end = r->text + left + fread(r->text + left, 1, BYTES - left, r->file);
+    if (!ferror(r->file)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FILE, "%s: cannot be read: %s", r->name, strerror(errno));
+}
+
+/* LF, CR LF, CR alone, as on old Macs, or the end of the file. */
 static CornuStatus end_line(Reader *r)
 {
+    const char *begin = r->at;
     if (r->at < r->end && *r->at == '\r') r->at++;
-    if (r->at < r->end && *r->at != '\n') return broken(r, "the end of the line after four fields");
-    if (r->at < r->end) r->at++;
+    if (r->at < r->end && *r->at == '\n') r->at++;
+    if (r->at == begin && r->at < r->end)
+        return broken(r, "the end of the line after four fields");
     r->start = r->at;
     r->line++;
-    return CORNU_OK;
+    return fill(r);
 }
 
 static CornuStatus read_rating_line(Reader *r, Rating *rating)
@@ -116,8 +132,10 @@ static CornuStatus read_rating_line(Reader *r, Rating *rating)
 
 static CornuStatus begin(Reader *r)
 {
-    r->at = r->start = r->text;
+    rewind(r->file);
+    r->at = r->start = r->end = r->text;
     r->line = 1;
+    CORNU__TRY(fill(r));
     const size_t length = sizeof header - 1;
     if ((size_t)(r->end - r->at) < length || memcmp(r->at, header, length) != 0)
         return broken(r, "userId,movieId,rating,timestamp");
@@ -160,61 +178,63 @@ static CornuClick click_of(const Rating *rating, double threshold, const int64_t
         .click = rating->rating >= threshold };
 }
 
-static CornuStatus load(Reader *r, const CornuRatingsConfig *config, CornuClicks *clicks)
+/* Whether a rating of the second pass is one that the first one can have counted. */
+static bool fits(const Rating *rating, int part, int64_t row, const CornuClicks *clicks,
+                 const int64_t time[2])
+{
+    return row < (part ? clicks->test_rows : clicks->train_rows) &&
+           rating->user < clicks->vocabulary[0] && rating->item < clicks->vocabulary[1] &&
+           rating->time >= time[0] && rating->time <= time[1];
+}
+
+static CornuStatus fill_rows(Reader *r, const CornuRatingsConfig *config, CornuClicks *clicks,
+                             const int64_t time[2])
 {
     const double threshold = config->threshold > 0.0 ? config->threshold : 4.0;
-    int64_t      time[2] = { 0, 0 }, next[2] = { 0, 0 };
-    Rating       rating;
-    CORNU__TRY(count(r, config, clicks, time));
-    CORNU__TRY(cornu__fail_prefix(cornu__clicks_map(clicks), config->file));
+    int64_t      next[2] = { 0, 0 };
+    bool         same = true;
     CORNU__TRY(begin(r));
-    for (int64_t row = 0; !ends(r, row, config->limit); row++) {
+    for (int64_t row = 0; same && !ends(r, row, config->limit); row++) {
         const int part = cornu__clicks_tests(config->seed, row);
+        Rating    rating;
         CORNU__TRY(read_rating_line(r, &rating));
+        same = fits(&rating, part, next[part], clicks, time);
         const CornuClick click = click_of(&rating, threshold, time);
-        /* The file may have changed. */
-        if (next[part] < (part ? clicks->test_rows : clicks->train_rows))
-            cornu__clicks_set(clicks, part, next[part]++, &click);
+        if (same) cornu__clicks_set(clicks, part, next[part]++, &click);
     }
+    if (!same || next[0] != clicks->train_rows || next[1] != clicks->test_rows)
+        return cornu__fail(CORNU_ERR_DATA, "%s: line %lld: the file changed while it was read",
+                           r->name, (long long)r->line);
     snprintf(clicks->description, sizeof clicks->description, "%lld ratings of users below %lld "
              "and items below %lld, clicks are those from %g on",
              (long long)(clicks->train_rows + clicks->test_rows),
              (long long)clicks->vocabulary[0], (long long)clicks->vocabulary[1], threshold);
-    return cornu__clicks_finish(clicks);
+    return CORNU_OK;
 }
 
-/* The file's bytes, mapped. */
-static CornuStatus open_file(const char *path, Reader *r)
+static CornuStatus load(Reader *r, const CornuRatingsConfig *config, CornuClicks *clicks)
 {
-    struct stat about;
-    const int   file = open(path, O_RDONLY);
-    const bool  opened = file >= 0 && fstat(file, &about) == 0;
-    void       *text = MAP_FAILED;
-    if (opened && S_ISREG(about.st_mode) && about.st_size > 0)
-        text = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-    const int problem = errno;
-    if (file >= 0) close(file);
-    if (!opened) return cornu__fail(CORNU_ERR_FILE, "%s: %s", path, strerror(problem));
-    if (text == MAP_FAILED)
-        return cornu__fail(CORNU_ERR_FILE, "%s: empty, or not a file, expected lines "
-                           "userId,movieId,rating,timestamp", path);
-    *r = (Reader){ .file = path, .text = text, .end = (const char *)text + about.st_size };
-    return CORNU_OK;
+    int64_t time[2] = { 0, 0 };
+    CORNU__TRY(cornu__open_to_read(config->file, &r->file));
+    r->name = config->file;
+    CORNU__TRY(count(r, config, clicks, time));
+    CORNU__TRY(cornu__fail_prefix(cornu__clicks_map(clicks), config->file));
+    CORNU__TRY(fill_rows(r, config, clicks, time));
+    return cornu__clicks_finish(clicks);
 }
 
 CornuClicks *cornu_ratings_load_from(const CornuRatingsConfig *config)
 {
-    Reader r;
-    if (!config->file || open_file(config->file, &r))
-        return config->file ? cornu__null()
-                            : cornu__fail_null(CORNU_ERR_ARGUMENT, "no .file of ratings given");
+    if (!config->file) return cornu__fail_null(CORNU_ERR_ARGUMENT, "no .file of ratings given");
+    Reader      *r = cornu__allocate(1, sizeof *r);
     CornuClicks *clicks = cornu__allocate(1, sizeof *clicks);
     if (clicks)
         *clicks = (CornuClicks){ .names = { "user", "item", "hour" },
                                  .vocabulary = { 0, 0, 7 * HOURS }, .features = 3,
                                  .numbers = CORNU_CLICK_NUMBERS, .best_auc = NAN };
-    const CornuStatus status = clicks ? load(&r, config, clicks) : CORNU_ERR_MEMORY;
-    munmap((void *)(uintptr_t)r.text, (size_t)(r.end - r.text));
+    const CornuStatus status = clicks && r ? load(r, config, clicks) : CORNU_ERR_MEMORY;
+    if (r && r->file) fclose(r->file);
+    cornu__release(r);
     if (!status) return clicks;
     cornu_clicks_free(clicks);
     return cornu__null();

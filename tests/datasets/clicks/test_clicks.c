@@ -1,4 +1,6 @@
 /* Clicks: ratings as MovieLens writes them, broken lines, synthetic events. */
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -14,6 +17,19 @@
 #include "../../../datasets/pipeline/iterator.h"
 #include "../../../device/status.h"
 #include "../files.h"
+
+/* Replaces libc's: rows take their room by it, between the two passes over a file of ratings. */
+static int    no_room;      /* what it fails with */
+static char   shortened[FILES_PATH];
+static off_t  shortened_to;
+
+int posix_fallocate(int file, off_t offset, off_t length)
+{
+    if (shortened[0]) assert_int_equal(truncate(shortened, shortened_to), 0);
+    shortened[0] = '\0';
+    if (no_room) return no_room;
+    return ftruncate(file, offset + length) ? errno : 0;
+}
 
 #define HEADER "userId,movieId,rating,timestamp\n"
 
@@ -65,8 +81,9 @@ static int expect_row(const CornuBatch *batch)
 static void ratings_become_clicks(void **state)
 {
     (void)state;
-    for (int crlf = 0; crlf < 2; crlf++) {
-        CornuClicks *clicks = made(ratings(many(ROWS, crlf ? "\r\n" : "\n"), 0));
+    static const char *const ends[] = { "\n", "\r\n", "\r" };
+    for (int e = 0; e < 3; e++) {
+        CornuClicks *clicks = made(ratings(many(ROWS, ends[e]), 0));
         bool         seen[ROWS] = { false };
         assert_int_equal(clicks->train_rows + clicks->test_rows, ROWS);
         assert_int_equal(clicks->train_clicks + clicks->test_clicks, 30);
@@ -88,6 +105,86 @@ static void ratings_become_clicks(void **state)
     CornuClicks *some = made(ratings(many(ROWS, "\n"), 40));
     assert_int_equal(some->train_rows + some->test_rows, 40);
     cornu_clicks_free(some);
+}
+
+/* No time passes in such a file: the number that says when is 0, not 0 / 0. */
+static void ratings_all_at_one_time(void **state)
+{
+    (void)state;
+    CornuClicks *clicks = made(ratings(HEADER "0,1,5,1609718400\n1,0,1,1609718400\n"
+                                              "2,3,5,1609718400\n3,2,1,1609718400\n"
+                                              "4,5,5,1609718400\n5,4,1,1609718400\n"
+                                              "6,7,5,1609718400\n7,6,1,1609718400\n", 0));
+    CornuIterator    *iterator = cornu_iterator_begin(clicks->train, 0);
+    const CornuBatch *row = NULL;
+    int               rows = 0;
+    for (; !cornu_iterator_next(iterator, &row) && row; rows++)
+        assert_true(((const float *)row->arrays[3].data)[0] == 0.0f);
+    assert_int_equal(rows, clicks->train_rows);
+    cornu_iterator_free(iterator);
+    cornu_clicks_free(clicks);
+}
+
+/* More than is read at a time, so that lines lie across the parts. */
+static void long_files_are_read_in_parts(void **state)
+{
+    (void)state;
+    enum { MANY = 20000 };
+    const char *path = files_path(folder, "long.csv");
+    FILE       *file = fopen(path, "w");
+    double      wanted = 0.0, got = 0.0;
+    assert_non_null(file);
+    fputs(HEADER, file);
+    for (int r = 0; r < MANY; r++) {
+        fprintf(file, "%d,%d,%d,%d\n", r, MANY - r, r % 2 ? 5 : 1, MONDAY + r * r);
+        wanted += (double)r * (MANY - r);
+    }
+    fclose(file);
+    CornuClicks *clicks = made(cornu_ratings_load(path, .seed = 1));
+    assert_int_equal(clicks->train_rows + clicks->test_rows, MANY);
+    assert_int_equal(clicks->train_clicks + clicks->test_clicks, MANY / 2);
+    for (int part = 0; part < 2; part++) {
+        CornuIterator    *iterator = cornu_iterator_begin(part ? clicks->test : clicks->train, 0);
+        const CornuBatch *row = NULL;
+        while (!cornu_iterator_next(iterator, &row) && row)
+            got += (double)((const int32_t *)row->arrays[0].data)[0] *
+                   ((const int32_t *)row->arrays[1].data)[0];
+        cornu_iterator_free(iterator);
+    }
+    assert_true(got == wanted);
+    cornu_clicks_free(clicks);
+}
+
+/* At any length: in the header, in a line, after one, empty. */
+static void a_file_that_shrinks_is_an_error(void **state)
+{
+    (void)state;
+    for (off_t left = 0; left < 600; left += 7) {
+        snprintf(shortened, sizeof shortened, "%s", files_path(folder, "ratings.csv"));
+        shortened_to = left;
+        assert_null(ratings(many(ROWS, "\n"), 0));
+        assert_int_equal(cornu_error_take(), CORNU_ERR_DATA);
+    }
+    snprintf(shortened, sizeof shortened, "%s", files_path(folder, "ratings.csv"));
+    shortened_to = (off_t)strlen(many(50, "\n"));
+    assert_null(ratings(many(ROWS, "\n"), 0));
+    assert_non_null(strstr(cornu_error_message(), "line 52: the file changed while it was read"));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_DATA);
+}
+
+/* By an error, where a mapped page without a block would end the process. */
+static void a_full_disk_is_an_error(void **state)
+{
+    (void)state;
+    no_room = ENOSPC;
+    CornuClicks *clicks = cornu_synthetic_clicks(100, 5, 5, 0);
+    assert_null(clicks);
+    assert_non_null(strstr(cornu_error_message(), "no room for "));
+    assert_non_null(strstr(cornu_error_message(), "TMPDIR names another folder"));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_FILE);
+    assert_null(ratings(many(ROWS, "\n"), 0));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_FILE);
+    no_room = 0;
 }
 
 static void broken_lines_are_named(void **state)
@@ -173,6 +270,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ratings_become_clicks),
+        cmocka_unit_test(ratings_all_at_one_time),
+        cmocka_unit_test(long_files_are_read_in_parts),
+        cmocka_unit_test(a_file_that_shrinks_is_an_error),
+        cmocka_unit_test(a_full_disk_is_an_error),
         cmocka_unit_test(broken_lines_are_named),
         cmocka_unit_test(events_depend_on_the_seed_alone),
         cmocka_unit_test(a_missing_folder_is_named),
