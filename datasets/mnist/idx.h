@@ -3,7 +3,7 @@
  *
  *     byte 0, 1   zero
  *     byte 2      element type: 0x08 u8, 0x0C i32, 0x0D f32, 0x0E f64
- *     byte 3      rank, 1 to 6
+ *     byte 3      rank, 1 to 8 (CORNU_MAX_RANK)
  *     4 bytes     each extent, big-endian
  *
  * Source: "The MNIST database of handwritten digits", section "The IDX file format".

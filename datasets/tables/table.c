@@ -73,13 +73,27 @@ static void begin_text(Reader *reader, char *text, size_t size)
     reader->at = text;
     reader->limit = text + size + 1;
     reader->scans = !strchr("+-.0123456789eE", reader->delimiter);
-    reader->stops[(unsigned char)reader->delimiter] = reader->stops['\n'] = true;
-    reader->stops['"'] = reader->stops[0] = true;
+    reader->stops[(unsigned char)reader->delimiter] = reader->stops['"'] = true;
+    reader->stops['\n'] = reader->stops['\r'] = reader->stops[0] = true;
+}
+
+/* The length of the line break at a place: LF, CR LF, or CR alone, as on old Macs; 0 without one. */
+static int line_break(const char *at)
+{
+    return *at == '\n' ? 1 : *at == '\r' ? 1 + (at[1] == '\n') : 0;
+}
+
+/* Moves on from `at`, over the line break or the delimiter there. */
+static void skip_stop(Reader *reader, char *at)
+{
+    const int length = line_break(at);
+    reader->line += length > 0;
+    reader->at = at + (length ? length : *at != '\0');
 }
 
 static bool is_blank(const Reader *reader, char c)
 {
-    return (c == ' ' || c == '\t' || c == '\r') && c != reader->delimiter;
+    return (c == ' ' || c == '\t') && c != reader->delimiter;
 }
 
 static CornuStatus quoted_field(Reader *reader, char **field)
@@ -90,13 +104,13 @@ static CornuStatus quoted_field(Reader *reader, char **field)
     for (; *from != '"' || from[1] == '"'; from++) {
         if (!*from) return fail(reader, CORNU_ERR_FORMAT, line, NULL, "a quote is not closed");
         if (*from == '"') from++;
-        if (*from == '\n') reader->line++;
+        reader->line += *from == '\n' || (*from == '\r' && from[1] != '\n');
         *to++ = *from;
     }
     for (from++; is_blank(reader, *from);) from++;
     *to = '\0';
     reader->at = from;
-    if (!*from || *from == '\n' || *from == reader->delimiter) return CORNU_OK;
+    if (!*from || line_break(from) || *from == reader->delimiter) return CORNU_OK;
     return fail(reader, CORNU_ERR_FORMAT, reader->line, NULL, "text after a closing quote");
 }
 
@@ -116,8 +130,7 @@ static CornuStatus next_field(Reader *reader, char **field, bool *last)
                         "a quote within a field; put the field in quotes and double those in it");
     }
     *last = *reader->at != reader->delimiter;
-    if (*reader->at == '\n') reader->line++;
-    if (*reader->at) reader->at++;
+    skip_stop(reader, reader->at);
     if (end) *end = '\0';
     return CORNU_OK;
 }
@@ -139,12 +152,11 @@ static CornuStatus next_value(Reader *reader, Field *field, bool *last)
         cornu__scan_number(reader->at, reader->limit, &end, &field->number)) {
         char *number_end = reader->at + (end - reader->at), *stop = number_end;
         while (is_blank(reader, *stop)) stop++;
-        if (*stop == reader->delimiter || *stop == '\n' || !*stop) {
+        if (*stop == reader->delimiter || line_break(stop) || !*stop) {
             field->is_number = true;
             field->text = reader->at;
             *last = *stop != reader->delimiter;
-            if (*stop == '\n') reader->line++;
-            reader->at = stop + (*stop != '\0');
+            skip_stop(reader, stop);
             *number_end = '\0';
             return CORNU_OK;
         }
@@ -162,9 +174,8 @@ static bool next_line(Reader *reader)
     for (;;) {
         char *end = reader->at;
         while (is_blank(reader, *end)) end++;
-        if (*end != '\n') return *end != '\0';
-        reader->at = end + 1;
-        reader->line++;
+        if (!line_break(end)) return *end != '\0';
+        skip_stop(reader, end);
     }
 }
 

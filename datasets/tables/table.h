@@ -11,7 +11,7 @@
  * categories. Numbers are as in the file; normalizing them is left to the caller.
  *
  * Files follow RFC 4180: the first line names the columns; quoted fields may contain delimiters,
- * line ends and doubled quotes; lines end in LF or CR LF; a byte-order mark is skipped. In
+ * line ends and doubled quotes; lines end in LF, CR LF or CR; a byte-order mark is skipped. In
  * addition, empty lines are skipped and blanks around fields trimmed.
  */
 #ifndef CORNU_DATASETS_TABLE_H

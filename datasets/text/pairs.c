@@ -47,14 +47,17 @@ static CornuStatus read_line(char *line, const char *end, Place *place, char **t
 
 static bool is_blank(const char *text) { return text[strspn(text, " ")] == '\0'; }
 
+/* Lines end in LF, CR LF, or CR alone, as on old Macs. */
+static bool ends_line(char c) { return c == '\n' || c == '\r'; }
+
 static CornuStatus read_lines(CornuPairs *pairs, char *at, char *end, const char *name)
 {
     Place place = { .name = name };
     for (; at < end; pairs->count++) {
-        char *stop = memchr(at, '\n', (size_t)(end - at)), *tab;
-        if (!stop) stop = end;
+        char *stop = at, *tab;
+        while (stop < end && !ends_line(*stop)) stop++;
         char *next = stop + (stop < end);
-        if (stop > at && stop[-1] == '\r') stop--;
+        if (next < end && *stop == '\r' && *next == '\n') next++;
         place.line++;
         CORNU__TRY(read_line(at, stop, &place, &tab));
         *tab = *stop = '\0';
@@ -86,8 +89,8 @@ CornuPairs *cornu_pairs_parse(const char *bytes, size_t size, const char *name)
     pairs->texts = texts;
     char  *begin = size >= 3 && !memcmp(texts, mark, 3) ? texts + 3 : texts, *end = texts + size;
     size_t lines = 1;
-    while (end > begin && (end[-1] == '\n' || end[-1] == '\r')) end--;
-    for (const char *c = begin; c < end; c++) lines += *c == '\n';
+    while (end > begin && ends_line(end[-1])) end--;
+    for (const char *c = begin; c < end; c++) lines += ends_line(*c);
     pairs->source = cornu__allocate(lines, sizeof *pairs->source);
     pairs->target = cornu__allocate(lines, sizeof *pairs->target);
     if (pairs->source && pairs->target && !read_lines(pairs, begin, end, name)) return pairs;

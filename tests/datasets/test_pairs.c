@@ -28,6 +28,12 @@ static void reads_pairs(void **state)
     expect_pair(pairs, 1, "I am", "yo soy");
     expect_pair(pairs, 2, " ¿a", "b ");
     cornu_pairs_free(pairs);
+    static const char old_mac[] = "a\tb\rc\td\r\r";
+    pairs = cornu_pairs_parse(old_mac, sizeof old_mac - 1, "pairs.tsv");
+    assert_non_null(pairs);
+    assert_int_equal(pairs->count, 2);
+    expect_pair(pairs, 1, "c", "d");
+    cornu_pairs_free(pairs);
 }
 
 static void refuses_broken_lines(void **state)

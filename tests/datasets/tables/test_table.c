@@ -67,6 +67,24 @@ static void test_fields_of_every_kind(void **state)
     cornu_table_free(table);
 }
 
+/* CR alone, as on old Macs, an empty line and a quoted one among them. */
+static void test_lines_that_end_in_cr(void **state)
+{
+    (void)state;
+    CornuArray  x;
+    int         count;
+    CornuTable *table = must(parse("size,name\r1.5,\"a\rb\"\r\r2,\"c\" \r-3 ,plain text \r"));
+    assert_int_equal(cornu_table_rows(table), 3);
+    assert_int_equal(cornu_table_line(table, 2), 6);
+    const char *const *names = cornu_table_categories(table, 1, &count);
+    assert_int_equal(count, 3);
+    assert_string_equal(names[0], "a\rb");
+    assert_string_equal(names[2], "plain text");
+    assert_int_equal(cornu_table_take(table, &x), CORNU_OK);
+    expect_f32(x, 3, 2, (float[]){ 1.5f, 0.0f, 2.0f, 1.0f, -3.0f, 2.0f });
+    cornu_table_free(table);
+}
+
 static const char animals[] = "kind,legs,age\ndog,4,3\ncat,4,5\nhen,2,1\ncat,4,2\n";
 
 static void test_columns_by_name(void **state)
@@ -342,6 +360,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fields_of_every_kind),
+        cmocka_unit_test(test_lines_that_end_in_cr),
         cmocka_unit_test(test_columns_by_name),
         cmocka_unit_test(test_categories_that_look_like_numbers),
         cmocka_unit_test(test_rows_with_missing_values_are_left_out_if_asked),
