@@ -45,7 +45,7 @@ package_of = $(if $(1),$(shell dpkg-query -S '*/$(1)' 2>/dev/null | head -n 1 | 
 
 deb-root:
 	@rm -rf $(deb_root) && mkdir -p $(deb_root)
-	@$(MAKE) --no-print-directory install SHARED=1 PREFIX=/usr DESTDIR=$(deb_root) written=$(deb) \
+	@$(MAKE) --no-print-directory install STRIP= PREFIX=/usr DESTDIR=$(deb_root) written=$(deb) \
 	    LIBDIR=lib/$$(dpkg-architecture -qDEB_HOST_MULTIARCH)
 	@for file in $(deb_modules); do \
 	    install -D -m 644 nn/python/$$file \

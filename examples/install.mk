@@ -1,5 +1,6 @@
 # make install PREFIX=DIR DESTDIR=DIR: headers, libraries, what pkg-config and CMake read, programs,
-# manual pages, completion for bash; make uninstall; make docs, HTML of the headers.
+# manual pages, completion for bash; make uninstall; make docs, HTML of the headers. The programs use
+# libcornu.so, and all is stripped: 25 MB. `make install STRIP=` keeps what a debugger reads, 110 MB.
 
 PREFIX  = /usr/local
 LIBDIR  = lib
@@ -37,17 +38,19 @@ $(BUILD)/man/cornu.7: examples/cornu.7 device/version.h examples/own_model.c exa
 	    -e '/^@PROGRAMS@/{r $@.programs' -e 'd}' -e '/^@EXAMPLE@/{r $@.example' -e 'd}' $< > $@
 	@rm $@.programs $@.example
 
-# Under SHARED=1, for packages, the programs use libcornu.so instead of containing what they need. A
-# program is made of its file, or of all files of its room.
+# Installed programs use libcornu.so, which those in $(BUILD) contain: they find it beside their
+# folder, except under /usr, where the run-time linker does. A program is made of its file, or of all
+# files of its room.
+beside  = $(if $(filter /usr,$(PREFIX)),,-Wl$(comma)-rpath$(comma)'$$ORIGIN/../$(LIBDIR)')
+linked := $(BUILD)/shared/$(if $(filter /usr,$(PREFIX)),usr,$(subst /,-,$(LIBDIR)))
 objects_of = $(patsubst %.c,$(BUILD)/obj/%.o,$(or $(wildcard examples/$(1).c),\
                  $(foreach f,$(filter %/$(1).c,$(in_rooms)),$(wildcard $(dir $(f))*.c))))
-$(foreach p,$(with_help),$(eval $(BUILD)/shared/$(p): $(call objects_of,$(p))))
-$(BUILD)/shared/%: $(shared:%.c=$(BUILD)/obj/%.o) | $(BUILD)/libcornu.so
+$(foreach p,$(with_help),$(eval $(linked)/$(p): $(call objects_of,$(p))))
+$(linked)/%: $(shared:%.c=$(BUILD)/obj/%.o) | $(BUILD)/libcornu.so
 	@mkdir -p $(@D)
-	$(call say,ld,$@)$(link) -L$(BUILD) -lcornu $(program_libraries) $(libraries)
+	$(call say,ld,$@)$(link) -L$(BUILD) -lcornu $(beside) $(program_libraries) $(libraries)
 
-SHARED    =
-linked    = $(with_help:%=$(BUILD)/$(if $(SHARED),shared/)%)
+STRIP     = $(CROSS)strip
 
 # MODE:FILE:PATH, the path below PREFIX. Files that say where Cornu is are written for each PREFIX.
 written   = $(BUILD)
@@ -60,7 +63,7 @@ installed = $(foreach h,$(headers),644:$(h):include/cornu/$(h)) \
             644:$(written)/cornu.pc:$(LIBDIR)/pkgconfig/cornu.pc \
             $(foreach f,CornuConfig CornuConfigVersion,\
                 644:$(written)/$(f).cmake:$(LIBDIR)/cmake/Cornu/$(f).cmake) \
-            $(foreach p,$(linked),755:$(p):bin/$(call public,$(notdir $(p)))) \
+            $(foreach p,$(with_help),755:$(linked)/$(p):bin/$(call public,$(p))) \
             $(foreach p,$(with_help),\
                 644:$(BUILD)/man/$(p).1:share/man/man1/$(call public,$(p)).1 \
                 644:.packaging/completion.bash:$(completed)/$(call public,$(p))) \
@@ -91,8 +94,12 @@ Programs linked so find libcornu.so.0 by themselves (-Wl,-rpath), others after t
 endef
 export own_prefix
 
+# The folders that install made, so that uninstall removes those, and no other, when they are empty;
+# packages have no such list.
+folders_made = $(if $(filter /usr,$(PREFIX)),,$(LIBDIR)/cornu/folders)
+
 # ldconfig makes a library known where the run-time linker searches, so not in DESTDIR.
-install: all $(linked) $(man_pages)
+install: all $(with_help:%=$(linked)/%) $(man_pages)
 	@case "$(PREFIX)" in /*) ;; \
 	 *) echo "PREFIX is \"$(PREFIX)\", expected a path from /"; exit 1;; esac
 	@printf '%s\n' "$$pkg_config" > $(written)/cornu.pc
@@ -101,25 +108,40 @@ install: all $(linked) $(man_pages)
 	        -e 's,@LIBRARIES@,$(subst $() -,;-,$(libraries)),' \
 	        .packaging/$$f.cmake > $(written)/$$f.cmake || exit 1; \
 	done
-	@for i in $(installed); do \
-	    to="$(DESTDIR)$(PREFIX)/$${i##*:}"; from=$${i#*:}; \
-	    install -D -m $${i%%:*} "$${from%:*}" "$$to" || exit 1; \
-	done
+	@made=; \
+	for i in $(installed) $(folders_made:%=:%); do \
+	    to="$(PREFIX)/$${i##*:}"; from=$${i#*:}; \
+	    folder="$${to%/*}"; \
+	    while [ -n "$$folder" ] && [ ! -d "$(DESTDIR)$$folder" ]; do \
+	        made="$$made$$folder|"; folder="$${folder%/*}"; \
+	    done; \
+	    mkdir -p "$(DESTDIR)$${to%/*}" || exit 1; \
+	    [ -n "$${i%%:*}" ] || continue; \
+	    install -m $${i%%:*} "$${from%:*}" "$(DESTDIR)$$to" || exit 1; \
+	    case "$(if $(STRIP),$$to)" in \
+	    */bin/*|*.so.0|*.so) $(STRIP) --strip-unneeded "$(DESTDIR)$$to";; \
+	    *.a) $(STRIP) --strip-debug "$(DESTDIR)$$to";; \
+	    esac || exit 1; \
+	done; \
+	[ -z "$(folders_made)" ] || \
+	    printf '%s' "$$made" | tr '|' '\n' >> "$(DESTDIR)$(PREFIX)/$(folders_made)"
 	@ln -sf libcornu.so.0 "$(DESTDIR)$(PREFIX)/$(LIBDIR)/libcornu.so"
 	@if [ -z "$(DESTDIR)$(own)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
 	@echo "installed Cornu $(version) in $(DESTDIR)$(PREFIX)"
 	@if [ -z "$(DESTDIR)" ] && [ -n "$(own)" ]; then printf '%s\n' "$$own_prefix"; fi
 
-# Removes these files, and the folders below include/cornu that are left empty.
+# Removes these files, and the folders that install made and nobody else has filled.
 uninstall:
 	@for i in $(installed) $(LIBDIR)/libcornu.so; do \
 	    rm -f "$(DESTDIR)$(PREFIX)/$${i##*:}"; \
 	done
-	@[ ! -d "$(DESTDIR)$(PREFIX)/include/cornu" ] || \
-	    find "$(DESTDIR)$(PREFIX)/include/cornu" -depth -type d -empty -delete
-	@for folder in cmake/Cornu cornu; do \
-	    rmdir "$(DESTDIR)$(PREFIX)/$(LIBDIR)/$$folder" 2>/dev/null || true; \
-	done
+	@list="$(DESTDIR)$(PREFIX)/$(folders_made)"; \
+	if [ -f "$$list" ]; then \
+	    made=$$(sort -ru "$$list"); rm "$$list"; \
+	    printf '%s\n' "$$made" | while read -r folder; do \
+	        rmdir "$(DESTDIR)$$folder" 2>/dev/null || true; \
+	    done; \
+	fi
 	@if [ -z "$(DESTDIR)$(own)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
 
 # HTML of the public headers, by Doxygen. A filter marks comments for it: the first one describes the

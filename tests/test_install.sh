@@ -26,8 +26,29 @@ files() { (cd "$stage" && find . ! -type d | sort); }
 
 refuses() { ! make_it install PREFIX=here && grep -q 'PREFIX is "here"' out && [ ! -e "$stage" ]; }
 check "a relative PREFIX is refused" refuses
+folders() { (cd "$stage" && find . -type d | sort); }
+mkdir -p "$there/share/man" "$stage/opt/other"   # they stay when everything else has gone
+folders >folders_before
 check "make install" make_it install
 files >installed
+
+small() { # less than 40 MB, of which nothing is for a debugger
+    local file
+    du -sm "$there" >out && [ "$(cut -f 1 out)" -lt 40 ] || return 1
+    for file in "$there"/bin/* "$there"/lib/libcornu.so.0 "$there"/lib/libcornu.a; do
+        readelf -SW "$file" 2>err | grep -q '\.debug_info' && { echo "$file" >err; return 1; }
+    done
+    return 0
+}
+check "it takes less than 40 MB" small
+found_beside() { # where the run-time linker does not search, and wherever it is moved
+    local program
+    for program in "$there"/bin/*; do
+        readelf -d "$program" | grep -q 'NEEDED.*libcornu.so.0' || { echo "$program" >err; return 1; }
+    done
+    env -u LD_LIBRARY_PATH "$there/bin/cornu-devices" >out 2>err && grep -q '^This machine' out
+}
+check "the programs use the library beside them" found_beside
 
 # ---- A user's programs ----
 
@@ -239,6 +260,20 @@ leaves_the_rest() {
         [ ! -d "$there/include/cornu/device" ]
 }
 check "uninstall removes what was installed and nothing else" leaves_the_rest
+
+# Installed twice, and with what a debugger reads.
+leaves_no_folder() {
+    rm -r "$there/bin" "$there/include" && make_it install && make_it install STRIP= &&
+        readelf -SW "$there/lib/libcornu.so.0" | grep -q '\.debug_info' &&
+        make_it uninstall || return 1
+    folders | diff folders_before - >out
+}
+check "no folder that install made is left, and each other one" leaves_no_folder
+none_above() {
+    make -s -C "$root" BUILD="$BUILD" PREFIX="$folder/home/cornu" uninstall >out 2>err &&
+        [ -d "$folder/home" ] && [ ! -e "$folder/home/cornu" ]
+}
+check "nor the prefix itself" none_above
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

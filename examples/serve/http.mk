@@ -9,4 +9,4 @@ $(call stamp,http,$(http_cflags))
 http_object = $(BUILD)/obj/examples/serve/http.o
 $(http_object): $(BUILD)/http
 $(http_object): all_cflags += $(http_cflags)
-$(BUILD)/cornu_serve $(BUILD)/shared/cornu_serve: program_libraries = $(if $(MICROHTTPD),-lmicrohttpd)
+%/cornu_serve: program_libraries = $(if $(MICROHTTPD),-lmicrohttpd)
