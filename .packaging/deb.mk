@@ -1,7 +1,8 @@
 # make deb: Debian packages of what make has built, in $(BUILD)/deb, as any user. `make install`
 # fills a folder, debhelper divides it by .packaging/debian. There is a package for MPI if there are
 # plugins for it, and one for Python if there is nn/python/cornu. Versions are those of
-# device/version.h. DEBFULLNAME and DEBEMAIL, as for Debian's own tools, name who makes them.
+# device/version.h, and the first of .packaging/debian/changelog, which says what changed for users.
+# DEBFULLNAME and DEBEMAIL, as for Debian's own tools, name who makes them.
 #
 #   make deb-symbols    for a new version: lists the functions of libcornu.so, with the version that
 #                       each came in, in .packaging/debian/libcornu0.symbols. If one of an earlier
@@ -19,18 +20,13 @@ deb_mpi  = $(if $(strip $(mpi_plugins)),,pkg.cornu.nompi)
 deb_modules = $(patsubst nn/python/%,%,$(shell find nn/python/cornu -name '*.py' 2>/dev/null))
 deb_python  = $(if $(deb_modules),,pkg.cornu.nopython)
 
-# When this version was made: the last commit, or else the last change of its number.
-deb_time = $(or $(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y device/version.h))
-
 deb: deps-deb
 	$(again) deb-root
 	@rm -rf $(deb_tree) $(deb)/*.*deb
 	@mkdir -p $(deb_tree) && cp -R .packaging/debian $(deb_tree)/
 	@$(deb_symbols) > $(deb_tree)/debian/libcornu0.symbols
 	@sed -i 's/@MAINTAINER@/$(deb_who)/' $(deb_tree)/debian/control
-	@printf 'cornu (%s) unstable; urgency=medium\n\n  * Packages of this version.\n\n -- %s  %s\n' \
-	    '$(version)' '$(deb_who)' "$$(LC_ALL=C date -uR -d @$(deb_time))" \
-	    > $(deb_tree)/debian/changelog
+	@sed -i '0,/^ -- /s/^ -- .*>/ -- $(deb_who)/' $(deb_tree)/debian/changelog
 	$(call say,deb,$(deb))cd $(deb_tree) && env -u MAKEFLAGS -u MAKELEVEL \
 	    DEB_BUILD_PROFILES='$(deb_mpi) $(deb_python)' \
 	    HDF5_PACKAGE='$(call package_of,$(hdf5_name))' \

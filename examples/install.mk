@@ -1,6 +1,6 @@
 # make install PREFIX=DIR DESTDIR=DIR: headers, libraries, what pkg-config and CMake read, programs,
 # manual pages, completion for bash; make uninstall; make docs, HTML of the headers. The programs use
-# libcornu.so, and all is stripped: 25 MB. `make install STRIP=` keeps what a debugger reads, 110 MB.
+# libcornu.so, and all is stripped: 23 MB. `make install STRIP=` keeps what a debugger reads, 88 MB.
 
 PREFIX  = /usr/local
 LIBDIR  = lib
