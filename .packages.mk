@@ -40,7 +40,8 @@ deps-arm64:
 	@$(call find_needs,$(arm64_needs))
 	@bash tests/arm64/sysroot.sh $(BUILD)/arm64 $(arm64_packages)
 
-define find_needs
+# missing: the packages of $(1) that are not installed.
+define find_missing
 missing=; \
 for need in $(1); do \
     case $${need%:*} in \
@@ -52,7 +53,11 @@ for need in $(1); do \
     *) command -v $${need%:*} >/dev/null && continue;; \
     esac; \
     missing="$$missing $${need#*:}"; \
-done; \
+done
+endef
+
+define find_needs
+$(find_missing); \
 [ -z "$$missing" ] && exit 0; \
 if ! command -v apt-get >/dev/null; then \
     echo "Cornu needs these Debian packages or their like; please install:$$missing"; exit 1; fi; \
@@ -61,6 +66,15 @@ echo "installing$$missing"; \
 $$as apt-get update -q && \
 $$as env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing || \
     { echo "could not install; as root: apt-get install$$missing"; exit 1; }
+endef
+
+# Before anything is compiled: one line, unless the compiler finds all that it needs, wherever it is.
+define check_needs
+printf '\043include <%s>\n' $(filter %.h,$(subst :, ,$(needs))) | \
+    $(CC) $(CFLAGS) -E -x c - >/dev/null 2>&1 && [ -e "$(BLIS)" ] && exit 0; \
+$(call find_missing,$(needs)); \
+[ -n "$$missing" ] || [ -e "$(BLIS)" ] || missing=" blis-serial/libblis.a, which BLIS=FILE names"; \
+[ -z "$$missing" ] || { echo "Cornu needs$$missing: run \`make deps\`, which installs them" >&2; exit 1; }
 endef
 
 .PHONY: deps deps-test deps-mpi deps-pjrt deps-serve deps-fuzz deps-arm64

@@ -2,6 +2,7 @@
 # stays below build/. A new file needs no edit here: folders are searched, and one rule per kind of
 # file says how it is built.
 #
+#   make -j1                          one command at a time; else as many as there are processors
 #   make CC=clang                     a changed compiler or flag rebuilds everything;
 #   make CC=clang BUILD=build/clang   or keep both
 #   make SANITIZE=address,undefined   in a folder of its own; likewise SANITIZE=thread
@@ -51,8 +52,18 @@ processor  := $(firstword $(subst -, ,$(target)))
 .SECONDARY:
 .DELETE_ON_ERROR:
 
-# say: one word and a name instead of the command.
-say = $(if $(V),,@echo '  $(1)  $(2)';)
+# In parallel, unless the command line says otherwise, or has `clean` before another goal.
+processors := $(or $(shell nproc 2>/dev/null),1)
+ifeq ($(MAKELEVEL)$(findstring -j,$(MAKEFLAGS))$(filter clean,$(MAKECMDGOALS)),0)
+MAKEFLAGS  += -j$(processors)
+endif
+
+# say: one word and a name instead of the command; after [12/747], its number, where STEPS has a file
+# with a line for each command before it, and how many there will be.
+STEPS  =
+number = $(if $(word 2,$(STEPS)),echo >> $(firstword $(STEPS)); \
+             printf '[%d/%d]' "$$(wc -l < $(firstword $(STEPS)))" $(lastword $(STEPS));)
+say    = $(if $(V),,@$(number) echo '  $(1)  $(2)';)
 
 # stamp: a file in $(BUILD) that changes when its text does.
 stamp = $(shell mkdir -p $(BUILD); cd $(BUILD); \
@@ -71,7 +82,10 @@ include device/host/isa/isa.mk device/processes/mpi.mk
 objects   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(isa_files) $(mpi_files),$(sources))) $(isa_objects) \
             $(BUILD)/blis.o
 
-all: $(BUILD)/libcornu.a $(BUILD)/libcornu.so $(programs) $(mpi_plugins)
+all:
+	$(again) built
+
+built: $(BUILD)/libcornu.a $(BUILD)/libcornu.so $(programs) $(mpi_plugins)
 	@:
 
 compiler := $(shell $(CC) --version 2>/dev/null | head -n 1)
@@ -87,8 +101,10 @@ $(BUILD)/libcornu.so: $(objects) $(BUILD)/files
 	    -Wl,--version-script=$(BUILD)/exports $(filter %.o,$^) -o $@ $(libraries)
 	@ln -sf libcornu.so $@.0
 
-# The headers as `make install` would lay them out.
+# The headers as `make install` would lay them out. All compiling waits for them, and they for what it
+# needs.
 build/include/cornu/cornu.h: Makefile
+	@$(check_needs)
 	@mkdir -p $(@D)
 	@for d in $(folders); do ln -sfn ../../../$$d $(@D)/$$d; done
 	@printf '#include "%s"\n' nn/cornu.h models/models.h models/translation.h > $@
@@ -105,19 +121,23 @@ $(foreach f,$(in_rooms),$(eval $(BUILD)/$(basename $(notdir $(f))): \
 $(programs): $(shared:%.c=$(BUILD)/obj/%.o) $(BUILD)/libcornu.a $(BUILD)/files
 	$(call say,ld,$@)$(link) $(program_libraries) $(libraries)
 
-# The README's commands look for the packages they need first; a second make then builds, as the
-# compiler may have been installed only now.
-parallel = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
-again    = +@$(MAKE) --no-print-directory $(parallel)
+# $(again) TARGETS: by another make, in parallel, which numbers its commands: a first one counts them.
+# The README's commands look for the packages they need before it, so that it finds the compiler.
+again_make = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(processors))
+again      = +@again() { \
+    $(if $(V)$(STEPS),$(again_make) "$$@",\
+        steps=$$($(again_make) -n STEPS=count "$$@" 2>/dev/null | grep -c "^ *echo '  "); \
+        : > $(BUILD)/steps; $(again_make) STEPS="$(abspath $(BUILD)/steps) $$steps" "$$@"); }; again
 
 demo: deps
+	@[ -x $(BUILD)/demo ] || echo 'compiling, then training'
 	$(again) $(BUILD)/demo
 	@$(BUILD)/demo
 
 clean:
 	rm -rf build
 
-.PHONY: all demo clean
+.PHONY: all built demo clean
 include device/cpu/blis.mk nn/formats/hdf5.mk nn/prediction/inference.mk examples/serve/http.mk \
         examples/install.mk nn/python/wheel.mk .packages.mk
 include tests/tests.mk tests/fuzz/fuzz.mk tests/lint.mk

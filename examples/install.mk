@@ -99,9 +99,10 @@ export own_prefix
 folders_made = $(if $(filter /usr,$(PREFIX)),,$(LIBDIR)/cornu/folders)
 
 # ldconfig makes a library known where the run-time linker searches, so not in DESTDIR.
-install: all $(with_help:%=$(linked)/%) $(man_pages)
+install:
 	@case "$(PREFIX)" in /*) ;; \
 	 *) echo "PREFIX is \"$(PREFIX)\", expected a path from /"; exit 1;; esac
+	$(again) built $(with_help:%=$(linked)/%) $(man_pages)
 	@printf '%s\n' "$$pkg_config" > $(written)/cornu.pc
 	@for f in CornuConfig CornuConfigVersion; do \
 	    sed -e 's,@VERSION@,$(version),' -e 's,@LIBDIR@,$(LIBDIR),' \

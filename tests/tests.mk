@@ -100,21 +100,21 @@ test: deps-test
 	$(run_tests) $(tests) $(foreach i,$(ISAS),CORNU_ISA=$(i) $(computing))
 
 check-isa: deps-test
-	$(again) all test-programs
+	$(again) built test-programs
 	$(run_tests) $(foreach i,portable avx2,CORNU_ISA=$(i) $(tests)) CORNU_ISA= $(tests)
 
 # Test scripts may run any program; test programs need no other.
 test-programs: $(filter-out %.sh,$(tests)) \
-               $(if $(T),$(if $(filter %.sh,$(tests)),all $(bench)),all $(bench)) \
+               $(if $(T),$(if $(filter %.sh,$(tests)),built $(bench)),built $(bench)) \
                $(if $(filter tests/test_install.sh tests/packages/%,$(tests)),$(man_pages)) \
                $(if $(filter tests/fuzz/%,$(tests)),fuzz-programs) \
                $(if $(filter tests/examples/test_from_torch.sh,$(tests)),$(BUILD)/keras_model) \
                $(if $(filter tests/device/processes/%.sh,$(tests)),$(rank_program)) \
-               $(if $(filter tests/nn/prediction/test_inference.sh,$(tests)),inference)
+               $(if $(filter tests/nn/prediction/test_inference.sh,$(tests)),inference-built)
 	@:
 
 check-training: deps-test
-	$(again) all $(BUILD)/tests/examples/test_predict
+	$(again) built $(BUILD)/tests/examples/test_predict
 	@bash tests/training/check.sh $(BUILD)
 
 check-tpu: ahead = v2:2x2 v3:2x2 v5e:2x4 v6e:2x2
@@ -217,7 +217,7 @@ check-processes: deps-test
 
 # tests/examples/test_processes.sh in full.
 check-processes-bits: deps-test
-	$(again) all
+	$(again) built
 	@BUILD=$(BUILD) ALL=1 bash tests/examples/test_processes.sh
 
 bench: $(bench)

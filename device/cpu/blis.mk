@@ -10,8 +10,7 @@ blis_calls   := malloc free getenv
 blis_dropped_x86_64 := knl sandybridge penryn zen3 zen2 zen excavator steamroller piledriver \
                        bulldozer
 
-$(BUILD)/blis.o: $(BLIS) device/cpu/blis.mk
-	@[ -n "$(BLIS)" ] || { echo "blis-serial/libblis.a not found; see: make deps"; exit 1; }
+$(BUILD)/blis.o: $(BLIS) device/cpu/blis.mk | build/include/cornu/cornu.h
 	@mkdir -p $(@D)
 	$(call say,ld,$@)$(CROSS)ld -r -d -o $@.all $(blis_entries:%=-u %) \
 	    $(foreach d,$(blis_dropped_$(processor)),$(foreach k,@ _ref _ind,\

@@ -42,10 +42,13 @@ inference_isa        = $(filter-out $(foreach i,$(bf16_isas) $(amx_isas),%.$(i).
 inference_isa_shared = $(filter-out $(foreach f,attention depthwise normalize pool recurrent,\
                            $(call inference_own_isa,$(f))),$(inference_isa))
 
-inference: $(inference_isa_shared) | build/include/cornu/cornu.h
+inference:
+	$(again) inference-built
+	@bash nn/prediction/inference_sizes.sh $(BUILD)
+
+inference-built: $(inference_isa_shared) | build/include/cornu/cornu.h
 	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/inference INFERENCE=$(BUILD) HDF5= \
 	    CFLAGS='$(INFERENCE_CFLAGS)' $(BUILD)/libcornu-inference.a $(BUILD)/infer-small
-	@bash nn/prediction/inference_sizes.sh $(BUILD)
 
 ifneq ($(INFERENCE),)
 all_cflags += -DCORNU_INFERENCE -ffunction-sections -fdata-sections -fvisibility=hidden \
@@ -90,4 +93,4 @@ $(INFERENCE)/infer-small: $(BUILD)/obj/examples/infer.o $(INFERENCE)/libcornu-in
 	$(call say,ld,$@)$(link) -Wl,--gc-sections -lpthread -lm
 endif
 
-.PHONY: inference
+.PHONY: inference inference-built

@@ -11,9 +11,12 @@ $(wheel_folder)/libcornu.so: $(BUILD)/libcornu.so nn/python/wheel.mk
 	    -Wl,--version-script=$(BUILD)/exports '-Wl,-rpath,$$ORIGIN' $(filter %.o,$(objects)) -o $@ \
 	    $(libraries)
 
-wheel: $(wheel_folder)/libcornu.so
+wheel: deps-wheel
+	$(again) $(wheel_folder)/libcornu.so
 	@rm -f $(wheel_folder)/*.whl
 	@$(PYTHON) nn/python/make_wheel.py $(version) $(processor) $(wheel_folder) \
 	    libcornu.so=$(wheel_folder)/libcornu.so libjansson.so.4=$(jansson)
 
-.PHONY: wheel
+deps-wheel: ; @$(call find_needs,$(firstword $(PYTHON)):python3)
+
+.PHONY: wheel deps-wheel

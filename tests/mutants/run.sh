@@ -46,7 +46,7 @@ parse_tests() {
 
 target_of() { # target_of RUN: its target of make
     local program=${1##*,}
-    [[ $program == *.sh ]] && echo all || echo "$build/tests/$program"
+    [[ $program == *.sh ]] && echo built || echo "$build/tests/$program"
 }
 
 # Runs a program for at most LIMIT seconds, in the tree that is the working folder.
