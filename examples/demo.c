@@ -73,7 +73,7 @@ static CornuStatus announce(const Race *race, int64_t limit)
     /* A prediction takes a third of the time of a training sample. */
     const double all = EPOCHS * (double)race->steps * seconds * (1.0 + test / train / 3.0);
     if (limit) {
-        printf("--limit %lld: each learns from %.0f digits, %d times, which makes the tour short "
+        printf("--limit %lld: each learns from %.0f digits, %d times, which makes the tour short\n"
                "and the reading poor.\n", (long long)limit, train, EPOCHS);
         return CORNU_OK;
     }
@@ -82,10 +82,10 @@ static CornuStatus announce(const Race *race, int64_t limit)
     printf(" here, and goes on if one reads\nless than %.1f %% of the %.0f test digits then, up to "
            "%d times.\n", 100.0 * ENOUGH, test, MOST_EPOCHS);
     if (all > LONG_SECONDS)
-        printf("Two fast cores take a minute; here a step on both devices takes %.0f ms, and there "
-               "are %lld.\nFewer digits would be quicker and teach less: build/demo --limit %.0f "
-               "takes a tenth of the time.\n", 1e3 * seconds, (long long)(EPOCHS * race->steps),
-               train / 10.0);
+        printf("Two fast cores take a minute; here a step on both devices takes %.0f ms, and\n"
+               "there are %lld. Fewer digits would be quicker and teach less: build/demo\n"
+               "--limit %.0f takes a tenth of the time.\n", 1e3 * seconds,
+               (long long)(EPOCHS * race->steps), train / 10.0);
     return CORNU_OK;
 }
 
@@ -106,6 +106,9 @@ static CornuStatus tour(Race *race, int64_t limit)
 {
     CornuStatus status = race_open(race, "cpu,tpu");
     if (!status) status = announce(race, limit);
+    if (!status)
+        puts("loss: how far the answers are from the right ones; val_accuracy: the part of the\n"
+             "test digits that are read rightly.");
     if (!status) status = race_run(race);
     if (status) return status;
     race_print(race, stdout);
@@ -119,10 +122,11 @@ static CornuStatus tour(Race *race, int64_t limit)
     if (!status) status = cornu_model_save(model, MODEL_FILE);
     if (!status)
         printf("The model that cpu trained is in " MODEL_FILE ".\n"
-               "    build/predict " MODEL_FILE " IMAGE.png    what a picture of yours shows\n"
-               "    build/compare_devices --help             other networks and TPUs, a chart\n"
-               "    build/mnist_cnn --help                   one device, longer trainings\n"
-               "    examples/mnist_cnn.c                     the program to start from\n");
+               "What a picture of yours shows:\n"
+               "    build/predict " MODEL_FILE " IMAGE.png\n"
+               "    build/compare_devices --help    other networks and TPUs, a chart\n"
+               "    build/mnist_cnn --help          one device, longer trainings\n"
+               "    examples/mnist_cnn.c            the program to start from\n");
     return status;
 }
 

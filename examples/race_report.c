@@ -60,7 +60,7 @@ static void print_ratios(const Race *race, FILE *to)
     const int64_t epochs = race->done - race_first(race);
     const Racer  *base = &race->racers[0];
     if (race->count > 1 && epochs < 2)
-        fprintf(to, "One epoch%s does not show which is faster; --epochs 4 or more would.\n",
+        fprintf(to, "One epoch%s does not show which is faster; four or more would.\n",
                 race->done > 1 ? " after the first" : "");
     for (int i = 1; i < race->count && epochs >= 2; i++) {
         const Racer *racer = &race->racers[i];
@@ -73,38 +73,58 @@ static void print_ratios(const Race *race, FILE *to)
         else
             fprintf(to, "%s and %s: no difference beyond the spread of their epochs%s.\n",
                     racer->name, base->name,
-                    epochs == 2 ? "; --epochs 4 or more would show more" : "");
+                    epochs == 2 ? ";\nfour or more would show more" : "");
     }
+}
+
+/* What ran, and in which dtypes. */
+static void print_racers(const Race *race, FILE *to)
+{
+    fprintf(to, "%-9s %-8s %-14s %6s %7s %9s\n", "device", "runs as", "policy", "shards", "threads",
+            "fallbacks");
+    for (int i = 0; i < race->count; i++) {
+        const Racer *racer = &race->racers[i];
+        fprintf(to, "%-9s %-8s %-14s %6d %7d %9lld\n", racer->name, race_kind(racer),
+                policy(racer), cornu_device_shards(racer->device),
+                cornu_device_threads(racer->device), (long long)fallbacks(racer));
+    }
+    fprintf(to, "\n"
+            "runs as    native: on this processor; emulated: as a TPU would, on it\n"
+            "policy     the dtypes; mixed_bfloat16 multiplies bfloat16\n"
+            "shards     parts of each batch, one for each core of a TPU\n"
+            "fallbacks  ops without a kernel, which run slowly\n\n");
 }
 
 static void print_measured(const Race *race, FILE *to)
 {
-    const CornuProcessor cpu = processor();
-    char                 ranks[48];
-    fprintf(to, "\nMeasured: %s%s, %lld samples per epoch in batches of %lld, on\n%s with %s, %d "
+    const CornuProcessor  cpu = processor();
+    const CornuCpuLimits *limits = &race->limits;
+    char                  ranks[48];
+    fprintf(to, "\nMeasured: %s%s, %lld samples per epoch\nin batches of %lld, on\n%s with %s, %d "
             "threads%s\n\n", race->reference->name,
             race->data->synthetic ? " on SYNTHETIC data" : "", (long long)race->samples,
-            (long long)race->batch_size, cpu.name, cpu.isa, race->limits.threads,
+            (long long)race->batch_size, cpu.name, cpu.isa, limits->threads,
             processes(ranks, race));
-    fprintf(to, "%-9s %-8s %-14s %6s %7s %8s %8s %9s %7s %7s %7s %7s %9s\n", "device", "runs as",
-            "policy", "shards", "threads", "first s", "median s", "samples/s", "GFLOP/s", "limit",
-            "loss", "val_acc", "fallbacks");
+    print_racers(race, to);
+    fprintf(to, "%-9s %8s %8s %9s %7s %7s %7s %7s\n", "device", "first s", "median s", "samples/s",
+            "GFLOP/s", "limit", "loss", "val_acc");
     for (int i = 0; i < race->count; i++) {
         const Racer *racer = &race->racers[i];
         char         part[16];
-        fprintf(to, "%-9s %-8s %-14s %6d %7d %8.2f %8.2f %9.0f %7.1f %7s %7.4f %7.4f %9lld\n",
-                racer->name, race_kind(racer), policy(racer), cornu_device_shards(racer->device),
-                cornu_device_threads(racer->device), racer->seconds[0], race_median(race, racer),
-                rate(race, racer), race_gflops(race, racer),
-                percent(part, race_of_limit(race, racer)), racer->loss, racer->val_accuracy,
-                (long long)fallbacks(racer));
+        fprintf(to, "%-9s %8.2f %8.2f %9.0f %7.1f %7s %7.4f %7.4f\n", racer->name,
+                racer->seconds[0], race_median(race, racer), rate(race, racer),
+                race_gflops(race, racer), percent(part, race_of_limit(race, racer)), racer->loss,
+                racer->val_accuracy);
     }
-    const CornuCpuLimits *limits = &race->limits;
-    fprintf(to, "\nSeconds are those of the training steps of an epoch; the first one compiles and "
-            "%s.\n\"limit\" is the part of what this CPU did at most in this run, in the dtype "
-            "that is multiplied:\n%.0f GFLOP/s in float32, %.0f in bfloat16.\n",
-            race->done > 1 ? "is not in the median" : "is the only one", 1e-9 * limits->f32_flops,
-            1e-9 * limits->bf16_flops);
+    fprintf(to, "\n"
+            "first s    seconds of the training steps of the first epoch, with compiling\n"
+            "median s   of %s\n"
+            "GFLOP/s    billions of additions and multiplications in a second\n"
+            "limit      the part of what this CPU did at most in this run, by dtype:\n"
+            "           %.0f GFLOP/s in float32, %.0f in bfloat16\n"
+            "val_acc    the part of the validation data that is classified rightly\n\n",
+            race->done > 1 ? "the epochs after it" : "it, as there is no other",
+            1e-9 * limits->f32_flops, 1e-9 * limits->bf16_flops);
     const int64_t targets = race_targets(race);
     for (int i = 0; targets > 1 && i < race->count; i++)
         fprintf(to, "%s: %.0f %ss/s, %lld for each sample.\n", race->racers[i].name,
@@ -114,34 +134,50 @@ static void print_measured(const Race *race, FILE *to)
     if (race->modelled_count == 0) return;
     if (!limits->bf16_instructions)
         fprintf(to, "No instructions for bfloat16 are in use: this CPU has none, or has slower "
-                "ones than for\nfloat32. An emulated TPU no faster than cpu is expected.\n");
+                "ones\nthan for float32. An emulated TPU no faster than cpu is expected.\n");
     else if (limits->bf16_flops < 1.1 * limits->f32_flops)
-        fprintf(to, "This CPU's instructions for bfloat16 do %.2f times what those for float32 do: "
-                "an emulated TPU no\nfaster than cpu is expected.\n",
+        fprintf(to, "This CPU's instructions for bfloat16 do %.2f times what those for float32 "
+                "do:\nan emulated TPU no faster than cpu is expected.\n",
                 limits->bf16_flops / limits->f32_flops);
 }
 
 static void print_modelled(const Race *race, FILE *to)
 {
     bool as_run = false;
-    fprintf(to, "\nModelled: seconds per epoch of %s length on a TPU, computed from its published "
+    fprintf(to, "\nModelled: seconds per epoch of %s length on a TPU, computed from its\npublished "
             "figures; nothing ran there\n\n", race_published(race, 0) ? "published" : "this");
-    fprintf(to, "%-9s %6s %6s %6s %8s %9s %9s %11s %9s  %s\n", "profile", "shards", "batch",
-            "steps", "samples", "device s", "infeed s", "dispatch s", "total s", "bound");
+    fprintf(to, "%-9s %6s %6s %6s %8s %8s %10s %8s  %s\n", "profile", "shards", "batch", "steps",
+            "device s", "infeed s", "dispatch s", "total s", "bound");
     for (int i = 0; i < race->modelled_count; i++) {
         const ModelledEpoch *row = &race->modelled[i];
-        const int64_t        samples = row->batch_size * row->steps;
-        as_run |= samples == race->samples;
-        fprintf(to, "%-9s %6d %6lld %6lld %8lld %9.3f %9.3f %11.3f %9.3f  %s\n",
-                row->profile->name, row->shards, (long long)row->batch_size,
-                (long long)row->steps, (long long)samples, row->device_s, row->infeed_s,
-                row->dispatch_s, row->total_s, cornu_tpu_bound_name(row->bound));
+        as_run |= row->batch_size * row->steps == race->samples;
+        fprintf(to, "%-9s %6d %6lld %6lld %8.3f %8.3f %10.3f %8.3f  %s\n", row->profile->name,
+                row->shards, (long long)row->batch_size, (long long)row->steps, row->device_s,
+                row->infeed_s, row->dispatch_s, row->total_s, cornu_tpu_bound_name(row->bound));
     }
-    fprintf(to, "\ntotal = the longer of device and infeed, + dispatch, which is fitted to the "
-            "published run of mnist_cnn.\n");
+    fprintf(to, "\n"
+            "device s   computing\n"
+            "infeed s   the batches' way to the TPU, meanwhile\n"
+            "dispatch s starting each step, fitted to the published run of mnist_cnn\n"
+            "total s    the longer of device and infeed, + dispatch\n"
+            "bound      which of them takes longest\n\n");
     if (!as_run)
         fprintf(to, "The epochs above are of %lld samples, these of as many as were published.\n",
                 (long long)race->samples);
+}
+
+/* "    from ...", in lines of 80 columns that end after a slash or before a word. */
+static void print_source(const char *source, FILE *to)
+{
+    enum { MOST = 74 };
+    fprintf(to, "    from ");
+    for (int room = MOST - 5; *source; room = MOST) {
+        int length = (int)strlen(source), cut = length;
+        for (int at = 1; length > room && at <= room; at++)
+            if (source[at - 1] == '/' || source[at] == ' ') cut = at;
+        fprintf(to, "%.*s\n%s", cut, source, cut < length ? "      " : "");
+        source += cut + (source[cut] == ' ');
+    }
 }
 
 static void print_published(const Race *race, FILE *to)
@@ -152,15 +188,15 @@ static void print_published(const Race *race, FILE *to)
         return;
     }
     fprintf(to, "\nPublished: seconds per epoch as others reported them\n\n");
-    fprintf(to, "%-16s %6s %6s %8s %9s  %s\n", "hardware", "batch", "steps", "samples", "epoch s",
-            "source");
+    fprintf(to, "%-16s %6s %6s %8s %9s\n", "hardware", "batch", "steps", "samples", "epoch s");
     for (int i = 0; (row = race_published(race, i)); i++) {
         char epoch[32];
         if (row->least_s == row->most_s) snprintf(epoch, sizeof epoch, "%.3g", row->most_s);
         else snprintf(epoch, sizeof epoch, "%.3g to %.3g", row->least_s, row->most_s);
-        fprintf(to, "%-16s %6lld %6lld %8lld %9s  %s\n", row->hardware,
+        fprintf(to, "%-16s %6lld %6lld %8lld %9s\n", row->hardware,
                 (long long)row->batch_size, (long long)row->steps,
-                (long long)(row->batch_size * row->steps), epoch, row->source);
+                (long long)(row->batch_size * row->steps), epoch);
+        print_source(row->source, to);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../../device/environment_internal.h"
+#include "../../device/log_internal.h"
 #include "../../device/status_internal.h"
 #include "download_internal.h"
 
@@ -61,6 +62,13 @@ static CornuStatus download_from(const char *address, const CornuDataSource *sou
     return CORNU_OK;
 }
 
+/* What a file is known by, which messages leave out. */
+static void log_expected(const CornuDataFile *file)
+{
+    cornu__log(CORNU_LOG_INFO, "%s has %lld bytes and SHA-256 %s", file->name,
+               (long long)file->bytes, file->sha256);
+}
+
 /* Tries the published addresses in order, or only CORNU_DATA_URL. */
 static CornuStatus download(const CornuDataSource *source, const char *folder,
                             const CornuDataSearch *search)
@@ -76,13 +84,13 @@ static CornuStatus download(const CornuDataSource *source, const char *folder,
          *address && status == CORNU_ERR_DATA; address++) {
         const CornuDataFile *file;
         status = download_from(*address, source, folder, search, &file, url);
-        if (status == CORNU_ERR_DATA)
-            cornu__fail(status, "%s is neither in ./data/%s nor in %s, and downloading %s "
-                                "failed: %s. Expected %lld bytes with SHA-256 %s; put the file "
-                                "into that folder or name another data directory (.data or "
-                                "CORNU_DATA); %s", file->name, source->folder, folder, url,
-                        cornu_error_message(), (long long)file->bytes, file->sha256,
+        if (status == CORNU_ERR_DATA) {
+            cornu__fail(status, "%s is neither in ./data/%s nor in the cache; its download failed: "
+                        "%s\n    %s%s has it; .data names another folder, %s",
+                        file->name, source->folder, cornu_error_message(), *address, file->name,
                         source->otherwise);
+            log_expected(file);
+        }
     }
     return status;
 }
@@ -95,11 +103,11 @@ static CornuStatus find_in(const char *directory, const char *asked_by,
         return cornu__fail(CORNU_ERR_ARGUMENT, "the path given by %s is too long", asked_by);
     const CornuDataFile *file = missing_from(folder, source);
     if (!file) return CORNU_OK;
+    log_expected(file);
     return cornu__fail(CORNU_ERR_DATA, "%s/%s is missing; %s must name a directory that holds "
-                                       "%s/. The file has %lld bytes and SHA-256 %s and comes "
-                                       "from %s%s; %s",
-                       folder, file->name, asked_by, source->folder, (long long)file->bytes,
-                       file->sha256, source->addresses[0], file->name, source->otherwise);
+                                       "%s/\n    %s%s has it; %s",
+                       folder, file->name, asked_by, source->folder, source->addresses[0],
+                       file->name, source->otherwise);
 }
 
 CornuStatus cornu_data_find(const CornuDataSource *source, const CornuDataSearch *search,

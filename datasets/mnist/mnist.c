@@ -22,7 +22,7 @@ typedef struct {
     void (*draw)(uint64_t seed, int64_t first, int64_t count, uint8_t *images, uint8_t *labels);
 } ImageSet;
 
-static const char without[] = ".data = \"synthetic\" works without the files";
+static const char without[] = ".data = \"synthetic\" needs none";
 
 static const ImageSet mnist = {
     .source = {

@@ -26,7 +26,7 @@ static const CornuDataSource shakespeare = {
           "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed" },
     },
     .count = 1,
-    .otherwise = ".data = \"synthetic\" works without the file, .file names another one",
+    .otherwise = ".data = \"synthetic\" needs none, .file names another text",
 };
 
 /* ---- UTF-8 ---- */

@@ -178,7 +178,7 @@ static void test_files(void **state)
     expect_unloaded(cornu_text_load(.file = folder), CORNU_ERR_FILE,
                     "is a folder, expected a file");
     expect_unloaded(cornu_text_load(.data = folder), CORNU_ERR_DATA,
-                   ".data = \"synthetic\" works without the file, .file names another one");
+                   ".data = \"synthetic\" needs none, .file names another text");
     expect_unloaded(cornu_text_load(.file = "x", .limit = -1), CORNU_ERR_ARGUMENT, "limit is -1");
 }
 
