@@ -50,7 +50,7 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
         digits_show(predictions, mnist);
     }
     if (!status && options->plots)
-        status = pictures_of_test(options->plots, tpu_model, mnist, predictions);
+        status = pictures_of_test(options->plots, tpu_model, mnist, "test", predictions);
     if (!status) status = session_finish(options);
     free(predictions.data);
     cornu_history_free(history);

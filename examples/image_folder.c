@@ -4,6 +4,8 @@
  * for it, which build/predict reads.
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cornu/cornu.h>
 
@@ -14,6 +16,8 @@ typedef struct {
     int64_t     image_size;
     double      validation_split;
     bool        no_cache;
+    char      **names;   /* of the classes: a cache has none */
+    int         classes;
 } Pictures;
 
 /* The training or the validation part, or all pictures. */
@@ -35,6 +39,23 @@ static CornuDataset *open_subset(const Options *options, const Pictures *picture
         printf(" %s%s", cornu_shown(&shown, names[c]), c + 1 < classes ? "," : "\n");
     }
     return dataset;
+}
+
+static CornuStatus copy_names(Pictures *pictures, const CornuDataset *data)
+{
+    int                      count;
+    const char *const *const names = cornu_image_folder_class_names(data, &count);
+    pictures->names = calloc((size_t)count, sizeof *pictures->names);
+    bool copied = pictures->names;
+    for (; copied && pictures->classes < count; pictures->classes++)
+        copied = (pictures->names[pictures->classes] = strdup(names[pictures->classes]));
+    return copied ? CORNU_OK : cornu_error_set(CORNU_ERR_MEMORY, "no memory for %d names", count);
+}
+
+static void free_names(Pictures *pictures)
+{
+    for (int c = 0; c < pictures->classes; c++) free(pictures->names[c]);
+    free(pictures->names);
 }
 
 /* Notes in the file of the model: the names of the classes, and how images are prepared. */
@@ -66,8 +87,60 @@ static CornuModel *build(const Options *options, const Pictures *pictures,
     return NULL;
 }
 
-static CornuStatus train(const Options *options, CornuModel *model, CornuDataset *data,
-                         CornuDataset *validation, CornuDevice *device)
+/* ---- What the validation pictures are taken for ---- */
+
+/* Copies the labels, and the pictures if --plots draws them, in the order of evaluate. */
+static CornuStatus collect(CornuDataset *validation, CornuTrainTest *to)
+{
+    CornuIterator *iterator = cornu_iterator_begin(validation, 0);
+    const size_t   each = cornu_type_bytes(to->test_x.type) / (size_t)cornu_dataset_count(validation);
+    CornuStatus    status = iterator ? CORNU_OK : cornu_error_status();
+    for (int64_t i = 0; !status; i++) {
+        const CornuBatch *picture;
+        status = cornu_iterator_next(iterator, &picture);
+        if (status || !picture) break;
+        if (to->test_x.data)
+            memcpy((char *)to->test_x.data + (size_t)i * each, picture->arrays[0].data, each);
+        ((int32_t *)to->test_y.data)[i] = *(const int32_t *)picture->arrays[1].data;
+    }
+    cornu_iterator_free(iterator);
+    return status;
+}
+
+/* A report on each class, and with --plots DIR the predictions and the confusion matrix. */
+static CornuStatus show(const Options *options, const Pictures *pictures, CornuModel *model,
+                        CornuDataset *validation)
+{
+    const int64_t  count = cornu_dataset_count(validation), size = pictures->image_size;
+    const int64_t  classes = pictures->classes;
+    CornuTrainTest seen = { .classes = classes, .class_names = (const char *const *)pictures->names,
+                            .things = "pictures", .name = options->arguments[0],
+                            .test_x.type = cornu_type(CORNU_U8, count, size, size,
+                                                      pictures->color_mode[0] == 'g' ? 1 : 3),
+                            .test_y = cornu_array(malloc((size_t)count * sizeof(int32_t)),
+                                                  CORNU_I32, count) };
+    CornuArray     guesses = cornu_array(malloc((size_t)(count * classes) * sizeof(float)),
+                                         CORNU_F32, count, classes);
+    if (options->plots) seen.test_x.data = malloc(cornu_type_bytes(seen.test_x.type));
+    CornuStatus    status = seen.test_y.data && guesses.data &&
+                            (seen.test_x.data || !options->plots) ? CORNU_OK
+        : cornu_error_set(CORNU_ERR_MEMORY, "no memory for %lld pictures", (long long)count);
+    if (!status)
+        status = cornu_evaluate(model, validation, .batch_size = options->batch_size,
+                                .verbose = CORNU_SILENT, .to = guesses);
+    /* Of several processes, the others have opened no pictures but those of their rows. */
+    if (!status && cornu_process_rank(session_processes()) == 0) {
+        status = collect(validation, &seen);
+        if (!status) status = session_show(options, model, &seen, "validation", guesses);
+    }
+    free(seen.test_x.data);
+    free(seen.test_y.data);
+    free(guesses.data);
+    return status;
+}
+
+static CornuStatus train(const Options *options, const Pictures *pictures, CornuModel *model,
+                         CornuDataset *data, CornuDataset *validation, CornuDevice *device)
 {
     cornu_compile(model, .optimizer = cornu_adam(.learning_rate = options->learning_rate),
                   .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY, .metrics = { CORNU_ACCURACY },
@@ -76,10 +149,10 @@ static CornuStatus train(const Options *options, CornuModel *model, CornuDataset
                   .debug_nans = options->debug_nans);
     cornu_summary(model);
     double            test[2];
-    const CornuStatus status = session_train(options, model, data, validation, "pictures", test);
-    if (!status && validation)
-        printf("Validation loss: %.4f\nValidation accuracy: %.4f\n", test[0], test[1]);
-    return status;
+    CornuStatus       status = session_train(options, model, data, validation, "pictures", test);
+    if (status || !validation) return status;
+    printf("Validation loss: %.4f\nValidation accuracy: %.4f\n", test[0], test[1]);
+    return show(options, pictures, model, validation);
 }
 
 int main(int argc, char **argv)
@@ -113,15 +186,17 @@ int main(int argc, char **argv)
     CornuDataset *validation = data && split
         ? open_subset(&options, &pictures, CORNU_SUBSET_VALIDATION) : NULL;
     CornuModel   *model = data && (validation || !split) ? build(&options, &pictures, data) : NULL;
-    if (model && !pictures.no_cache) {   /* a cache has no class names */
+    const bool    named = model && copy_names(&pictures, data) == CORNU_OK;
+    if (model && !pictures.no_cache) {
         data = cornu_dataset_cache(data);
         if (validation) validation = cornu_dataset_cache(validation);
     }
-    CornuStatus   status = model ? train(&options, model, data, validation, device)
-                                 : cornu_error_status();
+    CornuStatus   status = named && model
+        ? train(&options, &pictures, model, data, validation, device) : cornu_error_status();
     cornu_model_free(model);
     cornu_dataset_free(validation);
     cornu_dataset_free(data);
     cornu_device_close(device);
+    free_names(&pictures);
     return session_end("image_folder", status);
 }

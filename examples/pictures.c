@@ -71,9 +71,10 @@ static const char *title_of(char title[TITLE], const CornuModel *model, const ch
     if (!data)
         snprintf(title, TITLE, "%s", name);
     else if (data->synthetic)
-        snprintf(title, TITLE, "%s, synthetic %s%s", name, part, data->things);
+        snprintf(title, TITLE, "%s, synthetic %s%s%s", name, part, *part ? " " : "", data->things);
     else
-        snprintf(title, TITLE, "%s, %s%s of %s", name, part, data->things, data->name);
+        snprintf(title, TITLE, "%s, %s%s%s of %s", name, part, *part ? " " : "", data->things,
+                 data->name);
     return title;
 }
 
@@ -115,7 +116,7 @@ CornuStatus pictures_of_training(const char *folder, CornuModel *model,
 }
 
 CornuStatus pictures_of_test(const char *folder, const CornuModel *model,
-                             const CornuTrainTest *data, CornuArray predictions)
+                             const CornuTrainTest *data, const char *part, CornuArray predictions)
 {
     const int64_t    classes = data->classes;
     const CornuArray counts = cornu_array(calloc((size_t)(classes * classes), sizeof(int64_t)),
@@ -123,10 +124,12 @@ CornuStatus pictures_of_test(const char *folder, const CornuModel *model,
     char             title[TITLE];
     CornuStatus      status = counts.data ? cornu_confusion(predictions, data->test_y, counts)
         : cornu_error_set(CORNU_ERR_MEMORY, "no memory for %lld classes", (long long)classes);
-    title_of(title, model, "test ", data);
+    title_of(title, model, part, data);
     if (!status)
         status = save(cornu_picture_predictions(title, data->test_x, data->test_y, predictions,
-                                                data->class_names), folder, "predictions.png");
+                                                data->class_names,
+                                                .dark_on_light = !strcmp(data->things, "pictures")),
+                      folder, "predictions.png");
     if (!status)
         status = save(cornu_picture_confusion(counts, data->class_names, title), folder,
                       "confusion.png");

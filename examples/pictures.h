@@ -20,8 +20,9 @@ CornuStatus pictures_of_training(const char *folder, CornuModel *model,
                                  const CornuHistory *history, const CornuTrainTest *data);
 
 /* Test samples with their predictions, and the confusion matrix. predictions: f32 (N, classes), of
- * all test data. */
+ * all test data; `part`: "test" or "validation", for titles. Grey images other than digits and
+ * garments are drawn as they are. */
 CornuStatus pictures_of_test(const char *folder, const CornuModel *model,
-                             const CornuTrainTest *data, CornuArray predictions);
+                             const CornuTrainTest *data, const char *part, CornuArray predictions);
 
 #endif

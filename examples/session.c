@@ -126,7 +126,7 @@ CornuCallback *session_tensorboard(const Options *options)
 }
 
 /* The report on each class. */
-static CornuStatus report(const CornuTrainTest *data, CornuArray predictions)
+static CornuStatus report(const CornuTrainTest *data, const char *part, CornuArray predictions)
 {
     const int64_t classes = data->classes;
     int64_t      *counts = calloc((size_t)(classes * classes), sizeof *counts);
@@ -134,8 +134,8 @@ static CornuStatus report(const CornuTrainTest *data, CornuArray predictions)
                                         (long long)classes);
     const CornuArray confusion = cornu_array(counts, CORNU_I64, classes, classes);
     CornuStatus      status = cornu_confusion(predictions, data->test_y, confusion);
-    if (!status) printf("\nPer-class report on the %stest %s:\n",
-                        data->synthetic ? "synthetic " : "", data->things);
+    if (!status) printf("\nPer-class report on the %s%s %s:\n",
+                        data->synthetic ? "synthetic " : "", part, data->things);
     if (!status) status = cornu_report_print(confusion, data->class_names, 4, stdout);
     if (!status) putchar('\n');
     free(counts);
@@ -166,15 +166,21 @@ CornuArray session_evaluate(CornuModel *model, const CornuTrainTest *data, int64
     return predictions;
 }
 
-/* Unless --verbose 0, with a report on each class. */
+CornuStatus session_show(const Options *options, const CornuModel *model,
+                         const CornuTrainTest *data, const char *part, CornuArray predictions)
+{
+    const CornuStatus status = options->verbose == CORNU_SILENT ? CORNU_OK
+                                                                : report(data, part, predictions);
+    if (status || !options->plots) return status;
+    return pictures_of_test(options->plots, model, data, part, predictions);
+}
+
 static CornuStatus test_model(const Options *options, CornuModel *model,
                               const CornuTrainTest *data, double test[2])
 {
     const CornuArray predictions = session_evaluate(model, data, options->batch_size, test);
     if (!predictions.data) return cornu_error_status();
-    CornuStatus status = options->verbose == CORNU_SILENT ? CORNU_OK : report(data, predictions);
-    if (!status && options->plots)
-        status = pictures_of_test(options->plots, model, data, predictions);
+    const CornuStatus status = session_show(options, model, data, "test", predictions);
     free(predictions.data);
     return status;
 }

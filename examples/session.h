@@ -98,6 +98,12 @@ CornuStatus session_save(const Options *options, CornuModel *model);
 CornuArray session_evaluate(CornuModel *model, const CornuTrainTest *data, int64_t batch_size,
                             double test[2]);
 
+/* Prints the report on each class, unless --verbose 0, and writes what --plots shows of the test
+ * data: predictions.png and confusion.png. predictions: f32 (N, classes), of all of them; `part`:
+ * "test" or "validation". */
+CornuStatus session_show(const Options *options, const CornuModel *model,
+                         const CornuTrainTest *data, const char *part, CornuArray predictions);
+
 /* Prints what a training cost that was dealt over several processes; and if ops of the step ran on
  * their slow reference kernels, how many and which, but for the reference device, which has no
  * others. */

@@ -2,7 +2,11 @@
 #include "chart_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 
+#include "../../device/text/print.h"
+
+enum { VALUE_ROOM = 58, VALUE_HEIGHT = CORNU__SMALL + 4, MOST_VALUES = 8 };
 enum { INSET = 14, TICK_WIDTH = 60, TICK_HEIGHT = 44, POINT = 7, POINT_ROOM = 12 };
 
 /* From 0 to 1 if there are no finite values. */
@@ -68,6 +72,47 @@ static void draw_series(const CornuPlotLines *config, int series, const CornuAxi
     if (drawn == 1) cornu_plot_line(config->plot, last_x, last_y, last_x, last_y, POINT, colour);
 }
 
+/* The last finite value of a series; NaN if there is none. */
+static double last_value(const CornuPlotLines *config, int series)
+{
+    for (int i = config->count - 1; i >= 0; i--)
+        if (isfinite(config->values[series][i])) return config->values[series][i];
+    return NAN;
+}
+
+/* The last values at the height of their points; those that would overlap are moved apart, the
+ * order kept. */
+static void draw_last_values(const CornuPlotLines *config, const CornuAxis *up, double right)
+{
+    int    order[MOST_VALUES], count = 0;
+    double place[MOST_VALUES];
+    for (int s = 0; s < config->series_count && count < MOST_VALUES; s++) {
+        const double value = last_value(config, s);
+        if (isnan(value)) continue;
+        const double y = cornu__axis_place(up, value);
+        int          at = count++;
+        for (; at > 0 && place[at - 1] > y; at--) {
+            place[at] = place[at - 1];
+            order[at] = order[at - 1];
+        }
+        place[at] = y;
+        order[at] = s;
+    }
+    for (int i = 1; i < count; i++)
+        if (place[i] - place[i - 1] < VALUE_HEIGHT) {
+            const double apart = (VALUE_HEIGHT - (place[i] - place[i - 1])) / 2.0;
+            place[i - 1] -= i == 1 ? apart : 0.0;
+            place[i] = place[i - 1] + VALUE_HEIGHT;
+        }
+    for (int i = 0; i < count; i++) {
+        char text[32];
+        cornu__format(text, sizeof text, "%.4g", last_value(config, order[i]));
+        cornu_plot_text(config->plot, text, right + CORNU__GAP / 2.0,
+                        place[i] + CORNU__SMALL / 2.0, CORNU__SMALL,
+                        .colour = config->series[order[i]].colour);
+    }
+}
+
 void cornu_plot_lines_from(const CornuPlotLines *config)
 {
     const double top = cornu__chart_head(config->plot, config->x, config->y, config->title,
@@ -75,7 +120,7 @@ void cornu_plot_lines_from(const CornuPlotLines *config)
     const double bottom = floor(config->y + config->height - CORNU__AXIS_ROOM);
     const CornuAxis up = vertical_axis(config, top, bottom);
     const double left = floor(config->x + fmax(widest_tick(&up), config->label_room) + CORNU__GAP);
-    const double right = floor(config->x + config->width);
+    const double right = floor(config->x + config->width - (config->last_values ? VALUE_ROOM : 0));
     const double first = (double)config->first, last = first + fmax(config->count - 1, 0.0);
     const CornuAxis across = cornu__axis_whole(left + INSET, right - INSET, first, last,
                                                (right - left) / TICK_WIDTH);
@@ -84,4 +129,5 @@ void cornu_plot_lines_from(const CornuPlotLines *config)
     cornu_plot_fill(config->plot, left, top, 1, bottom + 1 - top, CORNU__AXIS);
     cornu_plot_fill(config->plot, left, bottom, right - left, 1, CORNU__AXIS);
     for (int s = 0; s < config->series_count; s++) draw_series(config, s, &across, &up);
+    if (config->last_values) draw_last_values(config, &up, right);
 }

@@ -10,10 +10,19 @@ enum {
     MOST_SCALE = 6 * CELL, ABOVE = 22,
 };
 
+/* Of right predictions, by their share of the row. */
 static CornuColour sequential(double part)
 {
     enum { MOST = 0x08458c };
     return cornu__picture_blend(CORNU__WHITE, MOST, part);
+}
+
+/* Of wrong ones, by their share of the largest share of wrong ones: a good network confuses so few
+ * that a colour for all cells would show none. The least is not white. */
+static CornuColour wrong(double part)
+{
+    enum { MOST = 0xb2182b };
+    return cornu__picture_blend(CORNU__WHITE, MOST, 0.12 + 0.88 * part);
 }
 
 /* The matrix, with the names of the classes beside its rows and below its columns. */
@@ -23,7 +32,27 @@ typedef struct {
     const int64_t     *counts;
     int64_t            classes;
     double             left, top, width;   /* of the cells; their height is CELL */
+    double             most_wrong;         /* the largest share of a row off the diagonal */
 } Table;
+
+static int64_t sum_of(const int64_t *counts, int64_t classes, int64_t row)
+{
+    int64_t sum = 0;
+    for (int64_t k = 0; k < classes; k++) sum += counts[row * classes + k];
+    return sum;
+}
+
+static double most_wrong(const int64_t *counts, int64_t classes)
+{
+    double most = 0.0;
+    for (int64_t row = 0; row < classes; row++) {
+        const int64_t sum = sum_of(counts, classes, row);
+        for (int64_t k = 0; k < classes; k++)
+            if (k != row && sum > 0)
+                most = fmax(most, (double)counts[row * classes + k] / (double)sum);
+    }
+    return most;
+}
 
 static double widest_count(const int64_t *counts, int64_t cells)
 {
@@ -42,7 +71,8 @@ static void draw_cell(const Table *table, int64_t row, int64_t column, int64_t s
     const double      part = sum > 0 ? (double)count / (double)sum : 0.0;
     const double      x = table->left + (double)column * table->width;
     const double      y = table->top + (double)row * CELL;
-    const CornuColour paper = sequential(part);
+    const CornuColour paper = row == column || !count ? sequential(part)
+                                                      : wrong(part / table->most_wrong);
     const CornuColour ink = count ? cornu__picture_ink_on(paper) : CORNU__AXIS;
     char              text[32];
     snprintf(text, sizeof text, "%" PRId64, count);
@@ -59,9 +89,7 @@ static void draw_table(const Table *table)
     cornu_plot_fill(table->plot, table->left - 1, table->top - 1, K * table->width + 1,
                     K * CELL + 1, CORNU__RULE);
     for (int64_t row = 0; row < table->classes; row++) {
-        int64_t sum = 0;
-        for (int64_t k = 0; k < table->classes; k++)
-            sum += table->counts[row * table->classes + k];
+        const int64_t sum = sum_of(table->counts, table->classes, row);
         for (int64_t k = 0; k < table->classes; k++) draw_cell(table, row, k, sum);
         cornu_plot_text(table->plot,
                         cornu__picture_name(text, table->names[row], CORNU__LABEL, NAME_MOST),
@@ -115,17 +143,22 @@ CornuPlot *cornu_picture_confusion(CornuArray counts, const char *const *names,
                                        LEAST_SCALE);
     char         note[CORNU__PICTURE_TEXT];
     cornu__format(note, sizeof note,
-                  "%lld of %lld are right (%.2f %%); coloured by share of the row",
+                  "%lld of %lld are right (%.2f %%); coloured by share of the row: blue are "
+                  "right, red wrong",
                   (long long)right, (long long)all,
                   all ? 100.0 * (double)right / (double)all : 0.0);
     CornuPlot *plot = cornu__picture_create(
-        left + classes * cell + BESIDE + CORNU__PICTURE_SCALE,
+        left + classes * cell + BESIDE + 2 * CORNU__PICTURE_SCALE,
         height, title, note);
     if (!plot) return NULL;
-    const Table table = { plot, names, values, K, left, CORNU__PICTURE_HEAD + ABOVE, cell };
+    const Table table = { plot, names, values, K, left, CORNU__PICTURE_HEAD + ABOVE, cell,
+                          most_wrong(values, K) };
     draw_table(&table);
-    const CornuPictureScale scale = { 0.0, 100.0, sequential, " %" };
-    cornu__picture_scale(plot, &scale, left + classes * cell + BESIDE, table.top,
-                         fmax(LEAST_SCALE, fmin(classes * CELL, MOST_SCALE)));
+    const CornuPictureScale scales[] = { { 0.0, 100.0, sequential, " %" },
+                                         { 0.0, 100.0 * table.most_wrong, wrong, " %" } };
+    for (int i = 0; i < (table.most_wrong > 0.0 ? 2 : 1); i++)
+        cornu__picture_scale(plot, &scales[i],
+                             left + classes * cell + BESIDE + i * CORNU__PICTURE_SCALE, table.top,
+                             fmax(LEAST_SCALE, fmin(classes * CELL, MOST_SCALE)));
     return plot;
 }

@@ -62,7 +62,7 @@ static void draw_chart(CornuPlot *plot, const CornuHistory *history, const char 
     cornu_plot_lines(plot, CORNU__MARGIN, y, WIDTH - 2 * CORNU__MARGIN, CHART, title, "epoch",
                      lines, epochs, series, has_key(history, validation) ? 2 : 1,
                      .first = epochs > 0 ? cornu_history_epoch(history, 0) + 1 : 1,
-                     .label_room = LABELS);
+                     .label_room = LABELS, .last_values = true);
 }
 
 CornuPlot *cornu_picture_curves(const CornuHistory *history, const char *title)

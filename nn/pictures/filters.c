@@ -42,6 +42,30 @@ static double largest(CornuArray kernel)
     return most > 0.0 ? most : 1.0;
 }
 
+/* Three channels are red, green and blue: one picture, grey where all are zero. */
+enum { RGB = 3 };
+
+static CornuColour grey(double part)
+{
+    return cornu__picture_blend(0x000000, CORNU__WHITE, part);
+}
+
+/* Of an element, or of three, of which `first` is the first. */
+static CornuColour colour_of(CornuArray kernel, int64_t first, double most)
+{
+    CornuColour colour = 0;
+    if (kernel.type.shape.extent[2] != RGB) {
+        const double value = cornu_array_get(kernel, first);
+        return isfinite(value) ? diverging(0.5 + 0.5 * value / most) : CORNU__AXIS;
+    }
+    for (int c = 0; c < RGB; c++) {
+        const double value = cornu_array_get(kernel, first + c * kernel.type.shape.extent[3]);
+        if (!isfinite(value)) return CORNU__AXIS;
+        colour = colour << 8 | (grey(0.5 + 0.5 * value / most) & 0xff);
+    }
+    return colour;
+}
+
 static void draw_kernel(CornuPlot *plot, CornuArray kernel, int64_t channel, int64_t filter,
                         double most, double x, double y, int scale)
 {
@@ -50,11 +74,9 @@ static void draw_kernel(CornuPlot *plot, CornuArray kernel, int64_t channel, int
     cornu_plot_fill(plot, x - 1, y - 1, (double)(W * scale) + 2, (double)(H * scale) + 2,
                     CORNU__RULE);
     for (int64_t h = 0; h < H; h++)
-        for (int64_t w = 0; w < W; w++) {
-            const double value = cornu_array_get(kernel, ((h * W + w) * C + channel) * F + filter);
+        for (int64_t w = 0; w < W; w++)
             cornu_plot_fill(plot, x + (double)(w * scale), y + (double)(h * scale), scale, scale,
-                            isfinite(value) ? diverging(0.5 + 0.5 * value / most) : CORNU__AXIS);
-        }
+                            colour_of(kernel, ((h * W + w) * C + channel) * F + filter, most));
 }
 
 static void describe(char note[CORNU__PICTURE_TEXT], const int64_t *extent)
@@ -63,7 +85,9 @@ static void describe(char note[CORNU__PICTURE_TEXT], const int64_t *extent)
     const int       length = snprintf(note, CORNU__PICTURE_TEXT, "%lld filter%s of %lld x %lld",
                                       F, F == 1 ? "" : "s", H, W);
     const size_t    room = CORNU__PICTURE_TEXT - (size_t)length;
-    if (C > CHANNELS)
+    if (C == RGB)
+        snprintf(note + length, room, " as red, green and blue; zero is grey");
+    else if (C > CHANNELS)
         snprintf(note + length, room, ", the first %d of %lld channels below each other", CHANNELS,
                  C);
     else if (C > 1)
@@ -78,7 +102,9 @@ CornuPlot *cornu_picture_filters(CornuArray kernel, const char *title)
         cornu_type_count(kernel.type) < 1)
         return cornu__fail_null(CORNU_ERR_SHAPE, "filters: the kernel is %s, expected f32 "
                                 "(H, W, C, F)", cornu_type_print(&text, kernel.type));
-    const int64_t channels = extent[2] < CHANNELS ? extent[2] : CHANNELS, filters = extent[3];
+    const bool    rgb = extent[2] == RGB;
+    const int64_t channels = rgb ? 1 : extent[2] < CHANNELS ? extent[2] : CHANNELS;
+    const int64_t filters = extent[3];
     const int64_t across = choose_across(filters), blocks = (filters + across - 1) / across;
     const int     side = (int)fmax(1.0, floor((double)SIDE / (double)(H > W ? H : W)));
     const double  cell_x = (double)(W * side) + BESIDE, cell_y = (double)(H * side) + BESIDE;
@@ -96,7 +122,7 @@ CornuPlot *cornu_picture_filters(CornuArray kernel, const char *title)
             draw_kernel(plot, kernel, c, f, most, CORNU__MARGIN + (double)column * cell_x,
                         CORNU__PICTURE_HEAD + (double)row * block + (double)c * cell_y, side);
     }
-    const CornuPictureScale scale = { -most, most, diverging, NULL };
+    const CornuPictureScale scale = { -most, most, rgb ? grey : diverging, NULL };
     cornu__picture_scale(plot, &scale, right + BETWEEN, CORNU__PICTURE_HEAD,
                          fmin(height - BESIDE, 4 * SIDE));
     return plot;

@@ -121,6 +121,7 @@ typedef struct {
     int                    series_count;         /* with a legend if more than one */
     int64_t                first;                /* number of the first value */
     double                 label_room;           /* minimum width, to align two charts */
+    bool                   last_values;          /* writes each series' last value beside it */
 } CornuPlotLines;
 
 void cornu_plot_lines_from(const CornuPlotLines *config);

@@ -142,9 +142,83 @@ static void predictions_are_as_many_as_asked(void **state)
     cornu_plot_free(row);
 
     char note[CORNU__PICTURE_TEXT];
-    cornu__predictions_note(note, 168, 10000, 312);
-    assert_string_equal(note, "168 of 10000 shown, wrong ones first: in red, above the true class. "
+    cornu__predictions_note(note, 120, 10000, 312);
+    assert_string_equal(note, "120 of 10000 shown, wrong ones first: in red, with the probability, above the true class. "
                               "Of all 10000, 312 are wrong (3.12 %)");
+}
+
+/* Of 1,000 wrong predictions and 30 right ones: a page, whose last rows are right ones. */
+static void a_page_has_right_ones(void **state)
+{
+    (void)state;
+    enum { MANY = 1030, ACROSS = 12, DOWN = 10, ROW = SIDE + 56 };
+    static uint8_t many[MANY][2][2], truth[MANY];
+    static float   guesses[MANY][2];
+    for (int i = 0; i < MANY; i++) {
+        memset(many[i], 200, 4);
+        truth[i] = i >= 1000;
+        guesses[i][1] = 0.75F;
+    }
+    CornuPlot *plot = cornu_picture_predictions(
+        "t", cornu_array(many, CORNU_U8, MANY, 2, 2), cornu_array(truth, CORNU_U8, MANY),
+        cornu_array(guesses, CORNU_F32, MANY, 2), names);
+    assert_non_null(plot);
+    const double shape = (double)cornu_plot_height(plot) / cornu_plot_width(plot);
+    assert_true(shape > 1.3 && shape < 1.45);           /* A4: 1.414 */
+    assert_true(cornu_plot_width(plot) <= 1000);
+    for (int row = 0; row < DOWN; row++) {
+        int red = 0, ink = 0;
+        for (int y = TOP + row * ROW + SIDE; y < TOP + (row + 1) * ROW; y++)
+            for (int x = CORNU__MARGIN; x < CORNU__MARGIN + ACROSS * CELL; x++) {
+                const CornuColour colour = cornu_plot_pixel(plot, x, y);
+                red += (colour >> 16) > (colour & 0xff) + 40;
+                ink += colour != 0xffffff;
+            }
+        assert_true(row < 8 ? red > 60 : red == 0);
+        assert_true(ink > 300);
+    }
+    cornu_plot_free(plot);
+}
+
+/* Below the image: the class, then "100 %", which is wider than "50 %", as no other line is. */
+static void predictions_have_probabilities(void **state)
+{
+    (void)state;
+    CornuPicturePredictions config = four();
+    int                     pixels[2];
+    for (int k = 0; k < 2; k++) {
+        float sure[N][2] = { { 1, 0 }, { 1, 0 }, { 0, 1 }, { 0, 1 } };
+        if (k) sure[0][0] = 0.5F;
+        config.predictions.data = sure;
+        CornuPlot *plot = cornu_picture_predictions_from(&config);
+        const int  left = CORNU__MARGIN + 2 * CELL;   /* the first of the right ones */
+        pixels[k] = 0;
+        for (int y = TOP + SIDE + 19; y < TOP + SIDE + 30; y++)
+            for (int x = left; x < left + SIDE; x++)
+                pixels[k] += cornu_plot_pixel(plot, x, y) != 0xffffff;
+        cornu_plot_free(plot);
+    }
+    assert_true(pixels[0] > pixels[1] && pixels[1] > 20);
+}
+
+/* As they are, where grey ones are inverted unless they are photographs. */
+static void colours_are_kept(void **state)
+{
+    (void)state;
+    static uint8_t          rgb[N][2][2][3];
+    CornuPicturePredictions config = four();
+    for (int i = 0; i < N * 4; i++)
+        memcpy(&rgb[0][0][0][0] + 3 * i, (uint8_t[]){ 200, 100, 50 }, 3);
+    config.images = cornu_array(rgb, CORNU_U8, N, 2, 2, 3);
+    CornuPlot *plot = cornu_picture_predictions_from(&config);
+    assert_non_null(plot);
+    assert_int_equal(cornu_plot_pixel(plot, CORNU__MARGIN + SIDE / 2, TOP + SIDE / 2), 0xc86432);
+    cornu_plot_free(plot);
+    config = four();
+    config.dark_on_light = true;
+    plot = cornu_picture_predictions_from(&config);
+    assert_int_equal(cornu_plot_pixel(plot, CORNU__MARGIN + SIDE / 2, TOP + SIDE / 2), 0x505050);
+    cornu_plot_free(plot);
 }
 
 static void all_right_has_no_red(void **state)
@@ -209,6 +283,22 @@ static void filters_diverge_from_white(void **state)
     cornu_plot_free(plot);
 }
 
+static void three_channels_are_a_colour(void **state)
+{
+    (void)state;
+    /* Of 1 x 1: red alone, nothing, all but blue, a NaN. */
+    const float weights[3][4] = { { 2, 0, 2, 0 }, { -2, 0, 2, NAN }, { -2, 0, -2, 0 } };
+    CornuPlot  *plot = cornu_picture_filters(cornu_array((void *)weights, CORNU_F32, 1, 1, 3, 4),
+                                             "t");
+    static const CornuColour wanted[] = { 0xff0000, 0x808080, 0xffff00, CORNU__AXIS };
+    assert_non_null(plot);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(cornu_plot_pixel(plot, CORNU__MARGIN + 30 + i * 68,
+                                          CORNU__PICTURE_HEAD + 30), wanted[i]);
+    assert_true(cornu_plot_height(plot) < CORNU__PICTURE_HEAD + 2 * 68 + 40);   /* one row */
+    cornu_plot_free(plot);
+}
+
 static void filters_stand_in_full_rows(void **state)
 {
     (void)state;
@@ -237,6 +327,24 @@ static CornuColour cell_colour(const CornuPlot *plot, int row, int column)
     return cornu_plot_pixel(plot, FIRST_X + column * CONFUSED + 2, FIRST_Y + row * CONFUSED + 2);
 }
 
+static bool is_red(CornuColour colour) { return (colour >> 16) > (colour & 0xff) + 8; }
+
+/* Of 1,000 samples seven are wrong: each of their cells is told from an empty one. */
+static void few_confusions_are_seen(void **state)
+{
+    (void)state;
+    static const char *const three[] = { "a", "b", "c" };
+    int64_t    counts[3][3] = { { 330, 1, 0 }, { 6, 327, 0 }, { 0, 0, 336 } };
+    CornuPlot *plot = cornu_picture_confusion(cornu_array(counts, CORNU_I64, 3, 3), three, "t");
+    assert_non_null(plot);
+    const CornuColour one = cell_colour(plot, 0, 1), six = cell_colour(plot, 1, 0);
+    assert_true(is_red(one) && is_red(six) && (one & 0xff) > (six & 0xff) + 60);
+    assert_true((one >> 8 & 0xff) <= 0xe8);   /* against 0xff */
+    assert_int_equal(cell_colour(plot, 0, 2), 0xffffff);
+    assert_int_equal(cell_colour(plot, 2, 0), 0xffffff);
+    cornu_plot_free(plot);
+}
+
 static void confusion_is_coloured_by_row(void **state)
 {
     (void)state;
@@ -247,14 +355,17 @@ static void confusion_is_coloured_by_row(void **state)
     assert_int_equal(cell_colour(plot, 1, 0), 0xffffff);    /* a class without samples */
     assert_int_equal(cell_colour(plot, 1, 1), 0xffffff);
     const int quarter = 0xff - (int)(cell_colour(plot, 0, 0) >> 16);
-    const int three = 0xff - (int)(cell_colour(plot, 0, 1) >> 16);
-    assert_true(quarter > 30 && abs(three - 3 * quarter) <= 3);
+    assert_true(quarter > 30 && is_red(cell_colour(plot, 0, 1)));
+    cornu_plot_free(plot);
+    int64_t other[2][2] = { { 3, 1 }, { 0, 0 } };
+    plot = cornu_picture_confusion(cornu_array(other, CORNU_I64, 2, 2), names, "t");
+    assert_true(abs(0xff - (int)(cell_colour(plot, 0, 0) >> 16) - 3 * quarter) <= 3);
     cornu_plot_free(plot);
 
     /* Relative to its row, whatever the number of samples. */
     counts[1][0] = 40;
     plot = cornu_picture_confusion(array, names, "t");
-    assert_int_equal(cell_colour(plot, 1, 0), 0x08458c);
+    assert_int_equal(cell_colour(plot, 1, 0), 0xb2182b);
     assert_int_equal(0xff - (int)(cell_colour(plot, 0, 0) >> 16), quarter);
     cornu_plot_free(plot);
 
@@ -297,10 +408,15 @@ int main(void)
         cmocka_unit_test(curves_show_what_there_is),
         cmocka_unit_test(wrong_predictions_come_first_and_red),
         cmocka_unit_test(predictions_are_as_many_as_asked),
+        cmocka_unit_test(a_page_has_right_ones),
+        cmocka_unit_test(predictions_have_probabilities),
+        cmocka_unit_test(colours_are_kept),
         cmocka_unit_test(all_right_has_no_red),
         cmocka_unit_test(wrong_predictions_are_refused),
         cmocka_unit_test(filters_diverge_from_white),
+        cmocka_unit_test(three_channels_are_a_colour),
         cmocka_unit_test(filters_stand_in_full_rows),
+        cmocka_unit_test(few_confusions_are_seen),
         cmocka_unit_test(confusion_is_coloured_by_row),
         cmocka_unit_test(ink_stands_out),
         cmocka_unit_test(long_names_are_shortened),

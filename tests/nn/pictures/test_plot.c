@@ -227,6 +227,22 @@ static void lines_go_from_value_to_value(void **state)
     assert_true(fabs(down + left - middle) <= 2);
     cornu_plot_free(plot);
 
+    /* The last values stand right of the area, in their colours, apart from each other. */
+    few[COUNT - 1] = 99.5;
+    plot = paper(600, 300);
+    cornu_plot_lines(plot, 10, 10, 580, 280, "Title", "epoch", lines, COUNT, both, 2, .first = 1,
+                     .last_values = true);
+    int of[2][2] = { { 0 } };   /* of each series: first and last row with its colour */
+    for (int y = 0; y < 300; y++)
+        for (int x = 536; x < 590; x++)
+            for (int s = 0; s < 2; s++) {
+                if (cornu_plot_pixel(plot, x, y) != both[s].colour) continue;
+                if (!of[s][0]) of[s][0] = y;
+                of[s][1] = y;
+            }
+    assert_true(of[0][0] > 0 && of[1][0] > of[0][1]);
+    cornu_plot_free(plot);
+
     /* One value is a point in the middle; none is nothing. */
     plot = paper(600, 300);
     cornu_plot_lines(plot, 10, 10, 580, 280, .values = lines, .count = 1, .series = both,
