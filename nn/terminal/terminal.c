@@ -1,10 +1,13 @@
+#define _DEFAULT_SOURCE    /* IUTF8 */
 #include "terminal.h"
 
 #include <langinfo.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 /* An environment variable, "" if it is not set. */
@@ -35,6 +38,37 @@ static bool ends_with(const char *text, const char *end)
     return length >= tail && strcasecmp(text + length - tail, end) == 0;
 }
 
+/* Whether the environment's locale has UTF-8: "en_US.UTF-8", "C.utf8@modifier". *named: whether it
+ * has one at all. */
+static bool environment_is_utf8(bool *named)
+{
+    static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+    const char              *locale = "";
+    for (int i = 0; i < 3 && !*locale; i++) locale = environment(names[i]);
+    const char  *set = strchr(locale, '.');
+    const size_t length = set ? strcspn(set + 1, "@") : 0;
+    *named = *locale;
+    return (length == 5 && !strncasecmp(set + 1, "UTF-8", 5)) ||
+           (length == 4 && !strncasecmp(set + 1, "UTF8", 4));
+}
+
+/* A program that has not called setlocale is in the C locale whatever its terminal is: then the
+ * environment's locale says it, and without one the terminal's driver. */
+static bool is_utf8(int descriptor, bool is_terminal)
+{
+    const char    *locale = setlocale(LC_CTYPE, NULL);
+    struct termios settings;
+    bool           named;
+    if (!strcasecmp(nl_langinfo(CODESET), "UTF-8")) return true;
+    if (!is_terminal || (locale && strcmp(locale, "C") != 0)) return false;
+    if (environment_is_utf8(&named)) return true;
+#ifdef IUTF8
+    return !named && tcgetattr(descriptor, &settings) == 0 && (settings.c_iflag & IUTF8);
+#else
+    return (void)descriptor, (void)settings, false;
+#endif
+}
+
 /* The rules of rich (rich/console.py), which Keras prints by. */
 static CornuStyling styling_of_terminal(void)
 {
@@ -52,7 +86,7 @@ CornuTerminal cornu_terminal(FILE *file)
     bool is_terminal = descriptor >= 0 && isatty(descriptor);
     return (CornuTerminal){
         .is_terminal = is_terminal,
-        .utf8        = strcasecmp(nl_langinfo(CODESET), "UTF-8") == 0,
+        .utf8        = is_utf8(descriptor, is_terminal),
         .columns     = columns_of(descriptor),
         .styling     = is_terminal ? styling_of_terminal() : CORNU_PLAIN,
     };

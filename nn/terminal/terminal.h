@@ -1,8 +1,9 @@
 /*
  * The capabilities of an output stream: terminal or file, width, colours, character set.
  *
- * The library does not set the locale: unless a program calls setlocale(LC_CTYPE, "") first, the C
- * locale is in force and the stream is taken for plain ASCII.
+ * The library does not set the locale. In a program that has not called setlocale(LC_CTYPE, "")
+ * either, a terminal is UTF-8 if the environment's locale is (LC_ALL, LC_CTYPE, LANG), or without
+ * one its driver (stty iutf8); any other stream is taken for plain ASCII.
  */
 #ifndef CORNU_NN_TERMINAL_H
 #define CORNU_NN_TERMINAL_H
