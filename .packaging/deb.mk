@@ -8,7 +8,7 @@
 #                       each came in, in .packaging/debian/libcornu0.symbols. If one of an earlier
 #                       version is gone, make deb ends with an error: programs would not start
 #   make check-packages installs them in a bare root, uses them and removes them: as root, with
-#                       debootstrap and a mirror; minutes
+#                       debootstrap and a mirror, minutes; and the commands of README.md in another
 
 deb_needs := dpkg-buildpackage:dpkg-dev dh:debhelper dh_python3:dh-python
 
@@ -65,6 +65,7 @@ deb-symbols: $(BUILD)/libcornu.so
 check-packages: deb
 	@$(call find_needs,debootstrap:debootstrap)
 	@bash tests/packages/check.sh $(BUILD)
+	@bash tests/packages/check_readme.sh $(BUILD)
 
 deps-deb: ; @$(call find_needs,$(needs) $(deb_needs))
 

@@ -3,7 +3,7 @@
 # it; of the system it needs glibc, as new as the one here, which the name says, and zlib.
 
 wheel_folder = $(BUILD)/wheel
-jansson      = $(realpath $(shell $(CC) -print-file-name=libjansson.so))
+jansson      = $(realpath $(shell $(CC) -print-file-name=libjansson.so 2>/dev/null))
 
 $(wheel_folder)/libcornu.so: $(BUILD)/libcornu.so nn/python/wheel.mk
 	@mkdir -p $(@D)

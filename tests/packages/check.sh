@@ -8,32 +8,15 @@ deb=$(realpath "$BUILD/deb") || exit 1
     [ -f "${CORNU_DATA:-none}/mnist/train-images-idx3-ubyte" ] ||
     { echo "CORNU_DATA=${CORNU_DATA:-} has no mnist/, which the programs train on"; exit 1; }
 here=$(dirname "$(realpath "$0")")
-. /etc/os-release
 bare="$deb/bare"
 . "$here/../checks.sh"
-finish() {
-    umount "$bare/proc" 2>/dev/null
-    [ -n "$KEEP" ] || rm -rf --one-file-system "$bare"
-    rm -rf "$folder"
-}
-trap finish EXIT
-
-in_root() { chroot "$bare" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-    DEBIAN_FRONTEND=noninteractive CORNU_DATA=/root/data "$@" >out 2>err; }
-script() { in_root bash -ec "$1"; }
+. "$here/bare.sh"
 
 # ---- The root: what debootstrap calls minimal, a model's data and an image of a digit ----
 
-mirror=$(sed -n 's,^\(deb\|URIs:\) *\(http[^ ]*/debian\)/*\( .*\)*$,\2,p' /etc/apt/sources.list \
-    /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -n 1)
 made() {
-    umount "$bare/proc" 2>/dev/null
-    rm -rf --one-file-system "$bare"
-    debootstrap --variant=minbase "$VERSION_CODENAME" "$bare" \
-        "${mirror:-http://deb.debian.org/debian}" >out 2>err && cp /etc/resolv.conf /etc/hosts "$bare/etc/" &&
-        mount -t proc proc "$bare/proc" && mkdir -p "$bare/root/data" "$bare/root/debs" &&
-        cp -R "$CORNU_DATA/mnist" "$bare/root/data/" &&
-        cp "$deb"/*.deb "$bare/root/debs/" && rm -f "$bare"/root/debs/*-dbgsym_* &&
+    bare_make && mkdir -p "$bare/root/debs" && cp "$deb"/*.deb "$bare/root/debs/" &&
+        rm -f "$bare"/root/debs/*-dbgsym_* &&
         cp "$here"/{train.py,digit.py} "$here/../../examples/own_model.c" "$bare/root/"
 }
 check "debootstrap" made
@@ -62,8 +45,7 @@ if [ -n "$python" ]; then
     }
     check "ten lines of Python train MNIST" learns
 else
-    echo "no python3-cornu"
-    skipped=$((skipped + 1))
+    skip 1 "python3-cornu: nn/python/cornu"
     check "apt install python3" script "apt-get install -q -y python3-minimal"
 fi
 digit() { script "cd /root && python3 digit.py data/mnist seven.png"; }
@@ -108,8 +90,7 @@ if ls "$deb"/libcornu-mpi0_*.deb >/dev/null 2>&1; then
     check "mpirun of Open MPI" mpi openmpi-bin "mpirun.openmpi --allow-run-as-root --oversubscribe"
     check "mpirun of MPICH" mpi mpich mpirun.mpich
 else
-    echo "no libcornu-mpi0"
-    skipped=$((skipped + 2))
+    skip 2 "libcornu-mpi0: make deps-mpi"
 fi
 
 # ---- Removing ----
