@@ -1,7 +1,7 @@
 # tests/circles.sh finds calls and includes upward, circles of more than three files, and circles of
 # folders except through a table, in a small tree made here.
 case $BUILD in
-*sanitize*) echo "0 passed, 0 failed, 1 skipped"; exit ;;
+*sanitize*) printf '%s\n' "skipping 1: sanitizer: a build without SANITIZE" "0 passed, 0 failed, 1 skipped"; exit ;;
 esac
 script=$(pwd)/tests/circles.sh
 . tests/checks.sh

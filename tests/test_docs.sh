@@ -89,8 +89,7 @@ esac
 if grep -q '^#0 .* conv2d ' out 2>/dev/null; then
     check "README.md's path of a step is that of a run" path_is_true
 else
-    echo "no backtrace by gdb"
-    skipped=$((skipped + 1))
+    skip 1 "gdb: apt-get install gdb"
 fi
 
 # The passes of a compilation have the order in which passes.c calls them, in its header and in the
@@ -144,8 +143,7 @@ if command -v doxygen >/dev/null; then
     }
     check "make docs has no warning, and comments reach their fields" pages
 else
-    echo "no doxygen"
-    skipped=$((skipped + 1))
+    skip 1 "doxygen: apt-get install doxygen"
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

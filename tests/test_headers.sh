@@ -13,7 +13,7 @@ headers=$(find device tensor datasets nn models -name '*.h' ! -name '*_internal.
 check() {
     if ! echo 'int main(void) { return 0; }' |
             "$3" -x "$1" -fsyntax-only - >/dev/null 2>&1; then
-        echo "no $3"
+        echo "skipping 1: $3: apt-get install $3"
         skipped=$((skipped + 1))
         return
     fi

@@ -3,12 +3,11 @@
 # and uninstall removes only what was installed. The folders have a space in their names. The lines
 # of README.md install into a user's folder, and compile there, as they are.
 case $BUILD in
-*sanitize*) echo "0 passed, 0 failed, 1 skipped"; exit ;;
+*sanitize*) printf '%s\n' "skipping 1: sanitizer: a build without SANITIZE" "0 passed, 0 failed, 1 skipped"; exit ;;
 esac
 for tool in pkg-config make; do
     command -v $tool >/dev/null && continue
-    echo "no $tool"
-    echo "0 passed, 0 failed, 1 skipped"
+    printf '%s\n' "skipping 1: $tool: apt-get install $tool" "0 passed, 0 failed, 1 skipped"
     exit
 done
 root=$(pwd)
@@ -77,8 +76,7 @@ includes() {
 # with COMPILER CHECK...: a test, skipped if there is no such compiler.
 with() {
     if ! command -v "$1" >/dev/null; then
-        echo "no $1"
-        skipped=$((skipped + 1))
+        skip 1 "$1: apt-get install $1"
         return
     fi
     check "$*" "$2" "$1" "${@:3}"
@@ -128,8 +126,7 @@ if command -v cmake >/dev/null; then
     check "CMake refuses another major version" cmake_refuses 9.0
     check "CMake refuses another minor version" cmake_refuses 0.0
 else
-    echo "no cmake"
-    skipped=$((skipped + 3))
+    skip 3 "cmake: apt-get install cmake"
 fi
 
 # ---- The examples, outside the source tree ----
@@ -214,8 +211,7 @@ if command -v groff >/dev/null; then
     formatted() { groff -man -Tutf8 -ww -z "$there"/share/man/man?/* >out 2>err && [ ! -s err ]; }
     check "groff formats the manual pages without a warning" formatted
 else
-    echo "no groff"
-    skipped=$((skipped + 1))
+    skip 1 "groff: apt-get install groff"
 fi
 
 # ---- README's lines, with a prefix that the run-time linker does not search ----

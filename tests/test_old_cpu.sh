@@ -2,15 +2,14 @@
 # may use only instructions that every such processor has. Tests of what it lacks are
 # skipped there by name, not passed.
 skipped() { # skipped N WHY
-    echo "$2"
-    echo "0 passed, 0 failed, $1 skipped"
+    printf '%s\n' "skipping $1: $2" "0 passed, 0 failed, $1 skipped"
     exit
 }
 case $BUILD in
-*sanitize*) skipped 2 "a sanitizer's programs do not run in qemu" ;;
+*sanitize*) skipped 2 "sanitizer: a build without SANITIZE" ;;
 esac
 if ! command -v qemu-x86_64 >/dev/null || [ "$(uname -m)" != x86_64 ]; then
-    skipped 2 "no qemu-x86_64"
+    skipped 2 "qemu-x86_64: apt-get install qemu-user, on x86-64"
 fi
 old_cpu() { env -u CORNU_ISA CMOCKA_MESSAGE_OUTPUT=TAP qemu-x86_64 -cpu Nehalem "$BUILD/$@"; }
 
@@ -22,7 +21,7 @@ else
 fi
 program=tests/device/host/kernels/test_precision
 if [ ! -x "$BUILD/$program" ]; then
-    echo "$program is not built: whether it skips what this processor lacks was not tried"
+    echo "skipping 1: $program: make test builds it"
     skipped=1
 else
     out=$(old_cpu $program)

@@ -117,13 +117,18 @@ while read -r line; do
     case $line in
     build/cornu_serve*)
         if "$tree/build/cornu_serve" --model x=x 2>&1 | grep -q 'without libmicrohttpd'; then
+            echo "skipping 1: libmicrohttpd: make deps-serve, then make"
             skipped=$((skipped + 1))
         else
             serves "$line"
             report $? "$line"
         fi
         continue ;;
-    build/predict*) [ -n "$image" ] || { skipped=$((skipped + 1)); continue; } ;;
+    build/predict*) [ -n "$image" ] || {
+        echo "skipping 1: data sets: CORNU_DATA=FOLDER with digit-images"
+        skipped=$((skipped + 1))
+        continue
+    } ;;
     build/shakespeare_lstm*--epochs*) ;;
     build/shakespeare_lstm*)
         shorter="--text $root/README.md --sequence-length 20 --epochs 1 --steps-per-epoch 20 $less" ;;

@@ -21,7 +21,7 @@ program() {
     { echo '#!/bin/bash'
       echo 'plan() { echo "[==========] Running $1 test(s)."; }; begin() { echo "[ RUN      ] $1"; }'
       echo 'ok() { begin $1; echo "[       OK ] $1"; }; bad() { begin $1; echo "[  FAILED  ] $1"; }'
-      echo 'skip() { begin $1; echo "[  SKIPPED ] $1"; }'
+      echo 'skip() { begin $1; echo "[  BECAUSE ] $2"; echo "[  SKIPPED ] $1"; }'
       printf '%s\n' "echo $1\${CORNU_ISA:+ \$CORNU_ISA} >>ran" "${@:2}"; } >"build/tests/test_$1"
     chmod +x "build/tests/test_$1"
 }
@@ -46,11 +46,12 @@ alive() { [ -e "/proc/$1/stat" ] && ! grep -q ') Z ' "/proc/$1/stat"; }
 ran() { [ "$(sort ran)" = "$(printf '%s\n' "$@" | sort)" ]; }
 
 script good
-script three 'result="2 passed, 0 failed, 1 skipped"'
+script three 'echo "skipping 1: pjrt: make deps-pjrt"; result="2 passed, 0 failed, 1 skipped"'
+script mute 'echo "skipping 2: MPI: make deps-mpi"; result="2 passed, 0 failed, 3 skipped"'
 script bad 'echo why it failed; result="3 passed, 1 failed, 0 skipped"'
 script broken 'exit 3'
 program fine 'plan 2' 'ok one' 'ok two' 'echo "[==========] 2 test(s) run."'
-program skipping 'plan 2' 'ok one' 'skip of_avx9' \
+program skipping 'plan 2' 'ok one' 'skip of_avx9 "pjrt: make deps-pjrt"' \
     'echo "[  SKIPPED ] 1 test(s), listed below:"; echo "[  SKIPPED ] of_avx9"'
 program failing 'plan 2' 'bad one' 'ok two' \
     'echo "[  FAILED  ] 1 test(s), listed below:"; echo "[  FAILED  ] one"; exit 1'
@@ -63,6 +64,21 @@ run good three fine skipping && total 6 0 2
 report $? "all that passes passes"
 says '^    skipped: of_avx9$'
 report $? "what was skipped is named"
+says '^skipped: pjrt 2: make deps-pjrt$'
+report $? "skipped tests are counted by their reasons"
+env -u CORNU_ISA RESUME=1 "$root/tests/run" build tests/test_three.sh build/tests/test_skipping >out 2>err
+says '^skipped: pjrt 2: make deps-pjrt$' && says 'skipping .*\(before\)'
+report $? "also of programs that ran before"
+run mute && total 2 0 3 && says '^skipped: MPI 2: make deps-mpi$' && says '^skipped: no reason given 1$'
+report $? "a missing reason is told"
+unexplained() { # skip() of cmocka, and counts without a line before them
+    ! grep -rnE '\bskip\(\);' "$root/tests" --include='*.c' >out &&
+        grep -rnE -B1 'skipped=\$\(\(' "$root/tests" --include='*.sh' | awk '
+              /skipped=\$\(\(/ && before !~ /skipping/ && !/skipped \+ \$1|\{skipped:-0\}/ { print; bad = 1 }
+              { before = $0 } END { exit bad }' >out
+}
+check "each test in this tree that may be skipped says why" unexplained
+run good three fine skipping
 tail -n 2 out | head -n 1 | grep -qE '^slowest: .*good.sh [0-9.]+ s'
 report $? "the slowest are named before the totals"
 head -n 1 out | sed -E 's/.* has ([0-9]+) s.* takes ([0-9.]+) times.*/\1 \2/' |

@@ -44,7 +44,7 @@ assert all(0 < r["us_low"] <= r["us"] and "bare_us" not in r for r in page["over
 PYTHON
     check "what the JSON says" [ $? = 0 ]
 else
-    skipped=$((skipped + 1))
+    skip 1 "python3: make deps-test"
 fi
 
 # A plugin's device, if one is installed.
@@ -53,7 +53,7 @@ device=pjrt:cpu
 bench --filter steps,overhead --models mnist_convnet --batches 8 --seconds 0.001 \
     --devices "cpu,$device" --json plugin.json
 if [ $? = 1 ] && grep -q 'no PJRT plugin' err || ! command -v python3 >/dev/null; then
-    skipped=$((skipped + 1))
+    skip 1 "pjrt and python3: make deps-pjrt deps-test"
 else
     python3 - >out 2>err <<'PYTHON'
 import json

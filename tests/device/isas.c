@@ -1,4 +1,5 @@
 #include "isas.h"
+#include "../skip.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ bool isa_take(CornuIsa isa)
 static void lacking(void **state)
 {
     (void)state;
-    skip();
+    SKIP_FOR(SKIP_ISA);
 }
 
 int isa_run_group(const char *name, CornuIsa isa, const struct CMUnitTest *tests, size_t count)
@@ -54,7 +55,7 @@ bool isa_begin(CornuIsa isa)
 static void was_counted(void **state)
 {
     const CornuIsa isa = *(const CornuIsa *)*state;
-    if (!isa_present(isa)) skip();
+    if (!isa_present(isa)) SKIP_FOR(SKIP_ISA);
     print_message("%s: %lld comparisons\n", cornu__isa_name(isa), (long long)counts[isa]);
     assert_true(counts[isa] > 0);
 }

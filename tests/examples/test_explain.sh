@@ -103,7 +103,7 @@ check "which is said" says 'reference  reference kernel lstm  \[[0-9]* lstm\]$'
 check "check needs a file that can be written" fails_with 'no/e.json: cannot be written' --check --json no/e.json
 explain --device pjrt:cpu --batch-size 32 --check
 if [ $? != 0 ] && grep -q 'no PJRT plugin' err; then
-    skipped=$((skipped + 1))
+    skip 1 "pjrt: make deps-pjrt"
 else
     check "XLA's ops are named" says '  matmul  *dense_1  .* native  *[a-z_, ]*dot_general'
     check "an op that XLA lacks is decomposed" says '  dropout  *dropout .* decomposed random_uniform, '
@@ -153,7 +153,7 @@ for row in scaling["strong"]:
 PYTHON
     check "what the JSON says agrees" [ $? = 0 ]
 else
-    skipped=$((skipped + 1))
+    skip 1 "python3: make deps-test"
 fi
 
 check "refuses an unknown model" fails_with 'did you mean mnist_cnn' --model mnist_cn
@@ -177,7 +177,7 @@ fi
 # The plugin for NVIDIA's GPUs compiles without one.
 explain --device pjrt:cuda --topology h100 --model mnist_cnn --batch-size 64
 if [ $? != 0 ] && grep -q 'no PJRT plugin' err; then
-    skipped=$((skipped + 1))
+    skip 1 "pjrt for GPUs: pip install jax-cuda12-plugin"
 else
     check "XLA compiles the step for a GPU" says '^pjrt: cuda, NVIDIA H100 SXM5 80GB .* compiles only'
     check "its memory is that of the plugin" says '^  temporaries *[1-9][0-9.]* [kMG]B  *-$'

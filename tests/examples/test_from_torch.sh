@@ -6,8 +6,7 @@ root=$(pwd)
 python=${CORNU_PYTHON:-python3}
 script=$root/examples/from_torch.py
 if ! "$python" -c 'import torch, numpy' 2>/dev/null; then
-    echo "0 passed, 0 failed, 1 skipped"
-    exit
+    skip_all 1 "PyTorch: CORNU_PYTHON=an interpreter with torch"
 fi
 export PYTHONDONTWRITEBYTECODE=1
 

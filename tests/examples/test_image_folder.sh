@@ -3,9 +3,7 @@
 . tests/pictures.sh
 . tests/checks.sh
 if ! command -v python3 >/dev/null || ! draw_pictures 20; then
-    echo "no python3, which draws pictures"
-    echo "0 passed, 0 failed, 1 skipped"
-    exit
+    skip_all 1 "python3: make deps-test"
 fi
 learn() { # learn ARGUMENT...
     "$programs/image_folder" --image-size 20 --epochs 2 --batch-size 16 --threads 1 "$@" pictures \

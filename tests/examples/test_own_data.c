@@ -20,6 +20,7 @@
 #include "../../datasets/synthetic/synthetic.h"
 #include "../../datasets/tables/table.h"
 #include "../datasets/files.h"
+#include "../skip.h"
 
 enum { SIZE = 28, PIXELS = SIZE * SIZE, OUTPUT = 1 << 16, ARGUMENTS = 4 * FILES_PATH };
 
@@ -32,7 +33,7 @@ static int run(const char *program, const char *arguments)
     char        path[FILES_PATH], command[ARGUMENTS + 3 * FILES_PATH];
     const char *build = getenv("BUILD"), *log = files_path(folder, "log");
     snprintf(path, sizeof path, "%s/%s", build ? build : "build", program);
-    if (access(path, X_OK)) skip();
+    if (access(path, X_OK)) SKIP_FOR("programs of examples/: make");
     snprintf(command, sizeof command, "%s %s >'%s' 2>&1", path, arguments, log);
     const int status = system(command);
     output[files_read(log, output, OUTPUT - 1)] = '\0';
@@ -163,7 +164,7 @@ static void test_published_digits_are_learnt_by_heart(void **state)
     (void)state;
     char        arguments[ARGUMENTS];
     const char *pictures = files_real("digit-images");
-    if (!pictures) skip();
+    if (!pictures) SKIP_FOR(SKIP_DATA);
     snprintf(arguments, sizeof arguments, "cd '%s' && for f in '%s'/digit*.png; do "
              "n=${f##*/digit}; mkdir -p real/${n%%%%_*} && ln -s \"$f\" real/${n%%%%_*}/ || "
              "exit 1; done", folder, pictures);
@@ -346,7 +347,7 @@ static void test_keras_predicts_the_same(void **state)
     char        command[ARGUMENTS];
     snprintf(command, sizeof command, "%s -c 'import importlib.util as u; "
              "exit(not u.find_spec(\"keras\"))' 2>/dev/null", python);
-    if (system(command)) skip();
+    if (system(command)) SKIP_FOR(SKIP_KERAS);
     for (int i = 0; i < 2; i++) {
         snprintf(command, sizeof command, "--target %s --epochs 2 --save '%s/k.keras'", targets[i],
                  folder);

@@ -19,7 +19,7 @@ own_op reference
 check "on reference by its reference kernel" placed 'f32 \(64, 32\)  *reference  *reference kernel my_swish  .*'
 own_op pjrt:cpu
 if [ $? != 0 ] && grep -q 'no PJRT plugin' err; then
-    skipped=$((skipped + 1))
+    skip 1 "pjrt: make deps-pjrt"
 else
     check "on XLA decomposed" placed 'f32 \(64, 32\)  *decomposed  *constant, broadcast, 2 multiply, sigmoid  .*'
 fi

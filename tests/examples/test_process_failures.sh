@@ -136,7 +136,7 @@ if command -v python3 >/dev/null && draw_pictures 20 50; then
         "$programs/image_folder" --image-size 20 --no-cache --validation-split 0 \
         --batch-size 24 --epochs 1 --verbose 0 --threads 1 pictures
 else
-    skipped=$((skipped + 1))
+    skip 1 "python3: make deps-test"
     echo "skipped: picture is cut: python3, which draws pictures, is not installed"
 fi
 
@@ -197,8 +197,7 @@ for pair in openmpi:mpich mpich:openmpi; do
             command -v mpirun.${pair%:*} >/dev/null; then
         check "${pair%:*}'s launcher, ${pair#*:}" other_mpi "${pair%:*}" "${pair#*:}"
     else
-        skipped=$((skipped + 1))
-        echo "skipped: ${pair%:*}'s launcher, ${pair#*:}'s library: not built or installed"
+        skip 1 "MPI: make deps-mpi, then make"
     fi
 done
 

@@ -10,11 +10,6 @@ export TERM=dumb NO_COLOR=1   # mpirun of Open MPI gives each rank a terminal
 data="--data synthetic --limit 400 --batch-size 50 --epochs 1 --verbose 2"
 shards="--shards 8 --threads 1"
 
-skip() { # skip NAME REASON
-    skipped=$((skipped + 1))
-    echo "skipped: $1: $2"
-}
-
 # What a program prints, without times and the lines on processes.
 printed() {
     sed -E 's/\r$//; /^[0-9]+ process(es)?( on |; the first )/d
@@ -77,11 +72,11 @@ bits() {
 mpi=
 for kind in openmpi mpich; do
     if [ ! -e "$programs/libcornu_mpi_$kind.so" ]; then
-        skip "mpirun of $kind" "build/libcornu_mpi_$kind.so is not built"
+        skip 1 "MPI: make deps-mpi, then make"
     elif [[ $programs == *sanitize* ]]; then
-        skip "mpirun of $kind" "the libraries of MPI leak, which a sanitizer takes for failures"
+        skip 1 "sanitizer: a build without SANITIZE"
     elif ! command -v mpirun.$kind >/dev/null; then
-        skip "mpirun of $kind" "it is not installed"
+        skip 1 "MPI: make deps-mpi, then make"
     else
         mpi="$mpi $kind"
         [ $kind != openmpi ] || mpi="$mpi openmpi-1 openmpi-4"   # neighbours' sums in other orders
@@ -115,7 +110,7 @@ if command -v python3 >/dev/null && draw_pictures 12; then
     pictures="--image-size 20 --color-mode grayscale --epochs 2 --batch-size 16 --verbose 2"
     bits safetensors "4:shm" image_folder $pictures $shards pictures
 else
-    skip image_folder "python3, which draws pictures, is not installed"
+    skip 1 "python3: make deps-test"
 fi
 
 # ---- Each rank opens the pictures of its own shards ----
@@ -136,9 +131,9 @@ opens_its_own() { # opens_its_own [--no-cache]
     done
 }
 if [ ! -d pictures ] || ! strace -o /dev/null true 2>/dev/null; then
-    skip "pictures that ranks open" "strace or python3 is not installed"
+    skip 1 "strace: apt-get install strace"
 elif [[ $programs == *sanitize* ]]; then
-    skip "pictures that ranks open" "leaks cannot be looked for under strace"
+    skip 1 "sanitizer: a build without SANITIZE"
 else
     check "each of four ranks opens a quarter of the pictures" opens_its_own --no-cache
     check "each of four ranks caches a quarter of the pictures" opens_its_own

@@ -14,8 +14,7 @@ python_check() {
     if command -v python3 >/dev/null; then
         check "$1" python3 -
     else
-        echo "skipped: $1: python3 is not installed"
-        skipped=$((skipped + 1))
+        skip 1 "python3: make deps-test"
     fi
 }
 

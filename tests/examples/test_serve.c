@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "../skip.h"
 #include <jansson.h>
 
 #include "../../nn/cornu.h"
@@ -212,13 +214,13 @@ static void expect_answer(Case *c, int r)
 static void compare(Case *c)
 {
     const char *path = files_path(folder, "m.safetensors");
-    if (system("command -v curl >/dev/null")) skip();
+    if (system("command -v curl >/dev/null")) SKIP_FOR(SKIP_CURL);
     if (!c->model) fail_msg("%s", cornu_error_message());
     expect_ok(cornu_model_save(c->model, path));
     if (!start_server(path)) {
         server = 0;
         cornu_model_free(c->model);
-        skip();
+        SKIP_FOR("libmicrohttpd: make deps-serve");
     }
     send_all(c);
     for (int r = 0; r < REQUESTS; r++) expect_answer(c, r);

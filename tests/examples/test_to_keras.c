@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "../skip.h"
+
 enum { IMAGES = 1000, PIXELS = 28 * 28, CLASSES = 10 };
 
 static uint8_t images[IMAGES][PIXELS];
@@ -75,7 +77,7 @@ static void test_same_classes(void **state)
     char command[600], folder[] = "/tmp/cornu-keras-XXXXXX", model_path[60], idx_path[60];
     snprintf(command, sizeof command, "%s -c 'import importlib.util as u; "
              "exit(not u.find_spec(\"keras\"))' 2>/dev/null", python);
-    if (system(command) != 0) skip();
+    if (system(command) != 0) SKIP_FOR(SKIP_KERAS);
 
     draw();
     assert_non_null(mkdtemp(folder));

@@ -40,8 +40,7 @@ if [ -n "$fuzzers" ]; then
         check "$target, for a second" grep -Eq "^$target [1-9][0-9]* [0-9]+ 0\$" lines
     done
 else
-    echo "# skipped: what is new needs libFuzzer: apt-get install clang libclang-rt-dev"
-    skipped=$(wc -w <<<"$targets")
+    skip "$(wc -w <<<"$targets")" "libFuzzer: apt-get install clang libclang-rt-dev"
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

@@ -3,12 +3,11 @@
 # installs and uses them.
 # tests/run: takes 60 s
 case $BUILD in
-*sanitize*) echo "0 passed, 0 failed, 1 skipped"; exit ;;
+*sanitize*) printf '%s\n' "skipping 1: sanitizer: a build without SANITIZE" "0 passed, 0 failed, 1 skipped"; exit ;;
 esac
 for tool in dh dh_python3 dpkg-buildpackage; do
     command -v $tool >/dev/null && continue
-    echo "no $tool, which make deps-deb installs"
-    echo "0 passed, 0 failed, 1 skipped"
+    printf '%s\n' "skipping 1: $tool: make deps-deb" "0 passed, 0 failed, 1 skipped"
     exit
 done
 root=$(pwd)
@@ -74,8 +73,7 @@ if grep -q CORNU_HDF5=libhdf5_serial "$programs/hdf5" &&
     check "libcornu0 recommends what it loads for Keras' files" \
         depends libcornu0 Recommends 'libhdf5-[0-9a-z-]+'
 else
-    echo "no package of libhdf5"
-    skipped=$((skipped + 1))
+    skip 1 "libhdf5: make deps-test"
 fi
 one_mpi() { field libcornu-mpi0 Depends >out && grep -qE '(libopenmpi|libmpich)[^,]*,' out; }
 case $wanted in
@@ -130,8 +128,7 @@ if command -v lintian >/dev/null; then
     quiet() { lintian --allow-root --fail-on error,warning "$deb"/*.changes >out 2>err; }
     check "lintian has no error and no warning" quiet
 else
-    echo "no lintian"
-    skipped=$((skipped + 1))
+    skip 1 "lintian: apt-get install lintian"
 fi
 
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -3,12 +3,12 @@
 # pip or venv this is skipped.
 # tests/run: takes 60 s
 . tests/python/find_python.sh
-skip() { echo "$1"; echo "0 passed, 0 failed, 1 skipped"; exit; }
+skip() { printf '%s\n' "skipping 1: $1" "0 passed, 0 failed, 1 skipped"; exit; }
 case $BUILD in
-*sanitize*) skip "the interpreter is not built with the sanitizer" ;;
+*sanitize*) skip "sanitizer: a build without SANITIZE" ;;
 esac
 find_python "venv, ensurepip"
-[ -n "$python" ] || skip "no python3 with venv; on Debian apt-get install python3-venv"
+[ -n "$python" ] || skip "python3 with venv: make deps-test"
 root=$(pwd)
 . tests/checks.sh
 unset PYTHONPATH CORNU_LIBRARY
@@ -43,7 +43,8 @@ if ! install; then
         echo "$passed passed, $((failed + 1)) failed, 0 skipped"
         exit 1
     fi
-    skip "neither a network nor numpy"
+    skipped=0
+    skip_all 1 "numpy or a network: make deps-test"
 fi
 
 sed -n '/^    import cornu$/,/^$/{s/^    //;p}' "$root/README.md" >digits.py

@@ -84,6 +84,7 @@ grep '^# ' "$folder/log" | sed 's/^# /    /'
 if grep -q '^# ' "$folder/log"; then
     report $status "19 of 20 pictures as they are, 18 inverted or at three times the size"
 else
+    echo "skipping 1: data sets: CORNU_DATA=FOLDER with digit-images"
     skipped=$((skipped + 1))
     echo "skipped  pictures: no digit-images in CORNU_DATA"
 fi

@@ -32,6 +32,7 @@
 #include "../../../device/log.h"
 #include "../../../device/sha256_internal.h"
 #include "../files.h"
+#include "../../skip.h"
 
 static const char *const no_addresses[] = { "http://127.0.0.1:1/", NULL };
 
@@ -272,14 +273,14 @@ static void expect_download(const char *folder)
 static void test_a_complete_download(void **state)
 {
     (void)state;
-    if (!can_download()) skip();
+    if (!can_download()) SKIP_FOR(SKIP_CURL);
     expect_download(files_path(folder, "home/.cache/cornu/small"));
 }
 
 static void test_a_download_without_a_home(void **state)
 {
     (void)state;
-    if (!can_download()) skip();
+    if (!can_download()) SKIP_FOR(SKIP_CURL);
     setenv("HOME", "", 1);
     expect_download("./data/small");
 }
@@ -309,7 +310,8 @@ static bool missing_programs_are_reported(void)
 static void test_a_download_by_wget(void **state)
 {
     (void)state;
-    if (!can_download() || !missing_programs_are_reported() || !only_program("wget")) skip();
+    if (!can_download() || !missing_programs_are_reported() || !only_program("wget"))
+        SKIP_FOR("curl and wget: apt-get install curl wget");
     expect_download(files_path(folder, "home/.cache/cornu/small"));
     unlink(files_path(folder, "home/.cache/cornu/small/abc.bin"));
     serve_from("absent");
@@ -319,7 +321,8 @@ static void test_a_download_by_wget(void **state)
 static void test_neither_curl_nor_wget(void **state)
 {
     (void)state;
-    if (!missing_programs_are_reported()) skip();
+    if (!missing_programs_are_reported())
+        SKIP_FOR("posix_spawn: a C library that reports missing programs");
     only_program("");
     serve_from("complete");
     expect_failure(NULL, CORNU_ERR_DATA, "neither curl nor wget is installed");
@@ -334,7 +337,7 @@ static void test_leftovers(void **state)
     enum { STAY = sizeof stay / sizeof *stay };
     char cache[FILES_PATH];
     (void)state;
-    if (!can_download()) skip();
+    if (!can_download()) SKIP_FOR(SKIP_CURL);
     snprintf(cache, sizeof cache, "%s", files_path(folder, "home/.cache/cornu/small/"));
     cache[strlen(cache) - 1] = '\0';
     files_write(files_path(cache, ".abc.bin.cornu-a1B2c3"), "ab", 2);
@@ -354,7 +357,7 @@ static void test_leftovers(void **state)
 static void test_bad_answers(void **state)
 {
     (void)state;
-    if (!can_download()) skip();
+    if (!can_download()) SKIP_FOR(SKIP_CURL);
     static const struct { const char *behaviour, *text; } cases[] = {
         { "absent", "404" },
         { "wrong", "wrong checksum: SHA-256 is " },
@@ -378,7 +381,7 @@ static void test_bad_answers(void **state)
 static void test_no_connection(void **state)
 {
     (void)state;
-    if (!can_download()) skip();
+    if (!can_download()) SKIP_FOR(SKIP_CURL);
     expect_failure(NULL, CORNU_ERR_DATA, "its download failed: ");
     assert_non_null(strstr(cornu_error_message(), "neither in ./data/small nor in the cache"));
     assert_non_null(strstr(cornu_error_message(), "http://127.0.0.1:1/abc.bin has it"));
@@ -389,7 +392,7 @@ static void test_no_connection(void **state)
 static void test_a_stalled_download(void **state)
 {
     (void)state;
-    if (!can_download()) skip();
+    if (!can_download()) SKIP_FOR(SKIP_CURL);
     const CornuDataSearch       search = { .data = NULL };
     const CornuDownloadPatience patience = { .connect = 1, .stall = 2 };
     const char *to = files_path(folder, "a/b/c");
@@ -413,7 +416,7 @@ static bool stop_midway(void *context, const CornuDataFile *file, int64_t receiv
 static void test_progress_can_stop_it(void **state)
 {
     (void)state;
-    if (!can_download()) skip();
+    if (!can_download()) SKIP_FOR(SKIP_CURL);
     CornuDataSearch search = { .progress = stop_midway };
     serve_from("stalled");
     expect_failure(&search, CORNU_ERR_INTERRUPTED, "stopped on request");

@@ -14,6 +14,7 @@
 #include "../../../datasets/images/image.h"
 #include "../../../datasets/synthetic/synthetic.h"
 #include "../files.h"
+#include "../../skip.h"
 
 enum { SIZE = 28, PIXELS = SIZE * SIZE };
 
@@ -29,7 +30,7 @@ static void test_published_digits(void **state)
         "digit8_test00061", "digit8_test00084", "digit9_test00007", "digit9_test00009",
     };
     const char *path = files_real("mnist/t10k-images-idx3-ubyte.gz");
-    if (!path) skip();
+    if (!path) SKIP_FOR(SKIP_DATA);
     CornuArray images, labels;
     assert_int_equal(cornu_idx_load(path, &images), CORNU_OK);
     assert_int_equal(cornu_idx_load(files_real("mnist/t10k-labels-idx1-ubyte.gz"), &labels),
@@ -38,7 +39,7 @@ static void test_published_digits(void **state)
         char name[64];
         snprintf(name, sizeof name, "digit-images/%s.png", names[i]);
         path = files_real(name);
-        if (!path) skip();
+        if (!path) SKIP_FOR(SKIP_DATA);
         int digit, record;
         assert_int_equal(sscanf(names[i], "digit%1d_test%d", &digit, &record), 2);
         const uint8_t *pixels = (const uint8_t *)images.data + record * PIXELS;
@@ -110,7 +111,7 @@ static void test_an_enlarged_digit_comes_back(void **state)
     (void)state;
     enum { COUNT = 1000, FAINT = 8 }; /* a row without stronger ink is ignored */
     const char *path = files_real("mnist/t10k-images-idx3-ubyte.gz");
-    if (!path) skip();
+    if (!path) SKIP_FOR(SKIP_DATA);
     CornuArray images;
     int        same = 0;
     assert_int_equal(cornu_idx_load(path, &images), CORNU_OK);

@@ -14,6 +14,7 @@
 #include "../../../datasets/synthetic/synthetic.h"
 #include "../../allocations.h"
 #include "../files.h"
+#include "../../skip.h"
 
 enum { PIXELS = 28 * 28, TRAIN = 30, TEST = 12 };
 
@@ -166,9 +167,9 @@ static void expect_real(CornuTrainTest *data, double train_mean, double test_mea
 static void test_the_real_files(void **state)
 {
     (void)state;
-    if (!files_real("mnist/train-images-idx3-ubyte.gz")) skip();
+    if (!files_real("mnist/train-images-idx3-ubyte.gz")) SKIP_FOR(SKIP_DATA);
     expect_real(cornu_mnist_load(), 0.1307, 0.1325);
-    if (!files_real("fashion-mnist/train-images-idx3-ubyte.gz")) skip();
+    if (!files_real("fashion-mnist/train-images-idx3-ubyte.gz")) SKIP_FOR(SKIP_DATA);
     CornuTrainTest *fashion = cornu_fashion_mnist_load();
     assert_string_equal(fashion->class_names[9], "ankle_boots");
     expect_real(fashion, 0.2860, 0.2868);
@@ -229,7 +230,7 @@ static void test_drawings_never_change(void **state)
 static void test_each_allocation_may_fail(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     CornuDataset   *train = NULL;
     CornuIterator  *iterator = NULL;
     CornuTrainTest *data = NULL;

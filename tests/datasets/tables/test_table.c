@@ -13,6 +13,7 @@
 #include "../../allocations.h"
 #include "../../comma.h"
 #include "../files.h"
+#include "../../skip.h"
 
 #define LIST(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #define PARSE(text, ...) \
@@ -251,7 +252,7 @@ static void test_locales_do_not_matter(void **state)
 {
     (void)state;
     CornuArray x;
-    if (!comma_begin(folder)) skip();
+    if (!comma_begin(folder)) SKIP_FOR(SKIP_LOCALE);
     CornuTable *table = must(parse("a\n1.5\n"));
     assert_int_equal(cornu_table_take(table, &x), CORNU_OK);
     expect_f32(x, 1, 1, (float[]){ 1.5f });
@@ -322,7 +323,7 @@ static void test_columns_that_cannot_be_taken(void **state)
 static void test_without_memory(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     CornuTable *table = NULL;
     CornuArray  x = { .data = NULL };
     for (int64_t allowed = 0; !table; allowed++) {

@@ -11,6 +11,7 @@
 #include "../../../datasets/text/text.h"
 #include "../files.h"
 #include "../../expect.h"
+#include "../../skip.h"
 
 static int64_t count_of(const CornuTextData *text) { return text->tokens.type.shape.extent[0]; }
 
@@ -72,7 +73,7 @@ static void test_short_shakespeare_is_refused(void **state)
 static void test_real_shakespeare(void **state)
 {
     (void)state;
-    if (!files_real("shakespeare/input.txt")) skip();
+    if (!files_real("shakespeare/input.txt")) SKIP_FOR(SKIP_DATA);
     CornuTextData *tiny = cornu_text_load(.encoding = CORNU_TEXT_ALPHABET);
     assert_non_null(tiny);
     assert_int_equal(count_of(tiny), 1115394);
@@ -81,7 +82,7 @@ static void test_real_shakespeare(void **state)
     assert_int_equal(cornu_dataset_count(blocks), 11043);
     cornu_dataset_free(blocks);
     cornu_text_free(tiny);
-    if (!files_real("shakespeare/complete.txt")) skip();
+    if (!files_real("shakespeare/complete.txt")) SKIP_FOR(SKIP_DATA);
     CornuTextData *complete = cornu_text_load(.file = "shakespeare/complete.txt");
     assert_non_null(complete);
     assert_int_equal(count_of(complete), 5283795);

@@ -4,6 +4,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include "../../skip.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,14 +241,14 @@ static void begin(const char *name)
 static void test_allocates_nothing(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     begin("allocate_nothing");
 }
 
 static void test_memory_missing(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     begin("lack_memory");
 }
 
@@ -259,7 +261,7 @@ static void test_arch_type_refused(void **state)
 static void test_kernels_of_isa(void **state)
 {
     const CornuIsa isa = *(const CornuIsa *)*state;
-    if (!isa_present(isa)) skip();
+    if (!isa_present(isa)) SKIP_FOR(SKIP_ISA);
     begin(cornu__isa_name(isa));
 }
 

@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include "../../skip.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -333,7 +335,7 @@ static void open_device(const char *name)
     failures = 0;
     if (device) return;
     assert_int_equal(cornu_error_take(), CORNU_ERR_DEVICE);
-    skip();
+    SKIP_FOR(SKIP_PJRT);
 }
 
 static void check_device(const char *name)

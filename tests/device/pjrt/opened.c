@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "../../skip.h"
+
 #include <cornu/device/pjrt/plugin.h>
 
 const char *pjrt_name(void)
@@ -24,7 +26,7 @@ static void skip_for_reason(void)
 {
     print_message("%s\n", cornu_error_message());
     cornu_error_take();
-    skip();
+    SKIP_FOR(SKIP_PJRT);
 }
 
 int pjrt_most_shards(void)
@@ -47,7 +49,7 @@ CornuDevice *pjrt_open_with(const char *options, int shards)
     char                 path[CORNU_PJRT_PATH], name[CORNU_PJRT_PATH + 128];
     snprintf(name, sizeof name, "%s%s", pjrt_name(), options);
     /* The plugins that are installed are for another processor than the emulated one. */
-    if (getenv("CORNU_TEST_WRAPPER")) skip();
+    if (getenv("CORNU_TEST_WRAPPER")) SKIP_FOR(SKIP_EMULATOR);
     if (cornu__pjrt_parse(name, &parsed) != CORNU_OK) fail_msg("%s", cornu_error_message());
     if (cornu__pjrt_find(parsed.plugin, path) != CORNU_OK) skip_for_reason();
     CornuDevice *device = cornu_device_open(.name = name, .shards = shards, .threads = 1);

@@ -14,6 +14,7 @@
 #include "../../../device/pjrt/plugin.h"
 #include "../../datasets/files.h"
 #include "../../expect.h"
+#include "../../skip.h"
 
 #define LAMMPS "/lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so"
 #define OLD    "/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"
@@ -76,7 +77,7 @@ static void skip_where_installed(void)
     char path[CORNU_PJRT_PATH];
     if (cornu__pjrt_find("cpu", path) == CORNU_OK || cornu__pjrt_find("cuda", path) == CORNU_OK ||
         cornu__pjrt_find("tpu", path) == CORNU_OK)
-        skip();
+        SKIP_FOR("no plugin: a machine without one");
 }
 
 static void paths_are_taken_as_they_are(void **state)

@@ -16,6 +16,7 @@
 #include "../../datasets/files.h"
 #include "../../expect.h"
 #include "../programs.h"
+#include "../../skip.h"
 
 /* XLA's compiler for GPUs leaks. The leak sanitizer calls this by name. */
 const char *__lsan_default_suppressions(void);
@@ -112,11 +113,11 @@ static void needs_plugin(void)
 {
     char path[CORNU_PJRT_PATH];
     /* The plugins that are installed are for another processor than an emulated one. */
-    if (getenv("CORNU_TEST_WRAPPER")) skip();
+    if (getenv("CORNU_TEST_WRAPPER")) SKIP_FOR(SKIP_EMULATOR);
     if (cornu__pjrt_find("cuda", path) == CORNU_OK) return;
     print_message("%s\n", cornu_error_message());
     cornu_error_take();
-    skip();
+    SKIP_FOR("pjrt for GPUs: pip install jax-cuda12-plugin");
 }
 
 /* A product of n by n. */
@@ -213,7 +214,7 @@ static void without_a_gpu_it_says_so(void **state)
 {
     (void)state;
     needs_plugin();
-    if (cornu__has_gpu()) skip();
+    if (cornu__has_gpu()) SKIP_FOR("no GPU: a machine without one");
     expect_failure(cornu_device_open(.name = "pjrt:cuda"), CORNU_ERR_DEVICE,
                    "this machine has no NVIDIA GPU");
 }

@@ -16,6 +16,7 @@
 #include "../../datasets/files.h"
 #include "../../expect.h"
 #include "toys.h"
+#include "../../skip.h"
 
 /* The path of a library that is compiled from fake.toy with these options. */
 static const char *compiled(const char *name, const char *options)
@@ -295,7 +296,7 @@ static void without_a_tpu_the_cloud_is_not_asked(void **state)
                                                 { "TPU_WORKER_HOSTNAMES", "localhost" },
                                                 { "TPU_ACCELERATOR_TYPE", "v3-8" } };
     enum { COUNT = sizeof variables / sizeof *variables };
-    if (cornu__has_tpu()) skip();
+    if (cornu__has_tpu()) SKIP_FOR("no TPU: a machine without one");
     for (int i = 0; i < COUNT; i++) unsetenv(variables[i][0]);
     loaded(compiled("other.so", ""));
     for (int i = 0; i < COUNT; i++) assert_null(getenv(variables[i][0]));

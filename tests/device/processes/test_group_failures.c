@@ -19,6 +19,7 @@
 
 #include "../../../device/host/machine/cpu.h"
 #include "ranks.h"
+#include "../../skip.h"
 
 enum { RANKS = 4, FAILS = 2 };
 
@@ -258,7 +259,7 @@ static void take_another_isa(int rank)
 static void other_instruction_sets_are_named(void **state)
 {
     Ranks ranks;
-    if (strcmp(cornu__isa_name(cornu__cpu()->preferred), "portable") == 0) skip();
+    if (strcmp(cornu__isa_name(cornu__cpu()->preferred), "portable") == 0) SKIP_FOR(SKIP_ISA);
     ranks_run(&ranks, 3, *state, 20, take_another_isa, meet);
     for (int i = 0; i < 3; i++)
         ranks_expect(&ranks, i, CORNU_ERR_PROCESS,

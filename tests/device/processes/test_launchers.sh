@@ -53,7 +53,7 @@ expect "cornu_run mpi" failure 2 'says: transport is "mpi", but no launcher of M
 with() {
     local library=$1 mpirun=$2 name=$3 transport
     if ! command -v "${mpirun%% *}" >/dev/null || [ ! -e "$BUILD/libcornu_mpi_$library.so" ]; then
-        echo "no $library"
+        echo "skipping 11: MPI: make deps-mpi, then make"
         skipped=$((skipped + 11))
         return
     fi
@@ -87,7 +87,9 @@ with() {
 }
 
 case $BUILD in
-*sanitize*) skipped=$((skipped + 24)) ;;   # libraries of MPI leak
+*sanitize*)   # libraries of MPI leak
+    echo "skipping 24: sanitizer: a build without SANITIZE"
+    skipped=$((skipped + 24)) ;;
 *)
     with openmpi "mpirun.openmpi --allow-run-as-root --oversubscribe" "Open MPI"
     with mpich mpirun.mpich MPICH
@@ -97,6 +99,7 @@ case $BUILD in
             env CORNU_MPI="$BUILD/libcornu_mpi_mpich.so" \
             mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 "$rank" --rank auto well
     else
+        echo "skipping 1: MPI: make deps-mpi, then make"
         skipped=$((skipped + 1))
     fi
     expect "no plugin" failure 1 "rank 1 of 3, but Cornu's plugin .* make deps-mpi" \

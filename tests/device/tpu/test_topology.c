@@ -5,6 +5,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include "../../skip.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -198,7 +200,7 @@ static void a_device_that_is_no_emulation_is_taken(void **state)
     (void)state;
     CornuTpuTarget target;
     set_environment("pjrt:cpu", NULL, NULL);
-    if (cornu_tpu_resolve(&target) == CORNU_ERR_DEVICE) skip();
+    if (cornu_tpu_resolve(&target) == CORNU_ERR_DEVICE) SKIP_FOR(SKIP_PJRT);
     assert_true(target.is_real);
     assert_string_equal(target.device, "pjrt:cpu");
     assert_int_equal(target.cores, 1);

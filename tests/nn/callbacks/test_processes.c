@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "../../skip.h"
 #include <jansson.h>
 
 #include "../../datasets/files.h"
@@ -440,7 +442,7 @@ static void a_full_disk_ends_all_ranks(void **state)
     static const char *const written[] = { "full.safetensors", "full.csv", "kept/backup-",
                                            "trace.json", "tb/", "full.safetensors", "big.keras" };
     (void)state;
-    if (access("/dev/full", W_OK)) skip();
+    if (access("/dev/full", W_OK)) SKIP_FOR("/dev/full: Linux");
     for (which_writer = 0; which_writer < 7; which_writer++) {
         Ranks ranks;
         char  part[120];

@@ -11,6 +11,7 @@
 #include "../../datasets/files.h"
 #include "../../expect.h"
 #include "two_tasks.h"
+#include "../../skip.h"
 
 enum { STRIDE = 7, MOST = 200000 };   /* from every seventh allocation on all fail */
 
@@ -62,7 +63,7 @@ static void no_memory(void **state)
 {
     static Task *const tasks[] = { train, evaluate, predict, export };
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
         int64_t made = 0, failures = 0;
         for (int once = 0; once < 2; once++) {   /* what is made once is kept */

@@ -14,6 +14,7 @@
 #include "../../../nn/cornu.h"
 #include "../../../nn/formats/hdf5_internal.h"
 #include "../../datasets/files.h"
+#include "../../skip.h"
 
 enum { THREADS = 2, ROUNDS = 40, MAX_FILE = 1 << 17 };
 
@@ -90,7 +91,7 @@ static void two_threads_save_and_load(void **state)
     if (cornu_model_save(work[0].model, work[0].paths[0]) == CORNU_ERR_UNSUPPORTED) {
         print_message("%s\n", cornu_error_message());
         for (int i = 0; i < THREADS; i++) cornu_model_free(work[i].model);
-        skip();
+        SKIP_FOR(SKIP_HDF5);
     }
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, rounds, &work[i]), 0);
@@ -119,7 +120,7 @@ static void others_wait_until_a_file_is_closed(void **state)
     const struct timespec moment = { .tv_nsec = 100 * 1000 * 1000 };
     pthread_t  thread;
     CornuHdf5 *file = cornu__hdf5_create();
-    if (!file && cornu_error_status() == CORNU_ERR_UNSUPPORTED) skip();
+    if (!file && cornu_error_status() == CORNU_ERR_UNSUPPORTED) SKIP_FOR(SKIP_HDF5);
     assert_non_null(file);
     assert_int_equal(pthread_create(&thread, NULL, open_another, NULL), 0);
     nanosleep(&moment, NULL);

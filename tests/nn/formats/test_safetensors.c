@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "../../skip.h"
+
 static char path[FILES_PATH], other[FILES_PATH];
 
 static int set_up(void **state)
@@ -115,7 +117,7 @@ static void test_reads_original(void **state)
     CornuSafetensors *file = cornu_safetensors_open("tests/golden/networks/batches.safetensors");
     if (!file) {
         cornu_error_take();
-        skip();
+        SKIP_FOR("golden files: tests/golden");
     }
     assert_true(cornu_safetensors_count(file) > 0);
     assert_non_null(cornu_safetensors_metadata(file, "golden"));
@@ -128,7 +130,7 @@ static void test_original_reads(void **state)
     const char *python = getenv("CORNU_PYTHON") ? getenv("CORNU_PYTHON") : "python3";
     char command[FILES_PATH + 600];
     snprintf(command, sizeof command, "%s -c 'import safetensors.numpy' 2>/dev/null", python);
-    if (system(command) != 0) skip();
+    if (system(command) != 0) SKIP_FOR("safetensors: CORNU_PYTHON=an interpreter with safetensors");
     CornuNamedArray arrays[5];
     int count = make_arrays(arrays, false);
     assert_int_equal(cornu_safetensors_write(path, arrays, count, texts, 2), CORNU_OK);

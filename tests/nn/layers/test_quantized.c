@@ -13,6 +13,7 @@
 #include "../../../nn/saving/files_internal.h"
 #include "../../allocations.h"
 #include "../golden.h"
+#include "../../skip.h"
 
 #define GOLDEN "tests/golden/models/quantized.safetensors"
 
@@ -151,7 +152,7 @@ static void out_of_memory(void **state)
 {
     (void)state;
     const float kernel[6] = { 1, 2, 3, 4, 5, 6 };
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     for (int i = 0;; i++) {
         CornuModel  *model = small(cornu_dense(2, .name = "d"));
         CornuWeight *weight = cornu_model_weight(model, 0);

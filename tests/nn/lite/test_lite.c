@@ -21,6 +21,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "../../skip.h"
 #include <zlib.h>
 
 #define GOLDEN "tests/golden/lite/outputs.npz"
@@ -59,7 +61,7 @@ static void test_models_run_elsewhere(void **state)
     char        command[800];
     snprintf(command, sizeof command, "%s -c 'import importlib.util as u; "
              "exit(not u.find_spec(\"ai_edge_litert\"))' 2>/dev/null", python);
-    if (system(command) != 0) skip();
+    if (system(command) != 0) SKIP_FOR("LiteRT: CORNU_PYTHON=an interpreter with ai_edge_litert");
     write_cases();
     snprintf(command, sizeof command, "%s tests/nn/lite/check_lite.py %s %d %s >/dev/null",
              python, folder, lite_case_count, getenv("CORNU_WRITE_GOLDEN") ? GOLDEN : "");
@@ -226,7 +228,8 @@ static void test_quantized_graphs_as_onnx(void **state)
                     "is quantized, i8, expected a model in f32");
     snprintf(command, sizeof command, "%s -c 'import importlib.util as u; "
              "exit(not u.find_spec(\"onnxruntime\"))' 2>/dev/null", python);
-    if (system(command) != 0) skip();
+    if (system(command) != 0)
+        SKIP_FOR("onnxruntime: CORNU_PYTHON=an interpreter with onnx and onnxruntime");
     snprintf(command, sizeof command, "%s tests/nn/lite/check_qdq.py %s "
              "tests/golden/lite/bytes.npz >/dev/null", python, path);
     assert_int_equal(system(command), 0);
@@ -319,7 +322,8 @@ static void test_damaged_files(void **state)
 static void test_no_memory(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted())
+        SKIP_FOR("onnxruntime: CORNU_PYTHON=an interpreter with onnx and onnxruntime");
     const char  *path = onnx_file("memory", ".tflite");
     CornuSymbol *x = cornu_input(.shape = { 4, 4, 1 });
     CornuSymbol *y = cornu_call(cornu_batch_normalization(), cornu_call(cornu_conv2d(2, 2), x));

@@ -11,6 +11,7 @@
 
 #include "../../allocations.h"
 #include "../golden.h"
+#include "../../skip.h"
 
 enum { ROWS = 6000, FEATURES = 12, CLASSES = 5, CALLERS = 8, MOST = 40 };
 
@@ -371,7 +372,7 @@ static void needs_no_compiling(void **state)
 static void allocates_nothing(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     CornuModel     *model = compiled_on(NULL);
     CornuPredictor *predictor = expect_predictor(cornu_predictor(model));
     const int       sizes[] = { 1, 5, 32, 40 };
@@ -387,7 +388,7 @@ static void allocates_nothing(void **state)
 static void memory_may_end(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     CornuModel   *model = compiled_on(NULL);
     int64_t       failures = 0;
     bool          done = false;

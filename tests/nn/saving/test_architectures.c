@@ -15,6 +15,7 @@
 #include "../../../nn/saving/files_internal.h"
 #include "../../datasets/files.h"
 #include "../golden.h"
+#include "../../skip.h"
 
 enum { MOST = 2 };
 
@@ -143,7 +144,7 @@ static void keras_reads_ours(void **state)
     char        command[700];
     snprintf(command, sizeof command, "%s -c 'import importlib.util as u; "
              "exit(not u.find_spec(\"keras\"))' 2>/dev/null", python);
-    if (system(command) != 0) skip();
+    if (system(command) != 0) SKIP_FOR(SKIP_KERAS);
     Golden      golden = golden_open(FOLDER "architectures.safetensors");
     CornuModel *model = keras_model(name);
     const char *path = files_path(folder, "model.safetensors");

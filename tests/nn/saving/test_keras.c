@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "../../skip.h"
+
 enum { ROWS = 8, MOST = 2, STEPS = 4 };
 
 static const char *const cases[] = { "sequence", "images", "branches" };
@@ -93,7 +95,7 @@ static void test_predicts_as_keras(void **state)
     const char *name = *state;
     static const char *const suffixes[] = { ".keras", ".h5" };
     Data        data = data_of(name);
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     for (int s = 0; s < 2; s++) {
         CornuModel *model = expect_model(cornu_model_load(golden(name, suffixes[s])));
         assert_string_equal(cornu_model_name(model), name);
@@ -119,7 +121,7 @@ static void test_loads_weights_alone(void **state)
     const char *name = *state;
     static const char *const suffixes[] = { ".keras", ".weights.h5", ".h5" };
     Data        data = data_of(name);
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     CornuModel *model = expect_model(cornu_model_load(golden(name, ".keras")));
     expect_ok(cornu_compile(model, .optimizer = cornu_adagrad(), .device = device));
     for (int s = 0; s < 3; s++) {
@@ -137,7 +139,7 @@ static void test_weights_of_a_foreign_class(void **state)
 {
     (void)state;
     Data data = data_of("nested");
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     assert_null(cornu_model_load(golden("nested", ".keras")));
     expect_error(cornu_error_status(), CORNU_ERR_UNSUPPORTED,
                  "the model's class is \"Nested\", expected Sequential or Functional");
@@ -159,7 +161,7 @@ static void test_shards(void **state)
 {
     (void)state;
     Data data = data_of("images");
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     CornuModel *model = expect_model(cornu_model_load_compiled(golden("images", ".keras"), device));
     CornuVariable *iteration = cornu_optimizer_iteration(cornu_model_optimizer(model));
     double         steps;
@@ -179,7 +181,7 @@ static void test_written_shards(void **state)
 {
     (void)state;
     Data data = data_of("images");
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     CornuModel *model = expect_model(cornu_model_load_compiled(golden("images", ".keras"), device));
     const char *path = here("written", ".weights.json");
     const double gib = 1024.0 * 1024.0 * 1024.0;
@@ -213,7 +215,7 @@ static void test_json(void **state)
 {
     (void)state;
     Data data = data_of("images");
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     CornuModel *model = expect_model(cornu_model_load(golden("images", ".keras")));
     char       *json = cornu_model_to_json(model);
     assert_non_null(json);
@@ -267,7 +269,7 @@ static void shards_fail(const char *map, const char *message)
 static void test_damaged_shards(void **state)
 {
     (void)state;
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     shards_fail("{", "json");
     shards_fail("{}", "there is no weight_map in it");
     shards_fail("{\"weight_map\": {\"/layers/dense/vars\": 3}}",
@@ -285,7 +287,7 @@ static void test_untrained(void **state)
 {
     float x[6] = { 1, 2, 3, 4, 5, 6 }, y[4] = { 0 };
     (void)state;
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     CornuModel *model = expect_model(
         cornu_model_load_compiled(golden("untrained", ".keras"), device));
     double rate, value;
@@ -302,7 +304,7 @@ static void test_goes_on_as_keras(void **state)
     const char *name = *state;
     static const char *const suffixes[] = { ".keras", ".h5" };
     Data        data = data_of(name);
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     for (int s = 0; s < 2; s++) {
         float       losses[STEPS];
         CornuModel *model = expect_model(
@@ -325,7 +327,7 @@ static void test_round_trip(void **state)
 {
     const char *name = *state;
     Data        data = data_of(name);
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     CornuModel *model = expect_model(cornu_model_load_compiled(golden(name, ".keras"), device));
     step(model, &data);
     expect_ok(cornu_model_set_class_names(model, &name, 1));
@@ -356,7 +358,7 @@ static void test_round_trip(void **state)
 static void test_metadata(void **state)
 {
     (void)state;
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     CornuModel    *model = expect_model(cornu_model_load(golden("images", ".keras")));
     unsigned char *text;
     size_t         size;
@@ -381,7 +383,7 @@ static void test_metadata(void **state)
 static void test_optimizers(void **state)
 {
     (void)state;
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     static const double boundaries[] = { 3, 7 }, values[] = { 0.5, 0.25, 0.0 };
     CornuOptimizer *const all[] = {
         cornu_sgd(.schedule = cornu_exponential_decay(0.5, 7, 0.25, .staircase = true),
@@ -456,7 +458,7 @@ static void test_loss_scales_list_as_keras(void **state)
 {
     float x[6] = { 1, 2, 3, 4, 5, 6 }, y[4] = { 1, 0, 0, 1 };
     (void)state;
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     for (int nadam = 0; nadam < 2; nadam++) {
         CornuModel *model = with_scaled_loss(nadam), *other = with_scaled_loss(nadam);
         expect_ok(cornu_train_on_batch(model, cornu_array(x, CORNU_F32, 2, 3),
@@ -484,7 +486,7 @@ static void test_several_optimizers(void **state)
 {
     float x[6] = { 1, 2, 3, 4, 5, 6 }, y[4] = { 1, 0, 0, 1 };
     (void)state;
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     const CornuArray xs = cornu_array(x, CORNU_F32, 2, 3), ys = cornu_array(y, CORNU_F32, 2, 2);
     CornuModel *model = cornu_sequential(.name = "model", .input_shape = { 3 });
     cornu_model_add(model, cornu_dense(4, .name = "first", .activation = CORNU_TANH));
@@ -644,7 +646,7 @@ static void round_trip_scores(const CornuCompileConfig *config, int i)
 static void test_losses_and_metrics(void **state)
 {
     (void)state;
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     with_compilations(round_trip_scores);
     /* Keras cannot trace this one in JAX. */
     round_trip_scores(&(CornuCompileConfig){
@@ -753,7 +755,7 @@ static const char *keras_python(void)
     char        command[600];
     snprintf(command, sizeof command, "%s -c 'import importlib.util as u; "
              "exit(not u.find_spec(\"keras\"))' 2>/dev/null", python);
-    if (!has_hdf5() || system(command) != 0) skip();
+    if (!has_hdf5() || system(command) != 0) SKIP_FOR(!has_hdf5() ? SKIP_HDF5 : SKIP_KERAS);
     return python;
 }
 

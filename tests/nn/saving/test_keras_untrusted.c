@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "golden_files.h"
+#include "../../skip.h"
 
 static void test_hostile_files(void **state)
 {
@@ -26,7 +27,7 @@ static void test_hostile_files(void **state)
                                     " expected (3, 3, 2, 4)" },
     };
     (void)state;
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     CornuModel *model = expect_model(cornu_model_load(golden("images", ".keras")));
     expect_ok(cornu_model_save_weights(model, here("a", ".npz")));
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
@@ -77,7 +78,7 @@ static void test_truncated_files(void **state)
     static const char *const suffixes[] = { ".keras", ".weights.h5", ".h5", ".npz" };
     static unsigned char bytes[400000];
     (void)state;
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     for (int s = 0; s < 4; s++) {
         const char  *path;
         CornuModel  *model = expect_model(cornu_model_load(golden("images", ".keras")));
@@ -111,7 +112,7 @@ static void test_damaged_files(void **state)
     static const char *const suffixes[] = { ".keras", ".weights.h5", ".h5", ".npz" };
     static unsigned char bytes[400000];
     (void)state;
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     uint32_t random = 1;
     for (int s = 0; s < 4; s++) {
         const char  *path;

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "../../skip.h"
 #include <jansson.h>
 
 #include "golden_files.h"
@@ -100,7 +102,7 @@ static void test_trains_as_keras(void **state)
 {
     const char *name = *state;
     Data        data = data_of(name);
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     CornuModel *model = expect_model(cornu_model_load_compiled(model_path(name, ".keras"), device));
     expect_predictions("predictions", model, &data, 'p');
     float losses[STEPS];
@@ -179,7 +181,7 @@ static void expect_arguments(json_t *ours, json_t *keras)
 static void test_writes_the_arguments_of_keras(void **state)
 {
     const char *name = *state;
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     CornuModel *model = expect_model(cornu_model_load(model_path(name, ".keras")));
     expect_ok(cornu_model_save(model, here(name, ".keras")));
     cornu_model_free(model);

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../../../nn/terminal/terminal.h"
+#include "../../skip.h"
 
 static int   master = -1;
 static FILE *terminal;
@@ -67,7 +68,7 @@ static void the_environment_tells_of_a_terminal(void **state)
         { NULL, NULL, NULL, false, false },
         { NULL, NULL, NULL, true, true },
     };
-    if (!terminal) skip();
+    if (!terminal) SKIP_FOR("terminal: /dev/pts");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         set("LC_ALL", cases[i].all);
         set("LC_CTYPE", cases[i].type);
@@ -92,7 +93,7 @@ static void a_file_is_ascii_without_setlocale(void **state)
 static void setlocale_is_believed(void **state)
 {
     (void)state;
-    if (!terminal) skip();
+    if (!terminal) SKIP_FOR("terminal: /dev/pts");
     set("LC_ALL", "C.UTF-8");
     if (setlocale(LC_CTYPE, "C.UTF-8")) assert_true(cornu_terminal(terminal).utf8);
     if (setlocale(LC_CTYPE, "POSIX")) assert_true(cornu_terminal(terminal).utf8);

@@ -23,6 +23,7 @@
 #include "../../../models/models.h"
 #include "../../allocations.h"
 #include "../golden.h"
+#include "../../skip.h"
 
 enum { ROWS = 125, TEST_ROWS = 37, BATCH = 16, PIXELS = 784 };
 
@@ -61,7 +62,7 @@ static CornuArray images_for(const CornuModel *model, int64_t count)
 
 static void single_steps_allocate_nothing(void **state)
 {
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     CornuDevice     *device = cornu_device_open("cpu", .threads = 3);
     CornuModel      *model = open_model(*state, device);
     const CornuArray x = images_for(model, BATCH), y = cornu_array(labels, CORNU_U8, BATCH);
@@ -78,7 +79,7 @@ static void single_steps_allocate_nothing(void **state)
 static void steps_on_many_shards_allocate_nothing(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     enum { MANY = 64 };
     static const int shards[] = { 12, 33, MANY };
     for (int k = 0; k < 3; k++) {
@@ -134,7 +135,7 @@ static CornuStatus epoch_end(CornuCallback *self, CornuModel *model, int64_t ind
 
 static void fit_allocates_nothing(void **state)
 {
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     enum { EPOCHS = 4 };
     CornuDevice *device = cornu_device_open("cpu", .threads = 2);
     CornuModel  *model = open_model(*state, device);
@@ -172,7 +173,8 @@ static void memory_of_mnist_cnn(void **state)
     char        program[512];
     snprintf(program, sizeof program, "%s/mnist_cnn", build ? build : "build");
     /* In an emulator it would be the emulator's memory, if the program started at all. */
-    if (!allocations_counted() || access(program, X_OK) || getenv("CORNU_TEST_WRAPPER")) skip();
+    if (!allocations_counted() || access(program, X_OK) || getenv("CORNU_TEST_WRAPPER"))
+        SKIP_FOR(SKIP_SANITIZER);
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -206,7 +208,8 @@ static CornuStatus note_first_step(CornuCallback *self, CornuModel *model, int64
 static void time_to_first_step(void **state)
 {
     (void)state;
-    if (!have_real_digits() || !allocations_counted() || getenv("CORNU_TEST_WRAPPER")) skip();
+    if (!have_real_digits() || !allocations_counted() || getenv("CORNU_TEST_WRAPPER"))
+        SKIP_FOR(!have_real_digits() ? SKIP_DATA : SKIP_SANITIZER);
     const double    start = now();
     CornuDevice    *device = cornu_device_open("cpu");
     CornuTrainTest *mnist = cornu_mnist_load();

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "../../skip.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -299,7 +301,7 @@ static void gradients_follow_the_results_that_count(void **state)
 static void recording_without_memory(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     CornuDevice *device = cornu_device_open("cpu");
     CornuOp     *op = with_kernel();
     CornuStatus  status = CORNU_ERR_MEMORY;
@@ -326,7 +328,7 @@ static void runs_by_xla(void **state)
     CornuDevice   *device = cornu_device_open("pjrt:cpu");
     if (!device) {
         cornu_error_take();
-        skip();
+        SKIP_FOR(SKIP_PJRT);
     }
     cornu_device_close(device);
     CornuPlacement p = apply(with_kernel(), "pjrt:cpu", CORNU_F32, y, d_x);
@@ -461,7 +463,7 @@ static void threads_may_register(void **state)
 static void registering_without_memory(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     const int64_t held = allocations_held();
     allocations_fail_after(0);
     CornuOp *op = cornu_op_register(DEFINE(.name = "memory"));

@@ -9,6 +9,7 @@
 
 #include "../../../allocations.h"
 #include "../../agreement.h"
+#include "../../../skip.h"
 
 enum { MOST_VALUES = 200 };
 
@@ -196,7 +197,7 @@ static void test_random_programs(void **state)
 static void test_a_run_allocates_nothing(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     for (uint64_t seed = 1; seed <= 20; seed++) {
         CornuProgram *p = random_program(seed);
         Compiled      made = compile(cpu[1], p);
@@ -214,7 +215,7 @@ static void test_a_run_allocates_nothing(void **state)
 static void test_compiling_without_memory(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     CornuProgram *p = random_program(3);
     for (int64_t i = 0;; i++) {
         CornuDevice *device = cornu_device_open("cpu", .threads = 1);

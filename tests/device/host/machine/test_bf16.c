@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include "../../../skip.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -351,7 +353,7 @@ static void test_emulated_amx_tile(void **state)
 #endif
     (void)state;
     print_message("this processor lacks AVX512-BF16, whose outer products go with AMX\n");
-    skip();
+    SKIP_FOR(SKIP_ISA);
 }
 
 static void test_emulated_bf16(void **state)
@@ -365,7 +367,7 @@ static void test_emulated_bf16(void **state)
 #else
     (void)state;
     print_message("only x86-64 has AVX512-BF16\n");
-    skip();
+    SKIP_FOR(SKIP_ISA);
 #endif
 }
 

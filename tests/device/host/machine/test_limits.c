@@ -18,6 +18,7 @@
 #include "../../../../device/host/machine/cpu.h"
 #include "../../../../device/host/isa/product.h"
 #include "../../../allocations.h"
+#include "../../../skip.h"
 
 static CornuCpuLimits measured(const char *isa, int threads)
 {
@@ -84,9 +85,9 @@ static void they_follow_the_instruction_set(void **state)
     assert_false(measured("portable", 1).bf16_instructions);
     assert_int_equal(measured(NULL, 1).bf16_instructions, preferred >= CORNU_F32_ISA_COUNT);
 #if defined(__aarch64__)
-    skip();   /* registers are as wide as those of portable */
+    SKIP_FOR(SKIP_ISA);   /* registers are as wide as those of portable */
 #endif
-    if (best == CORNU_ISA_PORTABLE) skip();
+    if (best == CORNU_ISA_PORTABLE) SKIP_FOR(SKIP_ISA);
     /* Registers twice as wide or wider; repeated if another program interfered. */
     for (int round = 0; round < 40; round++)
         if (measured(NULL, 1).f32_flops > 1.5 * measured("portable", 1).f32_flops) return;
@@ -104,7 +105,8 @@ static CornuCacheLimits measured_caches(int threads)
 static void caches_are_faster_than_memory(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();   /* a sanitizer's checks take longer than the reads */
+    if (!allocations_counted())
+        SKIP_FOR(SKIP_SANITIZER);   /* a sanitizer's checks take longer than the reads */
     CornuCacheLimits caches;
     CornuCpuLimits   memory;
     for (int round = 0; round < 40; round++) {

@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include "../../../skip.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -88,7 +90,7 @@ static void take_own(void *context, int64_t block, int thread)
 static void test_consecutive_blocks(void **state)
 {
     (void)state;
-    if (cornu__cpu_threads() < 2) skip();
+    if (cornu__cpu_threads() < 2) SKIP_FOR(SKIP_PROCESSORS);
     CornuThreads *pool = cornu__threads_create(2);
     for (int round = 0; round < 20; round++) {
         Parts parts = { .left = MOST_BLOCKS, .helps = round % 2 };
@@ -174,7 +176,7 @@ static void test_more_threads_than_processors(void **state)
     (void)state;
     enum { ROUNDS = 8 };   /* in one of them the workers are asleep at the start */
     const int processors = cornu__cpu_threads(), count = processors + 6;
-    if (count > MOST_THREADS) skip();
+    if (count > MOST_THREADS) SKIP_FOR("processors: fewer");
     CornuThreads *pool = cornu__threads_create(count);
     int           least = count;
     for (int round = 0; round < ROUNDS; round++) {
@@ -213,7 +215,7 @@ static void test_failures(void **state)
     assert_null(cornu__threads_create(0));
     assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
     cornu__threads_free(NULL);
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     for (int i = 0; i < 2; i++) {
         allocations_fail_after(i);
         CornuThreads *pool = cornu__threads_create(2);
@@ -226,7 +228,7 @@ static void test_failures(void **state)
 static void test_runs_allocate_nothing(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     Ledger ledger = { .pool = cornu__threads_create(4) };
     const int64_t before = allocations();
     for (int i = 0; i < 100; i++)

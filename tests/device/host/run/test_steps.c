@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "../../../skip.h"
+
 #include <cornu/device/host/machine/cpu.h>
 
 #include "../../../allocations.h"
@@ -258,7 +260,8 @@ enum { PATIENCE = 20 };
 static void test_threads_that_help_are_seen(void **state)
 {
     (void)state;
-    if (cornu__cpu_threads() < 2) skip();   /* on one processor either may do all */
+    if (cornu__cpu_threads() < 2)
+        SKIP_FOR(SKIP_PROCESSORS);   /* on one processor either may do all */
     CornuProgram *p = cornu_program_create();
     output(p, op2(p, CORNU_OP_MATMUL, input(p, cornu_type(CORNU_F32, 1024, 256)),
                   input(p, cornu_type(CORNU_F32, 256, 512))), -1);
@@ -288,7 +291,8 @@ static void test_threads_take_shards(void **state)
 {
     (void)state;
     enum { SHARDS = 8, THREADS = 2 };
-    if (cornu__cpu_threads() < 2) skip();   /* on one processor either may do all */
+    if (cornu__cpu_threads() < 2)
+        SKIP_FOR(SKIP_PROCESSORS);   /* on one processor either may do all */
     CornuProgram   *p = sharded();
     CornuDevice    *device = cornu_device_open("tpu", .shards = SHARDS, .threads = THREADS);
     Compiled        made = compile(device, p);

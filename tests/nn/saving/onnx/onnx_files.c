@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "../../../skip.h"
+
 enum { ROWS = 3 };
 
 const char *onnx_file(const char *name, const char *suffix)
@@ -111,7 +113,8 @@ void onnx_run_elsewhere(int count, const char *outputs)
     snprintf(command, sizeof command, "%s -c 'import importlib.util as u; "
              "exit(not (u.find_spec(\"onnx\") and u.find_spec(\"onnxruntime\")))' 2>/dev/null",
              python);
-    if (system(command) != 0) skip();
+    if (system(command) != 0)
+        SKIP_FOR("onnxruntime: CORNU_PYTHON=an interpreter with onnx and onnxruntime");
     snprintf(command, sizeof command,
              "%s tests/nn/saving/onnx/check_onnx.py %s %d %s >/dev/null", python,
              folder, count, outputs);
