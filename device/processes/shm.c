@@ -163,18 +163,18 @@ static CornuStatus settle(CornuTransport *control, Reason *reason, double timeou
     return CORNU_OK;
 }
 
-/* Rank 0 makes the memory, and takes its name away once all have it. */
+/* Rank 0 makes the memory, and hides it once all have it. */
 static CornuStatus map_all(CornuTransport *control, CornuShmMemory *memory, Reason *reason,
                            double timeout_s)
 {
     int error = 0;
     if (control->rank == 0) error = cornu__shm_create(memory, control->size);
-    CornuStatus status = share(control, memory->name, sizeof memory->name, timeout_s);
-    if (!status && control->rank > 0 && memory->name[0])
+    CornuStatus status = share(control, &memory->place, sizeof memory->place, timeout_s);
+    if (!status && control->rank > 0 && memory->place.process)
         error = cornu__shm_map(memory, control->size);
     if (error) snprintf(reason->text, sizeof reason->text, "%s", strerror(error));
     if (!status) status = settle(control, reason, timeout_s);
-    if (control->rank == 0) cornu__shm_unlink(memory);
+    if (control->rank == 0) cornu__shm_hide(memory);
     return status;
 }
 

@@ -1,4 +1,4 @@
-#define _DEFAULT_SOURCE    /* syscall */
+#define _GNU_SOURCE    /* syscall, seals of files */
 
 #include "shm_memory_internal.h"
 
@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #endif
+
+#include "../open.h"
 
 /* All rings together have at most ALL bytes, unless each would have less than LEAST. */
 #define ALL ((size_t)64 << 20)
@@ -43,60 +46,70 @@ CornuShmRing cornu__shm_ring(const CornuShmMemory *memory, int from, int to)
 
 static int map_file(CornuShmMemory *memory, int file, size_t bytes)
 {
-    void     *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    const int error = base == MAP_FAILED ? errno : 0;
-    close(file);
-    if (!error) memory->base = base;
-    return error;
-}
-
-/* A name that nobody can guess, in the folder of shared memory. */
-static int make_name(CornuShmMemory *memory)
-{
-    unsigned char random[8];
-    const int     file = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return errno;
-    const ssize_t n = read(file, random, sizeof random);
-    close(file);
-    if (n != sizeof random) return EIO;
-    int length = snprintf(memory->name, sizeof memory->name, "/dev/shm/cornu-");
-    for (size_t i = 0; i < sizeof random; i++)
-        length += snprintf(memory->name + length, sizeof memory->name - (size_t)length, "%02x",
-                           random[i]);
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (base == MAP_FAILED) return errno;
+    memory->base = base;
     return 0;
 }
 
-/* The pages are taken now: a full file system would end the process when it touches one later. */
+#ifdef __linux__
+/* The pages are taken now, since full memory would end the process when it touches one later, and
+ * stay: no rank can make the file smaller under another. */
+static int make_file(CornuShmMemory *memory, size_t bytes)
+{
+    struct stat is;
+    memory->file = cornu__above_standard((int)syscall(SYS_memfd_create, "cornu",
+                                                      MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (memory->file < 0) return errno;
+    const int error = posix_fallocate(memory->file, 0, (off_t)bytes);
+    if (error) return error;
+    if (fchmod(memory->file, 0600) || fstat(memory->file, &is) ||
+        fcntl(memory->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+        return errno;
+    memory->place = (CornuShmPlace){ getpid(), memory->file, is.st_ino };
+    return 0;
+}
+#else
+static int make_file(CornuShmMemory *memory, size_t bytes)
+{
+    memory->file = -1;
+    return (void)bytes, ENOSYS;
+}
+#endif
+
 int cornu__shm_create(CornuShmMemory *memory, int size)
 {
     const size_t bytes = total_bytes(memory, size);
-    int          error = make_name(memory);
-    if (error) return error;
-    const int file = open(memory->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file < 0) {
-        error = errno;
-        memory->name[0] = '\0';
-        return error;
-    }
-    error = posix_fallocate(file, 0, (off_t)bytes);
-    if (error) close(file);
-    else error = map_file(memory, file, bytes);
-    if (error) cornu__shm_unlink(memory);
+    int          error = make_file(memory, bytes);
+    if (!error) error = map_file(memory, memory->file, bytes);
+    if (!error) return 0;
+    cornu__shm_hide(memory);
+    memory->place = (CornuShmPlace){ 0 };
     return error;
 }
 
+/* By the other's descriptor: the system lets the same user do so, where it sees that process. */
 int cornu__shm_map(CornuShmMemory *memory, int size)
 {
     const size_t bytes = total_bytes(memory, size);
-    memory->name[sizeof memory->name - 1] = '\0';
-    const int    file = open(memory->name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    return file < 0 ? errno : map_file(memory, file, bytes);
+    struct stat  is;
+    char         path[64];
+    memory->file = -1;
+    snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)memory->place.process,
+             (long long)memory->place.file);
+    const int file = open(path, O_RDWR | O_CLOEXEC);
+    if (file < 0) return errno;
+    int error = fstat(file, &is) ? errno : 0;
+    if (!error && (is.st_ino != memory->place.inode || is.st_size != (off_t)bytes)) error = ESTALE;
+    if (!error) error = map_file(memory, file, bytes);
+    close(file);
+    return error;
 }
 
-void cornu__shm_unlink(CornuShmMemory *memory)
+void cornu__shm_hide(CornuShmMemory *memory)
 {
-    if (memory->name[0]) unlink(memory->name);
-    memory->name[0] = '\0';
+    if (memory->file >= 0) close(memory->file);
+    memory->file = -1;
 }
 
 void cornu__shm_unmap(CornuShmMemory *memory)
@@ -116,12 +129,10 @@ void cornu__futex_wake(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
-#else
+#else   /* where there is no such memory */
 void cornu__futex_wait(_Atomic uint32_t *word, uint32_t value, int milliseconds)
 {
-    const struct timespec pause = { 0, 100000 };
-    for (int i = 0; i < 10 * milliseconds && atomic_load(word) == value; i++)
-        nanosleep(&pause, NULL);
+    (void)word, (void)value, (void)milliseconds;
 }
 
 void cornu__futex_wake(_Atomic uint32_t *word) { (void)word; }

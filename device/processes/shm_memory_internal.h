@@ -25,17 +25,27 @@ typedef struct {
     char         *bytes;
 } CornuShmRing;
 
+/* Where the others find the memory while rank 0 keeps it open: memory without a name, which is gone
+ * with its processes however they end. */
 typedef struct {
-    char   name[48];        /* of the file, while it has one */
+    int64_t  process;       /* 0: nowhere */
+    int64_t  file;          /* that process' descriptor of it */
+    uint64_t inode;         /* which it must be */
+} CornuShmPlace;
+
+typedef struct {
+    CornuShmPlace place;
+    int    file;            /* rank 0's, until all have mapped it; -1: none */
     int    size;            /* ranks */
     size_t ring_bytes;      /* a power of two */
     char  *base;            /* NULL: not mapped */
 } CornuShmMemory;
 
-/* Both return an errno, 0 for success. create makes a new name; map opens that of memory->name. */
+/* Both return an errno, 0 for success. create makes new memory and sets memory->place; map finds it
+ * there. */
 int  cornu__shm_create(CornuShmMemory *memory, int size);
 int  cornu__shm_map(CornuShmMemory *memory, int size);
-void cornu__shm_unlink(CornuShmMemory *memory);
+void cornu__shm_hide(CornuShmMemory *memory);    /* from now on nobody can map it */
 void cornu__shm_unmap(CornuShmMemory *memory);
 
 CornuShmBell *cornu__shm_bell(const CornuShmMemory *memory, int rank);
