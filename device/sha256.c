@@ -92,7 +92,7 @@ void cornu__sha256_add(CornuSha256 *sum, const void *bytes, size_t size)
 }
 
 /* The last block or two: a one bit, zeros, the length in bits. */
-void cornu__sha256_end(CornuSha256 *sum, char text[CORNU__SHA256_TEXT])
+void cornu__sha256_digest(CornuSha256 *sum, unsigned char digest[CORNU__SHA256_SIZE])
 {
     const size_t  rest = (size_t)(sum->bytes % BLOCK);
     unsigned char block[BLOCK] = { 0 };
@@ -105,7 +105,15 @@ void cornu__sha256_end(CornuSha256 *sum, char text[CORNU__SHA256_TEXT])
     for (int i = 0; i < 8; i++)
         block[LENGTH_AT + i] = (unsigned char)(8 * sum->bytes >> (56 - 8 * i));
     add_blocks(sum->state, block, 1);
-    for (int i = 0; i < 8; i++) snprintf(text + 8 * i, 9, "%08x", (unsigned)sum->state[i]);
+    for (int i = 0; i < CORNU__SHA256_SIZE; i++)
+        digest[i] = (unsigned char)(sum->state[i / 4] >> (24 - i % 4 * 8));
+}
+
+void cornu__sha256_end(CornuSha256 *sum, char text[CORNU__SHA256_TEXT])
+{
+    unsigned char digest[CORNU__SHA256_SIZE];
+    cornu__sha256_digest(sum, digest);
+    for (int i = 0; i < CORNU__SHA256_SIZE; i++) snprintf(text + 2 * i, 3, "%02x", digest[i]);
 }
 
 CornuStatus cornu__sha256_file(const char *path, char text[CORNU__SHA256_TEXT])

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CORNU__SHA256_BLOCK = 64, CORNU__SHA256_TEXT = 65 };
+enum { CORNU__SHA256_BLOCK = 64, CORNU__SHA256_SIZE = 32, CORNU__SHA256_TEXT = 65 };
 
 /* A digest of bytes that arrive in pieces: begin, add each piece, end. */
 typedef struct {
@@ -19,7 +19,8 @@ typedef struct {
 
 void cornu__sha256_begin(CornuSha256 *sum);
 void cornu__sha256_add(CornuSha256 *sum, const void *bytes, size_t size);
-/* The digest as 64 hexadecimal digits, lower case. */
+/* The digest, or the same as 64 hexadecimal digits, lower case. */
+void cornu__sha256_digest(CornuSha256 *sum, unsigned char digest[CORNU__SHA256_SIZE]);
 void cornu__sha256_end(CornuSha256 *sum, char text[CORNU__SHA256_TEXT]);
 
 /* Adds whole blocks: by portable code, or by the instructions of an x86-64 processor that has them
