@@ -25,13 +25,17 @@ static const char usage[] =
     "With --restarts the command is then started again, without the ranks that were\n"
     "killed or did not answer, or without the one that failed first; a program with\n"
     "--backup goes on where it was. It is not started again after a wrong flag (status\n"
-    "2), after a signal to cornu_run, nor once rank 0, which writes the results, is done.\n"
+    "2), after a signal to cornu_run, once rank 0, which writes the results, is done, nor\n"
+    "after a failure that would come again, such as a full disk or a wrong file.\n"
     "\n"
     "SIGINT, SIGTERM and SIGHUP are passed on to all ranks, so that they save and end; a\n"
     "second one kills them. If cornu_run is killed, so are its ranks.\n"
     "\n"
-    "For several machines, start each process there with CORNU_RANK=0, 1, ... and\n"
-    "CORNU_WORKERS=HOST:PORT,HOST:PORT,..., the addresses of all, or use mpirun or srun.\n"
+    "Ranks know each other by a key, which cornu_run makes anew for each start.\n"
+    "\n"
+    "For several machines, start each process there with CORNU_RANK=0, 1, ...,\n"
+    "CORNU_WORKERS=HOST:PORT,HOST:PORT,..., the addresses of all, and CORNU_KEY, one secret\n"
+    "for all, or CORNU_KEY_FILE, a file with it; or use mpirun or srun.\n"
     "\n"
     "Exit status: 0 if all ranks succeed, else that of the first one that failed, or 128\n"
     "and the number of the signal that ended it; 2 after a flag or value it does not know,\n"
@@ -176,7 +180,22 @@ static int find_culprit(const Ranks *ranks, int *lost)
     return found;
 }
 
-static void say(const Ranks *ranks, int culprit, int lost, const Job *job, const char *then)
+/* Whether a failure is of what the ranks were given, and not of the machine: what was reported, a
+ * wrong flag, or a file above the limit of its size. */
+static bool would_come_again(const Rank *culprit, const RanksReport *report)
+{
+    if (ranks_status(culprit) == 2 || ranks_status(culprit) == 128 + SIGXFSZ) return true;
+    switch (report->status) {
+    case CORNU_ERR_ARGUMENT: case CORNU_ERR_SHAPE: case CORNU_ERR_DTYPE: case CORNU_ERR_VALUE:
+    case CORNU_ERR_FILE: case CORNU_ERR_FORMAT: case CORNU_ERR_DATA: case CORNU_ERR_UNSUPPORTED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void say(const Ranks *ranks, int culprit, int lost, const RanksReport *report,
+                const Job *job, const char *then)
 {
     const Rank *rank = &ranks->rank[culprit];
     fprintf(stderr, "cornu_run: rank %d ", culprit);
@@ -187,6 +206,7 @@ static void say(const Ranks *ranks, int culprit, int lost, const Job *job, const
     else fprintf(stderr, "did not end within %g s after another one", 2 * job->grace_s);
     if (lost > 1)
         fprintf(stderr, ", and %d other%s died, too", lost - 1, lost > 2 ? "s" : "");
+    if (report->status) fprintf(stderr, " (%s)", report->message);
     fprintf(stderr, "%s\n", then);
 }
 
@@ -194,13 +214,19 @@ static void say(const Ranks *ranks, int culprit, int lost, const Job *job, const
 static int supervise(const Job *job)
 {
     static Ranks ranks;
+    RanksReport  report;
     char         then[120] = "";
     int          count = (int)job->count, lost;
     for (long restart = 0;; restart++) {
         const int failure = ranks_start(&ranks, count, job->command);
         const int passed_on = watch(&ranks, job);
-        const int culprit = failure ? -1 : find_culprit(&ranks, &lost);
+        int       culprit = failure ? -1 : find_culprit(&ranks, &lost);
+        ranks_report(&ranks, &report);
         if (culprit < 0) return failure;
+        /* What is reported after a rank is lost is what others came to by that. */
+        if (lost || !ranks_status(&ranks.rank[report.status ? report.rank : culprit]))
+            report.status = CORNU_OK;
+        if (report.status) culprit = report.rank;
         const int status = ranks_status(&ranks.rank[culprit]);
         if (passed_on) {
             fprintf(stderr, "cornu_run: stopped by signal %d\n", passed_on);
@@ -209,14 +235,17 @@ static int supervise(const Job *job)
         count -= lost > 1 ? lost : 1;
         if (count < job->min_ranks) count = (int)job->min_ranks;
         const bool done = ranks_status(&ranks.rank[0]) == 0;
-        const bool again = restart < job->restarts && !done && status != 2;
+        const bool hopeless = would_come_again(&ranks.rank[culprit], &report);
+        const bool again = restart < job->restarts && !done && !hopeless;
         if (again)
             snprintf(then, sizeof then, "; starting again with %d rank%s (restart %ld of %ld)",
                      count, count == 1 ? "" : "s", restart + 1, job->restarts);
         else if (done) snprintf(then, sizeof then, " after rank 0 was done");
+        else if (job->restarts > 0 && hopeless && status != 2)
+            snprintf(then, sizeof then, "; not started again, as it would fail again");
         else if (job->restarts > 0 && restart == job->restarts)
             snprintf(then, sizeof then, "; no restarts are left");
-        say(&ranks, culprit, lost, job, then);
+        say(&ranks, culprit, lost, &report, job, then);
         if (!again) return status;
     }
 }

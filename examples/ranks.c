@@ -13,10 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What ranks find each other by. Ports are free for certain: ranks inherit the sockets. */
+/* What ranks find and know each other by, and where they report to. Ports are free for certain:
+ * ranks inherit the sockets. */
 typedef struct {
-    int  count, listeners[RANKS_MOST];
-    char workers[RANKS_MOST * 24];
+    int  count, listeners[RANKS_MOST], reports;
+    char workers[RANKS_MOST * 24], key[2 * 32 + 1];
 } Addresses;
 
 static void close_all(Addresses *addresses)
@@ -44,6 +45,38 @@ static bool listen_all(Addresses *addresses, int count)
         length += (size_t)snprintf(addresses->workers + length, sizeof addresses->workers - length,
                                    "%s127.0.0.1:%d", length ? "," : "", ntohs(address.sin_port));
     }
+    return true;
+}
+
+/* 256 bits that nobody can foresee. They are in the memory of this process and of the ranks, and in
+ * their environment, which other users cannot read. */
+static bool draw_key(Addresses *addresses)
+{
+    unsigned char bytes[(sizeof addresses->key - 1) / 2];
+    const int     file = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    const bool    drawn = file >= 0 && read(file, bytes, sizeof bytes) == sizeof bytes;
+    if (file >= 0) close(file);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(addresses->key + 2 * i, 3, "%02x", bytes[i]);
+    if (!drawn) fputs("cornu_run: /dev/urandom gives no random bytes\n", stderr);
+    return drawn;
+}
+
+/* Neither end ever waits. */
+static bool make_pipe(Ranks *ranks, Addresses *addresses)
+{
+    int ends[2];
+    ranks->reports = addresses->reports = -1;
+    if (pipe(ends)) {
+        fprintf(stderr, "cornu_run: cannot make a pipe: %s\n", strerror(errno));
+        return false;
+    }
+    for (int i = 0; i < 2; i++) {
+        fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+        fcntl(ends[i], F_SETFL, O_NONBLOCK);
+    }
+    ranks->reports = ends[0];
+    addresses->reports = ends[1];
     return true;
 }
 
@@ -80,6 +113,9 @@ static void become(char **command, int rank, const Addresses *addresses, pid_t p
     set_number("CORNU_RANK", rank);
     set_number("CORNU_LISTEN_FD", addresses->listeners[rank]);
     setenv("CORNU_WORKERS", addresses->workers, 1);
+    setenv("CORNU_KEY", addresses->key, 1);
+    fcntl(addresses->reports, F_SETFD, 0);
+    set_number("CORNU_REPORT_FD", addresses->reports);
     execvp(command[0], command);
 }
 
@@ -113,13 +149,18 @@ int ranks_start(Ranks *ranks, int count, char **command)
 {
     static Addresses addresses;
     memset(ranks, 0, sizeof *ranks);
-    if (!listen_all(&addresses, count)) return 1;
+    if (!draw_key(&addresses) || !make_pipe(ranks, &addresses)) return 1;
+    if (!listen_all(&addresses, count)) {
+        close(addresses.reports);
+        return 1;
+    }
     int failure = 0;
     for (; ranks->count < count && !failure; ranks->count += !failure) {
         failure = start(&ranks->rank[ranks->count], ranks->count, command, &addresses);
         ranks->running += !failure;
     }
     close_all(&addresses);
+    close(addresses.reports);
     if (!failure) return 0;
     fprintf(stderr, "cornu_run: cannot run %s: %s\n", command[0], strerror(failure));
     ranks_end(ranks, SIGKILL);
@@ -163,6 +204,25 @@ void ranks_end(Ranks *ranks, int number)
     ranks_signal(ranks, number);
     for (int i = 0; i < ranks->count; i++)
         if (ranks->rank[i].process > 0) ranks->rank[i].sent = number;
+}
+
+/* "rank 2: " before a message says whose it is, where all ranks were told of a failure. */
+void ranks_report(Ranks *ranks, RanksReport *report)
+{
+    char          lines[sizeof report->message] = "";
+    int           length = 0;
+    const ssize_t n = ranks->reports >= 0 ? read(ranks->reports, lines, sizeof lines - 1) : -1;
+    *report = (RanksReport){ .rank = -1 };
+    if (ranks->reports >= 0) close(ranks->reports);
+    ranks->reports = -1;
+    if (n <= 0 || sscanf(lines, "%d %d %n", &report->rank, &report->status, &length) < 2) return;
+    const char *message = lines + length;
+    for (int rank; length = 0, sscanf(message, "rank %d: %n", &rank, &length) == 1 && length;) {
+        message += length;
+        report->rank = rank;
+    }
+    snprintf(report->message, sizeof report->message, "%.*s", (int)strcspn(message, "\n"), message);
+    if (report->rank < 0 || report->rank >= ranks->count) report->status = 0;
 }
 
 int ranks_status(const Rank *rank)

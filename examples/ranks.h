@@ -30,9 +30,17 @@ typedef struct {
 typedef struct {
     int  count, running;
     Rank rank[RANKS_MOST];
+    int  reports;     /* a pipe; -1: none */
 } Ranks;
 
-/* Starts the command with CORNU_RANK, CORNU_WORKERS and CORNU_LISTEN_FD. Rank 0 has this process'
+/* What a rank that failed by itself said of it. */
+typedef struct {
+    int  rank, status;   /* a CornuStatus; CORNU_OK: none said anything */
+    char message[512];
+} RanksReport;
+
+/* Starts the command with CORNU_RANK, CORNU_WORKERS and CORNU_LISTEN_FD, a new CORNU_KEY that only
+ * these ranks have, and CORNU_REPORT_FD for their failures. Rank 0 has this process'
  * standard input unless that is a terminal, the others none. 0, or after a message the status to
  * exit with: 127 if there is no such command, 126 if it cannot be executed. */
 int ranks_start(Ranks *ranks, int count, char **command);
@@ -45,6 +53,9 @@ void ranks_signal(const Ranks *ranks, int number);
 
 /* The same, because they should end: noted as sent. */
 void ranks_end(Ranks *ranks, int number);
+
+/* The first failure that was reported, once all have ended. */
+void ranks_report(Ranks *ranks, RanksReport *report);
 
 /* How a rank has ended: 0, or its exit status, or 128 and the signal that ended it. */
 int ranks_status(const Rank *rank);

@@ -8,6 +8,7 @@ passed=0 failed=0 skipped=0
 export LC_ALL=C.UTF-8
 unset BLIS_ARCH_TYPE CORNU_DUMP CORNU_LOG
 unset CORNU_RANK CORNU_WORKERS CORNU_LISTEN_FD CORNU_RANK_TIMEOUT CORNU_SCALING_FD TF_CONFIG
+unset CORNU_KEY CORNU_KEY_FILE
 
 # skip N WHAT: REMEDY: N tests cannot run here, for this reason, by which tests/run counts them.
 skip() {

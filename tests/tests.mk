@@ -72,6 +72,9 @@ $(filter-out $(rank_program),$(test_programs)): $(BUILD)/tests/%: $(BUILD)/obj/t
 	$(call say,ld,$@)$(link) $(BUILD)/libtests.so \
 	    -Wl,-rpath,'$$ORIGIN/'$$(realpath --relative-to=$(@D) $(BUILD)) -lcmocka $(libraries)
 
+# And one starts the server.
+$(BUILD)/tests/examples/test_serve: | $(BUILD)/cornu_serve
+
 $(BUILD)/bench: $(bench_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/examples/options.o \
                 $(BUILD)/libcornu.a $(BUILD)/files
 	$(call say,ld,$@)$(link) $(libraries)
@@ -109,7 +112,8 @@ test-programs: $(filter-out %.sh,$(tests)) \
                $(if $(filter tests/test_install.sh tests/packages/%,$(tests)),$(man_pages)) \
                $(if $(filter tests/fuzz/%,$(tests)),fuzz-programs) \
                $(if $(filter tests/examples/test_from_torch.sh,$(tests)),$(BUILD)/keras_model) \
-               $(if $(filter tests/device/processes/%.sh,$(tests)),$(rank_program)) \
+               $(if $(filter tests/device/processes/%.sh,$(tests)),$(rank_program) \
+                   $(BUILD)/tests/device/processes/test_strangers) \
                $(if $(filter tests/nn/prediction/test_inference.sh,$(tests)),inference-built)
 	@:
 

@@ -147,12 +147,21 @@ static CornuStatus read_tf_config(CornuLaunch *launch, const char *text)
     return CORNU_OK;
 }
 
+/* Processes that MPI has started share one that rank 0 draws (open.c). */
+static CornuStatus read_key(CornuLaunch *launch, const CornuProcessesConfig *config)
+{
+    return launch->count > 1 ? cornu__key_read(&launch->key, config->key) : CORNU_OK;
+}
+
 CornuStatus cornu__launch_read(CornuLaunch *launch, const CornuProcessesConfig *config)
 {
     *launch = (CornuLaunch){ .count = 1, .listener = -1 };
     CORNU__TRY(read_transport(launch, config->transport));
     CORNU__TRY(read_timeout(launch, config->timeout_s));
-    if (config->workers) return copy_workers(launch, config);
+    if (config->workers) {
+        CORNU__TRY(copy_workers(launch, config));
+        return read_key(launch, config);
+    }
     if (config->rank || config->count)
         return cornu__fail(CORNU_ERR_ARGUMENT, "rank is %d and count is %d, but workers is NULL",
                            config->rank, config->count);
@@ -160,7 +169,8 @@ CornuStatus cornu__launch_read(CornuLaunch *launch, const CornuProcessesConfig *
     if (!launch->workers) CORNU__TRY(read_mpi(launch));
     if (launch->mpi.name) return CORNU_OK;
     const char *tf_config = cornu__environment("TF_CONFIG");
-    return tf_config && !launch->workers ? read_tf_config(launch, tf_config) : CORNU_OK;
+    if (tf_config && !launch->workers) CORNU__TRY(read_tf_config(launch, tf_config));
+    return read_key(launch, config);
 }
 
 void cornu__launch_clear(CornuLaunch *launch)
@@ -168,6 +178,5 @@ void cornu__launch_clear(CornuLaunch *launch)
     cornu__release(launch->workers);
     cornu__release(launch->text);
     cornu__tf_config_clear(&launch->tf_config);
-    launch->workers = NULL;
-    launch->text = NULL;
+    *launch = (CornuLaunch){ .count = 1, .listener = -1 };
 }

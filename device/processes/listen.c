@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "../environment_internal.h"
+#include "address_internal.h"
 
 /* The first address of an interface that is up and leads elsewhere, of version 4 if there is one;
  * else 127.0.0.1. */
@@ -83,4 +85,36 @@ CornuStatus cornu__mesh_listen(CornuLaunch *launch, bool one_host, char *address
     else find_own(host, sizeof host);
     snprintf(address, size, "%s:%d", host, port);
     return CORNU_OK;
+}
+
+/* At nothing else: a rank that listened at all its addresses would be open to networks that nobody
+ * has named. */
+CornuStatus cornu__mesh_listen_at(const char *text, int rank, int *listener)
+{
+    CornuAddress address;
+    char         why[120] = "";
+    const int    on = 1;
+    CORNU__TRY(cornu__address_parse(&address, text, rank));
+    struct addrinfo *found = cornu__address_resolve(&address, true, why, sizeof why);
+    int              fd = -1;
+    bool             elsewhere = false;
+    for (struct addrinfo *at = found; at && fd < 0; at = at->ai_next) {
+        fd = socket(at->ai_family, at->ai_socktype, at->ai_protocol);
+        if (fd < 0) continue;
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0) break;
+        snprintf(why, sizeof why, "%s", strerror(errno));
+        elsewhere = errno == EADDRNOTAVAIL;
+        close(fd);
+        fd = -1;
+    }
+    if (found) freeaddrinfo(found);
+    *listener = fd;
+    if (fd >= 0) return CORNU_OK;
+    if (elsewhere)
+        return cornu__fail(CORNU_ERR_PROCESS, "rank %d cannot listen at %s, which is not an "
+                           "address of this host; where others reach it by one that is not its "
+                           "own, its launcher listens for it and gives it CORNU_LISTEN_FD", rank,
+                           text);
+    return cornu__fail(CORNU_ERR_PROCESS, "rank %d cannot listen at %s: %s", rank, text, why);
 }

@@ -13,37 +13,41 @@
 #include <unistd.h>
 
 #include "../clock_internal.h"
+#include "../log_internal.h"
 #include "../memory_internal.h"
+#include "address_internal.h"
+#include "greeting_internal.h"
 
-/* What both sides of a connection say first. */
+enum {
+    RETRY_MS = 20, LONGEST_RETRY_MS = 250,
+    VISITORS = 128,       /* that are not known yet */
+    ACCEPTED = 32,        /* at once, before those that wait are heard */
+    LOGGED = 20,          /* strangers */
+};
+#define GREETING_S 5.0
+enum { CLOSING_S = 2 };
+
+/* Towards a lower rank, again and again until it is known. */
 typedef struct {
-    uint32_t magic;      /* as this processor orders its bytes */
-    uint32_t protocol;   /* of the frames */
-    int32_t  rank, count;
-} Hello;
+    CornuAddress  address;
+    int           tries;         /* of its ways, in this round */
+    double        next_s, pause_s;
+    bool          connecting;
+    CornuGreeting greeting;
+    CornuWhy      why;           /* the last try has failed */
+} Attempt;
 
-enum { MAGIC = 0x436f726e, REVERSED = 0x6e726f43, PROTOCOL = 1 };
-enum { RETRY_MS = 20, LONGEST_RETRY_MS = 250, HELLO_S = 2, CLOSING_S = 2 };
-
-typedef struct { char host[256], port[32]; } Address;
-
-static CornuStatus parse_address(Address *address, const char *text, int rank)
-{
-    const char *colon = strrchr(text, ':');
-    size_t      length = colon ? (size_t)(colon - text) : 0;
-    const char *host = text;
-    if (length >= 2 && *host == '[' && host[length - 1] == ']') {
-        host++;
-        length -= 2;
-    }
-    if (length == 0 || length >= sizeof address->host || !colon[1] ||
-        strlen(colon + 1) >= sizeof address->port)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "the address of rank %d is \"%s\", expected "
-                           "host:port", rank, text);
-    snprintf(address->host, sizeof address->host, "%.*s", (int)length, host);
-    snprintf(address->port, sizeof address->port, "%s", colon + 1);
-    return CORNU_OK;
-}
+typedef struct {
+    CornuMesh         *mesh;
+    const CornuLaunch *launch;
+    double             deadline_s;
+    int                missing;  /* higher ranks, which connect to this one */
+    Attempt           *attempts; /* one for each lower rank */
+    CornuGreeting     *visitors; /* in the order in which they came */
+    int                visitor_count, dropped;
+    struct pollfd     *polled;   /* the listener, lower ranks, visitors */
+    CornuWhy           stranger; /* the last one that was dropped: who it was, and why */
+} Opening;
 
 static void prepare(int socket)
 {
@@ -53,211 +57,296 @@ static void prepare(int socket)
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-static struct addrinfo *resolve(const char *host, const char *port, int flags, char *why,
-                                size_t size)
+/* ---- Higher ranks, and strangers ---- */
+
+/* Closes the connection of visitor i, and remembers what it was. */
+static void drop(Opening *opening, int i, const char *why)
 {
-    const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags };
-    struct addrinfo      *found = NULL;
-    const int             failure = getaddrinfo(host, port, &hints, &found);
-    if (failure) snprintf(why, size, "%s", gai_strerror(failure));
-    return failure ? NULL : found;
+    CornuGreeting *visitor = &opening->visitors[i];
+    char           from[80];
+    cornu__address_of_peer(visitor->socket, from, sizeof from);
+    snprintf(opening->stranger.text, sizeof opening->stranger.text, "%s: %.60s", from, why);
+    if (++opening->dropped <= LOGGED)
+        cornu__log(CORNU_LOG_WARNING, "rank %d dropped a connection from %s: %s%s",
+                   opening->mesh->rank, from, why,
+                   opening->dropped == LOGGED ? "; further ones are not logged" : "");
+    close(visitor->socket);
+    memmove(visitor, visitor + 1,
+            (size_t)(--opening->visitor_count - i) * sizeof *visitor);
 }
 
-/* ---- Waiting, up to a deadline ---- */
-
-static int milliseconds_until(double deadline)
+/* Whether nothing can come from a connection any more. */
+static bool is_gone(int socket)
 {
-    const double left = 1e3 * (deadline - cornu__seconds());
-    return left <= 0 ? 0 : left < 1e9 ? (int)left + 1 : 1000000000;
+    char          byte;
+    const ssize_t n = recv(socket, &byte, 1, MSG_PEEK);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-/* Whether a socket is ready before the deadline. */
-static bool wait_for(int socket, short events, double deadline)
+/* Visitor i has the key. One that comes again after its first connection broke takes its place. */
+static CornuStatus admit(Opening *opening, int i)
 {
-    struct pollfd watched = { .fd = socket, .events = events };
-    for (;;) {
-        const int ready = poll(&watched, 1, milliseconds_until(deadline));
-        if (ready > 0) return true;
-        if (ready == 0 || errno != EINTR) return false;
+    CornuMesh          *mesh = opening->mesh;
+    const CornuGreeting visitor = opening->visitors[i];
+    const int           rank = visitor.other.rank;
+    memmove(&opening->visitors[i], &opening->visitors[i + 1],
+            (size_t)(--opening->visitor_count - i) * sizeof *opening->visitors);
+    CornuStatus status = cornu__greeting_check(&visitor);
+    const bool  known = !status && rank > mesh->rank && rank < mesh->size;
+    if (known && mesh->sockets[rank] >= 0 && is_gone(mesh->sockets[rank])) {
+        close(mesh->sockets[rank]);
+        mesh->sockets[rank] = -1;
+        opening->missing++;
     }
-}
-
-static bool send_hello(int socket, const CornuMesh *mesh)
-{
-    const Hello hello = { MAGIC, PROTOCOL, mesh->rank, mesh->size };
-    return send(socket, &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
-}
-
-static bool receive_hello(int socket, Hello *hello, double deadline)
-{
-    size_t got = 0;
-    while (got < sizeof *hello && wait_for(socket, POLLIN, deadline)) {
-        const ssize_t n = recv(socket, (char *)hello + got, sizeof *hello - got, 0);
-        if (n > 0) got += (size_t)n;
-        else if (n == 0 || (errno != EAGAIN && errno != EINTR)) return false;
+    if (!status && (!known || mesh->sockets[rank] >= 0))
+        status = cornu__fail(CORNU_ERR_PROCESS, "rank %d was reached by a second rank %d; each "
+                             "process needs a rank of its own", mesh->rank, rank);
+    if (status) {
+        close(visitor.socket);
+        return status;
     }
-    return got == sizeof *hello && (hello->magic == MAGIC || hello->magic == REVERSED);
-}
-
-/* Whether one that speaks this protocol can be in the group. */
-static CornuStatus check_hello(const CornuMesh *mesh, const Hello *hello, int expected)
-{
-    char who[40] = "another rank";
-    if (expected >= 0) snprintf(who, sizeof who, "rank %d", expected);
-    if (hello->magic == REVERSED)
-        return cornu__fail(CORNU_ERR_PROCESS, "%s orders bytes otherwise than rank %d: all "
-                           "processors must be little-endian, or all big-endian", who, mesh->rank);
-    if (hello->protocol != PROTOCOL)
-        return cornu__fail(CORNU_ERR_PROCESS, "%s is of another version of Cornu than rank %d: "
-                           "its protocol is %u, not %d", who, mesh->rank,
-                           (unsigned)hello->protocol, PROTOCOL);
-    if (hello->count != mesh->size)
-        return cornu__fail(CORNU_ERR_PROCESS, "the number of processes is %d on rank %d and %d on "
-                           "rank %d", (int)hello->count, (int)hello->rank, mesh->size, mesh->rank);
+    mesh->sockets[rank] = visitor.socket;
+    opening->missing--;
     return CORNU_OK;
 }
 
-/* ---- Listening ---- */
-
-static CornuStatus listen_at(const char *text, int rank, int *listener)
+/* Of visitors that say nothing the first one leaves room for another, else the first of all. */
+static void make_room(Opening *opening)
 {
-    Address   address;
-    char      why[120] = "";
-    const int on = 1;
-    CORNU__TRY(parse_address(&address, text, rank));
-    /* Where its address is another's, as behind a router, it listens at all of its own. */
-    for (int everywhere = 0; everywhere < 2; everywhere++) {
-        struct addrinfo *found = resolve(everywhere ? NULL : address.host, address.port, AI_PASSIVE,
-                                         why, sizeof why);
-        for (struct addrinfo *at = found; at; at = at->ai_next) {
-            const int fd = socket(at->ai_family, at->ai_socktype, at->ai_protocol);
-            if (fd < 0) continue;
-            setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-            if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0) {
-                freeaddrinfo(found);
-                *listener = fd;
-                return CORNU_OK;
-            }
-            snprintf(why, sizeof why, "%s", strerror(errno));
-            everywhere += errno == EADDRINUSE;
-            close(fd);
-        }
-        if (found) freeaddrinfo(found);
-    }
-    return cornu__fail(CORNU_ERR_PROCESS, "rank %d cannot listen at %s: %s", rank, text, why);
+    int i = 0;
+    while (i < opening->visitor_count && opening->visitors[i].got > 0) i++;
+    drop(opening, i < opening->visitor_count ? i : 0, "it said nothing, and others came");
 }
 
-/* Accepts all higher ranks. */
-static CornuStatus accept_all(CornuMesh *mesh, int listener, double timeout_s, double deadline)
+static CornuStatus accept_some(Opening *opening)
 {
-    prepare(listener);
-    for (int missing = mesh->size - 1 - mesh->rank; missing > 0;) {
-        if (!wait_for(listener, POLLIN, deadline)) {
-            int rank = mesh->rank + 1;
-            while (mesh->sockets[rank] >= 0) rank++;
-            return cornu__fail(CORNU_ERR_PROCESS, "rank %d has not connected to rank %d within "
-                               "%g s%s", rank, mesh->rank, timeout_s,
-                               missing > 1 ? ", nor have others" : "");
-        }
-        const int fd = accept(listener, NULL, NULL);
+    CornuMesh *mesh = opening->mesh;
+    CornuWhy   why;
+    for (int i = 0; i < ACCEPTED; i++) {
+        const int fd = accept(opening->launch->listener, NULL, NULL);
         if (fd < 0) {
-            if (errno == EMFILE || errno == ENFILE)
+            if (errno != EMFILE && errno != ENFILE) break;
+            if (opening->visitor_count == 0)
                 return cornu__fail(CORNU_ERR_PROCESS, "rank %d cannot open more sockets; raise "
                                    "ulimit -n above %d", mesh->rank, mesh->size);
+            make_room(opening);
             continue;
         }
         prepare(fd);
-        Hello        hello;
-        const double soon = cornu__seconds() + HELLO_S;
-        if (!receive_hello(fd, &hello, soon < deadline ? soon : deadline)) {
-            close(fd);
-            continue;
-        }
-        /* Answered in any case, so that the other side can name the difference too. */
-        const bool  sent = send_hello(fd, mesh);
-        CornuStatus status = check_hello(mesh, &hello, -1);
-        if (!status && (hello.rank <= mesh->rank || hello.rank >= mesh->size ||
-                        mesh->sockets[hello.rank] >= 0))
-            status = cornu__fail(CORNU_ERR_PROCESS, "rank %d was reached by a second rank %d; each "
-                                 "process needs a rank of its own", mesh->rank, (int)hello.rank);
-        if (status || !sent) close(fd);
-        CORNU__TRY(status);
-        if (!sent) continue;
-        mesh->sockets[hello.rank] = fd;
-        missing--;
+        if (opening->visitor_count == VISITORS) make_room(opening);
+        CornuGreeting *visitor = &opening->visitors[opening->visitor_count++];
+        visitor->deadline_s = cornu__seconds() + GREETING_S;
+        if (cornu__greeting_begin(visitor, &opening->launch->key, fd, false, mesh->rank,
+                                  mesh->size, &why) == CORNU_GREETING_STRANGER)
+            drop(opening, opening->visitor_count - 1, why.text);
     }
     return CORNU_OK;
 }
 
-/* ---- Connecting ---- */
-
-/* A socket that is connected and has said hello, or -1. */
-static int connect_once(const CornuMesh *mesh, const Address *address, double deadline, char *why,
-                        size_t size)
+/* polled[i] is of visitor i. */
+static CornuStatus hear_visitors(Opening *opening, const struct pollfd *polled, double now)
 {
-    struct addrinfo *found = resolve(address->host, address->port, 0, why, size);
-    int              fd = -1;
-    for (struct addrinfo *at = found; at && fd < 0; at = at->ai_next) {
-        int       failure = 0;
-        socklen_t length = sizeof failure;
-        if ((fd = socket(at->ai_family, at->ai_socktype, at->ai_protocol)) < 0) {
-            snprintf(why, size, "%s", strerror(errno));
-            continue;
-        }
+    CornuWhy why;
+    for (int i = opening->visitor_count - 1; i >= 0; i--) {
+        CornuGreeting     *visitor = &opening->visitors[i];
+        CornuGreetingState state = CORNU_GREETING_PENDING;
+        if (polled[i].revents) state = cornu__greeting_go_on(visitor, &why);
+        if (state == CORNU_GREETING_KNOWN) CORNU__TRY(admit(opening, i));
+        else if (state == CORNU_GREETING_STRANGER) drop(opening, i, why.text);
+        else if (now >= visitor->deadline_s) drop(opening, i, "it has not said who it is in time");
+    }
+    return CORNU_OK;
+}
+
+/* ---- Lower ranks ---- */
+
+/* The next way, at once if there is another, else all of them again after a pause. */
+static void try_later(Attempt *attempt, bool more)
+{
+    if (attempt->greeting.socket >= 0) close(attempt->greeting.socket);
+    attempt->greeting.socket = -1;
+    attempt->connecting = false;
+    attempt->tries = more ? attempt->tries + 1 : 0;
+    attempt->next_s = cornu__seconds() + (more ? 0 : attempt->pause_s);
+    if (!more && attempt->pause_s < 1e-3 * LONGEST_RETRY_MS) attempt->pause_s *= 2;
+}
+
+static void greet(Opening *opening, int rank)
+{
+    Attempt *attempt = &opening->attempts[rank];
+    attempt->connecting = false;
+    if (cornu__greeting_begin(&attempt->greeting, &opening->launch->key, attempt->greeting.socket,
+                              true, opening->mesh->rank, opening->mesh->size, &attempt->why))
+        try_later(attempt, false);
+}
+
+static void begin_to_connect(Opening *opening, int rank)
+{
+    Attempt         *attempt = &opening->attempts[rank];
+    CornuWhy        *why = &attempt->why;
+    struct addrinfo *found = cornu__address_resolve(&attempt->address, false, why->text,
+                                                    sizeof why->text);
+    struct addrinfo *way = found;
+    for (int i = 0; i < attempt->tries && way; i++) way = way->ai_next;
+    const int fd = way ? socket(way->ai_family, way->ai_socktype, way->ai_protocol) : -1;
+    attempt->greeting.socket = fd;
+    int failure = 0;
+    if (fd >= 0) {
         prepare(fd);
-        if (connect(fd, at->ai_addr, at->ai_addrlen) != 0) failure = errno;
-        if (failure == EINPROGRESS) {
-            failure = ETIMEDOUT;
-            if (wait_for(fd, POLLOUT, deadline))
-                getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &length);
-        }
-        if (!failure && send_hello(fd, mesh)) break;
-        snprintf(why, size, "%s", strerror(failure ? failure : errno));
-        close(fd);
-        fd = -1;
+        failure = connect(fd, way->ai_addr, way->ai_addrlen) ? errno : 0;
+    } else if (way) {
+        failure = errno;
     }
+    if (failure == EINPROGRESS) attempt->connecting = true;
+    else if (failure) snprintf(why->text, sizeof why->text, "%s", strerror(failure));
+    if (!way || (failure && failure != EINPROGRESS)) try_later(attempt, way && way->ai_next);
     if (found) freeaddrinfo(found);
-    return fd;
+    if (way && !failure) greet(opening, rank);
 }
 
-static CornuStatus connect_to(CornuMesh *mesh, int rank, const CornuLaunch *launch, double deadline)
+/* A connection has been made, or not. */
+static void end_to_connect(Opening *opening, int rank)
 {
-    Address address;
-    char    why[120] = "";
-    CORNU__TRY(parse_address(&address, launch->workers[rank], rank));
-    for (int pause = RETRY_MS;; pause = pause < LONGEST_RETRY_MS ? 2 * pause : pause) {
-        mesh->sockets[rank] = connect_once(mesh, &address, deadline, why, sizeof why);
-        if (mesh->sockets[rank] >= 0) return CORNU_OK;
-        if (cornu__seconds() + 1e-3 * pause >= deadline)
-            return cornu__fail(CORNU_ERR_PROCESS, "rank %d cannot be reached at %s within %g s: %s",
-                               rank, launch->workers[rank], launch->timeout_s, why);
-        poll(NULL, 0, pause);
+    Attempt  *attempt = &opening->attempts[rank];
+    int       failure = 0;
+    socklen_t length = sizeof failure;
+    getsockopt(attempt->greeting.socket, SOL_SOCKET, SO_ERROR, &failure, &length);
+    if (!failure) {
+        greet(opening, rank);
+        return;
     }
+    snprintf(attempt->why.text, sizeof attempt->why.text, "%s", strerror(failure));
+    /* Whether there is another way is seen when it is looked for. */
+    try_later(attempt, true);
 }
 
-static CornuStatus read_answer(CornuMesh *mesh, int rank, const CornuLaunch *launch,
-                               double deadline)
+static CornuStatus hear_rank(Opening *opening, int rank)
 {
-    Hello hello;
-    if (!receive_hello(mesh->sockets[rank], &hello, deadline))
-        return cornu__fail(CORNU_ERR_PROCESS, "rank %d cannot be reached at %s: no answer", rank,
-                           launch->workers[rank]);
-    CORNU__TRY(check_hello(mesh, &hello, rank));
-    if (hello.rank == rank) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_PROCESS, "rank %d answers at %s, the address of rank %d",
-                       (int)hello.rank, launch->workers[rank], rank);
+    Attempt                 *attempt = &opening->attempts[rank];
+    const CornuGreetingState state = cornu__greeting_go_on(&attempt->greeting, &attempt->why);
+    if (state == CORNU_GREETING_STRANGER) try_later(attempt, false);
+    if (state != CORNU_GREETING_KNOWN) return CORNU_OK;
+    CORNU__TRY(cornu__greeting_check(&attempt->greeting));
+    if (attempt->greeting.other.rank != rank)
+        return cornu__fail(CORNU_ERR_PROCESS, "rank %d answers at %s, the address of rank %d",
+                           (int)attempt->greeting.other.rank, opening->launch->workers[rank], rank);
+    opening->mesh->sockets[rank] = attempt->greeting.socket;
+    attempt->greeting.socket = -1;
+    return CORNU_OK;
 }
 
-/* Accepting needs no answer, so no rank waits for one that waits for it. */
+static CornuStatus go_on_with_lower(Opening *opening, const struct pollfd *polled, double now)
+{
+    for (int rank = 0; rank < opening->mesh->rank; rank++) {
+        Attempt *attempt = &opening->attempts[rank];
+        if (opening->mesh->sockets[rank] >= 0) continue;
+        if (attempt->greeting.socket < 0) {
+            if (now >= attempt->next_s) begin_to_connect(opening, rank);
+        } else if (polled[rank].revents) {
+            if (attempt->connecting) end_to_connect(opening, rank);
+            else CORNU__TRY(hear_rank(opening, rank));
+        }
+    }
+    return CORNU_OK;
+}
+
+/* ---- All of them ---- */
+
+/* The lowest rank that is not connected; the mesh's size: all are. */
+static int find_missing(const CornuMesh *mesh)
+{
+    int rank = 0;
+    while (rank < mesh->size && (rank == mesh->rank || mesh->sockets[rank] >= 0)) rank++;
+    return rank;
+}
+
+static CornuStatus give_up(const Opening *opening)
+{
+    const CornuMesh   *mesh = opening->mesh;
+    const CornuLaunch *launch = opening->launch;
+    const int          rank = find_missing(mesh);
+    if (rank < mesh->rank)
+        return cornu__fail(CORNU_ERR_PROCESS, "rank %d cannot be reached at %s within %g s: %s",
+                           rank, launch->workers[rank], launch->timeout_s,
+                           *opening->attempts[rank].why.text ? opening->attempts[rank].why.text
+                                                             : "no answer");
+    return cornu__fail(CORNU_ERR_PROCESS, "rank %d has not connected to rank %d within %g s%s%s%s",
+                       rank, mesh->rank, launch->timeout_s,
+                       opening->missing > 1 ? ", nor have others" : "",
+                       opening->dropped ? "; a connection was dropped, from " : "",
+                       opening->stranger.text);
+}
+
+/* What the loop waits for; the milliseconds until something is due besides. */
+static int list_sockets(Opening *opening, double now)
+{
+    const CornuMesh *mesh = opening->mesh;
+    double           until_s = opening->deadline_s;
+    opening->polled[0] = (struct pollfd){ .fd = opening->missing ? opening->launch->listener : -1,
+                                          .events = POLLIN };
+    for (int rank = 0; rank < mesh->rank; rank++) {
+        const Attempt *attempt = &opening->attempts[rank];
+        const int      fd = attempt->greeting.socket;
+        opening->polled[1 + rank] = (struct pollfd){
+            .fd = fd, .events = attempt->connecting ? POLLOUT : POLLIN };
+        if (fd < 0 && mesh->sockets[rank] < 0 && attempt->next_s < until_s)
+            until_s = attempt->next_s;
+    }
+    for (int i = 0; i < opening->visitor_count; i++) {
+        const CornuGreeting *visitor = &opening->visitors[i];
+        opening->polled[1 + mesh->rank + i] = (struct pollfd){ .fd = visitor->socket,
+                                                               .events = POLLIN };
+        if (visitor->deadline_s < until_s) until_s = visitor->deadline_s;
+    }
+    const double left = 1e3 * (until_s - now);
+    return left <= 0 ? 0 : left < 1e6 ? (int)left + 1 : 1000000;
+}
+
+static CornuStatus meet_all(Opening *opening)
+{
+    const int lower = opening->mesh->rank;
+    if (opening->missing) prepare(opening->launch->listener);
+    while (find_missing(opening->mesh) < opening->mesh->size) {
+        const double now = cornu__seconds();
+        if (now >= opening->deadline_s) return give_up(opening);
+        const int pause = list_sockets(opening, now);
+        if (poll(opening->polled, (nfds_t)(1 + lower + opening->visitor_count), pause) < 0) {
+            if (errno == EINTR) continue;
+            return cornu__fail(CORNU_ERR_PROCESS, "rank %d cannot wait for others: %s", lower,
+                               strerror(errno));
+        }
+        const double then = cornu__seconds();
+        CORNU__TRY(hear_visitors(opening, opening->polled + 1 + lower, then));
+        CORNU__TRY(go_on_with_lower(opening, opening->polled + 1, then));
+        if (opening->polled[0].revents) CORNU__TRY(accept_some(opening));
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus connect_all(CornuMesh *mesh, const CornuLaunch *launch)
 {
-    const double deadline = cornu__seconds() + launch->timeout_s;
-    for (int rank = 0; rank < mesh->rank; rank++)
-        CORNU__TRY(connect_to(mesh, rank, launch, deadline));
-    CORNU__TRY(accept_all(mesh, launch->listener, launch->timeout_s, deadline));
-    for (int rank = 0; rank < mesh->rank; rank++)
-        CORNU__TRY(read_answer(mesh, rank, launch, deadline));
-    return CORNU_OK;
+    Opening opening = { .mesh = mesh, .launch = launch, .missing = mesh->size - 1 - mesh->rank,
+                        .deadline_s = cornu__seconds() + launch->timeout_s };
+    opening.attempts = cornu__allocate((size_t)mesh->rank, sizeof *opening.attempts);
+    opening.visitors = cornu__allocate(VISITORS, sizeof *opening.visitors);
+    opening.polled = cornu__allocate(1 + (size_t)mesh->rank + VISITORS, sizeof *opening.polled);
+    CornuStatus status = opening.attempts && opening.visitors && opening.polled ? CORNU_OK
+                                                                                : CORNU_ERR_MEMORY;
+    for (int rank = 0; opening.attempts && rank < mesh->rank; rank++) {
+        Attempt *attempt = &opening.attempts[rank];
+        attempt->greeting.socket = -1;
+        attempt->pause_s = 1e-3 * RETRY_MS;
+        if (!status) status = cornu__address_parse(&attempt->address, launch->workers[rank], rank);
+    }
+    if (!status) status = meet_all(&opening);
+    for (int rank = 0; opening.attempts && rank < mesh->rank; rank++)
+        if (opening.attempts[rank].greeting.socket >= 0)
+            close(opening.attempts[rank].greeting.socket);
+    for (int i = 0; i < opening.visitor_count; i++) close(opening.visitors[i].socket);
+    cornu__release(opening.attempts);
+    cornu__release(opening.visitors);
+    cornu__release(opening.polled);
+    return status;
 }
 
 CornuStatus cornu__mesh_open(CornuMesh *mesh, CornuLaunch *launch)
@@ -267,7 +356,8 @@ CornuStatus cornu__mesh_open(CornuMesh *mesh, CornuLaunch *launch)
     CornuStatus status = mesh->sockets ? CORNU_OK : CORNU_ERR_MEMORY;
     for (int i = 0; !status && i < mesh->size; i++) mesh->sockets[i] = -1;
     if (!status && launch->listener < 0)
-        status = listen_at(launch->workers[mesh->rank], mesh->rank, &launch->listener);
+        status = cornu__mesh_listen_at(launch->workers[mesh->rank], mesh->rank,
+                                       &launch->listener);
     if (!status) status = connect_all(mesh, launch);
     if (launch->listener >= 0) close(launch->listener);
     launch->listener = -1;

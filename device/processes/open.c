@@ -93,20 +93,27 @@ static int count_hosts(const Rank *all, int size)
 
 /* ---- Choosing ---- */
 
-enum { ADDRESS = 128 };
+/* How the others reach a rank, and a key that they may use. */
+typedef struct {
+    char     address[128];
+    CornuKey key;
+} Contact;
 
-/* Gathers all ranks' addresses into the launch. */
+/* Gathers all ranks' addresses into the launch, and rank 0's key, by MPI, which knows its own. */
 static CornuStatus gather_addresses(CornuTransport *mpi, CornuLaunch *launch, bool one_host)
 {
     const size_t size = (size_t)mpi->size;
-    launch->text = cornu__allocate(size, ADDRESS);
+    launch->text = cornu__allocate(size, sizeof(Contact));
     launch->workers = cornu__allocate(size, sizeof *launch->workers);
     if (!launch->text || !launch->workers) return CORNU_ERR_MEMORY;
-    for (size_t i = 0; i < size; i++) launch->workers[i] = launch->text + i * ADDRESS;
-    CORNU__TRY(cornu__mesh_listen(launch, one_host, launch->text + (size_t)mpi->rank * ADDRESS,
-                                  ADDRESS));
-    return gather(mpi, "addresses", CORNU_EXCHANGE_ADDRESSES, launch->timeout_s, launch->text,
-                  ADDRESS);
+    Contact *all = (Contact *)(void *)launch->text, *own = &all[mpi->rank];
+    for (size_t i = 0; i < size; i++) launch->workers[i] = all[i].address;
+    CORNU__TRY(cornu__random_bytes(&own->key, sizeof own->key));
+    CORNU__TRY(cornu__mesh_listen(launch, one_host, own->address, sizeof own->address));
+    CORNU__TRY(gather(mpi, "addresses", CORNU_EXCHANGE_ADDRESSES, launch->timeout_s, all,
+                      sizeof *all));
+    launch->key = all[0].key;
+    return CORNU_OK;
 }
 
 /* TCP between processes that MPI has started. */

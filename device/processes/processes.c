@@ -15,6 +15,7 @@
 #include "../text/print.h"
 #include "../thread_internal.h"
 #include "open_internal.h"
+#include "report_internal.h"
 
 enum { QUEUE = 64 };   /* exchanges that have started and not ended */
 
@@ -169,6 +170,7 @@ CornuProcesses *cornu_processes_open_from(const CornuProcessesConfig *config)
                     "cornu_processes_close leaves it");
         goto fail;
     }
+    cornu__report_begin();
     if (cornu__launch_read(&processes->launch, config)) goto fail;
     processes->rank = processes->launch.rank;
     processes->count = processes->launch.count;
@@ -180,6 +182,8 @@ CornuProcesses *cornu_processes_open_from(const CornuProcessesConfig *config)
     return processes;
 
 fail:
+    if (cornu_error_status() != CORNU_ERR_PROCESS)
+        cornu__report(processes->launch.rank, cornu_error_status(), cornu_error_message());
     cornu_processes_close(processes);
     return cornu__null();
 }
@@ -266,6 +270,7 @@ CornuStatus cornu__processes_fail(CornuProcesses *processes, CornuStatus status)
         processes->failure.status = CORNU_ERR_PROCESS;
         cornu__format(processes->failure.message, sizeof processes->failure.message,
                       "rank %d: %s", processes->rank, failure.message);
+        cornu__report(processes->rank, status, failure.message);
         atomic_store(&processes->stop, true);
         pthread_cond_signal(&processes->begun);
     }

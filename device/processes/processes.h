@@ -17,6 +17,10 @@
  *     .workers, .rank         through the program
  *     nothing                 rank 0 of 1
  *
+ * Ranks that find each other by addresses show each other that they have the job's key, a secret of
+ * at least 16 characters that all are given: as .key, in CORNU_KEY, or in a file that only its
+ * owner may read, CORNU_KEY_FILE. cornu_run makes one of its own; MPI's launchers need none.
+ *
  * A rank that ends, stops answering, or fails ends the group: the others' next meeting fails with a
  * message that names it. The group does not come back; a new start of all processes goes on from a
  * backup (nn/callbacks/backup.h).
@@ -45,6 +49,9 @@ typedef struct {
     const char *const *workers;     /* "host:port" of each rank; default: the launcher's word */
     int                count;       /* of workers */
     int                rank;        /* of this process among the workers */
+    const char        *key;         /* a secret of the job, which all ranks share: without it nobody
+                                       joins. Default: CORNU_KEY, else what is in the file
+                                       CORNU_KEY_FILE. cornu_run and MPI's launchers need none */
     double             timeout_s;   /* a rank that does not answer for so long has failed;
                                        default 60 */
 } CornuProcessesConfig;
@@ -54,7 +61,8 @@ typedef struct {
  * of this group alone, and of what the library writes rank 0 writes everything: on other ranks
  * files are not made, and functions that write them succeed if rank 0's do. Started alone, by no
  * launcher and without .workers, it is a group of one. NULL with a pending error:
- * CORNU_ERR_ARGUMENT for bad arguments or environment, CORNU_ERR_UNSUPPORTED if the launcher needs
+ * CORNU_ERR_ARGUMENT for bad arguments or environment, or no key,
+ * CORNU_ERR_UNSUPPORTED if the launcher needs
  * a library that is missing, CORNU_ERR_PROCESS if the others cannot be reached in time, or differ
  * from this process in what must be the same: Cornu's version, byte order, instruction set,
  * transport.

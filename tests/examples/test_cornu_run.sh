@@ -60,6 +60,16 @@ check "standard input is rank 0's" input
 timeout_is() { "$run" -n 1 --rank-timeout 2.5 sh -c 'echo "$CORNU_RANK_TIMEOUT"' | grep -qx 2.5; }
 check "--rank-timeout" timeout_is
 
+keys() { # one for all ranks of a start, which is nowhere in a command line
+    "$run" -n 3 sh -c 'echo "$CORNU_KEY"; tr "\0" " " </proc/$$/cmdline >"args.$CORNU_RANK"
+                       tr "\0" " " </proc/$PPID/cmdline >>"args.$CORNU_RANK"' >out 2>err &&
+        [ "$(sort -u out | grep -cE '^[0-9a-f]{64}$')" = 1 ] && [ "$(wc -l <out)" = 3 ] &&
+        ! cat args.? err | grep -qF -f <(head -n 1 out) && head -n 1 out >>all.keys
+}
+check "a key" keys
+check "a key, again" keys
+check "another for each start" eval '[ "$(sort -u all.keys | wc -l)" = 2 ]'
+
 # ---- How it ends ----
 
 check "all succeed" ends 0 '' -n 3 true
@@ -124,6 +134,30 @@ check "a wrong flag is not tried again" falls 3 2 2 2 'rank 1 ended with status 
     -n 3 --restarts 5 ./falls.sh
 check "nor what rank 0 has done" ends 137 'signal 9 after rank 0 was done$' \
     -n 2 --restarts 5 sh -c '[ $CORNU_RANK = 1 ] && sleep 0.2 && kill -9 $$; exit 0'
+
+# A failure that a rank reports names it, though others end first.
+reports() { # reports STATUS MESSAGE STARTED THEN: STARTED ranks in all
+    rm -f counts
+    "$run" -n 3 --restarts 1 bash -c '
+        echo "$CORNU_RANK" >>counts
+        [ $CORNU_RANK = 2 ] && echo "2 $0 rank 2: $1" >&"$CORNU_REPORT_FD" && sleep 0.2
+        exit 1' "$1" "$2" >out 2>err </dev/null
+    [ $? = 1 ] && grep -q "^cornu_run: rank 2 ended with status 1 ($2); $4" err &&
+        lines_are counts "$3"
+}
+check "a failure that may not come again" reports 5 'out of memory' 5 'starting again with 2'
+check "one that would" reports 6 'a.png: Is a directory' 3 'not started again, as it would fail'
+full_disk() { # full_disk TRAP STATUS HOW
+    local how="$3; not started again, as it would fail again"
+    (eval "$1"
+     ulimit -f 100
+     "$run" -n 3 --restarts 5 "$programs/mnist_cnn" --data synthetic --limit 400 --batch-size 80 \
+         --epochs 1 --device tpu --shards 8 --threads 1 --save a.safetensors) >out 2>err </dev/null
+    [ $? = "$2" ] && [ "$(grep -c '^cornu_run:' err)" = 1 ] && grep -qx "cornu_run: rank 0 $how" err
+}
+check "a full disk is not tried again" full_disk "trap '' XFSZ" 1 \
+    'ended with status 1 (a.safetensors: cannot be written: File too large)'
+check "nor a file above its limit" full_disk : 153 'was killed by signal 25'
 
 # ---- Signals ----
 

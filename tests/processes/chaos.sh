@@ -21,7 +21,7 @@ cd "$here" || exit 1
 RANDOM=$((seed & 0x7fffffff))
 timeout_s=3
 unset CORNU_RANK CORNU_WORKERS CORNU_LISTEN_FD TF_CONFIG
-export CORNU_RANK_TIMEOUT=$timeout_s
+export CORNU_RANK_TIMEOUT=$timeout_s CORNU_KEY=$(head -c 24 /dev/urandom | base64)
 train=("$build/mnist_cnn" --data synthetic --limit 4000 --batch-size 80 --epochs 2 --device tpu
        --shards 8 --threads 1 --verbose 2)
 

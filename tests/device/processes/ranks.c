@@ -28,7 +28,7 @@ static int listen_anywhere(char *address, size_t size)
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     assert_true(fd >= 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(listen(fd, 16), 0);
+    assert_int_equal(listen(fd, SOMAXCONN), 0);
     assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &length), 0);
     snprintf(address, size, "127.0.0.1:%d", ntohs(at.sin_port));
     return fd;
@@ -69,6 +69,7 @@ static void start_ranks(Ranks *ranks, const char *transport, double timeout_s, R
             if (k != i) close(pipes[k][1]);
         }
         setenv("CORNU_WORKERS", workers, 1);
+        setenv("CORNU_KEY", "a key that all ranks of tests share", 1);
         snprintf(number, sizeof number, "%d", i);
         setenv("CORNU_RANK", number, 1);
         snprintf(number, sizeof number, "%d", listeners[i]);
@@ -88,13 +89,18 @@ void ranks_run(Ranks *ranks, int count, const char *transport, double timeout_s,
     *ranks = (Ranks){ .count = count };
     assert_true(count <= RANKS_MOST);
     start_ranks(ranks, transport, timeout_s, prepare, body, pipes);
-    for (int left = count, rounds = 0; left > 0 && rounds < 6000; rounds++) {
+    int ended = 0, stopped = 0;
+    for (int rounds = 0; ended < count && (!ended || ended + stopped < count) && rounds < 6000;
+         rounds++) {
         for (int i = 0; i < count; i++) {
-            if (ranks->pids[i] <= 0) continue;
-            if (waitpid(ranks->pids[i], &status[i], WNOHANG | WUNTRACED) != ranks->pids[i])
+            int changed;
+            if (ranks->pids[i] <= 0 || waitpid(ranks->pids[i], &changed, WNOHANG | WUNTRACED |
+                                                                        WCONTINUED) <= 0)
                 continue;
-            left--;
-            if (!WIFSTOPPED(status[i])) ranks->pids[i] = 0;
+            status[i] = changed;
+            if (WIFSTOPPED(changed)) stopped++;
+            else if (WIFCONTINUED(changed)) stopped--;
+            else ranks->pids[i] = 0, ended++;
         }
         poll(NULL, 0, 10);
     }

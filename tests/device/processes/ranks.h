@@ -28,7 +28,7 @@ typedef struct {
 } Ranks;
 
 /* Runs the body on `count` ranks. Those stopped by a signal are killed once all others have
- * ended. */
+ * ended; where all are stopped, they are waited for. */
 void ranks_run(Ranks *ranks, int count, const char *transport, double timeout_s,
                RankPrepare *prepare, RankBody *body);
 

@@ -144,6 +144,24 @@ static CornuStatus computes(CornuProcesses *processes)
     return meet(processes);
 }
 
+/* A child of rank 0 stops all of them, as a terminal's Ctrl-Z does, for longer than the timeout: in
+ * an exchange that they wait for, and in the middle of many. */
+static CornuStatus is_suspended(CornuProcesses *processes)
+{
+    const int rank = cornu_process_rank(processes), count = cornu_process_count(processes);
+    int64_t   own = getpid(), all[RANKS_MOST];
+    CORNU__TRY(cornu__processes_gather(processes, "processes", &own, sizeof own, all));
+    if (rank == 0 && fork() == 0) {
+        poll(NULL, 0, 200);
+        for (int i = 0; i < count; i++) kill((pid_t)all[i], SIGSTOP);
+        poll(NULL, 0, 2500);
+        for (int i = 0; i < count; i++) kill((pid_t)all[i], SIGCONT);
+        _exit(0);
+    }
+    if (rank == FAILS) poll(NULL, 0, 3200);   /* the others wait for it when they are stopped */
+    return go_round(processes, 100000, 50);
+}
+
 /* Rank 0 takes what rank 1 has left for it long after that has ended, and in the meantime has said
  * to nobody that it is well. */
 static CornuStatus leaves_a_message(CornuProcesses *processes)
@@ -208,6 +226,11 @@ static void expect_success(int count, const char *transport, double timeout_s, R
 static void a_rank_that_computes_is_waited_for(void **state)
 {
     expect_success(RANKS, *state, 0.8, computes);
+}
+
+static void suspended_ranks_go_on(void **state)
+{
+    expect_success(RANKS, *state, 0.8, is_suspended);
 }
 
 static void last_messages_arrive(void **state) { expect_success(2, *state, 0.8, leaves_a_message); }
@@ -327,6 +350,7 @@ static void strangers_are_ignored(void **state)
     cmocka_unit_test_prestate(a_rank_that_leaves_is_named, transport),      \
     cmocka_unit_test_prestate(a_stopped_rank_is_named, transport),          \
     cmocka_unit_test_prestate(a_rank_that_computes_is_waited_for, transport), \
+    cmocka_unit_test_prestate(suspended_ranks_go_on, transport),            \
     cmocka_unit_test_prestate(last_messages_arrive, transport),             \
     cmocka_unit_test_prestate(a_failure_is_told_to_all, transport),         \
     cmocka_unit_test_prestate(other_exchanges_are_named, transport),        \

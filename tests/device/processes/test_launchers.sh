@@ -44,6 +44,10 @@ expect "cornu_run 1" 0 1 "rank 0 of 1 process" "$run" -n 1 "$rank" --rank auto m
 expect "cornu_run failing" failure 3 "says: rank 1: cannot read the rows" \
     "$run" -n 4 "$rank" --rank auto fail
 expect "cornu_run killed" failure 3 "says: rank 1 has ended" "$run" -n 4 "$rank" --rank auto kill
+# Rank 1 lets strangers go first, who know how ranks speak.
+expect "cornu_run with strangers" 0 3 "of 3 processes" "$run" -n 3 sh -c '
+    [ "$CORNU_RANK" != 1 ] || "$1" --knock "${CORNU_WORKERS%%,*}" 1 3 || exit 3
+    exec "$0" --rank auto well' "$rank" "$(dirname "$rank")/test_strangers"
 expect "cornu_run mpi" failure 2 'says: transport is "mpi", but no launcher of MPI' \
     "$run" -n 2 "$rank" --rank mpi well
 

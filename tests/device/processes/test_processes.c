@@ -2,6 +2,9 @@
  *
  * test_processes --rank TRANSPORT WHAT is one rank of a group, for launchers (test_launchers.sh):
  * it prints a line and ends with 0 if all goes well. */
+#define _GNU_SOURCE    /* sched_setaffinity */
+
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,9 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "../../../device/processes/deal_internal.h"
 #include "../../allocations.h"
 #include "../../expect.h"
 #include "ranks.h"
@@ -234,6 +239,39 @@ static void one_process_meets_nobody(void **state)
     cornu_processes_close(NULL);
 }
 
+/* Each has one processor, the same: three ranks of it would be given a third of a thread. */
+static void take_one_processor(int rank)
+{
+    cpu_set_t one;
+    (void)rank;
+    if (sched_getaffinity(0, sizeof one, &one)) _exit(1);
+    int first = 0;
+    while (!CPU_ISSET(first, &one)) first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    if (sched_setaffinity(0, sizeof one, &one)) _exit(1);
+}
+
+static CornuStatus deal_threads(CornuProcesses *processes)
+{
+    CornuDeviceConfig config = { .name = "cpu", .processes = processes };
+    int               threads = -1;
+    CORNU__TRY(cornu__deal_threads(&config, &threads));
+    if (threads != 1) return wrong("threads", threads);
+    config.threads = 5;
+    CORNU__TRY(cornu__deal_threads(&config, &threads));
+    return threads == 5 ? CORNU_OK : wrong("threads asked for", threads);
+}
+
+static void each_of_many_ranks_has_a_thread(void **state)
+{
+    Ranks ranks;
+    ranks_run(&ranks, 3, *state, 20, take_one_processor, deal_threads);
+    for (int i = 0; i < ranks.count; i++)
+        if (!ranks.ends[i].reported || ranks.ends[i].status)
+            fail_msg("rank %d: %s", i, ranks.ends[i].message);
+}
+
 static CornuStatus check_description(CornuProcesses *processes)
 {
     const char *got = cornu_processes_description(processes);
@@ -262,7 +300,7 @@ static void bad_arguments_are_refused(void **state)
                    "workers[1] is NULL");
     workers[1] = "localhost";
     expect_failure(cornu_processes_open(.workers = workers, .count = 2, .rank = 1,
-                                        .timeout_s = 0.1),
+                                        .key = "of sixteen letters", .timeout_s = 0.1),
                    CORNU_ERR_ARGUMENT,
                    "the address of rank 1 is \"localhost\", expected host:port");
 }
@@ -364,6 +402,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bad_environments_are_refused),
         OVER(tcp),
         OVER(shm),
+        cmocka_unit_test_prestate(each_of_many_ranks_has_a_thread, tcp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
