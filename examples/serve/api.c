@@ -61,23 +61,26 @@ static bool check_outputs(RouteKind kind, const Served *served, Problem *problem
 }
 
 /* A model has one signature, serving_default, which also bears the name of each method. */
-static bool check_signature(RouteKind kind, const Served *served, const json_t *request,
-                            Problem *problem)
+static bool check_signature(RouteKind kind, const Served *served, Json request, Problem *problem)
 {
-    const json_t *value = json_object_get(request, "signature_name");
-    JsonShown     shown;
-    if (value && !json_is_string(value))
+    static const char *const key[] = { "signature_name" };
+    Json      value;
+    JsonShown shown;
+    JsonShown name = { "" };
+    if (!json_find(request, key, 1, &value, problem)) return false;
+    if (value && json_kind(value) != JSON_STRING)
         return problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Value: %s not formatted "
                            "correctly. 'signature_name' key must be a string value.",
                            json_show(&shown, request));
-    const char *name = value ? json_string_value(value) : "";
+    if (value && json_room(value) < sizeof name.text) name.text[json_read(value, name.text)] = '\0';
+    else if (value) json_show_name(&name, value);
     const char *prefix = "tensorflow/serving/";
-    if (*name && strcmp(name, "serving_default") != 0 &&
-        (strncmp(name, prefix, strlen(prefix)) != 0 ||
-         strcmp(name + strlen(prefix), route_method(kind)) != 0))
+    if (*name.text && strcmp(name.text, "serving_default") != 0 &&
+        (strncmp(name.text, prefix, strlen(prefix)) != 0 ||
+         strcmp(name.text + strlen(prefix), route_method(kind)) != 0))
         return problem_set(problem, CODE_INVALID_ARGUMENT, kind == ROUTE_PREDICT
                            ? "Serving signature name: \"%s\" not found in signature def"
-                           : "No signature was found with the name: %s", name);
+                           : "No signature was found with the name: %s", name.text);
     return check_outputs(kind, served, problem);
 }
 
@@ -89,14 +92,11 @@ static bool begin_rows(const Api *api, ApiRequest *request, const char *body, si
     const RouteKind kind = request->route.kind;
     MetricsLabel    name;
     Job            *job = &request->job;
-    json_t         *json = json_parse(body, size, problem);
-    bool            good = json && check_signature(kind, job->served, json, problem);
-    if (good)
-        good = kind == ROUTE_PREDICT
-            ? rows_of_predict(&job->rows, job->served, json, problem)
-            : rows_of_examples(&job->rows, job->served, json, problem);
-    json_decref(json);
-    if (!good) return false;
+    const Json      json = json_parse(body, size, problem);
+    if (!json || !check_signature(kind, job->served, json, problem)) return false;
+    if (kind == ROUTE_PREDICT ? !rows_of_predict(&job->rows, job->served, json, problem)
+                              : !rows_of_examples(&job->rows, job->served, json, problem))
+        return false;
     job->api = apis[kind];
     if (kind != ROUTE_PREDICT) {
         metrics_label(&name, request->route.name);

@@ -5,13 +5,14 @@
  *     folder, library, served           models: on disk, by name and version, one that predicts
  *     listen, connections, http         HTTP
  *     route, api                        paths and requests
- *     json, tensor, rows, examples      requests to arrays
+ *     unpack, json, tensor, rows, examples   requests to arrays
  *     job, batcher, same_bits           predictions
  *     answer, metrics                   their JSON, figures
  *
- * Threads: libmicrohttpd's read requests and make arrays of them; the batcher's predict; one looks
- * for new versions; the first one waits for signals.
+ * Threads: one for each connection reads its requests and makes arrays of them; the batcher's
+ * predict; one looks for new versions; the first one waits for signals.
  */
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,13 +23,16 @@
 
 #include "http.h"
 
+/* Memory of so many bytes is given back as soon as it is free: a large request leaves no trace. */
+enum { LARGE = 1 << 18 };
+
 /* The thread that looks for new versions, every --poll seconds, or when it is told to. */
 typedef struct {
     Library        *library;
     double          poll_s;
     pthread_mutex_t lock;
     pthread_cond_t  changed;
-    bool            now, ending;
+    bool            now, all, ending;
     pthread_t       thread;
 } Watch;
 
@@ -39,31 +43,45 @@ static void *watch(void *context)
     setpriority(PRIO_PROCESS, 0, 10);  /* on Linux of this thread alone: requests go first */
     pthread_mutex_lock(&watch->lock);
     while (!watch->ending) {
-        clock_gettime(CLOCK_REALTIME, &until);
+        clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += (time_t)watch->poll_s;
         until.tv_nsec += (long)(1e9 * (watch->poll_s - (double)(time_t)watch->poll_s));
         if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
         if (!watch->now) pthread_cond_timedwait(&watch->changed, &watch->lock, &until);
-        watch->now = false;
+        const bool all = watch->all;
+        watch->now = watch->all = false;
         if (watch->ending) break;
         pthread_mutex_unlock(&watch->lock);
-        library_update(watch->library);
+        library_update(watch->library, all);
         pthread_mutex_lock(&watch->lock);
     }
     pthread_mutex_unlock(&watch->lock);
     return NULL;
 }
 
+/* Whoever sets the clock does not stop it. */
+static void begin_watch(Watch *watch, Library *library, double poll_s)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&watch->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    watch->library = library;
+    watch->poll_s = poll_s;
+}
+
 static void tell(Watch *watch, bool ending)
 {
     pthread_mutex_lock(&watch->lock);
-    watch->now = true;
+    watch->now = watch->all = true;
     watch->ending = ending;
     pthread_cond_signal(&watch->changed);
     pthread_mutex_unlock(&watch->lock);
 }
 
-/* SIGTERM and SIGINT end the server, SIGHUP looks for new versions at once. */
+/* SIGTERM and SIGINT end the server, SIGHUP looks for new versions at once, and tries again all
+ * that failed to load. */
 static void serve(Http *http, Watch *watch, const sigset_t *signals)
 {
     const struct timespec second = { .tv_sec = 1 };
@@ -78,7 +96,7 @@ static void serve(Http *http, Watch *watch, const sigset_t *signals)
 int main(int argc, char **argv)
 {
     Settings settings;
-    Watch    watching = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+    Watch    watching = { .lock = PTHREAD_MUTEX_INITIALIZER };
     sigset_t signals;
     const int usage = settings_parse(&settings, argc, argv);
     if (usage >= 0) return usage;
@@ -89,18 +107,18 @@ int main(int argc, char **argv)
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGHUP);
     signal(SIGPIPE, SIG_IGN);
+    mallopt(M_MMAP_THRESHOLD, LARGE);
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     const int  threads = settings.options.threads ? (int)settings.options.threads : (int)processors;
     int        status = 1;
     Api        api = { .settings = &settings, .library = library_create(&settings),
                        .metrics = metrics_create() };
     if (!api.library || !api.metrics) fputs("cornu_serve: no memory\n", stderr);
-    else if (library_update(api.library)) {
+    else if (library_update(api.library, false)) {
         pthread_sigmask(SIG_BLOCK, &signals, NULL);
         api.batcher = batcher_create(&settings, api.metrics, threads);
         Http *http = api.batcher ? http_create(&api) : NULL;
-        watching.library = api.library;
-        watching.poll_s = settings.poll_s;
+        begin_watch(&watching, api.library, settings.poll_s);
         if (http && !pthread_create(&watching.thread, NULL, watch, &watching)) {
             serve(http, &watching, &signals);
             pthread_sigmask(SIG_UNBLOCK, &signals, NULL);   /* a second one ends it at once */

@@ -3,7 +3,6 @@
  * the messages on features are those of TensorFlow's parse_example. */
 #include <string.h>
 
-#include "json.h"
 #include "rows_parts.h"
 
 /* The extents of an input's rows, of which one may be open. */
@@ -34,70 +33,74 @@ static bool set_shape(Tensor *tensor, const ServedTensor *input, int64_t values,
 }
 
 /* Adds the values of a feature: one, or a list. */
-static bool add_feature(Tensor *tensor, const ServedTensor *input, const json_t *value,
-                        Problem *problem)
+static bool add_feature(Tensor *tensor, const ServedTensor *input, Json value, Problem *problem)
 {
-    const bool    list = json_is_array(value);
-    const int64_t values = list ? (int64_t)json_array_size(value) : 1;
-    for (int64_t i = 0; i < values; i++) {
-        const json_t *item = list ? json_array_get(value, (size_t)i) : value;
-        if (json_is_array(item) || json_is_null(item) || rows_is_object(item))
+    const bool    list = json_kind(value) == JSON_LIST;
+    const int64_t before = tensor->count;
+    bool          more = !list || json_enter(&value);
+    for (; more; more = list && json_follow(&value)) {
+        const JsonKind kind = json_kind(value);
+        if (kind == JSON_LIST || kind == JSON_NULL || rows_is_object(value))
             return problem_set(problem, CODE_INVALID_ARGUMENT, "Feature: %s has element with "
-                               "unexpected JSON type: %s", input->name, json_kind(item));
-        if (!tensor_append_element(tensor, item, problem))
+                               "unexpected JSON type: %s", input->name, json_kind_name(value));
+        if (!tensor_append_element(tensor, value, problem))
             return problem_prefix(problem, "Key: %s.  Data types don't match. ", input->name);
+        value = json_end(value);
     }
-    return set_shape(tensor, input, values, problem);
+    return set_shape(tensor, input, tensor->count - before, problem);
 }
 
-static bool add_example(Tensor *tensors, const Served *served, const json_t *context,
-                        const json_t *example, Problem *problem)
+static bool add_example(Tensor *tensors, const Served *served, const Json *context, Json example,
+                        Problem *problem)
 {
-    if (!json_is_object(example))
+    Json own[CORNU_MAX_MODEL_TENSORS];
+    if (json_kind(example) != JSON_OBJECT)
         return problem_set(problem, CODE_INVALID_ARGUMENT, "Example must be JSON object but got "
-                           "JSON %s", json_kind(example));
+                           "JSON %s", json_kind_name(example));
+    if (!rows_find_inputs(served, example, own, problem)) return false;
     for (int i = 0; i < served->input_count; i++) {
         const ServedTensor *input = &served->inputs[i];
-        const json_t       *own = json_object_get(example, input->name);
-        const json_t       *shared = json_object_get(context, input->name);
-        if (own && shared)
+        if (own[i] && context[i])
             return problem_set(problem, CODE_INVALID_ARGUMENT, "Feature: %s is in 'context' and in "
                                "an example, expected in one of them", input->name);
-        if (!own && !shared)
+        if (!own[i] && !context[i])
             return problem_set(problem, CODE_INVALID_ARGUMENT, "Feature: %s (data type: %s) is "
                                "required but could not be found.", input->name,
                                tensor_dtype_name(input->type.dtype));
-        if (!add_feature(&tensors[i], input, own ? own : shared, problem)) return false;
+        if (!add_feature(&tensors[i], input, own[i] ? own[i] : context[i], problem)) return false;
         tensors[i].extent[0]++;
     }
     return true;
 }
 
-bool rows_of_examples(Rows *rows, const Served *served, const json_t *request, Problem *problem)
+bool rows_of_examples(Rows *rows, const Served *served, Json request, Problem *problem)
 {
-    const json_t *context = json_object_get(request, "context");
-    const json_t *examples = json_object_get(request, "examples");
-    JsonShown     shown;
-    Tensor        tensors[CORNU_MAX_MODEL_TENSORS];
-    json_t       *example;
-    size_t        i;
-    bool          good = true;
-    if (context && !json_is_object(context))
+    static const char *const names[] = { "context", "examples" };
+    Json      found[2], context[CORNU_MAX_MODEL_TENSORS] = { NULL };
+    JsonShown shown;
+    Tensor    tensors[CORNU_MAX_MODEL_TENSORS];
+    bool      good = true;
+    if (!json_find(request, names, 2, found, problem)) return false;
+    if (found[0] && json_kind(found[0]) != JSON_OBJECT)
         return problem_set(problem, CODE_INVALID_ARGUMENT, "Example must be JSON object but got "
-                           "JSON %s", json_kind(context));
-    if (!examples)
+                           "JSON %s", json_kind_name(found[0]));
+    if (found[0] && !rows_find_inputs(served, found[0], context, problem)) return false;
+    if (!found[1])
         return problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Value: %s When method is "
                            "classify, key 'examples' is expected and was not found",
                            json_show(&shown, request));
-    if (!json_is_array(examples))
+    if (json_kind(found[1]) != JSON_LIST)
         return problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Value: %s Expecting 'examples' "
                            "value to be an list/array", json_show(&shown, request));
-    if (!json_array_size(examples))
+    Json at = found[1];
+    bool more = json_enter(&at);
+    if (!more)
         return problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Value: %s 'examples' value is an "
                            "empty array", json_show(&shown, request));
     rows_start(tensors, rows, served);
-    json_array_foreach(examples, i, example) {
-        good = good && add_example(tensors, served, context, example, problem);
+    for (; more && good; more = json_follow(&at)) {
+        good = add_example(tensors, served, context, at, problem);
+        at = json_end(at);
     }
     return rows_give_all(rows, served, tensors, good, problem);
 }

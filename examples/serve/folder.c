@@ -24,7 +24,8 @@ bool folder_same_file(const struct stat *a, const struct stat *b)
 /* Whether cornu_model_load knows the suffix. */
 static bool is_model(const char *name)
 {
-    static const char *const suffixes[] = { ".keras", ".safetensors", ".onnx", ".h5" };
+    static const char *const suffixes[] = { ".keras", ".safetensors", ".onnx", ".h5",
+                                            ".hdf5", ".tflite" };
     const size_t             length = strlen(name);
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         const size_t suffix = strlen(suffixes[i]);
@@ -50,12 +51,17 @@ static int64_t number_of(const char *name, const char **end)
     return digits && digits < 19 && (*name != '0' || digits == 1) ? strtoll(name, NULL, 10) : -1;
 }
 
-/* Takes the path. The file of a folder counts more than one that is named after the version. */
-static bool add(FolderVersions *to, int64_t number, char *path, bool from_folder)
+/* Whether that says that there is nothing, and not only that nothing can be seen of it. */
+static bool is_absence(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
+
+/* Takes the path, NULL if that is not known. The file of a folder counts more than one that is
+ * named after the version. */
+static bool add(FolderVersions *to, int64_t number, char *path, int error, bool from_folder)
 {
-    struct stat identity;
-    if (!path) return false;
-    if (stat(path, &identity) || !S_ISREG(identity.st_mode)) {
+    FolderVersion version = { .number = number, .path = path, .error = error };
+    if (!error && !path) return false;
+    if (!error && stat(path, &version.identity)) version.error = errno;
+    if (is_absence(version.error) || (!version.error && !S_ISREG(version.identity.st_mode))) {
         free(path);
         return true;
     }
@@ -63,7 +69,7 @@ static bool add(FolderVersions *to, int64_t number, char *path, bool from_folder
     while (at > 0 && to->versions[at - 1].number >= number) at--;
     if (at < to->count && to->versions[at].number == number) {
         char *other = to->versions[at].path;
-        if (from_folder) to->versions[at] = (FolderVersion){ number, path, identity };
+        if (from_folder) to->versions[at] = version;
         free(from_folder ? other : path);
         return true;
     }
@@ -79,68 +85,105 @@ static bool add(FolderVersions *to, int64_t number, char *path, bool from_folder
     }
     memmove(&to->versions[at + 1], &to->versions[at],
             (size_t)(to->count++ - at) * sizeof *to->versions);
-    to->versions[at] = (FolderVersion){ number, path, identity };
+    to->versions[at] = version;
     return true;
 }
 
-/* The model in the folder of a version; an empty string if there is none. */
-static char *find_model(const char *folder)
+/* The next entry; NULL at the end with *error 0, or else why there may be others. */
+static struct dirent *next(DIR *directory, int *error)
 {
-    DIR  *directory = opendir(folder);
-    char  best[256] = "";
-    if (!directory) return strdup("");
-    for (struct dirent *entry; (entry = readdir(directory));) {
+    errno = 0;
+    struct dirent *entry = readdir(directory);
+    *error = entry ? 0 : errno;
+    return entry;
+}
+
+/* The name of the model in the folder of a version, "" if there is none. An errno, or 0. */
+static int find_model(const char *folder, char best[256])
+{
+    DIR *directory = opendir(folder);
+    int  error = directory ? 0 : errno;
+    *best = '\0';
+    for (struct dirent *entry; directory && (entry = next(directory, &error));) {
         const bool preferred = !strncmp(entry->d_name, "model.", 6);
         const bool had = !strncmp(best, "model.", 6);
         if (!is_model(entry->d_name) || preferred < had) continue;
         if (preferred > had || !*best || strcmp(entry->d_name, best) < 0)
-            snprintf(best, sizeof best, "%s", entry->d_name);
+            snprintf(best, 256, "%s", entry->d_name);
     }
-    closedir(directory);
-    return *best ? join(folder, best) : strdup("");
+    if (directory) closedir(directory);
+    return error;
+}
+
+/* The version in a folder. False when memory runs out. */
+static bool add_folder(FolderVersions *to, int64_t number, char *folder)
+{
+    char      model[256];
+    const int error = folder ? find_model(folder, model) : 0;
+    bool      good = folder;
+    if (error) good = add(to, number, NULL, error, true);
+    else if (folder && *model) good = add(to, number, join(folder, model), 0, true);
+    free(folder);
+    return good;
 }
 
 bool folder_list(const char *path, FolderVersions *to, Problem *problem)
 {
     *to = (FolderVersions){ .count = 0 };
     DIR *directory = opendir(path);
-    bool good = directory || errno != ENOTDIR || add(to, 1, strdup(path), true);
-    for (struct dirent *entry; good && directory && (entry = readdir(directory));) {
+    int  error = directory ? 0 : errno;
+    bool good = true;
+    if (error == ENOTDIR) {
+        good = add(to, 1, strdup(path), 0, true);
+        error = good && !to->count ? ENOENT : to->count ? to->versions[0].error : 0;
+    }
+    for (struct dirent *entry; good && directory && (entry = next(directory, &error));) {
         const char   *end;
         const int64_t number = number_of(entry->d_name, &end);
         if (number < 0) continue;
-        if (is_model(entry->d_name) && !strchr(end + 1, '.')) {
-            good = add(to, number, join(path, entry->d_name), false);
-        } else if (!*end) {
-            char *folder = join(path, entry->d_name);
-            good = folder && add(to, number, find_model(folder), true);
-            free(folder);
-        }
+        if (is_model(entry->d_name) && !strchr(end + 1, '.'))
+            good = add(to, number, join(path, entry->d_name), 0, false);
+        else if (!*end)
+            good = add_folder(to, number, join(path, entry->d_name));
     }
     if (directory) closedir(directory);
-    if (good) return true;
+    if (good && !error) return true;
     folder_free(to);
-    return problem_set(problem, CODE_RESOURCE_EXHAUSTED, "no memory for the versions in %s", path);
+    if (!good)
+        return problem_set(problem, CODE_RESOURCE_EXHAUSTED, "no memory for the versions in %s",
+                           path);
+    return problem_set(problem, CODE_NOT_FOUND, "%s has no version that can be read: %s; expected "
+                       "a model's file or a folder with VERSION/ or VERSION.SUFFIX", path,
+                       strerror(error));
+}
+
+/* Whether an entry of the folder is a folder, or cannot be asked. */
+static bool may_be_folder(const char *path, const char *name, bool *memory)
+{
+    char       *folder = join(path, name);
+    struct stat what;
+    *memory = folder;
+    const int  error = folder && stat(folder, &what) ? errno : 0;
+    const bool may = folder && (error ? !is_absence(error) : S_ISDIR(what.st_mode));
+    free(folder);
+    return may;
 }
 
 bool folder_models(const char *path, bool (*visit)(void *context, const char *name), void *context,
                    Problem *problem)
 {
     DIR *directory = opendir(path);
-    if (!directory)
-        return problem_set(problem, CODE_NOT_FOUND, "cannot read the folder %s: %s", path,
-                           strerror(errno));
+    int  error = directory ? 0 : errno;
     bool good = true;
-    for (struct dirent *entry; good && (entry = readdir(directory));) {
-        char       *folder = join(path, entry->d_name);
-        struct stat what;
-        good = folder;
-        if (good && *entry->d_name != '.' && settings_name(entry->d_name, '\0') &&
-            !stat(folder, &what) && S_ISDIR(what.st_mode))
+    for (struct dirent *entry; good && directory && (entry = next(directory, &error));)
+        if (*entry->d_name != '.' && settings_name(entry->d_name, '\0') &&
+            may_be_folder(path, entry->d_name, &good) && good)
             good = visit(context, entry->d_name);
-        free(folder);
-    }
-    closedir(directory);
-    return good || problem_set(problem, CODE_RESOURCE_EXHAUSTED, "no memory for the models in %s",
-                               path);
+    if (directory) closedir(directory);
+    if (good && !error) return true;
+    if (!good)
+        return problem_set(problem, CODE_RESOURCE_EXHAUSTED, "no memory for the models in %s",
+                           path);
+    return problem_set(problem, CODE_NOT_FOUND, "cannot read the folder %s: %s", path,
+                       strerror(error));
 }

@@ -21,6 +21,8 @@ typedef struct {
     int64_t     number;
     char       *path;
     struct stat identity;
+    int         error;                 /* why nothing is known of its file, which may be there: an
+                                          errno; 0: it is there */
 } FolderVersion;
 
 typedef struct {
@@ -28,14 +30,15 @@ typedef struct {
     int            count, space;
 } FolderVersions;
 
-/* The versions at `path`; none if it does not exist. False when memory runs out. */
+/* The versions at `path`, which was read to its end. False with a problem otherwise: then nothing
+ * is known of what is there. */
 bool folder_list(const char *path, FolderVersions *versions, Problem *problem);
 void folder_free(FolderVersions *versions);
 
 bool folder_same_file(const struct stat *a, const struct stat *b);
 
-/* Calls `visit` with the name of each subfolder that a model may have; stops when it returns
- * false. */
+/* Calls `visit` with the name of each subfolder that a model may have, also of those of which only
+ * the name can be read; stops when it returns false. True if all have been visited. */
 bool folder_models(const char *path, bool (*visit)(void *context, const char *name), void *context,
                    Problem *problem);
 

@@ -20,6 +20,7 @@ void  http_finish(Http *http) { (void)http; }
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,16 +29,20 @@ void  http_finish(Http *http) { (void)http; }
 #include "clock.h"
 #include "connections.h"
 #include "listen.h"
+#include "unpack.h"
 
 enum {
     BODIES = 32,                       /* how many bodies of the largest size are held at once */
     DISCARDED = 64,                    /* as many MiB of a body that is too large are read, so that
                                           its sender sees the answer; more ends the connection */
     QUIET_S = 1,                       /* of connections without a request, at the end */
+    KEPT = 64,                         /* descriptors that connections leave to models */
+    STACK = 512 << 10,                 /* bytes for the thread of a connection */
 };
 
-typedef enum { ARRIVING, TOO_LARGE, WAITING, ANSWERED } Stage;
+typedef enum { ARRIVING, TOO_LARGE, NO_ROOM } Stage;
 
+/* Of the thread of its connection; `computed` is also the batcher's. */
 typedef struct {
     ApiRequest             api;
     Http                  *http;
@@ -45,7 +50,11 @@ typedef struct {
     Connection            *noted;      /* of http->connections */
     char                  *body;
     size_t                 size, space, discarded;
-    atomic_int             stage;
+    size_t                 counted;    /* of http->bytes, until the request ends */
+    Stage                  stage;
+    bool                   computed;
+    pthread_mutex_t        lock;
+    pthread_cond_t         changed;
 } Request;
 
 struct Http {
@@ -77,13 +86,18 @@ static void note_connection(void *context, struct MHD_Connection *connection, vo
     metrics_set(http->api->metrics, METRIC_CONNECTIONS, count);
 }
 
-/* libmicrohttpd closes what is silent for --timeout; what trickles is closed here. */
+/* Of those that go on, but too slowly; libmicrohttpd closes what is silent for --timeout. */
 void http_check(Http *http)
 {
     connections_end_slow(&http->connections, 3 * http->api->settings->timeout_s);
 }
 
-/* ---- Requests ---- */
+/* ---- Answers ---- */
+
+static unsigned timeout_of(const Settings *settings)
+{
+    return (unsigned)(settings->timeout_s + 0.999);
+}
 
 static void end_request(void *context, struct MHD_Connection *connection, void **kept,
                         enum MHD_RequestTerminationCode code)
@@ -93,9 +107,11 @@ static void end_request(void *context, struct MHD_Connection *connection, void *
     (void)connection, (void)code;
     if (!request) return;
     connections_rest(&http->connections, request->noted);
-    atomic_fetch_sub(&http->bytes, (long long)request->space);
+    atomic_fetch_sub(&http->bytes, (long long)request->counted);
     free(request->body);
     api_free(&request->api);
+    pthread_cond_destroy(&request->changed);
+    pthread_mutex_destroy(&request->lock);
     free(request);
     *kept = NULL;
     atomic_fetch_sub(&http->requests, 1);
@@ -126,74 +142,134 @@ static enum MHD_Result refuse(Request *request, const Problem *problem)
     return answer(request);
 }
 
-static enum MHD_Result refuse_large(Request *request)
+static enum MHD_Result refuse_body(Request *request)
 {
-    Problem problem;
-    problem_set(&problem, CODE_TOO_LARGE, "The body of the request is too large, expected at most "
-                "%g MiB (--max-body)", request->http->api->settings->max_body_mib);
+    const double most = request->http->api->settings->max_body_mib;
+    Problem      problem;
+    if (request->stage == TOO_LARGE)
+        problem_set(&problem, CODE_TOO_LARGE, "The body of the request is too large, expected at "
+                    "most %g MiB (--max-body)", most);
+    else
+        problem_set(&problem, CODE_UNAVAILABLE, "No room for the body of the request beside those "
+                    "of others, which may take %g MiB together (%d times --max-body)",
+                    BODIES * most, BODIES);
     return refuse(request, &problem);
 }
+
+/* ---- Bodies ---- */
+
+/* So much more of the body is to be held. */
+static bool reserve(void *context, size_t more)
+{
+    Request     *request = context;
+    Http        *http = request->http;
+    const double most = http->api->settings->max_body_mib * 1048576;
+    const long long all = atomic_fetch_add(&http->bytes, (long long)more) + (long long)more;
+    if ((double)all <= BODIES * (most + 4096)) {
+        request->counted += more;
+        return true;
+    }
+    atomic_fetch_sub(&http->bytes, (long long)more);
+    return false;
+}
+
+static bool make_room(Request *request, size_t size)
+{
+    size_t space = request->space ? 2 * request->space : 4096;
+    if (request->size + size <= request->space) return true;
+    while (space < request->size + size) space *= 2;
+    char *body = reserve(request, space - request->space) ? realloc(request->body, space) : NULL;
+    if (!body) return false;
+    request->body = body;
+    request->space = space;
+    return true;
+}
+
+/* Keeps a part of the body. MHD_NO closes the connection. */
+static enum MHD_Result receive(Request *request, const char *bytes, size_t size)
+{
+    const Settings *settings = request->http->api->settings;
+    const double    most = settings->max_body_mib * 1048576;
+    if (clock_seconds() - request->api.begun_s > settings->timeout_s) return MHD_NO;
+    if (request->stage == ARRIVING) {
+        if ((double)request->size + (double)size > most) request->stage = TOO_LARGE;
+        else if (!make_room(request, size)) request->stage = NO_ROOM;
+    }
+    if (request->stage == ARRIVING) {
+        memcpy(request->body + request->size, bytes, size);
+        request->size += size;
+        return MHD_YES;
+    }
+    request->discarded += size;
+    return (double)request->discarded <= DISCARDED * 1048576.0 + 4 * most ? MHD_YES : MHD_NO;
+}
+
+/* A body that came as gzip, in place of what came. */
+static bool unpack_body(Request *request, Problem *problem)
+{
+    char  *unpacked;
+    size_t length;
+    if (!unpack_is_gzip(MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND,
+                                                    MHD_HTTP_HEADER_CONTENT_ENCODING), problem))
+        return !problem->code;
+    const double most = request->http->api->settings->max_body_mib * 1048576;
+    const bool   good = unpack(request->body, request->size, (size_t)most, reserve, request,
+                               &unpacked, &length, problem);
+    free(request->body);
+    request->body = unpacked;
+    request->size = length;
+    return good;
+}
+
+/* ---- Requests ---- */
 
 /* Called by a thread of the batcher. */
 static void finish_job(Job *job)
 {
     Request *request = (Request *)(void *)((char *)job - offsetof(Request, api) -
                                            offsetof(ApiRequest, job));
-    api_finish(request->http->api, &request->api);
-    struct MHD_Connection *connection = request->connection;
-    atomic_store(&request->stage, ANSWERED);
-    MHD_resume_connection(connection);
+    pthread_mutex_lock(&request->lock);
+    request->computed = true;
+    pthread_cond_signal(&request->changed);
+    pthread_mutex_unlock(&request->lock);
 }
 
+/* Arrays are made of the body, which is given back; its bytes stay counted, for them. */
+static void compute(Request *request, const char *http_method, const char *path)
+{
+    const Api *api = request->http->api;
+    Problem    problem = { .code = CODE_OK };
+    bool       waits = false;
+    if (request->size && !unpack_body(request, &problem)) api_refuse(api, &request->api, &problem);
+    else waits = api_begin(api, &request->api, http_method, path, request->body, request->size);
+    free(request->body);
+    request->body = NULL;
+    if (!waits) return;
+    request->api.job.done = finish_job;
+    if (!batcher_submit(api->batcher, &request->api.job)) {
+        problem_set(&problem, CODE_UNAVAILABLE, "The batch scheduling queue to which this task was "
+                    "submitted is full");
+        api_refuse(api, &request->api, &problem);
+        return;
+    }
+    pthread_mutex_lock(&request->lock);
+    while (!request->computed) pthread_cond_wait(&request->changed, &request->lock);
+    pthread_mutex_unlock(&request->lock);
+    api_finish(api, &request->api);
+}
+
+/* The client's time does not run meanwhile. A client that has shut down its sending side is
+ * answered, too: nothing is read until then. */
 static enum MHD_Result process(Request *request, const char *http_method, const char *path)
 {
     Http *http = request->http;
-    if (!api_begin(http->api, &request->api, http_method, path, request->body, request->size))
-        return answer(request);
-    request->api.job.done = finish_job;
-    atomic_store(&request->stage, WAITING);
     connections_busy(&http->connections, request->noted, true);
-    MHD_suspend_connection(request->connection);
-    if (batcher_submit(http->api->batcher, &request->api.job)) return MHD_YES;
-    Problem problem;
-    problem_set(&problem, CODE_UNAVAILABLE, "The batch scheduling queue to which this task was "
-                "submitted is full");
-    api_refuse(http->api, &request->api, &problem);
-    atomic_store(&request->stage, ANSWERED);
-    MHD_resume_connection(request->connection);
-    return MHD_YES;
-}
-
-/* Keeps a part of the body. MHD_NO closes the connection. */
-static enum MHD_Result receive(Request *request, const char *bytes, size_t size)
-{
-    Http           *http = request->http;
-    const Settings *settings = http->api->settings;
-    const double    most = settings->max_body_mib * 1048576;
-    if (clock_seconds() - request->api.begun_s > settings->timeout_s) return MHD_NO;
-    if (atomic_load(&request->stage) == TOO_LARGE ||
-        (double)request->size + (double)size > most) {
-        atomic_store(&request->stage, TOO_LARGE);
-        request->discarded += size;
-        return (double)request->discarded <= DISCARDED * 1048576.0 + 4 * most ? MHD_YES : MHD_NO;
-    }
-    if (request->size + size > request->space) {
-        size_t space = request->space ? 2 * request->space : 4096;
-        while (space < request->size + size) space *= 2;
-        const long long more = (long long)(space - request->space);
-        const long long all = atomic_fetch_add(&http->bytes, more) + more;
-        char           *body = NULL;
-        if ((double)all <= BODIES * (most + 4096)) body = realloc(request->body, space);
-        if (!body) {
-            atomic_fetch_sub(&http->bytes, more);
-            return MHD_NO;
-        }
-        request->body = body;
-        request->space = space;
-    }
-    memcpy(request->body + request->size, bytes, size);
-    request->size += size;
-    return MHD_YES;
+    MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
+    compute(request, http_method, path);
+    MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                              timeout_of(http->api->settings));
+    connections_busy(&http->connections, request->noted, false);
+    return answer(request);
 }
 
 /* A client that sends Expect: 100-continue waits before it sends a body that is too large. */
@@ -209,13 +285,14 @@ static enum MHD_Result begin_request(Http *http, struct MHD_Connection *connecti
     request->connection = connection;
     request->noted = info ? info->socket_context : NULL;
     request->api.begun_s = clock_seconds();
-    atomic_init(&request->stage, ARRIVING);
+    pthread_mutex_init(&request->lock, NULL);
+    pthread_cond_init(&request->changed, NULL);
     atomic_fetch_add(&http->requests, 1);
     if (!length || strtod(length, NULL) <= http->api->settings->max_body_mib * 1048576)
         return MHD_YES;
-    atomic_store(&request->stage, TOO_LARGE);
+    request->stage = TOO_LARGE;
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT)
-        ? refuse_large(request) : MHD_YES;
+        ? refuse_body(request) : MHD_YES;
 }
 
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,
@@ -230,14 +307,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         *size = 0;
         return result;
     }
-    switch (atomic_load(&request->stage)) {
-    case TOO_LARGE: return refuse_large(request);
-    case ANSWERED:
-        connections_busy(&request->http->connections, request->noted, false);
-        return answer(request);
-    case WAITING:   return MHD_YES;
-    default:        return process(request, method, url);
-    }
+    return request->stage == ARRIVING ? process(request, method, url) : refuse_body(request);
 }
 
 /* Paths are decoded part by part, since a name may have a slash. */
@@ -258,27 +328,45 @@ static void log_message(void *context, const char *format, va_list arguments)
 
 /* ---- The daemon ---- */
 
-/* By poll: with epoll, version 0.9.75 often misses that a client leaves in the middle of a request,
- * and keeps the connection until the time is over. */
+/* As many as descriptors suffice for: without one to read folders, models could not be looked
+ * after. The limit is raised as far as this process may. */
+static unsigned most_connections(const Settings *settings)
+{
+    const rlim_t  wanted = (rlim_t)settings->connections + KEPT;
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= wanted)
+        return (unsigned)settings->connections;
+    files.rlim_cur = files.rlim_max < wanted ? files.rlim_max : wanted;
+    setrlimit(RLIMIT_NOFILE, &files);
+    if (files.rlim_cur >= wanted) return (unsigned)settings->connections;
+    const unsigned most = files.rlim_cur > KEPT + 1 ? (unsigned)files.rlim_cur - KEPT : 1;
+    fprintf(stderr, "cornu_serve: serving at most %u connections at once, not %lld, with %llu "
+            "descriptors (ulimit -n)\n", most, (long long)settings->connections,
+            (unsigned long long)files.rlim_cur);
+    return most;
+}
+
+/* By a thread for each connection, which reads a request, makes arrays of it, and waits for its
+ * predictions: so a large one keeps no other waiting. By poll: with epoll, version 0.9.75 often
+ * misses that a client leaves in the middle of a request, and keeps the connection until the time
+ * is over. */
 Http *http_create(const Api *api)
 {
     const Settings *settings = api->settings;
-    const long      processors = sysconf(_SC_NPROCESSORS_ONLN);
     Http           *http = calloc(1, sizeof *http);
     if (!http) return NULL;
     http->api = api;
     connections_begin(&http->connections);
     if ((http->listener = listen_on(settings)) >= 0)
         http->daemon = MHD_start_daemon(
-            MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
+            MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC |
                 MHD_USE_ERROR_LOG,
             0, NULL, NULL, handle, http,
             MHD_OPTION_EXTERNAL_LOGGER, log_message, http,
             MHD_OPTION_LISTEN_SOCKET, http->listener,
-            MHD_OPTION_THREAD_POOL_SIZE, (unsigned)(processors > 4 ? 4 : processors < 2 ? 2
-                                                                       : processors),
-            MHD_OPTION_CONNECTION_LIMIT, (unsigned)settings->connections,
-            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(settings->timeout_s + 0.999),
+            MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK,
+            MHD_OPTION_CONNECTION_LIMIT, most_connections(settings),
+            MHD_OPTION_CONNECTION_TIMEOUT, timeout_of(settings),
             MHD_OPTION_NOTIFY_CONNECTION, note_connection, http,
             MHD_OPTION_NOTIFY_COMPLETED, end_request, http,
             MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,

@@ -1,5 +1,4 @@
-/* Sources: tensorflow/serving, util/json_tensor.cc, for what is accepted and for the messages;
- * rapidjson, error/en.h, for the words of a parse error. */
+/* Source: tensorflow/serving, util/json_tensor.cc, for what is accepted and for the messages. */
 #include "json.h"
 
 #include <math.h>
@@ -7,211 +6,314 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- NaN and Infinity ----
- *
- * jansson has no such numbers: it is given strings in their place. A request that has one of these
- * strings itself means the same. */
+#include "json_check.h"
 
-static const struct { const char *token, *quoted, *string; double value; } specials[] = {
-    { "NaN", "\"\\u001dN\"", "\x1dN", (double)NAN },
-    { "Infinity", "\"\\u001dI\"", "\x1dI", (double)INFINITY },
-    { "-Infinity", "\"\\u001d-I\"", "\x1d-I", -(double)INFINITY },
-};
+enum { SHOWN = 256 };
 
-enum { SPECIALS = sizeof specials / sizeof *specials };
-
-static int special_at(const char *bytes, size_t size)
+/* The first bytes, at the end of a character. */
+static const char *cut(JsonShown *to, const char *text, size_t length)
 {
-    for (int i = 0; i < SPECIALS; i++) {
-        const size_t length = strlen(specials[i].token);
-        if (size >= length && !memcmp(bytes, specials[i].token, length)) return i;
-    }
-    return -1;
+    if (length > SHOWN) length = SHOWN;
+    while (length && length == SHOWN && (text[length - 1] & 0x80)) length--;
+    memcpy(to->text, text, length);
+    to->text[length] = '\0';
+    return to->text;
 }
 
-/* The document with strings in place of those numbers. */
-static void replace_specials(const char *bytes, size_t size, Text *to)
+Json json_parse(const char *bytes, size_t size, Problem *problem)
 {
-    bool   in_string = false;
-    size_t kept = 0;                    /* up to here the document is copied */
-    for (size_t i = 0; i < size;) {
-        const char c = bytes[i];
-        const int  special = !in_string && (c == 'N' || c == 'I' || c == '-')
-            ? special_at(bytes + i, size - i) : -1;
-        if (special >= 0) {
-            text_add_bytes(to, bytes + kept, i - kept);
-            text_add(to, "%s", specials[special].quoted);
-            kept = i += strlen(specials[special].token);
-            continue;
-        }
-        if (c == '"') in_string = !in_string;
-        i += in_string && c == '\\' ? 2 : 1;
-    }
-    text_add_bytes(to, bytes + kept, size - kept);
+    JsonShown   shown;
+    const char *at = bytes, *end = bytes + size;
+    if (!json_check(&at, bytes, end, problem)) return NULL;
+    const Json root = json_skip_blanks(bytes, end);
+    if (*root == '{') return root;
+    if (*root == '[') json_show(&shown, root);
+    else cut(&shown, root, (size_t)(end - root));
+    problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Value: %s Is not object", shown.text);
+    return NULL;
 }
 
-bool json_number(const json_t *value, double *number)
+/* Every value stands within an object, so something follows it. */
+static const char *skip(const char *at)
 {
-    if (json_is_number(value)) {
-        *number = json_number_value(value);
-        return true;
+    while (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r') at++;
+    return at;
+}
+
+JsonKind json_kind(Json value)
+{
+    switch (*value) {
+    case '{': return JSON_OBJECT;
+    case '[': return JSON_LIST;
+    case '"': return JSON_STRING;
+    case 't': return JSON_TRUE;
+    case 'f': return JSON_FALSE;
+    case 'n': return JSON_NULL;
+    default:  return JSON_NUMBER;
     }
-    for (int i = 0; i < SPECIALS && json_is_string(value); i++)
-        if (!strcmp(json_string_value(value), specials[i].string)) {
-            *number = specials[i].value;
-            return true;
-        }
+}
+
+const char *json_kind_name(Json value)
+{
+    static const char *const names[] = { "Object", "Array", "String", "Number", "True", "False",
+                                         "Null" };
+    return names[json_kind(value)];
+}
+
+/* ---- Lists and objects ---- */
+
+bool json_enter(Json *at)
+{
+    *at = skip(*at + 1);
+    if (**at != ']' && **at != '}') return true;
+    ++*at;
     return false;
 }
 
-/* ---- Parsing ---- */
-
-/* rapidjson's words for jansson's. */
-static const char *reason(const json_error_t *error)
+bool json_follow(Json *at)
 {
-    static const struct { const char *begin, *reason; } reasons[] = {
-        { "string or '}' expected", "Missing a name for object member." },
-        { "':' expected", "Missing a colon after a name of object member." },
-        { "'}' expected", "Missing a comma or } after an object member." },
-        { "']' expected", "Missing a comma or ] after an array element." },
-        { "too big", "Number too big to be stored in double." },
-        { "real number overflow", "Number too big to be stored in double." },
-        { "premature end of input", "Missing a closing quotation mark in string." },
-        { "invalid escape", "Invalid escape character in string." },
-        { "invalid Unicode", "The surrogate pair in string is invalid." },
-        { "unable to decode", "Invalid encoding in string." },
-        { "duplicate", "The same name twice in an object." },
-        { "maximum parsing depth", "Lists or objects are nested too deep." },
-    };
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        if (!strncmp(error->text, reasons[i].begin, strlen(reasons[i].begin)))
-            return reasons[i].reason;
-    return json_error_code(error) == json_error_out_of_memory ? "Out of memory."
-                                                              : "Invalid value.";
+    *at = skip(*at);
+    const bool more = **at == ',';
+    ++*at;
+    if (more) *at = skip(*at);
+    return more;
 }
 
-json_t *json_parse(const char *bytes, size_t size, Problem *problem)
+static const char *end_of_string(const char *at)
 {
-    const size_t flags = JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES;
-    json_error_t error;
-    Text         replaced = { .bytes = NULL };
-    size_t       blanks = 0;
-    while (blanks < size && strchr(" \t\r\n", bytes[blanks]) && bytes[blanks]) blanks++;
-    if (blanks == size) {
-        problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Parse error: The document is empty");
-        return NULL;
+    for (at++; *at != '"'; at++)
+        if (*at == '\\') at++;
+    return at + 1;
+}
+
+Json json_end(Json value)
+{
+    int depth = 0;
+    if (*value == '"') return end_of_string(value);
+    if (*value != '{' && *value != '[') return value + strcspn(value, " \n\t\r,]}");
+    do {
+        if (*value == '"') {
+            value = end_of_string(value);
+            continue;
+        }
+        depth += (*value == '{' || *value == '[') - (*value == '}' || *value == ']');
+        value++;
+    } while (depth > 0);
+    return value;
+}
+
+Json json_value_of(Json name) { return skip(skip(end_of_string(name)) + 1); }
+
+static Json end_of_item(Json item, bool in_object)
+{
+    return json_end(in_object ? json_value_of(item) : item);
+}
+
+int64_t json_count(Json list)
+{
+    const bool object = *list == '{';
+    int64_t    count = 0;
+    Json       at = list;
+    for (bool more = json_enter(&at); more; more = json_follow(&at), count++)
+        at = end_of_item(at, object);
+    return count;
+}
+
+bool json_find(Json object, const char *const *names, int count, Json *found, Problem *problem)
+{
+    for (int i = 0; i < count; i++) found[i] = NULL;
+    Json at = object;
+    for (bool more = json_enter(&at); more; more = json_follow(&at)) {
+        int i = 0;
+        while (i < count && !json_is(at, names[i])) i++;
+        if (i < count && found[i])
+            return problem_set(problem, CODE_INVALID_ARGUMENT, "JSON object: the name %s comes "
+                               "twice", names[i]);
+        const Json value = json_value_of(at);
+        if (i < count) found[i] = value;
+        at = json_end(value);
     }
-    if (memchr(bytes, 'N', size) || memchr(bytes, 'I', size)) {
-        replace_specials(bytes, size, &replaced);
-        bytes = replaced.bytes;
-        size = replaced.length;
+    return true;
+}
+
+/* ---- Numbers ---- */
+
+/* Exactly: both factors are, and one rounding is what strtod does. */
+static bool scale_exactly(double *value, uint64_t digits, int exponent)
+{
+    static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+    if (digits > (uint64_t)1 << 53 || exponent < -22 || exponent > 22) return false;
+    *value = exponent < 0 ? (double)digits / powers[-exponent] : (double)digits * powers[exponent];
+    return true;
+}
+
+JsonNumber json_number(Json number)
+{
+    JsonNumber  result = { .whole = true };
+    const bool  minus = *number == '-';
+    const char *at = number + minus;
+    uint64_t    digits = 0;
+    int         exponent = 0;
+    bool        exact = true;             /* digits has all of them */
+    if (json_special(number, 9, &result.value)) return result.whole = false, result;
+    for (; (*at >= '0' && *at <= '9') || *at == '.'; at++) {
+        if (*at == '.') {
+            result.whole = false;
+            continue;
+        }
+        const unsigned digit = (unsigned)(*at - '0');
+        exact = exact && digits <= (UINT64_MAX - digit) / 10;
+        if (exact) digits = 10 * digits + digit;
+        exponent -= !result.whole;
     }
-    json_t *document = replaced.failed ? NULL : json_loadb(bytes, size, flags, &error);
-    if (replaced.failed)
-        problem_set(problem, CODE_RESOURCE_EXHAUSTED, "no memory for the request");
-    else if (!document)
-        problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Parse error: %s at offset: %d",
-                    reason(&error), error.position);
-    text_free(&replaced);
-    if (!document || json_is_object(document)) return document;
-    JsonShown shown;
-    problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Value: %s Is not object",
-                json_show(&shown, document));
-    json_decref(document);
-    return NULL;
+    if (*at == 'e' || *at == 'E') {
+        const long power = strtol(at + 1, NULL, 10);
+        result.whole = false;
+        exact = exact && power > -1000 && power < 1000 && exponent > -1000;
+        if (exact) exponent += (int)power;
+    }
+    result.whole = result.whole && exact;
+    if (!exact || !scale_exactly(&result.value, digits, exponent))
+        result.value = strtod(number, NULL);
+    else if (minus) result.value = -result.value;
+    result.is_integer = result.whole && digits <= (uint64_t)INT64_MAX + minus;
+    if (result.is_integer) result.integer = minus ? -(int64_t)(digits - 1) - 1 : (int64_t)digits;
+    if (result.is_integer && digits == 0) result.integer = 0, result.value = 0;
+    return result;
+}
+
+/* ---- Strings ---- */
+
+static unsigned hex4(const char *at)
+{
+    unsigned value = 0;
+    for (int i = 0; i < 4; i++, at++)
+        value = 16 * value + (unsigned)(*at <= '9' ? *at - '0' : (*at | 32) - 'a' + 10);
+    return value;
+}
+
+static char *put_utf8(char *to, unsigned code)
+{
+    if (code < 0x80) {
+        *to++ = (char)code;
+        return to;
+    }
+    const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    *to++ = (char)((0xff00U >> (more + 1) & 0xff) | code >> 6 * more);
+    for (int i = more - 1; i >= 0; i--) *to++ = (char)(0x80 | (code >> 6 * i & 0x3f));
+    return to;
+}
+
+size_t json_room(Json string) { return (size_t)(end_of_string(string) - string) - 2; }
+
+size_t json_read(Json string, char *to)
+{
+    static const char letters[] = "bfnrt", meant[] = "\b\f\n\r\t";
+    char *const       begin = to;
+    for (const char *at = string + 1; *at != '"'; at++) {
+        if (*at != '\\') {
+            *to++ = *at;
+            continue;
+        }
+        const char *letter = strchr(letters, *++at);
+        if (*at != 'u') {
+            *to++ = letter ? meant[letter - letters] : *at;
+            continue;
+        }
+        unsigned code = hex4(at + 1);
+        at += 4;
+        if (code >= 0xd800 && code <= 0xdbff) {
+            code = 0x10000 + ((code - 0xd800) << 10) + (hex4(at + 3) - 0xdc00);
+            at += 6;
+        }
+        to = put_utf8(to, code);
+    }
+    return (size_t)(to - begin);
+}
+
+/* Few strings have an escape, and none has it where they differ. */
+bool json_is(Json string, const char *text)
+{
+    const size_t room = json_room(string), length = strlen(text);
+    if (!memchr(string + 1, '\\', room)) return room == length && !memcmp(string + 1, text, room);
+    if (room < length || room > 6 * length) return false;
+    char      *decoded = malloc(room);
+    const bool equal = decoded && json_read(string, decoded) == length &&
+                       !memcmp(decoded, text, length);
+    free(decoded);
+    return equal;
 }
 
 /* ---- Messages ---- */
 
-const char *json_kind(const json_t *value)
+static void show(Text *to, Json value, int depth)
 {
-    double number;
-    if (json_number(value, &number)) return "Number";
-    switch (json_typeof(value)) {
-    case JSON_OBJECT: return "Object";
-    case JSON_ARRAY:  return "Array";
-    case JSON_STRING: return "String";
-    case JSON_TRUE:   return "True";
-    case JSON_FALSE:  return "False";
-    default:          return "Null";
-    }
-}
-
-enum { SHOWN = 256 };
-
-static void show(Text *to, const json_t *value, int depth)
-{
-    const char *key;
-    json_t     *item;
-    size_t      i;
-    double      number;
-    bool        any = false;
+    const bool object = *value == '{';
+    bool       any = false;
     if (to->length >= SHOWN) return;
-    switch (json_typeof(value)) {
-    case JSON_OBJECT:
-        text_add(to, "{");
-        json_object_foreach((json_t *)value, key, item) {
-            if (to->length >= SHOWN) return;
-            text_add(to, "%s\n%*s", any ? "," : "", 4 * (depth + 1), "");
-            text_add_quoted(to, key);
-            text_add(to, ": ");
-            show(to, item, depth + 1);
-            any = true;
-        }
-        if (any) text_add(to, "\n%*s", 4 * depth, "");
-        text_add(to, "}");
+    if (!object && *value != '[') {
+        const size_t length = (size_t)(json_end(value) - value);
+        text_add_bytes(to, value, length < SHOWN ? length : SHOWN);
         return;
-    case JSON_ARRAY:
-        text_add(to, "[");
-        json_array_foreach(value, i, item) {
-            if (to->length >= SHOWN) return;
-            if (i > 0) text_add(to, ", ");
-            show(to, item, depth);
-        }
-        text_add(to, "]");
-        return;
-    case JSON_INTEGER: text_add(to, "%lld", (long long)json_integer_value(value)); return;
-    case JSON_REAL:
-    case JSON_STRING:
-        if (!json_number(value, &number)) {
-            text_add_quoted(to, json_string_value(value));
-        } else if (isfinite(number)) {
-            char *text = json_dumps(value, JSON_ENCODE_ANY);   /* 2.5, 1.0 */
-            text_add(to, "%s", text ? text : "?");
-            free(text);
-        } else {
-            text_add_float(to, (float)number);
-        }
-        return;
-    case JSON_TRUE:  text_add(to, "true"); return;
-    case JSON_FALSE: text_add(to, "false"); return;
-    default:         text_add(to, "null"); return;
     }
+    text_add(to, object ? "{" : "[");
+    Json at = value;
+    for (bool more = json_enter(&at); more && to->length < SHOWN; more = json_follow(&at)) {
+        if (object) {
+            text_add(to, "%s\n%*s", any ? "," : "", 4 * (depth + 1), "");
+            show(to, at, depth);
+            text_add(to, ": ");
+            at = json_value_of(at);
+        } else if (any) {
+            text_add(to, ", ");
+        }
+        show(to, at, depth + object);
+        at = json_end(at);
+        any = true;
+    }
+    if (object && any) text_add(to, "\n%*s", 4 * depth, "");
+    text_add(to, object ? "}" : "]");
 }
 
-/* Cut before a byte in the middle of a UTF-8 character. */
-const char *json_show(JsonShown *to, const json_t *value)
+const char *json_show(JsonShown *to, Json value)
 {
     Text text = { .bytes = NULL };
     show(&text, value, 0);
-    size_t length = text.length < SHOWN ? text.length : SHOWN;
-    while (length > 0 && length < text.length && (text.bytes[length] & 0xC0) == 0x80) length--;
-    if (length) memcpy(to->text, text.bytes, length);
-    to->text[length] = '\0';
+    cut(to, text.bytes ? text.bytes : "", text.failed ? 0 : text.length);
     text_free(&text);
     return to->text;
 }
 
+const char *json_show_name(JsonShown *to, Json string)
+{
+    return cut(to, string + 1, json_room(string));
+}
+
 /* ---- Base64 ---- */
 
-bool json_is_base64(const json_t *value)
+/* The string of { "b64": … }; NULL unless it is such an object. */
+static Json base64_string(Json value)
 {
-    return json_is_object(value) && json_object_size(value) == 1 &&
-           json_is_string(json_object_get(value, "b64"));
+    Json at = value;
+    if (*value != '{' || !json_enter(&at) || !json_is(at, "b64")) return NULL;
+    const Json string = at = json_value_of(at);
+    if (*string != '"') return NULL;
+    at = json_end(at);
+    return json_follow(&at) ? NULL : string;
+}
+
+bool json_is_base64(Json value) { return base64_string(value) != NULL; }
+
+size_t json_base64_room(Json value)
+{
+    const Json string = base64_string(value);
+    return string ? json_room(string) : 0;
 }
 
 /* The value of a digit, of the plain alphabet; -1 if it is none. */
-static int digit(char c)
+static int digit_of(char c)
 {
     static const char digits[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -219,30 +321,24 @@ static int digit(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* Blanks are skipped, and the padding may be missing, as absl::Base64Unescape has it. */
-char *json_decode_base64(const json_t *value, size_t *size, Problem *problem)
+/* Decoded in place. Blanks are skipped, and the padding may be missing, as absl::Base64Unescape has
+ * it. */
+bool json_read_base64(Json value, char *to, size_t *size, Problem *problem)
 {
-    JsonShown shown;
-    if (!json_is_base64(value)) {
-        problem_set(problem, CODE_INVALID_ARGUMENT,
-                    "JSON Value: %s not formatted correctly for base64 data",
-                    json_show(&shown, value));
-        return NULL;
-    }
-    const char *from = json_string_value(json_object_get(value, "b64"));
-    char       *to = malloc(strlen(from) + 1);
-    unsigned    bits = 0;
-    int         count = 0;
-    size_t      digits = 0, padding = 0;
+    JsonShown  shown;
+    const Json string = base64_string(value);
+    if (!string)
+        return problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Value: %s not formatted correctly "
+                           "for base64 data", json_show(&shown, value));
+    const size_t length = json_read(string, to);
+    unsigned     bits = 0;
+    int          count = 0;
+    size_t       digits = 0, padding = 0, i = 0;
     *size = 0;
-    if (!to) {
-        problem_set(problem, CODE_RESOURCE_EXHAUSTED, "no memory for base64 data");
-        return NULL;
-    }
-    for (; *from; from++) {
-        if (strchr(" \t\r\n\v\f", *from)) continue;
-        const int d = digit(*from);
-        if (*from == '=') {
+    for (; i < length; i++) {
+        if (to[i] && strchr(" \t\r\n\v\f", to[i])) continue;
+        const int d = digit_of(to[i]);
+        if (to[i] == '=') {
             padding++;
             continue;
         }
@@ -251,11 +347,8 @@ char *json_decode_base64(const json_t *value, size_t *size, Problem *problem)
         digits++;
         if ((count += 6) >= 8) to[(*size)++] = (char)(bits >> (count -= 8) & 255);
     }
-    const bool whole = !*from && digits % 4 != 1 && (!padding || (digits + padding) % 4 == 0) &&
-                       padding < 3 && !(bits & ((1U << count) - 1));
-    to[*size] = '\0';
-    if (whole) return to;
-    free(to);
-    problem_set(problem, CODE_INVALID_ARGUMENT, "Unable to base64 decode");
-    return NULL;
+    const bool whole = i == length && digits % 4 != 1 &&
+                       (!padding || (digits + padding) % 4 == 0) && padding < 3 &&
+                       !(bits & ((1U << count) - 1));
+    return whole || problem_set(problem, CODE_INVALID_ARGUMENT, "Unable to base64 decode");
 }

@@ -1,15 +1,18 @@
 #include "library.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "folder.h"
 #include "labels.h"
 
-/* How many versions that have ended are remembered, for status. */
-enum { MOST_ENDED = 16 };
+/* How many versions that have ended are remembered, for status; the longest time, in seconds, until
+ * a version is tried again. */
+enum { MOST_ENDED = 16, LONGEST_PAUSE_S = 60 };
 
 /* START and LOADING to END are the states of TensorFlow Serving's get_model_status.proto. */
 typedef enum { STATE_LOADING, STATE_AVAILABLE, STATE_UNLOADING, STATE_END } State;
@@ -23,12 +26,15 @@ typedef struct Version {
     bool            wanted;            /* by the update that is under way */
     struct stat     identity;          /* of the file that was loaded, or failed to */
     Problem         problem;           /* of the last attempt to load it */
+    double          pause_s, again_s;  /* then: when it is tried again, INFINITY for never */
     struct Version *next;              /* a lower number */
 } Version;
 
 typedef struct Entry {
     char         *name, *path;
     bool          required;            /* one of --model */
+    bool          gone;                /* from the folder of --models, which was read */
+    Problem       problem;             /* of reading its folder: told once */
     Version      *versions;            /* descending */
     struct Entry *next;
 } Entry;
@@ -37,8 +43,20 @@ typedef struct Entry {
 struct Library {
     const Settings *settings;
     Entry          *entries;
+    Problem         problem;           /* of reading the folder of models */
+    bool            all;               /* the update tries all versions that failed */
     pthread_mutex_t lock;
 };
+
+/* ---- What is told ---- */
+
+/* Tells a problem that is not the one that was told last. */
+static void complain(Problem *told, const Problem *problem)
+{
+    if (problem->code && strcmp(told->message, problem->message) != 0)
+        fprintf(stderr, "cornu_serve: %s\n", problem->message);
+    *told = *problem;
+}
 
 /* ---- Entries ---- */
 
@@ -76,8 +94,9 @@ static bool add_entry(Library *library, const char *name, size_t length, const c
 static bool add_found(void *context, const char *name)
 {
     Library *library = context;
-    return find_entry(library, name) ||
-           add_entry(library, name, strlen(name), library->settings->models, name);
+    Entry   *entry = find_entry(library, name);
+    if (entry) entry->gone = false;
+    return entry || add_entry(library, name, strlen(name), library->settings->models, name);
 }
 
 Library *library_create(const Settings *settings)
@@ -146,6 +165,39 @@ static void set_state(Library *library, Version *version, State state)
     pthread_mutex_unlock(&library->lock);
 }
 
+/* Whether the machine may be at fault, and not the file. */
+static bool may_pass(Code code)
+{
+    return code == CODE_RESOURCE_EXHAUSTED || code == CODE_NOT_FOUND || code == CODE_INTERNAL ||
+           code == CODE_UNAVAILABLE;
+}
+
+/* Whether there is nothing to do with a file that was tried before. */
+static bool is_settled(const Library *library, const Version *version)
+{
+    if (!version->problem.code) return version->served;
+    return !library->all && clock_seconds() < version->again_s;
+}
+
+/* Nothing is known of the version's file now. */
+static Version *leave(Library *library, Entry *entry, const FolderVersion *file)
+{
+    CornuShown shown;
+    Problem    problem;
+    Version   *version = find_version(entry, file->number);
+    if (!version) version = add_version(library, entry, file->number);
+    if (!version || version->served) return version;
+    problem_set(&problem, CODE_NOT_FOUND, "cannot serve %s version %lld: its folder or file cannot "
+                "be read: %s", cornu_shown(&shown, entry->name), (long long)file->number,
+                strerror(file->error));
+    pthread_mutex_lock(&library->lock);
+    complain(&version->problem, &problem);
+    pthread_mutex_unlock(&library->lock);
+    version->pause_s = 0;
+    memset(&version->identity, 0, sizeof version->identity);
+    return version;
+}
+
 /* Loads a version, unless this file of it is loaded or has failed. The one of the same number that
  * was loaded before is served until then. NULL when memory runs out. */
 static Version *load(Library *library, Entry *entry, const FolderVersion *file)
@@ -153,9 +205,8 @@ static Version *load(Library *library, Entry *entry, const FolderVersion *file)
     CornuShown shown;
     Version   *version = find_version(entry, file->number);
     if (!version) version = add_version(library, entry, file->number);
-    if (!version || (folder_same_file(&version->identity, &file->identity) &&
-                     (version->served || version->problem.code)))
-        return version;
+    const bool same = version && folder_same_file(&version->identity, &file->identity);
+    if (!version || (same && is_settled(library, version))) return version;
     if (!version->served) set_state(library, version, STATE_LOADING);
     Problem problem = { .code = CODE_OK };
     Served *served = served_load(library->settings, entry->name, file->number, file->path,
@@ -167,11 +218,17 @@ static Version *load(Library *library, Entry *entry, const FolderVersion *file)
     version->identity = file->identity;
     version->problem = problem;
     pthread_mutex_unlock(&library->lock);
+    version->pause_s = !same || !version->pause_s ? library->settings->poll_s
+                     : fmin(2 * version->pause_s, LONGEST_PAUSE_S);
+    version->again_s = may_pass(problem.code) ? clock_seconds() + version->pause_s : INFINITY;
     served_release(before);
     if (served)
         fprintf(stderr, "cornu_serve: serving %s version %lld, %s\n",
                 cornu_shown(&shown, entry->name), (long long)file->number, file->path);
-    else
+    if (served && served->input_scale != 1)
+        fprintf(stderr, "cornu_serve: %s takes numbers as they are: clients multiply pixels by its "
+                "input_scale, %g\n", cornu_shown(&shown, entry->name), served->input_scale);
+    if (!served)
         fprintf(stderr, "cornu_serve: cannot serve %s version %lld: %s\n",
                 cornu_shown(&shown, entry->name), (long long)file->number, problem.message);
     return version;
@@ -208,16 +265,26 @@ static void forget_ended(Library *library, Entry *entry)
     pthread_mutex_unlock(&library->lock);
 }
 
-/* The latest versions that load are served, and those with a label; then others go. */
+static bool is_served(const Entry *entry)
+{
+    for (const Version *version = entry->versions; version; version = version->next)
+        if (version->served) return true;
+    return false;
+}
+
+/* The latest versions that load are served, and those with a label; then others go. Where the
+ * folder cannot be read, all stay as they are. */
 static bool update(Library *library, Entry *entry)
 {
     FolderVersions files;
     Problem        problem = { .code = CODE_OK };
     int64_t        served = 0;
-    if (!folder_list(entry->path, &files, &problem)) {
-        fprintf(stderr, "cornu_serve: %s\n", problem.message);
-        return false;
+    if (entry->gone) files = (FolderVersions){ .count = 0 };
+    else if (!folder_list(entry->path, &files, &problem)) {
+        complain(&entry->problem, &problem);
+        return is_served(entry);
     }
+    entry->problem = problem;
     for (Version *version = entry->versions; version; version = version->next)
         version->wanted = false;
     for (int i = files.count - 1; i >= 0; i--) {
@@ -225,7 +292,7 @@ static bool update(Library *library, Entry *entry)
         if (served >= library->settings->versions &&
             !labels_has(&library->settings->label, entry->name, file->number))
             continue;
-        Version *version = load(library, entry, file);
+        Version *version = file->error ? leave(library, entry, file) : load(library, entry, file);
         if (!version) continue;
         version->wanted = true;
         served += version->served != NULL;
@@ -240,15 +307,23 @@ static bool update(Library *library, Entry *entry)
     return served > 0;
 }
 
-bool library_update(Library *library)
+/* Looks for models; those that are not there are gone only if all of the folder was read. */
+static bool find_models(Library *library)
 {
-    Problem problem;
-    bool    good = true;
-    if (library->settings->models &&
-        !folder_models(library->settings->models, add_found, library, &problem)) {
-        fprintf(stderr, "cornu_serve: %s\n", problem.message);
-        good = false;
-    }
+    Problem problem = { .code = CODE_OK };
+    if (!library->settings->models) return true;
+    for (Entry *entry = library->entries; entry; entry = entry->next)
+        entry->gone = !entry->required;
+    const bool good = folder_models(library->settings->models, add_found, library, &problem);
+    for (Entry *entry = library->entries; entry && !good; entry = entry->next) entry->gone = false;
+    complain(&library->problem, &problem);
+    return good;
+}
+
+bool library_update(Library *library, bool all)
+{
+    library->all = all;
+    bool good = find_models(library);
     for (Entry *entry = library->entries; entry; entry = entry->next)
         good &= update(library, entry) || !entry->required;
     return good;

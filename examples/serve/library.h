@@ -19,10 +19,12 @@ typedef struct {
 Library *library_create(const Settings *settings);
 void     library_free(Library *library);
 
-/* Looks at the files once: loads what is new, then drops what is no longer wanted. Prints each
- * change on stderr. False if a model of --model has no version that loads, or the folder of
- * --models cannot be read. One thread at a time. */
-bool library_update(Library *library);
+/* Looks at the files once: loads what is new, then drops what is no longer wanted, where all of a
+ * folder could be read. A version that failed to load is tried again when its file changes; one
+ * that failed for memory, threads or a file that could not be read also after a while, which
+ * doubles; with `all` each one at once. Prints each change on stderr. False if a model of --model
+ * has no version that loads, or the folder of --models cannot be read. One thread at a time. */
+bool library_update(Library *library, bool all);
 
 /* A model, which the caller releases; NULL with a problem if there is none. Thread-safe, as the
  * next. */

@@ -6,24 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
 #include "rows_parts.h"
 
 void rows_free(Rows *rows)
 {
     for (int i = 0; i < rows->x_count; i++) {
-        Tensor tensor = { .dtype = rows->x[i].type.dtype, .data = rows->x[i].data };
-        if (tensor.dtype == CORNU_STRING) tensor.count = cornu_shape_count(rows->x[i].type.shape);
-        tensor_free(&tensor);
+        free(rows->x[i].data);
+        free(rows->text[i]);
     }
     *rows = (Rows){ .count = 0 };
 }
 
-static int input_of(const Served *served, const char *name)
+static int input_of(const Served *served, Json name)
 {
     for (int i = 0; i < served->input_count; i++)
-        if (!strcmp(served->inputs[i].name, name)) return i;
+        if (json_is(name, served->inputs[i].name)) return i;
     return -1;
+}
+
+bool rows_find_inputs(const Served *served, Json object, Json *found, Problem *problem)
+{
+    const char *names[CORNU_MAX_MODEL_TENSORS];
+    for (int i = 0; i < served->input_count; i++) names[i] = served->inputs[i].name;
+    return json_find(object, names, served->input_count, found, problem);
 }
 
 /* "tag,signal": the names of the inputs. */
@@ -79,9 +84,8 @@ static bool give(Rows *rows, const Served *served, int i, Tensor *tensor, Proble
         shape.extent[axis] = axis < tensor->rank ? tensor->extent[axis] : 1;
     rows->count = tensor->extent[0];
     rows->squeezed |= tensor->rank < shape.rank;
-    rows->x[i] = cornu_array_from(tensor->data, cornu_type_from(type.dtype, shape));
-    tensor->data = NULL;
-    tensor->count = 0;
+    rows->x[i] = cornu_array_from(tensor_take(tensor, &rows->text[i]),
+                                  cornu_type_from(type.dtype, shape));
     return true;
 }
 
@@ -90,43 +94,47 @@ void rows_start(Tensor *tensors, Rows *rows, const Served *served)
     rows->x_count = served->input_count;
     for (int i = 0; i < served->input_count; i++) {
         rows->x[i] = (CornuArray){ .data = NULL };
+        rows->text[i] = NULL;
         tensors[i] = (Tensor){ .dtype = served->inputs[i].type.dtype };
     }
 }
 
 /* ---- "instances": a row at a time ---- */
 
-bool rows_is_object(const json_t *value) { return json_is_object(value) && !json_is_base64(value); }
-
-/* Adds one row, whose shape must be that of the first. The tensor's axis 0 counts rows. */
-static bool add_row(Tensor *tensor, const json_t *value, Problem *problem)
+bool rows_is_object(Json value)
 {
-    Tensor row = { .dtype = tensor->dtype };
-    char   got[200], expected[200];
-    if (!tensor_shape(&row, value, problem)) return false;
+    return json_kind(value) == JSON_OBJECT && !json_is_base64(value);
+}
+
+/* Adds one row, whose shape must be that of the first, and moves *at to its end. The tensor's axis
+ * 0 counts rows. */
+static bool add_row(Tensor *tensor, Json *at, Problem *problem)
+{
+    Tensor        row = *tensor;         /* whose elements come after those that are there */
+    const int64_t before = tensor->count;
+    char          got[200], expected[200];
+    if (!tensor_rank(&row, *at, problem)) return false;
+    if (row.rank + 1 > TENSOR_MAX_RANK)
+        return problem_set(problem, CODE_INVALID_ARGUMENT, "Encountered list at unexpected "
+                           "level: %d expected < %d", row.rank, TENSOR_MAX_RANK - 1);
+    const bool   good = tensor_append(&row, at, problem);
+    const size_t bytes = sizeof *row.extent * (size_t)row.rank;
+    Tensor       grown = row;
+    grown.rank = tensor->rank;
+    memcpy(grown.extent, tensor->extent, sizeof grown.extent);
+    *tensor = grown;
+    if (!good) return false;
     if (tensor->rank == 0) {
         tensor->rank = row.rank + 1;
-        if (tensor->rank > TENSOR_MAX_RANK)
-            return problem_set(problem, CODE_INVALID_ARGUMENT, "Encountered list at unexpected "
-                               "level: %d expected < %d", row.rank, TENSOR_MAX_RANK - 1);
-        memcpy(tensor->extent + 1, row.extent, sizeof *row.extent * (size_t)row.rank);
+        tensor->extent[0] = 0;
+        memcpy(tensor->extent + 1, row.extent, bytes);
     }
-    const int64_t before = tensor->count;
-    row.data = tensor->data;
-    row.count = tensor->count;
-    row.space = tensor->space;
-    const bool good = tensor_append(&row, value, problem);
-    tensor->data = row.data;
-    tensor->count = row.count;
-    tensor->space = row.space;
-    if (!good) return false;
     int64_t size = 1;
     for (int axis = 1; axis < tensor->rank; axis++) size *= tensor->extent[axis];
     if (tensor->count - before != size)
         return problem_set(problem, CODE_INVALID_ARGUMENT, "Expecting tensor size: %lld but got: "
                            "%lld", (long long)size, (long long)(tensor->count - before));
-    if (row.rank + 1 != tensor->rank ||
-        memcmp(tensor->extent + 1, row.extent, sizeof *row.extent * (size_t)row.rank) != 0)
+    if (row.rank + 1 != tensor->rank || memcmp(tensor->extent + 1, row.extent, bytes) != 0)
         return problem_set(problem, CODE_INVALID_ARGUMENT, "Expecting shape %s but got: %s",
                            rows_show_shape(expected, tensor->extent + 1, tensor->rank - 1),
                            rows_show_shape(got, row.extent, row.rank));
@@ -134,76 +142,85 @@ static bool add_row(Tensor *tensor, const json_t *value, Problem *problem)
     return true;
 }
 
-static bool add_object(Tensor *tensors, const Served *served, size_t item, json_t *object,
+static bool add_object(Tensor *tensors, const Served *served, long long item, Json *at,
                        Problem *problem)
 {
-    const char *key;
-    json_t     *value;
-    char        names[256];
-    JsonShown   shown;
-    json_object_foreach(object, key, value) {
-        const int i = input_of(served, key);
+    const Json object = *at;
+    bool       seen[CORNU_MAX_MODEL_TENSORS] = { false };
+    int        members = 0;
+    char       names[256];
+    JsonShown  shown;
+    for (bool more = json_enter(at); more; more = json_follow(at), members++) {
+        const int i = input_of(served, *at);
+        json_show_name(&shown, *at);
         if (i < 0)
-            return problem_set(problem, CODE_INVALID_ARGUMENT, "Failed to process element: %zu "
+            return problem_set(problem, CODE_INVALID_ARGUMENT, "Failed to process element: %lld "
                                "key: %s of 'instances' list. Error: INVALID_ARGUMENT: JSON object: "
-                               "does not have named input: %s", item, key, key);
-        if (!add_row(&tensors[i], value, problem))
-            return problem_prefix(problem, "Failed to process element: %zu key: %s of 'instances' "
-                                  "list. Error: %s: ", item, key, code_name(problem->code));
+                               "does not have named input: %s", item, shown.text, shown.text);
+        *at = json_value_of(*at);
+        if (seen[i])
+            problem_set(problem, CODE_INVALID_ARGUMENT, "the name comes twice");
+        if (seen[i] || !add_row(&tensors[i], at, problem))
+            return problem_prefix(problem, "Failed to process element: %lld key: %s of 'instances' "
+                                  "list. Error: %s: ", item, shown.text, code_name(problem->code));
+        seen[i] = true;
     }
-    if (json_object_size(object) == (size_t)served->input_count) return true;
-    return problem_set(problem, CODE_INVALID_ARGUMENT, "Failed to process element: %zu of "
+    if (members == served->input_count) return true;
+    return problem_set(problem, CODE_INVALID_ARGUMENT, "Failed to process element: %lld of "
                        "'instances' list. JSON object: %s keys must be equal to: %s", item,
                        json_show(&shown, object), list_inputs(served, names));
 }
 
-static bool add_instances(Tensor *tensors, const Served *served, const json_t *list,
-                          Problem *problem)
+static bool add_instances(Tensor *tensors, const Served *served, Json list, Problem *problem)
 {
-    json_t    *item;
-    size_t     i;
-    const bool objects = rows_is_object(json_array_get(list, 0));
-    if (!json_is_object(json_array_get(list, 0)) && served->input_count > 1)
+    Json at = list;
+    json_enter(&at);
+    const bool objects = rows_is_object(at);
+    if (json_kind(at) != JSON_OBJECT && served->input_count > 1)
         return problem_set(problem, CODE_INVALID_ARGUMENT, "instances is a plain list, but "
                            "expecting list of objects as multiple input tensors required as per "
                            "tensorinfo_map");
-    json_array_foreach(list, i, item) {
-        if (rows_is_object(item) != objects)
+    long long item = 0;
+    do {
+        if (rows_is_object(at) != objects)
             return problem_set(problem, CODE_INVALID_ARGUMENT, objects
-                               ? "Expecting object but got list at item %zu of input list"
-                               : "Expecting value/list but got object at item %zu of input list",
-                               i);
+                               ? "Expecting object but got list at item %lld of input list"
+                               : "Expecting value/list but got object at item %lld of input list",
+                               item);
         if (objects) {
-            if (!add_object(tensors, served, i, item, problem)) return false;
-        } else if (!add_row(&tensors[0], item, problem)) {
-            return problem_prefix(problem, "Failed to process element: %zu of 'instances' list. "
-                                  "Error: %s: ", i, code_name(problem->code));
+            if (!add_object(tensors, served, item, &at, problem)) return false;
+        } else if (!add_row(&tensors[0], &at, problem)) {
+            return problem_prefix(problem, "Failed to process element: %lld of 'instances' list. "
+                                  "Error: %s: ", item, code_name(problem->code));
         }
-    }
+        item++;
+    } while (json_follow(&at));
     return true;
 }
 
 /* ---- "inputs": a tensor at a time ---- */
 
-static bool add_inputs(Tensor *tensors, const Served *served, const json_t *value,
-                       Problem *problem)
+static bool add_tensor(Tensor *tensor, Json value, Problem *problem)
 {
+    return tensor_rank(tensor, value, problem) && tensor_append(tensor, &value, problem);
+}
+
+static bool add_inputs(Tensor *tensors, const Served *served, Json value, Problem *problem)
+{
+    Json found[CORNU_MAX_MODEL_TENSORS];
     if (!rows_is_object(value)) {
         if (served->input_count > 1)
             return problem_set(problem, CODE_INVALID_ARGUMENT, "inputs is a plain value/list, but "
                                "expecting an object as multiple input tensors required as per "
                                "tensorinfo_map");
-        return tensor_shape(&tensors[0], value, problem) &&
-               tensor_append(&tensors[0], value, problem);
+        return add_tensor(&tensors[0], value, problem);
     }
+    if (!rows_find_inputs(served, value, found, problem)) return false;
     for (int i = 0; i < served->input_count; i++) {
-        const json_t *tensor = json_object_get(value, served->inputs[i].name);
-        if (!tensor)
+        if (!found[i])
             return problem_set(problem, CODE_INVALID_ARGUMENT, "Missing named input: %s in "
                                "'inputs' object.", served->inputs[i].name);
-        if (!tensor_shape(&tensors[i], tensor, problem) ||
-            !tensor_append(&tensors[i], tensor, problem))
-            return false;
+        if (!add_tensor(&tensors[i], found[i], problem)) return false;
     }
     return true;
 }
@@ -218,22 +235,25 @@ bool rows_give_all(Rows *rows, const Served *served, Tensor *tensors, bool good,
     return good;
 }
 
-bool rows_of_predict(Rows *rows, const Served *served, const json_t *request, Problem *problem)
+bool rows_of_predict(Rows *rows, const Served *served, Json request, Problem *problem)
 {
-    const json_t *instances = json_object_get(request, "instances");
-    const json_t *inputs = json_object_get(request, "inputs");
-    JsonShown     shown;
-    Tensor        tensors[CORNU_MAX_MODEL_TENSORS];
+    static const char *const names[] = { "instances", "inputs" };
+    Json      found[2];
+    JsonShown shown;
+    Tensor    tensors[CORNU_MAX_MODEL_TENSORS];
+    if (!json_find(request, names, 2, found, problem)) return false;
+    const Json instances = found[0], inputs = found[1];
     if (!instances && !inputs)
         return problem_set(problem, CODE_INVALID_ARGUMENT, "Missing 'inputs' or 'instances' key");
     if (instances && inputs)
         return problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Value: %s Not formatted correctly "
                            "expecting only one of 'inputs' or 'instances' keys to exist ",
                            json_show(&shown, request));
-    if (instances && !json_is_array(instances))
+    Json first = instances;
+    if (instances && json_kind(instances) != JSON_LIST)
         return problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Value: %s Expecting 'instances' "
                            "to be an list/array", json_show(&shown, request));
-    if (instances && !json_array_size(instances))
+    if (instances && !json_enter(&first))
         return problem_set(problem, CODE_INVALID_ARGUMENT, "JSON Value: %s No values in "
                            "'instances' array", json_show(&shown, request));
     rows->columns = !instances;

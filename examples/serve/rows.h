@@ -2,13 +2,13 @@
 #ifndef CORNU_SERVE_ROWS_H
 #define CORNU_SERVE_ROWS_H
 
-#include <jansson.h>
-
+#include "json.h"
 #include "served.h"
 
 typedef struct {
     int64_t    count;
     CornuArray x[CORNU_MAX_MODEL_TENSORS];  /* of each input, of its rank; data are owned */
+    char      *text[CORNU_MAX_MODEL_TENSORS];   /* of strings; owned */
     int        x_count;
     bool       columns;                     /* "inputs" came, so "outputs" go */
     bool       squeezed;                    /* a trailing axis of extent 1 was left out */
@@ -18,7 +18,7 @@ void rows_free(Rows *rows);
 
 /* The rows of predict, "instances" or "inputs"; of classify and regress, "examples". All zeros
  * before; to be freed also on failure. */
-bool rows_of_predict(Rows *rows, const Served *served, const json_t *request, Problem *problem);
-bool rows_of_examples(Rows *rows, const Served *served, const json_t *request, Problem *problem);
+bool rows_of_predict(Rows *rows, const Served *served, Json request, Problem *problem);
+bool rows_of_examples(Rows *rows, const Served *served, Json request, Problem *problem);
 
 #endif

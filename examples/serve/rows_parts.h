@@ -9,7 +9,11 @@
 const char *rows_show_shape(char text[200], const int64_t *extent, int rank);
 
 /* Whether it is an object that is not bytes in base64. */
-bool rows_is_object(const json_t *value);
+bool rows_is_object(Json value);
+
+/* found[i] = the member of an object that is input i, or NULL. False with a problem if one comes
+ * twice. */
+bool rows_find_inputs(const Served *served, Json object, Json *found, Problem *problem);
 
 /* Makes empty tensors for all inputs. */
 void rows_start(Tensor *tensors, Rows *rows, const Served *served);

@@ -81,6 +81,7 @@ static void describe(Served *served)
     for (int i = 0; i < served->output_count; i++)
         served->outputs[i] = (ServedTensor){ cornu_predictor_output_name(predictor, i),
                                              cornu_predictor_output_type(predictor, i) };
+    served->input_scale = cornu_model_input_scale(cornu_predictor_model(predictor));
     const int64_t rows = cornu_model_batch_size(cornu_predictor_model(predictor));
     served->fixed_rows = rows > 0 ? rows : 0;
 }

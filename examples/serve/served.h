@@ -37,6 +37,7 @@ typedef struct Served {
     CornuPredictor *predictor;         /* for any number of threads */
     int            input_count, output_count;
     ServedTensor   inputs[CORNU_MAX_MODEL_TENSORS], outputs[CORNU_MAX_MODEL_TENSORS];
+    double         input_scale;        /* of integers, which requests do not have; 1: none */
     int64_t        fixed_rows;         /* of every batch; 0: any number */
     ServedSizes    sizes;
     ServedQueue    queue;

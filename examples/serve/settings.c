@@ -26,14 +26,16 @@ static const char purpose[] =
     "A folder of models has a folder for each, with a folder for each version, whose name\n"
     "is a number: DIR/NAME/3/model.keras, or in short DIR/NAME/3.keras. The latest version\n"
     "is served. A new one is loaded before the old one goes; move its file into place when\n"
-    "it is complete. Everything that Cornu loads is served: .safetensors, .keras, .h5, .onnx.\n"
+    "it is complete. Everything that Cornu loads is served: .safetensors, .keras, .h5, .onnx,\n"
+    ".tflite.\n"
     "\n"
     "Requests that wait are computed together where this leaves their predictions as they\n"
     "are for each by itself, to the last bit.\n"
     "\n"
     "SIGTERM and SIGINT let the requests end that have arrived, then end the server; SIGHUP\n"
-    "looks for new versions at once. There is no TLS and no password: unless --address says\n"
-    "otherwise only this machine is served. Let a proxy face others.";
+    "looks for new versions at once, and tries again those that did not load. There is no\n"
+    "TLS and no password: unless --address says otherwise only this machine is served. Let a\n"
+    "proxy face others.";
 
 /* NAME:LABEL=VERSION. */
 static bool is_label(const char *text)

@@ -32,8 +32,9 @@ enum { REQUESTS = 60, MOST_ROWS = 12, MOST = 4 /* inputs and outputs */ };
 static pid_t server;
 static char  url[128];
 
-/* Of the model that was saved, as "m". False if the server was built without its library. */
-static bool start_server(const char *path)
+/* Of the model that was saved, as "m", with an option. False if the server was built without its
+ * library. */
+static bool start_server(const char *path, const char *option, const char *value)
 {
     const char *build = getenv("BUILD");
     char        program[FILES_PATH], model[FILES_PATH + 2];
@@ -44,7 +45,8 @@ static bool start_server(const char *path)
     if (!(server = fork())) {
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]);
-        execl(program, program, "--port", "0", "--model", model, (char *)NULL);
+        execl(program, program, "--port", "0", "--model", model, "--threads", "1", option, value,
+              (char *)NULL);
         _exit(127);
     }
     close(ends[1]);
@@ -211,17 +213,22 @@ static void expect_answer(Case *c, int r)
     json_decref(answer);
 }
 
-static void compare(Case *c)
+static void serve(CornuModel *model, const char *option, const char *value)
 {
     const char *path = files_path(folder, "m.safetensors");
     if (system("command -v curl >/dev/null")) SKIP_FOR(SKIP_CURL);
-    if (!c->model) fail_msg("%s", cornu_error_message());
-    expect_ok(cornu_model_save(c->model, path));
-    if (!start_server(path)) {
-        server = 0;
-        cornu_model_free(c->model);
-        SKIP_FOR("libmicrohttpd: make deps-serve");
-    }
+    if (!model) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_model_save(model, path));
+    if (start_server(path, option, value)) return;
+    server = 0;
+    cornu_model_free(model);
+    SKIP_FOR("libmicrohttpd: make deps-serve");
+}
+
+/* While its one thread waits for more, requests come that it then computes together. */
+static void compare(Case *c)
+{
+    serve(c->model, "--batch-timeout", "20");
     send_all(c);
     for (int r = 0; r < REQUESTS; r++) expect_answer(c, r);
     stop_server();
@@ -340,6 +347,94 @@ static void test_bad_among_good(void **state)
     compare(&c);
 }
 
+/* The answer to a body. */
+static const char *ask(const char *body)
+{
+    static char answer[2000];
+    char        command[FILES_PATH + 2500];
+    snprintf(command, sizeof command, "curl -s -d '%s' '%s/v1/models/m:predict'", body, url);
+    FILE *said = popen(command, "r");
+    assert_non_null(said);
+    const size_t length = fread(answer, 1, sizeof answer - 1, said);
+    assert_int_equal(pclose(said), 0);
+    answer[length] = '\0';
+    return answer;
+}
+
+static void expect(const char *body, const char *part)
+{
+    const char *answer = ask(body);
+    if (!strstr(answer, part)) fail_msg("%s: %s", body, answer);
+}
+
+static void test_inputs_of_other_rows(void **state)
+{
+    (void)state;
+    CornuSymbol *a = cornu_input(.shape = { 1 }, .name = "a");
+    CornuSymbol *b = cornu_input(.shape = { 1 }, .name = "b");
+    CornuSymbol *c = cornu_input(.shape = { 1 }, .name = "c");
+    CornuModel  *model = cornu_model(.inputs = { a, b, c },
+                                     .outputs = { cornu_call(cornu_add(), a, b, c) });
+    serve(model, "--queue", "9");
+    expect("{\"inputs\": {\"a\": [1, 2], \"b\": [10, 20], \"c\": [100, 200]}}",
+           "\"outputs\": [111.0, 222.0]");
+    expect("{\"inputs\": {\"a\": [1], \"b\": [10], \"c\": [100, 200]}}",
+           "Input \\\"c\\\" has inconsistent batch size: 2 expecting: 1");
+    expect("{\"inputs\": {\"a\": [1, 2], \"b\": [10], \"c\": [100, 200]}}",
+           "Input \\\"b\\\" has inconsistent batch size: 1 expecting: 2");
+    expect("{\"inputs\": {\"a\": [1], \"b\": [10], \"b\": [20], \"c\": [1]}}",
+           "the name b comes twice");
+    expect("{\"instances\": [{\"a\": 1, \"b\": 10, \"\\u0063\": 100}]}", "[111.0");
+    expect("{\"instances\": [{\"a\": 1, \"b\": 10, \"a\": 100}]}",
+           "element: 0 key: a of 'instances' list. Error: INVALID_ARGUMENT: the name "
+           "comes twice");
+    stop_server();
+    cornu_model_free(model);
+}
+
+/* Numbers that an input's type has, and the first that it lacks on either side. */
+static void test_numbers_beyond_types(void **state)
+{
+    (void)state;
+    static const struct { CornuDtype dtype; const char *least, *most, *below, *above; } cases[] = {
+        { CORNU_U8, "0", "255", "-1", "256" },
+        { CORNU_I32, "-2147483648", "2147483647", "-2147483649", "2147483648" },
+        { CORNU_F32, "-3.4028234e38", "16777215", "-3.5e38", "16777216" },
+    };
+    char body[200];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const bool   whole = cases[i].dtype == CORNU_U8 || cases[i].dtype == CORNU_I32;
+        CornuSymbol *x = cornu_input(.shape = { 2 }, .dtype = cases[i].dtype, .name = "x");
+        CornuModel  *model = cornu_model(.inputs = { x },
+                                         .outputs = { cornu_call(cornu_rescaling(0.5), x) });
+        serve(model, "--queue", "9");
+        snprintf(body, sizeof body, "{\"instances\": [[%s, %s]]}", cases[i].least, cases[i].most);
+        expect(body, "\"predictions\": [[");
+        for (int k = 0; k < 2; k++) {
+            const char *number = k ? cases[i].above : cases[i].below;
+            snprintf(body, sizeof body, "{\"instances\": [[0, %s]]}", number);
+            expect(body, whole ? "Type: Number is not of expected type: "
+                               : "without loss of precision.");
+            expect(body, number);
+        }
+        stop_server();
+        cornu_model_free(model);
+    }
+}
+
+/* JSON has no pixels: numbers are floats where the model's input is. */
+static void test_whole_numbers_are_not_scaled(void **state)
+{
+    (void)state;
+    CornuSymbol *x = cornu_input(.shape = { 1 }, .scale = 1.0 / 255.0, .name = "x");
+    CornuModel  *model = cornu_model(.inputs = { x }, .outputs = { cornu_call(cornu_rescaling(2),
+                                                                              x) });
+    serve(model, "--queue", "9");
+    expect("{\"instances\": [[255], [255.0], [1]]}", "[[510.0], [510.0], [2.0]");
+    stop_server();
+    cornu_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +444,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shorter, files_begin, end_test),
         cmocka_unit_test_setup_teardown(test_strings, files_begin, end_test),
         cmocka_unit_test_setup_teardown(test_bad_among_good, files_begin, end_test),
+        cmocka_unit_test_setup_teardown(test_inputs_of_other_rows, files_begin, end_test),
+        cmocka_unit_test_setup_teardown(test_numbers_beyond_types, files_begin, end_test),
+        cmocka_unit_test_setup_teardown(test_whole_numbers_are_not_scaled, files_begin, end_test),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,79 +1,9 @@
 # cornu_serve: TensorFlow Serving's REST interface, as its documents show it, its messages and
 # status codes, its bounds, versions that come and go, and how it ends. Whether the numbers are
 # cornu_predict's is tests/examples/test_serve.c's business.
+root=$PWD
 . tests/checks.sh
-serve=$programs/cornu_serve
-
-if "$serve" --model none=none 2>&1 </dev/null | grep -q 'without libmicrohttpd'; then
-    skip_all 1 "libmicrohttpd: make deps-serve, then make"
-fi
-if ! command -v curl >/dev/null; then
-    skip_all 1 "curl: make deps"
-fi
-
-# ---- Models: files of layers without weights ----
-
-# model FILE SHAPE SCALE OFFSET [NOTES]: y = x SCALE + OFFSET, for rows x of that shape.
-model() {
-    local architecture header
-    architecture='{"class_name": "Functional", "config": {"name": "m", "layers": [
-        {"class_name": "InputLayer", "name": "x", "inbound_nodes": [],
-         "config": {"batch_shape": [null, '$2'], "dtype": "float32", "name": "x"}},
-        {"class_name": "Rescaling", "name": "y",
-         "config": {"name": "y", "scale": '$3', "offset": '$4'},
-         "inbound_nodes": [{"args": [{"class_name": "__keras_tensor__", "config":
-             {"shape": [null, '$2'], "dtype": "float32", "keras_history": ["x", 0, 0]}}],
-             "kwargs": {}}]}],
-        "input_layers": ["x", 0, 0], "output_layers": ["y", 0, 0]}}'
-    header=$(printf '%s' "$architecture" | sed ':a;N;$!ba;s/\n */ /g; s/\\/\\\\/g; s/"/\\"/g')
-    header='{"__metadata__": {"architecture": "'$header'", "weights": "[]"'$5'}}'
-    while [ $((${#header} % 8)) != 0 ]; do header+=' '; done
-    mkdir -p "$(dirname "$1")"
-    {
-        printf "\\x$(printf %02x $((${#header} & 255)))\\x$(printf %02x $((${#header} >> 8)))"
-        printf '\0\0\0\0\0\0%s' "$header"
-    } >"$1.new"
-    mv "$1.new" "$1"
-}
-half_plus() { model "$1" 1 0.5 "$2"; }   # half_plus FILE N: y = x / 2 + N
-
-# ---- The server ----
-
-# begin ARGUMENT...: starts it, sets $server and $url.
-begin() {
-    : >address
-    "$serve" --port 0 --poll 0.05 "$@" >address 2>log </dev/null &
-    server=$!
-    wait_for grep -q '^listening' address || { cat log; return 1; }
-    url=$(sed -n 's/^listening on //p' address)
-}
-end() { # end [SIGNAL]: and it exits with 0
-    kill "-${1:-TERM}" $server
-    wait $server
-}
-wait_for() { # until COMMAND succeeds, at most a minute
-    local i
-    for ((i = 0; i < 3000; i++)); do "$@" && return; sleep 0.02; done
-    return 1
-}
-connect() { # as descriptor 9
-    local host=${url#http://}
-    exec 9<>"/dev/tcp/${host%:*}/${host#*:}"
-}
-# asks STATUS PATTERN CURL...: that status and a body, on one line, in which the pattern is.
-asks() {
-    local status pattern
-    pattern=$(tr -s ' \n' '  ' <<<"$2")
-    pattern=${pattern% }
-    status=$(curl -s -o body -w '%{http_code}' "${@:3}" 2>err)
-    tr -s ' \n' '  ' <body >line
-    [ "$status" = "$1" ] && grep -qE -- "$pattern" line && return
-    echo "status $status, not $1, or not \"$pattern\":" >err
-    head -c 400 line >>err
-    return 1
-}
-post() { asks "$1" "$2" -d "$3" "$url/v1/models/$4"; } # post STATUS PATTERN BODY PATH
-get() { asks "$1" "$2" "$url$3"; }                     # get STATUS PATTERN PATH
+. "$root/tests/examples/serving.sh"
 
 # ---- The command line ----
 
@@ -117,8 +47,18 @@ check "predict, columns by name" post 200 '"outputs": \[3.5\]' \
     '{"inputs": {"x": [1]}}' $three:predict
 check "predict, NaN and Infinity" post 200 '"predictions": \[NaN, Infinity, -Infinity \]' \
     '{"instances": [NaN, Infinity,-Infinity], "ignored": "NaN \" Infinity"}' $three:predict
-check "what follows the object is ignored" post 200 '3.5' \
-    '{"instances": [1]} and more' $three:predict
+check "what follows the object is refused" post 400 \
+    'The document root must not be followed by other values. at offset: 19' \
+    '{"instances": [1]} {}' $three:predict
+check "a number beyond the largest float" post 400 \
+    'Cannot convert JSON value: 1e39 to float without loss of precision.' \
+    '{"instances": [[1e39]]}' $three:predict
+check "a whole number that floats lack" post 400 \
+    'Cannot convert JSON value: -16777216 to float' '{"inputs": [-16777216]}' $three:predict
+check "the largest of both" post 200 '\[1.70141.*e\+38, 8.38861e\+06 \]' \
+    '{"instances": [3.4028234e38, 16777215]}' $three:predict
+check "a number beyond the largest double" post 400 'Number too big to be stored in double' \
+    '{"instances": [1e400]}' $three:predict
 check "a version" post 200 '"predictions": \[7.5 \]' \
     '{"instances": [1.0]}' $three/versions/7:predict
 check "a label" post 200 '"predictions": \[7.5 \]' \
