@@ -3,14 +3,10 @@
 serve=$programs/cornu_serve
 
 if "$serve" --model none=none 2>&1 </dev/null | grep -q 'without libmicrohttpd'; then
-    echo "skipped: needs libmicrohttpd-dev when Cornu is built"
-    echo "0 passed, 0 failed, 1 skipped"
-    exit 0
+    skip_all 1 "libmicrohttpd: make deps-serve, then make"
 fi
 if ! command -v curl >/dev/null; then
-    echo "skipped: needs curl"
-    echo "0 passed, 0 failed, 1 skipped"
-    exit 0
+    skip_all 1 "curl: make deps"
 fi
 
 # ---- Models: files of layers without weights ----
