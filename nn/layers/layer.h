@@ -277,7 +277,7 @@ struct CornuLayer {
     const CornuLayerClass *kind;
     char                  *name;        /* NULL until given or added to a model */
     char                   class_label[64];  /* the class in snake case: "max_pooling2d" */
-    bool                   frozen;      /* Keras' trainable = False; read when compiling */
+    bool                   frozen;      /* Keras' trainable = False; see cornu_layer_set_trainable */
     CornuRegularizer       activity_regularizer; /* of the output, per row of the batch; or none */
     const CornuPolicy     *own_policy;  /* its .dtype, or NULL */
     CornuQuantized         quantized;   /* if that policy quantizes */
@@ -461,7 +461,8 @@ CornuStatus cornu_layer_enable_lora(CornuLayer *layer, int64_t rank, double alph
  */
 CornuStatus cornu_layer_quantize_weights(CornuLayer *layer, const char *mode);
 
-/* Keras' layer.trainable = …, for the layer and its inner layers; read when compiling. */
+/* Keras' layer.trainable = …, for the layer and its inner layers. A model reads it when its first
+ * training step after cornu_compile is made; later changes count when it is compiled again. */
 void cornu_layer_set_trainable(CornuLayer *layer, bool trainable);
 
 /* The number of elements of all weights. */

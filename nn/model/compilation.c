@@ -3,5 +3,6 @@
 
 const CornuCompilation cornu__compilation = {
     .build = cornu__compiled_build, .scale_loss = cornu__compiled_scale_loss,
-    .pack = cornu__compiled_pack, .record = cornu__compiled_record, .free = cornu__compiled_free,
+    .follow = cornu__compiled_follow, .pack = cornu__compiled_pack,
+    .record = cornu__compiled_record, .free = cornu__compiled_free,
 };

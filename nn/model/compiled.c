@@ -1,27 +1,71 @@
 /* What compiling adds to a model's variables, and frees: the optimizer's, losses and metrics. */
 #include "compiled_internal.h"
 
+#include "../../device/log_internal.h"
 #include "../metrics/metric_internal.h"
 #include "../optimizers/optimizer_internal.h"
 
-CornuStatus cornu__compiled_build(CornuModel *model)
+/* Sets w[] to the variables of the weights that are trainable now, and returns their number. */
+static int list_trainable(const CornuModel *model, CornuVariable **w)
 {
-    int trainable = 0;
-    const int weights = cornu_model_weight_count(model);
-    CornuVariable **w = cornu__allocate((size_t)weights, sizeof *w);
-    if (!w) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < weights; i++)
+    int count = 0;
+    for (int i = 0; i < model->base.weight_count; i++)
         if (cornu__layer_trains(&model->base, model->base.weights[i]))
-            w[trainable++] = model->base.weights[i]->variable;
-    CornuStatus status =
-        trainable > 0 ? cornu_optimizer_build(model->optimizer, w, trainable)
-                      : cornu__optimizer_build_empty(model->optimizer, model->device);
-    cornu__release(w);
-    for (int i = 0, k = 0; i < weights && !status; i++) {
+            w[count++] = model->base.weights[i]->variable;
+    return count;
+}
+
+static void set_constraints(CornuModel *model)
+{
+    for (int i = 0, k = 0; i < model->base.weight_count; i++) {
         const CornuWeight *weight = model->base.weights[i];
         if (cornu__layer_trains(&model->base, weight))
             cornu_optimizer_constrain(model->optimizer, k++, weight->constraint);
     }
+}
+
+CornuStatus cornu__compiled_build(CornuModel *model)
+{
+    CornuVariable **w = cornu__allocate((size_t)model->base.weight_count, sizeof *w);
+    if (!w) return CORNU_ERR_MEMORY;
+    const int   count = list_trainable(model, w);
+    CornuStatus status = count > 0 ? cornu_optimizer_build(model->optimizer, w, count)
+                                   : cornu__optimizer_build_empty(model->optimizer, model->device);
+    cornu__release(w);
+    if (!status) set_constraints(model);
+    return status;
+}
+
+/* The steps that there are read the optimizer's iteration. */
+static CornuStatus rebuild(CornuModel *model, CornuVariable *const *w, int count)
+{
+    cornu__steps_free(model);
+    CORNU__TRY(cornu__optimizer_rebuild(model->optimizer, model->device, w, count));
+    set_constraints(model);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__compiled_follow(CornuModel *model)
+{
+    const CornuOptimizer *optimizer = model->optimizer;
+    CornuVariable       **w = cornu__allocate((size_t)model->base.weight_count, sizeof *w);
+    if (!w) return CORNU_ERR_MEMORY;
+    const int count = list_trainable(model, w);
+    bool      same = count == optimizer->count;
+    for (int i = 0; same && i < count; i++) same = w[i] == optimizer->w[i];
+    CornuStatus status = CORNU_OK;
+    if (!same && !model->trains) {
+        status = rebuild(model, w, count);
+    } else if (!same && !model->warned) {
+        model->warned = true;
+        cornu__log(CORNU_LOG_WARNING, "%s: other weights are trainable than when its first "
+                   "training step was made; cornu_compile makes that count", model->base.name);
+    }
+    if (count == 0 && !status && !model->warned) {
+        model->warned = true;
+        cornu__log(CORNU_LOG_WARNING, "%s: no weight is trainable", model->base.name);
+    }
+    cornu__release(w);
     return status;
 }
 

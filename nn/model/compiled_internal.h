@@ -5,6 +5,7 @@
 #include "model_internal.h"
 
 CornuStatus cornu__compiled_build(CornuModel *model);
+CornuStatus cornu__compiled_follow(CornuModel *model);
 CornuStatus cornu__compiled_scale_loss(CornuModel *model);
 CornuStatus cornu__compiled_pack(CornuModel *model);
 void        cornu__compiled_free(CornuModel *model);

@@ -202,7 +202,13 @@ typedef struct {
 /* Takes optimizer, losses and metrics, applies the precision policies of the layers (policy.h), and
  * moves the weights to the device. If a layer computes in f16, the optimizer scales the loss.
  * Compiling again starts with a new optimizer and keeps the weights. Arguments are taken even on
- * failure. */
+ * failure.
+ *
+ * Which weights are trainable (cornu_layer_set_trainable) is read when the first training step is
+ * made, as in Keras: layers may be frozen between compiling and training. Later changes count once
+ * the model is compiled again; until then fit logs a warning. Variables of the optimizer that were
+ * taken from cornu_model_optimizer_variable before the first step are void if others are trainable
+ * then. */
 CornuStatus cornu_compile_from(const CornuCompileConfig *config);
 #define cornu_compile(...) \
     cornu_compile_from(&(CornuCompileConfig){ .unset = 0, __VA_ARGS__ })

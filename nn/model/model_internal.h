@@ -86,6 +86,9 @@ typedef struct {
      * layers in f16, scales the loss. */
     CornuStatus (*build)(CornuModel *model);
     CornuStatus (*scale_loss)(CornuModel *model);
+    /* Before the first training step: makes the optimizer's variables those of the weights that are
+     * trainable now. After it, the first time that they are others, logs a warning. */
+    CornuStatus (*follow)(CornuModel *model);
     /* Packs the trained weights, before a step that trains is made. */
     CornuStatus (*pack)(CornuModel *model);
     /* Records what follows a step's predictions: losses, metrics, and the update if it trains. The
@@ -147,6 +150,7 @@ struct CornuModel {
     CornuStep      *steps;
     int64_t         steps_per_execution;         /* at least 1, once compiled */
     bool            stop_training, debug_nans, no_auto_scale_loss;
+    bool            trains, warned;              /* a training step was made; see `follow` */
     CornuJitCompile jit_compile;                 /* these two of a Keras file, for the next one */
     bool            run_eagerly;
     struct CornuTrace *trace;                    /* the trace of this epoch, or NULL */
@@ -267,6 +271,10 @@ CornuDevice *cornu__model_choose_device(CornuModel *model, CornuDevice *given);
 CornuStatus cornu__model_check_layers(const CornuModel *model);
 CornuStatus cornu__model_apply_policy(CornuModel *model);
 CornuStatus cornu__model_make_variables(CornuModel *model);
+
+/* What is trainable is read when the first training step is made; and before that wherever the
+ * optimizer's variables are listed. */
+CornuStatus cornu__model_follow_trainable(CornuModel *model);
 
 /* Checks that the model is compiled or prepared, builds it for the type of a batch of x if necessary, and moves
  * its variables to the device. */

@@ -32,5 +32,5 @@ void cornu__uncompile(CornuModel *model)
     cornu__layer_free_states(&model->base);
     model->policy = NULL;
     cornu__model_claim(model, false);
-    model->compiled = model->predicts = false;
+    model->compiled = model->predicts = model->trains = model->warned = false;
 }

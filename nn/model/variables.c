@@ -48,6 +48,11 @@ CornuStatus cornu__model_make_variables(CornuModel *model)
     return status;
 }
 
+CornuStatus cornu__model_follow_trainable(CornuModel *model)
+{
+    return model->compilation && model->ready ? model->compilation->follow(model) : CORNU_OK;
+}
+
 CornuStatus cornu__model_check_compiled(const CornuModel *model)
 {
     return model->compiled ? CORNU_OK

@@ -99,9 +99,9 @@ static CornuStatus list_variables(Multi *multi)
     return CORNU_OK;
 }
 
-static CornuStatus build_all(Multi *multi, CornuVariable *const *w, int count)
+static CornuStatus build(CornuOptimizer *base, CornuVariable *const *w, int count)
 {
-    CornuOptimizer *base = &multi->base;
+    Multi *multi = (Multi *)base;
     cornu__release(multi->of);
     cornu__release(multi->place);
     multi->of = cornu__allocate((size_t)count, sizeof *multi->of);
@@ -120,14 +120,6 @@ static CornuStatus build_all(Multi *multi, CornuVariable *const *w, int count)
     for (int n = 0; n < multi->count && !status; n++) status = build_inner(multi, n, w, some);
     cornu__release(some);
     return status ? status : list_variables(multi);
-}
-
-static CornuStatus build(CornuOptimizer *self, CornuVariable *const *w, int count)
-{
-    Multi      *multi = (Multi *)self;
-    CornuStatus status = build_all(multi, w, count);
-    for (int n = 0; n < multi->count && status; n++) cornu__optimizer_unbuild(multi->inner[n]);
-    return status;
 }
 
 static void constrain(CornuOptimizer *self, int i, CornuConstraint constraint)

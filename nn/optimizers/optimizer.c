@@ -111,6 +111,9 @@ void cornu__optimizer_unbuild(CornuOptimizer *optimizer)
 {
     const int kept = cornu__optimizer_kept_count(optimizer);
     const int own = optimizer->kind->composite ? CORNU__COMPOSITE_VARIABLES : kept;
+    CornuOptimizer *inner;
+    for (int i = 0; (inner = cornu__optimizer_inner(optimizer, i)); i++)
+        cornu__optimizer_unbuild(inner);
     for (int i = 0; i < own && i < kept; i++)
         cornu_variable_free(optimizer->variables[i]);
     cornu__release(optimizer->variables);

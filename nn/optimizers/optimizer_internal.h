@@ -65,8 +65,13 @@ static inline CornuOptimizer *cornu__optimizer_inner(const CornuOptimizer *optim
     return optimizer->kind->composite ? optimizer->kind->composite->inner(optimizer, i) : NULL;
 }
 
-/* Frees what build made. */
+/* Frees what build made, also of the optimizers that a composite one is made of. */
 void cornu__optimizer_unbuild(CornuOptimizer *optimizer);
+
+/* Builds it anew for these weights, on the device of the old ones; count may be 0. Variables of the
+ * same name and type keep their values. On failure the optimizer is not built. */
+CornuStatus cornu__optimizer_rebuild(CornuOptimizer *optimizer, CornuDevice *device,
+                                     CornuVariable *const *w, int count);
 
 /* Adds an iteration (i64) and a learning rate (f32) of that owner. */
 CornuStatus cornu__optimizer_add_clock(CornuOptimizer *optimizer, CornuDevice *device,

@@ -69,7 +69,7 @@ static CornuStatus check_model(const CornuModel *model, const char *path)
 }
 
 /* All ranks gather the values, which may be dealt over them; rank 0 writes them. */
-static CornuStatus save(const CornuModel *model, Task task, const char *path,
+static CornuStatus save(CornuModel *model, Task task, const char *path,
                         const CornuExportConfig *config, int64_t shard_bytes)
 {
     const CornuFormat *format;
@@ -80,6 +80,7 @@ static CornuStatus save(const CornuModel *model, Task task, const char *path,
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: axis 0 of %s is not one batch of all inputs "
                            "and outputs; expected .safetensors or .keras, %s files have a batch",
                            path, model->base.name, format->suffix);
+    CORNU__TRY(cornu__model_follow_trainable(model));
     const CornuDevice *device = cornu_model_device(model);
     CornuStatus        status = cornu__values_create(model, &values);
     values.shard_bytes = shard_bytes;
@@ -117,7 +118,7 @@ CornuStatus cornu_model_save_weights(CornuModel *model, const char *path)
     CORNU__WITHIN(model, "cornu_model_save_weights", save(model, SAVE_WEIGHTS, path, NULL, 0));
 }
 
-static CornuStatus save_shards(const CornuModel *model, const char *path, double max_shard_size)
+static CornuStatus save_shards(CornuModel *model, const char *path, double max_shard_size)
 {
     const double bytes = max_shard_size * 1024.0 * 1024.0 * 1024.0;
     if (!ends_with(path, cornu__keras_shards_format.suffix))
@@ -157,6 +158,7 @@ static CornuStatus load_weights_of(CornuModel *model, const char *path)
     CORNU__TRY(CORNU__FULL(cornu__refuse_foreign(path), CORNU_OK));
     CORNU__TRY(find_format(path, LOAD_WEIGHTS, &format));
     CORNU__TRY(check_model(model, path));
+    CORNU__TRY(cornu__model_follow_trainable(model));
     CornuStatus status = format->load_weights(model, path);
     return status == CORNU_OK ? status : name_file(status, path);
 }

@@ -303,6 +303,7 @@ static CornuStatus run(Fit *fit)
     CORNU__TRY(cornu__logs_open(&fit->logs, model, true, false));
     CORNU__TRY(cornu__logs_open(&fit->epoch_logs, model, true, true));
     CORNU__TRY(cornu__logs_open(&fit->test_logs, model, false, true));
+    CORNU__TRY(cornu__model_follow_trainable(model));
     CORNU__TRY(cornu__agree_on_training(model, &fit->train, epochs));
     if (fit->validation.dataset)
         CORNU__TRY(cornu__agree_on_data(model, &fit->validation, "the validation data"));

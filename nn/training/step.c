@@ -431,9 +431,11 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays
         return CORNU_OK;
     }
     if (old) cornu__steps_free(model);   /* another model has repacked shared weights */
+    if (mode == CORNU_STEP_TRAIN) CORNU__TRY(cornu__model_follow_trainable(model));
     if (mode == CORNU_STEP_TRAIN) CORNU__TRY(model->compilation->pack(model));
     CornuStep *fresh;
     CORNU__TRY(cornu__step_make(model, mode, arrays, false, &fresh));
+    model->trains |= mode == CORNU_STEP_TRAIN;
     use(model, fresh);
     evict(model, mode);
     *step = fresh;
