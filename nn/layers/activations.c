@@ -207,7 +207,9 @@ CornuTensor *cornu__layer_activate(CornuLayer *layer, const CornuCall *call,
 {
     if (!x) return NULL;
     if (!layer->activation) return cornu_activation_apply(activation, x);
-    return layer->activation->built ? cornu_layer_call(layer->activation, call, x) : x;
+    CornuCall own = *call;
+    own.mask = NULL;   /* Keras' is attached to the layer's input alone */
+    return layer->activation->built ? cornu_layer_call(layer->activation, &own, x) : x;
 }
 
 CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,

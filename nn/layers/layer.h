@@ -170,6 +170,9 @@ typedef struct {
      * separately. */
     CornuTensor *(*mask)(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
+    /* The number of outputs, from the first one on, that have this mask; NULL: 1. */
+    int (*masked_outputs)(const CornuLayer *layer);
+
     /* In place of mask, for a layer that merges inputs: masks[i] is the mask of in[i], or NULL. */
     CornuTensor *(*mask_many)(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                               int in_count, CornuTensor *const *masks);

@@ -129,7 +129,8 @@ CornuLayer *cornu_dropout_from(const CornuDropoutConfig *config);
  * On a device with several shards, each shard normalizes with the statistics of its own rows, and
  * the moving ones follow the mean over the shards that have a row. With `synchronized`, all shards
  * use the statistics of the whole batch; the variance is then the mean of the squares minus the
- * square of the mean. Steps that a mask (B, T) leaves out do not count, but are normalized.
+ * square of the mean. Steps that a mask leaves out, (B, T) or all axes but the last one, do not
+ * count, but are normalized.
  * With `renorm`, training corrects each batch towards the moving statistics: with s the root of the
  * batch's variance + epsilon, and m' and s' of moving averages kept for that,
  *     y = (x' r + d) gamma + beta   r = clip(s / s', rmin, rmax)   d = clip((m - m') / s', dmax)
@@ -464,8 +465,10 @@ CornuLayer *cornu_bidirectional_from(const CornuBidirectionalConfig *config);
 #define cornu_bidirectional(...) \
     cornu_bidirectional_from(&(CornuBidirectionalConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Applies the layer to each step of (B, T, …) separately, with shared weights. The layer is taken,
- * also on failure. Source: keras/src/layers/rnn/time_distributed.py. */
+/* Applies the layer to each step of (B, T, …) separately, with shared weights. A mask (B, T, …) is
+ * the layer's, step by step, and goes on to the output; one (B, T) of steps that have more than one
+ * axis only goes on. The layer is taken, also on failure.
+ * Source: keras/src/layers/rnn/time_distributed.py. */
 typedef struct {
     char        unset;
     CornuLayer *layer;                        /* required */

@@ -197,16 +197,23 @@ static CornuTensor *normalize_counted(const CornuCall *call, CornuTensor *x, Cor
     return cornu_op_convert(cornu_op_add(cornu_op_multiply(centred, scale), beta), dtype);
 }
 
-/* Which elements of x (B, T, C) count, by the mask and the number of valid rows. */
+/* Whether the mask has all axes of x but the last one. */
+static bool mask_fits(CornuShape mask, CornuShape x)
+{
+    x.extent[--x.rank] = 0;
+    return cornu_shape_equal(mask, x);
+}
+
+/* Which elements of x (B, …, C) count, by the mask (B, …) and the number of valid rows. */
 static CornuTensor *counted(const CornuCall *call, CornuTensor *x)
 {
-    const CornuShape shape = cornu_tensor_shape(x);
-    const CornuShape steps = cornu_shape(shape.extent[0], shape.extent[1], 1);
-    CornuTensor     *row = cornu_op_iota(call->graph, cornu_type_from(CORNU_I64, steps), 0);
-    CornuTensor     *valid = cornu_op_compare(row, CORNU_LESS, call->count);
-    CornuTensor     *none = valid ? cornu_op_constant_like(valid, 0.0) : NULL;
+    CornuShape steps = cornu_tensor_shape(x);
+    steps.extent[steps.rank - 1] = 1;
+    CornuTensor *row = cornu_op_iota(call->graph, cornu_type_from(CORNU_I64, steps), 0);
+    CornuTensor *valid = cornu_op_compare(row, CORNU_LESS, call->count);
+    CornuTensor *none = valid ? cornu_op_constant_like(valid, 0.0) : NULL;
     return cornu_op_broadcast(cornu_op_select(cornu_op_reshape(call->mask, steps), valid, none),
-                              shape);
+                              cornu_tensor_shape(x));
 }
 
 /* y = (x r + d) gamma + beta for normalized x, and the moving statistics. */
@@ -287,9 +294,13 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     const int    last = cornu_tensor_shape(x).rank - 1;
     const bool   trains = call->training && !layer->frozen;
     CornuTensor *counts = NULL;
-    if (trains && call->mask && last != 2)
-        return cornu__fail_null(CORNU_ERR_SHAPE, "%s: its input has a mask (B, T) and %d axes, "
-                                "expected (B, T, C)", cornu_layer_name(layer), last + 1);
+    CornuText    a, b;
+    if (trains && call->mask &&
+        !mask_fits(cornu_tensor_shape(call->mask), cornu_tensor_shape(x)))
+        return cornu__fail_null(CORNU_ERR_SHAPE, "%s: its input is %s and the mask %s, expected "
+                                "all axes of the input but the last one", cornu_layer_name(layer),
+                                cornu_shape_print(&a, cornu_tensor_shape(x)),
+                                cornu_shape_print(&b, cornu_tensor_shape(call->mask)));
     if (trains && call->mask)
         counts = cornu__move_axis(counted(call, x), self->axis, last);
     x = cornu__move_axis(x, self->axis, last);

@@ -98,6 +98,12 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu_layer_call(layer->inner[0], &inner, x);
 }
 
+/* Keras warns that the layer ends a mask, but its output has that of the inner layer. */
+static CornuTensor *mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    return cornu_layer_mask(layer->inner[0], call, x);
+}
+
 static CornuLayer *from(const void *config) { return cornu_spectral_normalization_from(config); }
 
 #define FIELD(field) offsetof(CornuSpectralNormalizationConfig, field)
@@ -111,7 +117,7 @@ static const char *const folders[] = { "layer", NULL };
 
 const CornuLayerClass cornu__spectral_normalization_class = {
     .class_name = "SpectralNormalization", .size = sizeof(SpectralNormalization), .build = build,
-    .call = call, .mask = cornu__no_mask, .fields = fields,
+    .call = call, .mask = mask, .fields = fields,
     .config_size = sizeof(CornuSpectralNormalizationConfig),
     .config_offset = offsetof(SpectralNormalization, config), .from = from, .folders = folders,
     .lists = lists,

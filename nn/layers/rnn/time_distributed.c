@@ -37,15 +37,36 @@ static bool has_statistics(const CornuLayer *layer)
     return has && !layer->frozen;
 }
 
-/* The call of the wrapped layer, of `steps` rows for each row of this call. */
-static CornuCall inner_call(const CornuCall *call, int64_t steps)
+/* The call of the wrapped layer, of `steps` rows for each row of this call and with their mask. */
+static CornuCall inner_call(const CornuCall *call, int64_t steps, CornuTensor *mask)
 {
     CornuCall inner = *call;
-    inner.mask = NULL;
+    inner.mask = mask;
     inner.masks = NULL;
     inner.loss = NULL;   /* Keras ignores losses of the wrapped layer */
     inner.position = times(call->position, steps);
     return inner;
+}
+
+/* x (B, T, …), or a mask of it, as one batch of the rows of all steps: (B T, …). NULL stays. */
+static CornuTensor *folded(CornuTensor *x)
+{
+    if (!x) return NULL;
+    const CornuShape shape = cornu_tensor_shape(x);
+    CornuShape       rows = step_shape(shape);
+    rows.extent[0] = shape.extent[0] * shape.extent[1];
+    return cornu_op_reshape(x, rows);
+}
+
+/* One step of it, (B, …). */
+static CornuTensor *step_of(CornuTensor *x, int64_t t)
+{
+    if (!x) return NULL;
+    CornuShape    part = cornu_tensor_shape(x), rows = step_shape(part);
+    const int64_t starts[CORNU_MAX_RANK] = { 0, t };
+    rows.extent[0] = part.extent[0];
+    part.extent[1] = 1;
+    return cornu_op_reshape(cornu_op_slice(x, starts, part.extent), rows);
 }
 
 /* y (B, …) of one step, or of all (B T, …), with an axis of `steps` steps. */
@@ -63,30 +84,23 @@ static CornuTensor *call_folded(CornuLayer *layer, const CornuCall *call, CornuT
 {
     const CornuShape shape = cornu_tensor_shape(x);
     const int64_t    steps = shape.extent[1];
-    CornuShape       rows = step_shape(shape);
-    CornuCall        inner = inner_call(call, steps);
-    rows.extent[0] = shape.extent[0] * steps;
+    CornuCall        inner = inner_call(call, steps, folded(call->mask));
     inner.count = times(call->count, steps);
     inner.total = times(call->total, steps);
-    return with_steps(cornu_layer_call(layer->inner[0], &inner, cornu_op_reshape(x, rows)),
-                      shape.extent[0], steps);
+    return with_steps(cornu_layer_call(layer->inner[0], &inner, folded(x)), shape.extent[0], steps);
 }
 
 /* Each step is a batch of its own, as in Keras: its statistics move the averages in turn. */
 static CornuTensor *call_apart(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    CornuShape    shape = cornu_tensor_shape(x), rows = step_shape(shape);
-    const int64_t steps = shape.extent[1];
-    CornuTensor **y = cornu__allocate((size_t)steps, sizeof *y), *all = NULL;
+    const CornuShape shape = cornu_tensor_shape(x);
+    const int64_t    rows = shape.extent[0], steps = shape.extent[1];
+    CornuTensor    **y = cornu__allocate((size_t)steps, sizeof *y), *all = NULL;
     if (!y) return cornu__null();
-    shape.extent[1] = 1;
-    rows.extent[0] = shape.extent[0];
     for (int64_t t = 0; t < steps; t++) {
-        const int64_t starts[CORNU_MAX_RANK] = { 0, t };
-        CornuCall     inner = inner_call(call, steps);
-        CornuTensor  *step = cornu_op_reshape(cornu_op_slice(x, starts, shape.extent), rows);
-        inner.position = cornu_op_shift(inner.position, (double)(t * shape.extent[0]));
-        y[t] = with_steps(cornu_layer_call(layer->inner[0], &inner, step), shape.extent[0], 1);
+        CornuCall inner = inner_call(call, steps, step_of(call->mask, t));
+        inner.position = cornu_op_shift(inner.position, (double)(t * rows));
+        y[t] = with_steps(cornu_layer_call(layer->inner[0], &inner, step_of(x, t)), rows, 1);
         if (!y[t]) break;
         if (t + 1 == steps) all = cornu_op_concat(y, (int)steps, 1);
     }
@@ -94,11 +108,33 @@ static CornuTensor *call_apart(CornuLayer *layer, const CornuCall *call, CornuTe
     return all;
 }
 
+/* Whether the mask says something about each step: (B, T, …). */
+static bool fits(CornuShape mask, CornuShape x)
+{
+    return mask.rank >= 2 && mask.extent[0] == x.extent[0] && mask.extent[1] == x.extent[1];
+}
+
+/* A mask (B, T) of steps with more axes than (B, T, C) leaves out whole rows of the wrapped layer,
+ * which layers of sequences cannot: it is for the layers after this one. Keras fails there. */
+static bool is_for_whole_steps(CornuShape mask, CornuShape x)
+{
+    return mask.rank == 2 && x.rank > 3;
+}
+
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
+    CornuCall own = *call;
+    CornuText a, b;
     if (!x) return NULL;
-    return call->training && has_statistics(layer->inner[0]) ? call_apart(layer, call, x)
-                                                             : call_folded(layer, call, x);
+    const CornuShape shape = cornu_tensor_shape(x);
+    const CornuShape mask = call->mask ? cornu_tensor_shape(call->mask) : shape;
+    if (!fits(mask, shape))
+        return cornu__fail_null(CORNU_ERR_SHAPE, "%s: its input is %s and the mask %s, expected "
+                                "one (B, T, …)", cornu_layer_name(layer),
+                                cornu_shape_print(&a, shape), cornu_shape_print(&b, mask));
+    if (is_for_whole_steps(mask, shape)) own.mask = NULL;
+    return own.training && has_statistics(layer->inner[0]) ? call_apart(layer, &own, x)
+                                                           : call_folded(layer, &own, x);
 }
 
 static CornuLayer *from(const void *config) { return cornu_time_distributed_from(config); }

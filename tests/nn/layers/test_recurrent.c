@@ -409,8 +409,8 @@ static void files_hold_the_batch_size(void **state)
     cornu_device_close(device);
 }
 
-/* Steps are the rows of the wrapped layer, which has no mask of its own. */
-static void wrapped_layers_see_no_mask(void **state)
+/* Steps are the rows of the wrapped layer: a mask of whole steps is none of its sequences. */
+static void wrapped_layers_compute_whole_steps(void **state)
 {
     (void)state;
     static uint8_t tokens[2][3] = { { 1, 0, 2 }, { 0, 0, 3 } };
@@ -658,7 +658,7 @@ int main(void)
         cmocka_unit_test(the_forget_gate_is_open_at_first),
         cmocka_unit_test_setup_teardown(files_hold_sequences, files_begin, files_end),
         cmocka_unit_test_setup_teardown(files_hold_the_batch_size, files_begin, files_end),
-        cmocka_unit_test(wrapped_layers_see_no_mask),
+        cmocka_unit_test(wrapped_layers_compute_whole_steps),
         cmocka_unit_test(indices_are_checked),
         cmocka_unit_test(mixed_precision_is_near),
         cmocka_unit_test(shards_train_the_same),
