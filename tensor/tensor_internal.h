@@ -43,6 +43,10 @@ struct CornuTensor {
     CornuValue  value;
 };
 
+/* x where y = op(x) for an op of one operand, perhaps converted to another type of floats: of y's
+ * type. NULL, without an error, where y is made otherwise. */
+CornuTensor *cornu__argument_of(CornuTensor *y, CornuOpId op);
+
 /* Records an op with `count` operands. Fills `out` and returns out[0]; NULL with an error pending,
  * the first one, if an operand is NULL or operands belong to different graphs. */
 CornuTensor *cornu__record(CornuOpId id, const CornuAttributes *attributes,

@@ -1,6 +1,9 @@
 /* Losses that compare distributions over classes. */
 #include "loss_internal.h"
 
+#include "../../device/log_internal.h"
+#include "../../tensor/tensor_internal.h"
+
 /* The arguments of the focal losses; the others have fewer. */
 typedef struct {
     CornuLoss base;
@@ -32,11 +35,24 @@ static CornuTensor *probabilities(CornuTensor *y_pred)
     return y_pred ? clipped(cornu_op_divide(y_pred, divisor(y_pred, true))) : NULL;
 }
 
+/* The logits: y_pred itself, or what a softmax or sigmoid of a last layer was applied to. Their
+ * probabilities round to 0 and 1, where the loss would be that of a clipped one and have no
+ * gradient. NULL if there are none. As Keras on TensorFlow; its other backends clip.
+ * Source: keras/src/backend/tensorflow/nn.py, _get_logits. */
+static CornuTensor *logits_of(const CornuLoss *self, CornuTensor *y_pred, CornuOpId activation)
+{
+    CornuTensor *logits = cornu__argument_of(y_pred, activation);
+    if (logits && of(self)->from_logits)
+        cornu__log(CORNU_LOG_WARNING, "%s: .from_logits is true, but the predictions are of a %s; "
+                   "its logits are used", self->name, cornu_op_name(activation));
+    return logits ? logits : of(self)->from_logits ? y_pred : NULL;
+}
+
 /* log p: of the clipped and normalised probabilities, or of softmax(logits). */
 static CornuTensor *log_probabilities(const CornuLoss *self, CornuTensor *y_pred)
 {
-    return of(self)->from_logits ? cornu_op_log_softmax(y_pred)
-                                 : cornu_op_log(probabilities(y_pred));
+    CornuTensor *logits = logits_of(self, y_pred, CORNU_OP_SOFTMAX);
+    return logits ? cornu_op_log_softmax(logits) : cornu_op_log(probabilities(y_pred));
 }
 
 /* - sum over the last axis of target log p */
@@ -122,7 +138,8 @@ static CornuTensor *sparse_call(const CornuLoss *self, CornuTensor *y_true, Corn
     y_pred = cornu__axis_last(self->name, y_pred, of(self)->axis);
     CornuTensor *labels = labels_of(self, y_true, y_pred);
     if (!labels) return NULL;
-    if (of(self)->from_logits) return cornu_op_sparse_cross_entropy(y_pred, labels);
+    CornuTensor *logits = logits_of(self, y_pred, CORNU_OP_SOFTMAX);
+    if (logits) return cornu_op_sparse_cross_entropy(logits, labels);
     CornuTensor *p = cornu_op_divide(predictions_of(labels, y_pred), divisor(y_pred, false));
     return cornu_op_negative(cornu_op_log(clipped(p)));
 }
@@ -190,10 +207,14 @@ static CornuTensor *either(CornuTensor *y, CornuTensor *a, CornuTensor *b)
     return cornu_op_add(cornu_op_multiply(y, a), cornu_op_multiply(cornu__one_minus(y), b));
 }
 
-/* - y log p - (1 - y) log(1 - p) */
-static CornuTensor *bernoulli(CornuTensor *y, CornuTensor *p)
+/* - y log p - (1 - y) log(1 - p), where - log sigmoid(x) = softplus(-x) and
+ * - log(1 - sigmoid(x)) = softplus(x) */
+static CornuTensor *bernoulli(const CornuLoss *self, CornuTensor *y, CornuTensor *y_pred)
 {
-    p = clipped(p);
+    CornuTensor *logits = logits_of(self, y_pred, CORNU_OP_SIGMOID);
+    if (logits)
+        return either(y, cornu_op_softplus(cornu_op_negative(logits)), cornu_op_softplus(logits));
+    CornuTensor *p = clipped(y_pred);
     return cornu_op_negative(either(y, cornu_op_log(p), cornu_op_log(cornu__one_minus(p))));
 }
 
@@ -205,11 +226,7 @@ static CornuTensor *mean_of_last(CornuTensor *x)
 static CornuTensor *binary_call(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred)
 {
     if (!align_operands(self, &y_true, &y_pred)) return NULL;
-    CornuTensor *y = smooth(self, y_true, 2.0);
-    if (!of(self)->from_logits) return mean_of_last(bernoulli(y, y_pred));
-    /* - log sigmoid(x) = softplus(-x), - log(1 - sigmoid(x)) = softplus(x) */
-    return mean_of_last(either(y, cornu_op_softplus(cornu_op_negative(y_pred)),
-                               cornu_op_softplus(y_pred)));
+    return mean_of_last(bernoulli(self, smooth(self, y_true, 2.0), y_pred));
 }
 
 static CornuTensor *binary_focal_call(const CornuLoss *self, CornuTensor *y_true,
@@ -217,10 +234,11 @@ static CornuTensor *binary_focal_call(const CornuLoss *self, CornuTensor *y_true
 {
     if (!align_operands(self, &y_true, &y_pred)) return NULL;
     CornuTensor *y = smooth(self, y_true, 2.0);
-    CornuTensor *p = of(self)->from_logits ? cornu_op_sigmoid(y_pred) : y_pred;
+    CornuTensor *logits = logits_of(self, y_pred, CORNU_OP_SIGMOID);
+    CornuTensor *p = logits == y_pred ? cornu_op_sigmoid(y_pred) : y_pred;
     CornuTensor *right = either(y, p, cornu__one_minus(p));
     CornuTensor *value = cornu_op_multiply(to_gamma(self, cornu__one_minus(right)),
-                                           bernoulli(y, p));
+                                           bernoulli(self, y, y_pred));
     if (of(self)->balanced) {
         const double alpha = of(self)->alpha;
         CornuTensor *weight = cornu_op_shift(cornu_op_scale(y, 2.0 * alpha - 1.0), 1.0 - alpha);

@@ -66,7 +66,12 @@ typedef struct {
     const char    *name;   /* default: the function's; copied */
 } CornuLossConfig;
 
-/* ---- Of classes. `axis` is that of the classes, not the batch's; default the last one. ---- */
+/* ---- Of classes. `axis` is that of the classes, not the batch's; default the last one. ----
+ *
+ * Where y_pred is what a softmax along the last axis, or a sigmoid, gives (a last layer's activation,
+ * say, in fit and in hand-written steps alike), the sparse, categorical, binary and binary focal
+ * crossentropies use its argument, the logits, as Keras on TensorFlow does: probabilities that round
+ * to 0 or 1 lose neither value nor gradient. With .from_logits that is logged as a warning. */
 
 typedef struct {
     char           unset;
