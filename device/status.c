@@ -111,6 +111,15 @@ CornuStatus cornu__fail_value(CornuFault fault, const char *format, ...)
     return CORNU_ERR_VALUE;
 }
 
+CornuStatus cornu__fail_element(CornuFault fault, const char *what, int64_t number, int64_t last)
+{
+    const long long row = fault.index;
+    if (number == CORNU__NAN_INDEX)
+        return cornu__fail_value(fault, "%s nan in row %lld, expected a whole number", what, row);
+    return cornu__fail_value(fault, "%s %lld in row %lld, expected 0 to %lld", what,
+                             (long long)number, row, (long long)last);
+}
+
 CornuFault cornu__error_fault(void) { return error.fault; }
 
 CornuStatus cornu__fail_index(const char *function, const char *argument, int64_t index,

@@ -22,6 +22,12 @@ typedef struct { int64_t index, count; int shard; int64_t runs_ago; } CornuFault
 /* As cornu__fail, for a value of the data. */
 CornuStatus cornu__fail_value(CornuFault fault, const char *format, ...) CORNU__PRINTF(2, 3);
 
+/* The index that stands for NaN: no table has it, and messages call it nan. */
+#define CORNU__NAN_INDEX INT64_MIN
+
+/* As cornu__fail_value, for an element of `what` at fault.index that is not from 0 to last. */
+CornuStatus cornu__fail_element(CornuFault fault, const char *what, int64_t number, int64_t last);
+
 /* That of the message just recorded; count is 0 if it has none. */
 CornuFault cornu__error_fault(void);
 

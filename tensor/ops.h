@@ -189,6 +189,11 @@ CornuTensor *cornu_op_attention(CornuTensor *q, CornuTensor *k, CornuTensor *v,
 
 /* ---- Lookup ---- */
 
+/* x as indices or class numbers: integers as they are, floats truncated to i64. NaN becomes one
+ * that is out of any range, which the functions that follow, cornu_op_one_hot and the losses report
+ * as nan when the graph runs. */
+CornuTensor *cornu_op_indices(CornuTensor *x);
+
 /* table (V, C) and integer indices (…) give (…, C), rows of the table. An index outside [0, V) is
  * CORNU_ERR_VALUE when the graph runs. */
 CornuTensor *cornu_op_gather(CornuTensor *table, CornuTensor *indices);

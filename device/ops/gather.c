@@ -9,9 +9,8 @@ static CornuStatus check_index(double index, int64_t row, int64_t count, int64_t
     if (is_row(index, rows) || (padded == CORNU_PADDED_BELOW && index == -1.0) ||
         (padded == CORNU_PADDED_ABOVE && index == (double)rows))
         return CORNU_OK;
-    return cornu__fail_value((CornuFault){ .index = row, .count = count },
-                             "index %.0f in row %lld, expected 0 to %lld", index, (long long)row,
-                             (long long)rows - 1);
+    return cornu__fail_element((CornuFault){ .index = row, .count = count }, "index",
+                               cornu__whole(index), rows - 1);
 }
 
 static CornuStatus expect_indices(const CornuOpCall *call, const char *names)

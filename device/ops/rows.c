@@ -10,9 +10,8 @@ static CornuStatus expect_indices(const CornuOpCall *call, int i, const char *na
 static CornuStatus check_index(double index, int64_t i, int64_t count, int64_t rows)
 {
     if (index >= 0.0 && index <= (double)rows) return CORNU_OK;
-    return cornu__fail_value((CornuFault){ .index = i, .count = count },
-                             "index %.0f in row %lld, expected 0 to %lld", index, (long long)i,
-                             (long long)rows);
+    return cornu__fail_element((CornuFault){ .index = i, .count = count }, "index",
+                               cornu__whole(index), rows);
 }
 
 /*

@@ -113,9 +113,8 @@ const CornuOpRules cornu__log_softmax_rules = {
 static CornuStatus check_label(double label, int64_t row, int64_t rows, int64_t classes)
 {
     if (label >= 0.0 && label < (double)classes) return CORNU_OK;
-    return cornu__fail_value((CornuFault){ .index = row, .count = rows },
-                             "label %.0f in row %lld, expected 0 to %lld", label, (long long)row,
-                             (long long)classes - 1);
+    return cornu__fail_element((CornuFault){ .index = row, .count = rows }, "label",
+                               cornu__whole(label), classes - 1);
 }
 
 /* one_hot: labels (..) of an integer dtype give (.., depth): 1 where the index along the new

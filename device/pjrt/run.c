@@ -22,9 +22,7 @@ static CornuStatus report(const Found *found, int64_t runs_ago, int shards)
     const CornuStatus status = check->is_scalar
         ? cornu__fail_value(fault, "%s is %lld, expected 0 to %lld", check->what,
                             (long long)found->number, (long long)check->limit - 1)
-        : cornu__fail_value(fault, "%s %lld in row %lld, expected 0 to %lld", check->what,
-                            (long long)found->number, (long long)found->row,
-                            (long long)check->limit - 1);
+        : cornu__fail_element(fault, check->what, found->number, check->limit - 1);
     cornu__fail_prefix(status, cornu_op_name(check->id));
     if (shards == 1 || check->is_scalar) return status;
     cornu__failure_keep(&failure, status);

@@ -270,8 +270,12 @@ CornuLayer  *cornu__with_activation(CornuLayer *layer, CornuActivation activatio
 CornuTensor *cornu__layer_activate(CornuLayer *layer, const CornuCall *call,
                                    CornuActivation activation, CornuTensor *x);
 
-/* x as indices: i32 if it is of floats (core/embedding.c). */
-CornuTensor *cornu__indices(CornuTensor *x);
+/* x as indices: cornu_op_indices, but i32 in a description, which files say without checks. */
+CornuTensor *cornu__indices(const CornuCall *call, CornuTensor *x);
+
+/* x, of any type, with a check for what does not look it up in a table: a NaN is CORNU_ERR_VALUE
+ * when the graph runs. `call` may be NULL. */
+CornuTensor *cornu__refuse_nan(const CornuCall *call, CornuTensor *x);
 
 /* CORNU_ERR_ARGUMENT, pending, for an unknown activation or kind of initializer. */
 CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,

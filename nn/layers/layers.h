@@ -253,8 +253,8 @@ CornuLayer *cornu_dot_from(const CornuDotConfig *config);
  */
 
 /* Looks up rows of a table (input_dim, output_dim): indices (B, …) below input_dim give
- * (B, …, output_dim). Integers are taken as stored, floats are truncated. An index out of range is
- * CORNU_ERR_VALUE when the step runs.
+ * (B, …, output_dim). Integers are taken as stored, floats are truncated. An index out of range,
+ * and NaN, is CORNU_ERR_VALUE when the step runs.
  *
  * With sparse_gradient the gradient is a list of rows, and a step takes no longer for a larger
  * table: the optimizer reads and writes the rows of weights and slots that the batch looks up, each

@@ -70,7 +70,8 @@ CornuTensor *cornu__class_labels(CornuTensor *y_true, CornuTensor *y_pred)
         y_true = cornu_op_reshape(y_true, type.shape);
     }
     const bool whole = !cornu_dtype_is_float(type.dtype) && type.dtype != CORNU_BOOL;
-    return whole ? y_true : cornu_op_convert(y_true, CORNU_I32);
+    return whole ? y_true : type.dtype == CORNU_BOOL ? cornu_op_convert(y_true, CORNU_I32)
+                                                     : cornu_op_indices(y_true);
 }
 
 int64_t cornu__last_axis(CornuTensor *x)

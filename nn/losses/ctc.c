@@ -69,7 +69,7 @@ static CornuTensor *call(const CornuLoss *self, CornuTensor *y_true, CornuTensor
                                 "(B, T, C)", self->name, cornu_shape_print(&a, t),
                                 cornu_shape_print(&b, p));
     CornuGraph  *graph = cornu_tensor_graph(y_pred);
-    CornuTensor *labels = cornu_op_convert(y_true, CORNU_I32);
+    CornuTensor *labels = cornu_op_indices(y_true);
     CornuTensor *log_p = cornu_op_log_softmax(y_pred);
     CornuTensor *which = cornu_op_one_hot(labels, C, CORNU_F32);
     CornuTensor *slices[] = {

@@ -123,9 +123,8 @@ static CornuTensor *rows_of_slices(CornuTensor *slice, CornuTensor *indices, int
     const CornuShape list = cornu_tensor_shape(indices);
     const CornuShape shape = cornu_tensor_shape(slice);
     CornuTensor *flat = cornu_op_reshape(indices, cornu_shape(list.extent[0] * list.extent[1]));
-    CornuTensor *all = cornu_op_convert(cornu_op_all_gather(flat, NULL), CORNU_I32);
-    CornuTensor *shard = cornu_op_convert(cornu_op_replica_id(cornu_tensor_graph(slice)),
-                                          CORNU_I32);
+    CornuTensor *all = cornu_op_convert(cornu_op_all_gather(flat, NULL), CORNU_I64);
+    CornuTensor *shard = cornu_op_replica_id(cornu_tensor_graph(slice));
     if (!all || !shard) return NULL;
     CornuTensor *rows = cornu_op_constant_like(shard, (double)shape.extent[0]);
     CornuTensor *place = cornu_op_subtract(all, cornu_op_multiply(shard, rows));
@@ -146,7 +145,7 @@ static CornuTensor *look_up(CornuLayer *layer, const CornuCall *call, const Feat
     const Table     *table = &((Embedding *)layer)->tables[feature->table];
     const CornuShape shape = cornu_tensor_shape(indices);
     const CornuShape list = cornu_shape(shape.extent[0], shape.rank > 1 ? shape.extent[1] : 1);
-    indices = cornu_op_reshape(cornu__indices(indices), list);
+    indices = cornu_op_reshape(cornu__indices(call, indices), list);
     if (!indices) return NULL;
     if (w) {
         w = cornu_op_convert(cornu_op_reshape(w, list), CORNU_F32);

@@ -61,7 +61,8 @@ static CornuStatus adapt(const CornuModel *model, int input, const CornuSymbol *
     return CORNU_OK;
 }
 
-/* Converts to f32 on the device, and scales integers unless they are indices. */
+/* Converts to f32 on the device, and scales integers unless they are indices. An input of whole
+ * numbers takes no NaN. */
 static CornuTensor *convert_input(const CornuModel *model, const CornuSymbol *symbol,
                                   CornuTensor *x, CornuShape shape)
 {
@@ -70,6 +71,7 @@ static CornuTensor *convert_input(const CornuModel *model, const CornuSymbol *sy
     x = cornu_op_reshape(x, shape);
     if (i < 0) return x;
     const CornuInputLayer *input = (CornuInputLayer *)symbol->node->layer;
+    if (!cornu_dtype_is_float(input->dtype)) x = cornu__refuse_nan(NULL, x);
     if (input->dtype != CORNU_F32) return cornu_op_convert(x, input->dtype);
     if (whole && cornu__model_takes_integers(model, i)) return x;
     CornuTensor *y = cornu_op_convert(x, CORNU_F32);

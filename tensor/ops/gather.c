@@ -1,5 +1,13 @@
 #include "../tensor_internal.h"
 
+CornuTensor *cornu_op_indices(CornuTensor *x)
+{
+    if (!x || !cornu_dtype_is_float(cornu_tensor_type(x).dtype)) return x;
+    CornuTensor *whole = cornu_op_convert(x, CORNU_I64);
+    CornuTensor *nan = whole ? cornu_op_constant_like(whole, (double)CORNU__NAN_INDEX) : NULL;
+    return cornu_op_select(cornu_op_compare(x, CORNU_NOT_EQUAL, x), nan, whole);
+}
+
 static CornuTensor *gather(CornuTensor *table, CornuTensor *indices, int64_t padded)
 {
     CornuTensor    *in[2] = { table, indices }, *out[CORNU_MAX_OUTPUTS];

@@ -28,9 +28,8 @@ CornuStatus cornu__indices_check(const char *what, CornuArray indices, int64_t r
     for (int64_t i = 0; i < count; i++) {
         const int64_t index = cornu__index_at(indices, i);
         if (index < least || index >= limit)
-            return cornu__fail_value((CornuFault){ .index = i, .count = count },
-                                     "%s %lld in row %lld, expected 0 to %lld", what,
-                                     (long long)index, (long long)i, (long long)rows - 1);
+            return cornu__fail_element((CornuFault){ .index = i, .count = count }, what, index,
+                                       rows - 1);
     }
     return CORNU_OK;
 }

@@ -33,15 +33,31 @@ static CornuStatus embedding_build(CornuLayer *layer, CornuShape input)
     return CORNU_OK;
 }
 
-CornuTensor *cornu__indices(CornuTensor *x)
+CornuTensor *cornu__indices(const CornuCall *call, CornuTensor *x)
 {
     const bool whole = x && !cornu_dtype_is_float(cornu_tensor_type(x).dtype);
-    return whole ? x : cornu_op_convert(x, CORNU_I32);
+    return whole || !call->description ? cornu_op_indices(x) : cornu_op_convert(x, CORNU_I32);
+}
+
+/* Adds row 0 of a table of one row with a zero: for NaN it is looked up where no row is. */
+CornuTensor *cornu__refuse_nan(const CornuCall *call, CornuTensor *x)
+{
+    if (!x || !cornu_dtype_is_float(cornu_tensor_type(x).dtype) || (call && call->description))
+        return x;
+    const CornuType  type = cornu_tensor_type(x);
+    CornuGraph      *graph = cornu_tensor_graph(x);
+    const CornuShape flat = cornu_shape(cornu_shape_count(type.shape));
+    CornuTensor *table = cornu_op_constant(graph, cornu_type(type.dtype, 1, 1), 0.0);
+    CornuTensor *list = cornu_op_reshape(x, flat);
+    CornuTensor *zero = list ? cornu_op_constant_like(list, 0.0) : NULL;
+    CornuTensor *at = cornu_op_select(cornu_op_compare(list, CORNU_NOT_EQUAL, list), list, zero);
+    CornuTensor *none = cornu_op_gather(table, cornu_op_indices(at));
+    return cornu_op_add(x, cornu_op_reshape(none, type.shape));
 }
 
 static CornuTensor *embedding_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    x = cornu__indices(x);
+    x = cornu__indices(call, x);
     if (((Embedding *)layer)->config.sparse_gradient)   /* the rows are converted, not the table */
         return cornu_op_convert(cornu_op_gather(cornu_layer_read_as(layer, call, 0, CORNU_F32), x),
                                 layer->compute);
@@ -50,9 +66,8 @@ static CornuTensor *embedding_call(CornuLayer *layer, const CornuCall *call, Cor
 
 static CornuTensor *embedding_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    (void)call;
     if (!((Embedding *)layer)->config.mask_zero) return NULL;
-    x = cornu__indices(x);
+    x = cornu__indices(call, x);
     return cornu_op_compare(x, CORNU_NOT_EQUAL, cornu_op_constant_like(x, 0.0));
 }
 

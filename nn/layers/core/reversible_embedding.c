@@ -87,14 +87,13 @@ static CornuTensor *reversed(CornuLayer *layer, const CornuCall *call, CornuTens
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     if (layer->reverse) return x ? reversed(layer, call, x) : NULL;
-    return cornu__kernel_rows(layer, call, &layer->kernels[EMBEDDINGS], cornu__indices(x));
+    return cornu__kernel_rows(layer, call, &layer->kernels[EMBEDDINGS], cornu__indices(call, x));
 }
 
 static CornuTensor *mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    (void)call;
     if (!((Reversible *)layer)->config.mask_zero || layer->reverse) return NULL;
-    x = cornu__indices(x);
+    x = cornu__indices(call, x);
     return cornu_op_compare(x, CORNU_NOT_EQUAL, cornu_op_constant_like(x, 0.0));
 }
 

@@ -151,8 +151,8 @@ static CornuTensor *take_rows(const CornuOperands *o, CornuTensor *table, CornuT
     if (!table || !indices) return NULL;
     const CornuShape shape = cornu_tensor_shape(table), at = cornu_tensor_shape(indices);
     CornuShape       result = at, flat = { .rank = 2, .extent = { shape.extent[0], 1 } };
-    if (cornu_dtype_is_float(cornu_tensor_type(indices).dtype))
-        indices = cornu_op_convert(indices, CORNU_I32);
+    indices = o->call ? cornu__indices(o->call, indices) : cornu_op_indices(indices);
+    if (!indices) return NULL;
     if (at.rank + shape.rank - 1 > CORNU_MAX_RANK)
         return cornu__operation_refuse(o, "its result has too many axes");
     for (int i = 1; i < shape.rank; i++) {
@@ -195,7 +195,8 @@ CornuTensor *cornu__operation_take_along_axis(const CornuOperands *o)
     if (axis < 0) return NULL;
     /* x (…, n, 1, …), indices (…, 1, m, …) */
     x = cornu__add_axis(x, axis + 1);
-    indices = cornu_op_convert(cornu__add_axis(indices, axis), CORNU_I32);
+    indices = cornu__refuse_nan(o->call, indices);
+    indices = cornu_op_convert(cornu__add_axis(indices, axis), CORNU_I64);
     if (!x || !indices) return NULL;
     CornuShape    counts = { .rank = type.shape.rank + 1 };
     const int64_t n = type.shape.extent[axis];
@@ -221,11 +222,12 @@ CornuTensor *cornu__operation_one_hot(const CornuOperands *o)
     const int        rank = cornu_tensor_shape(x).rank;
     const int        axis = cornu__argument_axis(o, "axis", rank + 1, -1);
     const CornuDtype dtype = cornu__argument_dtype(o, "dtype", CORNU_F32);
-    if (axis < 0 || !(x = cornu__add_axis(cornu_op_convert(x, CORNU_I32), axis))) return NULL;
+    x = cornu_op_convert(cornu__refuse_nan(o->call, x), CORNU_I64);
+    if (axis < 0 || !(x = cornu__add_axis(x, axis))) return NULL;
     if (dtype == CORNU_DTYPE_COUNT) return cornu__operation_refuse(o, "its dtype is not available");
     CornuShape counts = { .rank = rank + 1 };
     for (int i = 0; i <= rank; i++) counts.extent[i] = i == axis ? classes : 1;
-    CornuTensor *each = cornu_op_iota(o->graph, cornu_type_from(CORNU_I32, counts), axis);
+    CornuTensor *each = cornu_op_iota(o->graph, cornu_type_from(CORNU_I64, counts), axis);
     return cornu_op_convert(cornu_op_compare(x, CORNU_EQUAL, each), dtype);
 }
 

@@ -100,8 +100,8 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
                          int in_count, CornuTensor **out)
 {
     const CornuCategoryEncodingConfig *config = &((CategoryEncoding *)layer)->config;
-    (void)call;
-    return out[0] = cornu__encode(layer, in[0], config->output_mode, config->num_tokens,
+    CornuTensor *x = cornu__refuse_nan(call, in[0]);
+    return out[0] = cornu__encode(layer, x, config->output_mode, config->num_tokens,
                                   in_count > 1 ? in[1] : NULL);
 }
 

@@ -53,8 +53,9 @@ static CornuStatus hashing_call(const CornuLayer *layer, const CornuArray *in, i
 {
     const Hashing *self = (const Hashing *)layer;
     const int64_t  count = cornu_type_count(in[0].type);
-    int64_t       *places = cornu__allocate((size_t)count, sizeof *places);
     (void)in_count;
+    CORNU__TRY(cornu__host_check_whole(in[0]));
+    int64_t *places = cornu__allocate((size_t)count, sizeof *places);
     if (!places) return CORNU_ERR_MEMORY;
     for (int64_t i = 0; i < count; i++) places[i] = bin_of(self, in[0], i);
     cornu__host_encode(places, in[0].type.shape, self->config.output_mode, self->config.num_bins,
@@ -148,9 +149,7 @@ static CornuStatus crossing_call(const CornuLayer *layer, const CornuArray *in, 
             const char *text = cornu__host_text(in[k], i, decimal);
             hash = cornu__hash_pair(hash, in[k].type.dtype == CORNU_STRING
                                               ? cornu__farm_hash(text, strlen(text))
-                                          : in[k].type.dtype == CORNU_I64
-                                              ? (uint64_t)((const int64_t *)in[k].data)[i]
-                                              : (uint64_t)(int64_t)cornu_array_get(in[k], i));
+                                              : (uint64_t)cornu__host_whole(in[k], i));
         }
         places[i] = (int64_t)(hash % (uint64_t)config->num_bins);
     }

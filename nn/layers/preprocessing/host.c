@@ -55,15 +55,30 @@ void cornu__host_encode(const int64_t *places, CornuShape shape, CornuOutputMode
 
 /* ---- Strings and hashes ---- */
 
+CornuStatus cornu__host_check_whole(CornuArray array)
+{
+    const int64_t count = cornu_dtype_is_float(array.type.dtype) ? cornu_type_count(array.type) : 0;
+    for (int64_t i = 0; i < count; i++)
+        if (isnan(cornu_array_get(array, i)))
+            return cornu__fail(CORNU_ERR_VALUE, "element %lld is nan, expected a whole number",
+                               (long long)i);
+    return CORNU_OK;
+}
+
+int64_t cornu__host_whole(CornuArray array, int64_t i)
+{
+    if (array.type.dtype == CORNU_I64) return ((const int64_t *)array.data)[i];
+    const double number = cornu_array_get(array, i);
+    return number >= 0x1p63 ? INT64_MAX : number < -0x1p63 ? INT64_MIN : (int64_t)number;
+}
+
 const char *cornu__host_text(CornuArray array, int64_t i, char decimal[24])
 {
     if (array.type.dtype == CORNU_STRING) {
         const char *text = ((const char *const *)array.data)[i];
         return text ? text : "";
     }
-    const int64_t number = array.type.dtype == CORNU_I64 ? ((const int64_t *)array.data)[i]
-                                                         : (int64_t)cornu_array_get(array, i);
-    snprintf(decimal, 24, "%lld", (long long)number);
+    snprintf(decimal, 24, "%lld", (long long)cornu__host_whole(array, i));
     return decimal;
 }
 

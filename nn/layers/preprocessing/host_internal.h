@@ -23,7 +23,12 @@ CornuStatus cornu__host_encoded_type(CornuShape shape, CornuOutputMode mode, int
 void cornu__host_encode(const int64_t *places, CornuShape shape, CornuOutputMode mode,
                         int64_t depth, const double *weights, CornuArray out);
 
-/* The string of element i, "" for NULL; an integer as a decimal, in `decimal`. */
+/* CORNU_ERR_VALUE for a NaN among numbers that are to be whole. */
+CornuStatus cornu__host_check_whole(CornuArray array);
+/* Element i, a number, truncated; one beyond i64 is the last one there. */
+int64_t     cornu__host_whole(CornuArray array, int64_t i);
+
+/* The string of element i, "" for NULL; a number, truncated, as a decimal, in `decimal`. */
 const char *cornu__host_text(CornuArray array, int64_t i, char decimal[24]);
 
 /* salt[2] from one number or two. CORNU_ERR_ARGUMENT unless they are whole. */

@@ -4,6 +4,7 @@
 
 #include "adapt_internal.h"
 #include "categories_internal.h"
+#include "host_internal.h"
 
 typedef struct { int64_t token, place; } Entry;
 
@@ -207,7 +208,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
 {
     const Lookup                   *self = (Lookup *)layer;
     const CornuIntegerLookupConfig *c = &self->config;
-    x = cornu_op_convert(x, CORNU_I64);
+    x = cornu_op_convert(cornu__refuse_nan(call, x), CORNU_I64);
     if (!x) return NULL;
     if (!c->vocabulary.values && !call->shapes_only)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: has no vocabulary, expected .vocabulary "
@@ -356,8 +357,9 @@ static CornuStatus add_batch(void *context, CornuArray rows, int64_t count)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "the data have more than %d numbers", INT32_MAX);
     CORNU__TRY(cornu__reserve(&seen->tokens, &seen->space, seen->count, (int)all,
                               sizeof *seen->tokens));
+    CORNU__TRY(cornu__host_check_whole(rows));
     for (int64_t i = 0; i < all; i++)
-        seen->tokens[seen->count++] = (int64_t)cornu_array_get(rows, i);
+        seen->tokens[seen->count++] = cornu__host_whole(rows, i);
     return CORNU_OK;
 }
 

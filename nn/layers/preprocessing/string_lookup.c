@@ -41,9 +41,10 @@ static CornuStatus call(const CornuLayer *layer, const CornuArray *in, int in_co
         return cornu__fail(CORNU_ERR_ARGUMENT, "has no vocabulary, expected .vocabulary or "
                            "cornu_adapt before it is used");
     if (index->invert) {
+        CORNU__TRY(cornu__host_check_whole(in[0]));
         for (int64_t i = 0; i < count; i++)
             ((const char **)out.data)[i] =
-                cornu__string_index_text(index, (int64_t)cornu_array_get(in[0], i));
+                cornu__string_index_text(index, cornu__host_whole(in[0], i));
         return CORNU_OK;
     }
     int64_t *places = cornu__allocate((size_t)count, sizeof *places);
