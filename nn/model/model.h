@@ -297,8 +297,10 @@ typedef struct {
     CornuArray     sample_weights[CORNU_MAX_MODEL_TENSORS];
     CornuNamedArray sample_weights_by_name[CORNU_MAX_MODEL_TENSORS];
     CornuArray     class_weight;         /* (classes): the weight of each class' samples; classes
-                                            after the end have 1. Labels are class indices or
-                                            one-hot. Not applied to validation samples */
+                                            after the end have 1. Labels are one-hot, or class
+                                            numbers: each of several, (N, T) with a loss of class
+                                            numbers, has its own weight. Not applied to validation
+                                            samples */
     int64_t        batch_size;           /* default 32 */
     int64_t        epochs;               /* default 1: the index after the last, see initial_epoch;
                                             0, or CORNU_ZERO, for none */

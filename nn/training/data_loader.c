@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../device/log_internal.h"
+#include "../losses/loss_internal.h"
 #include "../model/host_stage_internal.h"
 #include "training_internal.h"
 
@@ -140,37 +141,64 @@ CornuStatus cornu__class_weights(CornuClassWeights *classes, const CornuModel *m
 {
     CornuText    text;
     CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    const CornuLoss *loss = model->losses[0];
     *classes = (CornuClassWeights){ .weights = weights, .who = who,
-                                    .label = cornu__model_fed(model, fed),
-                                    .type = label };
+                                    .label = cornu__model_fed(model, fed), .type = label,
+                                    .numbers = loss && loss->kind && loss->kind->whole_labels,
+                                    .weight = cornu_scalar(CORNU_F32) };
     if (model->output_count > 1)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .class_weight is given, but the model has %d "
                            "outputs, expected one", who, model->output_count);
     if (weights.type.shape.rank != 1)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: .class_weight is %s, expected (classes)", who,
                            cornu_shape_print(&text, weights.type.shape));
-    if (label.shape.rank > 1)
+    if (classes->numbers) {
+        CornuShape *shape = &classes->weight.shape;
+        *shape = label.shape;
+        if (shape->rank > 0 && shape->extent[shape->rank - 1] == 1)
+            shape->extent[--shape->rank] = 0;
+    } else if (label.shape.rank > 1) {
         return cornu__fail(CORNU_ERR_SHAPE, "%s: .class_weight is given, but a label is %s, "
-                           "expected a class, () or (1), or one of C, (C)", who,
-                           cornu_shape_print(&text, label.shape));
+                           "expected a class, () or (1), or one of C, (C), or a loss of class "
+                           "numbers", who, cornu_shape_print(&text, label.shape));
+    }
     return CORNU_OK;
 }
 
-/* Source: class_weight_to_sample_weights in
- * keras/src/trainers/data_adapters/data_adapter_utils.py. */
-void cornu__weigh_classes(const CornuClassWeights *classes, CornuArray labels, int64_t rows,
-                          float *weights)
+/* The class of the label whose C elements begin with element `first`, the largest of them. */
+static CornuStatus one_of(const CornuClassWeights *classes, CornuArray labels, int64_t first,
+                          double *label)
 {
     const int64_t each = cornu_type_count(classes->type);
-    for (int64_t i = 0; i < rows; i++) {
-        int64_t greatest = 0;
-        for (int64_t c = 1; c < each; c++)
-            if (cornu_array_get(labels, i * each + c) >
-                cornu_array_get(labels, i * each + greatest)) greatest = c;
-        const double label = each > 1 ? (double)greatest : rint(cornu_array_get(labels, i));
-        const bool   listed = label >= 0.0 && label < (double)classes->weights.type.shape.extent[0];
+    const bool    whole = !cornu_dtype_is_float(labels.type.dtype);
+    int64_t       greatest = 0;
+    for (int64_t c = 0; c < each; c++) {
+        const double value = cornu_array_get(labels, first + c);
+        if (whole && value != 0.0 && value != 1.0)
+            return cornu__fail(CORNU_ERR_VALUE, "%s: .class_weight is given, and a label of %lld "
+                               "integers has a %g, expected one of %lld classes, as 0s and a 1; "
+                               "class numbers need a loss of such, "
+                               "sparse_categorical_crossentropy", classes->who, (long long)each,
+                               value, (long long)each);
+        if (value > cornu_array_get(labels, first + greatest)) greatest = c;
+    }
+    *label = (double)greatest;
+    return CORNU_OK;
+}
+
+/* As class_weight_to_sample_weights in keras/src/trainers/data_adapters/data_adapter_utils.py, but
+ * that Keras takes the place of the largest also of several class numbers. */
+CornuStatus cornu__weigh_classes(const CornuClassWeights *classes, CornuArray labels, int64_t count,
+                                 float *weights)
+{
+    const int64_t each = classes->numbers ? 1 : cornu_type_count(classes->type);
+    for (int64_t i = 0; i < count; i++) {
+        double label = rint(cornu_array_get(labels, i * each));
+        if (each > 1) CORNU__TRY(one_of(classes, labels, i * each, &label));
+        const bool listed = label >= 0.0 && label < (double)classes->weights.type.shape.extent[0];
         weights[i] = listed ? (float)cornu_array_get(classes->weights, (int64_t)label) : 1.0f;
     }
+    return CORNU_OK;
 }
 
 /* A CornuMapFunction: appends the sample weights to the element. */
@@ -181,9 +209,8 @@ static CornuStatus add_weights(void *context, CornuSample sample, const CornuArr
     const int                weights = classes->label + 1;
     (void)sample;
     for (int c = 0; c < weights; c++) memcpy(out[c].data, in[c].data, cornu_type_bytes(in[c].type));
-    cornu__weigh_classes(classes, in[classes->label], cornu_type_count(out[weights].type),
-                         out[weights].data);
-    return CORNU_OK;
+    return cornu__weigh_classes(classes, in[classes->label], cornu_type_count(out[weights].type),
+                                out[weights].data);
 }
 
 CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuModel *model,
@@ -207,7 +234,7 @@ CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuMo
         return cornu__null();
     }
     for (int c = 0; c < components; c++) types[c] = cornu_dataset_type(data, c);
-    types[components] = cornu_scalar(CORNU_F32);
+    types[components] = classes->weight;
     data = cornu_dataset_map(data, add_weights, classes, types, components + 1);
     if (data) data->by_row = true;   /* also where it maps batches */
     return data;

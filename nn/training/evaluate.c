@@ -338,11 +338,16 @@ static CornuStatus weights_by_class(const CornuOnBatchConfig *config, CornuArray
     if (label.shape.rank > 0) label.shape.extent[--label.shape.rank] = 0;
     CORNU__TRY(cornu__class_weights(&classes, config->model, "cornu_train_on_batch",
                                     config->class_weight, label));
-    *weights = cornu_array_from(cornu__allocate((size_t)rows, sizeof(float)),
-                                cornu_type(CORNU_F32, rows));
+    CornuType all = { .dtype = CORNU_F32, .shape = { .rank = classes.weight.shape.rank + 1 } };
+    all.shape.extent[0] = rows;
+    for (int i = 1; i < all.shape.rank; i++)
+        all.shape.extent[i] = classes.weight.shape.extent[i - 1];
+    *weights = cornu_array_from(cornu__allocate(cornu_type_bytes(all), 1), all);
     if (!weights->data) return CORNU_ERR_MEMORY;
-    cornu__weigh_classes(&classes, config->y, rows, weights->data);
-    return CORNU_OK;
+    const CornuStatus status = cornu__weigh_classes(&classes, config->y, cornu_type_count(all),
+                                                    weights->data);
+    if (status) cornu__release(weights->data);
+    return status;
 }
 
 static CornuStatus on_single_batch(const CornuOnBatchConfig *config, CornuStepMode mode)

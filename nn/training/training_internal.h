@@ -76,7 +76,9 @@ typedef struct {
     CornuArray  weights;   /* borrowed */
     const char *who;
     int         label;     /* the component with the labels */
-    CornuType   type;      /* of a label: a number, or one of C classes */
+    CornuType   type;      /* of a label: class numbers, or one of C classes */
+    bool        numbers;   /* the loss takes class numbers: each has a weight of its own */
+    CornuType   weight;    /* of the weights of a label, f32 */
 } CornuClassWeights;
 
 /* Sets *classes for labels of that type. Errors unless the weights are a vector and the labels
@@ -84,9 +86,10 @@ typedef struct {
 CornuStatus cornu__class_weights(CornuClassWeights *classes, const CornuModel *model,
                                  const char *who, CornuArray weights, CornuType label);
 
-/* Writes the sample weights of `rows` labels. */
-void cornu__weigh_classes(const CornuClassWeights *classes, CornuArray labels, int64_t rows,
-                          float *weights);
+/* Writes `count` sample weights, those of whole labels. CORNU_ERR_VALUE for integers that are
+ * neither class numbers of the loss nor one of C classes. */
+CornuStatus cornu__weigh_classes(const CornuClassWeights *classes, CornuArray labels, int64_t count,
+                                 float *weights);
 
 /* Appends them to the data set's elements; *classes must outlive it. Takes the data set. */
 CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuModel *model,

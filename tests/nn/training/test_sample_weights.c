@@ -305,6 +305,73 @@ static void mistakes_are_named(void **state)
     cornu_model_free(model);
 }
 
+static float x_bias[2][3];
+
+static void fit_data_of(CornuModel *model, CornuDataset *data, CornuArray class_weight)
+{
+    CornuHistory *history = cornu_fit(model, data, .class_weight = class_weight, .no_shuffle = true,
+                                      .verbose = CORNU_SILENT);
+    expect_ok(history ? CORNU_OK : cornu_error_take());
+    cornu_history_free(history);
+}
+
+/* Class numbers (N, T): each has the weight of its class. Keras 3.15 takes the place of the largest,
+ * 1, 10, 1 for the three rows; by hand the sum of weight times loss is that of sample weights. */
+static void steps_have_class_weights(void **state)
+{
+    (void)state;
+    int32_t     labels[3][2] = { { 2, 0 }, { 0, 2 }, { 2, 2 } };
+    float       classes[] = { 1, 10, 100 }, weights[3][2], x[3][2][3];
+    CornuArray  xs = cornu_array(x, CORNU_F32, 3, 2, 3), ys = cornu_array(labels, CORNU_I32, 3, 2);
+    CornuArray  by_class = cornu_array(classes, CORNU_F32, 3);
+    CornuArray  each = cornu_array(weights, CORNU_F32, 3, 2);
+    double      loss[2][2];
+    for (int i = 0; i < 18; i++) (&x[0][0][0])[i] = (float)(i * i % 7) / 7.0f;
+    for (int i = 0; i < 6; i++) (&weights[0][0])[i] = classes[(&labels[0][0])[i]];
+    for (int batches = 0; batches < 3; batches++) {
+        for (int k = 0; k < 2; k++) {
+            cornu_set_random_seed(3);
+            CornuModel *model = cornu_sequential(.input_shape = { 2, 3 });
+            CornuDataset *data = NULL;
+            cornu_model_add(model, cornu_dense(3, .activation = CORNU_SOFTMAX));
+            expect_ok(cornu_compile(model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
+                                    .optimizer = cornu_sgd(.learning_rate = 0.5)));
+            const CornuArray none = { .data = NULL };
+            if (batches == 0) {
+                expect_ok(cornu_train_on_batch(model, xs, ys, loss[k], k ? each : none,
+                                               k ? none : by_class));
+            } else {
+                const CornuArray all[] = { xs, ys, each };
+                data = cornu_dataset_from_arrays(all, k ? 3 : 2);
+                if (batches == 2) data = cornu_dataset_batch(data, 3, false);
+                fit_data_of(model, data, k ? none : by_class);
+            }
+            expect_ok(cornu_weight_read(cornu_model_weight(model, 1),
+                                        cornu_array(x_bias[k], CORNU_F32, 3)));
+            cornu_dataset_free(data);
+            cornu_model_free(model);
+        }
+        assert_memory_equal(x_bias[0], x_bias[1], sizeof x_bias[0]);
+    }
+    assert_true(loss[0][0] == loss[1][0]);
+}
+
+static void class_numbers_need_their_loss(void **state)
+{
+    (void)state;
+    int32_t     labels[3][2] = { { 2, 0 }, { 0, 2 }, { 2, 2 } };
+    float       x[3][2] = { { 1, 2 } }, classes[] = { 1, 10, 100 };
+    CornuModel *model = cornu_sequential(.input_shape = { 2 });
+    cornu_model_add(model, cornu_dense(2));
+    expect_ok(cornu_compile(model, .loss = CORNU_MEAN_SQUARED_ERROR));
+    expect_error(cornu_train_on_batch(model, cornu_array(x, CORNU_F32, 3, 2),
+                                      cornu_array(labels, CORNU_I32, 3, 2),
+                                      .class_weight = cornu_array(classes, CORNU_F32, 3)),
+                 CORNU_ERR_VALUE, "a label of 2 integers has a 2, expected one of 2 classes, as 0s "
+                 "and a 1");
+    cornu_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +379,8 @@ int main(void)
         cmocka_unit_test(data_sets_have_weights),
         cmocka_unit_test(outputs_have_weights),
         cmocka_unit_test(steps_have_weights),
+        cmocka_unit_test(steps_have_class_weights),
+        cmocka_unit_test(class_numbers_need_their_loss),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, open_golden, close_golden);
