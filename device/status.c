@@ -60,6 +60,8 @@ bool cornu__refused(void)
     return true;
 }
 
+CornuStatus cornu__refused_status(void) { return cornu__refused() ? error.status : CORNU_OK; }
+
 void *cornu__loaded(void *loaded)
 {
     if (!loaded) cornu_error_take();

@@ -41,6 +41,9 @@ void *cornu__null(void);
  * message says so. */
 bool cornu__refused(void);
 
+/* Likewise in a function that returns a status: that of the pending error, or CORNU_OK. */
+CornuStatus cornu__refused_status(void);
+
 /* Last in a loading function that was not refused: returns `loaded`, and if that is NULL the error
  * is no longer pending. */
 void *cornu__loaded(void *loaded);

@@ -231,7 +231,7 @@ CornuTranslator *cornu_translator_create_from(const CornuTranslatorConfig *confi
 CornuStatus cornu_translator_run(CornuTranslator *t, CornuArray source, CornuArray to)
 {
     CornuText a, b;
-    if (cornu_error_pending()) return cornu_error_status();
+    CORNU__TRY(cornu__refused_status());
     if (!t) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_translator_run: no translator");
     const int64_t S = t->decoding.source_length, T = t->decoding.target_length;
     const int64_t N = source.type.shape.rank == 2 ? source.type.shape.extent[0] : -1;

@@ -88,7 +88,7 @@ CornuStatus cornu__clicks_finish(CornuClicks *clicks)
                                        clicks->numbers);
         arrays[features + 1] = cornu_array(array_of(clicks, part, features + 1), CORNU_F32, rows,
                                            1);
-        CornuDataset *data = cornu__dataset_borrow_arrays(arrays, features + 2);
+        CornuDataset *data = cornu__dataset_borrow_arrays(arrays, features + 2, NULL);
         if (!data) return cornu_error_take();
         *(part ? &clicks->test : &clicks->train) = data;
     }

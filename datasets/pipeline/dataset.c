@@ -182,6 +182,7 @@ static void arrays_free(CornuDataset *dataset)
 {
     for (int c = 0; dataset->arrays.owned && c < dataset->components; c++)
         cornu__release(dataset->arrays.data[c]);
+    cornu__release(dataset->arrays.kept);
 }
 
 static const CornuDatasetKind arrays_kind = { .fetch = arrays_fetch, .free = arrays_free };
@@ -232,9 +233,12 @@ static CornuDataset *arrays_dataset(const CornuArray *arrays, int count)
     return dataset;
 }
 
-CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count)
+CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count, void *kept)
 {
-    return arrays_dataset(arrays, count);
+    CornuDataset *dataset = arrays_dataset(arrays, count);
+    if (dataset) dataset->arrays.kept = kept;
+    else cornu__release(kept);
+    return dataset;
 }
 
 /* A copy of an array, freed with cornu__release: of strings one block of the pointers and what they

@@ -52,7 +52,8 @@ struct CornuDataset {
     CornuType               type[CORNU_MAX_COMPONENTS];  /* as delivered            */
     size_t                  bytes[CORNU_MAX_COMPONENTS]; /* of type                 */
     union {
-        struct { void *data[CORNU_MAX_COMPONENTS]; bool owned; } arrays;
+        /* owned: freed with the data set; kept: memory of borrowed ones that is, or NULL */
+        struct { void *data[CORNU_MAX_COMPONENTS]; bool owned; void *kept; } arrays;
         struct { CornuMapFunction *function; void *context; } map;
         struct { uint64_t seed; } shuffle;
         struct { bool whole; } batch;     /* no remainder */
@@ -98,8 +99,9 @@ static inline CornuStatus cornu__stage_fetch(CornuStage *stage, CornuSample at, 
  * the rows of a share, those alone. Takes the source. */
 CornuDataset *cornu__dataset_cache_on_demand(CornuDataset *source);
 
-/* As cornu_dataset_from_arrays, without a copy: the arrays must outlive the data set. */
-CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count);
+/* As cornu_dataset_from_arrays, without a copy: the arrays must outlive the data set, which takes
+ * `kept`, memory of some of them or NULL, also on failure. */
+CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count, void *kept);
 
 /* The arrays that the data set is made from, a data set of their rows; NULL if it is made of
  * something else. */

@@ -1,5 +1,6 @@
 #include "checkpoint_internal.h"
 
+#include "../../device/log_internal.h"
 #include "../../device/memory_internal.h"
 #include "../../device/text/print.h"
 #include "../formats/decimal_internal.h"
@@ -155,7 +156,7 @@ typedef struct {
     char            *filepath;
     CornuMonitor     monitor;
     FILE            *file;
-    bool             verbose, best_only, weights_only;
+    bool             verbose, best_only, weights_only, warned;
     int64_t          save_freq, epoch;
     struct { CornuBest best; double unsaved_batches, last_batch; } kept;
 } Checkpoint;
@@ -181,8 +182,28 @@ static void say(const Checkpoint *self, const char *format, ...)
     fflush(self->file);
 }
 
+/* Without the log to choose the best model by: what other epochs have is waited for, so that the
+ * best model stays; what none has is missed, as in Keras, and every model saved. */
+static void decide_without(Checkpoint *self, const CornuLogs *logs, const char *path, bool *wanted)
+{
+    const char *name = self->monitor.name;
+    *wanted = self->save_freq > 0 || !logs ||   /* batches have no logs of validation */
+              !cornu__monitor_may_come(&self->monitor, &self->base.params, logs);
+    if (!self->warned)
+        cornu__log(CORNU_LOG_WARNING, *wanted
+                   ? "checkpoint: there is no log \"%s\" to choose the best model by, so every one "
+                     "is saved"
+                   : "checkpoint: an epoch without \"%s\", by which the best model is chosen, is "
+                     "not saved", name);
+    self->warned = true;
+    if (*wanted) say(self, "there is no %s to choose the best model by, saving model to %s", name,
+                     path);
+    else say(self, "there is no %s, not saving", name);
+}
+
 /* Decides whether to save, and prints why. */
-static CornuStatus decide(Checkpoint *self, const CornuLogs *logs, const char *path, bool *wanted)
+static CornuStatus decide(Checkpoint *self, const CornuModel *model, const CornuLogs *logs,
+                          const char *path, bool *wanted)
 {
     double current = 0.0;
     *wanted = true;
@@ -192,11 +213,10 @@ static CornuStatus decide(Checkpoint *self, const CornuLogs *logs, const char *p
     }
     CornuMonitor *monitor = &self->monitor;
     if (!logs || !cornu_logs_find(logs, monitor->name, &current)) {
-        say(self, "there is no %s to choose the best model by, saving model to %s",
-            monitor->name, path);
+        decide_without(self, logs, path, wanted);
         return CORNU_OK;
     }
-    CORNU__TRY(cornu__monitor_find_mode(monitor));
+    CORNU__TRY(cornu__monitor_find_mode(monitor, model));
 
     char best[40] = "None";
     if (monitor->best->known != 0.0)
@@ -215,7 +235,7 @@ static CornuStatus save(Checkpoint *self, CornuModel *model, int64_t batch, cons
     char *path;
     bool  wanted;
     CORNU__TRY(cornu__fill_path(self->filepath, self->epoch, batch, logs, &path));
-    CornuStatus status = decide(self, logs, path, &wanted);
+    CornuStatus status = decide(self, model, logs, path, &wanted);
     if (status == CORNU_OK && wanted) {
         status = cornu__output_folders_above(path);
         if (status == CORNU_OK) status = self->save(model, path, self->weights_only);

@@ -25,7 +25,10 @@ typedef struct {
                                                  format as in {epoch:02d} or {val_loss:.2f} */
     const char      *monitor;                 /* default val_loss */
     int              verbose;                 /* 1: prints what it saves */
-    bool             save_best_only;
+    bool             save_best_only;          /* an epoch without the log, between validated
+                                                 ones, is not saved, where Keras saves it; if no
+                                                 epoch has it all are. Both are logged as a warning
+                                                 once */
     bool             save_weights_only;
     CornuMonitorMode mode;
     int64_t          save_freq;               /* batches between saves; default each epoch */

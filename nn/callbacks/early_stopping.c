@@ -89,7 +89,8 @@ static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epo
     EarlyStopping *self = (EarlyStopping *)base;
     double         value;
     bool           there;
-    CORNU__TRY(cornu__monitor_read(&self->monitor, &base->params, logs, &value, &there));
+    CORNU__TRY(cornu__monitor_read(&self->monitor, model, &base->params, logs, &value,
+                                   &there));
     if (!there || epoch < self->start_from_epoch) return CORNU_OK;
     self->kept.wait++;
     if (cornu__monitor_takes(&self->monitor, value)) {

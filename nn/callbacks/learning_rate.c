@@ -136,7 +136,8 @@ static CornuStatus plateau_epoch_end(CornuCallback *base, CornuModel *model, int
     double   value;
     bool     there;
     CORNU__TRY(log_rate(base, model));
-    CORNU__TRY(cornu__monitor_read(&self->monitor, &base->params, logs, &value, &there));
+    CORNU__TRY(cornu__monitor_read(&self->monitor, model, &base->params, logs, &value,
+                                   &there));
     if (!there) return CORNU_OK;
 
     if (self->kept.cooling > 0) {

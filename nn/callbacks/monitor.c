@@ -1,6 +1,8 @@
 #include "monitor_internal.h"
 
 #include "../../device/memory_internal.h"
+#include "../metrics/metric_internal.h"
+#include "../model/model_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,8 +25,8 @@ static bool ends_with(const char *text, const char *end)
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-/* By the name, as of Keras' losses and metrics. */
-CornuStatus cornu__monitor_find_mode(CornuMonitor *monitor)
+/* By the name of one of Keras' losses and metrics; CORNU_MODE_AUTO for others. */
+static CornuMonitorMode direction_of(const char *name)
 {
     static const char *const falling[] = { "loss", "crossentropy", "error", "divergence", "mse",
                                            "mae", "mape", "msle", "ce", "bce", "logcosh",
@@ -33,11 +35,41 @@ CornuStatus cornu__monitor_find_mode(CornuMonitor *monitor)
                                           "f1_score", "fbeta_score", "r2_score", "io_u",
                                           "cosine_similarity", "correlation",
                                           "sensitivity", "specificity" };
-    if (monitor->mode != CORNU_MODE_AUTO) return CORNU_OK;
+    CornuMonitorMode mode = CORNU_MODE_AUTO;
     for (size_t i = 0; i < sizeof falling / sizeof *falling; i++)
-        if (ends_with(monitor->name, falling[i])) monitor->mode = CORNU_MODE_MIN;
+        if (ends_with(name, falling[i])) mode = CORNU_MODE_MIN;
     for (size_t i = 0; i < sizeof rising / sizeof *rising; i++)
-        if (ends_with(monitor->name, rising[i])) monitor->mode = CORNU_MODE_MAX;
+        if (ends_with(name, rising[i])) mode = CORNU_MODE_MAX;
+    return mode;
+}
+
+static bool is_of_validation(const char *name) { return strncmp(name, "val_", 4) == 0; }
+
+/* The metric that the log shows, whatever its name; NULL for a loss and for other logs. */
+static const CornuMetric *metric_of(const CornuModel *model, const char *name)
+{
+    if (is_of_validation(name)) name += 4;
+    for (int i = 0; model && i < model->tracked_count; i++)
+        if (!strcmp(model->tracked[i].name, name)) return model->tracked[i].metric;
+    return NULL;
+}
+
+/* Whether a metric of this class is the mean of a loss. */
+static bool is_loss(const CornuSerializableClass *kind)
+{
+    bool found = kind->loss != NULL;
+    for (int i = 0; i < cornu__losses.count; i++) found |= cornu__losses.rows[i].kind == kind;
+    return found;
+}
+
+/* As Keras, by the metric; where that does not tell, by the name of the log. */
+CornuStatus cornu__monitor_find_mode(CornuMonitor *monitor, const CornuModel *model)
+{
+    if (monitor->mode != CORNU_MODE_AUTO) return CORNU_OK;
+    const CornuMetric *metric = metric_of(model, monitor->name);
+    if (metric && metric->kind)
+        monitor->mode = is_loss(metric->kind) ? CORNU_MODE_MIN : direction_of(metric->kind->name);
+    if (monitor->mode == CORNU_MODE_AUTO) monitor->mode = direction_of(monitor->name);
     if (monitor->mode != CORNU_MODE_AUTO) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: unknown whether a small or a large \"%s\" "
                        "is better, expected .mode = CORNU_MODE_MIN or CORNU_MODE_MAX",
@@ -51,16 +83,24 @@ bool cornu__monitor_improves(const CornuMonitor *monitor, double value, double r
                                            : (float)(value - monitor->min_delta) > best;
 }
 
-CornuStatus cornu__monitor_read(CornuMonitor *monitor, const CornuParams *params,
-                                const CornuLogs *logs, double *value, bool *there)
+bool cornu__monitor_may_come(const CornuMonitor *monitor, const CornuParams *params,
+                             const CornuLogs *logs)
 {
-    CORNU__TRY(cornu__monitor_find_mode(monitor));
+    double trained;
+    return params->validates && is_of_validation(monitor->name) &&
+           cornu_logs_find(logs, monitor->name + 4, &trained);
+}
+
+CornuStatus cornu__monitor_read(CornuMonitor *monitor, const CornuModel *model,
+                                const CornuParams *params, const CornuLogs *logs, double *value,
+                                bool *there)
+{
+    CORNU__TRY(cornu__monitor_find_mode(monitor, model));
     *there = cornu_logs_find(logs, monitor->name, value);
-    if (*there) return CORNU_OK;
+    if (*there || cornu__monitor_may_come(monitor, params, logs)) return CORNU_OK;
     double     trained;
-    const bool of_validation = strncmp(monitor->name, "val_", 4) == 0 &&
+    const bool of_validation = is_of_validation(monitor->name) &&
                                cornu_logs_find(logs, monitor->name + 4, &trained);
-    if (of_validation && params->validates) return CORNU_OK;
 
     char known[400] = "";
     for (int i = 0; i < logs->count; i++) {

@@ -135,7 +135,7 @@ static CornuStatus export(const CornuEstimatorExportConfig *config, CornuModel *
 CornuStatus cornu_estimator_export_from(const CornuEstimatorExportConfig *config)
 {
     CornuEstimatorModel of;
-    if (cornu_error_pending()) return cornu_error_status();
+    CORNU__TRY(cornu__refused_status());
     if (!config->estimator || !config->path)
         return cornu__fail(CORNU_ERR_ARGUMENT, "export: .%s is required",
                            config->estimator ? "path" : "estimator");

@@ -80,7 +80,7 @@ static CornuStatus train(const CornuEstimatorTrainConfig *config, int64_t max_st
 CornuStatus cornu_estimator_train_from(const CornuEstimatorTrainConfig *config)
 {
     int64_t     max_steps = 0;
-    CornuStatus status = cornu_error_pending() ? cornu_error_status() : CORNU_OK;
+    CornuStatus status = cornu__refused_status();
     if (!status && !config->estimator)
         status = cornu__fail(CORNU_ERR_ARGUMENT, "train: .estimator is required");
     if (!status) status = find_steps(config, &max_steps);
@@ -187,7 +187,7 @@ static CornuStatus evaluate(const CornuEstimatorEvaluateConfig *config)
 
 CornuStatus cornu_estimator_evaluate_from(const CornuEstimatorEvaluateConfig *config)
 {
-    CornuStatus status = cornu_error_pending() ? cornu_error_status() : CORNU_OK;
+    CornuStatus status = cornu__refused_status();
     if (!status && !config->estimator)
         status = cornu__fail(CORNU_ERR_ARGUMENT, "evaluate: .estimator is required");
     if (!status && config->steps < 0)

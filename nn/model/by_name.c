@@ -47,8 +47,9 @@ int cornu__find_output(const CornuModel *model, const char *name)
 
 /* ---- Arrays ---- */
 
-static CornuStatus order(const CornuModel *model, const char *what, const CornuNamedArray *arrays,
-                         int given, int count, NameAt *name_at, CornuArray *to)
+static CornuStatus order_some(const CornuModel *model, const char *what,
+                              const CornuNamedArray *arrays, int given, int count, NameAt *name_at,
+                              CornuArray *to)
 {
     for (int i = 0; i < count; i++) to[i] = (CornuArray){ .data = NULL };
     for (int k = 0; k < given && arrays[k].name; k++) {
@@ -59,6 +60,13 @@ static CornuStatus order(const CornuModel *model, const char *what, const CornuN
                                model->base.name, what, arrays[k].name);
         to[i] = arrays[k].array;
     }
+    return CORNU_OK;
+}
+
+static CornuStatus order(const CornuModel *model, const char *what, const CornuNamedArray *arrays,
+                         int given, int count, NameAt *name_at, CornuArray *to)
+{
+    CORNU__TRY(order_some(model, what, arrays, given, count, name_at, to));
     for (int i = 0; i < count; i++)
         if (!to[i].data)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %s \"%s\" is not given", model->base.name,
@@ -82,6 +90,12 @@ CornuStatus cornu_model_order_outputs(const CornuModel *model, const CornuNamedA
     CORNU__NEED(arrays);
     CORNU__NEED(to);
     return order(model, "output", arrays, count, model->output_count, cornu__output_name, to);
+}
+
+CornuStatus cornu__order_some_outputs(const CornuModel *model, const CornuNamedArray *arrays,
+                                      int count, CornuArray *to)
+{
+    return order_some(model, "output", arrays, count, model->output_count, cornu__output_name, to);
 }
 
 /* ---- Keys ---- */

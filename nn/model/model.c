@@ -214,7 +214,7 @@ void cornu__model_leave(CornuModel *model)
 
 CornuStatus cornu__model_check(const CornuModel *model)
 {
-    if (cornu_error_pending()) return cornu_error_status();
+    CORNU__TRY(cornu__refused_status());
     if (!model) return cornu__fail_absent("the model");
     return model->failed ? cornu__fail(model->failed, "%s", model->failure) : CORNU_OK;
 }

@@ -291,6 +291,10 @@ const char *cornu__input_name(const CornuModel *model, int i);
 const char *cornu__output_name(const CornuModel *model, int output);
 int         cornu__find_output(const CornuModel *model, const char *name);
 
+/* As cornu_model_order_outputs, but an output may be missing: its array has no data. */
+CornuStatus cornu__order_some_outputs(const CornuModel *model, const CornuNamedArray *arrays,
+                                      int count, CornuArray *to);
+
 /* Copies the keys of a model of dictionaries, as CornuModelConfig has them; frees them. */
 CornuStatus cornu__model_set_keys(CornuModel *model, const char *const *inputs,
                                   const char *const *outputs);

@@ -432,7 +432,7 @@ static CornuStatus with_inputs(CornuPredictor *predictor, const CornuArray *x,
 {
     CornuArray        results[CORNU_MAX_COMPONENTS];
     const CornuArray *fed = predictor->host.calls ? results : x;
-    if (cornu_error_pending()) return cornu_error_status();
+    CORNU__TRY(cornu__refused_status());
     CORNU__TRY(check_inputs(predictor, x));
     if (predictor->host.calls) CORNU__TRY(cornu__host_program_run(&predictor->host, x, results));
     CornuStatus status = find_rows(predictor, fed);

@@ -25,38 +25,60 @@ static CornuStatus list_arrays(const char *who, const char *what, CornuArray one
     return CORNU_OK;
 }
 
-static CornuDataset *from_arrays(const CornuModel *model, const CornuDataArguments *args)
+/* Weights of 1 for the outputs that have none in a list of weights by name, (rows) in *ones, or NULL
+ * if all have. */
+static CornuStatus complete_weights(const CornuModel *model, CornuArray *weights, float **ones)
+{
+    int64_t rows = 0;
+    bool    lacks = false;
+    *ones = NULL;
+    for (int i = 0; i < model->output_count; i++) {
+        if (weights[i].data && weights[i].type.shape.rank > 0)
+            rows = weights[i].type.shape.extent[0];
+        lacks |= !weights[i].data;
+    }
+    if (!lacks) return CORNU_OK;
+    if (!(*ones = cornu__allocate((size_t)rows + 1, sizeof **ones))) return CORNU_ERR_MEMORY;
+    for (int64_t i = 0; i < rows; i++) (*ones)[i] = 1.0f;
+    for (int i = 0; i < model->output_count; i++)
+        if (!weights[i].data) weights[i] = cornu_array(*ones, CORNU_F32, rows);
+    return CORNU_OK;
+}
+
+/* Takes `ones`, memory of some of the sample weights. */
+static CornuDataset *from_arrays(const CornuModel *model, const CornuDataArguments *args,
+                                 float *ones)
 {
     CornuArray arrays[3 * CORNU_MAX_MODEL_TENSORS];
     const int  inputs = model->input_count, outputs = model->output_count;
-    int        weights = 0;
+    const bool weighs = args->sample_weight.data || (args->ys && args->sample_weights[0].data);
+    const int  weights = !weighs ? 0 : args->sample_weight.data ? 1 : outputs;
+    CornuStatus status = CORNU_OK;
     if (!args->x.data && !args->xs[0].data)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: no data, expected a data set or arrays",
-                                args->who);
-    if (args->ys && !args->y.data && !args->ys[0].data)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: x is given without y", args->who);
-    if (list_arrays(args->who, "x", args->x, args->xs, inputs, arrays)) return cornu__null();
-    if (!args->ys) return cornu__dataset_borrow_arrays(arrays, inputs);
-    if (list_arrays(args->who, "y", args->y, args->ys, outputs, arrays + inputs))
-        return cornu__null();
-    if (args->sample_weight.data || args->sample_weights[0].data) {
-        weights = args->sample_weight.data ? 1 : outputs;
-        if (list_arrays(args->who, "sample_weight", args->sample_weight, args->sample_weights,
-                        weights, arrays + inputs + outputs))
-            return cornu__null();
-    }
-    return cornu__dataset_borrow_arrays(arrays, inputs + outputs + weights);
+        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: no data, expected a data set or arrays",
+                             args->who);
+    else if (args->ys && !args->y.data && !args->ys[0].data)
+        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: x is given without y", args->who);
+    if (!status) status = list_arrays(args->who, "x", args->x, args->xs, inputs, arrays);
+    if (!status && args->ys)
+        status = list_arrays(args->who, "y", args->y, args->ys, outputs, arrays + inputs);
+    if (!status && weights)
+        status = list_arrays(args->who, "sample_weight", args->sample_weight, args->sample_weights,
+                             weights, arrays + inputs + outputs);
+    if (!status)
+        return cornu__dataset_borrow_arrays(arrays, inputs + (args->ys ? outputs + weights : 0),
+                                            ones);
+    cornu__release(ones);
+    return cornu__null();
 }
 
-static CornuDataset *from_ordered(const CornuModel *model, const CornuDataArguments *args)
+static CornuDataset *from_data(const CornuModel *model, const CornuDataArguments *args)
 {
     CornuDataset *data = args->data;
-    if (cornu_error_pending()) return NULL;
-    if (data && (args->x.data || args->y.data || args->xs[0].data))
+    if (args->x.data || args->y.data || args->xs[0].data)
         return cornu__fail_null(CORNU_ERR_ARGUMENT,
                                 "%s: both a data set and arrays are given, expected one",
                                 args->who);
-    if (!data) return from_arrays(model, args);
     if (args->sample_weight.data || (args->sample_weights && args->sample_weights[0].data))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: both a data set and .sample_weight are "
                                 "given; weights are a further component of the data set",
@@ -118,9 +140,13 @@ CornuDataset *cornu__dataset_from_arguments(const CornuModel *model, const Cornu
         order(model, args, "y", args->ys_by_name, args->y, &ordered.ys, cornu_model_order_outputs,
               y) ||
         order(model, args, "sample_weight", args->sample_weights_by_name, args->sample_weight,
-              &ordered.sample_weights, cornu_model_order_outputs, weights))
+              &ordered.sample_weights, cornu__order_some_outputs, weights))
         return cornu__null();
-    return after_host(model, from_ordered(model, &ordered));
+    if (args->data) return after_host(model, from_data(model, &ordered));
+    float *ones = NULL;
+    if (is_given(args->sample_weights_by_name) && complete_weights(model, weights, &ones))
+        return cornu__null();
+    return after_host(model, from_arrays(model, &ordered, ones));
 }
 
 CornuArrays cornu__batch_arrays(const CornuModel *model, const CornuBatch *batch)
@@ -148,7 +174,8 @@ CornuStatus cornu__class_weights(CornuClassWeights *classes, const CornuModel *m
                                     .weight = cornu_scalar(CORNU_F32) };
     if (model->output_count > 1)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .class_weight is given, but the model has %d "
-                           "outputs, expected one", who, model->output_count);
+                           "outputs, expected one; .sample_weights_by_name takes the weights of "
+                           "samples for any of them", who, model->output_count);
     if (weights.type.shape.rank != 1)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: .class_weight is %s, expected (classes)", who,
                            cornu_shape_print(&text, weights.type.shape));
@@ -275,6 +302,18 @@ static CornuDataset *batched(const CornuDataLoaderConfig *config)
     return cornu_dataset_prefetch(cornu_dataset_batch(dataset, size, false), 2);
 }
 
+/* The rows of all batches, if they are those of a data set with a known count. */
+static int64_t rows_of(const CornuDataset *batches)
+{
+    const CornuDataset *each = batches;
+    const int64_t       size = cornu_dataset_batch_size(batches);
+    while (each && cornu_dataset_batch_size(each) > 0) each = each->source;
+    const int64_t rows = each ? cornu_dataset_count(each) : -1;
+    const int64_t count = cornu_dataset_count(batches);
+    if (rows < 0 || count < 0) return -1;
+    return count == (rows + size - 1) / size ? rows : count == rows / size ? count * size : -1;
+}
+
 CornuStatus cornu__data_loader_open(CornuDataLoader *loader, const CornuDataLoaderConfig *config)
 {
     *loader = (CornuDataLoader){ .dataset = batched(config) };
@@ -285,6 +324,7 @@ CornuStatus cornu__data_loader_open(CornuDataLoader *loader, const CornuDataLoad
         return CORNU_ERR_MEMORY;
     }
     loader->batches = cornu_dataset_count(loader->dataset);
+    loader->rows = rows_of(loader->dataset);
     loader->steps = config->steps ? config->steps
                   : loader->batches == CORNU_UNKNOWN ? CORNU__UNTIL_END : loader->batches;
     CornuStatus status = CORNU_OK;

@@ -76,6 +76,17 @@ int64_t cornu__rows_to_predict(const CornuModel *model, int64_t valid, int64_t b
     return rows < batch ? rows : batch;
 }
 
+/* Names the rows of all data, or those that have come. */
+static CornuStatus check_room(const Output *output, const CornuDataLoader *loader, int64_t valid)
+{
+    const int64_t rows = output->to[0].type.shape.extent[0], came = output->rows + valid;
+    if (came <= rows) return CORNU_OK;
+    const bool known = loader->rows >= came && loader->steps == loader->batches;
+    return cornu__fail(CORNU_ERR_SHAPE, "%s: .to has %lld rows, the data %lld%s", output->who,
+                       (long long)rows, (long long)(known ? loader->rows : came),
+                       known ? "" : " or more");
+}
+
 /* Runs the step for this mode and the types of the batch, and stores the predictions. The first
  * batch of an execution says how many there are in it. */
 static CornuStatus run_batch(CornuModel *model, CornuDataLoader *loader, CornuStepMode mode,
@@ -99,9 +110,7 @@ static CornuStatus run_batch(CornuModel *model, CornuDataLoader *loader, CornuSt
     }
     for (int i = 0; i < step->y_count; i++)
         CORNU__TRY(prepare_one(output, i, step->outputs[i]));
-    if (valid > output->to[0].type.shape.extent[0] - output->rows)
-        return cornu__fail(CORNU_ERR_SHAPE, "%s: .to has %lld rows, the data have more",
-                           output->who, (long long)output->to[0].type.shape.extent[0]);
+    CORNU__TRY(check_room(output, loader, valid));
     CORNU__TRY(cornu__data_loader_feed(loader, step, &arrays, valid));
     CORNU__TRY(cornu__data_loader_run(loader, step, in->sample, output->batch));
     for (int i = 0; i < step->y_count; i++) {

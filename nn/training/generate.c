@@ -170,7 +170,7 @@ static CornuStatus generate(Generation *g)
 
 static CornuStatus run(const CornuGenerateConfig *config)
 {
-    if (cornu_error_pending()) return cornu_error_status();
+    CORNU__TRY(cornu__refused_status());
     CORNU__TRY(check(config));
     CORNU__TRY(check_shapes(config->model, config->prime.type.dtype));
     const CornuShape out = cornu_model_output_shape(config->model);

@@ -115,6 +115,7 @@ typedef struct {
     int64_t        batches;   /* of a pass; CORNU_NONE: infinite; or CORNU_UNKNOWN */
     bool           ended;     /* the data of this pass have ended, after unknown many batches */
     CornuSample    at;        /* the next batch */
+    int64_t        rows;      /* of a whole pass; -1 if that is not known */
     CornuInfeed    infeed;    /* of this epoch */
     CornuRecentBatch *recent; /* CORNU__RECENT_BATCHES; batch i of the epoch at i % of these */
 } CornuDataLoader;

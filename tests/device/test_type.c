@@ -54,6 +54,12 @@ static void a_refusal_says_what_is_pending(void **state)
     assert_int_equal(cornu_error_take(), CORNU_ERR_VALUE);
     assert_string_equal(cornu_error_message(), "beta_1 is 2");
     assert_false(cornu__refused());
+    assert_int_equal(cornu__refused_status(), CORNU_OK);
+    assert_null(cornu__fail_null(CORNU_ERR_SHAPE, "beta_2 is %g", 3.0));
+    assert_int_equal(cornu__refused_status(), CORNU_ERR_SHAPE);
+    assert_string_equal(cornu_error_message(), "beta_2 is 3 (still pending: constructors fail "
+                        "until cornu_error_take() is called)");
+    cornu_error_take();
 }
 
 static void loading_leaves_nothing_pending(void **state)

@@ -22,7 +22,7 @@ bool cornu__layer_adapts(const CornuLayerClass *kind) { return adapt_of(kind) !=
 
 CornuStatus cornu_adapt_from(const CornuAdaptConfig *config)
 {
-    if (cornu_error_pending()) return cornu_error_status();
+    CORNU__TRY(cornu__refused_status());
     if (!config->layer) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_adapt: the layer is NULL");
     const char *name = cornu_layer_name(config->layer);
     Adapt      *adapt = adapt_of(config->layer->kind);

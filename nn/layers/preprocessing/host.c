@@ -149,7 +149,7 @@ static CornuStatus compute(const CornuLayer *layer, const CornuArray *in, int co
 CornuStatus cornu_layer_compute(const CornuLayer *layer, const CornuArray *in, int count,
                                 CornuArray *to)
 {
-    if (cornu_error_pending()) return cornu_error_status();
+    CORNU__TRY(cornu__refused_status());
     if (!layer) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_layer_compute: the layer is NULL");
     to->data = NULL;
     return cornu__fail_prefix(compute(layer, in, count, to), cornu_layer_name(layer));

@@ -11,7 +11,7 @@ static CornuStringIndex *index_of(const CornuLayer *layer)
 
 CornuStatus cornu_layer_vocabulary(const CornuLayer *layer, CornuTexts *vocabulary)
 {
-    if (cornu_error_pending()) return cornu_error_status();
+    CORNU__TRY(cornu__refused_status());
     if (!layer) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_layer_vocabulary: the layer is NULL");
     const CornuStringIndex *index = index_of(layer);
     if (index) return cornu__string_index_list(index, vocabulary);

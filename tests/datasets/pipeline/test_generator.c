@@ -323,7 +323,7 @@ static void fit_evaluate_and_predict_take_it(void **state)
     assert_memory_equal(to, wanted, sizeof to);
     expect_error(cornu_predict(models[0], dataset, .verbose = CORNU_SILENT,
                                .to = cornu_array(to, CORNU_F32, 3, 7)), CORNU_ERR_SHAPE,
-                 ".to has 3 rows, the data have more");
+                 ".to has 3 rows, the data 7 or more");
 
     /* Each of three epochs has all elements; epochs of two batches continue where the last one
      * ended. */

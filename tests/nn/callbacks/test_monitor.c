@@ -16,7 +16,7 @@ static CornuMonitorMode mode_of(const char *name)
 {
     CornuMonitor monitor = { .who = "a test" };
     assert_int_equal(cornu__monitor_open(&monitor, name), CORNU_OK);
-    assert_int_equal(cornu__monitor_find_mode(&monitor), CORNU_OK);
+    assert_int_equal(cornu__monitor_find_mode(&monitor, NULL), CORNU_OK);
     cornu__release(monitor.name);
     return monitor.mode;
 }

@@ -241,7 +241,7 @@ static void evaluations_keep_their_predictions(void **state)
         expect_error(cornu_evaluate(model, .x = xs, .y = ys, .batch_size = 20,
                                     .to = cornu_array(kept, CORNU_F32, ROWS - 1, 4),
                                     .verbose = CORNU_SILENT),
-                     CORNU_ERR_SHAPE, "evaluate: .to has 22 rows, the data have more");
+                     CORNU_ERR_SHAPE, "evaluate: .to has 22 rows, the data 23");
         expect_error(cornu_evaluate(model, .x = xs, .y = ys, .batch_size = 20, .steps = 1, .to = to,
                                     .verbose = CORNU_SILENT),
                      CORNU_ERR_SHAPE, "evaluate: .to has 23 rows, the data 20");

@@ -237,6 +237,23 @@ static void outputs_have_weights(void **state)
     assert_float_equal(values[0][1], values[1][1], 0.0);
     assert_true(values[0][2] != values[1][2]);
     cornu_dataset_free(data);
+
+    /* By name, an output that is not named weighs 1. */
+    const CornuArray once = cornu_array(turned, CORNU_F32, ROWS);
+    double           some[7];
+    expect_ok(cornu_evaluate(model, .x = x, .ys = { y, y }, .results = some,
+                             .sample_weights_by_name = { { "a", w } }, .verbose = CORNU_SILENT));
+    for (int i = 0; i < ROWS; i++) turned[i] = 1.0f;
+    expect_ok(cornu_evaluate(model, .x = x, .ys = { y, y }, .sample_weights = { w, once },
+                             .results = values[2], .verbose = CORNU_SILENT));
+    assert_memory_equal(some, values[2], 6 * sizeof(double));
+    expect_error(cornu_evaluate(model, .x = x, .ys = { y, y }, .verbose = CORNU_SILENT,
+                                .sample_weights_by_name = { { "c", w } }),
+                 CORNU_ERR_ARGUMENT, "has no output \"c\", expected one of a, b");
+    assert_null(cornu_fit(model, .x = x, .ys = { y, y }, .class_weight = of("class_weight"),
+                          .verbose = CORNU_SILENT));
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "the model has 2 outputs, expected one; "
+                 ".sample_weights_by_name takes the weights of samples for any of them");
     cornu_model_free(model);
 }
 
