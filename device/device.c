@@ -73,6 +73,8 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
         device->processes = config->processes;
         if (device->shards == 0) device->shards = 1;
         if (device->own.count == 0) device->own.count = device->shards;
+        atomic_init(&device->owners, 1);
+        atomic_init(&device->closed, false);
         if (device->opened) return device;
         class->close(device);
         return cornu__null();
@@ -105,12 +107,30 @@ static void remove_executable(CornuDevice *device, CornuExecutable **link)
     cornu_program_free(program);
 }
 
-void cornu_device_close(CornuDevice *device)
+CornuDevice *cornu__device_retain(CornuDevice *device)
 {
-    if (!device) return;
+    if (device) atomic_fetch_add(&device->owners, 1);
+    return device;
+}
+
+void cornu__device_release(CornuDevice *device)
+{
+    if (!device || atomic_fetch_sub(&device->owners, 1) > 1) return;
     while (device->executables) remove_executable(device, &device->executables);
     cornu__release(device->opened);
     device->class->close(device);
+}
+
+void cornu__device_keep(CornuDevice **kept, CornuDevice *device)
+{
+    CornuDevice *before = *kept;
+    *kept = cornu__device_retain(device);
+    cornu__device_release(before);
+}
+
+void cornu_device_close(CornuDevice *device)
+{
+    if (device && !atomic_exchange(&device->closed, true)) cornu__device_release(device);
 }
 
 const char *cornu_device_name(const CornuDevice *device)
@@ -214,6 +234,7 @@ CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config)
     buffer->next = device->buffers;
     if (buffer->next) buffer->next->previous = buffer;
     device->buffers = buffer;
+    cornu__device_retain(device);
     cornu__memory_count(device, held->use, held->bytes);
     return buffer;
 }
@@ -249,6 +270,7 @@ void cornu_buffer_free(CornuBuffer *buffer)
     *(buffer->previous ? &buffer->previous->next : &device->buffers) = buffer->next;
     if (buffer->next) buffer->next->previous = buffer->previous;
     device->class->buffer_free(buffer);
+    cornu__device_release(device);
 }
 
 CornuType cornu_buffer_type(const CornuBuffer *buffer) { return buffer->type; }
@@ -370,15 +392,20 @@ static void log_compiled(const CornuExecutable *executable, double seconds)
                name, (long long)counts->fallbacks, slow);
 }
 
+/* Counts one more user, for whom the device stays. */
+static CornuExecutable *use(CornuExecutable *executable)
+{
+    executable->users++;
+    cornu__device_retain(executable->device);
+    return executable;
+}
+
 static CornuExecutable *compile(CornuDevice *device, const CornuProgram *program)
 {
     const double     begin = cornu__seconds();
     uint64_t         hash = cornu_program_hash(program);
     CornuExecutable *found = compiled_before(device, program, hash);
-    if (found) {
-        found->users++;
-        return found;
-    }
+    if (found) return use(found);
     if (check_collectives(device, program) || cornu__check_passes()) return cornu__null();
 
     if (cornu__dumps("program")) cornu_program_print(program, stderr);
@@ -398,11 +425,11 @@ static CornuExecutable *compile(CornuDevice *device, const CornuProgram *program
     executable->device = device;
     executable->program = copy;
     executable->hash = hash;
-    executable->users = 1;
+    executable->users = 0;
     executable->next = device->executables;
     device->executables = executable;
     log_compiled(executable, cornu__seconds() - begin);
-    return executable;
+    return use(executable);
 }
 
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program)
@@ -454,7 +481,7 @@ static CornuExecutable *make_twin(CornuDevice *device, CornuExecutable *original
     CornuExecutable *twin = device->class->twin(original);
     if (!twin) return cornu__null();
     *twin = *original;
-    twin->users = 1;
+    twin->users = 0;
     twin->original = original;
     twin->events = NULL;
     twin->next = NULL;
@@ -465,8 +492,8 @@ static CornuExecutable *make_twin(CornuDevice *device, CornuExecutable *original
         return cornu__null();
     }
     cornu__memory_count(device, CORNU_USE_ACTIVATIONS, twin->bytes);
-    original->users++;
-    return twin;
+    use(original);
+    return use(twin);
 }
 
 static CornuStatus fix(CornuExecutable *executable, CornuBuffer *const *inputs)
@@ -507,12 +534,11 @@ static void free_twin(CornuExecutable *twin)
 /* Unused programs that stay cached. */
 enum { KEPT_UNUSED = 8 };
 
-void cornu_executable_release(CornuExecutable *executable)
+/* Without users: a twin ends, other programs stay until there are too many. */
+static void retire(CornuDevice *device, CornuExecutable *executable)
 {
-    int unused = 0;
-    if (!executable || --executable->users > 0) return;
-    CornuDevice     *device = executable->device;
     CornuExecutable *original = executable->original;
+    int              unused = 0;
     if (original) {
         free_twin(executable);
         cornu_executable_release(original);
@@ -522,6 +548,14 @@ void cornu_executable_release(CornuExecutable *executable)
         unused += at->users == 0;
     CornuExecutable **oldest = unused > KEPT_UNUSED ? find_unused(device) : NULL;
     if (oldest) remove_executable(device, oldest);
+}
+
+void cornu_executable_release(CornuExecutable *executable)
+{
+    if (!executable) return;
+    CornuDevice *device = executable->device;
+    if (--executable->users == 0) retire(device, executable);
+    cornu__device_release(device);
 }
 
 static CornuStatus run(CornuExecutable *executable, CornuBuffer *const *inputs,

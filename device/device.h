@@ -51,7 +51,9 @@ typedef struct {
 
 /* NULL and CORNU_ERR_DEVICE for an unknown name (the message lists the known ones, the nearest
  * first), CORNU_ERR_ARGUMENT for negative threads, or shards, a precision or processes that the
- * device lacks. Free everything made on it before closing it, and close it before its processes.
+ * device lacks. Buffers, programs, graphs, models and whatever else is made on it keep it: one that
+ * is closed before them goes on for them, and ends with the last. It is to end before its processes
+ * are closed.
  *
  * With several processes all of them open the device, and compile, run and read in the same order.
  * Of buffers per shard each has memory for its own shards' parts, and writes those alone; reading
@@ -59,6 +61,7 @@ typedef struct {
 CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config);
 #define cornu_device_open(...) \
     cornu_device_open_from(&(CornuDeviceConfig){ .unset = 0, __VA_ARGS__ })
+/* Once; NULL is ignored. */
 void cornu_device_close(CornuDevice *device);
 
 /* A device of its own, opened by the same name, with the same shards, precision and processes;
@@ -187,7 +190,7 @@ void             cornu_executable_release(CornuExecutable *executable);
 /* The same program with memory of its own for values: twins may run while other threads run other
  * twins, or compile or run anything else, as long as no buffer that one of them writes is used by
  * another. Making and releasing one counts as compiling. It keeps the executable that it was made
- * of, and is released before the device is closed. `inputs` are those of its runs: of the program's
+ * of. `inputs` are those of its runs: of the program's
  * fixed ones (program.h) the first twin, or run, computes what depends on them alone. NULL with
  * CORNU_ERR_UNSUPPORTED on a device that runs one program at a time, which pjrt is. */
 CornuExecutable *cornu_executable_twin(CornuExecutable *executable, CornuBuffer *const *inputs);

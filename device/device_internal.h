@@ -7,6 +7,8 @@
 #ifndef CORNU_DEVICE_DEVICE_INTERNAL_H
 #define CORNU_DEVICE_DEVICE_INTERNAL_H
 
+#include <stdatomic.h>
+
 #include "device.h"
 #include "guard_internal.h"
 #include "placement/placement.h"
@@ -97,7 +99,16 @@ struct CornuDevice {
     CornuExecutable        *executables;   /* likewise */
     CornuGuard              guard;         /* of compiling and running */
     char                   *opened;        /* the name that it was opened by */
+    atomic_int              owners;        /* the opener, and what was made on it */
+    atomic_bool             closed;        /* by the opener */
 };
+
+/* Whoever keeps the device's address beyond a call counts among its owners: buffers, executables,
+ * graphs, models. The last one to drop it ends it. NULL is ignored, and returned. */
+CornuDevice *cornu__device_retain(CornuDevice *device);
+void         cornu__device_release(CornuDevice *device);
+/* Puts a device, or NULL, in place of the one in *kept. */
+void         cornu__device_keep(CornuDevice **kept, CornuDevice *device);
 
 struct CornuBuffer {
     CornuDevice *device;

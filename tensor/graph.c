@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../device/device_internal.h"
 #include "graph_internal.h"
 
 CornuGraph *cornu_graph_create(CornuDevice *device)
@@ -11,7 +12,7 @@ CornuGraph *cornu_graph_create(CornuDevice *device)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_graph_create: no device given");
     CornuGraph *graph = cornu__allocate(1, sizeof *graph);
     if (!graph) return cornu__null();
-    graph->device = device;
+    graph->device = cornu__device_retain(device);
     graph->program = cornu_program_create();
     if (graph->program) return graph;
     cornu_graph_free(graph);
@@ -54,6 +55,7 @@ void cornu_graph_free(CornuGraph *graph)
     cornu__lookup_clear(&graph->part_of);
     cornu__lookup_clear(&graph->assignment_of);
     cornu_program_free(graph->program);
+    cornu__device_release(graph->device);
     cornu__release(graph);
 }
 

@@ -213,9 +213,11 @@ static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *opt
     CORNU__TRY(cornu__track_all(model, outputs.metrics, outputs.weighted_metrics,
                                 config->gradient_norm));
     const CornuStrategy *strategy = config->device ? NULL : cornu_strategy_in_scope();
-    model->device = cornu__model_choose_device(model, strategy ? cornu_strategy_device(strategy)
-                                                  : config->device);
-    if (!model->device) return cornu_error_take();
+    CornuDevice *device = cornu__model_choose_device(model, strategy
+                                                     ? cornu_strategy_device(strategy)
+                                                     : config->device);
+    if (!device) return cornu_error_take();
+    cornu__device_keep(&model->device, device);
     model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution
                                : strategy ? cornu_strategy_iterations_per_loop(strategy) : 1;
     model->debug_nans = config->debug_nans;
@@ -311,7 +313,8 @@ static CornuStatus move(CornuModel *model, CornuDevice *device)
     if (model->ready) CORNU__TRY(move_variables(model, device));
     for (int i = 0; i < model->tracked_count; i++) cornu__states_free(&model->tracked[i]);
     cornu__layer_free_states(&model->base);
-    model->device = model->placed = device;
+    cornu__device_keep(&model->device, device);
+    cornu__device_keep(&model->placed, device);
     return model->ready ? cornu__model_apply_policy(model) : CORNU_OK;
 }
 

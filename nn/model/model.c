@@ -510,6 +510,8 @@ static void free_model(CornuLayer *layer)
     cornu__lookup_clear(&model->names);
     cornu__lookup_clear(&model->numbers);
     cornu__lookup_clear(&model->calls_of);
+    cornu__device_release(model->device);
+    cornu__device_release(model->placed);
     cornu_device_close(model->own_device);
     json_decref(model->input_form);
     json_decref(model->output_form);

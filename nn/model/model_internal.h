@@ -3,6 +3,7 @@
 #define CORNU_NN_MODEL_INTERNAL_H
 
 #include "../../datasets/pipeline/shard_rows_internal.h"
+#include "../../device/device_internal.h"
 #include "../../device/guard_internal.h"
 #include "../../device/inference_internal.h"
 #include "../layers/layer_internal.h"
@@ -137,7 +138,7 @@ struct CornuModel {
 
     bool            compiled, ready;             /* ready: all variables are on `device` */
     bool            predicts;                    /* not compiled, but has a device to predict on */
-    CornuDevice    *device, *own_device;
+    CornuDevice    *device, *own_device;         /* `device` is retained, as is the next */
     CornuDevice    *placed;                      /* where its weights were put; or NULL */
     const CornuCompilation *compilation;         /* NULL: not compiled. The next ones are its */
     CornuOptimizer *optimizer;

@@ -21,7 +21,7 @@ void cornu__model_claim(CornuModel *model, bool claimed)
 {
     if (model->ready != claimed) cornu__layer_count_compiled(&model->base, claimed ? 1 : -1);
     model->ready = claimed;
-    if (claimed) model->placed = model->device;
+    if (claimed) cornu__device_keep(&model->placed, model->device);
 }
 
 void cornu__uncompile(CornuModel *model)

@@ -64,8 +64,9 @@ CornuStatus cornu__model_predict_on(CornuModel *model, CornuDevice *device)
 {
     CORNU__TRY(cornu__model_check_layers(model));
     if (model->compiled || model->predicts) return CORNU_OK;
-    model->device = cornu__model_choose_device(model, device);
-    if (!model->device) return cornu_error_take();
+    device = cornu__model_choose_device(model, device);
+    if (!device) return cornu_error_take();
+    cornu__device_keep(&model->device, device);
     CORNU__TRY(cornu__model_list_weights(model));
     model->steps_per_execution = 1;
     model->predicts = true;
