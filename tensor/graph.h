@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-/* A graph whose programs run on `device`, which must outlive it. */
+/* A graph whose programs run on `device`, which it keeps. */
 CornuGraph *cornu_graph_create(CornuDevice *device);
 
 /* Frees the graph and every tensor made in it; variables stay. */

@@ -91,6 +91,21 @@ static void vocabularies_come_from_data(void **state)
     EXPECT(0, 0, 1, 2, 3, 3);
 }
 
+/* A number on a boundary is in the bin above it, as numpy.digitize: 0, 1, 1 for -0.5, 0, 0.5. A
+ * boundary counts as f32 holds it, so that 0.1 is on it. */
+static void a_boundary_belongs_to_the_bin_above(void **state)
+{
+    (void)state;
+    float       at[6] = { -0.5f, 0.0f, 0.5f, 1.0f, 2.0f, 2.5f };
+    float       tenths[6] = { 0.1f, 0.0999f, 0.2f, 0.3f, 0.29999f, NAN };
+    CornuLayer *layer = cornu_discretization(.bin_boundaries = cornu_numbers(0, 1, 2));
+    run(layer, cornu_array(at, CORNU_F32, 2, 3), false, 0, 0, y);
+    EXPECT(0, 1, 1, 2, 3, 3);
+    layer = cornu_discretization(.bin_boundaries = cornu_numbers(0.1, 0.2, 0.3));
+    run(layer, cornu_array(tenths, CORNU_F32, 2, 3), false, 0, 0, y);
+    EXPECT(1, 0, 2, 3, 2, 3);
+}
+
 static void unusable_vocabularies_are_refused(void **state)
 {
     (void)state;
@@ -207,6 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_have_places),
         cmocka_unit_test(vocabularies_come_from_data),
+        cmocka_unit_test(a_boundary_belongs_to_the_bin_above),
         cmocka_unit_test(unusable_vocabularies_are_refused),
         cmocka_unit_test(draws_belong_to_rows),
         cmocka_unit_test(images_are_mixed),

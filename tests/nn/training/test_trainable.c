@@ -99,6 +99,38 @@ static void frozen_before_the_first_step(void **state)
     cornu_model_free(model);
 }
 
+/* Where fit has read it before: a callback of the beginning, a single step. */
+static CornuStatus freeze(CornuCallback *self, CornuModel *model, const CornuLogs *logs)
+{
+    (void)self, (void)logs;
+    set_trainable(model, "a", false);
+    return CORNU_OK;
+}
+
+static void frozen_by_a_callback(void **state)
+{
+    for (int i = 0; i < 2; i++) {
+        CornuModel *model = compiled(*state);
+        float       before[WEIGHTS][3 * 4], after[WEIGHTS][3 * 4];
+        read_all(model, before);
+        if (i == 0) {
+            CornuHistory *history = cornu_fit(
+                model, .x = rows_x(0, ROWS), .y = rows_y(0, ROWS), .verbose = CORNU_SILENT,
+                .callbacks = { cornu_lambda_callback(.train_begin = freeze) });
+            expect_ok(history ? CORNU_OK : cornu_error_take());
+            cornu_history_free(history);
+        } else {
+            set_trainable(model, "a", false);
+            expect_ok(cornu_train_on_batch(model, rows_x(0, ROWS), rows_y(0, ROWS)));
+        }
+        read_all(model, after);
+        assert_memory_equal(before[0], after[0], sizeof before[0]);
+        assert_memory_equal(before[1], after[1], sizeof before[1]);
+        assert_memory_not_equal(before[2], after[2], sizeof before[2]);
+        cornu_model_free(model);
+    }
+}
+
 static void thawed_before_the_first_step(void **state)
 {
     CornuModel *model = two_layers();
@@ -225,6 +257,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frozen_before_the_first_step),
+        cmocka_unit_test(frozen_by_a_callback),
         cmocka_unit_test(thawed_before_the_first_step),
         cmocka_unit_test(frozen_after_evaluate),
         cmocka_unit_test(changed_after_the_first_step),
