@@ -40,6 +40,13 @@ static size_t half_of_memory(void)
     return pages > 0 && page > 0 ? (size_t)pages / 2 * (size_t)page : SIZE_MAX;
 }
 
+size_t cornu__memory_budget(size_t usual)
+{
+    const size_t limit = cornu_memory_limit();
+    const bool   wished = atomic_load(&set_limit) || getenv("CORNU_MAX_MEMORY");
+    return wished || limit < usual ? limit : usual;
+}
+
 size_t cornu_memory_limit(void)
 {
     size_t limit = atomic_load_explicit(&set_limit, memory_order_relaxed);

@@ -26,4 +26,8 @@ char *cornu__copy_text(const char *text);
 /* Makes room for `extra` elements after the first `count` of *items, an array of *space. */
 CornuStatus cornu__reserve(void *items, int *space, int count, int extra, size_t size);
 
+/* What one task may take in all: `usual` bytes or, where they are less or were asked for, those of
+ * cornu_memory_limit. */
+size_t cornu__memory_budget(size_t usual);
+
 #endif

@@ -64,6 +64,7 @@ struct CornuGraph {
     CornuCustomGradient *customs;
     int              custom_count, custom_space;
     int              rewritten;    /* ops of `program` that rewrite.c has processed */
+    int              op_limit;     /* of `program`; 0: none */
     bool             watches;
     bool             concurrent;   /* runs twins of executables */
     CornuPrepared   *prepared;     /* newest first */

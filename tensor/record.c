@@ -1,16 +1,36 @@
 /* Recording ops, and what gradient rules share. */
 #include "graph_internal.h"
 
+#include <limits.h>
+
 static CornuTensor *record(CornuGraph *graph, CornuOpId id, const CornuAttributes *attributes,
                            const CornuValue *in, int count, CornuTensor **out)
 {
     CornuValue values[CORNU_MAX_OUTPUTS];
+    if (graph->op_limit && graph->program->op_count >= graph->op_limit)
+        return cornu__fail_null(CORNU_ERR_MEMORY, "the graph has %d ops, as many as it may have",
+                                graph->op_limit);
     if (cornu_program_record(graph->program, id, attributes, in, count, values))
         return cornu__null();
     const int out_count = cornu__result_count(id, attributes);
     for (int i = 0; i < out_count; i++)
         if (!(out[i] = cornu__tensor(graph, values[i]))) return NULL;
     return out[0];
+}
+
+int cornu__graph_limit(CornuGraph *graph, const int *budget)
+{
+    const int before = graph ? graph->program->op_count : 0;
+    if (graph && budget)
+        graph->op_limit = *budget > 0 && *budget < INT_MAX - before ? before + *budget : before + 1;
+    return before;
+}
+
+void cornu__graph_spend(CornuGraph *graph, int *budget, int before)
+{
+    if (!graph || !budget) return;
+    *budget -= graph->program->op_count - before;
+    graph->op_limit = 0;
 }
 
 CornuTensor *cornu__record(CornuOpId id, const CornuAttributes *attributes,

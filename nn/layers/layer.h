@@ -133,6 +133,8 @@ typedef struct {
     const char *class_name;  /* Keras' class, "Conv2D"; default names derive from it: conv2d_1 */
     const char *label;       /* the class in snake case, where Keras' own name is another one */
     const char *module;      /* for files: its module in Keras; NULL: keras.layers */
+    const char *(*shown)(const CornuLayer *layer); /* what a summary calls its class; NULL:
+                                                      class_name */
     size_t      size;        /* of the layer's own struct, whose first field is a CornuLayer */
 
     /* Declares the weights (cornu_layer_weight) for inputs of this shape. Axis 0, the batch, is

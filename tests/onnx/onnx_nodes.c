@@ -64,7 +64,7 @@ static CornuStatus load(Test *test, const char *folder)
     CornuFileBytes file;
     CornuStatus    status = open_file(test, folder, "model.onnx", &file);
     if (!status)
-        status = cornu__onnx_parse(&test->arena, file.bytes, file.size, "", &test->model);
+        status = cornu__onnx_parse(&test->arena, file.bytes, file.size, "model.onnx", &test->model);
     const CornuReadGraph *graph = &test->model.graph;
     if (!status) status = cornu__read_captures(&test->arena, graph->nodes, graph->node_count);
     int count = graph->input_count + graph->tensor_count;

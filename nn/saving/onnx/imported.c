@@ -21,8 +21,16 @@ static const struct { const char *op; int first, last; } changed[] = {
     { "Swish", 99, 0 }, { "TopK", 10, 99 }, { "Unsqueeze", 13, 99 }, { "Upsample", 99, 0 },
 };
 
+/* Values are written as floats, not as the integers of few bits that these have. */
+static bool is_quantized(const CornuReadNode *node)
+{
+    return !strncmp(node->op, "QLinear", 7) || strstr(node->op, "QuantizeLinear") ||
+           !strcmp(node->op, "DequantizeLinear") || strstr(node->op, "Integer");
+}
+
 static bool is_same(const CornuReadNode *node, int64_t opset, int64_t wanted)
 {
+    if (*node->domain || is_quantized(node)) return false;
     for (int i = 0; i < node->attribute_count; i++)
         if (node->attributes[i].graph.bytes) return false;
     if (opset == wanted) return true;

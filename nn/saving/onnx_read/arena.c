@@ -5,7 +5,7 @@
 
 #include "../../../device/memory_internal.h"
 
-enum { BLOCK = 1 << 16, ALIGN = 16 };
+enum { BLOCK = 1 << 16, ALIGN = 16, USUAL = 1 << 30 };
 
 struct CornuArenaBlock {
     CornuArenaBlock *next;
@@ -20,6 +20,12 @@ void *cornu__arena_take(CornuArena *arena, size_t count, size_t size)
         return NULL;
     }
     const size_t     bytes = (count * size + ALIGN) & ~(size_t)(ALIGN - 1);
+    if (arena->limit && (arena->taken > arena->limit || bytes > arena->limit - arena->taken)) {
+        cornu__fail(CORNU_ERR_MEMORY, "it takes %zu bytes in addition to %zu, expected at most %zu "
+                    "in all for a file of its size; CORNU_MAX_MEMORY raises this", bytes,
+                    arena->taken, arena->limit);
+        return NULL;
+    }
     CornuArenaBlock *block = arena->blocks;
     if (!block || bytes > block->size - block->used) {
         const size_t space = bytes > BLOCK / 4 ? bytes : BLOCK;
@@ -34,7 +40,15 @@ void *cornu__arena_take(CornuArena *arena, size_t count, size_t size)
     }
     void *piece = block->bytes + block->used;
     block->used += bytes;
+    arena->taken += bytes;
     return piece;
+}
+
+void cornu__arena_limit(CornuArena *arena)
+{
+    const size_t usual = arena->taken < SIZE_MAX / 32 ? USUAL + 16 * arena->taken : SIZE_MAX;
+    const size_t more = cornu__memory_budget(usual);
+    arena->limit = more < SIZE_MAX - arena->taken ? arena->taken + more : SIZE_MAX;
 }
 
 char *cornu__arena_text(CornuArena *arena, const void *bytes, size_t size)
@@ -58,5 +72,5 @@ void cornu__arena_free(CornuArena *arena)
         next = block->next;
         cornu__release(block);
     }
-    arena->blocks = NULL;
+    *arena = (CornuArena){ .blocks = NULL };
 }

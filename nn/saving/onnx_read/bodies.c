@@ -95,7 +95,7 @@ static CornuStatus captures_of(CornuArena *arena, CornuReadNode *node, int depth
         if (depth == CORNU_READ_MOST_DEPTH)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "%.100s: subgraphs nested more than %d deep",
                                node->name, CORNU_READ_MOST_DEPTH);
-        status = cornu__onnx_parse_graph(arena, &node->attributes[i].graph, NULL, &graph);
+        status = cornu__onnx_parse_graph(arena, &node->attributes[i].graph, &graph);
         if (!status) status = add_captures(arena, &graph, &inner, &used, depth + 1);
         if (!status) status = append(arena, node, &used);
         cornu__lookup_clear(&inner);
@@ -126,7 +126,7 @@ CornuStatus cornu__subgraph_open(const CornuReadStep *step, const char *attribut
     if (step->run->depth >= CORNU_READ_MOST_DEPTH)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "subgraphs nested more than %d deep",
                            CORNU_READ_MOST_DEPTH);
-    CORNU__TRY(cornu__onnx_parse_graph(arena, &from->graph, NULL, graph));
+    CORNU__TRY(cornu__onnx_parse_graph(arena, &from->graph, graph));
     CORNU__TRY(cornu__read_captures(arena, graph->nodes, graph->node_count));
     bool memory = true;
     for (int i = step->node->own_count; i < step->node->in_count; i++)
@@ -163,7 +163,8 @@ CornuStatus cornu__subgraph_run(const CornuReadStep *step, const CornuReadBody *
         values[cornu__lookup_find(&body->names, graph->inputs[i].name)] = in[i];
     for (int i = 0; i < graph->tensor_count; i++)
         values[cornu__lookup_find(&body->names, graph->tensors[i].name)] =
-            (CornuReadOperand){ .given = true, .known = graph->tensors[i].array };
+            (CornuReadOperand){ .given = true, .known = graph->tensors[i].array,
+                                .onnx_type = graph->tensors[i].onnx_type };
     run->depth++;
     const CornuStatus status = cornu__read_nodes(run, graph, &body->names, values);
     run->depth--;

@@ -21,8 +21,11 @@ static CornuStatus read_constant(CornuReadStep *step)
 {
     for (int i = 0; i < step->node->attribute_count; i++) {
         const CornuReadAttribute *from = &step->node->attributes[i];
-        if (!strcmp(from->name, "value") && from->tensor.data)
-            return cornu__known_result(step, 0, from->tensor);
+        if (!strcmp(from->name, "value") && from->tensor.data) {
+            CORNU__TRY(cornu__known_result(step, 0, from->tensor));
+            if (cornu__wanted(step, 0)) step->out[0].onnx_type = from->tensor_type;
+            return CORNU_OK;
+        }
         if (!strcmp(from->name, "value_int"))
             return list_result(step, CORNU_I64, 0, 1, &from->whole, NULL);
         if (!strcmp(from->name, "value_float"))

@@ -1,8 +1,12 @@
-/* If, Loop and Scan. What an If or a Loop depends on must be known: the branch is taken, the loop
- * unrolled, when the graph is recorded. A Scan is a loop of Cornu's. */
+/* If, Loop and Scan. Of an If whose condition is known the branch is taken when the graph is
+ * recorded; else both are computed, and the results selected. What a Loop depends on must be known:
+ * it is unrolled. A Scan is a loop of Cornu's. */
 #include "bodies_internal.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "../../../tensor/tensor_internal.h"
 
 enum { MOST = 64, MOST_TURNS = 1024 };
 
@@ -26,21 +30,89 @@ static CornuTensor *as_tensor(CornuReadRun *run, const CornuReadOperand *from)
 
 /* ---- If ---- */
 
-static CornuStatus read_if(CornuReadStep *step)
+/* Runs a branch; `out` has room for MOST results. */
+static CornuStatus branch(CornuReadStep *step, bool which, CornuReadOperand *out, int *count)
 {
-    CornuReadBody    body;
-    CornuReadOperand out[MOST];
-    double           which;
-    CORNU__TRY(cornu__known_number(step, 0, 0.0, &which));
-    CornuStatus status = cornu__subgraph_open(step, which != 0.0 ? "then_branch" : "else_branch",
-                                          &body);
-    if (!status && body.graph.output_count > MOST) status = cornu__cannot("If", "too many results");
+    CornuReadBody body;
+    CornuStatus   status = cornu__subgraph_open(step, which ? "then_branch" : "else_branch", &body);
+    *count = body.graph.output_count;
+    if (!status && *count > MOST) status = cornu__cannot("If", "too many results");
     if (!status)
         status = cornu__subgraph_run(step, &body, step->run, captured_of(step), NULL, 0, out);
-    for (int i = 0; i < body.graph.output_count && !status; i++)
-        status = hand_on(step, i, &out[i]);
     cornu__subgraph_free(&body);
     return status;
+}
+
+static CornuStatus select_one(CornuReadStep *step, CornuTensor *which, int i,
+                              const CornuReadOperand *yes, const CornuReadOperand *no)
+{
+    CornuTensor *a = as_tensor(step->run, yes), *b = as_tensor(step->run, no);
+    CornuText    shapes[2];
+    if (!cornu__wanted(step, i)) return CORNU_OK;
+    if (!a || !b) return cornu_error_take();
+    if (!cornu_type_equal(cornu_tensor_type(a), cornu_tensor_type(b)))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "its condition is computed from data, and result "
+                           "%d is %s of one branch and %s of the other, expected the same of both",
+                           i, cornu_type_print(&shapes[0], cornu_tensor_type(a)),
+                           cornu_type_print(&shapes[1], cornu_tensor_type(b)));
+    return cornu__result(step, i, cornu_op_select(which, a, b));
+}
+
+/* A branch that its operands do not fit is not computed where they do not have to fit it: then the
+ * other must be the one that is chosen. A number that indexes a table of one row, 0 for that
+ * branch, checks it when the graph runs. */
+static CornuStatus only(CornuReadStep *step, CornuTensor *which, bool one,
+                        const CornuReadOperand *out, int count)
+{
+    CornuGraph  *graph = step->run->graph;
+    CornuTensor *table = cornu_op_constant(graph, cornu_type(CORNU_F32, 1, 1), 0.0);
+    CornuTensor *row = cornu__reshaped(cornu_op_convert(which, CORNU_I32), 1,
+                                       (const int64_t[]){ 1 });
+    char         scope[120], place[280];
+    snprintf(scope, sizeof scope, "%s", cornu__scope(graph));
+    snprintf(place, sizeof place, "%s: the condition chose %s, which does not take operands of "
+             "these shapes", scope, one ? "else_branch" : "then_branch");
+    if (one && row) row = cornu_op_subtract(cornu_op_constant_like(row, 1.0), row);
+    CORNU__TRY(cornu_graph_scope(graph, place));
+    CornuTensor *zero = cornu__reshaped(cornu_op_gather(table, row), 0, NULL);
+    CORNU__TRY(cornu_graph_scope(graph, scope));
+    for (int i = 0; i < count; i++) {
+        if (!cornu__wanted(step, i)) continue;
+        CornuTensor *y = as_tensor(step->run, &out[i]);
+        if (!y || !zero) return cornu_error_take();
+        CORNU__TRY(cornu__result(step, i, cornu_op_add(
+            y, cornu_op_convert(zero, cornu__dtype_of(y)))));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus read_if(CornuReadStep *step)
+{
+    CornuReadOperand yes[MOST], no[MOST];
+    double           known;
+    int              counts[2];
+    if (cornu__given(step, 0) && step->in[0].known.data) {
+        CORNU__TRY(cornu__known_number(step, 0, 0.0, &known));
+        CORNU__TRY(branch(step, known != 0.0, yes, counts));
+        for (int i = 0; i < counts[0]; i++) CORNU__TRY(hand_on(step, i, &yes[i]));
+        return CORNU_OK;
+    }
+    CornuTensor *which = cornu_op_convert(cornu__operand_of(step, 0), CORNU_BOOL);
+    which = cornu__reshaped(which, 0, NULL);
+    if (!which) return cornu_error_take();
+    const CornuStatus first = branch(step, true, yes, &counts[0]);
+    if (first && first != CORNU_ERR_SHAPE) return first;
+    cornu_error_take();
+    const CornuStatus second = branch(step, false, no, &counts[1]);
+    if (second && (first || second != CORNU_ERR_SHAPE)) return second;
+    cornu_error_take();
+    if (first) return only(step, which, false, no, counts[1]);
+    if (second) return only(step, which, true, yes, counts[0]);
+    if (counts[0] != counts[1])
+        return cornu__fail(CORNU_ERR_FORMAT, "its branches have %d and %d results", counts[0],
+                           counts[1]);
+    for (int i = 0; i < counts[0]; i++) CORNU__TRY(select_one(step, which, i, &yes[i], &no[i]));
+    return CORNU_OK;
 }
 
 /* ---- Loop ---- */

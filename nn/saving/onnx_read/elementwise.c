@@ -312,8 +312,11 @@ static CornuStatus read_dropout(CornuReadStep *step)
 static CornuStatus read_identity(CornuReadStep *step)
 {
     if (cornu__given(step, 0) && step->in[0].known.data && !step->in[0].tensor)
-        return cornu__known_result(step, 0, step->in[0].known);
-    return cornu__result(step, 0, cornu__operand_of(step, 0));
+        CORNU__TRY(cornu__known_result(step, 0, step->in[0].known));
+    else
+        CORNU__TRY(cornu__result(step, 0, cornu__operand_of(step, 0)));
+    if (cornu__wanted(step, 0)) step->out[0].onnx_type = step->in[0].onnx_type;
+    return CORNU_OK;
 }
 
 const CornuReadRow cornu__read_elementwise[] = {

@@ -191,7 +191,7 @@ enum { MOST_TRACED = 100000 };
 static CornuStatus try_sizes(CornuReadLoad *load, CornuDevice *device)
 {
     CornuReadLoad trial = *load;
-    trial.arena = (CornuArena){ NULL };
+    trial.arena = (CornuArena){ .limit = load->arena.limit };
     const CornuStatus status = cornu__read_run(&trial, device, true);
     load->reached = trial.reached;
     load->searched += trial.reached + 1 + (int64_t)(cornu__arena_size(&trial.arena) >> 10);

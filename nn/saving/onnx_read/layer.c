@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../../device/memory_internal.h"
+#include "../../../tensor/tensor_internal.h"
 
 /* ---- The layer ---- */
 
@@ -72,6 +73,9 @@ typedef struct {
     CornuLayer      *layer;
     const CornuCall *call;
     int              next;    /* tensor of the graph */
+    CornuArray      *arrays;  /* those that were asked for, and their tensors */
+    CornuTensor    **tensors;
+    int              count;
 } Made;
 
 /* The next constant that the ops need: a weight of the layer. */
@@ -80,6 +84,8 @@ static CornuTensor *next_made(CornuReadRun *run, CornuArray array)
     Made                 *made = run->context;
     const CornuReadGraph *graph = &node_of(made->layer)->model.graph;
     int                   weight = 0;
+    for (int i = 0; i < made->count; i++)
+        if (cornu__array_equal(made->arrays[i], array)) return made->tensors[i];
     for (int i = 0; i < graph->tensor_count; i++) {
         const CornuReadTensor *tensor = &graph->tensors[i];
         const int              own = weight;
@@ -88,7 +94,10 @@ static CornuTensor *next_made(CornuReadRun *run, CornuArray array)
         if (!cornu_shape_equal(tensor->array.type.shape, array.type.shape)) break;
         made->next = i + 1;
         CornuTensor *value = cornu_layer_read_as(made->layer, made->call, own, CORNU_F32);
-        return cornu_op_convert(value, array.type.dtype);
+        value = cornu_op_convert(value, array.type.dtype);
+        made->arrays[made->count] = array;
+        made->tensors[made->count++] = value;
+        return value;
     }
     return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "a constant depends on an open extent");
 }
@@ -111,7 +120,8 @@ static CornuStatus fill(CornuLayer *layer, const CornuCall *call, CornuTensor *c
     int                   weight = 0;
     for (int i = 0; i < graph->tensor_count; i++) {
         const CornuReadTensor *tensor = &graph->tensors[i];
-        CornuReadOperand value = { .given = true, .known = tensor->array };
+        CornuReadOperand value = { .given = true, .known = tensor->array,
+                                   .onnx_type = tensor->onnx_type };
         if (is_weight(tensor)) {
             value.known = (CornuArray){ .data = NULL };
             value.weight = cornu_layer_read_as(layer, call, weight++, tensor->array.type.dtype);
@@ -131,22 +141,24 @@ static CornuStatus fill(CornuLayer *layer, const CornuCall *call, CornuTensor *c
 }
 
 static CornuStatus record(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
-                          CornuArena *arena, CornuTensor **out)
+                          CornuArena *arena, int *budget, CornuTensor **out)
 {
     const CornuOnnxNode  *node = node_of(layer);
     const CornuReadGraph *graph = &node->model.graph;
     Made         made = { .layer = layer, .call = call };
     CornuReadRun run = { .graph = call->graph, .arena = arena, .opset = node->model.opset,
-                         .constant = next_made, .context = &made };
+                         .constant = next_made, .context = &made, .budget = budget };
     CornuReadOperand *values = cornu__arena_take(arena, (size_t)node->names.count, sizeof *values);
-    if (!values) return CORNU_ERR_MEMORY;
+    made.arrays = cornu__arena_take(arena, (size_t)graph->tensor_count, sizeof *made.arrays);
+    made.tensors = cornu__arena_take(arena, (size_t)graph->tensor_count, sizeof *made.tensors);
+    if (!values || !made.arrays || !made.tensors) return CORNU_ERR_MEMORY;
     CORNU__TRY(fill(layer, call, in, values));
     CORNU__TRY(cornu__read_nodes(&run, graph, &node->names, values));
     for (int i = 0; i < graph->output_count; i++) {
         const CornuReadOperand *value =
             &values[cornu__lookup_find(&node->names, graph->outputs[i].name)];
         out[i] = value->tensor ? value->tensor : value->weight ? value->weight
-               : value->given ? cornu__tensor_of(&run, value->known) : NULL;
+               : value->given ? cornu__known_tensor(&run, value) : NULL;
         if (!out[i])
             return cornu_error_pending() ? cornu_error_take()
                  : cornu__fail(CORNU_ERR_FORMAT, "the output %.100s is not computed",
@@ -159,15 +171,26 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
                               int in_count, CornuTensor **out)
 {
     CornuArena arena = { NULL };
+    int        budget = CORNU_READ_MOST_OPS;
     if (in_count != node_of(layer)->model.graph.input_count)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: got %d tensors, the node has %d",
                                 cornu_layer_name(layer), in_count,
                                 node_of(layer)->model.graph.input_count);
-    const CornuStatus status = record(layer, call, in, &arena, out);
+    cornu__arena_limit(&arena);
+    const int         before = cornu__graph_limit(call->graph, &budget);
+    const CornuStatus status = record(layer, call, in, &arena, &budget, out);
+    cornu__graph_spend(call->graph, &budget, before);
     cornu__arena_free(&arena);
     if (!status) return out[0];
     cornu__fail_prefix(status, cornu_layer_name(layer));
     return cornu__null();
+}
+
+/* The operator: that of the last node, of which the others compute parameters. */
+static const char *operator_of(const CornuLayer *layer)
+{
+    const CornuReadGraph *graph = &((const CornuOnnxNode *)layer)->model.graph;
+    return graph->node_count ? graph->nodes[graph->node_count - 1].op : "OnnxNode";
 }
 
 static void free_node(CornuLayer *layer)
@@ -187,7 +210,8 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__onnx_node_class = {
-    .class_name = "OnnxNode", .size = sizeof(CornuOnnxNode), .build_many = build, .types = types,
+    .class_name = "OnnxNode", .shown = operator_of, .size = sizeof(CornuOnnxNode),
+    .build_many = build, .types = types,
     .call_many = call_many, .outputs = outputs, .mask = cornu__no_mask, .free = free_node,
     .keeps_dtypes = true, .any_axis = true,
     .fields = fields, .config_size = sizeof(CornuOnnxNodeConfig),

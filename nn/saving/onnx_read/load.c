@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../../device/log_internal.h"
 #include "../../../device/memory_internal.h"
 
 /* ---- Names ---- */
@@ -183,7 +184,10 @@ static CornuStatus build_all(Building *b, CornuModel **model)
     clean_name(*graph->name ? graph->name : "onnx", &name);
     config.name = name.text;
     *model = cornu__model_of(&config);
-    return *model ? CORNU_OK : cornu_error_take();
+    if (!*model) return cornu_error_take();
+    if (cornu_model_trainable_parameters(*model) == 0)
+        cornu__log(CORNU_LOG_WARNING, "%s has no weights that can be trained", name.text);
+    return CORNU_OK;
 }
 
 static CornuStatus build(CornuReadLoad *load, CornuModel **model)
@@ -214,19 +218,16 @@ static CornuStatus build_kind(CornuReadLoad *load, CornuModel **model)
     return build(load, model);
 }
 
-/* The folder of a path with its slash; "" for none. */
-static char *folder_of(CornuArena *arena, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return cornu__arena_text(arena, path, slash ? (size_t)(slash - path) + 1 : 0);
-}
-
 /* Frees the load. */
 static CornuStatus load_bytes(CornuReadLoad *load, const void *bytes, size_t size,
-                              const char *folder, CornuModel **model)
+                              const char *path, CornuModel **model)
 {
     CornuStatus status = cornu__onnx_register();
-    if (!status) status = cornu__onnx_parse(&load->arena, bytes, size, folder, &load->model);
+    if (!status) status = cornu__onnx_parse(&load->arena, bytes, size, path, &load->model);
+    load->budget = CORNU_READ_MOST_OPS;
+    if (load->model.graph.node_count < CORNU_READ_MOST_OPS)
+        load->budget += CORNU_READ_OPS_OF_A_NODE * load->model.graph.node_count;
+    cornu__arena_limit(&load->arena);
     if (!status) status = cornu__read_prepare(load);
     if (!status) status = cornu__read_trace(load);
     if (!status) status = build_kind(load, model);
@@ -252,9 +253,7 @@ static CornuStatus load_file(const char *path, CornuInputShapes *shapes, CornuMo
     CornuReadLoad  load = { .shapes = shapes };
     CornuFileBytes file = { NULL, 0 };
     CORNU__TRY(cornu__file_read(&file, path));
-    char             *folder = folder_of(&load.arena, path);
-    const CornuStatus status = folder ? load_bytes(&load, file.bytes, file.size, folder, model)
-                                      : CORNU_ERR_MEMORY;
+    const CornuStatus status = load_bytes(&load, file.bytes, file.size, path, model);
     cornu__file_release(&file);
     return status;
 }

@@ -22,6 +22,7 @@ typedef struct {
     int              node;       /* that computes it; -1: an input or initializer */
     bool             known, same; /* in both runs; equal in both */
     bool             parameter;  /* a float initializer, or computed from one */
+    bool             literal;    /* likewise, but from a Constant node */
     bool             wanted;     /* by a node, or an output of the graph */
     CornuSymbol     *symbol;     /* of a tensor */
 } CornuReadValue;
@@ -55,6 +56,7 @@ typedef struct {
     int              extent_at[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_RANK];   /* -1: a known one */
     int              reached;    /* nodes traced in the last run */
     int64_t          searched;   /* the cost of the search of sizes so far */
+    int              budget;     /* of ops that may still be recorded */
 } CornuReadLoad;
 
 static inline CornuReadValue *cornu__read_value(CornuReadLoad *load, const char *name)

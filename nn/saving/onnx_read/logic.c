@@ -110,9 +110,12 @@ static CornuStatus read_cast(CornuReadStep *step)
     CORNU__TRY(cornu__onnx_dtype(type, &dtype));
     /* A known array that has the dtype stays the array. */
     if (cornu__given(step, 0) && step->in[0].known.data && !step->in[0].tensor &&
-        step->in[0].known.type.dtype == dtype)
-        return cornu__known_result(step, 0, step->in[0].known);
-    return converted(step, type);
+        step->in[0].known.type.dtype == dtype && !cornu__onnx_is_narrow(type))
+        CORNU__TRY(cornu__known_result(step, 0, step->in[0].known));
+    else
+        CORNU__TRY(converted(step, type));
+    if (cornu__wanted(step, 0)) step->out[0].onnx_type = type;
+    return CORNU_OK;
 }
 
 static CornuStatus read_cast_like(CornuReadStep *step)

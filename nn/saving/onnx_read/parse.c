@@ -6,7 +6,7 @@
 typedef struct {
     CornuArena      *arena;
     CornuReadFiles **files;    /* NULL: none may be read */
-    const char      *folder;
+    const char      *path;     /* of the model */
 } Reader;
 
 /* The number of fields of a message by their number, up to MOST - 1. */
@@ -98,8 +98,9 @@ static CornuStatus read_attribute(const Reader *reader, const CornuProtobufField
         case 5:
             if (field.kind != CORNU_PROTOBUF_BYTES) return cornu__onnx_damaged("an attribute");
             CORNU__TRY(cornu__onnx_read_tensor(reader->arena, field.bytes, field.size,
-                                               reader->files, reader->folder, &tensor));
+                                               reader->files, reader->path, &tensor));
             to->tensor = tensor.array;
+            to->tensor_type = tensor.onnx_type;
             break;
         case 6: to->graph = field; break;
         case 9: CORNU__TRY(read_text(reader, &field, &to->texts[to->text_count++])); break;
@@ -225,7 +226,7 @@ static CornuStatus read_graph(const Reader *reader, const CornuProtobufField *me
         case 5:
             if (field.kind != CORNU_PROTOBUF_BYTES) return cornu__onnx_damaged("a tensor");
             CORNU__TRY(cornu__onnx_read_tensor(reader->arena, field.bytes, field.size,
-                                               reader->files, reader->folder,
+                                               reader->files, reader->path,
                                                &graph->tensors[graph->tensor_count++]));
             break;
         case 11: CORNU__TRY(read_info(reader, &field, &graph->inputs[graph->input_count++])); break;
@@ -304,10 +305,10 @@ static CornuStatus read_model(const Reader *reader, const CornuProtobufField *me
 }
 
 CornuStatus cornu__onnx_parse(CornuArena *arena, const void *bytes, size_t size,
-                              const char *folder, CornuReadModel *model)
+                              const char *path, CornuReadModel *model)
 {
     CornuReadFiles *files = NULL;
-    const Reader    reader = { .arena = arena, .files = folder ? &files : NULL, .folder = folder };
+    const Reader    reader = { .arena = arena, .files = path ? &files : NULL, .path = path };
     const CornuProtobufField message = { .kind = CORNU_PROTOBUF_BYTES, .bytes = bytes,
                                          .size = size };
     const CornuStatus status = read_model(&reader, &message, model);
@@ -316,11 +317,7 @@ CornuStatus cornu__onnx_parse(CornuArena *arena, const void *bytes, size_t size,
 }
 
 CornuStatus cornu__onnx_parse_graph(CornuArena *arena, const CornuProtobufField *field,
-                                    const char *folder, CornuReadGraph *graph)
+                                    CornuReadGraph *graph)
 {
-    CornuReadFiles *files = NULL;
-    const Reader    reader = { .arena = arena, .files = folder ? &files : NULL, .folder = folder };
-    const CornuStatus status = read_graph(&reader, field, graph);
-    cornu__onnx_close_files(&files);
-    return status;
+    return read_graph(&(const Reader){ .arena = arena }, field, graph);
 }

@@ -15,10 +15,17 @@
 /* ---- An arena: memory that is freed at once; all zeros is empty ---- */
 
 typedef struct CornuArenaBlock CornuArenaBlock;
-typedef struct { CornuArenaBlock *blocks; } CornuArena;
+typedef struct {
+    CornuArenaBlock *blocks;
+    size_t           taken, limit;   /* in bytes; a limit of 0 is none */
+} CornuArena;
 
 /* Zeroed memory; NULL with CORNU_ERR_MEMORY. */
 void *cornu__arena_take(CornuArena *arena, size_t count, size_t size);
+
+/* From now on at most so many bytes more are taken: a gigabyte and 16 times what has been taken,
+ * that is, what was read from a file; or what CORNU_MAX_MEMORY says. */
+void  cornu__arena_limit(CornuArena *arena);
 char *cornu__arena_text(CornuArena *arena, const void *bytes, size_t size);
 size_t cornu__arena_size(const CornuArena *arena);   /* of what was taken */
 void  cornu__arena_free(CornuArena *arena);
@@ -36,6 +43,12 @@ CornuStatus cornu__onnx_dtype(int64_t type, CornuDtype *dtype);
 /* The type to write for a dtype. */
 int         cornu__onnx_type_number(CornuDtype dtype);
 
+/* Bytes of an element in raw data; 0 for a type that is refused. */
+size_t cornu__onnx_type_size(int64_t type);
+
+/* An integer type that is kept as i32: int8, int16 or uint16. */
+bool cornu__onnx_is_narrow(int64_t type);
+
 /* What a tensor of a layer's graph is; files have values only. The others are weights of the layer:
  * trainable; the same for filters, which the layer has as (…, C, F) where ONNX has (F, C, …); not
  * trainable; and a constant that the ops need, not named by any node. */
@@ -51,6 +64,8 @@ typedef struct {
     const char   *name;
     CornuReadRole role;
     CornuArray    array;     /* data NULL for weights */
+    int64_t       onnx_type; /* of its elements in the file */
+    bool          literal;   /* from a Constant node */
 } CornuReadTensor;
 
 typedef struct {
@@ -59,6 +74,7 @@ typedef struct {
     double          number;
     const char     *text;         /* NULL if it has none */
     CornuArray      tensor;       /* data NULL: none */
+    int64_t         tensor_type;  /* of its elements in the file */
     CornuProtobufField graph;     /* bytes NULL: none */
     const int64_t  *integers;
     const double   *numbers;
@@ -110,15 +126,14 @@ typedef struct {
     int                function_count;
 } CornuReadModel;
 
-/* Reads a model from bytes that outlive the arena. `folder`, which ends in /, or is empty, holds
- * files of external data; NULL: such tensors are refused. CORNU_ERR_FORMAT or
- * CORNU_ERR_UNSUPPORTED. */
+/* Reads a model from bytes that outlive the arena. `path` is its file's, beside which files of
+ * external data are; NULL: such tensors are refused. CORNU_ERR_FORMAT or CORNU_ERR_UNSUPPORTED. */
 CornuStatus cornu__onnx_parse(CornuArena *arena, const void *bytes, size_t size,
-                              const char *folder, CornuReadModel *model);
+                              const char *path, CornuReadModel *model);
 
-/* A graph that is an attribute. */
+/* A graph that is an attribute, without external data. */
 CornuStatus cornu__onnx_parse_graph(CornuArena *arena, const CornuProtobufField *field,
-                                    const char *folder, CornuReadGraph *graph);
+                                    CornuReadGraph *graph);
 
 /* A TensorProto alone, as in the .pb files beside models. */
 CornuStatus cornu__onnx_parse_tensor(CornuArena *arena, const void *bytes, size_t size,

@@ -26,15 +26,21 @@ static void put_type(CornuMessage *to, int field, const char *name, CornuType ty
     cornu__end_field(to, info);
 }
 
-static void put_tensor(CornuMessage *to, const char *name, CornuArray array, CornuReadRole role)
+/* Integers of fewer bits keep their type: some operators round to it. */
+static void put_tensor(CornuMessage *to, const char *name, const CornuReadOperand *from,
+                       CornuReadRole role)
 {
-    const size_t tensor = cornu__begin_field(to, 5);
+    const CornuArray array = from->known;
+    const bool       narrow = cornu__onnx_is_narrow(from->onnx_type);
+    const size_t     tensor = cornu__begin_field(to, 5);
     for (int i = 0; i < array.type.shape.rank; i++)
         cornu__put_number(to, 1, array.type.shape.extent[i]);
-    cornu__put_number(to, 2, cornu__onnx_type_number(array.type.dtype));
+    cornu__put_number(to, 2, narrow ? from->onnx_type : cornu__onnx_type_number(array.type.dtype));
     cornu__put_text(to, 8, name);
     if (role) cornu__put_text(to, 12, cornu__onnx_role_name(role));
-    else cornu__put_bytes(to, 9, array.data, cornu_type_bytes(array.type));
+    else if (!narrow) cornu__put_bytes(to, 9, array.data, cornu_type_bytes(array.type));
+    for (int64_t i = 0; i < cornu_type_count(array.type) && narrow && !role; i++)
+        cornu__put_number(to, 5, ((const int32_t *)array.data)[i]);
     cornu__end_field(to, tensor);
 }
 
@@ -49,6 +55,7 @@ static void put_node(CornuReadLoad *load, CornuMessage *to, const CornuReadNode 
     }
     if (*from->name) cornu__put_text(to, 3, from->name);
     cornu__put_text(to, 4, from->op);
+    if (*from->domain) cornu__put_text(to, 7, from->domain);
     for (int i = 0; i < from->attribute_count; i++)
         cornu__put_bytes(to, 5, from->attributes[i].bytes.bytes, from->attributes[i].bytes.size);
     cornu__end_field(to, node);
@@ -65,13 +72,14 @@ typedef struct {
     int             space;       /* of weights */
 } Collecting;
 
-static CornuStatus add_weight(Collecting *c, const char *name, CornuArray array,
+static CornuStatus add_weight(Collecting *c, const char *name, const CornuReadOperand *from,
                               CornuReadRole role)
 {
-    put_tensor(&c->tensors, name, array, role);
+    put_tensor(&c->tensors, name, from, role);
     CORNU__TRY(cornu__reserve(&c->piece->weights, &c->space, c->piece->weight_count, 1,
                               sizeof *c->piece->weights));
-    c->piece->weights[c->piece->weight_count++] = (CornuReadTensor){ name, role, array };
+    c->piece->weights[c->piece->weight_count++] = (CornuReadTensor){
+        .name = name, .role = role, .array = from->known, .onnx_type = from->onnx_type };
     return CORNU_OK;
 }
 
@@ -116,12 +124,13 @@ static CornuStatus add_operand(Collecting *c, int n, int i, bool own)
         return CORNU_OK;
     }
     if (!value->same) {
-        put_tensor(&c->tensors, node->in[i], cornu_array(shape, CORNU_I64, rank), CORNU_READ_VALUE);
+        const CornuReadOperand list = { .known = cornu_array(shape, CORNU_I64, rank) };
+        put_tensor(&c->tensors, node->in[i], &list, CORNU_READ_VALUE);
         return CORNU_OK;
     }
     const CornuReadRole role = own ? load->traced[n].roles[i] : CORNU_READ_VALUE;
-    if (role) return add_weight(c, node->in[i], value->runs[0].known, role);
-    put_tensor(&c->tensors, node->in[i], value->runs[0].known, CORNU_READ_VALUE);
+    if (role) return add_weight(c, node->in[i], &value->runs[0], role);
+    put_tensor(&c->tensors, node->in[i], &value->runs[0], CORNU_READ_VALUE);
     return CORNU_OK;
 }
 
@@ -138,7 +147,8 @@ static CornuStatus collect(Collecting *c, int n)
         char *name = cornu__arena_take(&load->arena, 24, 1);
         if (!name) return CORNU_ERR_MEMORY;
         snprintf(name, 24, i ? "constant_%d" : "constant", i);
-        CORNU__TRY(add_weight(c, name, traced->made[i], CORNU_READ_MADE));
+        const CornuReadOperand made = { .known = traced->made[i] };
+        CORNU__TRY(add_weight(c, name, &made, CORNU_READ_MADE));
     }
     /* A node of constants alone still needs the graph that an input is in. */
     for (int i = 0; i < graph->input_count && c->piece->in_count == 0; i++)

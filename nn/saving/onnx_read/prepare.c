@@ -106,6 +106,51 @@ static CornuStatus separate_outputs(CornuReadLoad *load)
     return status;
 }
 
+/* ---- Constants ---- */
+
+static bool is_many(const CornuReadTensor *tensor)
+{
+    return cornu_dtype_is_float(tensor->array.type.dtype) &&
+           cornu_type_count(tensor->array.type) > 1;
+}
+
+static const CornuReadAttribute *constant_of(const CornuReadNode *node)
+{
+    if (strcmp(node->op, "Constant") || *node->domain || node->out_count != 1) return NULL;
+    for (int i = 0; i < node->attribute_count; i++)
+        if (!strcmp(node->attributes[i].name, "value") && node->attributes[i].tensor.data)
+            return &node->attributes[i];
+    return NULL;
+}
+
+/* Weights are initializers. Some exporters, such as Paddle's, write them as Constant nodes: in a
+ * file without weights among the initializers these become initializers. */
+static CornuStatus take_constants(CornuReadLoad *load)
+{
+    CornuReadGraph *graph = &load->model.graph;
+    int             count = 0, kept = 0;
+    for (int i = 0; i < graph->tensor_count; i++)
+        if (is_many(&graph->tensors[i])) return CORNU_OK;
+    for (int i = 0; i < graph->node_count; i++) count += constant_of(&graph->nodes[i]) != NULL;
+    if (count == 0) return CORNU_OK;
+    CornuReadTensor *tensors = cornu__arena_take(
+        &load->arena, (size_t)graph->tensor_count + (size_t)count, sizeof *tensors);
+    if (!tensors) return CORNU_ERR_MEMORY;
+    if (graph->tensor_count)
+        memcpy(tensors, graph->tensors, (size_t)graph->tensor_count * sizeof *tensors);
+    for (int i = 0; i < graph->node_count; i++) {
+        const CornuReadAttribute *value = constant_of(&graph->nodes[i]);
+        if (value)
+            tensors[graph->tensor_count++] = (CornuReadTensor){
+                .name = graph->nodes[i].out[0], .array = value->tensor, .literal = true,
+                .onnx_type = value->tensor_type };
+        else graph->nodes[kept++] = graph->nodes[i];
+    }
+    graph->node_count = kept;
+    graph->tensors = tensors;
+    return CORNU_OK;
+}
+
 /* ---- Names ---- */
 
 static CornuStatus define(CornuReadLoad *load, const char *name)
@@ -155,9 +200,6 @@ static CornuStatus link_nodes(CornuReadLoad *load)
     CornuReadGraph *graph = &load->model.graph;
     for (int i = 0; i < graph->node_count; i++) {
         const CornuReadNode *node = &graph->nodes[i];
-        CornuReadRule       *rule;
-        CORNU__TRY(cornu__fail_prefix(cornu__read_rule_of(node, &rule),
-                                      *node->name ? node->name : "a node"));
         load->traced[i].roles = cornu__arena_take(&load->arena, (size_t)node->in_count + 1,
                                                   sizeof *load->traced[i].roles);
         if (!load->traced[i].roles) return CORNU_ERR_MEMORY;
@@ -188,13 +230,31 @@ static CornuStatus link_nodes(CornuReadLoad *load)
     return CORNU_OK;
 }
 
+/* Files of other domains alone need not have an opset of ONNX. */
+static CornuStatus check_operators(CornuReadLoad *load)
+{
+    enum { OPSET = 18 };   /* of the nodes that are added here */
+    const CornuReadGraph *graph = &load->model.graph;
+    bool                  own = false;
+    for (int i = 0; i < graph->node_count; i++) {
+        const CornuReadNode *node = &graph->nodes[i];
+        CornuReadRule       *rule;
+        CORNU__TRY(cornu__fail_prefix(cornu__read_rule_of(node, &rule), *node->name ? node->name
+                                      : node->out_count ? node->out[0] : "a node"));
+        own |= !*node->domain || !strcmp(node->domain, "ai.onnx");
+    }
+    if (!own && load->model.opset == 0) load->model.opset = OPSET;
+    if (load->model.opset >= 7) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "it has opset %lld of ONNX, expected at least 7",
+                       (long long)load->model.opset);
+}
+
 CornuStatus cornu__read_prepare(CornuReadLoad *load)
 {
-    if (load->model.opset < 7)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "it has opset %lld of ONNX, expected at least 7",
-                           (long long)load->model.opset);
+    CORNU__TRY(check_operators(load));
     CORNU__TRY(cornu__read_captures(&load->arena, load->model.graph.nodes,
                                     load->model.graph.node_count));
+    CORNU__TRY(take_constants(load));
     CORNU__TRY(split_operands(load));
     CORNU__TRY(separate_outputs(load));
     CORNU__TRY(cornu__read_tie(load));

@@ -1,6 +1,6 @@
 /* LSTM, GRU and RNN: (T, B, C), or with layout 1 (B, T, C); weights (directions, gates U, …).
  * Formulas: docs/Operators.md of ONNX. */
-#include "run_internal.h"
+#include "families/quantized_internal.h"
 
 #include <string.h>
 
@@ -67,7 +67,7 @@ typedef struct {
     CornuTensor   *mask;        /* (B, T) bool, or NULL */
     int64_t        batch, time, units;
     int            direction;
-    bool           reverse;
+    bool           reverse, dynamic;   /* `dynamic`: x and h in 8 bits of their own ranges */
     double         clip;        /* 0: none */
     Activation     f, g, h;
 } Cell;
@@ -83,6 +83,22 @@ static CornuTensor *own(const Cell *cell, int i)
                                 cell->direction);
     return cornu__reshaped(cornu__part_of(all, 0, cell->direction, 1), shape.rank - 1,
                            shape.extent + 1);
+}
+
+/* W or R, (gates U, …). The operator of dynamic quantization has them as integers (…, gates U),
+ * with scales and zeros (D) or (D, gates U) as operands 8 to 11. */
+static CornuTensor *matrix_of(const Cell *cell, int i)
+{
+    CornuTensor *w = own(cell, i);
+    if (!w || !cell->dynamic) return w;
+    w = cornu_op_convert(w, CORNU_F32);
+    for (int k = 1; k >= 0; k--) {
+        CornuTensor *p = cornu_op_convert(cornu__optional(cell->step, 2 * i + 6 + k), CORNU_F32);
+        if (!p || (cornu__rank_of(p) != 1 && cornu__rank_of(p) != 2)) continue;
+        p = cornu__part_of(p, 0, cornu__extent_of(p, 0) > 1 ? cell->direction : 0, 1);
+        w = k ? cornu_op_subtract(w, p) : cornu_op_multiply(w, p);
+    }
+    return w ? cornu_op_transpose(w, (const int[]){ 1, 0 }) : NULL;
 }
 
 /* An initial state (D, B, U) of this direction, with layout 1 (B, D, U); zeros if absent. */
@@ -170,7 +186,8 @@ static void lstm_step(void *context, CornuTensor *const *in, CornuTensor **out)
     const int64_t u = cell->units;
     CornuTensor *h = in[0], *c = in[1], *mask = masked ? in[3] : NULL;
     CornuTensor *kernel = in[3 + masked], *p = looks ? in[4 + masked] : NULL, *gates[4], *peep[3];
-    CornuTensor *z = cornu_op_add(in[2], cornu_op_matmul(h, kernel));
+    CornuTensor *z = cornu_op_add(in[2], cornu_op_matmul(cell->dynamic ? cornu__in_8_bits(h) : h,
+                                                         kernel));
     for (int i = 0; i < 4; i++) gates[i] = cornu__part_of(z, 1, i * u, u);
     for (int i = 0; i < 3; i++) peep[i] = p ? cornu__part_of(p, 0, i * u, u) : NULL;
     for (int i = 0; i < 2; i++)
@@ -217,7 +234,7 @@ typedef CornuTensor *Run(const Cell *cell, CornuTensor **c);
 static CornuTensor *input_product(const Cell *cell, const int *order, int count,
                                   CornuTensor *bias)
 {
-    CornuTensor *w = turned(gates_in(own(cell, 1), order, count, cell->units));
+    CornuTensor *w = turned(gates_in(matrix_of(cell, 1), order, count, cell->units));
     return plus(cornu_op_matmul(cell->x, w), bias);
 }
 
@@ -227,10 +244,10 @@ static CornuTensor *run_lstm(const Cell *cell, CornuTensor **c)
     CornuTensor *bias = bias_of(cell, 0, order, 4);
     if (bias) bias = cornu_op_add(bias, bias_of(cell, 1, order, 4));
     CornuTensor *z = input_product(cell, order, 4, bias);
-    CornuTensor *kernel = turned(gates_in(own(cell, 2), order, 4, cell->units));
+    CornuTensor *kernel = turned(gates_in(matrix_of(cell, 2), order, 4, cell->units));
     CornuTensor *h0 = state_of(cell, 5), *c0 = state_of(cell, 6);
-    if (cornu__given(cell->step, 7) || cell->clip > 0.0 || strcmp(cell->g.name, cell->h.name) ||
-        cornu__whole(cell->step, "input_forget", 0))
+    if (cornu__given(cell->step, 7) || cell->dynamic || cell->clip > 0.0 ||
+        strcmp(cell->g.name, cell->h.name) || cornu__whole(cell->step, "input_forget", 0))
         return lstm_by_steps(cell, z, kernel, h0, c0, c);
     const CornuRecurrence options = recurrence_of(cell, &cell->g, &cell->f);
     return cornu_op_lstm(z, kernel, h0, c0, &options, c);
@@ -298,18 +315,23 @@ static CornuStatus recurrent(CornuReadStep *step, Run *run, int gates, const cha
     const bool   rows = cornu__whole(step, "layout", 0);
     const char  *direction = cornu__word(step, "direction", "forward");
     const int    directions = !strcmp(direction, "bidirectional") ? 2 : 1;
-    const CornuShape w = cornu__operand_type(step, 2).shape;
+    const bool   dynamic = !strcmp(step->node->op, "DynamicQuantizeLSTM");
+    CornuShape   w = cornu__operand_type(step, 2).shape;
     if (!x) return cornu_error_take();
     if (cornu__rank_of(x) != 3 || w.rank != 3)
         return cornu__fail(CORNU_ERR_SHAPE, "x has rank %d and R %d, expected 3",
                            cornu__rank_of(x), w.rank);
     if (!rows) x = cornu__read_moved_axis(x, 0, 1);
+    if (dynamic) {
+        x = cornu__in_8_bits(x);
+        w = cornu_shape(w.extent[0], w.extent[2], w.extent[1]);
+    }
     Cell cells[2];
     for (int i = 0; i < directions; i++) {
         Cell *cell = &cells[i];
         *cell = (Cell){ .step = step, .x = x, .batch = cornu__extent_of(x, 0),
                         .time = cornu__extent_of(x, 1), .units = w.extent[2], .direction = i,
-                        .reverse = i == 1 || !strcmp(direction, "reverse"),
+                        .reverse = i == 1 || !strcmp(direction, "reverse"), .dynamic = dynamic,
                         .clip = cornu__real(step, "clip", 0.0) };
         cell->mask = mask_of(step, cell->batch, cell->time);
         Activation *const to[] = { &cell->f, &cell->g, &cell->h };
@@ -353,5 +375,6 @@ static CornuStatus read_rnn(CornuReadStep *step)
 
 const CornuReadRow cornu__read_recurrent[] = {
     { "GRU", read_gru }, { "LSTM", read_lstm }, { "RNN", read_rnn },
+    { "com.microsoft.DynamicQuantizeLSTM", read_lstm },
     { 0 },
 };

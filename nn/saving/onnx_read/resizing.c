@@ -25,7 +25,7 @@ static double source_of(const Axis *axis, double i)
     if (!strcmp(how, "asymmetric")) return i / axis->scale;
     if (!strcmp(how, "align_corners"))
         return axis->out == 1 ? 0.0 : i * (n - 1.0) / (axis->wide - 1.0);
-    if (!strcmp(how, "pytorch_half_pixel")) return axis->wide == 1.0 ? -0.5 : half;
+    if (!strcmp(how, "pytorch_half_pixel")) return axis->out == 1 ? 0.0 : half;
     if (!strcmp(how, "half_pixel_symmetric"))
         return n / 2.0 * (1.0 - (double)axis->out / axis->wide) + half;
     if (!strcmp(how, "tf_crop_and_resize")) {

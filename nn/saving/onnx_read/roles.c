@@ -45,7 +45,8 @@ CornuReadRole cornu__read_role(const CornuReadNode *node, int operand, const Cor
         return cornu_type_count(array.type) > 1 ? CORNU_READ_WEIGHT : CORNU_READ_VALUE;
     for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
         if (strcmp(operands[i].op, node->op)) continue;
-        if (!operands[i].single && cornu_type_count(array.type) < 2) return CORNU_READ_VALUE;
+        if ((!operands[i].single || value->literal) && cornu_type_count(array.type) < 2)
+            return CORNU_READ_VALUE;   /* such as an epsilon */
         if (operands[i].kept >> operand & 1) return CORNU_READ_STATE;
         if (!(operands[i].trained >> operand & 1)) return CORNU_READ_VALUE;
         if (operand == 1 && !strncmp(node->op, "Conv", 4)) return CORNU_READ_FILTER;

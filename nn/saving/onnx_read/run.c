@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../../device/memory_internal.h"
+#include "../../../tensor/tensor_internal.h"
 
 /* ---- Rules ---- */
 
@@ -16,13 +17,16 @@ CornuStatus cornu__cannot(const char *what, const char *why)
 
 CornuStatus cornu__read_rule_of(const CornuReadNode *node, CornuReadRule **rule)
 {
-    const bool own = !*node->domain || !strcmp(node->domain, "ai.onnx");
-    for (const CornuReadRow *const *family = cornu__read_families; *family && own; family++)
-        for (const CornuReadRow *row = *family; row->op; row++)
-            if (!strcmp(row->op, node->op)) {
-                *rule = row->rule;
-                return CORNU_OK;
-            }
+    const char  *domain = strcmp(node->domain, "ai.onnx") ? node->domain : "";
+    const size_t length = strlen(domain);
+    for (const CornuReadRow *const *family = cornu__read_families; *family; family++)
+        for (const CornuReadRow *row = *family; row->op; row++) {
+            if (strncmp(row->op, domain, length) || (length && row->op[length] != '.') ||
+                strcmp(row->op + length + (length > 0), node->op))
+                continue;
+            *rule = row->rule;
+            return CORNU_OK;
+        }
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "the operator %.60s%s%.60s is not supported",
                        node->domain, *node->domain ? "." : "", node->op);
 }
@@ -77,6 +81,12 @@ bool cornu__given(const CornuReadStep *step, int i)
 
 static int64_t count_of(CornuArray array) { return cornu_type_count(array.type); }
 
+bool cornu__array_equal(CornuArray a, CornuArray b)
+{
+    return cornu_type_equal(a.type, b.type) &&
+           (a.data == b.data || !memcmp(a.data, b.data, cornu_type_bytes(a.type)));
+}
+
 /* Whether element (i, j, …) is first + by[0] i + by[1] j + …; *axes counts the axes along which it
  * changes. */
 static bool progression(CornuArray array, int *axes, double *first, double by[CORNU_MAX_RANK])
@@ -84,9 +94,10 @@ static bool progression(CornuArray array, int *axes, double *first, double by[CO
     const CornuShape shape = array.type.shape;
     const int64_t    count = count_of(array);
     const CornuDtype dtype = array.type.dtype;
-    if (count == 0) return false;
-    *first = cornu_array_get(array, 0);
     *axes = 0;
+    *first = 0.0;
+    if (count == 0) return true;   /* no numbers at all, whatever the extents are */
+    *first = cornu_array_get(array, 0);
     int64_t stride = count;
     for (int i = 0; i < shape.rank; i++) {
         stride /= shape.extent[i];
@@ -162,7 +173,7 @@ CornuStatus cornu__read_keep_maker(CornuReadStep *step)
     return CORNU_OK;
 }
 
-static CornuTensor *tensor_of_known(CornuReadRun *run, const CornuReadOperand *operand)
+CornuTensor *cornu__known_tensor(CornuReadRun *run, const CornuReadOperand *operand)
 {
     int    axes;
     double first, by[CORNU_MAX_RANK];
@@ -180,7 +191,7 @@ CornuTensor *cornu__optional(CornuReadStep *step, int i)
     const bool stale = operand->known.data && operand->turn != step->run->turn;
     if (!operand->tensor || stale)
         operand->tensor = operand->weight ? operand->weight
-                                          : tensor_of_known(step->run, operand);
+                                          : cornu__known_tensor(step->run, operand);
     operand->turn = step->run->turn;
     return operand->tensor;
 }
@@ -265,18 +276,39 @@ CornuStatus cornu__known_result(CornuReadStep *step, int i, CornuArray array)
     return CORNU_OK;
 }
 
-/* What shapes give is small: a file that asks for more is hostile, or wants a tensor. */
-enum { MOST_KNOWN = 1 << 28 };
+int64_t cornu__operand_onnx_type(const CornuReadStep *step, int i)
+{
+    const int64_t type = cornu__given(step, i) ? step->in[i].onnx_type : 0;
+    return type ? type : cornu__onnx_type_number(cornu__operand_type(step, i).dtype);
+}
+
+CornuStatus cornu__read_by(CornuReadStep *step, const char *op, CornuTensor *const *in, int count,
+                           CornuTensor **y)
+{
+    enum { MOST = 8 };
+    const char      *names[MOST], *result = "y";
+    CornuReadOperand operands[MOST] = { { 0 } }, out = { 0 };
+    CornuReadNode    node = { .op = op, .domain = "", .name = step->node->name, .in = names,
+                              .out = &result, .attributes = step->node->attributes,
+                              .in_count = count, .out_count = 1, .own_count = count,
+                              .attribute_count = step->node->attribute_count };
+    CornuReadStep    sub = { .run = step->run, .node = &node, .in = operands, .out = &out,
+                             .in_count = count, .out_count = 1 };
+    CornuReadRule   *rule;
+    CORNU__TRY(cornu__read_rule_of(&node, &rule));
+    for (int i = 0; i < count && i < MOST; i++) {
+        names[i] = in[i] ? "x" : "";
+        operands[i] = (CornuReadOperand){ .given = in[i], .tensor = in[i] };
+    }
+    CORNU__TRY(rule(&sub));
+    *y = out.tensor;
+    return *y ? CORNU_OK : cornu_error_take();
+}
 
 CornuArray cornu__host_array(CornuReadRun *run, CornuType type)
 {
     CornuArray array = { .type = type };
     if (cornu_type_check(type)) return array;
-    if (cornu_type_bytes(type) > MOST_KNOWN) {
-        cornu__fail(CORNU_ERR_MEMORY, "a constant of %zu bytes, expected at most %d",
-                    cornu_type_bytes(type), MOST_KNOWN);
-        return array;
-    }
     array.data = cornu__arena_take(run->arena, cornu_type_bytes(type) + 1, 1);
     return array;
 }
@@ -373,6 +405,16 @@ static CornuTensor *feed(CornuReadRun *run, CornuArray array)
     return input;
 }
 
+/* Computing takes several times the memory of a result. */
+static CornuStatus check_result(const CornuReadRun *run, CornuType type)
+{
+    const size_t most = run->arena->limit / 16;
+    if (!most || cornu_type_bytes(type) <= most) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_MEMORY, "a constant of %zu bytes is computed, expected at most %zu "
+                       "for a file of its size; CORNU_MAX_MEMORY raises this",
+                       cornu_type_bytes(type), most);
+}
+
 /* Fetches the results of a step that was recorded in a graph of its own. */
 static CornuStatus fetch(CornuReadRun *run, const CornuReadStep *made, CornuReadStep *step)
 {
@@ -380,11 +422,13 @@ static CornuStatus fetch(CornuReadRun *run, const CornuReadStep *made, CornuRead
         if (!made->out[i].given) continue;
         CornuArray array = made->out[i].known;
         if (!array.data) {
+            CORNU__TRY(check_result(run, cornu_tensor_type(made->out[i].tensor)));
             array = cornu__host_array(step->run, cornu_tensor_type(made->out[i].tensor));
             if (!array.data) return CORNU_ERR_MEMORY;
             CORNU__TRY(cornu_run(run->graph, &made->out[i].tensor, 1, &array));
         }
         CORNU__TRY(cornu__known_result(step, i, array));
+        step->out[i].onnx_type = made->out[i].onnx_type;
     }
     return CORNU_OK;
 }
@@ -394,6 +438,7 @@ static CornuStatus compute(CornuReadStep *step, CornuReadRule *rule)
 {
     CornuDevice *device = cornu_device_open("reference");
     CornuGraph  *graph = cornu_graph_create(device);
+    const int    before = cornu__graph_limit(graph, step->run->budget);
     CornuReadRun run = *step->run;
     run.graph = graph;
     run.constant = feed;
@@ -404,12 +449,14 @@ static CornuStatus compute(CornuReadStep *step, CornuReadRule *rule)
     CornuStatus status = !graph ? cornu_error_take()
                          : made.in && made.out ? CORNU_OK : CORNU_ERR_MEMORY;
     for (int i = 0; i < step->in_count && !status; i++) {
-        made.in[i] = (CornuReadOperand){ .known = step->in[i].known, .given = step->in[i].given };
+        made.in[i] = (CornuReadOperand){ .known = step->in[i].known, .given = step->in[i].given,
+                                         .onnx_type = step->in[i].onnx_type };
         made.in[i].known.type = cornu__operand_type(step, i);
     }
     if (!status) status = rule(&made);
     if (!status) status = fetch(&run, &made, step);
     const CornuStatus pending = cornu_error_take();
+    cornu__graph_spend(graph, step->run->budget, before);
     cornu_graph_free(graph);
     cornu_device_close(device);
     return status ? status : pending;
@@ -421,6 +468,9 @@ CornuStatus cornu__read_step(CornuReadStep *step, bool record)
     char           place[160];
     CornuStatus    status = cornu__read_rule_of(step->node, &rule);
     if (!step->run->making && !step->run->depth) step->run->turn++;
+    if (!status && step->run->budget && --*step->run->budget < 0)
+        status = cornu__fail(CORNU_ERR_MEMORY, "the file asks for more than %d ops and %d for each "
+                             "of its nodes", CORNU_READ_MOST_OPS, CORNU_READ_OPS_OF_A_NODE);
     if (!status) status = !record && all_known(step) ? compute(step, rule) : rule(step);
     const CornuStatus pending = cornu_error_take();
     if (!status) status = pending;

@@ -26,7 +26,14 @@ struct CornuReadRun {
     int         depth;               /* of subgraphs that are being run */
     int         making;              /* of known results that are being recorded */
     int         turn;                /* of the nodes of the graph */
+    int        *budget;              /* how many ops may still be recorded; NULL: any number */
 };
+
+/* How many ops and nodes reading a file may take in all, in all graphs, and how many more for each
+ * node of the graph, which is traced several times; the arena limits the bytes.
+ * A few hundred bytes could ask for terabytes: loops in loops, or a constant that is joined with
+ * itself again and again. */
+enum { CORNU_READ_MOST_OPS = 1 << 19, CORNU_READ_OPS_OF_A_NODE = 64 };
 
 enum { CORNU_READ_MOST_DEPTH = 8 };  /* of subgraphs in subgraphs */
 
@@ -41,6 +48,7 @@ typedef struct {
      * constant, and which result it is. NULL for constants. */
     struct CornuReadStep *maker;
     int                   made;
+    int64_t     onnx_type;           /* of the elements of a known array; 0: that of its dtype */
 } CornuReadOperand;
 
 typedef struct CornuReadStep {
@@ -51,6 +59,7 @@ typedef struct CornuReadStep {
 } CornuReadStep;
 
 typedef CornuStatus CornuReadRule(CornuReadStep *step);
+/* Operators of other domains are named with them: "com.microsoft.QGemm". */
 typedef struct { const char *op; CornuReadRule *rule; } CornuReadRow;
 
 #define FAMILY(name) extern const CornuReadRow cornu__read_##name[];
@@ -101,10 +110,22 @@ bool        cornu__wanted(const CornuReadStep *step, int i);
 CornuStatus cornu__result(CornuReadStep *step, int i, CornuTensor *tensor);
 CornuStatus cornu__known_result(CornuReadStep *step, int i, CornuArray array);
 
+/* The type of ONNX of operand i's elements, if they are narrow integers and it is known; else that
+ * of its dtype. */
+int64_t     cornu__operand_onnx_type(const CornuReadStep *step, int i);
+
+/* Computes operator `op` of ONNX, with the step's attributes, on other operands: NULL for those
+ * that are absent. */
+CornuStatus cornu__read_by(CornuReadStep *step, const char *op, CornuTensor *const *in, int count,
+                           CornuTensor **y);
+
 /* A new host array in the run's arena. Data NULL with CORNU_ERR_MEMORY. */
 CornuArray cornu__host_array(CornuReadRun *run, CornuType type);
 /* The tensor of a known array. */
 CornuTensor *cornu__tensor_of(CornuReadRun *run, CornuArray array);
+/* That of a known result, which is recorded as ops where it is no constant. */
+CornuTensor *cornu__known_tensor(CornuReadRun *run, const CornuReadOperand *operand);
+bool         cornu__array_equal(CornuArray a, CornuArray b);
 
 /* ---- For rules: attributes ---- */
 

@@ -1,7 +1,11 @@
 /* Tensors of ONNX files: their numbers in any of the forms that they are stored in. */
+#define _XOPEN_SOURCE 700    /* realpath */
 #include "tensors_internal.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../../device/memory_internal.h"
@@ -39,8 +43,12 @@ int cornu__onnx_type_number(CornuDtype dtype)
     }
 }
 
-/* Bytes of an element in raw data; 0 for a type that is refused. */
-static size_t stored_size(int64_t type)
+bool cornu__onnx_is_narrow(int64_t type)
+{
+    return type == CORNU_READ_INT8 || type == CORNU_READ_INT16 || type == CORNU_READ_UINT16;
+}
+
+size_t cornu__onnx_type_size(int64_t type)
 {
     switch (type) {
     case CORNU_READ_UINT8: case CORNU_READ_INT8: case CORNU_READ_BOOL: return 1;
@@ -116,6 +124,26 @@ static CornuStatus read_extents(Message *message, const CornuProtobufField *fiel
     return CORNU_OK;
 }
 
+/* A number of bytes in a file, which is written in decimal digits. */
+static CornuStatus read_bytes_count(const Message *message, const char *what,
+                                    const CornuProtobufField *text, uint64_t *to)
+{
+    uint64_t number = 0;
+    bool     good = text->size > 0;
+    for (size_t i = 0; i < text->size && good; i++) {
+        const unsigned digit = (unsigned)text->bytes[i] - '0';
+        good = digit < 10 && number <= (UINT64_MAX - digit) / 10;
+        number = 10 * number + digit;
+    }
+    if (good) {
+        *to = number;
+        return CORNU_OK;
+    }
+    return cornu__fail(CORNU_ERR_FORMAT, "the tensor %.100s has external data with the %s "
+                       "\"%.*s\", expected a number of bytes", message->name, what,
+                       text->size < 40 ? (int)text->size : 40, (const char *)text->bytes);
+}
+
 /* An entry of external_data: key and value. */
 static CornuStatus read_entry(Message *message, const CornuProtobufField *from)
 {
@@ -128,17 +156,11 @@ static CornuStatus read_entry(Message *message, const CornuProtobufField *from)
     }
     if (fields.failed) return cornu__onnx_damaged("external data");
     if (key.size == 8 && !memcmp(key.bytes, "location", 8)) message->location = value;
-    uint64_t number = 0;
-    for (size_t i = 0; i < value.size && number < UINT64_MAX / 10 - 9; i++) {
-        if (value.bytes[i] < '0' || value.bytes[i] > '9') return CORNU_OK;
-        number = 10 * number + (uint64_t)(value.bytes[i] - '0');
-    }
-    if (key.size == 6 && !memcmp(key.bytes, "offset", 6)) message->offset = number;
-    if (key.size == 6 && !memcmp(key.bytes, "length", 6)) {
-        message->length = number;
-        message->sized = true;
-    }
-    return CORNU_OK;
+    if (key.size == 6 && !memcmp(key.bytes, "offset", 6))
+        return read_bytes_count(message, "offset", &value, &message->offset);
+    if (key.size != 6 || memcmp(key.bytes, "length", 6)) return CORNU_OK;
+    message->sized = true;
+    return read_bytes_count(message, "length", &value, &message->length);
 }
 
 static CornuStatus read_message(CornuArena *arena, const void *bytes, size_t size,
@@ -202,30 +224,54 @@ void cornu__onnx_close_files(CornuReadFiles **files)
     *files = NULL;
 }
 
-/* The file of external data beside the model. Only a plain name is taken: no path leads out of the
- * model's folder. */
-static CornuStatus open_file(CornuReadFiles **files, const char *folder, const char *name,
+/* Writes the path of a name in the folder of a path. */
+static bool put_beside(const char *path, const char *name, char to[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    const int   folder = slash ? (int)(slash - path) + 1 : 0;
+    return snprintf(to, PATH_MAX, "%.*s%s", folder, path, name) < PATH_MAX;
+}
+
+/* Whether two paths without symbolic links are of one folder. */
+static bool are_beside(const char *a, const char *b)
+{
+    const char *slash = strrchr(a, '/');
+    return slash && !strncmp(a, b, (size_t)(slash - a) + 1) && !strchr(b + (slash - a) + 1, '/');
+}
+
+/* The path of external data, without symbolic links. Only a plain name is taken, and no link that
+ * leads out of the folder of the model, as it is named or, in caches where both names are links
+ * into one folder, as the name leads to it. */
+static CornuStatus resolve(const char *model, const char *name, char to[PATH_MAX])
+{
+    char       path[PATH_MAX], real[PATH_MAX];
+    const bool plain = *name && !strchr(name, '/') && !strchr(name, '\\') &&
+                       strcmp(name, ".") && strcmp(name, "..") && put_beside(model, name, path);
+    if (plain && !realpath(path, to))
+        return cornu__fail(CORNU_ERR_FILE, "%.200s: %s", name, strerror(errno));
+    bool inside = plain && realpath(model, real) && are_beside(real, to);
+    if (plain && !inside && put_beside(model, ".", path) && realpath(path, real))
+        inside = strlen(real) + 1 < PATH_MAX && are_beside(strcat(real, "/"), to);
+    return inside ? CORNU_OK
+                  : cornu__fail(CORNU_ERR_FORMAT, "external data in \"%.100s\", expected the name "
+                                "of a file beside the model", name);
+}
+
+/* The file of external data, which lies beside the model. */
+static CornuStatus open_file(CornuReadFiles **files, const char *model, const char *name,
                              CornuFileBytes *to)
 {
-    if (!*name || strchr(name, '/') || strchr(name, '\\') || !strcmp(name, ".") ||
-        !strcmp(name, ".."))
-        return cornu__fail(CORNU_ERR_FORMAT, "external data in \"%.100s\", expected the name of a "
-                           "file beside the model", name);
     for (CornuReadFiles *file = *files; file; file = file->next)
         if (!strcmp(file->name, name)) {
             *to = file->file;
             return CORNU_OK;
         }
-    const size_t    length = strlen(folder) + strlen(name) + 1;
+    char path[PATH_MAX];
+    CORNU__TRY(resolve(model, name, path));
     CornuReadFiles *file = cornu__allocate(1, sizeof *file);
-    char           *path = cornu__allocate(length, 1);
-    CornuStatus     status = file && path ? CORNU_OK : CORNU_ERR_MEMORY;
+    CornuStatus     status = file ? CORNU_OK : CORNU_ERR_MEMORY;
     if (!status && !(file->name = cornu__copy_text(name))) status = CORNU_ERR_MEMORY;
-    if (!status) {
-        snprintf(path, length, "%s%s", folder, name);
-        status = cornu__fail_prefix(cornu__file_read(&file->file, path), name);
-    }
-    cornu__release(path);
+    if (!status) status = cornu__fail_prefix(cornu__file_read(&file->file, path), name);
     if (status) {
         if (file) cornu__release(file->name);
         cornu__release(file);
@@ -237,20 +283,21 @@ static CornuStatus open_file(CornuReadFiles **files, const char *folder, const c
     return CORNU_OK;
 }
 
-static CornuStatus find_external(CornuArena *arena, CornuReadFiles **files, const char *folder,
+static CornuStatus find_external(CornuArena *arena, CornuReadFiles **files, const char *path,
                                  Message *message, size_t wanted)
 {
     CornuFileBytes file = { NULL, 0 };
-    if (!folder || !files)
+    if (!path || !files)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "the tensor %.100s has external data, which are "
                            "read only for whole files", message->name);
     const char *name = cornu__arena_text(arena, message->location.bytes, message->location.size);
     if (!name) return CORNU_ERR_MEMORY;
-    CORNU__TRY(open_file(files, folder, name, &file));
+    CORNU__TRY(open_file(files, path, name, &file));
     const uint64_t length = message->sized ? message->length : wanted;
     if (message->offset > file.size || length > file.size - message->offset)
-        return cornu__fail(CORNU_ERR_FORMAT, "the tensor %.100s lies behind the end of %.100s",
-                           message->name, name);
+        return cornu__fail(CORNU_ERR_FORMAT, "the tensor %.100s has %llu bytes from byte %llu of "
+                           "%.100s on, which has %zu", message->name, (unsigned long long)length,
+                           (unsigned long long)message->offset, name, file.size);
     message->raw = (CornuProtobufField){ .kind = CORNU_PROTOBUF_BYTES, .size = (size_t)length,
                                          .bytes = file.bytes + message->offset };
     return CORNU_OK;
@@ -266,7 +313,7 @@ static CornuStatus wrong_count(const Message *message, int64_t count)
 
 static CornuStatus read_raw(const Message *message, CornuArray to, int64_t count)
 {
-    const size_t width = stored_size(message->type);
+    const size_t width = cornu__onnx_type_size(message->type);
     if (message->raw.size != (size_t)count * width) return wrong_count(message, count);
     if (width == cornu_dtype_size(to.type.dtype) && message->type != CORNU_READ_BOOL) {
         if (count) memcpy(to.data, message->raw.bytes, message->raw.size);
@@ -319,7 +366,7 @@ static bool can_hold(const Message *message, int64_t count)
 }
 
 CornuStatus cornu__onnx_read_tensor(CornuArena *arena, const void *bytes, size_t size,
-                                    CornuReadFiles **files, const char *folder,
+                                    CornuReadFiles **files, const char *path,
                                     CornuReadTensor *tensor)
 {
     Message   message = { 0 };
@@ -330,15 +377,16 @@ CornuStatus cornu__onnx_read_tensor(CornuArena *arena, const void *bytes, size_t
     memcpy(type.shape.extent, message.extents, sizeof message.extents);
     CORNU__TRY(cornu__fail_prefix(cornu_type_check(type), message.name));
     const int64_t count = cornu_type_count(type);
-    *tensor = (CornuReadTensor){ .name = message.name, .array = { .type = type } };
+    *tensor = (CornuReadTensor){ .name = message.name, .array = { .type = type },
+                                 .onnx_type = message.type };
     if (!files && !message.raw.bytes && !message.list_count && !message.external) {
         for (CornuReadRole role = CORNU_READ_WEIGHT; role <= CORNU_READ_MADE; role++)
             if (!strcmp(message.role, cornu__onnx_role_name(role))) tensor->role = role;
         if (tensor->role) return CORNU_OK;
     }
     if (message.external) {
-        const size_t wanted = (size_t)count * stored_size(message.type);
-        CORNU__TRY(find_external(arena, files, folder, &message, wanted));
+        const size_t wanted = (size_t)count * cornu__onnx_type_size(message.type);
+        CORNU__TRY(find_external(arena, files, path, &message, wanted));
     }
     if (!can_hold(&message, count)) return wrong_count(&message, count);
     tensor->array.data = cornu__arena_take(arena, cornu_type_bytes(type), 1);

@@ -16,7 +16,7 @@ void cornu__onnx_close_files(CornuReadFiles **files);
 /* A TensorProto. `files` NULL: it is of a layer's graph, whose weights have no data, and external
  * data are refused. */
 CornuStatus cornu__onnx_read_tensor(CornuArena *arena, const void *bytes, size_t size,
-                                    CornuReadFiles **files, const char *folder,
+                                    CornuReadFiles **files, const char *path,
                                     CornuReadTensor *tensor);
 
 #endif

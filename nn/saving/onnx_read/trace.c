@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../../device/memory_internal.h"
+#include "../../../tensor/tensor_internal.h"
 
 /* ---- Constants that ops need ---- */
 
@@ -14,9 +15,14 @@ typedef struct {
     int              space;
 } Notes;
 
+/* What a node asks for again, as each turn of a loop does, is noted once. */
 static CornuTensor *note(CornuReadRun *run, CornuArray array)
 {
-    Notes *notes = run->context;
+    Notes    *notes = run->context;
+    const int asked = !notes->node ? 0 : notes->run == 0 ? notes->node->made_count : notes->next;
+    for (int i = 0; i < asked && i < notes->node->made_count; i++)
+        if (cornu__array_equal(notes->node->made[i], array))
+            return cornu_op_constant(run->graph, array.type, 0.0);
     if (notes->node && notes->run == 0) {
         CornuReadTraced *node = notes->node;
         if (node->made_count == notes->space) {
@@ -32,8 +38,7 @@ static CornuTensor *note(CornuReadRun *run, CornuArray array)
     } else if (notes->node) {
         const CornuReadTraced *node = notes->node;
         const int              i = notes->next++;
-        if (i >= node->made_count || !cornu_type_equal(node->made[i].type, array.type) ||
-            memcmp(node->made[i].data, array.data, cornu_type_bytes(array.type)))
+        if (i >= node->made_count || !cornu__array_equal(node->made[i], array))
             return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "a constant depends on an open extent");
     }
     return cornu_op_constant(run->graph, array.type, 0.0);
@@ -48,18 +53,12 @@ typedef struct {
     bool           single;       /* the second run is the first */
 } Trace;
 
-static bool equal(CornuArray a, CornuArray b)
-{
-    return cornu_type_equal(a.type, b.type) &&
-           (a.data == b.data || !memcmp(a.data, b.data, cornu_type_bytes(a.type)));
-}
-
 /* Takes what both runs know of a value. */
 static void settle(CornuReadLoad *load, CornuReadValue *value)
 {
     const CornuReadOperand *a = &value->runs[0], *b = &value->runs[1];
     value->known = a->known.data && b->known.data && !a->tensor && !b->tensor;
-    value->same = value->known && equal(a->known, b->known);
+    value->same = value->known && cornu__array_equal(a->known, b->known);
     if (value->known || !a->tensor || !b->tensor) return;
     const CornuShape other = value->shapes[1] = cornu_tensor_shape(b->tensor);
     value->type = cornu_tensor_type(a->tensor);
@@ -98,7 +97,7 @@ static CornuStatus run_one(Trace *trace, int n, int r, CornuReadStep *step)
         CornuReadOperand *out = &step->out[i];
         if (!out->known.data) continue;
         *out = (CornuReadOperand){ .given = true,
-                                   .tensor = cornu__tensor_of(step->run, out->known) };
+                                   .tensor = cornu__known_tensor(step->run, &step->in[0]) };
         if (!out->tensor) return cornu_error_take();
     }
     return CORNU_OK;
@@ -189,8 +188,10 @@ static CornuStatus start_values(Trace *trace)
     for (int i = 0; i < graph->tensor_count; i++) {
         CornuReadValue *value = cornu__read_value(load, graph->tensors[i].name);
         for (int r = 0; r < CORNU_READ_RUNS; r++)
-            value->runs[r] = (CornuReadOperand){ .given = true, .known = graph->tensors[i].array };
+            value->runs[r] = (CornuReadOperand){ .given = true, .known = graph->tensors[i].array,
+                                                 .onnx_type = graph->tensors[i].onnx_type };
         value->parameter = cornu_dtype_is_float(graph->tensors[i].array.type.dtype);
+        value->literal = graph->tensors[i].literal;
         settle(load, value);
     }
     return CORNU_OK;
@@ -203,14 +204,18 @@ CornuStatus cornu__read_run(CornuReadLoad *load, CornuDevice *device, bool singl
     for (int r = 0; r < CORNU_READ_RUNS; r++) {
         trace.runs[r] = (CornuReadRun){ .graph = cornu_graph_create(device), .arena = &load->arena,
                                         .opset = load->model.opset, .constant = note,
-                                        .context = &trace.notes[r] };
+                                        .context = &trace.notes[r], .budget = &load->budget };
         if (!trace.runs[r].graph) status = cornu_error_take();
+        cornu__graph_limit(trace.runs[r].graph, &load->budget);
     }
     if (!status) status = start_values(&trace);
     for (load->reached = 0; load->reached < load->model.graph.node_count && !status;
          load->reached += !status)
         status = trace_node(&trace, load->reached);
     const CornuStatus pending = cornu_error_take();
-    for (int r = 0; r < CORNU_READ_RUNS; r++) cornu_graph_free(trace.runs[r].graph);
+    for (int r = 0; r < CORNU_READ_RUNS; r++) {
+        cornu__graph_spend(trace.runs[r].graph, &load->budget, 0);
+        cornu_graph_free(trace.runs[r].graph);
+    }
     return status ? status : pending;
 }

@@ -127,6 +127,30 @@ static void a_deterministic_device_computes_the_same(void **state)
                    "deterministic is \"1\", expected true or false");
 }
 
+/* The number that a maximum begins with is the least of 64 bits, not of 32. */
+static void integers_below_32_bits_have_a_maximum(void **state)
+{
+    (void)state;
+    CornuAttributes a = { .reduce = { .axes = 2 } };
+    CornuProgram   *p = cornu_program_create();
+    CornuValue      x = input(p, cornu_type(CORNU_I64, 2, 3));
+    const double    numbers[] = { -5e9, -4e9, -6e9, -0x1p62, -0x1p61, -0x1p60 };
+    int64_t         count;
+    output(p, op(p, CORNU_OP_REDUCE_MAX, &a, &x, 1), -1);
+    CornuDevice *device = pjrt_open(1);
+    Compiled     compiled = compile(device, p);
+    set_numbers(&compiled, 0, numbers);
+    run(&compiled);
+    double *got = get_output(&compiled, 0, &count);
+    assert_int_equal(count, 2);
+    assert_true(got[0] == -4e9 && got[1] == -0x1p60);
+    free(got);
+    release(&compiled);
+    cornu_executable_release(compiled.executable);
+    cornu_device_close(device);
+    cornu_program_free(p);
+}
+
 static void a_precision_is_told(void **state)
 {
     (void)state;
@@ -207,6 +231,7 @@ int main(void)
         cmocka_unit_test(too_many_shards_are_refused),
         cmocka_unit_test(an_unknown_option_is_the_plugins_to_refuse),
         cmocka_unit_test(a_deterministic_device_computes_the_same),
+        cmocka_unit_test(integers_below_32_bits_have_a_maximum),
         cmocka_unit_test(a_precision_is_told),
         cmocka_unit_test_setup_teardown(equal_programs_have_equal_text, files_begin, files_end),
     };

@@ -1,6 +1,7 @@
 /* Reading ONNX files: those of PyTorch and Keras predict what onnxruntime does
  * (tests/golden/make_onnx_read.py), Cornu's own what the model did that wrote them; they are
  * trained, cut, saved and read again; damaged files are refused. */
+#define _XOPEN_SOURCE 700    /* symlink */
 #include "../../../../nn/cornu.h"
 #include "../../../../nn/formats/protobuf_internal.h"
 #include "../../../../nn/model/model_internal.h"
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -330,8 +332,9 @@ static void test_cut(void **state)
 
 /* ---- Files that are refused ---- */
 
-/* A model of one input x (batch, 4) and one node, of a tensor w if `location` is given. */
-static const char *one_node(const char *op, const char *domain, const char *location)
+/* A model of one input x (batch, 4) and one node; if `data` is given, also of a tensor w of external
+ * data, which has these keys and values, ended by NULL. */
+static const char *one_node(const char *op, const char *domain, const char *const *data)
 {
     CornuMessage to = { 0 };
     cornu__put_number(&to, 1, 8);
@@ -340,7 +343,7 @@ static const char *one_node(const char *op, const char *domain, const char *loca
     cornu__end_field(&to, opset);
     const size_t graph = cornu__begin_field(&to, 7), node = cornu__begin_field(&to, 1);
     cornu__put_text(&to, 1, "x");
-    if (location) cornu__put_text(&to, 1, "w");
+    if (data) cornu__put_text(&to, 1, "w");
     cornu__put_text(&to, 2, "y");
     cornu__put_text(&to, 3, "the_node");
     cornu__put_text(&to, 4, op);
@@ -363,15 +366,17 @@ static const char *one_node(const char *op, const char *domain, const char *loca
         cornu__end_field(&to, type);
         cornu__end_field(&to, info);
     }
-    if (location) {
+    if (data) {
         const size_t tensor = cornu__begin_field(&to, 5);
         cornu__put_number(&to, 1, 4);
         cornu__put_number(&to, 2, 1);
         cornu__put_text(&to, 8, "w");
-        const size_t entry = cornu__begin_field(&to, 13);
-        cornu__put_text(&to, 1, "location");
-        cornu__put_text(&to, 2, location);
-        cornu__end_field(&to, entry);
+        for (int i = 0; data[i]; i += 2) {
+            const size_t entry = cornu__begin_field(&to, 13);
+            cornu__put_text(&to, 1, data[i]);
+            cornu__put_text(&to, 2, data[i + 1]);
+            cornu__end_field(&to, entry);
+        }
         cornu__put_number(&to, 14, 1);
         cornu__end_field(&to, tensor);
     }
@@ -396,26 +401,80 @@ static void test_refused(void **state)
     cornu_model_free(model);
 }
 
+static CornuModel *with_data(const char *location, const char *offset, const char *length)
+{
+    const char *const data[] = { "location", location, "offset", offset, "length", length, NULL };
+    return cornu_model_load(one_node("Add", "", data));
+}
+
+static void expect_data(CornuModel *model, const float *w)
+{
+    float got[4];
+    if (!model) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_weight_read(cornu_model_weight(model, 0), cornu_array(got, CORNU_F32, 4)));
+    assert_memory_equal(got, w, sizeof got);
+    cornu_model_free(model);
+}
+
 /* External data come from files beside the model, and from nowhere else. */
 static void test_external_data(void **state)
 {
     static const char *const outside[] = { "../w", "/etc/passwd", "a/b", "..", "" };
     (void)state;
     for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
-        expect_unloaded(cornu_model_load(one_node("Add", "", outside[i])), CORNU_ERR_FORMAT,
+        expect_unloaded(with_data(outside[i], "0", "16"), CORNU_ERR_FORMAT,
                         "expected the name of a file beside the model");
-    expect_unloaded(cornu_model_load(one_node("Add", "", "missing")), CORNU_ERR_FILE, "missing");
+    expect_unloaded(with_data("missing", "0", "16"), CORNU_ERR_FILE, "missing");
     files_write(files_path(folder, "short"), "abc", 3);
-    expect_unloaded(cornu_model_load(one_node("Add", "", "short")), CORNU_ERR_FORMAT,
-                    "lies behind the end of short");
-    const float w[] = { 1, 2, 3, 4 };
+    expect_unloaded(with_data("short", "0", "16"), CORNU_ERR_FORMAT,
+                    "the tensor w has 16 bytes from byte 0 of short on, which has 3");
+    const float w[] = { 1, 2, 3, 4, 5 };
     files_write(files_path(folder, "w"), w, sizeof w);
-    CornuModel *model = cornu_model_load(one_node("Add", "", "w"));
-    if (!model) fail_msg("%s", cornu_error_message());
-    float got[4];
-    expect_ok(cornu_weight_read(cornu_model_weight(model, 0), cornu_array(got, CORNU_F32, 4)));
-    assert_memory_equal(got, w, sizeof w);
-    cornu_model_free(model);
+    expect_data(with_data("w", "0", "16"), w);
+    expect_data(with_data("w", "4", "16"), w + 1);
+    expect_data(cornu_model_load(one_node("Add", "", (const char *const[]){
+        "location", "w", NULL, NULL })), w);
+}
+
+/* Where external data begin and how long they are: within the file, and numbers. */
+static void test_external_bounds(void **state)
+{
+    static const char *const numbers[] = { "-4", "", "4x", "0x4", "18446744073709551616", " 4" };
+    const float w[5] = { 1 };
+    (void)state;
+    files_write(files_path(folder, "w"), w, sizeof w);
+    expect_unloaded(with_data("w", "8", "16"), CORNU_ERR_FORMAT,
+                    "16 bytes from byte 8 of w on, which has 20");
+    expect_unloaded(with_data("w", "21", "0"), CORNU_ERR_FORMAT, "from byte 21 of w on");
+    /* The sum of the two overflows. */
+    expect_unloaded(with_data("w", "18446744073709551608", "16"), CORNU_ERR_FORMAT,
+                    "from byte 18446744073709551608 of w on");
+    expect_unloaded(with_data("w", "8", "18446744073709551612"), CORNU_ERR_FORMAT, "of w on");
+    expect_unloaded(with_data("w", "0", "12"), CORNU_ERR_FORMAT, "the 4 elements of its shape");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        expect_unloaded(with_data("w", numbers[i], "16"), CORNU_ERR_FORMAT,
+                        "the tensor w has external data with the offset");
+        expect_unloaded(with_data("w", "0", numbers[i]), CORNU_ERR_FORMAT, "with the length");
+    }
+}
+
+/* No symbolic link leads out of the folder, except where the model's own does, as in caches that
+ * have links to files of one folder. */
+static void test_external_links(void **state)
+{
+    const float w[] = { 1, 2, 3, 4 };
+    (void)state;
+    files_write(files_path(folder, "away/w"), w, sizeof w);
+    assert_int_equal(symlink("away/w", files_path(folder, "out")), 0);
+    expect_unloaded(with_data("out", "0", "16"), CORNU_ERR_FORMAT,
+                    "external data in \"out\", expected the name of a file beside the model");
+    files_write(files_path(folder, "w"), w, sizeof w);
+    assert_int_equal(symlink("w", files_path(folder, "in")), 0);
+    expect_data(with_data("in", "0", "16"), w);
+    const char *const data[] = { "location", "out", NULL };
+    assert_int_equal(rename(one_node("Add", "", data), files_path(folder, "away/one")), 0);
+    assert_int_equal(symlink("away/one", files_path(folder, "link.onnx")), 0);
+    expect_data(cornu_model_load(files_path(folder, "link.onnx")), w);
 }
 
 /* Every beginning of a file, and files with a wrong byte: loaded or refused, with a message. */
@@ -479,6 +538,8 @@ int main(void)
         TEST(test_cut),
         TEST(test_refused),
         TEST(test_external_data),
+        TEST(test_external_bounds),
+        TEST(test_external_links),
         TEST(test_damaged),
         TEST(test_no_memory),
     };

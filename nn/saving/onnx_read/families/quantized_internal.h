@@ -1,0 +1,37 @@
+/*
+ * Numbers as integers: real = scale (q - zero). Products of quantized operands are those of
+ * q - zero in f32: exact while sums stay below 2^24, else rounded as any f32 sum.
+ */
+#ifndef CORNU_NN_ONNX_QUANTIZED_INTERNAL_H
+#define CORNU_NN_ONNX_QUANTIZED_INTERNAL_H
+
+#include "../run_internal.h"
+
+/* The f32 tensor q - zero, where zero is operand `zero`, or 0 if it is absent: one number, or one
+ * for each index of an axis of q. */
+CornuTensor *cornu__centred(CornuReadStep *step, CornuTensor *q, int zero, int axis);
+
+/* scale (q - zero), with operands by their numbers. */
+CornuTensor *cornu__dequantized(CornuReadStep *step, int q, int scale, int zero, int axis);
+
+/* Result 0: x / scale + zero, rounded to even and cut to the type of the operand `zero`, uint8 if
+ * it is absent. */
+CornuStatus cornu__quantized_result(CornuReadStep *step, CornuTensor *x, int scale, int zero);
+
+/* x, which has been divided by its scale, likewise, with the zero as a tensor or NULL. */
+CornuTensor *cornu__rounded_to(CornuTensor *x, CornuTensor *zero, int64_t type);
+
+/* Result 0, of a type of ONNX that the dtype may not tell. */
+CornuStatus cornu__narrow_result(CornuReadStep *step, CornuTensor *y, int64_t type);
+
+/* Operand i as an f32 tensor that broadcasts to `rank` axes: a number, or a vector along `axis`. */
+CornuTensor *cornu__quantity(CornuReadStep *step, int i, int rank, int axis);
+
+/* x as 8 bits of its own range would have it: uint8 of the scale and zero that
+ * DynamicQuantizeLinear takes, which are set if they are asked for. */
+CornuTensor *cornu__dynamic(CornuTensor *x, CornuTensor **scale, CornuTensor **zero);
+
+/* The reals that those 8 bits stand for. */
+CornuTensor *cornu__in_8_bits(CornuTensor *x);
+
+#endif

@@ -1,0 +1,363 @@
+"""Writes tests/golden/onnx_foreign/: small .onnx files of kinds that packages ship, and what
+onnxruntime computes from them.
+
+    python tests/golden/make_onnx_foreign.py [NAME ...]       onnx, onnxruntime, numpy
+
+NAME.onnx, and NAME.npz: inputs x0, … and outputs p0, …; of files that Cornu refuses NAME.onnx alone.
+"""
+import os
+import pathlib
+import platform
+import sys
+import tempfile
+from importlib.metadata import version
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto as T, helper as h, numpy_helper as nh
+
+FOLDER = pathlib.Path(__file__).resolve().parent / "onnx_foreign"
+F, I64, U8 = T.FLOAT, T.INT64, T.UINT8
+MICROSOFT = "com.microsoft"
+rng = np.random.default_rng(1)
+
+
+def f32(*shape, scale=1.0):
+    return (scale * rng.normal(size=shape)).astype(np.float32)
+
+
+def i8(*shape):
+    return rng.integers(-100, 100, shape).astype(np.int8)
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+def node(line, **attributes):
+    """"y,z = domain::Op x,w" as a node."""
+    out, call = line.split(" = ")
+    op, names = (call + " ").split(" ", 1)
+    domain, _, op = op.rpartition("::")
+    return h.make_node(op, names.strip().split(",") if names.strip() else [], out.split(","),
+                       domain=domain, **attributes)
+
+
+def graph(nodes, inputs, outputs, name="g", **constants):
+    info = h.make_tensor_value_info
+    return h.make_graph(nodes, name, [info(*v) for v in inputs], [info(*v) for v in outputs],
+                        [nh.from_array(np.asarray(v), k) for k, v in constants.items()])
+
+
+def model_of(graph, opset=18, functions=(), domains=(MICROSOFT,)):
+    opsets = [h.make_opsetid("", opset)] + [h.make_opsetid(d, 1) for d in domains]
+    return h.make_model(graph, opset_imports=opsets, ir_version=8, functions=list(functions))
+
+
+# ---- Quantized networks ----
+
+def float_network():
+    return model_of(graph(
+        [node("a = Conv x,w0,b0", pads=[1, 1, 1, 1]), node("r = Relu a"),
+         node("m = MaxPool r", kernel_shape=[2, 2], strides=[2, 2]),
+         node("c = Conv m,w1,b1", group=2), node("s = Sigmoid c"),
+         node("p = AveragePool s", kernel_shape=[2, 2]), node("l = LeakyRelu c", alpha=0.2),
+         node("lp = AveragePool l", kernel_shape=[2, 2]), node("t = Add p,lp"),
+         node("u = Concat t,p", axis=1), node("gap = GlobalAveragePool u"),
+         node("f = Flatten gap"), node("g1 = Gemm f,w2,b2", transB=1), node("mm = MatMul g1,w3"),
+         node("q = Mul mm,mm"), node("y = Softmax q", axis=-1)],
+        [("x", F, ["batch", 3, 8, 8])], [("y", F, ["batch", 5])],
+        w0=f32(4, 3, 3, 3, scale=0.4), b0=f32(4), w1=f32(6, 2, 2, 2, scale=0.4), b1=f32(6),
+        w2=f32(7, 12, scale=0.4), b2=f32(7), w3=f32(7, 5, scale=0.5)), 17)
+
+
+def quantized(how, **options):
+    """The network as a function of onnxruntime.quantization writes it."""
+    from onnxruntime import quantization as q
+
+    class Reader(q.CalibrationDataReader):
+        def __init__(self):
+            self.rest = iter([{"x": f32(3, 3, 8, 8)} for _ in range(4)])
+
+        def get_next(self):
+            return next(self.rest, None)
+
+    with tempfile.TemporaryDirectory() as folder:
+        a, b = os.path.join(folder, "a.onnx"), os.path.join(folder, "b.onnx")
+        onnx.save(float_network(), a)
+        if how == "dynamic":
+            q.quantize_dynamic(a, b, weight_type=q.QuantType.QInt8, **options)
+        else:
+            q.quantize_static(a, b, Reader(), quant_format=q.QuantFormat[how], **options)
+        return onnx.load(b)
+
+
+def quantize_dynamic():
+    return quantized("dynamic"), [f32(1, 3, 8, 8)]
+
+
+def quantize_qdq():
+    return quantized("QDQ", per_channel=True), [f32(3, 3, 8, 8)]
+
+
+def quantize_qoperator():
+    from onnxruntime import quantization as q
+    return quantized("QOperator", activation_type=q.QuantType.QUInt8, weight_type=q.QuantType.QUInt8,
+                     ), [f32(3, 3, 8, 8)]
+
+
+def quantize_int8():
+    from onnxruntime import quantization as q
+    return quantized("QOperator", per_channel=True, activation_type=q.QuantType.QInt8,
+                     weight_type=q.QuantType.QInt8), [f32(3, 3, 8, 8)]
+
+
+def quantized_numbers():
+    """Every type that is quantized to, along an axis and in blocks; numbers that are cut off and
+    halves."""
+    x = np.array([[-3, -0.5, 0.5, 1.5, 2.5, 300], [0.25, 1, -1, 7, -70000, 70000]], np.float32)
+    nodes, outputs, constants = [], [], {}
+    for name, dtype in (("u8", np.uint8), ("i8", np.int8), ("u16", np.uint16), ("i16", np.int16)):
+        nodes += [node(f"q{name} = QuantizeLinear x,one,z{name}"),
+                  node(f"y{name} = DequantizeLinear q{name},one,z{name}")]
+        outputs.append((f"y{name}", F, ["batch", 6]))
+        constants["z" + name] = dtype(3)
+    nodes += [node("qa = QuantizeLinear x,steps,zeros", axis=1),
+              node("ya = DequantizeLinear qa,steps,zeros", axis=1),
+              node("wb = DequantizeLinear wq,blocks", axis=0, block_size=4),
+              node("yb = MatMul x,wb"),
+              node("w = DequantizeLinear wq,wsteps,wzeros", axis=1), node("ym = MatMul x,w")]
+    outputs += [("ya", F, ["batch", 6]), ("yb", F, ["batch", 2]), ("ym", F, ["batch", 2])]
+    return model_of(graph(nodes, [("x", F, ["batch", 6])], outputs, one=np.float32(1),
+                          steps=np.array([1, 2, 0.5, 1, 3, 7], np.float32),
+                          zeros=np.array([0, -3, 5, 1, 2, 100], np.int8),
+                          blocks=np.array([[0.5, 2], [0.1, 3]], np.float32), wq=i8(6, 2),
+                          wsteps=np.array([0.1, 0.3], np.float32),
+                          wzeros=np.array([3, -4], np.int8), **constants), 21), [x]
+
+
+def quantized_products():
+    """What optimizers make of dynamically quantized products, with zeros for rows and columns."""
+    m = MICROSOFT + "::"
+    return model_of(graph(
+        [node("q,s,z = DynamicQuantizeLinear x"),
+         node("a = MatMulInteger q,w,z,wz"), node("af = Cast a", to=F),
+         node("qx = Unsqueeze q,one"),
+         node("b = ConvInteger qx,cw,z,cz", pads=[1, 1]), node("bf = Cast b", to=F),
+         node(f"c = {m}DynamicQuantizeMatMul x,w,ws,wz,bias"),
+         node(f"d = {m}MatMulIntegerToFloat q,w,s,ws,z,wz,bias"),
+         node(f"e = {m}QGemm q,s,z,w,ws,wz,ib", alpha=0.5),
+         node(f"f = {m}QLinearMul q,s,z,q,s,z,s,z"), node("ff = DequantizeLinear f,s,z"),
+         node(f"g = {m}QLinearWhere which,q,s,z,uq,us,uz,s,z"), node("gf = Cast g", to=F)],
+        [("x", F, ["batch", 4])],
+        [("af", F, ["batch", 3]), ("bf", F, ["batch", 2, 4]), ("c", F, ["batch", 3]),
+         ("d", F, ["batch", 3]), ("e", F, ["batch", 3]), ("ff", F, ["batch", 4]),
+         ("gf", F, ["batch", 4])],
+        w=i8(4, 3), wz=np.array([1, -2, 3], np.int8), ws=np.array([0.1, 0.2, 0.05], np.float32),
+        cw=i8(2, 1, 3), cz=np.int8(5), one=ints(1), bias=f32(3), ib=np.array([5, -7, 100], np.int32),
+        which=np.array([True, False, True, False]), uq=np.array([9, 3, 200, 7], np.uint8),
+        us=np.float32(0.03), uz=np.uint8(100)), 17), [f32(1, 4)]
+
+
+def dynamic_quantized_lstm():
+    return model_of(graph(
+        [node("t = Transpose x", perm=[1, 0, 2]),
+         node(f"ys,yh,yc = {MICROSOFT}::DynamicQuantizeLSTM t,w,r,b,,,,,ws,wz,rs,rz", hidden_size=3,
+              direction="bidirectional"),
+         node("f = Transpose ys", perm=[2, 0, 1, 3]), node("last = Transpose yc", perm=[1, 0, 2])],
+        [("x", F, [1, 5, 4])], [("f", F, [1, 5, 2, 3]), ("last", F, [1, 2, 3])],
+        w=i8(2, 4, 12), r=i8(2, 3, 12), b=f32(2, 24), ws=np.array([0.01, 0.02], np.float32),
+        wz=np.array([3, -4], np.int8), rs=np.array([0.01, 0.015], np.float32),
+        rz=np.zeros(2, np.int8))), [f32(1, 5, 4)]
+
+
+# ---- Graphs in graphs, and what is known ----
+
+def branch(name, nodes, *results, **constants):
+    return h.make_graph(nodes, name, [], [h.make_tensor_value_info(r, F, None) for r in results],
+                        [nh.from_array(np.asarray(v), k) for k, v in constants.items()])
+
+
+def if_of_data():
+    """A second network that runs if the first is sure; in the other branch, what is computed
+    already, and a condition of each of the three rows' sum."""
+    yes = branch("yes", [node("a = MatMul x,w2"), node("b = Sigmoid a"), node("c = Neg a")], "b", "c")
+    no = branch("no", [node("q = Identity p"), node("r = Mul p,two")], "q", "r", two=np.float32(2))
+    return model_of(graph(
+        [node("m = MatMul x,w1"), node("p = Sigmoid m"), node("top = ReduceMax p", keepdims=0),
+         node("g = Greater top,half"), node("y,z = If g", then_branch=yes, else_branch=no),
+         node("not = Not g"), node("v,w = If not", then_branch=yes, else_branch=no)],
+        [("x", F, [3, 4])], [(k, F, [3, 1]) for k in "yzvw"], half=np.float32(0.5), w1=f32(4, 1),
+        w2=f32(4, 1))), [f32(3, 4)]
+
+
+def if_that_fits_one():
+    """A branch for long rows, whose windows short ones cannot fill, and one for these."""
+    yes = branch("yes", [node("a = MaxPool x", kernel_shape=[100]), node("b = GlobalMaxPool a")], "b")
+    no = branch("no", [node("c = GlobalAveragePool x")], "c")
+    return model_of(graph(
+        [node("s = ReduceSum x", keepdims=0), node("g = Less s,least"),
+         node("y = If g", then_branch=yes, else_branch=no)],
+        [("x", F, ["batch", 2, "width"])], [("y", F, ["batch", 2, 1])], least=np.float32(-1e9))), \
+        [f32(3, 2, 5)]
+
+
+def loop_of_constants():
+    """A recurrence whose matrices are constants around the loop and in it, over an open length."""
+    info = h.make_tensor_value_info
+    body = h.make_graph(
+        [node("xt = Gather xs,i", axis=1), node("a = MatMul xt,w"), node("b = MatMul state,u"),
+         node("c = Add a,b"), node("d = Add c,k"), node("next = Tanh d"), node("goes = Identity on"),
+         node("row = Identity next")], "body",
+        [info("i", I64, []), info("on", T.BOOL, []), info("state", F, None)],
+        [info("goes", T.BOOL, []), info("next", F, None), info("row", F, None)],
+        [nh.from_array(f32(3, 3), "u"), nh.from_array(f32(3), "k")])
+    return model_of(graph(
+        [node("s = Shape xs", start=1, end=2), node("n = Squeeze s"),
+         node("r = Shape xs", start=0, end=1), node("zs = Concat r,three", axis=0),
+         node("zero = ConstantOfShape zs"),
+         node("last,rows = Loop n,yes,zero", body=body), node("y = Transpose rows", perm=[1, 0, 2])],
+        [("xs", F, ["batch", "time", 4])], [("y", F, ["batch", "time", 3]), ("last", F, ["batch", 3])],
+        w=f32(4, 3), three=ints(3), yes=np.array(True))), [f32(3, 5, 4)]
+
+
+def zeros_of_the_batch():
+    """torch.zeros(batch, 0, 1) * -10, joined with what was computed; and outputs that the batch
+    alone determines."""
+    return model_of(graph(
+        [node("s = Shape x"), node("n = Gather s,i", axis=0), node("shape = Concat n,rest", axis=0),
+         node("z = ConstantOfShape shape"), node("m = Mul z,k"), node("r = Relu x"),
+         node("y = Concat r,m", axis=1),
+         node("counts = ConstantOfShape n", value=nh.from_array(np.array([7], np.int64)))],
+        [("x", F, ["batch", 3, 1])], [("y", F, ["batch", 3, 1]), ("counts", I64, ["batch"])],
+        i=ints(0), rest=ints(0, 1), k=np.float32(-10))), [f32(3, 3, 1)]
+
+
+def constant(name, value):
+    return h.make_node("Constant", [], [name], value=nh.from_array(np.asarray(value)))
+
+
+def weights_in_constants():
+    """As Paddle's exporter writes them. The epsilon is no weight."""
+    return model_of(graph(
+        [constant("w", f32(2, 3, 3, 3)), constant("b", f32(2)), constant("scale", f32(2)),
+         constant("shift", f32(2)), constant("mean", f32(2)), constant("var", np.ones(2, "f")),
+         constant("e", np.array([1e-5], np.float32)), constant("m", f32(2, 4)),
+         node("c = Conv x,w,b"), node("n = BatchNormalization c,scale,shift,mean,var"),
+         node("r = Relu n"), node("g = GlobalAveragePool r"), node("f = Flatten g"),
+         node("a = Add f,e"), node("y = MatMul a,m")],
+        [("x", F, ["batch", 3, 8, 8])], [("y", F, ["batch", 4])])), [f32(3, 3, 8, 8)]
+
+
+# ---- Images ----
+
+def resized_to_one_pixel():
+    """Where the only pixel of an axis comes from is another rule in each mode."""
+    names = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"]
+    nodes, outputs = [], []
+    for mode in ("nearest", "linear", "cubic"):
+        for i, name in enumerate(names):
+            if mode == "nearest" and name == "half_pixel_symmetric":
+                continue
+            out = f"{mode}_{name}"
+            nodes.append(node(f"{out} = Resize x,,,sizes", mode=mode,
+                              axes=[2, 3], coordinate_transformation_mode=name))
+            outputs.append((out, F, ["batch", 1, 1, 3]))
+    nodes.append(node("s = Resize x,,scales", mode="linear",
+                      coordinate_transformation_mode="pytorch_half_pixel"))
+    nodes.append(node("t = Concat " + ",".join(o for o, _, _ in outputs), axis=1))
+    return model_of(graph(nodes, [("x", F, ["batch", 1, 4, 5])],
+                          [("t", F, ["batch", len(outputs), 1, 3]), ("s", F, ["batch", 1, 1, 5])],
+                          sizes=ints(1, 3),
+                          scales=np.array([1, 1, 0.3, 1], np.float32)), 19), [f32(3, 1, 4, 5)]
+
+
+# ---- Files that are refused ----
+
+def loops(depth, what="Relu"):
+    """Loops in loops of 1,000 turns."""
+    info = h.make_tensor_value_info
+    inner = node("s2 = Loop n,t,s", body=loops(depth - 1, what)) if depth else node(f"s2 = {what} s")
+    return h.make_graph([node("c2 = Identity c"), inner], "body",
+                        [info("i", I64, []), info("c", T.BOOL, []), info("s", F, None)],
+                        [info("c2", T.BOOL, []), info("s2", F, None)])
+
+
+def loops_in_loops():
+    return model_of(graph([node("y = Loop n,t,x", body=loops(2))], [("x", F, ["batch", 4])],
+                          [("y", F, ["batch", 4])], n=np.array(1000), t=np.array(True)))
+
+
+def loops_of_constants():
+    return model_of(graph([node("z = Loop n,t,k", body=loops(2, "Neg")), node("y = Add x,z")],
+                          [("x", F, ["batch", 4])], [("y", F, ["batch", 4])], n=np.array(1000),
+                          t=np.array(True), k=f32(4)))
+
+
+def doubling():
+    """A constant that is joined with itself 30 times."""
+    return model_of(graph([node(f"c{i + 1} = Concat c{i},c{i}", axis=0) for i in range(30)] +
+                          [node("s = ReduceSum c30", keepdims=0), node("y = Add x,s")],
+                          [("x", F, ["batch", 4])], [("y", F, ["batch", 4])], c0=f32(64)))
+
+
+def of_ml():
+    g = graph([node("y = ai.onnx.ml::Scaler x", offset=[0.5, 1.0], scale=[2.0, 3.0])],
+              [("x", F, ["batch", 2])], [("y", F, ["batch", 2])])
+    return h.make_model(g, opset_imports=[h.make_opsetid("ai.onnx.ml", 1)], ir_version=8)
+
+
+def turns():
+    """A loop of 1,025 turns, of which each gives a row."""
+    info = h.make_tensor_value_info
+    body = h.make_graph([node("c2 = Identity c"), node("s2 = Identity s"), node("r = Identity s")],
+                        "body", [info("i", I64, []), info("c", T.BOOL, []), info("s", F, None)],
+                        [info("c2", T.BOOL, []), info("s2", F, None), info("r", F, None)])
+    return model_of(graph([node("y,rows = Loop n,t,x", body=body)], [("x", F, ["batch", 4])],
+                          [("y", F, ["batch", 4])], n=np.array(1025), t=np.array(True)))
+
+
+def large_constant():
+    return model_of(graph([node("w = ConstantOfShape shape"), node("z = MatMul x,w"),
+                           node("y = Add z,b")], [("x", F, ["batch", 4])], [("y", F, ["batch", 1 << 20])],
+                          shape=ints(4, 1 << 20), b=f32(2).sum()))
+
+
+REFUSED = [loops_in_loops, loops_of_constants, doubling, of_ml, turns, large_constant]
+CASES = [resized_to_one_pixel, if_of_data, if_that_fits_one, loop_of_constants, zeros_of_the_batch, weights_in_constants,
+         quantize_dynamic, quantize_qdq, quantize_qoperator, quantize_int8, quantized_numbers,
+         quantized_products, dynamic_quantized_lstm]
+
+
+def write(case):
+    model, arrays = case()
+    del model.graph.value_info[:]
+    path = FOLDER / f"{case.__name__}.onnx"
+    onnx.save(model, path)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    outputs = session.run(None, dict(zip([i.name for i in session.get_inputs()], arrays)))
+    np.savez(path.with_suffix(".npz"), **{f"x{i}": a for i, a in enumerate(arrays)},
+             **{f"p{i}": a for i, a in enumerate(outputs)})
+    print(case.__name__, path.stat().st_size, sorted({n.op_type for n in model.graph.node}))
+
+
+def main():
+    global rng
+    FOLDER.mkdir(exist_ok=True)
+    for case in CASES:
+        if len(sys.argv) > 1 and case.__name__ not in sys.argv[1:]:
+            continue
+        rng = np.random.default_rng(1)
+        write(case)
+    for case in REFUSED:
+        onnx.save(case(), FOLDER / f"{case.__name__}.onnx")
+    lines = [f"python {platform.python_version()}"]
+    lines += [f"{p} {version(p)}" for p in ("onnx", "onnxruntime", "numpy")]
+    (FOLDER / "VERSIONS").write_text("\n".join(lines) + "\n")
+
+
+main()
