@@ -250,6 +250,62 @@ def weights_in_constants():
         [("x", F, ["batch", 3, 8, 8])], [("y", F, ["batch", 4])])), [f32(3, 3, 8, 8)]
 
 
+# ---- Local functions ----
+
+def function(name, ins, outs, nodes, attributes=(), defaults=()):
+    return h.make_function("local", name, ins, outs, nodes,
+                           [h.make_opsetid("", 18), h.make_opsetid("local", 1)], list(attributes),
+                           list(defaults))
+
+
+def refers(n, name, to, kind):
+    """The node with an attribute that is the function's attribute `to`."""
+    n.attribute.append(onnx.AttributeProto(name=name, ref_attr_name=to, type=kind))
+    return n
+
+
+def functions():
+    """Functions in functions, called twice with other attributes, by default and not, with an output
+    that nobody wants; in a branch, with the branch in a function."""
+    A = onnx.AttributeProto
+    leaky = function("Leaky", ["x"], ["y"], [refers(node("y = LeakyRelu x"), "alpha", "slope", A.FLOAT)],
+                     defaults=[h.make_attribute("slope", 0.3)])
+    layer = function("Layer", ["x", "w", "b"], ["y", "before"],
+                     [node("t = MatMul x,w"), node("u = Add t,b"),
+                      node("before = Identity u"),
+                      refers(node("y = local::Leaky u"), "slope", "a", A.FLOAT)], ["a"])
+    yes = branch("yes", [node("t = local::Leaky x", slope=0.5)], "t")
+    no = branch("no", [node("t = Neg x")], "t")
+    chosen = function("Chosen", ["x"], ["y"],
+                      [node("s = Size x"), refers(node("k = Constant"), "value_int", "least", A.INT),
+                       node("c = Greater s,k"), node("y = If c", then_branch=yes, else_branch=no)],
+                      ["least"])
+    return model_of(graph(
+        [node("h,before = local::Layer x,w,b", a=0.1), node("g,none = local::Layer h,u,c"),
+         node("i = local::Leaky g"), node("y = local::Chosen i", least=3),
+         node("z = local::Chosen i", least=10 ** 9)],
+        [("x", F, ["batch", 4])], [("y", F, ["batch", 2]), ("before", F, ["batch", 3]),
+                                   ("z", F, ["batch", 2])],
+        w=f32(4, 3), b=f32(3), u=f32(3, 2), c=f32(2)), 18, [leaky, layer, chosen],
+        ["local"]), [f32(3, 4)]
+
+
+def functions_of_functions():
+    """16 of them, of which each calls the next one 10 times."""
+    made = [function(f"F{i}", ["x"], ["y"],
+                     [node(f"t{k + 1} = local::F{i + 1} " + (f"t{k}" if k else "x")) for k in range(9)] +
+                     [node(f"y = local::F{i + 1} t9")]) for i in range(15)]
+    made.append(function("F15", ["x"], ["y"], [node("y = Relu x")]))
+    return model_of(graph([node("y = local::F0 x")], [("x", F, ["batch", 4])],
+                          [("y", F, ["batch", 4])]), 18, made, ["local"])
+
+
+def function_of_itself():
+    return model_of(graph([node("y = local::Again x")], [("x", F, ["batch", 4])],
+                          [("y", F, ["batch", 4])]), 18,
+                    [function("Again", ["x"], ["y"], [node("y = local::Again x")])], ["local"])
+
+
 # ---- Images ----
 
 def resized_to_one_pixel():
@@ -324,8 +380,8 @@ def large_constant():
                           shape=ints(4, 1 << 20), b=f32(2).sum()))
 
 
-REFUSED = [loops_in_loops, loops_of_constants, doubling, of_ml, turns, large_constant]
-CASES = [resized_to_one_pixel, if_of_data, if_that_fits_one, loop_of_constants, zeros_of_the_batch, weights_in_constants,
+REFUSED = [functions_of_functions, function_of_itself, loops_in_loops, loops_of_constants, doubling, of_ml, turns, large_constant]
+CASES = [functions, resized_to_one_pixel, if_of_data, if_that_fits_one, loop_of_constants, zeros_of_the_batch, weights_in_constants,
          quantize_dynamic, quantize_qdq, quantize_qoperator, quantize_int8, quantized_numbers,
          quantized_products, dynamic_quantized_lstm]
 

@@ -4,9 +4,10 @@
 #include <string.h>
 
 typedef struct {
-    CornuArena      *arena;
-    CornuReadFiles **files;    /* NULL: none may be read */
-    const char      *path;     /* of the model */
+    CornuArena         *arena;
+    CornuReadFiles    **files;       /* NULL: none may be read */
+    const char         *path;        /* of the model */
+    CornuReadFunctions *functions;   /* NULL: none */
 } Reader;
 
 /* The number of fields of a message by their number, up to MOST - 1. */
@@ -205,6 +206,21 @@ static CornuStatus read_info(const Reader *reader, const CornuProtobufField *mes
 
 /* ---- Graphs ---- */
 
+static CornuStatus read_nodes(const Reader *reader, const CornuProtobufField *message,
+                              CornuReadGraph *graph)
+{
+    CornuProtobufField nodes = *message, field;
+    size_t             counts[MOST];
+    if (reader->functions) CORNU__TRY(cornu__onnx_expand(reader->functions, message, &nodes));
+    CORNU__TRY(count_fields(&nodes, "a graph", counts));
+    TAKE(reader, graph->nodes, counts[1]);
+    CornuFields fields = cornu__fields(nodes.bytes, nodes.size);
+    while (cornu__next_field(&fields, &field))
+        if (field.field == 1)
+            CORNU__TRY(read_node(reader, &field, &graph->nodes[graph->node_count++]));
+    return CORNU_OK;
+}
+
 static CornuStatus read_graph(const Reader *reader, const CornuProtobufField *message,
                               CornuReadGraph *graph)
 {
@@ -214,14 +230,13 @@ static CornuStatus read_graph(const Reader *reader, const CornuProtobufField *me
     *graph = (CornuReadGraph){ .name = "" };
     if (counts[15])
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "sparse initializers are not supported");
-    TAKE(reader, graph->nodes, counts[1]);
+    CORNU__TRY(read_nodes(reader, message, graph));
     TAKE(reader, graph->tensors, counts[5]);
     TAKE(reader, graph->inputs, counts[11]);
     TAKE(reader, graph->outputs, counts[12]);
     CornuFields fields = cornu__fields(message->bytes, message->size);
     while (cornu__next_field(&fields, &field)) {
         switch (field.field) {
-        case 1: CORNU__TRY(read_node(reader, &field, &graph->nodes[graph->node_count++])); break;
         case 2: CORNU__TRY(read_text(reader, &field, &graph->name)); break;
         case 5:
             if (field.kind != CORNU_PROTOBUF_BYTES) return cornu__onnx_damaged("a tensor");
@@ -234,33 +249,6 @@ static CornuStatus read_graph(const Reader *reader, const CornuProtobufField *me
             CORNU__TRY(read_info(reader, &field, &graph->outputs[graph->output_count++]));
             break;
         }
-    }
-    return CORNU_OK;
-}
-
-static CornuStatus read_function(const Reader *reader, const CornuProtobufField *message,
-                                 CornuReadFunction *function)
-{
-    size_t             counts[MOST];
-    CornuProtobufField field;
-    CORNU__TRY(count_fields(message, "a function", counts));
-    *function = (CornuReadFunction){ .name = "", .domain = "" };
-    TAKE(reader, function->in, counts[4]);
-    TAKE(reader, function->out, counts[5]);
-    TAKE(reader, function->nodes, counts[7]);
-    CornuFields fields = cornu__fields(message->bytes, message->size);
-    while (cornu__next_field(&fields, &field)) {
-        CornuStatus status = CORNU_OK;
-        switch (field.field) {
-        case 1:  status = read_text(reader, &field, &function->name); break;
-        case 4:  status = read_text(reader, &field, &function->in[function->in_count++]); break;
-        case 5:  status = read_text(reader, &field, &function->out[function->out_count++]); break;
-        case 7:
-            status = read_node(reader, &field, &function->nodes[function->node_count++]);
-            break;
-        case 10: status = read_text(reader, &field, &function->domain); break;
-        }
-        CORNU__TRY(status);
     }
     return CORNU_OK;
 }
@@ -281,34 +269,29 @@ static CornuStatus read_opset(const Reader *reader, const CornuProtobufField *me
     return fields.failed ? cornu__onnx_damaged("the opset") : CORNU_OK;
 }
 
-static CornuStatus read_model(const Reader *reader, const CornuProtobufField *message,
+static CornuStatus read_model(Reader *reader, const CornuProtobufField *message,
                               CornuReadModel *model)
 {
     size_t             counts[MOST];
     CornuProtobufField field;
-    bool               found = false;
     *model = (CornuReadModel){ .opset = 0 };
     CORNU__TRY(count_fields(message, "it", counts));
     if (counts[7] != 1) return cornu__onnx_damaged("it");
-    TAKE(reader, model->functions, counts[25]);
     CornuFields fields = cornu__fields(message->bytes, message->size);
-    while (cornu__next_field(&fields, &field)) {
-        if (field.field == 7) {
-            CORNU__TRY(read_graph(reader, &field, &model->graph));
-            found = true;
-        }
+    while (cornu__next_field(&fields, &field))
         if (field.field == 8) CORNU__TRY(read_opset(reader, &field, &model->opset));
-        if (field.field == 25)
-            CORNU__TRY(read_function(reader, &field, &model->functions[model->function_count++]));
-    }
-    return found ? CORNU_OK : cornu__onnx_damaged("it");
+    CORNU__TRY(cornu__onnx_functions(reader->arena, message, model->opset, &reader->functions));
+    fields = cornu__fields(message->bytes, message->size);
+    while (cornu__next_field(&fields, &field))
+        if (field.field == 7) CORNU__TRY(read_graph(reader, &field, &model->graph));
+    return CORNU_OK;
 }
 
 CornuStatus cornu__onnx_parse(CornuArena *arena, const void *bytes, size_t size,
                               const char *path, CornuReadModel *model)
 {
     CornuReadFiles *files = NULL;
-    const Reader    reader = { .arena = arena, .files = path ? &files : NULL, .path = path };
+    Reader          reader = { .arena = arena, .files = path ? &files : NULL, .path = path };
     const CornuProtobufField message = { .kind = CORNU_PROTOBUF_BYTES, .bytes = bytes,
                                          .size = size };
     const CornuStatus status = read_model(&reader, &message, model);

@@ -113,17 +113,8 @@ typedef struct {
 } CornuReadGraph;
 
 typedef struct {
-    const char *domain, *name;
-    const char **in, **out;
-    CornuReadNode *nodes;
-    int in_count, out_count, node_count;
-} CornuReadFunction;
-
-typedef struct {
-    int64_t            opset;                 /* of ONNX' own operators */
-    CornuReadGraph     graph;
-    CornuReadFunction *functions;
-    int                function_count;
+    int64_t        opset;                     /* of ONNX' own operators */
+    CornuReadGraph graph;                     /* nodes that call local functions are replaced */
 } CornuReadModel;
 
 /* Reads a model from bytes that outlive the arena. `path` is its file's, beside which files of

@@ -19,4 +19,13 @@ CornuStatus cornu__onnx_read_tensor(CornuArena *arena, const void *bytes, size_t
                                     CornuReadFiles **files, const char *path,
                                     CornuReadTensor *tensor);
 
+/* The local functions of a model of this opset; NULL if it has none. */
+typedef struct CornuReadFunctions CornuReadFunctions;
+CornuStatus cornu__onnx_functions(CornuArena *arena, const CornuProtobufField *model,
+                                  int64_t opset, CornuReadFunctions **to);
+
+/* The nodes of a graph, without calls, as fields 1 of a message in the arena. Once for a model. */
+CornuStatus cornu__onnx_expand(CornuReadFunctions *functions, const CornuProtobufField *graph,
+                               CornuProtobufField *nodes);
+
 #endif

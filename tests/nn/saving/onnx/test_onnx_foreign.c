@@ -25,6 +25,7 @@ static const struct { const char *name; int trained, weights; const char *stays;
     { "loop_of_constants", 1, 3, "depends on the size of the batch, or on other unknown extents" },
     { "zeros_of_the_batch", 0, 0, NULL },
     { "weights_in_constants", 5, 7, NULL },
+    { "functions", 4, 4, NULL },
     { "resized_to_one_pixel", 0, 29, NULL },
     { "quantize_dynamic", 3, 7, NULL },
     { "quantize_qdq", 7, 7, NULL },
@@ -189,7 +190,12 @@ static void test_budget(void **state)
 {
     (void)state;
     expect_refused("loops_in_loops", CORNU_ERR_MEMORY, "y (Loop): s2 (Loop): ");
+    expect_refused("loops_in_loops", CORNU_ERR_MEMORY, "the file asks for more than 524288 ops");
     expect_refused("loops_of_constants", CORNU_ERR_MEMORY, "z (Loop): s2 (Loop): ");
+    expect_refused("functions_of_functions", CORNU_ERR_MEMORY,
+                   "the calls of its functions make more than 262144 nodes");
+    expect_refused("function_of_itself", CORNU_ERR_UNSUPPORTED,
+                   "Again: functions call each other more than 16 deep");
     expect_refused("doubling", CORNU_ERR_MEMORY, "c19 (Concat): a constant of 134217728 bytes");
 }
 
