@@ -148,14 +148,16 @@ def quantized_products():
          node(f"c = {m}DynamicQuantizeMatMul x,w,ws,wz,bias"),
          node(f"d = {m}MatMulIntegerToFloat q,w,s,ws,z,wz,bias"),
          node(f"e = {m}QGemm q,s,z,w,ws,wz,ib", alpha=0.5),
+         node(f"e2 = {m}QGemm q,s,z,w,ws,wz", transA=0),
+         node("h = QLinearConv qx,s,z,cw,cs,cz,s,z"), node("hf = Cast h", to=F),
          node(f"f = {m}QLinearMul q,s,z,q,s,z,s,z"), node("ff = DequantizeLinear f,s,z"),
          node(f"g = {m}QLinearWhere which,q,s,z,uq,us,uz,s,z"), node("gf = Cast g", to=F)],
         [("x", F, ["batch", 4])],
         [("af", F, ["batch", 3]), ("bf", F, ["batch", 2, 4]), ("c", F, ["batch", 3]),
          ("d", F, ["batch", 3]), ("e", F, ["batch", 3]), ("ff", F, ["batch", 4]),
-         ("gf", F, ["batch", 4])],
+         ("gf", F, ["batch", 4]), ("e2", F, ["batch", 3]), ("hf", F, ["batch", 2, 2])],
         w=i8(4, 3), wz=np.array([1, -2, 3], np.int8), ws=np.array([0.1, 0.2, 0.05], np.float32),
-        cw=i8(2, 1, 3), cz=np.int8(5), one=ints(1), bias=f32(3), ib=np.array([5, -7, 100], np.int32),
+        cw=i8(2, 1, 3), cz=np.int8(5), cs=np.float32(0.005), one=ints(1), bias=f32(3), ib=np.array([5, -7, 100], np.int32),
         which=np.array([True, False, True, False]), uq=np.array([9, 3, 200, 7], np.uint8),
         us=np.float32(0.03), uz=np.uint8(100)), 17), [f32(1, 4)]
 
@@ -306,6 +308,29 @@ def function_of_itself():
                     [function("Again", ["x"], ["y"], [node("y = local::Again x")])], ["local"])
 
 
+# ---- Signals ----
+
+def signals():
+    """Transforms of one side and both, cut and filled up, and back; spectrograms; windows and mel
+    scales, which the graph computes from numbers."""
+    return model_of(graph(
+        [node("a = STFT x,step,window", onesided=1), node("b = STFT x,step,,length", onesided=0),
+         node("u = Unsqueeze x,last"), node("c = DFT u", axis=1, onesided=1),
+         node("d = DFT u,longer", axis=1), node("e = DFT d,shorter", axis=1, inverse=1),
+         node("ap = Mul a,a"), node("power = ReduceSum ap,three", keepdims=0),
+         node("mel = MelWeightMatrix mels,length,rate,low,high"), node("m = MatMul power,mel"),
+         node("hann = HannWindow twenty"), node("hamming = HammingWindow twenty", periodic=0),
+         node("black = BlackmanWindow twenty"), node("w0 = Mul x,hann"), node("w1 = Mul w0,hamming"),
+         node("w = Mul w1,black")],
+        [("x", F, ["batch", 20])],
+        [("a", F, ["batch", 5, 5, 2]), ("b", F, ["batch", 5, 8, 2]), ("c", F, ["batch", 11, 2]),
+         ("d", F, ["batch", 32, 2]), ("e", F, ["batch", 12, 2]), ("m", F, ["batch", 5, 3]),
+         ("w", F, ["batch", 20])],
+        step=np.array(3), window=f32(8), length=np.array(8), last=ints(2), longer=np.array(32),
+        shorter=np.array(12), three=ints(3), mels=np.array(3), rate=np.array(8000),
+        low=np.float32(100), high=np.float32(4000), twenty=np.array(20)), 17), [f32(3, 20)]
+
+
 # ---- Images ----
 
 def resized_to_one_pixel():
@@ -381,7 +406,7 @@ def large_constant():
 
 
 REFUSED = [functions_of_functions, function_of_itself, loops_in_loops, loops_of_constants, doubling, of_ml, turns, large_constant]
-CASES = [functions, resized_to_one_pixel, if_of_data, if_that_fits_one, loop_of_constants, zeros_of_the_batch, weights_in_constants,
+CASES = [functions, signals, resized_to_one_pixel, if_of_data, if_that_fits_one, loop_of_constants, zeros_of_the_batch, weights_in_constants,
          quantize_dynamic, quantize_qdq, quantize_qoperator, quantize_int8, quantized_numbers,
          quantized_products, dynamic_quantized_lstm]
 

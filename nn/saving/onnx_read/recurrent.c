@@ -93,7 +93,7 @@ static CornuTensor *matrix_of(const Cell *cell, int i)
     if (!w || !cell->dynamic) return w;
     w = cornu_op_convert(w, CORNU_F32);
     for (int k = 1; k >= 0; k--) {
-        CornuTensor *p = cornu_op_convert(cornu__optional(cell->step, 2 * i + 6 + k), CORNU_F32);
+        CornuTensor *p = cornu__optional_as(cell->step, 2 * i + 6 + k, CORNU_F32);
         if (!p || (cornu__rank_of(p) != 1 && cornu__rank_of(p) != 2)) continue;
         p = cornu__part_of(p, 0, cornu__extent_of(p, 0) > 1 ? cell->direction : 0, 1);
         w = k ? cornu_op_subtract(w, p) : cornu_op_multiply(w, p);

@@ -196,6 +196,12 @@ CornuTensor *cornu__optional(CornuReadStep *step, int i)
     return operand->tensor;
 }
 
+CornuTensor *cornu__optional_as(CornuReadStep *step, int i, CornuDtype dtype)
+{
+    CornuTensor *x = cornu__optional(step, i);
+    return x ? cornu_op_convert(x, dtype) : NULL;
+}
+
 CornuTensor *cornu__operand_of(CornuReadStep *step, int i)
 {
     if (cornu__given(step, i)) return cornu__optional(step, i);

@@ -96,6 +96,7 @@ bool         cornu__given(const CornuReadStep *step, int i);
 CornuTensor *cornu__operand_of(CornuReadStep *step, int i);
 /* Likewise, but NULL without an error if it is absent. */
 CornuTensor *cornu__optional(CornuReadStep *step, int i);
+CornuTensor *cornu__optional_as(CornuReadStep *step, int i, CornuDtype dtype);
 CornuType    cornu__operand_type(const CornuReadStep *step, int i);
 /* The known array of operand i; CORNU_ERR_UNSUPPORTED if it is not known. */
 CornuStatus  cornu__known(const CornuReadStep *step, int i, CornuArray *array);

@@ -112,7 +112,7 @@ static CornuStatus read_qlinear_conv(CornuReadStep *step)
     const bool   last = cornu__whole(step, "channels_last", 0);
     CornuTensor *x = cornu__centred(step, cornu__operand_of(step, 0), 2, -1);
     CornuTensor *w = cornu__centred(step, cornu__operand_of(step, 3), 5, 0);
-    CornuTensor *bias = cornu_op_convert(cornu__optional(step, 8), CORNU_F32), *y = NULL;
+    CornuTensor *bias = cornu__optional_as(step, 8, CORNU_F32), *y = NULL;
     if (last) x = cornu__read_channels_first(x);
     if (!x || !w) return cornu_error_take();
     CORNU__TRY(cornu__read_by(step, "Conv", (CornuTensor *const[]){ x, w, bias }, 3, &y));

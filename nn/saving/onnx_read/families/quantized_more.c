@@ -82,7 +82,7 @@ static CornuStatus read_gemm(CornuReadStep *step)
     const double alpha = cornu__real(step, "alpha", 1.0);
     CornuTensor *in[] = { cornu__centred(step, cornu__operand_of(step, 0), 2, -1),
                           cornu__centred(step, cornu__operand_of(step, 3), 5, turned ? 0 : 1) };
-    CornuTensor *bias = cornu_op_convert(cornu__optional(step, 6), CORNU_F32), *y = NULL;
+    CornuTensor *bias = cornu__optional_as(step, 6, CORNU_F32), *y = NULL;
     if (!in[0] || !in[1]) return cornu_error_take();
     CORNU__TRY(cornu__read_by(step, "Gemm", in, 2, &y));
     if (bias) y = cornu_op_add(y, alpha == 1.0 ? bias : cornu_op_scale(bias, alpha));
