@@ -103,8 +103,8 @@ def quantize_qdq():
 
 def quantize_qoperator():
     from onnxruntime import quantization as q
-    return quantized("QOperator", activation_type=q.QuantType.QUInt8, weight_type=q.QuantType.QUInt8,
-                     ), [f32(3, 3, 8, 8)]
+    return quantized("QOperator", activation_type=q.QuantType.QUInt8,
+                     weight_type=q.QuantType.QUInt8), [f32(3, 3, 8, 8)]
 
 
 def quantize_int8():
@@ -157,7 +157,8 @@ def quantized_products():
          ("d", F, ["batch", 3]), ("e", F, ["batch", 3]), ("ff", F, ["batch", 4]),
          ("gf", F, ["batch", 4]), ("e2", F, ["batch", 3]), ("hf", F, ["batch", 2, 2])],
         w=i8(4, 3), wz=np.array([1, -2, 3], np.int8), ws=np.array([0.1, 0.2, 0.05], np.float32),
-        cw=i8(2, 1, 3), cz=np.int8(5), cs=np.float32(0.005), one=ints(1), bias=f32(3), ib=np.array([5, -7, 100], np.int32),
+        cw=i8(2, 1, 3), cz=np.int8(5), cs=np.float32(0.005), one=ints(1), bias=f32(3),
+        ib=np.array([5, -7, 100], np.int32),
         which=np.array([True, False, True, False]), uq=np.array([9, 3, 200, 7], np.uint8),
         us=np.float32(0.03), uz=np.uint8(100)), 17), [f32(1, 4)]
 
@@ -172,6 +173,70 @@ def dynamic_quantized_lstm():
         w=i8(2, 4, 12), r=i8(2, 3, 12), b=f32(2, 24), ws=np.array([0.01, 0.02], np.float32),
         wz=np.array([3, -4], np.int8), rs=np.array([0.01, 0.015], np.float32),
         rz=np.zeros(2, np.int8))), [f32(1, 5, 4)]
+
+
+def fused():
+    """What onnxruntime's optimizer makes of several nodes."""
+    m = MICROSOFT + "::"
+    return model_of(graph(
+        [node(f"a = {m}FusedConv x,cw,cb", activation="LeakyRelu", activation_params=[0.3]),
+         node(f"b = {m}FusedConv x,cw,cb,a", activation="Clip", activation_params=[-0.5, 1.0]),
+         node(f"c = {m}Gelu a"), node(f"d = {m}FusedMatMul a,b", transB=1, alpha=0.5),
+         node("dr = Reshape d,to"), node(f"e = {m}QuickGelu dr", alpha=1.5),
+         node(f"f = {m}BiasGelu e,w"),
+         node(f"g = {m}FastGelu f,w"), node(f"h,,,hs = {m}SkipLayerNormalization g,e,w,w,w",
+                                            epsilon=0.01),
+         node(f"i,,,is = {m}SkipSimplifiedLayerNormalization h,hs,w", epsilon=0.1),
+         node("j = SimplifiedLayerNormalization is,w", axis=-1, epsilon=0.2),
+         node("k = Flatten j"), node(f"l = {m}FusedGemm k,gw,gb", activation="Tanh")],
+        [("x", F, ["batch", 2, 5, 5])], [("l", F, ["batch", 3]), ("i", F, ["batch", 6, 3]),
+                                         ("c", F, ["batch", 2, 3, 3])],
+        cw=f32(2, 2, 3, 3, scale=0.4), cb=f32(2), w=f32(3), gw=f32(18, 3, scale=0.3), gb=f32(3),
+        to=ints(0, -1, 3))), \
+        [f32(3, 2, 5, 5)]
+
+
+def fused_attention():
+    """The start of BERT as it is optimized: words with their positions and segments, masks of each
+    kind, and what is past."""
+    m = MICROSOFT + "::"
+    one = dict(num_heads=2)
+    return model_of(graph(
+        [node(f"e,counts = {m}EmbedLayerNormalization ids,segments,we,pe,se,g,b,mask"),
+         node(f"a = {m}Attention e,w,wb,mask", **one),
+         node(f"c = {m}Attention a,w,wb,counts", unidirectional=1, **one),
+         node(f"d,present = {m}Attention c,v,vb", unidirectional=1, qkv_hidden_sizes=[4, 4, 6],
+              **one),
+         node("rows = Shape ids", start=0, end=1), node("ps = Concat two,rows,two,two,two", axis=0),
+         node("past = Expand begin,ps"),
+         node(f"k,again = {m}Attention a,w,wb,,past", unidirectional=1, **one),
+         node("f = ReduceMean k", axes=[1], keepdims=0)],
+        [("ids", T.INT32, ["batch", 5]), ("segments", T.INT32, ["batch", 5]),
+         ("mask", T.INT32, ["batch", 5])],
+        [("d", F, ["batch", 5, 6]), ("f", F, ["batch", 4])], we=f32(10, 4), pe=f32(6, 4),
+        se=f32(2, 4), g=f32(4), b=f32(4), w=f32(4, 12, scale=0.3), wb=f32(12, scale=0.3),
+        v=f32(4, 14, scale=0.3), vb=f32(14),
+        begin=f32(2, 1, 2, 2, 2), two=ints(2)), 17), \
+        [rng.integers(0, 10, (3, 5)).astype(np.int32), rng.integers(0, 2, (3, 5)).astype(np.int32),
+         np.array([[1] * 5, [1] * 3 + [0] * 2, [1, 1, 0, 0, 0]], np.int32)]
+
+
+def quantized_attention():
+    """As quantize_dynamic writes what is optimized."""
+    m = MICROSOFT + "::"
+    return model_of(graph(
+        [node(f"e,counts = {m}QEmbedLayerNormalization ids,,we,pe,,g,b,mask,ws,ps,,gs,bs,"
+              "wz,pz,,gz,bz"),
+         node("q,s,z = DynamicQuantizeLinear e"),
+         node(f"y = {m}QAttention q,w,wb,s,vs,mask,z,vz", num_heads=2)],
+        [("ids", T.INT32, [1, 5]), ("mask", T.INT32, [1, 5])], [("y", F, [1, 5, 4])],
+        we=rng.integers(0, 255, (10, 4)).astype(np.uint8),
+        pe=rng.integers(0, 255, (6, 4)).astype(np.uint8),
+        g=rng.integers(0, 255, 4).astype(np.uint8), b=rng.integers(0, 255, 4).astype(np.uint8),
+        ws=np.float32(0.02), ps=np.float32(0.01), gs=np.float32(0.01), bs=np.float32(0.02),
+        wz=np.uint8(120), pz=np.uint8(130), gz=np.uint8(3), bz=np.uint8(128), w=i8(4, 12),
+        wb=f32(12), vs=np.float32(0.01), vz=np.int8(2)), 17), \
+        [rng.integers(0, 10, (1, 5)).astype(np.int32), np.array([[1, 1, 1, 0, 0]], np.int32)]
 
 
 # ---- Graphs in graphs, and what is known ----
@@ -405,8 +470,10 @@ def large_constant():
                           shape=ints(4, 1 << 20), b=f32(2).sum()))
 
 
-REFUSED = [functions_of_functions, function_of_itself, loops_in_loops, loops_of_constants, doubling, of_ml, turns, large_constant]
-CASES = [functions, signals, resized_to_one_pixel, if_of_data, if_that_fits_one, loop_of_constants, zeros_of_the_batch, weights_in_constants,
+REFUSED = [functions_of_functions, function_of_itself, loops_in_loops, loops_of_constants, doubling,
+           of_ml, turns, large_constant]
+CASES = [fused, fused_attention, quantized_attention, functions, signals, resized_to_one_pixel,
+         if_of_data, if_that_fits_one, loop_of_constants, zeros_of_the_batch, weights_in_constants,
          quantize_dynamic, quantize_qdq, quantize_qoperator, quantize_int8, quantized_numbers,
          quantized_products, dynamic_quantized_lstm]
 
@@ -435,6 +502,7 @@ def main():
         rng = np.random.default_rng(1)
         write(case)
     for case in REFUSED:
+        rng = np.random.default_rng(1)
         onnx.save(case(), FOLDER / f"{case.__name__}.onnx")
     lines = [f"python {platform.python_version()}"]
     lines += [f"{p} {version(p)}" for p in ("onnx", "onnxruntime", "numpy")]

@@ -7,14 +7,20 @@
 /* Operands by bits, those that are trained and those that are not; `single`: also if they have one
  * element only. */
 static const struct { const char *op; int trained, kept; bool single; } operands[] = {
-    { "Add", 3, 0, true }, { "BatchNormalization", 6, 24, true }, { "Concat", -1, 0, false },
+    { "Add", 3, 0, true }, { "BatchNormalization", 6, 24, true }, { "BiasGelu", 2, 0, true },
+    { "Concat", -1, 0, false },
     { "Conv", 6, 0, true }, { "ConvTranspose", 6, 0, true }, { "Div", 3, 0, false },
-    { "Einsum", -1, 0, true }, { "Expand", 1, 0, false }, { "GRU", 14, 0, true },
+    { "Einsum", -1, 0, true }, { "EmbedLayerNormalization", 4 + 8 + 16 + 32 + 64, 0, true },
+    { "Expand", 1, 0, false }, { "FastGelu", 2, 0, true }, { "FusedConv", 6, 0, true },
+    { "FusedGemm", 7, 0, true }, { "FusedMatMul", 3, 0, true }, { "GRU", 14, 0, true },
     { "Gather", 1, 0, false }, { "Gemm", 7, 0, true }, { "GroupNormalization", 6, 0, true },
     { "InstanceNormalization", 6, 0, true }, { "LSTM", 14 + 128, 0, true },
     { "LayerNormalization", 6, 0, true }, { "MatMul", 3, 0, true }, { "Mul", 3, 0, false },
     { "PRelu", 2, 0, true }, { "RMSNormalization", 2, 0, true }, { "RNN", 14, 0, true },
-    { "Sub", 3, 0, true }, { "Tile", 1, 0, false }, { "Where", 6, 0, false },
+    { "SimplifiedLayerNormalization", 2, 0, true },
+    { "SkipLayerNormalization", 4 + 8 + 16, 0, true },
+    { "SkipSimplifiedLayerNormalization", 4 + 8, 0, true }, { "Sub", 3, 0, true },
+    { "Tile", 1, 0, false }, { "Where", 6, 0, false },
 };
 
 bool cornu__read_trains(const CornuReadNode *node, int operand)

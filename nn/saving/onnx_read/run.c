@@ -416,8 +416,8 @@ static CornuStatus check_result(const CornuReadRun *run, CornuType type)
 {
     const size_t most = run->arena->limit / 16;
     if (!most || cornu_type_bytes(type) <= most) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_MEMORY, "a constant of %zu bytes is computed, expected at most %zu "
-                       "for a file of its size; CORNU_MAX_MEMORY raises this",
+    return cornu__fail(CORNU_ERR_MEMORY, "a constant of %zu bytes is computed, expected at most "
+                       "%zu for a file of its size; CORNU_MAX_MEMORY raises this",
                        cornu_type_bytes(type), most);
 }
 
