@@ -116,8 +116,8 @@ CornuTensor *cornu__product_over_rows(CornuTensor *a, CornuTensor *b, CornuDtype
  * smaller. */
 CornuDtype cornu__gradient_dtype(const CornuTensor *x);
 
-/* At most *budget ops more are recorded in the graph; NULL: any number. Returns how many it has, for
- * spend, which ends the limit and takes those that were recorded since then from the budget. */
+/* At most *budget ops more are recorded in the graph; NULL: any number. Returns how many it has,
+ * for spend, which ends the limit and takes those that were recorded since then from the budget. */
 int  cornu__graph_limit(CornuGraph *graph, const int *budget);
 void cornu__graph_spend(CornuGraph *graph, int *budget, int before);
 

@@ -39,8 +39,8 @@
  * loaded. Float constants that a node uses as parameters are weights, under their names, which are
  * trained, filters in Cornu's axes; statistics of BatchNormalization stay as they are. Tensors keep
  * ONNX' axes: images are (B, C, H, W). A graph is that of inference: Dropout does nothing. Opsets
- * from 7 on; an operator that is not supported is refused by name. External data are read from
- * files beside the model. Axis 0 of inputs and outputs is the batch; if the file fixes it, all
+ * from 7 on; an operator that is not supported is refused by name. Axis 0 of inputs and
+ * outputs is the batch; if the file fixes it, all
  * batches have that size, and of a file of one row any number are predicted, one after the other. A
  * graph without such a batch (a scalar input, a state (2, batch, 64), time as axis 0, one number as
  * output) is a function: cornu_model_is_function. Where the graph computes along axis 0, such as a
@@ -49,6 +49,20 @@
  * all rows in one batch. Extents that are open in the file but for which one size alone fits have
  * that size. Matrices and filters that several nodes share stay one weight; vectors, of
  * which exporters merge equal ones, become one for each.
+ * Weights are initializers, or, in a file that has none there, constants of Constant nodes; a model
+ * without any that is trained is loaded with a warning in the log.
+ *
+ * Quantized numbers are the integers that they are between nodes; weights that the file only
+ * dequantizes are floats, and trained. An If whose condition is known when the file is loaded is
+ * its branch, else both are computed. A Loop is unrolled: up to 1,024 turns, whose number must be
+ * known. Calls of local functions are the nodes of their bodies. Of other domains com.microsoft's
+ * quantized and fused operators are read.
+ *
+ * External data are read from files beside the model, within their bounds; a symbolic link must
+ * lead to a file beside the model, or beside the one that a link in the model's place leads to.
+ * What a file asks for is bounded: 524,288 ops and nodes, and 64 for each of its own nodes; a
+ * gigabyte and 16 times its own size of constants that are computed, or what
+ * cornu_set_memory_limit and CORNU_MAX_MEMORY allow (CORNU_ERR_MEMORY, naming the node).
  *
  * A .tflite file takes floats (indices as i32), under the names of its inputs and, of its outputs,
  * of the layers, in the signature "serving_default". Batch normalization is part of the product

@@ -170,7 +170,7 @@ static CornuStatus record(CornuLayer *layer, const CornuCall *call, CornuTensor 
 static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                               int in_count, CornuTensor **out)
 {
-    CornuArena arena = { NULL };
+    CornuArena arena = { .blocks = NULL };
     int        budget = CORNU_READ_MOST_OPS;
     if (in_count != node_of(layer)->model.graph.input_count)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: got %d tensors, the node has %d",

@@ -2,6 +2,7 @@
  * (tests/golden/make_onnx_foreign.py), as they are and saved again; what small files may ask for is
  * bounded, and what is refused is named. */
 #include "../../../../nn/cornu.h"
+#include "../../../allocations.h"
 #include "../../../datasets/files.h"
 #include "../../golden.h"
 
@@ -142,8 +143,8 @@ static void test_branch_that_fits_not(void **state)
     for (int i = 0; i < 10; i++) x[i] = -1e9f;
     const CornuArray in = cornu_array(x, CORNU_F32, 1, 2, 5);
     const CornuArray out = cornu_array(y, CORNU_F32, 1, 2, 1);
-    expect_error(cornu_predict_on_batch(model, in, out), CORNU_ERR_VALUE, "y: the condition chose then_branch, which does not take operands of these "
-                 "shapes");
+    expect_error(cornu_predict_on_batch(model, in, out), CORNU_ERR_VALUE, "y: the condition chose "
+                 "then_branch, which does not take operands of these shapes");
     cornu_model_free(model);
 }
 
@@ -215,6 +216,31 @@ static void test_limit(void **state)
     cornu_set_memory_limit(0);
 }
 
+/* Out of memory at points of loading calls, branches and quantized weights. */
+static void test_no_memory(void **state)
+{
+    static const char *const names[] = { "functions", "if_of_data", "quantize_qdq" };
+    (void)state;
+    if (!allocations_counted()) skip();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char        path[100];
+        CornuModel *model = load(names[i], "");   /* what is made once */
+        snprintf(path, sizeof path, GOLDEN "%s.onnx", names[i]);
+        cornu_model_free(model);
+        model = NULL;
+        for (int64_t n = 0; !model; n += 1 + n / 40) {
+            const int64_t held = allocations_held();
+            allocations_fail_after(n);
+            model = cornu_model_load(path);
+            allocations_fail_after(NEVER);
+            if (model) break;
+            assert_int_equal(cornu_error_status(), CORNU_ERR_MEMORY);
+            assert_int_equal(allocations_held(), held);
+        }
+        cornu_model_free(model);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, files_begin, files_end)
@@ -227,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_operators_by_name),
         cmocka_unit_test(test_budget),
         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -332,8 +332,8 @@ static void test_cut(void **state)
 
 /* ---- Files that are refused ---- */
 
-/* A model of one input x (batch, 4) and one node; if `data` is given, also of a tensor w of external
- * data, which has these keys and values, ended by NULL. */
+/* A model of one input x (batch, 4) and one node; if `data` is given, also of a tensor w of
+ * external data, which has these keys and values, ended by NULL. */
 static const char *one_node(const char *op, const char *domain, const char *const *data)
 {
     CornuMessage to = { 0 };

@@ -1,6 +1,6 @@
 /* LSTM, GRU and RNN: (T, B, C), or with layout 1 (B, T, C); weights (directions, gates U, …).
  * Formulas: docs/Operators.md of ONNX. */
-#include "families/quantized_internal.h"
+#include "quantized_internal.h"
 
 #include <string.h>
 
