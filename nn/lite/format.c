@@ -23,19 +23,6 @@ static CornuStatus export_model(const CornuModel *model, const CornuValues *valu
     return save(model, values, config->path);
 }
 
-/* Models compute in f32. */
-static CornuStatus check_floats(const CornuLiteGraph *graph)
-{
-    for (int i = 0; i < graph->tensor_count; i++) {
-        const CornuLiteTensor *tensor = &graph->tensors[i];
-        if (tensor->quantization.count)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "the tensor \"%s\" is quantized, %s, "
-                               "expected a model in f32; cornu_int8_load loads others",
-                               tensor->name, cornu__lite_dtype_name(tensor->dtype));
-    }
-    return CORNU_OK;
-}
-
 /* Each operator becomes the layer of an ONNX node. */
 static CornuStatus load_graph(const char *path, CornuInputShapes *shapes, CornuModel **model)
 {
@@ -43,8 +30,7 @@ static CornuStatus load_graph(const char *path, CornuInputShapes *shapes, CornuM
     CornuMessage    file = { 0 };
     *model = NULL;
     CORNU__TRY(cornu__lite_open(path, &graph));
-    CornuStatus status = check_floats(graph);
-    if (!status) status = cornu__lite_to_onnx(graph, true, &file);
+    CornuStatus status = cornu__lite_to_onnx(graph, true, &file);
     cornu__lite_graph_free(graph);
     if (!status) status = cornu__onnx_load_bytes(file.bytes, file.size, shapes, model);
     cornu__release(file.bytes);

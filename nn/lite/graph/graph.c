@@ -12,7 +12,8 @@ size_t cornu__lite_dtype_size(CornuLiteDtype dtype)
     case CORNU_LITE_I32:  return 4;
     case CORNU_LITE_F16:
     case CORNU_LITE_I16:  return 2;
-    case CORNU_LITE_I64:  return 8;
+    case CORNU_LITE_I64:
+    case CORNU_LITE_COMPLEX64: return 8;
     case CORNU_LITE_U8:
     case CORNU_LITE_BOOL:
     case CORNU_LITE_I8:   return 1;
@@ -30,6 +31,7 @@ const char *cornu__lite_dtype_name(CornuLiteDtype dtype)
     case CORNU_LITE_I64:  return "i64";
     case CORNU_LITE_BOOL: return "bool";
     case CORNU_LITE_I16:  return "i16";
+    case CORNU_LITE_COMPLEX64: return "complex64";
     case CORNU_LITE_I8:   return "i8";
     }
     return "?";
@@ -37,12 +39,12 @@ const char *cornu__lite_dtype_name(CornuLiteDtype dtype)
 
 const char *cornu__lite_code_name(int code)
 {
-    switch (code) {
-#define OPERATOR(number, name, options, int8) case number: return #name;
-#include "operators.def"
-#undef OPERATOR
-    default: return NULL;
-    }
+    static const char *const names[] = {
+#define BUILTIN(name) #name,
+#include "builtins.def"
+#undef BUILTIN
+    };
+    return code >= 0 && code < (int)(sizeof names / sizeof *names) ? names[code] : NULL;
 }
 
 CornuLiteGraph *cornu__lite_graph_create(const char *name)
@@ -78,7 +80,11 @@ void cornu__lite_graph_free(CornuLiteGraph *graph)
     for (int i = 0; i < graph->operator_count; i++) {
         cornu__release(graph->operators[i].in);
         cornu__release(graph->operators[i].out);
+        cornu__release(graph->operators[i].custom);
+        cornu__release(graph->operators[i].custom_options);
     }
+    for (int i = 0; i < graph->variable_count; i++) cornu__release(graph->variables[i].name);
+    cornu__release(graph->variables);
     cornu__release(graph->tensors);
     cornu__release(graph->operators);
     free_ports(graph->inputs, graph->input_count);
@@ -178,6 +184,38 @@ int cornu__lite_add_operator(CornuLiteGraph *graph, CornuLiteCode code, const in
     }
     graph->operators[graph->operator_count] = made;
     return graph->operator_count++;
+}
+
+void cornu__lite_set_custom(CornuLiteGraph *graph, int op, const char *name, const void *options,
+                            size_t bytes)
+{
+    char          *copy = copied(graph, name, strlen(name) + 1, 1);
+    unsigned char *own = bytes ? copied(graph, options, bytes, 1) : NULL;
+    if (graph->status) {
+        cornu__release(copy);
+        cornu__release(own);
+        return;
+    }
+    graph->operators[op].custom = copy;
+    graph->operators[op].custom_options = own;
+    graph->operators[op].custom_bytes = bytes;
+}
+
+const char *cornu__lite_operator_name(const CornuLiteOperator *op)
+{
+    return op->custom ? op->custom : cornu__lite_code_name(op->code);
+}
+
+void cornu__lite_add_variable(CornuLiteGraph *graph, const char *name, int initial, int now,
+                              int next)
+{
+    if (!room(graph, &graph->variables, &graph->variable_space, graph->variable_count,
+              sizeof *graph->variables))
+        return;
+    char *copy = copied(graph, name, strlen(name) + 1, 1);
+    if (copy)
+        graph->variables[graph->variable_count++] =
+            (CornuLiteVariable){ .name = copy, .initial = initial, .now = now, .next = next };
 }
 
 static void add_port(CornuLiteGraph *graph, CornuLitePort **ports, int *space, int *count,

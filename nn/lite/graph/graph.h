@@ -21,7 +21,8 @@ enum { CORNU_LITE_NONE = -1 };          /* an omitted input */
 /* TensorType, with the numbers of the schema; the elements of others are not known here. */
 typedef enum {
     CORNU_LITE_F32 = 0, CORNU_LITE_F16 = 1, CORNU_LITE_I32 = 2, CORNU_LITE_U8 = 3,
-    CORNU_LITE_I64 = 4, CORNU_LITE_BOOL = 6, CORNU_LITE_I16 = 7, CORNU_LITE_I8 = 9,
+    CORNU_LITE_I64 = 4, CORNU_LITE_BOOL = 6, CORNU_LITE_I16 = 7, CORNU_LITE_COMPLEX64 = 8,
+    CORNU_LITE_I8 = 9,
 } CornuLiteDtype;
 
 size_t      cornu__lite_dtype_size(CornuLiteDtype dtype);   /* 0 for an unknown one */
@@ -34,7 +35,7 @@ typedef enum {
 #undef OPERATOR
 } CornuLiteCode;
 
-const char *cornu__lite_code_name(int code);                /* "CONV_2D"; NULL for an unknown one */
+const char *cornu__lite_code_name(int code);     /* "CONV_2D", of any builtin one; else NULL */
 
 typedef enum { CORNU_LITE_SAME = 0, CORNU_LITE_VALID = 1 } CornuLitePadding;
 
@@ -49,20 +50,25 @@ typedef enum {
 typedef struct {
     CornuLitePadding    padding;
     CornuLiteActivation fused_activation;
-    int32_t stride_h, stride_w, dilation_h, dilation_w;   /* 0 is read as 1 */
+    int32_t stride_d, stride_h, stride_w;                 /* 0 is read as 1 */
+    int32_t dilation_d, dilation_h, dilation_w;           /* likewise */
     int32_t filter_h, filter_w;                           /* of pools */
     int32_t depth_multiplier;
     int32_t axis, batch_dims;                             /* CONCATENATION, GATHER, PACK, UNPACK */
-    int32_t count;                                        /* SPLIT, PACK, UNPACK */
+    int32_t count;                                        /* SPLIT, SPLIT_V, PACK, UNPACK */
+    int32_t block_size;                                   /* DEPTH_TO_SPACE, SPACE_TO_DEPTH */
+    int32_t mirror;                                       /* MIRROR_PAD: 0 REFLECT, 1 SYMMETRIC */
+    int32_t radius;                                       /* LOCAL_RESPONSE_NORMALIZATION */
     int32_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
-    CornuLiteDtype in_dtype, out_dtype;                   /* CAST; out_dtype of SHAPE */
-    float   beta, alpha;                                  /* SOFTMAX; LEAKY_RELU */
+    CornuLiteDtype in_dtype, out_dtype;                   /* CAST; out_dtype of SHAPE, ARG_MAX */
+    float   beta, alpha, bias;                            /* SOFTMAX; LEAKY_RELU */
     float   cell_clip, proj_clip;                         /* 0: none */
     int32_t weights_format;                               /* FULLY_CONNECTED: 0, others refused */
     bool    keep_dims;                                    /* reductions; keep_num_dims */
     bool    align_corners, half_pixel_centers;
     bool    time_major, asymmetric_quantize_inputs, diagonal_recurrent_tensors;
     bool    adj_x, adj_y, approximate, offset;
+    bool    exclusive, reverse;                           /* CUMSUM */
     int32_t extents[CORNU_MAX_RANK], extent_count;        /* RESHAPE's new_shape, SQUEEZE's axes */
 } CornuLiteOptions;
 
@@ -89,7 +95,17 @@ typedef struct {
     int             *in, *out;          /* tensors; CORNU_LITE_NONE for an omitted input */
     int              in_count, out_count;
     CornuLiteOptions options;
+    char            *custom;            /* the name of a CUSTOM operator; else NULL */
+    unsigned char   *custom_options;    /* its own bytes; NULL: none */
+    size_t           custom_bytes;
 } CornuLiteOperator;
+
+/* A state of a streaming model: each run reads what the one before it has left. */
+typedef struct {
+    char *name;                         /* never NULL */
+    int   initial;                      /* a constant of the same type */
+    int   now, next;                    /* the tensor read at the beginning, and its successor */
+} CornuLiteVariable;
 
 /* An input or output, under the name that the signature "serving_default" gives it. */
 typedef struct {
@@ -101,8 +117,9 @@ typedef struct {
     CornuLiteTensor   *tensors;
     CornuLiteOperator *operators;
     CornuLitePort     *inputs, *outputs;
-    int                tensor_count, operator_count, input_count, output_count;
-    int                tensor_space, operator_space, input_space, output_space;
+    CornuLiteVariable *variables;
+    int                tensor_count, operator_count, input_count, output_count, variable_count;
+    int                tensor_space, operator_space, input_space, output_space, variable_space;
     char              *name;            /* of the model; may be NULL */
     CornuStatus        status;          /* CORNU_ERR_MEMORY once something could not be added */
 } CornuLiteGraph;
@@ -132,6 +149,17 @@ void cornu__lite_set_scales(CornuLiteGraph *graph, int tensor, const float *scal
 /* Returns the number of the operator. Options NULL is all zeros. */
 int cornu__lite_add_operator(CornuLiteGraph *graph, CornuLiteCode code, const int *in, int in_count,
                              const int *out, int out_count, const CornuLiteOptions *options);
+
+/* Makes operator `op` a custom one of this name, with its own options. */
+void cornu__lite_set_custom(CornuLiteGraph *graph, int op, const char *name, const void *options,
+                            size_t bytes);
+
+/* Values before the first run, and the tensors that are read and kept. */
+void cornu__lite_add_variable(CornuLiteGraph *graph, const char *name, int initial, int now,
+                              int next);
+
+/* The name of an operator: "CONV_2D", or that of a custom one. */
+const char *cornu__lite_operator_name(const CornuLiteOperator *op);
 
 void cornu__lite_add_input(CornuLiteGraph *graph, int tensor, const char *name);
 void cornu__lite_add_output(CornuLiteGraph *graph, int tensor, const char *name);

@@ -34,6 +34,9 @@ UNARY(absolute, "Abs")
 UNARY(cosine, "Cos")
 UNARY(exponential, "Exp")
 UNARY(round_down, "Floor")
+UNARY(round_even, "Round")
+UNARY(round_up, "Ceil")
+UNARY(sign_of, "Sign")
 UNARY(logarithm, "Log")
 UNARY(negative, "Neg")
 UNARY(opposite, "Not")
@@ -140,19 +143,62 @@ static CornuStatus as_it_is(const Step *step)
     return cornu__lite_give(step, cornu__lite_value(step, 0));
 }
 
-static CornuStatus convert(const Step *step)
+/* Between 0 and 1. */
+static CornuStatus relu_0_to_1(const Step *step)
 {
     CORNU__TRY(cornu__lite_expect(step, 1, -1));
-    const CornuLiteDtype dtype = cornu__lite_result(step)->dtype;
-    const int            type = dtype == CORNU_LITE_F32    ? CORNU_ONNX_FLOAT
-                              : dtype == CORNU_LITE_BOOL   ? CORNU_ONNX_BOOL : CORNU_ONNX_INT64;
-    return cornu__lite_give(step, cast(step->to, cornu__lite_value(step, 0), type));
+    const int x = one(step->to, "Relu", cornu__lite_value(step, 0));
+    return cornu__lite_give(step, two(step->to, "Min", x, cornu__onnx_scalar(step->to, 1.0)));
+}
+
+static bool of_integers(const Step *step)
+{
+    return cornu__lite_onnx_dtype(cornu__lite_result(step)->dtype) == CORNU_I64;
+}
+
+/* a - floor(a / b) b, which Mod is of integers alone. */
+static int remainder_of(const Step *step, int a, int b)
+{
+    if (of_integers(step)) return two(step->to, "Mod", a, b);
+    const int floor = one(step->to, "Floor", two(step->to, "Div", a, b));
+    return two(step->to, "Sub", a, two(step->to, "Mul", floor, b));
+}
+
+/* Div of integers rounds to 0. */
+static CornuStatus floor_div(const Step *step)
+{
+    CORNU__TRY(cornu__lite_expect(step, 2, -1));
+    const int a = cornu__lite_value(step, 0), b = cornu__lite_value(step, 1);
+    if (!of_integers(step))
+        return cornu__lite_give(step, one(step->to, "Floor", two(step->to, "Div", a, b)));
+    const int exact = two(step->to, "Sub", a, remainder_of(step, a, b));
+    return cornu__lite_give(step, two(step->to, "Div", exact, b));
+}
+
+static CornuStatus floor_mod(const Step *step)
+{
+    CORNU__TRY(cornu__lite_expect(step, 2, -1));
+    const int a = cornu__lite_value(step, 0), b = cornu__lite_value(step, 1);
+    return cornu__lite_give(step, remainder_of(step, a, b));
+}
+
+/* x over its length along the last axis, which is at least 1e-6. */
+static CornuStatus l2_normalization(const Step *step)
+{
+    CORNU__TRY(cornu__lite_expect(step, 1, -1));
+    const int rank = cornu__lite_operand(step, 0)->shape.rank, x = cornu__lite_value(step, 0);
+    if (rank < 1) return cornu__fail(CORNU_ERR_FORMAT, "of a number");
+    int length = cornu__onnx_reduce(step->to, "ReduceSum", two(step->to, "Mul", x, x), rank,
+                                    INT64_C(1) << (rank - 1), true);
+    length = one(step->to, "Sqrt", length);
+    length = two(step->to, "Max", length, cornu__onnx_scalar(step->to, 1e-6));
+    return cornu__lite_give(step, two(step->to, "Div", x, length));
 }
 
 const CornuLiteOnnxRow cornu__lite_onnx_elementwise[] = {
     { CORNU_LITE_ABS, absolute },
     { CORNU_LITE_ADD, add },
-    { CORNU_LITE_CAST, convert },
+    { CORNU_LITE_CEIL, round_up },
     { CORNU_LITE_COS, cosine },
     { CORNU_LITE_DEQUANTIZE, as_it_is },
     { CORNU_LITE_DIV, divide },
@@ -160,10 +206,13 @@ const CornuLiteOnnxRow cornu__lite_onnx_elementwise[] = {
     { CORNU_LITE_EQUAL, equal },
     { CORNU_LITE_EXP, exponential },
     { CORNU_LITE_FLOOR, round_down },
+    { CORNU_LITE_FLOOR_DIV, floor_div },
+    { CORNU_LITE_FLOOR_MOD, floor_mod },
     { CORNU_LITE_GELU, gelu },
     { CORNU_LITE_GREATER, greater },
     { CORNU_LITE_GREATER_EQUAL, greater_equal },
     { CORNU_LITE_HARD_SWISH, hard_swish },
+    { CORNU_LITE_L2_NORMALIZATION, l2_normalization },
     { CORNU_LITE_LEAKY_RELU, leaky_relu },
     { CORNU_LITE_LESS, less },
     { CORNU_LITE_LESS_EQUAL, less_equal },
@@ -183,10 +232,13 @@ const CornuLiteOnnxRow cornu__lite_onnx_elementwise[] = {
     { CORNU_LITE_QUANTIZE, as_it_is },
     { CORNU_LITE_RELU, relu },
     { CORNU_LITE_RELU6, relu6 },
+    { CORNU_LITE_RELU_0_TO_1, relu_0_to_1 },
     { CORNU_LITE_RELU_N1_TO_1, relu_n1_to_1 },
+    { CORNU_LITE_ROUND, round_even },
     { CORNU_LITE_RSQRT, inverse_root },
     { CORNU_LITE_SELECT, select_ },
     { CORNU_LITE_SELECT_V2, select_ },
+    { CORNU_LITE_SIGN, sign_of },
     { CORNU_LITE_SIN, sine },
     { CORNU_LITE_SOFTMAX, softmax },
     { CORNU_LITE_SQRT, square_root },

@@ -18,6 +18,7 @@ typedef struct {
     const CornuLiteGraph *graph;
     int                  *values;     /* of each tensor, real numbers; 0: not yet */
     int                  *quantized;  /* of those that are, their stored numbers */
+    bool                  loads;      /* for the reader of this library alone: to_onnx.h */
 } CornuLiteOnnx;
 
 /* A call of a rule. */
@@ -32,8 +33,12 @@ typedef CornuStatus CornuLiteOnnxRule(const CornuLiteStepOnnx *step);
 typedef struct { CornuLiteCode code; CornuLiteOnnxRule *rule; } CornuLiteOnnxRow;
 
 /* The tables of families, each ended by a row without a rule. */
-extern const CornuLiteOnnxRow cornu__lite_onnx_elementwise[], cornu__lite_onnx_shapes[],
-    cornu__lite_onnx_windows[];
+#define FAMILY(name) extern const CornuLiteOnnxRow cornu__lite_onnx_##name[];
+#include "families.def"
+#undef FAMILY
+
+/* Whether a rule knows that complex numbers are pairs. */
+bool cornu__lite_takes_complex(CornuLiteCode code);
 
 /* Operand i, which may be omitted: NULL. */
 const CornuLiteTensor *cornu__lite_operand(const CornuLiteStepOnnx *step, int i);
@@ -60,15 +65,34 @@ CornuStatus cornu__lite_give_at(const CornuLiteStepOnnx *step, int i, int y);
 /* Operands must have at least this many, and the first one this rank; -1: any. */
 CornuStatus cornu__lite_expect(const CornuLiteStepOnnx *step, int operands, int rank);
 
+/* A transposed convolution of operand x with the filters, operand 1, by the options. */
+CornuStatus cornu__lite_transposed(const CornuLiteStepOnnx *step, int x, int bias);
+
 /* How values of this type are kept: as f32, i64 or bool. And how inputs and outputs are,
  * TensorProto.DataType. */
 CornuDtype cornu__lite_onnx_dtype(CornuLiteDtype dtype);
 int        cornu__lite_onnx_stored(CornuLiteDtype dtype);
 
-/* Whether it has numbers of 8 bits, or is the bias of a product of those. */
+/* Whether it has numbers of 8 bits, or of 16, or is the bias of a product of those. */
 bool cornu__lite_onnx_quantized(const CornuLiteTensor *tensor);
 
-/* The real numbers of x, stored as the tensor is. */
-int cornu__lite_dequantize(CornuOnnx *to, const CornuLiteTensor *tensor, int x);
+/* quantities.c: the real numbers of x, stored as the tensor is; and the stored ones of real
+ * numbers. */
+int cornu__lite_dequantize(const CornuLiteOnnx *of, const CornuLiteTensor *tensor, int x);
+int cornu__lite_quantize(const CornuLiteOnnx *of, const CornuLiteTensor *tensor, int x);
+
+/* A constant tensor, with its axes in `order`; NULL for their own. */
+int cornu__lite_constant_of(const CornuLiteOnnx *of, const CornuLiteTensor *tensor,
+                            const int64_t *order);
+
+/* The value of a tensor, which may be a constant. */
+int cornu__lite_value_of(const CornuLiteOnnx *of, int tensor);
+
+/* to_onnx.c: adds the nodes of operator i. */
+CornuStatus cornu__lite_put_operator(const CornuLiteOnnx *of, int i);
+
+/* states.c: adds those of all operators, in an order in which those that stand between a
+ * variable's value and its next one become one node with states. */
+CornuStatus cornu__lite_put_operators(const CornuLiteOnnx *of);
 
 #endif

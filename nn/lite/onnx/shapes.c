@@ -3,8 +3,6 @@
 
 #include "../../../device/memory_internal.h"
 
-#include <limits.h>
-
 typedef CornuLiteStepOnnx Step;
 
 static int rank_of(const Step *step, int i) { return cornu__lite_operand(step, i)->shape.rank; }
@@ -29,8 +27,14 @@ static CornuStatus reshape(const Step *step)
     const CornuLiteOptions *options = &step->op->options;
     for (int i = 0; i < options->extent_count; i++) shape[i] = options->extents[i];
     const int x = cornu__lite_value(step, 0);
-    const int to = cornu__lite_operand(step, 1) ? cornu__lite_value(step, 1)
+    int       to = cornu__lite_operand(step, 1) ? cornu__lite_value(step, 1)
                                                 : integers(step, shape, options->extent_count);
+    if (cornu__lite_result(step)->dtype == CORNU_LITE_COMPLEX64) {   /* their parts are an axis */
+        const int64_t             parts = 2;
+        const int                 all[] = { to, integers(step, &parts, 1) };
+        const CornuOnnxAttribute  axis = { .name = "axis", .whole = 0 };
+        to = cornu__onnx_node(step->to, "Concat", all, 2, &axis, 1, 1);
+    }
     return cornu__lite_give(step, joined(step->to, "Reshape", x, to));
 }
 
@@ -81,118 +85,43 @@ static CornuStatus shape(const Step *step)
     return cornu__lite_give(step, cornu__onnx_node(step->to, "Shape", &x, 1, NULL, 0, 1));
 }
 
-/* ---- Parts ---- */
-
-/* Rows before and after each axis, then, by PADV2, the value. */
-static CornuStatus pad(const Step *step)
+static CornuStatus rank(const Step *step)
 {
-    int64_t   given[2 * CORNU_MAX_RANK], pads[2 * CORNU_MAX_RANK];
-    int       count;
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
-    const int rank = rank_of(step, 0);
-    CORNU__TRY(cornu__lite_list(step, 1, 2 * CORNU_MAX_RANK, given, &count));
-    if (count != 2 * rank)
-        return cornu__fail(CORNU_ERR_FORMAT, "%d paddings of a tensor of rank %d", count, rank);
-    for (int i = 0; i < rank; i++) {
-        pads[i] = given[2 * i];
-        pads[rank + i] = given[2 * i + 1];
-    }
-    int in[] = { cornu__lite_value(step, 0), 0, 0 };
-    in[1] = integers(step, pads, 2 * rank);
-    in[2] = cornu__lite_value(step, 2);
-    return cornu__lite_give(step, cornu__onnx_node(step->to, "Pad", in, 3, NULL, 0, 1));
+    CORNU__TRY(cornu__lite_expect(step, 1, -1));
+    const int64_t value = rank_of(step, 0);
+    return cornu__lite_give(step, cornu__onnx_constant(
+        step->to, cornu_array_from((void *)&value, cornu_scalar(CORNU_I64))));
 }
 
-/* Elements from begin on, every stride-th, along all axes. */
-static int slice_all(const Step *step, const int64_t *begin, const int64_t *end,
-                     const int64_t *stride, int rank)
+static CornuStatus range(const Step *step)
 {
-    int64_t axes[CORNU_MAX_RANK];
-    int     in[5] = { cornu__lite_value(step, 0) };
-    for (int i = 0; i < rank; i++) axes[i] = i;
-    in[1] = integers(step, begin, rank);
-    in[2] = integers(step, end, rank);
-    in[3] = integers(step, axes, rank);
-    in[4] = integers(step, stride, rank);
-    return cornu__onnx_node(step->to, "Slice", in, 5, NULL, 0, 1);
-}
-
-static CornuStatus slice(const Step *step)
-{
-    int64_t begin[CORNU_MAX_RANK], size[CORNU_MAX_RANK], stride[CORNU_MAX_RANK];
-    int     begins, sizes;
+    int in[3];
     CORNU__TRY(cornu__lite_expect(step, 3, -1));
-    const int rank = rank_of(step, 0);
-    CORNU__TRY(cornu__lite_list(step, 1, CORNU_MAX_RANK, begin, &begins));
-    CORNU__TRY(cornu__lite_list(step, 2, CORNU_MAX_RANK, size, &sizes));
-    if (begins != rank || sizes != rank)
-        return cornu__fail(CORNU_ERR_FORMAT, "%d begins and %d sizes of a tensor of rank %d",
-                           begins, sizes, rank);
-    for (int i = 0; i < rank; i++) {
-        stride[i] = 1;
-        size[i] = size[i] < 0 ? INT_MAX : begin[i] + size[i];
-    }
-    return cornu__lite_give(step, slice_all(step, begin, size, stride, rank));
+    for (int i = 0; i < 3; i++) in[i] = cornu__lite_value(step, i);
+    return cornu__lite_give(step, cornu__onnx_node(step->to, "Range", in, 3, NULL, 0, 1));
 }
 
-/* Bits of the masks are axes: their begin or end does not count, or they have extent 1 and go. */
-static CornuStatus strided_slice(const Step *step)
+static CornuStatus zeros_like(const Step *step)
 {
-    const CornuLiteOptions *options = &step->op->options;
-    int64_t begin[CORNU_MAX_RANK], end[CORNU_MAX_RANK], stride[CORNU_MAX_RANK];
-    int64_t gone[CORNU_MAX_RANK];
-    int     counts[3], gone_count = 0;
-    CORNU__TRY(cornu__lite_expect(step, 4, -1));
-    CORNU__TRY(cornu__lite_list(step, 1, CORNU_MAX_RANK, begin, &counts[0]));
-    CORNU__TRY(cornu__lite_list(step, 2, CORNU_MAX_RANK, end, &counts[1]));
-    CORNU__TRY(cornu__lite_list(step, 3, CORNU_MAX_RANK, stride, &counts[2]));
-    const int count = counts[0];
-    if (count != counts[1] || count != counts[2] || count > rank_of(step, 0))
-        return cornu__fail(CORNU_ERR_FORMAT, "%d begins, %d ends and %d strides of a tensor of "
-                           "rank %d", counts[0], counts[1], counts[2], rank_of(step, 0));
-    if (options->ellipsis_mask || options->new_axis_mask || options->offset)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "an ellipsis, a new axis or an offset");
-    for (int i = 0; i < count; i++) {
-        const bool back = stride[i] < 0, single = options->shrink_axis_mask >> i & 1;
-        if (stride[i] == 0) return cornu__fail(CORNU_ERR_FORMAT, "a stride of 0");
-        if (options->begin_mask >> i & 1) begin[i] = back ? INT_MAX : 0;
-        if (options->end_mask >> i & 1) end[i] = back ? -INT_MAX : INT_MAX;
-        if (!single) continue;
-        gone[gone_count++] = i;
-        end[i] = begin[i] == -1 ? INT_MAX : begin[i] + 1;
-        stride[i] = 1;
-    }
-    int y = slice_all(step, begin, end, stride, count);
-    if (gone_count) y = joined(step->to, "Squeeze", y, integers(step, gone, gone_count));
-    return cornu__lite_give(step, y);
+    CORNU__TRY(cornu__lite_expect(step, 1, -1));
+    const int x = cornu__lite_value(step, 0);
+    const int shape_of_x = cornu__onnx_node(step->to, "Shape", &x, 1, NULL, 0, 1);
+    const int64_t none = 0;
+    const int zero = cornu__lite_onnx_dtype(cornu__lite_result(step)->dtype) == CORNU_I64
+        ? cornu__onnx_constant(step->to, cornu_array_from((void *)&none, cornu_scalar(CORNU_I64)))
+        : cornu__onnx_scalar(step->to, 0.0);
+    return cornu__lite_give(step, joined(step->to, "Expand", zero, shape_of_x));
 }
 
-static CornuStatus reverse(const Step *step)
+/* Two shapes of one rank, whose extents are equal or 1. */
+static CornuStatus broadcast_args(const Step *step)
 {
-    int64_t axes, begin[CORNU_MAX_RANK], end[CORNU_MAX_RANK], stride[CORNU_MAX_RANK];
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
-    const int rank = rank_of(step, 0);
-    CORNU__TRY(cornu__lite_axes(step, 1, rank, &axes));
-    for (int i = 0; i < rank; i++) {
-        const bool turned = axes >> i & 1;
-        begin[i] = turned ? INT_MAX : 0;
-        end[i] = turned ? -INT_MAX : INT_MAX;
-        stride[i] = turned ? -1 : 1;
-    }
-    return cornu__lite_give(step, slice_all(step, begin, end, stride, rank));
-}
-
-static CornuStatus gather(const Step *step)
-{
-    int axis;
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
-    CORNU__TRY(cornu__lite_axis(step->op->options.axis, rank_of(step, 0), &axis));
-    if (step->op->options.batch_dims)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "with batch_dims");
-    int in[] = { cornu__lite_value(step, 0), 0 };
-    in[1] = cornu__lite_value(step, 1);
-    return cornu__lite_give(step, CORNU__ONNX_NODE(step->to, "Gather", in,
-                                                   { .name = "axis", .whole = axis }));
+    CORNU__TRY(cornu__lite_expect(step, 2, 1));
+    if (!cornu_shape_equal(cornu__lite_operand(step, 0)->shape,
+                           cornu__lite_operand(step, 1)->shape))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "of shapes of different ranks");
+    const int a = cornu__lite_value(step, 0), b = cornu__lite_value(step, 1);
+    return cornu__lite_give(step, two(step->to, "Max", a, b));
 }
 
 /* ---- Several tensors ---- */
@@ -215,37 +144,20 @@ static CornuStatus join(const Step *step, bool stack)
     return cornu__lite_give(step, y);
 }
 
+static CornuStatus add_n(const Step *step)
+{
+    const int count = step->op->in_count;
+    CORNU__TRY(cornu__lite_expect(step, count ? count : 1, -1));
+    int y = cornu__lite_value(step, 0);
+    for (int i = 1; i < count; i++) {
+        const int x = cornu__lite_value(step, i);
+        y = two(step->to, "Add", y, x);
+    }
+    return cornu__lite_give(step, y);
+}
+
 static CornuStatus concatenation(const Step *step) { return join(step, false); }
 static CornuStatus pack(const Step *step) { return join(step, true); }
-
-/* Not by Split: layers of ONNX nodes have a limited number of results. */
-static CornuStatus unpack(const Step *step)
-{
-    const CornuLiteOperator *op = step->op;
-    int                      axis;
-    CORNU__TRY(cornu__lite_expect(step, 1, -1));
-    CORNU__TRY(cornu__lite_axis(op->options.axis, rank_of(step, 0), &axis));
-    const int x = cornu__lite_value(step, 0);
-    for (int i = 0; i < op->out_count; i++)
-        cornu__lite_give_at(step, i,
-                            with_axis(step, "Squeeze",
-                                      cornu__onnx_slice(step->to, x, axis, i, i + 1), axis));
-    return CORNU_OK;
-}
-
-/* The axis comes first. */
-static CornuStatus split(const Step *step)
-{
-    const CornuLiteOperator *op = step->op;
-    int64_t                  given;
-    int                      count, axis;
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
-    CORNU__TRY(cornu__lite_list(step, 0, 1, &given, &count));
-    CORNU__TRY(cornu__lite_axis(count ? given : 0, rank_of(step, 1), &axis));
-    const int parts = cornu__onnx_split(step->to, cornu__lite_value(step, 1), axis, op->out_count);
-    for (int i = 0; i < op->out_count; i++) cornu__lite_give_at(step, i, parts + i);
-    return CORNU_OK;
-}
 
 /* ---- Repeating ---- */
 
@@ -273,6 +185,20 @@ static CornuStatus reduce(const Step *step, const char *operator)
                                                      rank, axes, step->op->options.keep_dims));
 }
 
+/* Of booleans: the largest, or the smallest. */
+static CornuStatus reduce_flags(const Step *step, const char *operator)
+{
+    int64_t axes;
+    CORNU__TRY(cornu__lite_expect(step, 2, -1));
+    CORNU__TRY(cornu__lite_axes(step, 1, rank_of(step, 0), &axes));
+    const int x = cast(step->to, cornu__lite_value(step, 0), CORNU_ONNX_FLOAT);
+    const int y = cornu__onnx_reduce(step->to, operator, x, rank_of(step, 0), axes,
+                                     step->op->options.keep_dims);
+    return cornu__lite_give(step, cast(step->to, y, CORNU_ONNX_BOOL));
+}
+
+static CornuStatus any(const Step *step) { return reduce_flags(step, "ReduceMax"); }
+static CornuStatus all(const Step *step) { return reduce_flags(step, "ReduceMin"); }
 static CornuStatus mean(const Step *step) { return reduce(step, "ReduceMean"); }
 static CornuStatus sum(const Step *step) { return reduce(step, "ReduceSum"); }
 static CornuStatus product(const Step *step) { return reduce(step, "ReduceProd"); }
@@ -280,28 +206,27 @@ static CornuStatus reduce_max(const Step *step) { return reduce(step, "ReduceMax
 static CornuStatus reduce_min(const Step *step) { return reduce(step, "ReduceMin"); }
 
 const CornuLiteOnnxRow cornu__lite_onnx_shapes[] = {
+    { CORNU_LITE_ADD_N, add_n },
+    { CORNU_LITE_BROADCAST_ARGS, broadcast_args },
     { CORNU_LITE_BROADCAST_TO, broadcast_to },
     { CORNU_LITE_CONCATENATION, concatenation },
     { CORNU_LITE_EXPAND_DIMS, expand_dims },
     { CORNU_LITE_FILL, fill },
-    { CORNU_LITE_GATHER, gather },
     { CORNU_LITE_MEAN, mean },
     { CORNU_LITE_PACK, pack },
-    { CORNU_LITE_PAD, pad },
-    { CORNU_LITE_PADV2, pad },
+    { CORNU_LITE_RANGE, range },
+    { CORNU_LITE_RANK, rank },
+    { CORNU_LITE_REDUCE_ALL, all },
+    { CORNU_LITE_REDUCE_ANY, any },
     { CORNU_LITE_REDUCE_MAX, reduce_max },
     { CORNU_LITE_REDUCE_MIN, reduce_min },
     { CORNU_LITE_REDUCE_PROD, product },
     { CORNU_LITE_RESHAPE, reshape },
-    { CORNU_LITE_REVERSE_V2, reverse },
     { CORNU_LITE_SHAPE, shape },
-    { CORNU_LITE_SLICE, slice },
-    { CORNU_LITE_SPLIT, split },
     { CORNU_LITE_SQUEEZE, squeeze },
-    { CORNU_LITE_STRIDED_SLICE, strided_slice },
     { CORNU_LITE_SUM, sum },
     { CORNU_LITE_TILE, tile },
     { CORNU_LITE_TRANSPOSE, transpose },
-    { CORNU_LITE_UNPACK, unpack },
+    { CORNU_LITE_ZEROS_LIKE, zeros_like },
     { 0 },
 };

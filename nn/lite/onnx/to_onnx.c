@@ -11,7 +11,9 @@
 static CornuLiteOnnxRule *rule_of(CornuLiteCode code)
 {
     static const CornuLiteOnnxRow *const families[] = {
-        cornu__lite_onnx_elementwise, cornu__lite_onnx_shapes, cornu__lite_onnx_windows,
+#define FAMILY(name) cornu__lite_onnx_##name,
+#include "families.def"
+#undef FAMILY
     };
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         for (const CornuLiteOnnxRow *row = families[i]; row->rule; row++)
@@ -21,33 +23,56 @@ static CornuLiteOnnxRule *rule_of(CornuLiteCode code)
 
 /* ---- The graph ---- */
 
-/* Types that the graph's values can have. */
+/* Types that the graph's values can have; tensors that nothing uses may have any. */
+static CornuStatus check_type(const CornuLiteTensor *tensor)
+{
+    const bool plain = tensor->dtype == CORNU_LITE_F32 || tensor->dtype == CORNU_LITE_I32 ||
+                       tensor->dtype == CORNU_LITE_I64 || tensor->dtype == CORNU_LITE_BOOL ||
+                       tensor->dtype == CORNU_LITE_COMPLEX64 ||
+                       (tensor->dtype == CORNU_LITE_F16 && tensor->data);
+    if (cornu__lite_onnx_quantized(tensor) || (plain && !tensor->quantization.count))
+        return CORNU_OK;
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "the tensor \"%s\" is %s, with %d scales",
+                       tensor->name, cornu__lite_dtype_name(tensor->dtype),
+                       tensor->quantization.count);
+}
+
 static CornuStatus check_types(const CornuLiteGraph *graph)
 {
-    for (int i = 0; i < graph->tensor_count; i++) {
-        const CornuLiteTensor *tensor = &graph->tensors[i];
-        const bool             plain = tensor->dtype == CORNU_LITE_F32 ||
-                           tensor->dtype == CORNU_LITE_I32 || tensor->dtype == CORNU_LITE_I64 ||
-                           tensor->dtype == CORNU_LITE_BOOL ||
-                           (tensor->dtype == CORNU_LITE_F16 && tensor->data);
-        if (cornu__lite_onnx_quantized(tensor) || (plain && !tensor->quantization.count)) continue;
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "the tensor \"%s\" is %s, with %d scales",
-                           tensor->name, cornu__lite_dtype_name(tensor->dtype),
-                           tensor->quantization.count);
+    for (int i = 0; i < graph->input_count; i++)
+        CORNU__TRY(check_type(&graph->tensors[graph->inputs[i].tensor]));
+    for (int i = 0; i < graph->operator_count; i++) {
+        const CornuLiteOperator *op = &graph->operators[i];
+        for (int k = 0; k < op->in_count; k++)
+            if (op->in[k] >= 0) CORNU__TRY(check_type(&graph->tensors[op->in[k]]));
+        for (int k = 0; k < op->out_count; k++)
+            CORNU__TRY(check_type(&graph->tensors[op->out[k]]));
     }
     return CORNU_OK;
 }
 
-static CornuStatus add_operator(const CornuLiteOnnx *of, int i)
+static bool takes_its_types(const CornuLiteGraph *graph, const CornuLiteOperator *op)
+{
+    bool complex = false;
+    for (int i = 0; i < op->in_count; i++)
+        complex |= op->in[i] >= 0 && graph->tensors[op->in[i]].dtype == CORNU_LITE_COMPLEX64;
+    for (int i = 0; i < op->out_count; i++)
+        complex |= graph->tensors[op->out[i]].dtype == CORNU_LITE_COMPLEX64;
+    return !complex || cornu__lite_takes_complex(op->code);
+}
+
+CornuStatus cornu__lite_put_operator(const CornuLiteOnnx *of, int i)
 {
     const CornuLiteOperator *op = &of->graph->operators[i];
     const CornuLiteStepOnnx  step = { of, of->to, op };
     CornuLiteOnnxRule       *rule = rule_of(op->code);
     char                     name[250];
     if (!op->out_count)
-        return cornu__fail(CORNU_ERR_FORMAT, "%s has no result", cornu__lite_code_name(op->code));
-    snprintf(name, sizeof name, "%s of \"%.150s\"", cornu__lite_code_name(op->code),
+        return cornu__fail(CORNU_ERR_FORMAT, "%s has no result", cornu__lite_operator_name(op));
+    snprintf(name, sizeof name, "%s of \"%.150s\"", cornu__lite_operator_name(op),
              of->graph->tensors[op->out[0]].name);
+    if (!takes_its_types(of->graph, op))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: of complex numbers", name);
     if (!rule)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: no ONNX nodes in this version", name);
     if (of->to->label) of->to->label = of->graph->tensors[op->out[0]].name;
@@ -66,35 +91,51 @@ static const char *port_name(PortName *name, const CornuLitePort *ports, int i, 
     return name->text;
 }
 
+/* States are of one row: the shape that LiteRT takes unless told otherwise. */
+static CornuShape input_shape(const CornuLiteGraph *graph, const CornuLiteTensor *tensor)
+{
+    CornuShape shape = tensor->shape;
+    for (int i = 0; i < shape.rank && graph->variable_count; i++)
+        if (shape.extent[i] == CORNU_NONE) shape.extent[i] = 1;
+    return shape;
+}
+
 static void put_input(const CornuLiteOnnx *of, CornuMessage *message, int i)
 {
     const CornuLitePort   *port = &of->graph->inputs[i];
     const CornuLiteTensor *tensor = &of->graph->tensors[port->tensor];
     PortName               name;
+    const bool             narrow = cornu__lite_onnx_quantized(tensor) && of->loads;
     const int value = cornu__onnx_put_input(of->to, message,
                                             port_name(&name, of->graph->inputs, i, ""),
-                                            cornu__lite_onnx_stored(tensor->dtype), tensor->shape);
+                                            narrow ? CORNU_ONNX_FLOAT
+                                                   : cornu__lite_onnx_stored(tensor->dtype),
+                                            input_shape(of->graph, tensor));
     of->values[port->tensor] = cornu__lite_onnx_quantized(tensor)
-        ? cornu__lite_dequantize(of->to, tensor, value)
+        ? cornu__lite_dequantize(of, tensor, value)
         : cornu__lite_onnx_dtype(tensor->dtype) == CORNU_I64
         ? cast(of->to, value, CORNU_ONNX_INT64) : value;
 }
 
-/* Whole numbers as f32, which they are between layers. */
+/* Whole numbers as f32, which they are between layers; quantized ones as they are stored. */
 static CornuStatus put_output(const CornuLiteOnnx *of, CornuMessage *message, int i)
 {
     const CornuLitePort   *port = &of->graph->outputs[i];
     const CornuLiteTensor *tensor = &of->graph->tensors[port->tensor];
-    const bool             stored = of->quantized[port->tensor] != CORNU_ONNX_NONE;
-    int                    value = (stored ? of->quantized : of->values)[port->tensor];
+    const bool             stored = cornu__lite_onnx_quantized(tensor);
+    int                    value = of->values[port->tensor];
     PortName               name;
     if (of->to->nodes.failed) return CORNU_ERR_MEMORY;
     if (!value)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "the output \"%s\" is a constant", port->name);
-    if (!stored && cornu__lite_onnx_dtype(tensor->dtype) == CORNU_I64)
+    if (stored)
+        value = of->quantized[port->tensor] != CORNU_ONNX_NONE
+                    ? of->quantized[port->tensor] : cornu__lite_quantize(of, tensor, value);
+    else if (cornu__lite_onnx_dtype(tensor->dtype) == CORNU_I64)
         value = cast(of->to, value, CORNU_ONNX_FLOAT);
     cornu__onnx_put_output(of->to, message, port_name(&name, of->graph->outputs, i, "_out"),
-                           stored ? cornu__lite_onnx_stored(tensor->dtype) : CORNU_ONNX_FLOAT,
+                           stored && !of->loads ? cornu__lite_onnx_stored(tensor->dtype)
+                                                : CORNU_ONNX_FLOAT,
                            tensor->shape, value);
     return CORNU_OK;
 }
@@ -103,12 +144,12 @@ static CornuStatus put_graph(CornuOnnx *to, CornuMessage *message, const void *c
 {
     const CornuLiteGraph *graph = context;
     const size_t          count = (size_t)graph->tensor_count;
-    CornuLiteOnnx         of = { .to = to, .graph = graph };
+    CornuLiteOnnx         of = { .to = to, .graph = graph, .loads = to->label != NULL };
     of.values = cornu__allocate(count, sizeof *of.values);
     of.quantized = cornu__allocate(count, sizeof *of.quantized);
     CornuStatus status = of.values && of.quantized ? CORNU_OK : CORNU_ERR_MEMORY;
     for (int i = 0; i < graph->input_count && !status; i++) put_input(&of, message, i);
-    for (int i = 0; i < graph->operator_count && !status; i++) status = add_operator(&of, i);
+    if (!status) status = cornu__lite_put_operators(&of);
     if (to->label) to->label = "";
     for (int i = 0; i < graph->output_count && !status; i++)
         status = put_output(&of, message, i);
@@ -129,6 +170,8 @@ CornuStatus cornu__lite_to_onnx(const CornuLiteGraph *graph, bool named, CornuMe
 {
     CornuOnnx to = { .opset = opset_for(graph), .label = named ? "" : NULL };
     CORNU__TRY(check_types(graph));
+    if (graph->variable_count && !named)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "the graph has variables, which ONNX lacks");
     const CornuStatus status = cornu__onnx_put_file(&to, file, graph->name ? graph->name : "main",
                                                     put_graph, graph);
     cornu__onnx_free(&to);

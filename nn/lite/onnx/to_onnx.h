@@ -9,8 +9,10 @@
 #include "../../formats/protobuf_internal.h"
 #include "../graph/graph.h"
 
-/* Appends a ModelProto to an empty message, whose bytes the caller releases. With `named` a node
- * has the name of the tensor that it computes, maybe as others have, which runtimes refuse.
+/* Appends a ModelProto to an empty message, whose bytes the caller releases. With `named` it is for
+ * the reader of this library alone: a node has the name of the tensor that it computes, maybe as
+ * others have; quantized constants are real numbers, other quantized values nodes FakeQuantize, and
+ * variables nodes State (onnx_read/families/states.c), which runtimes do not know.
  * CORNU_ERR_UNSUPPORTED names an operator, or a type, that has no nodes. */
 CornuStatus cornu__lite_to_onnx(const CornuLiteGraph *graph, bool named, CornuMessage *file);
 

@@ -104,15 +104,14 @@ static CornuStatus depthwise(const Step *step)
     return convolve(step, order, channels);
 }
 
-/* (F, H, W, C) as (C, F, H, W). The padding is that of the convolution from the result to x; rows
- * that this does not reach are output_padding. */
-static CornuStatus transposed(const Step *step)
+/* (F, H, W, C) as (C, F, H, W), operand 1. The padding is that of the convolution from the result
+ * to x; rows that this does not reach are output_padding. */
+CornuStatus cornu__lite_transposed(const Step *step, int x, int bias)
 {
     const int64_t order[] = { 3, 0, 1, 2 };
-    CORNU__TRY(cornu__lite_expect(step, 3, -1));
     CORNU__TRY(check_filters(step, 1));
     const CornuShape own = cornu__lite_operand(step, 1)->shape;
-    const CornuShape from = cornu__lite_operand(step, 2)->shape;
+    const CornuShape from = cornu__lite_operand(step, x)->shape;
     const CornuShape made = cornu__lite_result(step)->shape;
     if (from.rank != IMAGE || made.rank != IMAGE)
         return cornu__fail(CORNU_ERR_FORMAT, "its operand and its result are not images");
@@ -127,9 +126,9 @@ static CornuStatus transposed(const Step *step)
         beyond[i] = larger(-high, 0);
     }
     int in[] = { 0, 0, 0 };
-    in[0] = channels_first(step, 2);
+    in[0] = channels_first(step, x);
     in[1] = cornu__lite_turned(step, 1, order);
-    in[2] = cornu__lite_value(step, 3);
+    in[2] = cornu__lite_value(step, bias);
     return give(step, CORNU__ONNX_NODE(step->to, "ConvTranspose", in,
                                        { .name = "strides", .integers = w.strides, .count = AXES },
                                        { .name = "pads", .integers = w.pads, .count = 2 * AXES },
@@ -137,22 +136,97 @@ static CornuStatus transposed(const Step *step)
                                          .count = AXES }));
 }
 
-static CornuStatus pool(const Step *step, const char *operator)
+static CornuStatus transposed(const Step *step)
+{
+    CORNU__TRY(cornu__lite_expect(step, 3, -1));
+    return cornu__lite_transposed(step, 2, 3);
+}
+
+/* (D, H, W, C, F) as (F, C, D, H, W) */
+static CornuStatus convolution_3d(const Step *step)
+{
+    enum { VOLUME = 5, SPACE = 3 };
+    const CornuLiteOptions *options = &step->op->options;
+    const int64_t           order[] = { 4, 3, 0, 1, 2 };
+    const int64_t           strides[] = { larger(options->stride_d, 1), larger(options->stride_h, 1),
+                                          larger(options->stride_w, 1) };
+    const int64_t           dilations[] = { larger(options->dilation_d, 1),
+                                            larger(options->dilation_h, 1),
+                                            larger(options->dilation_w, 1) };
+    int64_t                 pads[2 * SPACE];
+    CORNU__TRY(cornu__lite_expect(step, 2, VOLUME));
+    const CornuShape x = cornu__lite_operand(step, 0)->shape;
+    const CornuShape filter = cornu__lite_operand(step, 1)->shape;
+    if (filter.rank != VOLUME || filter.extent[3] != x.extent[4])
+        return cornu__fail(CORNU_ERR_FORMAT, "its filters have no shape (D, H, W, C, F)");
+    for (int i = 0; i < SPACE; i++) {
+        const bool same = options->padding == CORNU_LITE_SAME;
+        if (x.extent[1 + i] < 0 && same && strides[i] > 1)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "volumes of unknown size");
+        cornu__padding(same ? CORNU_SAME : CORNU_VALID,
+                       x.extent[1 + i] < 0 ? filter.extent[i] * dilations[i] : x.extent[1 + i],
+                       filter.extent[i], strides[i], dilations[i], &pads[i], &pads[SPACE + i]);
+    }
+    int in[] = { cornu__onnx_channels_first(step->to, cornu__lite_value(step, 0), VOLUME), 0, 0 };
+    in[1] = cornu__lite_turned(step, 1, order);
+    in[2] = cornu__lite_value(step, 2);
+    const int y = CORNU__ONNX_NODE(step->to, "Conv", in,
+                                   { .name = "strides", .integers = strides, .count = SPACE },
+                                   { .name = "dilations", .integers = dilations, .count = SPACE },
+                                   { .name = "pads", .integers = pads, .count = 2 * SPACE });
+    return cornu__lite_give(step, cornu__onnx_channels_last(step->to, y, VOLUME));
+}
+
+/* ---- Pools ---- */
+
+/* A window that is the whole image, of any size, without padding. */
+static bool is_global(const Step *step, const Window *w)
+{
+    const CornuShape x = cornu__lite_operand(step, 0)->shape;
+    return x.extent[1] == w->size[0] && x.extent[2] == w->size[1] &&
+           step->op->options.padding == CORNU_LITE_VALID;
+}
+
+/* Of squares: the root of their mean. */
+static CornuStatus pool(const Step *step, const char *operator, bool squares)
 {
     CORNU__TRY(cornu__lite_expect(step, 1, IMAGE));
     const CornuLiteOptions *options = &step->op->options;
     const Window w = window_of(step, cornu__lite_operand(step, 0), options->filter_h,
                                options->filter_w);
-    const int    in[] = { channels_first(step, 0) };
-    return give(step, CORNU__ONNX_NODE(step->to, operator, in,
-                                       { .name = "kernel_shape", .integers = w.size,
-                                         .count = AXES },
-                                       { .name = "strides", .integers = w.strides, .count = AXES },
-                                       padding_of(&w)));
+    int          in[] = { channels_first(step, 0) };
+    if (squares) in[0] = two(step->to, "Mul", in[0], in[0]);
+    if (is_global(step, &w)) {
+        const char *global = operator[0] == 'M' ? "GlobalMaxPool" : "GlobalAveragePool";
+        const int   all = cornu__onnx_node(step->to, global, in, 1, NULL, 0, 1);
+        return give(step, squares ? one(step->to, "Sqrt", all) : all);
+    }
+    const int y = CORNU__ONNX_NODE(step->to, operator, in,
+                                   { .name = "kernel_shape", .integers = w.size, .count = AXES },
+                                   { .name = "strides", .integers = w.strides, .count = AXES },
+                                   padding_of(&w));
+    return give(step, squares ? one(step->to, "Sqrt", y) : y);
 }
 
-static CornuStatus max_pool(const Step *step) { return pool(step, "MaxPool"); }
-static CornuStatus average_pool(const Step *step) { return pool(step, "AveragePool"); }
+static CornuStatus max_pool(const Step *step) { return pool(step, "MaxPool", false); }
+static CornuStatus average_pool(const Step *step) { return pool(step, "AveragePool", false); }
+static CornuStatus l2_pool(const Step *step) { return pool(step, "AveragePool", true); }
+
+/* x (bias + alpha times the sum of the squares of so many channels around)^-beta; ONNX takes their
+ * mean. */
+static CornuStatus local_response(const Step *step)
+{
+    const CornuLiteOptions *options = &step->op->options;
+    const int64_t           size = 2 * (int64_t)options->radius + 1;
+    const double            alpha = (double)options->alpha * (double)size;
+    const double            beta = (double)options->beta, bias = (double)options->bias;
+    CORNU__TRY(cornu__lite_expect(step, 1, IMAGE));
+    const int in[] = { channels_first(step, 0) };
+    return give(step, CORNU__ONNX_NODE(step->to, "LRN", in, { .name = "size", .whole = size },
+                                       { .name = "alpha", .numbers = &alpha },
+                                       { .name = "beta", .numbers = &beta },
+                                       { .name = "bias", .numbers = &bias }));
+}
 
 /* Weights (U, K). All axes but the last are kept, or joined to one. */
 static CornuStatus fully_connected(const Step *step)
@@ -221,8 +295,11 @@ const CornuLiteOnnxRow cornu__lite_onnx_windows[] = {
     { CORNU_LITE_AVERAGE_POOL_2D, average_pool },
     { CORNU_LITE_BATCH_MATMUL, batch_matmul },
     { CORNU_LITE_CONV_2D, convolution },
+    { CORNU_LITE_CONV_3D, convolution_3d },
     { CORNU_LITE_DEPTHWISE_CONV_2D, depthwise },
     { CORNU_LITE_FULLY_CONNECTED, fully_connected },
+    { CORNU_LITE_L2_POOL_2D, l2_pool },
+    { CORNU_LITE_LOCAL_RESPONSE_NORMALIZATION, local_response },
     { CORNU_LITE_MAX_POOL_2D, max_pool },
     { CORNU_LITE_RESIZE_BILINEAR, resize_bilinear },
     { CORNU_LITE_RESIZE_NEAREST_NEIGHBOR, resize_nearest },

@@ -102,6 +102,18 @@ static CornuTensor *next_made(CornuReadRun *run, CornuArray array)
     return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "a constant depends on an open extent");
 }
 
+static CornuTensor *read_state(CornuReadRun *run, int i, CornuShape shape)
+{
+    const Made *made = run->context;
+    return cornu_layer_state(made->layer, made->call, i, shape);
+}
+
+static CornuStatus keep_state(CornuReadRun *run, int i, CornuTensor *value)
+{
+    const Made *made = run->context;
+    return cornu_layer_set_state(made->layer, made->call, i, value);
+}
+
 /* The weight as it is, and with ONNX' axes: what no op uses is not computed. */
 static void as_filter(CornuShape shape, CornuReadOperand *value)
 {
@@ -147,7 +159,8 @@ static CornuStatus record(CornuLayer *layer, const CornuCall *call, CornuTensor 
     const CornuReadGraph *graph = &node->model.graph;
     Made         made = { .layer = layer, .call = call };
     CornuReadRun run = { .graph = call->graph, .arena = arena, .opset = node->model.opset,
-                         .constant = next_made, .context = &made, .budget = budget };
+                         .constant = next_made, .read_state = read_state,
+                         .keep_state = keep_state, .context = &made, .budget = budget };
     CornuReadOperand *values = cornu__arena_take(arena, (size_t)node->names.count, sizeof *values);
     made.arrays = cornu__arena_take(arena, (size_t)graph->tensor_count, sizeof *made.arrays);
     made.tensors = cornu__arena_take(arena, (size_t)graph->tensor_count, sizeof *made.tensors);

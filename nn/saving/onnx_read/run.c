@@ -394,9 +394,12 @@ CornuTensor *cornu__count_along(CornuGraph *graph, CornuDtype dtype, int rank, i
 
 /* ---- A node ---- */
 
-/* Of its second operand CastLike takes the type alone. */
+bool cornu__read_has_states(const CornuReadNode *node) { return !strcmp(node->op, "State"); }
+
+/* Of its second operand CastLike takes the type alone. What depends on states is not known. */
 static bool all_known(const CornuReadStep *step)
 {
+    if (cornu__read_has_states(step->node)) return false;
     const bool casts = !strcmp(step->node->op, "CastLike");
     for (int i = 0; i < step->in_count; i++)
         if (step->in[i].given && !step->in[i].known.data && !(casts && i == 1)) return false;

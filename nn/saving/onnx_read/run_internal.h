@@ -22,7 +22,11 @@ struct CornuReadRun {
     /* The tensor of a known array that is neither a single number nor an arithmetic progression.
      * NULL with a pending error. */
     CornuTensor *(*constant)(CornuReadRun *run, CornuArray array);
-    void       *context;             /* for `constant` */
+    /* State i of a layer, f32 of this shape, whose axis 0 has one row, as the last run left it; and
+     * what this one leaves. NULL where nothing is kept. */
+    CornuTensor *(*read_state)(CornuReadRun *run, int i, CornuShape shape);
+    CornuStatus  (*keep_state)(CornuReadRun *run, int i, CornuTensor *value);
+    void       *context;             /* for these */
     int         depth;               /* of subgraphs that are being run */
     int         making;              /* of known results that are being recorded */
     int         turn;                /* of the nodes of the graph */
@@ -75,6 +79,9 @@ CornuStatus cornu__read_rule_of(const CornuReadNode *node, CornuReadRule **rule)
 /* Runs one node: on the host if all operands are known and `record` is false. Messages name node
  * and operator. */
 CornuStatus cornu__read_step(CornuReadStep *step, bool record);
+
+/* Whether it has states, so that its results are never known. */
+bool cornu__read_has_states(const CornuReadNode *node);
 
 /* Notes in the known results of a step that it computed them; it is copied. */
 CornuStatus cornu__read_keep_maker(CornuReadStep *step);

@@ -137,7 +137,7 @@ static CornuStatus trace_node(Trace *trace, int n)
         same &= value->same;
         parameter |= value->parameter;
     }
-    known &= !node->tied && !node->recorded;
+    known &= !node->tied && !node->recorded && !cornu__read_has_states(node);
     for (int i = 0; i < node->in_count && !(known && same); i++)
         if (*node->in[i])
             traced->roles[i] = cornu__read_role(node, i, cornu__read_value(load, node->in[i]));
