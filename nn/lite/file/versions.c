@@ -80,6 +80,7 @@ int cornu__lite_version(const CornuLiteGraph *graph, const CornuLiteOperator *op
     case CORNU_LITE_STRIDED_SLICE:
         return options->ellipsis_mask || options->new_axis_mask ? 6 : rank > 4 ? 4 : usual;
     case CORNU_LITE_GATHER: return options->batch_dims ? 5 : usual;
+    case CORNU_LITE_BROADCAST_TO: return int8 ? usual : 2;
     case CORNU_LITE_PAD:
     case CORNU_LITE_PADV2: return rank > 4 ? 4 : usual;
     case CORNU_LITE_TRANSPOSE: return rank > 6 ? 8 : rank > 5 ? 6 : rank > 4 ? 4 : usual;
@@ -127,6 +128,9 @@ static int runtime_of(CornuLiteCode code, int version)
         { CORNU_LITE_SQUARED_DIFFERENCE, 2, 205 },
         { CORNU_LITE_ABS, 2, 204 },
         { CORNU_LITE_FILL, 3, 205 },
+        { CORNU_LITE_BROADCAST_TO, 2, 205 },
+        { CORNU_LITE_BROADCAST_TO, 3, 205 },
+        { CORNU_LITE_SIGN, 1, 212 },
         { CORNU_LITE_REVERSE_V2, 3, 205 },
         { CORNU_LITE_HARD_SWISH, 1, 115 },
         { CORNU_LITE_BATCH_MATMUL, 1, 203 },

@@ -62,21 +62,24 @@ static CornuStatus add_call(CornuLite *to, const CornuModelCall *call, Place *pl
     CornuType        types[CORNU_MAX_LAYER_TENSORS], made[CORNU_MAX_LAYER_TENSORS];
     CornuShape       shapes[CORNU_MAX_LAYER_TENSORS], results[CORNU_MAX_LAYER_TENSORS];
     int              in[CORNU_MAX_LAYER_TENSORS], out[CORNU_MAX_LAYER_TENSORS];
+    const bool       imported = !strcmp(layer->kind->class_name, "OnnxNode");
     if (node->mask_count)
         return cornu__lite_refuse(layer, "a mask", "whose operators have none");
     for (int i = 0; i < node->in_count; i++) {
         const Place     *place = &places[call->in[i]];
-        const CornuDtype dtype = to->graph->tensors[place->tensor].dtype == CORNU_LITE_I32
-                               ? CORNU_I32 : CORNU_F32;
+        const CornuLiteDtype of = to->graph->tensors[place->tensor].dtype;
+        const CornuDtype     dtype = of == CORNU_LITE_I32    ? CORNU_I32
+                                   : of == CORNU_LITE_BOOL   ? CORNU_BOOL : CORNU_F32;
         in[i] = place->tensor;
+        if (!imported) cornu__lite_settle(to, in[i]);
         shapes[i] = place->shape;
         types[i] = cornu_type_from(dtype, place->shape);
     }
     layer->reverse = node->reverse;
     CORNU__TRY(cornu__layer_trace(layer, types, node->in_count, made));
     for (int i = 0; i < node->out_count; i++) {
-        CORNU__TRY(check_known(layer, made[i].shape));
         results[i] = made[i].shape;
+        if (!imported) CORNU__TRY(check_known(layer, made[i].shape));
     }
     CORNU__TRY(cornu__lite_layer(&(CornuLiteCall){
         .to = to, .layer = layer, .in = in, .shapes = shapes, .in_count = node->in_count,
@@ -84,7 +87,7 @@ static CornuStatus add_call(CornuLite *to, const CornuModelCall *call, Place *pl
     }));
     CORNU__TRY(to->graph->status);
     for (int i = 0; i < node->out_count; i++)
-        places[call->first + i] = (Place){ out[i], results[i] };
+        places[call->first + i] = (Place){ out[i], imported ? shape_of(to, out[i]) : results[i] };
     return CORNU_OK;
 }
 
@@ -108,6 +111,15 @@ static CornuStatus put_model(const CornuLiteCall *call)
 
 /* ---- Inputs and outputs ---- */
 
+/* Imported nodes may be for one size of the batch alone. */
+static int64_t rows_of(const CornuModel *model)
+{
+    for (int i = 0; i < model->call_count; i++)
+        if (!strcmp(model->calls[i].node->layer->kind->class_name, "OnnxNode"))
+            return cornu_model_batch_size(model);
+    return CORNU_NONE;
+}
+
 /* Integers for layers that take them, as indices; else f32, also where Cornu's step converts
  * bytes. */
 static CornuStatus put_inputs(CornuLite *to, int *in, CornuShape *shapes)
@@ -118,7 +130,7 @@ static CornuStatus put_inputs(CornuLite *to, int *in, CornuShape *shapes)
         const bool        indices = cornu__model_takes_integers(model, i);
         const char       *name = cornu_layer_name(layer);
         shapes[i] = model->inputs[i]->type.shape;
-        shapes[i].extent[0] = CORNU_NONE;
+        shapes[i].extent[0] = to->rows;
         CORNU__TRY(check_known(layer, shapes[i]));
         in[i] = cornu__lite_add_tensor(to->graph, name, indices ? CORNU_LITE_I32 : CORNU_LITE_F32,
                                        shapes[i]);
@@ -134,6 +146,7 @@ static int own_tensor(CornuLite *to, int tensor)
 {
     bool computed = false;
     if (tensor < 0) return tensor;
+    cornu__lite_settle(to, tensor);
     for (int i = 0; i < to->graph->operator_count; i++)
         for (int k = 0; k < to->graph->operators[i].out_count; k++)
             computed |= to->graph->operators[i].out[k] == tensor;
@@ -190,11 +203,12 @@ CornuStatus cornu__lite_from_model(const CornuModel *model, const CornuValues *v
         if (!status) status = cornu__values_read(model, &own);
         if (!status) status = cornu__values_merge_lora(model, &own);
     }
-    CornuLite to = { .model = model, .weights = values ? values : &own };
+    CornuLite to = { .model = model, .weights = values ? values : &own, .rows = rows_of(model) };
     if (!status && !(to.graph = cornu__lite_graph_create(cornu_model_name(model))))
         status = CORNU_ERR_MEMORY;
     if (!status) status = put_graph(&to);
     cornu__values_free(&own);
+    cornu__release(to.views);
     if (status) cornu__lite_graph_free(to.graph);
     else *graph = to.graph;
     return status;

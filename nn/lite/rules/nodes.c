@@ -13,6 +13,7 @@ int cornu__lite_node_of(CornuLite *to, CornuLiteCode code, const int *in, int in
                         CornuLiteDtype dtype, CornuShape shape, const CornuLiteOptions *options)
 {
     char name[200];
+    for (int i = 0; i < in_count; i++) cornu__lite_settle(to, in[i]);
     snprintf(name, sizeof name, "%.150s/%s", to->name, cornu__lite_code_name(code));
     const int out = cornu__lite_add_tensor(to->graph, name, dtype, shape);
     cornu__lite_add_operator(to->graph, code, in, in_count, &out, 1, options);

@@ -18,9 +18,12 @@ typedef struct {
     const CornuModel  *model;
     const CornuValues *weights;
     const char        *name;          /* of the layer that is written, for its tensors */
+    int64_t            rows;          /* of a batch that the model fixes, or CORNU_NONE: open */
+    struct CornuLiteView *views;      /* of each tensor, views.c */
+    int                view_space;
 } CornuLite;
 
-/* A call of a layer. Shapes have CORNU_NONE for the batch, and nowhere else. */
+/* A call of a layer. Shapes have CORNU_NONE for the batch, unless it is fixed, and nowhere else. */
 typedef struct {
     CornuLite        *to;
     const CornuLayer *layer;
@@ -49,6 +52,9 @@ CornuStatus cornu__lite_layer(const CornuLiteCall *call);
 /* "dense: WHAT is not available in .tflite files, WHY", CORNU_ERR_UNSUPPORTED. */
 CornuStatus cornu__lite_refuse(const CornuLayer *layer, const char *what, const char *why);
 
+/* Writes a layer op by op, as it is recorded: recorded.c. */
+CornuLiteRule cornu__lite_recorded;
+
 /* ---- Operators, with one result of this shape, f32 unless the name says otherwise ---- */
 
 int cornu__lite_node(CornuLite *to, CornuLiteCode code, const int *in, int in_count,
@@ -67,6 +73,21 @@ int cornu__lite_reshape(CornuLite *to, int x, CornuShape shape);
 
 /* A reduction over the axes, given as bits; `keep` keeps them with extent 1. */
 int cornu__lite_reduce(CornuLite *to, CornuLiteCode code, int x, int64_t axes, bool keep);
+
+/* Axis i of the result is axis order[i] of x: an operator TRANSPOSE, which is not added before
+ * another one reads the result, so that transposes that cancel are never written (views.c). */
+int cornu__lite_turn(CornuLite *to, int x, const int *order);
+
+/* If x is the result of such a transpose, what it is of, else CORNU_LITE_NONE; and the order. */
+int cornu__lite_source(const CornuLite *to, int x, int order[CORNU_MAX_RANK]);
+
+/* The extents of x for two sizes of an open batch (recorded_internal.h); where none are noted, an
+ * open extent is the batch. */
+void       cornu__lite_note(CornuLite *to, int x, CornuShape first, CornuShape second);
+CornuShape cornu__lite_noted(const CornuLite *to, int x, int world);
+
+/* Adds the transpose if x is one that is not added yet. */
+void cornu__lite_settle(CornuLite *to, int x);
 
 /* Padding with zeros before and after each axis. */
 int cornu__lite_pad(CornuLite *to, int x, const int64_t *low, const int64_t *high);

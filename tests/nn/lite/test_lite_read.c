@@ -1,5 +1,6 @@
 /* .tflite files of others: their operators, variables, branches and quantized numbers, by what
- * LiteRT's interpreter computes from them (tests/golden/make_lite_read.py). */
+ * LiteRT's interpreter computes from them (tests/golden/make_lite_read.py); and imported models,
+ * written as .tflite files again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "../../allocations.h"
+#include "../../datasets/files.h"
 #include "../../expect.h"
 #include "../../../nn/cornu.h"
 #include "../../../nn/lite/file/file.h"
+#include "../saving/onnx/onnx_files.h"
 
 static CornuDevice *device;
 
@@ -47,32 +51,39 @@ static CornuArray run_of(CornuArray all, int64_t run)
     return one;
 }
 
-static CornuArray find(CornuNpz *npz, char letter, int i)
+/* With an axis of runs, which archives of one run lack. */
+static CornuArray find(CornuNpz *npz, bool single, char letter, int i)
 {
     char name[16];
     snprintf(name, sizeof name, "%c%d", letter, i);
     const CornuNamedArray *found = cornu_npz_find(npz, name);
     if (!found) fail_msg("no array %s", name);
-    return found->array;
+    CornuArray  array = found->array;
+    CornuShape *shape = &array.type.shape;
+    if (!single) return array;
+    memmove(shape->extent + 1, shape->extent, (size_t)shape->rank++ * sizeof *shape->extent);
+    shape->extent[0] = 1;
+    return array;
 }
 
 /* One run after another: p0, p1, … within `tolerance`. */
-static void expect_runs(CornuModel *model, CornuNpz *npz, const char *name, double tolerance)
+static void expect_runs(CornuModel *model, CornuNpz *npz, bool single, const char *name,
+                        double tolerance)
 {
-    const int64_t runs = find(npz, 'x', 0).type.shape.extent[0];
+    const int64_t runs = find(npz, single, 'x', 0).type.shape.extent[0];
     CornuArray    in[CORNU_MAX_MODEL_TENSORS], out[CORNU_MAX_MODEL_TENSORS];
     for (int64_t r = 0; r < runs; r++) {
         for (int i = 0; i < cornu_model_input_count(model); i++)
-            in[i] = run_of(find(npz, 'x', i), r);
+            in[i] = run_of(find(npz, single, 'x', i), r);
         for (int i = 0; i < cornu_model_output_count(model); i++) {
-            out[i] = run_of(find(npz, 'p', i), r);
+            out[i] = run_of(find(npz, single, 'p', i), r);
             out[i].type.dtype = CORNU_F32;
             out[i].data = malloc(cornu_type_bytes(out[i].type));
         }
         if (cornu_predict_on_batch_many(model, in, out))
             fail_msg("%s: %s", name, cornu_error_message());
         for (int i = 0; i < cornu_model_output_count(model); i++) {
-            const CornuArray want = run_of(find(npz, 'p', i), r);
+            const CornuArray want = run_of(find(npz, single, 'p', i), r);
             for (int64_t k = 0; k < cornu_type_count(want.type); k++) {
                 const double got = (double)((float *)out[i].data)[k], x = cornu_array_get(want, k);
                 if (!(got - x <= tolerance && x - got <= tolerance))
@@ -91,7 +102,7 @@ static void expect_file(const char *name, double tolerance)
     CornuNpz   *npz = cornu_npz_open(golden(&path, name, ".npz"));
     if (!model || !npz) fail_msg("%s: %s", name, cornu_error_message());
     expect_ok(cornu_compile(model, .device = device));
-    expect_runs(model, npz, name, tolerance);
+    expect_runs(model, npz, false, name, tolerance);
     cornu_model_free(model);
     cornu_npz_close(npz);
 }
@@ -126,9 +137,9 @@ static void test_variables(void **state)
     CornuNpz   *npz = cornu_npz_open(golden(&path, "variables", ".npz"));
     if (!model || !npz) fail_msg("%s", cornu_error_message());
     expect_ok(cornu_compile(model, .device = device));
-    expect_runs(model, npz, "variables", 1e-5);
+    expect_runs(model, npz, false, "variables", 1e-5);
     expect_ok(cornu_model_reset_states(model));
-    expect_runs(model, npz, "variables, again", 1e-5);
+    expect_runs(model, npz, false, "variables, again", 1e-5);
     float             x[3] = { 1, 2, 3 }, y[3], z[3];
     const CornuArray  in = cornu_array(x, CORNU_F32, 1, 1, 3);
     const CornuArray  outs[] = { cornu_array(y, CORNU_F32, 1, 3), cornu_array(z, CORNU_F32, 1, 3) };
@@ -150,14 +161,159 @@ static void test_quantized_files(void **state)
     expect_file("dynamic", 1e-2);
 }
 
+/* ---- Refused ---- */
+
+enum { MOST_BYTES = 1 << 14 };
+
+/* The place of an operator's code in the file of one: its number once in a byte, once in four. */
+static void set_code(unsigned char *bytes, size_t size, int from, int to)
+{
+    const size_t code = (size_t)(from < 127 ? from : 127);
+    bool         done = false;
+    for (size_t i = 0; i + 4 <= size && !done; i++) {
+        if (bytes[i] != from || bytes[i + 1] || bytes[i + 2] || bytes[i + 3]) continue;
+        for (size_t k = i < 40 ? 0 : i - 40; k < i + 40 && k < size; k++)
+            if (k != i && bytes[k] == code) {
+                bytes[i] = (unsigned char)to;
+                bytes[k] = (unsigned char)(to < 127 ? to : 127);
+                done = true;
+                break;
+            }
+    }
+    assert_true(done);
+}
+
+/* An operator is refused by its name, its node and its first result. */
+static void test_refused_operators_are_named(void **state)
+{
+    (void)state;
+    static unsigned char bytes[MOST_BYTES];
+    CornuLiteGraph      *graph;
+    Path                 path;
+    const size_t size = files_read(golden(&path, "transpose_bias", ".tflite"), bytes, sizeof bytes);
+    set_code(bytes, size, CORNU_LITE_CUSTOM, 120);
+    expect_error(cornu__lite_read(bytes, size, &graph), CORNU_ERR_UNSUPPORTED,
+                 "node 0, NON_MAX_SUPPRESSION_V4 of \"Identity\": this operator of LiteRT, builtin "
+                 "120, is not available");
+    set_code(bytes, size, 120, 209);
+    expect_error(cornu__lite_read(bytes, size, &graph), CORNU_ERR_UNSUPPORTED,
+                 "node 0, STABLEHLO_CASE of \"Identity\"");
+    set_code(bytes, size, 209, 210);
+    expect_error(cornu__lite_read(bytes, size, &graph), CORNU_ERR_UNSUPPORTED,
+                 "node 0, an unknown operator of \"Identity\"");
+    set_code(bytes, size, 210, 119);
+    expect_error(cornu__lite_read(bytes, size, &graph), CORNU_ERR_UNSUPPORTED,
+                 "node 0, WHILE of \"Identity\": loops are not available");
+    assert_string_equal(cornu__lite_code_name(0), "ADD");
+    assert_string_equal(cornu__lite_code_name(131), "RFFT2D");
+    assert_null(cornu__lite_code_name(210));
+}
+
+/* Every byte in turn, and every length: a status and a message. */
+static void test_damaged_files(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "variables", "branch", "sparse", "bytes" };
+    static unsigned char     bytes[MOST_BYTES];
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        Path         path;
+        const size_t size = files_read(golden(&path, names[n], ".tflite"), bytes, sizeof bytes);
+        for (size_t i = 0; i < size; i++) {
+            const unsigned char kept = bytes[i];
+            for (int k = 0; k < 3; k++) {
+                CornuLiteGraph *graph;
+                bytes[i] = (unsigned char)(k == 0 ? kept ^ 0x80 : k == 1 ? kept + 1 : 255);
+                const CornuStatus status = cornu__lite_read(bytes, size, &graph);
+                assert_int_equal(status == CORNU_OK, graph != NULL);
+                if (status) assert_true(*cornu_error_message());
+                assert_false(cornu_error_pending());
+                cornu__lite_graph_free(graph);
+            }
+            bytes[i] = kept;
+        }
+    }
+}
+
+/* Each allocation fails in turn: no model, nothing kept. */
+static void test_no_memory(void **state)
+{
+    (void)state;
+    if (!allocations_counted()) skip();
+    static const char *const names[] = { "variables", "branch", "int8" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        Path        path;
+        CornuModel *read = NULL;
+        golden(&path, names[i], ".tflite");
+        cornu_model_free(cornu_model_load(path.text));   /* what is made once */
+        for (int n = 0; !read; n++) {
+            const int64_t held = allocations_held();
+            allocations_fail_after(n);
+            read = cornu_model_load(path.text);
+            allocations_fail_after(NEVER);
+            if (read) break;
+            if (cornu_error_status() != CORNU_ERR_MEMORY)
+                fail_msg("%s, %d: %s", names[i], n, cornu_error_message());
+            assert_int_equal(allocations_held(), held);
+        }
+        cornu_model_free(read);
+    }
+}
+
+/* ---- Written again ---- */
+
+/* A model of a file, saved as .tflite and loaded, gives what its maker's runtime gave. */
+static void expect_rewritten(const char *folder, const char *name, const char *suffix,
+                             double tolerance)
+{
+    char path[2][120];
+    snprintf(path[0], sizeof path[0], "tests/golden/%s/%s%s", folder, name, suffix);
+    snprintf(path[1], sizeof path[1], "tests/golden/%s/%s.npz", folder, name);
+    CornuModel *model = cornu_model_load(path[0]);
+    CornuNpz   *npz = cornu_npz_open(path[1]);
+    if (!model || !npz) fail_msg("%s: %s", path[0], cornu_error_message());
+    if (cornu_model_save(model, onnx_file("again", ".tflite")))
+        fail_msg("%s: %s", path[0], cornu_error_message());
+    cornu_model_free(model);
+    model = cornu_model_load(onnx_file("again", ".tflite"));
+    if (!model) fail_msg("%s: %s", path[0], cornu_error_message());
+    expect_ok(cornu_compile(model, .device = device));
+    expect_runs(model, npz, strcmp(folder, "lite_read") != 0, name, tolerance);
+    cornu_model_free(model);
+    cornu_npz_close(npz);
+}
+
+static void test_imported_models_are_written(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "pads", "blocks", "splits", "slices", "lookups",
+        "arithmetic", "windows", "spectrum", "volumes", "extents", "atrous", "sparse",
+        "transpose_bias", "branch", "int8", "bytes" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        expect_rewritten("lite_read", names[i], ".tflite", 1e-5);
+    static const char *const onnx[] = { "keras_attention", "keras_cnn", "keras_recurrent",
+        "torch_cnn_13", "torch_cnn_new", "torch_pieces_11", "torch_pieces_new",
+        "torch_recurrent_14", "torch_recurrent_new", "torch_transformer_14",
+        "torch_transformer_new" };
+    for (size_t i = 0; i < sizeof onnx / sizeof *onnx; i++)
+        expect_rewritten("onnx_read", onnx[i], ".onnx", 1e-5);
+    static const char *const lite[] = { "images", "branches", "recurrence", "halves" };
+    for (size_t i = 0; i < sizeof lite / sizeof *lite; i++)
+        expect_rewritten("lite", lite[i], ".tflite", 1e-5);
+}
+
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, files_begin, files_end)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operators),
-        cmocka_unit_test(test_sparse_constants_and_custom_operators),
-        cmocka_unit_test(test_branches),
-        cmocka_unit_test(test_variables),
-        cmocka_unit_test(test_quantized_files),
+        TEST(test_operators),
+        TEST(test_sparse_constants_and_custom_operators),
+        TEST(test_branches),
+        TEST(test_variables),
+        TEST(test_quantized_files),
+        TEST(test_refused_operators_are_named),
+        TEST(test_damaged_files),
+        TEST(test_no_memory),
+        TEST(test_imported_models_are_written),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

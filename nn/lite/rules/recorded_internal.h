@@ -1,0 +1,67 @@
+/*
+ * Layers without a rule of their own are written op by op: the layer is recorded in a graph that is
+ * never run (recorded.c), and each op becomes operators (ops.c, op_products.c).
+ *
+ * The batch may be open, and programs have no open extents: the layer is recorded for two sizes of
+ * the batch, and what differs between the programs depends on it.
+ */
+#ifndef CORNU_NN_LITE_RECORDED_INTERNAL_H
+#define CORNU_NN_LITE_RECORDED_INTERNAL_H
+
+#include "../../../device/program_internal.h"
+#include "rules_internal.h"
+
+enum { CORNU_LITE_WORLDS = 2 };
+extern const int64_t cornu__lite_batches[CORNU_LITE_WORLDS];   /* sizes of an open batch */
+
+/* Each value of the program has a tensor, which may be smaller than its type says where that is the
+ * same along an axis: elementwise operators broadcast it. */
+typedef struct {
+    CornuLite          *to;
+    const CornuProgram *worlds[CORNU_LITE_WORLDS], *program;   /* the first of them */
+    int                *tensors;
+} CornuLiteProgram;
+
+/* An op as its writer sees it. */
+typedef struct {
+    CornuLiteProgram      *program;
+    CornuLite             *to;
+    const CornuProgramOp  *op;
+    int                    number;
+    const CornuAttributes *attributes;
+    const CornuValue      *in;
+    CornuValue             out;
+} CornuLiteOp;
+
+typedef CornuStatus CornuLiteWriter(const CornuLiteOp *op);
+
+/* The writers of convolutions, pools, products and lookups, by ops; NULL for others. */
+CornuLiteWriter *cornu__lite_product_writer(CornuOpId id);
+
+/* A loop, step by step. */
+CornuLiteWriter cornu__lite_scan;
+
+CornuStatus cornu__lite_ops(CornuLiteProgram *program);
+
+/* ---- For writers ---- */
+
+/* The shape of a value: CORNU_NONE for an extent that depends on the batch. */
+CornuShape cornu__lite_value_shape(const CornuLiteProgram *program, CornuValue value);
+CornuDtype cornu__lite_value_dtype(const CornuLiteOp *op, CornuValue value);
+
+/* Operand i in full; or the tensor that broadcasts to it. */
+CornuStatus cornu__lite_full(const CornuLiteOp *op, int i, int *tensor);
+int         cornu__lite_small(const CornuLiteOp *op, int i);
+
+/* The extents of a value, or of a shape in both worlds, i32 (rank), computed where they depend on
+ * the batch. */
+CornuStatus cornu__lite_extents(const CornuLiteOp *op, CornuValue value, int *tensor);
+CornuStatus cornu__lite_extents_of(const CornuLiteOp *op, const CornuShape *worlds, int *tensor);
+
+CornuStatus cornu__lite_op_give(const CornuLiteOp *op, int tensor);
+CornuStatus cornu__lite_op_refuse(const CornuLiteOp *op, const char *why);
+
+/* How values of this dtype are kept: f32, i32 or bool. */
+CornuLiteDtype cornu__lite_kept(CornuDtype dtype);
+
+#endif
