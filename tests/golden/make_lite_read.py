@@ -1,9 +1,10 @@
 """Writes tests/golden/lite_read/: .tflite files with operators that other converters' files have, and
 what TensorFlow's interpreter computes from them.
 
-    python tests/golden/make_lite_read.py        tensorflow
+    python tests/golden/make_lite_read.py        onnx, onnxruntime, tensorflow
 
 NAME.tflite and NAME.npz: inputs x0, … and outputs p0, …, whose axis 0 are runs one after another.
+pools.onnx, and what the ONNX runtime computes: windows that LiteRT does not have.
 """
 import os
 import pathlib
@@ -14,6 +15,8 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import flatbuffers
 import numpy as np
+import onnx
+import onnxruntime
 import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
 
@@ -124,6 +127,52 @@ sparse = f32(64, 64)
 sparse[RNG.random((64, 64)) < 0.9] = 0
 operator("sparse", lambda x: tf.matmul(x, tf.constant(sparse)), [1, 64],
          optimizations=[tf.lite.Optimize.EXPERIMENTAL_SPARSITY])
+cube = f32(2, 3, 4)
+cube[RNG.random((2, 3, 4)) < 0.6] = 0
+
+
+def sparse_cube(model):
+    """The constant with two dense axes and then a sparse one, made dense by an operator."""
+    graph = model.subgraphs[0]
+    add = graph.operators[0]
+    held = next(t for t in graph.tensors if list(t.shape) == [2, 3, 4] and
+                model.buffers[t.buffer].data is not None and len(model.buffers[t.buffer].data))
+    rows = cube.reshape(6, 4)
+    indices = np.concatenate([np.flatnonzero(r) for r in rows]).astype(np.uint8)
+    segments = np.cumsum([0] + [np.count_nonzero(r) for r in rows]).astype(np.uint8)
+    model.buffers[held.buffer].data = np.frombuffer(rows[rows != 0].tobytes(), np.uint8)
+    held.sparsity = schema.SparsityParametersT()
+    held.sparsity.traversalOrder, held.sparsity.blockMap = [0, 1, 2], []
+    held.sparsity.dimMetadata = []
+    for size in (2, 3, None):
+        dimension = schema.DimensionMetadataT()
+        if size:
+            dimension.format, dimension.denseSize = schema.DimensionType.DENSE, size
+        else:
+            dimension.format = schema.DimensionType.SPARSE_CSR
+            for kind, values in (("Segments", segments), ("Indices", indices)):
+                vector = schema.Uint8VectorT()
+                vector.values = values
+                setattr(dimension, "array" + kind, vector)
+                setattr(dimension, "array" + kind + "Type", schema.SparseIndexVector.Uint8Vector)
+        held.sparsity.dimMetadata.append(dimension)
+    dense, code, densify = schema.TensorT(), schema.OperatorCodeT(), schema.OperatorT()
+    dense.name, dense.shape, dense.type, dense.buffer = b"dense", [2, 3, 4], held.type, 0
+    graph.tensors.append(dense)
+    code.builtinCode = code.deprecatedBuiltinCode = schema.BuiltinOperator.DENSIFY
+    code.version = 1
+    model.operatorCodes.append(code)
+    number = graph.tensors.index(held)
+    densify.opcodeIndex, densify.inputs = len(model.operatorCodes) - 1, [number]
+    densify.outputs = [len(graph.tensors) - 1]
+    densify.builtinOptionsType = schema.BuiltinOptions.DensifyOptions
+    densify.builtinOptions = schema.DensifyOptionsT()
+    add.inputs = [len(graph.tensors) - 1 if i == number else i for i in add.inputs]
+    graph.operators = [densify, add]
+
+
+keep("sparse_cube", changed(converted(lambda x: x + cube, [1, 2, 3, 4]), sparse_cube),
+     [f32(1, 2, 3, 4)])
 transposed, bias = f32(2, 2, 3, 4), f32(3)
 
 
@@ -246,7 +295,7 @@ def bytes_of_2019(model):
     w = tensor(b"w", [4, 6], 0.02, 117, data=RNG.integers(0, 256, (4, 6)).astype(np.uint8))
     b = tensor(b"b", [4], 0.05 * 0.02, 0, schema.TensorType.INT32,
                RNG.integers(-900, 900, 4).astype(np.int32))
-    y = tensor(b"y", [1, 4], 0.07, 120)
+    y = tensor(b"y", [1, 4], 0.02, 120)
     p = tensor(b"p", [1, 4], 1 / 256, 0)
     dense, softmax = graph.operators[0], schema.OperatorT()
     dense.inputs, dense.outputs = [x, w, b], [y]
@@ -267,5 +316,28 @@ legacy = changed(converted(lambda x: tf.matmul(x, matrix), [1, 6]), bytes_of_201
 keep("bytes", legacy, *[[RNG.integers(0, 256, (1, 6)).astype(np.uint8)] for _ in range(3)],
      reference=True)
 
+# ---- ONNX ----
+
+def pools():
+    """Padding that no SAME has, in means with and without it, and in maxima."""
+    value = onnx.helper.make_tensor_value_info
+    window = {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1]}
+    nodes = [onnx.helper.make_node("AveragePool", ["x"], ["a"], **window),
+             onnx.helper.make_node("AveragePool", ["x"], ["b"], count_include_pad=1, **window),
+             onnx.helper.make_node("MaxPool", ["x"], ["c"], **window),
+             onnx.helper.make_node("Concat", ["a", "b", "c"], ["y"], axis=1)]
+    graph = onnx.helper.make_graph(
+        nodes, "pools", [value("x", onnx.TensorProto.FLOAT, ["N", 2, 6, 7])],
+        [value("y", onnx.TensorProto.FLOAT, ["N", 6, 3, 4])])
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)],
+                                  ir_version=9)
+
+
+model, x = pools().SerializeToString(), f32(3, 2, 6, 7)
+(FOLDER / "pools.onnx").write_bytes(model)
+y = onnxruntime.InferenceSession(model).run(None, {"x": x})[0]
+np.savez_compressed(FOLDER / "pools.npz", x0=x[None], p0=y[None])
+print("pools", len(model))
+
 (FOLDER / "VERSIONS").write_text(f"python {platform.python_version()}\n" + "".join(
-    f"{name} {version(name)}\n" for name in ("flatbuffers", "numpy", "tensorflow")))
+    f"{name} {version(name)}\n" for name in ("flatbuffers", "numpy", "onnx", "onnxruntime", "tensorflow")))

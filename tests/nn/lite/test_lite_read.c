@@ -119,6 +119,7 @@ static void test_sparse_constants_and_custom_operators(void **state)
 {
     (void)state;
     expect_file("sparse", 1e-5);
+    expect_file("sparse_cube", 0.0);
     expect_file("transpose_bias", 1e-5);
 }
 
@@ -150,14 +151,15 @@ static void test_variables(void **state)
     cornu_npz_close(npz);
 }
 
-/* Inputs and outputs are the stored integers. Rounding may differ by a step where activations have
- * 16 bits, of which there are 65,536. */
+/* Inputs and outputs are the stored integers. Activations of 16 bits differ by a few of their 32,768
+ * steps: LiteRT interpolates the softmax in tables. Dynamic-range files have weights of 8 bits, by
+ * which LiteRT multiplies activations that it rounds to 8 bits as well. */
 static void test_quantized_files(void **state)
 {
     (void)state;
     expect_file("int8", 0.0);
     expect_file("bytes", 0.0);
-    expect_file("int16", 1.0);
+    expect_file("int16", 4.0);
     expect_file("dynamic", 1e-2);
 }
 
@@ -294,6 +296,7 @@ static void test_imported_models_are_written(void **state)
         "torch_cnn_13", "torch_cnn_new", "torch_pieces_11", "torch_pieces_new",
         "torch_recurrent_14", "torch_recurrent_new", "torch_transformer_14",
         "torch_transformer_new" };
+    expect_rewritten("lite_read", "pools", ".onnx", 1e-6);
     for (size_t i = 0; i < sizeof onnx / sizeof *onnx; i++)
         expect_rewritten("onnx_read", onnx[i], ".onnx", 1e-5);
     static const char *const lite[] = { "images", "branches", "recurrence", "halves" };
