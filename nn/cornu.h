@@ -93,6 +93,7 @@
 #include "python/bindings.h"
 #include "saving/describe.h"
 #include "saving/files.h"
+#include "saving/operators.h"
 #include "saving/transfer.h"
 #include "terminal/progbar.h"
 #include "terminal/terminal.h"

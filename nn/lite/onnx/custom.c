@@ -2,7 +2,12 @@
  * (saving/operators.h). */
 #include "onnx_internal.h"
 
+#include "../../saving/operators.h"
+
+#include <stdio.h>
 #include <string.h>
+
+#include "../../../device/memory_internal.h"
 
 typedef CornuLiteStepOnnx Step;
 
@@ -29,10 +34,37 @@ static CornuStatus transpose_conv_bias(const Step *step)
     return cornu__lite_transposed(&own, 0, 2);
 }
 
+/* As a node of the type "tflite:NAME", whose options are the bytes one by one. */
+static CornuStatus registered(const Step *step)
+{
+    const CornuLiteOperator *op = step->op;
+    CornuOnnxAttribute       options = { .name = "options", .count = (int)op->custom_bytes };
+    char                     type[220];
+    snprintf(type, sizeof type, "tflite:%.200s", op->custom);
+    int64_t *bytes = cornu__allocate(op->custom_bytes, sizeof *bytes);
+    int     *in = cornu__allocate((size_t)op->in_count, sizeof *in);
+    if (bytes && in) {
+        for (size_t i = 0; i < op->custom_bytes; i++) bytes[i] = op->custom_options[i];
+        for (int i = 0; i < op->in_count; i++) in[i] = cornu__lite_value(step, i);
+        options.integers = bytes;
+        const int y = cornu__onnx_node(step->to, type, in, op->in_count, &options,
+                                       op->custom_bytes > 0, op->out_count);
+        for (int i = 0; i < op->out_count; i++) cornu__lite_give_at(step, i, y + i);
+    }
+    const bool made = bytes && in;
+    cornu__release(bytes);
+    cornu__release(in);
+    return made ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
 static CornuStatus custom(const Step *step)
 {
     if (!strcmp(step->op->custom, "Convolution2DTransposeBias")) return transpose_conv_bias(step);
-    return cornu__fail(CORNU_ERR_UNSUPPORTED, "a custom operator that is not registered");
+    if (!step->of->loads)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "a custom operator has no ONNX nodes");
+    if (cornu_operator_registered("tflite", step->op->custom)) return registered(step);
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "a custom operator that is not registered: "
+                       "cornu_register_operator (saving/operators.h) with the domain \"tflite\"");
 }
 
 const CornuLiteOnnxRow cornu__lite_onnx_custom[] = {

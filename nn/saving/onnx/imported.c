@@ -34,7 +34,9 @@ static bool is_same(const CornuReadNode *node, int64_t opset, int64_t wanted)
     if (*node->domain || is_quantized(node)) return false;
     for (int i = 0; i < node->attribute_count; i++)
         if (node->attributes[i].graph.bytes) return false;
-    if (!strcmp(node->op, "FakeQuantize")) return false;   /* of no opset */
+    if (!strcmp(node->op, "FakeQuantize") || strchr(node->op, ':') ||
+        (*node->domain && strcmp(node->domain, "ai.onnx")))
+        return false;   /* of no opset */
     if (opset == wanted) return true;
     if (wanted < 18) return false;
     for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) {

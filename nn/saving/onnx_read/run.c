@@ -27,6 +27,7 @@ CornuStatus cornu__read_rule_of(const CornuReadNode *node, CornuReadRule **rule)
             *rule = row->rule;
             return CORNU_OK;
         }
+    if ((*rule = cornu__read_registered(node))) return CORNU_OK;
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "the operator %.60s%s%.60s is not supported",
                        node->domain, *node->domain ? "." : "", node->op);
 }

@@ -76,6 +76,9 @@ extern const CornuReadRow *const cornu__read_families[];
 /* CORNU_ERR_UNSUPPORTED if there is no such operator. */
 CornuStatus cornu__read_rule_of(const CornuReadNode *node, CornuReadRule **rule);
 
+/* The rule of an operator that is registered (operators.h); NULL for others. */
+CornuReadRule *cornu__read_registered(const CornuReadNode *node);
+
 /* Runs one node: on the host if all operands are known and `record` is false. Messages name node
  * and operator. */
 CornuStatus cornu__read_step(CornuReadStep *step, bool record);

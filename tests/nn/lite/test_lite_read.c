@@ -15,6 +15,7 @@
 #include "../../datasets/files.h"
 #include "../../expect.h"
 #include "../../../nn/cornu.h"
+#include "../../../nn/formats/file_internal.h"
 #include "../../../nn/lite/file/file.h"
 #include "../saving/onnx/onnx_files.h"
 
@@ -261,6 +262,62 @@ static void test_no_memory(void **state)
     }
 }
 
+/* ---- Registered ---- */
+
+/* Convolution2DTransposeBias as a user would write it: i32 padding, strides of width and height. */
+static CornuStatus transposed(const CornuOperatorCall *call)
+{
+    int32_t given[3];
+    if (call->option_bytes != sizeof given || call->in_count != 3) return CORNU_ERR_FORMAT;
+    memcpy(given, call->options, sizeof given);
+    const CornuShape       x = cornu_tensor_type(call->in[0]).shape;
+    const CornuConvolution c = { .strides = { given[2], given[1] } };
+    CornuTensor *filter = cornu_op_transpose(call->in[1], (const int[]){ 1, 2, 0, 3 });
+    call->out[0] = cornu_op_add(cornu_op_conv2d_grad_input(
+        call->in[0], filter, x.extent[1] * given[2], x.extent[2] * given[1], &c), call->in[2]);
+    return CORNU_OK;
+}
+
+static CornuStatus failing(const CornuOperatorCall *call)
+{
+    (void)call;
+    return CORNU_ERR_VALUE;
+}
+
+/* A custom operator of another name is refused by that, and loads once it is registered. */
+static void test_registered_operators(void **state)
+{
+    (void)state;
+    static unsigned char bytes[MOST_BYTES];
+    Path                 path;
+    const char          *copy = onnx_file("custom", ".tflite");
+    const size_t size = files_read(golden(&path, "transpose_bias", ".tflite"), bytes, sizeof bytes);
+    for (size_t i = 0; i + 26 < size; i++)
+        if (!memcmp(bytes + i, "Convolution2DTransposeBias", 26)) bytes[i + 25] = 'Z';
+    expect_ok(cornu_file_write(copy, bytes, size));
+    expect_unloaded(cornu_model_load(copy), CORNU_ERR_UNSUPPORTED,
+                    "Convolution2DTransposeBiaZ of \"Identity\": a custom operator that is not "
+                    "registered");
+    expect_error(cornu_register_operator("ai.onnx", "Add", transposed), CORNU_ERR_ARGUMENT,
+                 "a domain that is not ONNX' own");
+    expect_error(cornu_register_operator("tflite", "", transposed), CORNU_ERR_ARGUMENT,
+                 "expected names of 1 to 100 characters");
+    expect_ok(cornu_register_operator("tflite", "Convolution2DTransposeBiaZ", failing));
+    expect_unloaded(cornu_model_load(copy), CORNU_ERR_VALUE, "the registered function of the "
+                    "operator Convolution2DTransposeBiaZ fails");
+    expect_ok(cornu_register_operator("tflite", "Convolution2DTransposeBiaZ", transposed));
+    assert_true(cornu_operator_registered("tflite", "Convolution2DTransposeBiaZ"));
+    CornuModel *model = cornu_model_load(copy);
+    CornuNpz   *npz = cornu_npz_open(golden(&path, "transpose_bias", ".npz"));
+    if (!model || !npz) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_compile(model, .device = device));
+    expect_runs(model, npz, false, "registered", 1e-5);
+    cornu_model_free(model);
+    cornu_npz_close(npz);
+    expect_ok(cornu_register_operator("tflite", "Convolution2DTransposeBiaZ", NULL));
+    assert_false(cornu_operator_registered("tflite", "Convolution2DTransposeBiaZ"));
+}
+
 /* ---- Written again ---- */
 
 /* A model of a file, saved as .tflite and loaded, gives what its maker's runtime gave. */
@@ -316,6 +373,7 @@ int main(void)
         TEST(test_refused_operators_are_named),
         TEST(test_damaged_files),
         TEST(test_no_memory),
+        TEST(test_registered_operators),
         TEST(test_imported_models_are_written),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
