@@ -327,6 +327,13 @@ CornuScale cornu_int8_output_scale(const CornuInt8Model *q) { return scale_of(ou
 CornuShape cornu_int8_input_shape(const CornuInt8Model *q) { return input_of(q, 0)->shape; }
 CornuShape cornu_int8_output_shape(const CornuInt8Model *q) { return output_of(q, 0)->shape; }
 
+int        cornu_int8_input_count(const CornuInt8Model *q) { return q->graph->input_count; }
+int        cornu_int8_output_count(const CornuInt8Model *q) { return q->graph->output_count; }
+CornuShape cornu_int8_output_shape_at(const CornuInt8Model *q, int i)
+{
+    return output_of(q, i)->shape;
+}
+
 int64_t cornu_int8_bytes(const CornuInt8Model *q)
 {
     size_t bytes = 0;

@@ -45,7 +45,9 @@ CornuInt8Model *cornu_quantize_from(const CornuQuantizeConfig *config);
 void cornu_int8_free(CornuInt8Model *model);
 
 /* A .tflite file, of int8 inputs and outputs; or by its suffix an .onnx file, with pairs of
- * QuantizeLinear and DequantizeLinear. Loads .tflite files that are quantized in whole. */
+ * QuantizeLinear and DequantizeLinear. Loads .tflite files that are quantized in whole and have no
+ * variables; cornu_model_load loads others, and these as well, as a model that computes in f32 and
+ * can be trained (its note "arithmetic" says so). */
 CornuStatus     cornu_int8_save(const CornuInt8Model *model, const char *path);
 CornuInt8Model *cornu_int8_load(const char *path);
 
@@ -72,6 +74,11 @@ CornuScale cornu_int8_output_scale(const CornuInt8Model *model);
 /* Shapes with CORNU_NONE for the batch. */
 CornuShape cornu_int8_input_shape(const CornuInt8Model *model);
 CornuShape cornu_int8_output_shape(const CornuInt8Model *model);
+
+/* Of a model with several. */
+int        cornu_int8_input_count(const CornuInt8Model *model);
+int        cornu_int8_output_count(const CornuInt8Model *model);
+CornuShape cornu_int8_output_shape_at(const CornuInt8Model *model, int i);
 
 /* Bytes of weights and biases. */
 int64_t cornu_int8_bytes(const CornuInt8Model *model);

@@ -10,7 +10,7 @@
  *     .onnx          saves models for other programs to run, in f32, with an open batch; loads
  *                    those of PyTorch, TensorFlow and Keras; cornu_model_export has arguments
  *     .tflite        saves models for LiteRT (TensorFlow Lite), in f32, with an open batch; loads
- *                    those of TensorFlow's converter
+ *                    those of TensorFlow's converter and others, quantized ones as well
  *
  * A .safetensors file holds the weights under Keras' variable paths ("conv2d/kernel") in Keras'
  * shapes, the optimizer's variables ("adam/iteration"), and in its metadata:
@@ -68,8 +68,17 @@
  * of the layers, in the signature "serving_default". Batch normalization is part of the product
  * before it where nothing else reads that; recurrent layers are unrolled. What LiteRT does not have
  * is refused, naming the layer: masks, channels first, extents that are unknown besides the batch.
- * A model loaded from .tflite has a layer for each operator, which is one of an .onnx node; images
- * stay (B, H, W, C). Quantized graphs, loops and custom operators are refused by name.
+ * Layers of imported nodes are written op by op, loops step by step, with the batch that their file
+ * fixes.
+ *
+ * A model loaded from .tflite has a layer for each operator, which is one of an .onnx node, or for
+ * several; images stay (B, H, W, C). Operators that are not available are refused by name and node:
+ * loops, and custom ones that are not registered (operators.h). Both sides of a branch are computed.
+ * Variables are states of layers: they go on from run to run, a row each, until
+ * cornu_model_reset_states. A quantized file takes and gives the integers that it stores, as floats;
+ * it computes in f32, on the grids of its scales where activations are quantized, and can be
+ * trained. The note "arithmetic" says so, and whether cornu_int8_load (nn/lite/quantize.h) computes
+ * the file in integers alone.
  *
  * The states of stateful layers are in no file, as in Keras: a loaded model begins with zeros, and
  * an .onnx file computes every batch from zeros.

@@ -443,5 +443,32 @@ class Devices(unittest.TestCase):
         self.assertGreater(model.evaluate(x, y, verbose=0)[1], 0.8)
 
 
+
+class Bytes(unittest.TestCase):
+    """.tflite files of 8 bits: tests/golden/make_lite.py, make_lite_read.py."""
+
+    folder = os.path.join(os.path.dirname(__file__), "..", "golden")
+
+    def files(self, name):
+        path = os.path.join(self.folder, name)
+        return path + ".tflite", np.load(path + ".npz")
+
+    def test_a_file_of_bytes_is_a_model(self):
+        path, arrays = self.files("lite_read/int8")
+        got = cornu.load(path).predict(arrays["x0"][0].astype(np.int8), verbose=0)
+        np.testing.assert_array_equal(got, arrays["p0"][0])
+
+    def test_or_computes_in_integers(self):
+        path, arrays = self.files("lite/bytes")
+        model = cornu.Int8Model(path)
+        y = model.predict(np.zeros((3,) + arrays["x0"].shape[1:], np.float32))
+        self.assertEqual(y.shape, (3,) + arrays["p0"].shape[1:])
+        self.assertTrue(np.isfinite(y).all() and (y[0] == y[2]).all())
+        with self.assertRaisesRegex(ValueError, "expected 1 with a row"):
+            model.predict(1.0)
+        with self.assertRaisesRegex(cornu.CornuError, "tensor x is i16, expected i8"):
+            cornu.Int8Model(self.files("lite_read/int16")[0])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -101,6 +101,9 @@ static CornuStatus check_graph(const CornuLiteGraph *graph)
 {
     CornuStatus status = graph->status;
     if (status != CORNU_OK) return cornu__fail(status, "the graph is not complete");
+    if (graph->variable_count)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "the variable %s: states have no kernel of 8 "
+                           "bits", graph->variables[0].name);
     for (int t = 0; t < graph->tensor_count && status == CORNU_OK; t++)
         status = check_tensor(&graph->tensors[t]);
     if (status != CORNU_OK) return status;

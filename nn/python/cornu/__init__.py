@@ -19,13 +19,14 @@ from ._library import lib as _lib
 from ._symbols import Tensor, input_tensor as Input
 from .devices import Device
 from .errors import CornuError
+from .int8 import Int8Model
 from .models import (Model, Predictor, Sequential, clone_model, from_keras, load, load_model,
                      model_from_json)
 from .utils import clear_session, set_dtype_policy, set_random_seed
 
 __version__ = _lib.version
 
-__all__ = ["CornuError", "Device", "Input", "Model", "Predictor", "Sequential", "Tensor",
+__all__ = ["CornuError", "Device", "Input", "Int8Model", "Model", "Predictor", "Sequential", "Tensor",
            "activations", "callbacks", "clear_session", "clone_model", "constraints", "datasets",
            "errors", "from_keras", "initializers", "layers", "load", "load_model", "losses",
            "metrics", "model_from_json", "models", "ops", "optimizers", "regularizers",

@@ -137,6 +137,7 @@ static CornuStatus read_state(CornuReadStep *step)
 /*
  * x on the grid of integers from `low` to `high`: scale (q - zero), or with `stored` q itself.
  *     q = floor(x / scale + zero + 0.5), clipped
+ * Its gradient is that of what is rounded, so that quantized files can be trained further.
  */
 static CornuStatus read_fake_quantize(CornuReadStep *step)
 {
@@ -146,7 +147,8 @@ static CornuStatus read_fake_quantize(CornuReadStep *step)
     if (!(scale > 0.0)) return cornu__fail(CORNU_ERR_FORMAT, "the scale %g", scale);
     if (!x) return cornu_error_take();
     x = cornu_op_scale(cornu_op_convert(x, CORNU_F32), 1.0 / scale);
-    x = cornu__floor_of(cornu_op_shift(x, zero + 0.5));
+    x = cornu_op_shift(x, zero + 0.5);
+    x = cornu_op_with_gradient(cornu__floor_of(x), x, NULL, NULL);
     x = cornu_op_clip(x, (double)cornu__whole(step, "low", -128),
                       (double)cornu__whole(step, "high", 127));
     if (!cornu__whole(step, "stored", 0)) x = cornu_op_scale(cornu_op_shift(x, -zero), scale);
