@@ -31,12 +31,13 @@ typedef struct {
     int                 in_count;
     CornuTensor       **out;           /* to be set, all of them */
     int                 out_count;
-    const void         *options;       /* of a .tflite file: the operator's own bytes, as its maker */
-    size_t              option_bytes;  /* laid them out; else NULL and 0                         */
+    const void         *options;       /* of a .tflite file: the operator's own bytes, as its */
+    size_t              option_bytes;  /* maker laid them out; else NULL and 0               */
     const void         *node;          /* internal */
 } CornuOperatorCall;
 
-/* CORNU_OK, or another status, which fails the load; a pending error of an op has its own message. */
+/* CORNU_OK, or another status, which fails the load; a pending error of an op has its own
+ * message. */
 typedef CornuStatus CornuOperatorFunction(const CornuOperatorCall *call);
 
 /* `domain` is that of .onnx nodes, such as "com.example", or "tflite". Both strings are copied. A

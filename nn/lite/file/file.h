@@ -6,9 +6,9 @@
  *
  * Read: the first subgraph, with others that it calls in place, branches as selections, variables
  * as such (graph.h), sparse constants in full; operators are those of operators.def. Files are not
- * trusted: every offset, length and number of a tensor is checked, constants have the bytes of their
- * shapes, and what is taken in memory is bounded by the size of the file. What Cornu does not have
- * (other operators, by their names, and types, loops, external data) is refused.
+ * trusted: every offset, length and number of a tensor is checked, constants have the bytes of
+ * their shapes, and what is taken in memory is bounded by the size of the file. What Cornu does not
+ * have (other operators, by their names, and types, loops, external data) is refused.
  * Source: github.com/google-ai-edge/LiteRT, tflite/converter/schema/schema.fbs.
  */
 #ifndef CORNU_NN_LITE_FILE_H

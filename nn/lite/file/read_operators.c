@@ -48,8 +48,9 @@ static CornuStatus check_options(int code, const CornuLiteTable *kind,
         for (size_t k = 0; k < sizeof counted / sizeof *counted; k++)
             good &= kind->fields[i].offset != counted[k] ||
                     cornu__lite_get(options, &kind->fields[i]) >= 1;
-    if (!good) return cornu__fail(CORNU_ERR_FORMAT, "%s has a window, block or padding that there is not",
-                                  cornu__lite_code_name(code));
+    if (!good)
+        return cornu__fail(CORNU_ERR_FORMAT, "%s has a window, a block or a padding that there is "
+                           "not", cornu__lite_code_name(code));
     if ((unsigned)options->fused_activation <= CORNU_LITE_FUSED_TANH && !options->weights_format)
         return CORNU_OK;
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s with the activation %d and the weights format %d "

@@ -2,7 +2,8 @@
  * Sparse constants in full. A tensor is a tree: each level goes along an axis, or along the blocks
  * of one, in an order of its own. A dense level has all its indices, a sparse one those of its
  * list, from segment to segment.
- * Source: github.com/google-ai-edge/LiteRT, tflite/kernels/internal/utils/sparsity_format_converter.cc
+ * Source: github.com/google-ai-edge/LiteRT, tflite/kernels/internal/utils/
+ * sparsity_format_converter.cc
  */
 #include <string.h>
 
@@ -112,8 +113,9 @@ static CornuStatus read_levels(CornuLiteReader *reader, const CornuFlatTable *sp
         seen |= INT64_C(1) << number;
         level->axis = number < rank ? number
                                     : cornu__lite_integer(&blocks, (size_t)(number - rank));
-        if (level->axis < 0 || level->axis >= rank || level->size < 0 ||
-            (number >= rank && (level->sparse || level->size < 1)) || (number >= rank) != (i >= rank))
+        const bool block = number >= rank;
+        if (level->axis < 0 || level->axis >= rank || level->size < 0 || block != (i >= rank) ||
+            (block && (level->sparse || level->size < 1)))
             return bad(tree->tensor);
         level->factor = factors[level->axis];
         if (number >= rank) factors[level->axis] *= level->size;

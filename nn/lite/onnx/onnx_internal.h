@@ -88,7 +88,7 @@ int cornu__lite_constant_of(const CornuLiteOnnx *of, const CornuLiteTensor *tens
 /* The value of a tensor, which may be a constant. */
 int cornu__lite_value_of(const CornuLiteOnnx *of, int tensor);
 
-/* to_onnx.c: adds the nodes of operator i. */
+/* operators.c: adds the nodes of operator i. */
 CornuStatus cornu__lite_put_operator(const CornuLiteOnnx *of, int i);
 
 /* states.c: adds those of all operators, in an order in which those that stand between a

@@ -41,7 +41,7 @@ static int slice_all(const Step *step, const int64_t *begin, const int64_t *end,
     return slice_known(step, cornu__lite_value(step, 0), begin, end, stride, rank);
 }
 
-/* For each element of a vector of integers the number in its place, where `replaced` has its bit. */
+/* Of each element of a vector of integers the number in its place, where `replaced` has its bit. */
 static int replaced_by(const Step *step, int vector, int64_t replaced, const int64_t *by, int count)
 {
     bool      flags[CORNU_MAX_RANK];

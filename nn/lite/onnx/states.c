@@ -224,7 +224,7 @@ static CornuStatus put_group(const Plan *plan, int id)
     const CornuLiteOnnx  *of = plan->of;
     CornuOnnx            *to = of->to;
     Group                 group;
-    int                   initial[MOST_PARTS], in[MOST_PARTS], out[2 * MOST_PARTS];
+    int                   initial[MOST_PARTS], in[MOST_PARTS], out[2 * MOST_PARTS] = { 0 };
     int64_t               begins[MOST_PARTS];
     const bool            floats[MOST_PARTS] = { false };
     CORNU__TRY(describe(plan, id, &group));

@@ -148,7 +148,8 @@ static CornuStatus convolution_3d(const Step *step)
     enum { VOLUME = 5, SPACE = 3 };
     const CornuLiteOptions *options = &step->op->options;
     const int64_t           order[] = { 4, 3, 0, 1, 2 };
-    const int64_t           strides[] = { larger(options->stride_d, 1), larger(options->stride_h, 1),
+    const int64_t           strides[] = { larger(options->stride_d, 1),
+                                          larger(options->stride_h, 1),
                                           larger(options->stride_w, 1) };
     const int64_t           dilations[] = { larger(options->dilation_d, 1),
                                             larger(options->dilation_h, 1),

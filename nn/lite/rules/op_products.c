@@ -27,7 +27,9 @@ static int turned(const Op *op, int x, const int *order)
 
 /* ---- Windows ---- */
 
-typedef struct { int64_t size[AXES], strides[AXES], dilations[AXES], low[AXES], high[AXES]; } Window;
+typedef struct {
+    int64_t size[AXES], strides[AXES], dilations[AXES], low[AXES], high[AXES];
+} Window;
 
 /* Whether the padding is LiteRT's for this option; of x (B, H, W, C). */
 static bool pads_as(const Window *w, CornuShape x, bool same)
@@ -204,7 +206,8 @@ static double seen(const Window *w, int axis, int64_t extent, int64_t i)
 static int shares(const Op *op, const Window *w, CornuShape x)
 {
     const CornuShape y = out_shape(op);
-    const int made = cornu__lite_room(op->to, "shares", cornu_shape(1, y.extent[1], y.extent[2], 1));
+    const int made = cornu__lite_room(op->to, "shares",
+                                      cornu_shape(1, y.extent[1], y.extent[2], 1));
     float    *to = cornu__lite_data(op->to, made);
     for (int64_t h = 0; to && h < y.extent[1]; h++)
         for (int64_t v = 0; v < y.extent[2]; v++)
@@ -310,20 +313,17 @@ static CornuStatus gather(const Op *op)
         NULL));
 }
 
-CornuLiteWriter *cornu__lite_product_writer(CornuOpId id)
-{
-    switch (id) {
-    case CORNU_OP_CONV2D:            return conv2d;
-    case CORNU_OP_GROUPED_CONV2D:    return grouped;
-    case CORNU_OP_CONV2D_GRAD_INPUT: return transposed;
-    case CORNU_OP_MAX_POOL2D:        return max_pool;
-    case CORNU_OP_AVERAGE_POOL2D:    return average_pool;
-    case CORNU_OP_MATMUL:            return matmul;
-    case CORNU_OP_SOFTMAX:           return softmax;
-    case CORNU_OP_LOG_SOFTMAX:       return log_softmax;
-    case CORNU_OP_ARGMAX:            return argmax;
-    case CORNU_OP_ONE_HOT:           return one_hot;
-    case CORNU_OP_GATHER:            return gather;
-    default:                         return NULL;
-    }
-}
+const CornuLiteOpRow cornu__lite_writers_products[] = {
+    { CORNU_OP_CONV2D, conv2d },
+    { CORNU_OP_GROUPED_CONV2D, grouped },
+    { CORNU_OP_CONV2D_GRAD_INPUT, transposed },
+    { CORNU_OP_MAX_POOL2D, max_pool },
+    { CORNU_OP_AVERAGE_POOL2D, average_pool },
+    { CORNU_OP_MATMUL, matmul },
+    { CORNU_OP_SOFTMAX, softmax },
+    { CORNU_OP_LOG_SOFTMAX, log_softmax },
+    { CORNU_OP_ARGMAX, argmax },
+    { CORNU_OP_ONE_HOT, one_hot },
+    { CORNU_OP_GATHER, gather },
+    { 0 },
+};

@@ -90,7 +90,7 @@ static CornuStatus unroll(const Op *op, Loop *loop)
     return put_results(op, loop);
 }
 
-CornuStatus cornu__lite_scan(const Op *op)
+static CornuStatus scan(const Op *op)
 {
     Loop loop = { .scan = &op->attributes->scan, .body = { .to = op->to } };
     if (loop.scan->steps > MOST_STEPS ||
@@ -115,3 +115,5 @@ CornuStatus cornu__lite_scan(const Op *op)
     cornu__release(numbers);
     return status;
 }
+
+const CornuLiteOpRow cornu__lite_writers_scan[] = { { CORNU_OP_SCAN, scan }, { 0 } };

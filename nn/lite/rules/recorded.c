@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-const int64_t cornu__lite_batches[CORNU_LITE_WORLDS] = { 5, 7 };
-
 typedef struct {
     CornuGraph   *graph;
     CornuProgram *program;

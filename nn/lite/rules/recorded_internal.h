@@ -1,6 +1,7 @@
 /*
  * Layers without a rule of their own are written op by op: the layer is recorded in a graph that is
- * never run (recorded.c), and each op becomes operators (ops.c, op_products.c).
+ * never run (recorded.c), and each op becomes operators (op_values.c) by a writer (ops.c,
+ * op_products.c, op_scan.c).
  *
  * The batch may be open, and programs have no open extents: the layer is recorded for two sizes of
  * the batch, and what differs between the programs depends on it.
@@ -35,11 +36,12 @@ typedef struct {
 
 typedef CornuStatus CornuLiteWriter(const CornuLiteOp *op);
 
-/* The writers of convolutions, pools, products and lookups, by ops; NULL for others. */
-CornuLiteWriter *cornu__lite_product_writer(CornuOpId id);
-
-/* A loop, step by step. */
-CornuLiteWriter cornu__lite_scan;
+/* Tables of writers, each ended by a row without one: elementwise ops and those of shapes, products
+ * and lookups, loops step by step; NULL ends the list. An op without a row is refused. */
+typedef struct { CornuOpId id; CornuLiteWriter *write; } CornuLiteOpRow;
+extern const CornuLiteOpRow cornu__lite_writers_ops[], cornu__lite_writers_products[],
+    cornu__lite_writers_scan[];
+extern const CornuLiteOpRow *const cornu__lite_op_families[];
 
 CornuStatus cornu__lite_ops(CornuLiteProgram *program);
 

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+const int64_t cornu__lite_batches[CORNU_LITE_WORLDS] = { 5, 7 };
+
 /* Of a tensor: what it is a transpose of, and whether an operator is still to make it. */
 typedef struct CornuLiteView {
     bool       given, pending, noted;

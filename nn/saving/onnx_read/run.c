@@ -1,4 +1,5 @@
 /* Running nodes: operands, results, and what all operators share. */
+#include "registry_internal.h"
 #include "run_internal.h"
 
 #include <math.h>
@@ -15,19 +16,22 @@ CornuStatus cornu__cannot(const char *what, const char *why)
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s is not supported, %s", what, why);
 }
 
-CornuStatus cornu__read_rule_of(const CornuReadNode *node, CornuReadRule **rule)
+static CornuReadRule *rule_named(const char *domain, const char *op)
 {
-    const char  *domain = strcmp(node->domain, "ai.onnx") ? node->domain : "";
     const size_t length = strlen(domain);
     for (const CornuReadRow *const *family = cornu__read_families; *family; family++)
-        for (const CornuReadRow *row = *family; row->op; row++) {
-            if (strncmp(row->op, domain, length) || (length && row->op[length] != '.') ||
-                strcmp(row->op + length + (length > 0), node->op))
-                continue;
-            *rule = row->rule;
-            return CORNU_OK;
-        }
-    if ((*rule = cornu__read_registered(node))) return CORNU_OK;
+        for (const CornuReadRow *row = *family; row->op; row++)
+            if (!strncmp(row->op, domain, length) && (!length || row->op[length] == '.') &&
+                !strcmp(row->op + length + (length > 0), op))
+                return row->rule;
+    return NULL;
+}
+
+CornuStatus cornu__read_rule_of(const CornuReadNode *node, CornuReadRule **rule)
+{
+    *rule = rule_named(strcmp(node->domain, "ai.onnx") ? node->domain : "", node->op);
+    if (!*rule && cornu__registered_node(node)) *rule = rule_named("", CORNU_READ_REGISTERED);
+    if (*rule) return CORNU_OK;
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "the operator %.60s%s%.60s is not supported",
                        node->domain, *node->domain ? "." : "", node->op);
 }

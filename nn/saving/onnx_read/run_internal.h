@@ -73,11 +73,11 @@ typedef struct { const char *op; CornuReadRule *rule; } CornuReadRow;
 /* The tables of families, each ended by a row without a name; NULL ends the list. */
 extern const CornuReadRow *const cornu__read_families[];
 
+/* The row of all operators that are registered. */
+#define CORNU_READ_REGISTERED "*"
+
 /* CORNU_ERR_UNSUPPORTED if there is no such operator. */
 CornuStatus cornu__read_rule_of(const CornuReadNode *node, CornuReadRule **rule);
-
-/* The rule of an operator that is registered (operators.h); NULL for others. */
-CornuReadRule *cornu__read_registered(const CornuReadNode *node);
 
 /* Runs one node: on the host if all operands are known and `record` is false. Messages name node
  * and operator. */

@@ -152,9 +152,9 @@ static void test_variables(void **state)
     cornu_npz_close(npz);
 }
 
-/* Inputs and outputs are the stored integers. Activations of 16 bits differ by a few of their 32,768
- * steps: LiteRT interpolates the softmax in tables. Dynamic-range files have weights of 8 bits, by
- * which LiteRT multiplies activations that it rounds to 8 bits as well. */
+/* Inputs and outputs are the stored integers. Activations of 16 bits differ by a few of their
+ * 32,768 steps: LiteRT interpolates the softmax in tables. Dynamic-range files have weights of 8
+ * bits, by which LiteRT multiplies activations that it rounds to 8 bits as well. */
 static void test_quantized_files(void **state)
 {
     (void)state;

@@ -1,82 +1,10 @@
-/* Operators that a registration knows: operators.h. */
-#include "../../operators.h"
-
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "../../../../device/memory_internal.h"
+/* The rule of operators that a registration knows: operators.h. */
+#include "../registry_internal.h"
 #include "../run_internal.h"
 
-enum { MOST_OPERATORS = 256, MOST_NAME = 101, MOST_TENSORS = 64 };
+#include <string.h>
 
-/* Operators of .tflite files are nodes of ONNX' own domain, of a type that begins so. */
-static const char lite[] = "tflite:";
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-    char                   domain[MOST_NAME], name[MOST_NAME];
-    CornuOperatorFunction *function;
-} operators[MOST_OPERATORS];
-static int count;
-
-/* ---- Registration ---- */
-
-static CornuStatus add(const char *domain, const char *name, CornuOperatorFunction *function)
-{
-    int i = 0;
-    while (i < count && (strcmp(operators[i].domain, domain) || strcmp(operators[i].name, name)))
-        i++;
-    if (i == MOST_OPERATORS)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "register_operator: no space for %s.%s, expected at "
-                           "most %d operators", domain, name, MOST_OPERATORS);
-    if (i == count) {
-        snprintf(operators[i].domain, MOST_NAME, "%s", domain);
-        snprintf(operators[i].name, MOST_NAME, "%s", name);
-        count++;
-    }
-    operators[i].function = function;
-    return CORNU_OK;
-}
-
-CornuStatus cornu_register_operator(const char *domain, const char *name,
-                                    CornuOperatorFunction *function)
-{
-    if (!domain || !name || !*domain || !*name || !strcmp(domain, "ai.onnx") ||
-        strlen(domain) >= MOST_NAME || strlen(name) >= MOST_NAME)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "register_operator: the operator \"%.120s\" of the "
-                           "domain \"%.120s\": expected names of 1 to %d characters, and a domain "
-                           "that is not ONNX' own", name ? name : "", domain ? domain : "",
-                           MOST_NAME - 1);
-    pthread_mutex_lock(&mutex);
-    const CornuStatus status = add(domain, name, function);
-    pthread_mutex_unlock(&mutex);
-    return status;
-}
-
-static CornuOperatorFunction *find(const char *domain, const char *name)
-{
-    CornuOperatorFunction *found = NULL;
-    pthread_mutex_lock(&mutex);
-    for (int i = 0; i < count && !found; i++)
-        if (!strcmp(operators[i].domain, domain) && !strcmp(operators[i].name, name))
-            found = operators[i].function;
-    pthread_mutex_unlock(&mutex);
-    return found;
-}
-
-bool cornu_operator_registered(const char *domain, const char *name)
-{
-    return domain && name && find(domain, name);
-}
-
-static CornuOperatorFunction *function_of(const CornuReadNode *node)
-{
-    const size_t length = sizeof lite - 1;
-    if (!*node->domain && !strncmp(node->op, lite, length))
-        return find("tflite", node->op + length);
-    return *node->domain ? find(node->domain, node->op) : NULL;
-}
+enum { MOST_TENSORS = 64 };
 
 /* ---- Attributes ---- */
 
@@ -122,7 +50,7 @@ static CornuStatus read_options(CornuReadStep *step, CornuOperatorCall *call)
 static CornuStatus read_registered(CornuReadStep *step)
 {
     CornuTensor           *in[MOST_TENSORS] = { NULL }, *out[MOST_TENSORS] = { NULL };
-    CornuOperatorFunction *function = function_of(step->node);
+    CornuOperatorFunction *function = cornu__registered_node(step->node);
     const char            *colon = strchr(step->node->op, ':');
     CornuOperatorCall      call = {
         .graph = step->run->graph, .name = *step->node->domain || !colon ? step->node->op
@@ -149,7 +77,4 @@ static CornuStatus read_registered(CornuReadStep *step)
     return CORNU_OK;
 }
 
-CornuReadRule *cornu__read_registered(const CornuReadNode *node)
-{
-    return function_of(node) ? read_registered : NULL;
-}
+const CornuReadRow cornu__read_registered[] = { { CORNU_READ_REGISTERED, read_registered }, { 0 } };

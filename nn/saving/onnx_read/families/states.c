@@ -1,6 +1,6 @@
 /*
- * Operators that files of ONNX do not have, by which nn/lite/onnx/ says what LiteRT has: states from
- * run to run, and values on the grid of quantized numbers.
+ * Operators that files of ONNX do not have, by which nn/lite/onnx/ says what LiteRT has: states
+ * from run to run, and values on the grid of quantized numbers.
  */
 #include "../../../layers/layer.h"
 #include "../bodies_internal.h"
