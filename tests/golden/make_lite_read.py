@@ -270,6 +270,11 @@ for dtype, ops in (("int8", "TFLITE_BUILTINS_INT8"), ("int16", None)):
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     x = RNG.integers(low, high + 1, (1, 6, 6, 2)).astype(dtype)
     keep(dtype, data, [x], reference=True)
+keep("requantized", converted(       # to scales of which one is almost half of the other
+    lambda x: tf.concat([tf.nn.tanh(x), tf.nn.softmax(x)], -1), [1, 6, 6, 2],
+    optimizations=[tf.lite.Optimize.DEFAULT], representative_dataset=INT8["representative_dataset"],
+    inference_input_type=tf.int8, inference_output_type=tf.int8),
+    [RNG.integers(-128, 128, (1, 6, 6, 2)).astype(np.int8)], reference=True)
 wide = f32(3, 3, 4, 32)   # fewer than 1,024 numbers are not quantized
 keep("dynamic", converted(lambda x: tf.nn.relu(tf.nn.conv2d(x, wide, 2, "SAME")), [1, 6, 6, 4],
                           optimizations=[tf.lite.Optimize.DEFAULT]), [f32(1, 6, 6, 4)])

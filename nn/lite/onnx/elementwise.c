@@ -195,6 +195,22 @@ static CornuStatus l2_normalization(const Step *step)
     return cornu__lite_give(step, two(step->to, "Div", x, length));
 }
 
+static bool is_bytes(const CornuLiteTensor *tensor)
+{
+    return (tensor->dtype == CORNU_LITE_I8 || tensor->dtype == CORNU_LITE_U8) &&
+           tensor->quantization.count == 1;
+}
+
+/* To another grid, from real numbers or from integers. */
+static CornuStatus quantize(const Step *step)
+{
+    CORNU__TRY(cornu__lite_expect(step, 1, -1));
+    const CornuLiteTensor *x = cornu__lite_operand(step, 0), *y = cornu__lite_result(step);
+    const int              stored = step->of->quantized[step->op->in[0]];
+    if (!step->of->loads || !stored || !is_bytes(x) || !is_bytes(y)) return as_it_is(step);
+    return cornu__lite_give_stored(step, cornu__lite_requantize(step->of, x, y, stored));
+}
+
 const CornuLiteOnnxRow cornu__lite_onnx_elementwise[] = {
     { CORNU_LITE_ABS, absolute },
     { CORNU_LITE_ADD, add },
@@ -229,7 +245,7 @@ const CornuLiteOnnxRow cornu__lite_onnx_elementwise[] = {
     { CORNU_LITE_NOT_EQUAL, not_equal },
     { CORNU_LITE_POW, power },
     { CORNU_LITE_PRELU, prelu },
-    { CORNU_LITE_QUANTIZE, as_it_is },
+    { CORNU_LITE_QUANTIZE, quantize },
     { CORNU_LITE_RELU, relu },
     { CORNU_LITE_RELU6, relu6 },
     { CORNU_LITE_RELU_0_TO_1, relu_0_to_1 },

@@ -81,6 +81,14 @@ bool cornu__lite_onnx_quantized(const CornuLiteTensor *tensor);
 int cornu__lite_dequantize(const CornuLiteOnnx *of, const CornuLiteTensor *tensor, int x);
 int cornu__lite_quantize(const CornuLiteOnnx *of, const CornuLiteTensor *tensor, int x);
 
+/* The stored numbers of `to`, of those of another quantized tensor, as its kernel of integers has
+ * them; for the reader of this library alone. */
+int cornu__lite_requantize(const CornuLiteOnnx *of, const CornuLiteTensor *from,
+                           const CornuLiteTensor *to, int stored);
+
+/* Sets the result, given its stored numbers. */
+CornuStatus cornu__lite_give_stored(const CornuLiteStepOnnx *step, int stored);
+
 /* A constant tensor, with its axes in `order`; NULL for their own. */
 int cornu__lite_constant_of(const CornuLiteOnnx *of, const CornuLiteTensor *tensor,
                             const int64_t *order);

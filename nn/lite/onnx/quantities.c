@@ -1,6 +1,7 @@
 /* Constants, and quantized values: real = scale (stored - zero_point). */
 #include "onnx_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "../../../device/memory_internal.h"
@@ -52,25 +53,40 @@ static int by_scales(CornuOnnx *to, const char *operator, int x, const CornuLite
     return cornu__onnx_elementwise(to, operator, in, 3, NULL, 0);
 }
 
-/* A value on the grid of the tensor: its stored number, or the real one. */
-static int on_grid(const CornuLiteOnnx *of, const CornuLiteTensor *tensor, int x, bool stored)
+/* The stored number of a value on the grid of the tensor, whose unit is `scale`; with `first` the
+ * value is multiplied by it and rounded before. */
+static int on_grid(const CornuLiteOnnx *of, const CornuLiteTensor *tensor, int x, double scale,
+                   double first)
 {
-    const CornuLiteQuantization *q = &tensor->quantization;
-    const double  scale = (double)q->scales[0];
     const int64_t most = tensor->dtype == CORNU_LITE_U8  ? UINT8_MAX
                        : tensor->dtype == CORNU_LITE_I16 ? INT16_MAX : INT8_MAX;
     const int64_t least = tensor->dtype == CORNU_LITE_U8 ? 0 : -most - 1;
     const CornuOnnxAttribute attributes[] = {
-        { .name = "scale", .numbers = &scale }, { .name = "zero", .whole = q->zero_points[0] },
+        { .name = "scale", .numbers = &scale },
+        { .name = "zero", .whole = tensor->quantization.zero_points[0] },
         { .name = "low", .whole = least }, { .name = "high", .whole = most },
-        { .name = "stored", .whole = stored },
+        { .name = "stored", .whole = 1 }, { .name = "first", .numbers = &first },
     };
-    return cornu__onnx_elementwise(of->to, "FakeQuantize", &x, 1, attributes, 5);
+    return cornu__onnx_elementwise(of->to, "FakeQuantize", &x, 1, attributes, 5 + (first > 0.0));
+}
+
+/* Between integers LiteRT multiplies by a number from 1/2 to 1, rounds, and then shifts and rounds
+ * once more. */
+int cornu__lite_requantize(const CornuLiteOnnx *of, const CornuLiteTensor *from,
+                           const CornuLiteTensor *to, int stored)
+{
+    const CornuLiteQuantization *a = &from->quantization;
+    int          power;
+    const double factor = frexp((double)a->scales[0] / (double)to->quantization.scales[0], &power);
+    const int    x = a->zero_points[0] ? shifted(of->to, stored, -(double)a->zero_points[0])
+                                       : stored;
+    if (power > 0) return on_grid(of, to, x, 1.0, ldexp(factor, power));
+    return on_grid(of, to, x, ldexp(1.0, -power), factor);
 }
 
 int cornu__lite_quantize(const CornuLiteOnnx *of, const CornuLiteTensor *tensor, int x)
 {
-    if (of->loads) return on_grid(of, tensor, x, true);
+    if (of->loads) return on_grid(of, tensor, x, (double)tensor->quantization.scales[0], 0.0);
     return by_scales(of->to, "QuantizeLinear", x, tensor, tensor->quantization.axis);
 }
 

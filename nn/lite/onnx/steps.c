@@ -135,6 +135,15 @@ CornuStatus cornu__lite_give_at(const CornuLiteStepOnnx *step, int i, int y)
     return CORNU_OK;
 }
 
+CornuStatus cornu__lite_give_stored(const CornuLiteStepOnnx *step, int stored)
+{
+    const int number = step->op->out[0];
+    step->of->quantized[number] = stored;
+    step->of->values[number] = cornu__lite_dequantize(step->of, &step->of->graph->tensors[number],
+                                                      stored);
+    return CORNU_OK;
+}
+
 CornuStatus cornu__lite_give(const CornuLiteStepOnnx *step, int y)
 {
     return cornu__lite_give_at(step, 0, fused(step->to, step->op->options.fused_activation, y));

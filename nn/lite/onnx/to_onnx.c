@@ -69,6 +69,7 @@ static void put_input(const CornuLiteOnnx *of, CornuMessage *message, int i)
                                             narrow ? CORNU_ONNX_FLOAT
                                                    : cornu__lite_onnx_stored(tensor->dtype),
                                             input_shape(of->graph, tensor));
+    if (narrow) of->quantized[port->tensor] = value;
     of->values[port->tensor] = cornu__lite_onnx_quantized(tensor)
         ? cornu__lite_dequantize(of, tensor, value)
         : cornu__lite_onnx_dtype(tensor->dtype) == CORNU_I64

@@ -134,22 +134,29 @@ static CornuStatus read_state(CornuReadStep *step)
 
 /* ---- FakeQuantize ---- */
 
+/* To the nearest whole number, halves away from 0. */
+static CornuTensor *rounded(CornuTensor *x)
+{
+    CornuTensor *size = cornu__floor_of(cornu_op_shift(cornu_op_absolute(x), 0.5));
+    return cornu_op_with_gradient(cornu_op_multiply(cornu_op_sign(x), size), x, NULL, NULL);
+}
+
 /*
  * x on the grid of integers from `low` to `high`: scale (q - zero), or with `stored` q itself.
- *     q = floor(x / scale + zero + 0.5), clipped
- * Its gradient is that of what is rounded, so that quantized files can be trained further.
+ *     q = x / scale, rounded, + zero, clipped
+ * With `first` x is multiplied by it and rounded before, as kernels of integers do. The gradient is
+ * that of what is rounded, so that quantized files can be trained further.
  */
 static CornuStatus read_fake_quantize(CornuReadStep *step)
 {
-    const double scale = cornu__real(step, "scale", 1.0);
+    const double scale = cornu__real(step, "scale", 1.0), first = cornu__real(step, "first", 0.0);
     const double zero = (double)cornu__whole(step, "zero", 0);
-    CornuTensor *x = cornu__operand_of(step, 0);
+    CornuTensor *x = cornu_op_convert(cornu__operand_of(step, 0), CORNU_F32);
     if (!(scale > 0.0)) return cornu__fail(CORNU_ERR_FORMAT, "the scale %g", scale);
     if (!x) return cornu_error_take();
-    x = cornu_op_scale(cornu_op_convert(x, CORNU_F32), 1.0 / scale);
-    x = cornu_op_shift(x, zero + 0.5);
-    x = cornu_op_with_gradient(cornu__floor_of(x), x, NULL, NULL);
-    x = cornu_op_clip(x, (double)cornu__whole(step, "low", -128),
+    if (first > 0.0) x = rounded(cornu_op_scale(x, first));
+    x = rounded(cornu_op_divide(x, cornu_op_constant_like(x, scale)));
+    x = cornu_op_clip(cornu_op_shift(x, zero), (double)cornu__whole(step, "low", -128),
                       (double)cornu__whole(step, "high", 127));
     if (!cornu__whole(step, "stored", 0)) x = cornu_op_scale(cornu_op_shift(x, -zero), scale);
     return cornu__result(step, 0, x);
