@@ -246,6 +246,27 @@ keep("branch", converted(branch, [1, 4]), [np.float32([[1, 2, -1, 0]])],
      [np.float32([[-1, -2, 1, 0]])])
 
 
+def recurrence(x):
+    """An RNN, step by step, and nested in it a loop of two turns."""
+    states = tf.TensorArray(tf.float32, 5, element_shape=[1, 3])
+
+    def step(t, h, states):
+        h = tf.tanh(x[:, t] @ kernel_x + h @ kernel_h)
+        h = tf.while_loop(lambda i, h: i < 2, lambda i, h: (i + 1, h * 1.25 - 0.1),
+                          [tf.constant(0), h])[1]
+        return t + 1, h, states.write(t, h)
+    _, h, states = tf.while_loop(lambda t, h, states: t < 5, step,
+                                 [tf.constant(0), tf.zeros([1, 3]), states])
+    return tf.transpose(states.stack(), [1, 0, 2]), h
+
+
+kernel_x, kernel_h = f32(4, 3), f32(3, 3)
+operator("loops", recurrence, [1, 5, 4])
+(FOLDER / "loop_by_data.tflite").write_bytes(converted(
+    lambda x: tf.while_loop(lambda a: tf.reduce_sum(a) < 10.0, lambda a: [a + 1.0], [x])[0],
+    [1, 4]))
+
+
 # ---- Quantized ----
 
 kernel = f32(3, 3, 2, 4)

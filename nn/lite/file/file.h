@@ -4,11 +4,12 @@
  * Written: one subgraph, the signature "serving_default", equal constants once, and the first
  * runtime that has all operators. Equal graphs give equal bytes.
  *
- * Read: the first subgraph, with others that it calls in place, branches as selections, variables
- * as such (graph.h), sparse constants in full; operators are those of operators.def. Files are not
- * trusted: every offset, length and number of a tensor is checked, constants have the bytes of
- * their shapes, and what is taken in memory is bounded by the size of the file. What Cornu does not
- * have (other operators, by their names, and types, loops, external data) is refused.
+ * Read: the first subgraph, with others that it calls in place, branches as selections, loops turn
+ * by turn, variables as such (graph.h), sparse constants in full; operators are those of
+ * operators.def. Files are not trusted: every offset, length and number of a tensor is checked,
+ * constants have the bytes of their shapes, and what is taken in memory is bounded by the size of
+ * the file, or for loops by 256 MiB. What Cornu does not have (other operators, by their names, and
+ * types, external data) is refused.
  * Source: github.com/google-ai-edge/LiteRT, tflite/converter/schema/schema.fbs.
  */
 #ifndef CORNU_NN_LITE_FILE_H

@@ -23,6 +23,9 @@ typedef struct {
     int             number_count;
     int             depth;        /* of subgraphs in subgraphs */
     bool            initial;      /* one that gives variables their first values is read */
+    int             loops;        /* around what is read */
+    size_t          repeated;     /* bytes in loops */
+    int            *shared;       /* of a subgraph read again: its constants; NULL */
 } CornuLiteReader;
 
 CornuStatus cornu__lite_damaged(const char *what);
@@ -72,6 +75,17 @@ CornuStatus cornu__lite_read_subgraph(CornuLiteReader *reader, int64_t index, co
 bool        cornu__lite_is_control(int code);
 CornuStatus cornu__lite_read_control(CornuLiteReader *reader, int code, const CornuFlatTable *op,
                                      const int *in, int in_count, const int *out, int out_count);
+
+/* ---- read_loops.c ---- */
+
+/* Reads a loop whose turns are known, turn by turn. `results` are released by the caller. */
+CornuStatus cornu__lite_read_loop(CornuLiteReader *reader, int64_t condition, int64_t body,
+                                  const int *in, int count, int **results);
+
+/* In loops: whether the result of an operator is a single integer or a truth that follows from
+ * constants; it is one then, and the operator is not needed. */
+CornuStatus cornu__lite_fold_number(CornuLiteReader *reader, int code, const int *in, int in_count,
+                                    int out, bool *folded);
 
 /* Gives all variables a first value, and drops those that nothing reads. */
 CornuStatus cornu__lite_settle_variables(CornuLiteReader *reader);

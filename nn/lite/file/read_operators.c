@@ -141,6 +141,11 @@ static CornuStatus add(CornuLiteReader *reader, const CornuFlatTable *table, int
                            "available in this version", code);
     CORNU__TRY(check_tensors(in, in_count, out, out_count));
     CORNU__TRY(read_options(reader, table, code, &options));
+    if (reader->loops && out_count == 1) {
+        bool folded;
+        CORNU__TRY(cornu__lite_fold_number(reader, code, in, in_count, out[0], &folded));
+        if (folded) return CORNU_OK;
+    }
     CORNU__TRY(cornu__lite_take(reader, sizeof(CornuLiteOperator)));
     const int op = cornu__lite_add_operator(reader->graph, (CornuLiteCode)code, in, in_count, out,
                                             out_count, &options);

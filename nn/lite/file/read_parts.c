@@ -4,7 +4,10 @@
 #include "../../../device/memory_internal.h"
 #include "read_internal.h"
 
-enum { MOST_SHARED = 16 };   /* copies of the file's bytes: tables can be shared */
+enum {
+    MOST_SHARED = 16,            /* copies of the file's bytes: tables can be shared */
+    MOST_REPEATED = 1 << 28,     /* bytes of the turns of loops */
+};
 
 CornuStatus cornu__lite_damaged(const char *what)
 {
@@ -13,6 +16,10 @@ CornuStatus cornu__lite_damaged(const char *what)
 
 CornuStatus cornu__lite_take(CornuLiteReader *reader, size_t bytes)
 {
+    if (reader->loops && (bytes > MOST_REPEATED || (reader->repeated += bytes) > MOST_REPEATED))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "loops of over %d MiB, as they are read turn by "
+                           "turn", MOST_REPEATED >> 20);
+    if (reader->loops) return CORNU_OK;
     if (bytes > SIZE_MAX - reader->copied ||
         (reader->copied += bytes) / MOST_SHARED > reader->from.size)
         return cornu__fail(CORNU_ERR_FORMAT, "damaged: its tensors take more than %d times the "

@@ -1,6 +1,6 @@
 /*
  * A graph of several subgraphs as one: a call is read in place, of a branch both sides are, and the
- * condition selects; variables become states (graph.h). Loops are not available.
+ * condition selects; a loop is read turn by turn; variables become states (graph.h).
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,13 +16,22 @@ enum {
 
 /* ---- Subgraphs ---- */
 
+static bool is_argument(const int *args, int count, int number)
+{
+    for (int i = 0; i < count; i++)
+        if (args[i] == number) return true;
+    return false;
+}
+
 /* Numbers the tensors: those of the inputs are given, others are new ones of the graph. */
 static CornuStatus read_tensors(CornuLiteReader *reader, const CornuFlatTable *subgraph,
                                 const int *args, int arg_count)
 {
+    int *const            shared = reader->shared;
     CornuFlat            *from = &reader->from;
     const CornuFlatVector tensors = cornu__flat_vector_at(from, subgraph, 0, 4);
     const CornuFlatVector inputs = cornu__flat_vector_at(from, subgraph, 1, 4);
+    reader->shared = NULL;   /* what is called from here has others */
     CORNU__TRY(cornu__lite_take(reader, 4 * tensors.count));
     reader->numbers = cornu__allocate(tensors.count, sizeof *reader->numbers);
     if (!reader->numbers) return CORNU_ERR_MEMORY;
@@ -39,8 +48,13 @@ static CornuStatus read_tensors(CornuLiteReader *reader, const CornuFlatTable *s
     }
     for (size_t i = 0; i < tensors.count && !from->failed; i++) {
         const CornuFlatTable table = cornu__flat_element(from, &tensors, i);
-        if (reader->numbers[i] == CORNU_LITE_UNREAD)
-            CORNU__TRY(cornu__lite_read_tensor(reader, &table, &reader->numbers[i]));
+        int                 *number = &reader->numbers[i];
+        if (shared && shared[i] >= 0) *number = shared[i];
+        if (*number == CORNU_LITE_UNREAD)
+            CORNU__TRY(cornu__lite_read_tensor(reader, &table, number));
+        if (shared && *number >= 0 && reader->graph->tensors[*number].data &&
+            !is_argument(args, arg_count, *number))
+            shared[i] = *number;
     }
     return CORNU_OK;
 }
@@ -184,6 +198,19 @@ static CornuStatus read_call(CornuLiteReader *reader, const CornuFlatTable *op, 
         status = cornu__fail(CORNU_ERR_FORMAT, "the subgraph has %d outputs, the operator %d",
                              count, out_count);
     for (int i = 0; i < count && !status; i++) status = stand_for(reader, op, i, results[i]);
+    cornu__release(results);
+    return status;
+}
+
+static CornuStatus read_while(CornuLiteReader *reader, const CornuFlatTable *op, const int *in,
+                              int in_count, int out_count)
+{
+    int        *results = NULL;
+    CornuStatus status = in_count != out_count
+        ? cornu__fail(CORNU_ERR_FORMAT, "the loop has %d inputs and %d outputs", in_count, out_count)
+        : cornu__lite_read_loop(reader, option(reader, op, 0), option(reader, op, 1), in, in_count,
+                                &results);
+    for (int i = 0; i < out_count && !status; i++) status = stand_for(reader, op, i, results[i]);
     cornu__release(results);
     return status;
 }
@@ -355,7 +382,7 @@ CornuStatus cornu__lite_read_control(CornuLiteReader *reader, int code, const Co
     case CALL:            return read_call(reader, op, in, in_count, out_count);
     case DENSIFY:         return densify(reader, op, in, in_count);
     case IF:              return read_if(reader, op, in, in_count, out, out_count);
-    default:              return cornu__fail(CORNU_ERR_UNSUPPORTED, "loops are not available");
+    default:              return read_while(reader, op, in, in_count, out_count);
     }
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "a variable is read for the first value of another");
 }

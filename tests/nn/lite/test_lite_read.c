@@ -124,10 +124,15 @@ static void test_sparse_constants_and_custom_operators(void **state)
     expect_file("transpose_bias", 1e-5);
 }
 
-static void test_branches(void **state)
+/* Loops of known turns, one of them in another. */
+static void test_branches_and_loops(void **state)
 {
     (void)state;
+    Path path;
     expect_file("branch", 1e-6);
+    expect_file("loops", 1e-5);
+    expect_unloaded(cornu_model_load(golden(&path, "loop_by_data", ".tflite")),
+                    CORNU_ERR_UNSUPPORTED, "a loop whose turns depend on data");
 }
 
 /* States go on from run to run, and begin anew when they are reset. */
@@ -272,9 +277,9 @@ static void test_refused_operators_are_named(void **state)
     set_code(bytes, size, 209, 210);
     expect_error(cornu__lite_read(bytes, size, &graph), CORNU_ERR_UNSUPPORTED,
                  "node 0, an unknown operator of \"Identity\"");
-    set_code(bytes, size, 210, 119);
+    set_code(bytes, size, 210, 109);
     expect_error(cornu__lite_read(bytes, size, &graph), CORNU_ERR_UNSUPPORTED,
-                 "node 0, WHILE of \"Identity\": loops are not available");
+                 "node 0, WHERE of \"Identity\": this operator");
     assert_string_equal(cornu__lite_code_name(0), "ADD");
     assert_string_equal(cornu__lite_code_name(131), "RFFT2D");
     assert_null(cornu__lite_code_name(210));
@@ -284,7 +289,7 @@ static void test_refused_operators_are_named(void **state)
 static void test_damaged_files(void **state)
 {
     (void)state;
-    static const char *const names[] = { "variables", "branch", "sparse", "bytes" };
+    static const char *const names[] = { "variables", "branch", "sparse", "bytes", "loops" };
     static unsigned char     bytes[MOST_BYTES];
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         Path         path;
@@ -310,7 +315,7 @@ static void test_no_memory(void **state)
 {
     (void)state;
     if (!allocations_counted()) skip();
-    static const char *const names[] = { "variables", "branch", "int8" };
+    static const char *const names[] = { "variables", "branch", "int8", "loops" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         Path        path;
         CornuModel *read = NULL;
@@ -414,7 +419,7 @@ static void test_imported_models_are_written(void **state)
     (void)state;
     static const char *const names[] = { "pads", "blocks", "splits", "slices", "lookups",
         "arithmetic", "windows", "spectrum", "volumes", "extents", "atrous", "sparse",
-        "transpose_bias", "branch", "int8", "bytes" };
+        "transpose_bias", "branch", "loops", "int8", "bytes" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         expect_rewritten("lite_read", names[i], ".tflite", 1e-5);
     static const char *const onnx[] = { "keras_attention", "keras_cnn", "keras_recurrent",
@@ -435,7 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_operators),
         TEST(test_sparse_constants_and_custom_operators),
-        TEST(test_branches),
+        TEST(test_branches_and_loops),
         TEST(test_variables),
         TEST(test_quantized_files),
         TEST(test_arithmetic_is_noted),
