@@ -27,4 +27,9 @@ json_t *cornu__json_with(json_t *object, const char *key, json_t *value);
  * memory. */
 bool cornu__is_utf8(const char *text);
 
+/* The list with one more value, the object with one more member; they take both. NULL when out of
+ * memory or given NULL, so that one check at the end of a chain of calls suffices. */
+json_t *cornu__json_append(json_t *list, json_t *value);
+json_t *cornu__json_with(json_t *object, const char *key, json_t *value);
+
 #endif

@@ -197,7 +197,9 @@ static CornuStatus make_layer(const json_t *value, const CornuPolicy *usual,
     (*layer)->owners = 1;
     CORNU__TRY(cornu__read_quantization(json_object_get(config, "quantization_config"), *layer));
     CORNU__TRY(set_lora(*layer, config));
-    return (*layer)->name ? CORNU_OK : CORNU_ERR_MEMORY;
+    if (!(*layer)->name) return CORNU_ERR_MEMORY;
+    /* The copies that wrappers make of a layer, too. */
+    return cornu__layer_set_name(*layer, &(CornuLookup){ .of_strings = true });
 }
 
 static CornuStatus make_model(const json_t *value, const CornuPolicy *usual, CornuLayer **layer)

@@ -286,11 +286,21 @@ char *cornu_model_to_json(const CornuModel *model)
     return text ? text : cornu__null();
 }
 
+/* JSON that a former version of Keras wrote, as Keras 3's. */
+static json_t *of_this_version(const json_t *model)
+{
+    for (const CornuFormat *const *f = cornu__formats; *f; f++)
+        if ((*f)->renew) return (*f)->renew(model, NULL);
+    return json_incref((json_t *)model);
+}
+
 CornuModel *cornu_model_from_json(const char *json)
 {
     CORNU__NEED_TO_LOAD(json);
-    json_t *value = cornu__json_parse(json, strlen(json), CORNU_ARCHITECTURE_DEPTH);
-    CornuModel *model = value ? cornu__model_from_config(value, NULL) : cornu__null();
+    json_t *given = cornu__json_parse(json, strlen(json), CORNU_ARCHITECTURE_DEPTH);
+    json_t *value = given ? of_this_version(given) : cornu__null();
+    CornuModel *model = value ? cornu__model_from_config(value, NULL) : NULL;
+    json_decref(given);
     json_decref(value);
     if (!model) cornu__fail_prefix(cornu_error_take(), "model_from_json");
     return cornu__loaded(model);

@@ -2,6 +2,8 @@
 #include "keras_internal.h"
 
 #include "architecture_internal.h"
+#include "keras2/keras2_internal.h"
+#include "keras2/keras2_weights_internal.h"
 #include "../formats/file_internal.h"
 #include "../formats/hdf5_library_internal.h"
 #include "../formats/zip_internal.h"
@@ -153,7 +155,7 @@ static CornuStatus load_weights(CornuModel *model, const char *path)
 
 static CornuStatus load_older_weights(CornuModel *model, const char *path)
 {
-    return fill_and_close(model, open_file(path), cornu__keras_read_older);
+    return fill_and_close(model, open_file(path), cornu__keras2_read_weights);
 }
 
 static CornuStatus load_archive_weights(CornuModel *model, const char *path)
@@ -207,6 +209,22 @@ static CornuModel *make(const json_t *config, const json_t *metadata, const json
     return cornu__null();
 }
 
+/* The same of JSON of any version of Keras. */
+static CornuModel *make_of_version(const json_t *config, const json_t *metadata,
+                                   const json_t *training, const char *version, bool compile,
+                                   CornuDevice *device, const CornuZip *zip, CornuHdf5 *file,
+                                   Read *read)
+{
+    json_t     *new_config = cornu__keras2_model(config, version);
+    json_t     *new_training = new_config ? cornu__keras2_training(training, version) : NULL;
+    CornuModel *model = NULL;
+    if (new_config && !cornu_error_pending())
+        model = make(new_config, metadata, new_training, compile, device, zip, file, read);
+    json_decref(new_config);
+    json_decref(new_training);
+    return model;
+}
+
 static CornuModel *load(const char *path, bool compile, CornuDevice *device)
 {
     CornuZip *zip = cornu__zip_open(path);
@@ -216,8 +234,9 @@ static CornuModel *load(const char *path, bool compile, CornuDevice *device)
     Source      source = metadata ? open_member(zip) : (Source){ 0 };
     CornuModel *model = NULL;
     if (source.file)
-        model = make(config, metadata, json_object_get(config, "compile_config"), compile, device,
-                     zip, source.file, cornu__keras_read_values);
+        model = make_of_version(config, metadata, json_object_get(config, "compile_config"),
+                                json_string_value(json_object_get(metadata, "keras_version")),
+                                compile, device, zip, source.file, cornu__keras_read_values);
     close_source(&source);
     json_decref(config);
     json_decref(metadata);
@@ -248,8 +267,15 @@ static CornuModel *load_older(const char *path, bool compile, CornuDevice *devic
     Source      source = open_file(path);
     json_t     *config = source.file ? read_attribute(source.file, "model_config", true) : NULL;
     json_t     *training = config ? read_attribute(source.file, "training_config", false) : NULL;
-    CornuModel *model = training ? make(config, NULL, training, compile, device, NULL, source.file,
-                                        cornu__keras_read_older) : NULL;
+    char      **version = NULL;
+    int64_t     versions = -1;
+    CornuModel *model = NULL;
+    if (training && cornu__hdf5_texts(source.file, "", "keras_version", &version, &versions))
+        cornu__null();
+    else if (training)
+        model = make_of_version(config, NULL, training, versions == 1 ? version[0] : NULL, compile,
+                                device, NULL, source.file, cornu__keras2_read_weights);
+    cornu__hdf5_free_texts(version, versions);
     close_source(&source);
     json_decref(config);
     json_decref(training);
@@ -267,7 +293,7 @@ CornuStatus cornu__keras_check(void)
 
 const CornuFormat cornu__keras_format = {
     .suffix = ".keras", .save = save, .load = load, .load_weights = load_archive_weights,
-    .check = cornu__keras_check, .merges_lora = true,
+    .renew = cornu__keras2_model, .check = cornu__keras_check, .merges_lora = true,
 };
 
 const CornuFormat cornu__keras_weights_format = {
@@ -277,4 +303,8 @@ const CornuFormat cornu__keras_weights_format = {
 
 const CornuFormat cornu__older_format = {
     .suffix = ".h5", .load = load_older, .load_weights = load_older_weights,
+};
+
+const CornuFormat cornu__hdf5_format = {
+    .suffix = ".hdf5", .load = load_older, .load_weights = load_older_weights,
 };

@@ -55,8 +55,6 @@ CornuStatus cornu__keras_write_shards(const CornuModel *model, const CornuValues
                                       const char *path);
 /* Loads libhdf5. */
 CornuStatus cornu__keras_check(void);
-/* Reads them from an older file. */
-CornuStatus cornu__keras_read_older(CornuHdf5 *file, const CornuModel *model, CornuValues *values);
 
 /* ---- Arguments of compile (compile_config.c) ---- */
 

@@ -1,5 +1,6 @@
 /* Weights and optimizers in Keras' HDF5 files. */
 #include "keras_internal.h"
+#include "keras2/keras2_weights_internal.h"
 #include "../config/naming_internal.h"
 #include "../optimizers/optimizer_internal.h"
 
@@ -335,11 +336,17 @@ static CornuStatus read_optimizer(CornuHdf5 *file, const CornuModel *model, Corn
         values->variables = 0;
         return CORNU_OK;
     }
-    if (count != values->variables)
+    int lacking = 0;
+    for (int i = 0; i < values->variables; i++) lacking += cornu__keras2_lacks(model, i);
+    if (count != values->variables && count != values->variables - lacking)
         return cornu__fail(CORNU_ERR_SHAPE, "its optimizer has %lld variables, the model's has %d: "
                            "their settings differ", (long long)count, values->variables);
+    const bool old = count != values->variables;
+    int        at = 0;
     for (int i = 0; i < values->variables; i++)
-        CORNU__TRY(read_member(file, optimizer_group, i, &variables[i]));
+        CORNU__TRY(old && cornu__keras2_lacks(model, i)
+                       ? cornu__keras2_complete(model, i, values)
+                       : read_member(file, optimizer_group, at++, &variables[i]));
     return CORNU_OK;
 }
 
@@ -347,141 +354,4 @@ CornuStatus cornu__keras_read_values(CornuHdf5 *file, const CornuModel *model, C
 {
     CORNU__TRY(read_weights(file, model, values));
     return values->variables ? read_optimizer(file, model, values) : CORNU_OK;
-}
-
-/* ---- Reading older files: arrays by their names, which attributes list ---- */
-
-/* A long list is split over several attributes, "weight_names0", "weight_names1", …; *count is -1
- * if there is none. */
-static CornuStatus read_list(CornuHdf5 *file, const char *group, const char *name, char ***texts,
-                             int64_t *count)
-{
-    CORNU__TRY(cornu__hdf5_texts(file, group, name, texts, count));
-    for (int part = 0; *count < 0 || part > 0; part++) {
-        char    numbered[80], **more;
-        int64_t length;
-        int     space = (int)(*count > 0 ? *count : 0);
-        snprintf(numbered, sizeof numbered, "%s%d", name, part);
-        CornuStatus status = cornu__hdf5_texts(file, group, numbered, &more, &length);
-        if (status == CORNU_OK && length < 0) return CORNU_OK;
-        if (status == CORNU_OK)
-            status = cornu__reserve(texts, &space, space, (int)length, sizeof **texts);
-        if (status != CORNU_OK) {
-            cornu__hdf5_free_texts(more, length);
-            cornu__hdf5_free_texts(*texts, *count);
-            return status;
-        }
-        if (*count < 0) *count = 0;
-        if (length > 0) memcpy(*texts + *count, more, (size_t)length * sizeof *more);
-        *count += length;
-        cornu__release(more);
-    }
-    return CORNU_OK;
-}
-
-/* The weights of a layer in the older order, trainable ones first. Returns their number. */
-static int older_order(const CornuModel *model, const CornuLayer *layer, int *order)
-{
-    int count = 0;
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < layer->weight_count; i++) {
-            if (cornu__layer_trains(layer, layer->weights[i]) != (pass == 0)) continue;
-            order[count++] = cornu__model_weight_index(model, layer->weights[i]);
-        }
-    return count;
-}
-
-/* Reads the arrays that the group lists into as many values; ignores a group without names. */
-static CornuStatus read_listed(CornuHdf5 *file, const char *group, const char *owner,
-                               const int *order, int count, CornuValues *values)
-{
-    char  **names;
-    int64_t listed;
-    CORNU__TRY(read_list(file, group, "weight_names", &names, &listed));
-    CornuStatus status = CORNU_OK;
-    if (listed != count)
-        status = cornu__fail(CORNU_ERR_SHAPE, "\"%s\" has %lld weights, the model's %s has %d",
-                             group, (long long)(listed < 0 ? 0 : listed), owner, count);
-    for (int i = 0; i < count && status == CORNU_OK; i++) {
-        char path[MAX_PATH];
-        snprintf(path, sizeof path, "%s/%s", group, names[i]);
-        status = read_array(file, path, &values->arrays[order[i]]);
-    }
-    cornu__hdf5_free_texts(names, listed);
-    return status;
-}
-
-/* The next layer with weights; NULL after the last. */
-static const CornuLayer *next_layer(const CornuModel *model, int *at)
-{
-    while (*at < cornu_model_layer_count(model)) {
-        const CornuLayer *layer = cornu_model_layer(model, (*at)++);
-        if (layer->weight_count > 0) return layer;
-    }
-    return NULL;
-}
-
-/* Layers with weights are paired in their order. */
-static CornuStatus read_older_layers(CornuHdf5 *file, const CornuModel *model, const char *root,
-                                     char *const *names, int64_t count, int *order,
-                                     CornuValues *values)
-{
-    int at = 0;
-    for (int64_t i = 0; i < count; i++) {
-        char    group[MAX_PATH], **weights;
-        int64_t listed;
-        snprintf(group, sizeof group, "%s%s%s", root, *root ? "/" : "", names[i]);
-        CORNU__TRY(read_list(file, group, "weight_names", &weights, &listed));
-        cornu__hdf5_free_texts(weights, listed);
-        if (listed <= 0) continue;
-        const CornuLayer *layer = next_layer(model, &at);
-        if (!layer)
-            return cornu__fail(CORNU_ERR_SHAPE, "its layer %.60s has weights, the model %s has no "
-                               "more layers with weights", names[i], cornu_model_name(model));
-        const int own = older_order(model, layer, order);
-        CORNU__TRY(read_listed(file, group, cornu_layer_name(layer), order, own, values));
-    }
-    const CornuLayer *left = next_layer(model, &at);
-    if (!left) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_SHAPE, "there are no weights for the model's layer %s",
-                       cornu_layer_name(left));
-}
-
-/* Variables of Keras 3's optimizers, listed in order under the same names; those of Keras 2 had
- * another order. */
-static CornuStatus read_older_optimizer(CornuHdf5 *file, CornuValues *values, int *order)
-{
-    static const char *const group = "optimizer_weights";
-    char  **names;
-    int64_t count;
-    CORNU__TRY(read_list(file, group, "weight_names", &names, &count));
-    const bool same = count > 0 && !strcmp(names[0], values->arrays[values->weights].name);
-    cornu__hdf5_free_texts(names, count);
-    if (!same) {
-        values->variables = 0;
-        return CORNU_OK;
-    }
-    for (int i = 0; i < values->variables; i++) order[i] = values->weights + i;
-    return read_listed(file, group, "optimizer", order, values->variables, values);
-}
-
-/* Whole models have their weights in a group, files of weights alone have them at the root. */
-CornuStatus cornu__keras_read_older(CornuHdf5 *file, const CornuModel *model, CornuValues *values)
-{
-    char  **names;
-    int64_t count;
-    bool    whole;
-    CORNU__TRY(cornu__hdf5_has(file, "model_weights", &whole));
-    const char *root = whole ? "model_weights" : "";
-    CORNU__TRY(read_list(file, root, "layer_names", &names, &count));
-    int *order = cornu__allocate((size_t)(values->weights + values->variables), sizeof *order);
-    CornuStatus status = CORNU_OK;
-    if (!order) status = CORNU_ERR_MEMORY;
-    else if (count < 0) status = cornu__fail(CORNU_ERR_FORMAT, "does not list its layers by name");
-    else status = read_older_layers(file, model, root, names, count, order, values);
-    if (status == CORNU_OK && values->variables)
-        status = read_older_optimizer(file, values, order);
-    cornu__release(order);
-    cornu__hdf5_free_texts(names, count);
-    return status;
 }

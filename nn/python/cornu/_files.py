@@ -18,7 +18,7 @@ def load(path, compile: bool = True, device=None, input_shapes=None) -> Model:
     input_shapes: of .onnx and .tflite files, extents of inputs that these leave open: for each
     input all of its shape, None where it stays open: [(None, 3, 48, 320)]
     """
-    if compile and os.fspath(path).endswith((".keras", ".h5")):
+    if compile and os.fspath(path).endswith((".keras", ".h5", ".hdf5")):
         try:
             return _compiled(Model._of(lib.cornu_model_load_compiled(path, _find_device(device))))
         except NotImplementedError:
