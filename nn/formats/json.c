@@ -54,6 +54,11 @@ static int nesting(const char *bytes, size_t size)
 
 json_t *cornu__json_parse(const char *bytes, size_t size, int depth)
 {
+    if (size > CORNU__MOST_JSON) {
+        cornu__fail(CORNU_ERR_FORMAT, "JSON of %zu bytes, expected at most %zu", size,
+                    CORNU__MOST_JSON);
+        return NULL;
+    }
     const int found = nesting(bytes, size);
     if (found > depth) {
         cornu__fail(CORNU_ERR_FORMAT, "JSON nests %d deep, expected at most %d", found, depth);

@@ -7,8 +7,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Parses `size` bytes. CORNU_ERR_FORMAT for repeated keys, nesting deeper than `depth`, anything
- * after the value, and invalid UTF-8. NULL on failure, without making the error pending. The caller
+/* The most bytes that are parsed: values take up to twenty times as much memory as their text. */
+#define CORNU__MOST_JSON ((size_t)128 << 20)
+
+/* Parses `size` bytes. CORNU_ERR_FORMAT for more than CORNU__MOST_JSON, repeated keys, nesting deeper
+ * than `depth`, anything after the value, and invalid UTF-8. NULL on failure, without making the error pending. The caller
  * owns the reference. */
 json_t *cornu__json_parse(const char *bytes, size_t size, int depth);
 

@@ -1,5 +1,6 @@
 #include "npz.h"
 
+#include "../../device/memory.h"
 #include "../../device/memory_internal.h"
 #include "file_internal.h"
 #include "safetensors_internal.h"
@@ -204,6 +205,21 @@ static CornuStatus read_member(const CornuZip *zip, int i, CornuNpz *file)
     return cornu__fail_prefix(status, what);
 }
 
+/* All arrays are read, so that together they are bounded as one allocation is: a member that is
+ * deflated may have 1032 bytes for each in the file. */
+static CornuStatus check_sizes(const CornuZip *zip, int count)
+{
+    const size_t most = cornu_memory_limit();
+    size_t       total = 0;
+    for (int i = 0; i < count; i++) {
+        const size_t size = cornu__zip_size(zip, i);
+        total = size > SIZE_MAX - total ? SIZE_MAX : total + size;
+    }
+    if (total <= most) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_MEMORY, "its arrays have %zu bytes, the limit is %zu; "
+                       "CORNU_MAX_MEMORY raises it", total, most);
+}
+
 static CornuStatus read_all(const CornuZip *zip, CornuNpz *file)
 {
     const size_t count = (size_t)cornu__zip_count(zip);
@@ -212,6 +228,7 @@ static CornuStatus read_all(const CornuZip *zip, CornuNpz *file)
     file->names = cornu__allocate(count, sizeof *file->names);
     file->members = cornu__allocate(count, sizeof *file->members);
     if (!file->arrays || !file->names || !file->members) return CORNU_ERR_MEMORY;
+    CORNU__TRY(check_sizes(zip, file->count));
     for (int i = 0; i < file->count; i++) CORNU__TRY(read_member(zip, i, file));
     return CORNU_OK;
 }

@@ -397,6 +397,16 @@ int cornu__zip_find(const CornuZip *zip, const char *name)
     return -1;
 }
 
+size_t cornu__zip_size(const CornuZip *zip, int i) { return zip->members[i].size; }
+
+CornuStatus cornu__zip_check_size(const CornuZip *zip, int i, size_t most)
+{
+    const Member *member = &zip->members[i];
+    if (member->size <= most) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "member \"%.80s\": has %zu bytes, expected at most %zu",
+                       member->name, member->size, most);
+}
+
 static uInt zlib_size(size_t left) { return left < UINT_MAX ? (uInt)left : UINT_MAX; }
 
 static bool inflate_all(const Member *member, const unsigned char *from, unsigned char *to)

@@ -34,6 +34,11 @@ const char *cornu__zip_name(const CornuZip *zip, int i);
 /* The index of the member of this name, -1 if there is none. */
 int cornu__zip_find(const CornuZip *zip, const char *name);
 
+/* The bytes that member i has once it is inflated; and CORNU_ERR_FORMAT if there are more than
+ * `most`, to be asked before such a member is read. */
+size_t      cornu__zip_size(const CornuZip *zip, int i);
+CornuStatus cornu__zip_check_size(const CornuZip *zip, int i, size_t most);
+
 /* All bytes of member i, its checksum verified, followed by a NUL; the caller releases *bytes by
  * cornu__release. */
 CornuStatus cornu__zip_read(const CornuZip *zip, int i, unsigned char **bytes, size_t *size);

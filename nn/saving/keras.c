@@ -178,7 +178,9 @@ static json_t *read_json(const CornuZip *zip, int member, bool required)
     if (i < 0 && !required) return json_object();
     if (i < 0)
         return cornu__fail_null(CORNU_ERR_FORMAT, "there is no %s in it", member_names[member]);
-    if (cornu__zip_read(zip, i, &bytes, &size) != CORNU_OK) return cornu__null();
+    if (cornu__zip_check_size(zip, i, CORNU__MOST_JSON) != CORNU_OK ||
+        cornu__zip_read(zip, i, &bytes, &size) != CORNU_OK)
+        return cornu__null();
     json_t *value = cornu__json_parse((char *)bytes, size, CORNU_ARCHITECTURE_DEPTH);
     cornu__release(bytes);
     if (value) return value;

@@ -17,6 +17,7 @@ static CornuStatus read_one(const CornuZip *zip, const char *group, CornuLayer *
     if (i < 0)
         return cornu__fail(CORNU_ERR_FORMAT, "%s: has no vocabulary, and there is no %s in the "
                            "file", cornu_layer_name(layer), path);
+    CORNU__TRY(cornu__zip_check_size(zip, i, CORNU__MOST_JSON));   /* a vocabulary as text */
     CORNU__TRY(cornu__zip_read(zip, i, &bytes, &size));
     const CornuStatus status = layer->kind->read_asset(layer, (const char *)bytes, size);
     cornu__release(bytes);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <zlib.h>
 
 #include "golden_files.h"
 #include "../../skip.h"
@@ -147,9 +148,93 @@ static void test_damaged_files(void **state)
     }
 }
 
+static size_t put(unsigned char *to, size_t at, uint64_t number, int size)
+{
+    for (int i = 0; i < size; i++) to[at++] = (unsigned char)(number >> 8 * i);
+    return at;
+}
+
+/* `size` blanks, deflated; returns the number of bytes. */
+static size_t deflate_blanks(size_t size, unsigned char *to, size_t room)
+{
+    static unsigned char blanks[1 << 20];
+    z_stream             stream = { .next_out = to, .avail_out = (uInt)room };
+    memset(blanks, ' ', sizeof blanks);
+    assert_int_equal(deflateInit2(&stream, 1, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    for (size_t left = size; left > 0; left -= sizeof blanks) {
+        stream.next_in = blanks;
+        stream.avail_in = sizeof blanks;
+        assert_int_not_equal(deflate(&stream, left > sizeof blanks ? Z_NO_FLUSH : Z_FINISH),
+                             Z_STREAM_ERROR);
+    }
+    deflateEnd(&stream);
+    return stream.total_out;
+}
+
+/* An archive whose members are so many blanks, deflated. */
+static void write_blanks(const char *path, const char *const *names, int count, size_t size)
+{
+    enum { LOCAL = 30, MOST = 4 };
+    static unsigned char file[2 << 20];
+    const int            widths[] = { 2, 2, 2, 2, 2, 4, 4, 4, 2, 2 };
+    const uint32_t       sum = 0;   /* of what is refused before it is read */
+    uint64_t             fields[MOST][10];
+    size_t               at = 0, places[MOST];
+    for (int m = 0; m < count; m++) {
+        const size_t length = strlen(names[m]);
+        const size_t stored = deflate_blanks(size, file + at + LOCAL + length,
+                                             sizeof file - at - LOCAL - length - 400);
+        const uint64_t all[] = { 20, 0, 8, 0, 0x21, sum, stored, size, length, 0 };
+        memcpy(fields[m], all, sizeof all);
+        places[m] = at;
+        at = put(file, at, 0x04034b50, 4);
+        for (int i = 0; i < 10; i++) at = put(file, at, all[i], widths[i]);
+        memcpy(file + at, names[m], length);
+        at += length + stored;
+    }
+    const size_t directory = at;
+    for (int m = 0; m < count; m++) {
+        at = put(file, put(file, at, 0x02014b50, 4), 20, 2);
+        for (int i = 0; i < 10; i++) at = put(file, at, fields[m][i], widths[i]);
+        at = put(file, put(file, put(file, at, 0, 8), 0, 2), places[m], 4);
+        memcpy(file + at, names[m], strlen(names[m]));
+        at += strlen(names[m]);
+    }
+    const size_t listed = at - directory;
+    at = put(file, put(file, at, 0x06054b50, 4), 0, 4);
+    at = put(file, put(file, at, (uint64_t)count, 2), (uint64_t)count, 2);
+    at = put(file, put(file, put(file, at, listed, 4), directory, 4), 0, 2);
+    files_write(path, file, at);
+}
+
+/* An archive of a few hundred kilobytes whose config.json has more than the limit of JSON: it is
+ * refused before it is inflated, with both numbers. */
+static void test_inflated_config(void **state)
+{
+    (void)state;
+    write_blanks(here("big", ".keras"), (const char *const[]){ "config.json" }, 1,
+                 (size_t)129 << 20);
+    expect_unloaded(cornu_model_load(here("big", ".keras")), CORNU_ERR_FORMAT,
+                    "member \"config.json\": has 135266304 bytes, expected at most 134217728");
+}
+
+/* All arrays of a .npz file are read: together they are bounded as one is. */
+static void test_inflated_arrays(void **state)
+{
+    (void)state;
+    write_blanks(here("big", ".npz"), (const char *const[]){ "a.npy", "b.npy", "c.npy" }, 3,
+                 (size_t)4 << 20);
+    cornu_set_memory_limit((size_t)10 << 20);
+    const CornuNpz *npz = cornu_npz_open(here("big", ".npz"));
+    cornu_set_memory_limit(0);
+    expect_unloaded(npz, CORNU_ERR_MEMORY, "its arrays have 12582912 bytes, the limit is 10485760");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_inflated_config),
+        cmocka_unit_test(test_inflated_arrays),
         cmocka_unit_test(test_hostile_files),
         cmocka_unit_test(test_overlapping_members),
         cmocka_unit_test(test_truncated_files),
