@@ -156,6 +156,21 @@ CornuStatus cornu__hdf5_count(CornuHdf5 *file, const char *group, int64_t *count
     return CORNU_OK;
 }
 
+CornuStatus cornu__hdf5_member(CornuHdf5 *file, const char *group, int64_t i,
+                               char name[CORNU_HDF5_NAME])
+{
+    hid_t object;
+    CORNU__TRY(open_object(file, group, H5I_GROUP, &object));
+    if (object < 0) return damaged(group, "is not there");
+    const ssize_t length = h5->Lget_name_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC,
+                                                (hsize_t)i, name, CORNU_HDF5_NAME, H5P_DEFAULT);
+    h5->Oclose(object);
+    if (length < 0) return damaged(group, "is a damaged group");
+    if (length < CORNU_HDF5_NAME) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.60s\" has a member with a name of %lld bytes, "
+                       "expected at most %d", group, (long long)length, CORNU_HDF5_NAME - 1);
+}
+
 /* ---- Arrays ---- */
 
 /* The dtype that holds the numbers of a stored type: h5py keeps bf16 as bytes without meaning. */
@@ -567,6 +582,13 @@ CornuStatus cornu__hdf5_has(CornuHdf5 *file, const char *path, bool *has)
 CornuStatus cornu__hdf5_count(CornuHdf5 *file, const char *group, int64_t *count)
 {
     (void)file, (void)group, (void)count;
+    return never();
+}
+
+CornuStatus cornu__hdf5_member(CornuHdf5 *file, const char *group, int64_t i,
+                               char name[CORNU_HDF5_NAME])
+{
+    (void)file, (void)group, (void)i, (void)name;
     return never();
 }
 

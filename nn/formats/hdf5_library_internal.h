@@ -37,7 +37,7 @@ void        cornu__hdf5_leave(void);
     X(Fclose) X(Fcreate) X(Fflush) X(Fget_file_image) X(Fopen)                                    \
     X(Gclose) X(Gcreate2) X(Gget_info)                                                            \
     X(Iget_type)                                                                                  \
-    X(Lexists) X(Lget_info)                                                                       \
+    X(Lexists) X(Lget_info) X(Lget_name_by_idx)                                                   \
     X(Oclose) X(Oget_info1) X(Oopen)                                                              \
     X(PLset_loading_state)                                                                        \
     X(P_CLS_DATASET_CREATE_ID_g) X(P_CLS_FILE_ACCESS_ID_g) X(P_CLS_LINK_CREATE_ID_g)              \

@@ -76,7 +76,8 @@ CornuStatus cornu__read_policy(const json_t *dtype, const char **name)
         return CORNU_OK;
     }
     const char *class_name = json_string_value(json_object_get(dtype, "class_name"));
-    if (class_name && strcmp(class_name, "DTypePolicy"))
+    if (!class_name) return cornu__unexpected("dtype", "a string or an object with a class_name");
+    if (strcmp(class_name, "DTypePolicy"))
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "a dtype of class %.60s is not available in this "
                            "version, expected a DTypePolicy", class_name);
     *name = json_string_value(json_object_get(json_object_get(dtype, "config"), "name"));
@@ -174,11 +175,28 @@ static CornuStatus set_lora(CornuLayer *layer, const json_t *config)
                                                                   : json_number_value(alpha));
 }
 
+/* Arguments that Keras' constructors require, of which 0 is a value here. */
+static CornuStatus check_required(const CornuLayerClass *kind, const json_t *config)
+{
+    static const struct { const char *class_name, *argument; } required[] = {
+        { "Activation", "activation" }, { "AlphaDropout", "rate" }, { "Dropout", "rate" },
+        { "GaussianDropout", "rate" }, { "GaussianNoise", "stddev" }, { "SpatialDropout1D", "rate" },
+        { "SpatialDropout2D", "rate" }, { "SpatialDropout3D", "rate" },
+    };
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++)
+        if (!strcmp(kind->class_name, required[i].class_name) &&
+            !json_object_get(config, required[i].argument))
+            return cornu__fail(CORNU_ERR_FORMAT, "the argument \"%s\" of %s is missing",
+                               required[i].argument, kind->class_name);
+    return CORNU_OK;
+}
+
 static CornuStatus make_layer(const json_t *value, const CornuPolicy *usual,
                               const CornuLayerClass *kind, CornuLayer **layer)
 {
     const json_t *config = json_object_get(value, "config");
-    void         *arguments = cornu__allocate(1, kind->config_size);
+    CORNU__TRY(check_required(kind, config));
+    void *arguments = cornu__allocate(1, kind->config_size);
     if (!arguments) return CORNU_ERR_MEMORY;
     const CornuLayersInside layers = inside(usual);
     CornuStatus status = cornu__read_arguments(&layers, kind->fields, config, arguments);

@@ -93,6 +93,29 @@ const CornuOperationClass *cornu__operation_of_json(const json_t *value)
     return module && class_name ? cornu__operation_class(module, class_name) : NULL;
 }
 
+/* Arguments without which Keras makes no operation, that have a default here: of the constructor, or
+ * number `at` of the call. They may be null. */
+static CornuStatus check_required(const char *class_name, const json_t *config, const json_t *call)
+{
+    static const struct { const char *class_name, *argument; size_t at; } required[] = {
+        { "Cast", "dtype", 0 }, { "Clip", "x_max", 0 }, { "Clip", "x_min", 0 },
+        { "DepthToSpace", "block_size", 0 }, { "Pad", "pad_width", 0 }, { "RMSNorm", "scale", 1 },
+        { "SpaceToDepth", "block_size", 0 }, { "Threshold", "default_value", 0 },
+        { "Threshold", "threshold", 0 }, { "TopK", "k", 0 },
+    };
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
+        const char  *argument = required[i].argument;
+        const size_t at = required[i].at;
+        if (strcmp(class_name, required[i].class_name) || json_object_get(config, argument) ||
+            json_object_get(json_object_get(call, "kwargs"), argument) ||
+            (at && json_array_get(json_object_get(call, "args"), at)))
+            continue;
+        return cornu__fail(CORNU_ERR_FORMAT, "the operation %s lacks its argument \"%s\"",
+                           class_name, argument);
+    }
+    return CORNU_OK;
+}
+
 CornuStatus cornu__operation_from_json(const json_t *value, CornuLayer **layer)
 {
     const CornuOperationClass *kind = cornu__operation_of_json(value);
@@ -107,6 +130,8 @@ CornuStatus cornu__operation_from_json(const json_t *value, CornuLayer **layer)
         !json_is_object(json_object_get(call, "kwargs")))
         cornu__fail_null(CORNU_ERR_FORMAT, "%.60s: an operation without name, config, args or "
                          "kwargs", name ? name : "");
+    else if (check_required(kind->kind.class_name, config, call))
+        cornu__fail_prefix(cornu_error_status(), name), cornu__null();
     else
         *layer = cornu__operation_create(kind, name, config, json_object_get(call, "args"),
                                          json_object_get(call, "kwargs"));

@@ -54,7 +54,7 @@ CornuStatus cornu__keras_read_assets(const CornuZip *zip, CornuModel *model)
     CornuKerasLayout layout;
     int              next = 0;
     if (!needs_any(&model->base)) return CORNU_OK;
-    CORNU__TRY(cornu__keras_layout(model, "layers", &layout));
+    CORNU__TRY(cornu__keras_layout(model, "layers", NULL, &layout));
     const CornuStatus status = read_layer(zip, &layout, &next, &model->base);
     cornu__keras_layout_free(&layout);
     return status;

@@ -29,11 +29,33 @@ typedef struct {
     int              placed;
 } CornuKerasLayout;
 
+/* Changes the path of a layer, which lies in `folder`, to the one that a file has. */
+enum { CORNU_KERAS_PATH = 1024 };
+typedef struct {
+    CornuStatus (*find)(void *context, const CornuLayer *layer, const char *folder,
+                        char path[CORNU_KERAS_PATH]);
+    void *context;
+} CornuKerasFinder;
+
 /* Groups are named by the classes of layers, not by their names: "layers/dense_1" is the second
- * Dense. `layers` is the group of a model's layers, "layers". */
+ * Dense. `layers` is the group of a model's layers, "layers". `finder` may be NULL. */
 CornuStatus cornu__keras_layout(const CornuModel *model, const char *layers,
-                                CornuKerasLayout *layout);
+                                const CornuKerasFinder *finder, CornuKerasLayout *layout);
 void        cornu__keras_layout_free(CornuKerasLayout *layout);
+
+/* ---- Files of models that are subclasses (keras_attributes.c) ---- */
+
+/* The groups of a file in which a model's layers have the names of its attributes, "encoder/first";
+ * *groups is NULL for a file of a Sequential or functional model. */
+typedef struct CornuKerasGroups CornuKerasGroups;
+CornuStatus cornu__keras_groups(CornuHdf5 *file, CornuKerasGroups **groups);
+void        cornu__keras_groups_free(CornuKerasGroups *groups);
+
+/* Finds layers in them, by the path, the last part of it, or the name that Keras gave the layer. */
+CornuKerasFinder cornu__keras_finder(CornuKerasGroups *groups);
+
+/* CORNU_ERR_SHAPE naming a group with weights that no layer has been found for. */
+CornuStatus cornu__keras_check_read(CornuHdf5 *file, const CornuKerasGroups *groups);
 
 /* ---- Assets: what layers keep in files of their own (keras_assets.c) ---- */
 

@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_PATH = 1024 };
+enum { MAX_PATH = CORNU_KERAS_PATH };
 
 typedef struct {
     const CornuModel *model;
     const char       *layers;
+    const CornuKerasFinder *finder;
     CornuKerasLayout *layout;
     bool             *seen;         /* weights that have a place */
 } Walk;
@@ -175,8 +176,8 @@ static CornuStatus add_weights(Walk *walk, const CornuLayer *layer, const char *
 static CornuStatus add_layer(Walk *walk, const CornuLayer *layer, const char *folder);
 
 /* "layers/dense", "layers/dense_1": counted by class. */
-static CornuStatus add_layers(Walk *walk, const CornuLayer *model, const char *layers,
-                              CornuLookup *labels)
+static CornuStatus add_layers(Walk *walk, const CornuLayer *model, const char *folder,
+                              const char *layers, CornuLookup *labels)
 {
     char path[MAX_PATH], name[sizeof model->class_label + 16];
     for (int i = 0; i < model->inner_count; i++) {
@@ -185,6 +186,8 @@ static CornuStatus add_layers(Walk *walk, const CornuLayer *model, const char *l
         CORNU__TRY(cornu__lookup_set(labels, layer->class_label, same < 0 ? 1 : same + 1));
         snprintf(name, sizeof name, same > 0 ? "%s_%d" : "%s", layer->class_label, same);
         CORNU__TRY(join(path, layers, name));
+        if (walk->finder)
+            CORNU__TRY(walk->finder->find(walk->finder->context, layer, folder, path));
         CORNU__TRY(add_layer(walk, layer, path));
     }
     return CORNU_OK;
@@ -198,7 +201,7 @@ static CornuStatus add_list(Walk *walk, const CornuLayer *layer, const char *fol
     CornuLookup labels = { .of_strings = true };
     CORNU__TRY(add_group(walk, folder, cornu_layer_name(layer)));
     CORNU__TRY(join(layers, folder, list));
-    CornuStatus status = add_layers(walk, layer, layers, &labels);
+    CornuStatus status = add_layers(walk, layer, folder, layers, &labels);
     cornu__lookup_clear(&labels);
     return status;
 }
@@ -247,11 +250,11 @@ static CornuStatus add_layer(Walk *walk, const CornuLayer *layer, const char *fo
 }
 
 CornuStatus cornu__keras_layout(const CornuModel *model, const char *layers,
-                                CornuKerasLayout *layout)
+                                const CornuKerasFinder *finder, CornuKerasLayout *layout)
 {
     const size_t weights = (size_t)cornu_model_weight_count(model);
     *layout = (CornuKerasLayout){ .order = cornu__allocate(2 * weights, sizeof *layout->order) };
-    Walk walk = { .model = model, .layers = layers, .layout = layout,
+    Walk walk = { .model = model, .layers = layers, .finder = finder, .layout = layout,
                   .seen = cornu__allocate(weights, sizeof(bool)) };
     CornuStatus status = layout->order && walk.seen ? add_layer(&walk, &model->base, "")
                                                     : CORNU_ERR_MEMORY;

@@ -28,7 +28,7 @@ typedef struct {
 static CornuStatus open_shards(Shards *shards, const CornuModel *model, CornuValues *values)
 {
     *shards = (Shards){ .values = values };
-    CORNU__TRY(cornu__keras_layout(model, "layers", &shards->layout));
+    CORNU__TRY(cornu__keras_layout(model, "layers", NULL, &shards->layout));
     const CornuKerasLayout *layout = &shards->layout;
     shards->groups = cornu__allocate((size_t)layout->count + 1, sizeof *shards->groups);
     shards->numbers = cornu__allocate((size_t)values->variables + 1, sizeof *shards->numbers);

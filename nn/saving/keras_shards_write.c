@@ -97,7 +97,7 @@ static CornuStatus put_weights(Writer *writer, const CornuModel *model, const Co
 {
     CornuKerasLayout layout;
     CornuStatus      status = CORNU_OK;
-    CORNU__TRY(cornu__keras_layout(model, "layers", &layout));
+    CORNU__TRY(cornu__keras_layout(model, "layers", NULL, &layout));
     for (int g = 0; g < layout.count; g++) {
         const CornuKerasGroup *group = &layout.groups[g];
         for (int i = 0; i < group->count && !status; i++)

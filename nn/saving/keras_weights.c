@@ -81,7 +81,7 @@ static CornuStatus write_weights(CornuHdf5 *file, const CornuModel *model,
                                  const CornuValues *values)
 {
     CornuKerasLayout layout;
-    CORNU__TRY(cornu__keras_layout(model, "layers", &layout));
+    CORNU__TRY(cornu__keras_layout(model, "layers", NULL, &layout));
     CornuStatus status = CORNU_OK;
     for (int g = 0; g < layout.count && status == CORNU_OK; g++) {
         const CornuKerasGroup *group = &layout.groups[g];
@@ -280,21 +280,36 @@ static CornuStatus clear_lora(const CornuModel *model, CornuValues *values)
     return CORNU_OK;
 }
 
-/* "layers" or, in files of Keras 2.13, its former name. */
-static CornuStatus read_weights(CornuHdf5 *file, const CornuModel *model, CornuValues *values)
+static CornuStatus read_groups(CornuHdf5 *file, const CornuModel *model, const char *layers,
+                               const CornuKerasFinder *finder, CornuValues *values)
 {
-    static const char *const former = "_layer_checkpoint_dependencies";
     CornuKerasLayout layout;
-    bool             has;
-    CORNU__TRY(cornu__hdf5_has(file, former, &has));
-    const char *layers = has ? former : "layers";
-    CORNU__TRY(check_layers(file, model, layers));
-    CORNU__TRY(cornu__keras_layout(model, layers, &layout));
+    CORNU__TRY(cornu__keras_layout(model, layers, finder, &layout));
     CornuStatus status = CORNU_OK;
     for (int g = 0; g < layout.count && status == CORNU_OK; g++)
         status = read_group(file, model, &layout, &layout.groups[g], values);
     cornu__keras_layout_free(&layout);
     return status ? status : clear_lora(model, values);
+}
+
+/* "layers" or, in files of Keras 2.13, its former name; or the names of attributes. */
+static CornuStatus read_weights(CornuHdf5 *file, const CornuModel *model, CornuValues *values)
+{
+    static const char *const former = "_layer_checkpoint_dependencies";
+    CornuKerasGroups *groups;
+    bool              has;
+    CORNU__TRY(cornu__keras_groups(file, &groups));
+    if (groups) {
+        const CornuKerasFinder finder = cornu__keras_finder(groups);
+        CornuStatus            status = read_groups(file, model, "layers", &finder, values);
+        if (!status) status = cornu__keras_check_read(file, groups);
+        cornu__keras_groups_free(groups);
+        return status;
+    }
+    CORNU__TRY(cornu__hdf5_has(file, former, &has));
+    const char *layers = has ? former : "layers";
+    CORNU__TRY(check_layers(file, model, layers));
+    return read_groups(file, model, layers, NULL, values);
 }
 
 /* Whether the group belongs to an optimizer of this name; true if it does not say. */

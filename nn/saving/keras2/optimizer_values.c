@@ -11,6 +11,7 @@
 #include "../../../device/memory_internal.h"
 #include "../../optimizers/optimizer_internal.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -214,6 +215,27 @@ static CornuStatus read_same(const Listed *listed, CornuValues *values)
     return CORNU_OK;
 }
 
+static bool equal_in_any_case(const char *a, const char *b)
+{
+    while (*a && tolower((unsigned char)*a) == tolower((unsigned char)*b)) a++, b++;
+    return *a == *b;
+}
+
+/* Whether the variables are those of another optimizer than the model's, by its class or its name:
+ * "Adam/m/…" or "training/Adam/…". */
+static bool is_other(const Listed *listed, const CornuOptimizer *optimizer)
+{
+    bool found = false;
+    for (int64_t i = 0; i < listed->count && !found; i++)
+        for (int k = 0; k < 2 && !found; k++) {
+            char part[PART];
+            part_of(listed->names[i], k, part);
+            found = equal_in_any_case(part, optimizer->kind->class_name) ||
+                    equal_in_any_case(part, cornu_optimizer_name(optimizer));
+        }
+    return !found;
+}
+
 /* Before the first step there are no variables of weights: then all begin as they are. */
 static bool is_unused(const Listed *listed)
 {
@@ -237,7 +259,8 @@ CornuStatus cornu__keras2_read_optimizer(CornuHdf5 *file, const CornuModel *mode
     const bool same = listed.count > 0 &&
                       !strcmp(listed.names[0], values->arrays[values->weights].name);
     if (same) status = read_same(&listed, values);
-    else if (is_unused(&listed)) values->variables = 0;
+    else if (is_unused(&listed) || is_other(&listed, cornu_model_optimizer(model)))
+        values->variables = 0;
     else status = read_all(&listed, model, values);
     cornu__hdf5_free_texts(listed.names, listed.count);
     return status;
