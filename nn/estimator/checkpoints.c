@@ -157,14 +157,13 @@ void cornu__checkpoints_clean(const char *folder)
 
 /* ---- Weights ---- */
 
-/* The file's arrays may be unaligned. */
 static CornuStatus copy_weight(CornuWeight *weight, const CornuSafetensors *file)
 {
     const CornuNamedArray *from = cornu_safetensors_find(file, weight->path);
     const size_t bytes = cornu_type_bytes(weight->type);
     CornuArray   value = cornu_array_from(cornu__allocate(bytes, 1), weight->type);
     if (!value.data) return CORNU_ERR_MEMORY;
-    memcpy(value.data, from->array.data, bytes);
+    cornu__fill_from(value, from->array);
     const CornuStatus status = cornu_weight_write(weight, value);
     cornu__release(value.data);
     return status;
@@ -174,8 +173,8 @@ static CornuStatus load_weights(CornuModel *model, const CornuSafetensors *file)
 {
     for (int i = 0; i < cornu_model_weight_count(model); i++) {
         const CornuWeight *weight = cornu_model_weight(model, i);
-        CORNU__TRY(cornu__check_fit(cornu_safetensors_find(file, weight->path), weight->path,
-                                    weight->type));
+        CORNU__TRY(cornu__check_fills(cornu_safetensors_find(file, weight->path), weight->path,
+                                      weight->type));
     }
     CornuStatus status = CORNU_OK;
     for (int i = 0; i < cornu_model_weight_count(model) && !status; i++)

@@ -34,7 +34,7 @@ MEAN_OF(poisson, "Poisson", "poisson", no_fields);
 MEAN_OF(hinge, "Hinge", "hinge", no_fields);
 MEAN_OF(squared_hinge, "SquaredHinge", "squared_hinge", no_fields);
 MEAN_OF(categorical_hinge, "CategoricalHinge", "categorical_hinge", no_fields);
-MEAN_OF(log_cosh, "LogCoshError", "log_cosh_error", no_fields);
+MEAN_OF(log_cosh, "LogCoshError", "logcosh", no_fields);
 MEAN_OF(mean_squared_error, "MeanSquaredError", "mean_squared_error", no_fields);
 MEAN_OF(mean_absolute_error, "MeanAbsoluteError", "mean_absolute_error", no_fields);
 MEAN_OF(mean_absolute_percentage_error, "MeanAbsolutePercentageError",

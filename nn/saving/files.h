@@ -201,9 +201,9 @@ CornuStatus cornu_compile_from_json(CornuModel *model, const char *json, CornuDe
 char *cornu_compile_to_json(const CornuModel *model);
 
 /* Loads the weights of a model of the same architecture: by position, or by name from files that
- * other programs wrote. If the model has the optimizer whose variables are in the file, they are
- * loaded too. Nothing is changed unless everything fits; CORNU_ERR_SHAPE names the weight and both
- * shapes. */
+ * other programs wrote, in which f16 and bf16 fill f32. If the model has the optimizer whose
+ * variables are in the file, they are loaded too. Nothing is changed unless everything fits;
+ * CORNU_ERR_SHAPE names the weight and both shapes. */
 CornuStatus cornu_model_load_weights(CornuModel *model, const char *path);
 
 #ifdef __cplusplus

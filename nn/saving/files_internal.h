@@ -81,6 +81,11 @@ CornuStatus cornu__check_save_path(const char *path, bool weights_only);
  * CORNU_ERR_FORMAT, CORNU_ERR_SHAPE or CORNU_ERR_DTYPE naming both sides. */
 CornuStatus cornu__check_fit(const CornuNamedArray *array, const char *name, CornuType type);
 
+/* The same where bf16 and f16 fill f32, for weights: other programs publish them so. And copies
+ * such an array, which may be unaligned, into one of the model's type. */
+CornuStatus cornu__check_fills(const CornuNamedArray *array, const char *name, CornuType type);
+void        cornu__fill_from(CornuArray to, CornuArray from);
+
 /* The model as Keras' JSON; NULL, not pending, if it has a layer that files cannot hold. */
 json_t *cornu__model_config(const CornuModel *model);
 

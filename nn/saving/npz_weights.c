@@ -2,8 +2,6 @@
 #include "../formats/npz.h"
 #include "files_internal.h"
 
-#include <string.h>
-
 static CornuStatus save_weights(const CornuModel *model, const CornuValues *values,
                                 const char *path)
 {
@@ -17,8 +15,8 @@ static CornuStatus fill(const CornuNpz *file, CornuValues *values)
         values->variables = 0;                     /* none, or of another optimizer */
     for (int i = 0; i < values->weights + values->variables; i++) {
         const CornuNamedArray *to = &values->arrays[i], *from = cornu_npz_find(file, to->name);
-        CORNU__TRY(cornu__check_fit(from, to->name, to->array.type));
-        memcpy(to->array.data, from->array.data, cornu_type_bytes(to->array.type));
+        CORNU__TRY(cornu__check_fills(from, to->name, to->array.type));
+        cornu__fill_from(to->array, from->array);
     }
     return CORNU_OK;
 }

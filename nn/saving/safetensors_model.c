@@ -122,8 +122,8 @@ static CornuStatus check_weights(const CornuModel *model, const CornuSafetensors
     if (list && json_array_size(list) != (size_t)count) return fail_count(model, file, list);
     for (int i = 0; i < count; i++) {
         const CornuWeight *weight = cornu_model_weight(model, i);
-        CORNU__TRY(cornu__check_fit(find_array(file, list, i, weight->path), weight->path,
-                                    weight->type));
+        CORNU__TRY(cornu__check_fills(find_array(file, list, i, weight->path), weight->path,
+                                      weight->type));
     }
     return CORNU_OK;
 }
@@ -163,17 +163,15 @@ static CornuStatus check_optimizer(const CornuModel *model, const CornuSafetenso
     return CORNU_OK;
 }
 
-/* The arrays of the file may be unaligned. */
 static CornuStatus copy_in(CornuWeight *weight, CornuVariable *variable, CornuArray from)
 {
-    const size_t bytes = cornu_type_bytes(from.type);
-    void *copy = cornu__allocate(bytes, 1);
-    if (!copy) return CORNU_ERR_MEMORY;
-    memcpy(copy, from.data, bytes);
-    from.data = copy;
-    CornuStatus status = weight ? cornu_weight_write(weight, from)
-                                : cornu_variable_write(variable, from);
-    cornu__release(copy);
+    const CornuType type = weight ? weight->type : cornu_variable_type(variable);
+    CornuArray      copy = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
+    if (!copy.data) return CORNU_ERR_MEMORY;
+    cornu__fill_from(copy, from);
+    CornuStatus status = weight ? cornu_weight_write(weight, copy)
+                                : cornu_variable_write(variable, copy);
+    cornu__release(copy.data);
     return status;
 }
 

@@ -1,7 +1,5 @@
 #include "transfer.h"
 
-#include <string.h>
-
 #include "files_internal.h"
 #include "../model/model_internal.h"
 
@@ -13,16 +11,15 @@ static CornuStatus find_values(const CornuLoadByNameConfig *config, const CornuS
     for (int i = 0; i < cornu_model_weight_count(model); i++) {
         const CornuWeight     *weight = cornu_model_weight(model, i);
         const CornuNamedArray *array = cornu_safetensors_find(file, weight->path);
-        const CornuStatus      fit = cornu__check_fit(array, weight->path, weight->type);
+        const CornuStatus      fit = cornu__check_fills(array, weight->path, weight->type);
         if (fit && array && !config->skip_mismatch) return fit;
         if (fit && config->file)
             fprintf(config->file, "%s: skipped: %s\n", config->path, cornu_error_message());
         if (fit) continue;
-        /* The arrays of the file may be unaligned. */
         const size_t bytes = cornu_type_bytes(weight->type);
         values[i] = cornu_array_from(cornu__allocate(bytes, 1), weight->type);
         if (!values[i].data) return CORNU_ERR_MEMORY;
-        memcpy(values[i].data, array->array.data, bytes);
+        cornu__fill_from(values[i], array->array);
         ++*found;
     }
     if (*found) return CORNU_OK;

@@ -151,3 +151,34 @@ CornuStatus cornu__check_fit(const CornuNamedArray *array, const char *name, Cor
                            cornu_type_print(&there, array->array.type));
     return CORNU_OK;
 }
+
+/* ---- Weights in files of other programs, which may have fewer bits ---- */
+
+static bool is_narrower(CornuDtype given, CornuDtype wanted)
+{
+    return wanted == CORNU_F32 && (given == CORNU_BF16 || given == CORNU_F16);
+}
+
+CornuStatus cornu__check_fills(const CornuNamedArray *array, const char *name, CornuType type)
+{
+    if (array && is_narrower(array->array.type.dtype, type.dtype))
+        type.dtype = array->array.type.dtype;
+    return cornu__check_fit(array, name, type);
+}
+
+void cornu__fill_from(CornuArray to, CornuArray from)
+{
+    enum { CHUNK = 1024 };
+    const int64_t count = cornu_type_count(to.type);
+    uint16_t      chunk[CHUNK];
+    if (from.type.dtype == to.type.dtype) {
+        memcpy(to.data, from.data, cornu_type_bytes(to.type));
+        return;
+    }
+    for (int64_t i = 0; i < count; i += CHUNK) {
+        const int64_t n = count - i < CHUNK ? count - i : CHUNK;
+        memcpy(chunk, (const char *)from.data + (size_t)i * sizeof *chunk, (size_t)n * sizeof *chunk);
+        const CornuArray part = cornu_array_from(chunk, cornu_type(from.type.dtype, n));
+        for (int64_t k = 0; k < n; k++) ((float *)to.data)[i + k] = (float)cornu_array_get(part, k);
+    }
+}

@@ -258,6 +258,20 @@ static void test_keys(void **state)
                  "keyed: .output_keys has \"p\" after \"q\", expected ascending keys");
 }
 
+/* Keras' own: its string is another one. */
+static void test_default_names(void **state)
+{
+    (void)state;
+    json_t      *json = json_pack("{s:s, s:{}}", "class_name", "LogCoshError", "config");
+    CornuMetric *metric = cornu__metric_from_json(json), *by_string = cornu_metric("log_cosh_error");
+    assert_non_null(metric);
+    assert_string_equal(metric->name, "logcosh");
+    assert_string_equal(by_string->name, "log_cosh_error");
+    cornu_metric_free(metric);
+    cornu_metric_free(by_string);
+    json_decref(json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_outputs_by_name),
         cmocka_unit_test(test_data_by_name),
         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_default_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

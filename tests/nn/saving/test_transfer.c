@@ -97,11 +97,66 @@ static void mistakes_are_named(void **state)
     cornu_model_free(unbuilt);
 }
 
+/* 1, 1.5, -2, 0.25, 65504 and 2^-14 in 16 bits. */
+static const uint16_t bf16[] = { 0x3f80, 0x3fc0, 0xc000, 0x3e80, 0x4780, 0x3880 };
+static const uint16_t f16[] = { 0x3c00, 0x3e00, 0xc000, 0x3400, 0x7bff, 0x0400 };
+
+static void expect_weights(const CornuModel *model)
+{
+    static const float of_bf16[] = { 1.0f, 1.5f, -2.0f, 0.25f, 65536.0f, 0x1p-14f };
+    static const float of_f16[] = { 1.0f, 1.5f, -2.0f, 0.25f, 65504.0f, 0x1p-14f };
+    float              got[36];
+    for (int i = 0; i < 2; i++) {
+        const CornuWeight *weight = cornu_model_weight(model, i);
+        const int64_t      count = cornu_type_count(weight->type);
+        expect_ok(cornu_weight_read(weight, cornu_array_from(got, weight->type)));
+        for (int64_t k = 0; k < count; k++)
+            assert_true(got[k] == (i ? of_f16 : of_bf16)[k % 6]);
+    }
+}
+
+/* What Hugging Face publishes: weights in 16 bits, also of a model in f32. */
+static void narrow_weights_fill(void **state)
+{
+    static uint16_t kernel[36];
+    static int32_t  whole[6];
+    (void)state;
+    for (int i = 0; i < 36; i++) kernel[i] = bf16[i % 6];
+    CornuNamedArray arrays[] = {
+        { "wide/kernel", cornu_array_from(kernel, cornu_type(CORNU_BF16, 6, 6)) },
+        { "wide/bias", cornu_array_from((void *)(uintptr_t)f16, cornu_type(CORNU_F16, 6)) },
+    };
+    CornuModel *model = cornu_sequential(.input_shape = { 6 });
+    expect_ok(cornu_model_add(model, cornu_dense(6, .name = "wide")));
+    expect_ok(cornu_safetensors_write(path, arrays, 2, NULL, 0));
+    expect_ok(cornu_model_load_weights(model, path));
+    expect_weights(model);
+    cornu_model_free(model);
+    model = cornu_sequential(.input_shape = { 6 });
+    expect_ok(cornu_model_add(model, cornu_dense(6, .name = "wide")));
+    expect_ok(cornu_model_load_by_name(model, path));
+    expect_weights(model);
+    /* Whole numbers are no weights. */
+    arrays[1].array = cornu_array_from(whole, cornu_type(CORNU_I32, 6));
+    expect_ok(cornu_safetensors_write(path, arrays, 2, NULL, 0));
+    expect_error(cornu_model_load_weights(model, path), CORNU_ERR_DTYPE,
+                 "wide/bias is f32 (6,) in the model and i32 (6,) in the file");
+    expect_weights(model);
+    /* NumPy has float16. */
+    arrays[1].array = cornu_array_from((void *)(uintptr_t)f16, cornu_type(CORNU_F16, 6));
+    for (int i = 0; i < 36; i++) kernel[i] = f16[i % 6];
+    arrays[0].array.type.dtype = CORNU_F16;
+    expect_ok(cornu_npz_write(files_path(folder, "a.npz"), arrays, 2));
+    expect_ok(cornu_model_load_weights(model, files_path(folder, "a.npz")));
+    cornu_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_fits_is_loaded, set_up, files_end),
         cmocka_unit_test_setup_teardown(mistakes_are_named, set_up, files_end),
+        cmocka_unit_test_setup_teardown(narrow_weights_fill, set_up, files_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
