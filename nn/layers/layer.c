@@ -275,16 +275,16 @@ static void weight_leave(CornuWeight *weight)
     weight->variable = NULL;
 }
 
-void cornu__layer_leave_device(CornuLayer *layer, const CornuDevice *device, bool closes)
+void cornu__layer_leave_device(CornuLayer *layer, const CornuDevice *device)
 {
-    const bool leaves = device && layer->owners > 1 && (closes || !layer->compiled);
+    const bool leaves = device && layer->owners > 1 && !layer->compiled;
     for (int i = 0; i < layer->weight_count && leaves; i++) {
         const CornuVariable *variable = layer->weights[i]->variable;
         if (variable && cornu_variable_device(variable) == device)
             weight_leave(layer->weights[i]);
     }
     for (int i = 0; i < layer->inner_count; i++)
-        cornu__layer_leave_device(layer->inner[i], device, closes);
+        cornu__layer_leave_device(layer->inner[i], device);
 }
 
 /* f32 to the nearest values of the precision. */

@@ -95,9 +95,9 @@ void cornu__layer_set_generators(CornuLayer *layer, uint64_t seed, int64_t first
 /* Whether the weight, of the layer or of an inner layer, is trainable. */
 bool cornu__layer_trains(const CornuLayer *layer, const CornuWeight *weight);
 
-/* Moves weights that others reference off a device: all of them, if it is about to be closed, else
- * those that no compiled model uses, so that the device's owner may close it. */
-void cornu__layer_leave_device(CornuLayer *layer, const CornuDevice *device, bool closes);
+/* Moves weights that others reference off a device, but for those that a compiled model uses, for
+ * which the device stays. */
+void cornu__layer_leave_device(CornuLayer *layer, const CornuDevice *device);
 
 /* Adds `models` (1 or -1) to the count of compiled models that use the layer and its inner
  * layers. */

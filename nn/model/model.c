@@ -491,7 +491,7 @@ static void free_model(CornuLayer *layer)
 {
     CornuModel        *model = (CornuModel *)layer;
     const CornuDevice *device = model->placed;
-    if (device == model->own_device || (device && cornu_device_processes(device))) device = NULL;
+    if (device && cornu_device_processes(device)) device = NULL;
     cornu__uncompile(model);
     cornu_variable_free(model->seed_variable);
     for (int i = model->call_count - 1; i >= 0; i--) {
@@ -499,8 +499,7 @@ static void free_model(CornuLayer *layer)
         cornu__node_unref(model->calls[i].node);
     }
     for (int i = 0; i < layer->inner_count; i++) {
-        cornu__layer_leave_device(layer->inner[i], device, false);
-        cornu__layer_leave_device(layer->inner[i], model->own_device, true);
+        cornu__layer_leave_device(layer->inner[i], device);
         cornu_layer_free(layer->inner[i]);
     }
     cornu__model_free_keys(model);

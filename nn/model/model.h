@@ -180,7 +180,8 @@ typedef struct {
                                                     Keras' dictionaries. An output that is not
                                                     named has no loss and no metrics */
     CornuDevice    *device;                      /* default: that of the strategy in scope
-                                                    (strategy.h), else a "cpu" device of the
+                                                    (strategy.h), else that of a model with
+                                                    layers in common, else a "cpu" device of the
                                                     model's own */
     int64_t         steps_per_execution;         /* steps from one call of the batch hooks to the
                                                     next (callback.h), which a pjrt device may run

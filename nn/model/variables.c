@@ -10,10 +10,23 @@ CornuStatus cornu__model_check_layers(const CornuModel *model)
          : cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model has no layers", model->base.name);
 }
 
+/* The device of a layer that another model computes with, which cannot leave it; or NULL. */
+static CornuDevice *device_of_others(const CornuModel *model)
+{
+    for (int i = 0; i < model->base.inner_count; i++) {
+        const CornuLayer *layer = model->base.inner[i];
+        for (int k = 0; k < layer->weight_count && layer->compiled > model->ready; k++)
+            if (layer->weights[k]->variable)
+                return cornu_variable_device(layer->weights[k]->variable);
+    }
+    return NULL;
+}
+
 CornuDevice *cornu__model_choose_device(CornuModel *model, CornuDevice *given)
 {
-    if (!given && !model->own_device) model->own_device = cornu_device_open("cpu");
-    return given ? given : model->own_device;
+    if (given || model->own_device) return given ? given : model->own_device;
+    CornuDevice *device = device_of_others(model);
+    return device ? device : (model->own_device = cornu_device_open("cpu"));
 }
 
 CornuStatus cornu__model_apply_policy(CornuModel *model)

@@ -391,6 +391,37 @@ static void mistakes_are_named(void **state)
             ".inputs[0] is dense[0][0], the output of a layer");
 }
 
+/* A part of a compiled model in a model of its own, on the device that the first one opened, which
+ * lives as long as one of both. */
+static void parts_of_compiled_models_share_their_device(void **state)
+{
+    float      x[] = { 1, 2, 3, 4, 5, 6 }, y[] = { 1, 0 }, before[6], after[6];
+    const CornuArray in = cornu_array_from(x, cornu_type(CORNU_F32, 2, 3));
+    const CornuArray labels = cornu_array_from(y, cornu_type(CORNU_F32, 2, 1));
+    const CornuType  type = cornu_type(CORNU_F32, 2, 3);
+    double           logs[4];
+    (void)state;
+    CornuSymbol *source = cornu_input(.shape = { 3 });
+    CornuSymbol *middle = cornu_call(cornu_dense(3, CORNU_TANH, .name = "middle"), source);
+    CornuModel  *whole = cornu_model(.inputs = { source },
+                                     .outputs = { cornu_call(cornu_dense(1), middle) });
+    expect_ok(cornu_compile(whole, .optimizer = cornu_sgd(0.1), .loss = cornu_mean_squared_error()));
+    expect_ok(cornu_train_on_batch(whole, in, labels, logs));
+    CornuModel *part = cornu_model(.inputs = { cornu_model_input(whole, 0) },
+                                   .outputs = { cornu_model_symbol(whole, "middle") });
+    expect_ok(cornu_compile(part, .optimizer = cornu_sgd(0.1), .loss = cornu_mean_squared_error()));
+    assert_ptr_equal(cornu_model_device(part), cornu_model_device(whole));
+    expect_ok(cornu_predict_on_batch(part, in, cornu_array_from(before, type)));
+    expect_ok(cornu_train_on_batch(whole, in, labels, logs));   /* the shared layer, too */
+    expect_ok(cornu_predict_on_batch(part, in, cornu_array_from(after, type)));
+    assert_memory_not_equal(before, after, sizeof before);
+    cornu_model_free(whole);
+    expect_ok(cornu_predict_on_batch(part, in, cornu_array_from(before, type)));
+    assert_memory_equal(before, after, sizeof before);
+    expect_ok(cornu_train_on_batch(part, in, cornu_array_from(after, type), logs));
+    cornu_model_free(part);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +429,7 @@ int main(void)
         cmocka_unit_test(models_in_layers_stay_their_callers),
         cmocka_unit_test(models_of_one_layer_train_in_turn),
         cmocka_unit_test(summary_says_where_inputs_come_from),
+        cmocka_unit_test(parts_of_compiled_models_share_their_device),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
