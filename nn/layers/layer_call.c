@@ -132,13 +132,13 @@ bool cornu__shape_fits(CornuShape given, CornuShape want)
     return fits;
 }
 
-/* Unknown extents are replaced by two different numbers in turn. As some layers refuse long
- * sequences (position_embedding) and others short ones (a large kernel), several pairs are tried.
- * Powers of two divide by the usual pools and strides. */
+/* Unknown extents are replaced by two different numbers in turn, n and 2 n. As some layers refuse
+ * long sequences (position_embedding, of 2 positions or more) and others short ones (a large
+ * kernel), several pairs are tried. Powers of two divide by the usual pools and strides. */
 CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_count,
                                CornuType *out)
 {
-    static const int64_t tried[] = { 64, 512, 8 };
+    static const int64_t tried[] = { 64, 512, 8, 4, 2, 1 };
     CornuType    other[CORNU_MAX_LAYER_TENSORS];
     CornuFailure failure = { .status = CORNU_OK };
     bool         known = true;
@@ -233,6 +233,21 @@ static CornuTensor *converted(const CornuLayer *layer, CornuTensor *x)
     return cornu_op_convert(x, layer->compute);
 }
 
+/* Whether the layer has made all its outputs. A class that returns NULL and says nothing, or sets
+ * some of its outputs only, fails here, so that no caller meets a NULL that nobody explains. */
+static bool is_made(const CornuLayer *layer, CornuTensor *const *out)
+{
+    const int count = cornu_layer_outputs(layer);
+    int       made = 0;
+    while (made < count && out[made]) made++;
+    if (made == count) return true;
+    if (!cornu_error_pending())
+        cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: the call of its class %s returned NULL as output "
+                         "%d of %d, without an error", cornu_layer_name(layer),
+                         layer->kind->class_name, made, count);
+    return false;
+}
+
 /* Sets all outputs and their masks; returns the first output. */
 static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                            int in_count, CornuTensor *const *masks, CornuTensor **out,
@@ -255,13 +270,14 @@ static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor
         out_masks[i] = out_masks[0];
     out[0] = kind->call_many ? kind->call_many(layer, call, given, in_count, out)
                              : kind->call(layer, call, given[0]);
+    const bool  made = is_made(layer, out);
     CornuStatus status = CORNU_OK;
-    for (int i = 0; out[0] && !status && i < cornu_layer_outputs(layer); i++) {
+    for (int i = 0; made && !status && i < cornu_layer_outputs(layer); i++) {
         out[i] = cornu__from_channels_last(layer, out[i]);
         status = penalize_activity(layer, call, out[i]);
     }
     end_scope(layer, call);
-    return status ? cornu__null() : out[0];
+    return status ? cornu__null() : made ? out[0] : NULL;
 }
 
 int cornu_layer_outputs(const CornuLayer *layer)

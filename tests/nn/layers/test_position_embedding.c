@@ -104,10 +104,32 @@ static void a_clone_is_alike(void **state)
     cornu_model_free(clone);
 }
 
+/* Any number of steps up to that of positions, also of few, and in a model in a model. */
+static void of_unknown_steps(void **state)
+{
+    static const int64_t positions[] = { 2, 3, 8, 9, 100, 600 };
+    (void)state;
+    for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
+        CornuSymbol *in = cornu_input(.shape = { CORNU_NONE, 2 });
+        CornuModel  *inner = cornu_model(
+            .inputs = { in }, .outputs = { cornu_call(cornu_position_embedding(positions[i]), in) });
+        CornuSymbol *x = cornu_input(.shape = { CORNU_NONE, 2 });
+        CornuModel  *model = cornu_model(
+            .inputs = { x }, .outputs = { cornu_call(cornu_as_layer(inner), x) });
+        float        data[4] = { 0 }, y[4];
+        if (!model) fail_msg("%s", cornu_error_message());
+        assert_true(cornu_symbol_shape(cornu_model_output(model, 0)).extent[1] == CORNU_NONE);
+        expect_ok(cornu_predict_on_batch(model, cornu_array(data, CORNU_F32, 1, 2, 2),
+                                         cornu_array(y, CORNU_F32, 1, 2, 2)));
+        cornu_model_free(model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_the_table),
+        cmocka_unit_test(of_unknown_steps),
         cmocka_unit_test(positions_alone_are_predicted),
         cmocka_unit_test(more_steps_are_refused),
         cmocka_unit_test(a_clone_is_alike),
