@@ -422,6 +422,25 @@ static void parts_of_compiled_models_share_their_device(void **state)
     cornu_model_free(part);
 }
 
+/* Keras' Input(()). */
+static void inputs_of_one_number_a_row(void **state)
+{
+    float            x[] = { 1, 3, 0 }, y[3], words[6];
+    const CornuArray in = cornu_array_from(x, cornu_type(CORNU_F32, 3));
+    (void)state;
+    CornuSymbol *number = cornu_input(.scalar = true);
+    CornuModel  *model = cornu_model(
+        .inputs = { number }, .outputs = { cornu_call(cornu_rescaling(2.0, .offset = 1.0), number),
+                                           cornu_call(cornu_embedding(4, 2), number) });
+    const CornuArray out[] = { cornu_array_from(y, cornu_type(CORNU_F32, 3)),
+                               cornu_array_from(words, cornu_type(CORNU_F32, 3, 2)) };
+    if (!model) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_predict_on_batch_many(model, &in, out));
+    assert_true(y[0] == 3.0f && y[1] == 7.0f && y[2] == 1.0f);
+    cornu_model_free(model);
+    expect_failure(cornu_input(.dtype = CORNU_F32), CORNU_ERR_ARGUMENT, ".shape is required");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -430,6 +449,7 @@ int main(void)
         cmocka_unit_test(models_of_one_layer_train_in_turn),
         cmocka_unit_test(summary_says_where_inputs_come_from),
         cmocka_unit_test(parts_of_compiled_models_share_their_device),
+        cmocka_unit_test(inputs_of_one_number_a_row),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
