@@ -35,8 +35,8 @@ CornuStatus cornu__hdf5_has(CornuHdf5 *file, const char *path, bool *has);
 /* The number of members of a group; 0 if there is no such group. */
 CornuStatus cornu__hdf5_count(CornuHdf5 *file, const char *group, int64_t *count);
 
-/* The name of member i of a group, in the order of their names. CORNU_ERR_UNSUPPORTED for one of more
- * than CORNU_HDF5_NAME - 1 bytes. */
+/* The name of member i of a group, in the order of their names. CORNU_ERR_UNSUPPORTED for one of
+ * more than CORNU_HDF5_NAME - 1 bytes. */
 enum { CORNU_HDF5_NAME = 256 };
 CornuStatus cornu__hdf5_member(CornuHdf5 *file, const char *group, int64_t i,
                                char name[CORNU_HDF5_NAME]);

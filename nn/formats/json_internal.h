@@ -10,9 +10,9 @@
 /* The most bytes that are parsed: values take up to twenty times as much memory as their text. */
 #define CORNU__MOST_JSON ((size_t)128 << 20)
 
-/* Parses `size` bytes. CORNU_ERR_FORMAT for more than CORNU__MOST_JSON, repeated keys, nesting deeper
- * than `depth`, anything after the value, and invalid UTF-8. NULL on failure, without making the error pending. The caller
- * owns the reference. */
+/* Parses `size` bytes. CORNU_ERR_FORMAT for more than CORNU__MOST_JSON, repeated keys, nesting
+ * deeper than `depth`, anything after the value, and invalid UTF-8. NULL on failure, without
+ * making the error pending. The caller owns the reference. */
 json_t *cornu__json_parse(const char *bytes, size_t size, int depth);
 
 /* Prints a value, keys sorted, no blanks; the caller frees the string with free(). NULL and

@@ -5,7 +5,8 @@
  *     .keras         saves and loads Keras' whole models, with their arguments of compile
  *     .weights.h5    saves and loads Keras' weights
  *     .weights.json  saves and loads Keras' weights in several files
- *     .h5            loads whole models and weights of older versions of Keras
+ *     .h5, .hdf5     loads whole models and weights of Keras 2 and tf.keras, and of Keras 3 in
+ *                    that format
  *     .npz           saves and loads weights as NumPy's named arrays
  *     .onnx          saves models for other programs to run, in f32, with an open batch; loads
  *                    those of PyTorch, TensorFlow and Keras; cornu_model_export has arguments
@@ -21,6 +22,17 @@
  *     notes          JSON {"class_names": […], KEY: string, …}: the notes of the model, if any
  *     weights        JSON list of the weights' names, in the model's order
  *     optimizer      JSON list of the optimizer's variables, in its order
+ *
+ * Files of Keras 2 and tf.keras (1.0 to 2.15, and of the package tf-keras; also .keras files, and
+ * JSON) compute what they did there: `hard_sigmoid` is 0.2 x + 0.5, here keras_2_hard_sigmoid, a
+ * GRU may lack reset_after, CuDNNLSTM and CuDNNGRU are LSTM and GRU, functions of TensorFlow
+ * (TFOpLambda) are operations. An optimizer's `decay` is an InverseTimeDecay, and its variables are
+ * found by the names of then. What Keras 3 has no equal of is refused by its name: Lambda,
+ * time_major, locally connected layers, nodes of TensorFlow graphs, and the layers of Keras 1.
+ *
+ * In .weights.h5 files of models that are subclasses, layers have the names of attributes: a layer
+ * here is found by that path ("blocks/block_1/first"), by the name that Keras gave it, or by the
+ * last part of the path.
  *
  * A .keras file is a zip archive of metadata.json, config.json and model.weights.h5, as Keras 3
  * writes them. Keras ignores `input` and `notes` in the metadata: its programs scale integer data
@@ -91,7 +103,8 @@
  * writes is always 1980-01-01. HDF5 files need libhdf5's header when Cornu is built and the library
  * when a program opens the first one (a statically linked program also needs the shared glibc it
  * was built with); without them they are refused. Untrusted files are validated: damage, links to
- * other files, and declared sizes that exceed the contents are errors.
+ * other files, and declared sizes that exceed the contents are errors. JSON has at most 128 MiB,
+ * the arrays of a .npz file in all what CORNU_MAX_MEMORY allows.
  */
 #ifndef CORNU_NN_FILES_H
 #define CORNU_NN_FILES_H
@@ -162,7 +175,7 @@ CornuModel *cornu_model_load_from(const CornuLoadConfig *config);
     cornu_model_load_from(&(CornuLoadConfig){ .unset = 0, __VA_ARGS__ })
 #endif
 
-/* Keras' load_model: loads a model from a .keras or an older .h5 file and compiles it for a device
+/* Keras' load_model: loads a model from a .keras, .h5 or .hdf5 file and compiles it for a device
  * (NULL as in cornu_compile) with the optimizer, loss and metrics it was saved with, and with the
  * optimizer's variables, to continue training. NULL and CORNU_ERR_UNSUPPORTED if the file does not
  * have them, or Cornu does not. */

@@ -16,9 +16,9 @@ enum { MAX_DEPTH = 32, MAX_GROUPS = 100000 };
 
 /* A group with "vars". */
 typedef struct {
-    char *path, *name;            /* the name that Keras gave the layer; NULL if it did not write it */
-    bool  found;                  /* for a layer of the model */
-    bool  whole;                  /* with all that is below it */
+    char *path, *name;     /* the name that Keras gave the layer; NULL if it did not write it */
+    bool  found;           /* for a layer of the model */
+    bool  whole;           /* with all that is below it */
 } Group;
 
 struct CornuKerasGroups {
@@ -175,7 +175,8 @@ static CornuStatus find(void *context, const CornuLayer *layer, const char *fold
 
 /* ---- What is left ---- */
 
-/* Whether a group belongs to a layer that was found, or holds nothing that a model computes with. */
+/* Whether a group belongs to a layer that was found, or holds nothing that a model computes with.
+ * */
 static bool is_read(const CornuKerasGroups *groups, const char *path)
 {
     static const char *const others[] = { "optimizer", "seed_generator", "metrics", "_metrics" };

@@ -1,5 +1,5 @@
 /*
- * Keras' files: .weights.h5, .keras, and older .h5 files, which are only read.
+ * Keras' files: .weights.h5, .keras, and .h5 files of Keras 2 (keras2/), which are only read.
  * Source: keras/src/saving/saving_lib.py, keras/src/legacy/saving/legacy_h5_format.py.
  */
 #ifndef CORNU_NN_KERAS_INTERNAL_H

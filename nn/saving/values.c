@@ -177,7 +177,8 @@ void cornu__fill_from(CornuArray to, CornuArray from)
     }
     for (int64_t i = 0; i < count; i += CHUNK) {
         const int64_t n = count - i < CHUNK ? count - i : CHUNK;
-        memcpy(chunk, (const char *)from.data + (size_t)i * sizeof *chunk, (size_t)n * sizeof *chunk);
+        memcpy(chunk, (const char *)from.data + (size_t)i * sizeof *chunk,
+               (size_t)n * sizeof *chunk);
         const CornuArray part = cornu_array_from(chunk, cornu_type(from.type.dtype, n));
         for (int64_t k = 0; k < n; k++) ((float *)to.data)[i + k] = (float)cornu_array_get(part, k);
     }

@@ -50,7 +50,10 @@ static CornuStatus each_tuple(const json_t *value, OnTuple *on, void *context)
     return status;
 }
 
-static const json_t *nodes_of(const json_t *layer) { return json_object_get(layer, "inbound_nodes"); }
+static const json_t *nodes_of(const json_t *layer)
+{
+    return json_object_get(layer, "inbound_nodes");
+}
 
 /* A nested model has its own inputs as call 0 in most files, so that the model around it begins at
  * 1: then a result of call number `count` is used. */
@@ -136,7 +139,8 @@ static json_t *keyword(const CornuKeras2Links *links, const json_t *value)
     return object;
 }
 
-/* The tensors of a call; *keywords is set to those of the last tuple, all of which have the same. */
+/* The tensors of a call; *keywords is set to those of the last tuple, all of which have the same.
+ * */
 static json_t *operands(const CornuKeras2Links *links, const json_t *node, const json_t **keywords)
 {
     const char *key;

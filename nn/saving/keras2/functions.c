@@ -1,4 +1,5 @@
-/* Functions of TensorFlow as operations: TFOpLambda and SlicingOpLambda of tf.keras 2.4 and later. */
+/* Functions of TensorFlow as operations: TFOpLambda and SlicingOpLambda of tf.keras 2.4 and later.
+ * */
 #include "keras2_internal.h"
 
 

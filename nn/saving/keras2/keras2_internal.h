@@ -1,6 +1,6 @@
 /*
- * Models of Keras 2 and tf.keras (1.0 to 2.15, and the package tf-keras): their JSON is rewritten to
- * that of Keras 3, which alone is parsed. JSON of Keras 3 stays as it is.
+ * Models of Keras 2 and tf.keras (1.0 to 2.15, and the package tf-keras): their JSON is rewritten
+ * to that of Keras 3, which alone is parsed. JSON of Keras 3 stays as it is.
  *
  * Sources: tf_keras/src/engine/functional.py, saving/legacy/hdf5_format.py, saving_utils.py.
  */

@@ -19,8 +19,8 @@ enum { PART = 64 };
 
 static const char *const group = "optimizer_weights";
 
-/* What Keras 3 calls the variable of a weight, and what Keras 2 called it. Of two that end alike the
- * longer one comes first. */
+/* What Keras 3 calls the variable of a weight, and what Keras 2 called it. Of two that end alike
+ * the longer one comes first. */
 static const struct { const char *slot, *old[4]; } slots[] = {
     { "velocity_hat", { "vhat", "v_hat" } },
     { "velocity", { "v", "rms", "velocity", "accumulator" } },
@@ -56,7 +56,8 @@ static int slot_of(const char *name)
     return -1;
 }
 
-/* Part `at` of a name, from the end if negative, without ":0" and a number after it: "m" in "m_0". */
+/* Part `at` of a name, from the end if negative, without ":0" and a number after it: "m" in "m_0".
+ * */
 static void part_of(const char *name, int at, char part[PART])
 {
     const char *from = name;
@@ -97,8 +98,8 @@ static const char *const iterations[] = { "iter", "iterations", "iteration", NUL
 static const char *const momentums[] = { "momentum_cache", "m_schedule", NULL };
 static const char *const unnamed[] = { "Variable", NULL };
 
-/* The number of the k-th name of a slot; -1 if there are fewer. Without names, slots are in the order
- * of the variables here, `count` of each. */
+/* The number of the k-th name of a slot; -1 if there are fewer. Without names, slots are in the
+ * order of the variables here, `count` of each. */
 static int64_t find(const Listed *listed, int slot, int64_t k, int64_t before, int64_t count)
 {
     int64_t of_slot = 0, without = 0;

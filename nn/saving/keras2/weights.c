@@ -1,5 +1,6 @@
 /* Weights and optimizers in the files of Keras 2, and of Keras 3 in that format: arrays by their
- * names, which attributes of their groups list. Source: tf_keras/src/saving/legacy/hdf5_format.py. */
+ * names, which attributes of their groups list. Source: tf_keras/src/saving/legacy/hdf5_format.py.
+ * */
 #include "keras2_weights_internal.h"
 
 #include "../../../device/memory_internal.h"
@@ -124,8 +125,8 @@ static int64_t cudnn_gates(CornuType wanted, CornuType given)
     return gru && given.shape.extent[0] == 2 * w.extent[1] ? 3 : 0;
 }
 
-/* The bias (8 units) of a CuDNNLSTM, of which each gate has two, or (6 units) of a CuDNNGRU; and the
- * kernels before it. */
+/* The bias (8 units) of a CuDNNLSTM, of which each gate has two, or (6 units) of a CuDNNGRU; and
+ * the kernels before it. */
 static CornuStatus read_cudnn(CornuHdf5 *file, const char *path, CornuType given, int64_t gates,
                               CornuNamedArray *const kernels[2], CornuNamedArray *bias)
 {
@@ -222,7 +223,8 @@ static CornuStatus read_older_layers(CornuHdf5 *file, const CornuModel *model, c
 }
 
 /* Whole models have their weights in a group, files of weights alone have them at the root. */
-CornuStatus cornu__keras2_read_weights(CornuHdf5 *file, const CornuModel *model, CornuValues *values)
+CornuStatus cornu__keras2_read_weights(CornuHdf5 *file, const CornuModel *model,
+                                       CornuValues *values)
 {
     char  **names;
     int64_t count;

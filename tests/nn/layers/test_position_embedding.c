@@ -111,8 +111,8 @@ static void of_unknown_steps(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
         CornuSymbol *in = cornu_input(.shape = { CORNU_NONE, 2 });
-        CornuModel  *inner = cornu_model(
-            .inputs = { in }, .outputs = { cornu_call(cornu_position_embedding(positions[i]), in) });
+        CornuLayer  *layer = cornu_position_embedding(positions[i]);
+        CornuModel  *inner = cornu_model(.inputs = { in }, .outputs = { cornu_call(layer, in) });
         CornuSymbol *x = cornu_input(.shape = { CORNU_NONE, 2 });
         CornuModel  *model = cornu_model(
             .inputs = { x }, .outputs = { cornu_call(cornu_as_layer(inner), x) });

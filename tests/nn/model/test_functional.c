@@ -405,7 +405,8 @@ static void parts_of_compiled_models_share_their_device(void **state)
     CornuSymbol *middle = cornu_call(cornu_dense(3, CORNU_TANH, .name = "middle"), source);
     CornuModel  *whole = cornu_model(.inputs = { source },
                                      .outputs = { cornu_call(cornu_dense(1), middle) });
-    expect_ok(cornu_compile(whole, .optimizer = cornu_sgd(0.1), .loss = cornu_mean_squared_error()));
+    expect_ok(cornu_compile(whole, .optimizer = cornu_sgd(0.1),
+                            .loss = cornu_mean_squared_error()));
     expect_ok(cornu_train_on_batch(whole, in, labels, logs));
     CornuModel *part = cornu_model(.inputs = { cornu_model_input(whole, 0) },
                                    .outputs = { cornu_model_symbol(whole, "middle") });

@@ -263,7 +263,8 @@ static void test_default_names(void **state)
 {
     (void)state;
     json_t      *json = json_pack("{s:s, s:{}}", "class_name", "LogCoshError", "config");
-    CornuMetric *metric = cornu__metric_from_json(json), *by_string = cornu_metric("log_cosh_error");
+    CornuMetric *metric = cornu__metric_from_json(json);
+    CornuMetric *by_string = cornu_metric("log_cosh_error");
     assert_non_null(metric);
     assert_string_equal(metric->name, "logcosh");
     assert_string_equal(by_string->name, "log_cosh_error");

@@ -151,8 +151,9 @@ static CornuModel *subclassed(const char *const names[6])
                                     .outputs = { cornu_call(cornu_as_layer(head), y) }));
 }
 
-/* Weights of a subclass are under its attributes' names, and under those of classes what Keras reaches
- * by the list of layers: layers are found by both, and by the names that Keras gave them. */
+/* Weights of a subclass are under its attributes' names, and under those of classes what Keras
+ * reaches by the list of layers: layers are found by both, and by the names that Keras gave them.
+ * */
 static void test_weights_by_attributes(void **state)
 {
     static const char *const named[2][6] = {

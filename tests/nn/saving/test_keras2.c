@@ -1,5 +1,5 @@
-/* Files of Keras 2 and tf.keras, as tf-keras wrote them (tests/golden/make_keras2.py): they predict as
- * there, training continues as there, and they are saved as models of Keras 3. */
+/* Files of Keras 2 and tf.keras, as tf-keras wrote them (tests/golden/make_keras2.py): they
+ * predict as there, training continues as there, and they are saved as models of Keras 3. */
 #include "golden_files.h"
 
 #include <stdlib.h>
@@ -187,8 +187,9 @@ static CornuModel *with_layer(const char *class_name, const char *arguments, con
     snprintf(json, sizeof json,
              "{\"class_name\":\"Model\",\"keras_version\":\"2.2.4\",\"config\":{\"name\":\"m\","
              "\"layers\":[{\"class_name\":\"InputLayer\",\"name\":\"in\",\"config\":{\"name\":"
-             "\"in\",\"batch_input_shape\":[null,4,4]},\"inbound_nodes\":[]},{\"class_name\":\"%s\","
-             "\"name\":\"l\",\"config\":{\"name\":\"l\"%s},\"inbound_nodes\":[[[\"in\",0,0,{%s}]]]}],"
+             "\"in\",\"batch_input_shape\":[null,4,4]},\"inbound_nodes\":[]},"
+             "{\"class_name\":\"%s\",\"name\":\"l\",\"config\":{\"name\":\"l\"%s},"
+             "\"inbound_nodes\":[[[\"in\",0,0,{%s}]]]}],"
              "\"input_layers\":[[\"in\",0,0]],\"output_layers\":[[\"l\",0,0]]}}",
              class_name, arguments, keywords);
     return cornu_model_from_json(json);
@@ -229,7 +230,8 @@ static void test_renames(void **state)
 {
     static const struct { const char *class_name, *arguments, *in_json; } renamed[] = {
         { "LeakyReLU", ",\"alpha\":0.25", "\"negative_slope\":0.25" },
-        { "LeakyReLU", ",\"alpha\":{\"type\":\"ndarray\",\"value\":0.5}", "\"negative_slope\":0.5" },
+        { "LeakyReLU", ",\"alpha\":{\"type\":\"ndarray\",\"value\":0.5}",
+          "\"negative_slope\":0.5" },
         { "GRU", ",\"units\":2", "\"reset_after\":false" },
         { "ThresholdedReLU", ",\"theta\":0.75", "\"threshold\":0.75" },
         { "BatchNormalization", ",\"axis\":[2],\"fused\":true", "\"axis\":2" },
@@ -246,7 +248,8 @@ static void test_renames(void **state)
         CornuModel *model = expect_model(with_layer(renamed[i].class_name, renamed[i].arguments,
                                                     ""));
         char *json = cornu_model_to_json(model);
-        if (!strstr(json, renamed[i].in_json)) fail_msg("%s is not in %s", renamed[i].in_json, json);
+        if (!strstr(json, renamed[i].in_json))
+            fail_msg("%s is not in %s", renamed[i].in_json, json);
         free(json);
         cornu_model_free(model);
     }
