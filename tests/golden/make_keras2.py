@@ -266,6 +266,9 @@ compiled("adamw", lambda: O.AdamW(0.01, use_ema=False))
 # In a graph its product of momenta is multiplied once for each weight, not once in a step.
 compiled("nadam", lambda: O.Nadam(0.01), run_eagerly=True)
 compiled("decayed", lambda: O.Adam(O.schedules.ExponentialDecay(0.05, 2, 0.5, staircase=True)))
+# With the names of variables that Keras 2.0 gave them, which do not say what they are.
+compiled("unnamed", lambda: LEGACY.Adam(0.02))
+compiled("sorted", lambda: LEGACY.Adam(0.02))
 compiled("old_adam", lambda: LEGACY.Adam(0.02, decay=0.3, amsgrad=True),
          loss=keras.losses.SparseCategoricalCrossentropy(), metrics=[keras.metrics.SparseCategoricalAccuracy()])
 compiled("old_sgd", lambda: LEGACY.SGD(0.05, momentum=0.9, decay=0.2))
@@ -330,6 +333,26 @@ def to_cudnn(path):
             g.attrs["keras_version"] = "2.2.4-tf"
 
 
+def to_unnamed(path, by_name):
+    """by_name: in the order of the weights' names, as until 2.0.8."""
+    with h5py.File(path, "r+") as f:
+        g = f["optimizer_weights"]
+        names = [n if isinstance(n, str) else n.decode() for n in g.attrs["weight_names"]]
+        values = [g[n][...] for n in names]
+        for n in list(g):
+            del g[n]
+        if by_name:
+            half = (len(names) - 1) // 2
+            order = np.argsort([n.replace("/m:0", ":0") for n in names[1:1 + half]])
+            values = values[:1] + [values[1 + s * half + i] for s in range(2) for i in order]
+        new = ["iterations_1:0"] + [f"Variable_{i + 7}:0" for i in range(len(names) - 1)]
+        for n, v in zip(new, values):
+            g[n] = v
+        g.attrs["weight_names"] = [np.bytes_(n) for n in new]
+        for g in (f, f["model_weights"]):
+            g.attrs["keras_version"] = "2.0.5"
+
+
 def as_list(y):
     return list(y) if isinstance(y, (list, tuple)) else [y]
 
@@ -352,6 +375,8 @@ def write(name):
         other.load_weights(path)
         for a, b in zip(other.get_weights(), model.get_weights()):
             np.testing.assert_allclose(a, b, atol=1e-6)
+    if name in ("unnamed", "sorted"):
+        to_unnamed(path, name == "sorted")
     arrays = {f"x{i}": a for i, a in enumerate(x)}
     arrays |= {f"y{i}": np.asarray(a, np.float32)
                for i, a in enumerate(as_list(model.predict_on_batch(one(x))))}

@@ -121,6 +121,13 @@ static CornuStatus read_arguments(const Function *row, const json_t *kwargs, jso
     return CORNU_OK;
 }
 
+/* tf.pad has 0 as constant_values in every mode. */
+static void drop_unused(json_t *config)
+{
+    const char *mode = json_string_value(json_object_get(config, "mode"));
+    if (mode && strcmp(mode, "constant")) json_object_del(config, "constant_values");
+}
+
 /* The defaults of TensorFlow that are not Keras'. */
 static CornuStatus add_defaults(const Function *row, json_t *config)
 {
@@ -219,6 +226,7 @@ json_t *cornu__keras2_function(const char *name, const json_t *config, const jso
     CornuStatus status = read_arguments(
         row, json_object_get(json_array_get(calls, 0), "kwargs"), arguments);
     if (!status) status = add_defaults(row, arguments);
+    drop_unused(arguments);
     for (size_t i = 0; i < json_array_size(calls); i++)
         made = cornu__json_append(made, json_pack("{s:o, s:{}}", "args",
                                                   tensors_of(row, json_array_get(calls, i)),

@@ -4,15 +4,17 @@
  *
  *     Adam/m/dense/kernel:0                   tf.keras 2.11 and later
  *     training/Adam/dense/kernel/m:0          tf.keras before
- *     training/Adam/m_0:0, …/Variable_1:0     Keras 2; in the latter all m come first, then all v
+ *     training/Adam/m_0:0, Variable_1:0       Keras 2; in the latter all m come first, then all v
  */
 #include "keras2_weights_internal.h"
 
+#include "../../../device/log_internal.h"
 #include "../../../device/memory_internal.h"
 #include "../../optimizers/optimizer_internal.h"
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PART = 64 };
@@ -40,6 +42,7 @@ typedef struct {
     CornuHdf5 *file;
     char     **names;
     int64_t    count, used[SLOTS];
+    int       *place;       /* of each weight among those without names; NULL: in their order */
 } Listed;
 
 static bool ends_with(const char *text, const char *end)
@@ -105,6 +108,7 @@ static int64_t find(const Listed *listed, int slot, int64_t k, int64_t before, i
     int64_t of_slot = 0, without = 0;
     for (int64_t i = 0; i < listed->count; i++)
         if (is_of(listed->names[i], slot) && of_slot++ == k) return i;
+    if (listed->place && k < count) k = listed->place[k];
     for (int64_t i = 0; i < listed->count; i++)
         if (is_scalar(listed->names[i], unnamed) && without++ == before * count + k) return i;
     return -1;
@@ -184,8 +188,65 @@ static void place_of(const CornuValues *values, int slot, int64_t *before, int64
     }
 }
 
+/* ---- The order of variables without names: until 2.0.8 that of the weights' names ---- */
+
+typedef struct { const char *path; int number; } Named;
+
+/* As "dense/kernel:0": strings before all that they begin, but for digits. */
+static int by_path(const void *a, const void *b)
+{
+    char x[CORNU_KERAS2_MAX_PATH], y[CORNU_KERAS2_MAX_PATH];
+    snprintf(x, sizeof x, "%s:0", ((const Named *)a)->path);
+    snprintf(y, sizeof y, "%s:0", ((const Named *)b)->path);
+    return strcmp(x, y);
+}
+
+/* Whether the first of them have the shapes of the weights, by their places. */
+static CornuStatus fits(const Listed *listed, const CornuOptimizer *optimizer, const Named *named,
+                        bool *fit)
+{
+    int k = 0;
+    *fit = true;
+    for (int64_t i = 0; i < listed->count && k < optimizer->count && *fit; i++) {
+        char      path[CORNU_KERAS2_MAX_PATH];
+        CornuType type;
+        if (!is_scalar(listed->names[i], unnamed)) continue;
+        const CornuVariable *w = optimizer->w[named ? named[k].number : k];
+        CORNU__TRY(cornu__keras2_path(path, group, listed->names[i]));
+        CORNU__TRY(cornu__hdf5_type(listed->file, path, &type));
+        *fit = cornu_shape_equal(type.shape, cornu_variable_type(w).shape);
+        k++;
+    }
+    return CORNU_OK;
+}
+
+/* *fit: whether they are in one of both orders. Neither is that of a model whose layers have been
+ * given other names since: as in Keras, its optimizer begins anew. */
+static CornuStatus find_places(Listed *listed, const CornuOptimizer *optimizer, bool *fit)
+{
+    const int count = optimizer->count;
+    CORNU__TRY(fits(listed, optimizer, NULL, fit));
+    if (*fit) return CORNU_OK;
+    Named *named = cornu__allocate((size_t)count, sizeof *named);
+    listed->place = cornu__allocate((size_t)count, sizeof *listed->place);
+    CornuStatus status = named && listed->place ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (int k = 0; k < count && !status; k++)
+        named[k] = (Named){ cornu_variable_name(optimizer->w[k]), k };
+    if (!status) qsort(named, (size_t)count, sizeof *named, by_path);
+    for (int k = 0; k < count && !status; k++) listed->place[named[k].number] = k;
+    if (!status) status = fits(listed, optimizer, named, fit);
+    cornu__release(named);
+    if (!status && !*fit)
+        cornu__log(CORNU_LOG_WARNING, "the variables of the optimizer have no names and are in an "
+                   "order that is not known: the optimizer begins anew");
+    return status;
+}
+
 static CornuStatus read_all(Listed *listed, const CornuModel *model, CornuValues *values)
 {
+    bool fit;
+    CORNU__TRY(find_places(listed, cornu_model_optimizer(model), &fit));
+    if (!fit) values->variables = 0;
     for (int i = 0; i < values->variables; i++) {
         CornuNamedArray *to = &values->arrays[values->weights + i];
         const int        slot = slot_of(to->name);
@@ -223,7 +284,7 @@ static bool equal_in_any_case(const char *a, const char *b)
 }
 
 /* Whether the variables are those of another optimizer than the model's, by its class or its name:
- * "Adam/m/…" or "training/Adam/…". */
+ * "Adam/m/…" or "training/Adam/…". Those of Keras 2.0 do not say: "Variable_104:0". */
 static bool is_other(const Listed *listed, const CornuOptimizer *optimizer)
 {
     bool found = false;
@@ -231,7 +292,8 @@ static bool is_other(const Listed *listed, const CornuOptimizer *optimizer)
         for (int k = 0; k < 2 && !found; k++) {
             char part[PART];
             part_of(listed->names[i], k, part);
-            found = equal_in_any_case(part, optimizer->kind->class_name) ||
+            found = (k == 0 && !strcmp(part, unnamed[0])) ||
+                    equal_in_any_case(part, optimizer->kind->class_name) ||
                     equal_in_any_case(part, cornu_optimizer_name(optimizer));
         }
     return !found;
@@ -263,6 +325,7 @@ CornuStatus cornu__keras2_read_optimizer(CornuHdf5 *file, const CornuModel *mode
     else if (is_unused(&listed) || is_other(&listed, cornu_model_optimizer(model)))
         values->variables = 0;
     else status = read_all(&listed, model, values);
+    cornu__release(listed.place);
     cornu__hdf5_free_texts(listed.names, listed.count);
     return status;
 }

@@ -27,7 +27,8 @@ static const Case cases[] = {
     COMPILED("decayed", ".h5"), COMPILED("old_adam", ".h5"), COMPILED("old_sgd", ".h5"),
     COMPILED("old_rmsprop", ".h5"), COMPILED("old_adagrad", ".h5"),
     COMPILED("old_adadelta", ".h5"), COMPILED("old_ftrl", ".h5"), COMPILED("outputs", ".h5"),
-    COMPILED("archive", ".keras"),
+    COMPILED("archive", ".keras"), COMPILED("unnamed", ".h5"),
+    COMPILED("sorted", ".h5"),
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
