@@ -79,6 +79,7 @@ libdir=$${prefix}/$(LIBDIR)
 Name: cornu
 Description: Keras in C: a neural-network training framework
 Version: $(version)
+License: Apache-2.0
 Cflags: -I"$${includedir}"
 Libs: -L"$${libdir}" $(if $(own),-Wl$(comma)-rpath$(comma)"$${libdir}" )-lcornu -lm
 Libs.private: $(libraries)

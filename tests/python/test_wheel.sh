@@ -31,6 +31,12 @@ tag_is_honest() {
 }
 check "its name tells the glibc that it needs" tag_is_honest
 
+licensed() {
+    "$python" -m zipfile -e "$wheel" unpacked && cmp unpacked/*/licenses/LICENSE "$root/LICENSE" &&
+        grep -qx 'License-Expression: Apache-2.0' unpacked/*/METADATA
+}
+check "it has its license" licensed
+
 install() {
     "$python" -m venv env >out 2>err || return 1
     env/bin/pip install -q --disable-pip-version-check "$wheel" >out 2>err && return
