@@ -220,33 +220,55 @@ static CornuStatus check_sizes(const CornuZip *zip, int count)
                        "CORNU_MAX_MEMORY raises it", total, most);
 }
 
-static CornuStatus read_all(const CornuZip *zip, CornuNpz *file)
+static CornuStatus reserve(CornuNpz *file, int count)
 {
-    const size_t count = (size_t)cornu__zip_count(zip);
-    file->count = (int)count;
-    file->arrays = cornu__allocate(count, sizeof *file->arrays);
-    file->names = cornu__allocate(count, sizeof *file->names);
-    file->members = cornu__allocate(count, sizeof *file->members);
-    if (!file->arrays || !file->names || !file->members) return CORNU_ERR_MEMORY;
-    CORNU__TRY(check_sizes(zip, file->count));
-    for (int i = 0; i < file->count; i++) CORNU__TRY(read_member(zip, i, file));
-    return CORNU_OK;
+    file->count = count;
+    file->arrays = cornu__allocate((size_t)count, sizeof *file->arrays);
+    file->names = cornu__allocate((size_t)count, sizeof *file->names);
+    file->members = cornu__allocate((size_t)count, sizeof *file->members);
+    return file->arrays && file->names && file->members ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+static CornuStatus read_archive(const char *path, CornuNpz *file)
+{
+    CornuZip *zip = cornu__zip_open(path);
+    if (!zip) return cornu_error_take();
+    CornuStatus status = reserve(file, cornu__zip_count(zip));
+    if (!status) status = check_sizes(zip, file->count);
+    for (int i = 0; i < file->count && !status; i++) status = read_member(zip, i, file);
+    cornu__zip_close(zip);
+    return cornu__fail_prefix(status, path);
+}
+
+/* A .npy file, whose array gets the name that numpy.savez gives the first one. */
+static CornuStatus read_single(const char *path, CornuNpz *file)
+{
+    CornuFileBytes whole;
+    CORNU__TRY(reserve(file, 1));
+    CORNU__TRY(cornu__fail_prefix(cornu__file_read(&whole, path), path));
+    file->members[0] = whole.bytes;
+    file->names[0] = cornu__copy_text("arr_0");
+    if (!file->names[0]) return CORNU_ERR_MEMORY;
+    file->arrays[0].name = file->names[0];
+    return cornu__fail_prefix(read_array(whole.bytes, whole.size, &file->arrays[0].array), path);
 }
 
 CornuNpz *cornu_npz_open(const char *path)
 {
+    CornuFileBytes first;
+    size_t         size;
     CORNU__NEED_TO_LOAD(path);
     if (cornu__refused()) return NULL;
-    CornuZip *zip = cornu__zip_open(path);
-    CornuNpz *file = zip ? cornu__allocate(1, sizeof *file) : NULL;
-    if (!file) {
-        cornu__zip_close(zip);
-        return cornu__loaded(NULL);
+    CornuNpz   *file = cornu__allocate(1, sizeof *file);
+    CornuStatus status = file ? cornu__fail_prefix(cornu__file_read_first(&first, path, MAGIC,
+                                                                          &size), path)
+                              : CORNU_ERR_MEMORY;
+    if (!status) {
+        const bool single = first.size == MAGIC && !memcmp(first.bytes, magic, MAGIC);
+        cornu__file_release(&first);
+        status = (single ? read_single : read_archive)(path, file);
     }
-    CornuStatus status = read_all(zip, file);
-    cornu__zip_close(zip);
     if (status == CORNU_OK) return cornu__loaded(file);
-    cornu__fail_prefix(status, path);
     cornu_npz_close(file);
     return cornu__loaded(NULL);
 }

@@ -13,6 +13,7 @@
 #include "../../../device/memory_internal.h"
 #include "../../../nn/formats/zip_internal.h"
 #include "../../datasets/files.h"
+#include "../../expect.h"
 
 /* numpy.lib.format.header_data_from_array_1_0, printed by NumPy 1.24 for such arrays. */
 static void headers_are_numpys(void **state)
@@ -61,8 +62,40 @@ static void headers_are_numpys(void **state)
     cornu_npz_close(file);
 }
 
+/* A member of an archive is a .npy file. */
+static void one_array_alone(void **state)
+{
+    (void)state;
+    static float          values[2][3] = { { 1, 2, 3 }, { 4, 5, 6 } };
+    const CornuNamedArray one = { "x", cornu_array(values, CORNU_F32, 2, 3) };
+    const char           *path = files_path(folder, "b.npz");
+    assert_int_equal(cornu_npz_write(path, &one, 1), CORNU_OK);
+    unsigned char *bytes;
+    size_t         size;
+    CornuZip      *zip = cornu__zip_open(path);
+    assert_int_equal(cornu__zip_read(zip, 0, &bytes, &size), CORNU_OK);
+    for (size_t cut = 0; cut <= 1; cut++) {
+        files_write(files_path(folder, "b.npy"), bytes, size - cut);
+        CornuNpz *file = cornu_npz_open(files_path(folder, "b.npy"));
+        if (cut) {
+            assert_null(file);
+            expect_error(cornu_error_status(), CORNU_ERR_FORMAT,
+                         "b.npy: f32 (2, 3) takes 24 bytes, the member has 23");
+        } else {
+            assert_int_equal(cornu_npz_count(file), 1);
+            const CornuNamedArray *found = cornu_npz_find(file, "arr_0");
+            assert_true(cornu_type_equal(found->array.type, one.array.type));
+            assert_memory_equal(found->array.data, values, sizeof values);
+        }
+        cornu_npz_close(file);
+    }
+    cornu__release(bytes);
+    cornu__zip_close(zip);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(headers_are_numpys) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(headers_are_numpys),
+                                        cmocka_unit_test(one_array_alone) };
     return cmocka_run_group_tests(tests, files_begin, files_end);
 }
