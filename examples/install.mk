@@ -22,7 +22,7 @@ with_help = $(filter-out demo,$(patsubst examples/%.c,%,$(filter $(examples),\
 man_pages = $(with_help:%=$(BUILD)/man/%.1) $(BUILD)/man/cornu.7
 
 # Installed names say whose they are: predict becomes cornu-predict, cornu_run remains.
-public = $(if $(filter cornu_%,$(1)),$(1),cornu-$(subst _,-,$(1)))
+public = $(if $(filter cornu cornu_%,$(1)),$(1),cornu-$(subst _,-,$(1)))
 
 $(BUILD)/man/%.1: $(BUILD)/% examples/man.awk examples/install.mk
 	@mkdir -p $(@D)
