@@ -10,7 +10,7 @@ static CornuStatus check_index(double index, int64_t row, int64_t count, int64_t
         (padded == CORNU_PADDED_ABOVE && index == (double)rows))
         return CORNU_OK;
     return cornu__fail_element((CornuFault){ .index = row, .count = count }, "index",
-                               cornu__whole(index), rows - 1);
+                               cornu__as_integer(index), rows - 1);
 }
 
 static CornuStatus expect_indices(const CornuOpCall *call, const char *names)

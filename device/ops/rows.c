@@ -11,7 +11,7 @@ static CornuStatus check_index(double index, int64_t i, int64_t count, int64_t r
 {
     if (index >= 0.0 && index <= (double)rows) return CORNU_OK;
     return cornu__fail_element((CornuFault){ .index = i, .count = count }, "index",
-                               cornu__whole(index), rows);
+                               cornu__as_integer(index), rows);
 }
 
 /*

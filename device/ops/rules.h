@@ -110,7 +110,7 @@ bool cornu__is_number(CornuDtype dtype);
 bool cornu__is_integer(CornuDtype dtype);
 
 /* An integer that the reference has as a double: 2^63 - 1 is 2^63 there. */
-static inline int64_t cornu__whole(double x) { return x >= 0x1p63 ? INT64_MAX : (int64_t)x; }
+static inline int64_t cornu__as_integer(double x) { return x >= 0x1p63 ? INT64_MAX : (int64_t)x; }
 
 /* CORNU_ERR_DTYPE unless operand i is a float; unless it has this dtype. */
 CornuStatus cornu__expect_float(const CornuOpCall *call, int i, const char *names);

@@ -114,7 +114,7 @@ static CornuStatus check_label(double label, int64_t row, int64_t rows, int64_t 
 {
     if (label >= 0.0 && label < (double)classes) return CORNU_OK;
     return cornu__fail_element((CornuFault){ .index = row, .count = rows }, "label",
-                               cornu__whole(label), classes - 1);
+                               cornu__as_integer(label), classes - 1);
 }
 
 /* one_hot: labels (..) of an integer dtype give (.., depth): 1 where the index along the new
