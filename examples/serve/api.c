@@ -7,7 +7,6 @@
 #include "answer.h"
 #include "clock.h"
 #include "json.h"
-#include "rows_parts.h"
 
 /* The API's name in figures. */
 static const char *const apis[] = { "GetModelStatus", "GetModelMetadata", "Predict", "Classify",

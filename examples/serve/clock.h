@@ -1,7 +1,14 @@
 #ifndef CORNU_SERVE_CLOCK_H
 #define CORNU_SERVE_CLOCK_H
 
+#include <time.h>
+
 /* Seconds of a clock that only runs on. */
-double clock_seconds(void);
+static inline double clock_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 #endif

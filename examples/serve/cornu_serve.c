@@ -5,7 +5,7 @@
  *     folder, library, served           models: on disk, by name and version, one that predicts
  *     listen, connections, http         HTTP
  *     route, api                        paths and requests
- *     unpack, json, tensor, rows, examples   requests to arrays
+ *     unpack, json, tensor, rows        requests to arrays
  *     job, batcher, same_bits           predictions
  *     answer, metrics                   their JSON, figures
  *

@@ -8,7 +8,6 @@
 
 #include "clock.h"
 #include "folder.h"
-#include "labels.h"
 
 /* How many versions that have ended are remembered, for status; the longest time, in seconds, until
  * a version is tried again. */
@@ -290,7 +289,7 @@ static bool update(Library *library, Entry *entry)
     for (int i = files.count - 1; i >= 0; i--) {
         const FolderVersion *file = &files.versions[i];
         if (served >= library->settings->versions &&
-            !labels_has(&library->settings->label, entry->name, file->number))
+            !settings_has_label(&library->settings->label, entry->name, file->number))
             continue;
         Version *version = file->error ? leave(library, entry, file) : load(library, entry, file);
         if (!version) continue;
@@ -337,7 +336,7 @@ static bool choose(const Library *library, const char *name, const Choice *choic
 {
     *number = choice->version;
     if (!choice->label) return true;
-    *number = labels_number(&library->settings->label, name, choice->label);
+    *number = settings_label(&library->settings->label, name, choice->label);
     return *number >= 0 || problem_set(problem, CODE_INVALID_ARGUMENT,
                                        "Unrecognized servable version label: %s", choice->label);
 }

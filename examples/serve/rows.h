@@ -16,6 +16,9 @@ typedef struct {
 
 void rows_free(Rows *rows);
 
+/* "[2,3]", with -1 for an open extent. */
+const char *rows_show_shape(char text[200], const int64_t *extent, int rank);
+
 /* The rows of predict, "instances" or "inputs"; of classify and regress, "examples". All zeros
  * before; to be freed also on failure. */
 bool rows_of_predict(Rows *rows, const Served *served, Json request, Problem *problem);

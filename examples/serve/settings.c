@@ -1,6 +1,7 @@
 #include "settings.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 size_t settings_name(const char *text, char end)
@@ -100,4 +101,30 @@ int settings_parse(Settings *s, int argc, char **argv)
     fputs("cornu_serve: expected --models DIR or --model NAME=PATH\n\n"
           "Try 'cornu_serve --help'.\n", stderr);
     return 2;
+}
+
+/* ---- Labels ---- */
+
+int64_t settings_label(const OptionTexts *labels, const char *name, const char *label)
+{
+    for (int i = 0; i < labels->count; i++) {
+        const char  *text = labels->text[i];
+        const size_t a = settings_name(text, ':'), b = settings_name(text + a + 1, '=');
+        if (strlen(name) == a && !memcmp(name, text, a) && strlen(label) == b &&
+            !memcmp(label, text + a + 1, b))
+            return strtoll(text + a + b + 2, NULL, 10);
+    }
+    return -1;
+}
+
+bool settings_has_label(const OptionTexts *labels, const char *name, int64_t number)
+{
+    for (int i = 0; i < labels->count; i++) {
+        const char  *text = labels->text[i];
+        const size_t a = settings_name(text, ':');
+        if (strlen(name) == a && !memcmp(name, text, a) &&
+            strtoll(strchr(text, '=') + 1, NULL, 10) == number)
+            return true;
+    }
+    return false;
 }

@@ -28,4 +28,10 @@ int settings_parse(Settings *settings, int argc, char **argv);
  * is a name that a path of the REST interface can have: not empty, without '/', ':' and '='. */
 size_t settings_name(const char *text, char end);
 
+/* The version that a label of a model stands for; -1 if the model has no such label. */
+int64_t settings_label(const OptionTexts *labels, const char *name, const char *label);
+
+/* Whether a version of a model has a label. */
+bool settings_has_label(const OptionTexts *labels, const char *name, int64_t number);
+
 #endif
