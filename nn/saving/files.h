@@ -86,11 +86,11 @@
  * A model loaded from .tflite has a layer for each operator, which is one of an .onnx node, or for
  * several; images stay (B, H, W, C). Operators that are not available are refused by name and node,
  * custom ones unless they are registered (operators.h). Both sides of a branch are computed; loops
- * are unrolled, and refused where their turns depend on data. Variables are states of layers: they go on from run to run, a row each, until
- * cornu_model_reset_states. A quantized file takes and gives the integers that it stores, as
- * floats; it computes in f32, on the grids of its scales where activations are quantized, and can
- * be trained. The note "arithmetic" says so, and whether cornu_int8_load (nn/lite/quantize.h)
- * computes the file in integers alone.
+ * are unrolled, and refused where their turns depend on data. Variables are states of layers: they
+ * go on from run to run, a row each, until cornu_model_reset_states. A quantized file takes and
+ * gives the integers that it stores, as floats; it computes in f32, on the grids of its scales
+ * where activations are quantized, and can be trained. The note "arithmetic" says so, and whether
+ * cornu_int8_load (nn/lite/quantize.h) computes the file in integers alone.
  *
  * The states of stateful layers are in no file, as in Keras: a loaded model begins with zeros, and
  * an .onnx file computes every batch from zeros.

@@ -1,6 +1,7 @@
 /*
  * The parts of the reader of .tflite files: read.c the file, read_tensors.c, read_operators.c, and
- * read_subgraphs.c, by which a graph of several subgraphs becomes one; read_parts.c for all of them.
+ * read_subgraphs.c and read_loops.c, by which a graph of several subgraphs becomes one;
+ * read_parts.c for all of them.
  */
 #ifndef CORNU_NN_LITE_READ_INTERNAL_H
 #define CORNU_NN_LITE_READ_INTERNAL_H

@@ -158,7 +158,7 @@ CornuStatus cornu__lite_read_operator(CornuLiteReader *reader, const CornuFlatTa
 {
     CornuFlatTable held;
     CornuLiteText  text;
-    Place          place;
+    Place          place = { .text = "" };
     int            code = 0, *in = NULL, *out = NULL, in_count = 0, out_count = 0;
     CORNU__TRY(read_code(reader, table, &code, &held));
     const char *custom = code == CORNU_LITE_CUSTOM

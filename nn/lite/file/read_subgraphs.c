@@ -207,7 +207,8 @@ static CornuStatus read_while(CornuLiteReader *reader, const CornuFlatTable *op,
 {
     int        *results = NULL;
     CornuStatus status = in_count != out_count
-        ? cornu__fail(CORNU_ERR_FORMAT, "the loop has %d inputs and %d outputs", in_count, out_count)
+        ? cornu__fail(CORNU_ERR_FORMAT, "the loop has %d inputs and %d outputs", in_count,
+                      out_count)
         : cornu__lite_read_loop(reader, option(reader, op, 0), option(reader, op, 1), in, in_count,
                                 &results);
     for (int i = 0; i < out_count && !status; i++) status = stand_for(reader, op, i, results[i]);
