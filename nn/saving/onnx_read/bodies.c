@@ -89,14 +89,16 @@ static CornuStatus captures_of(CornuArena *arena, CornuReadNode *node, int depth
 {
     CornuStatus status = CORNU_OK;
     for (int i = 0; i < node->attribute_count && !status; i++) {
-        CornuReadGraph graph;
-        CornuLookup    inner = { .of_strings = true }, used = { .of_strings = true };
+        CornuReadGraph *graph;
+        CornuLookup     inner = { .of_strings = true }, used = { .of_strings = true };
         if (!node->attributes[i].graph.bytes) continue;
         if (depth == CORNU_READ_MOST_DEPTH)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "%.100s: subgraphs nested more than %d deep",
                                node->name, CORNU_READ_MOST_DEPTH);
-        status = cornu__onnx_parse_graph(arena, &node->attributes[i].graph, &graph);
-        if (!status) status = add_captures(arena, &graph, &inner, &used, depth + 1);
+        graph = node->attributes[i].body = cornu__arena_take(arena, 1, sizeof *graph);
+        if (!graph) return CORNU_ERR_MEMORY;
+        status = cornu__onnx_parse_graph(arena, &node->attributes[i].graph, graph);
+        if (!status) status = add_captures(arena, graph, &inner, &used, depth + 1);
         if (!status) status = append(arena, node, &used);
         cornu__lookup_clear(&inner);
         cornu__lookup_clear(&used);
@@ -117,17 +119,14 @@ void cornu__subgraph_free(CornuReadBody *body) { cornu__lookup_clear(&body->name
 CornuStatus cornu__subgraph_open(const CornuReadStep *step, const char *attribute,
                              CornuReadBody *body)
 {
-    CornuArena               *arena = step->run->arena;
     const CornuReadAttribute *from = cornu__attribute(step, attribute);
-    CornuReadGraph           *graph = &body->graph;
-    *body = (CornuReadBody){ .names = { .of_strings = true } };
-    if (!from || !from->graph.bytes)
+    const CornuReadGraph     *graph = from ? from->body : NULL;
+    *body = (CornuReadBody){ .graph = graph, .names = { .of_strings = true } };
+    if (!graph)
         return cornu__fail(CORNU_ERR_FORMAT, "the graph %s is missing", attribute);
     if (step->run->depth >= CORNU_READ_MOST_DEPTH)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "subgraphs nested more than %d deep",
                            CORNU_READ_MOST_DEPTH);
-    CORNU__TRY(cornu__onnx_parse_graph(arena, &from->graph, graph));
-    CORNU__TRY(cornu__read_captures(arena, graph->nodes, graph->node_count));
     bool memory = true;
     for (int i = step->node->own_count; i < step->node->in_count; i++)
         memory &= cornu__read_name(&body->names, step->node->in[i]) >= 0;
@@ -149,7 +148,7 @@ CornuStatus cornu__subgraph_run(const CornuReadStep *step, const CornuReadBody *
                             CornuReadRun *run, const CornuReadOperand *captured,
                             const CornuReadOperand *in, int in_count, CornuReadOperand *out)
 {
-    const CornuReadGraph *graph = &body->graph;
+    const CornuReadGraph *graph = body->graph;
     CornuReadOperand *values = cornu__arena_take(run->arena, (size_t)body->names.count + 1,
                                                  sizeof *values);
     if (!values) return CORNU_ERR_MEMORY;

@@ -5,11 +5,11 @@
 #include "run_internal.h"
 
 typedef struct {
-    CornuReadGraph graph;
-    CornuLookup    names;
+    const CornuReadGraph *graph;
+    CornuLookup           names;
 } CornuReadBody;
 
-/* Parses the graph of an attribute; cornu__subgraph_free in any case. */
+/* Numbers the names of an attribute's graph; cornu__subgraph_free in any case. */
 CornuStatus cornu__subgraph_open(const CornuReadStep *step, const char *attribute,
                              CornuReadBody *body);
 void        cornu__subgraph_free(CornuReadBody *body);

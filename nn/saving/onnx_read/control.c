@@ -35,7 +35,7 @@ static CornuStatus branch(CornuReadStep *step, bool which, CornuReadOperand *out
 {
     CornuReadBody body;
     CornuStatus   status = cornu__subgraph_open(step, which ? "then_branch" : "else_branch", &body);
-    *count = body.graph.output_count;
+    *count = body.graph ? body.graph->output_count : 0;
     if (!status && *count > MOST) status = cornu__cannot("If", "too many results");
     if (!status)
         status = cornu__subgraph_run(step, &body, step->run, captured_of(step), NULL, 0, out);
@@ -141,28 +141,28 @@ static CornuStatus one_turn(CornuReadStep *step, const CornuReadBody *body, int 
 {
     const CornuArray number = cornu__host_array(step->run, cornu_scalar(CORNU_I64));
     const CornuArray goes = cornu__host_array(step->run, cornu_scalar(CORNU_BOOL));
-    *out = cornu__arena_take(step->run->arena, (size_t)body->graph.output_count, sizeof **out);
+    *out = cornu__arena_take(step->run->arena, (size_t)body->graph->output_count, sizeof **out);
     if (!number.data || !goes.data || !*out) return CORNU_ERR_MEMORY;
     cornu_array_set(number, 0, turn);
     cornu_array_set(goes, 0, 1.0);
     in[0] = (CornuReadOperand){ .given = true, .known = number };
     in[1] = (CornuReadOperand){ .given = true, .known = goes };
     return cornu__subgraph_run(step, body, step->run, captured_of(step), in,
-                               body->graph.input_count, *out);
+                               body->graph->input_count, *out);
 }
 
 static CornuStatus unroll(CornuReadStep *step, const CornuReadBody *body)
 {
     CornuReadOperand  in[MOST], *turns[MOST_TURNS];
-    const int         states = step->node->own_count - 2, results = body->graph.output_count - 1;
+    const int         states = step->node->own_count - 2, results = body->graph->output_count - 1;
     double            most, goes;
     int               count = 0;
     CORNU__TRY(cornu__known_number(step, 0, 0x1p62, &most));
     CORNU__TRY(cornu__known_number(step, 1, 1.0, &goes));
     if (states < 0 || states + 2 > MOST || results < states ||
-        body->graph.input_count != states + 2)
+        body->graph->input_count != states + 2)
         return cornu__fail(CORNU_ERR_FORMAT, "its graph has %d inputs and %d results for %d states",
-                           body->graph.input_count, results, states);
+                           body->graph->input_count, results, states);
     for (int i = 0; i < states; i++) in[2 + i] = step->in[2 + i];
     while (goes != 0.0 && count < most) {
         if (count == MOST_TURNS)
@@ -222,7 +222,7 @@ static CornuStatus run_step(Loop *loop, CornuTensor *const *in, CornuTensor **ou
         around[i].tensor = loop->constant[i] < 0 ? NULL : in[count + loop->constant[i]];
     }
     CORNU__TRY(cornu__subgraph_run(step, loop->body, &loop->run, around, given, count, results));
-    for (int i = 0; i < loop->body->graph.output_count; i++)
+    for (int i = 0; i < loop->body->graph->output_count; i++)
         if (!(out[i] = as_tensor(&loop->run, &results[i]))) return cornu_error_take();
     return CORNU_OK;
 }
@@ -230,11 +230,11 @@ static CornuStatus run_step(Loop *loop, CornuTensor *const *in, CornuTensor **ou
 static void scan_step(void *context, CornuTensor *const *in, CornuTensor **out)
 {
     Loop *loop = context;
-    for (int i = 0; i < loop->body->graph.output_count; i++) out[i] = NULL;
+    for (int i = 0; i < loop->body->graph->output_count; i++) out[i] = NULL;
     if (cornu_error_pending()) return;
     loop->status = run_step(loop, in, out);
     if (!loop->status) return;
-    for (int i = 0; i < loop->body->graph.output_count; i++) out[i] = NULL;
+    for (int i = 0; i < loop->body->graph->output_count; i++) out[i] = NULL;
     cornu__null();
 }
 
@@ -282,14 +282,14 @@ static CornuStatus scan(CornuReadStep *step, const CornuReadBody *body)
 {
     const CornuReadNode *node = step->node;
     const int slices = (int)cornu__whole(step, "num_scan_inputs", 0);
-    const int states = node->own_count - slices, stacked = body->graph.output_count - states;
+    const int states = node->own_count - slices, stacked = body->graph->output_count - states;
     const int captured = node->in_count - node->own_count;
     CornuTensor *carries[MOST], *sliced[MOST], *constants[MOST], *out[MOST] = { NULL };
     int          constant[MOST], constant_count = 0;
     Layout       layout;
     if (step->run->opset < 9) return cornu__cannot("a Scan of opset 8", "it has another form");
     if (slices < 1 || states < 0 || stacked < 0 || node->own_count > MOST || captured > MOST ||
-        body->graph.output_count > MOST)
+        body->graph->output_count > MOST)
         return cornu__fail(CORNU_ERR_FORMAT, "%d scanned tensors of %d", slices, node->own_count);
     CORNU__TRY(read_layout(step, slices, stacked, &layout));
     for (int i = 0; i < states; i++)

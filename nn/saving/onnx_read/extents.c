@@ -356,7 +356,7 @@ static CornuStatus trace(CornuReadLoad *load, CornuDevice *device)
         if (usual[i].factor > 2 && !has_sequences(load)) continue;
         set_usual(load, usual[i].size, usual[i].factor, usual[i].apart);
         status = cornu__read_run(load, device, false);
-        if (!status || load->extent_count == 0) return status;
+        if (!status || load->extent_count == 0 || status == CORNU_ERR_MEMORY) return status;
         if (!first.status) cornu__failure_keep(&first, status);
     }
     if (first.status == CORNU_ERR_SHAPE && search(load, device) == CORNU_OK) return CORNU_OK;
@@ -374,6 +374,7 @@ static CornuStatus trace_kinds(CornuReadLoad *load, CornuDevice *device)
     if (!load->function && may_be_batch(load)) {
         const CornuStatus status = trace(load, device);
         if (!status && gives_batch(load)) return CORNU_OK;
+        if (status == CORNU_ERR_MEMORY) return status;
         if (status) cornu__failure_keep(&failure, status);
         if (status && cornu__read_names_batch(load)) return cornu__failure_tell(&failure);
     }

@@ -20,7 +20,8 @@ typedef struct {
     CornuShape       shapes[CORNU_READ_RUNS];   /* of the tensors of the runs */
     CornuType        type;       /* of a tensor; what differs is CORNU_NONE */
     int              node;       /* that computes it; -1: an input or initializer */
-    bool             known, same; /* in both runs; equal in both */
+    bool             known, same; /* in both runs; a constant: equal in both, and not by chance */
+    bool             varies;     /* equal by chance, or computed from what is */
     bool             parameter;  /* a float initializer, or computed from one */
     bool             literal;    /* likewise, but from a Constant node */
     bool             wanted;     /* by a node, or an output of the graph */
@@ -54,7 +55,7 @@ typedef struct {
     CornuReadExtent *extents;
     int              extent_count;
     int              extent_at[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_RANK];   /* -1: a known one */
-    int              reached;    /* nodes traced in the last run */
+    int              reached;    /* nodes traced in the last run, those of subgraphs, too */
     int64_t          searched;   /* the cost of the search of sizes so far */
     int              budget;     /* of ops that may still be recorded */
 } CornuReadLoad;

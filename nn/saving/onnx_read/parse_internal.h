@@ -68,6 +68,8 @@ typedef struct {
     bool          literal;   /* from a Constant node */
 } CornuReadTensor;
 
+typedef struct CornuReadGraph CornuReadGraph;
+
 typedef struct {
     const char     *name;
     int64_t         whole;
@@ -76,6 +78,7 @@ typedef struct {
     CornuArray      tensor;       /* data NULL: none */
     int64_t         tensor_type;  /* of its elements in the file */
     CornuProtobufField graph;     /* bytes NULL: none */
+    CornuReadGraph *body;         /* that graph, from cornu__read_captures on */
     const int64_t  *integers;
     const double   *numbers;
     const char    **texts;
@@ -104,13 +107,13 @@ typedef struct {
     int64_t     onnx_type;                    /* 0: not a tensor */
 } CornuReadInfo;
 
-typedef struct {
+struct CornuReadGraph {
     const char      *name;
     CornuReadNode   *nodes;
     CornuReadTensor *tensors;
     CornuReadInfo   *inputs, *outputs;
     int              node_count, tensor_count, input_count, output_count;
-} CornuReadGraph;
+};
 
 typedef struct {
     int64_t        opset;                     /* of ONNX' own operators */

@@ -89,7 +89,8 @@ bool cornu__read_has_states(const CornuReadNode *node);
 /* Notes in the known results of a step that it computed them; it is copied. */
 CornuStatus cornu__read_keep_maker(CornuReadStep *step);
 
-/* Adds to the operands of nodes with subgraphs what those use of the graph around them. */
+/* Parses the subgraphs of nodes, and adds to the operands of such nodes what those use of the graph
+ * around them. */
 CornuStatus cornu__read_captures(CornuArena *arena, CornuReadNode *nodes, int count);
 
 /* Runs nodes in order on values, by the numbers of their names. */

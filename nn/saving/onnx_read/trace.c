@@ -119,12 +119,26 @@ static bool keep_large(const CornuReadLoad *load, int n, const CornuReadStep *st
     return kept;
 }
 
+/* Whether other operands may have the same result, so that a result that is equal in both runs says
+ * nothing of a third: (samples - 400) % 160 is 144 of 64 and of 1024. */
+static bool collapses(const CornuReadNode *node)
+{
+    static const char *const ops[] = {
+        "Abs", "And", "Ceil", "Clip", "Div", "Equal", "Floor", "Greater", "GreaterOrEqual", "Less",
+        "LessOrEqual", "Max", "Min", "Mod", "Not", "Or", "ReduceMax", "ReduceMin", "Relu", "Round",
+        "Sign", "Where", "Xor",
+    };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (!strcmp(ops[i], node->op)) return true;
+    return false;
+}
+
 static CornuStatus trace_node(Trace *trace, int n)
 {
     CornuReadLoad       *load = trace->load;
     const CornuReadNode *node = &load->model.graph.nodes[n];
     CornuReadTraced     *traced = &load->traced[n];
-    bool                 known = true, same = true, parameter = false;
+    bool                 known = true, same = true, parameter = false, varies = false;
     CornuReadStep        steps[CORNU_READ_RUNS];
     for (int i = 0; i < node->in_count; i++) {
         const CornuReadValue *value = cornu__read_value(load, node->in[i]);
@@ -136,7 +150,9 @@ static CornuStatus trace_node(Trace *trace, int n)
         known &= value->known;
         same &= value->same;
         parameter |= value->parameter;
+        varies |= value->varies;
     }
+    varies |= known && !same && collapses(node);
     known &= !node->tied && !node->recorded && !cornu__read_has_states(node);
     for (int i = 0; i < node->in_count && !(known && same); i++)
         if (*node->in[i])
@@ -153,6 +169,8 @@ static CornuStatus trace_node(Trace *trace, int n)
         for (int r = 0; r < CORNU_READ_RUNS; r++) value->runs[r] = steps[r].out[i];
         value->parameter = parameter;
         settle(load, value);
+        value->varies = value->known && varies;
+        value->same &= !value->varies;
         for (int r = 0; r < CORNU_READ_RUNS && value->known && !value->same; r++) {
             CORNU__TRY(cornu__read_keep_maker(&steps[r]));
             value->runs[r] = steps[r].out[i];
@@ -209,9 +227,10 @@ CornuStatus cornu__read_run(CornuReadLoad *load, CornuDevice *device, bool singl
         cornu__graph_limit(trace.runs[r].graph, &load->budget);
     }
     if (!status) status = start_values(&trace);
-    for (load->reached = 0; load->reached < load->model.graph.node_count && !status;
-         load->reached += !status)
-        status = trace_node(&trace, load->reached);
+    const int budget = load->budget;
+    for (int i = 0; i < load->model.graph.node_count && !status; i++)
+        status = trace_node(&trace, i);
+    load->reached = budget - load->budget;
     const CornuStatus pending = cornu_error_take();
     for (int r = 0; r < CORNU_READ_RUNS; r++) {
         cornu__graph_spend(trace.runs[r].graph, &load->budget, 0);

@@ -25,6 +25,7 @@ static const struct { const char *name; int trained, weights; const char *stays;
     { "if_that_fits_one", 0, 0, NULL },
     { "loop_of_constants", 1, 3, "depends on the size of the batch, or on other unknown extents" },
     { "zeros_of_the_batch", 0, 0, NULL },
+    { "equal_by_chance", 0, 0, NULL },
     { "weights_in_constants", 5, 7, NULL },
     { "functions", 4, 4, NULL },
     { "fused", 10, 10, NULL },
