@@ -59,12 +59,12 @@ static CornuStatus open_node(Node *node)
             return cornu__cannot("a state of rank 8", "");
     }
     CORNU__TRY(cornu__subgraph_open(step, "body", &node->body));
-    const int results = node->body.graph.output_count;
-    if (node->body.graph.input_count == node->states && results >= node->states &&
+    const int results = node->body.graph->output_count;
+    if (node->body.graph->input_count == node->states && results >= node->states &&
         results <= MOST_RESULTS)
         return CORNU_OK;
     return cornu__fail(CORNU_ERR_FORMAT, "its graph has %d inputs and %d results for %d states",
-                       node->body.graph.input_count, results, node->states);
+                       node->body.graph->input_count, results, node->states);
 }
 
 /* The state as the body takes it. */
@@ -126,7 +126,7 @@ static CornuStatus read_state(CornuReadStep *step)
     CornuStatus status = open_node(&node);
     if (!status) status = run_body(&node, out);
     if (!status) status = keep_states(&node, out);
-    for (int i = node.states; !status && i < node.body.graph.output_count; i++)
+    for (int i = node.states; !status && i < node.body.graph->output_count; i++)
         if (cornu__wanted(step, i - node.states)) step->out[i - node.states] = out[i];
     cornu__subgraph_free(&node.body);
     return status;
