@@ -13,7 +13,7 @@ cppcheck_off := missingIncludeSystem unknownEvaluationOrder uninitvar legacyUnin
 analyzer_off := use-of-uninitialized-value null-argument
 lint_cflags   = -std=c11 -D_POSIX_C_SOURCE=200809L -Ibuild/include $(hdf5_cflags)
 lint_files    = $(filter-out $(isa_files) $(mpi_files),$(filter %.c,$(tidy_files)))
-lint_each     = printf '%s\n' $(1) | xargs -P $(shell nproc) -I{}
+lint_each     = tr ' ' '\n' <$(BUILD)/$(1) | xargs -P $(shell nproc) -I{}
 
 check-circles: $(objects)
 	@bash tests/circles.sh $(BUILD) $(filter $(BUILD)/obj/%,$^)
@@ -21,17 +21,22 @@ check-circles: $(objects)
 format:
 	clang-format -i $(tidy_files)
 
+# Lists of files pass through files: together they are longer than a command may be.
 lint: build/include/cornu/cornu.h $(objects)
+	$(file >$(BUILD)/lint.all,$(tidy_files))
+	$(file >$(BUILD)/lint.sources,$(lint_files))
+	$(file >$(BUILD)/lint.library,$(filter-out tests/%,$(lint_files)))
 	@bad=0; \
-	bash tests/circles.sh $(BUILD) $(filter $(BUILD)/obj/%,$(objects)) || bad=1; \
-	LC_ALL=C.UTF-8 grep -nE '^.{101}|[[:blank:]]$$|	' $(tidy_files) && \
+	$(MAKE) --no-print-directory check-circles || bad=1; \
+	LC_ALL=C.UTF-8 grep -nE '^.{101}|[[:blank:]]$$|	' $$(cat $(BUILD)/lint.all) && \
 	    echo "lint: over 100 columns, blanks at the end, or a tab" && bad=1; \
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
 	    -Ibuild/include '-Djson_object_foreach(object,key,value)=while((value=(void*)(key="")))' \
-	    $(cppcheck_off:%=--suppress=%) --error-exitcode=1 $(filter %.c,$(tidy_files)) || bad=1; \
-	$(call lint_each,$(filter-out tests/%,$(lint_files))) gcc -fanalyzer -Werror \
+	    $(cppcheck_off:%=--suppress=%) --error-exitcode=1 \
+	    $$(tr ' ' '\n' <$(BUILD)/lint.all | grep '\.c$$') || bad=1; \
+	$(call lint_each,lint.library) gcc -fanalyzer -Werror \
 	    $(analyzer_off:%=-Wno-analyzer-%) $(lint_cflags) -c {} -o /dev/null || bad=1; \
-	$(call lint_each,$(lint_files)) clang-tidy --quiet {} -- $(lint_cflags) || bad=1; \
+	$(call lint_each,lint.sources) clang-tidy --quiet {} -- $(lint_cflags) || bad=1; \
 	exit $$bad
 
 .PHONY: lint check-circles format
