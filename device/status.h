@@ -12,8 +12,8 @@
  *     cornu_compile(model, .optimizer = cornu_adam(.beta_1 = 2.0))
  *
  * cannot turn a mistake into a silent default, and a chain of calls is checked once, at its
- * end. When a constructor, or a function of a model, fails because an error is pending, the message is
- * that error's, says that it is still pending, and names cornu_error_take().
+ * end. When a constructor, or a function of a model, fails because an error is pending, the message
+ * is that error's, says that it is still pending, and names cornu_error_take().
  *
  * A *loading* function (its name ends in _load, _open, _parse or _load_compiled: models, tables,
  * texts, digits, files of arrays; all but cornu_device_open and cornu_processes_open) leaves

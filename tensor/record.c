@@ -113,21 +113,3 @@ void cornu__gradient_of_decomposition(const CornuRecorded *op, CornuTensor *cons
     cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: its decomposition was not recorded",
                      cornu_op_name(op->id));
 }
-
-CornuTensor *cornu__argument_of(CornuTensor *y, CornuOpId op)
-{
-    if (!y) return NULL;
-    const CornuProgram *program = y->graph->program;
-    const CornuDtype    dtype = cornu_tensor_type(y).dtype;
-    CornuValue          value = y->value;
-    while (program->values[value].op >= 0) {
-        const CornuProgramOp *made = &program->ops[program->values[value].op];
-        const CornuValue      in = cornu_program_operands(program, made)[0];
-        if (made->id == op)
-            return cornu_op_convert(cornu__tensor(y->graph, in), dtype);
-        if (made->id != CORNU_OP_CONVERT || !cornu_dtype_is_float(program->values[in].type.dtype))
-            break;
-        value = in;
-    }
-    return NULL;
-}

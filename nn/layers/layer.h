@@ -282,7 +282,7 @@ struct CornuLayer {
     const CornuLayerClass *kind;
     char                  *name;        /* NULL until given or added to a model */
     char                   class_label[64];  /* the class in snake case: "max_pooling2d" */
-    bool                   frozen;      /* Keras' trainable = False; see cornu_layer_set_trainable */
+    bool                   frozen;      /* Keras' trainable = False, see set_trainable */
     CornuRegularizer       activity_regularizer; /* of the output, per row of the batch; or none */
     const CornuPolicy     *own_policy;  /* its .dtype, or NULL */
     CornuQuantized         quantized;   /* if that policy quantizes */

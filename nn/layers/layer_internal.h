@@ -2,6 +2,7 @@
 #ifndef CORNU_NN_LAYER_INTERNAL_H
 #define CORNU_NN_LAYER_INTERNAL_H
 
+#include "../../device/inference_internal.h"
 #include "../../device/lookup_internal.h"
 #include "../../device/memory_internal.h"
 #include "../config/keywords_internal.h"
@@ -105,6 +106,12 @@ void cornu__layer_count_compiled(CornuLayer *layer, int models);
 
 /* An unbuilt copy of a layer that can be saved, and of its inner layers. */
 CornuLayer *cornu__layer_copy(const CornuLayer *layer);
+
+/* Whether a layer is called for training, which the library of inference alone does not do. */
+static inline bool cornu__in_training(const CornuCall *call)
+{
+    return CORNU__FULL(call->training, false);
+}
 
 /* The number of layers that a field holds: 0 unless it is one of layers. */
 static inline int cornu__field_layers(const CornuField *field)

@@ -68,10 +68,11 @@ typedef struct {
 
 /* ---- Of classes. `axis` is that of the classes, not the batch's; default the last one. ----
  *
- * Where y_pred is what a softmax along the last axis, or a sigmoid, gives (a last layer's activation,
- * say, in fit and in hand-written steps alike), the sparse, categorical, binary and binary focal
- * crossentropies use its argument, the logits, as Keras on TensorFlow does: probabilities that round
- * to 0 or 1 lose neither value nor gradient. With .from_logits that is logged as a warning. */
+ * Where y_pred is what a softmax along the last axis, or a sigmoid, gives (a last layer's
+ * activation, say, in fit and in hand-written steps alike), the sparse, categorical, binary and
+ * binary focal crossentropies use its argument, the logits, as Keras on TensorFlow does:
+ * probabilities that round to 0 or 1 lose neither value nor gradient. With .from_logits that is
+ * logged as a warning. */
 
 typedef struct {
     char           unset;

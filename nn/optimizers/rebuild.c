@@ -41,8 +41,8 @@ static CornuStatus keep_all(const CornuOptimizer *optimizer, Kept *kept)
     return CORNU_OK;
 }
 
-/* Variables that stay keep their order, and some have the same name: the scalars of two optimizers of
- * one class. */
+/* Variables that stay keep their order, and some have the same name: the scalars of two optimizers
+ * of one class. */
 static CornuStatus restore(const CornuOptimizer *optimizer, const Kept *kept)
 {
     int next = 0;

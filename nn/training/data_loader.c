@@ -25,8 +25,8 @@ static CornuStatus list_arrays(const char *who, const char *what, CornuArray one
     return CORNU_OK;
 }
 
-/* Weights of 1 for the outputs that have none in a list of weights by name, (rows) in *ones, or NULL
- * if all have. */
+/* Weights of 1 for the outputs that have none in a list of weights by name, (rows) in *ones, or
+ * NULL if all have. */
 static CornuStatus complete_weights(const CornuModel *model, CornuArray *weights, float **ones)
 {
     int64_t rows = 0;

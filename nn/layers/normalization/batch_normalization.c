@@ -292,7 +292,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     CornuTensor *beta = weight(layer, call, self->beta, 0.0);
     if (!x || !gamma || !beta) return NULL;
     const int    last = cornu_tensor_shape(x).rank - 1;
-    const bool   trains = call->training && !layer->frozen;
+    const bool   trains = cornu__in_training(call) && !layer->frozen;
     CornuTensor *counts = NULL;
     CornuText    a, b;
     if (trains && call->mask &&

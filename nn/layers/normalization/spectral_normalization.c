@@ -89,7 +89,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     CornuCall     inner = *call;
     CornuReplaced replaced = { .next = call->replaced };
     CornuTensor  *u;
-    if (!call->training) return cornu_layer_call(layer->inner[0], &inner, x);
+    if (!cornu__in_training(call)) return cornu_layer_call(layer->inner[0], &inner, x);
     const int kernel = kernel_of(layer);
     replaced.weight = layer->weights[kernel];
     replaced.value = normalized(layer, call, kernel, &u);

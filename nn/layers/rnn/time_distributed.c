@@ -133,8 +133,8 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
                                 "one (B, T, …)", cornu_layer_name(layer),
                                 cornu_shape_print(&a, shape), cornu_shape_print(&b, mask));
     if (is_for_whole_steps(mask, shape)) own.mask = NULL;
-    return own.training && has_statistics(layer->inner[0]) ? call_apart(layer, &own, x)
-                                                           : call_folded(layer, &own, x);
+    return cornu__in_training(&own) && has_statistics(layer->inner[0])
+               ? call_apart(layer, &own, x) : call_folded(layer, &own, x);
 }
 
 static CornuLayer *from(const void *config) { return cornu_time_distributed_from(config); }

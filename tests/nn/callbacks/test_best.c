@@ -69,8 +69,8 @@ static void the_best_waits_for_validation(void **state)
     assert_int_equal(warnings, 0);
     expect_saved(*state, "val_loss", 0, 2, "0101");
     assert_int_equal(warnings, 1);
-    assert_string_equal(logged, "checkpoint: an epoch without \"val_loss\", by which the best model "
-                                "is chosen, is not saved");
+    assert_string_equal(logged, "checkpoint: an epoch without \"val_loss\", by which the best "
+                                "model is chosen, is not saved");
 }
 
 /* As Keras, which warns each time. */
@@ -94,8 +94,9 @@ static void without_the_log_all_are_saved(void **state)
 static void a_metric_tells_its_direction(void **state)
 {
     static const struct { const char *log; CornuMonitorMode mode; } cases[] = {
-        { "score", CORNU_MODE_MAX }, { "val_score", CORNU_MODE_MAX }, { "my_error", CORNU_MODE_MAX },
-        { "val_my_error", CORNU_MODE_MAX }, { "quality", CORNU_MODE_MIN },
+        { "score", CORNU_MODE_MAX }, { "val_score", CORNU_MODE_MAX },
+        { "my_error", CORNU_MODE_MAX }, { "val_my_error", CORNU_MODE_MAX },
+        { "quality", CORNU_MODE_MIN },
         { "val_precision", CORNU_MODE_MIN }, { "loss", CORNU_MODE_MIN },
         { "val_loss", CORNU_MODE_MIN }, { "cosine", CORNU_MODE_MIN }, { "alike", CORNU_MODE_MAX },
         { "custom_error", CORNU_MODE_MIN },

@@ -1,5 +1,5 @@
-/* NaN is no index, and no class: an error where it once was row 0, on every device. An index that is
- * out of range is reported as it is, also beyond 2^31. */
+/* NaN is no index, and no class: an error where it once was row 0, on every device. An index that
+ * is out of range is reported as it is, also beyond 2^31. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -131,7 +131,8 @@ static void computed_indices_are_checked(void **state)
             CornuSymbol *scaled = cornu_call(cornu_rescaling(2.0), in);
             CornuModel  *model = cornu_model(
                 .inputs = { in },
-                .outputs = { cornu_operation(operations[i].name, operations[i].arguments, scaled) });
+                .outputs = { cornu_operation(operations[i].name, operations[i].arguments,
+                                             scaled) });
             expect_ok(cornu_compile(model, .device = device));
             const CornuArray to = i ? cornu_array(y, CORNU_F32, 1, 5)
                                     : cornu_array(y, CORNU_F32, 1, 2, 5);

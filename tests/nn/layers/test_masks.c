@@ -1,6 +1,6 @@
 /*
- * Masks through layers that wrap others, beside Keras 3.15.1 (JAX and TensorFlow agree): the numbers
- * below are its. Every weight but statistics and vector_u holds (i % 7) / 7 - 0.4, i the index of
+ * Masks through layers that wrap others, beside Keras 3.15.1 on TensorFlow: the numbers below are
+ * its. Every weight but statistics and vector_u holds (i % 7) / 7 - 0.4, i the index of
  * the element; the embedding of words is 100, 2, 3, 1, 5 for the indices 0 to 4.
  */
 #include <setjmp.h>

@@ -103,7 +103,8 @@ static void fit_uses_them(CornuDevice *device, const Case *c, How how, const cha
     float       bias[2] = { 0 };
     CornuModel *model = last_layer(how, c->units, policy);
     expect_ok(cornu_compile(model, .device = device, .optimizer = cornu_sgd(.learning_rate = 1.0),
-                            .loss = c->loss(), .metrics = { cornu_loss_metric("again", c->loss()) }));
+                            .loss = c->loss(),
+                            .metrics = { cornu_loss_metric("again", c->loss()) }));
     expect_ok(cornu_evaluate(model, .x = x_of(c), .y = y_of(c), .verbose = CORNU_SILENT,
                              .results = results));
     assert_float_equal(results[1], results[0], 1e-5);   /* the loss as a metric */

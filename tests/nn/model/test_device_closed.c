@@ -1,5 +1,5 @@
-/* A device that is closed before what was made on it goes on for that: models train and predict with
- * the same bits, and what is left may be freed in any order. */
+/* A device that is closed before what was made on it goes on for that: models train and predict
+ * with the same bits, and what is left may be freed in any order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,7 +75,8 @@ static void models_go_on(void **state)
 static void other_models_may_be_freed(void **state)
 {
     (void)state;
-    CornuDevice *devices_of[2] = { cornu_device_open("cpu"), cornu_device_open("tpu", .shards = 2) };
+    CornuDevice *devices_of[2] = { cornu_device_open("cpu"),
+                                   cornu_device_open("tpu", .shards = 2) };
     CornuModel  *first = cornu_sequential(), *second = cornu_sequential();
     CornuLayer  *shared = cornu_dense(2);
     expect_ok(cornu_model_add(first, shared));

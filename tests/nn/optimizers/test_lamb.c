@@ -1,5 +1,5 @@
-/* LAMB where a norm is 0: the ratio is 1, so that weights of zeros begin to move and a step of zeros
- * leaves them. By hand, after the formula of keras/src/optimizers/lamb.py. */
+/* LAMB where a norm is 0: the ratio is 1, so that weights of zeros begin to move and a step of
+ * zeros leaves them. By hand, after the formula of keras/src/optimizers/lamb.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -319,6 +319,11 @@ static void mistakes_are_named(void **state)
                  "both .sample_weight and .class_weight are given");
     expect_error(cornu_train_on_batch(model, x, y, .sample_weight = few), CORNU_ERR_SHAPE,
                  "sample_weight is (7,), expected the same number of rows");
+    /* An older error that stops a call says that it is one. */
+    assert_null(cornu_dense(0));
+    expect_error(cornu_evaluate(model, .x = x, .y = y, .verbose = CORNU_SILENT),
+                 CORNU_ERR_ARGUMENT, "units is 0, expected at least 1 (still pending: ");
+    cornu_error_take();
     cornu_model_free(model);
 }
 
@@ -332,8 +337,8 @@ static void fit_data_of(CornuModel *model, CornuDataset *data, CornuArray class_
     cornu_history_free(history);
 }
 
-/* Class numbers (N, T): each has the weight of its class. Keras 3.15 takes the place of the largest,
- * 1, 10, 1 for the three rows; by hand the sum of weight times loss is that of sample weights. */
+/* Class numbers (N, T): each has the weight of its class. Keras 3.15 takes the place of the
+ * largest, 1, 10, 1 for the three rows; by hand the sum of weight times loss is that of sample weights. */
 static void steps_have_class_weights(void **state)
 {
     (void)state;

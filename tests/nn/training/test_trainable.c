@@ -188,7 +188,7 @@ static void nothing_to_train_is_logged(void **state)
     cornu_model_free(model);
 }
 
-/* Values of the optimizer that were set or loaded stay: the rate, and slots of the other weights. */
+/* What was set or loaded into the optimizer stays: the rate, and slots of the other weights. */
 static void the_optimizer_goes_on(void **state)
 {
     char path[64];
