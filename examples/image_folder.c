@@ -93,7 +93,8 @@ static CornuModel *build(const Options *options, const Pictures *pictures,
 static CornuStatus collect(CornuDataset *validation, CornuTrainTest *to)
 {
     CornuIterator *iterator = cornu_iterator_begin(validation, 0);
-    const size_t   each = cornu_type_bytes(to->test_x.type) / (size_t)cornu_dataset_count(validation);
+    const int64_t  count = cornu_dataset_count(validation);
+    const size_t   each = cornu_type_bytes(to->test_x.type) / (size_t)count;
     CornuStatus    status = iterator ? CORNU_OK : cornu_error_status();
     for (int64_t i = 0; !status; i++) {
         const CornuBatch *picture;

@@ -13,8 +13,8 @@
 
 /* ---- Mapped files ---- */
 
-/* The file has no name, so that it goes when the program does. Its blocks are taken now: a full file
- * system would end the process when it touches a page of them later. */
+/* The file has no name, so that it goes when the program does. Its blocks are taken now: a full
+ * file system would end the process when it touches a page of them later. */
 static CornuStatus map(size_t bytes, void **memory)
 {
     char        path[512];

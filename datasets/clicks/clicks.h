@@ -45,9 +45,9 @@ typedef struct {
  * A file as MovieLens' ratings.csv: a first line "userId,movieId,rating,timestamp", then for each
  * rating whole numbers, a number, and seconds since 1970. Features: user, item, and the hour of the
  * week; numbers: the time from 0 to 1 over the file, sine and cosine of the time of day, and 1 on
- * Saturday and Sunday (UTC). Lines end in LF, CR LF or CR. CORNU_ERR_DATA for a line that is broken,
- * with line and column, and for a file that changes while it is read; CORNU_ERR_FILE for one that
- * cannot be read, and where there is no room for the rows.
+ * Saturday and Sunday (UTC). Lines end in LF, CR LF or CR. CORNU_ERR_DATA for a line that is
+ * broken, with line and column, and for a file that changes while it is read; CORNU_ERR_FILE for
+ * one that cannot be read, and where there is no room for the rows.
  * Source: grouplens.org/datasets/movielens, README of ml-latest.
  */
 CornuClicks *cornu_ratings_load_from(const CornuRatingsConfig *config);

@@ -13,7 +13,7 @@ enum { MOST_ID = 100000000, HOURS = 24, DAY_S = 86400, FIRST_DAY = 3 /* Thursday
 
 static const char header[] = "userId,movieId,rating,timestamp";
 
-/* Bytes of the file that are there at a time, and how many, at least, from the start of a line on. */
+/* Bytes of the file that are there at a time, and how many, at least, from a line's start on. */
 enum { BYTES = 1 << 16, MOST_LINE = 1 << 10 };
 
 typedef struct {

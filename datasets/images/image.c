@@ -36,8 +36,8 @@ static void *copy_some(void *to, const void *from, size_t size)
 #define STBI_NO_HDR
 #define STBI_NO_LINEAR
 #define STBI_MAX_DIMENSIONS CORNU_IMAGE_EXTENT
-/* Doubles the width of a row of colour, of w > 0 samples. The decoder's own function of this name, up
- * to 2.27, swaps the weights of the last pixel but one; the macro, which applies where a bracket
+/* Doubles the width of a row of colour, of w > 0 samples. The decoder's own function of this name,
+ * up to 2.27, swaps the weights of the last pixel but one; the macro, which applies where a bracket
  * follows, renames its definition, so that the pointer to it, elsewhere, is to this one. */
 static unsigned char *stbi__resample_row_h_2(unsigned char *out, unsigned char *near,
                                              unsigned char *far, int w, int scale);

@@ -77,7 +77,7 @@ static void begin_text(Reader *reader, char *text, size_t size)
     reader->stops['\n'] = reader->stops['\r'] = reader->stops[0] = true;
 }
 
-/* The length of the line break at a place: LF, CR LF, or CR alone, as on old Macs; 0 without one. */
+/* The length of the line break here: LF, CR LF, or CR alone, as on old Macs; 0 without one. */
 static int line_break(const char *at)
 {
     return *at == '\n' ? 1 : *at == '\r' ? 1 + (at[1] == '\n') : 0;

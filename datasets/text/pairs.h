@@ -23,11 +23,11 @@ typedef struct {
 } CornuPairs;
 
 /*
- * Reads a file of at most 512 MiB with a pair in each line, source TAB target. Lines end in LF, CR LF
- * or CR; a byte-order mark and empty lines at the end of the file are skipped. NULL with CORNU_ERR_FILE
- * if it cannot be read; CORNU_ERR_FORMAT, naming line and column (in characters, from 1), for a line
- * without a tab or with two, for an empty side, and where it is not valid UTF-8 or has a control
- * character.
+ * Reads a file of at most 512 MiB with a pair in each line, source TAB target. Lines end in LF, CR
+ * LF or CR; a byte-order mark and empty lines at the end of the file are skipped. NULL with
+ * CORNU_ERR_FILE if it cannot be read; CORNU_ERR_FORMAT, naming line and column (in characters,
+ * from 1), for a line without a tab or with two, for an empty side, and where it is not valid
+ * UTF-8 or has a control character.
  */
 CornuPairs *cornu_pairs_load(const char *path);
 

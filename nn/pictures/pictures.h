@@ -40,9 +40,10 @@ typedef struct {
                                           they are; others dark on white */
 } CornuPicturePredictions;
 
-/* Samples with their predictions: the wrong ones first, then the right ones, which have a fifth of
- * the rows at least, both in the order of the data. Below each are the predicted class, in red if it
- * is wrong, its probability, and then the true class. The line below the title counts all N. */
+/* Samples with their predictions: the wrong ones first, then the right ones, which have a fifth
+ * of the rows at least, both in the order of the data. Below each are the predicted class, in red
+ * if it is wrong, its probability, and then the true class. The line below the title counts all
+ * N. */
 CornuPlot *cornu_picture_predictions_from(const CornuPicturePredictions *config);
 #define cornu_picture_predictions(...) \
     cornu_picture_predictions_from(&(CornuPicturePredictions){ .unset = 0, __VA_ARGS__ })

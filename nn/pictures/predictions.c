@@ -169,8 +169,9 @@ static void draw_image(CornuPlot *plot, const uint8_t *image, const int64_t exte
             const Between u = between((i + 0.5) / scale - 0.5, W);
             CornuColour   colour = 0;
             for (int c = 0; c < 3; c++) {
-                const CornuColour light = (CornuColour)(mix(image, W, C, C == 3 ? c : 0, v, u) + 0.5);
-                colour = colour << 8 | (inverted ? 0xff - light : light);
+                const double light = mix(image, W, C, C == 3 ? c : 0, v, u);
+                const CornuColour shade = (CornuColour)(light + 0.5);
+                colour = colour << 8 | (inverted ? 0xff - shade : shade);
             }
             cornu_plot_fill(plot, x + i, y + j, 1, 1, colour);
         }
@@ -198,8 +199,9 @@ static void draw_name(const Style *style, const char *name, double middle, doubl
 static void draw_probability(const Style *style, float value, double middle, double y)
 {
     char text[32];
-    if (value >= 0.0F && value <= 1.0F) snprintf(text, sizeof text, "%.0f %%", 100.0 * (double)value);
-    else cornu__format(text, sizeof text, "%.3g", (double)value);
+    const double number = (double)value;
+    if (number >= 0.0 && number <= 1.0) snprintf(text, sizeof text, "%.0f %%", 100.0 * number);
+    else cornu__format(text, sizeof text, "%.3g", number);
     cornu_plot_text(style->plot, text, middle, y, SMALL_NAME, CORNU_PLOT_CENTRE,
                     .colour = CORNU__FAINT_INK);
 }

@@ -354,8 +354,10 @@ static void texts_race_like_images(void **state)
 
     race.reference = cornu_reference_model("shakespeare_lstm");
     text = printed(print_published, &race);
-    assert_non_null(strstr(text, "\nColab TPU          1024    100   102400        17\n    from tensor"));
-    assert_non_null(strstr(text, "\nColab TPU          1024    100   102400        19\n    from ayyuce"));
+    assert_non_null(strstr(text, "\nColab TPU          1024    100   102400        17\n"
+                                 "    from tensor"));
+    assert_non_null(strstr(text, "\nColab TPU          1024    100   102400        19\n"
+                                 "    from ayyuce"));
     cornu_train_test_free(plays);
 }
 

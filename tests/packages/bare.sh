@@ -7,8 +7,10 @@ finish() {
 }
 trap finish EXIT
 
+# Where pip needs other certificates here, it does there.
 in_root() { chroot "$bare" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-    DEBIAN_FRONTEND=noninteractive CORNU_DATA=/root/data "$@" >out 2>err </dev/null; }
+    DEBIAN_FRONTEND=noninteractive CORNU_DATA=/root/data ${PIP_CERT:+PIP_CERT=/root/pip.pem} \
+    "$@" >out 2>err </dev/null; }
 script() { in_root bash -ec "$1"; }
 
 # A root as debootstrap calls it minimal, with the digits in /root/data.
@@ -22,5 +24,6 @@ bare_make() {
     debootstrap --variant=minbase "$VERSION_CODENAME" "$bare" \
         "${mirror:-http://deb.debian.org/debian}" >out 2>err &&
         cp /etc/resolv.conf /etc/hosts "$bare/etc/" && mount -t proc proc "$bare/proc" &&
-        mkdir -p "$bare/root/data" && cp -R "$CORNU_DATA/mnist" "$bare/root/data/"
+        mkdir -p "$bare/root/data" && cp -R "$CORNU_DATA/mnist" "$bare/root/data/" &&
+        { [ -z "$PIP_CERT" ] || cp "$PIP_CERT" "$bare/root/pip.pem"; }
 }

@@ -143,7 +143,8 @@ static void predictions_are_as_many_as_asked(void **state)
 
     char note[CORNU__PICTURE_TEXT];
     cornu__predictions_note(note, 120, 10000, 312);
-    assert_string_equal(note, "120 of 10000 shown, wrong ones first: in red, with the probability, above the true class. "
+    assert_string_equal(note, "120 of 10000 shown, wrong ones first: in red, with the "
+                              "probability, above the true class. "
                               "Of all 10000, 312 are wrong (3.12 %)");
 }
 
