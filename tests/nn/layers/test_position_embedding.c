@@ -117,6 +117,7 @@ static void of_unknown_steps(void **state)
         CornuModel  *model = cornu_model(
             .inputs = { x }, .outputs = { cornu_call(cornu_as_layer(inner), x) });
         float        data[4] = { 0 }, y[4];
+        cornu_model_free(inner);
         if (!model) fail_msg("%s", cornu_error_message());
         assert_true(cornu_symbol_shape(cornu_model_output(model, 0)).extent[1] == CORNU_NONE);
         expect_ok(cornu_predict_on_batch(model, cornu_array(data, CORNU_F32, 1, 2, 2),

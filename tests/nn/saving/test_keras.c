@@ -147,8 +147,10 @@ static CornuModel *subclassed(const char *const names[6])
     CornuModel *head = cornu_sequential(.name = names[5]);
     expect_ok(cornu_model_add(head, cornu_dense(4, CORNU_TANH)));
     expect_ok(cornu_model_add(head, cornu_dense(2)));
-    return expect_model(cornu_model(.inputs = { x },
-                                    .outputs = { cornu_call(cornu_as_layer(head), y) }));
+    CornuModel *model = cornu_model(.inputs = { x },
+                                    .outputs = { cornu_call(cornu_as_layer(head), y) });
+    cornu_model_free(head);
+    return expect_model(model);
 }
 
 /* Weights of a subclass are under its attributes' names, and under those of classes what Keras
