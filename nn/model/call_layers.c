@@ -2,20 +2,17 @@
 #include "host_stage_internal.h"
 
 static bool make_calls(const CornuModel *model, const CornuCall *call, CornuTensor *const *in,
-                       CornuTensor *const *in_masks, CornuTensor **values, CornuTensor **masks)
+                       CornuTensor *const *in_masks, CornuTensor **values, CornuTensor **masks,
+                       int *begin)
 {
-    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
-    const int    fed_count = cornu__model_fed(model, fed);
-    for (int i = 0; i < fed_count; i++) {
-        const int value = cornu__model_value_index(model, fed[i]);
-        values[value] = in[i];
-        masks[value] = in_masks[i];
-    }
+    const bool staged = cornu__model_on_host(model);
+    cornu__model_place_fed(model, in, in_masks, values, masks, begin);
     for (int i = 0; i < model->call_count; i++) {
         const CornuModelCall *made = &model->calls[model->calls[i].turn];
         const CornuNode      *node = made->node;
         CornuTensor *x[CORNU_MAX_LAYER_TENSORS], *x_masks[CORNU_MAX_LAYER_TENSORS];
         CornuTensor *y[CORNU_MAX_LAYER_TENSORS], *y_masks[CORNU_MAX_LAYER_TENSORS];
+        int          count = node->in_count;
         if (node->in_count == 0 || cornu__on_host(node->layer)) continue;
         for (int k = 0; k < node->in_count; k++) {
             x[k] = values[made->in[k]];
@@ -24,10 +21,12 @@ static bool make_calls(const CornuModel *model, const CornuCall *call, CornuTens
         for (int k = 0; k < node->mask_count; k++)
             x_masks[node->mask_of[k]] = cornu_op_convert(values[made->in[node->in_count + k]],
                                                          CORNU_BOOL);
+        const int results = staged ? begin[made - model->calls] : -1;
+        if (results >= 0) count = cornu__model_feed_within(made, in + results, x, x_masks);
         node->layer->reverse = node->reverse;
         CornuCall own = *call;
         own.inherited = node->mask_count == 0;
-        if (!cornu__layer_call_masked(node->layer, &own, x, node->in_count, x_masks, y, y_masks))
+        if (!cornu__layer_call_masked(node->layer, &own, x, count, x_masks, y, y_masks))
             return false;
         for (int k = 0; k < node->in_count && k < 3 && node->layer->kind->consumes_masks; k++)
             masks[made->in[k]] = NULL;
@@ -45,13 +44,16 @@ CornuTensor *cornu__model_call_layers(const CornuModel *model, const CornuCall *
 {
     const size_t  count = (size_t)model->value_count;
     CornuTensor **values = cornu__allocate(2 * count, sizeof(CornuTensor *));
-    if (!values) return cornu__null();
-    const bool made = make_calls(model, call, in, masks, values, values + count);
+    int          *begin = cornu__allocate((size_t)model->call_count, sizeof *begin);
+    const bool    made = values && begin ? make_calls(model, call, in, masks, values,
+                                                      values + count, begin)
+                                         : cornu__null() != NULL;
     for (int i = 0; i < model->output_count && made; i++) {
         const int value = cornu__model_value_index(model, model->outputs[i]);
         out[i] = values[value];
         out_masks[i] = values[count + (size_t)value];
     }
     cornu__release(values);
+    cornu__release(begin);
     return made ? out[0] : NULL;
 }

@@ -1,5 +1,6 @@
 /* The layers of a model that run on the host, before the step: their results, and the inputs that
- * other layers take, are what the step is fed with. */
+ * other layers take, are what the step is fed with. Those of models in the model are among them:
+ * the step feeds such a model with what it would be fed with alone. */
 #include "host_stage_internal.h"
 
 static bool on_host(const CornuModelCall *call)
@@ -7,10 +8,25 @@ static bool on_host(const CornuModelCall *call)
     return call->node->in_count > 0 && cornu__on_host(call->node->layer);
 }
 
+/* The model that is called, if layers of it run on the host; else NULL. */
+static const CornuModel *staged(const CornuModelCall *call)
+{
+    const CornuLayer *layer = call->node->layer;
+    if (call->node->in_count == 0 || !layer->kind->call_masked) return NULL;
+    return cornu__model_on_host((const CornuModel *)layer) ? (const CornuModel *)layer : NULL;
+}
+
+/* Calls in the order in which they are made. */
+static const CornuModelCall *turn(const CornuModel *model, int i)
+{
+    return &model->calls[model->calls[i].turn];
+}
+
 bool cornu__model_on_host(const CornuModel *model)
 {
     bool any = false;
-    for (int i = 0; i < model->call_count && !any; i++) any = on_host(&model->calls[i]);
+    for (int i = 0; i < model->call_count && !any; i++)
+        any = on_host(&model->calls[i]) || staged(&model->calls[i]);
     return any;
 }
 
@@ -21,52 +37,205 @@ static bool is_taken(const CornuModel *model, int value)
         if (cornu__model_value_index(model, model->outputs[i]) == value) return true;
     for (int i = 0; i < model->call_count; i++) {
         const CornuModelCall *call = &model->calls[i];
+        const CornuModel     *within = staged(call);
         for (int k = 0; k < cornu__node_symbols(call->node) && !on_host(call); k++)
-            if (call->in[k] == value) return true;
+            if (call->in[k] == value &&
+                (!within || k >= call->node->in_count || cornu__model_takes(within, k)))
+                return true;
     }
     return false;
 }
 
+bool cornu__model_takes(const CornuModel *model, int input)
+{
+    return is_taken(model, cornu__model_value_index(model, model->inputs[input]));
+}
+
+bool cornu__model_takes_on_host(const CornuModel *model, int input)
+{
+    const int value = cornu__model_value_index(model, model->inputs[input]);
+    for (int i = 0; i < model->call_count; i++) {
+        const CornuModelCall *call = &model->calls[i];
+        const CornuModel     *within = staged(call);
+        for (int k = 0; k < call->node->in_count && (within || on_host(call)); k++)
+            if (call->in[k] == value && (!within || cornu__model_takes_on_host(within, k)))
+                return true;
+    }
+    return false;
+}
+
+/* Adds the results of layers on the host that the step takes, those of models in it too. */
+static void add_results(const CornuModel *model, CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS],
+                        int *count)
+{
+    for (int i = 0; i < model->call_count; i++) {
+        const CornuModelCall *call = turn(model, i);
+        const CornuModel     *within = staged(call);
+        if (within) add_results(within, fed, count);
+        else if (on_host(call) && is_taken(model, call->first) && *count < CORNU_MAX_MODEL_TENSORS)
+            fed[(*count)++] = &call->node->out[0];
+    }
+}
+
 int cornu__model_fed(const CornuModel *model, CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS])
 {
-    const bool staged = cornu__model_on_host(model);
+    const bool is_staged = cornu__model_on_host(model);
     int        count = 0;
     for (int i = 0; i < model->input_count; i++)
-        if (!staged || is_taken(model, cornu__model_value_index(model, model->inputs[i])))
-            fed[count++] = model->inputs[i];
-    for (int i = 0; i < model->call_count && staged; i++)
-        if (on_host(&model->calls[i]) && is_taken(model, model->calls[i].first) &&
-            count < CORNU_MAX_MODEL_TENSORS)
-            fed[count++] = &model->calls[i].node->out[0];
+        if (!is_staged || cornu__model_takes(model, i)) fed[count++] = model->inputs[i];
+    if (is_staged) add_results(model, fed, &count);
     return count;
+}
+
+void cornu__model_place_fed(const CornuModel *model, CornuTensor *const *in,
+                            CornuTensor *const *in_masks, CornuTensor **values,
+                            CornuTensor **masks, int *begin)
+{
+    const bool is_staged = cornu__model_on_host(model);
+    int        next = 0;
+    for (int i = 0; i < model->input_count; i++) {
+        const int value = cornu__model_value_index(model, model->inputs[i]);
+        if (is_staged && !cornu__model_takes(model, i)) continue;
+        values[value] = in[next];
+        masks[value] = in_masks[next++];
+    }
+    for (int i = 0; i < model->call_count && is_staged; i++) {
+        const CornuModelCall *call = turn(model, i);
+        CornuSymbol          *fed[CORNU_MAX_MODEL_TENSORS];
+        const CornuModel     *within = staged(call);
+        begin[call - model->calls] = within ? next : -1;
+        if (within) {
+            int count = 0;
+            add_results(within, fed, &count);
+            next += count;
+        } else if (on_host(call) && is_taken(model, call->first)) {
+            values[call->first] = in[next];
+            masks[call->first] = in_masks[next++];
+        }
+    }
+}
+
+int cornu__model_feed_within(const CornuModelCall *call, CornuTensor *const *results,
+                             CornuTensor **x, CornuTensor **x_masks)
+{
+    const CornuModel *within = staged(call);
+    CornuSymbol      *fed[CORNU_MAX_MODEL_TENSORS];
+    int               count = 0, added = 0;
+    for (int k = 0; k < call->node->in_count; k++) {
+        if (!cornu__model_takes(within, k)) continue;
+        x[count] = x[k];
+        x_masks[count++] = x_masks[k];
+    }
+    add_results(within, fed, &added);
+    for (int i = 0; i < added && count < CORNU_MAX_LAYER_TENSORS; i++) {
+        x[count] = results[i];
+        x_masks[count++] = NULL;
+    }
+    return count;
+}
+
+/* ---- The stage of a model that is called as a layer ---- */
+
+static bool has(const CornuLayer *layer)
+{
+    return layer->built && cornu__model_on_host((const CornuModel *)layer);
+}
+
+static bool takes(const CornuLayer *layer, int operand)
+{
+    const CornuModel *model = (const CornuModel *)layer;
+    return has(layer) && operand < model->input_count &&
+           cornu__model_takes_on_host(model, operand);
+}
+
+static CornuStatus build_stage(CornuLayer *layer, const CornuType *in)
+{
+    CornuModel *model = (CornuModel *)layer;
+    if (layer->built || layer->inner_count == 0 || in->dtype != CORNU_STRING) return CORNU_OK;
+    return cornu__fail_prefix(cornu__model_build_for(model, *in), layer->name);
+}
+
+/* As its own inputs have them. */
+static CornuStatus types(const CornuLayer *layer, const CornuType *in, int in_count,
+                         CornuType *out)
+{
+    const CornuModel *model = (const CornuModel *)layer;
+    CornuText         a, b;
+    if (in_count != model->input_count)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: got %d tensors, expected %d", layer->name,
+                           in_count, model->input_count);
+    for (int i = 0; i < in_count; i++)
+        if (!cornu__shape_fits(in[i].shape, model->inputs[i]->type.shape))
+            return cornu__fail(CORNU_ERR_SHAPE, "%s: input %d is %s, expected %s", layer->name, i,
+                               cornu_shape_print(&a, in[i].shape),
+                               cornu_shape_print(&b, model->inputs[i]->type.shape));
+    for (int i = 0; i < model->output_count; i++) out[i] = model->outputs[i]->type;
+    return CORNU_OK;
+}
+
+const CornuHostStage cornu__model_stage = {
+    .has = has, .takes = takes, .build = build_stage, .types = types,
+};
+
+/* ---- The program of the host ---- */
+
+static int count_calls(const CornuModel *model)
+{
+    int count = 0;
+    for (int i = 0; i < model->call_count; i++) {
+        const CornuModel *within = staged(&model->calls[i]);
+        count += within ? count_calls(within) : on_host(&model->calls[i]);
+    }
+    return count;
+}
+
+static void add_result(CornuHostProgram *to, int number)
+{
+    if (to->result_count < CORNU_MAX_COMPONENTS) to->results[to->result_count++] = number;
+}
+
+/* Adds the calls of a model whose inputs have these numbers, and the results that its step takes,
+ * in the order of cornu__model_fed. */
+static CornuStatus add_stage(const CornuModel *model, const int *inputs, CornuHostProgram *to)
+{
+    CornuStatus status = CORNU_OK;
+    int        *number = cornu__allocate((size_t)model->value_count, sizeof *number);
+    if (!number) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < model->input_count; i++)
+        number[cornu__model_value_index(model, model->inputs[i])] = inputs[i];
+    for (int i = 0; i < model->call_count && !status; i++) {
+        const CornuModelCall *made = turn(model, i);
+        const CornuModel     *within = staged(made);
+        int                   in[CORNU_MAX_LAYER_TENSORS];
+        if (!within && !on_host(made)) continue;
+        for (int k = 0; k < made->node->in_count; k++) in[k] = number[made->in[k]];
+        if (within) {
+            status = add_stage(within, in, to);
+            continue;
+        }
+        CornuHostCall *call = &to->calls[to->call_count++];
+        *call = (CornuHostCall){ .layer = made->node->layer, .in_count = made->node->in_count,
+                                 .out = to->value_count++ };
+        for (int k = 0; k < call->in_count; k++) call->in[k] = in[k];
+        number[made->first] = call->out;
+        if (is_taken(model, made->first)) add_result(to, call->out);
+    }
+    cornu__release(number);
+    return status;
 }
 
 CornuStatus cornu__model_host_program(const CornuModel *model, int given, CornuHostProgram *to)
 {
-    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
-    const int    fed_count = cornu__model_fed(model, fed);
-    int         *number = cornu__allocate((size_t)model->value_count, sizeof *number);
+    int inputs[CORNU_MAX_MODEL_TENSORS];
     *to = (CornuHostProgram){ .given = given, .value_count = given };
-    to->calls = cornu__allocate((size_t)model->call_count, sizeof *to->calls);
-    if (!number || !to->calls) {
-        cornu__release(number);
-        cornu__release(to->calls);
-        return CORNU_ERR_MEMORY;
+    to->calls = cornu__allocate((size_t)count_calls(model), sizeof *to->calls);
+    if (!to->calls) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < model->input_count; i++) {
+        inputs[i] = i;
+        if (cornu__model_takes(model, i)) add_result(to, i);
     }
-    for (int i = 0; i < model->input_count; i++)
-        number[cornu__model_value_index(model, model->inputs[i])] = i;
-    for (int i = 0; i < model->call_count; i++) {
-        const CornuModelCall *made = &model->calls[i];
-        if (!on_host(made)) continue;
-        CornuHostCall *call = &to->calls[to->call_count++];
-        *call = (CornuHostCall){ .layer = made->node->layer, .in_count = made->node->in_count,
-                                 .out = to->value_count++ };
-        for (int k = 0; k < call->in_count; k++) call->in[k] = number[made->in[k]];
-        number[made->first] = call->out;
-    }
-    for (int i = 0; i < fed_count; i++)
-        to->results[to->result_count++] = number[cornu__model_value_index(model, fed[i])];
-    for (int i = model->input_count; i < given; i++) to->results[to->result_count++] = i;
-    cornu__release(number);
-    return CORNU_OK;
+    CornuStatus status = add_stage(model, inputs, to);
+    for (int i = model->input_count; i < given; i++) add_result(to, i);
+    if (status) cornu__release(to->calls);
+    return status;
 }

@@ -5,12 +5,34 @@
 #include "../layers/preprocessing/host_program_internal.h"
 #include "model_internal.h"
 
-/* Whether a layer of the model runs on the host. */
+/* Whether a layer of the model, or of a model in it, runs on the host. */
 bool cornu__model_on_host(const CornuModel *model);
 
-/* The values that a step is fed with: the model's inputs, unless layers run on the host. Returns
- * their number. */
+/* Whether the step takes an input, and whether layers on the host do. */
+bool cornu__model_takes(const CornuModel *model, int input);
+bool cornu__model_takes_on_host(const CornuModel *model, int input);
+
+/* The values that a step is fed with: the model's inputs, unless layers run on the host; then those
+ * that the step takes, and the results of these layers. Returns their number. */
 int cornu__model_fed(const CornuModel *model, CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS]);
+
+/* Puts what the model is fed with in its places among the values and masks; begin[i] is where in
+ * `in` that of a model begins which is called by calls[i] and has layers on the host, else -1. It
+ * is set where the model has layers on the host. */
+void cornu__model_place_fed(const CornuModel *model, CornuTensor *const *in,
+                            CornuTensor *const *in_masks, CornuTensor **values,
+                            CornuTensor **masks, int *begin);
+
+/* Makes the operands of such a call what the model within is fed with, given the results of its
+ * layers on the host. Returns their number. */
+int cornu__model_feed_within(const CornuModelCall *call, CornuTensor *const *results,
+                             CornuTensor **x, CornuTensor **x_masks);
+
+/* For the classes of models. */
+extern const CornuHostStage cornu__model_stage;
+
+/* Builds a Sequential model that is not, for an input of this type (model.c). */
+CornuStatus cornu__model_build_for(CornuModel *model, CornuType type);
 
 /* The program that computes them from the inputs. Of `given` arrays those after the inputs are
  * passed on. Its calls are freed with cornu__release. */

@@ -171,9 +171,9 @@ static void clear_calls(CornuModel *model)
     model->value_count = 0;
 }
 
-static CornuStatus build(CornuModel *model, CornuShape shape)
+static CornuStatus build(CornuModel *model, CornuType type)
 {
-    CORNU__TRY(set_input(model, cornu_type_from(CORNU_F32, shape)));
+    CORNU__TRY(set_input(model, type));
     for (int i = 0; i < model->base.inner_count; i++)
         CORNU__TRY(call_next(model, model->base.inner[i]));
     set_built(model);
@@ -191,7 +191,14 @@ static CornuStatus build_for(CornuModel *model, CornuShape input)
                            "at most %d", model->base.name, input.rank, CORNU_MAX_RANK - 1);
     CornuShape shape = { .rank = input.rank + 1, .extent = { CORNU_NONE } };
     for (int i = 0; i < input.rank; i++) shape.extent[i + 1] = input.extent[i];
-    CornuStatus status = build(model, shape);
+    CornuStatus status = build(model, cornu_type_from(CORNU_F32, shape));
+    if (status) clear_calls(model);
+    return status;
+}
+
+CornuStatus cornu__model_build_for(CornuModel *model, CornuType type)
+{
+    CornuStatus status = build(model, type);
     if (status) clear_calls(model);
     return status;
 }
@@ -466,9 +473,8 @@ static CornuTensor *call_masked(CornuLayer *layer, const CornuCall *call, CornuT
                            CornuTensor **out_masks)
 {
     const CornuModel *model = (const CornuModel *)layer;
-    if (cornu__model_on_host(model))
-        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: has a layer that runs on the host, "
-                                "before the step; call its layers, not the model", layer->name);
+    if (cornu__model_on_host(model))   /* the model around it feeds it as a step would */
+        return cornu__model_call_layers(model, call, in, masks, out, out_masks);
     if (cornu__model_refuse_function(model, "a model as a layer")) return cornu__null();
     if (in_count != model->input_count)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: got %d tensors, expected %d",
@@ -521,11 +527,11 @@ static void free_model(CornuLayer *layer)
 const CornuLayerClass cornu__sequential_class = {
     .class_name = "Sequential", .size = sizeof(CornuModel), .build_many = build_many,
     .call_masked = call_masked, .outputs = outputs, .apply_policy = apply_policy,
-    .free = free_model, .takes_integers = true,
+    .free = free_model, .takes_integers = true, .stage = &cornu__model_stage,
 };
 
 const CornuLayerClass cornu__functional_class = {
     .class_name = "Functional", .size = sizeof(CornuModel), .build_many = build_many,
     .call_masked = call_masked, .outputs = outputs, .apply_policy = apply_policy,
-    .free = free_model, .takes_integers = true,
+    .free = free_model, .takes_integers = true, .stage = &cornu__model_stage,
 };

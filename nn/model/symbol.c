@@ -213,16 +213,18 @@ static CornuStatus extend_paths(CornuLayer *layer)
 /* A layer runs on the host if its inputs are there, and only there strings are. */
 static CornuStatus check_host(const CornuLayer *layer, CornuSymbol *const *in, int count)
 {
-    CornuText place;
+    const CornuHostStage *stage = layer->kind->stage;
+    CornuText         place;
     for (int i = 0; i < count; i++) {
         const CornuNode *from = in[i]->node;
         const bool       there = from->in_count == 0 || from->layer->kind->host_call;
-        if (layer->kind->host_call && !there)
+        const bool       wanted = layer->kind->host_call || (stage && stage->takes(layer, i));
+        if (wanted && !there)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: runs on the host before the step, but "
                                "%s is computed in it; expected an input of the model or a layer "
                                "that runs on the host, too", cornu_layer_name(layer),
                                cornu__symbol_print(&place, in[i]));
-        if (!layer->kind->host_call && in[i]->type.dtype == CORNU_STRING)
+        if (!wanted && in[i]->type.dtype == CORNU_STRING)
             return cornu__fail(CORNU_ERR_DTYPE, "%s: %s has strings, expected numbers, as from a "
                                "StringLookup, a TextVectorization or a Hashing",
                                cornu_layer_name(layer), cornu__symbol_print(&place, in[i]));
@@ -232,19 +234,22 @@ static CornuStatus check_host(const CornuLayer *layer, CornuSymbol *const *in, i
 
 static CornuStatus make_call(CornuLayer *layer, CornuSymbol *const *in, int count, CornuType *out)
 {
-    CornuShape shapes[CORNU_MAX_LAYER_TENSORS] = { { 0 } };
-    CornuType  types[CORNU_MAX_LAYER_TENSORS];
+    CornuShape        shapes[CORNU_MAX_LAYER_TENSORS] = { { 0 } };
+    CornuType         types[CORNU_MAX_LAYER_TENSORS];
+    const CornuHostStage *stage = layer->kind->stage;
     for (int i = 0; i < count; i++) {
         types[i] = in[i]->type;
         shapes[i] = types[i].shape;
     }
+    if (stage && count > 0) CORNU__TRY(stage->build(layer, types));
     CORNU__TRY(check_host(layer, in, count));
     for (int i = 0; i < count; i++)
         if (in[i]->type.shape.rank < 1 && !layer->kind->types)
             return cornu__fail(CORNU_ERR_SHAPE, "%s: operand %d is a scalar, expected a batch as "
                                "axis 0", cornu_layer_name(layer), i);
     CORNU__TRY(cornu__layer_declare_weights(layer, shapes, count));
-    CORNU__TRY(cornu__layer_trace(layer, types, count, out));
+    CORNU__TRY(stage && stage->has(layer) ? stage->types(layer, types, count, out)
+                                          : cornu__layer_trace(layer, types, count, out));
     if (!layer->built) layer->output = out[0].shape;
     layer->built = true;
     return layer->kind->call_masked && layer->calls == 0 ? extend_paths(layer) : CORNU_OK;

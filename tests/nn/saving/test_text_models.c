@@ -202,9 +202,80 @@ static void refused(void **state)
     cornu_model_free(model);
 }
 
+/* Words, and a number beside them, in a model that is called twice by another: its vocabulary is
+ * looked up on the host for each call. */
+static CornuModel *nested(bool built)
+{
+    CornuModel *inner = built ? cornu_sequential(.input_dtype = CORNU_STRING, .input_shape = { 2 },
+                                                 .name = "inner")
+                              : cornu_sequential(.name = "inner");
+    CornuSymbol *a = cornu_input(.shape = { 2 }, .dtype = CORNU_STRING, .name = "a");
+    CornuSymbol *b = cornu_input(.shape = { 2 }, .dtype = CORNU_STRING, .name = "b");
+    CornuSymbol *n = cornu_input(.shape = { 2, 3 }, .name = "n");
+    expect_ok(cornu_model_add(inner, cornu_string_lookup(.vocabulary = cornu_texts("x", "y"))));
+    expect_ok(cornu_model_add(inner, cornu_embedding(3, 3, .name = "words")));
+    CornuLayer  *layer = cornu_as_layer(inner);
+    CornuSymbol *p = cornu_call(layer, a), *q = cornu_call(layer, b);
+    CornuModel  *model = cornu_model(.inputs = { a, b, n },
+                                     .outputs = { cornu_call(cornu_subtract(), p, q),
+                                                  cornu_call(cornu_add(), p, n) });
+    cornu_model_free(inner);
+    if (!model) fail_msg("%s", cornu_error_message());
+    return model;
+}
+
+static void expect_looked_up(CornuModel *model)
+{
+    static const char *a[] = { "x", "?", "y", "x" }, *b[] = { "y", "x", "y", "?" };
+    static const int   of_a[] = { 1, 0, 2, 1 }, of_b[] = { 2, 1, 2, 0 };
+    const float        table[3][3] = { { 1, 2, 4 }, { 8, 16, 32 }, { 64, 128, 256 } };
+    float              n[12] = { 0.5f, 0.25f }, difference[12], sum[12];
+    const CornuType    type = cornu_type(CORNU_F32, 2, 2, 3);
+    const CornuArray   x[] = { cornu_array(a, CORNU_STRING, 2, 2),
+                               cornu_array(b, CORNU_STRING, 2, 2), cornu_array_from(n, type) };
+    const CornuArray   y[] = { cornu_array_from(difference, type), cornu_array_from(sum, type) };
+    expect_ok(cornu_weight_write(cornu_model_weight(model, 0),
+                                 cornu_array_from((void *)(uintptr_t)table,
+                                                  cornu_type(CORNU_F32, 3, 3))));
+    expect_ok(cornu_predict_on_batch_many(model, x, y));
+    for (int i = 0; i < 12; i++) {
+        assert_true(difference[i] == table[of_a[i / 3]][i % 3] - table[of_b[i / 3]][i % 3]);
+        assert_true(sum[i] == table[of_a[i / 3]][i % 3] + n[i]);
+    }
+}
+
+static void in_models(void **state)
+{
+    char path[64];
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/cornu-text-%d.keras", (int)getpid());
+    for (int built = 0; built < 2; built++) {
+        CornuModel *model = nested(built);
+        assert_string_equal(cornu_model_weight(model, 0)->path, "inner/words/embeddings");
+        expect_looked_up(model);
+        expect_ok(cornu_model_save(model, path));
+        CornuModel *again = cornu_model_load(path);
+        if (!again) fail_msg("%s", cornu_error_message());
+        expect_looked_up(again);
+        cornu_model_free(again);
+        cornu_model_free(model);
+        remove(path);
+    }
+    /* What is computed in the step cannot be looked up. */
+    CornuModel  *inner = cornu_sequential(.input_shape = { 2 });
+    CornuSymbol *x = cornu_input(.shape = { 2 });
+    expect_ok(cornu_model_add(inner, cornu_hashing(4)));
+    expect_ok(cornu_model_add(inner, cornu_embedding(4, 2)));
+    assert_null(cornu_call(cornu_as_layer(inner), cornu_call(cornu_dense(2), x)));
+    assert_non_null(strstr(cornu_error_message(), "runs on the host before the step"));
+    cornu_error_take();
+    cornu_model_free(inner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(of_keras), cmocka_unit_test(saved_again),
-                                        cmocka_unit_test(refused) };
+                                        cmocka_unit_test(refused),
+                                        cmocka_unit_test(in_models) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
