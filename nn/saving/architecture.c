@@ -175,13 +175,15 @@ static CornuStatus set_lora(CornuLayer *layer, const json_t *config)
                                                                   : json_number_value(alpha));
 }
 
-/* Arguments that Keras' constructors require, of which 0 is a value here. */
+/* Arguments that Keras' constructors require, for which 0 or nothing is a value here. */
 static CornuStatus check_required(const CornuLayerClass *kind, const json_t *config)
 {
     static const struct { const char *class_name, *argument; } required[] = {
         { "Activation", "activation" }, { "AlphaDropout", "rate" }, { "Dropout", "rate" },
-        { "GaussianDropout", "rate" }, { "GaussianNoise", "stddev" }, { "SpatialDropout1D", "rate" },
-        { "SpatialDropout2D", "rate" }, { "SpatialDropout3D", "rate" },
+        { "EinsumDense", "output_shape" }, { "GaussianDropout", "rate" },
+        { "GaussianNoise", "stddev" },
+        { "SpatialDropout1D", "rate" }, { "SpatialDropout2D", "rate" },
+        { "SpatialDropout3D", "rate" },
     };
     for (size_t i = 0; i < sizeof required / sizeof *required; i++)
         if (!strcmp(kind->class_name, required[i].class_name) &&

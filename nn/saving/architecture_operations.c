@@ -93,25 +93,23 @@ const CornuOperationClass *cornu__operation_of_json(const json_t *value)
     return module && class_name ? cornu__operation_class(module, class_name) : NULL;
 }
 
-/* Arguments without which Keras makes no operation, that have a default here: of the constructor, or
- * number `at` of the call. They may be null. */
-static CornuStatus check_required(const char *class_name, const json_t *config, const json_t *call)
+/* The argument of Keras' signature that the JSON lacks: of the constructor, or of the call, where
+ * it may be by position. It may be null. */
+static CornuStatus check_required(const CornuOperationClass *kind, const json_t *config,
+                                  const json_t *call)
 {
-    static const struct { const char *class_name, *argument; size_t at; } required[] = {
-        { "Cast", "dtype", 0 }, { "Clip", "x_max", 0 }, { "Clip", "x_min", 0 },
-        { "DepthToSpace", "block_size", 0 }, { "Pad", "pad_width", 0 }, { "RMSNorm", "scale", 1 },
-        { "SpaceToDepth", "block_size", 0 }, { "Threshold", "default_value", 0 },
-        { "Threshold", "threshold", 0 }, { "TopK", "k", 0 },
-    };
-    for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
-        const char  *argument = required[i].argument;
-        const size_t at = required[i].at;
-        if (strcmp(class_name, required[i].class_name) || json_object_get(config, argument) ||
-            json_object_get(json_object_get(call, "kwargs"), argument) ||
-            (at && json_array_get(json_object_get(call, "args"), at)))
+    CornuOperationArgument argument;
+    for (int i = 0; cornu__operation_argument(kind, i, &argument); i++) {
+        /* RMSNorm.call has no default for what the function has one for. */
+        const bool call_requires = !strcmp(kind->kind.class_name, "RMSNorm") && argument.operand;
+        const bool required = argument.required || call_requires;
+        json_decref(argument.usual);
+        if (!required || json_object_get(config, argument.name) ||
+            json_object_get(json_object_get(call, "kwargs"), argument.name) ||
+            json_array_size(json_object_get(call, "args")) > (size_t)i)
             continue;
         return cornu__fail(CORNU_ERR_FORMAT, "the operation %s lacks its argument \"%s\"",
-                           class_name, argument);
+                           kind->kind.class_name, argument.name);
     }
     return CORNU_OK;
 }
@@ -130,7 +128,7 @@ CornuStatus cornu__operation_from_json(const json_t *value, CornuLayer **layer)
         !json_is_object(json_object_get(call, "kwargs")))
         cornu__fail_null(CORNU_ERR_FORMAT, "%.60s: an operation without name, config, args or "
                          "kwargs", name ? name : "");
-    else if (check_required(kind->kind.class_name, config, call))
+    else if (check_required(kind, config, call))
         cornu__fail_prefix(cornu_error_status(), name), cornu__null();
     else
         *layer = cornu__operation_create(kind, name, config, json_object_get(call, "args"),

@@ -43,6 +43,7 @@ static const char *example(CornuFieldKind kind, int i)
     case CORNU_FIELD_RANGE_OR_NONE: case CORNU_FIELD_REACH:
         return "0.5";
     case CORNU_FIELD_NUMBERS: return "[0.5]";
+    case CORNU_FIELD_ACTIVATION: return "\"linear\"";
     case CORNU_FIELD_TEXTS:   return "[\"a\"]";
     case CORNU_FIELD_TEXT:    return "\"ab,bc->ac\"";
     case CORNU_FIELD_LAYER:   return i == 0 ? layer : i == 1 ? cell : dense;

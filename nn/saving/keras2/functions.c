@@ -82,8 +82,8 @@ static const char *rule_of(const char *arguments, const char *name, char word[WO
 {
     const size_t length = strlen(name);
     while (next_word(&arguments, word))
-        if (!strncmp(word, name, length) && strchr(":=-", word[length])) {
-            if (strchr(word, '@')) *strchr(word, '@') = '\0';
+        if (!strncmp(word, name, length) && strspn(word + length, ":=-") > 0) {
+            word[strcspn(word, "@")] = '\0';
             return word + length;
         }
     return NULL;
