@@ -136,28 +136,21 @@ int cornu__model_feed_within(const CornuModelCall *call, CornuTensor *const *res
 
 /* ---- The stage of a model that is called as a layer ---- */
 
-static bool has(const CornuLayer *layer)
+bool cornu__stage_has(const CornuLayer *layer)
 {
     return layer->built && cornu__model_on_host((const CornuModel *)layer);
 }
 
-static bool takes(const CornuLayer *layer, int operand)
+bool cornu__stage_takes(const CornuLayer *layer, int operand)
 {
     const CornuModel *model = (const CornuModel *)layer;
-    return has(layer) && operand < model->input_count &&
+    return cornu__stage_has(layer) && operand < model->input_count &&
            cornu__model_takes_on_host(model, operand);
 }
 
-static CornuStatus build_stage(CornuLayer *layer, const CornuType *in)
-{
-    CornuModel *model = (CornuModel *)layer;
-    if (layer->built || layer->inner_count == 0 || in->dtype != CORNU_STRING) return CORNU_OK;
-    return cornu__fail_prefix(cornu__model_build_for(model, *in), layer->name);
-}
-
 /* As its own inputs have them. */
-static CornuStatus types(const CornuLayer *layer, const CornuType *in, int in_count,
-                         CornuType *out)
+CornuStatus cornu__stage_types(const CornuLayer *layer, const CornuType *in, int in_count,
+                               CornuType *out)
 {
     const CornuModel *model = (const CornuModel *)layer;
     CornuText         a, b;
@@ -172,10 +165,6 @@ static CornuStatus types(const CornuLayer *layer, const CornuType *in, int in_co
     for (int i = 0; i < model->output_count; i++) out[i] = model->outputs[i]->type;
     return CORNU_OK;
 }
-
-const CornuHostStage cornu__model_stage = {
-    .has = has, .takes = takes, .build = build_stage, .types = types,
-};
 
 /* ---- The program of the host ---- */
 

@@ -28,11 +28,11 @@ void cornu__model_place_fed(const CornuModel *model, CornuTensor *const *in,
 int cornu__model_feed_within(const CornuModelCall *call, CornuTensor *const *results,
                              CornuTensor **x, CornuTensor **x_masks);
 
-/* For the classes of models. */
-extern const CornuHostStage cornu__model_stage;
-
-/* Builds a Sequential model that is not, for an input of this type (model.c). */
-CornuStatus cornu__model_build_for(CornuModel *model, CornuType type);
+/* For the classes of models, as CornuHostStage has them. */
+bool        cornu__stage_has(const CornuLayer *layer);
+bool        cornu__stage_takes(const CornuLayer *layer, int operand);
+CornuStatus cornu__stage_types(const CornuLayer *layer, const CornuType *in, int in_count,
+                               CornuType *out);
 
 /* The program that computes them from the inputs. Of `given` arrays those after the inputs are
  * passed on. Its calls are freed with cornu__release. */

@@ -196,11 +196,14 @@ static CornuStatus build_for(CornuModel *model, CornuShape input)
     return status;
 }
 
-CornuStatus cornu__model_build_for(CornuModel *model, CornuType type)
+/* A Sequential model that is called before it has an input takes strings if it gets them. */
+static CornuStatus build_for_strings(CornuLayer *layer, const CornuType *in)
 {
-    CornuStatus status = build(model, type);
+    CornuModel *model = (CornuModel *)layer;
+    if (layer->built || layer->inner_count == 0 || in->dtype != CORNU_STRING) return CORNU_OK;
+    CornuStatus status = build(model, *in);
     if (status) clear_calls(model);
-    return status;
+    return cornu__fail_prefix(status, layer->name);
 }
 
 CornuStatus cornu_model_build(CornuModel *model, CornuShape input)
@@ -524,14 +527,19 @@ static void free_model(CornuLayer *layer)
     layer->inner_count = layer->weight_count = 0;
 }
 
+static const CornuHostStage stage = {
+    .has = cornu__stage_has, .takes = cornu__stage_takes, .build = build_for_strings,
+    .types = cornu__stage_types,
+};
+
 const CornuLayerClass cornu__sequential_class = {
     .class_name = "Sequential", .size = sizeof(CornuModel), .build_many = build_many,
     .call_masked = call_masked, .outputs = outputs, .apply_policy = apply_policy,
-    .free = free_model, .takes_integers = true, .stage = &cornu__model_stage,
+    .free = free_model, .takes_integers = true, .stage = &stage,
 };
 
 const CornuLayerClass cornu__functional_class = {
     .class_name = "Functional", .size = sizeof(CornuModel), .build_many = build_many,
     .call_masked = call_masked, .outputs = outputs, .apply_policy = apply_policy,
-    .free = free_model, .takes_integers = true, .stage = &cornu__model_stage,
+    .free = free_model, .takes_integers = true, .stage = &stage,
 };
