@@ -83,7 +83,7 @@ esac
 linked() {
     local program
     for program in cornu/usr/bin/*; do
-        case ${program##*/} in cornu[-_]*) ;; *) echo "$program" >err; return 1 ;; esac
+        case ${program##*/} in cornu | cornu[-_]*) ;; *) echo "$program" >err; return 1 ;; esac
         readelf -d "$program" | grep -q 'NEEDED.*libcornu.so.0' ||
             { echo "$program: not linked with libcornu.so.0" >err; return 1; }
     done
