@@ -166,7 +166,6 @@ typedef struct {
                              CornuType *out);
     CornuStatus (*host_call)(const CornuLayer *layer, const CornuArray *in, int in_count,
                              CornuArray out);
-    const struct CornuHostStage *stage;   /* of models, whose layers may run there; else NULL */
 
     /* Returns the mask of the output, given x and its mask, call->mask; NULL is none. Without this
      * function the mask of x passes through, which suits layers that process each step

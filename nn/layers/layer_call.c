@@ -242,9 +242,8 @@ static bool is_made(const CornuLayer *layer, CornuTensor *const *out)
     while (made < count && out[made]) made++;
     if (made == count) return true;
     if (!cornu_error_pending())
-        cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: the call of its class %s returned NULL as output "
-                         "%d of %d, without an error", cornu_layer_name(layer),
-                         layer->kind->class_name, made, count);
+        cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: %s returned NULL as output %d",
+                         cornu_layer_name(layer), layer->kind->class_name, made);
     return false;
 }
 

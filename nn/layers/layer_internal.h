@@ -78,18 +78,6 @@ CornuStatus cornu__layer_name_list(CornuLayer *layer);
 /* Adds the weights of cornu_layer_enable_lora to a layer that has its others, if it has a rank. */
 CornuStatus cornu__layer_add_lora(CornuLayer *layer);
 
-/* Models some of whose layers run on the host, before the step. */
-typedef struct CornuHostStage {
-    bool        (*has)(const CornuLayer *layer);
-    /* Whether such a layer takes an operand of the model. */
-    bool        (*takes)(const CornuLayer *layer, int operand);
-    /* Builds a model that is not built for its input, in[0]. */
-    CornuStatus (*build)(CornuLayer *layer, const CornuType *in);
-    /* The types of the outputs of a model that has such layers. */
-    CornuStatus (*types)(const CornuLayer *layer, const CornuType *in, int in_count,
-                         CornuType *out);
-} CornuHostStage;
-
 /* Infers the types of the outputs. Axis 0 of all types, and extents that depend on an unknown one,
  * are CORNU_NONE; `out` holds CORNU_MAX_LAYER_TENSORS. The weights must have been declared. */
 CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_count,

@@ -30,38 +30,29 @@ bool cornu__model_on_host(const CornuModel *model)
     return any;
 }
 
-/* Whether a layer of the step, or an output of the model, takes the value. */
-static bool is_taken(const CornuModel *model, int value)
+/* Whether a layer of the step, or an output of the model, takes the value; with `there` whether a
+ * layer on the host does. */
+static bool is_taken(const CornuModel *model, int value, bool there)
 {
-    for (int i = 0; i < model->output_count; i++)
+    for (int i = 0; i < model->output_count && !there; i++)
         if (cornu__model_value_index(model, model->outputs[i]) == value) return true;
     for (int i = 0; i < model->call_count; i++) {
         const CornuModelCall *call = &model->calls[i];
         const CornuModel     *within = staged(call);
-        for (int k = 0; k < cornu__node_symbols(call->node) && !on_host(call); k++)
-            if (call->in[k] == value &&
-                (!within || k >= call->node->in_count || cornu__model_takes(within, k)))
+        for (int k = 0; k < cornu__node_symbols(call->node); k++) {
+            if (call->in[k] != value) continue;
+            if (within && k < call->node->in_count
+                    ? is_taken(within, cornu__model_value_index(within, within->inputs[k]), there)
+                    : on_host(call) == there)
                 return true;
+        }
     }
     return false;
 }
 
-bool cornu__model_takes(const CornuModel *model, int input)
+static bool takes(const CornuModel *model, int input, bool there)
 {
-    return is_taken(model, cornu__model_value_index(model, model->inputs[input]));
-}
-
-bool cornu__model_takes_on_host(const CornuModel *model, int input)
-{
-    const int value = cornu__model_value_index(model, model->inputs[input]);
-    for (int i = 0; i < model->call_count; i++) {
-        const CornuModelCall *call = &model->calls[i];
-        const CornuModel     *within = staged(call);
-        for (int k = 0; k < call->node->in_count && (within || on_host(call)); k++)
-            if (call->in[k] == value && (!within || cornu__model_takes_on_host(within, k)))
-                return true;
-    }
-    return false;
+    return is_taken(model, cornu__model_value_index(model, model->inputs[input]), there);
 }
 
 /* Adds the results of layers on the host that the step takes, those of models in it too. */
@@ -72,7 +63,7 @@ static void add_results(const CornuModel *model, CornuSymbol *fed[CORNU_MAX_MODE
         const CornuModelCall *call = turn(model, i);
         const CornuModel     *within = staged(call);
         if (within) add_results(within, fed, count);
-        else if (on_host(call) && is_taken(model, call->first) && *count < CORNU_MAX_MODEL_TENSORS)
+        else if (on_host(call) && is_taken(model, call->first, false) && *count < CORNU_MAX_MODEL_TENSORS)
             fed[(*count)++] = &call->node->out[0];
     }
 }
@@ -82,7 +73,7 @@ int cornu__model_fed(const CornuModel *model, CornuSymbol *fed[CORNU_MAX_MODEL_T
     const bool is_staged = cornu__model_on_host(model);
     int        count = 0;
     for (int i = 0; i < model->input_count; i++)
-        if (!is_staged || cornu__model_takes(model, i)) fed[count++] = model->inputs[i];
+        if (!is_staged || takes(model, i, false)) fed[count++] = model->inputs[i];
     if (is_staged) add_results(model, fed, &count);
     return count;
 }
@@ -95,7 +86,7 @@ void cornu__model_place_fed(const CornuModel *model, CornuTensor *const *in,
     int        next = 0;
     for (int i = 0; i < model->input_count; i++) {
         const int value = cornu__model_value_index(model, model->inputs[i]);
-        if (is_staged && !cornu__model_takes(model, i)) continue;
+        if (is_staged && !takes(model, i, false)) continue;
         values[value] = in[next];
         masks[value] = in_masks[next++];
     }
@@ -108,7 +99,7 @@ void cornu__model_place_fed(const CornuModel *model, CornuTensor *const *in,
             int count = 0;
             add_results(within, fed, &count);
             next += count;
-        } else if (on_host(call) && is_taken(model, call->first)) {
+        } else if (on_host(call) && is_taken(model, call->first, false)) {
             values[call->first] = in[next];
             masks[call->first] = in_masks[next++];
         }
@@ -122,7 +113,7 @@ int cornu__model_feed_within(const CornuModelCall *call, CornuTensor *const *res
     CornuSymbol      *fed[CORNU_MAX_MODEL_TENSORS];
     int               count = 0, added = 0;
     for (int k = 0; k < call->node->in_count; k++) {
-        if (!cornu__model_takes(within, k)) continue;
+        if (!takes(within, k, false)) continue;
         x[count] = x[k];
         x_masks[count++] = x_masks[k];
     }
@@ -145,7 +136,7 @@ bool cornu__stage_takes(const CornuLayer *layer, int operand)
 {
     const CornuModel *model = (const CornuModel *)layer;
     return cornu__stage_has(layer) && operand < model->input_count &&
-           cornu__model_takes_on_host(model, operand);
+           takes(model, operand, true);
 }
 
 /* As its own inputs have them. */
@@ -153,15 +144,7 @@ CornuStatus cornu__stage_types(const CornuLayer *layer, const CornuType *in, int
                                CornuType *out)
 {
     const CornuModel *model = (const CornuModel *)layer;
-    CornuText         a, b;
-    if (in_count != model->input_count)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: got %d tensors, expected %d", layer->name,
-                           in_count, model->input_count);
-    for (int i = 0; i < in_count; i++)
-        if (!cornu__shape_fits(in[i].shape, model->inputs[i]->type.shape))
-            return cornu__fail(CORNU_ERR_SHAPE, "%s: input %d is %s, expected %s", layer->name, i,
-                               cornu_shape_print(&a, in[i].shape),
-                               cornu_shape_print(&b, model->inputs[i]->type.shape));
+    CORNU__TRY(cornu__model_check_inputs(model, in, in_count));
     for (int i = 0; i < model->output_count; i++) out[i] = model->outputs[i]->type;
     return CORNU_OK;
 }
@@ -207,7 +190,7 @@ static CornuStatus add_stage(const CornuModel *model, const int *inputs, CornuHo
                                  .out = to->value_count++ };
         for (int k = 0; k < call->in_count; k++) call->in[k] = in[k];
         number[made->first] = call->out;
-        if (is_taken(model, made->first)) add_result(to, call->out);
+        if (is_taken(model, made->first, false)) add_result(to, call->out);
     }
     cornu__release(number);
     return status;
@@ -221,7 +204,7 @@ CornuStatus cornu__model_host_program(const CornuModel *model, int given, CornuH
     if (!to->calls) return CORNU_ERR_MEMORY;
     for (int i = 0; i < model->input_count; i++) {
         inputs[i] = i;
-        if (cornu__model_takes(model, i)) add_result(to, i);
+        if (takes(model, i, false)) add_result(to, i);
     }
     CornuStatus status = add_stage(model, inputs, to);
     for (int i = model->input_count; i < given; i++) add_result(to, i);

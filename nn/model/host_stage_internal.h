@@ -8,10 +8,6 @@
 /* Whether a layer of the model, or of a model in it, runs on the host. */
 bool cornu__model_on_host(const CornuModel *model);
 
-/* Whether the step takes an input, and whether layers on the host do. */
-bool cornu__model_takes(const CornuModel *model, int input);
-bool cornu__model_takes_on_host(const CornuModel *model, int input);
-
 /* The values that a step is fed with: the model's inputs, unless layers run on the host; then those
  * that the step takes, and the results of these layers. Returns their number. */
 int cornu__model_fed(const CornuModel *model, CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS]);

@@ -55,6 +55,20 @@ int cornu__model_weight_index(const CornuModel *model, const CornuWeight *weight
     return cornu__lookup_find(&model->numbers, weight);
 }
 
+CornuStatus cornu__model_check_inputs(const CornuModel *model, const CornuType *in, int count)
+{
+    CornuText a, b;
+    if (count != model->input_count)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: got %d tensors, expected %d", model->base.name,
+                           count, model->input_count);
+    for (int i = 0; i < count; i++)
+        if (!cornu__shape_fits(in[i].shape, model->inputs[i]->type.shape))
+            return cornu__fail(CORNU_ERR_SHAPE, "%s: input %d is %s, expected %s",
+                               model->base.name, i, cornu_shape_print(&a, in[i].shape),
+                               cornu_shape_print(&b, model->inputs[i]->type.shape));
+    return CORNU_OK;
+}
+
 int cornu__model_value_index(const CornuModel *model, const CornuSymbol *symbol)
 {
     const int call = cornu__lookup_find(&model->calls_of, symbol->node);

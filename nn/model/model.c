@@ -21,6 +21,8 @@ uint64_t cornu_model_seed(const CornuModel *model)
 
 /* ---- Making ---- */
 
+static const CornuHostStage stage;   /* of every model, below */
+
 CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, const char *policy,
                                 int *made)
 {
@@ -39,6 +41,7 @@ CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, c
     layer->owners = 1;
     model->seed = making.seed;
     model->input_scale = 1.0;
+    model->stage = &stage;
     model->labels.of_strings = model->names.of_strings = true;
     return model;
 }
@@ -476,21 +479,15 @@ static CornuTensor *call_masked(CornuLayer *layer, const CornuCall *call, CornuT
                            CornuTensor **out_masks)
 {
     const CornuModel *model = (const CornuModel *)layer;
+    CornuType         types[CORNU_MAX_LAYER_TENSORS];
     if (cornu__model_on_host(model))   /* the model around it feeds it as a step would */
         return cornu__model_call_layers(model, call, in, masks, out, out_masks);
     if (cornu__model_refuse_function(model, "a model as a layer")) return cornu__null();
-    if (in_count != model->input_count)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: got %d tensors, expected %d",
-                                layer->name, in_count, model->input_count);
     for (int i = 0; i < in_count; i++) {
-        CornuShape got = cornu_tensor_shape(in[i]), want = model->inputs[i]->type.shape;
-        CornuText  a, b;
-        got.extent[0] = CORNU_NONE;
-        if (!cornu__shape_fits(got, want))
-            return cornu__fail_null(CORNU_ERR_SHAPE, "%s: input %d is %s, expected %s",
-                                    layer->name, i, cornu_shape_print(&a, got),
-                                    cornu_shape_print(&b, want));
+        types[i] = cornu_tensor_type(in[i]);
+        types[i].shape.extent[0] = CORNU_NONE;
     }
+    if (cornu__model_check_inputs(model, types, in_count)) return cornu__null();
     return cornu__model_call_layers(model, call, in, masks, out, out_masks);
 }
 
@@ -535,11 +532,11 @@ static const CornuHostStage stage = {
 const CornuLayerClass cornu__sequential_class = {
     .class_name = "Sequential", .size = sizeof(CornuModel), .build_many = build_many,
     .call_masked = call_masked, .outputs = outputs, .apply_policy = apply_policy,
-    .free = free_model, .takes_integers = true, .stage = &stage,
+    .free = free_model, .takes_integers = true,
 };
 
 const CornuLayerClass cornu__functional_class = {
     .class_name = "Functional", .size = sizeof(CornuModel), .build_many = build_many,
     .call_masked = call_masked, .outputs = outputs, .apply_policy = apply_policy,
-    .free = free_model, .takes_integers = true, .stage = &stage,
+    .free = free_model, .takes_integers = true,
 };

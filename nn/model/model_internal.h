@@ -10,6 +10,19 @@
 #include "model.h"
 #include "symbol_internal.h"
 
+/* What is asked of models as layers, some of whose layers run on the host, before the step
+ * (host_stage.c). */
+typedef struct CornuHostStage {
+    bool        (*has)(const CornuLayer *layer);
+    /* Whether such a layer takes an operand of the model. */
+    bool        (*takes)(const CornuLayer *layer, int operand);
+    /* Builds a model that is not built for its input, in[0]. */
+    CornuStatus (*build)(CornuLayer *layer, const CornuType *in);
+    /* The types of the outputs of a model that has such layers. */
+    CornuStatus (*types)(const CornuLayer *layer, const CornuType *in, int in_count,
+                         CornuType *out);
+} CornuHostStage;
+
 /* A loss or a metric with its states on the device. */
 typedef struct {
     char          *name;                         /* its key in logs */
@@ -138,6 +151,7 @@ struct CornuModel {
 
     bool            compiled, ready;             /* ready: all variables are on `device` */
     bool            predicts;                    /* not compiled, but has a device to predict on */
+    const CornuHostStage *stage;
     CornuDevice    *device, *own_device;         /* `device` is retained, as is the next */
     CornuDevice    *placed;                      /* where its weights were put; or NULL */
     const CornuCompilation *compilation;         /* NULL: not compiled. The next ones are its */
@@ -226,6 +240,9 @@ int cornu__model_weight_index(const CornuModel *model, const CornuWeight *weight
 /* The index of the model's first call of the layer, and of the next one after call i; or -1. */
 int cornu__model_first_call(const CornuModel *model, const CornuLayer *layer);
 int cornu__model_next_call(const CornuModel *model, int i);
+
+/* Whether a model that is called as a layer takes tensors of these types. */
+CornuStatus cornu__model_check_inputs(const CornuModel *model, const CornuType *in, int count);
 
 /* The index of a symbol's value in the model, or -1. */
 int cornu__model_value_index(const CornuModel *model, const CornuSymbol *symbol);

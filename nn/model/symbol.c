@@ -1,5 +1,5 @@
 /* Symbols and nodes; the thread owns them until a model does. */
-#include "symbol_internal.h"
+#include "model_internal.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -210,11 +210,17 @@ static CornuStatus extend_paths(CornuLayer *layer)
     return CORNU_OK;
 }
 
+/* Of a model; else NULL. */
+static const CornuHostStage *stage_of(const CornuLayer *layer)
+{
+    return layer->kind->call_masked ? ((const CornuModel *)layer)->stage : NULL;
+}
+
 /* A layer runs on the host if its inputs are there, and only there strings are. */
 static CornuStatus check_host(const CornuLayer *layer, CornuSymbol *const *in, int count)
 {
-    const CornuHostStage *stage = layer->kind->stage;
-    CornuText         place;
+    const CornuHostStage *stage = stage_of(layer);
+    CornuText             place;
     for (int i = 0; i < count; i++) {
         const CornuNode *from = in[i]->node;
         const bool       there = from->in_count == 0 || from->layer->kind->host_call;
@@ -234,9 +240,9 @@ static CornuStatus check_host(const CornuLayer *layer, CornuSymbol *const *in, i
 
 static CornuStatus make_call(CornuLayer *layer, CornuSymbol *const *in, int count, CornuType *out)
 {
-    CornuShape        shapes[CORNU_MAX_LAYER_TENSORS] = { { 0 } };
-    CornuType         types[CORNU_MAX_LAYER_TENSORS];
-    const CornuHostStage *stage = layer->kind->stage;
+    CornuShape            shapes[CORNU_MAX_LAYER_TENSORS] = { { 0 } };
+    CornuType             types[CORNU_MAX_LAYER_TENSORS];
+    const CornuHostStage *stage = stage_of(layer);
     for (int i = 0; i < count; i++) {
         types[i] = in[i]->type;
         shapes[i] = types[i].shape;

@@ -1,6 +1,7 @@
 /* Writing and reading layers as Keras' JSON. Names and places of a layer's arguments are in a table
  * of its class (layer.h), by which fields.c works. */
 #include "architecture_internal.h"
+#include "../../device/inference_internal.h"
 #include "../layers/quantized_internal.h"
 
 #include <string.h>
@@ -175,29 +176,30 @@ static CornuStatus set_lora(CornuLayer *layer, const json_t *config)
                                                                   : json_number_value(alpha));
 }
 
-/* Arguments that Keras' constructors require, for which 0 or nothing is a value here. */
+/* Arguments that Keras' constructors require, for which 0 or nothing is a value here: of the
+ * classes whose names have the word. */
 static CornuStatus check_required(const CornuLayerClass *kind, const json_t *config)
 {
-    static const struct { const char *class_name, *argument; } required[] = {
-        { "Activation", "activation" }, { "AlphaDropout", "rate" }, { "Dropout", "rate" },
-        { "EinsumDense", "output_shape" }, { "GaussianDropout", "rate" },
-        { "GaussianNoise", "stddev" },
-        { "SpatialDropout1D", "rate" }, { "SpatialDropout2D", "rate" },
-        { "SpatialDropout3D", "rate" },
+    static const char required[][2][14] = {
+        { "Dropout", "rate" }, { "Activation", "activation" }, { "GaussianNoise", "stddev" },
+        { "EinsumDense", "output_shape" },
     };
     for (size_t i = 0; i < sizeof required / sizeof *required; i++)
-        if (!strcmp(kind->class_name, required[i].class_name) &&
-            !json_object_get(config, required[i].argument))
+        if (strstr(kind->class_name, required[i][0]) && !json_object_get(config, required[i][1]))
             return cornu__fail(CORNU_ERR_FORMAT, "the argument \"%s\" of %s is missing",
-                               required[i].argument, kind->class_name);
+                               required[i][1], kind->class_name);
     return CORNU_OK;
 }
+
+/* Files of the library that predicts only are those that this one wrote. */
+static CornuStatus (*const check)(const CornuLayerClass *kind, const json_t *config) =
+    CORNU__FULL(check_required, NULL);
 
 static CornuStatus make_layer(const json_t *value, const CornuPolicy *usual,
                               const CornuLayerClass *kind, CornuLayer **layer)
 {
     const json_t *config = json_object_get(value, "config");
-    CORNU__TRY(check_required(kind, config));
+    if (check) CORNU__TRY(check(kind, config));
     void *arguments = cornu__allocate(1, kind->config_size);
     if (!arguments) return CORNU_ERR_MEMORY;
     const CornuLayersInside layers = inside(usual);

@@ -1,5 +1,7 @@
 /* Writing and reading models as Keras' JSON: Sequential ones, and what both kinds share. */
 #include "architecture_internal.h"
+#include "keras2/keras2_internal.h"
+#include "../../device/inference_internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -286,19 +288,15 @@ char *cornu_model_to_json(const CornuModel *model)
     return text ? text : cornu__null();
 }
 
-/* JSON that a former version of Keras wrote, as Keras 3's. */
-static json_t *of_this_version(const json_t *model)
-{
-    for (const CornuFormat *const *f = cornu__formats; *f; f++)
-        if ((*f)->renew) return (*f)->renew(model, NULL);
-    return json_incref((json_t *)model);
-}
+/* Makes JSON that a former version of Keras wrote Keras 3's. */
+typedef json_t *Renew(const json_t *model, const char *version);
+static Renew *const renew = CORNU__FULL(cornu__keras2_model, NULL);
 
 CornuModel *cornu_model_from_json(const char *json)
 {
     CORNU__NEED_TO_LOAD(json);
     json_t *given = cornu__json_parse(json, strlen(json), CORNU_ARCHITECTURE_DEPTH);
-    json_t *value = given ? of_this_version(given) : cornu__null();
+    json_t *value = !given ? cornu__null() : renew ? renew(given, NULL) : json_incref(given);
     CornuModel *model = value ? cornu__model_from_config(value, NULL) : NULL;
     json_decref(given);
     json_decref(value);

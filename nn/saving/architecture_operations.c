@@ -2,6 +2,7 @@
  * the arguments of a call contain tensors, which a layer here has as operands: in its copy of the
  * arguments each stands as a number. */
 #include "architecture_internal.h"
+#include "../../device/inference_internal.h"
 
 #include <string.h>
 
@@ -114,6 +115,10 @@ static CornuStatus check_required(const CornuOperationClass *kind, const json_t 
     return CORNU_OK;
 }
 
+/* Files of the library that predicts only are those that this one wrote. */
+static CornuStatus (*const check)(const CornuOperationClass *kind, const json_t *config,
+                                  const json_t *call) = CORNU__FULL(check_required, NULL);
+
 CornuStatus cornu__operation_from_json(const json_t *value, CornuLayer **layer)
 {
     const CornuOperationClass *kind = cornu__operation_of_json(value);
@@ -128,7 +133,7 @@ CornuStatus cornu__operation_from_json(const json_t *value, CornuLayer **layer)
         !json_is_object(json_object_get(call, "kwargs")))
         cornu__fail_null(CORNU_ERR_FORMAT, "%.60s: an operation without name, config, args or "
                          "kwargs", name ? name : "");
-    else if (check_required(kind, config, call))
+    else if (check && check(kind, config, call))
         cornu__fail_prefix(cornu_error_status(), name), cornu__null();
     else
         *layer = cornu__operation_create(kind, name, config, json_object_get(call, "args"),

@@ -47,9 +47,6 @@ typedef struct {
     /* Likewise with shapes of the inputs, which a graph may leave open. */
     CornuModel *(*load_shaped)(const char *path, CornuInputShapes *shapes);
     CornuStatus (*load_weights)(CornuModel *model, const char *path);
-    /* The JSON of a model of a former version of Keras as that of Keras 3; NULL for formats that
-     * do not have such. */
-    json_t     *(*renew)(const json_t *model, const char *version);
     bool        merges_lora;        /* what is saved is cornu__values_merge_lora's */
     CornuStatus (*check)(void);     /* loads the library that saving needs; NULL if none */
     CornuStatus (*known)(void);     /* makes the classes of its layers known to files of any format;

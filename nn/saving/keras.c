@@ -295,7 +295,7 @@ CornuStatus cornu__keras_check(void)
 
 const CornuFormat cornu__keras_format = {
     .suffix = ".keras", .save = save, .load = load, .load_weights = load_archive_weights,
-    .renew = cornu__keras2_model, .check = cornu__keras_check, .merges_lora = true,
+    .check = cornu__keras_check, .merges_lora = true,
 };
 
 const CornuFormat cornu__keras_weights_format = {

@@ -168,18 +168,14 @@ CornuStatus cornu__check_fills(const CornuNamedArray *array, const char *name, C
 
 void cornu__fill_from(CornuArray to, CornuArray from)
 {
-    enum { CHUNK = 1024 };
-    const int64_t count = cornu_type_count(to.type);
-    uint16_t      chunk[CHUNK];
+    uint16_t         bits;
+    const CornuArray one = cornu_array_from(&bits, cornu_scalar(from.type.dtype));
     if (from.type.dtype == to.type.dtype) {
         memcpy(to.data, from.data, cornu_type_bytes(to.type));
         return;
     }
-    for (int64_t i = 0; i < count; i += CHUNK) {
-        const int64_t n = count - i < CHUNK ? count - i : CHUNK;
-        memcpy(chunk, (const char *)from.data + (size_t)i * sizeof *chunk,
-               (size_t)n * sizeof *chunk);
-        const CornuArray part = cornu_array_from(chunk, cornu_type(from.type.dtype, n));
-        for (int64_t k = 0; k < n; k++) ((float *)to.data)[i + k] = (float)cornu_array_get(part, k);
+    for (int64_t i = 0; i < cornu_type_count(to.type); i++) {
+        memcpy(&bits, (const char *)from.data + (size_t)i * sizeof bits, sizeof bits);
+        cornu_array_set(to, i, cornu_array_get(one, 0));
     }
 }

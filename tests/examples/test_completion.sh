@@ -15,6 +15,7 @@ flags_of_help() { "$programs/$1" --help | sed -n 's/^  \(--[^ ]*\).*/\1/p'; }
 same_flags() {
     local name bad=0
     for name in $programs_with_help; do
+        [ "$name" = cornu ] && continue   # whose words are commands
         flags_of_help "$name" >expected
         "$programs/$name" --complete >words 2>err || return 1
         cut -d ' ' -f 1 words | diff expected - >out || { echo "$name" >err; bad=1; }

@@ -98,8 +98,8 @@ static void titles_say_what_is_synthetic(void **state)
     CornuModel          *model = cornu_sequential(.name = "net");
     const CornuTrainTest real = { .name = "mnist", .things = "digits" };
     const CornuTrainTest drawn = { .name = "mnist", .things = "digits", .synthetic = true };
-    assert_string_equal(title_of(title, model, "test ", &real), "net, test digits of mnist");
-    assert_string_equal(title_of(title, model, "test ", &drawn), "net, synthetic test digits");
+    assert_string_equal(title_of(title, model, "test", &real), "net, test digits of mnist");
+    assert_string_equal(title_of(title, model, "test", &drawn), "net, synthetic test digits");
     assert_string_equal(title_of(title, model, "", NULL), "net");
     cornu_model_free(model);
 }

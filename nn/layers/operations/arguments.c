@@ -28,9 +28,7 @@ const json_t *cornu__argument(const CornuOperands *o, const char *name, int at)
     if (value && o->asked) note_asked(o, name);
     if (!value) value = json_object_get(o->kwargs, name);
     if (!value && at >= 0) value = json_array_get(o->args, (size_t)at);
-    if (json_is_null(value)) value = NULL;
-    if (!value && o->missing) *o->missing = name;
-    return value;
+    return json_is_null(value) ? NULL : value;
 }
 
 int64_t cornu__argument_integer(const CornuOperands *o, const char *name, int64_t usual)

@@ -49,8 +49,7 @@ static CornuTensor *sliced(const CornuOperands *o, CornuTensor *x, int axis, con
     const json_t *given = json_object_get(config, "step");
     const int64_t n = cornu_tensor_shape(x).extent[axis];
     if (!start || !stop || !given)
-        return cornu__operation_refuse(o, "a slice lacks its start, stop or step, which may be "
-                                       "null");
+        return cornu__operation_refuse(o, "a slice lacks start, stop or step");
     int64_t       step = json_is_integer(given) ? json_integer_value(given) : 1;
     if (step == 0) return cornu__operation_refuse(o, "a slice has a step of 0");
     if (step > 0) {

@@ -104,10 +104,8 @@ static bool read_operand(const CornuOperands *o, const json_t *value, CornuOpera
     if (class_name && !strcmp(class_name, "__keras_tensor__") && number >= 0 &&
         number < o->in_count)
         operand->tensor = o->in[number];
-    else if (class_name && !json_object_get(config, "dtype") &&
-             (!strcmp(class_name, "__numpy__") || !strcmp(class_name, "__tensor__")))
-        cornu__operation_refuse(o, "an array has no dtype");
-    else if (class_name && (!strcmp(class_name, "__numpy__") || !strcmp(class_name, "__tensor__")))
+    else if (class_name && (!strcmp(class_name, "__numpy__") || !strcmp(class_name, "__tensor__"))
+             && json_object_get(config, "dtype"))
         operand->tensor = constant_array(o, json_object_get(config, "value"),
                                          json_string_value(json_object_get(config, "dtype")));
     else if (json_is_array(value))

@@ -40,21 +40,15 @@ CornuTensor *cornu__operation_call(CornuLayer *layer, const CornuCall *call,
 {
     const CornuOperationClass *kind = class_of(layer);
     CornuOperands o = operands_of(layer);
-    const char   *missing = NULL;
     uint64_t      asked = 0;
     o.asked = &asked;
-    o.missing = &missing;
     o.in_count = in_count;
     o.call = call;
     o.graph = call->graph;
     o.shapes_only = call->shapes_only;
     o.in = in;
     o.out = out;
-    CornuTensor *y = kind->rule(&o);
-    if (!y && !cornu_error_pending() && missing)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: the operation %s lacks its argument "
-                                "\"%s\"", cornu_layer_name(layer), kind->kind.class_name, missing);
-    return call->shapes_only ? checked(&o, y) : y;
+    return call->shapes_only ? checked(&o, kind->rule(&o)) : kind->rule(&o);
 }
 
 /* As in Keras, results of operations have no masks. */

@@ -24,11 +24,11 @@ typedef struct {
     CornuTensor       **out;              /* for operations with several results */
     uint64_t           *asked;            /* NULL, or a bit for each argument of config, in its
                                              order, that the rule has read */
-    const char        **missing;          /* set to the last argument that was looked for in vain */
 } CornuOperands;
 
 /* Records an operation: returns its only result, or sets o->out and returns the first. NULL on
- * failure, as ops do; NULL without an error, if an argument that it requires is missing. */
+ * failure, as ops do; without an error where a required argument is missing, which then is one
+ * of layer_call.c. */
 typedef CornuTensor *CornuOperationRule(const CornuOperands *o);
 
 /* The number of results, given the arguments and the shape of operand 0. At most
