@@ -13,7 +13,7 @@ enum { PIXELS = 28 * 28, FEW = 500 };
 
 /* The digits from `first` on, five of them, as classes 0 to 4: at most `most` of the given ones. The
  * images move to the front of the array. */
-static int64_t select(CornuArray x, CornuArray y, int first, int64_t most, CornuArray to[2])
+static int64_t choose(CornuArray x, CornuArray y, int first, int64_t most, CornuArray to[2])
 {
     uint8_t *pixels = malloc((size_t)most * PIXELS), *labels = malloc((size_t)most);
     int64_t  count = 0;
@@ -43,9 +43,9 @@ int main(void)
     CornuArray      low[2], few[2], test[2];
     CornuTrainTest *mnist = cornu_mnist_load();
     if (!mnist) return fprintf(stderr, "%s\n", cornu_error_message()), 1;
-    select(mnist->train_x, mnist->train_y, 0, 20000, low);
-    select(mnist->train_x, mnist->train_y, 5, FEW, few);
-    select(mnist->test_x, mnist->test_y, 5, 10000, test);
+    choose(mnist->train_x, mnist->train_y, 0, 20000, low);
+    choose(mnist->train_x, mnist->train_y, 5, FEW, few);
+    choose(mnist->test_x, mnist->test_y, 5, 10000, test);
 
     CornuModel *model = cornu_sequential(.input_shape = { 28, 28, 1 }, .input_scale = 1.0 / 255);
     cornu_model_add(model, cornu_conv2d(32, 3, .activation = CORNU_RELU));

@@ -171,7 +171,7 @@ check "cornu.pc has the programs' version" same_version
 named() {
     local program
     for program in "$there"/bin/*; do
-        case ${program##*/} in cornu[-_]*) ;; *) echo "$program" >err; return 1 ;; esac
+        case ${program##*/} in cornu | cornu[-_]*) ;; *) echo "$program" >err; return 1 ;; esac
         [ -r "$there/share/bash-completion/completions/${program##*/}" ] || return 1
     done
     [ -x "$there/bin/cornu-predict" ] && [ -x "$there/bin/cornu_run" ] &&

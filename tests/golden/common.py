@@ -66,6 +66,28 @@ def write_arrays(path, arrays, cases):
     path.chmod(0o644)
 
 
+def use_logits():
+    """From now on crossentropies of what a softmax gave use its logits, as they do in Keras on
+    TensorFlow (keras/src/backend/tensorflow/nn.py, _get_logits), and in Cornu; on JAX, whose arrays
+    have no attributes, Keras clips the probabilities."""
+    from keras.src.backend.jax import nn
+
+    made = []       # results, kept so that none has the id of another, and their logits
+    softmax, crossentropy = nn.softmax, nn.sparse_categorical_crossentropy
+
+    def noted_softmax(x, axis=-1):
+        made.append((softmax(x, axis), x))
+        return made[-1][0]
+
+    def of_logits(target, output, from_logits=False, axis=-1):
+        for result, logits in made:
+            if result is output:
+                return crossentropy(target, logits, True, axis)
+        return crossentropy(target, output, from_logits, axis)
+
+    nn.softmax, nn.sparse_categorical_crossentropy = noted_softmax, of_logits
+
+
 def hashed_uniform(name, count):
     """`count` values in [-1, 1), exact in f32, that a C test makes again in six lines:
     u32 x = crc32(name) + i * 0x9E3779B9, mixed by the murmur3 finalizer, its top 24 bits

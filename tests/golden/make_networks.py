@@ -166,6 +166,7 @@ def distance(a, b):
 
 
 def main():
+    common.use_logits()
     data = batches()
     if "--float64" in sys.argv:
         keras.config.set_floatx("float64")

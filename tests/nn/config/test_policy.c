@@ -217,7 +217,8 @@ static void check_dtypes(const CornuProgram *program, CornuDtype compute)
     expect_op(program, CORNU_OP_MATMUL, "dense/gradient", both, compute, of_weights);
     expect_op(program, CORNU_OP_MATMUL, "dense_1", 1, compute, CORNU_F32);
     expect_op(program, CORNU_OP_MATMUL, "dense_1/gradient", both, compute, of_weights);
-    expect_op(program, CORNU_OP_SOFTMAX, "dense_1", 1, CORNU_F32, CORNU_F32);
+    /* The loss is that of the logits, which are f32; nothing reads the probabilities. */
+    expect_op(program, CORNU_OP_SOFTMAX, "dense_1", 0, CORNU_F32, CORNU_F32);
     for (int i = 0; i < program->op_count; i++) {
         const CornuProgramOp *op = &program->ops[i];
         const CornuDtype      dtype = result_dtype(program, op);

@@ -1,6 +1,7 @@
 /* Files of Keras 2 and tf.keras, as tf-keras wrote them (tests/golden/make_keras2.py): they
  * predict as there, training continues as there, and they are saved as models of Keras 3. */
 #include "golden_files.h"
+#include "../../skip.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,7 @@ static void test_predicts(void **state)
 {
     const Case *of = *state;
     static const char *const saved[] = { ".keras", ".safetensors" };
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     CornuNpz   *data = data_of(of);
     CornuModel *model = expect_model(cornu_model_load(path_of(of, of->suffix)));
     expect_predictions(model, of, data);
@@ -111,7 +112,7 @@ static void test_continues(void **state)
     const Case *of = *state;
     CornuArray  x[MOST], t[MOST];
     float       got[STEPS];
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     CornuNpz   *data = data_of(of);
     CornuModel *model = expect_model(cornu_model_load_compiled(path_of(of, of->suffix), device));
     arrays_of(data, 'x', x);
@@ -131,7 +132,7 @@ static void test_continues(void **state)
 static void test_weights_of_cudnn(void **state)
 {
     const Case *of = *state;
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     CornuNpz   *data = data_of(of);
     CornuModel *model = expect_model(cornu_model_load(path_of(of, of->suffix)));
     CornuModel *other = expect_model(cornu_model_clone(model));

@@ -1,5 +1,6 @@
 /* Weights of models that are subclasses in Keras, whose layers have the names of attributes. */
 #include "golden_files.h"
+#include "../../skip.h"
 
 /* The network of tests/golden/make_subclassed.py, whose layers have these names. */
 static CornuModel *subclassed(const char *const names[6])
@@ -35,7 +36,7 @@ static void test_weights_by_attributes(void **state)
     static const char *const other[6] = { "dense1", "dense", "batch_normalization", "dense_1",
                                           "another", "head" };
     (void)state;
-    if (!has_hdf5()) skip();
+    if (!has_hdf5()) SKIP_FOR(SKIP_HDF5);
     CornuNpz         *data = cornu_npz_open("tests/golden/subclassed/attributes.npz");
     const CornuArray *x = &cornu_npz_find(data, "x0")->array;
     const CornuArray  want = cornu_npz_find(data, "y0")->array;
