@@ -73,8 +73,7 @@ if ((${#as[@]})) || [ "$(id -u)" != 0 ]; then
     check "and again is not" wait_for answers 4
     check "it ends with 0" end
 else
-    skipped=$((skipped + 1))
-    echo "skipped: folders that cannot be read: as root, and setpriv is not there"
+    skip 1 "setpriv: apt-get install util-linux, or not as root"
 fi
 
 # ---- Versions that fail to load ----
@@ -181,8 +180,7 @@ if perl -MIO::Socket::INET -e 1 2>err; then
     check "a client that has said all" half_closed "$head{\"instances\": [1]}"
     check "in two parts" half_closed "$head" '{"instances": [1]}'
 else
-    skipped=$((skipped + 1))
-    echo "skipped: a client that has said all: perl is not installed"
+    skip 1 "perl: apt-get install perl"
 fi
 end
 
