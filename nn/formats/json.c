@@ -134,3 +134,17 @@ json_t *cornu__json_with(json_t *object, const char *key, json_t *value)
     json_decref(object);
     return NULL;
 }
+
+bool cornu__json_same(const json_t *a, const json_t *b)
+{
+    return json_is_number(a) && json_is_number(b) ? json_number_value(a) == json_number_value(b)
+                                                  : json_equal(a, b);
+}
+
+bool cornu__json_is(const json_t *value, const char *text)
+{
+    json_t    *wanted = json_loads(text, JSON_DECODE_ANY, NULL);
+    const bool same = cornu__json_same(value, wanted);
+    json_decref(wanted);
+    return same;
+}

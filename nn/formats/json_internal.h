@@ -20,15 +20,14 @@ json_t *cornu__json_parse(const char *bytes, size_t size, int depth);
  * was. */
 char *cornu__json_text(const json_t *value);
 
-/* Appends a value, which it takes. Out of memory it frees the list and returns NULL. */
-json_t *cornu__json_append(json_t *list, json_t *value);
-
-/* The object with one more member; takes both. */
-json_t *cornu__json_with(json_t *object, const char *key, json_t *value);
-
 /* Whether json_string accepts the string: if it fails, jansson does not say whether for lack of
  * memory. */
 bool cornu__is_utf8(const char *text);
+
+/* As json_equal, but numbers are equal by value: 0 and 0.0. And whether a value is that of a JSON
+ * text of the program's own. */
+bool cornu__json_same(const json_t *a, const json_t *b);
+bool cornu__json_is(const json_t *value, const char *text);
 
 /* The list with one more value, the object with one more member; they take both. NULL when out of
  * memory or given NULL, so that one check at the end of a chain of calls suffices. */

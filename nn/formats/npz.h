@@ -1,6 +1,7 @@
 /*
  * NumPy's .npz files: named arrays, as a zip archive of .npy members. numpy.load reads the files
- * written here; those of numpy.savez and savez_compressed are read here, and .npy files of one array.
+ * written here; those of numpy.savez and savez_compressed are read here, and .npy files, of one
+ * array.
  *
  *     6 bytes    "\x93NUMPY"            2 bytes    version, 1 0
  *     2 bytes    N, little-endian       (version 2 and 3: 4 bytes)
@@ -20,8 +21,8 @@ extern "C" {
 
 typedef struct CornuNpz CornuNpz;
 
-/* Reads the whole file; the array of a .npy file is named "arr_0". NULL with CORNU_ERR_FILE if it cannot be read, CORNU_ERR_FORMAT naming the
- * defect, CORNU_ERR_UNSUPPORTED for objects (pickles), column-major or big-endian arrays, and for
+/* Reads the whole file; the array of a .npy file is named "arr_0". NULL with CORNU_ERR_FILE if it
+ * cannot be read, CORNU_ERR_FORMAT naming the defect, CORNU_ERR_UNSUPPORTED for objects (pickles), column-major or big-endian arrays, and for
  * dtypes or ranks that Cornu does not have. */
 CornuNpz *cornu_npz_open(const char *path);
 void      cornu_npz_close(CornuNpz *file);

@@ -699,21 +699,11 @@ static const struct { const char *name, *value; } foreign[] = {
     { "vocabulary_size", NULL }, { "vocabulary_dtype", NULL }, { "oov_method", "\"floormod\"" },
 };
 
-static bool same_value(const json_t *value, const char *text)
-{
-    json_t    *wanted = json_loads(text, JSON_DECODE_ANY, NULL);
-    const bool same = json_is_number(value) && json_is_number(wanted)
-                          ? json_number_value(value) == json_number_value(wanted)
-                          : json_equal(value, wanted);
-    json_decref(wanted);
-    return same;
-}
-
 static CornuStatus check_foreign(const char *name, const json_t *value)
 {
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         if (strcmp(foreign[i].name, name)) continue;
-        if (!foreign[i].value || same_value(value, foreign[i].value)) return CORNU_OK;
+        if (!foreign[i].value || cornu__json_is(value, foreign[i].value)) return CORNU_OK;
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%s\" is only available as %s",
                            name, foreign[i].value);
     }

@@ -42,7 +42,7 @@ CornuTensor *cornu__atan(CornuTensor *x);
 /* ---- gauss.c ---- */
 
 CornuTensor *cornu__erfc(CornuTensor *x);                            /* 1 - erf(x) */
-CornuTensor *cornu__gelu(CornuTensor *x);                            /* x (1 + erf(x / sqrt(2))) / 2 */
+CornuTensor *cornu__gelu(CornuTensor *x);                /* x (1 + erf(x / sqrt(2))) / 2 */
 CornuTensor *cornu__gelu_approximate(CornuTensor *x);                /* by tanh */
 
 /* ---- rounding.c ---- */
@@ -56,8 +56,9 @@ CornuTensor *cornu__fmod(CornuTensor *a, CornuTensor *b);
 
 /* ---- order.c: of any dtype that has an order, but for bool ---- */
 
-CornuTensor *cornu__reduce_min(CornuTensor *x, int64_t axes, bool keep);   /* as cornu_op_reduce_max */
-CornuTensor *cornu__argmin(CornuTensor *x, int axis);                      /* as cornu_op_argmax */
+/* As cornu_op_reduce_max and cornu_op_argmax. */
+CornuTensor *cornu__reduce_min(CornuTensor *x, int64_t axes, bool keep);
+CornuTensor *cornu__argmin(CornuTensor *x, int axis);
 /* Whether a comes before b when sorted, and whether they are equal then: NaN is the last, and equal
  * to itself. bool. */
 CornuTensor *cornu__sorts_below(CornuTensor *a, CornuTensor *b);

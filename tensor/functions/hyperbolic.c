@@ -57,7 +57,8 @@ CornuTensor *cornu__acosh(CornuTensor *x)
 {
     CornuTensor *near = cornu__where(x, CORNU_LESS, 2.0), *low = cornu__guarded(near, x, 1.5);
     CornuTensor *t = cornu_op_shift(low, -1.0);
-    CornuTensor *root = cornu_op_multiply(cornu_op_sqrt(t), cornu_op_sqrt(cornu_op_shift(low, 1.0)));
+    CornuTensor *root = cornu_op_multiply(cornu_op_sqrt(t),
+                                          cornu_op_sqrt(cornu_op_shift(low, 1.0)));
     CornuTensor *small = cornu__log1p(cornu_op_add(t, root));
     CornuTensor *large = log_of_sum(cornu_op_select(near, cornu__like_x(x, 2.0), x), -1.0);
     return cornu_op_select(near, small, large);

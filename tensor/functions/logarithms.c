@@ -37,7 +37,8 @@ CornuTensor *cornu__log_add_exp(CornuTensor *a, CornuTensor *b)
     return cornu_op_add(cornu_op_maximum(a, b), cornu_op_softplus(cornu_op_negative(distance)));
 }
 
-/* m sqrt(1 + (n / m)^2), m the larger size; of equal ones, both 0 or infinite too, the ratio is 1. */
+/* m sqrt(1 + (n / m)^2), m the larger size; of equal ones, both 0 or infinite, too, the ratio is
+ * 1. */
 CornuTensor *cornu__hypot(CornuTensor *a, CornuTensor *b)
 {
     a = cornu_op_absolute(a);

@@ -174,8 +174,15 @@ static CornuTensor *position(const CornuOperands *o, CornuTensor *(*of)(CornuTen
     return cornu__argument_flag(o, "keepdims") ? cornu__add_axis(y, axis) : y;
 }
 
-CornuTensor *cornu__operation_argmax(const CornuOperands *o) { return position(o, cornu_op_argmax); }
-CornuTensor *cornu__operation_argmin(const CornuOperands *o) { return position(o, cornu__argmin); }
+CornuTensor *cornu__operation_argmax(const CornuOperands *o)
+{
+    return position(o, cornu_op_argmax);
+}
+
+CornuTensor *cornu__operation_argmin(const CornuOperands *o)
+{
+    return position(o, cornu__argmin);
+}
 
 /* ---- Along one axis ---- */
 

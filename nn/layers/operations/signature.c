@@ -186,19 +186,13 @@ CornuStatus cornu__operation_bind(const CornuOperationClass *kind, const json_t 
 
 /* ---- What a rule does not read ---- */
 
-static bool is_equal(const json_t *a, const json_t *b)
-{
-    if (json_is_number(a) && json_is_number(b)) return json_number_value(a) == json_number_value(b);
-    return json_equal(a, b);
-}
-
 /* Whether the argument's value says no more than its absence. */
 static bool is_usual(const CornuOperationClass *kind, const char *name, const json_t *value)
 {
     CornuOperationArgument argument;
     if (json_is_null(value) || json_is_false(value)) return true;
     for (int i = 0; cornu__operation_argument(kind, i, &argument); i++) {
-        const bool equal = !strcmp(argument.name, name) && is_equal(argument.usual, value);
+        const bool equal = !strcmp(argument.name, name) && cornu__json_same(argument.usual, value);
         json_decref(argument.usual);
         if (equal) return true;
     }

@@ -79,8 +79,8 @@ CornuTensor *cornu__operation_argsort(const CornuOperands *o)
     return y ? cornu__move_axis(y, cornu_tensor_shape(y).rank - 1, axis) : NULL;
 }
 
-/* The mean of the two in the middle, which are one if their number is odd; NaN if there is one, which
- * is then the last. */
+/* The mean of the two in the middle, which are one if their number is odd; NaN if there is one,
+ * which is then the last. */
 CornuTensor *cornu__operation_median(const CornuOperands *o)
 {
     int          axis;

@@ -31,8 +31,7 @@ int cornu__lite_one(CornuLite *to, CornuLiteCode code, int x)
     return cornu__lite_node(to, code, &x, 1, shape_of(to, x), NULL);
 }
 
-/* The extent of the result along each axis, aligned at the right: that which is not 1. */
-static CornuShape joined(CornuShape a, CornuShape b)
+CornuShape cornu__lite_joined(CornuShape a, CornuShape b)
 {
     const CornuShape thin = a.rank < b.rank ? a : b;
     CornuShape       wide = a.rank < b.rank ? b : a;
@@ -46,7 +45,7 @@ static CornuShape joined(CornuShape a, CornuShape b)
 int cornu__lite_two(CornuLite *to, CornuLiteCode code, int a, int b)
 {
     const int in[] = { a, b };
-    return cornu__lite_node(to, code, in, 2, joined(shape_of(to, a), shape_of(to, b)), NULL);
+    return cornu__lite_node(to, code, in, 2, cornu__lite_joined(shape_of(to, a), shape_of(to, b)), NULL);
 }
 
 int cornu__lite_with(CornuLite *to, CornuLiteCode code, int x, double value)

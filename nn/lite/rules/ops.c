@@ -12,17 +12,6 @@ static CornuShape out_shape(const Op *op) { return cornu__lite_value_shape(op->p
 
 /* ---- Elementwise ---- */
 
-static CornuShape joined(CornuShape a, CornuShape b)
-{
-    const CornuShape thin = a.rank < b.rank ? a : b;
-    CornuShape       wide = a.rank < b.rank ? b : a;
-    for (int i = 0; i < thin.rank; i++) {
-        int64_t *extent = &wide.extent[wide.rank - thin.rank + i];
-        if (*extent == 1) *extent = thin.extent[i];
-    }
-    return wide;
-}
-
 /* A constant that broadcasts to a tensor of this rank, with the axes of that in another order. */
 static int turned_constant(CornuLite *to, int x, int rank, const int *order)
 {
@@ -74,7 +63,7 @@ static int join(CornuLite *to, CornuLiteCode code, const int *operands, int coun
     CornuShape shape = { 0 };
     memcpy(in, operands, (size_t)count * sizeof *in);
     const bool turned = lying(to, in, count, order);
-    for (int i = 0; i < count; i++) shape = joined(shape, shape_of(to, in[i]));
+    for (int i = 0; i < count; i++) shape = cornu__lite_joined(shape, shape_of(to, in[i]));
     const int y = cornu__lite_node_of(to, code, in, count, dtype, shape, options);
     return turned ? cornu__lite_turn(to, y, order) : y;
 }

@@ -62,6 +62,9 @@ int cornu__lite_node(CornuLite *to, CornuLiteCode code, const int *in, int in_co
 int cornu__lite_node_of(CornuLite *to, CornuLiteCode code, const int *in, int in_count,
                         CornuLiteDtype dtype, CornuShape shape, const CornuLiteOptions *options);
 
+/* The extent of the result along each axis, aligned at the right: that which is not 1. */
+CornuShape cornu__lite_joined(CornuShape a, CornuShape b);
+
 /* Elementwise: of the shape of x; of a and b, of equal rank or one of them without axes. */
 int cornu__lite_one(CornuLite *to, CornuLiteCode code, int x);
 int cornu__lite_two(CornuLite *to, CornuLiteCode code, int a, int b);

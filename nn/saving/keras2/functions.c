@@ -89,16 +89,6 @@ static const char *rule_of(const char *arguments, const char *name, char word[WO
     return NULL;
 }
 
-static bool is_json(const json_t *value, const char *text)
-{
-    json_t    *wanted = json_loads(text, JSON_DECODE_ANY, NULL);
-    const bool same = json_is_number(value) && json_is_number(wanted)
-                          ? json_number_value(value) == json_number_value(wanted)
-                          : json_equal(value, wanted);
-    json_decref(wanted);
-    return same;
-}
-
 /* Adds the arguments of a call that are not tensors to the operation's config. */
 static CornuStatus read_arguments(const Function *row, const json_t *kwargs, json_t *config)
 {
@@ -110,7 +100,7 @@ static CornuStatus read_arguments(const Function *row, const json_t *kwargs, jso
         bool        is_tensor = false;
         while (next_word(&tensors, tensor)) is_tensor |= !strcmp(tensor, name);
         if (is_tensor || json_is_null(value) || !strcmp(name, "name")) continue;
-        if (rule && (*rule == '-' || (*rule == '=' && is_json(value, rule + 1)))) continue;
+        if (rule && (*rule == '-' || (*rule == '=' && cornu__json_is(value, rule + 1)))) continue;
         if (!rule || *rule == '=')
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" of tf.%.60s is %s%s",
                                name, row->names, rule ? "only available as " : "not available",

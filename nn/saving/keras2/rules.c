@@ -36,17 +36,6 @@ static CornuStatus set_json(json_t *config, const Rule *rule)
     return set(config, rule->argument, json_loads(rule->value, JSON_DECODE_ANY, NULL));
 }
 
-/* Numbers are equal by value: 0 and 0.0. */
-static bool is_value(const json_t *value, const char *text)
-{
-    json_t    *wanted = json_loads(text, JSON_DECODE_ANY, NULL);
-    const bool same = json_is_number(value) && json_is_number(wanted)
-                          ? json_number_value(value) == json_number_value(wanted)
-                          : json_equal(value, wanted);
-    json_decref(wanted);
-    return same;
-}
-
 static CornuStatus apply_text(const Rule *rule, json_t *config, const json_t *value)
 {
     const char  *text = json_string_value(value);
@@ -67,7 +56,7 @@ static CornuStatus apply(const Rule *rule, json_t *config)
         return json_is_array(value) && json_array_size(value) == 1
                    ? set(config, rule->argument, json_incref(json_array_get(value, 0))) : CORNU_OK;
     case ONLY:
-        if (!json_is_null(value) && !is_value(value, rule->value))
+        if (!json_is_null(value) && !cornu__json_is(value, rule->value))
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%s\" of Keras 2 is only "
                                "available as %s", rule->argument, rule->value);
         break;

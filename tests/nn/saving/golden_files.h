@@ -21,6 +21,21 @@
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) { return "leak:libhdf5"; }
 
+/* Of a group of tests: a device, and a folder for files. */
+static CornuDevice *device;
+
+static inline int set_up(void **state)
+{
+    device = cornu_device_open("cpu");
+    return !device || files_begin(state);
+}
+
+static inline int tear_down(void **state)
+{
+    cornu_device_close(device);
+    return files_end(state);
+}
+
 static inline const char *golden(const char *name, const char *suffix)
 {
     static char path[200];

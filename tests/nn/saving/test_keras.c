@@ -22,20 +22,6 @@ enum { ROWS = 8, MOST = 2, STEPS = 4 };
 static const char *const cases[] = { "sequence", "images", "branches" };
 enum { CASES = sizeof cases / sizeof *cases };
 
-static CornuDevice *device;
-
-static int set_up(void **state)
-{
-    device = cornu_device_open("cpu");
-    return !device || files_begin(state);
-}
-
-static int tear_down(void **state)
-{
-    cornu_device_close(device);
-    return files_end(state);
-}
-
 /* ---- Data of a case ---- */
 
 typedef struct {

@@ -33,20 +33,6 @@ static const Case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-static CornuDevice *device;
-
-static int set_up(void **state)
-{
-    device = cornu_device_open("cpu");
-    return !device || files_begin(state);
-}
-
-static int tear_down(void **state)
-{
-    cornu_device_close(device);
-    return files_end(state);
-}
-
 static const char *path_of(const Case *of, const char *suffix)
 {
     static char path[120];

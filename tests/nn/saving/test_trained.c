@@ -22,20 +22,6 @@ enum { MOST = 4, STEPS = 3, MOST_VALUES = 4096 };
 static const char *const cases[] = { "calls", "products", "states", "batches", "forms" };
 enum { CASES = sizeof cases / sizeof *cases };
 
-static CornuDevice *device;
-
-static int set_up(void **state)
-{
-    device = cornu_device_open("cpu");
-    return !device || files_begin(state);
-}
-
-static int tear_down(void **state)
-{
-    cornu_device_close(device);
-    return files_end(state);
-}
-
 static const char *model_path(const char *name, const char *suffix)
 {
     static char path[100];
