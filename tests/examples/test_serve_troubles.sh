@@ -31,18 +31,25 @@ polls() { sleep 0.7; }   # a dozen of them
 half_plus models/half/1/model.safetensors 1
 if ((${#as[@]})) || [ "$(id -u)" != 0 ]; then
     begin_as --models models
-    unreadable() { # unreadable FOLDER: what was served is, and is looked after again later
+    # unreadable FOLDER N [PATTERN]: what was served is, once the log has the pattern, and is looked
+    # after again later.
+    unreadable() {
         chmod 000 "$1"
+        [ -z "${3-}" ] || wait_for grep -q -- "$3" log
         polls
         answers "$2" && count 0 'no longer serving'
         local status=$?
         chmod 755 "$1"
         return $status
     }
-    check "the folder of models cannot be read" unreadable models 1
-    check "which is told once" count 1 'cannot read the folder models: Permission denied'
-    check "nor a model's" unreadable models/half 1
-    check "which is told once, too" count 1 'models/half has no version that can be read: Perm'
+    # Told once, not at each look; a look under way when the folder above closes may tell the other.
+    told() { local n; n=$(grep -c -- "$1" log); ((n == 1 || n == 2)) || { cat log >err; return 1; }; }
+    above='cannot read the folder models: Permission denied'
+    within='models/half has no version that can be read: Perm'
+    check "the folder of models cannot be read" unreadable models 1 "$above"
+    check "which is told once" count 1 "$above"
+    check "nor a model's" unreadable models/half 1 "$within"
+    check "which is told once, too" told "$within"
     check "nor a version's" unreadable models/half/1 1
     half_plus models/half/2/model.safetensors 2
     check "then a new version is served" wait_for answers 2
