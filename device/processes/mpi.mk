@@ -16,6 +16,7 @@ mpicc_mpich   := $(if $(findstring mpich,$(MPI)),$(call mpicc_of,mpich))
 mpi_plugins    = $(foreach m,openmpi mpich,$(if $(mpicc_$(m)),$(BUILD)/libcornu_mpi_$(m).so))
 
 # The compiler is the one that everything else is built by.
-$(BUILD)/libcornu_mpi_%.so: $(mpi_files) device/processes/mpi/plugin_internal.h $(BUILD)/flags
+$(BUILD)/libcornu_mpi_%.so: $(mpi_files) device/processes/mpi/plugin_internal.h $(BUILD)/flags \
+                           | build/include/cornu/cornu.h
 	$(call say,mpi,$@)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(mpicc_$*) -std=c11 -Wall -Wextra -Werror \
 	    -fPIC -fvisibility=default $(CFLAGS) -shared $(mpi_files) -o $@
