@@ -3,7 +3,7 @@
 # apt-get it lists them. curl fetches the data sets; wget will do. make deps-pjrt also downloads XLA
 # for CPUs, two plugins of 63 MB, with which the device pjrt is tested; python3 will do for unzip.
 # make deps-mpi installs Open MPI and MPICH, for which make then builds plugins; make deps-serve what
-# cornu_serve and its load test need.
+# cornu serve and its load test need.
 
 needs      := $(firstword $(CC)):$(if $(findstring clang,$(CC)),clang,gcc) ld:binutils \
               stdio.h:libc6-dev zlib.h:zlib1g-dev jansson.h:libjansson-dev \

@@ -8,7 +8,7 @@
 #   make SANITIZE=address,undefined   in a folder of its own; likewise SANITIZE=thread
 #   make HDF5=                        without libhdf5's header, which .keras and .h5 files need
 #   make MPI=                         without plugins for libraries of MPI
-#   make MICROHTTPD=                  without libmicrohttpd, which cornu_serve needs
+#   make MICROHTTPD=                  without libmicrohttpd, which cornu serve needs
 #   make CROSS=PREFIX- SYSROOT=DIR    with PREFIX-gcc and its binutils, and the libraries in DIR
 #   make V=1                          shows whole commands
 #   make test T=idx                   the test programs whose path contains "idx"
@@ -19,13 +19,13 @@
 #
 # The parts of it lie beside what they are about:
 #
-#   device/host/isa/isa.mk   instruction sets     examples/install.mk  install, manual pages, docs
-#   device/cpu/blis.mk       BLIS' object         tests/tests.mk       test, check-..., bench
-#   nn/formats/hdf5.mk       libhdf5              tests/fuzz/fuzz.mk   fuzz
-#   nn/python/wheel.mk       wheel
-#   device/processes/mpi.mk  plugins for MPI      tests/lint.mk        lint, format
-#   examples/serve/http.mk   libmicrohttpd        .packages.mk         what deps installs
-#   nn/prediction/inference.mk   inference
+#   device/host/isa/isa.mk       instruction sets    tests/tests.mk       test, check-..., bench
+#   device/cpu/blis.mk           BLIS' object        tests/fuzz/fuzz.mk   fuzz
+#   device/processes/mpi.mk      plugins for MPI     tests/lint.mk        lint, format
+#   nn/formats/hdf5.mk           libhdf5             .packages.mk         what deps installs
+#   nn/python/wheel.mk           wheel               nn/prediction/inference.mk   inference
+#   examples/cornu/install.mk    install, manual pages, docs
+#   examples/cornu/serve/http/http.mk                libmicrohttpd
 
 CFLAGS  ?= -O2 -g
 CROSS    =
@@ -69,15 +69,14 @@ say    = $(if $(V),,@$(number) echo '  $(1)  $(2)';)
 stamp = $(shell mkdir -p $(BUILD); cd $(BUILD); \
                 echo '$(2)' | cmp -s - $(1) || echo '$(2)' > $(1))
 
-# What there is to build. examples/NAME.c with a main is a program; the other files there are shared
-# by all of them. examples/ROOM/NAME.c with a main is one, too, made of all files in its room.
+# What there is to build. examples/NAME.c is a program; examples/cornu/ is one, too, of all files in
+# its rooms.
 folders  := device tensor nn datasets models
 sources  := $(sort $(shell find $(folders) -name '*.c'))
-shared   := $(sort $(shell grep -L '^int main' examples/*.c 2>/dev/null))
-examples := $(filter-out $(shared),$(sort $(wildcard examples/*.c)))
-in_rooms := $(sort $(shell grep -l '^int main' examples/*/*.c 2>/dev/null))
+examples := $(sort $(wildcard examples/*.c))
+tool     := $(sort $(shell find examples/cornu -name '*.c'))
 plain     = $(examples:examples/%.c=$(BUILD)/%)
-programs  = $(plain) $(foreach f,$(in_rooms),$(BUILD)/$(basename $(notdir $(f))))
+programs  = $(plain) $(BUILD)/cornu
 include device/host/isa/isa.mk device/processes/mpi.mk
 objects   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(isa_files) $(mpi_files),$(sources))) $(isa_objects) \
             $(BUILD)/blis.o
@@ -116,10 +115,9 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | build/include/cornu/cornu.h
 link = $(CC) $(CFLAGS) $(sanitizer) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@
 
 $(plain): $(BUILD)/%: $(BUILD)/obj/examples/%.o
-$(foreach f,$(in_rooms),$(eval $(BUILD)/$(basename $(notdir $(f))): \
-    $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $(dir $(f))*.c))))
-$(programs): $(shared:%.c=$(BUILD)/obj/%.o) $(BUILD)/libcornu.a $(BUILD)/files
-	$(call say,ld,$@)$(link) $(program_libraries) $(libraries)
+$(BUILD)/cornu: $(tool:%.c=$(BUILD)/obj/%.o)
+$(programs): $(BUILD)/libcornu.a $(BUILD)/files
+	$(call say,ld,$@)$(link) $(libraries)
 
 # $(again) TARGETS: by another make, in parallel, which numbers its commands: a first one counts them.
 # The README's commands look for the packages they need before it, so that it finds the compiler.
@@ -130,17 +128,17 @@ again      = +@again() { \
         : > $(BUILD)/steps; $(again_make) STEPS="$(abspath $(BUILD)/steps) $$steps" "$$@"); }; again
 
 demo: deps
-	@[ -x $(BUILD)/demo ] || echo 'compiling, then training'
-	$(again) $(BUILD)/demo
-	@$(BUILD)/demo
+	@[ -x $(BUILD)/cornu ] || echo 'compiling, then training'
+	$(again) $(BUILD)/cornu
+	@$(BUILD)/cornu demo
 
 clean:
 	rm -rf build
 
 .PHONY: all built demo clean
-include device/cpu/blis.mk nn/formats/hdf5.mk nn/prediction/inference.mk examples/serve/http.mk \
-        examples/install.mk nn/python/wheel.mk .packages.mk
+include device/cpu/blis.mk nn/formats/hdf5.mk nn/prediction/inference.mk examples/cornu/serve/http/http.mk \
+        examples/cornu/install.mk nn/python/wheel.mk .packages.mk
 include tests/tests.mk tests/fuzz/fuzz.mk tests/lint.mk
-$(call stamp,files,$(objects) $(test_helpers) $(bench_files) $(wildcard examples/*/*.c))
+$(call stamp,files,$(objects) $(test_helpers) $(bench_files) $(tool))
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 include .packaging/deb.mk

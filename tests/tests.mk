@@ -26,7 +26,7 @@
 #   make check-keras-cases T=pooling  Keras' own tests of its layers; PYTHON=... has Keras, JAX, pytest
 #   make check-keras-applications ONLY='VGG16 Xception'   networks of keras.applications, beside Keras
 #   make bench-keras-applications     their times and memory, beside Keras on TensorFlow and JAX
-#   make check-serve SECONDS=60       cornu_serve with 64 connections, by wrk
+#   make check-serve SECONDS=60       cornu serve with 64 connections, by wrk
 #   make check-faults                 failures of memory, disks, files and processes
 #   make check-mutants T=reduce       puts faults into copies of the code: tests must notice them
 #   make bench                        kernels and steps against this machine's limits, when idle
@@ -73,9 +73,9 @@ $(filter-out $(rank_program),$(test_programs)): $(BUILD)/tests/%: $(BUILD)/obj/t
 	    -Wl,-rpath,'$$ORIGIN/'$$(realpath --relative-to=$(@D) $(BUILD)) -lcmocka $(libraries)
 
 # And one starts the server.
-$(BUILD)/tests/examples/test_serve: | $(BUILD)/cornu_serve
+$(BUILD)/tests/examples/test_serve: | $(BUILD)/cornu
 
-$(BUILD)/bench: $(bench_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/examples/options.o \
+$(BUILD)/bench: $(bench_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/examples/cornu/common/options.o \
                 $(BUILD)/libcornu.a $(BUILD)/files
 	$(call say,ld,$@)$(link) $(libraries)
 
@@ -160,12 +160,12 @@ check-models: deps-test
 # Prints how often each disturbance happened, and what differs from an undisturbed training.
 KILLS = 200
 check-kills:
-	$(again) $(BUILD)/mnist_cnn $(BUILD)/cornu_run
+	$(again) $(BUILD)/cornu
 	@bash tests/processes/chaos.sh $(BUILD) $(KILLS) $(SEED)
 
 # Prints rates and latencies; fails unless each answer is what its request gets by itself.
 check-serve: deps-serve
-	$(again) $(BUILD)/cornu_serve $(BUILD)/mnist_cnn
+	$(again) $(BUILD)/cornu
 	@bash tests/examples/check_serve.sh $(BUILD) $(SECONDS)
 
 PYTHON = python3
@@ -193,15 +193,15 @@ check-tflite:
 	$(again) $(BUILD)/lite_networks
 	@$(PYTHON) tests/lite/check_tflite.py $(BUILD)/lite_networks $(EPOCHS) $(SAMPLES)
 
-# 8-bit models that build/quantize wrote; a network of the digits by default.
+# 8-bit models that cornu quantize wrote; a network of the digits by default.
 MODELS = $(BUILD)/int8/digits.tflite
 IMAGES = $(CORNU_DATA)/mnist/t10k-images-idx3-ubyte.gz
 ROWS   = 10000
 check-int8:
-	$(again) $(BUILD)/libcornu.so $(BUILD)/mnist_cnn $(BUILD)/quantize
+	$(again) $(BUILD)/libcornu.so $(BUILD)/cornu
 	@mkdir -p $(BUILD)/int8
-	$(if $(filter $(BUILD)/int8/%,$(MODELS)),$(BUILD)/mnist_cnn --model mnist_convnet --epochs 1 \
-	    --save $(BUILD)/int8/digits.safetensors && $(BUILD)/quantize \
+	$(if $(filter $(BUILD)/int8/%,$(MODELS)),$(BUILD)/cornu train mnist_convnet --epochs 1 \
+	    --save $(BUILD)/int8/digits.safetensors && $(BUILD)/cornu quantize \
 	    $(BUILD)/int8/digits.safetensors --save $(BUILD)/int8/digits.tflite)
 	@$(PYTHON) tests/nn/lite/check_int8.py $(BUILD)/libcornu.so $(IMAGES) $(ROWS) $(MODELS)
 

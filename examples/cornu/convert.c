@@ -1,7 +1,7 @@
 /* cornu convert FROM TO: the suffix of TO chooses the format. */
-#include "../session.h"
+#include "common/session.h"
 #include "commands.h"
-#include "subject.h"
+#include "common/subject.h"
 
 int command_convert(int argc, char **argv)
 {

@@ -32,7 +32,7 @@ static int list(FILE *to)
           "A MODEL is a file (.keras, .h5, .onnx, .tflite, .safetensors, or .json of an\n"
           "architecture) or a network of models/ by its name. Commands:\n\n", to);
     for (int i = 0; i < COMMANDS; i++)
-        fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].purpose);
+        fprintf(to, "  %-12s  %s\n", commands[i].name, commands[i].purpose);
     fputs("\ncornu help COMMAND lists its flags.\n", to);
     return 0;
 }

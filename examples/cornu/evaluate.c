@@ -1,10 +1,10 @@
 /* cornu evaluate MODEL --x FILE --y FILE: loss and metrics. */
 #include <stdio.h>
 
-#include "../session.h"
-#include "arrays.h"
+#include "common/session.h"
+#include "common/arrays.h"
 #include "commands.h"
-#include "objective.h"
+#include "common/objective.h"
 
 enum { MOST_RESULTS = 32 };
 

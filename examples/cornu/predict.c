@@ -1,11 +1,13 @@
-/* cornu predict MODEL --x FILE: predictions as a .npy file, or the first rows printed. */
+/* cornu predict MODEL: for --x FILE, predictions as a .npz file, or the first rows printed; for
+ * pictures, their classes. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../session.h"
-#include "arrays.h"
+#include "common/session.h"
+#include "common/arrays.h"
 #include "commands.h"
-#include "subject.h"
+#include "predict.h"
+#include "common/subject.h"
 
 enum { PRINTED = 10, MOST_INPUTS = 16 };
 
@@ -81,13 +83,15 @@ int command_predict(int argc, char **argv)
           0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
-    const Program program = { .name = "cornu predict", .extra = extra, .arguments = "MODEL",
-                              .least_arguments = 1, .groups = OPTIONS_DEVICE | OPTIONS_THREADS,
-                              .purpose = "Predicts for arrays, and prints the first rows." };
+    const Program program = { .name = "cornu predict", .extra = extra, .arguments = "MODEL [IMAGE...]",
+                              .least_arguments = 1, .groups = OPTIONS_MACHINE,
+                              .purpose = "Predicts for arrays, and prints the first rows; or "
+                                         "classifies pictures (PNG or JPEG)." };
     const int     usage = options_parse(&options, &program, argc, argv);
     Subject       subject;
     Loaded        x[MOST_INPUTS] = { { .file = NULL } };
     if (usage >= 0) return usage;
+    if (options.argument_count > 1) return predict_pictures(&options, "cornu predict");
     CornuStatus     status = subject_find(&subject, options.arguments[0]);
     CornuDevice    *device = status ? NULL : cornu_device_open(options.device,
                                                                .threads = (int)options.threads);

@@ -2,9 +2,9 @@
 #include <locale.h>
 #include <stdio.h>
 
-#include "../session.h"
+#include "common/session.h"
 #include "commands.h"
-#include "subject.h"
+#include "common/subject.h"
 
 static CornuStatus print(CornuModel *model)
 {

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "../../device/host/machine/cpu.h"
-#include "../../examples/options.h"
+#include "../../examples/cornu/common/options.h"
 #include "../../models/models.h"
 #include "../../nn/formats/file.h"
 #include "subject.h"

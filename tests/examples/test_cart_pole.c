@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../../examples/cart_pole.c" /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/cartpole/cart_pole.c" /* NOLINT(bugprone-suspicious-include) */
 #include "../nn/golden.h"
 
 /* States are f64 in both, and f32 in the file. The beginnings are exact; what may differ are last

@@ -1,6 +1,6 @@
 /* The page of a training step: what it says, how wide it is, which advice it gives. */
-#include "../../examples/explain_page.c" /* NOLINT(bugprone-suspicious-include): its statics */
-#include "../../examples/explain_exchanges.c" /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/explain/page.c" /* NOLINT(bugprone-suspicious-include): its statics */
+#include "../../examples/cornu/explain/exchanges.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <jansson.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Names of topologies, and the table where nothing is known. */
-#include "../../examples/explain_ahead.c" /* NOLINT(bugprone-suspicious-include): its statics */
+#include "../../examples/cornu/explain/ahead.c" /* NOLINT(bugprone-suspicious-include): its statics */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Command lines of the examples: what is taken, what is refused and with which words. */
-#include "../../examples/options.c" /* NOLINT(bugprone-suspicious-include): its statics */
+#include "../../examples/cornu/common/options.c" /* NOLINT(bugprone-suspicious-include): its statics */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* Races of devices: who begins with what, whose turn it is, and what is said about it in tables, in
  * the file and in the picture. */
-#include "../../examples/race.c"        /* NOLINT(bugprone-suspicious-include) */
-#include "../../examples/race_report.c" /* NOLINT(bugprone-suspicious-include) */
-#include "../../examples/energy.c"      /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/compare/race.c"        /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/compare/race_report.c" /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/compare/energy.c"      /* NOLINT(bugprone-suspicious-include) */
 
 #include <jansson.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* What races cost: counters of energy in a folder made here, prices, targets, advice. */
-#include "../../examples/energy.c"      /* NOLINT(bugprone-suspicious-include) */
-#include "../../examples/race.c"        /* NOLINT(bugprone-suspicious-include) */
-#include "../../examples/race_advice.c" /* NOLINT(bugprone-suspicious-include) */
-#include "../../examples/race_cost.c"   /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/compare/energy.c"      /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/compare/race.c"        /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/compare/race_advice.c" /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/compare/race_cost.c"   /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
 #include <stdarg.h>

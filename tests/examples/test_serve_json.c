@@ -1,8 +1,8 @@
 /* The server's reader of JSON: what it takes is what jansson takes, and TensorFlow Serving besides;
  * numbers have the bits of strtod. */
-#include "../../examples/serve/json_check.c" /* NOLINT(bugprone-suspicious-include) */
-#include "../../examples/serve/json.c"       /* NOLINT(bugprone-suspicious-include) */
-#include "../../examples/serve/reply.c"      /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/serve/json/json_check.c" /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/serve/json/json.c"       /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/serve/json/reply.c"      /* NOLINT(bugprone-suspicious-include) */
 
 /* jansson, which text.c includes, has names of its own for kinds. */
 #define JSON_OBJECT JANSSON_OBJECT
@@ -10,7 +10,7 @@
 #define JSON_TRUE   JANSSON_TRUE
 #define JSON_FALSE  JANSSON_FALSE
 #define JSON_NULL   JANSSON_NULL
-#include "../../examples/serve/text.c"       /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/serve/json/text.c"       /* NOLINT(bugprone-suspicious-include) */
 #undef JSON_OBJECT
 #undef JSON_STRING
 #undef JSON_TRUE

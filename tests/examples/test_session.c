@@ -1,7 +1,7 @@
 /* What a program says at its end about the ops that had no kernel. */
-#include "../../examples/options.c" /* NOLINT(bugprone-suspicious-include): session.c calls it */
-#include "../../examples/pictures.c" /* NOLINT(bugprone-suspicious-include): session.c calls it */
-#include "../../examples/session.c" /* NOLINT(bugprone-suspicious-include): needs no main */
+#include "../../examples/cornu/common/options.c" /* NOLINT(bugprone-suspicious-include): session.c calls it */
+#include "../../examples/cornu/common/pictures.c" /* NOLINT(bugprone-suspicious-include): session.c calls it */
+#include "../../examples/cornu/common/session.c" /* NOLINT(bugprone-suspicious-include): needs no main */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -21,14 +21,14 @@ $(BUILD)/libfuzzed.a: $(fuzzed) $(BUILD)/files
 	@rm -f $@
 	$(call say,ar,$@)$(AR) qcs $@ $(filter %.o,$^)
 
-$(fuzz_programs): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/obj/examples/options.o \
+$(fuzz_programs): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/obj/examples/cornu/common/options.o \
                   $(if $(fuzzing),$(BUILD)/libfuzzed.a,$(BUILD)/obj/tests/fuzz/replay.o) $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,ld,$@)$(subst fuzzer-no-link,fuzzer,$(link)) $(libraries)
 
 # The server's requests, without its connections.
-$(BUILD)/tests/fuzz/serve: $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(in_rooms) %/http.c \
-    %/listen.c %/connections.c,$(wildcard examples/serve/*.c)))
+$(BUILD)/tests/fuzz/serve: $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/serve.c \
+    %/http.c %/http/library.c %/listen.c %/connections.c,$(filter examples/cornu/serve/%,$(tool))))
 
 fuzz_build = CC=$(FUZZ_CC) BUILD=$(BUILD)/fuzz SANITIZE=fuzzer-no-link,address,undefined \
              CFLAGS='-O1 -gline-tables-only' LIBRARY=$(BUILD)/libcornu.a

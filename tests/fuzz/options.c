@@ -1,7 +1,7 @@
 /* Command lines of the programs, an argument per line; the first byte selects the program. */
 #include "fuzz.h"
 
-#include "../../examples/options.h"
+#include "../../examples/cornu/common/options.h"
 
 enum { MOST = 64 };
 

@@ -2,7 +2,7 @@
  * "/v1/models/", the rest the body. What has rows is not computed: they must fit the model. */
 #include "fuzz.h"
 
-#include "../../examples/serve/api.h"
+#include "../../examples/cornu/serve/api.h"
 
 enum { MODELS = 3 };
 

@@ -1,0 +1,33 @@
+/* What a model is compiled with: --loss, --optimizer, --metrics, or what its file was saved with. */
+#ifndef CORNU_EXAMPLES_OBJECTIVE_H
+#define CORNU_EXAMPLES_OBJECTIVE_H
+
+#include "options.h"
+#include "subject.h"
+
+typedef struct {
+    const char *loss, *optimizer, *metrics;   /* NULL: not given; metrics "accuracy,mae" */
+} Objective;
+
+/* The flags of an objective, in a list of Option. */
+#define OBJECTIVE_OPTIONS(objective)                                                               \
+    { "loss", OPTION_TEXT, &(objective).loss, "NAME",                                              \
+      "Keras' name, as mse; default that of the file or network", 0, 0, NULL },                    \
+    { "optimizer", OPTION_TEXT, &(objective).optimizer, "NAME", "Keras' name; default adam", 0, 0, \
+      NULL },                                                                                      \
+    { "metrics", OPTION_TEXT, &(objective).metrics, "NAME,...", "Keras' names, as accuracy,auc", 0, \
+      0, NULL }
+
+/* --optimizer, or Adam, with --learning-rate. */
+CornuOptimizer *objective_optimizer(const Objective *objective, const Options *options);
+
+/* Compiles with the named loss and metrics, and what else Options has for it; takes the optimizer. */
+CornuStatus objective_compile(const Objective *objective, const Options *options, CornuModel *model,
+                              CornuOptimizer *optimizer, CornuDevice *device);
+
+/* A compiled model of the subject. Without --loss a network has its published one, a .keras or .h5
+ * file that with which it was saved; another one is asked for it. NULL on failure. */
+CornuModel *objective_model(const Objective *objective, const Options *options,
+                            const Subject *subject, CornuDevice *device);
+
+#endif

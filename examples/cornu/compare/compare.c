@@ -1,0 +1,192 @@
+/* Trains one network on several devices, in turns, and compares: measured, modelled, published. Or
+ * in several numbers of processes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../commands.h"
+#include "../common/session.h"
+#include "race.h"
+#include "race_advice.h"
+#include "race_cost.h"
+#include "race_scaling.h"
+
+typedef struct {
+    const char *devices, *json, *chart, *scaling, *price;
+    bool        advise;
+} Wanted;
+
+/* ---- Devices ---- */
+
+/* Of each TPU among the devices. */
+static CornuStatus advise(const Options *options, const Race *race)
+{
+    CornuStatus status = CORNU_OK;
+    Options     modelled = *options;
+    Advice      advice;
+    modelled.batch_size = race->batch_size;
+    if (cornu_process_rank(race->processes) > 0) return CORNU_OK;
+    for (int i = 0; i < race->count && !status; i++) {
+        if (strcmp(race_kind(&race->racers[i]), "emulated") != 0) continue;
+        status = race_advise(&modelled, race->reference, race->racers[i].name, &advice);
+        if (!status) race_advice_print(&advice, stdout);
+    }
+    return status;
+}
+
+static CornuStatus compare(const Options *options, Race *race, const Wanted *wanted)
+{
+    energy_open(&race->energy, getenv("CORNU_SYS_CLASS"));
+    CornuStatus status = race_open(race, wanted->devices);
+    if (!status) status = race_price(race, wanted->price);
+    if (!status) status = race_run(race);
+    if (status) return status;
+    race_print(race, stdout);
+    race_print_cost(race, stdout);
+    if (wanted->advise) status = advise(options, race);
+    if (status) return status;
+    if (wanted->json) status = race_write(race, wanted->json);
+    if (!status && wanted->chart) status = race_draw(race, wanted->chart);
+    return status;
+}
+
+/* ---- Numbers of processes ---- */
+
+/* Modelled for as many shards as there are processes. */
+static CornuStatus model_slices(const Options *options, const Race *race, const char *list,
+                                RanksScaling *scaling)
+{
+    Options modelled = *options;
+    modelled.device = scaling->device;
+    modelled.batch_size = race->batch_size;
+    modelled.shards = 0;
+    scaling->is_modelled = strncmp(scaling->device, "tpu", 3) == 0;
+    return scaling->is_modelled
+               ? explain_scaling(&modelled, race->reference, list, &scaling->modelled) : CORNU_OK;
+}
+
+static CornuStatus check_scaling(const Options *options, const Wanted *wanted,
+                                 int64_t ranks[RACE_RANKS], int *count)
+{
+    *count = race_read_ranks(wanted->scaling, ranks);
+    if (*count == 0)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--scaling %s: expected up to %d ascending "
+                               "numbers of processes, at most 256, such as 1,2,4", wanted->scaling,
+                               RACE_RANKS);
+    if (options->shards && options->shards < ranks[*count - 1])
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--shards %lld and --scaling %s: expected a "
+                               "shard for each process", (long long)options->shards,
+                               wanted->scaling);
+    if (wanted->price || wanted->advise)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--%s and --scaling: expected only one of them",
+                               wanted->price ? "price" : "advise");
+    if (wanted->chart)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--chart and --scaling: expected only one of "
+                               "them");
+    return CORNU_OK;
+}
+
+/* The arguments are those of the program, whose groups of processes get them too. */
+static CornuStatus scale(const Options *options, Race *race, const Wanted *wanted,
+                         char *const *arguments)
+{
+    enum { MOST = RACE_DEVICES };
+    RanksScaling *scalings = calloc(MOST, sizeof *scalings);
+    int64_t       ranks[RACE_RANKS];
+    int           count, done = 0;
+    char          names[1024];
+    CornuStatus   status = check_scaling(options, wanted, ranks, &count);
+    if (!status && !scalings) status = cornu_error_set(CORNU_ERR_MEMORY, "no memory for tables");
+    snprintf(names, sizeof names, "%s", wanted->devices);
+    if (!status) race->shards = (int)(options->shards ? options->shards : ranks[count - 1]);
+    for (char *name = strtok(names, ","); name && !status; name = strtok(NULL, ",")) {
+        if (done == MOST)
+            status = cornu_error_set(CORNU_ERR_ARGUMENT, "more than %d devices", MOST);
+        if (!status) status = race_scale(race, arguments, name, ranks, count, &scalings[done]);
+        if (!status) status = model_slices(options, race, wanted->scaling, &scalings[done]);
+        done += !status;
+    }
+    for (int i = 0; i < done && !status; i++) race_scaling_print(race, &scalings[i], stdout);
+    if (!status && wanted->json) status = race_scaling_write(race, scalings, done, wanted->json);
+    free(scalings);
+    return status;
+}
+
+/* ---- The program ---- */
+
+static CornuStatus run(const Options *options, Race *race, const Wanted *wanted,
+                       char *const *arguments)
+{
+    if (race_is_scaled()) return race_measure_row(race, wanted->devices);
+    if (!wanted->scaling) return compare(options, race, wanted);
+    return scale(options, race, wanted, arguments);
+}
+
+/* --scaling starts its own processes. */
+static CornuStatus check(const Wanted *wanted)
+{
+    const int ranks = cornu_process_count(session_processes());
+    CornuStatus status = CORNU_OK;
+    if (wanted->scaling && ranks > 1 && !race_is_scaled())
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "started as one of %d processes, and --scaling "
+                               "starts its own: expected only one of both", ranks);
+    if (wanted->json) status = cornu_file_check(wanted->json);
+    return status || !wanted->chart ? status : cornu_file_check(wanted->chart);
+}
+
+int command_compare(int argc, char **argv)
+{
+    enum { MOST_MODELS = 32 };
+    const char *models[MOST_MODELS + 1] = { NULL };
+    Wanted      wanted = { .devices = "cpu,tpu" };
+    double      target = 0.0;
+    int         count;
+    const CornuReferenceModel *all = cornu_reference_models(&count);
+    for (int i = 0; i < count && i < MOST_MODELS; i++) models[i] = all[i].name;
+    Options      options = { .model = "mnist_cnn", .epochs = 4 };
+    const Option extra[] = {
+        { "devices", OPTION_TEXT, &wanted.devices, "LIST", "devices to compare, separated by "
+          "commas, such as cpu,tpu:v3-8,pjrt:cpu; a pjrt device has no options here", 0, 0, NULL },
+        { "shards", OPTION_WHOLE, &options.shards, "N", "replicas that share each batch; default "
+          "the devices', with --scaling its largest number", 1, CORNU_MAX_SHARDS, NULL },
+        { "scaling", OPTION_TEXT, &wanted.scaling, "LIST", "instead, measure the steps in so many "
+          "processes of this machine, such as 1,2,4,8", 0, 0, NULL },
+        { "steps-per-epoch", OPTION_WHOLE, &options.steps_per_epoch, "N",
+          "end each epoch after N steps", 1, 1e9, NULL },
+        { "price", OPTION_TEXT, &wanted.price, "LIST", "what devices cost an hour, such as "
+          "cpu=0.08,tpu:v3-8=8.00: prints what epochs cost, and the energy that they use", 0, 0,
+          NULL },
+        { "target", OPTION_NUMBER, &target, "X", "end, after --epochs at the latest, when all "
+          "devices have this val_accuracy; costs are also those until then", 1e-6, 1.0, NULL },
+        { "advise", OPTION_SWITCH, &wanted.advise, "", "say how many shards of each TPU the batch "
+          "is worth, modelled", 0, 0, NULL },
+        { "json", OPTION_TEXT, &wanted.json, "FILE", "write all results as JSON", 0, 0, NULL },
+        { "chart", OPTION_TEXT, &wanted.chart, "FILE.png", "draw a chart", 0, 0, NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Program program = { .name = "cornu compare", .models = models,
+                              .extra = extra,
+                              .groups = OPTIONS_THREADS | OPTIONS_PROCESSES | OPTIONS_DATA |
+                                        OPTIONS_TRAINING,
+                              .purpose = "Trains a network on several devices in turns and "
+                                         "compares their times." };
+    const int usage = options_parse(&options, &program, argc, argv);
+    if (usage >= 0) return usage;
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+
+    const CornuReferenceModel *reference = cornu_reference_model(options.model);
+    CornuTrainTest *data = NULL;
+    CornuStatus     status = session_begin(&options);
+    if (!status) status = check(&wanted);
+    if (!status && !(data = session_data(&options, reference->load))) status = cornu_error_status();
+    Race race = { .reference = reference, .data = data, .epochs = options.epochs,
+                  .batch_size = options.batch_size ? options.batch_size : reference->batch_size,
+                  .steps = options.steps_per_epoch, .seed = options.seed,
+                  .threads = options.threads, .learning_rate = options.learning_rate,
+                  .enough = target, .processes = session_processes(),
+                  .shards = (int)options.shards };
+    if (!status) status = run(&options, &race, &wanted, argv);
+    race_close(&race);
+    cornu_train_test_free(data);
+    return session_end("cornu compare", status);
+}
