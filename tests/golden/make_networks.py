@@ -22,12 +22,16 @@ import keras
 import numpy as np
 
 B, STEPS, STEP_B = 8, 10, 16
-ADAM_RATE = 1e-3
-SCHEDULE = [0.01 * 0.7**e for e in range(STEPS)]    # mnist_cnn_bn's, one epoch a step
-# Ten Adam steps magnify rounding: when a value of mnist_cnn_bn reaches a ReLU's kink, two
-# f32 runs diverge by up to 1e-2. This seed, of six tried, is the most stable: three runs
-# with weights changed by a factor of 1 + 3e-7 kept all losses within 4e-5.
-STEPS_SEED = 52
+# Adam's rate in a network's ten steps. Its first steps are of that size however small a gradient is,
+# so where rounding decides a sign, a greater rate magnifies it: at 1e-3 the loss of the Fashion CNN
+# leaps from 2.3 to 13, and the probabilities after the steps are 8e-3 apart in f32 and f64.
+RATES = {"fashion_mnist_cnn": 1e-4}
+RATE = 1e-3
+SCHEDULE = [0.01 * 0.7**e for e in range(STEPS)]   # mnist_cnn_bn's, one epoch a step
+# When a value of mnist_cnn_bn reaches a ReLU's kink, two f32 runs diverge by up to 1e-2. Of seeds 52
+# to 58 this is the first with which all devices, kernels and instruction sets stay within the bounds
+# of the tests.
+STEPS_SEED = 58
 WHOLE_BATCH_BYTES = 16384       # larger activations are kept for image 0 alone
 THINNED, EVERY = 100000, 7      # gradients with more elements keep rows 0, 7, 14, ... of the
                                 # matrix that has their last axis as its columns
@@ -152,7 +156,7 @@ def network(build, data):
     model = build(dropout=0.0)
     rules = set_weights(model)
     result = one_step(model, data)
-    result |= ten_steps(build, data, [ADAM_RATE] * STEPS, "adam")
+    result |= ten_steps(build, data, [RATES.get(model.name, RATE)] * STEPS, "adam")
     if model.name in common.DIGITS:
         result |= ten_steps(build, data, SCHEDULE, "adam_schedule")
     layers = [layer.name for layer in model.layers]
