@@ -7,7 +7,8 @@
 
 /* What stands for an open extent unless it is given; then others that models ask for. */
 static int64_t usual_extent(int rank) { return rank == 4 ? 224 : rank == 5 ? 32 : 128; }
-static const int64_t others[] = { 0, 128, 224, 256, 512, 64, 32, 16, 8, 4, 2, 1 };
+static const int64_t others[] = { 0,  128, 224, 256, 512, 64, 32,  16,  8,   4,   2,   1,
+                                  12, 24,  48,  96,  112, 160, 192, 299, 320, 384, 416, 640 };
 enum { OTHERS = sizeof others / sizeof *others };
 
 /* A model's axis 0 is the batch, a function's like any other. */
@@ -139,18 +140,26 @@ static void tell_types(CornuExplanation *e, const CornuExplainProbe *probe)
 
 CornuStatus cornu__explain_probe(CornuExplanation *e, int64_t batch, CornuExplainProbe *to)
 {
+    CornuStatus status;
+    bool        open;
     for (int i = 0; i < OTHERS; i++) {
-        *to = (CornuExplainProbe){ .input_count = 0 };
         const int64_t extent = e->config.extent ? e->config.extent : others[i];
-        const bool    open = take_types(e, batch, extent, to);
-        const CornuStatus tried = try(e, to);
-        if (!tried && open && !e->config.extent) {   /* the next batch has the same */
+        *to = (CornuExplainProbe){ .input_count = 0 };
+        open = take_types(e, batch, extent, to);
+        status = try(e, to);
+        if (!status && open && to == &e->probe) {   /* the next batch has the same */
             tell_types(e, to);
             e->config.extent = extent;
         }
-        if (!tried) return CORNU_OK;
-        if (!open || e->config.extent || tried == CORNU_ERR_MEMORY) return tried;
+        if (!status) return CORNU_OK;
+        if (!open || e->config.extent || status == CORNU_ERR_MEMORY) break;
     }
-    take_types(e, batch, 0, to);
-    return try(e, to);   /* the message of the first */
+    if (open && !e->config.extent) {   /* what the first one says */
+        take_types(e, batch, 0, to);
+        status = try(e, to);
+    }
+    if (open && status != CORNU_ERR_MEMORY)
+        cornu__fail_prefix(status, "the inputs have open extents, which .extent gives, and those that "
+                           "were tried do not fit");
+    return status;
 }
