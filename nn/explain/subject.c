@@ -1,20 +1,9 @@
 /* The step that is explained: whether it trains, with which loss, and a copy of the model with it. */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../saving/files.h"
 #include "explain_internal.h"
-
-void cornu__explain_note(CornuExplanation *e, const char *format, ...)
-{
-    va_list arguments;
-    if (e->note_count == CORNU_EXPLAIN_NOTES) return;
-    va_start(arguments, format);
-    vsnprintf(e->notes[e->note_count], sizeof e->notes[0], format, arguments);
-    va_end(arguments);
-    e->note_count++;
-}
 
 /* ---- The loss ---- */
 

@@ -1,5 +1,6 @@
 /* What the texts are made of: names and shapes that fit columns, sentences that fit lines. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "explain_internal.h"
@@ -91,4 +92,14 @@ int cornu__explain_vmem(const CornuExplanation *e)
     for (int i = 0; e->tpu && i < e->tpu->op_count; i++)
         if (e->tpu->ops[i].tiling.bytes > (most < 0 ? 0 : e->tpu->ops[most].tiling.bytes)) most = i;
     return most;
+}
+
+void cornu__explain_note(CornuExplanation *e, const char *format, ...)
+{
+    va_list arguments;
+    if (e->note_count == CORNU_EXPLAIN_NOTES) return;
+    va_start(arguments, format);
+    vsnprintf(e->notes[e->note_count], sizeof e->notes[0], format, arguments);
+    va_end(arguments);
+    e->note_count++;
 }
