@@ -175,12 +175,12 @@ static void advise_precision(Adviser *a)
         saved += tpu->ops[i].mxu_s * (1.0 - 1.0 / passes);
     }
     if (saved == 0.0) return;
-    /* Nodes of .onnx and .tflite files compute in f32 under any policy. */
+    const char *by = a->e->own_f32 ? "dtype mixed_bfloat16 for the layers, which have float32 of "
+                                     "their own,"
+                   : a->e->fixed_f32 ? "precision \"default\"" : "the policy mixed_bfloat16";
     advise(a, saved, "Products of float32 take the MXU %d passes; %s takes one: MXU time %.1f "
-           "instead of %.1f us, modelled.", passes,
-           strcmp(a->e->policy, "mixed_bfloat16") ? "the policy mixed_bfloat16"
-                                                  : "precision \"default\"",
-           1e6 * (tpu->mxu_s - saved), 1e6 * tpu->mxu_s);
+           "instead of %.1f us, modelled.", passes, by, 1e6 * (tpu->mxu_s - saved),
+           1e6 * tpu->mxu_s);
 }
 
 static void advise_links(Adviser *a)

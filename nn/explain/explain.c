@@ -2,6 +2,7 @@
 #include "explain.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "explain_internal.h"
 
@@ -18,6 +19,44 @@ static CornuStatus make_subject(CornuExplanation *e)
     return cornu__explain_make(e, e->device, &e->probe, true, &e->subject);
 }
 
+/* Layers with weights that compute in f32 by a dtype of their own. */
+static int count_own_f32(const CornuLayer *layer)
+{
+    int count = !layer->inner_count && layer->weight_count && layer->own_policy &&
+                layer->own_policy->compute == CORNU_F32 && !layer->kind->normalizes;
+    for (int i = 0; i < layer->inner_count; i++) count += count_own_f32(layer->inner[i]);
+    return count;
+}
+
+/* Whether there are products, and all of f32. */
+static bool multiplies_f32(const CornuProgram *program)
+{
+    int f32 = 0, others = 0;
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        CornuType            *in = cornu__allocate((size_t)op->in_count + 1, sizeof *in);
+        if (!in) return false;
+        const CornuOpCall call = cornu_program_call(program, op, in);
+        if (op->out_count > 0 &&
+            cornu_tpu_product(&call, cornu_program_type(program, op->out_first)).count > 0)
+            ++*(in[0].dtype == CORNU_F32 ? &f32 : &others);
+        cornu__release(in);
+    }
+    return f32 > 0 && !others;
+}
+
+/* The name of the policy in which it computes: the model's, unless all products are of f32, as those
+ * of layers with a dtype of their own, and of nodes of .onnx and .tflite files. */
+static void find_policy(CornuExplanation *e)
+{
+    const CornuModel *model = e->subject.model;
+    const bool        f32 = multiplies_f32(cornu_executable_recorded(e->executable));
+    e->policy = model->policy ? model->policy->name : cornu_device_policy(e->device);
+    e->own_f32 = count_own_f32(&model->base);
+    e->fixed_f32 = f32 && strcmp(e->policy, "float32") != 0;
+    if (f32) e->policy = "float32";
+}
+
 static void describe(CornuExplanation *e)
 {
     const CornuModel *model = e->subject.model;
@@ -26,14 +65,13 @@ static void describe(CornuExplanation *e)
     e->model = e->config.name ? e->config.name : cornu_model_name(model);
     e->target = e->config.target ? e->config.target : "class";
     e->epoch_samples = e->trains ? e->config.epoch_samples : 0;
-    e->policy = cornu_model_policy(model) ? cornu_model_policy(model)->name
-                                          : cornu_device_policy(e->device);
     e->parameters = cornu_model_parameters(model);
     e->targets = e->trains && e->config.target ? cornu_type_count(y) / e->batch : 1;
     e->description = cornu_device_description(e->device);
     e->shards = cornu_device_shards(e->device);
     e->threads = cornu_device_threads(e->device);
     e->executable = cornu_graph_executable(step->graph);
+    find_policy(e);
     e->statistics = *cornu_executable_statistics(e->executable);
     e->steps = cornu_executable_steps(e->executable, &e->step_count);
 }

@@ -69,6 +69,10 @@ struct CornuExplanation {
     int                placed_count;
 
     const char     *model, *policy, *description;
+    int             own_f32;         /* layers with weights that compute in f32 by a dtype of their
+                                        own */
+    bool            fixed_f32;       /* f32 although the model's policy is another, as nodes of files
+                                        compute */
     const char     *target;          /* what is predicted: "class", "character" */
     int64_t         targets;         /* predictions per sample */
     int64_t         parameters, batch, epoch_samples;

@@ -36,6 +36,24 @@ static void add_loss(CornuExplanation *e, const char *name)
     snprintf(e->loss + used, sizeof e->loss - used, "%s%s", used ? ", " : "", name);
 }
 
+/* The first outputs are told of one by one. */
+static void guess_losses(CornuExplanation *e)
+{
+    enum { TOLD = 3 };
+    char text[CORNU_EXPLAIN_TEXT] = "";
+    int  used = 0;
+    for (int i = 0; i < e->probe.output_count; i++) {
+        const char *loss = fitting_loss(&e->probe, i);
+        if (loss) add_loss(e, loss);
+        if (i < TOLD)
+            used += snprintf(text + used, sizeof text - (size_t)used, "%s%s as the output %.40s %s",
+                             i ? ", " : "", loss ? loss : "no loss",
+                             cornu_model_output_name(e->config.model, i), reason_of(&e->probe, i));
+    }
+    cornu__explain_note(e, "Nothing says what it is trained with. Taken are Adam and %s%s.", text,
+                        e->probe.output_count > TOLD ? ", .." : "");
+}
+
 /* Sets e->loss, and e->compiled where the model has its own; says why. */
 static void choose_loss(CornuExplanation *e)
 {
@@ -58,14 +76,7 @@ static void choose_loss(CornuExplanation *e)
         cornu__explain_note(e, "What the model was compiled with is the program's own, which a "
                             "copy cannot have.");
     }
-    for (int i = 0; i < e->probe.output_count; i++) {
-        const char *loss = fitting_loss(&e->probe, i);
-        if (loss) add_loss(e, loss);
-        if (i == 0 || e->probe.output_count < 3)
-            cornu__explain_note(e, "Nothing says what it is trained with: %s, and Adam, as the output "
-                                "%s %s.", loss ? loss : "no loss",
-                                cornu_model_output_name(model, i), reason_of(&e->probe, i));
-    }
+    guess_losses(e);
 }
 
 static void choose_step(CornuExplanation *e)

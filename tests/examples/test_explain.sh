@@ -118,7 +118,7 @@ fi
 
 # Files of others: PyTorch, Keras, TensorFlow's converter.
 explain "$golden/onnx_read/torch_cnn_18.onnx" --device tpu:v3-8 --steps 1 --json onnx.json
-check "an .onnx file trains with a loss that fits" says '^torch_cnn_18.onnx: a training step takes$\|^Nothing says what it is trained with: mean_squared_error, and Adam, as the'
+check "an .onnx file trains with a loss that fits" says '^torch_cnn_18.onnx: a training step takes$\|^Nothing says what it is trained with. Taken are Adam and mean_squared_error as'
 check "it says why" says 'ends in neither softmax nor sigmoid'
 check "it says what to change" says '^To fit better:$'
 check "it says where it lies in the TPU" says 'VMEM: at most [0-9.]* of 16'
