@@ -58,6 +58,7 @@
 #include "estimator/estimator.h"
 #include "estimator/run_config.h"
 #include "estimator/spec.h"
+#include "explain/explain.h"
 #include "formats/file.h"
 #include "formats/npz.h"
 #include "formats/safetensors.h"

@@ -39,6 +39,11 @@ nn/model          nn/estimator
 nn/pictures       nn/estimator
 nn/formats        nn/layers nn/weights nn/losses nn/optimizers nn/model nn/training nn/callbacks
 nn/formats        nn/saving nn/lite
+nn/model          nn/explain
+nn/training       nn/explain
+nn/saving         nn/explain
+nn/lite           nn/explain
+nn/explain        nn/callbacks nn/estimator
 nn/terminal       nn/layers nn/model nn/training nn/saving nn/callbacks
 '
 build=$1

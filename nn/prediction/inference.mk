@@ -32,8 +32,8 @@ inference_absent = ^cornu_($(subst $(space),|,$(strip $(inference_lacks))))
 
 # Folders of which it needs nothing, which saves compiling them.
 inference_without = device/tpu/% device/pjrt/% device/processes/mpi/% nn/callbacks/% \
-                    nn/estimator/% nn/pictures/% nn/lite/% nn/saving/onnx/% nn/saving/onnx_read/% \
-                    datasets/clicks/% datasets/synthetic/% datasets/tables/% models/%
+                    nn/estimator/% nn/explain/% nn/pictures/% nn/lite/% nn/saving/onnx/% \
+                    nn/saving/onnx_read/% datasets/clicks/% datasets/synthetic/% datasets/tables/% models/%
 
 # Kernels of instruction sets take longest to compile. Those that hold nothing for training alone
 # (CORNU__FULL, device/inference_internal.h) are libcornu's.

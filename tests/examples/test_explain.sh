@@ -1,22 +1,26 @@
-# build/explain: the page of every network on each kind of device, its JSON, its errors.
+# cornu explain: the page of every network on each kind of device, and of files; its JSON, its errors.
+# tests/run: takes 60 s
+golden=$PWD/tests/golden
 . tests/checks.sh
 
-explain() { timeout "${CORNU_TEST_TIMEOUT:-300}" "$programs/explain" "$@" >out 2>err </dev/null; }
+explain() { timeout "${CORNU_TEST_TIMEOUT:-300}" "$programs/cornu" explain "$@" >out 2>err </dev/null; }
 says() { grep -q -- "$1" out; }
-fails_with() { ! explain "${@:2}" && grep -q -- "$1" err && [ ! -e no ]; }
+fails_with() { ! explain mnist_cnn "${@:2}" && grep -q -- "$1" err && [ ! -e no ]; }
 fits() { ! grep -qE '^.{121}' out; }
 rows() { grep -cE '^ {0,2}[0-9]+ [ *=] ' out; }
 steps() { sed -n 's/^compiled: .* ops to \([0-9]*\) steps.*/\1/p' out; }
 unnamed() { grep -cE '^ {0,2}[0-9]+ [ *=]  ' out; }
 collectives() { grep -cE '^ {0,2}[0-9]+ = ' out; }
 
-models=$("$programs/explain" --help | tr -s '\n ' ' ' |
-    sed -n 's/.*--model NAME network: \(.*\) (default mnist_cnn).*/\1/p' | tr -d ,)
-check "the models are listed" [ "$(wc -w <<<"$models")" -ge 3 ]
+fails_on() { ! explain "${@:2}" && grep -q -- "$1" err && [ "$(wc -l <err)" = 1 ]; }
+narrow() { ! sed 1d out | grep -qE '^.{81}'; }   # the first line is as long as the processor's name
+
+models="mnist_cnn mnist_cnn_bn mnist_convnet fashion_mnist_cnn resnet20 shakespeare_lstm
+        shakespeare_lstm_quick char_gpt"
 batch=64
 case $BUILD in *sanitize*) batch=8 ;; esac   # where a step of the LSTM takes minutes
 for model in $models; do
-    explain --model "$model" --device tpu:v3-8 --batch-size $batch --steps 1 --all
+    explain "$model" --device tpu:v3-8 --batch-size $batch --steps 1 --all
     check "$model on tpu:v3-8" [ $? = 0 ]
     check "$model fits 120 columns" fits
     check "$model has a row per step" [ "$(rows)" = "$(steps)" ]
@@ -28,25 +32,27 @@ for model in $models; do
 done
 
 for device in cpu tpu; do
-    explain --model mnist_cnn_bn --device $device --batch-size $batch --steps 1
-    # except for the first line, which is as long as the processor's name
-    check "the first page of $device is a screen" eval '[ "$(wc -l <out)" -le 24 ] && ! sed 1d out | grep -qE "^.{81}"'
+    explain mnist_cnn_bn --device $device --batch-size $batch --steps 1
+    check "the first page of $device is a screen" eval '[ "$(wc -l <out)" -le 40 ] && narrow'
     check "it says what a step does" says '^mnist_cnn_bn: a training step takes '
-    check "it says where the time goes" says '^  part  *forward ms  *backward ms  *percent$'
+    check "it says where the time goes" says '^  part  *forward ms  *backward ms  *percent\( *us/TPU\)\?$'
+    check "it says how the ops are placed" says '^Ops: [0-9]*, of which [0-9]* native, [0-9]* decomposed, 0 by reference kernels, 0 refused'
+    check "it says how it trains" says '^It trains as the model was compiled: loss sparse_categorical_crossentropy,$'
+    check "it says what memory is used for" says '^Memory.*: at most [1-9].* MB'
     check "it says what rules" says '-bound here: '
     check "it says where the rest is" says '^--all shows every step'
 done
 
-explain --model shakespeare_lstm_quick --device tpu --batch-size 64 --steps 1 --all
+explain shakespeare_lstm_quick --device tpu --batch-size 64 --steps 1 --all
 check "a text's characters are told" says 'samples/s, [0-9]* characters/s$'
 check "a recurrence has a product per time step" says '^ *[0-9]* \* lstm  *lstm  *100x8x256x1024  *1600 100 '
 check "an epoch is as long as the text" says 'an epoch is 9939 samples in 156 steps'
 
-explain --model mnist_convnet --device tpu --shards 16 --batch-size 16 --steps 1
+explain mnist_convnet --device tpu --shards 16 --batch-size 16 --steps 1
 check "more shards than a board's are modelled on a larger slice" says 'Modelled on a TPU v2-32: '
 
 # Slices of pods: nothing is measured.
-explain --model mnist_cnn --device tpu:v3-8 --batch-size 1024 --scaling 8,32,128,512,2048 \
+explain mnist_cnn --device tpu:v3-8 --batch-size 1024 --scaling 8,32,128,512,2048 \
     --json scaling.json
 check "a step is modelled on slices" [ $? = 0 ]
 check "the tables say that they are modelled" [ "$(grep -c odelled out)" = 3 ]
@@ -59,7 +65,7 @@ check "the pod is a torus" says '^v3-2048 32x32 torus  *2048 '
 check "a slice is not" says '^v3-512  16x16  *512 '
 check "what is assumed is marked" says "assumed are those as long as the pod's (?)"
 check "the tables are narrow" eval '! grep -qE "^.{81}" out'
-explain --model mnist_cnn --device tpu:v2-512 --batch-size 64 --scaling 1,512
+explain mnist_cnn --device tpu:v2-512 --batch-size 64 --scaling 1,512
 check "a pod is a device" says '^v2-512  16x16 torus  *512 '
 check "one shard exchanges nothing" says '^v2-8    2x2  *1  *[0-9.]*  *0.0  *0.00  *100.0  *100.0$'
 scaling_fails() { fails_with "$1" --device tpu:v3-8 --batch-size "${3:-64}" --scaling "$2"; }
@@ -71,37 +77,37 @@ check "scaling refuses a batch below the shards" scaling_fails 'a batch of 4 sam
 check "scaling needs a TPU" fails_with 'expected --device tpu' --device cpu --scaling 8
 check "scaling has its own shards" fails_with 'expected only one of them' --device tpu --shards 8 --scaling 8
 
-explain --device cpu --batch-size 32 --steps 2 --all --json cpu.json
+explain mnist_cnn --device cpu --batch-size 32 --steps 2 --all --json cpu.json
 check "cpu is native" says 'native, float32, 1 shard,'
 check "cpu has a row per step" [ "$(rows)" = "$(steps)" ]
 check "cpu has nothing modelled" eval '! says odelled'
 check "cpu fits 120 columns" fits
 
-explain --device tpu:v4-8 --shards 2 --threads 3 --policy float32 --batch-size 40 --steps 2 --all \
+explain mnist_cnn --device tpu:v4-8 --shards 2 --threads 3 --policy float32 --batch-size 40 --steps 2 --all \
     --json tpu.json
 check "the policy and the shards are heeded" says 'emulated, float32, 2 shards, 3 threads'
 check "advice on passes" says 'Products of float32 take the MXU 6 passes'
 check "advice on rows" says "A shard's 20 rows are padded to 24"
 check "v4-8 has no 8 replicas" [ "$(grep -cE '^v4-8 +[1248] ' out)" = 4 ]
-check "three passes by their name" eval 'explain --device tpu --policy float32 --precision high --batch-size 8 --steps 1 --all && says "take the MXU 3 passes"'
-check "one pass has no such advice" eval 'explain --device tpu --policy float32 --precision default --batch-size 8 --steps 1 --all && ! says "take the MXU"'
-explain --device reference --batch-size 2 --steps 1 --all
+check "three passes by their name" eval 'explain mnist_cnn --device tpu --policy float32 --precision high --batch-size 8 --steps 1 --all && says "take the MXU 3 passes"'
+check "one pass has no such advice" eval 'explain mnist_cnn --device tpu --policy float32 --precision default --batch-size 8 --steps 1 --all && ! says "take the MXU"'
+explain mnist_cnn --device reference --batch-size 2 --steps 1 --all
 check "the reference device falls back, and says so" says '[1-9][0-9]* ops fell back to the reference kernels'
 
 # How each op is computed: nothing runs.
 placed() { grep -cE "^ *[0-9.]+  .* $1 " out; }
-explain --device cpu --batch-size 32 --check --json check.json
+explain mnist_cnn --device cpu --batch-size 32 --check --json check.json
 check "the ops of a step are placed" says '^mnist_cnn, a training step of 32 samples: [0-9]* ops, of which [0-9]* native, [0-9]* decomposed, 0 by reference kernels, 0 refused$'
 check "each has a row" [ "$(grep -cE '^ *[0-9]+  ' out)" = "$(sed -n 's/^mnist_cnn,.*: \([0-9]*\) ops.*/\1/p' out)" ]
 check "the optimizer's are among them" says '^ *[0-9]*  adam_update  *[^ ]*  *f32 .* native  *loop adam_update  \['
 check "a kernel is named with the step that joins it" says '  conv2d  *conv2d_1  *f32 .* native  *kernel conv2d  \[[0-9]* conv2d+max_pool2d+bias+relu\]$'
 check "an op is decomposed into others" says '  dropout  *dropout .* decomposed random_uniform, '
 check "and why" says '^  *no kernel$'
-explain --model shakespeare_lstm_quick --device reference --batch-size 2 --check
+explain shakespeare_lstm_quick --device reference --batch-size 2 --check
 check "on reference all are by reference" [ "$(placed native)" = 0 ]
 check "which is said" says 'reference  reference kernel lstm  \[[0-9]* lstm\]$'
 check "check needs a file that can be written" fails_with 'no/e.json: cannot be written' --check --json no/e.json
-explain --device pjrt:cpu --batch-size 32 --check
+explain mnist_cnn --device pjrt:cpu --batch-size 32 --check
 if [ $? != 0 ] && grep -q 'no PJRT plugin' err; then
     skip 1 "pjrt: make deps-pjrt"
 else
@@ -110,9 +116,45 @@ else
     check "which is why" says '^  *XLA has no such op$'
 fi
 
+# Files of others: PyTorch, Keras, TensorFlow's converter.
+explain "$golden/onnx_read/torch_cnn_18.onnx" --device tpu:v3-8 --steps 1 --json onnx.json
+check "an .onnx file trains with a loss that fits" says '^torch_cnn_18.onnx: a training step takes$\|^Nothing says what it is trained with. Taken are Adam and mean_squared_error as'
+check "it says why" says 'ends in neither softmax nor sigmoid'
+check "it says what to change" says '^To fit better:$'
+check "it says where it lies in the TPU" says 'VMEM: at most [0-9.]* of 16'
+check "it says what fills the MXU" says '^MXU: [1-9][0-9]* tiles of 128 x 128 weights'
+check "it is narrow" narrow
+explain "$golden/onnx_read/torch_cnn_18.onnx" --steps 1 --predict --batch-size 3
+check "it predicts when asked to" says 'a prediction step takes 3'
+explain "$golden/onnx_rows/apart_lstm.onnx" --steps 1 --extent 5
+check "open extents are those asked for" says 'leaves extents of its inputs open; here they are f32 (32, 5, 4)'
+explain "$golden/onnx_rows/function_state.onnx" --device tpu:v3-8 --steps 1
+check "a graph without a batch runs on one shard" says 'a run of the function\|^It runs on 1 shard, not 8: '
+check "it is run, not trained" says '^It is run and not trained: axis 0'
+explain "$golden/lite_read/int8.tflite" --device tpu:v3-8 --steps 1
+check "a .tflite file of one row runs on one shard" says '^It runs on 1 shard, not 8: the model has a batch of fewer rows'
+explain "$golden/files/branches.keras" --device tpu:v3-8 --steps 1 --json branches.json
+if [ $? != 0 ] && grep -q libhdf5 err; then
+    skip 3 "libhdf5: make deps"
+else
+    check "a .keras file trains as it was compiled" says '^It trains as the model was compiled: loss sparse_categorical_crossentropy,'
+    check "it is narrow, too" narrow
+    explain "$golden/files/branches.keras" --loss mse --check
+    check "a loss can be given" says 'branches.keras, a training step of 32 samples: '
+fi
+explain "$golden/onnx_rows/apart_height.onnx"
+check "extents that do not fit are told" fails_on 'open extents, which --extent gives' "$golden/onnx_rows/apart_height.onnx"
+echo "no model" >bad.onnx
+echo "no model" >bad.keras
+check "refuses a file that is no model" fails_on 'bad.onnx' bad.onnx
+check "refuses another" fails_on 'bad.keras' bad.keras
+check "refuses a file of another kind" fails_on 'expected one of .safetensors' err
+check "refuses a loss that it does not know" fails_on 'mean_squared_error' mnist_cnn --loss mean_squared_eror
+check "needs a model" eval '! explain && grep -q MODEL err'
+
 if command -v python3 >/dev/null; then
     python3 - >out 2>err <<'PYTHON'
-import json
+import json, os
 cpu, tpu = json.load(open("cpu.json")), json.load(open("tpu.json"))
 assert cpu["kind"] == "native" and not cpu["modelled"], cpu["kind"]
 assert tpu["kind"] == "emulated" and len(tpu["modelled"]) == 3 + 6, len(tpu["modelled"])
@@ -135,6 +177,21 @@ assert check["model"] == "mnist_cnn" and check["batch_size"] == 32, check
 assert {op["placed"] for op in check["ops"]} == {"native", "decomposed"}
 assert [op["op"] for op in check["ops"]] == [str(i) for i in range(len(check["ops"]))]
 assert all(op["how"] and op["fallbacks"] == 0 for op in check["ops"])
+onnx = json.load(open("onnx.json"))
+assert onnx["step"] == "training" and onnx["loss"] == "mean_squared_error", onnx["loss"]
+assert sum(onnx["placed"].values()) == len(onnx["ops"]) and onnx["placed"]["refused"] == 0
+assert onnx["mxu"]["useful_macs"] <= onnx["mxu"]["padded_macs"]
+assert onnx["padding"] and all(row["padding"] > 0.25 and row["next"] % 128 == 0 and
+                               row["padding"] == 1 - row["extent"] / row["next"]
+                               for row in onnx["padding"]), onnx["padding"]
+worst = [row["mxu_time"] for row in onnx["padding"]]
+assert worst == sorted(worst, reverse=True) and sum(set(worst)) <= 1.0
+assert 0 < onnx["vmem"]["bytes"] <= onnx["vmem"]["capacity"] == 16 << 20
+assert onnx["advice"] and onnx["reasons"]
+if os.path.exists("branches.json"):
+    two = json.load(open("branches.json"))
+    assert [row["name"] for row in two["inputs"]] == ["source", "side"], two["inputs"]
+    assert two["loss"] == "sparse_categorical_crossentropy, mean_squared_error", two["loss"]
 scaling = json.load(open("scaling.json"))["modelled"]
 assert scaling["rows_of_a_shard"] == 128
 assert [row["shards"] for row in scaling["weak"]] == [8, 32, 128, 512, 2048]
@@ -156,7 +213,7 @@ else
     skip 1 "python3: make deps-test"
 fi
 
-check "refuses an unknown model" fails_with 'did you mean mnist_cnn' --model mnist_cn
+check "refuses an unknown model" fails_on 'did you mean mnist_cnn' mnist_cn
 check "refuses an unknown profile" fails_with 'tpu:v3-8' --device tpu:v3-9
 check "refuses a batch below the shards" fails_with 'a batch of 4 rows for 8 shards' --device tpu --batch-size 4
 check "refuses more shards than a board without pods has" fails_with '8 shards, expected 1 to the 4 replicas of v4-8' --device tpu:v4-8 --shards 8 --batch-size 16
@@ -165,7 +222,7 @@ check "a topology needs a device that compiles for it" fails_with 'expected --de
 check "so does one in a longer name" fails_with 'v3-8, which' --device tpu:v3-8 --topology v3:2x2
 if [ -e "${TPU_LIBRARY_PATH:-}" ]; then   # libtpu compiles without a TPU
     export ALLOW_MULTIPLE_LIBTPU_LOAD=1
-    explain --device pjrt:tpu --topology v3:2x2 --model mnist_cnn --batch-size 64
+    explain mnist_cnn --device pjrt:tpu --topology v3:2x2 --batch-size 64
     check "libtpu compiles the step" [ $? = 0 ]
     check "XLA counts its FLOPs" says '^  FLOPs *[0-9.]* [MG]FLOP *[0-9.]* [MG]FLOP'
     check "XLA aliases the weights" says '^    of these into arguments *[1-9]'
@@ -175,7 +232,7 @@ if [ -e "${TPU_LIBRARY_PATH:-}" ]; then   # libtpu compiles without a TPU
 fi
 
 # The plugin for NVIDIA's GPUs compiles without one.
-explain --device pjrt:cuda --topology h100 --model mnist_cnn --batch-size 64
+explain mnist_cnn --device pjrt:cuda --topology h100 --batch-size 64
 if [ $? != 0 ] && grep -q 'no PJRT plugin' err; then
     skip 1 "pjrt for GPUs: pip install jax-cuda12-plugin"
 else
@@ -187,7 +244,7 @@ else
     check "it says what the plugin does not" says 'does not say how much work a step is'
     check "a GPU that is not known" fails_with 'expected "a10", "t4"' --device pjrt:cuda --topology h10
     check "a step that does not fit" fails_with 'out of memory: a program takes [1-9].* GB of a shard.s 17.18 GB' \
-        --device pjrt:cuda --topology t4 --model mnist_cnn --batch-size 200000
+        --device pjrt:cuda --topology t4 --batch-size 200000
 fi
 
 echo "$passed passed, $failed failed, $skipped skipped"

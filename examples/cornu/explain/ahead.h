@@ -1,4 +1,4 @@
-/* What XLA makes of a training step for a machine that need not be there, beside what the tpu
+/* What XLA makes of a step for a machine that need not be there, beside what the tpu
  * device and its performance model say of the same step. */
 #ifndef CORNU_EXAMPLES_EXPLAIN_AHEAD_H
 #define CORNU_EXAMPLES_EXPLAIN_AHEAD_H

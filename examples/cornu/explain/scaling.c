@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "step.h"
+#include "explained.h"
 #include "../common/session.h"
 
 /* ---- What is asked for ---- */
@@ -59,6 +59,15 @@ static CornuStatus check(const Options *options, const char *list, const CornuTp
 
 /* ---- The model ---- */
 
+/* The passes of a product of f32, by --precision. */
+static int passes_of(const Options *options)
+{
+    static const int passes[] = { [CORNU_PRECISION_HIGHEST] = CORNU_TPU_HIGHEST,
+                                  [CORNU_PRECISION_HIGH] = CORNU_TPU_HIGH,
+                                  [CORNU_PRECISION_DEFAULT] = CORNU_TPU_DEFAULT };
+    return passes[session_precision(options)];
+}
+
 static double step_s(const CornuTpuModel *model)
 {
     return model->device_s > model->infeed_s ? model->device_s : model->infeed_s;
@@ -71,7 +80,7 @@ static CornuStatus model_row(const Options *options, const CornuTpuProfile *prof
     for (int wrapped = 0; wrapped < 2; wrapped++) {
         CornuTpuModel *model = cornu_tpu_model(
             .executable = executable, .profile = profile, .shards = row->shards, .scaled = true,
-            .passes = explain_passes(options), .wrapped = wrapped);
+            .passes = passes_of(options), .wrapped = wrapped);
         if (!model) return cornu_error_status();
         if (wrapped) {
             *wrapped_s = step_s(model);
@@ -89,38 +98,44 @@ static CornuStatus model_row(const Options *options, const CornuTpuProfile *prof
 
 /* Compiles the step of one of the row's shards. An emulation with many shards sums their gradients
  * as no TPU would, so that the plan for a few is scaled. */
-static CornuStatus compile_row(const Options *options, const CornuReferenceModel *reference,
+static CornuStatus compile_row(const Options *options, const CornuExplainConfig *config,
                                const CornuTpuProfile *profile, Scaling *scaling, ScalingRow *row,
                                double *wrapped_s)
 {
     enum { EMULATED = 8 };
     const int     shards = row->shards < EMULATED ? (int)row->shards : EMULATED;
     const int64_t rows = (row->batch + row->shards - 1) / row->shards;
-    ExplainStep   step = { 0 };
     CornuDevice  *device = cornu_device_open(options->device, .threads = 1, .shards = shards,
                                              .precision = session_precision(options));
-    CornuStatus   status = device ? explain_make(&step, reference, device, rows * shards)
-                                  : cornu_error_status();
-    if (!status) status = model_row(options, profile, step.executable, row, wrapped_s);
-    if (!status) scaling->policy = cornu_model_policy(step.model)->name;
-    cornu_model_free(step.model);
+    CornuExplainConfig one = *config;
+    one.device = device;
+    one.batch_size = rows * shards;
+    one.no_run = true;
+    one.others = false;
+    CornuExplanation *explanation = device ? cornu_explain_from(&one) : NULL;
+    CornuStatus       status = explanation ? CORNU_OK : cornu_error_status();
+    if (!status)
+        status = model_row(options, profile, cornu_explanation_executable(explanation), row,
+                           wrapped_s);
+    if (!status) scaling->policy = cornu_explanation_policy(explanation);
+    cornu_explanation_free(explanation);
     cornu_device_close(device);
     return status;
 }
 
 /* Each shard has as many samples as it has in the first row, compared with one alone. */
-static CornuStatus scale_weakly(const Options *options, const CornuReferenceModel *reference,
+static CornuStatus scale_weakly(const Options *options, const CornuExplainConfig *config,
                                 const CornuTpuProfile *profile, const int64_t *shards,
                                 Scaling *scaling)
 {
     double      wrapped_s;
     ScalingRow  alone = { .shards = 1, .batch = scaling->rows };
-    CornuStatus status = compile_row(options, reference, profile, scaling, &alone, &wrapped_s);
+    CornuStatus status = compile_row(options, config, profile, scaling, &alone, &wrapped_s);
     scaling->alone_s = alone.step_s;
     for (int i = 0; !status && i < scaling->count; i++) {
         ScalingRow *row = &scaling->weak[i];
         *row = (ScalingRow){ .shards = shards[i], .batch = shards[i] * scaling->rows };
-        status = compile_row(options, reference, profile, scaling, row, &wrapped_s);
+        status = compile_row(options, config, profile, scaling, row, &wrapped_s);
         row->efficiency = alone.step_s / row->step_s;
         row->wrapped = alone.step_s / wrapped_s;
     }
@@ -128,7 +143,7 @@ static CornuStatus scale_weakly(const Options *options, const CornuReferenceMode
 }
 
 /* The same batch for all. */
-static CornuStatus scale_strongly(const Options *options, const CornuReferenceModel *reference,
+static CornuStatus scale_strongly(const Options *options, const CornuExplainConfig *config,
                                   const CornuTpuProfile *profile, const int64_t *shards,
                                   Scaling *scaling)
 {
@@ -138,7 +153,7 @@ static CornuStatus scale_strongly(const Options *options, const CornuReferenceMo
         ScalingRow  *row = &scaling->strong[scaling->strong_count++];
         const double times = (double)shards[i] / (double)shards[0];
         *row = (ScalingRow){ .shards = shards[i], .batch = scaling->batch };
-        status = compile_row(options, reference, profile, scaling, row, &wrapped_s);
+        status = compile_row(options, config, profile, scaling, row, &wrapped_s);
         if (i == 0) first_s = wrapped_s;
         row->efficiency = scaling->strong[0].step_s / (times * row->step_s);
         row->wrapped = first_s / (times * wrapped_s);
@@ -146,29 +161,46 @@ static CornuStatus scale_strongly(const Options *options, const CornuReferenceMo
     return status;
 }
 
-static CornuStatus scale(const Options *options, const CornuReferenceModel *reference,
+static CornuStatus scale(const Options *options, const CornuExplainConfig *config,
                          const char *list, bool weakly, Scaling *scaling)
 {
     const CornuTpuProfile *profile = NULL;
     int64_t                shards[SCALING_ROWS];
-    *scaling = (Scaling){ .model = reference->name, .batch = options->batch_size };
+    *scaling = (Scaling){ .model = config->name, .batch = options->batch_size };
     CornuStatus status = check(options, list, &profile, shards, &scaling->count);
     if (status) return status;
     scaling->rows = (scaling->batch + shards[0] - 1) / shards[0];
-    if (weakly) status = scale_weakly(options, reference, profile, shards, scaling);
-    return status ? status : scale_strongly(options, reference, profile, shards, scaling);
+    if (weakly) status = scale_weakly(options, config, profile, shards, scaling);
+    return status ? status : scale_strongly(options, config, profile, shards, scaling);
+}
+
+CornuStatus explain_scaling_of(const Options *options, const CornuExplainConfig *config,
+                               const char *list, Scaling *scaling)
+{
+    return scale(options, config, list, true, scaling);
+}
+
+static CornuStatus scale_network(const Options *options, const CornuReferenceModel *reference,
+                                 const char *list, bool weakly, Scaling *scaling)
+{
+    const Subject      subject = { .name = reference->name, .reference = reference };
+    CornuExplainConfig config = { .loss = NULL };
+    CornuStatus        status = explained_open(&subject, options, &config);
+    if (!status) status = scale(options, &config, list, weakly, scaling);
+    cornu_model_free(config.model);
+    return status;
 }
 
 CornuStatus explain_scaling(const Options *options, const CornuReferenceModel *reference,
                             const char *list, Scaling *scaling)
 {
-    return scale(options, reference, list, true, scaling);
+    return scale_network(options, reference, list, true, scaling);
 }
 
 CornuStatus explain_strong_scaling(const Options *options, const CornuReferenceModel *reference,
                                    const char *list, Scaling *scaling)
 {
-    return scale(options, reference, list, false, scaling);
+    return scale_network(options, reference, list, false, scaling);
 }
 
 /* ---- The tables ---- */

@@ -1,5 +1,5 @@
 /*
- * How a training step would scale on slices of a TPU pod: *modelled*, nothing runs. Weak scaling
+ * How a step would scale on slices of a TPU pod: *modelled*, nothing runs. Weak scaling
  * gives each shard as many samples as it has on the smallest slice; strong scaling divides the same
  * batch among more shards.
  */
@@ -35,13 +35,16 @@ typedef struct {
     ScalingRow  strong[SCALING_ROWS];   /* compared with the first */
 } Scaling;
 
-/* Models the slices in `list`, ascending numbers of shards such as "8,32,128"; the options have the
- * device, the batch and the numerics. CORNU_ERR_ARGUMENT for another list, a device that is not a
- * TPU, and more shards than its pod has. */
+/* Models the slices in `list`, ascending numbers of shards such as "8,32,128"; `config` has the model
+ * and what it is explained with, the options the device, the batch and the numerics.
+ * CORNU_ERR_ARGUMENT for another list, a device that is not a TPU, and more shards than its pod
+ * has. */
+CornuStatus explain_scaling_of(const Options *options, const CornuExplainConfig *config,
+                               const char *list, Scaling *scaling);
+
+/* Likewise for a network of models/; and the rows of strong scaling alone. */
 CornuStatus explain_scaling(const Options *options, const CornuReferenceModel *reference,
                             const char *list, Scaling *scaling);
-
-/* The rows of strong scaling alone. */
 CornuStatus explain_strong_scaling(const Options *options, const CornuReferenceModel *reference,
                                    const char *list, Scaling *scaling);
 

@@ -15,6 +15,7 @@ Arrays are NumPy's, and are not copied if they are contiguous. Failures raise Co
 
 from . import (activations, callbacks, constraints, datasets, errors, initializers, layers, losses,
                metrics, models, ops, optimizers, regularizers, utils)
+from ._explain import explain
 from ._library import lib as _lib
 from ._symbols import Tensor, input_tensor as Input
 from .devices import Device
@@ -28,6 +29,6 @@ __version__ = _lib.version
 
 __all__ = ["CornuError", "Device", "Input", "Int8Model", "Model", "Predictor", "Sequential", "Tensor",
            "activations", "callbacks", "clear_session", "clone_model", "constraints", "datasets",
-           "errors", "from_keras", "initializers", "layers", "load", "load_model", "losses",
-           "metrics", "model_from_json", "models", "ops", "optimizers", "regularizers",
+           "errors", "explain", "from_keras", "initializers", "layers", "load", "load_model",
+           "losses", "metrics", "model_from_json", "models", "ops", "optimizers", "regularizers",
            "set_dtype_policy", "set_random_seed", "utils"]

@@ -1,11 +1,11 @@
-#include "exchanges.h"
+#include "explain_internal.h"
 
 #include <inttypes.h>
 
-Exchanges explain_exchanges(CornuExecutable *executable)
+CornuExplainExchanges cornu__explain_exchanges(CornuExecutable *executable)
 {
     const CornuDevice *device = cornu_executable_device(executable);
-    Exchanges          e = { .processes = cornu_process_count(cornu_device_processes(device)),
+    CornuExplainExchanges          e = { .processes = cornu_process_count(cornu_device_processes(device)),
                              .rank = cornu_process_rank(cornu_device_processes(device)),
                              .shards = cornu_device_shards(device) };
     int                steps, first;
@@ -21,7 +21,7 @@ static bool is_beside(const CornuExchangeEvent *exchange)
     return exchange->begin_step != exchange->end_step;
 }
 
-void explain_exchanges_line(const Exchanges *e, char text[400])
+void cornu__explain_exchanges_line(const CornuExplainExchanges *e, char text[CORNU_EXPLAIN_TEXT])
 {
     int64_t sent = 0, beside = 0;
     text[0] = '\0';
@@ -30,20 +30,20 @@ void explain_exchanges_line(const Exchanges *e, char text[400])
         sent += e->exchanges[i].bytes_sent;
         beside += is_beside(&e->exchanges[i]) ? e->exchanges[i].bytes_sent : 0;
     }
-    snprintf(text, 400, "In %d processes, of which this one, rank %d, has %d of %d shards: it does "
+    snprintf(text, CORNU_EXPLAIN_TEXT, "In %d processes, of which this one, rank %d, has %d of %d shards: it does "
              "its part of those operations, and sends %.1f kB in %d exchange%s, %.1f kB of it "
              "beside other steps.", e->processes, e->rank, e->own, e->shards, 1e-3 * (double)sent,
              e->count, e->count == 1 ? "" : "s", 1e-3 * (double)beside);
 }
 
 /* "63 send", "6 wait", "65 collective". */
-static const char *step_name(const Exchanges *e, int i, char text[40])
+static const char *step_name(const CornuExplainExchanges *e, int i, char text[40])
 {
     snprintf(text, 40, "%3d %s", i, e->steps[i].kind);
     return text;
 }
 
-void explain_exchanges_print(const Exchanges *e, FILE *to)
+void cornu__explain_exchanges_print(const CornuExplainExchanges *e, FILE *to)
 {
     char begin[40], end[40];
     if (e->processes < 2) return;
@@ -62,7 +62,7 @@ void explain_exchanges_print(const Exchanges *e, FILE *to)
     }
 }
 
-json_t *explain_exchanges_json(const Exchanges *e)
+json_t *cornu__explain_exchanges_json(const CornuExplainExchanges *e)
 {
     json_t *list = json_array();
     for (int i = 0; list && i < e->count; i++) {

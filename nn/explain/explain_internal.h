@@ -1,0 +1,182 @@
+/*
+ * An explanation: a compiled step, what was measured and modelled of it, and its texts. Measured and
+ * modelled numbers are in separate columns, which say which they are.
+ */
+#ifndef CORNU_NN_EXPLAIN_INTERNAL_H
+#define CORNU_NN_EXPLAIN_INTERNAL_H
+
+#include <jansson.h>
+
+#include "../../device/placement/placement.h"
+#include "../config/serializable_internal.h"
+#include "../training/training_internal.h"
+#include "explain.h"
+
+enum { CORNU_EXPLAIN_WIDTH = 80, CORNU_EXPLAIN_SHARDS = 4, CORNU_EXPLAIN_PROFILES = 8 };
+enum { CORNU_EXPLAIN_ADVICE = 16, CORNU_EXPLAIN_NOTES = 8, CORNU_EXPLAIN_TEXT = 400 };
+
+/* What the model takes and gives, found by recording it once (probe.c). */
+typedef struct {
+    CornuType inputs[CORNU_MAX_MODEL_TENSORS];    /* of a batch, for each value that a step is fed */
+    int64_t   rows_of[CORNU_MAX_MODEL_TENSORS];   /* of the table that the input is looked up in; 0:
+                                                     in none */
+    CornuType outputs[CORNU_MAX_MODEL_TENSORS];
+    CornuOpId made_by[CORNU_MAX_MODEL_TENSORS];   /* the op that makes an output, converting apart */
+    int       input_count, output_count;
+} CornuExplainProbe;
+
+/* A copy of the model with its compiled step. */
+typedef struct {
+    CornuModel *model;
+    CornuStep  *step;   /* the model's */
+} CornuExplainSubject;
+
+/* What this process exchanges with others in a step. */
+typedef struct {
+    int                        processes, rank;
+    int                        own, shards;   /* this process' shards, of all */
+    const CornuExecutableStep *steps;
+    const CornuExchangeEvent  *exchanges;     /* of a run */
+    int                        count;
+} CornuExplainExchanges;
+
+typedef struct {
+    char   text[CORNU_EXPLAIN_TEXT];
+    double gain_s;           /* of a step, modelled; by it they are ordered */
+} CornuAdvice;
+
+/* An extent of a layer's product that pads tiles by more than a quarter. */
+typedef struct {
+    char    layer[CORNU_EXPLAIN_TEXT / 4];
+    char    axis;            /* 'K', 'N' */
+    int64_t extent, next;    /* as it is, and with the tiles full */
+    double  wasted_s;        /* MXU time of the layer's padding in a step, its gradients' included */
+} CornuPadded;
+
+struct CornuExplanation {
+    CornuExplainConfig config;
+    CornuDevice       *device, *own_device;   /* the latter if it was opened here */
+    char              *compiled;              /* JSON of what the model was compiled with; or NULL */
+    bool               trains, function;
+    bool               alone;                 /* on one shard, whatever the device has */
+    char               loss[CORNU_EXPLAIN_TEXT];
+    char               notes[CORNU_EXPLAIN_NOTES][CORNU_EXPLAIN_TEXT];   /* why, and what was assumed */
+    int                note_count;
+    CornuExplainProbe  probe;
+    CornuExplainSubject subject;
+    CornuExecutable   *executable;
+    CornuPlacedOp     *placed;
+    int                placed_count;
+
+    const char     *model, *policy, *description;
+    int             own_f32;         /* layers with weights that compute in f32 by a dtype of their
+                                        own */
+    bool            fixed_f32;       /* f32 although the model's policy is another, as nodes of files
+                                        compute */
+    const char     *target;          /* what is predicted: "class", "character" */
+    int64_t         targets;         /* predictions per sample */
+    int64_t         parameters, batch, epoch_samples;
+    int             shards, threads;
+    CornuStatistics statistics;
+    CornuMemory     memory;          /* of a shard */
+
+    const CornuExecutableStep *steps;
+    int                        step_count;
+    CornuExplainExchanges      exchanges;
+
+    /* Measured: seconds on this machine, in the median of `runs` runs, by wall clock if the device
+     * has no profiler. 0 runs: nothing ran.
+     * A step that several threads run for a shard each counts as their time / the threads. */
+    double    *here_s;               /* by step */
+    double     wall_s;               /* of the run */
+    int        runs;
+    CornuClock clock;
+
+    /* Modelled; NULL and 0 on a device that emulates nothing. */
+    const CornuTpuModel *tpu;        /* one row per step */
+    const CornuTpuModel *doubled;    /* with twice the batch; NULL: not possible */
+    const CornuTpuModel *by_shards[CORNU_EXPLAIN_SHARDS];      /* 1, 2, 4, 8; NULL: not possible */
+    const CornuTpuModel *by_profile[CORNU_EXPLAIN_PROFILES];   /* each with its own shards */
+};
+
+/* ---- The step ---- */
+
+/* What the model is for a batch of so many rows. */
+CornuStatus cornu__explain_probe(CornuExplanation *e, int64_t batch, CornuExplainProbe *to);
+
+/* Finds out whether the step trains and with which loss; opens a device of one shard where the model
+ * needs that. */
+CornuStatus cornu__explain_choose(CornuExplanation *e);
+
+/* A copy of the model, compiled for the device with its step for a batch; `weights`: with the
+ * model's own. cornu_model_free(to->model) frees both. */
+CornuStatus cornu__explain_make(const CornuExplanation *e, CornuDevice *device,
+                                const CornuExplainProbe *probe, bool weights,
+                                CornuExplainSubject *to);
+
+/* Runs it. */
+CornuStatus cornu__explain_measure(CornuExplanation *e);
+
+/* The device's emulated TPU, and with .others more of them. */
+CornuStatus cornu__explain_model_all(CornuExplanation *e);
+
+void cornu__explain_note(CornuExplanation *e, const char *format, ...) CORNU__PRINTF(2, 3);
+
+/* ---- Texts ---- */
+
+static inline double cornu__explain_percent(double part, double whole)
+{
+    return whole > 0.0 ? 100.0 * part / whole : 0.0;
+}
+
+static inline int64_t cornu__explain_round_up(int64_t a, int64_t unit)
+{
+    return (a + unit - 1) / unit * unit;
+}
+
+/* Prints words on lines of at most `width`, the first after `mark`, which is "-" or "", and returns
+ * how many lines. With `to` NULL they are only counted. */
+int cornu__explain_wrap(const char *mark, const char *text, int width, FILE *to);
+
+enum { CORNU_EXPLAIN_LONGEST = 64 };
+
+/* Shortened to `width`, below LONGEST: two dots replace what is left out before the last `tail`
+ * characters. And of a scope, "dense_1/gradient" as "dense_1/grad". */
+const char *cornu__explain_fit(char to[CORNU_EXPLAIN_LONGEST], const char *text, int width,
+                               int tail);
+const char *cornu__explain_fit_layer(char to[CORNU_EXPLAIN_LONGEST], const char *scope, int width);
+
+/* The layer of a scope: "dense_1" of "dense_1/gradient"; whether it is of the gradient. */
+bool cornu__explain_layer_of(const char *scope, char *to, size_t size);
+
+/* MxKxN for a product, else the shape of the first result, or "in place". */
+const char *cornu__explain_shape(char text[96], const CornuExecutableStep *step,
+                                 const CornuTpuOp *op);
+
+/* Of all steps, measured. */
+double cornu__explain_sum_here(const CornuExplanation *e);
+
+/* How many of the ops are of each kind. */
+void cornu__explain_count_placed(const CornuExplanation *e, int of[CORNU_PLACED_COUNT]);
+
+/* The layers that pad most, the worst first; at most `most`. And the product that needs most VMEM;
+ * -1: none. */
+int cornu__explain_padded(const CornuExplanation *e, CornuPadded *to, int most);
+int cornu__explain_vmem(const CornuExplanation *e);
+
+/* Advice that follows from the numbers, what gains most first, each with the figures that it is based
+ * on; returns how many. */
+int cornu__explain_advise(const CornuExplanation *e, CornuAdvice advice[CORNU_EXPLAIN_ADVICE]);
+
+/* At most 80 columns; at most 120. */
+void cornu__explain_print_overview(const CornuExplanation *e, FILE *to);
+void cornu__explain_print_all(const CornuExplanation *e, FILE *to);
+
+/* Of an executable that has run. A sentence, empty for one process; a row for each, at most 120
+ * columns, nothing for one process; [{"name", "begin_step", …}], NULL without memory. */
+CornuExplainExchanges cornu__explain_exchanges(CornuExecutable *executable);
+void    cornu__explain_exchanges_line(const CornuExplainExchanges *e, char text[CORNU_EXPLAIN_TEXT]);
+void    cornu__explain_exchanges_print(const CornuExplainExchanges *e, FILE *to);
+json_t *cornu__explain_exchanges_json(const CornuExplainExchanges *e);
+
+#endif
