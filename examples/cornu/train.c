@@ -6,17 +6,6 @@
 #include "commands.h"
 #include "common/session.h"
 
-/* Whether a network of models/ is trained as it was published, on a set or text, with its report. */
-static bool is_published(const Options *options, const TrainFlags *flags, bool text)
-{
-    const DataSet *set = data_set(options->data);
-    const DataKind kind = options->data ? data_kind(options->data) : DATA_SETS;
-    if (flags->data.x.count) return false;
-    if (set) return text == (set->load == cornu_shakespeare_load_from);
-    return kind == DATA_SYNTHETIC || kind == DATA_SETS || kind == DATA_EMPTY || kind == DATA_ABSENT ||
-           (text && kind == DATA_TEXT);
-}
-
 /* A flag that is given although nothing would read it. */
 static CornuStatus check_flags(const TrainFlags *flags, bool images, bool text)
 {
@@ -48,7 +37,7 @@ static CornuStatus train(Options *options, TrainFlags *flags)
     if (subject_find(&subject, options->arguments[0])) return cornu_error_status();
     const CornuReferenceModel *reference = subject.reference;
     const CornuTextPreset     *preset = reference ? text_preset_of(reference->name) : NULL;
-    const bool                 published = reference && is_published(options, flags, preset);
+    const bool                 published = reference && data_is_published(options, &flags->data, preset);
     if (check_flags(flags, published && !preset, published && preset)) return cornu_error_status();
     return !published ? train_own(options, flags, &subject)
            : preset   ? train_text(options, flags, preset)

@@ -55,24 +55,6 @@ static CornuHistory *fit(const Options *options, const TrainFlags *flags,
     return history;
 }
 
-/* --data may name another set than the network's own. */
-static CornuStatus check_rows(const CornuModel *model, const CornuTrainTest *data)
-{
-    const CornuType x = data->train_x.type;
-    CornuType       one = x;
-    CornuShape      in = cornu_model_input_shape(model);
-    const int64_t   classes = cornu_model_output_shape(model).extent[1];
-    CornuText       a, b;
-    in.extent[0] = one.shape.extent[0] = 1;
-    if (cornu_type_count(cornu_type_from(x.dtype, in)) != cornu_type_count(one))
-        return cornu_error_set(CORNU_ERR_SHAPE, "%s is %s, expected rows of %s", data->name,
-                               cornu_type_print(&a, x),
-                               cornu_shape_print(&b, cornu_model_input_shape(model)));
-    return data->classes <= classes ? CORNU_OK
-        : cornu_error_set(CORNU_ERR_SHAPE, "%s has %lld classes, the network %lld", data->name,
-                          (long long)data->classes, (long long)classes);
-}
-
 CornuStatus train_images(Options *options, const TrainFlags *flags,
                          const CornuReferenceModel *reference)
 {
@@ -85,7 +67,6 @@ CornuStatus train_images(Options *options, const TrainFlags *flags,
     CornuModel     *model = data ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
     CornuStatus     status = model ? compile(options, flags, reference, model, data, device)
                                    : cornu_error_status();
-    if (!status) status = check_rows(model, data);
     if (!status) status = cornu_summary(model);
     if (!status) status = session_prepare(options, model, data);
     if (!status)

@@ -92,6 +92,16 @@ static CornuStatus absent(const char *what)
                            nearest ? "?" : "");
 }
 
+bool data_is_published(const Options *options, const DataFlags *flags, bool text)
+{
+    const DataSet *set = data_set(options->data);
+    const DataKind kind = options->data ? data_kind(options->data) : DATA_SETS;
+    if (flags->x.count) return false;
+    if (set) return text == (set->load == cornu_shakespeare_load_from);
+    return kind == DATA_SYNTHETIC || kind == DATA_SETS || kind == DATA_EMPTY || kind == DATA_ABSENT ||
+           (text && kind == DATA_TEXT);
+}
+
 /* ---- Memory ---- */
 
 void *data_own(Data *data, size_t bytes)

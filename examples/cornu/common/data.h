@@ -131,6 +131,10 @@ typedef struct {
 DataKind       data_kind(const char *what);
 const DataSet *data_set(const char *name);      /* NULL: no such name */
 
+/* Whether these are data on which a network of models/, of text or of images, was published: a set, one
+ * drawn by code, a folder of sets. And, for one of text, a text. */
+bool data_is_published(const Options *options, const DataFlags *flags, bool text);
+
 CornuTextEncoding data_encoding(const DataFlags *flags);
 
 /* ---- Its parts (data_files.c, data_sets.c, data_labels.c) ---- */

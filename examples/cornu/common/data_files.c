@@ -87,7 +87,8 @@ CornuStatus data_from_arrays(Data *data, const DataFlags *flags, const CornuMode
     data->labels = labels->text[0];
     snprintf(data->about, sizeof data->about, "%s", data->name);
     if (load_side(data, &x, &flags->x, data->x)) return cornu_error_status();
-    if (need == DATA_INPUTS) return CORNU_OK;
+    if (need == DATA_INPUTS)
+        return flags->y.count ? load_side(data, &y, &flags->y, data->y) : CORNU_OK;
     if (!flags->y.count && !(flags->x.count == 1 && strstr(flags->x.text[0], ".npz")))
         return cornu_error_set(CORNU_ERR_ARGUMENT, "expected --y FILE, the labels of --x %s",
                                flags->x.text[0]);
