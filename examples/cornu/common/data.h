@@ -137,7 +137,7 @@ bool data_is_published(const Options *options, const DataFlags *flags, bool text
 
 CornuTextEncoding data_encoding(const DataFlags *flags);
 
-/* ---- Its parts (data_files.c, data_sets.c, data_labels.c) ---- */
+/* ---- Its parts (data_kind.c, data_files.c, data_sets.c, data_labels.c) ---- */
 
 CornuStatus data_from_arrays(Data *data, const DataFlags *flags, const CornuModel *model,
                              DataNeed need);

@@ -72,10 +72,10 @@ CornuStatus data_from_folder(Data *data, const Options *options, const DataFlags
 
 /* ---- Sets by a name ---- */
 
+/* Rows of characters, for each of which it predicts something. */
 static bool takes_tokens(const CornuModel *model)
 {
-    const CornuShape in = cornu_model_input_shape(model);
-    return in.rank == 2 && in.extent[1] != CORNU_DIGIT_SIZE * CORNU_DIGIT_SIZE;
+    return cornu_model_input_shape(model).rank == 2 && cornu_model_output_shape(model).rank == 3;
 }
 
 static CornuStatus take_set(Data *data, const DataFlags *flags, const CornuModel *model)
