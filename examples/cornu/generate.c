@@ -1,41 +1,52 @@
-/* cornu generate MODEL: continues a text, with a network of text that was trained. The text goes to
+/* cornu generate MODEL: continues a text, with a model of characters that was trained. The text goes to
  * stdout, everything else to stderr. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "commands.h"
-#include "train.h"
 #include "common/session.h"
+#include "common/subject.h"
+#include "train.h"
 
 typedef struct {
-    const char *text, *encoding, *prime;
-    int64_t     length, top_k;
+    DataFlags   data;                        /* --encoding alone */
+    const char *text, *prime;
+    int64_t     length, top_k, sequence_length;
     double      temperature;
 } Flags;
 
 typedef struct {
     const Options         *options;
     const Flags           *flags;
-    const CornuTextPreset *preset;
+    const CornuTextPreset *preset;           /* NULL: not of models/ */
     CornuDevice           *device;
     CornuTextData         *text;             /* its encoding */
+    bool                   logits;           /* are what the model predicts */
     FILE                  *page;             /* where the generated text goes */
 } Run;
 
 /* Only an alphabet comes from the text itself. */
 static CornuStatus open_text(Run *run)
 {
-    const CornuTextEncoding encoding = text_encoding(run->flags->encoding);
+    const Options          *options = run->options;
+    const CornuTextEncoding encoding = data_encoding(&run->flags->data);
+    const char             *file = run->flags->text;
+    if (!file && options->data && data_kind(options->data) == DATA_TEXT) file = options->data;
     if (encoding != CORNU_TEXT_ALPHABET)
         run->text = cornu_text_encoding(encoding);
     else
-        run->text = cornu_text_load(.file = run->flags->text, .data = run->options->data,
-                                    .limit = run->options->limit, .encoding = encoding,
+        run->text = cornu_text_load(.file = file,
+                                    .data = file == options->data ? options->data_dir
+                                                                  : session_folder(options),
+                                    .limit = options->limit, .encoding = encoding,
                                     .progress = session_show_download);
     return run->text ? CORNU_OK : cornu_error_status();
 }
+
+/* ---- Networks of models/ ---- */
 
 /* Copies the weights of a model with the same layers. */
 static CornuStatus copy_weights(const CornuModel *from, CornuModel *to)
@@ -52,9 +63,9 @@ static CornuStatus copy_weights(const CornuModel *from, CornuModel *to)
     return status;
 }
 
-/* The network that generates: the weights of the saved one, on one shard. A recurrent one keeps its
- * state and takes one character at a time; a transformer sees as many as in training. */
-static CornuModel *open_writer(const Run *run, const CornuModel *saved)
+/* The weights of the saved one, on one shard. A recurrent network keeps its state and takes one
+ * character at a time; a transformer sees as many as in training. */
+static CornuModel *rebuild(const Run *run, const CornuModel *saved)
 {
     const bool  attends = run->preset->heads > 0;
     CornuModel *model = cornu_text_network(
@@ -67,19 +78,86 @@ static CornuModel *open_writer(const Run *run, const CornuModel *saved)
     return NULL;
 }
 
+/* ---- Other models ---- */
+
+/* The model's predictions for `steps` tokens, of which the last `changed` are others. */
+static CornuStatus probe(CornuModel *model, int64_t steps, int64_t changed, CornuArray to)
+{
+    uint8_t *tokens = malloc((size_t)steps);
+    if (!tokens) return cornu_error_set(CORNU_ERR_MEMORY, "no memory for %lld tokens", (long long)steps);
+    for (int64_t t = 0; t < steps; t++) tokens[t] = (uint8_t)(1 + (t + (t >= steps - changed)) % 2);
+    const CornuStatus status =
+        cornu_predict_on_batch(model, cornu_array(tokens, CORNU_U8, 1, steps), to);
+    free(tokens);
+    return status;
+}
+
+/* Refuses a model whose predictions depend on later tokens; finds out whether they are logits. */
+static CornuStatus examine(Run *run, CornuModel *model, int64_t steps, int64_t vocabulary)
+{
+    const int64_t half = steps / 2, count = steps * vocabulary;
+    float        *first = malloc(2 * (size_t)count * sizeof *first), *second = first + count;
+    const char   *file = run->options->arguments[0];
+    double        sum = 0.0;
+    CornuStatus   status = first ? CORNU_OK : cornu_error_set(CORNU_ERR_MEMORY, "no memory for %s", file);
+    if (!status) status = probe(model, steps, 0, cornu_array(first, CORNU_F32, 1, steps, vocabulary));
+    if (!status)
+        status = probe(model, steps, half, cornu_array(second, CORNU_F32, 1, steps, vocabulary));
+    for (int64_t i = 0; i < (steps - half) * vocabulary && !status; i++)
+        if (fabsf(first[i] - second[i]) > 1e-3F * (1.0F + fabsf(first[i])))
+            status = cornu_error_set(CORNU_ERR_UNSUPPORTED, "%s: is not causal: what it predicts for a "
+                                     "character depends on later ones, so that it cannot continue a "
+                                     "text", file);
+    for (int64_t i = 0; i < vocabulary && !status; i++) {
+        sum += first[i];
+        run->logits |= first[i] < 0.0F;
+    }
+    run->logits |= fabs(sum - 1.0) > 0.02;
+    free(first);
+    return status;
+}
+
+static CornuStatus check_form(const Run *run, const CornuModel *saved)
+{
+    const char      *file = run->options->arguments[0];
+    const CornuShape in = cornu_model_input_shape(saved), out = cornu_model_output_shape(saved);
+    CornuText        a, b;
+    if (cornu_model_input_count(saved) == 1 && cornu_model_output_count(saved) == 1 && in.rank == 2 &&
+        out.rank == 3 && in.extent[1] == out.extent[1])
+        return CORNU_OK;
+    if (in.rank == 2 && out.rank == 2)
+        return cornu_error_set(CORNU_ERR_SHAPE, "%s: turns %s into %s, one prediction for a whole "
+                               "sequence; expected one for each character, (None, T, V)", file,
+                               cornu_shape_print(&a, in), cornu_shape_print(&b, out));
+    return cornu_error_set(CORNU_ERR_SHAPE, "%s: turns %s into %s, expected one input of characters, "
+                           "(None, T), and predictions of each one's successor, (None, T, V)", file,
+                           cornu_shape_print(&a, in), cornu_shape_print(&b, out));
+}
+
+/* The model itself, which is compiled. */
+static CornuStatus prepare(Run *run, CornuModel *saved)
+{
+    const int64_t T = cornu_model_input_shape(saved).extent[1];
+    const int64_t steps = T != CORNU_NONE ? T : run->flags->sequence_length ? run->flags->sequence_length
+                                                                            : 128;
+    const CornuStatus status = cornu_compile(saved, .device = run->device);
+    return status ? status : examine(run, saved, steps, run->text->vocabulary);
+}
+
+/* ---- Generating ---- */
+
 static CornuStatus check(Run *run, const CornuModel *saved)
 {
     const CornuShape out = cornu_model_output_shape(saved);
+    const int64_t    vocabulary = out.extent[out.rank - 1];
     run->preset = text_preset_of(cornu_model_name(saved));
-    if (!run->preset)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "%s is %s, expected a network of text that cornu "
-                               "train saved: shakespeare_lstm, shakespeare_lstm_quick, char_gpt",
-                               run->options->arguments[0], cornu_model_name(saved));
-    if (out.extent[out.rank - 1] == run->text->vocabulary) return CORNU_OK;
+    if (!run->preset && check_form(run, saved)) return cornu_error_status();
+    if (vocabulary == run->text->vocabulary) return CORNU_OK;
     return cornu_error_set(CORNU_ERR_ARGUMENT, "%s knows %lld characters, --encoding %s has %lld: "
                            "expected the --encoding, and the --text, of its training",
-                           run->options->arguments[0], (long long)out.extent[out.rank - 1],
-                           run->flags->encoding, (long long)run->text->vocabulary);
+                           run->options->arguments[0], (long long)vocabulary,
+                           data_encodings[data_encoding(&run->flags->data)],
+                           (long long)run->text->vocabulary);
 }
 
 /* All processes generate the same, and the first writes it. */
@@ -95,32 +173,52 @@ static bool print_token(void *context, int64_t token)
            fflush(run->page) == 0;
 }
 
-static CornuStatus write_text(Run *run, const CornuModel *saved)
+static CornuStatus write_text(Run *run, CornuModel *saved)
 {
     const Flags *flags = run->flags;
     CornuArray   prime;
     CornuStatus  status = cornu_text_encode(run->text, flags->prime, strlen(flags->prime), &prime);
     if (status) return cornu_error_set(status, "--prime: %s", cornu_error_message());
-    CornuModel *model = open_writer(run, saved);
-    status = model ? cornu_generate(model, prime, flags->length, .top_k = flags->top_k,
-                                    .temperature = flags->temperature == 0.0 ? (double)CORNU_ZERO
-                                                                             : flags->temperature,
-                                    .seed = (uint64_t)run->options->seed, .emit = print_token,
-                                    .context = run)
-                   : cornu_error_status();
+    CornuModel *model = run->preset ? rebuild(run, saved) : saved;
+    if (!run->preset) status = prepare(run, saved);
+    if (!model) status = cornu_error_status();
+    if (!status)
+        status = cornu_generate(model, prime, flags->length, .top_k = flags->top_k,
+                                .temperature = flags->temperature == 0.0 ? (double)CORNU_ZERO
+                                                                         : flags->temperature,
+                                .seed = (uint64_t)run->options->seed, .logits = run->logits,
+                                .sequence_length = flags->sequence_length, .emit = print_token,
+                                .context = run);
     if (!status && writes()) fputc('\n', run->page);
-    cornu_model_free(model);
+    if (model != saved) cornu_model_free(model);
     free(prime.data);
     return status;
 }
 
+/* Flags that nothing would read. */
+static CornuStatus check_flags(const Run *run)
+{
+    const Options *options = run->options;
+    const bool     alphabet = data_encoding(&run->flags->data) == CORNU_TEXT_ALPHABET;
+    const char    *what =
+        !alphabet && (run->flags->text || options->data || options->data_dir || options->limit)
+            ? "--text, --data, --data-dir and --limit give the alphabet of --encoding alphabet, and are "
+              "for it alone"
+        : options->shards > 1 ? "--shards: one sequence cannot be shared, expected 1" : NULL;
+    return what ? cornu_error_set(CORNU_ERR_ARGUMENT, "%s", what) : CORNU_OK;
+}
+
 static CornuStatus generate(Run *run)
 {
+    Subject     subject;
+    CornuModel *saved = NULL;
     CornuStatus status = session_begin(run->options);
+    if (!status) status = check_flags(run);
+    if (!status) status = subject_find(&subject, run->options->arguments[0]);
     if (!status)
         run->device = cornu_device_open(run->options->device, .threads = (int)run->options->threads,
-                                        .shards = 1);
-    CornuModel *saved = run->device ? cornu_model_load(run->options->arguments[0]) : NULL;
+                                        .precision = session_precision(run->options), .shards = 1);
+    if (run->device) saved = subject_model(&subject);
     if (!status) status = saved ? open_text(run) : cornu_error_status();
     if (!status) status = check(run, saved);
     if (!status) status = write_text(run, saved);
@@ -142,10 +240,8 @@ static FILE *keep_stdout_for_text(void)
 
 int command_generate(int argc, char **argv)
 {
-    static const char *const encodings[] = { "code-points", "alphabet", "bytes", NULL };
     Options      options = { .device = "cpu" };
-    Flags        flags = { .encoding = "code-points", .prime = "\n", .temperature = 1.0,
-                           .length = 500 };
+    Flags        flags = { .data = DATA_FLAGS, .prime = "\n", .temperature = 1.0, .length = 500 };
     const Option extra[] = {
         { "length", OPTION_WHOLE, &flags.length, "N", "characters to write", 1, 1e9, NULL },
         { "prime", OPTION_TEXT, &flags.prime, "TEXT", "text to continue; default a new line", 0, 0,
@@ -155,16 +251,19 @@ int command_generate(int argc, char **argv)
           NULL },
         { "top-k", OPTION_WHOLE, &flags.top_k, "N",
           "sample from the N most probable characters only", 1, 1e6, NULL },
-        { "encoding", OPTION_CHOICE, &flags.encoding, "NAME",
-          "what a character is, as in the training", 0, 0, encodings },
+        { "sequence-length", OPTION_WHOLE, &flags.sequence_length, "N",
+          "characters that the model sees at once, where it takes any number; default 128", 1, 1e5,
+          NULL },
+        { "encoding", OPTION_CHOICE, &flags.data.encoding, "NAME",
+          "what a character is, as in the training; default code-points", 0, 0, data_encodings },
         { "text", OPTION_TEXT, &flags.text, "FILE",
-          "with --encoding alphabet, the text of the training", 0, 0, NULL },
+          "with --encoding alphabet, the text of the training, as --data FILE", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Program program = {
         .name = "cornu generate", .extra = extra, .arguments = "MODEL", .least_arguments = 1,
-        .groups = OPTIONS_MACHINE | OPTIONS_DATA,
-        .purpose = "Continues a text with a network of text that cornu train saved.",
+        .groups = OPTIONS_MACHINE | OPTIONS_DATA, .data = DATA_HELP,
+        .purpose = "Continues a text with a model of characters, (None, T) to (None, T, V).",
     };
     const int usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;

@@ -1,57 +1,66 @@
-/* cornu predict MODEL IMAGE...: a line for each picture,
- * FILE <tab> CLASS <tab> PROBABILITY <tab> second:p <tab> third:p */
+/*
+ * cornu predict MODEL IMAGE...: a line for each picture, of tabs between its name, the most probable
+ * class with its probability, and the next two:
+ *
+ *     digit.png	7	0.9986	9:0.0011	2:0.0002
+ *
+ * A picture for a model of 28x28 grey pixels is taken for a digit, dark on light or light on dark, and
+ * cut out as MNIST's were; for other models, and those trained on folders, it is resized.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cornu/cornu.h>
-
-#include "predict.h"
+#include "common/picture_input.h"
 #include "common/session.h"
+#include "predict.h"
 
-/* The model's input and output, with buffers that are used for each picture. */
 typedef struct {
-    CornuModel *model;
-    bool        digits;          /* prepares pictures as MNIST does; else resizes them */
-    CornuType   picture;         /* u8 (H, W, C) */
-    int         classes;
-    uint8_t    *pixels;          /* owned, as the next */
-    float      *probabilities;
+    CornuModel  *model;
+    PictureInput input;
+    bool         digits;          /* prepares pictures as MNIST does; else resizes them */
+    int          classes;
+    uint8_t     *pixels;          /* owned, as the next */
+    void        *values;
+    float       *probabilities;
 } Reader;
 
-/* The picture as input of the model: a digit as 28x28, white on black, another one resized. */
-static CornuStatus read_picture(Reader *reader, const char *path)
+/* The picture as input of the model. */
+static CornuStatus read_picture(Reader *reader, const char *path, CornuArray *x)
 {
-    CornuArray  image;
-    CornuStatus status = cornu_image_load(path, (int)reader->picture.shape.extent[2], &image);
+    const PictureInput *input = &reader->input;
+    CornuArray          image, to = cornu_array(reader->pixels, CORNU_U8, input->height, input->width,
+                                                input->channels);
+    CornuStatus         status = cornu_image_load(path, (int)input->channels, &image);
     if (status) return status;
-    status = reader->digits
-        ? cornu_digit_prepare(image, reader->pixels)
-        : cornu_image_resize(image, CORNU_IMAGE_BILINEAR, false,
-                             cornu_array_from(reader->pixels, reader->picture));
+    status = reader->digits ? cornu_digit_prepare(image, reader->pixels)
+                            : cornu_image_resize(image, CORNU_IMAGE_BILINEAR, false, to);
     free(image.data);
-    return status ? cornu_error_set(status, "%s: %s", path, cornu_error_message()) : CORNU_OK;
+    if (status) return cornu_error_set(status, "%s: %s", path, cornu_error_message());
+    to = cornu_array(reader->pixels, CORNU_U8, 1, input->height, input->width, input->channels);
+    *x = picture_input_convert(input, to, reader->values);
+    return CORNU_OK;
 }
 
-/* The class with the largest probability, which is set to -1, so that the next call gives the
+/* The class with the largest value, which is then taken away, so that the next call gives the
  * second. */
-static int take_best(float *probabilities, int classes, double *probability)
+static int take_best(float *values, int classes, double *value)
 {
     int best = 0;
     for (int c = 1; c < classes; c++)
-        if (probabilities[c] > probabilities[best]) best = c;
-    *probability = probabilities[best];
-    probabilities[best] = -1.0F;
+        if (values[c] > values[best]) best = c;
+    *value = values[best];
+    values[best] = -INFINITY;
     return best;
 }
 
-static CornuStatus check_numbers(const float *probabilities, int classes, const char *path)
+static CornuStatus check_numbers(const float *values, int classes, const char *path)
 {
     for (int c = 0; c < classes; c++)
-        if (!isfinite(probabilities[c]))
-            return cornu_error_set(CORNU_ERR_VALUE, "%s: the probability of class %d is not "
-                                   "finite; weights of the model may not be either", path, c);
+        if (!isfinite(values[c]))
+            return cornu_error_set(CORNU_ERR_VALUE, "%s: the probability of class %d is not finite; "
+                                   "weights of the model may not be either", path, c);
     return CORNU_OK;
 }
 
@@ -66,81 +75,64 @@ static void print_class(const CornuModel *model, int c)
 
 static CornuStatus predict(Reader *reader, const char *path)
 {
-    float *const probabilities = reader->probabilities;
-    const int    classes = reader->classes;
-    CornuShape   shape = cornu_model_input_shape(reader->model);
-    shape.extent[0] = 1;
-    const CornuArray x = cornu_array_from(reader->pixels, cornu_type_from(CORNU_U8, shape));
-    const CornuArray to = cornu_array(probabilities, CORNU_F32, 1, classes);
-    CornuStatus status = read_picture(reader, path);
+    const int        classes = reader->classes;
+    const CornuArray to = cornu_array(reader->probabilities, CORNU_F32, 1, classes);
+    CornuArray       x;
+    CornuShown       shown;
+    double           value;
+    CornuStatus      status = read_picture(reader, path, &x);
     if (!status) status = cornu_predict_on_batch(reader->model, x, to);
-    if (!status) status = check_numbers(probabilities, classes, path);
+    if (!status) status = check_numbers(reader->probabilities, classes, path);
     if (status) return status;
-    double p;
-    int        best = take_best(probabilities, classes, &p);
-    CornuShown shown;
-    printf("%s\t", cornu_shown(&shown, path));
-    print_class(reader->model, best);
-    printf("\t%.4f", p);
-    for (int rank = 1; rank < 3 && rank < classes; rank++) {
-        best = take_best(probabilities, classes, &p);
+    printf("%s", cornu_shown(&shown, path));
+    for (int rank = 0; rank < 3 && rank < classes; rank++) {
+        const int best = take_best(reader->probabilities, classes, &value);
         putchar('\t');
         print_class(reader->model, best);
-        printf(":%.4f", p);
+        printf(rank == 0 ? "\t%.4f" : ":%.4f", value);
     }
     putchar('\n');
     return CORNU_OK;
 }
 
-/* Checks that the model classifies images. Grey 28x28 images are digits, unless a note in its file
- * says that they are resized. */
-static CornuStatus open_reader(Reader *reader, CornuModel *model, const char *path)
+/* Whether the model classifies pictures. Grey ones of 28x28 are digits, unless a note in its file says
+ * that they are resized. */
+static CornuStatus open_reader(Reader *reader, CornuModel *model, const DataFlags *flags,
+                               const char *path)
 {
-    CornuText        texts[2];
-    const CornuShape in = cornu_model_input_shape(model), out = cornu_model_output_shape(model);
+    PictureInput    *input = &reader->input;
+    const CornuShape out = cornu_model_output_shape(model);
     const char      *images = cornu_model_note(model, "images");
-    const bool       resized = images && !strcmp(images, "resized");
-    const int64_t    channels = in.rank == 4 ? in.extent[3] : 1;
-    const bool       flat = in.rank == 2 && in.extent[1] == CORNU_DIGIT_SIZE * CORNU_DIGIT_SIZE;
-    const bool       image = (in.rank == 3 || in.rank == 4) && (channels == 1 || channels == 3) &&
-                             in.extent[1] <= CORNU_IMAGE_EXTENT &&
-                             in.extent[2] <= CORNU_IMAGE_EXTENT;
-    if (!(flat || image) || out.rank != 2 || out.extent[1] < 2 ||
-        out.extent[1] > CORNU_MAX_FOLDER_CLASSES)
+    CornuText        texts[2];
+    if (picture_input(input, model, flags) || out.rank != 2 || out.extent[1] < 2 ||
+        out.extent[1] > CORNU_MAX_FOLDER_CLASSES) {
+        cornu_error_take();
         return cornu_error_set(CORNU_ERR_SHAPE, "%s turns %s into %s, expected images, grey or in "
                                "colour, and 2 to %d classes", path,
-                               cornu_shape_print(&texts[0], in), cornu_shape_print(&texts[1], out),
-                               CORNU_MAX_FOLDER_CLASSES);
-    const int64_t height = flat ? CORNU_DIGIT_SIZE : in.extent[1];
-    const int64_t width = flat ? CORNU_DIGIT_SIZE : in.extent[2];
+                               cornu_shape_print(&texts[0], cornu_model_input_shape(model)),
+                               cornu_shape_print(&texts[1], out), CORNU_MAX_FOLDER_CLASSES);
+    }
     reader->model = model;
-    reader->digits = !resized && channels == 1 && height == CORNU_DIGIT_SIZE &&
-                     width == CORNU_DIGIT_SIZE;
-    reader->picture = cornu_type(CORNU_U8, height, width, channels);
+    reader->digits = !(images && !strcmp(images, "resized")) && input->channels == 1 &&
+                     input->height == CORNU_DIGIT_SIZE && input->width == CORNU_DIGIT_SIZE;
     reader->classes = (int)out.extent[1];
-    reader->pixels = malloc(cornu_type_bytes(reader->picture));
+    reader->pixels = malloc((size_t)(input->height * input->width * input->channels));
+    reader->values = malloc(picture_input_bytes(input, 1));
     reader->probabilities = malloc((size_t)reader->classes * sizeof *reader->probabilities);
-    if (reader->pixels && reader->probabilities) return CORNU_OK;
+    if (reader->pixels && reader->values && reader->probabilities) return CORNU_OK;
     return cornu_error_set(CORNU_ERR_MEMORY, "no memory for a picture and its classes");
 }
 
-int predict_pictures(const Options *options, const char *program)
+CornuStatus predict_pictures(const Options *options, const DataFlags *flags, CornuModel *model,
+                             CornuDevice *device, int *failed)
 {
-    Reader       reader = { .model = NULL };
-    CornuStatus  status = session_begin(options);
-    CornuDevice *device = status ? NULL
-        : cornu_device_open(options->device, .threads = (int)options->threads, .shards = 1,
-                            .precision = session_precision(options),
-                            .processes = session_processes());
-    CornuModel  *model = status ? NULL : cornu_model_load(options->arguments[0]);
+    Reader      reader = { .model = NULL };
+    CornuStatus status = open_reader(&reader, model, flags, options->arguments[0]);
     if (!status) status = cornu_compile(model, .device = device);
-    if (!status) status = open_reader(&reader, model, options->arguments[0]);
-    int failed = 0;
     for (int i = 1; i < options->argument_count && !status; i++)
-        failed |= session_report(program, predict(&reader, options->arguments[i]));
+        *failed |= session_report("cornu predict", predict(&reader, options->arguments[i]));
     free(reader.pixels);
+    free(reader.values);
     free(reader.probabilities);
-    cornu_model_free(model);
-    cornu_device_close(device);
-    return session_end(program, status) | failed;
+    return status;
 }

@@ -1,7 +1,9 @@
 /*
- * Quantizes a trained model of images to 8 bits and compares the two on the test set; prints what
- * the 8-bit model would cost on an Edge TPU, and writes it to a file.
+ * cornu quantize MODEL --data WHAT: quantizes a trained model to 8 bits, by what its activations are on
+ * the data, and compares the two; prints what the 8-bit model would cost on an Edge TPU, and writes it
+ * to a file.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,21 +12,23 @@
 #include <cornu/cornu.h>
 
 #include "commands.h"
+#include "common/picture_input.h"
 #include "common/session.h"
+#include "common/subject.h"
 
 typedef struct {
-    const char *images;    /* mnist, fashion_mnist */
-    int64_t     samples;
-    bool        operators;
+    DataFlags data;
+    int64_t   samples;
+    bool      operators;
 } Settings;
 
 /* ---- Predictions ---- */
 
-/* Of `rows` rows of `classes`; owned. */
+/* Of each output; owned. */
 typedef struct {
-    float  *values;
-    int64_t rows, classes;
-    double  seconds;
+    CornuArray to[DATA_MOST];
+    int        count;
+    double     seconds;
 } Predictions;
 
 static double now(void)
@@ -34,31 +38,71 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static Predictions make_predictions(int64_t rows, int64_t classes)
+static CornuStatus make_predictions(Predictions *p, CornuModel *model, const CornuArray *x)
 {
-    const Predictions p = { calloc((size_t)(rows * classes), sizeof(float)), rows, classes, 0.0 };
-    if (!p.values)
-        cornu_error_set(CORNU_ERR_MEMORY, "no memory for %lld predictions", (long long)rows);
-    return p;
+    CornuType   types[DATA_MOST];
+    CornuStatus status = cornu_model_predict_types(model, x, types);
+    *p = (Predictions){ .count = cornu_model_output_count(model) };
+    for (int i = 0; i < p->count && !status; i++) {
+        p->to[i] = cornu_array_from(calloc(cornu_type_bytes(types[i]), 1), types[i]);
+        if (!p->to[i].data) status = cornu_error_set(CORNU_ERR_MEMORY, "no memory for predictions");
+    }
+    return status;
 }
 
-static int best_of(const Predictions *p, int64_t row)
+static void free_predictions(Predictions *p)
 {
-    const float *values = p->values + row * p->classes;
-    int          best = 0;
-    for (int c = 1; c < p->classes; c++)
-        if (values[c] > values[best]) best = c;
+    for (int i = 0; i < p->count; i++) free(p->to[i].data);
+}
+
+static int64_t rows_of(const Predictions *p) { return p->to[0].type.shape.extent[0]; }
+
+/* Whether the first output is one of classes. */
+static bool classifies(const Predictions *p)
+{
+    return p->to[0].type.shape.rank == 2 && p->to[0].type.shape.extent[1] > 1;
+}
+
+static int64_t best_of(CornuArray values, int64_t row)
+{
+    const int64_t classes = values.type.shape.extent[1];
+    int64_t       best = 0;
+    for (int64_t c = 1; c < classes; c++)
+        if (cornu_array_get(values, row * classes + c) >
+            cornu_array_get(values, row * classes + best)) best = c;
     return best;
+}
+
+/* Class numbers, or one-hot. */
+static int64_t label_of(CornuArray labels, int64_t row)
+{
+    const int64_t rows = labels.type.shape.extent[0];
+    return cornu_type_count(labels.type) == rows ? (int64_t)cornu_array_get(labels, row)
+                                                 : best_of(labels, row);
 }
 
 /* Percent of the rows whose class is the label's, or that of other predictions. */
 static double agreement(const Predictions *p, const CornuArray *labels, const Predictions *other)
 {
     int64_t equal = 0;
-    for (int64_t row = 0; row < p->rows; row++)
-        equal += best_of(p, row) == (labels ? (int)cornu_array_get(*labels, row)
-                                            : best_of(other, row));
-    return 100.0 * (double)equal / (double)p->rows;
+    for (int64_t row = 0; row < rows_of(p); row++)
+        equal += best_of(p->to[0], row) == (labels ? label_of(*labels, row)
+                                                   : best_of(other->to[0], row));
+    return 100.0 * (double)equal / (double)rows_of(p);
+}
+
+/* Of the first output: the mean distance, and the least and greatest value. */
+static double distance(const Predictions *a, const Predictions *b, double range[2])
+{
+    const int64_t count = cornu_type_count(a->to[0].type);
+    double        sum = 0.0;
+    range[0] = INFINITY, range[1] = -INFINITY;
+    for (int64_t i = 0; i < count; i++) {
+        const double value = cornu_array_get(a->to[0], i);
+        range[0] = fmin(range[0], value), range[1] = fmax(range[1], value);
+        sum += fabs(value - cornu_array_get(b->to[0], i));
+    }
+    return sum / (double)count;
 }
 
 /* ---- The report ---- */
@@ -96,106 +140,138 @@ static CornuStatus print_cost(const Settings *settings, const CornuInt8Model *sm
     return status;
 }
 
+/* `labels` NULL: there are none of classes. */
 static void print_accuracy(const CornuModel *model, const CornuInt8Model *small,
                            const Predictions *real, const Predictions *integer,
                            const CornuArray *labels)
 {
-    const double before = agreement(real, labels, NULL), after = agreement(integer, labels, NULL);
-    printf("float:  accuracy %6.2f %%, %9lld bytes of weights\n", before,
-           4 * (long long)cornu_model_parameters(model));
-    printf("int8:   accuracy %6.2f %%, %9lld bytes of weights; %+.2f points, %.2f %% of the "
-           "classes equal\n", after, (long long)cornu_int8_bytes(small), after - before,
-           agreement(integer, NULL, real));
-    printf("measured here: int8 %.0f images/s, float %.0f images/s\n",
-           (double)integer->rows / integer->seconds, (double)real->rows / real->seconds);
+    const long long before = 4 * (long long)cornu_model_parameters(model);
+    const long long after = (long long)cornu_int8_bytes(small);
+    double          range[2];
+    if (classifies(real) && labels) {
+        const double was = agreement(real, labels, NULL), is = agreement(integer, labels, NULL);
+        printf("float:  accuracy %6.2f %%, %9lld bytes of weights\n", was, before);
+        printf("int8:   accuracy %6.2f %%, %9lld bytes of weights; %+.2f points, %.2f %% of the "
+               "classes equal\n", is, after, is - was, agreement(integer, NULL, real));
+    } else {
+        printf("float:  %9lld bytes of weights\nint8:   %9lld bytes of weights; ", before, after);
+        if (classifies(real)) printf("%.2f %% of the classes equal\n", agreement(integer, NULL, real));
+        else {
+            const double mean = distance(real, integer, range);
+            printf("%.3g from float's values in the mean, which are %.3g to %.3g\n", mean, range[0],
+                   range[1]);
+        }
+    }
+    printf("measured here: int8 %.0f rows/s, float %.0f rows/s\n",
+           (double)rows_of(integer) / integer->seconds, (double)rows_of(real) / real->seconds);
 }
 
 /* ---- Quantizing ---- */
 
-static CornuStatus compare(const Options *options, const Settings *settings, CornuModel *model,
-                           const CornuTrainTest *data, CornuInt8Model *small)
+static CornuStatus run_both(CornuModel *model, CornuInt8Model *small, const CornuArray *x,
+                            Predictions *real, Predictions *integer)
 {
-    const CornuArray x = cornu_reference_input(model, data->test_x);
-    const int64_t    rows = x.type.shape.extent[0];
-    const int64_t    classes = cornu_model_output_shape(model).extent[1];
-    Predictions      real = make_predictions(rows, classes);
-    Predictions      integer = make_predictions(rows, classes);
-    CornuStatus      status = real.values && integer.values ? CORNU_OK : cornu_error_status();
-    if (!status) {
-        const double start = now();
-        status = cornu_predict(model, .x = x, .batch_size = 256, .verbose = CORNU_SILENT,
-                               .to = cornu_array(real.values, CORNU_F32, rows, classes));
-        real.seconds = now() - start;
-    }
-    if (!status) {
-        const double start = now();
-        status = cornu_int8_predict(small, x, cornu_array(integer.values, CORNU_F32, rows,
-                                                          classes));
-        integer.seconds = now() - start;
-    }
-    if (!status) print_accuracy(model, small, &real, &integer, &data->test_y);
+    CornuPredictConfig config = { .model = model, .batch_size = cornu_model_batch_size(model) > 0
+                                                                    ? 0 : 256,
+                                  .verbose = CORNU_SILENT };
+    CornuStatus status = make_predictions(real, model, x);
+    if (!status) status = make_predictions(integer, model, x);
+    if (status) return status;
+    memcpy(config.xs, x, sizeof config.xs);
+    memcpy(config.tos, real->to, sizeof config.tos);
+    const double start = now();
+    status = cornu_predict_from(&config);
+    const double middle = now();
+    if (!status)
+        status = cornu_int8_predict_many(small, x, cornu_model_input_count(model), integer->to,
+                                         integer->count);
+    real->seconds = middle - start;
+    integer->seconds = now() - middle;
+    return status;
+}
+
+static CornuStatus compare(const Options *options, const Settings *settings, CornuModel *model,
+                           const Data *data, CornuInt8Model *small)
+{
+    const CornuArray *y = data_test_y(data);
+    Predictions       real = { .count = 0 }, integer = real;
+    CornuStatus       status = run_both(model, small, data_test_x(data), &real, &integer);
+    if (!status) print_accuracy(model, small, &real, &integer, y[0].data ? y : NULL);
     if (!status) status = print_cost(settings, small);
     if (!status && options->save) {
         status = cornu_int8_save(small, options->save);
         if (!status) printf("saved %s\n", options->save);
     }
-    free(real.values);
-    free(integer.values);
+    free_predictions(&real);
+    free_predictions(&integer);
     return status;
 }
 
 static CornuStatus quantize(const Options *options, const Settings *settings, CornuModel *model,
-                            const CornuTrainTest *data, CornuDevice *device)
+                            CornuDevice *device)
 {
-    const CornuShape out = cornu_model_output_shape(model);
-    CornuText        shape;
-    if (out.rank != 2 || out.extent[1] != data->classes)
-        return cornu_error_set(CORNU_ERR_SHAPE, "%s has results %s, expected %d classes",
-                               options->arguments[0], cornu_shape_print(&shape, out),
-                               data->classes);
-    CornuStatus status = cornu_compile(model, .device = device);
-    if (status) return status;
-    CornuInt8Model *small =
-        cornu_quantize(model, .x = cornu_reference_input(model, data->train_x),
-                       .samples = settings->samples, .threads = (int)options->threads);
-    status = small ? compare(options, settings, model, data, small) : cornu_error_status();
+    Data           data;
+    CornuStatus    status = data_load(&data, options, &settings->data, model, DATA_INPUTS);
+    if (!status) printf("%s\n", data.about);
+    if (!status) status = cornu_compile(model, .device = device);
+    CornuQuantizeConfig config = { .model = model, .samples = settings->samples,
+                                   .threads = (int)options->threads };
+    memcpy(config.xs, data.x, sizeof config.xs);
+    CornuInt8Model *small = status ? NULL : cornu_quantize_from(&config);
+    if (!status)
+        status = small ? compare(options, settings, model, &data, small) : cornu_error_status();
     cornu_int8_free(small);
+    data_free(&data);
     return status;
+}
+
+/* Without data, and for a folder of sets, those of the digits, if the model takes such pictures. */
+static void choose_digits(Options *options, const DataFlags *flags, const CornuModel *model)
+{
+    const DataKind kind = options->data ? data_kind(options->data) : DATA_SETS;
+    PictureInput   input;
+    if (flags->x.count || kind != DATA_SETS) return;
+    if (picture_input(&input, model, flags) || input.channels != 1 || input.height != CORNU_DIGIT_SIZE) {
+        cornu_error_take();
+        return;
+    }
+    if (options->data) options->data_dir = options->data;
+    options->data = "mnist";
 }
 
 int command_quantize(int argc, char **argv)
 {
-    static const char *const sets[] = { "mnist", "fashion_mnist", NULL };
     Options      options = { .shards = 1 };
-    Settings     settings = { .images = "mnist", .samples = 512 };
+    Settings     settings = { .data = DATA_FLAGS, .samples = 512 };
+    const char  *save = NULL;
     const Option extra[] = {
-        { "images", OPTION_CHOICE, &settings.images, "NAME", "images and labels", 0, 0,
-          sets },
+        DATA_OPTIONS(settings.data),
+        DATA_LABEL_OPTIONS(settings.data),
         { "samples", OPTION_WHOLE, &settings.samples, "N",
-          "training images that give the ranges of activations", 1, 1e6, NULL },
-        { "save", OPTION_TEXT, &options.save, "FILE",
-          "write the 8-bit model to FILE, .tflite or .onnx", 0, 0, NULL },
+          "rows that give the ranges of activations", 1, 1e6, NULL },
+        { "save", OPTION_TEXT, &save, "FILE", "write the 8-bit model to FILE, .tflite or .onnx", 0, 0,
+          NULL },
         { "operators", OPTION_SWITCH, &settings.operators, "",
           "list the operators, and what an Edge TPU has", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL }
     };
     const Program program = {
-        .name = "cornu quantize", .extra = extra, .groups = OPTIONS_DATA | OPTIONS_THREADS,
-        .arguments = "MODEL", .least_arguments = 1,
-        .purpose = "Quantizes a model of images to 8 bits, and compares the two.",
+        .name = "cornu quantize", .extra = extra, .arguments = "MODEL", .least_arguments = 1,
+        .groups = OPTIONS_DATA | OPTIONS_CLASSES | OPTIONS_THREADS,
+        .data = DATA_HELP "; default mnist",
+        .purpose = "Quantizes a model to 8 bits on your data, and compares the two.",
     };
     const int usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;
 
-    CornuStatus     status = session_begin(&options);
-    CornuDevice    *device = status ? NULL
-        : cornu_device_open("cpu", .threads = (int)options.threads);
-    CornuModel     *model = device ? cornu_model_load(options.arguments[0]) : NULL;
-    CornuTrainTest *data = !model ? NULL
-        : session_data(&options, strcmp(settings.images, "mnist") == 0
-                                 ? cornu_mnist_load_from : cornu_fashion_mnist_load_from);
-    status = data ? quantize(&options, &settings, model, data, device) : cornu_error_status();
-    cornu_train_test_free(data);
+    Subject      subject;
+    options.save = save;
+    CornuStatus  status = session_begin(&options);
+    if (!status) status = subject_find(&subject, options.arguments[0]);
+    CornuDevice *device = status ? NULL : cornu_device_open("cpu", .threads = (int)options.threads);
+    CornuModel  *model = device ? subject_model(&subject) : NULL;
+    if (model) choose_digits(&options, &settings.data, model);
+    status = model ? quantize(&options, &settings, model, device) : cornu_error_status();
     cornu_model_free(model);
     cornu_device_close(device);
     return session_end("cornu quantize", status);

@@ -1,36 +1,35 @@
 /*
- * cornu train: what is common to its three ways, on arrays, on pictures with labels, and on text.
+ * cornu train: what is common to its three ways, on data of one's own, on digits and garments, and on
+ * text.
  */
 #ifndef CORNU_EXAMPLES_TRAIN_H
 #define CORNU_EXAMPLES_TRAIN_H
 
+#include "common/data.h"
 #include "common/large_batch.h"
 #include "common/objective.h"
 
 /* Its own flags; those of Options are common to all commands. */
 typedef struct {
-    const char *x, *y, *test_x, *test_y;          /* files */
+    DataFlags   data;
     double      validation_split;                 /* negative: the network's */
     Objective   objective;
     LargeBatch  large;
     int64_t     shift;                            /* pixels */
     bool        flip;
-    const char *text, *sampling, *rmsprop, *encoding;
+    const char *text, *sampling, *rmsprop;
     int64_t     sequence_length;
 } TrainFlags;
 
-/* Trains a model on --x and --y. */
-CornuStatus train_arrays(Options *options, const TrainFlags *flags, const Subject *subject);
+/* Trains any model on the data of the flags. */
+CornuStatus train_own(Options *options, const TrainFlags *flags, const Subject *subject);
 
-/* Trains a network of models/ on its own digits or garments. */
+/* Trains a network of models/ on digits or garments, with its published settings. */
 CornuStatus train_images(Options *options, const TrainFlags *flags,
                          const CornuReferenceModel *reference);
 
 /* Trains a network of models/ on a text. */
 CornuStatus train_text(Options *options, TrainFlags *flags, const CornuTextPreset *preset);
-
-/* "code-points", "alphabet" or "bytes". */
-CornuTextEncoding text_encoding(const char *name);
 
 /* The network of text of this name in models/; NULL: there is none. */
 const CornuTextPreset *text_preset_of(const char *model);

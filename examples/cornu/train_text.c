@@ -22,13 +22,6 @@ typedef struct {
 
 /* ---- Data ---- */
 
-CornuTextEncoding text_encoding(const char *name)
-{
-    return !strcmp(name, "alphabet") ? CORNU_TEXT_ALPHABET
-         : !strcmp(name, "bytes")    ? CORNU_TEXT_BYTES
-                                     : CORNU_TEXT_CODE_POINTS;
-}
-
 const CornuTextPreset *text_preset_of(const char *model)
 {
     static const char *const presets[] = { "full", "quick", "gpt" };
@@ -39,11 +32,24 @@ const CornuTextPreset *text_preset_of(const char *model)
     return NULL;
 }
 
+/* --text, or --data if that is a file, which may also lie in the data directory. */
+static const char *file_of(const Run *run)
+{
+    const char    *what = run->flags->text ? run->flags->text : run->options->data;
+    const DataKind kind = what ? data_kind(what) : DATA_SETS;
+    return what == run->flags->text || kind == DATA_TEXT || (kind == DATA_ABSENT && strchr(what, '.'))
+               ? what : NULL;
+}
+
 static CornuStatus open_text(Run *run)
 {
-    run->text = cornu_text_load(.file = run->flags->text, .data = run->options->data,
+    const char *file = file_of(run);
+    const bool  is_data = file && file == run->options->data;
+    run->text = cornu_text_load(.file = file,
+                                .data = is_data ? run->options->data_dir
+                                                : session_folder(run->options),
                                 .limit = run->options->limit,
-                                .encoding = text_encoding(run->flags->encoding),
+                                .encoding = data_encoding(&run->flags->data),
                                 .seed = (uint64_t)run->options->seed,
                                 .progress = session_show_download);
     if (!run->text) return cornu_error_status();

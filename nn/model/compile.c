@@ -333,3 +333,11 @@ CornuModel *cornu_keras_to_tpu_model(CornuModel *model, CornuStrategy *strategy)
     cornu__model_leave(model);
     return status ? cornu__null() : model;
 }
+
+const CornuLoss *cornu_model_loss(const CornuModel *model, int output)
+{
+    CORNU__NEED_OR(model, NULL);
+    CORNU__NEED_INDEX(output, model->output_count, NULL);
+    const CornuLoss *loss = model->losses[output];
+    return loss && loss != &cornu_no_loss ? loss : NULL;
+}

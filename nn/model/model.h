@@ -225,6 +225,9 @@ CornuDevice    *cornu_model_device(const CornuModel *model);     /* NULL before 
                                                             predicting without */
 CornuOptimizer *cornu_model_optimizer(const CornuModel *model);  /* NULL before compiling */
 
+/* That of an output, owned by the model; NULL before compiling, and for an output without one. */
+const CornuLoss *cornu_model_loss(const CornuModel *model, int output);
+
 int64_t         cornu_model_steps_per_execution(const CornuModel *model);  /* likewise 0 */
 
 /* "loss", then the metrics as compiled. With several losses: "loss", then the unweighted

@@ -69,6 +69,8 @@ int64_t cornu_sample_token(const float *p, int64_t count, double temperature, in
 
 /* ---- Sequences ---- */
 
+enum { ANY_STEPS = 128 };
+
 typedef struct {
     const CornuGenerateConfig *config;
     double  temperature;
@@ -97,6 +99,9 @@ static CornuStatus check(const CornuGenerateConfig *config)
     if (!(temperature >= 0.0 && isfinite(temperature)))
         return cornu__fail(CORNU_ERR_ARGUMENT, "generate: .temperature is %g, expected 0 or more",
                            temperature);
+    if (config->sequence_length < 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "generate: .sequence_length is %lld, expected 1 or more",
+                           (long long)config->sequence_length);
     if (config->top_k < 0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "generate: .top_k is %lld, expected 0 or more",
                            (long long)config->top_k);
@@ -109,7 +114,7 @@ static CornuStatus check_shapes(const CornuModel *model, CornuDtype tokens)
     CornuText        a, b;
     const int64_t    steps = in.rank == 2 ? in.extent[1] : 0;
     const bool       each = out.rank == 3 ? out.extent[1] == steps : out.rank == 2 && steps == 1;
-    if (steps < 1 || !each)
+    if ((steps < 1 && steps != CORNU_NONE) || !each)
         return cornu__fail(CORNU_ERR_SHAPE, "%s maps %s to %s, expected tokens to the "
                            "probabilities of each token's successor", cornu_model_name(model),
                            cornu_shape_print(&a, in), cornu_shape_print(&b, out));
@@ -138,10 +143,20 @@ static CornuStatus predict(Generation *g, const float **p)
     CornuModel *model = g->config->model;
     CornuShape  out = cornu_model_output_shape(model);
     out.extent[0] = 1;
+    if (out.rank == 3) out.extent[1] = g->steps;
     *p = g->probabilities + (g->filled - 1) * g->vocabulary;
     return cornu_predict_on_batch(
         model, cornu_array(g->window, g->config->prime.type.dtype, 1, g->steps),
         cornu_array_from(g->probabilities, cornu_type_from(CORNU_F32, out)));
+}
+
+/* The row p as probabilities up to a factor, whose largest is 1. */
+static void take_exponentials(float *p, int64_t count)
+{
+    float most = p[0];
+    for (int64_t i = 1; i < count; i++)
+        if (p[i] > most) most = p[i];
+    for (int64_t i = 0; i < count; i++) p[i] = expf(p[i] - most);   /* NaN where one is not finite */
 }
 
 static CornuStatus generate(Generation *g)
@@ -156,6 +171,8 @@ static CornuStatus generate(Generation *g)
     }
     for (int64_t i = 0; i < config->count; i++) {
         CORNU__TRY(predict(g, &p));
+        if (config->logits)
+            take_exponentials(g->probabilities + (g->filled - 1) * g->vocabulary, g->vocabulary);
         const int64_t drawn = cornu_sample_token(p, g->vocabulary, g->temperature, config->top_k,
                                                  draw(config->seed, i), g->scratch);
         if (drawn < 0)
@@ -177,6 +194,7 @@ static CornuStatus run(const CornuGenerateConfig *config)
     Generation       g = { .config = config, .vocabulary = out.extent[out.rank - 1],
                            .temperature = cornu__number(config->temperature, 1.0) };
     g.steps = cornu_model_input_shape(config->model).extent[1];
+    if (g.steps == CORNU_NONE) g.steps = config->sequence_length ? config->sequence_length : ANY_STEPS;
     g.window = cornu__allocate((size_t)g.steps, cornu_dtype_size(config->prime.type.dtype));
     g.probabilities = cornu__allocate((size_t)(g.steps * g.vocabulary), sizeof *g.probabilities);
     g.scratch = cornu__allocate((size_t)g.vocabulary, sizeof *g.scratch);

@@ -33,6 +33,9 @@ typedef struct {
     /* Called with each token as soon as it is drawn; false stops, without an error. */
     bool      (*emit)(void *context, int64_t token);
     void       *context;
+    int64_t     sequence_length;   /* T, where the model leaves it open; default 128 */
+    bool        logits;       /* the model gives these in place of probabilities, as one that was
+                                 compiled with from_logits */
 } CornuGenerateConfig;
 
 /* CORNU_ERR_ARGUMENT for settings out of range, CORNU_ERR_SHAPE for a model of other shapes,

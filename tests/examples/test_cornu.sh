@@ -29,6 +29,72 @@ with zipfile.ZipFile("both.npz", "w") as file:
 with zipfile.ZipFile("other.npz", "w") as file:
     file.writestr("a.npy", x)
     file.writestr("b.npy", y)
+
+# Data of a model with two inputs, of one with three classes, and with faults.
+import json, os, zlib
+a = npy("<f4", "(8, 2)", struct.pack("<16f", *[0.1 * i for i in range(16)]))
+b = npy("<f4", "(8, 3)", struct.pack("<24f", *[0.1 * i for i in range(24)]))
+open("a.npy", "wb").write(a)
+open("b.npy", "wb").write(b)
+open("t.npy", "wb").write(npy("<f4", "(8, 1)", struct.pack("<8f", *range(8))))
+open("classes.npy", "wb").write(npy("<i4", "(8,)", struct.pack("<8i", 0, 1, 2, 0, 1, 2, 0, 1)))
+open("seventh.npy", "wb").write(npy("<i4", "(8,)", struct.pack("<8i", 0, 1, 2, 0, 7, 2, 0, 1)))
+open("nan.npy", "wb").write(npy("<f4", "(8, 2)", struct.pack("<16f", *[float("nan") if i == 7 else i
+                                                                       for i in range(16)])))
+with zipfile.ZipFile("two.npz", "w") as file:
+    for name, content in (("a", a), ("b", b), ("out", open("t.npy", "rb").read())):
+        file.writestr(name + ".npy", content)
+with open("table.csv", "w") as file:
+    file.write("height,width,kind\n")
+    for i in range(12): file.write("%d,%d,%s\n" % (i, 2 * i, "abc"[i % 3]))
+
+def layer(kind, name, inbound=(), **config):
+    return {"module": "keras.layers", "class_name": kind, "config": dict(name=name, **config),
+            "registered_name": None, "name": name, "inbound_nodes": list(inbound)}
+def tensor(shape, name):
+    return {"class_name": "__keras_tensor__",
+            "config": {"shape": shape, "dtype": "float32", "keras_history": [name, 0, 0]}}
+def functional(name, layers, inputs, output):
+    config = {"name": name, "trainable": True, "layers": layers, "output_layers": [output, 0, 0],
+              "input_layers": [[i, 0, 0] for i in inputs]}
+    json.dump({"module": "keras.src.models.functional", "class_name": "Functional", "config": config,
+               "registered_name": "Functional"}, open(name + ".json", "w"))
+functional("two", [
+    layer("InputLayer", "a", batch_shape=[None, 2], dtype="float32"),
+    layer("InputLayer", "b", batch_shape=[None, 3], dtype="float32"),
+    layer("Concatenate", "both", [{"args": [[tensor([None, 2], "a"), tensor([None, 3], "b")]],
+                                   "kwargs": {}}]),
+    layer("Dense", "out", [{"args": [tensor([None, 5], "both")], "kwargs": {}}], units=1)], "ab", "out")
+functional("three", [
+    layer("InputLayer", "a", batch_shape=[None, 2], dtype="float32"),
+    layer("Dense", "out", [{"args": [tensor([None, 2], "a")], "kwargs": {}}], units=3,
+          activation="softmax")], "a", "out")
+def characters(name, recurrent, *args):
+    functional(name, [
+        layer("InputLayer", "a", batch_shape=[None, None], dtype="int32"),
+        layer("Embedding", "e", [{"args": [tensor([None, None], "a")], "kwargs": {}}], input_dim=256,
+              output_dim=4),
+        layer(recurrent, "r", [{"args": [tensor([None, None, 4], "e")], "kwargs": {}}], **args[0]),
+        layer("Dense", "out", [{"args": [tensor([None, None, 8], "r")], "kwargs": {}}], units=256)],
+        "a", "out")
+gru = {"units": 8, "return_sequences": True}
+characters("writer", "GRU", gru)
+characters("backwards", "GRU", dict(gru, go_backwards=True))
+characters("once", "GRU", {"units": 8})
+
+def png(path, level):
+    def chunk(kind, data):
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+    rows = b"".join(b"\0" + bytes([level] * 20) for _ in range(20))
+    open(path, "wb").write(b"\x89PNG\r\n\x1a\n" +
+                           chunk(b"IHDR", struct.pack(">IIBBBBB", 20, 20, 8, 0, 0, 0, 0)) +
+                           chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+for kind in range(10):
+    os.makedirs("pictures/kind%d" % kind)
+    for i in range(2): png("pictures/kind%d/%d.png" % (kind, i), 20 * kind + i)
+os.makedirs("empty")
+os.makedirs("hollow/kind")
 EOF
 python3 arrays.py >out 2>err || { cat err; exit 1; }
 
@@ -63,10 +129,106 @@ check "shapes that do not fit are both named" fails 1 \
     'narrow.npy is f32 (2, 5), expected rows of (None, 28, 28, 1)' predict a.safetensors --x narrow.npy
 check "an archive without that array" fails 1 'no array "x", expected one of: a, b' \
     predict a.safetensors --x other.npz
-check "a loss is asked for" fails 1 'expected --loss NAME' train a.safetensors --x x.npy --y y.npy
+check "a network of models/ knows its loss, from its file as well" says 'loss: ' train a.safetensors \
+    --x x.npy --y y.npy
+check "of others a loss is asked for" fails 1 'expected --loss NAME' train three.json --x a.npy --y classes.npy
 check "an unknown loss has a nearest one" fails 1 '"mse"' train a.safetensors --x x.npy --y y.npy \
     --loss msee
-check "an input that is missing" fails 1 'expected --x FILE for its input input_layer' predict a.safetensors
+check "an input that is missing" fails 1 'expected --x FILE' predict a.safetensors
+
+# ---- Data ----
+
+crossentropy="--loss sparse_categorical_crossentropy --metrics accuracy"
+check "a set by its name" says '^synthetic digits, .*; pixels 0 to 255$' train a.safetensors \
+    --data synthetic --limit 40 --verbose 2
+check "for a model that does not scale, pixels are scaled" says 'pixels scaled to 0 to 1$' \
+    evaluate b.onnx --data synthetic --limit 40 $crossentropy
+check "unless one says so" says 'pixels scaled to -1 to 1$' \
+    evaluate b.onnx --data synthetic --limit 40 $crossentropy --scale 0.00784313725490196 --offset -1
+check "both have the same accuracy" eval 'says "^accuracy: " evaluate a.safetensors --data synthetic \
+    --limit 40 && tail -n 1 out >first && says "^accuracy: " evaluate b.onnx --data synthetic \
+    --limit 40 $crossentropy && tail -n 1 out | cmp - first'
+check "a folder of pictures" says '^20 pictures of 10 classes in pictures, as 28 x 28' train mnist_convnet \
+    --data pictures --epochs 1 --save kinds.keras
+check "whose names the model keeps" says '^pictures/kind3/0.png	kind[0-9]	0\.[0-9]*	kind' \
+    predict kinds.keras pictures/kind3/0.png
+check "a table" says '^table.csv: 12 rows of 2 numbers$' train three.json --data table.csv \
+    --target kind $crossentropy --epochs 2
+check "an archive of all inputs and outputs" says 'loss: ' train two.json --data two.npz --loss mse
+check "of all inputs" says 'loss: ' evaluate two.json --x two.npz --y t.npy --loss mse
+check "inputs by order" says 'loss: ' train two.json --x a.npy --x b.npy --y t.npy --loss mse
+mv out first
+check "or by name" says 'loss: ' train two.json --x b=b.npy --x a=a.npy --y t.npy --loss mse
+check "are the same" eval 'diff <(grep -o "loss: .*" first) <(grep -o "loss: .*" out)'
+check "predictions of both" says '^-?[0-9.]+$' predict two.json --x a.npy --x b=b.npy
+check "a text" says '^.*arrays.py' train writer.json --data arrays.py \
+    --loss sparse_categorical_crossentropy --limit 8
+check "8 bits by an archive" says '^int8: .* from float.s values in the mean' quantize two.json \
+    --data two.npz --save two.tflite
+check "by arrays with labels" says '^int8: +accuracy' quantize three.json --x a.npy --y classes.npy
+
+# ---- What does not fit, in one sentence ----
+
+refuses() { # refuses MESSAGE ARGUMENT...: says so in a line that begins with cornu, with status 1
+    fails 1 "$@" && [ "$(wc -l <err)" = 1 ] && grep -q '^cornu [a-z]*: ' err
+}
+check "labels beyond the classes" refuses \
+    "seventh.npy: label 7 in row 4 is no class of the model's output, whose 3 classes are 0 to 2" \
+    train three.json --x a.npy --y seventh.npy --loss sparse_categorical_crossentropy
+check "class numbers for a loss of vectors" refuses \
+    'classes.npy: the labels are i32 (8,), expected (None, 3) for categorical_crossentropy' \
+    train three.json --x a.npy --y classes.npy --loss categorical_crossentropy
+check "fewer labels than rows" refuses 'y.npy: 8 rows of data and 64 of labels' \
+    train three.json --x a.npy --y y.npy $crossentropy
+check "labels that are missing" refuses 'expected --y FILE, the labels of --x a.npy' \
+    evaluate three.json --x a.npy $crossentropy
+check "NaN" refuses 'nan.npy: a has NaN in row 3' train three.json --x nan.npy --y classes.npy $crossentropy
+check "an input without a file" refuses 'expected --x FILE 2 times, for a, b, got 1' \
+    train two.json --x a.npy --y t.npy --loss mse
+check "two files for one" refuses '--x a=a.npy: a has a file already' \
+    train two.json --x a.npy --x a=a.npy --y t.npy --loss mse
+check "a set of other shapes" refuses 'synthetic is u8 (40, 28, 28), expected rows of (None, 2)' \
+    evaluate three.json --data synthetic --limit 40 $crossentropy
+check "a set nobody knows" refuses 'did you mean mnist?' evaluate a.safetensors --data mnits
+check "an empty folder" refuses '--data empty: has no folders' evaluate a.safetensors --data empty
+check "folders without pictures" refuses 'hollow' evaluate a.safetensors --data hollow
+check "a column nobody knows" refuses 'kind' train three.json --data table.csv --target kinds $crossentropy
+check "no column" refuses 'expected --target COLUMN' train three.json --data table.csv $crossentropy
+check "data twice" refuses 'expected only one of them' evaluate three.json --data table.csv --x a.npy \
+    $crossentropy
+check "flags that nothing reads" refuses '--scale and --offset are for pictures alone' \
+    evaluate three.json --data table.csv --target kind --scale 2 $crossentropy
+check "an unknown flag has a nearest one" fails 2 'did you mean --epochs?' train a.safetensors --epocs 2
+for command in summary train evaluate predict compare quantize generate; do
+    check "$command: a file that is no model" refuses 'arrays.py' $command arrays.py --
+done
+cp arrays.py broken.keras
+check "a file that only looks like one" refuses 'broken.keras' summary broken.keras
+
+# ---- Texts ----
+
+check "any causal model of characters writes" cornu generate writer.json --length 12 --seed 3
+check "as many characters" [ "$(wc -m <out)" = 13 ]
+check "one that sees later ones does not" refuses 'is not causal' generate backwards.json
+check "nor one of a single prediction" refuses 'one prediction for a whole sequence' generate once.json
+check "nor one of pictures" refuses 'expected one input of characters' generate a.safetensors
+
+# ---- Devices ----
+
+check "a file without data and loss" says '^RANDOM data, f32 \(256, 2\) and so on: times count' compare two.json \
+    --devices cpu,tpu --epochs 2 --json c.json
+check "says what it is trained on" grep -q '^two.json has no loss in it: mean squared error$' out
+check "and that it is random" grep -q '^Measured: two.json on RANDOM data, 256 samples' out
+check "no accuracy is claimed" eval 'grep -q "\"accuracy\": null" c.json && ! grep -q "val_accuracy: " out'
+check "a file on a set" says '^Epoch 2/2 .* val_accuracy: ' compare a.safetensors --devices cpu \
+    --data synthetic --limit 64 --epochs 2
+check "modelled, too" says '^v3-8 +8 +32 +2 ' compare kinds.keras --data synthetic --limit 64 --epochs 1 \
+    --devices cpu,tpu:v3-8 $crossentropy
+check "on arrays" says '^Epoch 1/1  cpu .* loss: ' compare three.json --x a.npy --y classes.npy \
+    --devices cpu --epochs 1 $crossentropy
+check "advice is for networks of models/" refuses 'cornu explain two.json' compare two.json --advise
+check "an end needs a validation" refuses '--until: random has no data for validation' compare two.json \
+    --until 0.5
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -1,10 +1,10 @@
-# compare_devices: prices, energy by counters in a folder made here, targets and advice.
+# cornu compare: prices, energy by counters in a folder made here, targets and advice.
 . tests/checks.sh
 small="--data synthetic --limit 64 --batch-size 32 --epochs 1"
 
 compare() {
     timeout "${CORNU_TEST_TIMEOUT:-300}" env CORNU_SYS_CLASS="$folder/class" \
-        "$programs/compare_devices" $small "$@" >out 2>err </dev/null
+        "$programs/cornu" compare mnist_cnn $small "$@" >out 2>err </dev/null
 }
 
 mkdir -p class/powercap/intel-rapl:0
@@ -14,7 +14,7 @@ echo 9000000 >class/powercap/intel-rapl:0/max_energy_range_uj
 
 # A counter that stands still: 0 J, which is not "not available".
 costs() {
-    compare --devices cpu,tpu:v3-8 --price cpu=3600,tpu:v3-8=8 --target 0.01 --json r.json &&
+    compare --devices cpu,tpu:v3-8 --price cpu=3600,tpu:v3-8=8 --until 0.01 --json r.json &&
         grep -q '^Joules of an epoch and its validation, by 1 counter of the kernel' out &&
         grep -Eq '^cpu +3600 +[0-9.]+ +[0-9.]+ +0 +1 +[0-9.]+ +0$' out &&
         grep -Eq '^v3-8 +8 +[0-9.]+ +[0-9.e-]+ +[0-9]+ +1 ' out &&

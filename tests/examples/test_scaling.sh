@@ -1,10 +1,10 @@
-# Several processes: compare_devices --scaling, races that cornu_run starts, the page of explain.
+# Several processes: cornu compare --scaling, races that cornu run starts, the page of explain.
 . tests/checks.sh
 limit=${CORNU_TEST_TIMEOUT:-300}
 small="--data synthetic --limit 96 --batch-size 16 --threads 1"
 
-compare() { timeout "$limit" "$programs/compare_devices" $small "$@" >out 2>err </dev/null; }
-ranks() { timeout "$limit" "$programs/cornu_run" -n 2 "$programs/$@" >out 2>err </dev/null; }
+compare() { timeout "$limit" "$programs/cornu" compare mnist_cnn $small "$@" >out 2>err </dev/null; }
+ranks() { timeout "$limit" "$programs/cornu" run -n 2 "$programs/cornu" "$@" >out 2>err </dev/null; }
 says() { grep -q -- "$1" out; }
 fails_with() { ! compare "${@:2}" && grep -q -- "$1" err && [ ! -e no ]; }
 narrow() { ! grep -qE '^.{81}' out; }
@@ -64,23 +64,23 @@ check "what it says is shown" grep -q 'reference' err
 check "a batch of more than there is" fails_with '96 samples, fewer than the batch of 128 for 2' \
     --scaling 1,2 --batch-size 64 --devices cpu --epochs 2
 check "processes of processes" eval \
-    '! ranks compare_devices $small --scaling 1,2 && grep -q "started as one of 2 processes" err'
+    '! ranks compare mnist_cnn $small --scaling 1,2 && grep -q "started as one of 2 processes" err'
 
 # ---- A race in several processes ----
 
 check "a race" compare --devices cpu,tpu --shards 2 --epochs 2
 grep -oE 'Epoch.*loss.*' out | sed 's/[0-9.]* s  //' >alone
-check "a race in processes" ranks compare_devices $small --devices cpu,tpu --shards 2 --epochs 2 --json r.json
+check "a race in processes" ranks compare mnist_cnn $small --devices cpu,tpu --shards 2 --epochs 2 --json r.json
 check "has one table" [ "$(grep -c '^Measured' out)" = 1 ]
 check "which names them" says '2 threads in 2 processes$'
 check "and the same losses" eval 'grep -oE "Epoch.*loss.*" out | sed "s/[0-9.]* s  //" | diff - alone'
 check "and one file" grep -q '"processes": 2' r.json
 check "a cpu has a shard for each" eval \
-    'ranks compare_devices $small --devices cpu --epochs 1 && grep -qE "^cpu +native +float32 +2 " out'
+    'ranks compare mnist_cnn $small --devices cpu --epochs 1 && grep -qE "^cpu +native +float32 +2 " out'
 
 # ---- The page of explain ----
 
-explain="explain --device tpu --batch-size 16 --steps 1 --threads 1"
+explain="explain mnist_cnn --device tpu --batch-size 16 --steps 1 --threads 1"
 check "explain in two processes" ranks $explain
 check "says how many" says '^In 2 processes, of which this one, rank 0, has 4 of 8 shards'
 check "fits a screen" [ "$(wc -l <out)" -le 25 ]

@@ -1,4 +1,5 @@
 /* What a program says at its end about the ops that had no kernel. */
+#include "../../examples/cornu/common/data_kind.c" /* NOLINT(bugprone-suspicious-include): session.c calls it */
 #include "../../examples/cornu/common/options.c" /* NOLINT(bugprone-suspicious-include): session.c calls it */
 #include "../../examples/cornu/common/pictures.c" /* NOLINT(bugprone-suspicious-include): session.c calls it */
 #include "../../examples/cornu/common/session.c" /* NOLINT(bugprone-suspicious-include): needs no main */

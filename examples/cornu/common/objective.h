@@ -9,14 +9,16 @@ typedef struct {
     const char *loss, *optimizer, *metrics;   /* NULL: not given; metrics "accuracy,mae" */
 } Objective;
 
-/* The flags of an objective, in a list of Option. */
-#define OBJECTIVE_OPTIONS(objective)                                                               \
+/* The flags of an objective, in a list of Option; where nothing is trained, without the optimizer. */
+#define OBJECTIVE_LOSS_OPTIONS(objective)                                                          \
     { "loss", OPTION_TEXT, &(objective).loss, "NAME",                                              \
       "Keras' name, as mse; default that of the file or network", 0, 0, NULL },                    \
-    { "optimizer", OPTION_TEXT, &(objective).optimizer, "NAME", "Keras' name; default adam", 0, 0, \
-      NULL },                                                                                      \
     { "metrics", OPTION_TEXT, &(objective).metrics, "NAME,...", "Keras' names, as accuracy,auc", 0, \
       0, NULL }
+#define OBJECTIVE_OPTIONS(objective)                                                               \
+    OBJECTIVE_LOSS_OPTIONS(objective),                                                             \
+    { "optimizer", OPTION_TEXT, &(objective).optimizer, "NAME",                                    \
+      "Keras' name; default that of the file or network, else adam", 0, 0, NULL }
 
 /* --optimizer, or Adam, with --learning-rate. */
 CornuOptimizer *objective_optimizer(const Objective *objective, const Options *options);

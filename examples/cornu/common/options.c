@@ -87,9 +87,10 @@ static void fill_table(Table *table, Options *o)
     };
     const Option data[] = {
         { "limit", OPTION_WHOLE, &o->limit, "N", "use only the first N samples", 1, 1e12, NULL },
-        { "data", OPTION_TEXT, &o->data, "DIR",
-          "data directory, or synthetic; default CORNU_DATA, ./data or a download",
-          0, 0, NULL },
+        { "data", OPTION_TEXT, &o->data, "WHAT", table->program->data ? table->program->data
+          : "data directory, or synthetic; default CORNU_DATA, ./data or a download", 0, 0, NULL },
+        { "data-dir", OPTION_TEXT, &o->data_dir, "DIR", "where sets of data lie by their names; "
+          "default CORNU_DATA, ./data or a download", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option classes[] = {

@@ -28,7 +28,9 @@ typedef struct {
     int64_t     epochs, batch_size, steps_per_epoch, steps_per_execution, limit, seed;
     double      learning_rate;
     int64_t     backup_freq;
-    const char *data, *save, *load, *history, *trace, *tensorboard, *labels, *plots, *backup;
+    const char *data;              /* what, see data.h; NULL: the program decides */
+    const char *data_dir;          /* where sets lie; NULL: found as datasets/fetching says */
+    const char *save, *load, *history, *trace, *tensorboard, *labels, *plots, *backup;
     bool         gradient_norm, debug_nans;
     CornuVerbose verbose;
 
@@ -44,7 +46,7 @@ enum {
     OPTIONS_THREADS  = 4,          /* --threads */
     OPTIONS_PROCESSES = 256,       /* --transport --rank-timeout */
     OPTIONS_MACHINE  = OPTIONS_DEVICE | OPTIONS_NUMERICS | OPTIONS_THREADS | OPTIONS_PROCESSES,
-    OPTIONS_DATA     = 8,          /* --data --limit, and --seed */
+    OPTIONS_DATA     = 8,          /* --data --data-dir --limit, and --seed */
     OPTIONS_TRAINING = 16,         /* --epochs --batch-size --learning-rate */
     OPTIONS_FIT      = 32,         /* --steps-per-epoch --steps-per-execution --save --load
                                       --history --trace --tensorboard --plots --backup
@@ -85,6 +87,7 @@ typedef struct {
     const char        *name, *purpose;
     unsigned           groups;
     const char *const *models;     /* what --model may be, up to NULL */
+    const char        *data;       /* the help of --data, where it may be more than sets */
     bool               epochs_may_be_0;   /* --epochs 0 is taken; then its default is not 0 */
     const Option      *extra;      /* flags of this program alone, up to a NULL name */
     const char        *arguments;  /* "MODEL IMAGE...", or NULL if it takes none; with dots there

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-
+#include "data.h"
 #include "pictures.h"
 
 CornuPrecision session_precision(const Options *options)
@@ -63,13 +63,17 @@ CornuStatus session_begin(const Options *options)
     return cornu_set_dtype_policy(options->policy);
 }
 
-CornuDevice *session_open(const Options *options)
+CornuDevice *session_device(const Options *options)
 {
     if (session_begin(options)) return NULL;
-    CornuDevice *device = cornu_device_open(options->device, .threads = (int)options->threads,
-                                            .shards = session_shards(options),
-                                            .precision = session_precision(options),
-                                            .processes = processes);
+    return cornu_device_open(options->device, .threads = (int)options->threads,
+                             .shards = session_shards(options),
+                             .precision = session_precision(options), .processes = processes);
+}
+
+CornuDevice *session_open(const Options *options)
+{
+    CornuDevice *device = session_device(options);
     if (device) printf("%s\n", cornu_device_description(device));
     return device;
 }
@@ -85,16 +89,30 @@ bool session_show_download(void *context, const CornuDataFile *file, int64_t rec
     return true;
 }
 
-CornuTrainTest *session_data(const Options *options,
+const char *session_folder(const Options *options)
+{
+    const bool named = options->data && data_set(options->data);
+    return options->data && !named ? options->data : options->data_dir;
+}
+
+CornuTrainTest *session_load(const Options *options,
                              CornuTrainTest *(*load)(const CornuTrainTestConfig *config))
 {
-    CornuTrainTest *data = load(&(CornuTrainTestConfig){
-        .data = options->data, .limit = options->limit, .seed = (uint64_t)options->seed,
+    const DataSet  *set = data_set(options->data);
+    CornuTrainTest *data = (set ? set->load : load)(&(CornuTrainTestConfig){
+        .data = session_folder(options), .limit = options->limit, .seed = (uint64_t)options->seed,
         .progress = session_show_download });
     if (data && options->labels && cornu_train_test_rename(data, options->labels)) {
         cornu_train_test_free(data);
         return NULL;
     }
+    return data;
+}
+
+CornuTrainTest *session_data(const Options *options,
+                             CornuTrainTest *(*load)(const CornuTrainTestConfig *config))
+{
+    CornuTrainTest *data = session_load(options, load);
     if (data) printf("%s\n", data->description);
     return data;
 }

@@ -37,8 +37,18 @@ int             session_shards(const Options *options);
 /* The value of --precision. */
 CornuPrecision session_precision(const Options *options);
 
-/* The images that `load` loads (cornu_mnist_load_from), by --data, --limit, --seed and --labels;
- * prints where they come from. A download shows its progress on stderr. */
+/* session_open without a description, for commands whose stdout is for results. */
+CornuDevice *session_device(const Options *options);
+
+/* Where sets lie, or "synthetic", as the library's loaders take it: --data-dir, else --data unless
+ * that is the name of a set. NULL: searched for. */
+const char *session_folder(const Options *options);
+
+/* The set that --data names, else the one that `load` loads (cornu_mnist_load_from), by --data-dir,
+ * --limit, --seed and --labels. A download shows its progress on stderr. */
+CornuTrainTest *session_load(const Options *options,
+                             CornuTrainTest *(*load)(const CornuTrainTestConfig *config));
+/* The same, and prints where they come from. */
 CornuTrainTest *session_data(const Options *options,
                              CornuTrainTest *(*load)(const CornuTrainTestConfig *config));
 CornuTrainTest *session_mnist(const Options *options);   /* the digits */

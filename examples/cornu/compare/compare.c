@@ -1,10 +1,11 @@
-/* Trains one network on several devices, in turns, and compares: measured, modelled, published. Or
- * in several numbers of processes. */
+/* cornu compare MODEL: trains it on several devices, in turns, and compares: measured, modelled,
+ * published. Or in several numbers of processes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../commands.h"
+#include "../common/objective.h"
 #include "../common/session.h"
 #include "race.h"
 #include "race_advice.h"
@@ -14,6 +15,9 @@
 typedef struct {
     const char *devices, *json, *chart, *scaling, *price;
     bool        advise;
+    double      target;
+    DataFlags   data;
+    Objective   objective;
 } Wanted;
 
 /* ---- Devices ---- */
@@ -60,7 +64,7 @@ static CornuStatus model_slices(const Options *options, const Race *race, const 
     modelled.device = scaling->device;
     modelled.batch_size = race->batch_size;
     modelled.shards = 0;
-    scaling->is_modelled = strncmp(scaling->device, "tpu", 3) == 0;
+    scaling->is_modelled = !race->own && strncmp(scaling->device, "tpu", 3) == 0;
     return scaling->is_modelled
                ? explain_scaling(&modelled, race->reference, list, &scaling->modelled) : CORNU_OK;
 }
@@ -134,16 +138,133 @@ static CornuStatus check(const Wanted *wanted)
     return status || !wanted->chart ? status : cornu_file_check(wanted->chart);
 }
 
+/* ---- A network of models/ on its data ---- */
+
+static CornuStatus compare_published(const Options *options, const Wanted *wanted, Race *race,
+                                     char *const *arguments)
+{
+    const Objective *given = &wanted->objective;
+    const DataFlags *flags = &wanted->data;
+    if (given->loss || given->optimizer || given->metrics)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--loss, --optimizer and --metrics are not for "
+                               "networks of models/ on their own data");
+    if (flags->y.count || flags->test_x.count || flags->test_y.count || flags->target ||
+        flags->encoding || flags->scale != DATA_BY_MODEL || flags->offset != 0.0)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--y, --test-x, --test-y, --target, --encoding, "
+                               "--scale and --offset are not for networks of models/ on their own data");
+    CornuTrainTest   *data = session_data(options, race->reference->load);
+    race->data = data;
+    if (!race->batch_size) race->batch_size = race->reference->batch_size;
+    const CornuStatus status = data ? run(options, race, wanted, arguments) : cornu_error_status();
+    race_close(race);
+    cornu_train_test_free(data);
+    return status;
+}
+
+/* ---- Any model, on any data ---- */
+
+enum { OWN_BATCH = 32, RANDOM_STEPS = 8 };
+
+typedef struct {
+    const Options *options;
+    const Subject *subject;
+    Objective      objective;
+} Making;
+
+static CornuModel *make(const Race *race, CornuDevice *device)
+{
+    const Making *making = race->context;
+    return objective_model(&making->objective, making->options, making->subject, device);
+}
+
+/* A model for the shapes of the data. Without a loss of its own, and without data whose labels it
+ * would have to fit, it is trained on mean squared errors. */
+static CornuModel *first_model(Making *making, bool any_loss, CornuDevice *device)
+{
+    Objective  *objective = &making->objective;
+    CornuModel *model = objective_model(objective, making->options, making->subject, device);
+    if (model || !any_loss || objective->loss || cornu_error_status() != CORNU_ERR_ARGUMENT)
+        return model;
+    cornu_error_take();
+    objective->loss = "mse";
+    model = objective_model(objective, making->options, making->subject, device);
+    if (model) printf("%s has no loss in it: mean squared error\n", making->subject->name);
+    return model;
+}
+
+static CornuStatus load_own(const Options *options, const Wanted *wanted, Making *making, Race *race,
+                            Data *data)
+{
+    const bool    given = data_given(options, &wanted->data);
+    const int64_t rows = options->limit ? options->limit : RANDOM_STEPS * race->batch_size;
+    CornuDevice  *device = cornu_device_open("cpu", .threads = 1, .shards = 1);
+    CornuModel   *model = device ? first_model(making, !given, device) : NULL;
+    CornuStatus   status = !model ? cornu_error_status()
+                           : given ? data_load(data, options, &wanted->data, model, DATA_LABELS)
+                                   : data_random(data, model, rows, (uint64_t)options->seed);
+    if (!status) printf("%s\n", data->about);
+    if (!status && race->enough > 0.0 && !data->test_x[0].data)
+        status = cornu_error_set(CORNU_ERR_ARGUMENT, "--until: %s has no data for validation, expected "
+                                 "--test-x and --test-y, or a set that has them", data->name);
+    cornu_model_free(model);
+    cornu_device_close(device);
+    return status;
+}
+
+static CornuStatus compare_own(const Options *options, const Wanted *wanted, const Subject *subject,
+                               Race *race, char *const *arguments)
+{
+    const char *slash = strrchr(subject->name, '/');
+    Data        data = { .set = NULL };
+    Making      making = { options, subject, wanted->objective };
+    if (wanted->advise)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--advise is for networks of models/ on their own "
+                               "data; cornu explain %s --device tpu says what it would take",
+                               subject->name);
+    if (!race->batch_size) race->batch_size = OWN_BATCH;
+    race->name = slash ? slash + 1 : subject->name;
+    race->make = make;
+    race->context = &making;
+    race->own = &data;
+    CornuStatus status = load_own(options, wanted, &making, race, &data);
+    if (!status && race_rows(race) < race->batch_size) race->batch_size = race_rows(race);
+    if (!status) status = run(options, race, wanted, arguments);
+    race_close(race);
+    data_free(&data);
+    return status;
+}
+
+static CornuStatus start(const Options *options, const Wanted *wanted, char *const *arguments)
+{
+    Subject     subject;
+    CornuStatus status = session_begin(options);
+    if (!status) status = check(wanted);
+    if (!status) status = subject_find(&subject, options->arguments[0]);
+    if (status) return status;
+    const CornuReferenceModel *reference = subject.reference;
+    Race race = { .reference = reference, .epochs = options->epochs, .batch_size = options->batch_size,
+                  .steps = options->steps_per_epoch, .seed = options->seed,
+                  .threads = options->threads, .learning_rate = options->learning_rate,
+                  .enough = wanted->target, .processes = session_processes(),
+                  .shards = (int)options->shards };
+    const bool text = reference && !strcmp(reference->target, "character");
+    return reference && data_is_published(options, &wanted->data, text)
+               ? compare_published(options, wanted, &race, arguments)
+               : compare_own(options, wanted, &subject, &race, arguments);
+}
+
+/* The arguments as they were given: parsing moves those that are no flags to the front. */
+static char **copy_arguments(int argc, char **argv)
+{
+    char **copy = calloc((size_t)argc + 1, sizeof *copy);
+    if (copy) memcpy(copy, argv, (size_t)argc * sizeof *copy);
+    return copy;
+}
+
 int command_compare(int argc, char **argv)
 {
-    enum { MOST_MODELS = 32 };
-    const char *models[MOST_MODELS + 1] = { NULL };
-    Wanted      wanted = { .devices = "cpu,tpu" };
-    double      target = 0.0;
-    int         count;
-    const CornuReferenceModel *all = cornu_reference_models(&count);
-    for (int i = 0; i < count && i < MOST_MODELS; i++) models[i] = all[i].name;
-    Options      options = { .model = "mnist_cnn", .epochs = 4 };
+    Wanted       wanted = { .devices = "cpu,tpu", .data = DATA_FLAGS };
+    Options      options = { .epochs = 4 };
     const Option extra[] = {
         { "devices", OPTION_TEXT, &wanted.devices, "LIST", "devices to compare, separated by "
           "commas, such as cpu,tpu:v3-8,pjrt:cpu; a pjrt device has no options here", 0, 0, NULL },
@@ -156,37 +277,31 @@ int command_compare(int argc, char **argv)
         { "price", OPTION_TEXT, &wanted.price, "LIST", "what devices cost an hour, such as "
           "cpu=0.08,tpu:v3-8=8.00: prints what epochs cost, and the energy that they use", 0, 0,
           NULL },
-        { "target", OPTION_NUMBER, &target, "X", "end, after --epochs at the latest, when all "
-          "devices have this val_accuracy; costs are also those until then", 1e-6, 1.0, NULL },
+        { "until", OPTION_NUMBER, &wanted.target, "X", "end, after --epochs at the latest, when "
+          "all devices have this val_accuracy; costs are also those until then", 1e-6, 1.0, NULL },
         { "advise", OPTION_SWITCH, &wanted.advise, "", "say how many shards of each TPU the batch "
           "is worth, modelled", 0, 0, NULL },
         { "json", OPTION_TEXT, &wanted.json, "FILE", "write all results as JSON", 0, 0, NULL },
         { "chart", OPTION_TEXT, &wanted.chart, "FILE.png", "draw a chart", 0, 0, NULL },
+        DATA_OPTIONS(wanted.data),
+        DATA_LABEL_OPTIONS(wanted.data),
+        DATA_TEST_OPTIONS(wanted.data),
+        OBJECTIVE_OPTIONS(wanted.objective),
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
-    const Program program = { .name = "cornu compare", .models = models,
-                              .extra = extra,
+    const Program program = { .name = "cornu compare", .extra = extra, .arguments = "MODEL",
+                              .least_arguments = 1, .data = DATA_HELP,
                               .groups = OPTIONS_THREADS | OPTIONS_PROCESSES | OPTIONS_DATA |
                                         OPTIONS_TRAINING,
-                              .purpose = "Trains a network on several devices in turns and "
-                                         "compares their times." };
-    const int usage = options_parse(&options, &program, argc, argv);
-    if (usage >= 0) return usage;
-    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
-
-    const CornuReferenceModel *reference = cornu_reference_model(options.model);
-    CornuTrainTest *data = NULL;
-    CornuStatus     status = session_begin(&options);
-    if (!status) status = check(&wanted);
-    if (!status && !(data = session_data(&options, reference->load))) status = cornu_error_status();
-    Race race = { .reference = reference, .data = data, .epochs = options.epochs,
-                  .batch_size = options.batch_size ? options.batch_size : reference->batch_size,
-                  .steps = options.steps_per_epoch, .seed = options.seed,
-                  .threads = options.threads, .learning_rate = options.learning_rate,
-                  .enough = target, .processes = session_processes(),
-                  .shards = (int)options.shards };
-    if (!status) status = run(&options, &race, &wanted, argv);
-    race_close(&race);
-    cornu_train_test_free(data);
-    return session_end("cornu compare", status);
+                              .purpose = "Trains a model on several devices in turns and compares "
+                                         "their times; without data, on random numbers." };
+    char      **arguments = copy_arguments(argc, argv);
+    const int   usage = arguments ? options_parse(&options, &program, argc, argv) : 1;
+    CornuStatus status = CORNU_OK;
+    if (usage < 0) {
+        setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+        status = start(&options, &wanted, arguments);
+    }
+    free(arguments);
+    return usage >= 0 ? usage : session_end("cornu compare", status);
 }

@@ -4,6 +4,64 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- Model and data ---- */
+
+const char *race_name(const Race *race) { return race->own ? race->name : race->reference->name; }
+
+int64_t race_rows(const Race *race)
+{
+    return race->own ? race->own->x[0].type.shape.extent[0]
+                     : race->data->train_x.type.shape.extent[0];
+}
+
+const char *race_data(const Race *race) { return race->own ? race->own->name : race->data->name; }
+
+bool race_is_synthetic(const Race *race)
+{
+    return race->own ? race->own->synthetic || race->own->random : race->data->synthetic;
+}
+
+const char *race_data_note(const Race *race)
+{
+    return race->own && race->own->random ? " on RANDOM data"
+           : race_is_synthetic(race)      ? " on SYNTHETIC data" : "";
+}
+
+const char *race_target_word(const Race *race)
+{
+    return race->own ? "row" : race->reference->target;
+}
+
+bool race_validates(const Race *race) { return !race->own || race->own->test_x[0].data; }
+
+CornuFitConfig race_fit(const Race *race, CornuModel *model)
+{
+    CornuFitConfig fit = { .model = model, .batch_size = race->batch_size,
+                           .steps_per_epoch = race->steps, .verbose = CORNU_SILENT };
+    if (race->own) {
+        memcpy(fit.xs, race->own->x, sizeof fit.xs);
+        memcpy(fit.ys, race->own->y, sizeof fit.ys);
+    } else {
+        fit.x = cornu_reference_input(model, race->data->train_x);
+        fit.y = race->data->train_y;
+    }
+    return fit;
+}
+
+/* On the held-out part of the training data, else on the test data. */
+static void validate(const Race *race, CornuFitConfig *fit)
+{
+    if (race->own) {
+        memcpy(fit->validation_xs, race->own->test_x, sizeof fit->validation_xs);
+        memcpy(fit->validation_ys, race->own->test_y, sizeof fit->validation_ys);
+    } else if (race->reference->validation_split > 0.0) {
+        fit->validation_split = race->reference->validation_split;
+    } else {
+        fit->validation_x = cornu_reference_input(fit->model, race->data->test_x);
+        fit->validation_y = race->data->test_y;
+    }
+}
+
 /* ---- Devices and models ---- */
 
 static int shards_of(const Race *race, const char *device)
@@ -40,6 +98,7 @@ CornuModel *race_model(const Race *race, CornuDevice *device)
 {
     /* Determines the weights, dropout and shuffling. */
     cornu_set_random_seed((uint64_t)race->seed);
+    if (race->own) return race->make(race, device);
     CornuModel *model = race->reference->build(&(CornuNetworkConfig){ 0 });
     if (cornu_compile(model, .loss = cornu_loss(race->reference->loss),
                       .metrics = { CORNU_ACCURACY }, .device = device,
@@ -52,8 +111,8 @@ CornuModel *race_model(const Race *race, CornuDevice *device)
 
 static int64_t all_batches(const Race *race)
 {
-    const double  held_out = race->reference->validation_split;
-    const int64_t all = race->data->train_x.type.shape.extent[0];
+    const double  held_out = race->own ? 0.0 : race->reference->validation_split;
+    const int64_t all = race_rows(race);
     const int64_t trained = (int64_t)floor((double)all * (1.0 - held_out));
     return (trained + race->batch_size - 1) / race->batch_size;
 }
@@ -82,29 +141,27 @@ void race_close(Race *race)
 
 static CornuStatus run_epoch(Race *race, Racer *racer, int64_t epoch)
 {
-    const CornuTrainTest *data = race->data;
-    /* Validation is on the held-out part of the training data, else on the test data. */
-    const bool    split = race->reference->validation_split > 0.0;
-    CornuArray    test = cornu_reference_input(racer->model, data->test_x), labels = data->test_y;
-    if (split) test.data = labels.data = NULL;
-    const double  before = energy_joules(&race->energy);
-    CornuHistory *history = cornu_fit(
-        racer->model, .x = cornu_reference_input(racer->model, data->train_x), .y = data->train_y,
-        .batch_size = race->batch_size, .initial_epoch = epoch, .epochs = epoch + 1,
-        .steps_per_epoch = race->steps, .validation_split = race->reference->validation_split,
-        .validation_x = test, .validation_y = labels, .verbose = CORNU_SILENT);
+    const double   before = energy_joules(&race->energy);
+    CornuFitConfig fit = race_fit(race, racer->model);
+    fit.initial_epoch = epoch;
+    fit.epochs = epoch + 1;
+    validate(race, &fit);
+    CornuHistory  *history = cornu_fit_from(&fit);
     if (!history) return cornu_error_status();
     race->samples = cornu_history_samples(history, 0);
     racer->seconds[epoch] = cornu_history_seconds(history, 0);
     racer->loss = cornu_history_get(history, "loss", 0);
-    racer->val_loss = cornu_history_get(history, "val_loss", 0);
-    racer->val_accuracy = cornu_history_get(history, "val_accuracy", 0);
+    racer->val_loss = race_validates(race) ? cornu_history_get(history, "val_loss", 0) : NAN;
+    racer->val_accuracy = race_validates(race) ? cornu_history_get(history, "val_accuracy", 0) : NAN;
     racer->accuracies[epoch] = racer->val_accuracy;
     racer->joules[epoch] = energy_joules(&race->energy) - before;
     cornu_history_free(history);
-    printf("Epoch %lld/%lld  %-9s  %7.2f s  loss: %.4f - val_accuracy: %.4f\n",
-           (long long)epoch + 1, (long long)(epoch < race->least ? race->least : race->epochs),
-           racer->name, racer->seconds[epoch], racer->loss, racer->val_accuracy);
+    printf("Epoch %lld/%lld  %-9s  %7.2f s  loss: %.4f", (long long)epoch + 1,
+           (long long)(epoch < race->least ? race->least : race->epochs), racer->name,
+           racer->seconds[epoch], racer->loss);
+    if (!isnan(racer->val_accuracy)) printf(" - val_accuracy: %.4f", racer->val_accuracy);
+    else if (!isnan(racer->val_loss)) printf(" - val_loss: %.4f", racer->val_loss);
+    putchar('\n');
     return CORNU_OK;
 }
 
@@ -197,6 +254,7 @@ double race_ratio(const Race *race, const Racer *racer, const Racer *than)
 
 int64_t race_targets(const Race *race)
 {
+    if (race->own) return 1;
     return cornu_type_count(race->data->train_y.type) / race->data->train_y.type.shape.extent[0];
 }
 
@@ -232,6 +290,23 @@ const char *race_kind(const Racer *racer) { return is_tpu(racer->name) ? "emulat
 
 /* ---- Modelled ---- */
 
+/* The type of a batch of arrays. */
+static CornuType batch_of(CornuArray rows, int64_t batch_size)
+{
+    rows.type.shape.extent[0] = batch_size;
+    return rows.type;
+}
+
+/* Its training step for batches of that size. */
+static const CornuExecutable *step_of(const Race *race, CornuModel *model, int64_t batch_size)
+{
+    if (race->own)
+        return cornu_model_train_step(model, batch_of(race->own->x[0], batch_size),
+                                      batch_of(race->own->y[0], batch_size));
+    return cornu_model_train_step(model, cornu_reference_input_type(model, batch_size),
+                                  cornu_reference_label_type(model, batch_size));
+}
+
 /* Records and compiles the step for that device and batch, and models it; nothing runs. */
 static CornuStatus model_epoch(const Race *race, const char *name, ModelledEpoch *row)
 {
@@ -239,9 +314,7 @@ static CornuStatus model_epoch(const Race *race, const char *name, ModelledEpoch
     CornuModel    *model = device ? race_model(race, device) : NULL;
     CornuTpuModel *cost = NULL;
     if (model) {
-        const CornuExecutable *step = cornu_model_train_step(
-            model, cornu_reference_input_type(model, row->batch_size),
-            cornu_reference_label_type(model, row->batch_size));
+        const CornuExecutable *step = step_of(race, model, row->batch_size);
         row->shards = cornu_device_shards(device);
         if (step) cost = cornu_tpu_model(.executable = step, .profile = row->profile);
     }
@@ -283,7 +356,7 @@ const CornuPublishedEpoch *race_published(const Race *race, int i)
     int count;
     const CornuPublishedEpoch *all = cornu_published_epochs(&count);
     for (int k = 0; k < count; k++)
-        if (strcmp(all[k].model, race->reference->name) == 0 && i-- == 0) return &all[k];
+        if (!race->own && strcmp(all[k].model, race->reference->name) == 0 && i-- == 0) return &all[k];
     return NULL;
 }
 
@@ -299,8 +372,16 @@ static CornuStatus model_profile(Race *race, const CornuTpuProfile *profile)
     return CORNU_OK;
 }
 
+/* A step of several inputs or outputs cannot be recorded without running it. */
+static bool can_model(const Race *race)
+{
+    const CornuModel *model = race->racers[0].model;
+    return cornu_model_input_count(model) == 1 && cornu_model_output_count(model) == 1;
+}
+
 static CornuStatus model_tpus(Race *race)
 {
+    if (!can_model(race)) return CORNU_OK;
     for (int i = 0; i < race->count; i++) {
         const char *name = race->racers[i].name, *colon = strchr(name, ':');
         if (!is_tpu(name)) continue;

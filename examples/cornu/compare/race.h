@@ -18,6 +18,7 @@
 
 #include <cornu/cornu.h>
 
+#include "../common/data.h"
 #include "energy.h"
 
 enum { RACE_DEVICES = 8, RACE_MODELLED = 2 * (RACE_DEVICES + 1) };
@@ -47,10 +48,16 @@ typedef struct {
     CornuTpuBound          bound;
 } ModelledEpoch;
 
-typedef struct {
-    /* Set by the caller. */
+typedef struct Race Race;
+
+struct Race {
+    /* Set by the caller: a network of models/ and its data, or any model and data. */
     const CornuReferenceModel *reference;
     const CornuTrainTest      *data;
+    const char                *name;
+    CornuModel              *(*make)(const Race *race, CornuDevice *device);   /* compiled */
+    const void                *context;        /* for make */
+    const Data                *own;            /* NULL: those above */
     int64_t                    batch_size, epochs;
     double                     enough;         /* training ends, after at least `least` epochs, once
                                                   every device has this val_accuracy; 0: after
@@ -74,7 +81,7 @@ typedef struct {
                                                   all processes together */
     ModelledEpoch              modelled[RACE_MODELLED];
     int                        modelled_count;
-} Race;
+};
 
 /* Opens the devices of a list such as "cpu,tpu:v3-8,pjrt:cpu" and prints what they are; since
  * commas separate them, a pjrt device has no options here. CORNU_ERR_ARGUMENT for an empty name,
@@ -104,6 +111,20 @@ double race_joules(const Race *race, const Racer *racer);
  * times, fewer than two races in a hundred call one faster. */
 double race_ratio(const Race *race, const Racer *racer, const Racer *than);
 
+/* What runs: the model's name, the rows of its data, and what these are called; " on SYNTHETIC data", "
+ * on RANDOM data" or "". */
+const char *race_name(const Race *race);
+int64_t     race_rows(const Race *race);
+const char *race_data(const Race *race);
+const char *race_data_note(const Race *race);
+bool        race_is_synthetic(const Race *race);
+
+/* The settings of fit for its data and batches, without validation. */
+CornuFitConfig race_fit(const Race *race, CornuModel *model);
+
+/* Whether the epochs are validated; else accuracies are NAN. */
+bool race_validates(const Race *race);
+
 /* How many predictions a sample has: one class, or the characters of a sequence. */
 int64_t race_targets(const Race *race);
 
@@ -114,6 +135,9 @@ double race_of_limit(const Race *race, const Racer *racer);
 
 /* "native", or "emulated": computes what a TPU would, on this CPU. */
 const char *race_kind(const Racer *racer);
+
+/* The word for a prediction: "class", "character", "row". */
+const char *race_target_word(const Race *race);
 
 /* Published epochs of this network, in the order of their table; NULL past the last. */
 const CornuPublishedEpoch *race_published(const Race *race, int i);

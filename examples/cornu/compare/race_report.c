@@ -101,8 +101,7 @@ static void print_measured(const Race *race, FILE *to)
     const CornuCpuLimits *limits = &race->limits;
     char                  ranks[48];
     fprintf(to, "\nMeasured: %s%s, %lld samples per epoch\nin batches of %lld, on\n%s with %s, %d "
-            "threads%s\n\n", race->reference->name,
-            race->data->synthetic ? " on SYNTHETIC data" : "", (long long)race->samples,
+            "threads%s\n\n", race_name(race), race_data_note(race), (long long)race->samples,
             (long long)race->batch_size, cpu.name, cpu.isa, limits->threads,
             processes(ranks, race));
     print_racers(race, to);
@@ -110,11 +109,13 @@ static void print_measured(const Race *race, FILE *to)
             "GFLOP/s", "limit", "loss", "val_acc");
     for (int i = 0; i < race->count; i++) {
         const Racer *racer = &race->racers[i];
-        char         part[16];
-        fprintf(to, "%-9s %8.2f %8.2f %9.0f %7.1f %7s %7.4f %7.4f\n", racer->name,
+        char         part[16], accuracy[16] = "-";
+        if (!isnan(racer->val_accuracy))
+            snprintf(accuracy, sizeof accuracy, "%.4f", racer->val_accuracy);
+        fprintf(to, "%-9s %8.2f %8.2f %9.0f %7.1f %7s %7.4f %7s\n", racer->name,
                 racer->seconds[0], race_median(race, racer), rate(race, racer),
                 race_gflops(race, racer), percent(part, race_of_limit(race, racer)), racer->loss,
-                racer->val_accuracy);
+                accuracy);
     }
     fprintf(to, "\n"
             "first s    seconds of the training steps of the first epoch, with compiling\n"
@@ -128,7 +129,7 @@ static void print_measured(const Race *race, FILE *to)
     const int64_t targets = race_targets(race);
     for (int i = 0; targets > 1 && i < race->count; i++)
         fprintf(to, "%s: %.0f %ss/s, %lld for each sample.\n", race->racers[i].name,
-                (double)targets * rate(race, &race->racers[i]), race->reference->target,
+                (double)targets * rate(race, &race->racers[i]), race_target_word(race),
                 (long long)targets);
     print_ratios(race, to);
     if (race->modelled_count == 0) return;
@@ -184,7 +185,7 @@ static void print_published(const Race *race, FILE *to)
 {
     const CornuPublishedEpoch *row;
     if (!race_published(race, 0)) {
-        fprintf(to, "\nPublished: no times of %s\n", race->reference->name);
+        if (!race->own) fprintf(to, "\nPublished: no times of %s\n", race_name(race));
         return;
     }
     fprintf(to, "\nPublished: seconds per epoch as others reported them\n\n");
@@ -267,9 +268,9 @@ static json_t *describe(const Race *race)
     const CornuProcessor cpu = processor();
     return json_pack("{s:s, s:{s:s, s:b}, s:s, s:I, s:I, s:I, s:I, s:I,"
                      " s:{s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:b, s:o}, s:o, s:o, s:o}",
-                     "model", race->reference->name,
-                     "data", "name", race->data->name, "synthetic", (int)race->data->synthetic,
-                     "target", race->reference->target,
+                     "model", race_name(race),
+                     "data", "name", race_data(race), "synthetic", (int)race_is_synthetic(race),
+                     "target", race_target_word(race),
                      "targets_per_sample", (json_int_t)race_targets(race),
                      "seed", (json_int_t)race->seed, "batch_size", (json_int_t)race->batch_size,
                      "steps", (json_int_t)race->steps, "samples", (json_int_t)race->samples,
@@ -355,11 +356,11 @@ static void draw_head(const Race *race, CornuPlot *plot)
 {
     const CornuProcessor cpu = processor();
     char title[128], below[256], ranks[48];
-    snprintf(title, sizeof title, "%s: seconds per epoch", race->reference->name);
+    snprintf(title, sizeof title, "%s: seconds per epoch", race_name(race));
     snprintf(below, sizeof below, "%s, %s, %d threads%s; %lld samples of %s%s in batches of "
              "%lld", cpu.name, cpu.isa, race->limits.threads, processes(ranks, race),
              (long long)race->samples,
-             race->data->synthetic ? "SYNTHETIC " : "", race->data->name,
+             race_is_synthetic(race) ? "SYNTHETIC " : "", race_data(race),
              (long long)race->batch_size);
     cornu_plot_text(plot, title, MARGIN, MARGIN + 16, 18, .bold = true, .colour = INK);
     cornu_plot_text(plot, below, MARGIN, MARGIN + 40, .colour = FAINT_INK);

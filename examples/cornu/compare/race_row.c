@@ -138,10 +138,10 @@ static CornuStatus collect(CornuProcesses *processes, RanksRow *row)
 /* Trains, without validation, on whole batches alone. */
 static CornuStatus train(const Race *race, CornuModel *model, StepClock *clock, RanksRow *row)
 {
-    CornuHistory *history = cornu_fit(
-        model, .x = cornu_reference_input(model, race->data->train_x), .y = race->data->train_y,
-        .batch_size = race->batch_size, .epochs = race->epochs, .steps_per_epoch = race->steps,
-        .verbose = CORNU_SILENT, .callbacks = { &clock->base });
+    CornuFitConfig fit = race_fit(race, model);
+    fit.epochs = race->epochs;
+    fit.callbacks[0] = &clock->base;
+    CornuHistory *history = cornu_fit_from(&fit);
     if (!history) return cornu_error_status();
     row->loss = cornu_history_get(history, "loss", cornu_history_epochs(history) - 1);
     cornu_history_free(history);
@@ -177,7 +177,7 @@ static CornuStatus measure(Race *race, CornuDevice *device, StepClock *clock)
 
 CornuStatus race_measure_row(Race *race, const char *device_name)
 {
-    const int64_t samples = race->data->train_x.type.shape.extent[0];
+    const int64_t samples = race_rows(race);
     const int     ranks = cornu_process_count(race->processes);
     if (samples < race->batch_size)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "%lld samples, fewer than the batch of %lld for "

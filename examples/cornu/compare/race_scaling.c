@@ -84,7 +84,7 @@ static CornuStatus run_command(char **command, RanksRow *row)
     if (!result && WIFEXITED(status) && WEXITSTATUS(status) == 0) return CORNU_OK;
     cornu_error_take();
     return cornu_error_set(CORNU_ERR_PROCESS, "the group of %s process%s has failed: its messages "
-                           "are above", command[2], strcmp(command[2], "1") ? "es" : "");
+                           "are above", command[3], strcmp(command[3], "1") ? "es" : "");
 }
 
 /* The flags that come last count. */

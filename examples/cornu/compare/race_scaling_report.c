@@ -42,7 +42,7 @@ void race_scaling_print(const Race *race, const RanksScaling *scaling, FILE *to)
     CornuProcessor  cpu = { .name = "unknown CPU", .threads = 1 };
     cornu_processor_describe(&cpu);
     fprintf(to, "\nStrong scaling, measured: %s%s on %s,\na batch of %lld samples in %lld shards\n",
-            race->reference->name, race->data->synthetic ? " on SYNTHETIC data" : "",
+            race_name(race), race_data_note(race),
             scaling->device, (long long)strong->batch, (long long)strong->shards);
     print_rows(strong, scaling->count, to);
     fprintf(to, "\nWeak scaling, measured: %lld samples a process\n",
@@ -92,9 +92,9 @@ CornuStatus race_scaling_write(const Race *race, const RanksScaling *scalings, i
             s->strong[s->count - 1].description, "strong", describe(s->strong, s->count), "weak",
             describe(s->weak, s->count)));
     }
-    json_t *root = json_pack("{s:s, s:{s:s, s:b}, s:I, s:o}", "model", race->reference->name,
-                             "data", "name", race->data->name, "synthetic",
-                             (int)race->data->synthetic, "seed", (json_int_t)race->seed,
+    json_t *root = json_pack("{s:s, s:{s:s, s:b}, s:I, s:o}", "model", race_name(race),
+                             "data", "name", race_data(race), "synthetic",
+                             (int)race_is_synthetic(race), "seed", (json_int_t)race->seed,
                              "measured", measured);
     char   *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
     CornuStatus status = text ? cornu_file_write(path, text, strlen(text))

@@ -167,6 +167,11 @@ static bool optimizer_variable_uncompiled(void)
     return nothing(cornu_model_optimizer_variable(built(), 0));
 }
 
+static bool loss_99(void)
+{
+    return nothing(cornu_model_loss(compiled(), 99));
+}
+
 static bool model_name_null(void)
 {
     return nothing(cornu_model_name(NULL));
@@ -557,6 +562,7 @@ static const Misuse misuses[] = {
     MISUSE(metric_size_99, "cornu_model_metric_size|99"),
     MISUSE(metric_state_99, "has no result before the first step"),
     MISUSE(optimizer_variable_99, "cornu_model_optimizer_variable|99"),
+    MISUSE(loss_99, "cornu_model_loss|99"),
     MISUSE(optimizer_variable_uncompiled, "cornu_model_optimizer_variable"),
     MISUSE(model_name_null, "cornu_model_name|model"),
     MISUSE(layer_count_null, "cornu_model_layer_count|model"),

@@ -189,6 +189,45 @@ static void a_window_moves_on(void **state)
     cornu_device_close(device);
 }
 
+/* A model of any length, whose outputs are logits, writes what one of a fixed length and of
+ * probabilities writes; without .logits negative ones are refused, and so is a length below 1. */
+static CornuModel *recurrent(int64_t steps, CornuActivation activation, CornuDevice *device)
+{
+    cornu_set_random_seed(4);
+    CornuModel *model = cornu_sequential(.input_shape = { steps });
+    cornu_model_add(model, cornu_embedding(VOCABULARY, 6));
+    cornu_model_add(model, cornu_gru(9, .return_sequences = true));
+    cornu_model_add(model, cornu_dense(VOCABULARY, .activation = activation));
+    expect_ok(cornu_compile(model, .device = device));
+    return model;
+}
+
+static void logits_of_any_length(void **state)
+{
+    (void)state;
+    enum { STEPS = 5, WRITTEN = 20 };
+    uint8_t          prime[2] = { 3, 5 };
+    const CornuArray two = cornu_array(prime, CORNU_U8, 2);
+    Written          a = { .stop_after = -1 }, b = a;
+    CornuDevice     *device = cornu_device_open("cpu");
+    CornuModel      *fixed = recurrent(STEPS, CORNU_SOFTMAX, device);
+    CornuModel      *open = recurrent(CORNU_NONE, CORNU_LINEAR, device);
+    expect_ok(cornu_generate(fixed, two, WRITTEN, .seed = 6, .emit = keep, .context = &a));
+    expect_ok(cornu_generate(open, two, WRITTEN, .seed = 6, .emit = keep, .context = &b,
+                             .sequence_length = STEPS, .logits = true));
+    assert_int_equal(a.count, WRITTEN);
+    assert_int_equal(b.count, WRITTEN);
+    assert_memory_equal(a.tokens, b.tokens, sizeof a.tokens);
+    assert_int_equal(cornu_generate(open, two, WRITTEN, .emit = keep, .context = &b,
+                                    .sequence_length = STEPS), CORNU_ERR_VALUE);
+    assert_int_equal(cornu_generate(open, two, WRITTEN, .emit = keep, .context = &b,
+                                    .sequence_length = -1), CORNU_ERR_ARGUMENT);
+    cornu_error_take();
+    cornu_model_free(fixed);
+    cornu_model_free(open);
+    cornu_device_close(device);
+}
+
 static void seeds_and_endings(void **state)
 {
     (void)state;
@@ -263,6 +302,7 @@ int main(void)
         cmocka_unit_test(what_is_no_probability_is_told),
         cmocka_unit_test(writing_equals_reading),
         cmocka_unit_test(a_window_moves_on),
+        cmocka_unit_test(logits_of_any_length),
         cmocka_unit_test(seeds_and_endings),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(the_published_network),

@@ -1,0 +1,73 @@
+/* cornu train MODEL --x FILE --y FILE, or --data: prints what Keras prints, saves the model. */
+#include "train.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/session.h"
+
+static CornuHistory *fit(const Options *options, const TrainFlags *flags, CornuModel *model,
+                         const Data *data)
+{
+    const bool     split = flags->validation_split > 0.0;
+    CornuFitConfig config = {
+        .model = model, .batch_size = options->batch_size, .epochs = options->epochs,
+        .steps_per_epoch = options->steps_per_epoch, .verbose = options->verbose,
+        .validation_split = split ? flags->validation_split : 0.0,
+        .callbacks = { SESSION_CALLBACKS(options) } };
+    memcpy(config.xs, data->x, sizeof config.xs);
+    memcpy(config.ys, data->y, sizeof config.ys);
+    if (!split) memcpy(config.validation_xs, data->test_x, sizeof config.validation_xs);
+    if (!split) memcpy(config.validation_ys, data->test_y, sizeof config.validation_ys);
+    return cornu_fit_from(&config);
+}
+
+/* --history and --plots; the test is the validation of the last epoch. */
+static CornuStatus record(const Options *options, CornuModel *model, const CornuHistory *history,
+                          const Data *data)
+{
+    const bool           tested = data->test_x[0].data;
+    const int            last = cornu_history_epochs(history) - 1;
+    const CornuTrainTest about = {
+        .name = data->name, .things = "rows", .synthetic = data->synthetic,
+        .train_x.type = data->x[0].type,
+        .test_x.type = tested ? data->test_x[0].type : cornu_type(CORNU_U8, 0) };
+    const double test[2] = { tested ? cornu_history_get(history, "val_loss", last) : NAN,
+                             tested ? cornu_history_get(history, "val_accuracy", last) : NAN };
+    return session_record(options, model, history, &about, test);
+}
+
+static CornuStatus train(const Options *options, const TrainFlags *flags, CornuModel *model,
+                         const Data *data)
+{
+    printf("%s\n", data->about);
+    cornu_summary(model);
+    if (session_prepare(options, model, NULL)) return cornu_error_status();
+    if (options->save && data_describe(data, model)) return cornu_error_status();
+    CornuHistory *history = fit(options, flags, model, data);
+    if (!history) return session_stopped(options, model);
+    CornuStatus status = session_save(options, model);
+    if (!status) session_remarks(cornu_model_device(model), cornu_model_statistics(model));
+    if (!status) status = record(options, model, history, data);
+    if (!status) status = session_finish(options);
+    cornu_history_free(history);
+    return status;
+}
+
+CornuStatus train_own(Options *options, const TrainFlags *flags, const Subject *subject)
+{
+    const CornuReferenceModel *reference = subject->reference;
+    Data                       data = { .set = NULL };
+    if (!options->epochs) options->epochs = 1;
+    if (!options->batch_size) options->batch_size = reference ? reference->batch_size : 32;
+    CornuDevice *device = session_open(options);
+    CornuModel  *model = device ? objective_model(&flags->objective, options, subject, device) : NULL;
+    CornuStatus  status = model ? data_load(&data, options, &flags->data, model, DATA_LABELS)
+                                : cornu_error_status();
+    if (!status) status = train(options, flags, model, &data);
+    cornu_model_free(model);
+    cornu_device_close(device);
+    data_free(&data);
+    return status;
+}
