@@ -1,4 +1,4 @@
-# cornu_serve: TensorFlow Serving's REST interface, as its documents show it, its messages and
+# cornu serve: TensorFlow Serving's REST interface, as its documents show it, its messages and
 # status codes, its bounds, versions that come and go, and how it ends. Whether the numbers are
 # cornu_predict's is tests/examples/test_serve.c's business.
 root=$PWD
@@ -8,7 +8,7 @@ root=$PWD
 # ---- The command line ----
 
 refuses() { # refuses STATUS MESSAGE ARGUMENT...
-    "$serve" "${@:3}" >out 2>err </dev/null
+    "$serve" serve "${@:3}" >out 2>err </dev/null
     [ $? = "$1" ] && grep -q -- "$2" err
 }
 check "no model" refuses 2 'expected --models DIR or --model NAME=PATH'
