@@ -326,7 +326,13 @@ if unshare -rn true 2>/dev/null; then
 else
     skip 1 "networks of its own: root, or unprivileged user namespaces"
 fi
+mkdir -p build/demo.safetensors
 refuses 1 'build/demo.safetensors: cannot be written' demo --data synthetic --limit 200
+rm -r build
+succeeds demo --data synthetic --limit 200
+[ -s demo.safetensors ] && grep -q '^    cornu predict demo.safetensors IMAGE.png' "$folder/out"
+report $? "outside the source tree the demo leaves its model in the working folder"
+rm demo.safetensors
 
 # The demo says first what it will do. It is then ended, as its epochs take a minute.
 mkdir build
