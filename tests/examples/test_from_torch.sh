@@ -20,14 +20,14 @@ for network in mnist_cnn mnist_cnn_bn mnist_convnet fashion_mnist_cnn resnet20 r
     check "$network predicts what PyTorch predicts" predicts "$network"
 done
 
-# The files' weights fit the programs' networks.
-loads() { # loads PROGRAM NETWORK
-    "$programs/$1" --model "$2" --load "$2.safetensors" --data synthetic --limit 50 --epochs 1 \
+# The files' weights fit the networks of models/.
+loads() { # loads NETWORK
+    "$programs/cornu" train "$1" --load "$1.safetensors" --data synthetic --limit 50 --epochs 1 \
         >out 2>err
 }
-check "mnist_cnn loads the weights" loads mnist_cnn mnist_cnn
-check "fashion_mnist_cnn loads the weights" loads fashion_mnist_cnn fashion_mnist_cnn
-check "resnet20 loads the weights" loads fashion_mnist_cnn resnet20
+for network in mnist_cnn fashion_mnist_cnn resnet20; do
+    check "$network loads the weights" loads "$network"
+done
 
 # Faults of a state_dict, and the same state_dict as .safetensors, in halves, behind a prefix.
 cat >change.py <<'END'
