@@ -52,7 +52,7 @@ demo() {
         grep -q '^\[1/[0-9]*\]  ' out && grep -q 'digits are read wrongly' out
 }
 check "the first command" demo
-built() { script "cd /root/cornu && make" && grep -q '  ld  build/cornu$' out; }
+built() { script "cd /root/cornu && make" && grep -q '  ld  build/cornu_run' out; }
 check "make" built
 check "a program of one's own" line 'cc examples/own_model.c'
 check "make install, pkg-config" line 'apt-get install -y pkg-config|make install PREFIX|export PKG_CONFIG'
@@ -64,7 +64,7 @@ wheel() {
     script '/root/cornu-python/bin/python -c "import cornu; print(cornu.Sequential)"'
 }
 check "which Python imports" wheel
-entries() { script "cd /root/cornu && /root/cornu-python/bin/python examples/python/from_torch.py resnet50 --entries"; }
+entries() { script "cd /root/cornu && /root/cornu-python/bin/python examples/from_torch.py resnet50 --entries"; }
 check "from_torch.py lists what it takes" entries
 check "make deb, and apt" line 'make deb$|apt install ./build/deb'
 tested() { script "cd /root/cornu && make test T=test_idx" && tail -n 1 out | grep -qx '[1-9][0-9]* passed, 0 failed, 0 skipped'; }
