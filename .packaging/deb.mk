@@ -30,6 +30,7 @@ deb: deps-deb
 	$(call say,deb,$(deb))cd $(deb_tree) && env -u MAKEFLAGS -u MAKELEVEL \
 	    DEB_BUILD_PROFILES='$(deb_mpi) $(deb_python)' \
 	    HDF5_PACKAGE='$(call package_of,$(hdf5_name))' \
+	    MICROHTTPD_PACKAGE='$(call package_of,$(http_name))' \
 	    dpkg-buildpackage -b -d -uc -us > ../log 2>&1 || { tail -n 30 ../log; exit 1; }
 	@[ -z '$(deb_mpi)' ] || \
 	    echo 'no package libcornu-mpi0: no plugin for MPI was built, see make deps-mpi'

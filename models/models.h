@@ -48,7 +48,7 @@ CornuModel *cornu_mnist_convnet_from(const CornuNetworkConfig *config);
     cornu_mnist_convnet_from(&(CornuNetworkConfig){ .unset = 0, __VA_ARGS__ })
 
 /* Two convolutions of 5x5, two dense layers; logits; 3,274,634 parameters. Not one of
- * cornu_reference_models: an estimator trains it (examples/estimator_mnist.c). Source:
+ * cornu_reference_models: an estimator trains it (examples/estimator.c). Source:
  * tensorflow/models, official/mnist/mnist.py, create_model. */
 CornuModel *cornu_mnist_tutorial_from(const CornuNetworkConfig *config);
 #define cornu_mnist_tutorial(...) \

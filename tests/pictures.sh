@@ -20,3 +20,19 @@ for i in range(96):
                       else chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")))
 PYTHON
 }
+
+# draw_digits FOLDER ROWS: so many rows of bytes with the labels 0 to 9, for training and for the
+# test, where the examples look for MNIST if CORNU_DATA is FOLDER.
+draw_digits() {
+    local part extents
+    mkdir -p "$1/mnist"
+    extents=$(printf '\\0\\0\\%o\\%o' $(($2 / 256)) $(($2 % 256)))
+    for part in train t10k; do
+        { printf '\0\0\10\3'"$extents"'\0\0\0\34\0\0\0\34'
+          yes "rows of $part" | tr '\n' '\377' | head -c $((784 * $2)); } |
+            gzip >"$1/mnist/$part-images-idx3-ubyte.gz"
+        { printf '\0\0\10\1'"$extents"
+          yes 1234567890 | tr -d '\n' | tr 0-9 '\0\1\2\3\4\5\6\7\10\11' | head -c "$2"; } |
+            gzip >"$1/mnist/$part-labels-idx1-ubyte.gz"
+    done
+}

@@ -1,5 +1,5 @@
 # `make install` works without the source tree: a program compiles with pkg-config's flags, dynamic
-# and static, and so do the examples; the headers are C and C++; every program has a manual page;
+# and static, and so do the examples; the headers are C and C++; every command has a manual page;
 # and uninstall removes only what was installed. The folders have a space in their names. The lines
 # of README.md install into a user's folder, and compile there, as they are.
 case $BUILD in
@@ -41,13 +41,10 @@ small() { # less than 40 MB, of which nothing is for a debugger
 }
 check "it takes less than 40 MB" small
 found_beside() { # where the run-time linker does not search, and wherever it is moved
-    local program
-    for program in "$there"/bin/*; do
-        readelf -d "$program" | grep -q 'NEEDED.*libcornu.so.0' || { echo "$program" >err; return 1; }
-    done
-    env -u LD_LIBRARY_PATH "$there/bin/cornu-devices" >out 2>err && grep -q '^This machine' out
+    readelf -d "$there/bin/cornu" | grep -q 'NEEDED.*libcornu.so.0' || return 1
+    env -u LD_LIBRARY_PATH "$there/bin/cornu" devices >out 2>err && grep -q '^This machine' out
 }
-check "the programs use the library beside them" found_beside
+check "cornu uses the library beside it" found_beside
 
 # ---- A user's programs ----
 
@@ -131,26 +128,22 @@ fi
 
 # ---- The examples, outside the source tree ----
 
-mkdir examples && cp "$root"/examples/*.[ch] examples
+mkdir examples && cp "$root"/examples/*.c examples
 
-# Files without a main are shared by all examples, of which two write JSON.
+# Each is one file, and includes nothing but <cornu/cornu.h> and the standard library.
 examples_compile() {
-    local file example shared count=0
-    ! grep -rnE 'cornu__|_internal\.h|CORNU__' examples || return 1
-    shared=$(grep -L '^int main' examples/*.c | tr '\n' ' ')
-    for file in $shared; do
-        eval "${CC:-cc} $warnings -c $file -o ${file%.c}.o $(pkg-config --cflags cornu)" || return 1
-    done
-    for example in $(grep -l '^int main' examples/*.c); do
-        eval "${CC:-cc} $warnings $example ${shared//.c/.o}" \
-             "$(pkg-config --cflags --libs cornu) -ljansson -o ${example%.c}" || return 1
+    local example count=0
+    ! grep -rnE 'cornu__|_internal\.h|CORNU__|#include "' examples || return 1
+    for example in examples/*.c; do
+        eval "${CC:-cc} -std=c11 $warnings $example" \
+             "$(pkg-config --cflags --libs cornu) -o ${example%.c}" || return 1
         count=$((count + 1))
     done
-    [ "$count" -ge 13 ]
+    [ "$count" -ge 9 ]
 }
 compiled() { examples_compile >out 2>err; }
 check "every example compiles from a copy" compiled
-runs() { examples/devices >out 2>err && grep -q '^This machine' out; }
+runs() { rm -f rings.safetensors; examples/own_model >out 2>err && [ -s rings.safetensors ]; }
 check "an example compiled from a copy runs" runs
 
 # ---- What is installed ----
@@ -164,37 +157,43 @@ only_ours() {
 check "no internal header, and none outside include/cornu" only_ours
 
 same_version() {
-    [ "Cornu $(pkg-config --modversion cornu)" = "$("$there/bin/cornu-mnist-cnn" --version)" ]
+    [ "Cornu $(pkg-config --modversion cornu)" = "$("$there/bin/cornu" --version)" ]
 }
-check "cornu.pc has the programs' version" same_version
+check "cornu.pc has cornu's version" same_version
 
 named() {
-    local program
-    for program in "$there"/bin/*; do
-        case ${program##*/} in cornu | cornu[-_]*) ;; *) echo "$program" >err; return 1 ;; esac
-        [ -r "$there/share/bash-completion/completions/${program##*/}" ] || return 1
-    done
-    [ -x "$there/bin/cornu-predict" ] && [ -x "$there/bin/cornu_run" ] &&
-        ! "$there/bin/cornu-predict" >out 2>&1 && grep -q '^cornu-predict: expected MODEL' out
+    [ "$(cd "$there/bin" && echo *)" = cornu ] &&
+        [ "$(ls "$there/share/bash-completion/completions")" = cornu ] &&
+        ! "$there/bin/cornu" predict >out 2>&1 && grep -q '^cornu predict: expected MODEL' out
 }
-check "programs have names of their own, use them, and are completed" named
+check "there is one program, cornu, which names its commands, and is completed" named
 
-# Every program has a manual page, which lists its flags.
+# Every command has a manual page, which lists its flags.
 overview="$there/share/man/man7/cornu.7"
+commands=$("$there/bin/cornu" --complete | grep -vx help)
 pages() {
-    local program name page flag
-    for program in "$there"/bin/*; do
-        name=${program##*/}
-        page="$there/share/man/man1/$name.1"
+    local name page flag
+    for name in $commands; do
+        page="$there/share/man/man1/cornu-$name.1"
         [ -s "$page" ] || { echo "no page of $name" >err; return 1; }
-        "$program" --help | sed -n 's/^  --\([^ ]*\).*/\1/p' | sed 's/-/\\-/g' >flags
+        grep -qF "\\fBcornu $name\\fR " "$page" || { echo "cornu-$name.1: no synopsis" >err; return 1; }
+        "$there/bin/cornu" "$name" --help | sed -n 's/^  --\([^ ]*\).*/\1/p' | sed 's/-/\\-/g' >flags
         while read -r flag; do
-            grep -qF -- "\\-\\-$flag\\fR" "$page" || { echo "$name.1: no $flag" >err; return 1; }
+            grep -qF -- "\\-\\-$flag\\fR" "$page" || { echo "cornu-$name.1: no $flag" >err; return 1; }
         done <flags
-        grep -qF "$name" "$overview" || { echo "cornu.7: no $name" >err; return 1; }
+        grep -qF "cornu-$name (1)" "$overview" || { echo "cornu.7: no $name" >err; return 1; }
+    done
+    [ "$(ls "$there/share/man/man1" | wc -l)" = $(($(wc -w <<<"$commands") + 1)) ]
+}
+check "manual pages list all commands and their flags" pages
+page_of_all() { # cornu.1, which is made of cornu help
+    local name page="$there/share/man/man1/cornu.1"
+    grep -qF '\fBcornu\fR COMMAND ' "$page" && grep -qx '\.SH COMMANDS' "$page" || return 1
+    for name in $commands; do
+        grep -qF "\\fBcornu $name\\fR, \\fBcornu\\-$name\\fR(1)" "$page" || { echo "$name" >err; return 1; }
     done
 }
-check "manual pages list all programs and their flags" pages
+check "cornu.1 has a section of commands" page_of_all
 
 variables() {
     local name

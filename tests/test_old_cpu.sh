@@ -14,7 +14,7 @@ fi
 old_cpu() { env -u CORNU_ISA CMOCKA_MESSAGE_OUTPUT=TAP qemu-x86_64 -cpu Nehalem "$BUILD/$@"; }
 
 passed=0 failed=0 skipped=0
-if old_cpu mnist_cnn --data synthetic --limit 32 --epochs 1 --batch-size 32; then
+if old_cpu cornu train mnist_cnn --data synthetic --limit 32 --epochs 1 --batch-size 32; then
     passed=1
 else
     failed=1

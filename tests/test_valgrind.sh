@@ -9,14 +9,14 @@ esac
 
 # Valgrind knows AVX2 but not AVX-512; on other processors it knows all that is used.
 [ "$(uname -m)" = x86_64 ] && export CORNU_ISA=avx2
-if ! valgrind -q true >out 2>err || ! valgrind -q "$programs/devices" >out 2>err; then
+if ! valgrind -q true >out 2>err || ! valgrind -q "$programs/cornu" devices >out 2>err; then
     head -n 3 err
     skip_all 1 "valgrind: apt-get install valgrind"
     exit
 fi
 
-watched() { # watched PROGRAM ARGUMENT...: the program's status, or 99 if valgrind finds something
-    valgrind -q --error-exitcode=99 --leak-check=full "$programs/$1" "${@:2}" >out 2>err
+watched() { # watched COMMAND ARGUMENT...: its status, or 99 if valgrind finds something
+    valgrind -q --error-exitcode=99 --leak-check=full "$programs/cornu" "$@" >out 2>err
 }
 
 clean() { watched "$@" --epochs 1 --threads 2; }
@@ -28,15 +28,18 @@ refuses() {
 
 printf 'to be or not to be, that is the question; whether it is nobler %d\n' 1 2 3 4 5 6 >text
 { echo x,kind,y; for i in 1 2 3 4 5 6 7 8 9; do echo $i,k$((i % 2)),$((3 * i)).5; done; } >table.csv
-small="--text text --batch-size 2 --sequence-length 8 --steps-per-epoch 1 --generate 4"
+small="--text text --batch-size 2 --sequence-length 8 --steps-per-epoch 1"
 
-check "a CNN" clean mnist_cnn --data synthetic --limit 4 --batch-size 2 --save cnn.keras
+check "a CNN" clean train mnist_cnn --data synthetic --limit 4 --batch-size 2 --save cnn.keras
 check "a CNN, loaded, on a tpu" \
-    clean mnist_cnn --data synthetic --limit 4 --batch-size 4 --device tpu --shards 2 --load cnn.keras
+    clean train mnist_cnn --data synthetic --limit 4 --batch-size 4 --device tpu --shards 2 --load cnn.keras
 check "an image that is not there" refuses predict cnn.keras absent.png
 check "an MLP" clean table table.csv --target y --batch-size 4
-check "LSTMs" clean shakespeare_lstm $small --preset quick
-check "attention" clean shakespeare_lstm $small --preset gpt
+check "LSTMs" clean train shakespeare_lstm_quick $small --save lstm.safetensors
+check "attention" clean train char_gpt $small --save gpt.safetensors
+writes() { watched generate "$1" --length 4 --threads 2; }
+check "text by LSTMs" writes lstm.safetensors
+check "text by attention" writes gpt.safetensors
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

@@ -16,7 +16,7 @@
 #                                     an interpreter that has it, ONLY=supported leaves out what
 #                                     Cornu lacks
 #   make check-processes SECONDS=60 SEED=N   random programs in 2, 3, 5 processes against one
-#   make check-processes-bits         the examples in 1 to 8 processes over each transport: minutes
+#   make check-processes-bits         trainings in 1 to 8 processes over each transport: minutes
 #   make check-training               the networks in full against the published accuracies: hours
 #   make check-tpu                    compiles ops and networks with libtpu, for TPUs that are not
 #                                     there: T="v3:2x2", NETWORKS="mnist_cnn"; minutes to an hour
@@ -72,8 +72,8 @@ $(filter-out $(rank_program),$(test_programs)): $(BUILD)/tests/%: $(BUILD)/obj/t
 	$(call say,ld,$@)$(link) $(BUILD)/libtests.so \
 	    -Wl,-rpath,'$$ORIGIN/'$$(realpath --relative-to=$(@D) $(BUILD)) -lcmocka $(libraries)
 
-# And one starts the server.
-$(BUILD)/tests/examples/test_serve: | $(BUILD)/cornu
+# And these start cornu.
+$(addprefix $(BUILD)/tests/examples/,test_own_data test_predict test_serve): | $(BUILD)/cornu
 
 $(BUILD)/bench: $(bench_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/examples/cornu/common/options.o \
                 $(BUILD)/libcornu.a $(BUILD)/files
@@ -106,7 +106,7 @@ check-isa: deps-test
 	$(again) built test-programs
 	$(run_tests) $(foreach i,portable avx2,CORNU_ISA=$(i) $(tests)) CORNU_ISA= $(tests)
 
-# Test scripts may run any program; test programs need no other.
+# Test scripts may run any program.
 test-programs: $(filter-out %.sh,$(tests)) \
                $(if $(T),$(if $(filter %.sh,$(tests)),built $(bench)),built $(bench)) \
                $(if $(filter tests/test_install.sh tests/packages/%,$(tests)),$(man_pages)) \

@@ -113,7 +113,7 @@ static CornuStatus read_environment(CornuLaunch *launch)
     const char *listener = cornu__environment("CORNU_LISTEN_FD");
     if (!workers && !rank) return CORNU_OK;
     if (!workers || !rank)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s is set without %s; cornu_run sets both",
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s is set without %s; cornu run sets both",
                            workers ? "CORNU_WORKERS" : "CORNU_RANK",
                            workers ? "CORNU_RANK" : "CORNU_WORKERS");
     CORNU__TRY(split_workers(launch, workers));

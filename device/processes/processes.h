@@ -12,14 +12,14 @@
  * What starts the processes says who they are:
  *
  *     mpirun, srun            through the library of MPI, by Cornu's plugin for it
- *     cornu_run -n 4 NAME     through the environment: CORNU_RANK, CORNU_WORKERS
+ *     cornu run -n 4 NAME     through the environment: CORNU_RANK, CORNU_WORKERS
  *     TF_CONFIG               through the environment, as Keras' users know it
  *     .workers, .rank         through the program
  *     nothing                 rank 0 of 1
  *
  * Ranks that find each other by addresses show each other that they have the job's key, a secret of
  * at least 16 characters that all are given: as .key, in CORNU_KEY, or in a file that only its
- * owner may read, CORNU_KEY_FILE. cornu_run makes one of its own; MPI's launchers need none.
+ * owner may read, CORNU_KEY_FILE. cornu run makes one of its own; MPI's launchers need none.
  *
  * A rank that ends, stops answering, or fails ends the group: the others' next meeting fails with a
  * message that names it. The group does not come back; a new start of all processes goes on from a
@@ -51,7 +51,7 @@ typedef struct {
     int                rank;        /* of this process among the workers */
     const char        *key;         /* a secret of the job, which all ranks share: without it nobody
                                        joins. Default: CORNU_KEY, else what is in the file
-                                       CORNU_KEY_FILE. cornu_run and MPI's launchers need none */
+                                       CORNU_KEY_FILE. cornu run and MPI's launchers need none */
     double             timeout_s;   /* a rank that does not answer for so long has failed;
                                        default 60 */
 } CornuProcessesConfig;

@@ -1,4 +1,4 @@
-/* What cornu_run is told of a failure, so that it names the rank that failed, and does not start
+/* What cornu run is told of a failure, so that it names the rank that failed, and does not start
  * again what would fail again. */
 #ifndef CORNU_DEVICE_REPORT_INTERNAL_H
 #define CORNU_DEVICE_REPORT_INTERNAL_H

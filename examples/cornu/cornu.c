@@ -30,7 +30,8 @@ static int list(FILE *to)
     fputs("usage: cornu COMMAND [ARGUMENT | FLAG]...\n"
           "Trains, runs, converts and shows models.\n\n"
           "A MODEL is a file (.keras, .h5, .onnx, .tflite, .safetensors, or .json of an\n"
-          "architecture) or a network of models/ by its name. Commands:\n\n", to);
+          "architecture) or a network of models/ by its name.\n\n"
+          "Commands:\n\n", to);
     for (int i = 0; i < COMMANDS; i++)
         fprintf(to, "  %-12s  %s\n", commands[i].name, commands[i].purpose);
     fputs("\ncornu help COMMAND lists its flags.\n", to);
@@ -59,9 +60,15 @@ static int run(const char *name, int argc, char **argv)
     return unknown(name);
 }
 
-/* For a shell that completes the command. */
-static int complete(void)
+/* For a shell: the words that a command line may go on with, which are commands, or `models`. */
+static int complete(const char *what)
 {
+    int                        count = 0;
+    const CornuReferenceModel *models = cornu_reference_models(&count);
+    if (what && !strcmp(what, "models")) {
+        for (int i = 0; i < count; i++) puts(models[i].name);
+        return 0;
+    }
     for (int i = 0; i < COMMANDS; i++) puts(commands[i].name);
     puts("help");
     return 0;
@@ -71,7 +78,7 @@ int main(int argc, char **argv)
 {
     if (argc < 2) return list(stderr), 2;
     const char *name = argv[1];
-    if (!strcmp(name, "--complete")) return complete();
+    if (!strcmp(name, "--complete")) return complete(argv[2]);
     if (!strcmp(name, "--version")) return printf("Cornu %s\n", CORNU_VERSION), 0;
     if (strcmp(name, "help") != 0 && strcmp(name, "--help") != 0)
         return run(name, argc - 1, argv + 1);

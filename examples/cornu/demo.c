@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "common/digits.h"
@@ -23,7 +24,8 @@ enum {
 
 static const double ENOUGH = 0.985;
 
-#define MODEL_FILE "build/demo.safetensors"
+/* In the source tree the model lies with what was built there, elsewhere in the working folder. */
+static bool in_tree(void) { return access("build", F_OK) == 0; }
 
 static double now(void)
 {
@@ -84,7 +86,7 @@ static CornuStatus announce(const Race *race, int64_t limit)
            "%d times.\n", 100.0 * ENOUGH, test, MOST_EPOCHS);
     if (all > LONG_SECONDS)
         printf("Two fast cores take a minute; here a step on both devices takes %.0f ms, and\n"
-               "there are %lld. Fewer digits would be quicker and teach less: build/demo\n"
+               "there are %lld. Fewer digits would be quicker and teach less: cornu demo\n"
                "--limit %.0f takes a tenth of the time.\n", 1e3 * seconds,
                (long long)(EPOCHS * race->steps), train / 10.0);
     return CORNU_OK;
@@ -103,8 +105,9 @@ static CornuStatus show(CornuModel *model, const CornuTrainTest *mnist)
     return CORNU_OK;
 }
 
-static CornuStatus tour(Race *race, int64_t limit)
+static CornuStatus tour(Race *race, int64_t limit, const char *file)
 {
+    const char *cornu = in_tree() ? "build/cornu" : "cornu";
     CornuStatus status = race_open(race, "cpu,tpu");
     if (!status) status = announce(race, limit);
     if (!status)
@@ -120,14 +123,15 @@ static CornuStatus tour(Race *race, int64_t limit)
                    (long long)race->done);
     CornuModel *model = race->racers[0].model;
     status = show(model, race->data);
-    if (!status) status = cornu_model_save(model, MODEL_FILE);
+    if (!status) status = cornu_model_save(model, file);
     if (!status)
-        printf("The model that cpu trained is in " MODEL_FILE ".\n"
+        printf("The model that cpu trained is in %s.\n"
                "What a picture of yours shows:\n"
-               "    build/predict " MODEL_FILE " IMAGE.png\n"
-               "    build/compare_devices --help    other networks and TPUs, a chart\n"
-               "    build/mnist_cnn --help          one device, longer trainings\n"
-               "    examples/mnist_cnn.c            the program to start from\n");
+               "    %s predict %s IMAGE.png\n"
+               "    %s help compare    other networks and TPUs, a chart\n"
+               "    %s help train      one device, longer trainings\n"
+               "    examples/mnist_convnet.c    the program to start from\n", file, cornu, file, cornu,
+               cornu);
     return status;
 }
 
@@ -147,7 +151,7 @@ static CornuTrainTest *find_digits(Options *options)
 
 int command_demo(int argc, char **argv)
 {
-    Options       options = { .save = MODEL_FILE };
+    Options       options = { .save = in_tree() ? "build/demo.safetensors" : "demo.safetensors" };
     const Program program = { .name = "cornu demo", .purpose = "Trains a CNN on handwritten digits on "
                               "two devices, compares them, and shows what it reads.",
                               .groups = OPTIONS_THREADS | OPTIONS_DATA };
@@ -164,7 +168,7 @@ int command_demo(int argc, char **argv)
                   .enough = options.limit ? 0.0 : ENOUGH,
                   .batch_size = all < BATCH ? all : BATCH, .seed = options.seed,
                   .threads = options.threads };
-    status = tour(&race, options.limit);
+    status = tour(&race, options.limit, options.save);
     race_close(&race);
     cornu_train_test_free(mnist);
     return session_end("cornu demo", status);

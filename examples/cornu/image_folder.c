@@ -1,7 +1,7 @@
 /*
  * Trains a small convolutional network on your own pictures: a folder for each class. The model
  * takes pixels from 0 to 255; notes in its file name the classes and say that pictures are resized
- * for it, which build/predict reads.
+ * for it, which cornu predict reads.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,27 +14,26 @@ headers = $(sort $(wildcard device/ops/*.def device/tpu/*.def) $(shell grep -L c
               $$(find $(folders) -name '*.h' ! -name '*_internal.h' \
                      ! \( -path 'device/host/*' ! -path 'device/host/machine/*' \))))
 
-# The program cornu, with a manual page of its own and one for each command, by its --help. demo is
-# about the source tree.
-commands := $(filter-out demo,$(shell awk -F, '/^COMMAND/ { print substr($$1, 9) }' \
-                examples/cornu/commands.def))
-pages     = cornu $(addprefix cornu-,$(subst _,-,$(commands)))
+# The program cornu, with a manual page of its own and one for each command, by its --help, which
+# `man cornu COMMAND` shows.
+commands := $(shell awk -F, '/^COMMAND/ { print substr($$1, 9) }' examples/cornu/commands.def)
+pages     = cornu $(addprefix cornu-,$(commands))
 man_pages = $(pages:%=$(BUILD)/man/%.1) $(BUILD)/man/cornu.7
 
 $(pages:%=$(BUILD)/man/%.1): $(BUILD)/man/%.1: $(BUILD)/cornu examples/cornu/man.awk \
                                                examples/cornu/install.mk
 	@mkdir -p $(@D)
-	$(call say,man,$@)$(BUILD)/cornu help $(subst -,_,$(patsubst cornu-%,%,$(filter cornu-%,$*))) | \
-	    awk -f examples/cornu/man.awk -v program=$* -v version='Cornu $(version)' > $@
+	$(call say,man,$@)$(BUILD)/cornu help $(patsubst cornu-%,%,$(filter cornu-%,$*)) | \
+	    awk -f examples/cornu/man.awk -v page=$* -v version='Cornu $(version)' > $@
 
 $(BUILD)/man/cornu.7: examples/cornu/cornu.7 device/version.h examples/own_model.c \
                       examples/cornu/install.mk $(pages:%=$(BUILD)/man/%.1)
 	@{ $(foreach p,$(pages),printf '.TP\n.BR %s (1)\n' $(p); \
-	       sed -n '/^.SH DESCRIPTION/{n;p}' $(@D)/$(p).1;) } > $@.programs
+	       sed -n '/^.SH DESCRIPTION/{n;p}' $(@D)/$(p).1;) } > $@.pages
 	@sed 's/\\/\\e/g; s/-/\\-/g' examples/own_model.c > $@.example
 	$(call say,man,$@)sed -e '/@VERSION@/s/@VERSION@/Cornu $(version)/' -e 1d \
-	    -e '/^@PROGRAMS@/{r $@.programs' -e 'd}' -e '/^@EXAMPLE@/{r $@.example' -e 'd}' $< > $@
-	@rm $@.programs $@.example
+	    -e '/^@PAGES@/{r $@.pages' -e 'd}' -e '/^@EXAMPLE@/{r $@.example' -e 'd}' $< > $@
+	@rm $@.pages $@.example
 
 # The installed program uses libcornu.so, which that in $(BUILD) contains: it finds it beside its
 # folder, except under /usr, where the run-time linker does.

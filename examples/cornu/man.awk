@@ -1,7 +1,9 @@
-# Turns the --help of a program into its manual page, so that the two cannot differ:
-#     PROGRAM --help | awk -f man.awk -v program=NAME -v version="Cornu 0.1.0"
-# The help is a usage line, what the program is for, and for each flag "  --name VALUE  text", which
-# may go on below itself. A paragraph that begins with "Exit status:" replaces the usual one.
+# Turns what `cornu help` or `cornu help COMMAND` prints into a manual page, so that the two cannot
+# differ:
+#     cornu help train | awk -f man.awk -v page=cornu-train -v version="Cornu 0.1.0"
+# The help is a usage line, what the command is for, and for each flag "  --name VALUE  text", which
+# may go on below itself; or, after "Commands:", for each command "  name  text", whose page is
+# cornu-name. A paragraph that begins with "Exit status:" replaces the usual one.
 
 function roff(text) {
     gsub(/\\/, "\\e", text)
@@ -13,11 +15,31 @@ function finish() {   # the text of the flag before
     if (flags) print roff(text) "."
 }
 
+# "usage: cornu train [FLAG]... MODEL": the command in small letters, then its arguments.
 NR == 1 {
-    if (program == "") program = $2
-    arguments = $0
-    sub(/^usage: [^ ]* */, "", arguments)
+    sub(/^usage: /, "")
+    match($0, /^[a-z_]+( [a-z_]+)*/)
+    command = substr($0, 1, RLENGTH)
+    arguments = substr($0, RLENGTH + 2)
     next
+}
+
+/^Commands:$/ {
+    print ".SH COMMANDS"
+    listing = 1
+    gap = 0
+    next
+}
+
+listing && /^  [a-z_]+  / {
+    name = $1
+    sub(/^ *[^ ]* */, "")
+    print ".TP\n\\fBcornu " roff(name) "\\fR, \\fBcornu\\-" roff(name) "\\fR(1)\n" roff($0) "."
+    next
+}
+
+!NF && listing {
+    if (seen_command++) listing = 0
 }
 
 /^  --?[a-z]/ {
@@ -61,11 +83,11 @@ NR == 1 {
 
 NF {
     if (!purpose++) {
-        print ".TH " toupper(program) " 1 \"\" \"" version "\" \"Cornu\""
+        print ".TH " toupper(page) " 1 \"\" \"" version "\" \"Cornu\""
         name = $0
         sub(/\.$/, "", name)
-        print ".SH NAME\n" roff(program) " \\- " roff(name)
-        print ".SH SYNOPSIS\n\\fB" roff(program) "\\fR " roff(arguments)
+        print ".SH NAME\n" roff(page) " \\- " roff(name)
+        print ".SH SYNOPSIS\n\\fB" roff(command) "\\fR " roff(arguments)
         print ".SH DESCRIPTION"
     }
     if (gap) print ".PP"
@@ -77,5 +99,5 @@ END {
     finish()
     if (!status) status = "0 on success, 1 after a failure, 2 after a flag or value it does not know."
     print ".SH EXIT STATUS\n" status
-    print ".SH SEE ALSO\n\\fBcornu\\fR(7)"
+    print ".SH SEE ALSO\n" (page == "cornu" ? "" : "\\fBcornu\\fR(1), ") "\\fBcornu\\fR(7)"
 }

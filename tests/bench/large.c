@@ -4,7 +4,7 @@
  * rows are few, so that a step is bound by reading and writing these.
  *
  *     start     from layers without weights to the end of the first step
- *     planned   what the device counts, and build/explain would print
+ *     planned   what the device counts, and cornu explain would print
  *     resident  the largest resident set, less that before the model
  */
 #include <stdio.h>

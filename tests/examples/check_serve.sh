@@ -1,4 +1,4 @@
-# check_serve.sh BUILD SECONDS: cornu_serve with 64 connections for so long, by wrk, on requests of
+# check_serve.sh BUILD SECONDS: cornu serve with 64 connections for so long, by wrk, on requests of
 # one image for mnist_convnet, while new versions of the model come and old ones go. Each answer
 # must be what the request gets by itself. Prints rates and latencies, measured on this machine, on
 # which wrk runs, too.
@@ -9,11 +9,11 @@ trap 'kill $server $versions 2>/dev/null; rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
 requests=50
 
-"$build/mnist_cnn" --model mnist_convnet --data synthetic --limit 600 --epochs 1 --verbose 0 \
+"$build/cornu" train mnist_convnet --data synthetic --limit 600 --epochs 1 --verbose 0 \
     --save m.safetensors >log 2>&1 || { cat log; exit 1; }
 mkdir -p models/m && cp m.safetensors models/m/1.safetensors
 : >address
-"$build/cornu_serve" --models models --port 0 >address 2>log &
+"$build/cornu" serve --models models --port 0 >address 2>log &
 server=$!
 for ((i = 0; i < 3000; i++)); do grep -q '^listening' address && break; sleep 0.02; done
 url=$(sed -n 's/^listening on //p' address)
@@ -48,5 +48,5 @@ echo "$(grep -c ': serving' log) versions of the model were served"
 curl -s "$url/monitoring/prometheus/metrics" |
     sed -n 's/.*processed_batch_size_\(sum\|count\){} //p' |
     xargs | awk '{ printf "%.2f rows computed at once, in the mean\n", $1 / $2 }'
-kill $server && wait $server || { echo "cornu_serve ended with $?"; exit 1; }
+kill $server && wait $server || { echo "cornu serve ended with $?"; exit 1; }
 grep -q '^0 not with status 200, 0 with other numbers than alone, 0 errors' answers

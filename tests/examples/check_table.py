@@ -1,6 +1,6 @@
-"""Real Keras on a model of build/table and its notes: check_table.py MODEL.keras FILE.csv OURS.csv
+"""Real Keras on a model of cornu table and its notes: check_table.py MODEL.keras FILE.csv OURS.csv
 
-Reads FILE.csv as the notes say, predicts, and compares with OURS.csv, which build/table --predict
+Reads FILE.csv as the notes say, predicts, and compares with OURS.csv, which cornu table --predict
 wrote of it.
 """
 import csv

@@ -1,8 +1,8 @@
-# Sourced after checks.sh by tests of cornu_serve: models, a server, requests. Ends the test where
+# Sourced after checks.sh by tests of cornu serve: models, a server, requests. Ends the test where
 # the server was built without libmicrohttpd, or curl is missing.
-serve=$programs/cornu_serve
+serve=$programs/cornu
 
-if "$serve" --model none=none 2>&1 </dev/null | grep -q 'without libmicrohttpd'; then
+if "$serve" serve --model none=none 2>&1 </dev/null | grep -q 'without libmicrohttpd'; then
     skip_all 1 "libmicrohttpd: make deps-serve, then make"
 fi
 if ! command -v curl >/dev/null; then
@@ -40,7 +40,7 @@ half_plus() { model "$1" 1 0.5 "$2"; }   # half_plus FILE N: y = x / 2 + N
 # begin ARGUMENT...: starts it, sets $server and $url.
 begin() {
     : >address
-    "$serve" --port 0 --poll 0.05 "$@" >address 2>log </dev/null &
+    "$serve" serve --port 0 --poll 0.05 "$@" >address 2>log </dev/null &
     server=$!
     wait_for grep -q '^listening' address || { cat log; return 1; }
     url=$(sed -n 's/^listening on //p' address)

@@ -1,7 +1,7 @@
-# cartpole: both ways to learn learn, the same seed gives the same bytes, errors are named.
+# cornu cartpole: both ways to learn learn, the same seed gives the same bytes, errors are named.
 . tests/checks.sh
 
-balance() { timeout "${CORNU_TEST_TIMEOUT:-300}" "$programs/cartpole" "$@" >out 2>err </dev/null; }
+balance() { timeout "${CORNU_TEST_TIMEOUT:-300}" "$programs/cornu" cartpole "$@" >out 2>err </dev/null; }
 
 mean() { sed -n 's/.*mean return \([0-9.]*\) of.*/\1/p' out; }
 

@@ -1,35 +1,43 @@
-# What bash completes on the programs' command lines is what their --help lists: flags, and the
-# choices of those that have choices.
+# What bash completes on cornu's command lines: commands, models, and what the --help of a command
+# lists: flags, and the choices of those that have choices.
 root=$(pwd)
 . tests/checks.sh
 shopt -s progcomp
+cornu=$programs/cornu
 
-# A program of several files has a room of its own.
-programs_with_help=$(cd "$root/examples" && for file in $(grep -l '^int main' ./*.c ./*/*.c); do
-    case $file in ./*/*) files=${file%/*} ;; *) files=$file ;; esac
-    ! grep -rq options_parse "$files" || basename "$file" .c
-done 2>/dev/null)
-
-flags_of_help() { "$programs/$1" --help | sed -n 's/^  \(--[^ ]*\).*/\1/p'; }
+same_commands() { # in the order of cornu help
+    "$cornu" help | sed -n '/^Commands:/,$s/^  \([a-z_]*\)  .*/\1/p' >expected
+    "$cornu" --complete >words 2>err && { cat expected; echo help; } | diff - words >out &&
+        [ "$(wc -l <words)" -ge 19 ]
+}
+check "--complete lists the commands of cornu help" same_commands
+models() {
+    "$cornu" --complete models >words 2>err && [ "$(wc -l <words)" -ge 8 ] &&
+        while read -r model; do "$cornu" summary "$model" >out 2>err || return 1; done <words
+}
+check "--complete models lists what each command takes as a MODEL" models
+commands=$("$cornu" --complete | grep -vx 'help\|run')   # run has --help alone
 
 same_flags() {
     local name bad=0
-    for name in $programs_with_help; do
-        [ "$name" = cornu ] && continue   # whose words are commands
-        flags_of_help "$name" >expected
-        "$programs/$name" --complete >words 2>err || return 1
+    for name in $commands; do
+        "$cornu" "$name" --help | sed -n 's/^  \(--[^ ]*\).*/\1/p' >expected
+        "$cornu" help "$name" | cmp - <("$cornu" "$name" --help) || bad=1
+        [ "Cornu $(sed -n 's/^#define CORNU_VERSION "\(.*\)"/\1/p' "$root/device/version.h")" = \
+          "$("$cornu" "$name" --version)" ] || bad=1
+        "$cornu" "$name" --complete >words 2>err || return 1
         cut -d ' ' -f 1 words | diff expected - >out || { echo "$name" >err; bad=1; }
     done
-    [ "$(wc -w <<<"$programs_with_help")" -ge 13 ] && return $bad
+    [ "$(wc -w <<<"$commands")" -ge 17 ] && return $bad
 }
-check "--complete lists the flags of --help, in every program" same_flags
+check "--complete lists the flags of --help, of every command" same_flags
 
 # In --help the choices are a list with commas, which is wrapped; "pjrt:..." becomes "pjrt:".
 same_choices() {
     local name flag value choices joined count=0
-    for name in $programs_with_help; do
-        joined=$("$programs/$name" --help | tr -s '\n ' '  ' | sed 's/\.\.\.//g')
-        "$programs/$name" --complete >words
+    for name in $commands; do
+        joined=$("$cornu" "$name" --help | tr -s '\n ' '  ' | sed 's/\.\.\.//g')
+        "$cornu" "$name" --complete >words
         while read -r flag value choices; do
             [ -n "$choices" ] || continue
             count=$((count + 1))
@@ -48,10 +56,22 @@ check "its choices are those of --help" same_choices
 if [ -r /usr/share/bash-completion/bash_completion ]; then
     . /usr/share/bash-completion/bash_completion
 else
-    echo "no bash-completion, which is replaced by its two functions that are called"
-    _get_comp_words_by_ref() { cur=${COMP_LINE##* } prev=${COMP_LINE% *} prev=${prev##* }; }
+    echo "no bash-completion, which is replaced by its functions that are called"
+    _get_comp_words_by_ref() {
+        read -ra words <<<"$COMP_LINE"
+        case $COMP_LINE in *' ') words+=('') ;; esac
+        cword=$((${#words[@]} - 1))
+        cur=${words[cword]} prev=${words[cword - 1]}
+    }
     __ltrim_colon_completions() {
         [[ $1 != *:* ]] || COMPREPLY=("${COMPREPLY[@]#"${1%"${1##*:}"}"}")
+    }
+    _command_offset() { # cornu's own, or the names of commands
+        local i line=$COMP_LINE COMP_LINE
+        for ((i = 0; i < $1; i++)); do line=${line#* }; done
+        COMP_LINE=$line
+        if [[ $line == *' '* ]]; then _cornu "${line%% *}"
+        else COMPREPLY=($(compgen -c -- "$line")); fi
     }
 fi
 . "$root/.packaging/completion.bash"
@@ -73,18 +93,42 @@ completes() {
     [ "${COMPREPLY[*]}" = "$wanted" ]
 }
 PATH="$programs:$PATH"
-check "a flag" completes "predict --pol" "--policy"
-check "flags with a common beginning" completes "mnist_cnn --steps-per-" \
+check "a command" completes "cornu pre" "predict"
+check "all commands" completes "cornu " "$("$cornu" --complete | paste -sd ' ')"
+check "flags of cornu itself" completes "cornu --v" "--version"
+check "a command to be helped with" completes "cornu help imag" "image_folder"
+check "nothing more then" completes "cornu help train " ""
+check "a model" completes "cornu train mnist_cnn_" "mnist_cnn_bn"
+: >mnist.onnx
+mkdir mnist_models
+check "models, files and folders" completes "cornu summary mnist" \
+    "mnist_cnn mnist_cnn_bn mnist_convnet mnist.onnx mnist_models"
+check "a model behind flags" completes "cornu train --epochs 3 --augment-flip --device=tpu shake" \
+    "shakespeare_lstm shakespeare_lstm_quick"
+check "only one" completes "cornu predict mnist_cnn mni" ""
+check "none where none is taken" completes "cornu table mni" ""
+check "a flag" completes "cornu predict --pol" "--policy"
+check "flags behind a model" completes "cornu train mnist_cnn --steps-per-" \
     "--steps-per-epoch --steps-per-execution"
-check "the choices of a flag" completes "predict --policy mixed_" "mixed_bfloat16 mixed_float16"
-check "all choices of a flag" completes "predict --precision " "highest high default"
-check "choices after =" completes "predict --policy=fl" "float32"
-check "choices with a colon" completes "explain --device tpu:v5" "v5e-8 v5p-8"
-check "files, which bash completes where no words are offered" completes "mnist_cnn --save di" ""
-check "folders" completes "mnist_cnn --plots di" ""
+check "the choices of a flag" completes "cornu predict --policy mixed_" "mixed_bfloat16 mixed_float16"
+check "all choices of a flag" completes "cornu predict --precision " "highest high default"
+check "choices after =" completes "cornu predict --policy=fl" "float32"
+check "choices with a colon" completes "cornu explain --device tpu:v5" "v5e-8 v5p-8"
+check "files, which bash completes where no words are offered" \
+    completes "cornu train mnist_cnn --save di" ""
+check "folders" completes "cornu train mnist_cnn --plots di" ""
 folders() { grep -q dirnames options; }
 check "folders are completed by bash" folders
-check "flags of cornu_run, which has only --help" completes "cornu_run --res" "--restarts"
+check "flags of cornu run, which has only --help" completes "cornu run --res" "--restarts"
+check "their values are typed" completes "cornu run -n " ""
+mkdir bin
+ln -s /bin/true bin/started_by_cornu
+PATH="$PWD/bin:$PATH"
+check "what it starts is a command" completes "cornu run -n 2 started_by" "started_by_cornu"
+check "also behind --" completes "cornu run -n 2 -- started_by" "started_by_cornu"
+check "which completes itself" completes "cornu run -n 2 --grace 3 cornu trai" "train"
+check "with its flags" completes "cornu run -n 2 -- cornu train mnist_cnn --steps-per-e" \
+    "--steps-per-epoch --steps-per-execution"
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -1,17 +1,17 @@
-# cornu_run: what it starts, how it ends, what it starts again, and that no process is left behind.
+# cornu run: what it starts, how it ends, what it starts again, and that no process is left behind.
 # Most commands are short scripts; at the end trainings are disturbed, and must give the same model.
 # tests/run: waits
 . tests/checks.sh
-run=$programs/cornu_run
+run=("$programs/cornu" run)
 
-# ends STATUS MESSAGE ARGUMENT...: cornu_run does, and says so once on stderr, or nothing.
+# ends STATUS MESSAGE ARGUMENT...: cornu run does, and says so once on stderr, or nothing.
 ends() {
     local expected=$1 message=$2
     shift 2
-    "$run" "$@" >out 2>err </dev/null
+    "${run[@]}" "$@" >out 2>err </dev/null
     status=$?
     [ "$status" = "$expected" ] || { echo "status $status, not $expected" >>err; return 1; }
-    if [ "$message" ]; then [ "$(grep -c "^cornu_run: .*$message" err)" = 1 ]; else [ ! -s err ]; fi
+    if [ "$message" ]; then [ "$(grep -c "^cornu run: .*$message" err)" = 1 ]; else [ ! -s err ]; fi
 }
 
 # wait_for COMMAND...: until it succeeds, at most a minute.
@@ -43,25 +43,25 @@ check "a command that is none" ends 126 'cannot run /dev/null: Permission denied
 # ---- What ranks are given ----
 
 speaks() {
-    "$run" -n 3 -- sh -c 'echo "$CORNU_RANK $0 $1"' 'a b' c >out 2>err &&
+    "${run[@]}" -n 3 -- sh -c 'echo "$CORNU_RANK $0 $1"' 'a b' c >out 2>err &&
         printf '%s a b c\n' 0 1 2 | cmp - <(sort out) && [ ! -s err ]
 }
 check "arguments, and output as it is" speaks
 addresses() {
-    "$run" -n 3 sh -c 'echo "$CORNU_WORKERS"' >out 2>err && [ "$(sort -u out | wc -l)" = 1 ] &&
+    "${run[@]}" -n 3 sh -c 'echo "$CORNU_WORKERS"' >out 2>err && [ "$(sort -u out | wc -l)" = 1 ] &&
         [ "$(head -n 1 out | tr , '\n' | grep -c '^127.0.0.1:[0-9]*$')" = 3 ]
 }
 check "the addresses of all" addresses
 input() {
-    echo typed | "$run" -n 3 sh -c 'echo "$CORNU_RANK $(cat)"' >out 2>err &&
+    echo typed | "${run[@]}" -n 3 sh -c 'echo "$CORNU_RANK $(cat)"' >out 2>err &&
         printf '%s\n' '0 typed' '1 ' '2 ' | cmp - <(sort out)
 }
 check "standard input is rank 0's" input
-timeout_is() { "$run" -n 1 --rank-timeout 2.5 sh -c 'echo "$CORNU_RANK_TIMEOUT"' | grep -qx 2.5; }
+timeout_is() { "${run[@]}" -n 1 --rank-timeout 2.5 sh -c 'echo "$CORNU_RANK_TIMEOUT"' | grep -qx 2.5; }
 check "--rank-timeout" timeout_is
 
 keys() { # one for all ranks of a start, which is nowhere in a command line
-    "$run" -n 3 sh -c 'echo "$CORNU_KEY"; tr "\0" " " </proc/$$/cmdline >"args.$CORNU_RANK"
+    "${run[@]}" -n 3 sh -c 'echo "$CORNU_KEY"; tr "\0" " " </proc/$$/cmdline >"args.$CORNU_RANK"
                        tr "\0" " " </proc/$PPID/cmdline >>"args.$CORNU_RANK"' >out 2>err &&
         [ "$(sort -u out | grep -cE '^[0-9a-f]{64}$')" = 1 ] && [ "$(wc -l <out)" = 3 ] &&
         ! cat args.? err | grep -qF -f <(head -n 1 out) && head -n 1 out >>all.keys
@@ -125,7 +125,7 @@ check "after a status, too" falls "4 3" 3 7 0 'rank 1 ended with status 7; start
     -n 4 --restarts 1 ./falls.sh
 rounds() {
     rm -f counts
-    least=0 how=9 "$run" -n 3 --min-ranks 3 --restarts 2 ./falls.sh >out 2>err
+    least=0 how=9 "${run[@]}" -n 3 --min-ranks 3 --restarts 2 ./falls.sh >out 2>err
     [ $? = 137 ] && counted "3 3 3" && [ "$(grep -c 'starting again with 3 ranks' err)" = 2 ] &&
         grep -q 'signal 9; no restarts are left$' err
 }
@@ -138,11 +138,11 @@ check "nor what rank 0 has done" ends 137 'signal 9 after rank 0 was done$' \
 # A failure that a rank reports names it, though others end first.
 reports() { # reports STATUS MESSAGE STARTED THEN: STARTED ranks in all
     rm -f counts
-    "$run" -n 3 --restarts 1 bash -c '
+    "${run[@]}" -n 3 --restarts 1 bash -c '
         echo "$CORNU_RANK" >>counts
         [ $CORNU_RANK = 2 ] && echo "2 $0 rank 2: $1" >&"$CORNU_REPORT_FD" && sleep 0.2
         exit 1' "$1" "$2" >out 2>err </dev/null
-    [ $? = 1 ] && grep -q "^cornu_run: rank 2 ended with status 1 ($2); $4" err &&
+    [ $? = 1 ] && grep -q "^cornu run: rank 2 ended with status 1 ($2); $4" err &&
         lines_are counts "$3"
 }
 check "a failure that may not come again" reports 5 'out of memory' 5 'starting again with 2'
@@ -151,9 +151,9 @@ full_disk() { # full_disk TRAP STATUS HOW
     local how="$3; not started again, as it would fail again"
     (eval "$1"
      ulimit -f 100
-     "$run" -n 3 --restarts 5 "$programs/mnist_cnn" --data synthetic --limit 400 --batch-size 80 \
+     "${run[@]}" -n 3 --restarts 5 "$programs/cornu" train mnist_cnn --data synthetic --limit 400 --batch-size 80 \
          --epochs 1 --device tpu --shards 8 --threads 1 --save a.safetensors) >out 2>err </dev/null
-    [ $? = "$2" ] && [ "$(grep -c '^cornu_run:' err)" = 1 ] && grep -qx "cornu_run: rank 0 $how" err
+    [ $? = "$2" ] && [ "$(grep -c '^cornu run:' err)" = 1 ] && grep -qx "cornu run: rank 0 $how" err
 }
 check "a full disk is not tried again" full_disk "trap '' XFSZ" 1 \
     'ended with status 1 (a.safetensors: cannot be written: File too large)'
@@ -174,7 +174,7 @@ E
 chmod +x notes.sh
 begin() { # begin ARGUMENT...: in a process group of its own, as from a terminal
     rm -f pids signals
-    setsid "$run" "$@" >out 2>err </dev/null &
+    setsid "${run[@]}" "$@" >out 2>err </dev/null &
     supervisor=$!
     wait_for lines_are pids 3
 }
@@ -183,7 +183,7 @@ passes_on() { # passes_on SIGNAL STATUS TARGET
     kill "-$1" -- "$3$supervisor"
     wait $supervisor
     [ $? = "$2" ] && all_gone && printf "$1 %s\n" 0 1 2 | cmp - <(sort signals) &&
-        grep -q "^cornu_run: stopped by signal $(($2 - 128))\$" err && lines_are err 1
+        grep -q "^cornu run: stopped by signal $(($2 - 128))\$" err && lines_are err 1
 }
 check "SIGTERM goes to all, and none starts again" passes_on TERM 143 ''
 check "SIGHUP" passes_on HUP 129 ''
@@ -227,9 +227,9 @@ check "a rank that is stopped at the end does not last either" lingers
 
 # ---- Trainings ----
 
-mnist="$programs/mnist_cnn --data synthetic --limit 1600 --batch-size 80 --epochs 2 --device tpu
+mnist="$programs/cornu train mnist_cnn --data synthetic --limit 1600 --batch-size 80 --epochs 2 --device tpu
        --shards 4 --threads 1 --verbose 2 --backup kept --backup-freq 1"
-check "a training without cornu_run" $mnist --save whole.safetensors >out 2>err
+check "a training without it" $mnist --save whole.safetensors >out 2>err
 
 # rank_of SUPERVISOR N: its rank N.
 rank_of() {
@@ -245,7 +245,7 @@ disturbed() {
     local signal=$1 rank=$2
     shift 2
     rm -rf kept cut.safetensors
-    "$run" "$@" $mnist --save cut.safetensors >out 2>err &
+    "${run[@]}" "$@" $mnist --save cut.safetensors >out 2>err &
     supervisor=$!
     wait_for compgen -G 'kept/backup-*' >/dev/null
     if [ "$rank" ]; then kill "-$signal" "$(rank_of $supervisor "$rank")"
@@ -258,7 +258,7 @@ survives() { # survives MESSAGE DISTURBED...
     local message=$1
     shift
     disturbed "$@"
-    [ $status = 0 ] && grep -q "^cornu_run: $message; starting again with 2 " err &&
+    [ $status = 0 ] && grep -q "^cornu run: $message; starting again with 2 " err &&
         grep -q '^Resuming from' out && same_model
 }
 check "a rank is killed" survives 'rank 1 was killed by signal 9' KILL 1 -n 3 --restarts 1
@@ -268,7 +268,7 @@ check "a rank is stopped" survives 'rank 2 was stopped, and did not answer' \
 suspends() { # for longer than ranks wait for each other, as they do
     local rank
     rm -rf kept cut.safetensors
-    "$run" -n 3 --rank-timeout 1 $mnist --save cut.safetensors >out 2>err &
+    "${run[@]}" -n 3 --rank-timeout 1 $mnist --save cut.safetensors >out 2>err &
     supervisor=$!
     wait_for compgen -G 'kept/backup-*' >/dev/null
     rank=$(rank_of $supervisor 1)
@@ -284,7 +284,7 @@ check "all are suspended, and go on" suspends
 interrupted() {
     disturbed TERM '' -n 3 --restarts 1
     [ $status = 143 ] && [ -e kept ] && [ ! -e cut.safetensors ] || return 1
-    "$run" -n 2 $mnist --save cut.safetensors >out 2>err && grep -q '^Resuming from' out &&
+    "${run[@]}" -n 2 $mnist --save cut.safetensors >out 2>err && grep -q '^Resuming from' out &&
         same_model
 }
 check "all are interrupted, and go on as two" interrupted

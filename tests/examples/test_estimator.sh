@@ -1,8 +1,8 @@
-# estimator_mnist: killed at any time the same command goes on from the newest checkpoint and ends
+# cornu estimator: killed at any time the same command goes on from the newest checkpoint and ends
 # with the same one; another process evaluates meanwhile; TensorFlow's flags and files.
 . tests/checks.sh
 small="--data_dir synthetic --limit 640 --batch_size 32 --threads 1 --save_checkpoints_steps 6"
-runs() { "$programs/estimator_mnist" $small "$@" >out 2>err; }
+runs() { "$programs/cornu" estimator $small "$@" >out 2>err; }
 
 # killed COUNT ARGUMENT...: starts it, and kills it as soon as it has written so many checkpoints.
 # Its messages are read from a pipe: looking at a file now and then would let a fast training end.
@@ -10,7 +10,7 @@ mkfifo messages
 killed() {
     local wanted=$1 process line count=0
     shift
-    "$programs/estimator_mnist" $small "$@" >out 2>messages &
+    "$programs/cornu" estimator $small "$@" >out 2>messages &
     process=$!
     while read -r line; do
         echo "$line"
@@ -31,11 +31,11 @@ goes_on() {
         [ "$(head -n 1 cut/checkpoint)" = 'model_checkpoint_path: "model.ckpt-40"' ]
 }
 cpu="--nouse_tpu --train_steps 40 --noenable_predict"
-check "estimator_mnist on a cpu" runs --model_dir whole $cpu
+check "an estimator on a cpu" runs --model_dir whole $cpu
 check "goes on after SIGKILL" goes_on $cpu
 rm -rf whole
 tpu="--use_tpu --num_shards 4 --iterations 5 --train_steps 40 --noenable_predict"
-check "estimator_mnist on a tpu" runs --model_dir whole $tpu
+check "an estimator on a tpu" runs --model_dir whole $tpu
 check "goes on after SIGKILL on a tpu" goes_on $tpu
 
 files() {
@@ -57,7 +57,7 @@ check "nothing is left to do" nothing_left
 # Another process evaluates the newest checkpoint while this one trains.
 evaluates_meanwhile() {
     rm -rf cut
-    "$programs/estimator_mnist" $small --nouse_tpu --train_steps 100000 --model_dir cut \
+    "$programs/cornu" estimator $small --nouse_tpu --train_steps 100000 --model_dir cut \
         >/dev/null 2>training &
     local process=$! first second
     for ((i = 0; i < 3000; i++)); do [ -e cut/model.ckpt-6.safetensors ] && break; sleep 0.02; done
@@ -76,7 +76,7 @@ check "another process evaluates meanwhile" evaluates_meanwhile
 
 both_train() {
     rm -rf cut
-    "$programs/estimator_mnist" $small --nouse_tpu --train_steps 100000 --model_dir cut \
+    "$programs/cornu" estimator $small --nouse_tpu --train_steps 100000 --model_dir cut \
         >/dev/null 2>training &
     local process=$! status
     for ((i = 0; i < 3000; i++)); do [ -e cut/model.ckpt-6.safetensors ] && break; sleep 0.02; done

@@ -8,14 +8,14 @@ in_ranks() {
     local count=$1
     shift
     mkdir -p ranks/0 ranks/1 ranks/2
-    "$programs/cornu_run" -n "$count" bash -c 'cd ranks/$CORNU_RANK && exec "$@"' rank \
-        "$programs/mnist_cnn" "$@" >out 2>err
+    "$programs/cornu" run -n "$count" bash -c 'cd ranks/$CORNU_RANK && exec "$@"' rank \
+        "$programs/cornu" train mnist_cnn "$@" >out 2>err
     status=$?
 }
 
 once() {
     mkdir whole
-    (cd whole && "$programs/mnist_cnn" $small $files --verbose 2 >out 2>err) || return 1
+    (cd whole && "$programs/cornu" train mnist_cnn $small $files --verbose 2 >out 2>err) || return 1
     in_ranks 3 $small $files --verbose 2
     [ $status = 0 ] && [ -z "$(ls ranks/1 ranks/2 | grep -v :)" ] &&
         [ "$(ls -R ranks/0 | sed 's/tfevents.*//')" = \
@@ -42,8 +42,8 @@ goes_on() {
     local process
     rm -rf ranks
     mkdir -p ranks/0 ranks/1 ranks/2
-    "$programs/cornu_run" -n 3 bash -c 'cd ranks/$CORNU_RANK && exec "$@"' rank \
-        "$programs/mnist_cnn" $small --verbose 0 --backup kept --backup-freq 1 >out 2>err &
+    "$programs/cornu" run -n 3 bash -c 'cd ranks/$CORNU_RANK && exec "$@"' rank \
+        "$programs/cornu" train mnist_cnn $small --verbose 0 --backup kept --backup-freq 1 >out 2>err &
     process=$!
     for ((i = 0; i < 3000; i++)); do
         compgen -G 'ranks/0/kept/backup-*' >/dev/null && break
@@ -56,7 +56,7 @@ goes_on() {
     in_ranks 2 $small --verbose 2 --backup kept --save m.safetensors
     [ $status = 0 ] && [ "$(grep -c '^Resuming from kept/backup-' out)" = 1 ] &&
         [ ! -e ranks/0/kept ] && [ -z "$(ls ranks/1)" ] || return 1
-    "$programs/mnist_cnn" $small --verbose 0 --save alone.safetensors >out 2>err &&
+    "$programs/cornu" train mnist_cnn $small --verbose 0 --save alone.safetensors >out 2>err &&
         cmp alone.safetensors ranks/0/m.safetensors
 }
 check "three that a signal stops go on as two" goes_on

@@ -1,10 +1,10 @@
-# What examples/from_torch.py makes of networks in PyTorch predicts what they predict; what it
+# What examples/python/from_torch.py makes of networks in PyTorch predicts what they predict; what it
 # refuses. Needs torch in the interpreter that CORNU_PYTHON names (default python3), else it is
 # skipped.
 root=$(pwd)
 . tests/checks.sh
 python=${CORNU_PYTHON:-python3}
-script=$root/examples/from_torch.py
+script=$root/examples/python/from_torch.py
 if ! "$python" -c 'import torch, numpy' 2>/dev/null; then
     skip_all 1 "PyTorch: CORNU_PYTHON=an interpreter with torch"
 fi
@@ -20,14 +20,14 @@ for network in mnist_cnn mnist_cnn_bn mnist_convnet fashion_mnist_cnn resnet20 r
     check "$network predicts what PyTorch predicts" predicts "$network"
 done
 
-# The files' weights fit the programs' networks.
-loads() { # loads PROGRAM NETWORK
-    "$programs/$1" --model "$2" --load "$2.safetensors" --data synthetic --limit 50 --epochs 1 \
+# The files' weights fit the networks of models/.
+loads() { # loads NETWORK
+    "$programs/cornu" train "$1" --load "$1.safetensors" --data synthetic --limit 50 --epochs 1 \
         >out 2>err
 }
-check "mnist_cnn loads the weights" loads mnist_cnn mnist_cnn
-check "fashion_mnist_cnn loads the weights" loads fashion_mnist_cnn fashion_mnist_cnn
-check "resnet20 loads the weights" loads fashion_mnist_cnn resnet20
+for network in mnist_cnn fashion_mnist_cnn resnet20; do
+    check "$network loads the weights" loads "$network"
+done
 
 # Faults of a state_dict, and the same state_dict as .safetensors, in halves, behind a prefix.
 cat >change.py <<'END'

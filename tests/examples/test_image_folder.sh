@@ -1,4 +1,4 @@
-# image_folder: the report, the confusion matrix and the predictions of its validation pictures, as
+# cornu image_folder: the report, the confusion matrix and the predictions of its validation pictures, as
 # README promises them for images; in colour and in grey, with and without a cache.
 . tests/pictures.sh
 . tests/checks.sh
@@ -6,7 +6,7 @@ if ! command -v python3 >/dev/null || ! draw_pictures 20; then
     skip_all 1 "python3: make deps-test"
 fi
 learn() { # learn ARGUMENT...
-    "$programs/image_folder" --image-size 20 --epochs 2 --batch-size 16 --threads 1 "$@" pictures \
+    "$programs/cornu" image_folder --image-size 20 --epochs 2 --batch-size 16 --threads 1 "$@" pictures \
         >out 2>err
 }
 reported() { # of 19 pictures, a fifth of the 96
@@ -32,10 +32,10 @@ agrees() {
                               END { exit !(a != "" && a == b) }' out
 }
 check "the report's accuracy is the validation accuracy" agrees
-if [ -x "$programs/cornu_run" ]; then
+if true; then
     together() {
         mv plots/predictions.png one.png && rm -r plots &&
-            "$programs/cornu_run" -n 2 "$programs/image_folder" --image-size 20 --epochs 2 \
+            "$programs/cornu" run -n 2 "$programs/cornu" image_folder --image-size 20 --epochs 2 \
                 --batch-size 16 --threads 1 --shards 2 --verbose 2 --color-mode grayscale \
                 --plots plots pictures >out 2>err &&
             grep -qE '^weighted avg .* 19$' out && [ -s plots/predictions.png ]

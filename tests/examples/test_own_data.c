@@ -1,4 +1,4 @@
-/* build/image_folder, build/predict and build/table on data of one's own, from training to new
+/* cornu image_folder, predict and table on data of one's own, from training to new
  * files: drawn digits as pictures in class folders, the twenty published ones, and tables whose
  * columns follow a rule. */
 #include <math.h>
@@ -26,23 +26,23 @@ enum { SIZE = 28, PIXELS = SIZE * SIZE, OUTPUT = 1 << 16, ARGUMENTS = 4 * FILES_
 
 static char output[OUTPUT];
 
-/* Runs a program of the build; its exit status. What it printed is in output. A test whose program
- * is not built is skipped. */
-static int run(const char *program, const char *arguments)
+/* Runs a command of cornu; its exit status. What it printed is in output. Where it is not built the
+ * test is skipped. */
+static int run(const char *name, const char *arguments)
 {
     char        path[FILES_PATH], command[ARGUMENTS + 3 * FILES_PATH];
     const char *build = getenv("BUILD"), *log = files_path(folder, "log");
-    snprintf(path, sizeof path, "%s/%s", build ? build : "build", program);
+    snprintf(path, sizeof path, "%s/cornu", build ? build : "build");
     if (access(path, X_OK)) SKIP_FOR("programs of examples/: make");
-    snprintf(command, sizeof command, "%s %s >'%s' 2>&1", path, arguments, log);
+    snprintf(command, sizeof command, "%s %s %s >'%s' 2>&1", path, name, arguments, log);
     const int status = system(command);
     output[files_read(log, output, OUTPUT - 1)] = '\0';
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void must_run(const char *program, const char *arguments)
+static void must_run(const char *name, const char *arguments)
 {
-    if (run(program, arguments)) fail_msg("%s %s:\n%s", program, arguments, output);
+    if (run(name, arguments)) fail_msg("cornu %s %s:\n%s", name, arguments, output);
 }
 
 /* The number after a string that was printed. */
@@ -352,7 +352,7 @@ static void test_keras_predicts_the_same(void **state)
         snprintf(command, sizeof command, "--target %s --epochs 2 --save '%s/k.keras'", targets[i],
                  folder);
         run_table(0, "t.csv", command);
-        snprintf(command, sizeof command, "%s/table '%s/t.csv' --load '%s/k.keras' --predict "
+        snprintf(command, sizeof command, "%s/cornu table '%s/t.csv' --load '%s/k.keras' --predict "
                  ">'%s/o.csv' 2>/dev/null", getenv("BUILD") ? getenv("BUILD") : "build", folder,
                  folder, folder);
         assert_int_equal(system(command), 0);

@@ -1,5 +1,5 @@
 #!/bin/bash
-# compare_devices with a PJRT plugin for CPUs beside cpu and tpu; skipped without a plugin.
+# cornu compare with a PJRT plugin for CPUs beside cpu and tpu; skipped without a plugin.
 programs=$(realpath "$BUILD")
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
@@ -14,7 +14,7 @@ report() { # report STATUS NAME: shows the output of a failure
     cat "$out"
 }
 
-compare() { timeout "${CORNU_TEST_TIMEOUT:-300}" "$programs/compare_devices" $small "$@" >"$out" 2>&1; }
+compare() { timeout "${CORNU_TEST_TIMEOUT:-300}" "$programs/cornu" compare mnist_cnn $small "$@" >"$out" 2>&1; }
 
 compare --devices "$device"
 status=$?
@@ -29,7 +29,7 @@ report $? "a race of cpu, tpu and pjrt"
 for text in "^cpu  *native  *float32  *1 " "^tpu  *emulated  *mixed_bfloat16  *8 " \
             "^$device  *native  *float32  *1 " "^Modelled: "; do
     grep -q "$text" "$out"
-    report $? "compare_devices prints $text"
+    report $? "compare prints $text"
 done
 # Loss and accuracy, on the last two columns before the fallbacks: those of cpu.
 [ "$(awk '$1 == "cpu" && $2 == "native" { print $(NF - 2) }' "$out")" = \
@@ -39,7 +39,7 @@ report $? "pjrt has the loss of cpu"
 compare --devices "$device,cpu_device_count=2"
 [ $? = 1 ] && grep -q 'device "cpu_device_count=2" is unknown' "$out"
 report $? "an option after a comma is refused as a device"
-"$programs/compare_devices" --help >"$out"
+"$programs/cornu" compare --help >"$out"
 tr -s ' \n' ' ' <"$out" | grep -q 'a pjrt device has no options here'
 report $? "the help says that it has no options"
 

@@ -1,5 +1,5 @@
 /*
- * build/predict on pictures of digits: as they are, inverted (dark on light paper), and three
+ * cornu predict on pictures of digits: as they are, inverted (dark on light paper), and three
  * times as large, for a model that was trained briefly.
  *
  *     test_predict                 trains for the test; 17 of 20 must be right, 16 changed
@@ -53,7 +53,7 @@ static void change_pictures(int scale, bool invert)
     }
 }
 
-/* ---- Running the programs ---- */
+/* ---- Running cornu ---- */
 
 static const char *build(void)
 {
@@ -65,7 +65,7 @@ static int begin(void **state)
 {
     char command[3 * FILES_PATH];
     files_begin(state);
-    snprintf(command, sizeof command, "%s/predict", build());
+    snprintf(command, sizeof command, "%s/cornu", build());
     if (access(command, X_OK)) return 0;
     DIR *pictures = files_real("digit-images") ? opendir(files_real("digit-images")) : NULL;
     for (struct dirent *entry; pictures && (entry = readdir(pictures)) && count < MOST;)
@@ -74,8 +74,8 @@ static int begin(void **state)
     if (pictures) closedir(pictures);
     if (count == 0) return 0;
     snprintf(model, sizeof model, "%s", given ? given : files_path(folder, "m.safetensors"));
-    snprintf(command, sizeof command, "%s/mnist_cnn --limit 4000 --epochs 3 --batch-size 32 "
-             "--verbose 0 --save %s > /dev/null", build(), model);
+    snprintf(command, sizeof command, "%s/cornu train mnist_cnn --limit 4000 --epochs 3 "
+             "--batch-size 32 --verbose 0 --save %s > /dev/null", build(), model);
     return given ? 0 : system(command);
 }
 
@@ -83,7 +83,7 @@ static int begin(void **state)
 static int run_predict(const char *from)
 {
     static char command[MOST * (FILES_PATH + 64)], line[2 * FILES_PATH];
-    int         length = snprintf(command, sizeof command, "%s/predict %s", build(), model);
+    int         length = snprintf(command, sizeof command, "%s/cornu predict %s", build(), model);
     int         right = 0, lines = 0;
     for (int i = 0; i < count; i++)
         length += snprintf(command + length, sizeof command - (size_t)length, " %s/%s", from,

@@ -56,20 +56,20 @@ differs() {
     begin 2 "$2"
     shift 3
     begun=$(now)
-    timeout 100 "$programs/cornu_run" -n 3 ./rank "$@" >out 2>launcher </dev/null
+    timeout 100 "$programs/cornu" run -n 3 ./rank "$@" >out 2>launcher </dev/null
     status=$? took=$(awk "BEGIN { print ($(now) - $begun) / 1e6 }")
     told "$pattern" ${says:-0 1 2}
 }
 
 mnist() { # mnist NAME WHAT PATTERN ARGUMENT...
-    check "$1" differs "$1" "$2" "$3" "$programs/mnist_cnn" $small "${@:4}"
+    check "$1" differs "$1" "$2" "$3" "$programs/cornu" train mnist_cnn $small "${@:4}"
 }
 
 # ---- What must be one ----
 
 both='on rank 2 and .* on rank 0'
-"$programs/mnist_cnn" $small --save a.safetensors >out 2>err
-"$programs/mnist_cnn" $small --seed 5 --save b.safetensors >out 2>err
+"$programs/cornu" train mnist_cnn $small --save a.safetensors >out 2>err
+"$programs/cornu" train mnist_cnn $small --seed 5 --save b.safetensors >out 2>err
 
 mnist "instruction set" CORNU_ISA=portable "instruction set is portable $both|status is 0"
 mnist seed --seed=7 "the seed is 7 $both"
@@ -79,7 +79,8 @@ mnist epochs --epochs=3 "the training is 3 epochs.* $both"
 mnist "rows" --limit=300 "the training is .* of 8 steps.* $both"
 mnist "steps per epoch" --steps-per-epoch=2 "the training is .* of 2 steps.* $both"
 mnist "steps per execution" --steps-per-execution=2 "the training is .* 2 at a time $both"
-mnist model --model=mnist_cnn_bn "the (model|program) is .* $both"
+check model differs model "model=mnist_cnn_bn" "the (model|program) is .* $both" \
+    bash -c '"$0" train "${model:-mnist_cnn}" "$@"' "$programs/cornu" $small
 mnist "learning rate" --learning-rate=0.5 "the optimizer is adam with learning rate 0.5 .* $both"
 mnist weights "--load=b.safetensors" "the model is .* $both" --load a.safetensors
 mnist passes CORNU_PASSES=-group 'the program is .*passes "-group" '"$both"
@@ -95,7 +96,7 @@ awk 'BEGIN { print "a,b,kind"
          print a "," b "," (a + b > 0.2 ? "high" : a > b ? "left" : "low") } }' >table.csv
 # Rank 2 reads another file, in which a row differs: of those for training, the label; of those for
 # testing; or of all, a number.
-table=('"$0" "$@" "${table:-table.csv}"' "$programs/table" --target kind --epochs 1 --threads 1)
+table=('"$0" "$@" "${table:-table.csv}"' "$programs/cornu" table --target kind --epochs 1 --threads 1)
 sed '78s/[a-z]*$/low/; 77s/[a-z]*$/low/; 79s/[a-z]*$/low/; 80s/[a-z]*$/high/' table.csv >labels.csv
 sed '2,151s/^[^,]*/0.777/' table.csv >numbers.csv
 check "labels" differs labels "table=labels.csv" "the (validation )?data is .* $both" \
@@ -123,7 +124,7 @@ full_disk() {
     begin 0 file-size=100
     local begun
     begun=$(now)
-    timeout 100 "$programs/cornu_run" -n 3 ./rank "$programs/mnist_cnn" $small \
+    timeout 100 "$programs/cornu" run -n 3 ./rank "$programs/cornu" train mnist_cnn $small \
         --save large.safetensors >out 2>launcher </dev/null
     status=$? took=$(awk "BEGIN { print ($(now) - $begun) / 1e6 }")
     told 'large.safetensors: cannot be written: File too large' 0 1 2 && [ ! -e large.safetensors ]
@@ -133,7 +134,7 @@ check "disk is full" full_disk
 # One of 96 pictures is cut: the rank that decodes it names it to the others.
 if command -v python3 >/dev/null && draw_pictures 20 50; then
     check "picture is cut" differs "picture is cut" "" 'pictures/c/50.png' \
-        "$programs/image_folder" --image-size 20 --no-cache --validation-split 0 \
+        "$programs/cornu" image_folder --image-size 20 --no-cache --validation-split 0 \
         --batch-size 24 --epochs 1 --verbose 0 --threads 1 pictures
 else
     skip 1 "python3: make deps-test"
@@ -149,7 +150,7 @@ signalled() {
     local rank=$2 signal=$3 pattern=$4 process begun i
     shift 4
     begin none ""
-    "$programs/cornu_run" -n 4 ./rank "$programs/mnist_cnn" $long --rank-timeout 3 \
+    "$programs/cornu" run -n 4 ./rank "$programs/cornu" train mnist_cnn $long --rank-timeout 3 \
         >out 2>launcher </dev/null &
     process=$!
     for ((i = 0; i < 500; i++)); do
@@ -187,7 +188,7 @@ other_mpi() { # other_mpi LAUNCHER LIBRARY
     local launch=(mpirun.$1 -n 2)
     [ "$1" = mpich ] || launch=(mpirun.openmpi --oversubscribe --allow-run-as-root -n 2)
     begun=$(now)
-    CORNU_MPI=$programs/libcornu_mpi_$2.so timeout 100 "${launch[@]}" "$programs/mnist_cnn" $small \
+    CORNU_MPI=$programs/libcornu_mpi_$2.so timeout 100 "${launch[@]}" "$programs/cornu" train mnist_cnn $small \
         --save none.safetensors >out 2>err.0 </dev/null
     status=$? took=$(awk "BEGIN { print ($(now) - $begun) / 1e6 }")
     told "[Ll]aunche?|started|CORNU_MPI" 0 && [ ! -e none.safetensors ]

@@ -1,4 +1,4 @@
-# The programs in several processes: for any number of ranks, over each transport, the same model,
+# Trainings in several processes: for any number of ranks, over each transport, the same model,
 # byte by byte, and one of everything on stdout, the same but for times. ALL=1 tries all programs
 # with all numbers of ranks (make check-processes-bits).
 #
@@ -10,7 +10,7 @@ export TERM=dumb NO_COLOR=1   # mpirun of Open MPI gives each rank a terminal
 data="--data synthetic --limit 400 --batch-size 50 --epochs 1 --verbose 2"
 shards="--shards 8 --threads 1"
 
-# What a program prints, without times and the lines on processes.
+# What a command prints, without times and the lines on processes.
 printed() {
     sed -E 's/\r$//; /^[0-9]+ process(es)?( on |; the first )/d
             s/[0-9.,]+ ?(s|ms|us|µs|ns)(\/(step|epoch))?\b/TIME/g
@@ -19,7 +19,7 @@ printed() {
 
 # The command that starts $1 ranks over transport $2, in `launch` and `transport`.
 launcher() {
-    launch=("$programs/cornu_run" -n "$1")
+    launch=("$programs/cornu" run -n "$1")
     transport=(--transport "$2")
     case $2 in
     alone)   launch=() transport=() ;;
@@ -33,14 +33,14 @@ launcher() {
     esac
 }
 
-# alike RANKS TRANSPORT FORMAT PROGRAM ARGUMENT...: as the run alone, whose results are expected.*
+# alike RANKS TRANSPORT FORMAT COMMAND ARGUMENT...: as the run alone, whose results are expected.*
 alike() {
     local ranks=$1 over=$2 format=$3 launch transport saved=()
     shift 3
     launcher "$ranks" "$over"
     [ "$format" = none ] || saved=(--save "model.$format")
     rm -f model.* out err
-    timeout "${CORNU_TEST_TIMEOUT:-300}" "${launch[@]}" "$programs/$1" "${@:2}" "${saved[@]}" \
+    timeout "${CORNU_TEST_TIMEOUT:-300}" "${launch[@]}" "$programs/cornu" "$@" "${saved[@]}" \
         "${transport[@]}" >out 2>err </dev/null || return 1
     printed >now.out
     if [ "$over" = alone ]; then
@@ -54,16 +54,16 @@ alike() {
     [ "$ranks" = 1 ] || cat out err | grep -q "^$ranks processes on 1 host"
 }
 
-# bits FORMAT "RANKS:TRANSPORT..." PROGRAM ARGUMENT...: alone, and so.
+# bits FORMAT "RANKS:TRANSPORT..." COMMAND ARGUMENT...: alone, and so.
 bits() {
     local format=$1 groups=$2 group
     shift 2
-    check "$1 alone, .$format" alike 1 alone "$format" "$@"
+    check "${*:1:2} alone, .$format" alike 1 alone "$format" "$@"
     if [ "$all" ]; then
         groups=$(for p in 1 2 3 4 5 8; do for t in shm tcp $mpi; do echo $p:$t; done; done)
     fi
     for group in $groups; do
-        check "$1, .$format, $group" alike "${group%:*}" "${group#*:}" "$format" "$@"
+        check "${*:1:2}, .$format, $group" alike "${group%:*}" "${group#*:}" "$format" "$@"
     done
 }
 
@@ -93,15 +93,15 @@ awk -F, '{ print $1 "," $2 }' table.csv >rows.csv
 # ---- The same bits ----
 
 short=${mpi:+$(for t in $mpi; do echo 4:$t; done)}
-bits safetensors "1:shm 2:tcp 3:shm 4:tcp 5:shm 8:tcp $short" mnist_cnn $data $shards
-bits keras "3:tcp 4:shm" mnist_cnn $data $shards --device tpu
-bits safetensors "2:shm 3:tcp" mnist_cnn $data $shards --model mnist_cnn_bn
-bits safetensors "4:shm" fashion_mnist_cnn $data $shards
-bits safetensors "3:shm" colab_mnist $data $shards
-bits none "5:tcp" custom_loop --data synthetic --limit 400 --batch-size 40 --epochs 1 $shards
-bits safetensors "4:shm" shakespeare_lstm --data synthetic --epochs 1 --steps-per-epoch 5 \
-    --batch-size 8 --sequence-length 8 --validation 0 --limit 4000 --verbose 2 --device tpu \
-    $shards --generate 20
+bits safetensors "1:shm 2:tcp 3:shm 4:tcp 5:shm 8:tcp $short" train mnist_cnn $data $shards
+bits keras "3:tcp 4:shm" train mnist_cnn $data $shards --device tpu
+bits safetensors "2:shm 3:tcp" train mnist_cnn_bn $data $shards
+bits safetensors "4:shm" train fashion_mnist_cnn $data $shards
+bits safetensors "4:shm" train shakespeare_lstm_quick --data synthetic --epochs 1 \
+    --steps-per-epoch 5 --batch-size 8 --sequence-length 8 --validation-split 0 --limit 4000 \
+    --verbose 2 --device tpu $shards
+cp expected.safetensors text.safetensors
+bits none "4:shm" generate text.safetensors --length 20 --data synthetic --limit 4000 --threads 1
 bits safetensors "3:shm 4:tcp" table --target kind --epochs 2 --verbose 2 table.csv --shards 9 \
     --threads 1
 cp expected.safetensors table.safetensors
@@ -120,9 +120,9 @@ fi
 opens_its_own() { # opens_its_own [--no-cache]
     local rank count
     rm -f opened.*
-    "$programs/cornu_run" -n 4 bash -c '
+    "$programs/cornu" run -n 4 bash -c '
         exec strace -f -qq -e trace=openat -o "opened.$CORNU_RANK" "$@"' strace \
-        "$programs/image_folder" $pictures "$@" --epochs 1 --validation-split 0 $shards \
+        "$programs/cornu" image_folder $pictures "$@" --epochs 1 --validation-split 0 $shards \
         pictures >out 2>err </dev/null || return 1
     for rank in 0 1 2 3; do
         count=$(grep -o 'pictures/.*\.png' opened.$rank | sort -u | wc -l)

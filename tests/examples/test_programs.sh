@@ -1,4 +1,4 @@
-# The programs as users run them: errors have a message and the right exit status, and leave no
+# The commands of cornu as users run them: errors have a message and the right exit status, and leave no
 # files; the same command gives the same bytes again.
 #
 # Under a sanitizer every run is also checked for leaks, after errors as well.
@@ -27,13 +27,11 @@ skip() { # skip N WHAT: REMEDY, as in checks.sh
     skipped=$((skipped + $1))
 }
 
-# run [VARIABLE=VALUE...] PROGRAM ARGUMENT...: sets status, out and err.
+# run [VARIABLE=VALUE...] COMMAND ARGUMENT...: sets status, out and err.
 run() {
     local settings=()
     while [[ $1 == *=* ]]; do settings+=("$1"); shift; done
-    local program=$1
-    shift
-    timeout "${CORNU_TEST_TIMEOUT:-300}" env "${settings[@]}" "$programs/$program" "$@" >"$folder/out" 2>"$folder/err" </dev/null
+    timeout "${CORNU_TEST_TIMEOUT:-300}" env "${settings[@]}" "$programs/cornu" "$@" >"$folder/out" 2>"$folder/err" </dev/null
     status=$?
 }
 
@@ -43,7 +41,7 @@ succeeds() { # as run
     report $? "$* succeeds"
 }
 
-# refuses STATUS MESSAGE [VARIABLE=VALUE...] PROGRAM ARGUMENT...: that exit status, MESSAGE (a
+# refuses STATUS MESSAGE [VARIABLE=VALUE...] COMMAND ARGUMENT...: that exit status, MESSAGE (a
 # pattern of grep -E) on stderr, no score on stdout, no new file.
 refuses() {
     local expected=$1 message=$2 before
@@ -67,75 +65,71 @@ differ() { # differ NAME FILE FILE
 
 # ---- Command lines: status 2, what was expected and what came, the nearest word ----
 
-refuses 2 'unknown flag --epoch; did you mean --epochs' mnist_cnn --epoch 3
-refuses 2 'did you mean cpu' mnist_cnn --device cpuu
-refuses 2 '--model is "mnist_cn", expected .*did you mean mnist_cnn' mnist_cnn --model mnist_cn
-refuses 2 '--epochs is "0", expected a whole number from 1' mnist_cnn --epochs 0
-refuses 2 '--learning-rate is "fast", expected a number' mnist_cnn --learning-rate fast
-refuses 2 '--threads is "0", expected a whole number from 1' mnist_cnn --threads 0
-refuses 2 'unexpected argument "digits"' mnist_cnn digits
-refuses 2 'unknown flag --save' custom_loop --save x.safetensors
-refuses 2 'expected MODEL IMAGE' predict
+refuses 2 'unknown flag --epoch; did you mean --epochs' train mnist_cnn --epoch 3
+refuses 2 'did you mean cpu' train mnist_cnn --device cpuu
+refuses 2 'no command "trian", did you mean "train"' trian mnist_cnn
+refuses 1 '^cornu train: mnist_cn: no such file, nor a network of models/; did you mean mnist_cnn' train mnist_cn
+refuses 2 '--epochs is "0", expected a whole number from 1' train mnist_cnn --epochs 0
+refuses 2 '--learning-rate is "fast", expected a number' train mnist_cnn --learning-rate fast
+refuses 2 '--threads is "0", expected a whole number from 1' train mnist_cnn --threads 0
+refuses 2 'expected MODEL, got 2 arguments' train mnist_cnn digits
+refuses 2 'unexpected argument "digits"' recommend digits
+refuses 2 'unknown flag --save' evaluate mnist_cnn --save x.safetensors
+refuses 2 'expected MODEL' predict
 refuses 2 '--threads is "-1"' demo --threads -1
-for program in compare_devices explain; do
-    refuses 2 '"shakespeare", expected mnist_cnn, .*fashion_mnist_cnn, resnet20, shakespeare_lstm, shakespeare_lstm_quick, char_gpt' $program --model shakespeare
+for command in train compare explain; do
+    refuses 1 "^cornu $command: shakespeare: no such file, nor a network of models/" $command shakespeare
 done
-refuses 2 'unknown flag --device; did you mean --devices' compare_devices --device cpu
-refuses 2 '--model is "fashion_mnist_cnn", expected mnist_cnn, mnist_cnn_bn, mnist_convnet' mnist_cnn --model fashion_mnist_cnn
-refuses 2 '--model is "fashion_mnist_cnn", expected mnist_cnn, mnist_cnn_bn' colab_mnist --model fashion_mnist_cnn
-refuses 2 '--model is "mnist_cnn", expected fashion_mnist_cnn, resnet20' fashion_mnist_cnn --model mnist_cnn
-refuses 2 '--augment-shift is "28", expected a whole number from 0 to 27' fashion_mnist_cnn --augment-shift 28
-refuses 2 '--augment-shift is "-1"' fashion_mnist_cnn --augment-shift -1
-refuses 2 '--augment-flip takes no value, got "yes"' fashion_mnist_cnn --augment-flip=yes
+refuses 2 'unknown flag --device; did you mean --devices' compare mnist_cnn --device cpu
+refuses 2 '--augment-shift is "28", expected a whole number from 0 to 27' train fashion_mnist_cnn --augment-shift 28
+refuses 2 '--augment-shift is "-1"' train fashion_mnist_cnn --augment-shift -1
+refuses 2 '--augment-flip takes no value, got "yes"' train fashion_mnist_cnn --augment-flip=yes
 
 # ---- The machine ----
 
-refuses 1 "BLIS_ARCH_TYPE is '12', expected" BLIS_ARCH_TYPE=12 mnist_cnn $small
-refuses 1 "BLIS_ARCH_TYPE is '12', expected" BLIS_ARCH_TYPE=12 custom_loop
-refuses 1 "CORNU_ISA is 'nonsense', expected portable" CORNU_ISA=nonsense mnist_cnn $small
+refuses 1 "BLIS_ARCH_TYPE is '12', expected" BLIS_ARCH_TYPE=12 train mnist_cnn $small
+refuses 1 "BLIS_ARCH_TYPE is '12', expected" BLIS_ARCH_TYPE=12 cartpole --episodes 1
+refuses 1 "CORNU_ISA is 'nonsense', expected portable" CORNU_ISA=nonsense train mnist_cnn $small
 
 # ---- The emulated TPU ----
 
 tpu="--device tpu $small"
-refuses 2 '--device is "tpu:v9-8", expected cpu, tpu, tpu:v2-8, tpu:v3-8.*did you mean tpu:v' mnist_cnn --device tpu:v9-8
-refuses 2 '--shards is "0", expected a whole number from 1 to 1024' mnist_cnn --device tpu --shards 0
-refuses 2 '--shards is "1025", expected a whole number from 1 to 1024' mnist_cnn --shards 1025
-refuses 2 '--shards is "2", expected 1 on device reference' mnist_cnn --device reference --shards 2
-refuses 1 'a batch of 5 rows for 8 shards, expected at least one row' mnist_cnn $tpu --batch-size 5
+refuses 2 '--device is "tpu:v9-8", expected cpu, tpu, tpu:v2-8, tpu:v3-8.*did you mean tpu:v' train mnist_cnn --device tpu:v9-8
+refuses 2 '--shards is "0", expected a whole number from 1 to 1024' train mnist_cnn --device tpu --shards 0
+refuses 2 '--shards is "1025", expected a whole number from 1 to 1024' train mnist_cnn --shards 1025
+refuses 2 '--shards is "2", expected 1 on device reference' train mnist_cnn --device reference --shards 2
+refuses 1 'a batch of 5 rows for 8 shards, expected at least one row' train mnist_cnn $tpu --batch-size 5
 refuses 1 'the loss became nan in epoch 1.*float16 overflows beyond 65504; mixed_bfloat16 does not' \
-    mnist_cnn $tpu --policy mixed_float16 --learning-rate 1e30
-for program in mnist_cnn custom_loop; do
-    succeeds $program --device tpu --data synthetic --limit 200 --batch-size 64 --epochs 1
-    ! grep -q 'fell back' "$folder/out"
-    report $? "$program does not speak of ops that fell back where none did"
-done
-refuses 1 '--batch-size is 60, expected a multiple of the 8 shards' custom_loop --device tpu --data synthetic --limit 200 --batch-size 60
+    train mnist_cnn $tpu --policy mixed_float16 --learning-rate 1e30
+succeeds train mnist_cnn $tpu
+! grep -q 'fell back' "$folder/out"
+report $? "nothing is said of ops that fell back where none did"
 exact="--device tpu --policy float32 --data synthetic --limit 400 --batch-size 80 --epochs 2"
 for shards in 1 8; do
-    succeeds custom_loop $exact --shards $shards
-    grep '^Epoch' "$folder/out" >"$folder/loss$shards"
+    succeeds train mnist_cnn $exact --shards $shards --verbose 2
+    grep -o ' loss: [0-9.]*' "$folder/out" >"$folder/loss$shards"
 done
-same "a loop by hand has the same losses on 1 and on 8 shards" "$folder/loss1" "$folder/loss8"
+same "the same losses on 1 and on 8 shards" "$folder/loss1" "$folder/loss8"
 
 # ---- Files to write: checked before anything is trained ----
 
-refuses 1 'no/such/m.safetensors: cannot be written: No such file' mnist_cnn $small --save no/such/m.safetensors
-refuses 1 'no/h.json: cannot be written: No such file' mnist_cnn $small --history no/h.json
-refuses 1 'cannot be written: Is a directory' mnist_cnn $small --history .
-refuses 1 'no/t.json: cannot be written: No such file' mnist_cnn $small --trace no/t.json
-refuses 1 'no/p: the folder cannot be made: No such file' mnist_cnn $small --plots no/p
+refuses 1 'no/such/m.safetensors: cannot be written: No such file' train mnist_cnn $small --save no/such/m.safetensors
+refuses 1 'no/h.json: cannot be written: No such file' train mnist_cnn $small --history no/h.json
+refuses 1 'cannot be written: Is a directory' train mnist_cnn $small --history .
+refuses 1 'no/t.json: cannot be written: No such file' train mnist_cnn $small --trace no/t.json
+refuses 1 'no/p: the folder cannot be made: No such file' train mnist_cnn $small --plots no/p
 : >file
-refuses 1 'file: is a file, expected a folder' fashion_mnist_cnn $small --plots file
+refuses 1 'file: is a file, expected a folder' train fashion_mnist_cnn $small --plots file
 mkdir -p pictures/filters.png
-refuses 1 'pictures/filters.png: cannot be written: Is a directory' mnist_cnn $small --plots pictures
+refuses 1 'pictures/filters.png: cannot be written: Is a directory' train mnist_cnn $small --plots pictures
 rmdir pictures/filters.png
 if [ "$(id -u)" != 0 ]; then
     chmod a-w pictures
-    refuses 1 'pictures/curves.png: cannot be written: Permission denied' colab_mnist $small --plots pictures
+    refuses 1 'pictures/curves.png: cannot be written: Permission denied' train mnist_cnn $small --plots pictures
     chmod u+w pictures
 elif unshare -rm true 2>/dev/null; then
     timeout "${CORNU_TEST_TIMEOUT:-300}" unshare -m sh -c 'mount -t tmpfs -o ro none pictures || exit 99; "$@" --plots pictures' \
-        sh "$programs/mnist_cnn" $small >"$folder/out" 2>"$folder/err"
+        sh "$programs/cornu" train mnist_cnn $small >"$folder/out" 2>"$folder/err"
     status=$?
     if [ $status = 99 ]; then
         skip 1 "mounts: root, or unprivileged user namespaces"
@@ -148,34 +142,34 @@ else
     skip 1 "mounts: root, or unprivileged user namespaces"
 fi
 rmdir pictures && rm file
-refuses 1 'the loss became nan' mnist_cnn $small --learning-rate 1e30 --plots pictures
+refuses 1 'the loss became nan' train mnist_cnn $small --learning-rate 1e30 --plots pictures
 for optimizer in sgd lars lamb; do
-    succeeds mnist_cnn $small --optimizer $optimizer --warmup-epochs 0.5
+    succeeds train mnist_cnn $small --large-batch $optimizer --warmup-epochs 0.5
 done
-refuses 1 '--warmup-epochs 2: expected an --optimizer' mnist_cnn $small --warmup-epochs 2
-refuses 1 '--warmup-epochs 1: expected less than the 1 epochs' mnist_cnn $small --warmup-epochs 1 \
-    --optimizer lamb
+refuses 1 '--warmup-epochs 2: expected a --large-batch' train mnist_cnn $small --warmup-epochs 2
+refuses 1 '--warmup-epochs 1: expected less than the 1 epochs' train mnist_cnn $small --warmup-epochs 1 \
+    --large-batch lamb
 # A second run overwrites the plots, with the same bytes.
-for program in mnist_cnn fashion_mnist_cnn; do
-    succeeds $program $small --plots pictures/
+for model in mnist_cnn fashion_mnist_cnn; do
+    succeeds train $model $small --plots pictures/
     [ "$(cd pictures && echo *)" = "confusion.png curves.png filters.png predictions.png" ]
-    report $? "$program writes four pictures"
+    report $? "$model: four pictures"
     cat pictures/*.png >first
-    succeeds $program $small --plots pictures --threads 1
+    succeeds train $model $small --plots pictures --threads 1
     cat pictures/*.png >second
-    same "$program draws the same pictures with one thread" first second
+    same "$model: the same pictures with one thread" first second
     rm -r pictures
 done
 rm first second
 refuses 1 'm.h5: whole models cannot be saved as .h5, expected one of .safetensors .keras' \
-    mnist_cnn $small --save m.h5
-refuses 1 'expected one of .safetensors' mnist_cnn $small --save model
+    train mnist_cnn $small --save m.h5
+refuses 1 'expected one of .safetensors' train mnist_cnn $small --save model
 if [ -c /dev/full ]; then
     ln -s /dev/full full.safetensors
-    refuses 1 'full.safetensors: cannot be written: No space left' mnist_cnn $small --save full.safetensors
-    refuses 1 '/dev/full: cannot be written: No space left' mnist_cnn $small --history /dev/full
+    refuses 1 'full.safetensors: cannot be written: No space left' train mnist_cnn $small --save full.safetensors
+    refuses 1 '/dev/full: cannot be written: No space left' train mnist_cnn $small --history /dev/full
     rm full.safetensors
-    "$programs/mnist_cnn" $small >/dev/full 2>"$folder/err"
+    "$programs/cornu" train mnist_cnn $small >/dev/full 2>"$folder/err"
     status=$?
     [ $status = 1 ] && grep -q 'standard output cannot be written' "$folder/err"
     report $? "a full standard output is not a success"
@@ -187,7 +181,7 @@ if unshare -rm true 2>/dev/null && [ "$(id -u)" = 0 ]; then
     mkdir disk
     timeout "${CORNU_TEST_TIMEOUT:-300}" unshare -m sh -c 'mount -t tmpfs -o size=100k none disk || exit 99
         "$@" --save disk/m.safetensors; status=$?; ls -A disk >&2; exit $status' sh \
-        "$programs/mnist_cnn" $small >"$folder/out" 2>"$folder/err"
+        "$programs/cornu" train mnist_cnn $small >"$folder/out" 2>"$folder/err"
     status=$?
     if [ $status = 99 ]; then
         skip 1 "mounts: root, or unprivileged user namespaces"
@@ -203,25 +197,24 @@ fi
 # ---- Garments ----
 
 small_garments="--data synthetic --limit 64 --batch-size 32 --epochs 1"
-succeeds fashion_mnist_cnn --help
-grep -q -- '--model NAME .*: fashion_mnist_cnn, resnet20' "$folder/out" && grep -q -- '--augment-shift N' "$folder/out" &&
-    grep -q -- '--labels NAMES' "$folder/out"
-report $? "the help of fashion_mnist_cnn has its own flags and networks"
-refuses 1 'labels: 2 names, expected 10' fashion_mnist_cnn $small_garments --labels a,b
-refuses 1 'labels: name 3 is empty' fashion_mnist_cnn $small_garments --labels a,b,,d,e,f,g,h,i,j
-refuses 1 'labels: names 1 and 10 are both "a"' fashion_mnist_cnn $small_garments --labels a,b,c,d,e,f,g,h,i,a
-refuses 1 'labels.txt: cannot be opened: No such file' mnist_cnn $small --labels labels.txt
+succeeds train fashion_mnist_cnn --help
+grep -q -- '--augment-shift N' "$folder/out" && grep -q -- '--labels NAMES' "$folder/out"
+report $? "the help of train has the flags of pictures"
+refuses 1 'labels: 2 names, expected 10' train fashion_mnist_cnn $small_garments --labels a,b
+refuses 1 'labels: name 3 is empty' train fashion_mnist_cnn $small_garments --labels a,b,,d,e,f,g,h,i,j
+refuses 1 'labels: names 1 and 10 are both "a"' train fashion_mnist_cnn $small_garments --labels a,b,c,d,e,f,g,h,i,a
+refuses 1 'labels.txt: cannot be opened: No such file' train mnist_cnn $small --labels labels.txt
 seq -f 'sort %.0f' 10 >labels.txt
-succeeds fashion_mnist_cnn $small_garments --labels labels.txt --augment-shift 2 --augment-flip \
+succeeds train fashion_mnist_cnn $small_garments --labels labels.txt --augment-shift 2 --augment-flip \
     --save g.safetensors --threads 1
 grep -q '^ *sort 10  ' "$folder/out" && grep -q '^Per-class report on the synthetic test garments:' "$folder/out" &&
     [ "$(sed -n 's/^Test accuracy on synthetic garments: //p' "$folder/out")" = \
       "$(awk '$1 == "accuracy" { print $2 }' "$folder/out")" ]
 report $? "the report has the given names and the accuracy of the test"
-succeeds fashion_mnist_cnn $small_garments --augment-shift 2 --augment-flip --save h.safetensors --verbose 0 \
+succeeds train fashion_mnist_cnn $small_garments --augment-shift 2 --augment-flip --save h.safetensors --verbose 0 \
     --labels labels.txt
 ! grep -q 'precision' "$folder/out" && same "augmented garments: other threads, the same bytes" g.safetensors h.safetensors
-succeeds fashion_mnist_cnn $small_garments --save h.safetensors
+succeeds train fashion_mnist_cnn $small_garments --save h.safetensors
 grep -q '^ *ankle_boots  ' "$folder/out"
 report $? "garments have their names"
 differ "augmentation changes what is learned" g.safetensors h.safetensors
@@ -229,46 +222,46 @@ rm g.safetensors h.safetensors labels.txt
 
 # ---- Several devices ----
 
-refuses 1 'no/r.json: cannot be written: No such' compare_devices $small --json no/r.json
-refuses 1 'no/r.png: cannot be written: No such' compare_devices $small --chart no/r.png
-refuses 1 '"gpu" is unknown, expected "cpu"' compare_devices $small --devices cpu,gpu --json r.json
-refuses 1 'a device without a name' compare_devices $small --devices cpu,,tpu --chart r.png
-succeeds compare_devices $small --devices cpu,tpu:v3-8 --json r.json --chart r.png
+refuses 1 'no/r.json: cannot be written: No such' compare mnist_cnn $small --json no/r.json
+refuses 1 'no/r.png: cannot be written: No such' compare mnist_cnn $small --chart no/r.png
+refuses 1 '"gpu" is unknown, expected "cpu"' compare mnist_cnn $small --devices cpu,gpu --json r.json
+refuses 1 'a device without a name' compare mnist_cnn $small --devices cpu,,tpu --chart r.png
+succeeds compare mnist_cnn $small --devices cpu,tpu:v3-8 --json r.json --chart r.png
 for text in '^Measured: mnist_cnn on SYNTHETIC data, 200 samples' '^tpu:v3-8 *emulated' \
             '^Modelled: ' '^v2-8 ' '^v3-8 ' '^Published: '; do
     grep -q "$text" "$folder/out"
-    report $? "compare_devices prints $text"
+    report $? "compare prints $text"
 done
 [ "$(head -c 4 r.png | tail -c 3)" = PNG ] && grep -q '"label": "published"' r.json
-report $? "compare_devices leaves its file and its picture"
+report $? "compare leaves its file and its picture"
 rm -f r.json r.png
-text="--model shakespeare_lstm_quick --data synthetic --limit 16 --batch-size 8 --epochs 1"
-succeeds compare_devices $text --devices cpu,tpu --json r.json
+text="shakespeare_lstm_quick --data synthetic --limit 16 --batch-size 8 --epochs 1"
+succeeds compare $text --devices cpu,tpu --json r.json
 for text in '^cpu: [0-9]* characters/s, 100 for each sample' '^Modelled: ' '^v2-8 .* 8 *2 ' \
             '^Published: no times of shakespeare_lstm_quick'; do
     grep -q "$text" "$folder/out"
-    report $? "compare_devices prints $text for a text"
+    report $? "compare prints $text for a text"
 done
 grep -q '"targets_per_sample": 100' r.json
 report $? "the file says how many characters a sequence has"
 rm -f r.json
 refuses 1 'nowhere/shakespeare/input.txt is missing; --data must name' \
-    compare_devices --model shakespeare_lstm --data nowhere
+    compare shakespeare_lstm --data nowhere
 [ "$(wc -l <"$folder/err")" = 2 ] && tail -n 1 "$folder/err" | grep -q 'https://.* has it; --data synthetic'
 report $? "which is two lines: the second says what helps"
-refuses 1 'a batch of 4 rows for 8 shards' compare_devices --model shakespeare_lstm_quick \
+refuses 1 'a batch of 4 rows for 8 shards' compare shakespeare_lstm_quick \
     --data synthetic --limit 16 --batch-size 4 --epochs 1 --devices tpu
 mkdir -p d/shakespeare
 head -c 900 /dev/zero | tr '\0' x >d/shakespeare/input.txt
 refuses 1 'd/shakespeare/input.txt: 900 characters, .*expected at least 101' \
-    compare_devices --model shakespeare_lstm --data d
+    compare shakespeare_lstm --data d
 rm -r d
 
 # ---- Data ----
 
-refuses 1 'nowhere/mnist/train-images-idx3-ubyte.gz is missing; --data must name' mnist_cnn --data nowhere
-refuses 1 'is missing; CORNU_DATA must name' CORNU_DATA=nowhere mnist_cnn
-refuses 1 'is missing; CORNU_DATA must name' CORNU_DATA=nowhere custom_loop
+refuses 1 'nowhere/mnist/train-images-idx3-ubyte.gz is missing; --data must name' train mnist_cnn --data nowhere
+refuses 1 'is missing; CORNU_DATA must name' CORNU_DATA=nowhere train mnist_cnn
+refuses 1 'is missing; CORNU_DATA must name' CORNU_DATA=nowhere train fashion_mnist_cnn
 
 idx() { # idx RANK EXTENT... : a header for u8; the elements come from stdin
     printf "\\0\\0\\10\\$1"
@@ -287,10 +280,10 @@ good() {
     images 10 | gzip >d/mnist/t10k-images-idx3-ubyte.gz
     labels 10 9 | gzip >d/mnist/t10k-labels-idx1-ubyte.gz
 }
-bad_data() { refuses 1 "d/mnist/$1" mnist_cnn --data d --epochs 1; good; }
+bad_data() { refuses 1 "d/mnist/$1" train mnist_cnn --data d --epochs 1; good; }
 
 good
-succeeds mnist_cnn --data d --epochs 1
+succeeds train mnist_cnn --data d --epochs 1
 head -c 60 d/mnist/train-images-idx3-ubyte.gz >short && mv short d/mnist/train-images-idx3-ubyte.gz
 bad_data 'train-images-idx3-ubyte.gz: the compressed file is truncated after 60 bytes'
 printf 'no idx at all' | gzip >d/mnist/train-images-idx3-ubyte.gz
@@ -313,13 +306,13 @@ rm -r d
 
 if unshare -rn true 2>/dev/null; then
     log=error
-    alone() { timeout "${CORNU_TEST_TIMEOUT:-300}" unshare -rn env -i HOME= PATH="$PATH" CORNU_LOG="$log" "$programs/$1" "${@:2}" >"$folder/out" 2>"$folder/err"; status=$?; }
-    alone mnist_cnn
+    alone() { timeout "${CORNU_TEST_TIMEOUT:-300}" unshare -rn env -i HOME= PATH="$PATH" CORNU_LOG="$log" "$programs/cornu" "$@" >"$folder/out" 2>"$folder/err"; status=$?; }
+    alone train mnist_cnn
     [ $status = 1 ] && grep -q 'train-images-idx3-ubyte.gz is neither in ./data/mnist' "$folder/err" &&
         grep -q 'https://' "$folder/err" && [ "$(wc -l <"$folder/err")" = 2 ] &&
         grep -q -- '--data synthetic' "$folder/err" && ! grep -q accuracy "$folder/out"
-    report $? "without data mnist_cnn names file, folder, address and --data synthetic in two lines"
-    log=info alone mnist_cnn
+    report $? "without data train names file, folder, address and --data synthetic in two lines"
+    log=info alone train mnist_cnn
     grep -q 'has 9912422 bytes and SHA-256 440fcabf73cc546f' "$folder/err"
     report $? "the log has size and checksum"
     mkdir build
@@ -333,11 +326,17 @@ if unshare -rn true 2>/dev/null; then
 else
     skip 1 "networks of its own: root, or unprivileged user namespaces"
 fi
+mkdir -p build/demo.safetensors
 refuses 1 'build/demo.safetensors: cannot be written' demo --data synthetic --limit 200
+rm -r build
+succeeds demo --data synthetic --limit 200
+[ -s demo.safetensors ] && grep -q '^    cornu predict demo.safetensors IMAGE.png' "$folder/out"
+report $? "outside the source tree the demo leaves its model in the working folder"
+rm demo.safetensors
 
 # The demo says first what it will do. It is then ended, as its epochs take a minute.
 mkdir build
-"$programs/demo" --data synthetic >"$folder/out" 2>"$folder/err" </dev/null &
+"$programs/cornu" demo --data synthetic >"$folder/out" 2>"$folder/err" </dev/null &
 demo=$!
 while kill -0 $demo 2>/dev/null && ! grep -q 'up to 8 times' "$folder/out"; do sleep 0.05; done
 kill $demo
@@ -354,24 +353,24 @@ rm -r build
 # ---- The same seed, the same bytes ----
 
 train="--data synthetic --limit 300 --batch-size 64 --epochs 2 --verbose 0"
-succeeds mnist_cnn $train --save a.safetensors --threads 1
-succeeds mnist_cnn $train --save b.safetensors --threads 1
+succeeds train mnist_cnn $train --save a.safetensors --threads 1
+succeeds train mnist_cnn $train --save b.safetensors --threads 1
 same "the same run gives the same bytes" a.safetensors b.safetensors
 for threads in 2 3; do
-    succeeds mnist_cnn $train --save b.safetensors --threads $threads
+    succeeds train mnist_cnn $train --save b.safetensors --threads $threads
     same "$threads threads give the same bytes" a.safetensors b.safetensors
 done
 for isa in avx2 portable; do
-    run CORNU_ISA=$isa mnist_cnn $train --save c.safetensors --threads 1
+    run CORNU_ISA=$isa train mnist_cnn $train --save c.safetensors --threads 1
     if [ $status != 0 ]; then skip 1 "instruction set: a processor that has it"; continue; fi
-    succeeds CORNU_ISA=$isa mnist_cnn $train --save b.safetensors --threads 3
+    succeeds CORNU_ISA=$isa train mnist_cnn $train --save b.safetensors --threads 3
     same "CORNU_ISA=$isa: 3 threads give the same bytes" b.safetensors c.safetensors
 done
-succeeds mnist_cnn $train --save b.safetensors --seed 1
+succeeds train mnist_cnn $train --save b.safetensors --seed 1
 differ "another seed gives other bytes" a.safetensors b.safetensors
 
 # Training resumes from a loaded model, optimizer state included, whose step is a scalar.
-succeeds mnist_cnn $train --load a.safetensors --save b.safetensors
+succeeds train mnist_cnn $train --load a.safetensors --save b.safetensors
 differ "a loaded model goes on learning" a.safetensors b.safetensors
 begin_of() { # begin_of NAME FILE: the offset of an array's bytes in a safetensors file
     local header
@@ -399,24 +398,22 @@ printf 'abc' >tiny.safetensors
 : >empty.safetensors
 head -c 4000 a.safetensors >cut.safetensors
 for file in huge json beyond shape tiny empty cut absent; do
-    refuses 1 "$file.safetensors: " mnist_cnn $small --load $file.safetensors
+    refuses 1 "$file.safetensors: " train mnist_cnn $small --load $file.safetensors
     refuses 1 "$file.safetensors: " predict $file.safetensors x.png
 done
-refuses 1 'a.safetensors: .*(weights|model)' mnist_cnn $small --model mnist_convnet --load a.safetensors
+refuses 1 'a.safetensors: .*(weights|model)' train mnist_convnet $small --load a.safetensors
 
 # ---- NaN and infinity ----
 
-refuses 1 'the loss became nan in epoch 1' mnist_cnn $small --learning-rate 1e30 --save nan.safetensors
-refuses 1 'the loss at the end of epoch 1 is not finite' custom_loop --data synthetic --limit 300 --epochs 1 --learning-rate 1e30
-refuses 1 'the loss at the end of epoch 1 is not finite' custom_loop --data synthetic --limit 20 --epochs 1
+refuses 1 'the loss became nan in epoch 1' train mnist_cnn $small --learning-rate 1e30 --save nan.safetensors
 begin=$(begin_of conv2d/bias a.safetensors)
 { head -c "$begin" a.safetensors
   head -c 128 /dev/zero | tr '\0' '\377'
   tail -c +$((begin + 129)) a.safetensors; } >changed.safetensors
-refuses 1 'changed.safetensors: the checksum does not match' mnist_cnn $small \
+refuses 1 'changed.safetensors: the checksum does not match' train mnist_cnn $small \
     --load changed.safetensors
 LC_ALL=C sed 's/"sha256":"/"sum":"xxx/' changed.safetensors >nan.safetensors   # as without one
-refuses 1 'the loss became nan in epoch 1' mnist_cnn $small --load nan.safetensors
+refuses 1 'the loss became nan in epoch 1' train mnist_cnn $small --load nan.safetensors
 
 # ---- Pictures ----
 
@@ -443,7 +440,7 @@ fi
 
 # ---- The record ----
 
-succeeds mnist_cnn --data synthetic --limit 300 --batch-size 64 --epochs 2 --history h.json --threads 2
+succeeds train mnist_cnn --data synthetic --limit 300 --batch-size 64 --epochs 2 --history h.json --threads 2
 if command -v python3 >/dev/null; then
     python3 - h.json >"$folder/out" 2>"$folder/err" <<'PYTHON'
 import json, sys
@@ -474,22 +471,22 @@ fi
 
 : >file
 refuses 1 'file/: the folder cannot be made: Not a directory|file/: cannot be written' \
-    mnist_cnn $small --tensorboard file
-refuses 1 'file/logs: the folder cannot be made: Not a directory' mnist_cnn $small --tensorboard file/logs
+    train mnist_cnn $small --tensorboard file
+refuses 1 'file/logs: the folder cannot be made: Not a directory' train mnist_cnn $small --tensorboard file/logs
 rm file
-for program in mnist_cnn fashion_mnist_cnn colab_mnist; do
-    succeeds $program $small --tensorboard logs/$program
-    [ "$(ls logs/$program/*/events.out.tfevents.*.v2 | wc -l)" = 2 ] &&
-        grep -aq epoch_learning_rate logs/$program/train/* &&
-        grep -aq kernel/histogram logs/$program/train/* &&
-        grep -aq evaluation_accuracy_vs_iterations logs/$program/validation/*
-    report $? "$program writes its events"
+for model in mnist_cnn fashion_mnist_cnn; do
+    succeeds train $model $small --tensorboard logs/$model
+    [ "$(ls logs/$model/*/events.out.tfevents.*.v2 | wc -l)" = 2 ] &&
+        grep -aq epoch_learning_rate logs/$model/train/* &&
+        grep -aq kernel/histogram logs/$model/train/* &&
+        grep -aq evaluation_accuracy_vs_iterations logs/$model/validation/*
+    report $? "$model: events"
 done
 rm -r logs
 
 # ---- The trace ----
 
-succeeds mnist_cnn --device tpu --data synthetic --limit 300 --batch-size 64 --epochs 2 --verbose 0 \
+succeeds train mnist_cnn --device tpu --data synthetic --limit 300 --batch-size 64 --epochs 2 --verbose 0 \
     --trace t.json
 if command -v python3 >/dev/null; then
     python3 - t.json >"$folder/out" 2>"$folder/err" <<'PYTHON'
@@ -510,14 +507,14 @@ fi
 # ---- What is printed ----
 
 escape=$(printf '\033')
-succeeds mnist_cnn $train --verbose auto
+succeeds train mnist_cnn $train --verbose auto
 [ $status = 0 ] && [ "$(grep -c '^5/5 - ' "$folder/out")" = 2 ] && ! grep -q "$escape" "$folder/out"
 report $? "not on a terminal: a line per epoch, no escape codes"
-succeeds LC_ALL=C mnist_cnn $train --verbose 1
+succeeds LC_ALL=C train mnist_cnn $train --verbose 1
 ! LC_ALL=C grep -q '[^ -~[:space:]]' <(tr -d '\b' <"$folder/out")
 report $? "the C locale gets ASCII alone"
 if command -v script >/dev/null && script -qec true /dev/null >/dev/null 2>&1; then
-    terminal() { script -qec "env $* $programs/mnist_cnn $train --verbose auto" /dev/null >"$folder/out" 2>&1 </dev/null; status=$?; }
+    terminal() { script -qec "env $* $programs/cornu train mnist_cnn $train --verbose auto" /dev/null >"$folder/out" 2>&1 </dev/null; status=$?; }
     terminal TERM=xterm-256color
     [ $status = 0 ] && grep -q "$(printf '\342\224\201')" "$folder/out" && grep -q "$escape\[32m" "$folder/out"
     report $? "a terminal gets a bar in colours"

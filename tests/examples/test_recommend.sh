@@ -1,5 +1,5 @@
 #!/bin/sh
-# build/recommend: learns the structure of synthetic events for five seeds, and ratings in
+# cornu recommend: learns the structure of synthetic events for five seeds, and ratings in
 # MovieLens' format; refuses broken lines; its weights depend neither on threads nor on being
 # stopped.
 build=$BUILD
@@ -13,11 +13,11 @@ check() { # check NAME COMMAND...
     failed=$((failed + 1)); echo "not ok: $name"; cat "$out"
 }
 says() { grep -q -- "$1" "$out"; }
-recommend() { "$build/recommend" --verbose 0 "$@" > "$out" 2>&1; }
+recommend() { "$build/cornu" recommend --verbose 0 "$@" > "$out" 2>&1; }
 auc() { sed -n 's/^Test AUC: \([0-9.]*\).*/\1/p' "$out"; }
 best() { sed -n 's/.*synthetic; \([0-9.]*\) by.*/\1/p' "$out"; }
 near_best() { awk "BEGIN { exit !($(auc) > $(best) - 0.03) }"; }
-if [ ! -x "$build/recommend" ]; then
+if [ ! -x "$build/cornu" ]; then
     printf '%s\n' "skipping 1: programs of examples/: make" "0 passed, 0 failed, 1 skipped"
     exit 0
 fi
@@ -46,7 +46,7 @@ small="--data synthetic --limit 100000 --epochs 4"
 recommend $small --threads 1 --save "$folder/one.safetensors"
 recommend $small --threads 2 --save "$folder/two.safetensors"
 check "the same bits with two threads" cmp "$folder/one.safetensors" "$folder/two.safetensors"
-timeout -s KILL 1 "$build/recommend" $small --verbose 0 --backup "$folder/backup" > "$out" 2>&1
+timeout -s KILL 1 "$build/cornu" recommend $small --verbose 0 --backup "$folder/backup" > "$out" 2>&1
 recommend $small --backup "$folder/backup" --save "$folder/resumed.safetensors"
 check "killed and resumed, the same bits" \
     cmp "$folder/one.safetensors" "$folder/resumed.safetensors"
@@ -54,7 +54,7 @@ recommend $small --epochs 1 --load "$folder/one.safetensors"
 check "weights are loaded" awk "BEGIN { exit !($(auc) > 0.75) }"
 sharded="--data synthetic --limit 20000 --epochs 1 --batch-size 256 --verbose 0 --shards 4"
 recommend $sharded --save "$folder/alone.safetensors"
-"$build/cornu_run" -n 2 "$build/recommend" $sharded --save "$folder/both.safetensors" > "$out" 2>&1
+"$build/cornu" run -n 2 "$build/cornu" recommend $sharded --save "$folder/both.safetensors" > "$out" 2>&1
 check "two processes, the same bits" cmp "$folder/alone.safetensors" "$folder/both.safetensors"
 recommend --data synthetic --limit 20000 --epochs 1 --batch-size 256 --tensorboard "$folder/logs"
 check "with TensorBoard" says '^Test AUC'
@@ -63,8 +63,8 @@ check "trains on eight shards" says '^Test AUC'
 
 # Rows lie in mapped files: a disk that is full is an error before they are written there.
 if unshare -rm mount -t tmpfs none "$folder" 2>/dev/null; then
-    unshare -rm sh -c 'mount -t tmpfs -o size=1m none "$1" && TMPDIR=$1 exec "$2" --data synthetic --limit 300000' \
-        sh "$folder" "$build/recommend" > "$out" 2>&1
+    unshare -rm sh -c 'mount -t tmpfs -o size=1m none "$1" && TMPDIR=$1 exec "$2" recommend --data synthetic --limit 300000' \
+        sh "$folder" "$build/cornu" > "$out" 2>&1
     check "a full TMPDIR fails" [ $? = 1 ]
     check "and is named" says 'no room for [0-9]* bytes: No space left on device; TMPDIR names another'
 else

@@ -1,5 +1,5 @@
 /*
- * cornu_serve predicts what cornu_predict does, to the last bit, whatever else it computes at the
+ * cornu serve predicts what cornu_predict does, to the last bit, whatever else it computes at the
  * same time: many requests at once, of one and of several rows, in both formats, for models with
  * images, several inputs and outputs, sequences of any length, strings. Skipped without curl, and
  * without libmicrohttpd.
@@ -39,14 +39,14 @@ static bool start_server(const char *path, const char *option, const char *value
     const char *build = getenv("BUILD");
     char        program[FILES_PATH], model[FILES_PATH + 2];
     int         ends[2];
-    snprintf(program, sizeof program, "%s/cornu_serve", build ? build : "build");
+    snprintf(program, sizeof program, "%s/cornu", build ? build : "build");
     snprintf(model, sizeof model, "m=%s", path);
     assert_int_equal(pipe(ends), 0);
     if (!(server = fork())) {
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]);
-        execl(program, program, "--port", "0", "--model", model, "--threads", "1", option, value,
-              (char *)NULL);
+        execl(program, program, "serve", "--port", "0", "--model", model, "--threads", "1", option,
+              value, (char *)NULL);
         _exit(127);
     }
     close(ends[1]);

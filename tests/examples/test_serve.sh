@@ -1,4 +1,4 @@
-# cornu_serve: TensorFlow Serving's REST interface, as its documents show it, its messages and
+# cornu serve: TensorFlow Serving's REST interface, as its documents show it, its messages and
 # status codes, its bounds, versions that come and go, and how it ends. Whether the numbers are
 # cornu_predict's is tests/examples/test_serve.c's business.
 root=$PWD
@@ -8,13 +8,26 @@ root=$PWD
 # ---- The command line ----
 
 refuses() { # refuses STATUS MESSAGE ARGUMENT...
-    "$serve" "${@:3}" >out 2>err </dev/null
+    "$serve" serve "${@:3}" >out 2>err </dev/null
     [ $? = "$1" ] && grep -q -- "$2" err
 }
 check "no model" refuses 2 'expected --models DIR or --model NAME=PATH'
 check "a model without a name" refuses 2 'model is "m.keras", expected NAME=PATH' --model m.keras
 check "a name with a colon" refuses 2 'expected NAME=PATH' --model a:b=m.keras
 check "a label without a number" refuses 2 'expected NAME:LABEL=N' --model a=b --label a:best=x
+# Of the libraries that cornu loads only the server needs this one.
+mkdir lib
+soname=$(sed -n 's/.*CORNU_MICROHTTPD="\(.*\)".*/\1/p' "$programs/http")
+echo "no library" >"lib/$soname"
+without_library() {
+    LD_LIBRARY_PATH=$folder/lib refuses 1 \
+        "^cornu serve: libmicrohttpd cannot be loaded (.*$soname: .*); install libmicrohttpd" \
+        --model m=m.keras && [ ! -s out ] &&
+        LD_LIBRARY_PATH=$folder/lib "$serve" summary mnist_cnn >out 2>err
+}
+check "without libmicrohttpd it says what to install, and other commands run" without_library
+not_linked() { ! readelf -d "$serve" | grep -i microhttpd >err; }
+check "it is not linked with it" not_linked
 check "a model that is not there" refuses 1 'no.such has no version' --model a=no.such
 printf nothing >broken.safetensors
 check "a model that is damaged" refuses 1 'cannot serve a version 1' --model a=broken.safetensors

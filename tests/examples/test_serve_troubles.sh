@@ -1,4 +1,4 @@
-# cornu_serve in trouble: folders that cannot be read, more connections than descriptors, versions
+# cornu serve in trouble: folders that cannot be read, more connections than descriptors, versions
 # that fail to load for a while, large bodies, packed ones, clients that have said all they say.
 # tests/run: takes 40 s, waits
 root=$PWD
@@ -15,7 +15,7 @@ if [ "$(id -u)" = 0 ]; then
 fi
 begin_as() { # as begin, by that user
     : >address
-    "${as[@]}" "$serve" --port 0 --poll 0.05 "$@" >address 2>log </dev/null &
+    "${as[@]}" "$serve" serve --port 0 --poll 0.05 "$@" >address 2>log </dev/null &
     server=$!
     wait_for grep -q '^listening' address || { cat log; return 1; }
     url=$(sed -n 's/^listening on //p' address)
@@ -105,7 +105,7 @@ idle() { # 1,100 clients that say nothing, while the server may have 1,024 descr
     local fds=() fd i host
     ulimit -n 4096 2>err || return 0
     : >address
-    (ulimit -n 1024; exec "$serve" --port 0 --poll 0.05 --models models --timeout 20) \
+    (ulimit -n 1024; exec "$serve" serve --port 0 --poll 0.05 --models models --timeout 20) \
         >address 2>log </dev/null &
     server=$!
     wait_for grep -q '^listening' address || return 1

@@ -1,5 +1,5 @@
-# build/translate as users run it: learns a small file, saves, loads and translates; its errors.
-program=$(realpath "$BUILD")/translate
+# cornu translate as users run it: learns a small file, saves, loads and translates; its errors.
+program=$(realpath "$BUILD")/cornu
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
@@ -15,7 +15,7 @@ report() { # report STATUS NAME
 }
 
 run() { # sets status, out and err
-    timeout "${CORNU_TEST_TIMEOUT:-300}" "$program" "$@" >out 2>err </dev/null
+    timeout "${CORNU_TEST_TIMEOUT:-300}" "$program" translate "$@" >out 2>err </dev/null
     status=$?
 }
 

@@ -1,4 +1,4 @@
-/* Requests to cornu_serve: the first byte selects the model, the first line is the path after
+/* Requests to cornu serve: the first byte selects the model, the first line is the path after
  * "/v1/models/", the rest the body. What has rows is not computed: they must fit the model. */
 #include "fuzz.h"
 

@@ -31,12 +31,12 @@ check "apt install" script "apt-get update -q &&
 check "the library is known to the run-time linker" script "ldconfig -p | grep 'libcornu.so.0 '"
 trains() {
     script "cd /root &&
-            cornu-mnist-cnn --epochs 1 --limit 6000 --verbose 2 --save digits.safetensors" &&
+            cornu train mnist_cnn --epochs 1 --limit 6000 --verbose 2 --save digits.safetensors" &&
         [ -s "$bare/root/digits.safetensors" ]
 }
-check "cornu-mnist-cnn trains" trains
+check "cornu train" trains
 predicts() {
-    script "cd /root && cornu-predict digits.safetensors seven.png" && grep -qw 7 out
+    script "cd /root && cornu predict digits.safetensors seven.png" && grep -qw 7 out
 }
 if [ -n "$python" ]; then
     learns() {
@@ -50,16 +50,30 @@ else
 fi
 digit() { script "cd /root && python3 digit.py data/mnist seven.png"; }
 check "an image of a digit" digit
-check "cornu-predict knows it" predicts
+check "cornu predict knows it" predicts
 keras() {
-    script "cd /root && cornu-mnist-cnn --epochs 1 --limit 600 --verbose 2 --save digits.keras &&
-            cornu-predict digits.keras seven.png"
+    script "cd /root && cornu train mnist_cnn --epochs 1 --limit 600 --verbose 2 --save digits.keras &&
+            cornu predict digits.keras seven.png"
 }
 check "libhdf5 is there for Keras' files" keras
 ranks() {
-    script "cd /root && cornu_run -n 2 /usr/bin/cornu-mnist-cnn --epochs 1 --limit 600 --verbose 2"
+    script "cd /root && cornu run -n 2 cornu train mnist_cnn --epochs 1 --limit 600 --verbose 2"
 }
-check "cornu_run starts a program twice" ranks
+check "cornu run starts a command twice" ranks
+serves() {
+    script "cd /root
+            cornu serve --model digits=digits.safetensors --port 0 >address &
+            for i in \$(seq 100); do grep -q listening address && break; sleep 0.1; done
+            kill \$!; wait \$!; grep listening address"
+}
+check "libmicrohttpd is there for cornu serve" serves
+unserved() {
+    script "dpkg -r libmicrohttpd12" && ! script "cd /root &&
+        cornu serve --model digits=digits.safetensors" && grep -q 'install libmicrohttpd12$' err &&
+        script "cd /root && cornu predict digits.safetensors seven.png &&
+                apt-get install -q -y libmicrohttpd12"
+}
+check "without it cornu serve says so, and predict runs" unserved
 
 # ---- Compiling ----
 
@@ -84,7 +98,7 @@ if ls "$deb"/libcornu-mpi0_*.deb >/dev/null 2>&1; then
     mpi() { # mpi PACKAGE COMMAND
         script "apt-get install -q -y --no-install-recommends $(debs libcornu-mpi0_) $1" &&
             script "cd /root &&
-                    $2 -n 2 cornu-mnist-cnn --epochs 1 --limit 600 --verbose 2 --device tpu" &&
+                    $2 -n 2 cornu train mnist_cnn --epochs 1 --limit 600 --verbose 2 --device tpu" &&
             script "apt-get purge -q -y --autoremove $1 libcornu-mpi0"
     }
     check "mpirun of Open MPI" mpi openmpi-bin "mpirun.openmpi --allow-run-as-root --oversubscribe"

@@ -1,4 +1,4 @@
-# `make deb` makes packages of one version that share no file, depend on what their programs load,
+# `make deb` makes packages of one version that share no file, depend on what their files load,
 # name the functions that libcornu exports, and give lintian nothing to say. make check-packages
 # installs and uses them.
 # tests/run: takes 60 s
@@ -65,7 +65,14 @@ depends() { # depends PACKAGE FIELD NAME...: the field has these packages
     done
 }
 check "libcornu0 depends on what it loads" depends libcornu0 Depends libc6 libjansson4 zlib1g
-check "the programs depend on libcornu0" depends cornu Depends libcornu0 libc6
+check "cornu depends on libcornu0" depends cornu Depends libcornu0 libc6
+if dpkg-query -S '*/libmicrohttpd.so.[0-9]*' >out 2>&1 && grep -q CORNU_MICROHTTPD "$programs/http"; then
+    check "it recommends what it loads to serve" depends cornu Recommends 'libmicrohttpd[0-9a-z]+'
+    loads_http() { ! field cornu Depends | grep libmicrohttpd >err; }
+    check "which it needs for nothing else" loads_http
+else
+    skip 2 "libmicrohttpd: make deps-serve, then make"
+fi
 check "libcornu-dev depends on its library and on what a static program needs" \
     depends libcornu-dev Depends libcornu0 libjansson-dev zlib1g-dev
 if grep -q CORNU_HDF5=libhdf5_serial "$programs/hdf5" &&
@@ -81,21 +88,27 @@ case $wanted in
 esac
 
 linked() {
-    local program
-    for program in cornu/usr/bin/*; do
-        case ${program##*/} in cornu | cornu[-_]*) ;; *) echo "$program" >err; return 1 ;; esac
-        readelf -d "$program" | grep -q 'NEEDED.*libcornu.so.0' ||
-            { echo "$program: not linked with libcornu.so.0" >err; return 1; }
-    done
-    [ -x cornu/usr/bin/cornu-predict ]
+    [ "$(cd cornu/usr/bin && echo *)" = cornu ] &&
+        readelf -d cornu/usr/bin/cornu | grep -q 'NEEDED.*libcornu.so.0'
 }
-check "the programs have names of their own and use libcornu0" linked
+check "there is one program, cornu, which uses libcornu0" linked
 
-loaded() { # a program runs with the library of the package
-    LD_LIBRARY_PATH=$(echo libcornu0/usr/lib/*) cornu/usr/bin/cornu-predict --version >out 2>err &&
+described() { # a page for each command, and completion
+    local name
+    for name in cornu $("$programs/cornu" --complete | grep -vx help | sed 's/^/cornu-/'); do
+        echo "cornu/usr/share/man/man1/$name.1.gz"
+    done | sort >pages
+    ls cornu/usr/share/man/man1/* | diff pages - >out &&
+        [ -s cornu/usr/share/man/man7/cornu.7.gz ] &&
+        [ "$(ls cornu/usr/share/bash-completion/completions)" = cornu ]
+}
+check "it has a page for each command, and completion" described
+
+loaded() { # it runs with the library of the package
+    LD_LIBRARY_PATH=$(echo libcornu0/usr/lib/*) cornu/usr/bin/cornu --version >out 2>err &&
         [ "$(cat out)" = "Cornu $version" ]
 }
-check "a program runs with the library" loaded
+check "it runs with the library" loaded
 
 listed() {
     nm --dynamic --defined-only libcornu0/usr/lib/*/libcornu.so.0 | awk '{ print $3 }' |

@@ -3,12 +3,12 @@
 # at random moments, each started again until it is done, with numbers of ranks drawn anew: every one
 # must end with the bytes of an undisturbed training. Prints counts, and fails if any differs.
 #
-# Under cornu_run, over shared memory or TCP:
+# Under cornu run, over shared memory or TCP:
 #     kill         a rank is killed
 #     stop         a rank is stopped for good
 #     cut          a connection between two ranks is reset (ss -K, as root)
-#     term         cornu_run is to end
-#     supervisor   cornu_run is killed
+#     term         cornu run is to end
+#     supervisor   cornu run is killed
 # On two hosts, which are network namespaces (as root), each rank started on its own: kill, stop, and
 #     link         the cable between the hosts is pulled
 #
@@ -22,7 +22,7 @@ RANDOM=$((seed & 0x7fffffff))
 timeout_s=3
 unset CORNU_RANK CORNU_WORKERS CORNU_LISTEN_FD TF_CONFIG
 export CORNU_RANK_TIMEOUT=$timeout_s CORNU_KEY=$(head -c 24 /dev/urandom | base64)
-train=("$build/mnist_cnn" --data synthetic --limit 4000 --batch-size 80 --epochs 2 --device tpu
+train=("$build/cornu" train mnist_cnn --data synthetic --limit 4000 --batch-size 80 --epochs 2 --device tpu
        --shards 8 --threads 1 --verbose 2)
 
 draw() { drawn=$((RANDOM % $1)); }   # 0 to $1 - 1, not in a subshell
@@ -123,9 +123,9 @@ fail() {
     echo "    kept in $build/chaos-$seed-$trial"
 }
 
-# ---- Under cornu_run ----
+# ---- Under cornu run ----
 
-noticed() { (($(grep -c '^cornu_run:' err) > said)) || ended $supervisor; }
+noticed() { (($(grep -c '^cornu run:' err) > said)) || ended $supervisor; }
 
 # 0: the training is done; 1: it has to be started again; 2: it hangs; 3: a rank crashed by itself.
 on_one_host() {
@@ -134,9 +134,9 @@ on_one_host() {
     draw $ranks; min=$((drawn + 1))
     draw 4; restarts=$drawn
     pick auto tcp; transport=$picked
-    echo "== cornu_run -n $ranks --restarts $restarts --min-ranks $min, $transport" >>log
+    echo "== cornu run -n $ranks --restarts $restarts --min-ranks $min, $transport" >>log
     : >err
-    "$build/cornu_run" -n $ranks --restarts $restarts --min-ranks $min "${train[@]}" \
+    "$build/cornu" run -n $ranks --restarts $restarts --min-ranks $min "${train[@]}" \
         --transport $transport --backup kept --backup-freq 3 --save cut.safetensors >out 2>err &
     supervisor=$!
     while ((budget > 0)); do
@@ -146,7 +146,7 @@ on_one_host() {
         kind=$picked
         children_of $supervisor
         ((${#children[@]} > 1)) || [[ $kind == [tk]* ]] || kind=kill
-        said=$(grep -c '^cornu_run:' err)
+        said=$(grep -c '^cornu run:' err)
         strike "$kind" "${children[@]}" || continue
         [[ $kind == supervisor ]] && { until_ms 5000 ended "${children[@]}" || return 2; }
         until_ms 40000 noticed || return 2
@@ -156,7 +156,7 @@ on_one_host() {
     status=$?
     grep -hv '^Try' err >>log
     echo "   status $status" >>log
-    crashed=$(grep -cE '^cornu_run:.*(killed by signal ([0-8]|[1-9][0-9])( |,|;|$)|died, too)' err)
+    crashed=$(grep -cE '^cornu run:.*(killed by signal ([0-8]|[1-9][0-9])( |,|;|$)|died, too)' err)
     ((crashed == 0)) || return 3
     [[ $status == 0 ]] || grep -q 'after rank 0 was done$' err
 }

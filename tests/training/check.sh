@@ -34,15 +34,15 @@ ends() { # ends NAME least|most WANTED PARAMETERS PROGRAM ARGUMENT...
 
 reaches() { ends "Test accuracy" least "$@"; }   # reaches ACCURACY PARAMETERS PROGRAM ARGUMENT...
 
-reaches 0.990 93322 mnist_cnn --epochs 10 --batch-size 128
+reaches 0.990 93322 cornu train mnist_cnn --epochs 10 --batch-size 128
 reaches 0.988 34826 mnist_convnet
-reaches 0.992 354538 mnist_cnn --model mnist_cnn_bn --epochs 10 --batch-size 512
-reaches 0.990 34826 mnist_cnn --model mnist_convnet --epochs 15 --batch-size 128
-reaches 0.915 1619470 fashion_mnist_cnn --device tpu --epochs 15 --batch-size 512
+reaches 0.992 354538 cornu train mnist_cnn_bn --epochs 10 --batch-size 512
+reaches 0.990 34826 cornu train mnist_convnet --epochs 15 --batch-size 128
+reaches 0.915 1619470 cornu train fashion_mnist_cnn --device tpu --epochs 15 --batch-size 512
 
 # Sentences of an invented language that were not trained on are translated exactly.
 for seed in 0 1 2; do
-    "$build/translate" --data synthetic --seed $seed --verbose 2 >"$folder/log" 2>&1
+    "$build/cornu" translate --data synthetic --seed $seed --verbose 2 >"$folder/log" 2>&1
     status=$?
     exact=$(sed -n 's/.*not trained on: \([0-9.]*\) % exact.*/\1/p' "$folder/log")
     awk -v s=$status -v e="${exact:-0}" 'BEGIN { exit s != 0 || e < 99 }'
@@ -55,7 +55,7 @@ alike() { # alike POINTS ARGUMENT...: at most so many percentage points apart
     shift
     : >"$folder/accuracies"
     for seed in 0 1 2; do
-        "$build/compare_devices" --devices cpu,tpu --epochs 5 --seed $seed "$@" \
+        "$build/cornu" compare "$@" --devices cpu,tpu --epochs 5 --seed $seed \
             --json "$folder/json" >"$folder/log" 2>&1 || {
             status=1
             tail -n 3 "$folder/log"
@@ -71,14 +71,14 @@ alike() { # alike POINTS ARGUMENT...: at most so many percentage points apart
                    sum["tpu"], apart, points
             exit !(count["cpu"] == 3 && count["tpu"] == 3 && apart <= points && -apart <= points)
         }' "$folder/accuracies" >"$folder/means" && [ $status = 0 ]
-    report $? "$(cat "$folder/means"): three seeds of compare_devices $*"
+    report $? "$(cat "$folder/means"): three seeds of compare $*"
 }
 
-alike 0.3 --model mnist_cnn --batch-size 128
-alike 0.3 --model mnist_cnn_bn --batch-size 512
+alike 0.3 mnist_cnn --batch-size 128
+alike 0.3 mnist_cnn_bn --batch-size 512
 
 # The twenty pictures, if they lie beside the digits.
-reaches 0.980 93322 mnist_cnn --epochs 3 --batch-size 128 --save "$folder/m.safetensors"
+reaches 0.980 93322 cornu train mnist_cnn --epochs 3 --batch-size 128 --save "$folder/m.safetensors"
 "$build/tests/examples/test_predict" "$folder/m.safetensors" 19 18 >"$folder/log" 2>&1
 status=$?
 grep '^# ' "$folder/log" | sed 's/^# /    /'
@@ -94,7 +94,7 @@ fi
 mean_of_seeds() { # mean_of_seeds ARGUMENT...
     local seed
     for seed in 0 1 2 3 4; do
-        "$build/mnist_cnn" --seed $seed --verbose 0 "$@" 2>&1
+        "$build/cornu" train mnist_cnn --seed $seed --verbose 0 "$@" 2>&1
     done | sed -n 's/^Test accuracy: \([0-9.]*\).*/\1/p' |
         awk '{ sum += 100 * $1 } END { if (NR == 5) printf "%.3f", sum / 5; else printf "none" }'
 }
@@ -103,7 +103,7 @@ small=$(mean_of_seeds --epochs 10 --batch-size 128)
 for optimizer in lamb lars; do
     epochs=24
     [ $optimizer = lars ] && epochs=40   # in 24 it is 0.22 points below
-    large=$(mean_of_seeds --epochs $epochs --batch-size 8192 --shards 8 --optimizer $optimizer)
+    large=$(mean_of_seeds --epochs $epochs --batch-size 8192 --shards 8 --large-batch $optimizer)
     awk -v s="$small" -v l="$large" 'BEGIN { exit s == "none" || l == "none" || l < s - 0.2 }'
     report $? "$small % with batches of 128, $large % of 8,192 by $optimizer (expected within 0.2)"
 done
@@ -111,16 +111,16 @@ done
 # The pole: solved by each of five seeds.
 for algorithm in ppo dqn; do
     for seed in 0 1 2 3 4; do
-        "$build/cartpole" --algorithm $algorithm --seed $seed --episodes 1000 >"$folder/log" 2>&1
+        "$build/cornu" cartpole --algorithm $algorithm --seed $seed --episodes 1000 >"$folder/log" 2>&1
         grep -q '^Solved' "$folder/log"
         report $? "$(tail -n 1 "$folder/log"): cartpole --algorithm $algorithm --seed $seed"
     done
 done
 
 # The plays, in nats per character.
-ends "Validation loss" most 1.9 410880 shakespeare_lstm
-ends "Validation loss" most 1.7 875520 shakespeare_lstm --preset gpt --device tpu
-ends "Training loss" most 1.20 4460800 shakespeare_lstm --device tpu --preset full \
+ends "Validation loss" most 1.9 410880 cornu train shakespeare_lstm_quick
+ends "Validation loss" most 1.7 875520 cornu train char_gpt --device tpu
+ends "Training loss" most 1.20 4460800 cornu train shakespeare_lstm --device tpu \
     --text shakespeare/complete.txt --batch-size 1024 --steps-per-epoch 100 --epochs 10
 
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -1,4 +1,4 @@
-/* Two ways to learn to balance a pole (cart_pole.h); examples/cartpole.c chooses. */
+/* Two ways to learn to balance a pole (cart_pole.h); cartpole.c chooses. */
 #ifndef CORNU_EXAMPLES_CARTPOLE_H
 #define CORNU_EXAMPLES_CARTPOLE_H
 

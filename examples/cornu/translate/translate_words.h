@@ -1,5 +1,5 @@
 /*
- * Sentences as tokens for examples/translate.c: the two vocabularies, kept in a model's notes, and
+ * Sentences as tokens for cornu translate: the two vocabularies, kept in a model's notes, and
  * the data sets of a transformer. The target's vocabulary has two tokens more, which begin and end
  * a translation.
  */

@@ -1,9 +1,9 @@
-# Groups that launchers start: cornu_run, and the mpirun of Open MPI and of MPICH with Cornu's
+# Groups that launchers start: cornu run, and the mpirun of Open MPI and of MPICH with Cornu's
 # plugin, over each transport; and how they end.
 # tests/run: takes 40 s, waits
 passed=0 failed=0 skipped=0
 rank=$BUILD/tests/device/processes/test_processes
-run=$BUILD/cornu_run
+run=("$BUILD/cornu" run)
 output=$BUILD/tests/device/processes/launchers.output
 installed=$BUILD/tests/device/processes/installed
 unset CORNU_RANK CORNU_WORKERS CORNU_LISTEN_FD CORNU_MPI
@@ -32,24 +32,24 @@ expect() {
     fi
 }
 
-# ---- cornu_run ----
+# ---- cornu run ----
 
 for transport in tcp shm; do
-    expect "cornu_run $transport" 0 4 "of 4 processes on 1 host, over $transport" \
-        "$run" -n 4 "$rank" --rank $transport well
+    expect "cornu run $transport" 0 4 "of 4 processes on 1 host, over $transport" \
+        "${run[@]}" -n 4 "$rank" --rank $transport well
 done
-expect "cornu_run auto" 0 2 "of 2 processes on 1 host, over shm" \
-    "$run" -n 2 "$rank" --rank auto well
-expect "cornu_run 1" 0 1 "rank 0 of 1 process" "$run" -n 1 "$rank" --rank auto meet
-expect "cornu_run failing" failure 3 "says: rank 1: cannot read the rows" \
-    "$run" -n 4 "$rank" --rank auto fail
-expect "cornu_run killed" failure 3 "says: rank 1 has ended" "$run" -n 4 "$rank" --rank auto kill
+expect "cornu run auto" 0 2 "of 2 processes on 1 host, over shm" \
+    "${run[@]}" -n 2 "$rank" --rank auto well
+expect "cornu run 1" 0 1 "rank 0 of 1 process" "${run[@]}" -n 1 "$rank" --rank auto meet
+expect "cornu run failing" failure 3 "says: rank 1: cannot read the rows" \
+    "${run[@]}" -n 4 "$rank" --rank auto fail
+expect "cornu run killed" failure 3 "says: rank 1 has ended" "${run[@]}" -n 4 "$rank" --rank auto kill
 # Rank 1 lets strangers go first, who know how ranks speak.
-expect "cornu_run with strangers" 0 3 "of 3 processes" "$run" -n 3 sh -c '
+expect "cornu run with strangers" 0 3 "of 3 processes" "${run[@]}" -n 3 sh -c '
     [ "$CORNU_RANK" != 1 ] || "$1" --knock "${CORNU_WORKERS%%,*}" 1 3 || exit 3
     exec "$0" --rank auto well' "$rank" "$(dirname "$rank")/test_strangers"
-expect "cornu_run mpi" failure 2 'says: transport is "mpi", but no launcher of MPI' \
-    "$run" -n 2 "$rank" --rank mpi well
+expect "cornu run mpi" failure 2 'says: transport is "mpi", but no launcher of MPI' \
+    "${run[@]}" -n 2 "$rank" --rank mpi well
 
 # ---- MPI ----
 

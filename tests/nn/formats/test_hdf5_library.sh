@@ -62,9 +62,9 @@ else
     check "a file that is not a library" without "$name: "
     check "says what to install" without "install libhdf5-dev"
     refuses_early() { # a training whose model could not be saved does not begin
-        ! LD_LIBRARY_PATH=$folder/lib "$programs/mnist_cnn" --data synthetic --limit 100 \
+        ! LD_LIBRARY_PATH=$folder/lib "$programs/cornu" train mnist_cnn --data synthetic --limit 100 \
             --epochs 1 --save model.keras >out 2>err && ! grep -q Model: out &&
-            grep -q '^mnist_cnn: model.keras: .*install libhdf5-dev' err
+            grep -q '^cornu train: model.keras: .*install libhdf5-dev' err
     }
     check "says so before a training" refuses_early
 

@@ -30,7 +30,7 @@ cp "$root/tests/install/answers.c" .
 check "a program that loads and predicts links with it and libm" with_inference answers
 check "and with libcornu" with_all answers
 
-"$programs/mnist_cnn" --data synthetic --limit 2000 --epochs 1 --save digits.safetensors \
+"$programs/cornu" train mnist_cnn --data synthetic --limit 2000 --epochs 1 --save digits.safetensors \
     >out 2>err || cat err
 
 # same_bits ISA: both libraries' answers, of models with every kind of layer.
