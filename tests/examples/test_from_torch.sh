@@ -1,10 +1,10 @@
-# What examples/from_torch.py makes of networks in PyTorch predicts what they predict; what it
+# What examples/python/from_torch.py makes of networks in PyTorch predicts what they predict; what it
 # refuses. Needs torch in the interpreter that CORNU_PYTHON names (default python3), else it is
 # skipped.
 root=$(pwd)
 . tests/checks.sh
 python=${CORNU_PYTHON:-python3}
-script=$root/examples/from_torch.py
+script=$root/examples/python/from_torch.py
 if ! "$python" -c 'import torch, numpy' 2>/dev/null; then
     skip_all 1 "PyTorch: CORNU_PYTHON=an interpreter with torch"
 fi

@@ -1,4 +1,4 @@
-/* Real Keras, fed by examples/to_keras.py, must predict what we predict. Needs Keras in the
+/* Real Keras, fed by examples/python/to_keras.py, must predict what we predict. Needs Keras in the
  * interpreter that CORNU_PYTHON names (default python3), else it is skipped. */
 #include "../../nn/cornu.h"
 
@@ -94,7 +94,7 @@ static void test_same_classes(void **state)
     cornu_model_free(model);
     cornu_device_close(device);
 
-    snprintf(command, sizeof command, "%s examples/to_keras.py %s --predict %s", python,
+    snprintf(command, sizeof command, "%s examples/python/to_keras.py %s --predict %s", python,
              model_path, idx_path);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
