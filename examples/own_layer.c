@@ -1,7 +1,7 @@
 /*
- * A layer, a loss and a metric of one's own, written with ops: they are differentiated, compiled and
- * placed on every device as those of the library are. The network learns y = 2 x + 1 and is told of
- * its errors by a loss that does not mind outliers. A second; it finds 2 and 1.
+ * A layer, a loss and a metric of one's own, written with ops: they are differentiated, compiled
+ * and placed on every device as those of the library are. The network learns y = 2 x + 1 and is
+ * told of its errors by a loss that does not mind outliers. A second; it finds 2 and 1.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 static CornuStatus build(CornuLayer *layer, CornuShape x)
 {
     const CornuShape columns = cornu_shape(x.extent[x.rank - 1]);
-    if (cornu_layer_weight(layer, "factor", columns, CORNU_ONES, false)) return cornu_error_status();
-    return cornu_layer_weight(layer, "term", columns, CORNU_ZEROS, false);
+    const CornuStatus status = cornu_layer_weight(layer, "factor", columns, CORNU_ONES, false);
+    return status ? status : cornu_layer_weight(layer, "term", columns, CORNU_ZEROS, false);
 }
 
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -60,11 +60,12 @@ int main(void)
     CornuHistory *history = cornu_fit(model, .x = cornu_array(x, CORNU_F32, 2000, 1),
                                       .y = cornu_array(y, CORNU_F32, 2000, 1), .epochs = 20,
                                       .verbose = CORNU_LINES);
-    float factor, term;
-    if (!history || cornu_weight_read(cornu_model_weight(model, 0), cornu_array(&factor, CORNU_F32, 1))
-        || cornu_weight_read(cornu_model_weight(model, 1), cornu_array(&term, CORNU_F32, 1)))
-        return fprintf(stderr, "%s\n", cornu_error_message()), 1;
-    printf("y = %.3f x + %.3f\n", (double)factor, (double)term);
+    float w[2];
+    for (int i = 0; i < 2; i++)
+        if (!history || cornu_weight_read(cornu_model_weight(model, i),
+                                          cornu_array(&w[i], CORNU_F32, 1)))
+            return fprintf(stderr, "%s\n", cornu_error_message()), 1;
+    printf("y = %.3f x + %.3f\n", (double)w[0], (double)w[1]);
     cornu_history_free(history);
     cornu_model_free(model);
 }

@@ -1,7 +1,8 @@
 /*
  * Text classification: from which of two plays is a line, "Romeo and Juliet" or "Coriolanus"? The
  * model takes strings: its first layer splits them into words and looks these up. The lines are
- * those of Shakespeare's works that the plays' seven main characters speak, each fifth for the test.
+ * those of Shakespeare's works that the plays' seven main characters speak, each fifth for the
+ * test.
  * A second on two cores; of the test's lines, eight words each, 78 % are told apart.
  */
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * Training on a TPU as TensorFlow's tutorials have it: resolver, strategy, scope, compile, fit. Each
- * batch is split over the TPU's replicas, products are in bfloat16 with f32 sums, gradients are
- * summed across replicas. Where no TPU answers (CORNU_TPU or TPU_NAME name one) it is emulated:
+ * Training on a TPU as TensorFlow's tutorials have it: resolver, strategy, scope, compile, fit.
+ * Each batch is split over the TPU's replicas, products are in bfloat16 with f32 sums, gradients
+ * are summed across replicas. Where no TPU answers (CORNU_TPU or TPU_NAME name one) it is emulated:
  * the arithmetic of its eight replicas on this processor, in this processor's time.
  * Three epochs take about 15 seconds on two cores and reach 98.5 % of the test digits.
  */

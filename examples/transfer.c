@@ -1,8 +1,9 @@
 /*
  * Transfer learning: a network learns the digits 0 to 4 and is saved; its trunk is loaded, frozen,
- * and gets a new head, which learns 5 to 9 from 500 examples. Every file that Cornu reads is a trunk
- * in the same way, .keras, .onnx and .tflite of other frameworks, too: cornu_summary prints the
- * names of its layers. Ten seconds on two cores; the new head reaches 91 % of the test's 5 to 9.
+ * and gets a new head, which learns 5 to 9 from 500 examples. Every file that Cornu reads is a
+ * trunk in the same way, .keras, .onnx and .tflite of other frameworks, too: cornu_summary prints
+ * the names of its layers.
+ * Ten seconds on two cores; the new head reaches 91 % of the test's 5 to 9.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,7 @@
 
 enum { PIXELS = 28 * 28, FEW = 500 };
 
-/* The digits from `first` on, five of them, as classes 0 to 4: at most `most` of the given ones. The
- * images move to the front of the array. */
+/* The five digits from `first` on as classes 0 to 4: at most `most` of the given ones. */
 static int64_t choose(CornuArray x, CornuArray y, int first, int64_t most, CornuArray to[2])
 {
     uint8_t *pixels = malloc((size_t)most * PIXELS), *labels = malloc((size_t)most);

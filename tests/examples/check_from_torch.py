@@ -1,4 +1,4 @@
-"""Networks in PyTorch, with random weights, and what Cornu predicts after examples/python/from_torch.py.
+"""Networks in PyTorch, with random weights, and what Cornu predicts after from_torch.py.
 
     check_from_torch.py SCRIPT KERAS_MODEL FOLDER NETWORK...
 

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "to_keras.py"
+EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "python" / "to_keras.py"
 
 
 def main():

@@ -105,6 +105,14 @@ class Hooks(unittest.TestCase):
                 losses.append(logs["loss"]), rates.append(model.optimizer.learning_rate)))])
         self.assertEqual(len(losses), 3)
         np.testing.assert_allclose(rates, [0.005, 0.0025, 0.00125], rtol=1e-6)
+        for schedule in (lambda epoch: 0.1 ** epoch, lambda epoch, rate=7.0: 0.1 ** epoch * rate):
+            rates.clear()
+            model.optimizer.learning_rate = 1.0
+            model.fit(x, y, epochs=2, verbose=0, callbacks=[
+                C.LearningRateScheduler(schedule),
+                C.LambdaCallback(on_epoch_end=lambda epoch, logs: rates.append(
+                    model.optimizer.learning_rate))])
+            np.testing.assert_allclose(rates, [1.0, 0.1], rtol=1e-6)
         with self.assertRaises(TypeError):
             C.LambdaCallback(on_nothing=print)
 

@@ -23,7 +23,7 @@ failed=$((${failures:-0} + ${errors:-0}))
 passed=$((ran - failed))
 if [ $passed -lt 50 ] && [ $failed = 0 ]; then failed=1; echo "only $ran tests ran"; fi
 if "$python" -m pyflakes --version >/dev/null 2>&1; then
-    unclean=$("$python" -m pyflakes nn/python tests/python)
+    unclean=$("$python" -m pyflakes nn/python tests/python examples/python)
     if [ -z "$unclean" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
     echo "$unclean"
 else

@@ -2,8 +2,8 @@
 # tests/training/check.sh BUILD: trains the networks in full on the real digits, garments and plays,
 # and compares the results with the published ones, those of a tpu device with those of cpu, and
 # those of large batches with those of small ones; translates invented languages; balances poles;
-# classifies pictures after three epochs. Takes hours, most of them for the plays; the data are
-# found as by the programs (CORNU_DATA, ./data, the user's cache).
+# classifies pictures after three epochs; runs the examples. Takes hours, most of them for the plays;
+# the data are found as by the programs (CORNU_DATA, ./data, the user's cache).
 set -u
 build=$1
 folder=$(mktemp -d) || exit 1
@@ -89,6 +89,57 @@ else
     skipped=$((skipped + 1))
     echo "skipped  pictures: no digit-images in CORNU_DATA"
 fi
+
+# The examples that one reads, and their like in Python, in full: the last number after TEXT is what
+# examples/README.md says, with room for other processors' rounding.
+. tests/python/find_python.sh
+find_python numpy
+example() { # example NAME least|most WANTED TEXT
+    local name=$1 which=$2 wanted=$3 text=$4 top=$PWD built program begin value status
+    built=$(realpath "$build")
+    for program in "$built/$name" "$top/examples/python/$name.py"; do
+        [ -e "$program" ] || continue
+        [[ $program == *.py && -z $python ]] && continue
+        mkdir "$folder/in" && begin=$EPOCHREALTIME
+        (cd "$folder/in" && if [[ $program == *.py ]]; then
+            PYTHONPATH=$top/nn/python CORNU_LIBRARY=$built/libcornu.so "$python" "$program"
+        else
+            "$program"
+        fi) >"$folder/log" 2>&1
+        status=$?
+        value=$(sed -nE "s/.*$text:? ([0-9.]+).*/\1/p" "$folder/log" | tail -n 1)
+        [ $status = 0 ] || tail -n 3 "$folder/log"
+        [ $status = 0 ] && awk -v v="${value:-none}" -v w="$wanted" -v which="$which" \
+            'BEGIN { exit v == "none" || (which == "least" ? v < w : v > w) }'
+        report $? "$(awk -v b="$begin" -v e="$EPOCHREALTIME" -v v="${value:-none}" -v w="$wanted" \
+            -v which="$which" 'BEGIN { printf "%s (expected at %s %s), %.0f s", v, which, w, e - b }'
+            ): ${program##*/}, $text"
+        rm -rf "$folder/in"
+    done
+}
+
+example mnist_cnn least 0.991 "Test accuracy"
+example fashion_mnist_cnn least 0.91 "Test accuracy"
+example custom_loop least 0.983 "Test accuracy"
+example functional least 0.965 "Sums"
+example transfer least 0.88 "has not seen"
+example own_loss least 1.95 "y ="
+example tpu_strategy least 0.983 "val_accuracy"
+example colab_mnist least 0.988 "Test accuracy"
+example estimator least 0.98 "Test accuracy"
+example predictor least 0.97 "Test accuracy"
+example image_folder least 0.95 "Validation accuracy"
+example embedding least 0.87 "Test AUC"
+example text_classification least 0.76 "val_accuracy"
+example timeseries most 0.035 "steps ahead"
+example shakespeare_lstm most 1.7 "Validation loss"
+example char_gpt most 1.75 "Validation loss"
+example cartpole most 1000 "Solved after"
+"$build/compare_devices" >"$folder/log" 2>&1
+grep -q '^cpu  *1 .* the same bits$' "$folder/log" &&
+    awk '$1 == "cpu" || $1 == "tpu" { rows++; low += $5 < 0.975 } END { exit rows != 3 || low }' \
+        "$folder/log"
+report $? "compare_devices: three rows at 97.5 % at least, the same bits with one thread"
 
 # Large batches: the mean test accuracy of five seeds is within 0.2 points of batch 128's.
 mean_of_seeds() { # mean_of_seeds ARGUMENT...

@@ -118,14 +118,28 @@ class LambdaCallback(Callback):
                 setattr(self, name, function)
 
 
+def _binds(function, *arguments):
+    """Whether the function can be called so; yes where it does not say."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:
+        pass
+    return True
+
+
 class LearningRateScheduler(Callback):
-    """Sets the learning rate at the start of each epoch: schedule(epoch, learning_rate)."""
+    """Sets the learning rate at the start of each epoch: schedule(epoch, learning_rate), or, as
+    Keras still has it, schedule(epoch)."""
 
     def __init__(self, schedule, verbose=0):
         self.schedule, self.verbose = schedule, verbose
+        self._takes_rate = _binds(schedule, 0, 0.0)
 
     def on_epoch_begin(self, epoch, logs=None):
-        rate = float(self.schedule(epoch, self.model.optimizer.learning_rate))
+        given = (epoch, self.model.optimizer.learning_rate) if self._takes_rate else (epoch,)
+        rate = float(self.schedule(*given))
         self.model.optimizer.learning_rate = rate
         if self.verbose:
             print("\nEpoch %d: LearningRateScheduler setting learning rate to %s."

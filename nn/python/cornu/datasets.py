@@ -1,4 +1,4 @@
-"""MNIST and Fashion-MNIST: cornu.datasets.mnist.load_data(), as Keras'."""
+"""MNIST and Fashion-MNIST: cornu.datasets.mnist.load_data(), as Keras'; shakespeare alike."""
 
 import ctypes
 
@@ -7,7 +7,8 @@ from ._library import Owned, lib, struct
 
 
 class _TrainTest:
-    """A data set of images (N, 28, 28) and labels (N,), both uint8."""
+    """A data set of images (N, 28, 28) and labels (N,), both uint8; of shakespeare, code points of
+    blocks of 100 characters (N, 100) and of the characters that follow (N, 100)."""
 
     def __init__(self, load, name):
         self._load, self.__name__ = load, name
@@ -30,3 +31,4 @@ class _TrainTest:
 
 mnist = _TrainTest("cornu_mnist_load_from", "mnist")
 fashion_mnist = _TrainTest("cornu_fashion_mnist_load_from", "fashion_mnist")
+shakespeare = _TrainTest("cornu_shakespeare_load_from", "shakespeare")
