@@ -1,4 +1,5 @@
 # build/explain: the page of every network on each kind of device, its JSON, its errors.
+# tests/run: in check
 . tests/checks.sh
 
 explain() { timeout "${CORNU_TEST_TIMEOUT:-300}" "$programs/explain" "$@" >out 2>err </dev/null; }
