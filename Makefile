@@ -11,7 +11,7 @@
 #   make MICROHTTPD=                  without libmicrohttpd, which cornu serve needs
 #   make CROSS=PREFIX- SYSROOT=DIR    with PREFIX-gcc and its binutils, and the libraries in DIR
 #   make V=1                          shows whole commands
-#   make test T=idx                   the test programs whose path contains "idx"
+#   make test T=idx                   the test programs whose path contains "idx"; make check: the rest
 #   make deb                          Debian packages of all that; see .packaging/deb.mk
 #   make inference                    build/libcornu-inference.a, which loads and predicts only
 #   make install PREFIX=/opt/cornu DESTDIR=...    and uninstall, with the same
@@ -59,11 +59,12 @@ MAKEFLAGS  += -j$(processors)
 endif
 
 # say: one word and a name instead of the command; after [12/747], its number, where STEPS has a file
-# with a line for each command before it, and how many there will be.
+# with a line for each command before it, and how many there will be. EVERY=100: of each hundredth.
 STEPS  =
-number = $(if $(word 2,$(STEPS)),echo >> $(firstword $(STEPS)); \
-             printf '[%d/%d]' "$$(wc -l < $(firstword $(STEPS)))" $(lastword $(STEPS));)
-say    = $(if $(V),,@$(number) echo '  $(1)  $(2)';)
+EVERY  =
+number = $(if $(word 2,$(STEPS)),echo >> $(firstword $(STEPS)); n=$$(wc -l < $(firstword $(STEPS))); \
+             $(if $(EVERY),[ $$((n % $(EVERY))) -ne 0 ] ||) printf '[%d/%d]%s\n' "$$n" $(lastword $(STEPS)))
+say    = $(if $(V),,@$(if $(number),$(number) '  $(1)  $(2)',echo '  $(1)  $(2)');)
 
 # stamp: a file in $(BUILD) that changes when its text does.
 stamp = $(shell mkdir -p $(BUILD); cd $(BUILD); \

@@ -1,5 +1,6 @@
 # Every public header compiles by itself, as C11 and as C++17, with each installed compiler, and
 # <cornu/cornu.h> includes it.
+# tests/run: in check
 passed=0 failed=0 skipped=0
 source=$BUILD/tests/header.c
 warnings="-Wall -Wextra -Wpedantic -Werror"

@@ -2,6 +2,7 @@
 # and static, and so do the examples; the headers are C and C++; every command has a manual page;
 # and uninstall removes only what was installed. The folders have a space in their names. The lines
 # of README.md install into a user's folder, and compile there, as they are.
+# tests/run: in check
 case $BUILD in
 *sanitize*) printf '%s\n' "skipping 1: sanitizer: a build without SANITIZE" "0 passed, 0 failed, 1 skipped"; exit ;;
 esac

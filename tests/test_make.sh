@@ -1,5 +1,6 @@
 # make: where something is missing, one line says so before anything is compiled; it builds in
 # parallel, unless told otherwise, and numbers what it does.
+# tests/run: in check
 root=$(pwd)
 . tests/checks.sh
 unset MAKEFLAGS MAKELEVEL MFLAGS T
@@ -38,6 +39,10 @@ numbered() {
 }
 check "commands are numbered" numbered
 check "also one at a time" numbered -j1
+some_shown() {
+    make -s -C tree EVERY=2 three >out 2>err && echo '[2/2]  try  two' | cmp -s - out
+}
+check "EVERY=2 shows each second one" some_shown
 if [ "$(nproc)" -gt 1 ]; then
     meets() { rm -f tree/met; make -C tree "$@" meet >out 2>err; }
     check "make builds in parallel" meets

@@ -1,6 +1,7 @@
 # An x86-64 processor without AVX trains a network: code outside the isa/ folders, BLIS included,
 # may use only instructions that every such processor has. Tests of what it lacks are
 # skipped there by name, not passed.
+# tests/run: in check
 skipped() { # skipped N WHY
     printf '%s\n' "skipping $1: $2" "0 passed, 0 failed, $1 skipped"
     exit

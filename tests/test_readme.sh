@@ -1,6 +1,7 @@
 #!/bin/sh
 # What README.md shows works: its program compiles without a warning, runs and learns; its line with
 # a branch makes a model; its commands run, shortened, on synthetic data or the README's own text.
+# tests/run: in check
 build=$BUILD
 case $BUILD in
 *sanitize-thread) extra=-fsanitize=thread ;;

@@ -1,6 +1,6 @@
 # tests/run, on toy scripts, and programs that print as cmocka does, which pass, fail, crash, hang,
 # are interrupted and resumed.
-# tests/run: waits
+# tests/run: waits, in check
 root=$(pwd)
 . tests/checks.sh
 unset RESUME JOBS CORNU_TEST_TIMEOUT CORNU_DATA
@@ -93,6 +93,30 @@ report $? "what crashed or said nothing failed"
 says 'test_crashing .*FAILED \(exit status 139, in two\)'
 report $? "a crash names its test"
 
+# ---- A line a folder ----
+
+mkdir -p build/tests/nn/layers build/tests/nn/losses
+for name in fine skipping failing; do cp build/tests/test_$name build/tests/nn/layers; done
+cp build/tests/test_fine build/tests/nn/losses
+of_folders() { # of_folders LINE...: without times, what is printed between the first line and the last
+    FOLDERS=1 "$root/tests/run" build "${@:2}" >out 2>err
+    sed '1d; $d; s/ *[0-9.]* s$//; s/  */ /g; /^slowest/d' out >lines
+    diff lines - <<<"$1"
+}
+of_folders 'tests/nn/losses 2 passed 0 failed 0 skipped
+tests 1 passed 0 failed 0 skipped
+tests/nn/layers 3 passed 0 failed 1 skipped
+skipped: pjrt 1: make deps-pjrt' build/tests/nn/losses/test_fine tests/test_good.sh \
+    build/tests/nn/layers/test_{fine,skipping} && total 6 0 1
+report $? "a folder has a line, and what was skipped is said once"
+JOBS=1 of_folders '' build/tests/nn/layers/test_{fine,failing} >err
+grep -q '^nn/layers/test_failing .* FAILED (exit status 1)$' lines && says '^    \[  FAILED  \] one$' &&
+    grep -q '^tests/nn/layers 3 passed 1 failed 0 skipped$' lines && ! grep -q '^nn/layers/test_fine' lines
+report $? "a program that failed is shown in full"
+JOBS=1 of_folders '' build/tests/nn/losses/test_fine CORNU_ISA=portable build/tests/nn/losses/test_fine >err
+[ "$(grep -c '^tests/nn/losses 2 passed' lines)" = 2 ] && grep -qx -- '--- portable' lines && total 4 0 0
+report $? "and again for each instruction set"
+
 # ---- In parallel, and alone ----
 
 wait_for='for i in {1..100}; do [ -e $it ] && break; sleep 0.1; done; [ -e $it ] || result="0 passed, 1 failed, 0 skipped"'
@@ -179,8 +203,8 @@ report $? "a failure is run again"
 
 # ---- Instruction sets ----
 
-printf '#!/bin/sh\n[ "$CORNU_ISA" != avx9 ]\n' >build/devices
-chmod +x build/devices
+printf '#!/bin/sh\n[ "$CORNU_ISA $1" != "avx9 devices" ]\n' >build/cornu
+chmod +x build/cornu
 JOBS=1 run fine CORNU_ISA=portable fine CORNU_ISA=avx9 fine skipping CORNU_ISA= failing
 total 5 1 2 && says '^this processor lacks avx9: 2 programs skipped'
 report $? "what the processor lacks is skipped by name"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Trainings of one or two steps under valgrind: no use of uninitialized memory, no access outside of
 # allocations, no leak. Sanitizers watch all tests, but not for the first of these.
-# tests/run: takes 40 s
+# tests/run: takes 40 s, in check
 case $BUILD in
 *sanitize*) printf '%s\n' "skipping 1: sanitizer: a build without SANITIZE" "0 passed, 0 failed, 1 skipped"; exit ;;
 esac

@@ -1,6 +1,9 @@
-# make test, and other ways to test:
+# make test, five minutes at most on two cores with all that it builds, and other ways to test:
 #
-#   make test T=idx                   the test programs whose path contains "idx"
+#   make check                        what make test leaves out, and what computes once more under
+#                                     the instruction sets of ISAS, portable and avx2
+#   make test T=idx                   the test programs whose path contains "idx", in full, each with
+#                                     a line of its own; make check T=idx
 #   make test RESUME=1                resumes after an interruption; JOBS=1 runs one at a time
 #   make test ISAS="portable avx2"    those that compute also under these instruction sets
 #   make check-isa                    all tests under portable, AVX2 and the best instruction set
@@ -35,6 +38,15 @@
 # tests/**/test_NAME.c is a test program; the other files are shared by all of them, except that
 # tests/bench/ is one program, tests/ahead/, tests/keras/, tests/lite/ and tests/onnx/ others, files
 # in tests/install/ are compiled as a user would, and those in tests/fuzz/ are fuzz targets.
+#
+# A line of a test says what make test does with it (tests/run has the other words):
+#
+#     tests/run: in check               it takes more than five seconds of a processor, or builds the
+#                                       library anew, or needs what a newcomer lacks: make check alone
+#     tests/run: quick                  with CORNU_QUICK set it tries less, in a second or two
+#                                       (tests/quick.h); make check runs it in full
+#
+# Every folder keeps tests that say neither, or are quick.
 
 test_tree     := $(sort $(shell find tests -name '*.c' ! -path 'tests/install/*' \
                                ! -path 'tests/fuzz/*' 2>/dev/null))
@@ -50,7 +62,13 @@ test_programs  = $(test_sources:tests/%.c=$(BUILD)/tests/%)
 test_scripts  := $(sort $(shell find tests -name 'test_*.sh' 2>/dev/null))
 all_tests      = $(test_programs) $(test_scripts)
 chosen         = $(foreach t,$(all_tests),$(if $(findstring $(T),$(t)),$(t)))
-tests          = $(if $(T),$(chosen),$(all_tests))
+
+# The tests with such a line. PART=test leaves out those in check.
+saying        = $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -lE \
+                    '^[^a-z]{1,3}tests/run: (.*, )?$(1)(,|$$)' $(test_sources) $(test_scripts)))
+tests_in_check := $(call saying,in check)
+PART           =
+tests          = $(if $(T),$(chosen),$(filter-out $(if $(PART),$(tests_in_check)),$(all_tests)))
 bench          = $(if $(bench_files),$(BUILD)/bench)
 
 # They share one library of all that they test, with its internal names: linking the archive with
@@ -96,19 +114,31 @@ $(BUILD)/lite_networks: $(lite_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/libcornu.a $
 # tests/run reports instruction sets that the processor lacks as skipped.
 ISAS      =
 computing = $(filter $(foreach d,device tensor nn models,$(BUILD)/tests/$(d)/%),$(tests))
-run_tests = @JOBS=$(JOBS) RESUME=$(RESUME) tests/run $(BUILD)
+run_tests = @JOBS=$(JOBS) RESUME=$(RESUME) FOLDERS=$(if $(T),,1) CORNU_QUICK=$(PART:test=1) tests/run $(BUILD)
 
+# Where there are hundreds of commands, each hundredth is shown.
+quiet     = $(if $(T),,EVERY=100)
+
+test: PART = $(if $(T),,test)
 test: deps-test
-	$(again) test-programs
+	$(again) test-programs PART=$(PART) $(quiet)
 	$(run_tests) $(tests) $(foreach i,$(ISAS),CORNU_ISA=$(i) $(computing))
 
+check: ISAS    = portable avx2
+check: once    = $(call saying,all instruction sets)
+check: in_full = $(filter $(tests_in_check) $(call saying,quick),$(tests))
+check: deps-test
+	@echo 'make check: what make test leaves out, about a quarter of an hour on two idle cores'
+	$(again) test-programs $(quiet)
+	$(run_tests) $(in_full) $(foreach i,$(ISAS),CORNU_ISA=$(i) $(filter-out $(once),$(computing)))
+
 check-isa: deps-test
-	$(again) built test-programs
+	$(again) built test-programs $(quiet)
 	$(run_tests) $(foreach i,portable avx2,CORNU_ISA=$(i) $(tests)) CORNU_ISA= $(tests)
 
 # Test scripts may run any program.
 test-programs: $(filter-out %.sh,$(tests)) \
-               $(if $(T),$(if $(filter %.sh,$(tests)),built $(bench)),built $(bench)) \
+               $(if $(filter %.sh,$(tests)),built) $(if $(filter tests/bench/%,$(tests)),$(bench)) \
                $(if $(filter tests/test_install.sh tests/packages/%,$(tests)),$(man_pages)) \
                $(if $(filter tests/fuzz/%,$(tests)),fuzz-programs) \
                $(if $(filter tests/examples/test_from_torch.sh,$(tests)),$(BUILD)/keras_model) \
@@ -233,7 +263,7 @@ PEERS ?=
 bench-peers: $(bench) $(BUILD)/libcornu.so
 	@PEERS='$(PEERS)' tests/bench/peers/all.sh $(bench) $(BUILD) $(CASES)
 
-.PHONY: test test-programs emulated-tests check-isa check-arm64 check-training check-faults \
+.PHONY: test check test-programs emulated-tests check-isa check-arm64 check-training check-faults \
         check-mutants check-programs check-models check-processes check-processes-bits \
         check-kills check-tpu check-gpu check-keras-cases check-keras-random \
         check-keras-applications check-onnx-nodes check-tflite bench bench-peers \

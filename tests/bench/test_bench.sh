@@ -1,4 +1,5 @@
 # build/bench: its limits, a tiny step, its JSON and its errors; not how good its figures are.
+# tests/run: in check
 . tests/checks.sh
 
 bench() { timeout "${CORNU_TEST_TIMEOUT:-300}" "$programs/bench" "$@" >out 2>err </dev/null; }

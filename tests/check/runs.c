@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../../device/clock_internal.h"
+#include "../quick.h"
 
 enum { PER_PROCESS = 50, LIMIT_S = 120, MOST_FINDINGS = 10 };
 
@@ -66,7 +67,7 @@ static void print_coverage(const Runs *runs, const Run *run)
 
 int run_main(int argc, char **argv, const Runs *runs)
 {
-    double   seconds = runs->seconds;
+    double   seconds = runs->seconds / quick(10, 1);
     int64_t  count = INT64_MAX, findings = 0;
     uint64_t seed = 1;
     for (int i = 1; i + 1 < argc; i += 2) {

@@ -11,7 +11,7 @@
  * shrunk to the fewest layers and printed as a C program; where its training step alone, compiled
  * as a program, is wrong, too, that is shrunk and printed as test_programs does.
  *
- * tests/run: all instruction sets
+ * tests/run: all instruction sets, quick
  */
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  *
  * The programs are those of test_programs that have several shards.
  *
- * tests/run: takes 45 s
+ * tests/run: takes 45 s, quick
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,10 +19,11 @@
 
 #include "../../device/clock_internal.h"
 #include "../device/processes/results.h"
+#include "../quick.h"
 #include "generator.h"
 
 static uint64_t seed = 1;             /* of the next programs */
-static int64_t  count = 100;          /* of programs at once */
+static int64_t  count;                /* of programs at once */
 static double   seconds;
 
 static CornuStatus try_program(uint64_t number, CornuProcesses *processes)
@@ -73,6 +74,7 @@ static void random_programs_have_the_bits_of_one_process(void **state)
 
 int main(int argc, char **argv)
 {
+    count = quick(12, 100);
     for (int i = 1; i + 1 < argc; i += 2) {
         if (!strcmp(argv[i], "--seconds")) seconds = strtod(argv[i + 1], NULL);
         else if (!strcmp(argv[i], "--seed")) seed = strtoull(argv[i + 1], NULL, 0);

@@ -10,7 +10,7 @@
  * with. A finding is shrunk to the fewest ops and printed as a program and as a C test, with the
  * passes without which it goes away. Exits 1 on a finding, and where a long run misses an op.
  *
- * tests/run: takes 45 s, all instruction sets
+ * tests/run: takes 45 s, all instruction sets, quick
  */
 #include <stdlib.h>
 #include <string.h>

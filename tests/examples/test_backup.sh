@@ -1,5 +1,6 @@
 # --backup DIR of cornu train: a training that was stopped by a signal, or killed, resumes when the
 # same command is run again, and ends with the same bytes.
+# tests/run: in check
 . tests/checks.sh
 small="--data synthetic --limit 600 --batch-size 50 --epochs 2 --verbose 2"
 

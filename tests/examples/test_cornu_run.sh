@@ -1,6 +1,6 @@
 # cornu run: what it starts, how it ends, what it starts again, and that no process is left behind.
 # Most commands are short scripts; at the end trainings are disturbed, and must give the same model.
-# tests/run: waits
+# tests/run: waits, in check
 . tests/checks.sh
 run=("$programs/cornu" run)
 

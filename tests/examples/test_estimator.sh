@@ -1,5 +1,6 @@
 # cornu estimator: killed at any time the same command goes on from the newest checkpoint and ends
 # with the same one; another process evaluates meanwhile; TensorFlow's flags and files.
+# tests/run: in check
 . tests/checks.sh
 small="--data_dir synthetic --limit 640 --batch_size 32 --threads 1 --save_checkpoints_steps 6"
 runs() { "$programs/cornu" estimator $small "$@" >out 2>err; }

@@ -1,5 +1,5 @@
 # cornu explain: the page of every network on each kind of device, and of files; its JSON, its errors.
-# tests/run: takes 60 s
+# tests/run: takes 60 s, in check
 golden=$PWD/tests/golden
 . tests/checks.sh
 

@@ -2,7 +2,7 @@
 # status that is not 0, and each says which rank it is and what about it. Each case prints a line
 # with its message: that of rank 0, or of rank 1 where rank 0 cannot speak.
 #
-# tests/run: takes 60 s, waits
+# tests/run: takes 60 s, waits, in check
 . tests/pictures.sh
 . tests/checks.sh
 small="--data synthetic --limit 400 --batch-size 40 --epochs 1 --verbose 0 --threads 1"

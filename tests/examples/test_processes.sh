@@ -2,7 +2,7 @@
 # byte by byte, and one of everything on stdout, the same but for times. ALL=1 tries all programs
 # with all numbers of ranks (make check-processes-bits).
 #
-# tests/run: takes 60 s
+# tests/run: takes 60 s, in check
 . tests/pictures.sh
 . tests/checks.sh
 all=${ALL:-}

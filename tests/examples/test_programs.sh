@@ -2,6 +2,7 @@
 # files; the same command gives the same bytes again.
 #
 # Under a sanitizer every run is also checked for leaks, after errors as well.
+# tests/run: in check
 programs=$(realpath "$BUILD")
 folder=$(mktemp -d) || exit 1
 trap 'chmod -R u+w "$folder"; rm -rf "$folder"' EXIT

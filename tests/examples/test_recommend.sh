@@ -2,6 +2,7 @@
 # cornu recommend: learns the structure of synthetic events for five seeds, and ratings in
 # MovieLens' format; refuses broken lines; its weights depend neither on threads nor on being
 # stopped.
+# tests/run: in check
 build=$BUILD
 passed=0 failed=0 skipped=0
 folder=$(mktemp -d) || exit 1

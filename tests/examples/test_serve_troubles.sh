@@ -1,6 +1,6 @@
 # cornu serve in trouble: folders that cannot be read, more connections than descriptors, versions
 # that fail to load for a while, large bodies, packed ones, clients that have said all they say.
-# tests/run: takes 40 s, waits
+# tests/run: takes 40 s, waits, in check
 root=$PWD
 . tests/checks.sh
 . "$root/tests/examples/serving.sh"

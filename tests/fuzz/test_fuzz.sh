@@ -1,5 +1,6 @@
 # Untrusted input: each target runs over its seeds and, where clang has libFuzzer, for a second
 # over new inputs.
+# tests/run: in check
 top=$PWD
 . tests/checks.sh
 fuzzers=$programs/fuzz

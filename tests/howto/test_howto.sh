@@ -2,7 +2,7 @@
 # toy of each (NAME.toy) takes just the files of its page's table, builds in a copy of the tree, and
 # works there.
 #
-# tests/run: takes 90 s
+# tests/run: takes 90 s, in check
 case $BUILD in
 *sanitize*) printf '%s\n' "skipping 1: sanitizer: a build without SANITIZE" "0 passed, 0 failed, 1 skipped"; exit ;;
 esac

@@ -1,7 +1,7 @@
 # `make deb` makes packages of one version that share no file, depend on what their files load,
 # name the functions that libcornu exports, and give lintian nothing to say. make check-packages
 # installs and uses them.
-# tests/run: takes 60 s
+# tests/run: takes 60 s, in check
 case $BUILD in
 *sanitize*) printf '%s\n' "skipping 1: sanitizer: a build without SANITIZE" "0 passed, 0 failed, 1 skipped"; exit ;;
 esac

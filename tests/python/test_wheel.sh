@@ -1,7 +1,7 @@
 # `make wheel` makes a package that pip installs in a fresh environment with NumPy alone, where the
 # lines of README.md train a network on digits. Without a network NumPy is the system's; without
 # pip or venv this is skipped.
-# tests/run: takes 60 s
+# tests/run: takes 60 s, in check
 . tests/python/find_python.sh
 skip() { printf '%s\n' "skipping 1: $1" "0 passed, 0 failed, 1 skipped"; exit; }
 case $BUILD in

@@ -1,4 +1,7 @@
-/* Compiled programs that are read from the cache: when, and that they do as those just compiled. */
+/* Compiled programs that are read from the cache: when, and that they do as those just compiled.
+ *
+ * tests/run: in check
+ */
 #define _DEFAULT_SOURCE
 
 #include <dirent.h>

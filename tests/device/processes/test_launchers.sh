@@ -1,6 +1,6 @@
 # Groups that launchers start: cornu run, and the mpirun of Open MPI and of MPICH with Cornu's
 # plugin, over each transport; and how they end.
-# tests/run: takes 40 s, waits
+# tests/run: takes 40 s, waits, in check
 passed=0 failed=0 skipped=0
 rank=$BUILD/tests/device/processes/test_processes
 run=("$BUILD/cornu" run)

@@ -1,5 +1,8 @@
 /* Recurrent layers: states across batches, dropout, names and files, precision, shards, memory, and
- * invalid use. test_recurrent_values.c compares values with Keras. */
+ * invalid use. test_recurrent_values.c compares values with Keras.
+ *
+ * tests/run: quick
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +18,7 @@
 #include "../../allocations.h"
 #include "../../datasets/files.h"
 #include "../golden.h"
+#include "../../quick.h"
 #include "../../skip.h"
 
 static const char *const devices[] = { "reference", "cpu", "tpu" };
@@ -573,7 +577,7 @@ static void memory_may_run_out_anywhere(void **state)
     (void)state;
     if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     CornuDevice *device = expect_device("cpu");
-    for (int64_t allowed = 0;; allowed++) {
+    for (int64_t allowed = 0;; allowed += quick(7, 1)) {
         CornuStatus status;
         allocations_fail_after(allowed);
         const bool trained = train_text(device, 1, &status, NULL);

@@ -1,6 +1,9 @@
 /* .tflite files of others: their operators, variables, branches and quantized numbers, by what
  * LiteRT's interpreter computes from them (tests/golden/make_lite_read.py); and imported models,
- * written as .tflite files again. */
+ * written as .tflite files again.
+ *
+ * tests/run: quick
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +21,7 @@
 #include "../../../nn/formats/file_internal.h"
 #include "../../../nn/lite/file/file.h"
 #include "../saving/onnx/onnx_files.h"
+#include "../../quick.h"
 #include "../../skip.h"
 
 static CornuDevice *device;
@@ -295,7 +299,7 @@ static void test_damaged_files(void **state)
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         Path         path;
         const size_t size = files_read(golden(&path, names[n], ".tflite"), bytes, sizeof bytes);
-        for (size_t i = 0; i < size; i++) {
+        for (size_t i = 0; i < size; i += (size_t)quick(7, 1)) {
             const unsigned char kept = bytes[i];
             for (int k = 0; k < 3; k++) {
                 CornuLiteGraph *graph;
@@ -322,7 +326,7 @@ static void test_no_memory(void **state)
         CornuModel *read = NULL;
         golden(&path, names[i], ".tflite");
         cornu_model_free(cornu_model_load(path.text));   /* what is made once */
-        for (int n = 0; !read; n++) {
+        for (int n = 0; !read; n += quick(7, 1)) {
             const int64_t held = allocations_held();
             allocations_fail_after(n);
             read = cornu_model_load(path.text);

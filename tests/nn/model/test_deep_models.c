@@ -2,7 +2,7 @@
  * Models with very long sequences of layers: no function recurses to the depth of the model, or
  * takes quadratic time.
  *
- * tests/run: alone
+ * tests/run: alone, in check
  */
 #include <pthread.h>
 #include <setjmp.h>

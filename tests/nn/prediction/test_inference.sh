@@ -1,5 +1,6 @@
 # The library of `make inference` answers with the bits of libcornu, needs the C library alone, is
 # no larger than it was, and lacks what trains. Prints how long its example takes.
+# tests/run: in check
 case $BUILD in
 *sanitize*) printf '%s\n' "skipping 1: sanitizer: a build without SANITIZE" "0 passed, 0 failed, 1 skipped"; exit ;;
 esac

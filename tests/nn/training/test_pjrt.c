@@ -3,7 +3,7 @@
  * replica and on eight; in bfloat16 against the tpu device. Few rows and small texts; a test of
  * each network takes seconds, most of them in XLA's compiler.
  *
- * tests/run: takes 90 s
+ * tests/run: takes 90 s, in check
  */
 #include <math.h>
 #include <setjmp.h>

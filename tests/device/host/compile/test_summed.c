@@ -3,7 +3,7 @@
  * which are, that the bits are those of one on each shard and a sum of these, and what memory is
  * left.
  *
- * tests/run: all instruction sets
+ * tests/run: all instruction sets, quick
  */
 #include <math.h>
 #include <setjmp.h>
@@ -15,6 +15,7 @@
 
 #include "../../agreement.h"
 #include "../../planned.h"
+#include "../../../quick.h"
 
 /* The gradient of a weight, x' d, and of a bias, the sum of d, summed over shards. x is
  * (rows, m), d is (rows, n) on each shard. */
@@ -197,7 +198,7 @@ static void test_bits(void **state)
     (void)state;
     static const int     shards[] = { 2, 3, 7, 8, 20 };
     static const int64_t rows[] = { 33, 7, 8, 1, 5 };
-    for (size_t i = 0; i < sizeof shards / sizeof *shards; i++)
+    for (int i = 0; i < quick(2, sizeof shards / sizeof *shards); i++)
         for (int bf16 = 0; bf16 < 2; bf16++) {
             Gradient g = usual;
             g.shards = shards[i];
@@ -214,7 +215,7 @@ static void test_bits_of_other_shapes(void **state)
     (void)state;
     static const int64_t extents[][3] = { { 256, 1024, 1024 }, { 9, 65537, 16 }, { 9, 24, 43700 },
                                           { 0, 1024, 1024 } };
-    for (size_t i = 0; i < sizeof extents / sizeof *extents; i++)
+    for (int i = 0; i < quick(1, sizeof extents / sizeof *extents); i++)
         for (int bf16 = 0; bf16 < 2; bf16++) {
             Gradient g = usual;
             g.shards = 3;
@@ -255,7 +256,7 @@ static void test_bits_of_lookups(void **state)
 {
     (void)state;
     static const int64_t columns[] = { 16, 33, 1500 };
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+    for (int i = 0; i < quick(2, sizeof columns / sizeof *columns); i++)
         for (int shards = 2; shards <= 8; shards += 3) {
             int64_t    count, again;
             CornuDtype dtype = i == 1 ? CORNU_BF16 : CORNU_F32;

@@ -12,6 +12,7 @@
 #include "../../../../device/cpu/blis.h"
 #include "../../../../device/cpu/kernels.h"
 #include "../../../../device/memory_internal.h"
+#include "../../../quick.h"
 #include "../../isas.h"
 #include "kernel_case.h"
 #include "../../numbers.h"
@@ -54,7 +55,11 @@ CornuAttributes random_convolution(CornuShape x, CornuShape filter, bool plain)
     return a;
 }
 
-int case_rounds(int count) { return tested_kernels == cornu__cpu_kernels ? count : count / 4; }
+int case_rounds(int count)
+{
+    const int all = tested_kernels == cornu__cpu_kernels ? count : count / 4;
+    return quick((all + 5) / 6, all);
+}
 
 CornuOpCall case_op(const Case *c)
 {

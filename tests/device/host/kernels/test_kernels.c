@@ -6,7 +6,7 @@
  * Products of bf16 are exact and summed in f32, so the bound is that of f32; a result in bf16 may
  * also differ by its rounding, 2^-8 of itself.
  *
- * tests/run: takes 60 s, all instruction sets
+ * tests/run: takes 60 s, all instruction sets, quick
  */
 #include <setjmp.h>
 #include <stdarg.h>

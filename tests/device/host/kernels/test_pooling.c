@@ -2,7 +2,7 @@
  * Pools, their gradients, and convolutions joined with pools, of the cpu and the tpu device against
  * the reference kernels, as test_kernels.c has the other kernels.
  *
- * tests/run: all instruction sets
+ * tests/run: all instruction sets, quick
  */
 #include <setjmp.h>
 #include <stdarg.h>
