@@ -166,6 +166,12 @@ shorter() {
     esac
 }
 
+# Whether Python has NumPy, and may load the library: not one with a sanitizer.
+python_runs() {
+    [ -z "$extra" ] || { skip 1 "sanitizer: a build without SANITIZE"; return 1; }
+    python3 -c 'import numpy' 2>/dev/null || { skip 1 "numpy: make deps-test"; return 1; }
+}
+
 # The server of the last `cornu serve`, at a free port, starts, answers the request, if there is one,
 # and ends.
 serves() {
@@ -202,7 +208,7 @@ run_line() {
         in_tree 'build/cornu devices'
         grep -q '^ *pjrt:cpu' out || { skip 1 "pjrt: make deps-pjrt"; return; } ;;
     python3* | PYTHONPATH=*)
-        python3 -c 'import numpy' 2>/dev/null || { skip 1 "numpy: make deps-test"; return; } ;;
+        python_runs || return ;;
     build/* | [A-Z]*=*' build/'* | cc\ *) ;;
     *) check "$1: a rule of tests/pages.sh for: $line" false; return ;;
     esac
@@ -218,12 +224,9 @@ run_page() {
         case $(kind_of "$block") in
         c) check "$1:$((10#${block#*/})): C" run_c "$block" ;;
         python)
-            if python3 -c 'import numpy' 2>/dev/null; then
-                cp "$block" "$tree/digits.py"
-                check "$1:$((10#${block#*/})): Python" in_tree 'PYTHONPATH=nn/python python3 digits.py'
-            else
-                skip 1 "numpy: make deps-test"
-            fi ;;
+            python_runs || continue
+            cp "$block" "$tree/digits.py"
+            check "$1:$((10#${block#*/})): Python" in_tree 'PYTHONPATH=nn/python python3 digits.py' ;;
         cmake) check "$1: tests/test_install.sh has CMake" grep -q find_package "$root/tests/test_install.sh" ;;
         shell) while read -r line; do [ -z "$line" ] || run_line "$1" "$line"; done <"$block" ;;
         esac
