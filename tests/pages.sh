@@ -125,7 +125,7 @@ elsewhere() {
     case $1 in
     '(command -v make'* | 'make deb' | 'apt install ./build/deb'* | apt-get* | 'make wheel &&'* | \
         '~/cornu-python/bin/pip'*) echo tests/packages/check_readme.sh ;;
-    'make test'*) echo "it runs this script" ;;
+    'make test'* | 'make check') echo "it runs this script" ;;
     *mnist_convnet.c*) echo tests/examples/test_examples.sh ;;
     'make install'* | 'export PKG_CONFIG_PATH'* | 'cc -std=c11 '*pkg-config*) echo tests/test_install.sh ;;
     'make inference' | 'cc examples/infer.c'*) echo tests/nn/prediction/test_inference.sh ;;

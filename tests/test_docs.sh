@@ -46,6 +46,20 @@ paths_exist() {
 }
 check "the pages name files and folders that exist" paths_exist
 
+# And so do the targets of make in `code`.
+targets_exist() {
+    local page word
+    cat "$root"/{Makefile,.packages.mk} $(find "$root"/{.packaging,device,nn,examples,tests} -name '*.mk') |
+        grep -E '^[a-z][a-z0-9 -]*:' | sed 's/:.*//' | tr ' ' '\n' | sort -u >targets
+    for page in $pages; do
+        grep -oE '(`|^    (.*&& )?)make [a-z][a-z0-9/-]*' "$root/$page" | sed 's/.*make //' |
+            grep -v / |
+            while read -r word; do grep -qx -- "$word" targets || echo "$page: no make $word"; done
+    done >err
+    [ "$(wc -l <targets)" -gt 30 ] && [ ! -s err ]
+}
+check "the pages name targets of make that exist" targets_exist
+
 # The anchors of a page as GitHub makes them of its headings.
 anchors_of() {
     sed -n 's/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
