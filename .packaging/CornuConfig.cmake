@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+#
 # find_package(Cornu) defines Cornu::cornu: libcornu.so, or libcornu.a after
 # set(Cornu_USE_STATIC_LIBS ON). Cornu::shared and Cornu::static are always one of them.
 #

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+#
 # Before version 1 another minor version may differ in its interface; 0.1.2 does where 0.1 is asked
 # for.
 set(PACKAGE_VERSION "@VERSION@")

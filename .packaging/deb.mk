@@ -8,7 +8,7 @@
 #                       each came in, in .packaging/debian/libcornu0.symbols. If one of an earlier
 #                       version is gone, make deb ends with an error: programs would not start
 #   make check-packages installs them in a bare root, uses them and removes them: as root, with
-#                       debootstrap and a mirror, minutes; and the commands of README.md in another
+#                       debootstrap and a mirror, minutes; and the commands of its page in another
 
 deb_needs := dpkg-buildpackage:dpkg-dev dh:debhelper dh_python3:dh-python
 

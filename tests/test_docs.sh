@@ -18,76 +18,112 @@ names_exist() {
 }
 check "nn/README.md names what there is" names_exist
 
-# Every path that README.md names in `code` or in the picture of the folders exists, below the
-# folders above it.
-paths_exist() {
-    local bad=0 path
-    { grep -v '^    ' "$root/README.md" | grep -oE '`(nn|tensor|device|datasets|models|examples|tests)/[^` ]*`' |
-          tr -d '`'
-      awk '/^    examples\/ /, /^$/ {
-               match($0, /^ */)
-               depth = (RLENGTH - 4) / 2
-               for (i = 1; i <= NF && sub(/\/,?$/, "/", $i); i++) {
-                   above[depth] = $i
-                   path = ""
-                   for (k = 0; k <= depth; k++) path = path above[k]
-                   print path
-               }
-           }' "$root/README.md"
-    } | sort -u >names
-    while read -r path; do
-        [ -e "$root/$path" ] || { echo "README.md: no $path"; bad=1; }
-    done <names >err
-    [ "$(wc -l <names)" -gt 40 ] && return $bad
-}
-check "README.md names files and folders that exist" paths_exist
+pages=$(cd "$root" && find . -name 'build*' -prune -o -name '*.md' -print | sed 's,^\./,,' | LC_ALL=C sort)
 
-# And so do those of the pages that it names; NAME and its like in them stand for others.
-pages_exist() {
+# A stranger reads one screen.
+is_short() { # is_short PAGE LINES
+    [ "$(wc -l <"$root/$1")" -le "$2" ] || { echo "$1 has $(wc -l <"$root/$1") lines, expected $2"; return 1; } >err
+}
+check "README.md has 150 lines at most" is_short README.md 150
+check "device/README.md has 200 lines at most" is_short device/README.md 200
+is_narrow() { ! awk 'length > 100 { print "README.md:" FNR ": " length " columns, expected 100" }' \
+    "$root/README.md" | grep . >err; }
+check "README.md has 100 columns at most" is_narrow
+
+# Paths that pages name in `code` exist; NAME and its like in them stand for others.
+paths_exist() {
     local page word
-    grep -oE '`(nn|tensor|device)/[a-z/]*README\.md`' "$root/README.md" | tr -d '`' | sort -u >names
-    [ "$(wc -l <names)" -ge 8 ] || { cat names >err; return 1; }
-    while read -r page; do
-        [ -f "$root/$page" ] || { echo "README.md: no $page"; continue; }
-        grep -oE '`(nn|tensor|device|datasets|models|examples|tests)/[^` ]*`' "$root/$page" |
-            tr -d '`' | grep -vE 'NAME|FAMILY|RULES' |
-            while read -r word; do [ -e "$root/$word" ] || echo "$page: no $word"; done
-    done <names >err
+    for page in $pages; do
+        grep -v '^    ' "$root/$page" |
+            grep -oE '`(nn|tensor|device|datasets|models|examples|tests)/[^` ]*`' | tr -d '`' |
+            grep -vE 'NAME|FAMILY|RULES' |
+            while read -r word; do
+                echo "$word" >>names
+                [ "$(compgen -G "$root/$word")" ] || echo "$page: no $word"
+            done
+    done >err
+    [ "$(sort -u names | wc -l)" -gt 80 ] && [ ! -s err ]
+}
+check "the pages name files and folders that exist" paths_exist
+
+# And so do the targets of make in `code`.
+targets_exist() {
+    local page word
+    cat "$root"/{Makefile,.packages.mk} $(find "$root"/{.packaging,device,nn,examples,tests} -name '*.mk') |
+        grep -E '^[a-z][a-z0-9 -]*:' | sed 's/:.*//' | tr ' ' '\n' | sort -u >targets
+    for page in $pages; do
+        grep -oE '(`|^    (.*&& )?)make [a-z][a-z0-9/-]*' "$root/$page" | sed 's/.*make //' |
+            grep -v / |
+            while read -r word; do grep -qx -- "$word" targets || echo "$page: no make $word"; done
+    done >err
+    [ "$(wc -l <targets)" -gt 30 ] && [ ! -s err ]
+}
+check "the pages name targets of make that exist" targets_exist
+
+# The anchors of a page as GitHub makes them of its headings.
+anchors_of() {
+    sed -n 's/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+links_lead_somewhere() {
+    local page link path
+    : >linked
+    for page in $pages; do
+        grep -v '^    ' "$root/$page" | grep -oE '\]\([^)]*\)' | sed 's/^](//; s/)$//' |
+            grep -v '^https\?:' |
+            while read -r link; do
+                path=$root/$page
+                [ "${link%%#*}" ] && path=$(realpath -m "$root/$(dirname "$page")/${link%%#*}")
+                [ -e "$path" ] || { echo "$page: no $link"; continue; }
+                echo "${path#"$root/"}" >>linked
+                case $link in
+                *'#'*) anchors_of "$path" | grep -qx -- "${link#*#}" || echo "$page: no heading for $link" ;;
+                esac
+            done
+    done >err
+    [ "$(wc -l <linked)" -gt 40 ] && [ ! -s err ]
+}
+check "the links of all pages lead to files and headings" links_lead_somewhere
+are_linked() {
+    local page
+    for page in $pages; do
+        [ "$page" = README.md ] || grep -qx "$page" linked || echo "no page links to $page"
+    done >err
     [ ! -s err ]
 }
-check "its pages name files and folders that exist" pages_exist
+check "each page is linked from another" are_linked
 
 # The path of a training step is at most ten files, and each function is defined in its file.
+path_page=device/host/README.md
 path_exists() {
     local bad=0 file function
-    sed -nE 's/^\| `([^`]+\.c)` \| \(?`(\w+)`\)? \|.*/\1 \2/p' "$root/README.md" >path
+    sed -nE 's/^\| `([^`]+\.c)` \| \(?`(\w+)`\)? \|.*/\1 \2/p' "$root/$path_page" >path
     (($(wc -l <path) >= 6 && $(wc -l <path) <= 10)) || { wc -l path >err; return 1; }
     while read -r file function; do
         grep -qE "^[a-zA-Z].*\b$function\(([^;]*|.*[^;])$" "$root/$file" ||
-            { echo "README.md: no $function in $file"; bad=1; }
+            { echo "$path_page: no $function in $file"; bad=1; }
     done <path >err
     return $bad
 }
-check "README.md's path of a step names functions of these files" path_exists
+check "the path of a step names functions of these files" path_exists
 
 # A training step goes that way: what stands between cornu_fit and a kernel when it runs, where gdb
 # can tell. What is in parentheses has returned by then.
 path_is_true() {
     local bad=0 file function
-    sed -nE 's/^\| `([^`]+\.c)` \| `(\w+)` \|.*/\1 \2/p' "$root/README.md" >path
+    sed -nE 's/^\| `([^`]+\.c)` \| `(\w+)` \|.*/\1 \2/p' "$root/$path_page" >path
     while read -r file function; do
         grep -q "^#.* $function .* at .*$file:" out ||
-            { echo "README.md: $function is not in the backtrace"; bad=1; }
+            { echo "$path_page: $function is not in the backtrace"; bad=1; }
     done <path >err
     return $bad
 }
 case $BUILD in
 *sanitize*) ;;
-*) gdb -q -batch -ex 'break conv2d' -ex run -ex backtrace --args "$programs/mnist_cnn" \
-       --data synthetic --limit 32 --epochs 1 >out 2>err </dev/null ;;
+*) gdb -q -batch -ex 'break conv2d' -ex run -ex backtrace --args "$programs/cornu" \
+       train mnist_cnn --data synthetic --limit 32 --epochs 1 >out 2>err </dev/null ;;
 esac
 if grep -q '^#0 .* conv2d ' out 2>/dev/null; then
-    check "README.md's path of a step is that of a run" path_is_true
+    check "the path of a step is that of a run" path_is_true
 else
     skip 1 "gdb: apt-get install gdb"
 fi

@@ -1,7 +1,7 @@
 # `make install` works without the source tree: a program compiles with pkg-config's flags, dynamic
 # and static, and so do the examples; the headers are C and C++; every command has a manual page;
 # and uninstall removes only what was installed. The folders have a space in their names. The lines
-# of README.md install into a user's folder, and compile there, as they are.
+# of .packaging/README.md install into a user's folder, and compile there, as they are.
 # tests/run: in check
 case $BUILD in
 *sanitize*) printf '%s\n' "skipping 1: sanitizer: a build without SANITIZE" "0 passed, 0 failed, 1 skipped"; exit ;;
@@ -214,10 +214,10 @@ else
     skip 1 "groff: apt-get install groff"
 fi
 
-# ---- README's lines, with a prefix that the run-time linker does not search ----
+# ---- The page's lines, with a prefix that the run-time linker does not search ----
 
 sed -n -e 's/^    \(make install .*\|export PKG_CONFIG_PATH=.*\|cc .*pkg-config.*\)$/\1/p' \
-    "$root/README.md" >lines
+    "$root/.packaging/README.md" >lines
 as_copied() {
     [ "$(wc -l <lines)" = 3 ] || return 1
     mkdir -p home work && cp "$root/examples/own_model.c" work
@@ -229,7 +229,7 @@ as_copied() {
     ) >out 2>err && [ -s work/rings.safetensors ] &&
         (cd work && readelf -d a.out | grep -q "NEEDED.*libcornu.so.0")
 }
-check "README's lines for a user's prefix" as_copied
+check "the page's lines for a user's prefix" as_copied
 
 # What `make install` prints for such a prefix is enough for a program without a run-time path.
 two_lines() {

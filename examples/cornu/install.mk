@@ -137,14 +137,15 @@ uninstall:
 	fi
 	@if [ -z "$(DESTDIR)$(own)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
 
-# HTML of the public headers, by Doxygen. A filter marks comments for it: the first one describes the
+# HTML of the public headers and of the pages, by Doxygen. A filter marks comments for it: the first one describes the
 # file, one after a field that field; "/* ---- headings" are left out.
+docs_pages = $(shell find * .packaging -name build -prune -o -name '*.md' -print)
 define doxyfile
 PROJECT_NAME           = Cornu
 PROJECT_NUMBER         = $(version)
 PROJECT_BRIEF          = "Keras in C"
 OUTPUT_DIRECTORY       = $(BUILD)/docs
-INPUT                  = $(filter %.h,$(headers)) $(CURDIR)/README.md nn/README.md
+INPUT                  = $(filter %.h,$(headers)) $(addprefix $(CURDIR)/,$(docs_pages))
 USE_MDFILE_AS_MAINPAGE = $(CURDIR)/README.md
 FILTER_PATTERNS        = *.h=$(BUILD)/docs/filter
 OPTIMIZE_OUTPUT_FOR_C  = YES

@@ -12,13 +12,16 @@ import sys
 import zipfile
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cornu")
-LICENSE = os.path.join(PACKAGE, "..", "..", "..", "LICENSE")
+TOP = os.path.join(PACKAGE, "..", "..", "..")
+LICENSES = {"LICENSE": os.path.join(TOP, "LICENSE"),   # and of what the libraries contain
+            "copyright": os.path.join(TOP, ".packaging", "debian", "copyright")}
 METADATA = """Metadata-Version: 2.4
 Name: cornu
 Version: %s
 Summary: Keras in C, from Python: trains and runs neural networks
-License-Expression: Apache-2.0
+License-Expression: Apache-2.0 AND BSD-3-Clause AND MIT
 License-File: LICENSE
+License-File: copyright
 Requires-Python: >=3.9
 Requires-Dist: numpy
 Description-Content-Type: text/plain
@@ -63,8 +66,9 @@ def main(version, processor, folder, *libraries):
     description = contents["cornu/__init__.py"].decode("utf-8").split('"""')[1]
     contents[info + "/METADATA"] = (METADATA % (version, description)).encode("utf-8")
     contents[info + "/WHEEL"] = (WHEEL % tag).encode("utf-8")
-    with open(LICENSE, "rb") as file:
-        contents[info + "/licenses/LICENSE"] = file.read()
+    for name, path in LICENSES.items():
+        with open(path, "rb") as file:
+            contents[info + "/licenses/" + name] = file.read()
     record = []
     for name, data in contents.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

@@ -33,9 +33,10 @@ check "its name tells the glibc that it needs" tag_is_honest
 
 licensed() {
     "$python" -m zipfile -e "$wheel" unpacked && cmp unpacked/*/licenses/LICENSE "$root/LICENSE" &&
-        grep -qx 'License-Expression: Apache-2.0' unpacked/*/METADATA
+        cmp unpacked/*/licenses/copyright "$root/.packaging/debian/copyright" &&
+        grep -qx 'License-Expression: Apache-2.0 AND BSD-3-Clause AND MIT' unpacked/*/METADATA
 }
-check "it has its license" licensed
+check "it has its license, and those of what it contains" licensed
 
 install() {
     "$python" -m venv env >out 2>err || return 1

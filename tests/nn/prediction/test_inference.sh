@@ -84,16 +84,16 @@ example() {
 }
 check "the example" example
 
-# The command of README.md, in a copy of the tree's top.
+# The command of nn/saving/README.md, in a copy of the tree's top.
 readme() {
     local command
-    command=$(sed -n 's/^    \(cc examples\/infer.c .*\)$/\1/p' "$root/README.md")
+    command=$(sed -n 's/^    \(cc examples\/infer.c .*\)$/\1/p' "$root/nn/saving/README.md")
     [ -n "$command" ] && mkdir top && ln -s "$root/examples" top && mkdir top/build &&
         ln -s "$include" top/build/include && ln -s "$library" top/build &&
         (cd top && eval "$command") >out 2>err && top/a.out digits.safetensors one.png >out 2>err &&
         cmp small out
 }
-check "the command of README.md" readme
+check "the command of nn/saving/README.md" readme
 
 # With the layers that are chosen: smaller, the same digit, and others are refused by name.
 some_layers() {
