@@ -30,16 +30,18 @@ is_narrow() { ! awk 'length > 100 { print "README.md:" FNR ": " length " columns
     "$root/README.md" | grep . >err; }
 check "README.md has 100 columns at most" is_narrow
 
-# Paths that pages name in `code` exist; NAME and its like in them stand for others.
+# Paths that pages name in `code` exist, from the top or from the page's folder; NAME and its like in
+# them stand for others. What is gone is in the section of old names.
 paths_exist() {
     local page word
     for page in $pages; do
-        grep -v '^    ' "$root/$page" |
+        sed '/^## Old names/,$d; /^    /d' "$root/$page" |
             grep -oE '`(nn|tensor|device|datasets|models|examples|tests)/[^` ]*`' | tr -d '`' |
             grep -vE 'NAME|FAMILY|RULES' |
             while read -r word; do
                 echo "$word" >>names
-                [ "$(compgen -G "$root/$word")" ] || echo "$page: no $word"
+                [ "$(compgen -G "$root/$word"; compgen -G "$root/$(dirname "$page")/$word")" ] ||
+                    echo "$page: no $word"
             done
     done >err
     [ "$(sort -u names | wc -l)" -gt 80 ] && [ ! -s err ]

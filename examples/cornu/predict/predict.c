@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "commands.h"
-#include "common/data.h"
-#include "common/session.h"
-#include "common/subject.h"
+#include "../commands.h"
+#include "../common/data.h"
+#include "../common/session.h"
+#include "../common/subject.h"
 #include "predict.h"
 
 enum { PRINTED = 10 };

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/picture_input.h"
-#include "common/session.h"
+#include "../common/picture_input.h"
+#include "../common/session.h"
 #include "predict.h"
 
 typedef struct {
