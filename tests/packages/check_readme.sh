@@ -1,5 +1,6 @@
-# make check-packages, too: the commands of README.md and of .packaging/README.md on a bare root of this
-# Debian, as they are: the first one, a program of one's own, make install, the wheel, Debian packages, make test for one test.
+# make check-packages, too: the commands of README.md and of .packaging/README.md on a bare root of
+# this Debian, as they are: the first one, own_model.c, make install, the wheel, Debian packages, make
+# test for one test.
 # Prints how long each takes. Needs what check.sh needs; KEEP=1 keeps the root, BUILD/deb/readme.
 BUILD=$1
 deb=$(realpath -m "$BUILD/deb")
