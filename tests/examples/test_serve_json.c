@@ -146,7 +146,9 @@ static void test_numbers_are_strtod_s(void **state)
         if (!isfinite(value)) continue;
         snprintf(text, sizeof text, draw(2) ? "%.*e" : "%.*g", (int)draw(25), value);
         if (i % 50 == 0) snprintf(text, sizeof text, "%.*f", (int)draw(300), fmod(value, 1e9));
-        const double expected = strtod(text, NULL), got = number_of(text).value;
+        const double expected = strtod(text, NULL);
+        if (isinf(expected)) continue;   /* rounded up beyond the largest, and refused */
+        const double got = number_of(text).value;
         if (expected == 0 ? got != 0 : memcmp(&got, &expected, sizeof got) != 0)
             fail_msg("%s: %.17g", text, got);
     }
