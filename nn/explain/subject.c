@@ -1,4 +1,5 @@
-/* The step that is explained: whether it trains, with which loss, and a copy of the model with it. */
+/* The step that is explained: whether it trains, with which loss, and a copy of the model for
+ * it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +61,8 @@ static void choose_loss(CornuExplanation *e)
     const CornuModel *model = e->config.model;
     if (e->config.loss) {
         add_loss(e, e->config.loss);
-        cornu__explain_note(e, "It trains with the loss that was asked for, %s, and Adam.", e->loss);
+        cornu__explain_note(e, "It trains with the loss that was asked for, %s, and Adam.",
+                            e->loss);
         return;
     }
     if (has_loss(model)) {
@@ -140,11 +142,11 @@ static CornuStatus check(const CornuExplainConfig *config)
 {
     CORNU__TRY(cornu__model_check(config->model));
     if (!config->model->base.built)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explain: %s is not built; give its input shape "
-                           "or load it", cornu_model_name(config->model));
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explain: %s is not built; give its input "
+                           "shape or load it", cornu_model_name(config->model));
     if (config->batch_size < 0 || config->extent < 0 || config->steps < 0)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explain: .%s is negative, expected at least 1",
-                           config->batch_size < 0 ? "batch_size"
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explain: .%s is negative, expected at least "
+                           "1", config->batch_size < 0 ? "batch_size"
                                                   : config->extent < 0 ? "extent" : "steps");
     CornuLoss *loss = config->loss ? cornu_loss(config->loss) : NULL;
     if (config->loss && !loss) return cornu_error_take();

@@ -142,7 +142,8 @@ else
     explain "$golden/files/branches.keras" --loss mse --check
     check "a loss can be given" says 'branches.keras, a training step of 32 samples: '
 fi
-explain "$golden/onnx_rows/apart_height.onnx"
+explain mnist_cnn --device tpu:v3-8 --no-run --json modelled.json
+check "a step can be modelled alone" eval '! says easured && says "^Nothing ran: times are modelled" && says "us/TPU"'
 check "extents that do not fit are told" fails_on 'open extents, which --extent gives' "$golden/onnx_rows/apart_height.onnx"
 echo "no model" >bad.onnx
 echo "no model" >bad.keras

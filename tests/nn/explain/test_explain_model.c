@@ -62,9 +62,9 @@ static void expect_lines(const CornuExplanation *explanation, const char *part)
 }
 
 /*
- * On each of 8 shards 8 rows: forward 8 x 64 x 100 and 8 x 100 x 10, the gradients of both kernels as
- * many, that of the second layer's input, too: 2 x 51,200 + 3 x 8,000 multiply-accumulates. The MXU
- * has 128 x 128: hidden leaves half of its rows empty and 28 columns, less than a quarter; classes
+ * On each of 8 shards 8 rows: forward 8 x 64 x 100 and 8 x 100 x 10, the gradients of both kernels
+ * as many, that of the second layer's input, too: 2 x 51,200 + 3 x 8,000 multiply-accumulates. The
+ * MXU has 128 x 128: hidden leaves half of its rows empty and 28 columns, less than a quarter; classes
  * 28 rows and 118 columns.
  */
 static void test_numbers_by_hand(void **state)
@@ -176,7 +176,8 @@ static void test_several_inputs_and_outputs(void **state)
         .inputs = { words, sizes },
         .outputs = { cornu_call(cornu_dense(4, .activation = CORNU_SOFTMAX, .name = "kind"), both),
                      cornu_call(cornu_dense(1, .name = "price"), both),
-                     cornu_call(cornu_dense(1, .activation = CORNU_SIGMOID, .name = "good"), both) });
+                     cornu_call(cornu_dense(1, .activation = CORNU_SIGMOID, .name = "good"),
+                                both) });
     assert_non_null(model);
     CornuExplanation *explanation = cornu_explain(model, .device_name = "tpu:v2-8", .steps = 1);
     json_t           *all = json_of(explanation);

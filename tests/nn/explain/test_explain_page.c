@@ -56,7 +56,8 @@ static void begin(bool emulated)
     doubled = tpu;
     shards[0] = shards[1] = tpu;
     shards[0].shards = 1;
-    page = (CornuExplanation){ .model = "net", .policy = "mixed_bfloat16", .description = "a device",
+    page = (CornuExplanation){ .model = "net", .policy = "mixed_bfloat16",
+                          .description = "a device",
                           .parameters = 650, .batch = 320, .epoch_samples = 60000, .shards = 4,
                           .target = "class", .targets = 1,
                           .threads = 2, .statistics = { .flops = 1000000, .ops = 9, .kernels = 3 },
