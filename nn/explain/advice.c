@@ -126,6 +126,12 @@ static void advise_rows(Adviser *a)
     const int64_t full = cornu__explain_round_up(rows, 8);
     const double  gain_s = filled_s(a->e->tpu);
     if (full == rows || a->e->function || gain_s == 0.0) return;
+    if (a->e->fixed_batch) {
+        advise(a, gain_s, "The model fixes its batch at %" PRId64 ": %" PRId64 " row%s of a shard "
+               "are padded to %" PRId64 ". With an open batch, more rows would take products of a "
+               "row per sample no longer.", a->e->fixed_batch, rows, rows == 1 ? "" : "s", full);
+        return;
+    }
     advise(a, gain_s,
            "A shard's %" PRId64 " rows are padded to %" PRId64 ": a batch of %" PRId64 " takes "
            "products of a row per sample no longer than %" PRId64 ".", rows, full, shards * full,

@@ -68,6 +68,8 @@ static void describe(CornuExplanation *e)
     e->target = e->config.target ? e->config.target : "class";
     e->epoch_samples = e->trains ? e->config.epoch_samples : 0;
     e->parameters = cornu_model_parameters(model);
+    e->trainable = cornu_model_trainable_parameters(model);
+    e->fixed_batch = cornu_model_batch_size(model) > 0 ? cornu_model_batch_size(model) : 0;
     e->targets = e->trains && e->config.target ? cornu_type_count(y) / e->batch : 1;
     e->description = cornu_device_description(e->device);
     e->shards = cornu_device_shards(e->device);

@@ -75,7 +75,8 @@ struct CornuExplanation {
                                         those of nodes of files */
     const char     *target;          /* what is predicted: "class", "character" */
     int64_t         targets;         /* predictions per sample */
-    int64_t         parameters, batch, epoch_samples;
+    int64_t         parameters, trainable, batch, epoch_samples;
+    int64_t         fixed_batch;     /* of the model; 0: any */
     int             shards, threads;
     CornuStatistics statistics;
     CornuMemory     memory;          /* of a shard */

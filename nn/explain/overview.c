@@ -20,14 +20,15 @@ static void print_head(const CornuExplanation *e, FILE *to)
     const CornuStatistics *s = &e->statistics;
     char                   text[CORNU_EXPLAIN_TEXT], does[160];
     if (e->trains)
-        snprintf(does, sizeof does, "a training step takes %" PRId64 " samples forward and back "
-                 "and updates %" PRId64 " parameters once", e->batch, e->parameters);
+        snprintf(does, sizeof does, "a training step takes %" PRId64 " sample%s forward and back "
+                 "and updates %" PRId64 " parameters once", e->batch, e->batch == 1 ? "" : "s",
+                 e->trainable);
     else if (e->function)
         snprintf(does, sizeof does, "a run of the function, which has %" PRId64 " parameters",
                  e->parameters);
     else
-        snprintf(does, sizeof does, "a prediction step takes %" PRId64 " samples forward through %"
-                 PRId64 " parameters", e->batch, e->parameters);
+        snprintf(does, sizeof does, "a prediction step takes %" PRId64 " sample%s forward through "
+                 "%" PRId64 " parameters", e->batch, e->batch == 1 ? "" : "s", e->parameters);
     snprintf(text, sizeof text, "%s: %s: %" PRId64 " ops, compiled to %" PRId64 " step%s, in %s.",
              e->model, does, s->ops, s->kernels, s->kernels == 1 ? "" : "s", e->policy);
     say(to, text);
