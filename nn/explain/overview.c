@@ -168,7 +168,7 @@ static void print_modelled(const CornuExplanation *e, FILE *to)
         return;
     }
     snprintf(text, sizeof text, "MXU: %" PRId64 " tiles of %.0f x %.0f weights. Of what it "
-             "multiplies in them %.0f percent is useful and %.0f padding; of what it could in that "
+             "multiplies in them %.1f percent is useful and %.1f padding; of what it could in that "
              "time %.1f percent is useful.", tpu->folds, tpu->profile->mxu_rows.value,
              tpu->profile->mxu_columns.value,
              cornu__explain_percent((double)tpu->useful_macs, (double)tpu->padded_macs),

@@ -202,7 +202,7 @@ static bool given_type(CornuType given, int64_t batch, CornuType *to)
     return true;
 }
 
-/* Numbers of classes have the outputs' shape without the classes; those of CTC are one for each. */
+/* Numbers of classes have the outputs' shape without the classes; CTC takes words, here of one. */
 static CornuType label_type(const CornuExplanation *e, const CornuModel *model, int i,
                             const CornuExplainProbe *probe)
 {
@@ -210,13 +210,10 @@ static CornuType label_type(const CornuExplanation *e, const CornuModel *model, 
     CornuType        type = cornu_type_from(CORNU_F32, probe->outputs[i].shape);
     if (given_type(e->config.labels[i], type.shape.extent[0], &type)) return type;
     if (!loss || !loss->kind || !loss->kind->whole_labels) return type;
+    if (!strcmp(loss->kind->class_name, "CTC"))
+        return cornu_type(CORNU_I32, type.shape.extent[0], 1);
     type.dtype = CORNU_I32;
-    if (!strcmp(loss->kind->class_name, "CTC")) {
-        type.shape.extent[1] = 1;
-        type.shape.rank = 2;
-    }
     type.shape.extent[--type.shape.rank] = 0;
-    if (!strcmp(loss->kind->class_name, "CTC")) type.shape.extent[type.shape.rank++] = 1;
     return type;
 }
 
