@@ -33,8 +33,8 @@ void cornu__explain_exchanges_line(const CornuExplainExchanges *e, char text[COR
     }
     snprintf(text, CORNU_EXPLAIN_TEXT, "In %d processes, of which this one, rank %d, has %d of %d "
              "shards: it does its part of those operations, and sends %.1f kB in %d exchange%s, "
-             "%.1f kB of it beside other steps.", e->processes, e->rank, e->own, e->shards, 1e-3 * (double)sent,
-             e->count, e->count == 1 ? "" : "s", 1e-3 * (double)beside);
+             "%.1f kB of it beside other steps.", e->processes, e->rank, e->own, e->shards,
+             1e-3 * (double)sent, e->count, e->count == 1 ? "" : "s", 1e-3 * (double)beside);
 }
 
 /* "63 send", "6 wait", "65 collective". */

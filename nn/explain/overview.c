@@ -94,7 +94,7 @@ static void print_parts(const CornuExplanation *e, FILE *to)
     const double waiting = e->wall_s - cornu__explain_sum_here(e);
     fprintf(to, "  %-30s", "part");
     if (e->runs) fprintf(to, " %10s %11s %9s", "forward ms", "backward ms", "percent");
-    if (e->tpu) fprintf(to, " %7s us/TPU", "");
+    if (e->tpu) fprintf(to, " %13s", "modelled us");
     fputc('\n', to);
     for (int i = 0; i < shown; i++) print_part(e, &parts[i], to);
     for (int i = shown; i < count; i++) {

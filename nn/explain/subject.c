@@ -81,20 +81,28 @@ static void choose_loss(CornuExplanation *e)
     guess_losses(e);
 }
 
-static void choose_step(CornuExplanation *e)
+/* Where a loss is asked for, a model that cannot be trained is refused. */
+static CornuStatus choose_step(CornuExplanation *e)
 {
+    CornuModel *model = e->config.model;
+    const bool  fixed = cornu_model_trainable_parameters(model) == 0;
     e->trains = false;
-    if (e->config.predict) return;
+    if (e->config.predict) return CORNU_OK;
+    if (e->config.loss) CORNU__TRY(cornu__model_refuse_function(model, "cornu_explain with .loss"));
+    if (e->config.loss && fixed)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "cornu_explain with .loss: no parameter of %s is "
+                           "trainable", cornu_model_name(model));
     if (e->function) {
         cornu__explain_note(e, "It is run and not trained: axis 0 of its inputs and outputs is no "
                             "batch.");
-    } else if (cornu_model_trainable_parameters(e->config.model) == 0) {
+    } else if (fixed) {
         cornu__explain_note(e, "It predicts and is not trained: no parameter is trainable.");
     } else {
         choose_loss(e);
         e->trains = *e->loss;
         if (!e->trains) cornu__explain_note(e, "So it predicts and is not trained.");
     }
+    return CORNU_OK;
 }
 
 /* ---- The device ---- */
@@ -164,8 +172,7 @@ CornuStatus cornu__explain_choose(CornuExplanation *e)
     if (e->function) e->batch = 1;
     CORNU__TRY(cornu__explain_probe(e, e->batch, &e->probe));
     CORNU__TRY(choose_device(e));
-    choose_step(e);
-    return CORNU_OK;
+    return choose_step(e);
 }
 
 /* ---- The copy ---- */

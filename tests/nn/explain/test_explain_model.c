@@ -64,8 +64,8 @@ static void expect_lines(const CornuExplanation *explanation, const char *part)
 /*
  * On each of 8 shards 8 rows: forward 8 x 64 x 100 and 8 x 100 x 10, the gradients of both kernels
  * as many, that of the second layer's input, too: 2 x 51,200 + 3 x 8,000 multiply-accumulates. The
- * MXU has 128 x 128: hidden leaves half of its rows empty and 28 columns, less than a quarter; classes
- * 28 rows and 118 columns.
+ * MXU has 128 x 128: hidden leaves half of its rows empty and 28 columns, less than a quarter;
+ * classes 28 rows and 118 columns.
  */
 static void test_numbers_by_hand(void **state)
 {
@@ -224,6 +224,19 @@ static void expect_failure(const CornuExplainConfig *config, CornuStatus status,
         fail_msg("%s is not in %s", part, cornu_error_message());
 }
 
+static void test_a_loss_for_what_is_not_trained(void **state)
+{
+    (void)state;
+    CornuModel        *model = cornu_model_load("tests/golden/onnx_rows/function_state.onnx");
+    CornuExplainConfig config = { .model = model, .loss = "mse" };
+    expect_failure(&config, CORNU_ERR_UNSUPPORTED, "expected a model of batches");
+    cornu_model_free(model);
+    config.model = model = classifier(CORNU_SOFTMAX);
+    for (int i = 0; i < 2; i++) cornu_layer_set_trainable(cornu_model_layer(model, i), false);
+    expect_failure(&config, CORNU_ERR_UNSUPPORTED, "no parameter of classifier is trainable");
+    cornu_model_free(model);
+}
+
 static void test_failures(void **state)
 {
     (void)state;
@@ -264,6 +277,7 @@ int main(void)
         cmocka_unit_test(test_numbers_by_hand), cmocka_unit_test(test_the_model_stays),
         cmocka_unit_test(test_which_step), cmocka_unit_test(test_several_inputs_and_outputs),
         cmocka_unit_test(test_a_function), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_a_loss_for_what_is_not_trained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,8 @@ static void begin(bool emulated)
     shards[0].shards = 1;
     page = (CornuExplanation){ .model = "net", .policy = "mixed_bfloat16",
                           .description = "a device",
-                          .parameters = 660, .trainable = 650, .batch = 320, .epoch_samples = 60000, .shards = 4,
+                          .parameters = 660, .trainable = 650, .batch = 320,
+                          .epoch_samples = 60000, .shards = 4,
                           .target = "class", .targets = 1,
                           .threads = 2, .statistics = { .flops = 1000000, .ops = 9, .kernels = 3 },
                           .memory = { .total = { 3000000, 5000000 }, .capacity = 16000000000,
