@@ -108,13 +108,31 @@ static void advise_batch(Adviser *a)
            1e6 * one->device_s / (double)a->e->batch);
 }
 
-/* Rows of A move in groups of 8. */
+/* Rows of A move in groups of 8: the MXU time of what fills them up. */
+static double filled_s(const CornuTpuModel *tpu)
+{
+    double filled = 0.0;
+    for (int i = 0; i < tpu->op_count; i++) {
+        const int64_t m = tpu->ops[i].product.m, full = cornu__explain_round_up(m, 8);
+        if (tpu->ops[i].product.count)
+            filled += tpu->ops[i].mxu_s * (1.0 - (double)m / (double)full);
+    }
+    return filled;
+}
+
 static void advise_rows(Adviser *a)
 {
     const int64_t shards = a->e->shards, rows = (a->e->batch + shards - 1) / shards;
     const int64_t full = cornu__explain_round_up(rows, 8);
-    if (full == rows || a->e->function) return;
-    advise(a, a->e->tpu->mxu_s * (double)(full - rows) / (double)full,
+    const double  gain_s = filled_s(a->e->tpu);
+    if (full == rows || a->e->function || gain_s == 0.0) return;
+    if (a->e->fixed_batch) {
+        advise(a, gain_s, "The model fixes its batch at %" PRId64 ": %" PRId64 " row%s of a shard "
+               "are padded to %" PRId64 ". With an open batch, more rows would take products of a "
+               "row per sample no longer.", a->e->fixed_batch, rows, rows == 1 ? "" : "s", full);
+        return;
+    }
+    advise(a, gain_s,
            "A shard's %" PRId64 " rows are padded to %" PRId64 ": a batch of %" PRId64 " takes "
            "products of a row per sample no longer than %" PRId64 ".", rows, full, shards * full,
            a->e->batch);
@@ -128,7 +146,8 @@ static int describe_axes(const CornuPadded *padded, int count, char *text, size_
     for (int i = 0; i <= both; i++)
         used += snprintf(text + used, size - (size_t)used, "%s%c = %" PRId64 " %spadded to %" PRId64
                          " %s", i ? " and " : "", padded[i].axis, padded[i].extent,
-                         i ? "" : "is ", padded[i].next, padded[i].axis == 'K' ? "rows" : "columns");
+                         i ? "" : "is ", padded[i].next,
+                         padded[i].axis == 'K' ? "rows" : "columns");
     used += snprintf(text + used, size - (size_t)used, " of the MXU's tiles, which %.0f",
                      100.0 * (double)padded[0].extent / (double)padded[0].next);
     if (both) used += snprintf(text + used, size - (size_t)used, " and %.0f",
@@ -154,8 +173,8 @@ static void advise_padding(Adviser *a)
             others_s += padded[i].wasted_s;
             continue;
         }
-        advise(a, padded[i].wasted_s, "%.60s: %s percent fill; up to %" PRId64 " %s take no longer. "
-               "Its padding takes %.1f percent of the MXU's time.", padded[i].layer, text,
+        advise(a, padded[i].wasted_s, "%.60s: %s percent fill; up to %" PRId64 " %s take no "
+               "longer. Its padding takes %.1f percent of the MXU's time.", padded[i].layer, text,
                padded[i + axes - 1].next, named[padded[i + axes - 1].axis == 'N'], part);
     }
     if (others > 0)

@@ -4,11 +4,12 @@
 
 CornuExplainExchanges cornu__explain_exchanges(CornuExecutable *executable)
 {
-    const CornuDevice *device = cornu_executable_device(executable);
-    CornuExplainExchanges          e = { .processes = cornu_process_count(cornu_device_processes(device)),
-                             .rank = cornu_process_rank(cornu_device_processes(device)),
-                             .shards = cornu_device_shards(device) };
-    int                steps, first;
+    const CornuDevice    *device = cornu_executable_device(executable);
+    CornuProcesses       *processes = cornu_device_processes(device);
+    int                   steps, first;
+    CornuExplainExchanges e = { .processes = cornu_process_count(processes),
+                                .rank = cornu_process_rank(processes),
+                                .shards = cornu_device_shards(device) };
     e.steps = cornu_executable_steps(executable, &steps);
     e.exchanges = cornu_executable_exchanges(executable, &e.count);
     cornu_device_own_shards(device, &first, &e.own);
@@ -30,10 +31,10 @@ void cornu__explain_exchanges_line(const CornuExplainExchanges *e, char text[COR
         sent += e->exchanges[i].bytes_sent;
         beside += is_beside(&e->exchanges[i]) ? e->exchanges[i].bytes_sent : 0;
     }
-    snprintf(text, CORNU_EXPLAIN_TEXT, "In %d processes, of which this one, rank %d, has %d of %d shards: it does "
-             "its part of those operations, and sends %.1f kB in %d exchange%s, %.1f kB of it "
-             "beside other steps.", e->processes, e->rank, e->own, e->shards, 1e-3 * (double)sent,
-             e->count, e->count == 1 ? "" : "s", 1e-3 * (double)beside);
+    snprintf(text, CORNU_EXPLAIN_TEXT, "In %d processes, of which this one, rank %d, has %d of %d "
+             "shards: it does its part of those operations, and sends %.1f kB in %d exchange%s, "
+             "%.1f kB of it beside other steps.", e->processes, e->rank, e->own, e->shards,
+             1e-3 * (double)sent, e->count, e->count == 1 ? "" : "s", 1e-3 * (double)beside);
 }
 
 /* "63 send", "6 wait", "65 collective". */

@@ -8,12 +8,14 @@
 
 /* ---- The step ---- */
 
-/* A copy with its step. A model that turns out not to train predicts, unless a loss was asked for. */
+/* A copy with its step. A model that turns out not to train predicts, unless a loss was asked
+ * for. */
 static CornuStatus make_subject(CornuExplanation *e)
 {
     CornuStatus status = cornu__explain_make(e, e->device, &e->probe, true, &e->subject);
     if (!status || !e->trains || e->config.loss || status == CORNU_ERR_MEMORY) return status;
-    cornu__explain_note(e, "But it cannot be trained, so it predicts: %.300s", cornu_error_message());
+    cornu__explain_note(e, "But it cannot be trained, so it predicts: %.300s",
+                        cornu_error_message());
     e->trains = false;
     e->loss[0] = '\0';
     return cornu__explain_make(e, e->device, &e->probe, true, &e->subject);
@@ -45,8 +47,8 @@ static bool multiplies_f32(const CornuProgram *program)
     return f32 > 0 && !others;
 }
 
-/* The name of the policy in which it computes: the model's, unless all products are of f32, as those
- * of layers with a dtype of their own, and of nodes of .onnx and .tflite files. */
+/* The name of the policy in which it computes: the model's, unless all products are of f32, as are
+ * those of layers with a dtype of their own, and of nodes of .onnx and .tflite files. */
 static void find_policy(CornuExplanation *e)
 {
     const CornuModel *model = e->subject.model;
@@ -66,6 +68,8 @@ static void describe(CornuExplanation *e)
     e->target = e->config.target ? e->config.target : "class";
     e->epoch_samples = e->trains ? e->config.epoch_samples : 0;
     e->parameters = cornu_model_parameters(model);
+    e->trainable = cornu_model_trainable_parameters(model);
+    e->fixed_batch = cornu_model_batch_size(model) > 0 ? cornu_model_batch_size(model) : 0;
     e->targets = e->trains && e->config.target ? cornu_type_count(y) / e->batch : 1;
     e->description = cornu_device_description(e->device);
     e->shards = cornu_device_shards(e->device);

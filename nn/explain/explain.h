@@ -52,9 +52,9 @@ typedef struct {
                                       more than 20 s together */
     bool         no_run;           /* the step is compiled and modelled, and not run */
     bool         others;           /* model 1, 2, 4 and 8 shards and other TPUs, too */
-    CornuType    inputs[CORNU_MAX_MODEL_TENSORS];   /* of a batch's arrays, such as u8 pixels; axis 0
-                                      is .batch_size. A rank of 0: default f32, or what the model's
-                                      input is */
+    CornuType    inputs[CORNU_MAX_MODEL_TENSORS];   /* of a batch's arrays, such as u8 pixels;
+                                      axis 0 is .batch_size. A rank of 0: default f32, or what the
+                                      model's input is */
     CornuType    labels[CORNU_MAX_MODEL_TENSORS];   /* default i32 class numbers, or f32 */
     int64_t      epoch_samples;    /* for the times of epochs; default: none are given */
     const char  *target;           /* what is predicted, in one word; default "class" */
@@ -85,8 +85,8 @@ typedef enum {
 CornuStatus cornu_explanation_print(const CornuExplanation *explanation, CornuExplainPart part,
                                     FILE *to);
 
-/* The same as a string, and everything as JSON; the caller frees them by free(). NULL with a pending
- * error when out of memory. The JSON:
+/* The same as a string, and everything as JSON; the caller frees them by free(). NULL with a
+ * pending error when out of memory. The JSON:
  *
  *     {"model", "device", "kind": "emulated" | "native", "step": "training" | "prediction" |
  *      "function", "loss", "reasons": […], "inputs": [{"name", "type"}], "batch_size", "policy",

@@ -1,6 +1,6 @@
 /*
- * An explanation: a compiled step, what was measured and modelled of it, and its texts. Measured and
- * modelled numbers are in separate columns, which say which they are.
+ * An explanation: a compiled step, what was measured and modelled of it, and its texts. Measured
+ * and modelled numbers are in separate columns, which say which they are.
  */
 #ifndef CORNU_NN_EXPLAIN_INTERNAL_H
 #define CORNU_NN_EXPLAIN_INTERNAL_H
@@ -17,11 +17,11 @@ enum { CORNU_EXPLAIN_ADVICE = 16, CORNU_EXPLAIN_NOTES = 8, CORNU_EXPLAIN_TEXT = 
 
 /* What the model takes and gives, found by recording it once (probe.c). */
 typedef struct {
-    CornuType inputs[CORNU_MAX_MODEL_TENSORS];    /* of a batch, for each value that a step is fed */
-    int64_t   rows_of[CORNU_MAX_MODEL_TENSORS];   /* of the table that the input is looked up in; 0:
-                                                     in none */
+    CornuType inputs[CORNU_MAX_MODEL_TENSORS];    /* of a batch, for each value that is fed */
+    int64_t   rows_of[CORNU_MAX_MODEL_TENSORS];   /* of the table that the input is looked up in;
+                                                     0: in none */
     CornuType outputs[CORNU_MAX_MODEL_TENSORS];
-    CornuOpId made_by[CORNU_MAX_MODEL_TENSORS];   /* the op that makes an output, converting apart */
+    CornuOpId made_by[CORNU_MAX_MODEL_TENSORS];   /* the op that makes it, converting apart */
     int       input_count, output_count;
 } CornuExplainProbe;
 
@@ -50,17 +50,17 @@ typedef struct {
     char    layer[CORNU_EXPLAIN_TEXT / 4];
     char    axis;            /* 'K', 'N' */
     int64_t extent, next;    /* as it is, and with the tiles full */
-    double  wasted_s;        /* MXU time of the layer's padding in a step, its gradients' included */
+    double  wasted_s;        /* MXU time of the layer's padding in a step, with its gradients */
 } CornuPadded;
 
 struct CornuExplanation {
     CornuExplainConfig config;
     CornuDevice       *device, *own_device;   /* the latter if it was opened here */
-    char              *compiled;              /* JSON of what the model was compiled with; or NULL */
+    char              *compiled;              /* JSON of what it was compiled with, or NULL */
     bool               trains, function;
     bool               alone;                 /* on one shard, whatever the device has */
     char               loss[CORNU_EXPLAIN_TEXT];
-    char               notes[CORNU_EXPLAIN_NOTES][CORNU_EXPLAIN_TEXT];   /* why, and what was assumed */
+    char               notes[CORNU_EXPLAIN_NOTES][CORNU_EXPLAIN_TEXT];   /* why; what is assumed */
     int                note_count;
     CornuExplainProbe  probe;
     CornuExplainSubject subject;
@@ -71,11 +71,12 @@ struct CornuExplanation {
     const char     *model, *policy, *description;
     int             own_f32;         /* layers with weights that compute in f32 by a dtype of their
                                         own */
-    bool            fixed_f32;       /* f32 although the model's policy is another, as nodes of files
-                                        compute */
+    bool            fixed_f32;       /* products of f32 though the model's policy is another, as
+                                        those of nodes of files */
     const char     *target;          /* what is predicted: "class", "character" */
     int64_t         targets;         /* predictions per sample */
-    int64_t         parameters, batch, epoch_samples;
+    int64_t         parameters, trainable, batch, epoch_samples;
+    int64_t         fixed_batch;     /* of the model; 0: any */
     int             shards, threads;
     CornuStatistics statistics;
     CornuMemory     memory;          /* of a shard */
@@ -104,8 +105,8 @@ struct CornuExplanation {
 /* What the model is for a batch of so many rows. */
 CornuStatus cornu__explain_probe(CornuExplanation *e, int64_t batch, CornuExplainProbe *to);
 
-/* Finds out whether the step trains and with which loss; opens a device of one shard where the model
- * needs that. */
+/* Finds out whether the step trains and with which loss; opens a device of one shard where the
+ * model needs that. */
 CornuStatus cornu__explain_choose(CornuExplanation *e);
 
 /* A copy of the model, compiled for the device with its step for a batch; `weights`: with the
@@ -164,8 +165,8 @@ void cornu__explain_count_placed(const CornuExplanation *e, int of[CORNU_PLACED_
 int cornu__explain_padded(const CornuExplanation *e, CornuPadded *to, int most);
 int cornu__explain_vmem(const CornuExplanation *e);
 
-/* Advice that follows from the numbers, what gains most first, each with the figures that it is based
- * on; returns how many. */
+/* Advice that follows from the numbers, what gains most first, each with the figures that it is
+ * based on; returns how many. */
 int cornu__explain_advise(const CornuExplanation *e, CornuAdvice advice[CORNU_EXPLAIN_ADVICE]);
 
 /* At most 80 columns; at most 120. */
@@ -175,7 +176,8 @@ void cornu__explain_print_all(const CornuExplanation *e, FILE *to);
 /* Of an executable that has run. A sentence, empty for one process; a row for each, at most 120
  * columns, nothing for one process; [{"name", "begin_step", …}], NULL without memory. */
 CornuExplainExchanges cornu__explain_exchanges(CornuExecutable *executable);
-void    cornu__explain_exchanges_line(const CornuExplainExchanges *e, char text[CORNU_EXPLAIN_TEXT]);
+void    cornu__explain_exchanges_line(const CornuExplainExchanges *e,
+                                      char text[CORNU_EXPLAIN_TEXT]);
 void    cornu__explain_exchanges_print(const CornuExplainExchanges *e, FILE *to);
 json_t *cornu__explain_exchanges_json(const CornuExplainExchanges *e);
 

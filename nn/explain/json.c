@@ -83,7 +83,8 @@ static json_t *describe_op(const CornuPlacedOp *op)
     const CornuPlacement *placement = &op->placement;
     CornuText             type;
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i}",
-                     "op", op->number, "name", cornu_program_op_name(op->op), "layer", op->op->scope,
+                     "op", op->number, "name", cornu_program_op_name(op->op), "layer",
+                     op->op->scope,
                      "result", cornu_type_print(&type, op->type),
                      "placed", cornu_placement_name(placement->kind), "how", placement->how,
                      "why", placement->why, "fallbacks", placement->fallbacks, "step", op->step);
@@ -170,7 +171,8 @@ static json_t *describe_numbers(const CornuExplanation *e)
 {
     const CornuStatistics *s = &e->statistics;
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:I, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I}",
+        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:I, s:i, s:i, s:i, s:i, s:I, s:I, s:I,"
+        " s:I}",
         "model", e->model, "device", e->description, "kind", e->tpu ? "emulated" : "native",
         "step", e->trains ? "training" : e->function ? "function" : "prediction",
         "policy", e->policy, "parameters", (json_int_t)e->parameters, "batch_size",
@@ -195,9 +197,9 @@ static json_t *describe(const CornuExplanation *e)
     set(all, "memory_of_a_shard", describe_memory(&e->memory), &failed);
     set(all, "vmem", describe_vmem(e), &failed);
     set(all, "mxu", describe_mxu(e), &failed);
-    set(all, "measured", e->runs ? json_pack("{s:f, s:i, s:s}", "step_s", e->wall_s, "runs", e->runs,
-                                             "clock", cornu_clock_name(e->clock)) : json_null(),
-        &failed);
+    set(all, "measured", e->runs ? json_pack("{s:f, s:i, s:s}", "step_s", e->wall_s, "runs",
+                                             e->runs, "clock", cornu_clock_name(e->clock))
+                                 : json_null(), &failed);
     set(all, "modelled", list_models(e, &failed), &failed);
     set_lists(e, all, &failed);
     if (!failed) return all;

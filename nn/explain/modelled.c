@@ -41,12 +41,14 @@ static CornuStatus model_shards(CornuExplanation *e, int row)
     return status;
 }
 
-/* With twice the batch, where the model takes one and the device has the memory. */
+/* With twice the batch, where the model takes one and both this machine, which allocates what is
+ * compiled, and the device have the memory. */
 static void model_doubled(CornuExplanation *e)
 {
+    const int64_t       large = (int64_t)1 << 31;   /* bytes */
     CornuExplainProbe   probe;
     CornuExplainSubject subject = { NULL, NULL };
-    if (e->function || cornu_model_batch_size(e->config.model) > 0) return;
+    if (e->function || e->fixed_batch || e->statistics.bytes_planned > large) return;
     CornuDevice *device = cornu_device_open_like(e->device, 1);
     CornuStatus  status = device ? cornu__explain_probe(e, 2 * e->batch, &probe) : CORNU_ERR_DEVICE;
     if (!status) status = cornu__explain_make(e, device, &probe, false, &subject);

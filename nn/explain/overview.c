@@ -6,9 +6,12 @@
 
 #include "explain_internal.h"
 
-enum { PARTS = 64, PARTS_SHOWN = 5, ADVICE_SHOWN = 3, REASONS_SHOWN = 4 };
+enum { PARTS_SHOWN = 5, ADVICE_SHOWN = 3, REASONS_SHOWN = 4 };
 
-static void say(FILE *to, const char *text) { cornu__explain_wrap("", text, CORNU_EXPLAIN_WIDTH, to); }
+static void say(FILE *to, const char *text)
+{
+    cornu__explain_wrap("", text, CORNU_EXPLAIN_WIDTH, to);
+}
 
 /* ---- What it is ---- */
 
@@ -17,14 +20,15 @@ static void print_head(const CornuExplanation *e, FILE *to)
     const CornuStatistics *s = &e->statistics;
     char                   text[CORNU_EXPLAIN_TEXT], does[160];
     if (e->trains)
-        snprintf(does, sizeof does, "a training step takes %" PRId64 " samples forward and back and "
-                 "updates %" PRId64 " parameters once", e->batch, e->parameters);
+        snprintf(does, sizeof does, "a training step takes %" PRId64 " sample%s forward and back "
+                 "and updates %" PRId64 " parameters once", e->batch, e->batch == 1 ? "" : "s",
+                 e->trainable);
     else if (e->function)
         snprintf(does, sizeof does, "a run of the function, which has %" PRId64 " parameters",
                  e->parameters);
     else
-        snprintf(does, sizeof does, "a prediction step takes %" PRId64 " samples forward through %"
-                 PRId64 " parameters", e->batch, e->parameters);
+        snprintf(does, sizeof does, "a prediction step takes %" PRId64 " sample%s forward through "
+                 "%" PRId64 " parameters", e->batch, e->batch == 1 ? "" : "s", e->parameters);
     snprintf(text, sizeof text, "%s: %s: %" PRId64 " ops, compiled to %" PRId64 " step%s, in %s.",
              e->model, does, s->ops, s->kernels, s->kernels == 1 ? "" : "s", e->policy);
     say(to, text);
@@ -51,16 +55,14 @@ static int by_time(const void *a, const void *b)
     return s != t ? (s < t) - (s > t) : (x->tpu_s < y->tpu_s) - (x->tpu_s > y->tpu_s);
 }
 
-/* Sums the steps of each part, the longest first; the last part collects those that do not
- * fit. */
-static int collect_parts(const CornuExplanation *e, Part parts[PARTS])
+/* Sums the steps of each part, the longest first; `parts` has room for one for each step. */
+static int collect_parts(const CornuExplanation *e, Part *parts)
 {
     int count = 0, k;
     for (int i = 0; i < e->step_count; i++) {
         char       name[CORNU_EXPLAIN_LONGEST];
         const bool backward = cornu__explain_layer_of(e->steps[i].scope, name, sizeof name);
         for (k = 0; k < count && strcmp(parts[k].name, name) != 0;) k++;
-        if (k == PARTS) k = PARTS - 1;
         if (k == count) {
             parts[count] = (Part){ .forward_s = 0.0 };
             memcpy(parts[count++].name, name, sizeof name);
@@ -85,13 +87,14 @@ static void print_part(const CornuExplanation *e, const Part *part, FILE *to)
 
 static void print_parts(const CornuExplanation *e, FILE *to)
 {
-    Part         parts[PARTS], others = { .forward_s = 0.0 };
-    const int    count = collect_parts(e, parts);
+    Part         others = { .forward_s = 0.0 };
+    Part        *parts = cornu__allocate((size_t)e->step_count + 1, sizeof *parts);
+    const int    count = parts ? collect_parts(e, parts) : 0;
     const int    shown = count > PARTS_SHOWN + 1 ? PARTS_SHOWN : count;
     const double waiting = e->wall_s - cornu__explain_sum_here(e);
     fprintf(to, "  %-30s", "part");
     if (e->runs) fprintf(to, " %10s %11s %9s", "forward ms", "backward ms", "percent");
-    if (e->tpu) fprintf(to, " %7s us/TPU", "");
+    if (e->tpu) fprintf(to, " %13s", "modelled us");
     fputc('\n', to);
     for (int i = 0; i < shown; i++) print_part(e, &parts[i], to);
     for (int i = shown; i < count; i++) {
@@ -101,6 +104,7 @@ static void print_parts(const CornuExplanation *e, FILE *to)
     }
     snprintf(others.name, sizeof others.name, "%d others", count - shown);
     if (shown < count) print_part(e, &others, to);
+    cornu__release(parts);
     if (waiting > 0.0)
         fprintf(to, "  %-30s %22.2f %9.1f\n", "between steps, and waiting", 1e3 * waiting,
                 cornu__explain_percent(waiting, e->wall_s));
@@ -164,7 +168,7 @@ static void print_modelled(const CornuExplanation *e, FILE *to)
         return;
     }
     snprintf(text, sizeof text, "MXU: %" PRId64 " tiles of %.0f x %.0f weights. Of what it "
-             "multiplies in them %.0f percent is useful and %.0f padding; of what it could in that "
+             "multiplies in them %.1f percent is useful and %.1f padding; of what it could in that "
              "time %.1f percent is useful.", tpu->folds, tpu->profile->mxu_rows.value,
              tpu->profile->mxu_columns.value,
              cornu__explain_percent((double)tpu->useful_macs, (double)tpu->padded_macs),
@@ -188,8 +192,8 @@ static int collect_reasons(const CornuExplanation *e, Reason *reasons, int most)
         const CornuPlacement *placement = &e->placed[i].placement;
         const char           *op = cornu_program_op_name(e->placed[i].op);
         if (placement->kind == CORNU_PLACED_NATIVE) continue;
-        for (k = 0; k < count && (strcmp(reasons[k].op, op) || strcmp(reasons[k].why, placement->why));)
-            k++;
+        for (k = 0; k < count; k++)
+            if (!strcmp(reasons[k].op, op) && !strcmp(reasons[k].why, placement->why)) break;
         if (k == most) continue;
         if (k == count)
             reasons[count++] = (Reason){ .op = op, .why = placement->why,
@@ -214,8 +218,8 @@ static void print_ops(const CornuExplanation *e, FILE *to)
     const int count = collect_reasons(e, reasons, MOST);
     if (!e->placed_count) return;
     cornu__explain_count_placed(e, of);
-    int used = snprintf(text, sizeof text, "Ops: %d, of which %d native, %d decomposed, %d by reference "
-                        "kernels, %d refused", e->placed_count, of[CORNU_PLACED_NATIVE],
+    int used = snprintf(text, sizeof text, "Ops: %d, of which %d native, %d decomposed, %d by "
+                        "reference kernels, %d refused", e->placed_count, of[CORNU_PLACED_NATIVE],
                         of[CORNU_PLACED_DECOMPOSED], of[CORNU_PLACED_REFERENCE],
                         of[CORNU_PLACED_REFUSED]);
     for (int i = 0; i < count && i < REASONS_SHOWN; i++)
@@ -265,7 +269,8 @@ static void print_advice(const CornuExplanation *e, FILE *to)
         cornu__explain_wrap("-", advice[i].text, CORNU_EXPLAIN_WIDTH, to);
     fprintf(to, "--all shows every step%s", e->tpu ? ", other TPUs" : "");
     if (shown < count)
-        fprintf(to, ", and %d more piece%s of advice", count - shown, count - shown == 1 ? "" : "s");
+        fprintf(to, ", and %d more piece%s of advice", count - shown,
+                count - shown == 1 ? "" : "s");
     fputs(".\n", to);
 }
 

@@ -159,7 +159,7 @@ CornuStatus cornu__explain_probe(CornuExplanation *e, int64_t batch, CornuExplai
         status = try(e, to);
     }
     if (open && status != CORNU_ERR_MEMORY)
-        cornu__fail_prefix(status, "the inputs have open extents, which .extent gives, and those that "
-                           "were tried do not fit");
+        cornu__fail_prefix(status, "the inputs have open extents, which .extent gives, and those "
+                           "that were tried do not fit");
     return status;
 }

@@ -1,4 +1,5 @@
-/* The step that is explained: whether it trains, with which loss, and a copy of the model with it. */
+/* The step that is explained: whether it trains, with which loss, and a copy of the model for
+ * it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +61,8 @@ static void choose_loss(CornuExplanation *e)
     const CornuModel *model = e->config.model;
     if (e->config.loss) {
         add_loss(e, e->config.loss);
-        cornu__explain_note(e, "It trains with the loss that was asked for, %s, and Adam.", e->loss);
+        cornu__explain_note(e, "It trains with the loss that was asked for, %s, and Adam.",
+                            e->loss);
         return;
     }
     if (has_loss(model)) {
@@ -79,20 +81,28 @@ static void choose_loss(CornuExplanation *e)
     guess_losses(e);
 }
 
-static void choose_step(CornuExplanation *e)
+/* Where a loss is asked for, a model that cannot be trained is refused. */
+static CornuStatus choose_step(CornuExplanation *e)
 {
+    CornuModel *model = e->config.model;
+    const bool  fixed = cornu_model_trainable_parameters(model) == 0;
     e->trains = false;
-    if (e->config.predict) return;
+    if (e->config.predict) return CORNU_OK;
+    if (e->config.loss) CORNU__TRY(cornu__model_refuse_function(model, "cornu_explain with .loss"));
+    if (e->config.loss && fixed)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "cornu_explain with .loss: no parameter of %s is "
+                           "trainable", cornu_model_name(model));
     if (e->function) {
         cornu__explain_note(e, "It is run and not trained: axis 0 of its inputs and outputs is no "
                             "batch.");
-    } else if (cornu_model_trainable_parameters(e->config.model) == 0) {
+    } else if (fixed) {
         cornu__explain_note(e, "It predicts and is not trained: no parameter is trainable.");
     } else {
         choose_loss(e);
         e->trains = *e->loss;
         if (!e->trains) cornu__explain_note(e, "So it predicts and is not trained.");
     }
+    return CORNU_OK;
 }
 
 /* ---- The device ---- */
@@ -140,11 +150,11 @@ static CornuStatus check(const CornuExplainConfig *config)
 {
     CORNU__TRY(cornu__model_check(config->model));
     if (!config->model->base.built)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explain: %s is not built; give its input shape "
-                           "or load it", cornu_model_name(config->model));
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explain: %s is not built; give its input "
+                           "shape or load it", cornu_model_name(config->model));
     if (config->batch_size < 0 || config->extent < 0 || config->steps < 0)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explain: .%s is negative, expected at least 1",
-                           config->batch_size < 0 ? "batch_size"
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explain: .%s is negative, expected at least "
+                           "1", config->batch_size < 0 ? "batch_size"
                                                   : config->extent < 0 ? "extent" : "steps");
     CornuLoss *loss = config->loss ? cornu_loss(config->loss) : NULL;
     if (config->loss && !loss) return cornu_error_take();
@@ -162,8 +172,7 @@ CornuStatus cornu__explain_choose(CornuExplanation *e)
     if (e->function) e->batch = 1;
     CORNU__TRY(cornu__explain_probe(e, e->batch, &e->probe));
     CORNU__TRY(choose_device(e));
-    choose_step(e);
-    return CORNU_OK;
+    return choose_step(e);
 }
 
 /* ---- The copy ---- */
@@ -200,7 +209,7 @@ static bool given_type(CornuType given, int64_t batch, CornuType *to)
     return true;
 }
 
-/* Numbers of classes have the outputs' shape without the classes; those of CTC are one for each. */
+/* Numbers of classes have the outputs' shape without the classes; CTC takes words, here of one. */
 static CornuType label_type(const CornuExplanation *e, const CornuModel *model, int i,
                             const CornuExplainProbe *probe)
 {
@@ -208,13 +217,10 @@ static CornuType label_type(const CornuExplanation *e, const CornuModel *model, 
     CornuType        type = cornu_type_from(CORNU_F32, probe->outputs[i].shape);
     if (given_type(e->config.labels[i], type.shape.extent[0], &type)) return type;
     if (!loss || !loss->kind || !loss->kind->whole_labels) return type;
+    if (!strcmp(loss->kind->class_name, "CTC"))
+        return cornu_type(CORNU_I32, type.shape.extent[0], 1);
     type.dtype = CORNU_I32;
-    if (!strcmp(loss->kind->class_name, "CTC")) {
-        type.shape.extent[1] = 1;
-        type.shape.rank = 2;
-    }
     type.shape.extent[--type.shape.rank] = 0;
-    if (!strcmp(loss->kind->class_name, "CTC")) type.shape.extent[type.shape.rank++] = 1;
     return type;
 }
 

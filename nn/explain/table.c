@@ -38,8 +38,8 @@ static void print_head(const CornuExplanation *e, FILE *to)
     fprintf(to, "%s: %" PRId64 " parameters, a %s of %" PRId64 " sample%s, %s, %s, %d "
             "shard%s, %d thread%s\n", e->model, e->parameters,
             e->trains ? "training step" : e->function ? "run" : "prediction step", e->batch,
-            e->batch == 1 ? "" : "s", e->tpu ? "emulated" : "native", e->policy, e->shards, e->shards == 1 ? "" : "s",
-            e->threads, e->threads == 1 ? "" : "s");
+            e->batch == 1 ? "" : "s", e->tpu ? "emulated" : "native", e->policy, e->shards,
+            e->shards == 1 ? "" : "s", e->threads, e->threads == 1 ? "" : "s");
     fprintf(to, "compiled: %" PRId64 " ops to %" PRId64 " steps, %.2f GFLOP, %.1f MB moved, "
             "%" PRId64 " copies\n", s->ops, s->kernels, 1e-9 * (double)s->flops,
             1e-6 * (double)s->bytes_moved, s->copies);
@@ -154,7 +154,8 @@ static void print_native(const CornuExplanation *e, FILE *to)
                 cornu__explain_fit(names.cut, cornu__explain_shape(names.shape, step, NULL), 14, 0),
                 1e-6 * (double)bytes, 1e3 * here,
                 here > 0.0 ? 1e-9 * times * (double)step->flops / here : 0.0,
-                here > 0.0 ? 1e-9 * times * (double)bytes / here : 0.0, cornu__explain_percent(here, cornu__explain_sum_here(e)));
+                here > 0.0 ? 1e-9 * times * (double)bytes / here : 0.0,
+                cornu__explain_percent(here, cornu__explain_sum_here(e)));
     }
     fprintf(to, "%-78s%7.2f %8.3f\n", "      all", 1e-6 * (double)e->statistics.bytes_moved,
             1e3 * cornu__explain_sum_here(e));

@@ -35,7 +35,7 @@ for device in cpu tpu; do
     explain mnist_cnn_bn --device $device --batch-size $batch --steps 1
     check "the first page of $device is a screen" eval '[ "$(wc -l <out)" -le 40 ] && narrow'
     check "it says what a step does" says '^mnist_cnn_bn: a training step takes '
-    check "it says where the time goes" says '^  part  *forward ms  *backward ms  *percent\( *us/TPU\)\?$'
+    check "it says where the time goes" says '^  part  *forward ms  *backward ms  *percent\( *modelled us\)\?$'
     check "it says how the ops are placed" says '^Ops: [0-9]*, of which [0-9]* native, [0-9]* decomposed, 0 by reference kernels, 0 refused'
     check "it says how it trains" says '^It trains as the model was compiled: loss sparse_categorical_crossentropy,$'
     check "it says what memory is used for" says '^Memory.*: at most [1-9].* MB'
@@ -142,7 +142,8 @@ else
     explain "$golden/files/branches.keras" --loss mse --check
     check "a loss can be given" says 'branches.keras, a training step of 32 samples: '
 fi
-explain "$golden/onnx_rows/apart_height.onnx"
+explain mnist_cnn --device tpu:v3-8 --no-run --json modelled.json
+check "a step can be modelled alone" eval '! says easured && says "^Nothing ran: times are modelled" && says "modelled us"'
 check "extents that do not fit are told" fails_on 'open extents, which --extent gives' "$golden/onnx_rows/apart_height.onnx"
 echo "no model" >bad.onnx
 echo "no model" >bad.keras

@@ -13,7 +13,7 @@
 typedef struct {
     CornuExplainConfig config;
     const char        *json, *topology, *scaling;
-    bool               all, check;
+    bool               all, check, no_run;
 } Flags;
 
 static CornuStatus write_json(const CornuExplanation *explanation, const char *path)
@@ -28,7 +28,7 @@ static CornuStatus explain(const Flags *flags, CornuDevice *device)
 {
     CornuExplainConfig config = flags->config;
     config.device = device;
-    config.no_run = flags->check;
+    config.no_run = flags->check || flags->no_run;
     config.others = !flags->check && (flags->all || flags->json);
     CornuExplanation *explanation = cornu_explain_from(&config);
     if (!explanation) return cornu_error_status();
@@ -118,18 +118,20 @@ int command_explain(int argc, char **argv)
         { "batch-size", OPTION_WHOLE, &options.batch_size, "N",
           "samples per step; default the model's, else 32", 1, 1e6, NULL },
         { "extent", OPTION_WHOLE, &flags.config.extent, "N",
-          "in place of extents that the model leaves open; default 224 for images, else 128", 1, 1e6,
-          NULL },
+          "in place of extents that the model leaves open; default 224 for images, else 128", 1,
+          1e6, NULL },
         { "loss", OPTION_TEXT, &flags.config.loss, "NAME",
           "Keras' name, as mse; default what the model was compiled with, else one that fits its "
           "output", 0, 0, NULL },
         { "predict", OPTION_SWITCH, &flags.config.predict, "", "explain the prediction step, not "
           "that of training", 0, 0, NULL },
         { "steps", OPTION_WHOLE, &flags.config.steps, "N", "steps to measure", 1, 1000, NULL },
+        { "no-run", OPTION_SWITCH, &flags.no_run, "",
+          "compile and model the step, and do not run it", 0, 0, NULL },
         { "all", OPTION_SWITCH, &flags.all, "", "show every step, and other TPUs, in 120 columns",
           0, 0, NULL },
-        { "check", OPTION_SWITCH, &flags.check, "", "instead, list how the device computes each op: "
-          "natively, decomposed or by a reference kernel, and why", 0, 0, NULL },
+        { "check", OPTION_SWITCH, &flags.check, "", "instead, list how the device computes each "
+          "op: natively, decomposed or by a reference kernel, and why", 0, 0, NULL },
         { "topology", OPTION_TEXT, &flags.topology, "TOPOLOGY",
           "with --device pjrt:tpu or pjrt:cuda: compile for this machine without it, "
           "v3:2x2 or h100", 0, 0, NULL },
@@ -141,8 +143,8 @@ int command_explain(int argc, char **argv)
     };
     const Program program = { .name = "cornu explain", .extra = extra, .arguments = "MODEL",
                               .least_arguments = 1, .groups = OPTIONS_MACHINE,
-                              .purpose = "Explains a model's step on a device: its ops, its memory, "
-                                         "where its time goes, and what to change." };
+                              .purpose = "Explains a model's step on a device: its ops, its "
+                                         "memory, where its time goes, and what to change." };
     const int     usage = options_parse(&options, &program, argc, argv);
     return usage >= 0 ? usage : session_end("cornu explain", run(&options, &flags));
 }

@@ -35,8 +35,8 @@ typedef struct {
     ScalingRow  strong[SCALING_ROWS];   /* compared with the first */
 } Scaling;
 
-/* Models the slices in `list`, ascending numbers of shards such as "8,32,128"; `config` has the model
- * and what it is explained with, the options the device, the batch and the numerics.
+/* Models the slices in `list`, ascending numbers of shards such as "8,32,128"; `config` has the
+ * model and what it is explained with, the options the device, the batch and the numerics.
  * CORNU_ERR_ARGUMENT for another list, a device that is not a TPU, and more shards than its pod
  * has. */
 CornuStatus explain_scaling_of(const Options *options, const CornuExplainConfig *config,

@@ -62,10 +62,10 @@ static void expect_lines(const CornuExplanation *explanation, const char *part)
 }
 
 /*
- * On each of 8 shards 8 rows: forward 8 x 64 x 100 and 8 x 100 x 10, the gradients of both kernels as
- * many, that of the second layer's input, too: 2 x 51,200 + 3 x 8,000 multiply-accumulates. The MXU
- * has 128 x 128: hidden leaves half of its rows empty and 28 columns, less than a quarter; classes
- * 28 rows and 118 columns.
+ * On each of 8 shards 8 rows: forward 8 x 64 x 100 and 8 x 100 x 10, the gradients of both kernels
+ * as many, that of the second layer's input, too: 2 x 51,200 + 3 x 8,000 multiply-accumulates. The
+ * MXU has 128 x 128: hidden leaves half of its rows empty and 28 columns, less than a quarter;
+ * classes 28 rows and 118 columns.
  */
 static void test_numbers_by_hand(void **state)
 {
@@ -176,7 +176,8 @@ static void test_several_inputs_and_outputs(void **state)
         .inputs = { words, sizes },
         .outputs = { cornu_call(cornu_dense(4, .activation = CORNU_SOFTMAX, .name = "kind"), both),
                      cornu_call(cornu_dense(1, .name = "price"), both),
-                     cornu_call(cornu_dense(1, .activation = CORNU_SIGMOID, .name = "good"), both) });
+                     cornu_call(cornu_dense(1, .activation = CORNU_SIGMOID, .name = "good"),
+                                both) });
     assert_non_null(model);
     CornuExplanation *explanation = cornu_explain(model, .device_name = "tpu:v2-8", .steps = 1);
     json_t           *all = json_of(explanation);
@@ -223,6 +224,19 @@ static void expect_failure(const CornuExplainConfig *config, CornuStatus status,
         fail_msg("%s is not in %s", part, cornu_error_message());
 }
 
+static void test_a_loss_for_what_is_not_trained(void **state)
+{
+    (void)state;
+    CornuModel        *model = cornu_model_load("tests/golden/onnx_rows/function_state.onnx");
+    CornuExplainConfig config = { .model = model, .loss = "mse" };
+    expect_failure(&config, CORNU_ERR_UNSUPPORTED, "expected a model of batches");
+    cornu_model_free(model);
+    config.model = model = classifier(CORNU_SOFTMAX);
+    for (int i = 0; i < 2; i++) cornu_layer_set_trainable(cornu_model_layer(model, i), false);
+    expect_failure(&config, CORNU_ERR_UNSUPPORTED, "no parameter of classifier is trainable");
+    cornu_model_free(model);
+}
+
 static void test_failures(void **state)
 {
     (void)state;
@@ -263,6 +277,7 @@ int main(void)
         cmocka_unit_test(test_numbers_by_hand), cmocka_unit_test(test_the_model_stays),
         cmocka_unit_test(test_which_step), cmocka_unit_test(test_several_inputs_and_outputs),
         cmocka_unit_test(test_a_function), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_a_loss_for_what_is_not_trained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,8 +56,10 @@ static void begin(bool emulated)
     doubled = tpu;
     shards[0] = shards[1] = tpu;
     shards[0].shards = 1;
-    page = (CornuExplanation){ .model = "net", .policy = "mixed_bfloat16", .description = "a device",
-                          .parameters = 650, .batch = 320, .epoch_samples = 60000, .shards = 4,
+    page = (CornuExplanation){ .model = "net", .policy = "mixed_bfloat16",
+                          .description = "a device",
+                          .parameters = 660, .trainable = 650, .batch = 320,
+                          .epoch_samples = 60000, .shards = 4,
                           .target = "class", .targets = 1,
                           .threads = 2, .statistics = { .flops = 1000000, .ops = 9, .kernels = 3 },
                           .memory = { .total = { 3000000, 5000000 }, .capacity = 16000000000,
@@ -110,6 +112,10 @@ static void test_rules(void **state)
     page.batch = 300;                     /* 75 rows for a shard, which fill 80 */
     assert_true(advised("A shard's 75 rows are padded to 80: a batch of 320"));
     assert_int_equal(advice_count(), 1);
+    page.fixed_batch = 300;
+    assert_true(advised("The model fixes its batch at 300: 75 rows of a shard are padded to 80. "));
+    assert_int_equal(advice_count(), 1);
+    page.fixed_batch = 0;
     page.batch = 320;
     modelled[0].passes = 6;
     assert_true(advised("MXU time 0.7 instead of 4.0 us"));
@@ -316,7 +322,7 @@ static void test_the_page_of_an_emulated_device(void **state)
     char *text = print();
     expect_width(text, 120);
     for (const char *const *part = (const char *const[]){
-             "net: 650 parameters, a training step of 320 samples", "emulated, mixed_bfloat16",
+             "net: 660 parameters, a training step of 320 samples", "emulated, mixed_bfloat16",
              "4 shards, 2 threads",
              "memory of a shard: now 3.0 MB of 16000 (other 0.0, weights 0.0, slots 2.0, ",
              "             at most 5.0 MB of 16000 (other 0.0, weights 0.0, slots 4.0, ",
