@@ -115,3 +115,9 @@ CornuModel *objective_model(const Objective *objective, const Options *options,
     cornu_model_free(model);
     return NULL;
 }
+
+int64_t objective_batch(const Options *options, const CornuModel *model, int64_t usual)
+{
+    const int64_t fixed = cornu_model_batch_size(model);
+    return options->batch_size ? options->batch_size : fixed > 0 ? fixed : usual;
+}

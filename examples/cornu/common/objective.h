@@ -32,4 +32,7 @@ CornuStatus objective_compile(const Objective *objective, const Options *options
 CornuModel *objective_model(const Objective *objective, const Options *options,
                             const Subject *subject, CornuDevice *device);
 
+/* --batch-size, else that which the model fixes, as files of .onnx may, else `usual`. */
+int64_t objective_batch(const Options *options, const CornuModel *model, int64_t usual);
+
 #endif

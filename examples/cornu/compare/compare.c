@@ -196,9 +196,10 @@ static CornuStatus load_own(const Options *options, const Wanted *wanted, Making
                             Data *data)
 {
     const bool    given = data_given(options, &wanted->data);
-    const int64_t rows = options->limit ? options->limit : RANDOM_STEPS * race->batch_size;
     CornuDevice  *device = cornu_device_open("cpu", .threads = 1, .shards = 1);
     CornuModel   *model = device ? first_model(making, !given, device) : NULL;
+    if (model) race->batch_size = objective_batch(options, model, OWN_BATCH);
+    const int64_t rows = options->limit ? options->limit : RANDOM_STEPS * race->batch_size;
     CornuStatus   status = !model ? cornu_error_status()
                            : given ? data_load(data, options, &wanted->data, model, DATA_LABELS)
                                    : data_random(data, model, rows, (uint64_t)options->seed);
@@ -221,7 +222,6 @@ static CornuStatus compare_own(const Options *options, const Wanted *wanted, con
         return cornu_error_set(CORNU_ERR_ARGUMENT, "--advise is for networks of models/ on their own "
                                "data; cornu explain %s --device tpu says what it would take",
                                subject->name);
-    if (!race->batch_size) race->batch_size = OWN_BATCH;
     race->name = slash ? slash + 1 : subject->name;
     race->make = make;
     race->context = &making;
