@@ -11,7 +11,8 @@ static CornuStatus check_flags(const TrainFlags *flags, bool images, bool text)
 {
     const DataFlags *data = &flags->data;
     const bool  of_text = flags->text || flags->sampling || flags->rmsprop || flags->sequence_length;
-    const bool  of_images = flags->large.recipe || flags->shift || flags->flip;
+    const bool  of_images = flags->large.recipe || flags->large.warmup_epochs > 0.0 || flags->shift ||
+                            flags->flip;
     const bool  of_arrays = data->y.count || data->test_x.count || data->test_y.count;
     const bool  of_pictures = data->scale != DATA_BY_MODEL || data->offset != 0.0;
     const char *what =
@@ -20,7 +21,8 @@ static CornuStatus check_flags(const TrainFlags *flags, bool images, bool text)
         : of_text && !text
             ? "--text, --sampling, --rmsprop and --sequence-length are for networks of text alone"
         : of_images && !images
-            ? "--large-batch and --augment-... are for networks of digits and garments alone"
+            ? "--large-batch, --warmup-epochs and --augment-... are for networks of digits and garments "
+              "alone"
         : of_arrays && !data->x.count ? "--y, --test-x and --test-y come with --x"
         : data->target && (images || text) ? "--target is for --data FILE.csv alone"
         : data->encoding && images ? "--encoding is for texts alone"

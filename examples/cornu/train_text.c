@@ -195,6 +195,8 @@ CornuStatus train_text(Options *options, TrainFlags *flags, const CornuTextPrese
 {
     Run run = { .options = options, .flags = flags, .preset = preset,
                 .reference = *cornu_reference_model(preset->model) };
+    if (flags->text && options->data && data_kind(options->data) == DATA_TEXT)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--text and --data FILE: expected only one of them");
     if (flags->rmsprop && preset->heads)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "--rmsprop is for the LSTMs, %s is trained by "
                                "AdamW", preset->model);

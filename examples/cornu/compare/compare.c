@@ -199,6 +199,11 @@ static CornuStatus load_own(const Options *options, const Wanted *wanted, Making
     CornuDevice  *device = cornu_device_open("cpu", .threads = 1, .shards = 1);
     CornuModel   *model = device ? first_model(making, !given, device) : NULL;
     if (model) race->batch_size = objective_batch(options, model, OWN_BATCH);
+    if (model && cornu_model_batch_size(model) > 0 && !race->shards) {
+        race->shards = 1;
+        printf("One shard: %s fixes batches of %lld\n", making->subject->name,
+               (long long)cornu_model_batch_size(model));
+    }
     const int64_t rows = options->limit ? options->limit : RANDOM_STEPS * race->batch_size;
     CornuStatus   status = !model ? cornu_error_status()
                            : given ? data_load(data, options, &wanted->data, model, DATA_LABELS)

@@ -310,7 +310,8 @@ static const CornuExecutable *step_of(const Race *race, CornuModel *model, int64
 /* Records and compiles the step for that device and batch, and models it; nothing runs. */
 static CornuStatus model_epoch(const Race *race, const char *name, ModelledEpoch *row)
 {
-    CornuDevice   *device = cornu_device_open(name, .threads = (int)race->threads);
+    CornuDevice   *device = cornu_device_open(name, .threads = (int)race->threads,
+                                              .shards = race->own ? race->shards : 0);
     CornuModel    *model = device ? race_model(race, device) : NULL;
     CornuTpuModel *cost = NULL;
     if (model) {
