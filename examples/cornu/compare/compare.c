@@ -150,8 +150,10 @@ static CornuStatus compare_published(const Options *options, const Wanted *wante
                                "networks of models/ on their own data");
     if (flags->y.count || flags->test_x.count || flags->test_y.count || flags->target ||
         flags->encoding || flags->scale != DATA_BY_MODEL || flags->offset != 0.0)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--y, --test-x, --test-y, --target, --encoding, "
-                               "--scale and --offset are not for networks of models/ on their own data");
+        return cornu_error_set(
+            CORNU_ERR_ARGUMENT,
+            "--y, --test-x, --test-y, --target, --encoding, "
+            "--scale and --offset are not for networks of models/ on their own data");
     CornuTrainTest   *data = session_data(options, race->reference->load);
     race->data = data;
     if (!race->batch_size) race->batch_size = race->reference->batch_size;
@@ -192,8 +194,8 @@ static CornuModel *first_model(Making *making, bool any_loss, CornuDevice *devic
     return model;
 }
 
-static CornuStatus load_own(const Options *options, const Wanted *wanted, Making *making, Race *race,
-                            Data *data)
+static CornuStatus load_own(const Options *options, const Wanted *wanted, Making *making,
+                            Race *race, Data *data)
 {
     const bool    given = data_given(options, &wanted->data);
     CornuDevice  *device = cornu_device_open("cpu", .threads = 1, .shards = 1);
@@ -210,8 +212,10 @@ static CornuStatus load_own(const Options *options, const Wanted *wanted, Making
                                    : data_random(data, model, rows, (uint64_t)options->seed);
     if (!status) printf("%s\n", data->about);
     if (!status && race->enough > 0.0 && !data->test_x[0].data)
-        status = cornu_error_set(CORNU_ERR_ARGUMENT, "--until: %s has no data for validation, expected "
-                                 "--test-x and --test-y, or a set that has them", data->name);
+        status = cornu_error_set(CORNU_ERR_ARGUMENT,
+                                 "--until: %s has no data for validation, expected "
+                                 "--test-x and --test-y, or a set that has them",
+                                 data->name);
     cornu_model_free(model);
     cornu_device_close(device);
     return status;
@@ -224,7 +228,8 @@ static CornuStatus compare_own(const Options *options, const Wanted *wanted, con
     Data        data = { .set = NULL };
     Making      making = { options, subject, wanted->objective };
     if (wanted->advise)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--advise is for networks of models/ on their own "
+        return cornu_error_set(CORNU_ERR_ARGUMENT,
+                               "--advise is for networks of models/ on their own "
                                "data; cornu explain %s --device tpu says what it would take",
                                subject->name);
     race->name = slash ? slash + 1 : subject->name;
@@ -247,11 +252,16 @@ static CornuStatus start(const Options *options, const Wanted *wanted, char *con
     if (!status) status = subject_find(&subject, options->arguments[0]);
     if (status) return status;
     const CornuReferenceModel *reference = subject.reference;
-    Race race = { .reference = reference, .epochs = options->epochs, .batch_size = options->batch_size,
-                  .steps = options->steps_per_epoch, .seed = options->seed,
-                  .threads = options->threads, .learning_rate = options->learning_rate,
-                  .enough = wanted->target, .processes = session_processes(),
-                  .shards = (int)options->shards };
+    Race                       race = { .reference = reference,
+                                        .epochs = options->epochs,
+                                        .batch_size = options->batch_size,
+                                        .steps = options->steps_per_epoch,
+                                        .seed = options->seed,
+                                        .threads = options->threads,
+                                        .learning_rate = options->learning_rate,
+                                        .enough = wanted->target,
+                                        .processes = session_processes(),
+                                        .shards = (int)options->shards };
     const bool text = reference && !strcmp(reference->target, "character");
     return reference && data_is_published(options, &wanted->data, text)
                ? compare_published(options, wanted, &race, arguments)

@@ -152,7 +152,8 @@ static CornuStatus run_epoch(Race *race, Racer *racer, int64_t epoch)
     racer->seconds[epoch] = cornu_history_seconds(history, 0);
     racer->loss = cornu_history_get(history, "loss", 0);
     racer->val_loss = race_validates(race) ? cornu_history_get(history, "val_loss", 0) : NAN;
-    racer->val_accuracy = race_validates(race) ? cornu_history_get(history, "val_accuracy", 0) : NAN;
+    racer->val_accuracy =
+        race_validates(race) ? cornu_history_get(history, "val_accuracy", 0) : NAN;
     racer->accuracies[epoch] = racer->val_accuracy;
     racer->joules[epoch] = energy_joules(&race->energy) - before;
     cornu_history_free(history);
@@ -357,7 +358,8 @@ const CornuPublishedEpoch *race_published(const Race *race, int i)
     int count;
     const CornuPublishedEpoch *all = cornu_published_epochs(&count);
     for (int k = 0; k < count; k++)
-        if (!race->own && strcmp(all[k].model, race->reference->name) == 0 && i-- == 0) return &all[k];
+        if (!race->own && strcmp(all[k].model, race->reference->name) == 0 && i-- == 0)
+            return &all[k];
     return NULL;
 }
 

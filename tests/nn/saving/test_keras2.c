@@ -1,6 +1,6 @@
-/* Files of Keras 2 and tf.keras, as tf-keras wrote them (tests/golden/make_keras2.py), and a .h5 file
- * of Keras 3 that has not been trained (make_keras3_h5.py): they
- * predict as there, training continues as there, and they are saved as models of Keras 3. */
+/* Files of Keras 2 and tf.keras, as tf-keras wrote them (tests/golden/make_keras2.py), and a .h5
+ * file of Keras 3 that was not trained (make_keras3_h5.py): they predict as there, training
+ * continues as there, and they are saved as models of Keras 3. */
 #include "golden_files.h"
 #include "../../skip.h"
 
