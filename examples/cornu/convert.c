@@ -11,10 +11,13 @@ int command_convert(int argc, char **argv)
         { "opset", OPTION_WHOLE, &opset, "N", "of an .onnx file; 18 unless given", 13, 27, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
-    const Program program = { .name = "cornu convert", .extra = extra, .arguments = "MODEL FILE",
+    const Program program = { .name = "cornu convert",
+                              .extra = extra,
+                              .arguments = "MODEL FILE",
                               .least_arguments = 2,
-                              .purpose = "Writes a model as a .safetensors, .keras, .onnx or .tflite "
-                                         "file." };
+                              .purpose =
+                                  "Writes a model as a .safetensors, .keras, .onnx or .tflite "
+                                  "file." };
     const int     usage = options_parse(&options, &program, argc, argv);
     Subject       subject;
     if (usage >= 0) return usage;

@@ -130,8 +130,8 @@ static CornuStatus tour(Race *race, int64_t limit, const char *file)
                "    %s predict %s IMAGE.png\n"
                "    %s help compare    other networks and TPUs, a chart\n"
                "    %s help train      one device, longer trainings\n"
-               "    examples/mnist_convnet.c    the program to start from\n", file, cornu, file, cornu,
-               cornu);
+               "    examples/mnist_convnet.c    the program to start from\n",
+               file, cornu, file, cornu, cornu);
     return status;
 }
 
@@ -152,8 +152,9 @@ static CornuTrainTest *find_digits(Options *options)
 int command_demo(int argc, char **argv)
 {
     Options       options = { .save = in_tree() ? "build/demo.safetensors" : "demo.safetensors" };
-    const Program program = { .name = "cornu demo", .purpose = "Trains a CNN on handwritten digits on "
-                              "two devices, compares them, and shows what it reads.",
+    const Program program = { .name = "cornu demo",
+                              .purpose = "Trains a CNN on handwritten digits on "
+                                         "two devices, compares them, and shows what it reads.",
                               .groups = OPTIONS_THREADS | OPTIONS_DATA };
     const int     usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;

@@ -10,8 +10,10 @@
 static CornuStatus evaluate(const Options *options, CornuModel *model, const Data *data)
 {
     double              results[CORNU_MAX_METRICS * CORNU_MAX_MODEL_TENSORS];
-    CornuEvaluateConfig config = { .model = model, .batch_size = options->batch_size,
-                                   .results = results, .verbose = CORNU_SILENT };
+    CornuEvaluateConfig config = { .model = model,
+                                   .batch_size = objective_batch(options, model, 32),
+                                   .results = results,
+                                   .verbose = CORNU_SILENT };
     memcpy(config.xs, data_test_x(data), sizeof config.xs);
     memcpy(config.ys, data_test_y(data), sizeof config.ys);
     printf("%s\n", data->about);
@@ -28,15 +30,16 @@ static CornuStatus evaluate(const Options *options, CornuModel *model, const Dat
 
 int command_evaluate(int argc, char **argv)
 {
-    Options       options = { .device = "cpu", .batch_size = 32 };
+    Options       options = { .device = "cpu" };
     DataFlags     flags = DATA_FLAGS;
     Objective     objective = { .loss = NULL };
     const Option  extra[] = {
-        DATA_OPTIONS(flags),
-        DATA_LABEL_OPTIONS(flags),
-        { "batch-size", OPTION_WHOLE, &options.batch_size, "N", "rows at once", 1, 1e6, NULL },
-        OBJECTIVE_LOSS_OPTIONS(objective),
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+         DATA_OPTIONS(flags),
+         DATA_LABEL_OPTIONS(flags),
+         { "batch-size", OPTION_WHOLE, &options.batch_size, "N",
+           "rows at once; default 32, or what the model fixes", 1, 1e6, NULL },
+         OBJECTIVE_LOSS_OPTIONS(objective),
+         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Program program = { .name = "cornu evaluate", .extra = extra, .arguments = "MODEL",
                               .least_arguments = 1, .data = DATA_HELP,
@@ -50,7 +53,8 @@ int command_evaluate(int argc, char **argv)
     CornuDevice *device = status ? NULL : session_device(&options);
     CornuModel  *model = device ? objective_model(&objective, &options, &subject, device) : NULL;
     if (!status)
-        status = model ? data_load(&data, &options, &flags, model, DATA_LABELS) : cornu_error_status();
+        status =
+            model ? data_load(&data, &options, &flags, model, DATA_LABELS) : cornu_error_status();
     if (!status) status = evaluate(&options, model, &data);
     cornu_model_free(model);
     cornu_device_close(device);

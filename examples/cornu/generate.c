@@ -1,5 +1,5 @@
-/* cornu generate MODEL: continues a text, with a model of characters that was trained. The text goes to
- * stdout, everything else to stderr. */
+/* cornu generate MODEL: continues a text, with a model of characters that was trained. The text
+ * goes to stdout, everything else to stderr. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +84,8 @@ static CornuModel *rebuild(const Run *run, const CornuModel *saved)
 static CornuStatus probe(CornuModel *model, int64_t steps, int64_t changed, CornuArray to)
 {
     uint8_t *tokens = malloc((size_t)steps);
-    if (!tokens) return cornu_error_set(CORNU_ERR_MEMORY, "no memory for %lld tokens", (long long)steps);
+    if (!tokens)
+        return cornu_error_set(CORNU_ERR_MEMORY, "no memory for %lld tokens", (long long)steps);
     for (int64_t t = 0; t < steps; t++) tokens[t] = (uint8_t)(1 + (t + (t >= steps - changed)) % 2);
     const CornuStatus status =
         cornu_predict_on_batch(model, cornu_array(tokens, CORNU_U8, 1, steps), to);
@@ -99,15 +100,20 @@ static CornuStatus examine(Run *run, CornuModel *model, int64_t steps, int64_t v
     float        *first = malloc(2 * (size_t)count * sizeof *first), *second = first + count;
     const char   *file = run->options->arguments[0];
     double        sum = 0.0;
-    CornuStatus   status = first ? CORNU_OK : cornu_error_set(CORNU_ERR_MEMORY, "no memory for %s", file);
-    if (!status) status = probe(model, steps, 0, cornu_array(first, CORNU_F32, 1, steps, vocabulary));
+    CornuStatus   status =
+        first ? CORNU_OK : cornu_error_set(CORNU_ERR_MEMORY, "no memory for %s", file);
+    if (!status)
+        status = probe(model, steps, 0, cornu_array(first, CORNU_F32, 1, steps, vocabulary));
     if (!status)
         status = probe(model, steps, half, cornu_array(second, CORNU_F32, 1, steps, vocabulary));
     for (int64_t i = 0; i < (steps - half) * vocabulary && !status; i++)
         if (fabsf(first[i] - second[i]) > 1e-3F * (1.0F + fabsf(first[i])))
-            status = cornu_error_set(CORNU_ERR_UNSUPPORTED, "%s: is not causal: what it predicts for a "
-                                     "character depends on later ones, so that it cannot continue a "
-                                     "text", file);
+            status =
+                cornu_error_set(CORNU_ERR_UNSUPPORTED,
+                                "%s: is not causal: what it predicts for a "
+                                "character depends on later ones, so that it cannot continue a "
+                                "text",
+                                file);
     for (int64_t i = 0; i < vocabulary && !status; i++) {
         sum += first[i];
         run->logits |= first[i] < 0.0F;
@@ -122,24 +128,26 @@ static CornuStatus check_form(const Run *run, const CornuModel *saved)
     const char      *file = run->options->arguments[0];
     const CornuShape in = cornu_model_input_shape(saved), out = cornu_model_output_shape(saved);
     CornuText        a, b;
-    if (cornu_model_input_count(saved) == 1 && cornu_model_output_count(saved) == 1 && in.rank == 2 &&
-        out.rank == 3 && in.extent[1] == out.extent[1])
+    if (cornu_model_input_count(saved) == 1 && cornu_model_output_count(saved) == 1 &&
+        in.rank == 2 && out.rank == 3 && in.extent[1] == out.extent[1])
         return CORNU_OK;
     if (in.rank == 2 && out.rank == 2)
         return cornu_error_set(CORNU_ERR_SHAPE, "%s: turns %s into %s, one prediction for a whole "
                                "sequence; expected one for each character, (None, T, V)", file,
                                cornu_shape_print(&a, in), cornu_shape_print(&b, out));
-    return cornu_error_set(CORNU_ERR_SHAPE, "%s: turns %s into %s, expected one input of characters, "
-                           "(None, T), and predictions of each one's successor, (None, T, V)", file,
-                           cornu_shape_print(&a, in), cornu_shape_print(&b, out));
+    return cornu_error_set(CORNU_ERR_SHAPE,
+                           "%s: turns %s into %s, expected one input of characters, "
+                           "(None, T), and predictions of each one's successor, (None, T, V)",
+                           file, cornu_shape_print(&a, in), cornu_shape_print(&b, out));
 }
 
 /* The model itself, which is compiled. */
 static CornuStatus prepare(Run *run, CornuModel *saved)
 {
     const int64_t T = cornu_model_input_shape(saved).extent[1];
-    const int64_t steps = T != CORNU_NONE ? T : run->flags->sequence_length ? run->flags->sequence_length
-                                                                            : 128;
+    const int64_t     steps = T != CORNU_NONE               ? T
+                              : run->flags->sequence_length ? run->flags->sequence_length
+                                                            : 128;
     const CornuStatus status = cornu_compile(saved, .device = run->device);
     return status ? status : examine(run, saved, steps, run->text->vocabulary);
 }
@@ -202,9 +210,11 @@ static CornuStatus check_flags(const Run *run)
     const bool     alphabet = data_encoding(&run->flags->data) == CORNU_TEXT_ALPHABET;
     const char    *what =
         !alphabet && (run->flags->text || options->data || options->data_dir || options->limit)
-            ? "--text, --data, --data-dir and --limit give the alphabet of --encoding alphabet, and are "
-              "for it alone"
-        : options->shards > 1 ? "--shards: one sequence cannot be shared, expected 1" : NULL;
+               ? "--text, --data, --data-dir and --limit give the alphabet of --encoding alphabet, "
+                    "and are "
+                 "for it alone"
+           : options->shards > 1 ? "--shards: one sequence cannot be shared, expected 1"
+                                 : NULL;
     return what ? cornu_error_set(CORNU_ERR_ARGUMENT, "%s", what) : CORNU_OK;
 }
 

@@ -1,7 +1,7 @@
 /*
- * cornu quantize MODEL --data WHAT: quantizes a trained model to 8 bits, by what its activations are on
- * the data, and compares the two; prints what the 8-bit model would cost on an Edge TPU, and writes it
- * to a file.
+ * cornu quantize MODEL --data WHAT: quantizes a trained model to 8 bits, by what its activations
+ * are on the data, and compares the two; prints what the 8-bit model would cost on an Edge TPU, and
+ * writes it to a file.
  */
 #include <math.h>
 #include <stdio.h>
@@ -155,7 +155,8 @@ static void print_accuracy(const CornuModel *model, const CornuInt8Model *small,
                "classes equal\n", is, after, is - was, agreement(integer, NULL, real));
     } else {
         printf("float:  %9lld bytes of weights\nint8:   %9lld bytes of weights; ", before, after);
-        if (classifies(real)) printf("%.2f %% of the classes equal\n", agreement(integer, NULL, real));
+        if (classifies(real))
+            printf("%.2f %% of the classes equal\n", agreement(integer, NULL, real));
         else {
             const double mean = distance(real, integer, range);
             printf("%.3g from float's values in the mean, which are %.3g to %.3g\n", mean, range[0],
@@ -231,7 +232,8 @@ static void choose_digits(Options *options, const DataFlags *flags, const CornuM
     const DataKind kind = options->data ? data_kind(options->data) : DATA_SETS;
     PictureInput   input;
     if (flags->x.count || kind != DATA_SETS) return;
-    if (picture_input(&input, model, flags) || input.channels != 1 || input.height != CORNU_DIGIT_SIZE) {
+    if (picture_input(&input, model, flags) || input.channels != 1 ||
+        input.height != CORNU_DIGIT_SIZE) {
         cornu_error_take();
         return;
     }
@@ -244,17 +246,15 @@ int command_quantize(int argc, char **argv)
     Options      options = { .shards = 1 };
     Settings     settings = { .data = DATA_FLAGS, .samples = 512 };
     const char  *save = NULL;
-    const Option extra[] = {
-        DATA_OPTIONS(settings.data),
-        DATA_LABEL_OPTIONS(settings.data),
-        { "samples", OPTION_WHOLE, &settings.samples, "N",
-          "rows that give the ranges of activations", 1, 1e6, NULL },
-        { "save", OPTION_TEXT, &save, "FILE", "write the 8-bit model to FILE, .tflite or .onnx", 0, 0,
-          NULL },
-        { "operators", OPTION_SWITCH, &settings.operators, "",
-          "list the operators, and what an Edge TPU has", 0, 0, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL }
-    };
+    const Option  extra[] = { DATA_OPTIONS(settings.data),
+                              DATA_LABEL_OPTIONS(settings.data),
+                              { "samples", OPTION_WHOLE, &settings.samples, "N",
+                                "rows that give the ranges of activations", 1, 1e6, NULL },
+                              { "save", OPTION_TEXT, &save, "FILE",
+                                "write the 8-bit model to FILE, .tflite or .onnx", 0, 0, NULL },
+                              { "operators", OPTION_SWITCH, &settings.operators, "",
+                                "list the operators, and what an Edge TPU has", 0, 0, NULL },
+                              { NULL, 0, NULL, NULL, NULL, 0, 0, NULL } };
     const Program program = {
         .name = "cornu quantize", .extra = extra, .arguments = "MODEL", .least_arguments = 1,
         .groups = OPTIONS_DATA | OPTIONS_CLASSES | OPTIONS_THREADS,

@@ -20,6 +20,8 @@ static CornuStatus print(CornuModel *model)
         printf("Output %d: %s %s\n", i, cornu_model_output_name(model, i),
                cornu_type_print(&text, type));
     }
+    if (cornu_model_batch_size(model) > 0)
+        printf("In batches of %lld rows\n", (long long)cornu_model_batch_size(model));
     return CORNU_OK;
 }
 

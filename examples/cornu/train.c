@@ -10,8 +10,9 @@
 static CornuStatus check_flags(const TrainFlags *flags, bool images, bool text)
 {
     const DataFlags *data = &flags->data;
-    const bool  of_text = flags->text || flags->sampling || flags->rmsprop || flags->sequence_length;
-    const bool  of_images = flags->large.recipe || flags->shift || flags->flip;
+    const bool of_text = flags->text || flags->sampling || flags->rmsprop || flags->sequence_length;
+    const bool of_images =
+        flags->large.recipe || flags->large.warmup_epochs > 0.0 || flags->shift || flags->flip;
     const bool  of_arrays = data->y.count || data->test_x.count || data->test_y.count;
     const bool  of_pictures = data->scale != DATA_BY_MODEL || data->offset != 0.0;
     const char *what =
@@ -19,15 +20,17 @@ static CornuStatus check_flags(const TrainFlags *flags, bool images, bool text)
             ? "--loss, --optimizer and --metrics are not for networks of text"
         : of_text && !text
             ? "--text, --sampling, --rmsprop and --sequence-length are for networks of text alone"
-        : of_images && !images
-            ? "--large-batch and --augment-... are for networks of digits and garments alone"
+        : of_images && !images        ? "--large-batch, --warmup-epochs and --augment-... are for "
+                                        "networks of digits and garments "
+                                        "alone"
         : of_arrays && !data->x.count ? "--y, --test-x and --test-y come with --x"
         : data->target && (images || text) ? "--target is for --data FILE.csv alone"
-        : data->encoding && images ? "--encoding is for texts alone"
+        : data->encoding && images         ? "--encoding is for texts alone"
         : of_pictures && (images || text)
             ? "--scale and --offset are not for networks of models/ on their own data"
         : flags->validation_split > 0.0 && data->test_x.count
-            ? "--validation-split and --test-x: expected only one of them" : NULL;
+            ? "--validation-split and --test-x: expected only one of them"
+            : NULL;
     return what ? cornu_error_set(CORNU_ERR_ARGUMENT, "%s", what) : CORNU_OK;
 }
 
@@ -37,7 +40,7 @@ static CornuStatus train(Options *options, TrainFlags *flags)
     if (subject_find(&subject, options->arguments[0])) return cornu_error_status();
     const CornuReferenceModel *reference = subject.reference;
     const CornuTextPreset     *preset = reference ? text_preset_of(reference->name) : NULL;
-    const bool                 published = reference && data_is_published(options, &flags->data, preset);
+    const bool published = reference && data_is_published(options, &flags->data, preset);
     if (check_flags(flags, published && !preset, published && preset)) return cornu_error_status();
     return !published ? train_own(options, flags, &subject)
            : preset   ? train_text(options, flags, preset)
@@ -72,11 +75,15 @@ int command_train(int argc, char **argv)
           "form of RMSprop, for the LSTMs; default the network's", 0, 0, forms },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
-    const Program program = { .name = "cornu train", .extra = extra, .arguments = "MODEL",
-                              .least_arguments = 1, .groups = OPTIONS_ALL | OPTIONS_CLASSES,
+    const Program program = { .name = "cornu train",
+                              .extra = extra,
+                              .arguments = "MODEL",
+                              .least_arguments = 1,
+                              .groups = OPTIONS_ALL | OPTIONS_CLASSES,
                               .data = DATA_HELP,
-                              .purpose = "Trains a model on your data, or a network of models/ on its "
-                                         "own." };
+                              .purpose =
+                                  "Trains a model on your data, or a network of models/ on its "
+                                  "own." };
     const int     usage = options_parse(&options, &program, argc, argv);
     return usage >= 0 ? usage : session_end("cornu train", train(&options, &flags));
 }

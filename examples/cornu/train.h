@@ -1,6 +1,6 @@
 /*
- * cornu train: what is common to its three ways, on data of one's own, on digits and garments, and on
- * text.
+ * cornu train: what is common to its three ways, on data of one's own, on digits and garments, and
+ * on text.
  */
 #ifndef CORNU_EXAMPLES_TRAIN_H
 #define CORNU_EXAMPLES_TRAIN_H

@@ -70,7 +70,8 @@ CornuStatus train_images(Options *options, const TrainFlags *flags,
     if (!status) status = cornu_summary(model);
     if (!status) status = session_prepare(options, model, data);
     if (!status)
-        status = session_conclude(options, model, fit(options, flags, reference, model, data), data);
+        status =
+            session_conclude(options, model, fit(options, flags, reference, model, data), data);
     cornu_model_free(model);
     cornu_train_test_free(data);
     cornu_device_close(device);

@@ -60,9 +60,12 @@ CornuStatus train_own(Options *options, const TrainFlags *flags, const Subject *
     const CornuReferenceModel *reference = subject->reference;
     Data                       data = { .set = NULL };
     if (!options->epochs) options->epochs = 1;
-    if (!options->batch_size) options->batch_size = reference ? reference->batch_size : 32;
     CornuDevice *device = session_open(options);
-    CornuModel  *model = device ? objective_model(&flags->objective, options, subject, device) : NULL;
+    CornuModel  *model =
+        device ? objective_model(&flags->objective, options, subject, device) : NULL;
+    if (model)
+        options->batch_size =
+            objective_batch(options, model, reference ? reference->batch_size : 32);
     CornuStatus  status = model ? data_load(&data, options, &flags->data, model, DATA_LABELS)
                                 : cornu_error_status();
     if (!status) status = train(options, flags, model, &data);

@@ -37,8 +37,10 @@ static const char *file_of(const Run *run)
 {
     const char    *what = run->flags->text ? run->flags->text : run->options->data;
     const DataKind kind = what ? data_kind(what) : DATA_SETS;
-    return what == run->flags->text || kind == DATA_TEXT || (kind == DATA_ABSENT && strchr(what, '.'))
-               ? what : NULL;
+    return what == run->flags->text || kind == DATA_TEXT ||
+                   (kind == DATA_ABSENT && strchr(what, '.'))
+               ? what
+               : NULL;
 }
 
 static CornuStatus open_text(Run *run)
@@ -195,6 +197,9 @@ CornuStatus train_text(Options *options, TrainFlags *flags, const CornuTextPrese
 {
     Run run = { .options = options, .flags = flags, .preset = preset,
                 .reference = *cornu_reference_model(preset->model) };
+    if (flags->text && options->data && data_kind(options->data) == DATA_TEXT)
+        return cornu_error_set(CORNU_ERR_ARGUMENT,
+                               "--text and --data FILE: expected only one of them");
     if (flags->rmsprop && preset->heads)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "--rmsprop is for the LSTMs, %s is trained by "
                                "AdamW", preset->model);

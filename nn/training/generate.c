@@ -100,7 +100,8 @@ static CornuStatus check(const CornuGenerateConfig *config)
         return cornu__fail(CORNU_ERR_ARGUMENT, "generate: .temperature is %g, expected 0 or more",
                            temperature);
     if (config->sequence_length < 0)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "generate: .sequence_length is %lld, expected 1 or more",
+        return cornu__fail(CORNU_ERR_ARGUMENT,
+                           "generate: .sequence_length is %lld, expected 1 or more",
                            (long long)config->sequence_length);
     if (config->top_k < 0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "generate: .top_k is %lld, expected 0 or more",
@@ -156,7 +157,7 @@ static void take_exponentials(float *p, int64_t count)
     float most = p[0];
     for (int64_t i = 1; i < count; i++)
         if (p[i] > most) most = p[i];
-    for (int64_t i = 0; i < count; i++) p[i] = expf(p[i] - most);   /* NaN where one is not finite */
+    for (int64_t i = 0; i < count; i++) p[i] = expf(p[i] - most); /* NaN where one is not finite */
 }
 
 static CornuStatus generate(Generation *g)
@@ -194,7 +195,8 @@ static CornuStatus run(const CornuGenerateConfig *config)
     Generation       g = { .config = config, .vocabulary = out.extent[out.rank - 1],
                            .temperature = cornu__number(config->temperature, 1.0) };
     g.steps = cornu_model_input_shape(config->model).extent[1];
-    if (g.steps == CORNU_NONE) g.steps = config->sequence_length ? config->sequence_length : ANY_STEPS;
+    if (g.steps == CORNU_NONE)
+        g.steps = config->sequence_length ? config->sequence_length : ANY_STEPS;
     g.window = cornu__allocate((size_t)g.steps, cornu_dtype_size(config->prime.type.dtype));
     g.probabilities = cornu__allocate((size_t)(g.steps * g.vocabulary), sizeof *g.probabilities);
     g.scratch = cornu__allocate((size_t)g.vocabulary, sizeof *g.scratch);

@@ -11,8 +11,8 @@ typedef struct {
     CornuArray array;   /* .data is NULL where none was asked for */
 } Loaded;
 
-/* "x.npy"; "data.npz:x_train"; "data.npz" alone is its array `usual`, or its only one. NULL leaves it
- * empty. Errors name the file, and what arrays it has. */
+/* "x.npy"; "data.npz:x_train"; "data.npz" alone is its array `usual`, or its only one. NULL leaves
+ * it empty. Errors name the file, and what arrays it has. */
 CornuStatus arrays_load(Loaded *to, const char *what, const char *usual);
 void        arrays_free(Loaded *loaded);
 

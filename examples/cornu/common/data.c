@@ -94,7 +94,8 @@ static CornuStatus load(Data *data, const Options *options, const DataFlags *fla
     const char *what = options->data;
     if (flags->x.count) return data_from_arrays(data, flags, model, need);
     if (!what)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "expected --x FILE%s, or --data with a set (mnist), "
+        return cornu_error_set(CORNU_ERR_ARGUMENT,
+                               "expected --x FILE%s, or --data with a set (mnist), "
                                "a folder of pictures, a .csv, .npz or text file",
                                need == DATA_LABELS ? " and --y FILE" : "");
     data->name = what;
@@ -106,11 +107,15 @@ static CornuStatus load(Data *data, const Options *options, const DataFlags *fla
     case DATA_ARRAYS:    return data_from_archive(data, what, model, need);
     case DATA_TEXT:      return data_from_text(data, options, flags, model);
     case DATA_SETS:
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--data %s: holds data sets, expected the name of "
-                               "one, as --data mnist --data-dir %s", what, what);
+        return cornu_error_set(CORNU_ERR_ARGUMENT,
+                               "--data %s: holds data sets, expected the name of "
+                               "one, as --data mnist --data-dir %s",
+                               what, what);
     case DATA_EMPTY:
-        return cornu_error_set(CORNU_ERR_DATA, "--data %s: has no folders, expected one of pictures for "
-                               "each class", what);
+        return cornu_error_set(CORNU_ERR_DATA,
+                               "--data %s: has no folders, expected one of pictures for "
+                               "each class",
+                               what);
     case DATA_ABSENT: break;
     }
     return absent(what);

@@ -1,16 +1,15 @@
 /*
  * Data of a command, for any model. One table, in all commands:
  *
- *     --data mnist | fashion-mnist | shakespeare   a set by its name, in --data-dir DIR, or found, or
- *                                                  downloaded; a DIR of sets is also taken for --data
- *     --data synthetic                             digits or text drawn by code
- *     --data pictures/                             a folder of pictures for each class
- *     --data FILE.csv [--target COLUMN]            columns of numbers and words
- *     --data FILE.npz                              arrays x, y, or x_train, y_train, x_test, y_test, or
- *                                                  of the names of the model's inputs and outputs
- *     --data FILE                                  else a text, for models of characters
- *     --x FILE --y FILE                            .npy, .npz or FILE.npz:NAME, for each input by order,
- *                                                  or as NAME=FILE
+ *     --data NAME          a set: mnist, fashion-mnist, shakespeare; in --data-dir DIR, or found, or
+ *                          downloaded. A DIR of sets is also taken
+ *     --data synthetic     digits or text drawn by code
+ *     --data pictures/     a folder of pictures for each class
+ *     --data FILE.csv      columns of numbers and words; --target COLUMN are the labels
+ *     --data FILE.npz      arrays x, y, or x_train, y_train, x_test, y_test, or of the names of the
+ *                          model's inputs and outputs
+ *     --data FILE          else a text, for models of characters
+ *     --x FILE --y FILE    .npy, .npz or FILE.npz:NAME, for each input by order, or as NAME=FILE
  *
  *     Data data;
  *     if (data_load(&data, &options, &flags, model, DATA_LABELS)) ...
@@ -38,8 +37,8 @@ extern const char *const data_encodings[];
 
 /* Of --data, for Program.data. */
 #define DATA_HELP \
-    "mnist, fashion-mnist, shakespeare or synthetic; a folder of pictures for each class; a .csv, " \
-    ".npz or text file"
+    "mnist, fashion-mnist, shakespeare or synthetic; a folder of pictures for each class; a "      \
+    ".csv, .npz or text file"
 
 /* In a list of Option: what all commands have that take data, and those that train. */
 #define DATA_OPTIONS(flags)                                                                        \
@@ -49,7 +48,7 @@ extern const char *const data_encodings[];
     { "target", OPTION_TEXT, &(flags).target, "COLUMN", "of a .csv file: what is predicted", 0, 0, \
       NULL },                                                                                      \
     { "encoding", OPTION_CHOICE, &(flags).encoding, "NAME",                                       \
-      "what a character of a text is; default code-points", 0, 0, data_encodings },                                                                            \
+      "what a character of a text is; default code-points", 0, 0, data_encodings },            \
     { "scale", OPTION_NUMBER, &(flags).scale, "X",                                                 \
       "factor of pixels; default 1 if the model scales them itself, else 1/255", -1e6, 1e6, NULL },\
     { "offset", OPTION_NUMBER, &(flags).offset, "X", "added to scaled pixels, as -1", -1e6, 1e6,   \
@@ -92,8 +91,8 @@ typedef struct {
 typedef enum { DATA_INPUTS, DATA_LABELS } DataNeed;
 
 /* Loads what --x or --data and --limit name, in the shapes of the model, which is built, and with
- * labels as its losses take them. Messages name both shapes, a label that is no class, and the first
- * value that is not finite. */
+ * labels as its losses take them. Messages name both shapes, a label that is no class, and the
+ * first value that is not finite. */
 CornuStatus data_load(Data *data, const Options *options, const DataFlags *flags,
                       const CornuModel *model, DataNeed need);
 void        data_free(Data *data);
@@ -131,8 +130,8 @@ typedef struct {
 DataKind       data_kind(const char *what);
 const DataSet *data_set(const char *name);      /* NULL: no such name */
 
-/* Whether these are data on which a network of models/, of text or of images, was published: a set, one
- * drawn by code, a folder of sets. And, for one of text, a text. */
+/* Whether these are data on which a network of models/, of text or of images, was published: a set,
+ * one drawn by code, a folder of sets. And, for one of text, a text. */
 bool data_is_published(const Options *options, const DataFlags *flags, bool text);
 
 CornuTextEncoding data_encoding(const DataFlags *flags);

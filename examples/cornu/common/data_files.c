@@ -52,7 +52,8 @@ static CornuStatus wrong_count(const Side *side, int given)
     char   names[400] = "";
     size_t at = 0;
     for (int i = 0; i < side->count && at < sizeof names; i++)
-        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", side->names[i]);
+        at +=
+            (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", side->names[i]);
     return cornu_error_set(CORNU_ERR_ARGUMENT, "expected --%s FILE %d times, for %s, got %d",
                            side->flag, side->count, names, given);
 }
@@ -70,7 +71,9 @@ static CornuStatus load_side(Data *data, const Side *side, const OptionTexts *gi
         if (to[place].data)
             return cornu_error_set(CORNU_ERR_ARGUMENT, "--%s %s: %s has a file already", side->flag,
                                    given->text[i], side->names[place]);
-        const char *usual = side->count > 1 ? side->names[place] : strchr(side->flag, 'x') ? "x" : "y";
+        const char *usual = side->count > 1           ? side->names[place]
+                            : strchr(side->flag, 'x') ? "x"
+                                                      : "y";
         if (arrays_load(loaded, file, usual)) return cornu_error_status();
         to[place] = loaded->array;
     }
@@ -117,8 +120,10 @@ static CornuStatus missing(const Data *data, const char *path, const char *name,
     for (int i = 0; i < cornu_npz_count(data->files[0].file) && i < 8 && at < sizeof names; i++)
         at += (size_t)snprintf(names + at, sizeof names - at, "%s%.40s", i ? ", " : "",
                                cornu_npz_at(data->files[0].file, i)->name);
-    return cornu_error_set(CORNU_ERR_FORMAT, "%s: no array \"%s\", nor \"%s\", nor \"%s_train\"; it "
-                           "has %s", path, name, part, part, names);
+    return cornu_error_set(CORNU_ERR_FORMAT,
+                           "%s: no array \"%s\", nor \"%s\", nor \"%s_train\"; it "
+                           "has %s",
+                           path, name, part, part, names);
 }
 
 CornuStatus data_from_archive(Data *data, const char *path, const CornuModel *model, DataNeed need)
@@ -153,7 +158,8 @@ CornuStatus data_from_archive(Data *data, const char *path, const CornuModel *mo
  * last where labels are wanted. */
 static CornuTable *columns_of(const CornuModel *model, DataNeed need)
 {
-    const char *inputs = cornu_model_note(model, "inputs"), *target = cornu_model_note(model, "target");
+    const char *inputs = cornu_model_note(model, "inputs"),
+               *target = cornu_model_note(model, "target");
     if (!inputs || !target) return NULL;
     const size_t size = strlen(inputs) + strlen(target) + 2;
     char        *both = malloc(size);
@@ -173,8 +179,10 @@ static CornuStatus open_table(Data *data, const Options *options, const DataFlag
     snprintf(target, 256, "%s", flags->target ? flags->target
                                 : last >= 0   ? cornu_table_column_name(like, last) : "");
     if (need == DATA_LABELS && !*target)
-        cornu_error_set(CORNU_ERR_ARGUMENT, "--data %s: expected --target COLUMN, what the model is "
-                        "to predict", options->data);
+        cornu_error_set(CORNU_ERR_ARGUMENT,
+                        "--data %s: expected --target COLUMN, what the model is "
+                        "to predict",
+                        options->data);
     else
         data->table = cornu_table_load(options->data, .like = like);
     cornu_table_free(like);
@@ -198,7 +206,8 @@ CornuStatus data_from_table(Data *data, const Options *options, const DataFlags 
         return cornu_error_status();
     data->owned[data->owned_count++] = data->x[0].data;
     snprintf(data->about, sizeof data->about, "%s: %lld rows of %lld numbers", options->data,
-             (long long)data->x[0].type.shape.extent[0], (long long)data->x[0].type.shape.extent[1]);
+             (long long)data->x[0].type.shape.extent[0],
+             (long long)data->x[0].type.shape.extent[1]);
     if (at < 0 && need == DATA_LABELS)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "%s: no column %s", options->data, target);
     if (at < 0) return CORNU_OK;

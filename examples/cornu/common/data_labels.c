@@ -55,9 +55,9 @@ static CornuStatus check_finite(const char *name, const char *what, CornuArray a
     for (int64_t i = 0; i < count; i++) {
         const double value = cornu_array_get(array, i);
         if (!isfinite(value))
-            return cornu_error_set(CORNU_ERR_VALUE, "%s: %s has %s in row %lld, expected numbers alone",
-                                   name, what, isnan(value) ? "NaN" : "an infinity",
-                                   (long long)(i / (count / rows)));
+            return cornu_error_set(
+                CORNU_ERR_VALUE, "%s: %s has %s in row %lld, expected numbers alone", name, what,
+                isnan(value) ? "NaN" : "an infinity", (long long)(i / (count / rows)));
     }
     return CORNU_OK;
 }
@@ -72,9 +72,11 @@ static CornuStatus check_classes(const char *name, CornuArray y, CornuShape out)
     expected.extent[expected.rank] = 0;
     const bool column = y.type.shape.rank == out.rank && y.type.shape.extent[out.rank - 1] == 1;
     if (y.type.shape.rank != expected.rank && !column)
-        return cornu_error_set(CORNU_ERR_SHAPE, "%s: the labels are %s, expected class numbers of shape "
-                               "%s for outputs of %lld classes", name, cornu_type_print(&a, y.type),
-                               cornu_shape_print(&b, expected), (long long)classes);
+        return cornu_error_set(CORNU_ERR_SHAPE,
+                               "%s: the labels are %s, expected class numbers of shape "
+                               "%s for outputs of %lld classes",
+                               name, cornu_type_print(&a, y.type), cornu_shape_print(&b, expected),
+                               (long long)classes);
     for (int64_t i = 0; i < count; i++) {
         const double label = cornu_array_get(y, i);
         if (label >= (double)classes || label < 0.0)
@@ -105,14 +107,17 @@ static CornuStatus check_labels(const char *name, const CornuModel *model, int o
     CornuText        a, b;
     if (!y.data || !loss) return CORNU_OK;
     if (y.type.shape.extent[0] != rows)
-        return cornu_error_set(CORNU_ERR_SHAPE, "%s: %lld rows of data and %lld of labels, expected as "
-                               "many", name, (long long)rows, (long long)y.type.shape.extent[0]);
+        return cornu_error_set(CORNU_ERR_SHAPE,
+                               "%s: %lld rows of data and %lld of labels, expected as "
+                               "many",
+                               name, (long long)rows, (long long)y.type.shape.extent[0]);
     if (is_sparse(loss)) return check_classes(name, y, out);
     if (same_rows(y.type.shape, out)) return CORNU_OK;
     return cornu_error_set(CORNU_ERR_SHAPE, "%s: the labels are %s, expected %s for %s%s", name,
                            cornu_type_print(&a, y.type), cornu_shape_print(&b, out), loss,
                            y.type.shape.rank < out.rank && strstr(loss, "crossentropy")
-                               ? "; class numbers are for --loss sparse_categorical_crossentropy" : "");
+                               ? "; class numbers are for --loss sparse_categorical_crossentropy"
+                               : "");
 }
 
 static CornuStatus check_side(const Data *data, const CornuModel *model, const CornuArray *x,
@@ -122,12 +127,12 @@ static CornuStatus check_side(const Data *data, const CornuModel *model, const C
     CornuStatus status = CORNU_OK;
     for (int i = 0; i < cornu_model_input_count(model) && !status; i++) {
         status = arrays_fit(name, x[i], cornu_symbol_type(cornu_model_input(model, i)));
-        if (!status && cornu_model_is_function(model)) continue;   /* whole arrays, of any extents */
+        if (!status && cornu_model_is_function(model)) continue; /* whole arrays, of any extents */
         if (!status && x[i].type.shape.extent[0] == 0)
             status = cornu_error_set(CORNU_ERR_DATA, "%s: has no rows", name);
         if (!status && x[i].type.shape.extent[0] != x[0].type.shape.extent[0])
-            status = cornu_error_set(CORNU_ERR_SHAPE, "%s: input %s has %lld rows, the first %lld", name,
-                                     cornu_model_input_name(model, i),
+            status = cornu_error_set(CORNU_ERR_SHAPE, "%s: input %s has %lld rows, the first %lld",
+                                     name, cornu_model_input_name(model, i),
                                      (long long)x[i].type.shape.extent[0],
                                      (long long)x[0].type.shape.extent[0]);
         if (!status) status = check_finite(name, cornu_model_input_name(model, i), x[i]);

@@ -87,20 +87,27 @@ CornuStatus data_random(Data *data, const CornuModel *model, int64_t rows, uint6
     uint64_t  state = seed;
     *data = (Data){ .name = "random", .random = true };
     if (cornu_model_is_function(model))
-        return cornu_error_set(CORNU_ERR_UNSUPPORTED, "%s is a function of whole arrays, not of rows, "
-                               "and cannot be trained", cornu_model_name(model));
+        return cornu_error_set(CORNU_ERR_UNSUPPORTED,
+                               "%s is a function of whole arrays, not of rows, "
+                               "and cannot be trained",
+                               cornu_model_name(model));
     for (int i = 0; i < cornu_model_input_count(model); i++) {
         const CornuType type = closed(cornu_symbol_type(cornu_model_input(model, i)), rows);
         if (type.dtype == CORNU_STRING)
-            return cornu_error_set(CORNU_ERR_UNSUPPORTED, "%s takes strings, expected data: --x FILE "
-                                   "or --data", cornu_model_name(model));
-        if (fill(data, type, starts_with_tokens(model, i) ? tokens_of(model) : 0, &state, &data->x[i]))
+            return cornu_error_set(CORNU_ERR_UNSUPPORTED,
+                                   "%s takes strings, expected data: --x FILE "
+                                   "or --data",
+                                   cornu_model_name(model));
+        if (fill(data, type, starts_with_tokens(model, i) ? tokens_of(model) : 0, &state,
+                 &data->x[i]))
             return cornu_error_status();
     }
     for (int i = 0; i < cornu_model_output_count(model); i++)
         if (fill_labels(data, model, i, rows, &state)) return cornu_error_status();
-    snprintf(data->about, sizeof data->about, "RANDOM data, %s%s: times count, losses and accuracies do "
-             "not", cornu_type_print(&text, data->x[0].type),
+    snprintf(data->about, sizeof data->about,
+             "RANDOM data, %s%s: times count, losses and accuracies do "
+             "not",
+             cornu_type_print(&text, data->x[0].type),
              cornu_model_input_count(model) > 1 ? " and so on" : "");
     return data_label_form(data, model);
 }

@@ -64,9 +64,10 @@ CornuStatus data_from_folder(Data *data, const Options *options, const DataFlags
     data->pictures = true;
     if (gather(data, data->folder, &pixels, &data->y[0])) return cornu_error_status();
     picture_input_say(&input, scale, sizeof scale);
-    snprintf(data->about, sizeof data->about, "%lld pictures of %d classes in %s, as %lld x %lld, %s",
-             (long long)pixels.type.shape.extent[0], classes, options->data, (long long)input.height,
-             (long long)input.width, scale);
+    snprintf(data->about, sizeof data->about,
+             "%lld pictures of %d classes in %s, as %lld x %lld, %s",
+             (long long)pixels.type.shape.extent[0], classes, options->data,
+             (long long)input.height, (long long)input.width, scale);
     return convert(data, &input, pixels, &data->x[0]);
 }
 
@@ -125,9 +126,10 @@ static CornuStatus take_text(Data *data, const CornuTextData *text, int64_t step
 {
     const int64_t all = text->tokens.type.shape.extent[0], train = all - all / 10;
     CornuDataset *first = cornu_text_dataset(text, steps, .count = train);
-    CornuDataset *last = first && all - train > steps ? cornu_text_dataset(text, steps, .first = train)
-                                                      : NULL;
-    CornuStatus   status = first ? gather(data, first, &data->x[0], &data->y[0]) : cornu_error_status();
+    CornuDataset *last =
+        first && all - train > steps ? cornu_text_dataset(text, steps, .first = train) : NULL;
+    CornuStatus status =
+        first ? gather(data, first, &data->x[0], &data->y[0]) : cornu_error_status();
     if (!status && last) status = gather(data, last, &data->test_x[0], &data->test_y[0]);
     cornu_dataset_free(first);
     cornu_dataset_free(last);
@@ -141,8 +143,10 @@ CornuStatus data_from_text(Data *data, const Options *options, const DataFlags *
     const bool       is_file = data_kind(options->data) == DATA_TEXT;
     CornuText        shape;
     if (in.rank != 2 || cornu_model_input_count(model) != 1)
-        return cornu_error_set(CORNU_ERR_SHAPE, "--data %s: a text is rows of characters, but %s takes "
-                               "%s", options->data, cornu_model_name(model),
+        return cornu_error_set(CORNU_ERR_SHAPE,
+                               "--data %s: a text is rows of characters, but %s takes "
+                               "%s",
+                               options->data, cornu_model_name(model),
                                cornu_shape_print(&shape, in));
     CornuTextData *text = cornu_text_load(
         .file = is_file ? options->data : NULL, .data = is_file ? NULL : session_folder(options),

@@ -9,7 +9,8 @@ enum { MOST_METRICS = 8, NAME = 64 };
 
 CornuOptimizer *objective_optimizer(const Objective *objective, const Options *options)
 {
-    CornuOptimizer *optimizer = cornu_optimizer(objective->optimizer ? objective->optimizer : "adam");
+    CornuOptimizer *optimizer =
+        cornu_optimizer(objective->optimizer ? objective->optimizer : "adam");
     if (optimizer && options->learning_rate != 0.0)
         cornu_optimizer_set_learning_rate(optimizer, options->learning_rate);
     return optimizer;
@@ -52,7 +53,8 @@ CornuStatus objective_compile(const Objective *objective, const Options *options
 static bool keeps_objective(const char *name)
 {
     const char *suffix = strrchr(name, '.');
-    return suffix && (!strcmp(suffix, ".keras") || !strcmp(suffix, ".h5") || !strcmp(suffix, ".hdf5"));
+    return suffix &&
+           (!strcmp(suffix, ".keras") || !strcmp(suffix, ".h5") || !strcmp(suffix, ".hdf5"));
 }
 
 /* The network of models/ that a file holds, by the name of its model; or NULL. */
@@ -72,9 +74,12 @@ static CornuModel *as_saved(const Options *options, const Subject *subject, Corn
     if (!model) return NULL;
     CornuStatus status = CORNU_OK;
     if (options->gradient_norm || options->debug_nans || options->steps_per_execution)
-        status = cornu_error_set(CORNU_ERR_ARGUMENT, "%s is trained as it was compiled when it was "
-                                 "saved: --gradient-norm, --debug-nans and --steps-per-execution need "
-                                 "a --loss NAME", subject->name);
+        status =
+            cornu_error_set(CORNU_ERR_ARGUMENT,
+                            "%s is trained as it was compiled when it was "
+                            "saved: --gradient-norm, --debug-nans and --steps-per-execution need "
+                            "a --loss NAME",
+                            subject->name);
     else if (options->learning_rate != 0.0)
         status = cornu_optimizer_set_learning_rate(cornu_model_optimizer(model),
                                                    options->learning_rate);
@@ -105,13 +110,22 @@ CornuModel *objective_model(const Objective *objective, const Options *options,
         cornu_error_set(CORNU_ERR_ARGUMENT, "%s; --loss NAME gives it one, such as mse or "
                         "sparse_categorical_crossentropy", why);
     else if (!whole.loss)
-        cornu_error_set(CORNU_ERR_ARGUMENT, "%s has no loss in it%s, expected --loss NAME, such as mse "
-                        "or sparse_categorical_crossentropy", subject->name,
+        cornu_error_set(CORNU_ERR_ARGUMENT,
+                        "%s has no loss in it%s, expected --loss NAME, such as mse "
+                        "or sparse_categorical_crossentropy",
+                        subject->name,
                         objective->optimizer || objective->metrics
-                            ? " that goes with --optimizer and --metrics" : "");
+                            ? " that goes with --optimizer and --metrics"
+                            : "");
     else if (objective_compile(&whole, options, model, objective_optimizer(&whole, options),
                                device) == CORNU_OK)
         return model;
     cornu_model_free(model);
     return NULL;
+}
+
+int64_t objective_batch(const Options *options, const CornuModel *model, int64_t usual)
+{
+    const int64_t fixed = cornu_model_batch_size(model);
+    return options->batch_size ? options->batch_size : fixed > 0 ? fixed : usual;
 }

@@ -1,4 +1,5 @@
-/* What a model is compiled with: --loss, --optimizer, --metrics, or what its file was saved with. */
+/* What a model is compiled with: --loss, --optimizer and --metrics, or what its file was saved
+ * with. */
 #ifndef CORNU_EXAMPLES_OBJECTIVE_H
 #define CORNU_EXAMPLES_OBJECTIVE_H
 
@@ -9,12 +10,13 @@ typedef struct {
     const char *loss, *optimizer, *metrics;   /* NULL: not given; metrics "accuracy,mae" */
 } Objective;
 
-/* The flags of an objective, in a list of Option; where nothing is trained, without the optimizer. */
+/* The flags of an objective, in a list of Option; without the optimizer where nothing is
+ * trained. */
 #define OBJECTIVE_LOSS_OPTIONS(objective)                                                          \
     { "loss", OPTION_TEXT, &(objective).loss, "NAME",                                              \
       "Keras' name, as mse; default that of the file or network", 0, 0, NULL },                    \
-    { "metrics", OPTION_TEXT, &(objective).metrics, "NAME,...", "Keras' names, as accuracy,auc", 0, \
-      0, NULL }
+    { "metrics", OPTION_TEXT, &(objective).metrics, "NAME,...", "Keras' names, as accuracy,auc",   \
+      0, 0, NULL }
 #define OBJECTIVE_OPTIONS(objective)                                                               \
     OBJECTIVE_LOSS_OPTIONS(objective),                                                             \
     { "optimizer", OPTION_TEXT, &(objective).optimizer, "NAME",                                    \
@@ -23,7 +25,8 @@ typedef struct {
 /* --optimizer, or Adam, with --learning-rate. */
 CornuOptimizer *objective_optimizer(const Objective *objective, const Options *options);
 
-/* Compiles with the named loss and metrics, and what else Options has for it; takes the optimizer. */
+/* Compiles with the named loss and metrics, and what else Options has for it; takes the
+ * optimizer. */
 CornuStatus objective_compile(const Objective *objective, const Options *options, CornuModel *model,
                               CornuOptimizer *optimizer, CornuDevice *device);
 
@@ -31,5 +34,8 @@ CornuStatus objective_compile(const Objective *objective, const Options *options
  * file that with which it was saved; another one is asked for it. NULL on failure. */
 CornuModel *objective_model(const Objective *objective, const Options *options,
                             const Subject *subject, CornuDevice *device);
+
+/* --batch-size, else that which the model fixes, as files of .onnx may, else `usual`. */
+int64_t objective_batch(const Options *options, const CornuModel *model, int64_t usual);
 
 #endif

@@ -29,8 +29,10 @@ static CornuStatus no_pictures(const CornuModel *model, CornuShape shape)
     if (cornu_model_input_count(model) != 1)
         return cornu_error_set(CORNU_ERR_SHAPE, "%s has %d inputs, expected one of pictures",
                                cornu_model_name(model), cornu_model_input_count(model));
-    return cornu_error_set(CORNU_ERR_SHAPE, "%s takes %s, expected pictures: (None, height, width, 1 or "
-                           "3)", cornu_model_name(model), cornu_shape_print(&text, shape));
+    return cornu_error_set(CORNU_ERR_SHAPE,
+                           "%s takes %s, expected pictures: (None, height, width, 1 or "
+                           "3)",
+                           cornu_model_name(model), cornu_shape_print(&text, shape));
 }
 
 static bool read_shape(PictureInput *to, CornuShape in)
@@ -42,7 +44,8 @@ static bool read_shape(PictureInput *to, CornuShape in)
     else if (in.rank == 3)
         to->height = e[1], to->width = e[2], to->channels = 1;
     else if (in.rank == 4 && (first || is_channels(e[3])))
-        to->height = e[first ? 2 : 1], to->width = e[first ? 3 : 2], to->channels = e[first ? 1 : 3];
+        to->height = e[first ? 2 : 1], to->width = e[first ? 3 : 2],
+        to->channels = e[first ? 1 : 3];
     else
         return false;
     to->channels_first = first;
@@ -118,7 +121,8 @@ CornuArray picture_input_convert(const PictureInput *input, CornuArray pixels, v
     for (int64_t n = 0; n < count; n++)
         for (int64_t p = 0; p < area; p++)
             for (int64_t c = 0; c < C; c++, from++) {
-                const int64_t to = n * area * C + (input->channels_first ? c * area + p : p * C + c);
+                const int64_t to =
+                    n * area * C + (input->channels_first ? c * area + p : p * C + c);
                 if (input->bytes) ((uint8_t *)memory)[to] = *from;
                 else ((float *)memory)[to] = (float)(*from * input->scale + input->offset);
             }

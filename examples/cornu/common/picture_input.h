@@ -14,17 +14,17 @@ typedef struct {
     CornuType rows;             /* of the input, for any number of rows */
 } PictureInput;
 
-/* CORNU_ERR_SHAPE for a model without one input of pictures: (B, H, W, C), (B, C, H, W), (B, H, W) or
- * digits as (B, 784). Where its height and width may differ they are 224. The scale is that of the
- * flags; else that of the training, if its file says so; else 1 for a model that scales pixels
+/* CORNU_ERR_SHAPE for a model without one input of pictures: (B, H, W, C), (B, C, H, W), (B, H, W)
+ * or digits as (B, 784). Where its height and width may differ they are 224. The scale is that of
+ * the flags; else that of the training, if its file says so; else 1 for a model that scales pixels
  * itself, by its .input_scale or one of its first layers; else 1/255. */
 CornuStatus picture_input(PictureInput *to, const CornuModel *model, const DataFlags *flags);
 
 /* " scaled to 0 to 1" or the like, for a line about the data. */
 void picture_input_say(const PictureInput *input, char *to, size_t size);
 
-/* Whether rows of pixels have as many as the model's input: (N, 28, 28) for (28, 28, 1) or 784. Else
- * CORNU_ERR_SHAPE, naming both. */
+/* Whether rows of pixels have as many as the model's input: (N, 28, 28) for (28, 28, 1) or 784.
+ * Else CORNU_ERR_SHAPE, naming both. */
 CornuStatus picture_input_fits(const PictureInput *input, const char *name, CornuType pixels);
 
 /* The array for the model, of pixels u8 (N, H, W, C). `memory` has picture_input_bytes, and is not

@@ -9,7 +9,8 @@ typedef struct {
     const CornuReferenceModel *reference;  /* NULL: a file */
 } Subject;
 
-/* CORNU_ERR_FILE, naming the nearest network, if there is neither such a file nor such a network. */
+/* CORNU_ERR_FILE, naming the nearest network, if there is neither such a file nor such a
+ * network. */
 CornuStatus subject_find(Subject *subject, const char *name);
 
 /* A model of it, not compiled, with the file's weights or new ones; the caller frees it. NULL on

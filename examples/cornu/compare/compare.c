@@ -150,8 +150,10 @@ static CornuStatus compare_published(const Options *options, const Wanted *wante
                                "networks of models/ on their own data");
     if (flags->y.count || flags->test_x.count || flags->test_y.count || flags->target ||
         flags->encoding || flags->scale != DATA_BY_MODEL || flags->offset != 0.0)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--y, --test-x, --test-y, --target, --encoding, "
-                               "--scale and --offset are not for networks of models/ on their own data");
+        return cornu_error_set(
+            CORNU_ERR_ARGUMENT,
+            "--y, --test-x, --test-y, --target, --encoding, "
+            "--scale and --offset are not for networks of models/ on their own data");
     CornuTrainTest   *data = session_data(options, race->reference->load);
     race->data = data;
     if (!race->batch_size) race->batch_size = race->reference->batch_size;
@@ -192,20 +194,28 @@ static CornuModel *first_model(Making *making, bool any_loss, CornuDevice *devic
     return model;
 }
 
-static CornuStatus load_own(const Options *options, const Wanted *wanted, Making *making, Race *race,
-                            Data *data)
+static CornuStatus load_own(const Options *options, const Wanted *wanted, Making *making,
+                            Race *race, Data *data)
 {
     const bool    given = data_given(options, &wanted->data);
-    const int64_t rows = options->limit ? options->limit : RANDOM_STEPS * race->batch_size;
     CornuDevice  *device = cornu_device_open("cpu", .threads = 1, .shards = 1);
     CornuModel   *model = device ? first_model(making, !given, device) : NULL;
+    if (model) race->batch_size = objective_batch(options, model, OWN_BATCH);
+    if (model && cornu_model_batch_size(model) > 0 && !race->shards) {
+        race->shards = 1;
+        printf("One shard: %s fixes batches of %lld\n", making->subject->name,
+               (long long)cornu_model_batch_size(model));
+    }
+    const int64_t rows = options->limit ? options->limit : RANDOM_STEPS * race->batch_size;
     CornuStatus   status = !model ? cornu_error_status()
                            : given ? data_load(data, options, &wanted->data, model, DATA_LABELS)
                                    : data_random(data, model, rows, (uint64_t)options->seed);
     if (!status) printf("%s\n", data->about);
     if (!status && race->enough > 0.0 && !data->test_x[0].data)
-        status = cornu_error_set(CORNU_ERR_ARGUMENT, "--until: %s has no data for validation, expected "
-                                 "--test-x and --test-y, or a set that has them", data->name);
+        status = cornu_error_set(CORNU_ERR_ARGUMENT,
+                                 "--until: %s has no data for validation, expected "
+                                 "--test-x and --test-y, or a set that has them",
+                                 data->name);
     cornu_model_free(model);
     cornu_device_close(device);
     return status;
@@ -218,10 +228,10 @@ static CornuStatus compare_own(const Options *options, const Wanted *wanted, con
     Data        data = { .set = NULL };
     Making      making = { options, subject, wanted->objective };
     if (wanted->advise)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--advise is for networks of models/ on their own "
+        return cornu_error_set(CORNU_ERR_ARGUMENT,
+                               "--advise is for networks of models/ on their own "
                                "data; cornu explain %s --device tpu says what it would take",
                                subject->name);
-    if (!race->batch_size) race->batch_size = OWN_BATCH;
     race->name = slash ? slash + 1 : subject->name;
     race->make = make;
     race->context = &making;
@@ -242,11 +252,16 @@ static CornuStatus start(const Options *options, const Wanted *wanted, char *con
     if (!status) status = subject_find(&subject, options->arguments[0]);
     if (status) return status;
     const CornuReferenceModel *reference = subject.reference;
-    Race race = { .reference = reference, .epochs = options->epochs, .batch_size = options->batch_size,
-                  .steps = options->steps_per_epoch, .seed = options->seed,
-                  .threads = options->threads, .learning_rate = options->learning_rate,
-                  .enough = wanted->target, .processes = session_processes(),
-                  .shards = (int)options->shards };
+    Race                       race = { .reference = reference,
+                                        .epochs = options->epochs,
+                                        .batch_size = options->batch_size,
+                                        .steps = options->steps_per_epoch,
+                                        .seed = options->seed,
+                                        .threads = options->threads,
+                                        .learning_rate = options->learning_rate,
+                                        .enough = wanted->target,
+                                        .processes = session_processes(),
+                                        .shards = (int)options->shards };
     const bool text = reference && !strcmp(reference->target, "character");
     return reference && data_is_published(options, &wanted->data, text)
                ? compare_published(options, wanted, &race, arguments)

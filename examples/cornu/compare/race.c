@@ -152,7 +152,8 @@ static CornuStatus run_epoch(Race *race, Racer *racer, int64_t epoch)
     racer->seconds[epoch] = cornu_history_seconds(history, 0);
     racer->loss = cornu_history_get(history, "loss", 0);
     racer->val_loss = race_validates(race) ? cornu_history_get(history, "val_loss", 0) : NAN;
-    racer->val_accuracy = race_validates(race) ? cornu_history_get(history, "val_accuracy", 0) : NAN;
+    racer->val_accuracy =
+        race_validates(race) ? cornu_history_get(history, "val_accuracy", 0) : NAN;
     racer->accuracies[epoch] = racer->val_accuracy;
     racer->joules[epoch] = energy_joules(&race->energy) - before;
     cornu_history_free(history);
@@ -310,7 +311,8 @@ static const CornuExecutable *step_of(const Race *race, CornuModel *model, int64
 /* Records and compiles the step for that device and batch, and models it; nothing runs. */
 static CornuStatus model_epoch(const Race *race, const char *name, ModelledEpoch *row)
 {
-    CornuDevice   *device = cornu_device_open(name, .threads = (int)race->threads);
+    CornuDevice   *device = cornu_device_open(name, .threads = (int)race->threads,
+                                              .shards = race->own ? race->shards : 0);
     CornuModel    *model = device ? race_model(race, device) : NULL;
     CornuTpuModel *cost = NULL;
     if (model) {
@@ -356,7 +358,8 @@ const CornuPublishedEpoch *race_published(const Race *race, int i)
     int count;
     const CornuPublishedEpoch *all = cornu_published_epochs(&count);
     for (int k = 0; k < count; k++)
-        if (!race->own && strcmp(all[k].model, race->reference->name) == 0 && i-- == 0) return &all[k];
+        if (!race->own && strcmp(all[k].model, race->reference->name) == 0 && i-- == 0)
+            return &all[k];
     return NULL;
 }
 

@@ -111,8 +111,8 @@ double race_joules(const Race *race, const Racer *racer);
  * times, fewer than two races in a hundred call one faster. */
 double race_ratio(const Race *race, const Racer *racer, const Racer *than);
 
-/* What runs: the model's name, the rows of its data, and what these are called; " on SYNTHETIC data", "
- * on RANDOM data" or "". */
+/* What runs: the model's name, the rows of its data, and what these are called; and a note,
+ * " on SYNTHETIC data", " on RANDOM data" or "". */
 const char *race_name(const Race *race);
 int64_t     race_rows(const Race *race);
 const char *race_data(const Race *race);

@@ -1,5 +1,5 @@
-/* cornu predict MODEL: for --x FILE or --data, predictions as a .npz file, or the first rows printed;
- * for pictures, their classes. */
+/* cornu predict MODEL: for --x FILE or --data, predictions as a .npz file, or the first rows
+ * printed; for pictures, their classes. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -59,7 +59,8 @@ static CornuStatus predict(const Options *options, const DataFlags *flags, Cornu
     if (!status && data.set) fprintf(stderr, "%s\n", data.about);
     CornuPredictor *predictor = status ? NULL : cornu_predictor(model, .device = device);
     if (!status)
-        status = predictor ? run(options, model, predictor, data_test_x(&data)) : cornu_error_status();
+        status =
+            predictor ? run(options, model, predictor, data_test_x(&data)) : cornu_error_status();
     cornu_predictor_free(predictor);
     data_free(&data);
     return status;
@@ -69,10 +70,12 @@ static CornuStatus predict(const Options *options, const DataFlags *flags, Cornu
 static CornuStatus check(const Options *options, const DataFlags *flags)
 {
     if (options->argument_count == 1) return CORNU_OK;
-    const char *what = data_given(options, flags) ? "pictures, and --x or --data: expected only one of them"
-                       : options->save || options->limit || flags->target || flags->encoding
-                           ? "--save, --limit, --target and --encoding are for --x and --data, not for "
-                             "pictures" : NULL;
+    const char *what =
+        data_given(options, flags) ? "pictures, and --x or --data: expected only one of them"
+        : options->save || options->limit || flags->target || flags->encoding
+            ? "--save, --limit, --target and --encoding are for --x and --data, not for "
+              "pictures"
+            : NULL;
     return what ? cornu_error_set(CORNU_ERR_ARGUMENT, "%s", what) : CORNU_OK;
 }
 
@@ -82,15 +85,20 @@ int command_predict(int argc, char **argv)
     DataFlags     flags = DATA_FLAGS;
     const char   *save = NULL;
     const Option  extra[] = {
-        DATA_OPTIONS(flags),
-        { "save", OPTION_TEXT, &save, "FILE.npz", "all predictions, by the outputs' names", 0, 0, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+         DATA_OPTIONS(flags),
+         { "save", OPTION_TEXT, &save, "FILE.npz", "all predictions, by the outputs' names", 0, 0,
+           NULL },
+         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
-    const Program program = { .name = "cornu predict", .extra = extra, .arguments = "MODEL [IMAGE...]",
-                              .least_arguments = 1, .data = DATA_HELP,
+    const Program program = { .name = "cornu predict",
+                              .extra = extra,
+                              .arguments = "MODEL [IMAGE...]",
+                              .least_arguments = 1,
+                              .data = DATA_HELP,
                               .groups = OPTIONS_MACHINE | OPTIONS_DATA | OPTIONS_CLASSES,
-                              .purpose = "Predicts for data, and prints the first rows; or classifies "
-                                         "pictures (PNG or JPEG)." };
+                              .purpose =
+                                  "Predicts for data, and prints the first rows; or classifies "
+                                  "pictures (PNG or JPEG)." };
     const int     usage = options_parse(&options, &program, argc, argv);
     Subject       subject;
     int           failed = 0;

@@ -1,11 +1,11 @@
 /*
- * cornu predict MODEL IMAGE...: a line for each picture, of tabs between its name, the most probable
- * class with its probability, and the next two:
+ * cornu predict MODEL IMAGE...: a line for each picture, of tabs between its name, the most
+ * probable class with its probability, and the next two:
  *
  *     digit.png	7	0.9986	9:0.0011	2:0.0002
  *
- * A picture for a model of 28x28 grey pixels is taken for a digit, dark on light or light on dark, and
- * cut out as MNIST's were; for other models, and those trained on folders, it is resized.
+ * A picture for a model of 28x28 grey pixels is taken for a digit, dark on light or light on dark,
+ * and cut out as MNIST's were; for other models, and those trained on folders, it is resized.
  */
 #include <math.h>
 #include <stdio.h>
@@ -30,8 +30,8 @@ typedef struct {
 static CornuStatus read_picture(Reader *reader, const char *path, CornuArray *x)
 {
     const PictureInput *input = &reader->input;
-    CornuArray          image, to = cornu_array(reader->pixels, CORNU_U8, input->height, input->width,
-                                                input->channels);
+    CornuArray          image,
+        to = cornu_array(reader->pixels, CORNU_U8, input->height, input->width, input->channels);
     CornuStatus         status = cornu_image_load(path, (int)input->channels, &image);
     if (status) return status;
     status = reader->digits ? cornu_digit_prepare(image, reader->pixels)
@@ -59,8 +59,10 @@ static CornuStatus check_numbers(const float *values, int classes, const char *p
 {
     for (int c = 0; c < classes; c++)
         if (!isfinite(values[c]))
-            return cornu_error_set(CORNU_ERR_VALUE, "%s: the probability of class %d is not finite; "
-                                   "weights of the model may not be either", path, c);
+            return cornu_error_set(CORNU_ERR_VALUE,
+                                   "%s: the probability of class %d is not finite; "
+                                   "weights of the model may not be either",
+                                   path, c);
     return CORNU_OK;
 }
 
@@ -95,8 +97,8 @@ static CornuStatus predict(Reader *reader, const char *path)
     return CORNU_OK;
 }
 
-/* Whether the model classifies pictures. Grey ones of 28x28 are digits, unless a note in its file says
- * that they are resized. */
+/* Whether the model classifies pictures. Grey ones of 28x28 are digits, unless a note in its file
+ * says that they are resized. */
 static CornuStatus open_reader(Reader *reader, CornuModel *model, const DataFlags *flags,
                                const char *path)
 {

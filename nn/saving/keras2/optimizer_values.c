@@ -321,10 +321,10 @@ CornuStatus cornu__keras2_read_optimizer(CornuHdf5 *file, const CornuModel *mode
     CORNU__TRY(cornu__keras2_names(file, group, "weight_names", &listed.names, &listed.count));
     const bool same = listed.count > 0 &&
                       !strcmp(listed.names[0], values->arrays[values->weights].name);
-    if (same) status = read_same(&listed, values);
+    if (same && listed.count == values->variables) status = read_same(&listed, values);
     else if (is_unused(&listed) || is_other(&listed, cornu_model_optimizer(model)))
         values->variables = 0;
-    else status = read_all(&listed, model, values);
+    else status = same ? read_same(&listed, values) : read_all(&listed, model, values);
     cornu__release(listed.place);
     cornu__hdf5_free_texts(listed.names, listed.count);
     return status;

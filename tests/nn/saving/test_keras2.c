@@ -1,5 +1,6 @@
-/* Files of Keras 2 and tf.keras, as tf-keras wrote them (tests/golden/make_keras2.py): they
- * predict as there, training continues as there, and they are saved as models of Keras 3. */
+/* Files of Keras 2 and tf.keras, as tf-keras wrote them (tests/golden/make_keras2.py), and a .h5
+ * file of Keras 3 that was not trained (make_keras3_h5.py): they predict as there, training
+ * continues as there, and they are saved as models of Keras 3. */
 #include "golden_files.h"
 #include "../../skip.h"
 
@@ -29,7 +30,7 @@ static const Case cases[] = {
     COMPILED("old_rmsprop", ".h5"), COMPILED("old_adagrad", ".h5"),
     COMPILED("old_adadelta", ".h5"), COMPILED("old_ftrl", ".h5"), COMPILED("outputs", ".h5"),
     COMPILED("archive", ".keras"), COMPILED("unnamed", ".h5"),
-    COMPILED("sorted", ".h5"),
+    COMPILED("sorted", ".h5"), COMPILED("unused", ".h5"),
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
