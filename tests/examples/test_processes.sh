@@ -101,7 +101,7 @@ bits safetensors "4:shm" train shakespeare_lstm_quick --data synthetic --epochs 
     --steps-per-epoch 5 --batch-size 8 --sequence-length 8 --validation-split 0 --limit 4000 \
     --verbose 2 --device tpu $shards
 cp expected.safetensors text.safetensors
-bits none "4:shm" generate text.safetensors --length 20 --data synthetic --limit 4000 --threads 1
+bits none "4:shm" generate text.safetensors --length 20 --threads 1
 bits safetensors "3:shm 4:tcp" table --target kind --epochs 2 --verbose 2 table.csv --shards 9 \
     --threads 1
 cp expected.safetensors table.safetensors

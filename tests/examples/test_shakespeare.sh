@@ -10,6 +10,7 @@ unset CORNU_ISA BLIS_ARCH_TYPE CORNU_DATA CORNU_DATA_URL XDG_CACHE_HOME
 
 for i in $(seq 120); do echo "The quick brown fox number $((i % 7)) jumps — over it."; done > fox.txt
 : > empty.txt
+mkdir no-data
 printf 'caf\xe9 au lait, latin-1' > latin.txt
 quick="train shakespeare_lstm_quick"
 small="$quick --text fox.txt --sequence-length 12 --batch-size 8 --epochs 1 --steps-per-epoch 3 --verbose 2"
@@ -108,7 +109,7 @@ says 'Training loss on a synthetic text: '
 refuses 1 'empty.txt: the text is empty' $quick --text empty.txt
 refuses 1 'latin.txt: byte 3, 0xE9, is not valid UTF-8' $quick --text latin.txt
 refuses 1 'file absent.txt not found' $quick --text absent.txt
-refuses 1 'input.txt is neither in ./data/shakespeare|input.txt is missing' $quick --data "$folder"
+refuses 1 'input.txt is neither in ./data/shakespeare|input.txt is missing' $quick --data no-data
 refuses 1 '20 characters to train on are 0 blocks of 101, expected at least a batch of 32' \
     $quick --text fox.txt --limit 20 --validation-split 0
 refuses 1 '20 tokens are too few for 1 sequence of 100' \
