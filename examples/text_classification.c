@@ -3,7 +3,8 @@
  * model takes strings: its first layer splits them into words and looks these up. The lines are
  * those of Shakespeare's works that the plays' seven main characters speak, each fifth for the
  * test.
- * A second on two cores; of the test's lines, eight words each, 78 % are told apart.
+ * A second on two cores (AMD EPYC, Zen 4); of the test's lines, eight words each, 78 % are told
+ * apart.
  */
 #include <stdio.h>
 #include <stdlib.h>

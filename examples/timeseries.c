@@ -2,7 +2,8 @@
  * Forecasting: windows of a series, an LSTM, and the next value. The series is Mackey and Glass'
  * (Science 197, 1977), a chaotic one by which forecasts are compared: dx/dt = 0.2 x(t - 17) /
  * (1 + x(t - 17)^10) - 0.1 x. A window of 32 values foretells the one 6 steps ahead.
- * Five epochs take two seconds on two cores; the error is a sixth of that of saying "as it is now".
+ * Five epochs take a second on two cores (AMD EPYC, Zen 4); the error is a sixth of that of saying
+ * "as it is now".
  */
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 plays, and then writes on its own. For this the same layers are built once more for one character at
 a time, with states that stay from call to call, and get the weights that were trained.
 
-Six epochs take @ minutes on two cores (AMD EPYC, Zen 4); the validation loss is @ nats per
+Six epochs take 75 seconds on two cores (AMD EPYC, Zen 4); the validation loss is 1.63 nats per
 character.
 """
 

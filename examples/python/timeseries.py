@@ -2,7 +2,7 @@
 (Science 197, 1977), a chaotic one by which forecasts are compared: dx/dt = 0.2 x(t - 17) /
 (1 + x(t - 17)^10) - 0.1 x. A window of 32 values foretells the one 6 steps ahead.
 
-Five epochs take two seconds on two cores (AMD EPYC, Zen 4); the error is a sixth of that of saying
+Five epochs take a second on two cores (AMD EPYC, Zen 4); the error is a sixth of that of saying
 "as it is now".
 """
 

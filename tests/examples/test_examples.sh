@@ -46,6 +46,7 @@ said() { # said NAME
         functional) echo '^Comparisons: (1|0\.[89])' ;;
         transfer) echo 'has not seen: (1|0\.[6-9])' ;;
         image_folder) echo '^Validation accuracy: (1|0\.9)' ;;
+        autoencoder) echo '^Squared error: 0\.0[0-5].* of the noise 0\.1067' ;;
         embedding) echo '^Test AUC: 0\.8[67].*: 0\.88' ;;
         text_classification) echo '^0\.[89].* Coriolanus: The common people' ;;
         timeseries) echo 'ahead: 0\.0[0-9]*; .* now: 0\.1' ;;
@@ -73,6 +74,7 @@ for file in "$root"/examples/*.c; do
         functional) check "$example adds" says '^Sums: (1|0\.[3-9])' ;;
         tpu_strategy) check "$example runs on eight replicas" grep -qx 'REPLICAS: 8' out ;;
         colab_mnist) check "$example draws digits" test -s in_colab_mnist/misread.png ;;
+        autoencoder) check "$example draws digits" test -s in_autoencoder/denoised.png ;;
         shakespeare_lstm|char_gpt) check "$example writes" grep -qE '(night|people|light)' out ;;
         estimator)
             check "a killed estimator goes on from its checkpoint" runs
