@@ -19,6 +19,7 @@
 
 #include "../../../../device/cpu/kernels.h"
 #include "../../../../device/host/kernels/precision.h"
+#include "../../../quick.h"
 #include "kernel_case.h"
 #include "../../numbers.h"
 
@@ -208,7 +209,8 @@ static void test_winograd(void **state)
         gradients += check_convolution(x, filter, a) == &cornu__host_conv2d_grad_filter_winograd;
     }
     if (tested_kernels == cornu__cpu_kernels)
-        assert_true(taken[0] > 10 && taken[1] > 5 && gradients > 2);
+        assert_true(taken[0] > quick(0, 10) && taken[1] > quick(-1, 5) &&
+                    gradients > quick(-1, 2));
     for (int stride = 1; stride <= 2; stride++) check_zeros(3, stride), check_zeros(5, stride);
     /* Several blocks and chunks of a gradient, and phases; one chunk, whose filters threads share. */
     const CornuAttributes same = { .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } };

@@ -274,8 +274,8 @@ static CornuStatus exchange_everything(CornuProcesses *processes)
 
 static void collectives_have_the_bits_of_one_process(void **state)
 {
-    static const int counts[] = { 2, 3, 4, 5, 0 };
-    results_agree(*state, counts, quick(200, 1000), exchange_everything);
+    static const int counts[] = { 4, 5, 2, 3, 0 };
+    results_agree(*state, counts + quick(2, 0), quick(200, 1000), exchange_everything);
 }
 
 int main(void)
