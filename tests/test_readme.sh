@@ -1,7 +1,7 @@
 # What README.md shows works: its programs in C and Python train, its commands run, those in tables
 # too (tests/pages.sh).
 #
-# tests/run: takes 60 s, in check
+# tests/run: takes 60 s
 . tests/checks.sh
 . "$OLDPWD/tests/pages.sh"
 
