@@ -167,6 +167,18 @@ check "8 bits by an archive" says '^int8: .* from float.s values in the mean' qu
     --data two.npz --save two.tflite
 check "by arrays with labels" says '^int8: +accuracy' quantize three.json --x a.npy --y classes.npy
 
+# A network's files remember how its pixels are scaled: the accuracy is that of the training.
+check "training on digits" says '^Test accuracy on synthetic digits: ' train mnist_cnn --data synthetic \
+    --limit 200 --epochs 3 --batch-size 20 --save digits.safetensors
+accuracy=$(sed -n 's/^Test accuracy.*: \(0\.[0-9]*[1-9]\)0*$/accuracy: \1/p' out)
+for format in keras onnx tflite; do
+    check "as .$format" cornu convert digits.safetensors "digits.$format"
+done
+for format in safetensors keras onnx tflite; do
+    check "is as accurate by .$format" says "^$accuracy$" evaluate "digits.$format" --data synthetic \
+        --limit 200 $crossentropy
+done
+
 # ---- What does not fit, in one sentence ----
 
 refuses() { # refuses MESSAGE ARGUMENT...: says so in a line that begins with cornu, with status 1

@@ -1,7 +1,7 @@
 /*
  * Data of a command, for any model. One table, in all commands:
  *
- *     --data NAME          a set: mnist, fashion-mnist, shakespeare; in --data-dir DIR, or found, or
+ *     --data NAME          a set: mnist, fashion-mnist, shakespeare; in --data-dir DIR, found or
  *                          downloaded. A DIR of sets is also taken
  *     --data synthetic     digits or text drawn by code
  *     --data pictures/     a folder of pictures for each class
@@ -131,7 +131,7 @@ DataKind       data_kind(const char *what);
 const DataSet *data_set(const char *name);      /* NULL: no such name */
 
 /* Whether these are data on which a network of models/, of text or of images, was published: a set,
- * one drawn by code, a folder of sets. And, for one of text, a text. */
+ * one drawn by code, a folder of sets. And, for one of text, a text, and any folder. */
 bool data_is_published(const Options *options, const DataFlags *flags, bool text);
 
 CornuTextEncoding data_encoding(const DataFlags *flags);

@@ -86,5 +86,5 @@ bool data_is_published(const Options *options, const DataFlags *flags, bool text
     if (flags->x.count) return false;
     if (set) return text == (set->load == cornu_shakespeare_load_from);
     return kind == DATA_SYNTHETIC || kind == DATA_SETS || kind == DATA_EMPTY ||
-           kind == DATA_ABSENT || (text && kind == DATA_TEXT);
+           kind == DATA_ABSENT || (text && (kind == DATA_TEXT || kind == DATA_PICTURES));
 }

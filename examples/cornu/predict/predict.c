@@ -103,6 +103,7 @@ int command_predict(int argc, char **argv)
     Subject       subject;
     int           failed = 0;
     if (usage >= 0) return usage;
+    if (options.argument_count > 1 && !options.shards) options.shards = 1;   /* one by one */
     CornuStatus   status = subject_find(&subject, options.arguments[0]);
     CornuDevice  *device = status ? NULL : session_device(&options);
     options.save = save;   /* which is no model, as session_device would check */
