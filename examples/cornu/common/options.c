@@ -465,7 +465,7 @@ const char *options_translate(const char *message)
 int options_parse(Options *options, const Program *program, int argc, char **argv)
 {
     if (!options->device) options->device = "cpu";
-    Program named = *program;             /* as it was called: it may be installed as cornu-NAME */
+    Program named = *program;             /* as it was called */
     Table   table = { .program = &named, .verbose = "auto" };
     if (argc > 0) {
         const char *slash = strrchr(argv[0], '/');

@@ -1,10 +1,10 @@
 /*
- * Command lines of the example programs: --flag value or --flag=value, with the same flags and
- * the same words everywhere.
+ * Command lines of cornu's commands: --flag value or --flag=value, with the same flags and the same
+ * words everywhere.
  *
  *     Options options = { .epochs = 12, .batch_size = 128 };
  *     const Program program = {
- *         .name = "custom_loop", .purpose = "Trains a CNN by hand.",
+ *         .name = "cornu train", .purpose = "Trains a model.",
  *         .groups = OPTIONS_MACHINE | OPTIONS_DATA | OPTIONS_TRAINING,
  *     };
  *     int status = options_parse(&options, &program, argc, argv);

@@ -147,7 +147,7 @@ static void print_modelled(const Race *race, FILE *to)
                                                  times * joules };
         print_row(row->profile->name, values, epochs, to);
     }
-    fputs("\nJoules of the chips alone, by the power that is published for them: build/devices "
+    fputs("\nJoules of the chips alone, by the power that is published for them: cornu devices "
           "says how\ncertain it is; \"-\" where none is. The epochs to the target are those of "
           "the emulation.\n", to);
 }
