@@ -1,7 +1,7 @@
 /*
  * A convolutional network on handwritten digits, as Keras' first vision example has it
  * (keras-io, examples/vision/mnist_convnet.py): data, layers, compile, fit, evaluate.
- * Twelve epochs take 28 seconds on two cores (AMD EPYC, Zen 4) and reach 99 % of the test
+ * Twelve epochs take 34 seconds on two cores (AMD EPYC, Zen 4) and reach 99 % of the test
  * digits.
  */
 #include <stdio.h>

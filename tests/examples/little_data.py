@@ -1,7 +1,7 @@
 """Little data in the place of the published sets, for the examples: little_data.py FOLDER.
 
 MNIST and Fashion-MNIST with 2,000 and 1,000 pictures to learn from and 400 for the test, of bars
-that say their class, and a text of two plays, 500 times the same lines but for a number.
+that say their class, and a text of two plays, 400 times the same lines but for a number.
 """
 
 import gzip
@@ -44,7 +44,7 @@ def write_pictures(folder, inside, count):
 def write_plays(folder):
     os.makedirs(folder)
     with open(f"{folder}/input.txt", "w") as file:
-        for i in range(500):
+        for i in range(400):
             file.write(f"ROMEO:\nO {i} night and love of light\n\n"
                        f"MENENIUS:\nThe {i} common people of Rome\n\n")
 

@@ -51,7 +51,7 @@ said() { # said NAME
         text_classification) echo '^0\.[89].* Coriolanus: The common people' ;;
         timeseries) echo 'ahead: 0\.0[0-9]*; .* now: 0\.1' ;;
         shakespeare_lstm) echo '^Validation loss: 0\.[0-4]' ;;
-        char_gpt) echo '^Validation loss: 0\.[0-8]' ;;
+        char_gpt) echo '^Validation loss: (0\.|1\.[0-2])' ;;
         tpu_strategy) echo 'val_accuracy: (1|0\.9)' ;;
         compare_devices) echo '^tpu .* (1\.0|0\.9)[0-9]* .* apart$' ;;
         cartpole) echo '^Solved after' ;;

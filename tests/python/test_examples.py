@@ -24,6 +24,7 @@ SAID = {
     "tpu_strategy": r"val_accuracy: (1|0\.9)",
     "predictor": r"^Test accuracy: (1|0\.9)",
 }
+SLOW = {"mnist_cnn", "fashion_mnist_cnn", "shakespeare_lstm"}     # make check alone runs these
 CONVERTERS = {"from_torch", "to_keras", "torch_layers", "torch_networks"}   # tests/examples has these
 
 
@@ -64,7 +65,7 @@ def _runs(name):
     return test
 
 
-for _name in SAID:
+for _name in set(SAID) - (SLOW if os.environ.get("CORNU_QUICK") else set()):
     setattr(Examples, "test_" + _name, _runs(_name))
 
 if __name__ == "__main__":
