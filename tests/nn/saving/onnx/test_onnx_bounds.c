@@ -1,5 +1,6 @@
-/* Files of a few KB whose local functions would never end, or take gigabytes, are refused; large ones
- * that are only many are read in seconds. */
+/* Small files that would take hours or gigabytes are refused: by functions that call each other, names
+ * and attributes that grow, searches of extents, windows. Where there are only many, they are read in
+ * seconds. */
 #include "../../../../nn/cornu.h"
 #include "../../../../device/memory_internal.h"
 #include "../../../../nn/formats/protobuf_internal.h"
@@ -59,16 +60,19 @@ static size_t begin_function(CornuMessage *to, const char *name, const char *att
     return at;
 }
 
-static void put_info(CornuMessage *to, int field, const char *name)
+/* An input or output of floats: (batch, 3), or of `open` axes, each of a name of its own. */
+static void put_info(CornuMessage *to, int field, const char *name, int open)
 {
     const size_t info = cornu__begin_field(to, field);
     cornu__put_text(to, 1, name);
     const size_t type = cornu__begin_field(to, 2), tensor = cornu__begin_field(to, 1);
     cornu__put_number(to, 1, 1);   /* float */
     const size_t shape = cornu__begin_field(to, 2);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < (open ? open : 2); i++) {
+        char         text[40];
         const size_t extent = cornu__begin_field(to, 1);
-        if (i == 0) cornu__put_text(to, 2, "batch");
+        snprintf(text, sizeof text, "%s%d", open ? name : "batch", i);
+        if (open || i == 0) cornu__put_text(to, 2, text);
         else cornu__put_number(to, 1, 3);
         cornu__end_field(to, extent);
     }
@@ -83,8 +87,8 @@ static size_t begin_graph(CornuMessage *to)
     cornu__put_number(to, 1, 8);
     put_opset(to, OPSET, 18);
     const size_t at = cornu__begin_field(to, GRAPH);
-    put_info(to, GRAPH_INPUT, "x");
-    put_info(to, GRAPH_OUTPUT, "y");
+    put_info(to, GRAPH_INPUT, "x", 0);
+    put_info(to, GRAPH_OUTPUT, "y", 0);
     return at;
 }
 
@@ -254,6 +258,85 @@ static void test_many_calls(void **state)
     expect_same(&file);
 }
 
+/* Of 240 extents any might make the last of 6,000 nodes fit; after so many trials none is tried any
+ * more. */
+static void test_many_extents(void **state)
+{
+    enum { INPUTS = 30, AXES = 8, NODES = 6000 };
+    CornuMessage file = { 0 };
+    char         x[20] = "x", y[20];
+    (void)state;
+    cornu__put_number(&file, 1, 8);
+    put_opset(&file, OPSET, 18);
+    const size_t graph = cornu__begin_field(&file, GRAPH);
+    for (int i = 0; i < INPUTS; i++) {
+        snprintf(y, sizeof y, i ? "x%c" : "x", 'a' + i);
+        put_info(&file, GRAPH_INPUT, y, AXES);
+    }
+    put_info(&file, GRAPH_OUTPUT, "y", 2);
+    for (int i = 0; i < NODES; i++) {
+        snprintf(y, sizeof y, "t%d", i);
+        put_node(&file, GRAPH_NODE, "Relu", false, x, y);
+        memcpy(x, y, sizeof x);
+    }
+    const size_t shape = begin_node(&file, GRAPH_NODE, "Constant", false, "", "shape");
+    const size_t value = cornu__begin_field(&file, ATTRIBUTE);
+    cornu__put_text(&file, 1, "value_ints");
+    cornu__put_number(&file, 8, 1000003);
+    cornu__end_field(&file, value);
+    cornu__end_field(&file, shape);
+    const size_t last = begin_node(&file, GRAPH_NODE, "Reshape", false, x, "y");
+    cornu__put_text(&file, X, "shape");
+    cornu__end_field(&file, last);
+    cornu__end_field(&file, graph);
+    expect_refused(&file, CORNU_ERR_SHAPE, "It has open extents, with sizes of which this fails");
+}
+
+/* A node of known whole numbers alone, which stand in Constant nodes. */
+static void put_known(CornuMessage *to, const char *op, const int64_t *numbers, int count)
+{
+    static const char *const names[] = { "a", "b", "c", "d", "e" };
+    for (int i = 0; i < count; i++) {
+        const size_t node = cornu__begin_field(to, GRAPH_NODE);
+        cornu__put_text(to, Y, names[i]);
+        cornu__put_text(to, OP, "Constant");
+        const size_t value = cornu__begin_field(to, ATTRIBUTE);
+        cornu__put_text(to, 1, "value_int");
+        cornu__put_number(to, 3, numbers[i]);
+        cornu__end_field(to, value);
+        cornu__end_field(to, node);
+    }
+    const size_t node = cornu__begin_field(to, GRAPH_NODE);
+    for (int i = 0; i < count; i++) cornu__put_text(to, X, names[i]);
+    cornu__put_text(to, Y, "known");
+    cornu__put_text(to, 3, "large");
+    cornu__put_text(to, OP, op);
+    cornu__end_field(to, node);
+}
+
+/* Windows and scales of more memory than a file may ask for, and of more elements than there can
+ * be. */
+static void test_large_windows(void **state)
+{
+    static const struct { const char *op; int count; int64_t numbers[5]; } large[] = {
+        { "HannWindow", 1, { INT32_MAX } }, { "HammingWindow", 1, { INT32_MAX } },
+        { "BlackmanWindow", 1, { INT32_MAX } },
+        { "MelWeightMatrix", 5, { 1 << 17, 1 << 17, 16000, 0, 8000 } },
+        { "MelWeightMatrix", 5, { INT32_MAX, INT32_MAX, 16000, 0, 8000 } },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        CornuMessage file = { 0 };
+        const size_t graph = begin_graph(&file);
+        put_known(&file, large[i].op, large[i].numbers, large[i].count);
+        const size_t node = begin_node(&file, GRAPH_NODE, "Add", false, "x", "y");
+        cornu__put_text(&file, X, "known");
+        cornu__end_field(&file, node);
+        cornu__end_field(&file, graph);
+        expect_refused(&file, CORNU_ERR_MEMORY, "large (");
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, files_begin, files_end)
@@ -263,6 +346,8 @@ int main(void)
         TEST(test_long_names),
         TEST(test_deep_subgraphs),
         TEST(test_many_calls),
+        TEST(test_many_extents),
+        TEST(test_large_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
