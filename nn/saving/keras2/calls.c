@@ -98,7 +98,7 @@ void cornu__keras2_links_free(CornuKeras2Links *links)
     cornu__release(links->first);
 }
 
-/* The number of a call from 0; -1 for a layer that is not in the model, or a call that cannot be. */
+/* The number of a call from 0; -1 for a layer that is not in the model, or one that no call has. */
 static json_int_t call_number(const CornuKeras2Links *links, const json_t *tuple, size_t *at)
 {
     const json_t *place = json_object_get(links->places,

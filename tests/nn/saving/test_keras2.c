@@ -265,9 +265,10 @@ static void test_split_of_the_rest(void **state)
         const int64_t first = splits[i].first;
         float         y[2][6] = { { 0 } };
         CornuModel   *model = expect_model(cornu_model_from_json(splits[i].json));
-        expect_ok(cornu_predict_on_batch_many(model, (CornuArray[]){ cornu_array(x, CORNU_F32, 1, 6) },
-                                     (CornuArray[]){ cornu_array(y[0], CORNU_F32, 1, first),
-                                                     cornu_array(y[1], CORNU_F32, 1, 6 - first) }));
+        const CornuArray given = cornu_array(x, CORNU_F32, 1, 6);
+        const CornuArray parts[] = { cornu_array(y[0], CORNU_F32, 1, first),
+                                     cornu_array(y[1], CORNU_F32, 1, 6 - first) };
+        expect_ok(cornu_predict_on_batch_many(model, &given, parts));
         for (int64_t k = 0; k < 6; k++)
             assert_float_equal(k < first ? y[0][k] : y[1][k - first], x[k], 0);
         cornu_model_free(model);
@@ -284,7 +285,8 @@ static void test_numbers_beyond(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        expect_unloaded(cornu_model_from_json(texts[i]), cornu_error_status(), "s");
+        expect_unloaded(cornu_model_from_json(texts[i]),
+                        i < 2 ? CORNU_ERR_FORMAT : CORNU_ERR_UNSUPPORTED, "model_from_json: s: ");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
-/* Small files that would take hours or gigabytes are refused: by functions that call each other, names
- * and attributes that grow, searches of extents, windows. Where there are only many, they are read in
- * seconds. */
+/* Small files that would take hours or gigabytes are refused: by functions that call each other,
+ * names and attributes that grow, searches of extents, windows. Where there are only many, they are
+ * read in seconds. */
 #include "../../../../nn/cornu.h"
 #include "../../../../device/memory_internal.h"
 #include "../../../../nn/formats/protobuf_internal.h"
@@ -16,11 +16,11 @@
 #include <cmocka.h>
 
 /* Fields of ONNX' messages (onnx/onnx.proto). */
-enum { GRAPH = 7, OPSET = 8, FUNCTION = 25 };                                    /* of a model */
+enum { GRAPH = 7, OPSET = 8, FUNCTION = 25 };                               /* of a model */
 enum { GRAPH_NODE = 1, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
-enum { NAME = 1, FROM = 4, TO = 5, ATTRIBUTES = 6, BODY = 7, OPSETS = 9 };     /* of a function */
-enum { X = 1, Y = 2, OP = 4, ATTRIBUTE = 5, DOMAIN_OF = 7 };                     /* of a node */
-enum { STRING = 4, SUBGRAPH = 6, REFERS = 21 };                                  /* of an attribute */
+enum { NAME = 1, FROM = 4, TO = 5, ATTRIBUTES = 6, BODY = 7, OPSETS = 9 };  /* of a function */
+enum { X = 1, Y = 2, OP = 4, ATTRIBUTE = 5, DOMAIN_OF = 7 };                /* of a node */
+enum { STRING = 4, SUBGRAPH = 6, REFERS = 21 };                             /* of an attribute */
 
 static void put_opset(CornuMessage *to, int field, int version)
 {
