@@ -148,46 +148,38 @@ static void test_calls_of_nothing(void **state)
                    "the calls of its functions make more than 262144 nodes");
 }
 
-/* An attribute that each function hands on in 100 subgraphs' nodes, as one: 1 KB becomes 1 GB. */
+/* An attribute that a function hands on under 1,000 names: 1 MB becomes 1 GB. */
 static void test_growing_attribute(void **state)
 {
-    enum { LEVELS = 4, COPIES = 100 };
+    enum { LENGTH = 1 << 20, COPIES = 1000 };
     CornuMessage file = { 0 };
-    char         name[20], text[1001] = "";
+    char        *text = calloc(LENGTH + 1, 1), name[20];
     (void)state;
-    memset(text, 's', sizeof text - 1);
+    assert_non_null(text);
+    memset(text, 's', LENGTH);
     const size_t graph = begin_graph(&file);
-    const size_t call = begin_node(&file, GRAPH_NODE, "F0", true, "x", "y");
+    const size_t call = begin_node(&file, GRAPH_NODE, "Outer", true, "x", "y");
     const size_t own = cornu__begin_field(&file, ATTRIBUTE);
     cornu__put_text(&file, 1, "s");
     cornu__put_text(&file, STRING, text);
     cornu__end_field(&file, own);
     cornu__end_field(&file, call);
     cornu__end_field(&file, graph);
-    for (int i = 0; i < LEVELS; i++) {
-        snprintf(name, sizeof name, "F%d", i);
-        const size_t function = begin_function(&file, name, "s");
-        snprintf(name, sizeof name, "F%d", i + 1);
-        const size_t next = begin_node(&file, BODY, name, true, "x", "y");
-        const size_t handed = cornu__begin_field(&file, ATTRIBUTE);
-        cornu__put_text(&file, 1, "s");
-        const size_t subgraph = cornu__begin_field(&file, SUBGRAPH);
-        for (int k = 0; k < COPIES; k++) {
-            const size_t node = begin_node(&file, GRAPH_NODE, "If", false, "x", "y");
-            const size_t copy = cornu__begin_field(&file, ATTRIBUTE);
-            cornu__put_text(&file, 1, "then");
-            cornu__put_text(&file, REFERS, "s");
-            cornu__end_field(&file, copy);
-            cornu__end_field(&file, node);
-        }
-        cornu__end_field(&file, subgraph);
-        cornu__end_field(&file, handed);
-        cornu__end_field(&file, next);
-        cornu__end_field(&file, function);
+    free(text);
+    const size_t outer = begin_function(&file, "Outer", "s");
+    const size_t next = begin_node(&file, BODY, "Inner", true, "x", "y");
+    for (int i = 0; i < COPIES; i++) {
+        const size_t copy = cornu__begin_field(&file, ATTRIBUTE);
+        snprintf(name, sizeof name, "s%d", i);
+        cornu__put_text(&file, 1, name);
+        cornu__put_text(&file, REFERS, "s");
+        cornu__end_field(&file, copy);
     }
-    const size_t function = begin_function(&file, "F4", "s");
+    cornu__end_field(&file, next);
+    cornu__end_field(&file, outer);
+    const size_t inner = begin_function(&file, "Inner", "");
     put_node(&file, BODY, "Identity", false, "x", "y");
-    cornu__end_field(&file, function);
+    cornu__end_field(&file, inner);
     expect_refused(&file, CORNU_ERR_MEMORY, "the calls of its functions make more than");
 }
 
