@@ -69,9 +69,11 @@ static CornuStatus append_trainable(CornuStyledText *text, const CornuSummaryRow
 /* The numbers in brackets are coloured. */
 static CornuStatus append_connected(CornuStyledText *text, const char *connected)
 {
-    for (const char *c = *connected ? connected : "-"; *c; c++) {
-        const bool number = c > connected && c[-1] == '[';
-        const int  length = number ? (int)strspn(c, "0123456789") : 1;
+    const char *from = *connected ? connected : "-";
+    for (const char *c = from; *c; c++) {
+        const int  digits = c > from && c[-1] == '[' ? (int)strspn(c, "0123456789") : 0;
+        const bool number = digits > 0;   /* a name may have a bracket, too */
+        const int  length = number ? digits : 1;
         CORNU__TRY(cornu__text_append(text, number ? CORNU__TEXT_NUMBER : CORNU__TEXT_PLAIN,
                                       "%.*s", length, c));
         c += length - 1;

@@ -46,6 +46,25 @@ for name in ("images", "halves", "bytes"):
     with open(os.path.join(HERE, "../../golden/lite", name + ".tflite"), "rb") as file:
         seed("tflite", name, file.read())
 
+# ---- Both, which are run ----
+
+GOLDEN = os.path.join(HERE, "../../golden")
+for kind, folder, names in [
+        (b"\x05", "onnx_foreign", ("functions.onnx", "if_of_data.onnx", "quantize_dynamic.onnx")),
+        (b"\x03", "onnx_rows", ("function_scalar.onnx", "function_state.onnx", "apart_loop.onnx")),
+        (b"t", "lite_read", ("branch.tflite", "int8.tflite", "sparse_cube.tflite", "spectrum.tflite",
+                             "splits.tflite", "variables.tflite"))]:
+    for name in names:
+        with open(os.path.join(GOLDEN, folder, name), "rb") as file:
+            seed("foreign", name, kind + file.read())
+
+# ---- Models of Keras 2 ----
+
+for name in ("cudnn", "nested", "outputs", "policy", "prepared", "states"):
+    with h5py.File(os.path.join(GOLDEN, "keras2", name + ".h5")) as file:
+        config = file.attrs["model_config"]
+        seed("keras2", name, config if isinstance(config, str) else bytes(config))
+
 # ---- idx ----
 
 def idx(kind, *extents, data):

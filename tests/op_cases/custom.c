@@ -171,6 +171,9 @@ static void fail(void)
 }
 
 /* Bodies live as long as the test: rows point to them. */
+static CornuGraph **kept;
+static int          kept_count;
+
 static const CornuProgram *body_of(const CornuOp *op, const OpCase *row)
 {
     static CornuDevice *device;
@@ -182,7 +185,10 @@ static const CornuProgram *body_of(const CornuOp *op, const OpCase *row)
     if (!op->composition || row->refused) return NULL;
     if (!device && !(device = cornu_device_open("reference"))) fail();
     CornuGraph *graph = cornu__op_compose(op, device, &call);
-    if (!graph) fail();
+    CornuGraph **more = realloc(kept, (size_t)(kept_count + 1) * sizeof *kept);
+    if (!graph || !more) fail();
+    kept = more;
+    kept[kept_count++] = graph;
     return graph->program;
 }
 

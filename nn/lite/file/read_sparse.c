@@ -121,7 +121,11 @@ static CornuStatus read_levels(CornuLiteReader *reader, const CornuFlatTable *sp
         if (number >= rank) factors[level->axis] *= level->size;
         if (factors[level->axis] > tree->tensor->shape.extent[level->axis])
             return bad(tree->tensor);
-        if (!level->sparse) continue;
+        if (!level->sparse) {   /* so that no place is beyond the elements */
+            if (level->size > tree->tensor->shape.extent[level->axis] / level->factor)
+                return bad(tree->tensor);
+            continue;
+        }
         read_list(reader, &dimension, 2, &level->segments, &level->segment_bytes);
         read_list(reader, &dimension, 4, &level->indices, &level->index_bytes);
     }

@@ -98,14 +98,15 @@ void cornu__keras2_links_free(CornuKeras2Links *links)
     cornu__release(links->first);
 }
 
-/* The number of a call from 0; -1 for a layer that is not in the model. */
+/* The number of a call from 0; -1 for a layer that is not in the model, or one that no call has. */
 static json_int_t call_number(const CornuKeras2Links *links, const json_t *tuple, size_t *at)
 {
     const json_t *place = json_object_get(links->places,
                                           json_string_value(json_array_get(tuple, 0)));
     if (!place) return -1;
     *at = (size_t)json_integer_value(place);
-    return json_integer_value(json_array_get(tuple, 1)) - links->first[*at];
+    const json_int_t call = json_integer_value(json_array_get(tuple, 1));
+    return call < 0 || call > INT32_MAX ? -1 : call - links->first[*at];
 }
 
 /* ---- Calls ---- */

@@ -46,13 +46,30 @@ static const Function *find(const char *name)
 
 /* ---- Arguments ---- */
 
-/* The lengths of parts as the places between them. */
+/* One length may be -1: what is left. None is longer than an axis can be. */
+static json_int_t length_at(const json_t *lengths, size_t i)
+{
+    const json_int_t length = json_integer_value(json_array_get(lengths, i));
+    return length < 0 ? -1 : length > INT32_MAX ? INT32_MAX : length;
+}
+
+/* Of all parts from one on. */
+static json_int_t length_of(const json_t *lengths, size_t from)
+{
+    json_int_t sum = 0;
+    for (size_t i = from; i < json_array_size(lengths); i++) sum += length_at(lengths, i);
+    return sum;
+}
+
+/* The lengths of parts as the places between them; after what is left, from the end. */
 static json_t *places(const json_t *lengths)
 {
-    json_t    *list = json_array();
-    json_int_t at = 0;
-    for (size_t i = 0; i + 1 < json_array_size(lengths); i++) {
-        at += json_integer_value(json_array_get(lengths, i));
+    const size_t count = json_array_size(lengths);
+    json_t      *list = json_array();
+    json_int_t   at = 0;
+    for (size_t i = 0; i + 1 < count; i++) {
+        const json_int_t length = length_at(lengths, i);
+        at = length < 0 ? -length_of(lengths, i + 1) : at + length;
         list = cornu__json_append(list, json_integer(at));
     }
     return list;

@@ -209,6 +209,7 @@ static bool matters(CornuReadLoad *load, CornuDevice *device, int i)
     bool     same = try_sizes(load, device) != CORNU_OK;
     snprintf(told, sizeof told, "%s", cornu_error_message());
     for (size_t c = 0; c < sizeof others / sizeof *others && same; c++) {
+        if (load->searched >= MOST_TRACED) break;
         *size = others[c];
         same = try_sizes(load, device) && !strncmp(told, cornu_error_message(), sizeof told - 1);
     }
@@ -229,7 +230,7 @@ static bool find_sizes(CornuReadLoad *load, CornuDevice *device, bool usual)
         moved = false;
         for (int i = 0; i < load->extent_count; i++) {
             int64_t *size = &load->extents[i].size[0], best = *size;
-            if (!matters(load, device, i)) continue;
+            if (load->searched >= MOST_TRACED || !matters(load, device, i)) continue;
             for (int c = 0; candidate(c) && load->searched < MOST_TRACED; c++) {
                 *size = candidate(c);
                 if (!try_sizes(load, device)) return true;

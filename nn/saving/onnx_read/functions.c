@@ -11,7 +11,8 @@
 
 #include "../../../device/memory_internal.h"
 
-enum { MOST_DEPTH = 16, MOST_NODES = 1 << 18, MOST_BYTES = 1 << 28 };
+/* Of calls in calls; of subgraphs in subgraphs, as where they run; of all that a file makes. */
+enum { MOST_DEPTH = 16, MOST_SUBGRAPHS = 8, MOST_NODES = 1 << 18, MOST_BYTES = 1 << 29 };
 
 typedef struct {
     const char        *domain, *name, *overload;
@@ -22,8 +23,10 @@ struct CornuReadFunctions {
     CornuArena  *arena;
     Function    *functions;
     int          count;
-    int          nodes;           /* that have been written */
-    CornuLookup  taken;           /* prefixes of calls */
+    CornuLookup  by_name;         /* their numbers */
+    int          nodes;           /* that have been written, and calls */
+    size_t       bytes, begun;    /* written; taken of the arena before */
+    CornuLookup  taken;           /* prefixes of calls: the number of the next one alike */
 };
 
 /* What the names in a body become. NULL: they stay. */
@@ -32,14 +35,27 @@ typedef struct Scope {
     CornuLookup          at;      /* of inputs and outputs: their number in `names` */
     const char         **names;
     CornuProtobufField  *attributes;   /* of the call and, after them, the function's defaults */
-    int                  attribute_count;
+    CornuLookup          attribute_at; /* by name: the first one's number */
 } Scope;
 
 typedef struct {
     CornuReadFunctions *all;
     const Scope        *scope;
-    int                 depth;
+    int                 depth, subgraphs;   /* around this */
 } Writing;
+
+/* Before so many bytes are written or read once more: a small file can call its functions so that
+ * they never end. */
+static CornuStatus spend(const Writing *w, size_t bytes)
+{
+    CornuReadFunctions *all = w->all;
+    all->bytes += bytes;
+    if (all->nodes <= MOST_NODES && bytes <= MOST_BYTES &&
+        all->bytes + (all->arena->taken - all->begun) <= MOST_BYTES)
+        return CORNU_OK;
+    return cornu__fail(CORNU_ERR_MEMORY, "the calls of its functions make more than %d nodes or %d "
+                       "bytes", MOST_NODES, MOST_BYTES);
+}
 
 /* ---- Reading parts of messages ---- */
 
@@ -119,6 +135,7 @@ static CornuStatus put_renamed(const Writing *w, const CornuProtobufField *field
 {
     const char *name;
     CORNU__TRY(renamed(w, field, &name));
+    CORNU__TRY(spend(w, strlen(name)));
     cornu__put_text(to, (int)field->field, name);
     return CORNU_OK;
 }
@@ -141,11 +158,17 @@ static CornuStatus put_named(const Writing *w, const CornuProtobufField *message
 
 static CornuStatus put_node(const Writing *w, const CornuProtobufField *message, CornuMessage *to);
 
-static CornuStatus put_graph(const Writing *w, const CornuProtobufField *message, CornuMessage *to)
+static CornuStatus put_graph(const Writing *around, const CornuProtobufField *message,
+                             CornuMessage *to)
 {
     CornuFields        fields = cornu__fields(message->bytes, message->size);
     CornuProtobufField field;
+    Writing            own = *around;
+    const Writing     *w = &own;
     if (message->kind != CORNU_PROTOBUF_BYTES) return cornu__onnx_damaged("a subgraph");
+    if (own.subgraphs++ == MOST_SUBGRAPHS)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "subgraphs are in each other more than %d deep",
+                           MOST_SUBGRAPHS);
     const size_t begin = cornu__begin_field(to, (int)message->field);
     while (cornu__next_field(&fields, &field)) {
         switch (field.field) {
@@ -162,18 +185,6 @@ static CornuStatus put_graph(const Writing *w, const CornuProtobufField *message
 
 /* ---- Attributes ---- */
 
-/* The attribute of the call, or of the function's defaults, by its name; NULL if there is none. */
-static CornuStatus of_call(const Writing *w, const char *name, const CornuProtobufField **found)
-{
-    *found = NULL;
-    for (int i = 0; w->scope && i < w->scope->attribute_count && !*found; i++) {
-        const char *own;
-        CORNU__TRY(find_text(w->all->arena, &w->scope->attributes[i], 1, &own));
-        if (!strcmp(own, name)) *found = &w->scope->attributes[i];
-    }
-    return CORNU_OK;
-}
-
 /* An attribute; one that refers to an attribute of the function becomes that of the call, and is
  * left out if the call has none. What the call's own attributes hold is not renamed again. */
 static CornuStatus put_attribute(const Writing *w, const CornuProtobufField *message,
@@ -185,8 +196,10 @@ static CornuStatus put_attribute(const Writing *w, const CornuProtobufField *mes
     CORNU__TRY(find_text(w->all->arena, message, 21, &refers));
     CORNU__TRY(find_text(w->all->arena, message, 1, &name));
     if (*refers) {
-        CORNU__TRY(of_call(w, refers, &from));
-        if (!from) return CORNU_OK;
+        const int at = w->scope ? cornu__lookup_find(&w->scope->attribute_at, refers) : -1;
+        if (at < 0) return CORNU_OK;
+        from = &w->scope->attributes[at];
+        CORNU__TRY(spend(w, from->size));
         own.scope = NULL;
     }
     CornuFields        fields = cornu__fields(from->bytes, from->size);
@@ -204,20 +217,28 @@ static CornuStatus put_attribute(const Writing *w, const CornuProtobufField *mes
 
 /* ---- Calls ---- */
 
+/* What a function is found by; in the arena. */
+static CornuStatus key_of(CornuArena *arena, const char *domain, const char *name,
+                          const char *overload, const char **key)
+{
+    const size_t size = strlen(domain) + strlen(name) + strlen(overload) + 3;
+    char        *text = cornu__arena_take(arena, size, 1);
+    if (!text) return CORNU_ERR_MEMORY;
+    snprintf(text, size, "%s\n%s\n%s", domain, name, overload);
+    *key = text;
+    return CORNU_OK;
+}
+
 static CornuStatus function_of(const Writing *w, const CornuProtobufField *node,
                                const Function **found)
 {
-    const char *op, *domain, *overload;
+    const char *op, *domain, *overload, *key;
     CORNU__TRY(find_text(w->all->arena, node, 4, &op));
     CORNU__TRY(find_text(w->all->arena, node, 7, &domain));
     CORNU__TRY(find_text(w->all->arena, node, 8, &overload));
-    *found = NULL;
-    for (int i = 0; i < w->all->count; i++) {
-        const Function *function = &w->all->functions[i];
-        if (!strcmp(function->name, op) && !strcmp(function->domain, domain) &&
-            !strcmp(function->overload, overload))
-            *found = function;
-    }
+    CORNU__TRY(key_of(w->all->arena, domain, op, overload, &key));
+    const int at = cornu__lookup_find(&w->all->by_name, key);
+    *found = at < 0 ? NULL : &w->all->functions[at];
     return CORNU_OK;
 }
 
@@ -233,10 +254,17 @@ static CornuStatus prefix_of(const Writing *w, const CornuProtobufField *call,
     char        *text = cornu__arena_take(arena, size, 1);
     if (!text) return CORNU_ERR_MEMORY;
     const int length = snprintf(text, size, "%s%s%s", outer, *outer ? "/" : "", own);
-    for (int i = 1; cornu__lookup_find(&w->all->taken, text) >= 0; i++)
-        snprintf(text + length, size - (size_t)length, "_%d", i);
+    int       next = cornu__lookup_find(&w->all->taken, text);
+    if (next > 0) {
+        while (snprintf(text + length, size - (size_t)length, "_%d", next),
+               cornu__lookup_find(&w->all->taken, text) > 0)
+            next++;
+        text[length] = '\0';
+        CORNU__TRY(cornu__lookup_set(&w->all->taken, text, next + 1));
+        snprintf(text + length, size - (size_t)length, "_%d", next);
+    }
     *prefix = text;
-    return cornu__lookup_set(&w->all->taken, text, 0);
+    return cornu__lookup_set(&w->all->taken, text, 1);
 }
 
 /* Notes what inputs (`number` 1 of the call, 4 of the function) or outputs (2, 5) are called. */
@@ -276,6 +304,7 @@ static CornuStatus bind_attributes(const Writing *w, const CornuProtobufField *c
     CornuStatus status = CORNU_OK;
     for (int i = 0; i < own_count && !status; i++) status = put_attribute(w, &own[i], &resolved);
     if (!status && resolved.failed) status = CORNU_ERR_MEMORY;
+    if (!status) status = spend(w, resolved.size);
     char *bytes = status ? NULL : cornu__arena_text(arena, resolved.bytes, resolved.size);
     const CornuProtobufField message = { .kind = CORNU_PROTOBUF_BYTES, .size = resolved.size,
                                          .bytes = (const unsigned char *)bytes };
@@ -283,26 +312,31 @@ static CornuStatus bind_attributes(const Writing *w, const CornuProtobufField *c
     CORNU__TRY(status);
     if (!bytes) return CORNU_ERR_MEMORY;
     CORNU__TRY(collect(arena, &message, 5, &own, &own_count));
-    scope->attribute_count = own_count + usual_count;
-    scope->attributes = cornu__arena_take(arena, (size_t)scope->attribute_count,
-                                          sizeof *scope->attributes);
+    const int count = own_count + usual_count;
+    scope->attributes = cornu__arena_take(arena, (size_t)count, sizeof *scope->attributes);
     if (!scope->attributes) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < scope->attribute_count; i++)
+    for (int i = count - 1; i >= 0; i--) {   /* of two, the first one is found */
+        const char *name;
         scope->attributes[i] = i < own_count ? own[i] : usual[i - own_count];
+        CORNU__TRY(find_text(arena, &scope->attributes[i], 1, &name));
+        CORNU__TRY(cornu__lookup_set(&scope->attribute_at, name, i));
+    }
     return CORNU_OK;
 }
 
 static CornuStatus put_call(const Writing *w, const CornuProtobufField *call,
                             const Function *function, CornuMessage *to)
 {
-    Scope       scope = { .at = { .of_strings = true } };
-    Writing     inner = { .all = w->all, .scope = &scope, .depth = w->depth + 1 };
+    Scope       scope = { .at = { .of_strings = true }, .attribute_at = { .of_strings = true } };
+    Writing     inner = { .all = w->all, .scope = &scope, .depth = w->depth + 1,
+                          .subgraphs = w->subgraphs };
     CornuFields fields = cornu__fields(function->message.bytes, function->message.size);
     CornuProtobufField field;
     int         names = 0, bound = 0;
     if (w->depth == MOST_DEPTH)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "functions call each other more than %d deep",
                            MOST_DEPTH);
+    CORNU__TRY(spend(w, function->message.size));
     while (cornu__next_field(&fields, &field)) names += field.field == 4 || field.field == 5;
     scope.names = cornu__arena_take(w->all->arena, (size_t)names, sizeof *scope.names);
     CornuStatus status = scope.names ? prefix_of(w, call, function, &scope.prefix)
@@ -314,6 +348,7 @@ static CornuStatus put_call(const Writing *w, const CornuProtobufField *call,
     while (!status && cornu__next_field(&fields, &field))
         if (field.field == 7) status = put_node(&inner, &field, to);
     cornu__lookup_clear(&scope.at);
+    cornu__lookup_clear(&scope.attribute_at);
     return cornu__fail_prefix(status, function->name);
 }
 
@@ -321,11 +356,10 @@ static CornuStatus put_node(const Writing *w, const CornuProtobufField *message,
 {
     const Function *function;
     if (message->kind != CORNU_PROTOBUF_BYTES) return cornu__onnx_damaged("a node");
+    w->all->nodes++;
+    CORNU__TRY(spend(w, message->size));
     CORNU__TRY(function_of(w, message, &function));
     if (function) return put_call(w, message, function, to);
-    if (++w->all->nodes > MOST_NODES || to->size > MOST_BYTES)
-        return cornu__fail(CORNU_ERR_MEMORY, "the calls of its functions make more than %d nodes "
-                           "or %d bytes", MOST_NODES, MOST_BYTES);
     CornuFields        fields = cornu__fields(message->bytes, message->size);
     CornuProtobufField field;
     const size_t       begin = cornu__begin_field(to, 1);
@@ -368,7 +402,8 @@ CornuStatus cornu__onnx_functions(CornuArena *arena, const CornuProtobufField *m
     CornuProtobufField *messages;
     CornuReadFunctions *all = cornu__arena_take(arena, 1, sizeof *all);
     if (!all) return CORNU_ERR_MEMORY;
-    *all = (CornuReadFunctions){ .arena = arena, .taken = { .of_strings = true } };
+    *all = (CornuReadFunctions){ .arena = arena, .by_name = { .of_strings = true },
+                                 .taken = { .of_strings = true } };
     CORNU__TRY(collect(arena, model, 25, &messages, &all->count));
     all->functions = cornu__arena_take(arena, (size_t)all->count, sizeof *all->functions);
     if (!all->functions) return CORNU_ERR_MEMORY;
@@ -384,6 +419,17 @@ CornuStatus cornu__onnx_functions(CornuArena *arena, const CornuProtobufField *m
     return CORNU_OK;
 }
 
+static CornuStatus note_names(CornuReadFunctions *all)
+{
+    for (int i = 0; i < all->count; i++) {
+        const Function *function = &all->functions[i];
+        const char     *key;
+        CORNU__TRY(key_of(all->arena, function->domain, function->name, function->overload, &key));
+        CORNU__TRY(cornu__lookup_set(&all->by_name, key, i));
+    }
+    return CORNU_OK;
+}
+
 CornuStatus cornu__onnx_expand(CornuReadFunctions *functions, const CornuProtobufField *graph,
                                CornuProtobufField *nodes)
 {
@@ -391,7 +437,8 @@ CornuStatus cornu__onnx_expand(CornuReadFunctions *functions, const CornuProtobu
     CornuMessage       to = { 0 };
     CornuFields        fields = cornu__fields(graph->bytes, graph->size);
     CornuProtobufField field;
-    CornuStatus        status = CORNU_OK;
+    functions->begun = functions->arena->taken;
+    CornuStatus        status = note_names(functions);
     while (!status && cornu__next_field(&fields, &field))
         if (field.field == 1) status = put_node(&w, &field, &to);
     if (!status && to.failed) status = CORNU_ERR_MEMORY;
@@ -400,6 +447,7 @@ CornuStatus cornu__onnx_expand(CornuReadFunctions *functions, const CornuProtobu
     *nodes = (CornuProtobufField){ .kind = CORNU_PROTOBUF_BYTES, .size = to.size,
                                    .bytes = (const unsigned char *)bytes };
     cornu__release(to.bytes);
+    cornu__lookup_clear(&functions->by_name);
     cornu__lookup_clear(&functions->taken);
     return status;
 }

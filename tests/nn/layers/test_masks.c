@@ -45,9 +45,13 @@ static CornuLayer *time_steps(void)
     return in_time(cornu_lstm(2, .return_sequences = true));
 }
 
+/* The models within that which is being made, which holds its own references to them. */
+static CornuModel *within[2 * LAYERS];
+static int         within_count;
+
 static CornuLayer *two(CornuLayer *a, CornuLayer *b)
 {
-    CornuModel *model = cornu_sequential();
+    CornuModel *model = within[within_count++] = cornu_sequential();
     cornu_model_add(model, a);
     if (b) cornu_model_add(model, b);
     return cornu_as_layer(model);
@@ -105,6 +109,7 @@ static CornuModel *model_of(CornuDevice *device, CornuArray x, Make *const layer
 {
     CornuModel *model = cornu_sequential(.name = "masked");
     for (int i = 0; i < LAYERS && layers[i]; i++) expect_ok(cornu_model_add(model, layers[i]()));
+    while (within_count > 0) cornu_model_free(within[--within_count]);
     CornuShape row = { .rank = x.type.shape.rank - 1 };
     for (int i = 0; i < row.rank; i++) row.extent[i] = x.type.shape.extent[i + 1];
     expect_ok(cornu_model_build(model, row));

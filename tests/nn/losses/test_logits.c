@@ -25,13 +25,14 @@ static CornuModel *last_layer(How how, int64_t units, const char *policy)
     CornuLayer *dense = cornu_dense(units, .activation = within ? activation : CORNU_LINEAR,
                                     .kernel_initializer = units > 1 ? cornu_identity()
                                                                     : CORNU_ONES);
-    CornuModel *model = cornu_sequential(.input_shape = { units }, .policy = policy);
+    CornuModel *model = cornu_sequential(.input_shape = { units }, .policy = policy), *inner = NULL;
     if (how == NESTED) {
-        CornuModel *inner = cornu_sequential(.input_shape = { units });
+        inner = cornu_sequential(.input_shape = { units });
         expect_ok(cornu_model_add(inner, dense));
         dense = cornu_as_layer(inner);
     }
     expect_ok(cornu_model_add(model, dense));
+    cornu_model_free(inner);
     if (how == ACTIVATION) expect_ok(cornu_model_add(model, cornu_activation(activation)));
     if (how == OWN_LAYER)
         expect_ok(cornu_model_add(model, units > 1 ? cornu_softmax()

@@ -352,6 +352,28 @@ static void summary_says_where_inputs_come_from(void **state)
     cornu_model_free(model);
 }
 
+static void find_line(void *context, const char *text)
+{
+    const char **wanted = context;
+    if (*wanted && strstr(text, *wanted)) *wanted = NULL;
+}
+
+/* What is in brackets is a number of a call only where it is one. */
+static void summary_of_names_with_brackets(void **state)
+{
+    const char *wanted = "part[x][0][0]";
+    (void)state;
+    setenv("COLUMNS", "100", 1);
+    CornuSymbol *x = cornu_input(.shape = { 4 });
+    CornuSymbol *y = cornu_call(cornu_dense(3, .name = "part[x]"), x);
+    CornuModel  *model = cornu_model(.inputs = { x },
+                                     .outputs = { cornu_call(cornu_add(), y, y) });
+    assert_non_null(model);
+    expect_ok(cornu_summary(model, .print_fn = find_line, .print_context = &wanted));
+    if (wanted) fail_msg("no %s in the summary", wanted);
+    cornu_model_free(model);
+}
+
 /* ---- Mistakes ---- */
 
 static void refuses(CornuModel *model, CornuStatus status, const char *part)
@@ -449,6 +471,7 @@ int main(void)
         cmocka_unit_test(models_in_layers_stay_their_callers),
         cmocka_unit_test(models_of_one_layer_train_in_turn),
         cmocka_unit_test(summary_says_where_inputs_come_from),
+        cmocka_unit_test(summary_of_names_with_brackets),
         cmocka_unit_test(parts_of_compiled_models_share_their_device),
         cmocka_unit_test(inputs_of_one_number_a_row),
         cmocka_unit_test(mistakes_are_named),

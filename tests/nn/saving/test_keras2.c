@@ -244,9 +244,55 @@ static void test_renames(void **state)
     }
 }
 
+/* A functional model of x (None, 6), whose second layer has this config and this call of x. */
+#define SPLIT(sizes, call)                                                                    \
+    "{\"class_name\":\"Functional\",\"config\":{\"name\":\"m\",\"layers\":[{\"class_name\":"  \
+    "\"InputLayer\",\"config\":{\"batch_input_shape\":[null,6],\"dtype\":\"float32\","        \
+    "\"name\":\"x\"},\"name\":\"x\",\"inbound_nodes\":[]},{\"class_name\":\"TFOpLambda\","    \
+    "\"config\":{\"name\":\"s\",\"function\":\"split\"},\"name\":\"s\",\"inbound_nodes\":"    \
+    "[[\"x\"," call ",0,{\"num_or_size_splits\":[" sizes "],\"axis\":1}]]}],"                 \
+    "\"input_layers\":[[\"x\",0,0]],\"output_layers\":[[\"s\",0,0],[\"s\",0,1]]}}"
+
+/* What is left over is -1, at each place: parts as tf.split of TensorFlow 2.21 makes them. */
+static void test_split_of_the_rest(void **state)
+{
+    static const struct { const char *json; int64_t first; } splits[] = {
+        { SPLIT("-1,2", "0"), 4 }, { SPLIT("-1,5", "0"), 1 }, { SPLIT("4,-1", "0"), 4 },
+        { SPLIT("1,5", "0"), 1 },
+    };
+    float x[6] = { 1, 2, 3, 4, 5, 6 };
+    (void)state;
+    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
+        const int64_t first = splits[i].first;
+        float         y[2][6] = { { 0 } };
+        CornuModel   *model = expect_model(cornu_model_from_json(splits[i].json));
+        const CornuArray given = cornu_array(x, CORNU_F32, 1, 6);
+        const CornuArray parts[] = { cornu_array(y[0], CORNU_F32, 1, first),
+                                     cornu_array(y[1], CORNU_F32, 1, 6 - first) };
+        expect_ok(cornu_predict_on_batch_many(model, &given, parts));
+        for (int64_t k = 0; k < 6; k++)
+            assert_float_equal(k < first ? y[0][k] : y[1][k - first], x[k], 0);
+        cornu_model_free(model);
+    }
+}
+
+/* Numbers that no call and no part has are refused, and not computed with. */
+static void test_numbers_beyond(void **state)
+{
+    static const char *const texts[] = {
+        SPLIT("1,5", "-9223372036854775808"), SPLIT("1,5", "9223372036854775807"),
+        SPLIT("9223372036854775807,9223372036854775807,1", "0"),
+        SPLIT("-9223372036854775808,-9223372036854775808,1", "0"),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        expect_unloaded(cornu_model_from_json(texts[i]),
+                        i < 2 ? CORNU_ERR_FORMAT : CORNU_ERR_UNSUPPORTED, "model_from_json: s: ");
+}
+
 int main(void)
 {
-    static struct CMUnitTest tests[2 * CASES + 8];
+    static struct CMUnitTest tests[2 * CASES + 10];
     int                      count = 0;
     for (int i = 0; i < CASES; i++) {
         void *of = (void *)(uintptr_t)&cases[i];
@@ -265,5 +311,7 @@ int main(void)
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(test_keras_3_stays);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(test_refuses_by_name);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(test_renames);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(test_split_of_the_rest);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(test_numbers_beyond);
     return _cmocka_run_group_tests("keras2", tests, (size_t)count, set_up, tear_down);
 }

@@ -178,8 +178,9 @@ static CornuStatus known_array(CornuReadStep *step, int rank, const int64_t *ext
     CornuType type = cornu_type_from(CORNU_F32, cornu_shape_from(rank, extents));
     CORNU__TRY(cornu__onnx_dtype(cornu__whole(step, "output_datatype", CORNU_READ_FLOAT),
                                  &type.dtype));
+    CORNU__TRY(cornu_type_check(type));
     *to = cornu__host_array(step->run, type);
-    return to->data ? CORNU_OK : cornu_error_take();
+    return to->data ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 /* a - b cos(2 pi i / N) + c cos(4 pi i / N) */
