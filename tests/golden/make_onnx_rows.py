@@ -209,6 +209,20 @@ def outputs():
                                 [("y", F32, ["n", "windows"])], one=ints(1)), f32(2, 1000))
 
 
+def counted():
+    """Rows stay apart, but results depend on how many there are."""
+    n4 = [("x", F32, ["n", 4])], [("y", F32, ["n", 4])]
+    keep("meet_count", graph([("Shape x > s",), ("Gather s zero > n",),
+                              ("Cast n > f", {"to": F32}), ("Div x f > y",)], *n4, zero=whole(0)),
+         f32(40, 4))
+    keep("meet_size", graph([("Size x > n",), ("Cast n > f", {"to": F32}), ("Mul x f > y",)], *n4),
+         f32(40, 4))
+    keep("meet_count_of_power", graph([("Abs x > a",), ("Shape x > s",), ("Gather s zero > n",),
+                                       ("Cast n > f", {"to": F32}), ("Div one f > p",),
+                                       ("Pow a p > y",)], *n4, zero=whole(0), one=np.float32(1)),
+         f32(40, 4))
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
     for path in FOLDER.glob("*.*"):
@@ -218,6 +232,7 @@ def main():
     functions()
     fixed()
     outputs()
+    counted()
     lines = [f"python {platform.python_version()}"]
     lines += [f"{p} {version(p)}" for p in ("onnx", "onnxruntime", "numpy")]
     (FOLDER / "VERSIONS").write_text("\n".join(lines) + "\n")
