@@ -41,6 +41,7 @@ static const struct { const char *name, *misfit; } functions[] = {
     { "function_time_major", "the output y of g is (None, None, 3)" },
     { "function_twelve", "the output y of g is (1, 2)" },
     { "function_two_things", "the input k of g is (None, 4)" },
+    { "function_unnamed", "the input state of g is (2, None, 3)" },
 };
 #define COUNT(list) (int)(sizeof(list) / sizeof *(list))
 
