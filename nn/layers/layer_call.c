@@ -24,7 +24,7 @@ CornuStatus cornu__layer_penalize_weights(CornuLayer *layer, const CornuCall *ca
     CornuStatus status = cornu_graph_scope(call->graph, "regularizer");
     for (int i = 0; i < layer->weight_count && call->loss && !status; i++) {
         const CornuWeight *weight = layer->weights[i];
-        if (!weight->regularizer.kind || !cornu__layer_trains(layer, weight)) continue;
+        if (!weight->regularizer.kind || !cornu_layer_trains(layer, weight)) continue;
         CornuTensor *w = cornu_layer_read_as(layer, call, i, CORNU_F32);
         CornuTensor *penalty = cornu_regularizer_call(&weight->regularizer, w);
         status = cornu_layer_add_loss(layer, call, cornu_op_scale(penalty, 1.0 / shards));

@@ -342,6 +342,32 @@ class Building(unittest.TestCase):
         np.testing.assert_array_equal(before[0], after[0])
         self.assertFalse(np.array_equal(before[2], after[2]))
 
+    def test_trainable_weights_of_models(self):
+        """Of a layer in a model in a model, too; numbers are those of Keras 3."""
+        inner = cornu.Sequential([cornu.Input((3,)), L.Dense(2), L.BatchNormalization()])
+        last = L.Dense(4)
+        model = cornu.Sequential([cornu.Input((3,)), inner, last, L.Dense(2)])
+
+        def counts():
+            return [len(model.trainable_weights), len(model.non_trainable_weights),
+                    len(inner.trainable_weights), len(last.trainable_weights)]
+        self.assertEqual(counts(), [8, 2, 4, 2])
+        last.trainable = False
+        self.assertEqual(counts(), [6, 4, 4, 0])
+        inner.layers[0].trainable = False
+        self.assertEqual(counts(), [4, 6, 2, 0])
+        inner.trainable = False
+        self.assertEqual(counts(), [2, 8, 0, 0])
+        model.trainable = True
+        self.assertEqual(counts(), [8, 2, 4, 2])
+
+    def test_names_of_losses_and_metrics(self):
+        for made, name in ((cornu.metrics.LogCoshError(), "logcosh"),
+                           (cornu.metrics.MeanIoU(2), "mean_io_u"),
+                           (cornu.metrics.AUC(name="area"), "area"),
+                           (cornu.losses.MeanSquaredError(), "mean_squared_error")):
+            self.assertEqual(made.name, name)
+
     def test_set_weights_sets_all_or_nothing(self):
         model = small()
         before = model.get_weights()
