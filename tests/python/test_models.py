@@ -82,6 +82,21 @@ class Training(unittest.TestCase):
         self.assertAlmostEqual(by_sample, by_class, 5)
         self.assertNotAlmostEqual(by_sample, model.test_on_batch(x, y)[0], 3)
 
+    def test_weights_of_some_outputs(self):
+        """By name or None; the samples of the other outputs weigh 1."""
+        x = cornu.Input((2,))
+        model = cornu.Model(x, [L.Dense(1, name="left", kernel_initializer="ones")(x),
+                                L.Dense(1, name="right", kernel_initializer="ones")(x)])
+        model.compile("sgd", "mse")
+        data, labels = np.array([[1.0, 0], [2, 0], [3, 0]]), np.zeros((3, 1))
+        weight, ones = np.array([1.0, 0, 2]), np.ones(3)     # means 19 / 3 and 14 / 3
+        for given, left, right in (({"left": weight}, 19, 14), ({"right": weight}, 14, 19),
+                                   ([None, weight], 14, 19), ([weight, ones], 19, 14)):
+            loss = model.evaluate(data, [labels, labels], sample_weight=given, verbose=0)
+            np.testing.assert_allclose(loss, [11, left / 3, right / 3], rtol=1e-6)
+        with self.assertRaisesRegex(ValueError, "outputs are left, right, sample_weight has top"):
+            model.evaluate(data, [labels, labels], sample_weight={"top": weight})
+
     def test_a_model_without_input_shape_is_built_by_data(self):
         x, y = rings(64)
         model = cornu.Sequential([L.Dense(3, "softmax")])
