@@ -186,6 +186,19 @@ bool cornu__fields_equal(CornuOpId id, const CornuAttributes *a, const CornuAttr
     return definition_of(id, a) == definition_of(id, b);
 }
 
+bool cornu__numbers_equal(CornuOpId id, const CornuAttributes *a, const CornuAttributes *b)
+{
+    for (const Field *field = fields_of(id); field->name; field++) {
+        uint64_t in_a[MOST_WORDS], in_b[MOST_WORDS];
+        if (field->kind != KIND_F64 && field->kind != KIND_F64S) continue;
+        const int count = field_words(a, field, in_a);
+        field_words(b, field, in_b);
+        for (int i = 0; i < count; i++)
+            if (in_a[i] != in_b[i]) return false;
+    }
+    return true;
+}
+
 uint64_t cornu__fields_hash(CornuOpId id, const CornuAttributes *attributes, uint64_t hash)
 {
     for (const Field *field = fields_of(id); field->name; field++) {

@@ -38,6 +38,8 @@ CornuInts           *cornu__attributes_list(CornuOpId id, CornuAttributes *attri
 
 /* All fields but the program, which cornu__attributes_equal and cornu__attributes_hash include. */
 bool     cornu__fields_equal(CornuOpId id, const CornuAttributes *a, const CornuAttributes *b);
+/* The fields that are numbers to compute with, and no extents. */
+bool     cornu__numbers_equal(CornuOpId id, const CornuAttributes *a, const CornuAttributes *b);
 uint64_t cornu__fields_hash(CornuOpId id, const CornuAttributes *attributes, uint64_t hash);
 
 /* ---- Collectives (op.c) ---- */

@@ -358,3 +358,18 @@ CornuStatus cornu__rows_find(const CornuProgram *program, int64_t rows, const bo
     cornu__release(values);
     return status;
 }
+
+/* ---- The number of rows ---- */
+
+const CornuProgramOp *cornu__rows_counted(const CornuProgram *program, const CornuProgram *other)
+{
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        if (i == other->op_count || op->id != other->ops[i].id ||
+            !cornu__numbers_equal(op->id, &op->attributes, &other->ops[i].attributes)) return op;
+        const CornuProgram *body = cornu__attributes_program(op->id, &op->attributes);
+        const CornuProgram *in_other = cornu__attributes_program(op->id, &other->ops[i].attributes);
+        if (body && in_other && cornu__rows_counted(body, in_other)) return op;
+    }
+    return NULL;
+}

@@ -24,4 +24,9 @@ typedef struct {
 CornuStatus cornu__rows_find(const CornuProgram *program, int64_t rows, const bool *of_rows,
                              const CornuValue *results, int count, CornuRowsFound *found);
 
+/* Of the same program for two numbers of rows, the first op of `program` that computes with another
+ * number than in `other`, as where a graph divides by the number of its rows: results depend on it,
+ * although rows stay apart. NULL: none. */
+const CornuProgramOp *cornu__rows_counted(const CornuProgram *program, const CornuProgram *other);
+
 #endif

@@ -410,11 +410,11 @@ CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
 }
 
 /* Whether some path to the layer that owns the weight has no frozen layer. */
-bool cornu__layer_trains(const CornuLayer *layer, const CornuWeight *weight)
+bool cornu_layer_trains(const CornuLayer *layer, const CornuWeight *weight)
 {
     if (layer->frozen || weight->non_trainable) return false;
     for (int i = 0; i < layer->inner_count; i++)
-        if (cornu__layer_trains(layer->inner[i], weight)) return true;
+        if (cornu_layer_trains(layer->inner[i], weight)) return true;
     for (int i = 0; i < layer->own_count; i++)
         if (layer->weights[i] == weight) return true;
     return false;

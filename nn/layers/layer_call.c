@@ -24,7 +24,7 @@ CornuStatus cornu__layer_penalize_weights(CornuLayer *layer, const CornuCall *ca
     CornuStatus status = cornu_graph_scope(call->graph, "regularizer");
     for (int i = 0; i < layer->weight_count && call->loss && !status; i++) {
         const CornuWeight *weight = layer->weights[i];
-        if (!weight->regularizer.kind || !cornu__layer_trains(layer, weight)) continue;
+        if (!weight->regularizer.kind || !cornu_layer_trains(layer, weight)) continue;
         CornuTensor *w = cornu_layer_read_as(layer, call, i, CORNU_F32);
         CornuTensor *penalty = cornu_regularizer_call(&weight->regularizer, w);
         status = cornu_layer_add_loss(layer, call, cornu_op_scale(penalty, 1.0 / shards));
@@ -134,11 +134,12 @@ bool cornu__shape_fits(CornuShape given, CornuShape want)
 
 /* Unknown extents are replaced by two different numbers in turn, n and 2 n. As some layers refuse
  * long sequences (position_embedding, of 2 positions or more) and others short ones (a large
- * kernel), several pairs are tried. Powers of two divide by the usual pools and strides. */
+ * kernel, or networks for DNA, which crop 5,000 bases at each end), several pairs are tried. Powers
+ * of two divide by the usual pools and strides. */
 CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_count,
                                CornuType *out)
 {
-    static const int64_t tried[] = { 64, 512, 8, 4, 2, 1 };
+    static const int64_t tried[] = { 64, 512, 8, 4, 2, 1, 4096, 1 << 15, 1 << 18 };
     CornuType    other[CORNU_MAX_LAYER_TENSORS];
     CornuFailure failure = { .status = CORNU_OK };
     bool         known = true;

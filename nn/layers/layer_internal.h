@@ -93,9 +93,6 @@ CornuTensor *cornu__layer_call_masked(CornuLayer *layer, const CornuCall *call,
 /* Assigns the generators from `first` on to the layer, its inner layers and their weights. */
 void cornu__layer_set_generators(CornuLayer *layer, uint64_t seed, int64_t first);
 
-/* Whether the weight, of the layer or of an inner layer, is trainable. */
-bool cornu__layer_trains(const CornuLayer *layer, const CornuWeight *weight);
-
 /* Moves weights that others reference off a device, but for those that a compiled model uses, for
  * which the device stays. */
 void cornu__layer_leave_device(CornuLayer *layer, const CornuDevice *device);

@@ -10,7 +10,7 @@ static int list_trainable(const CornuModel *model, CornuVariable **w)
 {
     int count = 0;
     for (int i = 0; i < model->base.weight_count; i++)
-        if (cornu__layer_trains(&model->base, model->base.weights[i]))
+        if (cornu_layer_trains(&model->base, model->base.weights[i]))
             w[count++] = model->base.weights[i]->variable;
     return count;
 }
@@ -19,7 +19,7 @@ static void set_constraints(CornuModel *model)
 {
     for (int i = 0, k = 0; i < model->base.weight_count; i++) {
         const CornuWeight *weight = model->base.weights[i];
-        if (cornu__layer_trains(&model->base, weight))
+        if (cornu_layer_trains(&model->base, weight))
             cornu_optimizer_constrain(model->optimizer, k++, weight->constraint);
     }
 }

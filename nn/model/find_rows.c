@@ -5,8 +5,8 @@
 #include "../../tensor/graph_internal.h"
 #include "host_stage_internal.h"
 
-/* A prime, so that no other extent is a multiple of it by accident. */
-enum { ROWS = 13 };
+/* Primes, so that no other extent is a multiple of one by accident. */
+enum { ROWS = 13, OTHER_ROWS = 17 };
 
 static CornuTensor *weight_of(void *context, const CornuWeight *weight)
 {
@@ -42,6 +42,26 @@ static bool record(const CornuModel *model, CornuGraph *graph, const CornuType *
     return cornu__model_call_layers(model, &call, in, masks, out, out_masks) != NULL;
 }
 
+/* Whether the program is the same for another number of rows: else its results depend on that. */
+static CornuStatus compare(const CornuModel *model, CornuDevice *device, const CornuType *x,
+                           const CornuProgram *program, CornuRowsFound *found, CornuText *where)
+{
+    CornuTensor *in[CORNU_MAX_MODEL_TENSORS], *out[CORNU_MAX_MODEL_TENSORS];
+    CornuGraph  *graph = cornu_graph_create(device);
+    if (!graph || !record(model, graph, x, OTHER_ROWS, in, out)) {
+        cornu_graph_free(graph);
+        return cornu_error_take();
+    }
+    const CornuProgramOp *op = cornu__rows_counted(program, graph->program);
+    if (op) {
+        found->apart = false;
+        snprintf(where->text, sizeof where->text, "%.80s computes with the number of rows (%.40s)",
+                 op->scope, cornu_program_op_name(op));
+    }
+    cornu_graph_free(graph);
+    return CORNU_OK;
+}
+
 static CornuStatus find(const CornuModel *model, CornuGraph *graph, const CornuType *x,
                         CornuRowsFound *found, CornuText *where)
 {
@@ -56,12 +76,14 @@ static CornuStatus find(const CornuModel *model, CornuGraph *graph, const CornuT
     if (!of_rows) return CORNU_ERR_MEMORY;
     for (int i = 0; i < count; i++) of_rows[program->values[in[i]->value].index] = true;
     for (int i = 0; i < model->output_count; i++) results[i] = out[i]->value;
-    const CornuStatus status = cornu__rows_find(program, rows, of_rows, results,
-                                                model->output_count, found);
-    if (found->met)
+    CornuStatus status = cornu__rows_find(program, rows, of_rows, results, model->output_count,
+                                          found);
+    if (!status && found->apart && !model->batch_size)
+        status = compare(model, graph->device, x, program, found, where);
+    else if (found->met)
         snprintf(where->text, sizeof where->text, "%.90s computes along axis 0 (%.40s)",
                  found->met->scope, cornu_program_op_name(found->met));
-    else
+    else if (!status)
         snprintf(where->text, sizeof where->text, "an output does not have a row for each of the "
                  "input");
     cornu__release(of_rows);

@@ -113,7 +113,7 @@ static void add_up(const CornuModel *model, CornuSummary *summary)
 {
     for (int i = 0; i < model->base.weight_count; i++) {
         const CornuWeight *weight = model->base.weights[i];
-        CornuSummaryTotal *to = cornu__layer_trains(&model->base, weight) ? &summary->trainable
+        CornuSummaryTotal *to = cornu_layer_trains(&model->base, weight) ? &summary->trainable
                                                                           : &summary->non_trainable;
         to->count += cornu_type_count(weight->type);
         to->bytes += (int64_t)cornu_type_bytes(weight->type);

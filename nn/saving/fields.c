@@ -402,6 +402,7 @@ static CornuStatus read_row_axes(const json_t *value, const char *name,
 {
     size_t count = 1;
     if (json_is_integer(value)) axis[0] = json_integer_value(value);
+    else if (json_is_null(value)) count = 0;
     else CORNU__TRY(cornu__read_list(value, name, axis, CORNU_MAX_RANK, &count));
     for (size_t i = 0; i < count; i++)
         if (axis[i] == 0)
@@ -613,8 +614,8 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
         if (*(double *)at == 0.0) *(double *)at = (double)CORNU_ZERO;
         return CORNU_OK;
     case CORNU_FIELD_FLAG:
-    case CORNU_FIELD_NOT:
-        if (!json_is_boolean(value)) return cornu__unexpected(field->name, "true or false");
+    case CORNU_FIELD_NOT:   /* null is false, as in Python */
+        if (!json_is_boolean(value) && !json_is_null(value)) return cornu__unexpected(field->name, "true or false");
         *(bool *)at = json_is_true(value) == (field->kind == CORNU_FIELD_FLAG);
         return CORNU_OK;
     case CORNU_FIELD_ACTIVATION:
@@ -710,12 +711,16 @@ static CornuStatus check_foreign(const char *name, const json_t *value)
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
 }
 
-/* Whether null is a value, and not the default: no merge_mode, a linear activation. */
-static bool takes_null(CornuFieldKind kind)
+/* Whether null is a value, or none that there can be, and not the default: no merge_mode, a linear
+ * activation, no bias, no axis that is kept. */
+static bool takes_null(const CornuField *field)
 {
+    const CornuFieldKind kind = field->kind;
     return kind == CORNU_FIELD_MERGE || kind == CORNU_FIELD_STANDARDIZE ||
            kind == CORNU_FIELD_SPLIT || kind == CORNU_FIELD_TEXT_OR_NONE ||
-           kind == CORNU_FIELD_ACTIVATION;
+           kind == CORNU_FIELD_ACTIVATION || kind == CORNU_FIELD_NOT ||
+           kind == CORNU_FIELD_AXES ||
+           (kind == CORNU_FIELD_ROW_AXES && !strcmp(field->name, "axis"));
 }
 
 CornuStatus cornu__read_arguments(const CornuLayersInside *inside, const CornuField *fields,
@@ -725,7 +730,7 @@ CornuStatus cornu__read_arguments(const CornuLayersInside *inside, const CornuFi
     json_t     *value;
     json_object_foreach((json_t *)config, name, value) {
         const CornuField *field = find_field(fields, name, value);
-        if (json_is_null(value) && !(field && takes_null(field->kind))) continue;   /* not given */
+        if (json_is_null(value) && !(field && takes_null(field))) continue;   /* not given */
         if (field)
             CORNU__TRY(cornu__read_field(inside, field, value, arguments));
         else if (!is_common(name))

@@ -40,7 +40,7 @@ static CornuStatus record(Check *check)
     if (!w || !check->weights) return CORNU_ERR_MEMORY;
     for (int i = 0; i < all; i++) {
         CornuWeight *weight = cornu_model_weight(model, i);
-        if (!cornu__layer_trains(&model->base, weight)) continue;
+        if (!cornu_layer_trains(&model->base, weight)) continue;
         check->weights[check->count] = i;
         w[all + check->count++] = cornu_read(check->graph, weight->variable);
     }

@@ -12,12 +12,16 @@
 static CornuStatus list_arrays(const char *who, const char *what, CornuArray one,
                                const CornuArray *many, int wanted, CornuArray *to)
 {
-    int count = 0;
-    while (count < CORNU_MAX_MODEL_TENSORS && many[count].data) count++;
+    int count = 0, end = 0;
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+        count += many[i].data != NULL;
+        if (many[i].data) end = i + 1;
+    }
     if (one.data && count)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .%s and .%ss are given, expected one", who,
                            what, what);
-    if (one.data) count = 1;
+    if (one.data) count = end = 1;
+    if (count == wanted) count = end;   /* others, if one is left out */
     if (count != wanted)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d array%s given for %s, the model takes %d",
                            who, count, count == 1 ? " is" : "s are", what, wanted);
@@ -45,13 +49,21 @@ static CornuStatus complete_weights(const CornuModel *model, CornuArray *weights
     return CORNU_OK;
 }
 
+bool cornu__some_given(const CornuArray *arrays)
+{
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS && arrays; i++)
+        if (arrays[i].data) return true;
+    return false;
+}
+
 /* Takes `ones`, memory of some of the sample weights. */
 static CornuDataset *from_arrays(const CornuModel *model, const CornuDataArguments *args,
                                  float *ones)
 {
     CornuArray arrays[3 * CORNU_MAX_MODEL_TENSORS];
     const int  inputs = model->input_count, outputs = model->output_count;
-    const bool weighs = args->sample_weight.data || (args->ys && args->sample_weights[0].data);
+    const bool weighs = args->sample_weight.data ||
+                        (args->ys && cornu__some_given(args->sample_weights));
     const int  weights = !weighs ? 0 : args->sample_weight.data ? 1 : outputs;
     CornuStatus status = CORNU_OK;
     if (!args->x.data && !args->xs[0].data)
@@ -79,7 +91,7 @@ static CornuDataset *from_data(const CornuModel *model, const CornuDataArguments
         return cornu__fail_null(CORNU_ERR_ARGUMENT,
                                 "%s: both a data set and arrays are given, expected one",
                                 args->who);
-    if (args->sample_weight.data || (args->sample_weights && args->sample_weights[0].data))
+    if (args->sample_weight.data || cornu__some_given(args->sample_weights))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: both a data set and .sample_weight are "
                                 "given; weights are a further component of the data set",
                                 args->who);

@@ -51,7 +51,7 @@ static CornuStatus find_data(const CornuFitConfig *config, CornuDataset **train,
     const bool given = config->validation_data || config->validation_x.data ||
                        config->validation_xs[0].data || config->validation_xs_by_name[0].name;
     const bool weights = config->validation_sample_weight.data ||
-                         config->validation_sample_weights[0].data ||
+                         cornu__some_given(config->validation_sample_weights) ||
                          config->validation_sample_weights_by_name[0].name;
     if (weights && !given)
         return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_sample_weight is given without "

@@ -63,6 +63,9 @@ typedef struct {
     const CornuNamedArray *xs_by_name, *ys_by_name, *sample_weights_by_name;  /* likewise */
 } CornuDataArguments;
 
+/* Whether one of CORNU_MAX_MODEL_TENSORS arrays is given; NULL: none. */
+bool cornu__some_given(const CornuArray *arrays);
+
 /* The data set, retained, or a new one of the arrays, which are borrowed for the call. NULL with a
  * pending error unless they fit the model's inputs and outputs. */
 CornuDataset *cornu__dataset_from_arguments(const CornuModel *model,

@@ -209,6 +209,33 @@ def outputs():
                                 [("y", F32, ["n", "windows"])], one=ints(1)), f32(2, 1000))
 
 
+def counted():
+    """Rows stay apart, but results depend on how many there are."""
+    n4 = [("x", F32, ["n", 4])], [("y", F32, ["n", 4])]
+    keep("meet_count", graph([("Shape x > s",), ("Gather s zero > n",),
+                              ("Cast n > f", {"to": F32}), ("Div x f > y",)], *n4, zero=whole(0)),
+         f32(40, 4))
+    keep("meet_size", graph([("Size x > n",), ("Cast n > f", {"to": F32}), ("Mul x f > y",)], *n4),
+         f32(40, 4))
+    keep("meet_count_of_power", graph([("Abs x > a",), ("Shape x > s",), ("Gather s zero > n",),
+                                       ("Cast n > f", {"to": F32}), ("Div one f > p",),
+                                       ("Pow a p > y",)], *n4, zero=whole(0), one=np.float32(1)),
+         f32(40, 4))
+
+
+def unnamed():
+    """No axis has a name; windows take 100 numbers or more; both batches grow together."""
+    nodes = [("Unsqueeze x one > u",), ("Conv u k > c", {"strides": [50]}),
+             ("ReduceMean c two > m", {"keepdims": 0}), ("Unsqueeze m zero > seq",),
+             ("Split state > h c0", {"axis": 0, "num_outputs": 2}),
+             ("LSTM seq w r _ _ h c0 > ys hn cn", {"hidden_size": 3}), ("Squeeze hn zero > y",),
+             ("Concat hn cn > stateN", {"axis": 0})]
+    keep("function_unnamed", graph(nodes, [("x", F32, [None, None]), ("state", F32, [2, None, 3])],
+                                   [("y", F32, [None, 3]), ("stateN", F32, [2, None, 3])],
+                                   zero=ints(0), one=ints(1), two=ints(2), k=f32(4, 1, 100),
+                                   w=f32(1, 12, 4), r=f32(1, 12, 3)), f32(3, 330), f32(2, 3, 3))
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
     for path in FOLDER.glob("*.*"):
@@ -218,6 +245,8 @@ def main():
     functions()
     fixed()
     outputs()
+    counted()
+    unnamed()
     lines = [f"python {platform.python_version()}"]
     lines += [f"{p} {version(p)}" for p in ("onnx", "onnxruntime", "numpy")]
     (FOLDER / "VERSIONS").write_text("\n".join(lines) + "\n")

@@ -6,6 +6,8 @@ import json
 import os
 import unittest
 
+import numpy as np
+
 import cornu
 from cornu._described import described, snake_case
 
@@ -139,6 +141,26 @@ class Objects(unittest.TestCase):
                          "linear")
         self.assertIsNone(cornu.layers.STFTSpectrogram(window=None).get_config()["window"])
         self.assertEqual(cornu.layers.STFTSpectrogram().get_config()["window"], "hann")
+
+    def test_none_is_not_the_default(self):
+        """Where Keras gives it a meaning it has that, or is refused."""
+        data = np.array([[1.0, 2, 3], [5, 6, 7]], np.float32)
+        layer = cornu.layers.Normalization(axis=None)
+        layer.adapt(data)
+        x = cornu.Input((3,))
+        np.testing.assert_allclose(cornu.Model(x, layer(x)).predict(data, verbose=0),
+                                   (data - data.mean()) / data.std(), rtol=1e-6)
+        model = cornu.Sequential([x, cornu.layers.Dense(2, use_bias=None)])
+        self.assertEqual(len(model.weights), 1)
+        for name in ("MaxNorm", "UnitNorm", "MinMaxNorm"):
+            with self.assertRaisesRegex(ValueError, "kernel_constraint: axis is not a list"):
+                cornu.layers.Dense(2, kernel_constraint=getattr(cornu.constraints, name)(
+                    axis=None)).get_config()
+        with self.assertRaisesRegex(ValueError, "no axis 0 after the batch"):
+            cornu.layers.Softmax(axis=None)(x)
+        for name in ("softmax", "log_softmax", "sort", "argsort", "normalize"):
+            with self.assertRaisesRegex(NotImplementedError, "the argument axis, null, is not"):
+                getattr(cornu.ops, name)(x, axis=None)
 
     def test_padding_has_short_forms(self):
         for given, edges in ((1, [[1, 1], [1, 1]]), ((1, 2), [[1, 1], [2, 2]]),

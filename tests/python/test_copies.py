@@ -99,6 +99,12 @@ class Messages(unittest.TestCase):
                 ("expected CORNU_MEAN or CORNU_SUM", "expected 'mean' or 'sum'"),
                 ("cornu_adapt before cornu_compile", "adapt before compile"),
                 ("load it by cornu_model_load", "load it by load"),
+                ("Compile with .debug_nans", "Compile with debug_nans"),
+                ("both .loss and .losses, .output_metrics", "both loss and loss, metrics"),
+                (".means and .variances, or .ngram_sizes", "mean and variance, or ngrams"),
+                ("cornu_predictor_predict and cornu_predict_on_batch run it",
+                 "Predictor.predict and predict_on_batch run it"),
+                ("cornu_train_on_batch_many: 3 arrays", "train_on_batch: 3 arrays"),
                 ("expected one of .safetensors .keras .onnx", None), ("model.data.name", None),
                 ("see CORNU_MAX_MEMORY", None), (".weights.h5 or .npz", None), ("/a/.name", None)):
             self.assertEqual(spelt(text), expected or text)

@@ -82,6 +82,21 @@ class Training(unittest.TestCase):
         self.assertAlmostEqual(by_sample, by_class, 5)
         self.assertNotAlmostEqual(by_sample, model.test_on_batch(x, y)[0], 3)
 
+    def test_weights_of_some_outputs(self):
+        """By name or None; the samples of the other outputs weigh 1."""
+        x = cornu.Input((2,))
+        model = cornu.Model(x, [L.Dense(1, name="left", kernel_initializer="ones")(x),
+                                L.Dense(1, name="right", kernel_initializer="ones")(x)])
+        model.compile("sgd", "mse")
+        data, labels = np.array([[1.0, 0], [2, 0], [3, 0]]), np.zeros((3, 1))
+        weight, ones = np.array([1.0, 0, 2]), np.ones(3)     # means 19 / 3 and 14 / 3
+        for given, left, right in (({"left": weight}, 19, 14), ({"right": weight}, 14, 19),
+                                   ([None, weight], 14, 19), ([weight, ones], 19, 14)):
+            loss = model.evaluate(data, [labels, labels], sample_weight=given, verbose=0)
+            np.testing.assert_allclose(loss, [11, left / 3, right / 3], rtol=1e-6)
+        with self.assertRaisesRegex(ValueError, "outputs are left, right, sample_weight has top"):
+            model.evaluate(data, [labels, labels], sample_weight={"top": weight})
+
     def test_a_model_without_input_shape_is_built_by_data(self):
         x, y = rings(64)
         model = cornu.Sequential([L.Dense(3, "softmax")])
@@ -341,6 +356,32 @@ class Building(unittest.TestCase):
         after = model.get_weights()
         np.testing.assert_array_equal(before[0], after[0])
         self.assertFalse(np.array_equal(before[2], after[2]))
+
+    def test_trainable_weights_of_models(self):
+        """Of a layer in a model in a model, too; numbers are those of Keras 3."""
+        inner = cornu.Sequential([cornu.Input((3,)), L.Dense(2), L.BatchNormalization()])
+        last = L.Dense(4)
+        model = cornu.Sequential([cornu.Input((3,)), inner, last, L.Dense(2)])
+
+        def counts():
+            return [len(model.trainable_weights), len(model.non_trainable_weights),
+                    len(inner.trainable_weights), len(last.trainable_weights)]
+        self.assertEqual(counts(), [8, 2, 4, 2])
+        last.trainable = False
+        self.assertEqual(counts(), [6, 4, 4, 0])
+        inner.layers[0].trainable = False
+        self.assertEqual(counts(), [4, 6, 2, 0])
+        inner.trainable = False
+        self.assertEqual(counts(), [2, 8, 0, 0])
+        model.trainable = True
+        self.assertEqual(counts(), [8, 2, 4, 2])
+
+    def test_names_of_losses_and_metrics(self):
+        for made, name in ((cornu.metrics.LogCoshError(), "logcosh"),
+                           (cornu.metrics.MeanIoU(2), "mean_io_u"),
+                           (cornu.metrics.AUC(name="area"), "area"),
+                           (cornu.losses.MeanSquaredError(), "mean_squared_error")):
+            self.assertEqual(made.name, name)
 
     def test_set_weights_sets_all_or_nothing(self):
         model = small()

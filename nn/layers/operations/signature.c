@@ -186,17 +186,20 @@ CornuStatus cornu__operation_bind(const CornuOperationClass *kind, const json_t 
 
 /* ---- What a rule does not read ---- */
 
-/* Whether the argument's value says no more than its absence. */
+/* Whether the argument's value says no more than its absence; null does not, where the default is a
+ * number or a word. */
 static bool is_usual(const CornuOperationClass *kind, const char *name, const json_t *value)
 {
     CornuOperationArgument argument;
-    if (json_is_null(value) || json_is_false(value)) return true;
+    bool                   usual = json_is_null(value) || json_is_false(value);
     for (int i = 0; cornu__operation_argument(kind, i, &argument); i++) {
-        const bool equal = !strcmp(argument.name, name) && cornu__json_same(argument.usual, value);
+        const json_t *own = argument.usual;
+        if (!strcmp(argument.name, name))
+            usual = cornu__json_same(own, value) || json_is_false(value) ||
+                    (json_is_null(value) && !json_is_number(own) && !json_is_string(own));
         json_decref(argument.usual);
-        if (equal) return true;
     }
-    return false;
+    return usual;
 }
 
 CornuStatus cornu__operation_check_asked(const CornuOperationClass *kind, const CornuOperands *o)
@@ -205,7 +208,7 @@ CornuStatus cornu__operation_check_asked(const CornuOperationClass *kind, const 
     json_t     *value;
     int         i = 0;
     json_object_foreach((json_t *)o->config, name, value) {
-        const bool asked = *o->asked >> i & 1;
+        const bool asked = (*o->asked >> i & 1) && !json_is_null(value);
         if (asked || is_usual(kind, name, value)) {
             i += i < 63;
             continue;

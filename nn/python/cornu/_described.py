@@ -84,6 +84,10 @@ class Described:
     def from_config(cls, config):
         return cls(**config)
 
+    def _name(self):
+        """As logs have it: the argument, or the usual name of the class."""
+        return self._config.get("name") or self.description["name"]
+
     def __repr__(self):
         given = ", ".join("%s=%r" % pair for pair in self._config.items())
         return "<cornu %s(%s)>" % (self.class_name, given)

@@ -1,6 +1,7 @@
 """The library's messages as a program of Python spells them: `.units` is units, CORNU_MODE_MIN is
 'min', cornu_compile is compile."""
 
+import inspect
 import re
 
 from ._library import lib
@@ -10,7 +11,13 @@ _FIELDS = {"xs": "x", "ys": "y", "xs_by_name": "x", "ys_by_name": "y", "tos": "t
            "sample_weights": "sample_weight", "sample_weights_by_name": "sample_weight",
            "no_shuffle": "shuffle", "validation_xs": "validation_data",
            "validation_ys": "validation_data", "validation_x": "validation_data",
-           "validation_y": "validation_data"}
+           "validation_y": "validation_data", "losses": "loss", "output_metrics": "metrics",
+           "schedule": "learning_rate", "means": "mean", "variances": "variance",
+           "scales": "scale", "offsets": "offset", "fill_values": "fill_value",
+           "mask_string": "mask_value", "ngram_sizes": "ngrams"}
+# Functions of the library that are methods of a class here, or have another name.
+_FUNCTIONS = {"predictor_predict": "Predictor.predict", "int8_predict": "Int8Model.predict",
+              "int8_load": "Int8Model", "layer_vocabulary": "get_vocabulary"}
 # What verbose takes here.
 _CONSTANTS = {"CORNU_NONE": "None", "CORNU_AUTO": "'auto'", "CORNU_SILENT": "0", "CORNU_BAR": "1",
               "CORNU_LINES": "2"}
@@ -29,6 +36,9 @@ class _Words:
         self.arguments = set(_FIELDS)
         self.arguments |= {name for layout in lib._layouts.values()
                            for name, *_ in layout["fields"]}
+        for name, method in inspect.getmembers(models.Model, inspect.isfunction):
+            if not name.startswith("_"):
+                self.arguments.update(inspect.signature(method).parameters)
         self.choices = set()
         for kind, entries in described.items():
             for entry in entries if kind != "names" else ():
@@ -57,6 +67,9 @@ class _Words:
 
     def function(self, match):
         name = match.group(1)
+        if name in _FUNCTIONS:
+            return _FUNCTIONS[name]
+        name = name[:-len("_many")] if name.endswith("_on_batch_many") else name
         for prefix in ("model_", "layer_", ""):
             word = name[len(prefix):]
             if name.startswith(prefix) and word in self.functions:

@@ -116,19 +116,30 @@ class Trained:
 
     def _lend(self, lent, to, what, given):
         """Sets the array `to` of a config from data."""
-        given = self._ordered(what, given)
+        for i, values in enumerate(self._fitting(to, self._ordered(what, given))):
+            to[i] = lent.array(values)
+
+    def _fitting(self, to, given):
         if len(given) > len(to):
             raise ValueError("%s: %d arrays are given, expected at most %d"
                              % (self.name, len(given), len(to)))
-        for i, values in enumerate(given):
-            to[i] = lent.array(values)
+        return given
 
     def _lend_weights(self, lent, config, prefix, weights):
         if weights is None:
             return
-        if isinstance(weights, dict) or isinstance(weights, (list, tuple)) and \
-                not np.isscalar(weights[0]):
-            self._lend(lent, getattr(config, prefix + "sample_weights"), "output", weights)
+        to = getattr(config, prefix + "sample_weights")
+        if isinstance(weights, dict):
+            names = self._names("output")
+            unknown = sorted(set(weights) - set(names))
+            if unknown:
+                raise ValueError("%s: the outputs are %s, sample_weight has %s"
+                                 % (self.name, ", ".join(names), ", ".join(unknown)))
+            weights = [weights.get(name) for name in names]
+        if isinstance(weights, (list, tuple)) and not np.isscalar(weights[0]):
+            given = next((w for w in weights if w is not None), ())
+            for i, values in enumerate(self._fitting(to, weights)):    # of others, weights of 1
+                to[i] = lent.array(np.ones(len(given)) if values is None else values)
         else:
             setattr(config, prefix + "sample_weight", lent.array(weights))
 

@@ -72,9 +72,8 @@ class Weighted:
 
     @property
     def trainable_weights(self):
-        if not self.trainable:
-            return []
-        return [w for w in self.weights if not w._weight.non_trainable]
+        return [w for w in self.weights
+                if lib.cornu_layer_trains(self._layer_pointer(), w._address)]
 
     @property
     def non_trainable_weights(self):

@@ -6,5 +6,7 @@ from ._described import Described, make_classes
 class Loss(Described):
     """The base of all losses."""
 
+    name = property(Described._name)
+
 
 __all__ = ["Loss"] + make_classes("losses", Loss, globals())

@@ -6,5 +6,7 @@ from ._described import Described, make_classes
 class Metric(Described):
     """The base of all metrics."""
 
+    name = property(Described._name)
+
 
 __all__ = ["Metric"] + make_classes("metrics", Metric, globals())

@@ -60,7 +60,7 @@ static int older_order(const CornuModel *model, const CornuLayer *layer, int *or
     int count = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < layer->weight_count; i++) {
-            if (cornu__layer_trains(layer, layer->weights[i]) != (pass == 0)) continue;
+            if (cornu_layer_trains(layer, layer->weights[i]) != (pass == 0)) continue;
             order[count++] = cornu__model_weight_index(model, layer->weights[i]);
         }
     return count;

@@ -173,9 +173,14 @@ bool cornu__read_names_batch(const CornuReadLoad *load)
 
 /* ---- Sizes ---- */
 
-/* The i-th size to try for an extent, 0 after the last. */
+/* The i-th size to try for an extent, 0 after the last: those of most windows of sound and sides of
+ * images first, so that a large graph, of which few can be tried, is traced with them. */
 static int64_t candidate(int i)
 {
+    static const int64_t first[] = { 512, 256, 128, 1024, 32, 224, 48, 160, 320 };
+    const int            firsts = (int)(sizeof first / sizeof *first);
+    if (i < firsts) return first[i];
+    i -= firsts;
     static const int64_t large[] = { 1280, 1536, 2048, 3072, 4096, 8000, 8192, 16000, 16384 };
     const int            count = (int)(sizeof large / sizeof *large);
     if (i < 128) return i + 1;
@@ -184,7 +189,8 @@ static int64_t candidate(int i)
     return i - 168 < count ? large[i - 168] : 0;
 }
 
-/* A search ends after so many nodes were traced, a KiB of what they compute counting as one. */
+/* Each part of a search ends after so many nodes were traced, a KiB of what they compute counting
+ * as one. */
 enum { MOST_TRACED = 100000 };
 
 /* Traces the graph with the first sizes alone; how far it came is load->reached. */
@@ -222,6 +228,7 @@ static bool matters(CornuReadLoad *load, CornuDevice *device, int i)
 static bool find_sizes(CornuReadLoad *load, CornuDevice *device, bool usual)
 {
     bool moved = true;
+    load->searched = 0;
     for (int i = 0; i < load->extent_count; i++)
         load->extents[i].size[0] = usual ? load->extents[i].usual : 1;
     if (!try_sizes(load, device)) return true;
@@ -245,16 +252,15 @@ static bool find_sizes(CornuReadLoad *load, CornuDevice *device, bool usual)
     return false;
 }
 
-/* Another size that fits an extent, far from the first. */
-static void vary(CornuReadLoad *load, CornuDevice *device, int i)
+/* Another size that fits an extent: far from the first, or any. */
+static void vary(CornuReadLoad *load, CornuDevice *device, int i, bool far)
 {
     CornuReadExtent *extent = &load->extents[i];
     const int64_t    was = extent->size[0];
-    const int64_t    far[] = { 2 * was, 4 * was, 3 * was, was / 2, was / 4 };
-    const int        count = (int)(sizeof far / sizeof *far);
-    for (int c = 0; load->searched < MOST_TRACED; c++) {
-        const int64_t size = c < count ? far[c] : candidate(c - count);
-        if (c >= count && !size) break;
+    const int64_t    sizes[] = { 2 * was, 4 * was, 3 * was, was / 2, was / 4 };
+    const int        count = (int)(sizeof sizes / sizeof *sizes);
+    for (int c = 0; load->searched < MOST_TRACED && (far ? c < count : candidate(c) > 0); c++) {
+        const int64_t size = far ? sizes[c] : candidate(c);
         if (size < 1 || size > INT32_MAX || size == was) continue;
         extent->size[0] = size;
         if (!try_sizes(load, device)) return;
@@ -264,15 +270,16 @@ static void vary(CornuReadLoad *load, CornuDevice *device, int i)
 
 static bool varies(const CornuReadExtent *extent) { return extent->size[0] != extent->size[1]; }
 
-/* One that grows as another shrinks, or shrinks as it grows. */
+/* One that grows as another shrinks, shrinks as it grows, or grows with it, as where the batch of
+ * the data and that of a state have no name. */
 static void vary_two(CornuReadLoad *load, CornuDevice *device, int i, int k)
 {
     CornuReadExtent *a = &load->extents[i], *b = &load->extents[k];
     const int64_t    was_a = a->size[0], was_b = b->size[0];
     for (int64_t factor = 2; factor <= 4 && load->searched < MOST_TRACED; factor *= 2)
-        for (int turn = 0; turn < 2; turn++) {
+        for (int turn = 0; turn < 3; turn++) {
             a->size[0] = turn ? was_a * factor : was_a / factor;
-            b->size[0] = turn ? was_b / factor : was_b * factor;
+            b->size[0] = turn == 1 ? was_b / factor : was_b * factor;
             if (a->size[0] > 0 && b->size[0] > 0 && varies(a) && varies(b) &&
                 !try_sizes(load, device)) return;
         }
@@ -284,12 +291,15 @@ static void vary_two(CornuReadLoad *load, CornuDevice *device, int i, int k)
  * vary are the same. */
 static void find_others(CornuReadLoad *load, CornuDevice *device)
 {
+    load->searched = 0;
     for (int i = 0; i < load->extent_count; i++)
         load->extents[i].size[1] = load->extents[i].size[0];
-    for (int i = 0; i < load->extent_count; i++) vary(load, device, i);
+    for (int i = 0; i < load->extent_count; i++) vary(load, device, i, true);
     for (int i = 0; i < load->extent_count; i++)
         for (int k = 0; k < load->extent_count && !varies(&load->extents[i]); k++)
             if (k != i) vary_two(load, device, i, k);
+    for (int i = 0; i < load->extent_count; i++)
+        if (!varies(&load->extents[i])) vary(load, device, i, false);
 }
 
 /* Extents of one size are known. */

@@ -372,6 +372,27 @@ static void impossible_inputs_are_named(void **state)
     refuses_input(cornu_repeat_vector(2), image, "expected (B, C)");
 }
 
+/* What takes away thousands of an unknown number of steps, as networks for DNA do. */
+static void many_unknown_steps_are_cropped(void **state)
+{
+    static const int64_t cropped[] = { 3, 300, 5000, 100000 };
+    (void)state;
+    for (size_t i = 0; i < sizeof cropped / sizeof *cropped; i++) {
+        CornuSymbol  *x = cornu_input(.shape = { CORNU_NONE, 1 });
+        CornuModel   *model = cornu_model(
+            .inputs = { x }, .outputs = { cornu_call(cornu_cropping1d(cropped[i]), x) });
+        const int64_t steps = 2 * cropped[i] + 2;
+        float        *data = malloc((size_t)steps * sizeof *data), y[2];
+        if (!model) fail_msg("%s", cornu_error_message());
+        for (int64_t t = 0; t < steps; t++) data[t] = (float)t;
+        expect_ok(cornu_predict_on_batch(model, cornu_array(data, CORNU_F32, 1, steps, 1),
+                                         cornu_array(y, CORNU_F32, 1, 2, 1)));
+        assert_true(y[0] == (float)cropped[i] && y[1] == (float)(cropped[i] + 1));
+        free(data);
+        cornu_model_free(model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +404,7 @@ int main(void)
         cmocka_unit_test(channels_drop_together),
         cmocka_unit_test_setup_teardown(files_hold_them, files_begin, files_end),
         cmocka_unit_test(they_learn),
+        cmocka_unit_test(many_unknown_steps_are_cropped),
         cmocka_unit_test(constructors_refuse),
         cmocka_unit_test(impossible_inputs_are_named),
     };

@@ -250,6 +250,14 @@ static void outputs_have_weights(void **state)
     expect_error(cornu_evaluate(model, .x = x, .ys = { y, y }, .verbose = CORNU_SILENT,
                                 .sample_weights_by_name = { { "c", w } }),
                  CORNU_ERR_ARGUMENT, "has no output \"c\", expected one of a, b");
+    /* By position none is left out. */
+    for (int i = 0; i < 3; i++) {
+        CornuEvaluateConfig gap = { .model = model, .x = x, .ys = { y, y },
+                                    .verbose = CORNU_SILENT };
+        gap.sample_weights[i] = w;
+        expect_error(cornu_evaluate_from(&gap), CORNU_ERR_ARGUMENT,
+                     "1 array is given for sample_weight, the model takes 2");
+    }
     assert_null(cornu_fit(model, .x = x, .ys = { y, y }, .class_weight = of("class_weight"),
                           .verbose = CORNU_SILENT));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "the model has 2 outputs, expected one; "

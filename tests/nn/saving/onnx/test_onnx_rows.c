@@ -24,8 +24,8 @@ static const char *const apart[] = {
     "apart_lstm", "apart_merged", "apart_names", "apart_where", "apart_windows", "apart_words",
 };
 static const char *const meet[] = {
-    "meet_cumsum", "meet_gram", "meet_lstm", "meet_maximum", "meet_mean", "meet_places",
-    "meet_reverse", "meet_softmax",
+    "meet_count", "meet_count_of_power", "meet_cumsum", "meet_gram", "meet_lstm", "meet_maximum",
+    "meet_mean", "meet_places", "meet_reverse", "meet_size", "meet_softmax",
 };
 static const struct { const char *name, *misfit; } functions[] = {
     { "function_anchors", "the output anchors of g is (3, 2)" },
@@ -41,6 +41,7 @@ static const struct { const char *name, *misfit; } functions[] = {
     { "function_time_major", "the output y of g is (None, None, 3)" },
     { "function_twelve", "the output y of g is (1, 2)" },
     { "function_two_things", "the input k of g is (None, 4)" },
+    { "function_unnamed", "the input state of g is (2, None, 3)" },
 };
 #define COUNT(list) (int)(sizeof(list) / sizeof *(list))
 
@@ -186,6 +187,12 @@ static void test_where(void **state)
     CornuModel *model = load("meet_maximum");
     expect_error(predict(model, &data, 8), CORNU_ERR_SHAPE,
                  "top computes along axis 0 (reduce_max)");
+    cornu_model_free(model);
+    free_data(&data);
+    data = read_data("meet_count");
+    model = load("meet_count");
+    expect_error(predict(model, &data, 8), CORNU_ERR_SHAPE,
+                 "y computes with the number of rows (constant)");
     cornu_model_free(model);
     free_data(&data);
 }
