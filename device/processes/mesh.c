@@ -34,7 +34,8 @@ typedef struct {
     double        next_s, pause_s;
     bool          connecting;
     CornuGreeting greeting;
-    CornuWhy      why;           /* the last try has failed */
+    bool          answered;      /* once, by somebody who then left */
+    CornuWhy      why;           /* the last try has failed, or the last that was answered */
 } Attempt;
 
 typedef struct {
@@ -198,7 +199,8 @@ static void begin_to_connect(Opening *opening, int rank)
         failure = errno;
     }
     if (failure == EINPROGRESS) attempt->connecting = true;
-    else if (failure) snprintf(why->text, sizeof why->text, "%s", strerror(failure));
+    else if (failure && !attempt->answered)
+        snprintf(why->text, sizeof why->text, "%s", strerror(failure));
     if (!way || (failure && failure != EINPROGRESS)) try_later(attempt, way && way->ai_next);
     if (found) freeaddrinfo(found);
     if (way && !failure) greet(opening, rank);
@@ -215,7 +217,9 @@ static void end_to_connect(Opening *opening, int rank)
         greet(opening, rank);
         return;
     }
-    snprintf(attempt->why.text, sizeof attempt->why.text, "%s", strerror(failure));
+    /* A rank that is gone since says less than what it did before. */
+    if (!attempt->answered)
+        snprintf(attempt->why.text, sizeof attempt->why.text, "%s", strerror(failure));
     /* Whether there is another way is seen when it is looked for. */
     try_later(attempt, true);
 }
@@ -224,7 +228,10 @@ static CornuStatus hear_rank(Opening *opening, int rank)
 {
     Attempt                 *attempt = &opening->attempts[rank];
     const CornuGreetingState state = cornu__greeting_go_on(&attempt->greeting, &attempt->why);
-    if (state == CORNU_GREETING_STRANGER) try_later(attempt, false);
+    if (state == CORNU_GREETING_STRANGER) {
+        attempt->answered = true;
+        try_later(attempt, false);
+    }
     if (state != CORNU_GREETING_KNOWN) return CORNU_OK;
     CORNU__TRY(cornu__greeting_check(&attempt->greeting));
     if (attempt->greeting.other.rank != rank)
