@@ -3,6 +3,16 @@
 
 #include "common/session.h"
 
+static bool is_augmented(const TrainFlags *flags) { return flags->shift || flags->flip; }
+
+/* The part of the training data on which it is validated, in place of the test data. Images that
+ * are augmented come one after the other, of which no part is held out. */
+static double held_out(const TrainFlags *flags, const CornuReferenceModel *reference)
+{
+    return flags->validation_split >= 0.0 ? flags->validation_split
+           : is_augmented(flags)          ? 0.0 : reference->validation_split;
+}
+
 static CornuOptimizer *optimizer(const Options *options, const TrainFlags *flags,
                                  const CornuReferenceModel *reference, int64_t steps)
 {
@@ -16,8 +26,7 @@ static CornuStatus compile(const Options *options, const TrainFlags *flags,
                            const CornuReferenceModel *reference, CornuModel *model,
                            const CornuTrainTest *data, CornuDevice *device)
 {
-    const double split = flags->validation_split < 0.0 ? reference->validation_split
-                                                       : flags->validation_split;
+    const double  split = held_out(flags, reference);
     const int64_t samples = data->train_x.type.shape.extent[0];
     const int64_t steps = session_steps(options, samples - (int64_t)(split * (double)samples));
     Objective     objective = flags->objective;
@@ -31,26 +40,23 @@ static CornuHistory *fit(const Options *options, const TrainFlags *flags,
                          const CornuReferenceModel *reference, CornuModel *model,
                          CornuTrainTest *data)
 {
-    const double split = flags->validation_split < 0.0 ? reference->validation_split
-                                                       : flags->validation_split;
-    /* Validation is on the held-out part of the training data, else on the test data. */
-    CornuArray validation_x = cornu_reference_input(model, data->test_x);
-    CornuArray validation_y = data->test_y;
+    const double split = held_out(flags, reference);
+    CornuArray   x = cornu_reference_input(model, data->train_x), y = data->train_y;
+    CornuArray   validation_x = cornu_reference_input(model, data->test_x);
+    CornuArray   validation_y = data->test_y;
     if (split > 0.0) validation_x.data = validation_y.data = NULL;
     CornuDataset *augmented = NULL;
-    if (flags->shift || flags->flip) {
+    if (is_augmented(flags)) {
         augmented = cornu_dataset_augment(cornu_train_test_take_train(data), .shift = flags->shift,
                                           .flip = flags->flip, .seed = (uint64_t)options->seed);
         if (!augmented) return NULL;
+        x.data = y.data = NULL;
     }
     CornuHistory *history = cornu_fit(
-        model, .x = augmented ? (CornuArray){ .data = NULL }
-                              : cornu_reference_input(model, data->train_x),
-        .y = augmented ? (CornuArray){ .data = NULL } : data->train_y, .data = augmented,
-        .batch_size = options->batch_size, .epochs = options->epochs,
-        .steps_per_epoch = options->steps_per_epoch, .validation_split = split,
-        .validation_x = validation_x, .validation_y = validation_y, .verbose = options->verbose,
-        .callbacks = { SESSION_CALLBACKS(options) });
+        model, .x = x, .y = y, .data = augmented, .batch_size = options->batch_size,
+        .epochs = options->epochs, .steps_per_epoch = options->steps_per_epoch,
+        .validation_split = split, .validation_x = validation_x, .validation_y = validation_y,
+        .verbose = options->verbose, .callbacks = { SESSION_CALLBACKS(options) });
     cornu_dataset_free(augmented);
     return history;
 }

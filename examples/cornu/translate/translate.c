@@ -217,8 +217,9 @@ static CornuStatus check_held(Run *run)
     const int64_t first = run->pairs->count - run->held;
     const int64_t count = run->flags->translations < run->held ? run->flags->translations
                                                                : run->held;
-    char **texts = calloc(2 * (size_t)count + 1, sizeof *texts), **references = texts + count;
+    char **texts = calloc(2 * (size_t)count + 1, sizeof *texts);
     if (!texts) return cornu_error_set(CORNU_ERR_MEMORY, "no memory for the translations");
+    char **references = texts + count;
     CornuStatus status = translate(run, run->pairs->source + first, count, texts);
     for (int64_t i = 0; i < count && !status; i++)
         if (!(references[i] = words_plain(run->pairs->target[first + i])))
