@@ -1,7 +1,8 @@
 # Completion of cornu's command lines, for bash-completion. All words come from the program itself:
 # cornu --complete prints its commands, cornu --complete models the networks of models/, cornu COMMAND
 # --complete a line "--FLAG VALUE CHOICE..." for each flag; cornu run, which has only --help, starts a
-# command, which completes itself. Where there is no list of words, files are completed.
+# command, which completes itself. Where there is no list of words, files are completed. Also works
+# without bash-completion, in a shell that reads this file alone.
 
 # Where the command that cornu run starts stands in $words; nothing if that is behind the cursor.
 _cornu_started()
@@ -33,10 +34,34 @@ _cornu_words() # _cornu_words WORD...: those that begin like the word at the cur
     COMPREPLY=($(compgen -W "$*" -- "$cur"))
 }
 
+# The words of the line up to the cursor, which bash also splits at = and :.
+_cornu_line()
+{
+    if declare -F _get_comp_words_by_ref >/dev/null; then
+        _get_comp_words_by_ref -n := cur prev words cword
+        return
+    fi
+    local line=${COMP_LINE:0:COMP_POINT}
+    read -ra words <<<"$line"
+    [[ $line != *' ' ]] || words+=('')
+    cword=$((${#words[@]} - 1))
+    cur=${words[cword]} prev=${words[cword - 1]}
+}
+
+# Bash replaces what is behind the last : alone.
+_cornu_behind_colon()
+{
+    if declare -F __ltrim_colon_completions >/dev/null; then
+        __ltrim_colon_completions "$cur"
+    elif [[ $cur == *:* && $COMP_WORDBREAKS == *:* ]]; then
+        COMPREPLY=("${COMPREPLY[@]#"${cur%"${cur##*:}"}"}")
+    fi
+}
+
 _cornu()
 {
     local cur prev words cword command flags line started
-    _get_comp_words_by_ref -n := cur prev words cword
+    _cornu_line
     COMPREPLY=()
     command=${words[1]}
     if ((cword == 1)) || [[ $command == help ]]; then
@@ -73,7 +98,7 @@ _cornu()
         while read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$cur")
         compopt -o filenames
     fi
-    __ltrim_colon_completions "$cur"
+    _cornu_behind_colon
 }
 
 # The command line from word $1 on, as if it were typed alone.

@@ -12,6 +12,7 @@
 #include <cornu/cornu.h>
 
 #include "commands.h"
+#include "common/session.h"
 
 typedef struct {
     const char *name, *purpose;
@@ -74,9 +75,8 @@ static int complete(const char *what)
     return 0;
 }
 
-int main(int argc, char **argv)
+static int command(int argc, char **argv)
 {
-    if (argc < 2) return list(stderr), 2;
     const char *name = argv[1];
     if (!strcmp(name, "--complete")) return complete(argv[2]);
     if (!strcmp(name, "--version")) return printf("Cornu %s\n", CORNU_VERSION), 0;
@@ -85,4 +85,11 @@ int main(int argc, char **argv)
     if (argc == 2) return list(stdout);
     char *help[] = { argv[0], "--help", NULL };
     return run(argv[2], 2, help);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) return list(stderr), 2;
+    const int status = command(argc, argv);
+    return status ? status : session_report("cornu", CORNU_OK);   /* what was printed arrived */
 }

@@ -153,8 +153,9 @@ int command_demo(int argc, char **argv)
 {
     Options       options = { .save = in_tree() ? "build/demo.safetensors" : "demo.safetensors" };
     const Program program = { .name = "cornu demo",
-                              .purpose = "Trains a CNN on handwritten digits on "
-                                         "two devices, compares them, and shows what it reads.",
+                              .purpose = "Trains a network for digits on two devices, compares "
+                                         "them, and shows it.",
+                              .data = "mnist, a folder as --data-dir, or synthetic; default mnist",
                               .groups = OPTIONS_THREADS | OPTIONS_DATA };
     const int     usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;

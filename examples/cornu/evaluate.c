@@ -55,6 +55,8 @@ int command_evaluate(int argc, char **argv)
     if (!status)
         status =
             model ? data_load(&data, &options, &flags, model, DATA_LABELS) : cornu_error_status();
+    if (!status)
+        status = objective_logits(&objective, &options, model, device, data_test_x(&data));
     if (!status) status = evaluate(&options, model, &data);
     cornu_model_free(model);
     cornu_device_close(device);

@@ -121,8 +121,9 @@ int command_recommend(int argc, char **argv)
     const Program program = {
         .name = "cornu recommend", .extra = extra,
         .groups = OPTIONS_MACHINE | OPTIONS_DATA | OPTIONS_TRAINING | OPTIONS_FIT,
-        .purpose = "Learns which events lead to clicks, from MovieLens' ratings.csv, by --data "
-                   "FILE or its folder, or from synthetic events.",
+        .data = "MovieLens' ratings.csv or its folder, or synthetic", .data_no_sets = true,
+        .purpose = "Learns which events lead to clicks.\n\nThey are MovieLens' ratings, or "
+                   "synthetic ones, of which it is known how well they can be predicted.",
     };
     const int usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;

@@ -58,16 +58,18 @@ static CornuStatus train(const Options *options, const TrainFlags *flags, CornuM
 CornuStatus train_own(Options *options, const TrainFlags *flags, const Subject *subject)
 {
     const CornuReferenceModel *reference = subject->reference;
+    Objective                  objective = flags->objective;
     Data                       data = { .set = NULL };
     if (!options->epochs) options->epochs = 1;
     CornuDevice *device = session_open(options);
     CornuModel  *model =
-        device ? objective_model(&flags->objective, options, subject, device) : NULL;
+        device ? objective_model(&objective, options, subject, device) : NULL;
     if (model)
         options->batch_size =
             objective_batch(options, model, reference ? reference->batch_size : 32);
     CornuStatus  status = model ? data_load(&data, options, &flags->data, model, DATA_LABELS)
                                 : cornu_error_status();
+    if (!status) status = objective_logits(&objective, options, model, device, data.x);
     if (!status) status = train(options, flags, model, &data);
     cornu_model_free(model);
     cornu_device_close(device);

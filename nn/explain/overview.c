@@ -236,9 +236,11 @@ static void print_memory(const CornuExplanation *e, FILE *to)
     char               text[CORNU_EXPLAIN_TEXT], layer[CORNU_EXPLAIN_LONGEST];
     const int          vmem = cornu__explain_vmem(e);
     int                listed = 0;
-    int                used = snprintf(text, sizeof text, "Memory%s: at most %.1f MB",
+    const bool         little = memory->total.peak < 50000;   /* 0.0 MB */
+    int                used = snprintf(text, sizeof text, "Memory%s: at most %.1f %s",
                                        e->shards > 1 ? " of a shard" : "",
-                                       1e-6 * (double)memory->total.peak);
+                                       (little ? 1e-3 : 1e-6) * (double)memory->total.peak,
+                                       little ? "kB" : "MB");
     if (memory->capacity)
         used += snprintf(text + used, sizeof text - (size_t)used, " of %.0f MB of HBM",
                          1e-6 * (double)memory->capacity);

@@ -56,16 +56,7 @@ check "its choices are those of --help" same_choices
 if [ -r /usr/share/bash-completion/bash_completion ]; then
     . /usr/share/bash-completion/bash_completion
 else
-    echo "no bash-completion, which is replaced by its functions that are called"
-    _get_comp_words_by_ref() {
-        read -ra words <<<"$COMP_LINE"
-        case $COMP_LINE in *' ') words+=('') ;; esac
-        cword=$((${#words[@]} - 1))
-        cur=${words[cword]} prev=${words[cword - 1]}
-    }
-    __ltrim_colon_completions() {
-        [[ $1 != *:* ]] || COMPREPLY=("${COMPREPLY[@]#"${1%"${1##*:}"}"}")
-    }
+    echo "no bash-completion, whose function for commands in commands is replaced"
     _command_offset() { # cornu's own, or the names of commands
         local i line=$COMP_LINE COMP_LINE
         for ((i = 0; i < $1; i++)); do line=${line#* }; done
@@ -129,6 +120,15 @@ check "also behind --" completes "cornu run -n 2 -- started_by" "started_by_corn
 check "which completes itself" completes "cornu run -n 2 --grace 3 cornu trai" "train"
 check "with its flags" completes "cornu run -n 2 -- cornu train mnist_cnn --steps-per-e" \
     "--steps-per-epoch --steps-per-execution"
+
+# ---- In a shell without bash-completion ----
+
+unset -f _get_comp_words_by_ref __ltrim_colon_completions _comp_command_offset _command_offset
+check "alone: a command" completes "cornu pre" "predict"
+check "alone: a model" completes "cornu train mnist_cnn_" "mnist_cnn_bn"
+check "alone: a choice after =" completes "cornu predict --policy=fl" "float32"
+check "alone: choices with a colon" completes "cornu explain --device tpu:v5" "v5e-8 v5p-8"
+check "alone: nothing is printed" [ ! -s err ]
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -39,6 +39,8 @@ open("b.npy", "wb").write(b)
 open("t.npy", "wb").write(npy("<f4", "(8, 1)", struct.pack("<8f", *range(8))))
 open("classes.npy", "wb").write(npy("<i4", "(8,)", struct.pack("<8i", 0, 1, 2, 0, 1, 2, 0, 1)))
 open("seventh.npy", "wb").write(npy("<i4", "(8,)", struct.pack("<8i", 0, 1, 2, 0, 7, 2, 0, 1)))
+open("half.npy", "wb").write(npy("<f4", "(8, 1)", struct.pack("<8f", 0, 0.5, 1, 0, 1, 2, 0, 1)))
+open("hollow.json", "w").write("")
 open("nan.npy", "wb").write(npy("<f4", "(8, 2)", struct.pack("<16f", *[float("nan") if i == 7 else i
                                                                        for i in range(16)])))
 with zipfile.ZipFile("two.npz", "w") as file:
@@ -69,6 +71,15 @@ functional("three", [
     layer("InputLayer", "a", batch_shape=[None, 2], dtype="float32"),
     layer("Dense", "out", [{"args": [tensor([None, 2], "a")], "kwargs": {}}], units=3,
           activation="softmax")], "a", "out")
+functional("logits", [
+    layer("InputLayer", "a", batch_shape=[None, 2], dtype="float32"),
+    layer("Dense", "out", [{"args": [tensor([None, 2], "a")], "kwargs": {}}], units=3)], "a", "out")
+functional("open", [
+    layer("InputLayer", "a", batch_shape=[None, None, 4], dtype="float32"),
+    layer("MaxPooling1D", "p", [{"args": [tensor([None, None, 4], "a")], "kwargs": {}}],
+          pool_size=[100], strides=[100], padding="valid"),
+    layer("Dense", "out", [{"args": [tensor([None, None, 4], "p")], "kwargs": {}}], units=1)],
+    "a", "out")
 def characters(name, recurrent, *args):
     functional(name, [
         layer("InputLayer", "a", batch_shape=[None, None], dtype="int32"),
@@ -100,6 +111,20 @@ python3 arrays.py >out 2>err || { cat err; exit 1; }
 
 check "without a command it says how it is used" fails 2 'usage: cornu COMMAND'
 check "help lists the commands" says '^  convert ' help
+wide() { # help beyond 80 columns, and a purpose that goes on in another line
+    local name
+    for name in $("$programs/cornu" --complete | grep -vx help); do
+        "$programs/cornu" help "$name" | awk -v name="$name" 'length > 80 { print name ": " $0 }
+            NR == 2 && NF && !/[.]$/ { print name ": " $0 }'
+    done >out
+    [ ! -s out ]
+}
+check "help is of 80 columns" wide
+check "only flags that are read" fails 2 'unknown flag --data-dir' translate --data-dir .
+full() { "$programs/cornu" "$@" >/dev/full 2>err; [ $? = 1 ] && grep -q 'cannot be written' err; }
+check "help that cannot be written" full help
+check "nor that of one" full help train
+check "nor the version" full --version
 check "help of one" says '^usage: cornu train \[FLAG\]\.\.\. MODEL' help train
 check "an unknown command has a nearest one" fails 2 'did you mean "summary"' sumary
 check "so has an unknown network" fails 1 'did you mean mnist_convnet?' summary mnist_convnt
@@ -179,6 +204,33 @@ for format in safetensors keras onnx tflite; do
         --limit 200 $crossentropy
 done
 
+# A model that ends in no softmax, as PyTorch's do: its crossentropy is that of logits, as Python's math
+# has it of what it predicts.
+check "a model of logits" cornu convert logits.json logits.keras
+check "predicts them" cornu predict logits.keras --x a.npy
+mv out rows
+check "is told to be one" says '^out is not between 0 and 1: sparse_categorical_crossentropy takes it' \
+    evaluate logits.keras --x a.npy --y classes.npy $crossentropy
+logits_loss() {
+    python3 - "$(sed -n 's/^loss: //p' out)" <<'END'
+import math, sys
+rows = [list(map(float, line.split())) for line in open("rows")]
+labels = [0, 1, 2, 0, 1, 2, 0, 1]
+right = sum(math.log(sum(map(math.exp, row))) - row[y] for row, y in zip(rows, labels)) / 8
+sys.exit(abs(right - float(sys.argv[1])) > 1e-4)
+END
+}
+check "and its loss is right" logits_loss
+check "it learns so" says 'loss: ' train logits.keras --x a.npy --y classes.npy --verbose 2 \
+    --loss sparse_categorical_crossentropy --save learnt.keras
+check "which its file remembers" eval 'says "^loss: " evaluate learnt.keras --x a.npy --y classes.npy &&
+    tail -n 1 out >first && says "^loss: " evaluate learnt.keras --x a.npy --y classes.npy \
+    --loss sparse_categorical_crossentropy && tail -n 1 out | cmp - first'
+check "devices are compared by it" says '^out is not between 0 and 1' compare logits.keras --x a.npy \
+    --y classes.npy --loss sparse_categorical_crossentropy --epochs 1 --devices cpu
+check "probabilities stay probabilities" eval '! says "is not between" evaluate three.json --x a.npy \
+    --y classes.npy $crossentropy'
+
 # ---- What does not fit, in one sentence ----
 
 refuses() { # refuses MESSAGE ARGUMENT...: says so in a line that begins with cornu, with status 1
@@ -210,6 +262,12 @@ check "data twice" refuses 'expected only one of them' evaluate three.json --dat
     $crossentropy
 check "flags that nothing reads" refuses '--scale and --offset are for pictures alone' \
     evaluate three.json --data table.csv --target kind --scale 2 $crossentropy
+check "an input nobody knows" refuses '--x c=b.npy: the model has no input of that name, and' \
+    predict two.json --x a=a.npy --x c=b.npy
+check "labels that are no classes" refuses 'half.npy: label 0.5 in row 1, expected a whole number' \
+    train three.json --x a.npy --y half.npy $crossentropy
+check "a folder" refuses 'empty: is a folder' summary empty
+check "JSON that is no architecture" refuses 'hollow.json: ' summary hollow.json
 check "an unknown flag has a nearest one" fails 2 'did you mean --epochs?' train a.safetensors --epocs 2
 for command in summary train evaluate predict compare quantize generate; do
     check "$command: a file that is no model" refuses 'arrays.py' $command arrays.py --
@@ -232,6 +290,9 @@ check "a file without data and loss" says '^RANDOM data, f32 \(256, 2\) and so o
 check "says what it is trained on" grep -q '^two.json has no loss in it: mean squared error$' out
 check "and that it is random" grep -q '^Measured: two.json on RANDOM data, 256 samples' out
 check "no accuracy is claimed" eval 'grep -q "\"accuracy\": null" c.json && ! grep -q "val_accuracy: " out'
+check "extents that are open are chosen to fit" says '^RANDOM data, f32 \(8, 128, 4\): ' \
+    compare open.json --devices cpu --epochs 1 --limit 8
+check "little memory is told in kB" says '^Memory: at most [0-9.]+ kB' explain two.json --no-run
 check "a file on a set" says '^Epoch 2/2 .* val_accuracy: ' compare a.safetensors --devices cpu \
     --data synthetic --limit 64 --epochs 2
 check "modelled, too" says '^v3-8 +8 +32 +2 ' compare kinds.keras --data synthetic --limit 64 --epochs 1 \

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "data.h"
 
@@ -33,7 +34,17 @@ static Side outputs_of(const CornuModel *model, const char *flag)
     return side;
 }
 
-/* The place of "NAME=FILE", whose FILE is set; else that of the order, for a FILE. */
+/* "a, b" */
+static void list_names(const Side *side, char *to, size_t size)
+{
+    size_t at = 0;
+    to[0] = '\0';
+    for (int i = 0; i < side->count && at < size; i++)
+        at += (size_t)snprintf(to + at, size - at, "%s%s", i ? ", " : "", side->names[i]);
+}
+
+/* The place of "NAME=FILE", whose FILE is set; else that of the order, for a FILE. -1: there is no
+ * such name, nor a file that is called so. */
 static int place_of(const Side *side, const char *text, int order, const char **file)
 {
     const char *equals = strchr(text, '=');
@@ -44,18 +55,24 @@ static int place_of(const Side *side, const char *text, int order, const char **
             *file = equals + 1;
             return i;
         }
-    return order;
+    return equals && access(text, F_OK) != 0 && !strstr(text, ".npz:") ? -1 : order;
 }
 
 static CornuStatus wrong_count(const Side *side, int given)
 {
-    char   names[400] = "";
-    size_t at = 0;
-    for (int i = 0; i < side->count && at < sizeof names; i++)
-        at +=
-            (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", side->names[i]);
+    char names[400];
+    list_names(side, names, sizeof names);
     return cornu_error_set(CORNU_ERR_ARGUMENT, "expected --%s FILE %d times, for %s, got %d",
                            side->flag, side->count, names, given);
+}
+
+static CornuStatus wrong_name(const Side *side, const char *given)
+{
+    char names[400];
+    list_names(side, names, sizeof names);
+    return cornu_error_set(CORNU_ERR_ARGUMENT, "--%s %s: the model has no %s of that name, and "
+                           "there is no such file; expected one of %s", side->flag, given,
+                           strchr(side->flag, 'x') ? "input" : "output", names);
 }
 
 /* One archive with all of them by their names, or a file for each. */
@@ -67,6 +84,7 @@ static CornuStatus load_side(Data *data, const Side *side, const OptionTexts *gi
     for (int i = 0; i < side->count; i++) {
         const char *file = given->text[whole ? 0 : i];
         const int   place = whole ? i : place_of(side, file, i, &file);
+        if (place < 0) return wrong_name(side, given->text[i]);
         Loaded     *loaded = next_file(data);
         if (to[place].data)
             return cornu_error_set(CORNU_ERR_ARGUMENT, "--%s %s: %s has a file already", side->flag,

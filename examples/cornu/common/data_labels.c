@@ -79,6 +79,10 @@ static CornuStatus check_classes(const char *name, CornuArray y, CornuShape out)
                                (long long)classes);
     for (int64_t i = 0; i < count; i++) {
         const double label = cornu_array_get(y, i);
+        if (label != floor(label))
+            return cornu_error_set(CORNU_ERR_VALUE, "%s: label %g in row %lld, expected a whole "
+                                   "number, the class", name, label,
+                                   (long long)(i / (count / y.type.shape.extent[0])));
         if (label >= (double)classes || label < 0.0)
             return cornu_error_set(CORNU_ERR_VALUE, "%s: label %g in row %lld is no class of the "
                                    "model's output, whose %lld classes are 0 to %lld", name, label,

@@ -1,10 +1,19 @@
 /* Random data, for times alone. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "data.h"
 
+/* What stands for an extent that the model leaves open: of pictures, else of sequences; then others,
+ * as a model may take multiples of 32 alone, or lines of text of one height. */
 enum { ANY_STEPS = 32, ANY_SIZE = 224 };
+static const int64_t others[] = { 0, 128, 224, 256, 512, 64, 48, 32, 16, 8, 4, 2, 1, 96, 160, 299 };
+enum { OTHERS = sizeof others / sizeof *others, PROBED_ROWS = 2 };
+
+typedef struct {
+    CornuType in[DATA_MOST], out[DATA_MOST];
+} Types;
 
 /* A generator of numbers that are the same everywhere: splitmix64, by Steele, Lea and Flood, "Fast
  * Splittable Pseudorandom Number Generators". */
@@ -28,14 +37,71 @@ static CornuStatus fill(Data *data, CornuType type, int64_t most, uint64_t *stat
     return CORNU_OK;
 }
 
-/* Extents that the model leaves open: of pictures, else of sequences. */
-static CornuType closed(CornuType type, int64_t rows)
+static CornuType closed(CornuType type, int64_t rows, int64_t extent)
 {
     type.shape.extent[0] = rows;
     for (int i = 1; i < type.shape.rank; i++)
         if (type.shape.extent[i] == CORNU_NONE)
-            type.shape.extent[i] = type.shape.rank == 4 ? ANY_SIZE : ANY_STEPS;
+            type.shape.extent[i] = extent ? extent : type.shape.rank == 4 ? ANY_SIZE : ANY_STEPS;
     return type;
+}
+
+static bool leaves_open(CornuType type)
+{
+    for (int i = 1; i < type.shape.rank; i++)
+        if (type.shape.extent[i] == CORNU_NONE) return true;
+    return false;
+}
+
+static void close_all(Types *types, const CornuModel *model, int64_t rows, int64_t extent)
+{
+    for (int i = 0; i < cornu_model_input_count(model); i++)
+        types->in[i] = closed(cornu_symbol_type(cornu_model_input(model, i)), rows, extent);
+    for (int i = 0; i < cornu_model_output_count(model); i++)
+        types->out[i] = closed(cornu_symbol_type(cornu_model_output(model, i)), rows, extent);
+}
+
+/* What the model gives for such inputs. */
+static CornuStatus try(CornuPredictor *predictor, const CornuModel *model, Types *types)
+{
+    CornuArray  x[DATA_MOST] = { { .data = NULL } };
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; i < cornu_model_input_count(model) && !status; i++) {
+        x[i] = cornu_array_from(calloc(1, cornu_type_bytes(types->in[i]) + 1), types->in[i]);
+        if (!x[i].data) status = cornu_error_set(CORNU_ERR_MEMORY, "no memory for random data");
+    }
+    if (!status) status = cornu_predictor_output_types(predictor, x, types->out);
+    for (int i = 0; i < cornu_model_input_count(model); i++) free(x[i].data);
+    return status;
+}
+
+/* The types of `rows` rows, with the first extents that the model takes where it leaves them
+ * open. */
+static CornuStatus choose_types(Types *types, CornuModel *model, int64_t rows)
+{
+    const int64_t fixed = cornu_model_batch_size(model);
+    bool          open = false;
+    CornuStatus   status = CORNU_OK;
+    close_all(types, model, rows, 0);
+    for (int i = 0; i < cornu_model_input_count(model); i++)
+        open |= leaves_open(cornu_symbol_type(cornu_model_input(model, i)));
+    if (!open) return CORNU_OK;
+    CornuDevice    *device = cornu_device_open("cpu", .threads = 1, .shards = 1);
+    CornuPredictor *predictor = device ? cornu_predictor(model, .device = device) : NULL;
+    if (!predictor) cornu_error_take();   /* a model with states: what is usual */
+    for (int i = 0; i < OTHERS && predictor; i++) {
+        if (status) cornu_error_take();
+        close_all(types, model, fixed > 0 ? fixed : PROBED_ROWS, others[i]);
+        status = try(predictor, model, types);
+        if (!status || status == CORNU_ERR_MEMORY) break;
+    }
+    for (int i = 0; i < DATA_MOST && !status; i++) {
+        types->in[i].shape.extent[0] = rows;
+        if (types->out[i].shape.rank) types->out[i].shape.extent[0] = rows;
+    }
+    cornu_predictor_free(predictor);
+    cornu_device_close(device);
+    return status;
 }
 
 /* The rows of its smallest table of embeddings, or 2: tokens of any model of them. */
@@ -62,11 +128,10 @@ static bool starts_with_tokens(const CornuModel *model, int input)
     return false;
 }
 
-static CornuStatus fill_labels(Data *data, const CornuModel *model, int output, int64_t rows,
+static CornuStatus fill_labels(Data *data, const CornuModel *model, int output, CornuType type,
                                uint64_t *state)
 {
     const CornuLoss *loss = cornu_model_loss(model, output);
-    CornuType        type = closed(cornu_symbol_type(cornu_model_output(model, output)), rows);
     type.dtype = CORNU_F32;
     const int64_t classes = type.shape.extent[type.shape.rank - 1];
     if (!loss) return CORNU_OK;
@@ -81,9 +146,10 @@ static CornuStatus fill_labels(Data *data, const CornuModel *model, int output, 
     return CORNU_OK;
 }
 
-CornuStatus data_random(Data *data, const CornuModel *model, int64_t rows, uint64_t seed)
+CornuStatus data_random(Data *data, CornuModel *model, int64_t rows, uint64_t seed)
 {
     CornuText text;
+    Types     types;
     uint64_t  state = seed;
     *data = (Data){ .name = "random", .random = true };
     if (cornu_model_is_function(model))
@@ -91,19 +157,19 @@ CornuStatus data_random(Data *data, const CornuModel *model, int64_t rows, uint6
                                "%s is a function of whole arrays, not of rows, "
                                "and cannot be trained",
                                cornu_model_name(model));
-    for (int i = 0; i < cornu_model_input_count(model); i++) {
-        const CornuType type = closed(cornu_symbol_type(cornu_model_input(model, i)), rows);
-        if (type.dtype == CORNU_STRING)
+    for (int i = 0; i < cornu_model_input_count(model); i++)
+        if (cornu_symbol_type(cornu_model_input(model, i)).dtype == CORNU_STRING)
             return cornu_error_set(CORNU_ERR_UNSUPPORTED,
                                    "%s takes strings, expected data: --x FILE "
                                    "or --data",
                                    cornu_model_name(model));
-        if (fill(data, type, starts_with_tokens(model, i) ? tokens_of(model) : 0, &state,
+    if (choose_types(&types, model, rows)) return cornu_error_status();
+    for (int i = 0; i < cornu_model_input_count(model); i++)
+        if (fill(data, types.in[i], starts_with_tokens(model, i) ? tokens_of(model) : 0, &state,
                  &data->x[i]))
             return cornu_error_status();
-    }
     for (int i = 0; i < cornu_model_output_count(model); i++)
-        if (fill_labels(data, model, i, rows, &state)) return cornu_error_status();
+        if (fill_labels(data, model, i, types.out[i], &state)) return cornu_error_status();
     snprintf(data->about, sizeof data->about,
              "RANDOM data, %s%s: times count, losses and accuracies do "
              "not",

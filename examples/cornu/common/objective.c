@@ -1,11 +1,13 @@
 #include "objective.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "data.h"
 #include "session.h"
 
-enum { MOST_METRICS = 8, NAME = 64 };
+enum { MOST_METRICS = 8, NAME = 64, PROBED_ROWS = 32 };
 
 CornuOptimizer *objective_optimizer(const Objective *objective, const Options *options)
 {
@@ -33,6 +35,25 @@ static CornuStatus make_metrics(const char *list, CornuMetric *metrics[MOST_METR
     return CORNU_OK;
 }
 
+/* The same loss of logits; NULL for one that is not of probabilities. */
+static CornuLoss *of_logits(CornuLoss *loss)
+{
+    CornuLoss *of = NULL;
+    if (!loss) return NULL;
+    if (!strcmp(loss->name, "sparse_categorical_crossentropy"))
+        of = cornu_sparse_categorical_crossentropy(.from_logits = true);
+    else if (!strcmp(loss->name, "categorical_crossentropy"))
+        of = cornu_categorical_crossentropy(.from_logits = true);
+    else if (!strcmp(loss->name, "categorical_focal_crossentropy"))
+        of = cornu_categorical_focal_crossentropy(.from_logits = true);
+    else if (!strcmp(loss->name, "binary_crossentropy"))
+        of = cornu_binary_crossentropy(.from_logits = true);
+    else if (!strcmp(loss->name, "binary_focal_crossentropy"))
+        of = cornu_binary_focal_crossentropy(.from_logits = true);
+    cornu_loss_free(loss);
+    return of;
+}
+
 CornuStatus objective_compile(const Objective *objective, const Options *options, CornuModel *model,
                               CornuOptimizer *optimizer, CornuDevice *device)
 {
@@ -42,13 +63,81 @@ CornuStatus objective_compile(const Objective *objective, const Options *options
         cornu_optimizer_free(optimizer);
         return cornu_error_status();
     }
-    return cornu_compile(model, .optimizer = optimizer, .loss = cornu_loss(objective->loss),
-                         .metrics = { metrics[0], metrics[1], metrics[2], metrics[3], metrics[4],
-                                      metrics[5], metrics[6], metrics[7] },
-                         .device = device, .steps_per_execution = options->steps_per_execution,
-                         .gradient_norm = options->gradient_norm,
-                         .debug_nans = options->debug_nans);
+    CornuCompileConfig config = { .model = model, .optimizer = optimizer, .device = device,
+                                  .steps_per_execution = options->steps_per_execution,
+                                  .gradient_norm = options->gradient_norm,
+                                  .debug_nans = options->debug_nans };
+    bool any_logits = false;
+    for (int i = 0; i < DATA_MOST; i++) any_logits |= objective->logits[i];
+    if (!any_logits) config.loss = cornu_loss(objective->loss);
+    for (int i = 0; i < cornu_model_output_count(model) && any_logits; i++)
+        config.losses[i] = objective->logits[i] ? of_logits(cornu_loss(objective->loss))
+                                                : cornu_loss(objective->loss);
+    memcpy(config.metrics, metrics, sizeof metrics);
+    return cornu_compile_from(&config);
 }
+
+/* ---- Logits ---- */
+
+/* Whether any of the predictions is no probability. */
+static bool outside(CornuArray values)
+{
+    const float *of = values.data;
+    for (int64_t i = 0; i < cornu_type_count(values.type); i++)
+        if (of[i] < -1e-3F || of[i] > 1.001F) return true;
+    return false;
+}
+
+static CornuStatus find_logits(Objective *objective, CornuModel *model, CornuPredictor *predictor,
+                               const CornuArray *x)
+{
+    const int   outputs = cornu_model_output_count(model);
+    CornuArray  to[DATA_MOST] = { { .data = NULL } };
+    CornuType   types[DATA_MOST];
+    CornuStatus status = cornu_predictor_output_types(predictor, x, types);
+    for (int i = 0; i < outputs && !status; i++) {
+        types[i].dtype = CORNU_F32;
+        to[i] = cornu_array_from(malloc(cornu_type_bytes(types[i]) + 1), types[i]);
+        if (!to[i].data) status = cornu_error_set(CORNU_ERR_MEMORY, "no memory for predictions");
+    }
+    if (!status) status = cornu_predictor_predict(predictor, x, to);
+    for (int i = 0; i < outputs; i++) {
+        objective->logits[i] = !status && cornu_model_loss(model, i) && outside(to[i]);
+        free(to[i].data);
+    }
+    return status;
+}
+
+CornuStatus objective_logits(Objective *objective, const Options *options, CornuModel *model,
+                             CornuDevice *device, const CornuArray *x)
+{
+    CornuLoss *of = objective->loss ? of_logits(cornu_loss(objective->loss)) : NULL;
+    cornu_loss_free(of);
+    if (!of || cornu_model_is_function(model)) return cornu_error_take(), CORNU_OK;
+    CornuArray    few[DATA_MOST];
+    const int64_t fixed = cornu_model_batch_size(model);
+    for (int i = 0; i < cornu_model_input_count(model); i++) {
+        int64_t *rows = &(few[i] = x[i]).type.shape.extent[0];
+        if (*rows > PROBED_ROWS) *rows = fixed > 0 ? fixed : PROBED_ROWS;
+    }
+    CornuDevice    *cpu = cornu_device_open("cpu", .threads = options->threads, .shards = 1);
+    CornuPredictor *predictor = cpu ? cornu_predictor(model, .device = cpu) : NULL;
+    bool            any = false;
+    if (!predictor || find_logits(objective, model, predictor, few))
+        cornu_error_take();   /* a model with states, or what the training says as well */
+    cornu_predictor_free(predictor);
+    cornu_device_close(cpu);
+    for (int i = 0; i < cornu_model_output_count(model); i++) {
+        if (!objective->logits[i]) continue;
+        printf("%s is not between 0 and 1: %s takes it as logits\n",
+               cornu_model_output_name(model, i), cornu_model_loss(model, i)->name);
+        any = true;
+    }
+    return any ? objective_compile(objective, options, model,
+                                   objective_optimizer(objective, options), device) : CORNU_OK;
+}
+
+/* ---- Models ---- */
 
 static bool keeps_objective(const char *name)
 {

@@ -8,6 +8,7 @@
 
 typedef struct {
     const char *loss, *optimizer, *metrics;   /* NULL: not given; metrics "accuracy,mae" */
+    bool        logits[CORNU_MAX_MODEL_TENSORS];   /* of which outputs the loss takes logits */
 } Objective;
 
 /* The flags of an objective, in a list of Option; without the optimizer where nothing is
@@ -34,6 +35,13 @@ CornuStatus objective_compile(const Objective *objective, const Options *options
  * file that with which it was saved; another one is asked for it. NULL on failure. */
 CornuModel *objective_model(const Objective *objective, const Options *options,
                             const Subject *subject, CornuDevice *device);
+
+/* A model that ends in no softmax or sigmoid, as PyTorch's classifiers do, gives logits, and a
+ * crossentropy by its name alone takes probabilities: trained so, it learns nothing. Predicts the
+ * first rows of `x` and, where they are outside 0 to 1, says so and compiles --loss NAME from
+ * logits. */
+CornuStatus objective_logits(Objective *objective, const Options *options, CornuModel *model,
+                             CornuDevice *device, const CornuArray *x);
 
 /* --batch-size, else that which the model fixes, as files of .onnx may, else `usual`. */
 int64_t objective_batch(const Options *options, const CornuModel *model, int64_t usual);

@@ -88,7 +88,10 @@ static void fill_table(Table *table, Options *o)
     const Option data[] = {
         { "limit", OPTION_WHOLE, &o->limit, "N", "use only the first N samples", 1, 1e12, NULL },
         { "data", OPTION_TEXT, &o->data, "WHAT", table->program->data ? table->program->data
-          : "data directory, or synthetic; default CORNU_DATA, ./data or a download", 0, 0, NULL },
+          : "a folder of sets, as --data-dir, or synthetic", 0, 0, NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Option sets[] = {
         { "data-dir", OPTION_TEXT, &o->data_dir, "DIR", "where sets of data lie by their names; "
           "default CORNU_DATA, ./data or a download", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
@@ -140,6 +143,7 @@ static void fill_table(Table *table, Options *o)
     if (table->program->groups & OPTIONS_TRAINING) add(table, training);
     if (table->program->groups & (OPTIONS_SEED | OPTIONS_DATA)) add(table, seed);
     if (table->program->groups & OPTIONS_DATA) add(table, data);
+    if ((table->program->groups & OPTIONS_DATA) && !table->program->data_no_sets) add(table, sets);
     if (table->program->groups & OPTIONS_CLASSES) add(table, classes);
     if (table->program->groups & OPTIONS_FIT) add(table, fit);
     if (table->program->groups & OPTIONS_DEVICE) add(table, device);
@@ -184,13 +188,13 @@ static void add_default(char text[HELP_TEXT], const Option *flag)
     }
 }
 
-/* Wraps text into the help column; `column` is where the first line stands now. */
-static void print_wrapped(const char *text, int column)
+/* Wraps text to lines that begin at `left`; `column` is where the first one stands now. */
+static void print_wrapped(const char *text, int left, int column)
 {
     for (bool first = true; *text; first = false) {
         const int length = (int)strcspn(text, " ");
         if (!first && column + 1 + length > HELP_WIDTH)
-            column = printf("\n%*s", HELP_COLUMN, "") - 1;
+            column = printf("\n%*s", left, "") - 1;
         else if (!first)
             column += printf(" ");
         column += printf("%.*s", length, text);
@@ -199,11 +203,29 @@ static void print_wrapped(const char *text, int column)
     putchar('\n');
 }
 
+/* Paragraphs, between empty lines, are wrapped; lines that begin with a blank stay as they are. */
+static void print_purpose(const char *text)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        while (*text != ' ' && length && text[length] && !strchr("\n ", text[length + 1]))
+            length += 1 + strcspn(text + length + 1, "\n");
+        char *paragraph = strndup(text, length);
+        for (char *c = paragraph; c && *text != ' ' && (c = strchr(c, '\n'));) *c = ' ';
+        if (paragraph && *text != ' ') print_wrapped(paragraph, 0, 0);
+        else if (paragraph) puts(paragraph);
+        free(paragraph);
+        text += length + (text[length] == '\n');
+    }
+    putchar('\n');
+}
+
 static void print_help(const Table *table)
 {
     const Program *program = table->program;
-    printf("usage: %s [FLAG]...%s%s\n%s\n\n", program->name, program->arguments ? " " : "",
-           program->arguments ? program->arguments : "", program->purpose);
+    printf("usage: %s [FLAG]...%s%s\n", program->name, program->arguments ? " " : "",
+           program->arguments ? program->arguments : "");
+    print_purpose(program->purpose);
     for (int i = 0; i < table->count; i++) {
         const Option *flag = &table->flags[i];
         /* Choices come before the "; default ..." of the help. */
@@ -219,7 +241,7 @@ static void print_help(const Table *table)
         }
         if (tail) snprintf(text + strlen(text), sizeof text - strlen(text), "%s", tail);
         add_default(text, flag);
-        print_wrapped(text, printf("  %-24s  ", left));
+        print_wrapped(text, HELP_COLUMN, printf("  %-24s  ", left));
     }
 }
 

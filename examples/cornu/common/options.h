@@ -88,6 +88,7 @@ typedef struct {
     unsigned           groups;
     const char *const *models;     /* what --model may be, up to NULL */
     const char        *data;       /* the help of --data, where it may be more than sets */
+    bool               data_no_sets;      /* --data is nothing that lies in --data-dir */
     bool               epochs_may_be_0;   /* --epochs 0 is taken; then its default is not 0 */
     const Option      *extra;      /* flags of this program alone, up to a NULL name */
     const char        *arguments;  /* "MODEL IMAGE...", or NULL if it takes none; with dots there

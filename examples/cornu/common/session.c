@@ -475,7 +475,9 @@ int session_report(const char *program, CornuStatus status)
             fprintf(stderr, "%s: the same command goes on from there\n", program);
         return 128 + stop;
     }
-    if ((fflush(stdout) == 0 && !ferror(stdout)) || reader_left()) return status ? 1 : 0;
-    fprintf(stderr, "%s: standard output cannot be written: %s\n", program, strerror(errno));
+    const bool before = ferror(stdout);   /* then errno is of something else by now */
+    if ((fflush(stdout) == 0 && !before) || reader_left()) return status ? 1 : 0;
+    fprintf(stderr, "%s: standard output cannot be written%s%s\n", program, before ? "" : ": ",
+            before ? "" : strerror(errno));
     return 1;
 }

@@ -19,7 +19,12 @@ CornuStatus subject_find(Subject *subject, const char *name)
             subject->reference = &references[i];
             return CORNU_OK;
         }
-    if (stat(name, &about) == 0) return CORNU_OK;
+    if (stat(name, &about) == 0)
+        return S_ISDIR(about.st_mode)
+                   ? cornu_error_set(CORNU_ERR_FILE, "%s: is a folder, expected a model's file; a "
+                                     "SavedModel becomes one by Keras' model.save(\"my.keras\"), "
+                                     "or by tf2onnx", name)
+                   : CORNU_OK;
     for (int i = 0; i < count && i < MOST; i++) names[i] = references[i].name;
     const char *nearest = cornu_nearest(name, names, count < MOST ? count : MOST);
     return cornu_error_set(CORNU_ERR_FILE, "%s: no such file, nor a network of models/%s%s%s", name,
@@ -40,6 +45,13 @@ static CornuModel *from_json(const char *path)
     } else {
         text[size] = '\0';
         model = cornu_model_from_json(text);
+        if (!model) {
+            char              why[600];
+            const CornuStatus status = cornu_error_status();
+            snprintf(why, sizeof why, "%s", cornu_error_message());
+            cornu_error_take();
+            cornu_error_set(status, "%s: %s", path, why);
+        }
     }
     if (file) fclose(file);
     free(text);

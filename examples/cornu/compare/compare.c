@@ -211,6 +211,7 @@ static CornuStatus load_own(const Options *options, const Wanted *wanted, Making
                            : given ? data_load(data, options, &wanted->data, model, DATA_LABELS)
                                    : data_random(data, model, rows, (uint64_t)options->seed);
     if (!status) printf("%s\n", data->about);
+    if (!status) status = objective_logits(&making->objective, options, model, device, data->x);
     if (!status && race->enough > 0.0 && !data->test_x[0].data)
         status = cornu_error_set(CORNU_ERR_ARGUMENT,
                                  "--until: %s has no data for validation, expected "
@@ -308,8 +309,9 @@ int command_compare(int argc, char **argv)
                               .least_arguments = 1, .data = DATA_HELP,
                               .groups = OPTIONS_THREADS | OPTIONS_PROCESSES | OPTIONS_DATA |
                                         OPTIONS_TRAINING,
-                              .purpose = "Trains a model on several devices in turns and compares "
-                                         "their times; without data, on random numbers." };
+                              .purpose = "Trains a model on several devices in turns, and compares "
+                                         "their times.\n\nWithout data it is trained on random "
+                                         "numbers." };
     char      **arguments = copy_arguments(argc, argv);
     const int   usage = arguments ? options_parse(&options, &program, argc, argv) : 1;
     CornuStatus status = CORNU_OK;

@@ -143,8 +143,9 @@ int command_explain(int argc, char **argv)
     };
     const Program program = { .name = "cornu explain", .extra = extra, .arguments = "MODEL",
                               .least_arguments = 1, .groups = OPTIONS_MACHINE,
-                              .purpose = "Explains a model's step on a device: its ops, its "
-                                         "memory, where its time goes, and what to change." };
+                              .purpose = "Explains a model's step on a device, and what to change."
+                                         "\n\nShown are its ops, its memory, and where its time "
+                                         "goes." };
     const int     usage = options_parse(&options, &program, argc, argv);
     return usage >= 0 ? usage : session_end("cornu explain", run(&options, &flags));
 }

@@ -97,8 +97,8 @@ int command_predict(int argc, char **argv)
                               .data = DATA_HELP,
                               .groups = OPTIONS_MACHINE | OPTIONS_DATA | OPTIONS_CLASSES,
                               .purpose =
-                                  "Predicts for data, and prints the first rows; or classifies "
-                                  "pictures (PNG or JPEG)." };
+                                  "Predicts for data and prints the first rows, or classifies "
+                                  "pictures.\n\nPictures are files of PNG or JPEG." };
     const int     usage = options_parse(&options, &program, argc, argv);
     Subject       subject;
     int           failed = 0;

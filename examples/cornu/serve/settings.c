@@ -21,7 +21,7 @@ static const char purpose[] =
     "Serves saved models over HTTP, by TensorFlow Serving's REST interface.\n"
     "\n"
     "    GET  /v1/models/NAME[/versions/N|/labels/LABEL][/metadata]\n"
-    "    POST /v1/models/NAME[/versions/N|/labels/LABEL]:predict, :classify or :regress\n"
+    "    POST /v1/models/NAME[/versions/N|/labels/LABEL]:predict|:classify|:regress\n"
     "    GET  /monitoring/prometheus/metrics\n"
     "\n"
     "A folder of models has a folder for each, with a folder for each version, whose name\n"

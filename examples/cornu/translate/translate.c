@@ -288,7 +288,7 @@ int command_translate(int argc, char **argv)
         { "layers", OPTION_WHOLE, &flags.layers, "N", "blocks of encoder and of decoder", 1, 32,
           NULL },
         { "dropout", OPTION_NUMBER, &flags.dropout, "X", "before the last layer", 0, 0.9, NULL },
-        { "validation", OPTION_NUMBER, &flags.validation, "X", "fraction of pairs held out", 0, 0.9,
+        { "validation-split", OPTION_NUMBER, &flags.validation, "X", "fraction of pairs held out", 0, 0.9,
           NULL },
         { "translations", OPTION_WHOLE, &flags.translations, "N",
           "sentences held out that are translated after training", 0, 1e9, NULL },
@@ -302,6 +302,7 @@ int command_translate(int argc, char **argv)
     const Program program = {
         .name = "cornu translate", .groups = OPTIONS_ALL, .extra = extra, .epochs_may_be_0 = true,
         .arguments = "FILE.tsv...", .least_arguments = 0,
+        .data = "synthetic: pairs drawn by code, in place of FILE.tsv", .data_no_sets = true,
         .purpose = "Learns to translate from pairs of sentences, source TAB target in each line.",
     };
     const int usage = options_parse(&options, &program, argc, argv);
