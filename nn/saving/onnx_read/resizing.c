@@ -116,8 +116,8 @@ static CornuTensor *resized(CornuReadRun *run, CornuTensor *x, int i, const Axis
     if (!x) return NULL;
     CornuShape shape = cornu_tensor_shape(x), flat = { 3, { 1, 1, 1 } };
     if (axis->out > MOST_PIXELS || axis->in > MOST_WEIGHTS / larger(axis->out, 1))
-        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%lld pixels as %lld along an axis, expected "
-                                "at most %d and a matrix of at most %d weights",
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%lld pixels as %lld along an axis, "
+                                "expected at most %d and a matrix of at most %d weights",
                                 (long long)axis->in, (long long)axis->out, MOST_PIXELS,
                                 MOST_WEIGHTS);
     const CornuArray matrix = cornu__host_array(run, cornu_type(CORNU_F32, axis->out, axis->in));
