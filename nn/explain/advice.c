@@ -151,8 +151,8 @@ static int describe_axes(const CornuPadded *padded, int count, char *text, size_
     used += snprintf(text + used, size - (size_t)used, " of the MXU's tiles, which %.0f",
                      100.0 * (double)padded[0].extent / (double)padded[0].next);
     if (shown == 2)
-        used += snprintf(text + used, size - (size_t)used, " and %.0f",
-                         100.0 * (double)padded[1].extent / (double)padded[1].next);
+        snprintf(text + used, size - (size_t)used, " and %.0f",
+                 100.0 * (double)padded[1].extent / (double)padded[1].next);
     return shown;
 }
 

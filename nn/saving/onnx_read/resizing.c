@@ -61,7 +61,7 @@ static int taps_of(const Axis *axis, double ratio, double *weights, int64_t *fir
     }
     const double reach = smooth ? 2.0 : 1.0;
     const double start = floor(-reach / scale) + 1.0;
-    if (!(start > -MOST_TAPS / 2)) return 0;
+    if (!(start > -0.5 * MOST_TAPS)) return 0;
     const int count = (int)(2.0 - 2.0 * start);
     double    sum = 0.0;
     *first = (int64_t)start;
