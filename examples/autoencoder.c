@@ -40,7 +40,8 @@ static void draw(CornuPlot *plot, const float *image, int row, int column)
     for (int i = 0; i < PIXELS; i++) {
         const float       v = image[i] < 0.0f ? 0.0f : image[i] > 1.0f ? 1.0f : image[i];
         const CornuColour grey = 0x010101 * (255 - (CornuColour)(255.0f * v));
-        cornu_plot_fill(plot, 60 * column + 2 * (i % 28), 60 * row + 2 * (i / 28), 2, 2, grey);
+        const int         x = 60 * column + 2 * (i % 28), y = 60 * row + 2 * (i / 28);
+        cornu_plot_fill(plot, x, y, 2, 2, grey);
     }
 }
 

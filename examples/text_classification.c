@@ -74,14 +74,15 @@ int main(void)
     const char *questions[] = { "O gentle night, thy beauty makes my heart a lover",
                                 "The common people hate the consul and his noble sword" };
     float       answers[2][1];
-    if (!history || cornu_predict(model, .x = cornu_array(questions, CORNU_STRING, 2),
-                                  .to = cornu_array(answers, CORNU_F32, 2, 1),
-                                  .verbose = CORNU_SILENT))
-        return fprintf(stderr, "%s\n", cornu_error_message()), 1;
-    for (int i = 0; i < 2; i++)
+    const bool  failed = !history || cornu_predict(
+        model, .x = cornu_array(questions, CORNU_STRING, 2),
+        .to = cornu_array(answers, CORNU_F32, 2, 1), .verbose = CORNU_SILENT);
+    if (failed) fprintf(stderr, "%s\n", cornu_error_message());
+    for (int i = 0; i < 2 && !failed; i++)
         printf("%.2f Coriolanus: %s\n", (double)answers[i][0], questions[i]);
     cornu_history_free(history);
     cornu_model_free(model);
     cornu_text_free(works);
     free(text);
+    return failed;
 }

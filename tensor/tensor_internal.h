@@ -110,8 +110,8 @@ extern CornuGradient *const *const cornu__gradient_rules[CORNU_OP_COUNT];
 /* a' b (M, N) over the rows of a (…, M) and b (…, N): all their axes but the last. */
 CornuTensor *cornu__product_over_rows(CornuTensor *a, CornuTensor *b, CornuDtype dtype);
 
-/* The dtype of the gradient with respect to x: its own, but f32 if x is bf16 that was converted from
- * f32, as weights are under mixed precision: products accumulate in f32 and reach the weight
+/* The dtype of the gradient with respect to x: its own, but f32 if x is bf16 that was converted
+ * from f32, as weights are under mixed precision: products accumulate in f32 and reach the weight
  * unrounded. In f16 they are rounded, as in Keras: what exceeds its range makes a loss scale
  * smaller. */
 CornuDtype cornu__gradient_dtype(const CornuTensor *x);

@@ -32,6 +32,7 @@ lint: build/include/cornu/cornu.h $(objects)
 	    echo "lint: over 100 columns, blanks at the end, or a tab" && bad=1; \
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
 	    -Ibuild/include '-Djson_object_foreach(object,key,value)=while((value=(void*)(key="")))' \
+	    '-Dfail_msg(...)=abort()' \
 	    $(cppcheck_off:%=--suppress=%) --error-exitcode=1 \
 	    $$(tr ' ' '\n' <$(BUILD)/lint.all | grep '\.c$$') || bad=1; \
 	$(call lint_each,lint.library) gcc -fanalyzer -Werror \

@@ -227,6 +227,7 @@ static CornuStatus read_whole(FILE *file, const char *path, uint8_t **room, size
         return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for %zu bytes", path, *size);
     if (fread(*room + CORNU_JPEG_ROOM, 1, *size, file) == *size) return CORNU_OK;
     free(*room);
+    *room = NULL;
     return cornu__fail(CORNU_ERR_FILE, "%s: cannot be read to its end", path);
 }
 

@@ -109,14 +109,18 @@ static CornuStatus fill(const Worker *worker, Slot *slot, CornuSample at)
     return cornu__stage_fetch(&worker->stages[worker->stage_count - 1], at, to, &slot->valid);
 }
 
-/* The slot of the next element to fill; NULL if there is none, or it is still in use. */
+/* The slot of the next element to fill. */
 static Slot *next_slot(CornuIterator *iterator)
 {
-    Slot *slot = &iterator->slots[iterator->begun % iterator->slot_count];
-    if (iterator->failure.status != CORNU_OK || iterator->begun >= remaining(iterator) ||
-        iterator->begun - iterator->released == iterator->slot_count || slot->filling)
-        return NULL;
-    return slot;
+    return &iterator->slots[iterator->begun % iterator->slot_count];
+}
+
+/* Whether there is a next element, and its slot is no longer in use. */
+static bool can_make_one(CornuIterator *iterator)
+{
+    return iterator->failure.status == CORNU_OK && iterator->begun < remaining(iterator) &&
+           iterator->begun - iterator->released != iterator->slot_count &&
+           !next_slot(iterator)->filling;
 }
 
 /* After an element was filled, or could not be: others before it may still be on their way. */
@@ -142,9 +146,10 @@ static void note_filled(CornuIterator *iterator, Slot *slot, CornuStatus status)
 }
 
 /* Fills the next slot. Called with the lock held, which is released meanwhile. */
-static void make_one(Worker *worker, Slot *slot)
+static void make_one(Worker *worker)
 {
     CornuIterator  *iterator = worker->iterator;
+    Slot           *slot = next_slot(iterator);
     const uint64_t  moves = iterator->moves;
     const int64_t   number = iterator->begun++;
     const CornuSample at = { iterator->start.epoch, iterator->start.index + number };
@@ -168,12 +173,11 @@ static void *work(void *argument)
     CornuIterator *iterator = worker->iterator;
     pthread_mutex_lock(&iterator->lock);
     while (!iterator->stop) {
-        Slot *slot = next_slot(iterator);
-        if (!slot) {
+        if (!can_make_one(iterator)) {
             pthread_cond_wait(&iterator->changed, &iterator->lock);
             continue;
         }
-        make_one(worker, slot);
+        make_one(worker);
         pthread_cond_broadcast(&iterator->changed);
     }
     pthread_mutex_unlock(&iterator->lock);
@@ -201,7 +205,7 @@ CornuStatus cornu_iterator_next(CornuIterator *iterator, const CornuBatch **batc
         if (iterator->thread_count)
             pthread_cond_wait(&iterator->changed, &iterator->lock);
         else
-            make_one(&iterator->workers[0], next_slot(iterator));
+            make_one(&iterator->workers[0]);
     }
     if (iterator->made > iterator->taken) {
         Slot *slot = &iterator->slots[iterator->taken % iterator->slot_count];

@@ -19,7 +19,8 @@ typedef struct {
     void   *(*at)[CORNU_MAX_COMPONENTS];
     int64_t *valid;                  /* rows that hold data, of each */
     int64_t  filled;                 /* elements in the window */
-    int64_t  epoch, read, given;     /* of the source and from here, in that epoch; epoch -1 at first */
+    int64_t  epoch;                  /* -1 at first */
+    int64_t  read, given;            /* of the source and from here, in that epoch */
     bool     ended;
 } Window;
 
@@ -62,7 +63,7 @@ static CornuStatus begin(CornuStage *stage, Window *window, int64_t epoch)
     return CORNU_OK;
 }
 
-/* After element i of the window was given: the next one, or at the end the last, takes its place. */
+/* Element i of the window was given: the next one, or at the end the last, takes its place. */
 static CornuStatus replace(CornuStage *stage, Window *window, int64_t i)
 {
     if (!window->ended) CORNU__TRY(read_next(stage, window, i));

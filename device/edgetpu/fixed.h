@@ -38,6 +38,7 @@ static inline int32_t cornu__fixed_product(int32_t a, int32_t b)
 static inline int32_t cornu__fixed_shift_right(int32_t x, int shift)
 {
     const int32_t mask = (int32_t)((UINT32_C(1) << shift) - 1), remainder = x & mask;
+    /* cppcheck-suppress shiftTooManyBitsSigned ; gcc and clang shift signs in */
     return (x >> shift) + (remainder > (mask >> 1) + (x < 0));
 }
 

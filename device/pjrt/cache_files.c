@@ -202,7 +202,7 @@ static void make_room(const CornuPjrtFolder *folder, int64_t extra)
             fstatat(folder->descriptor, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
             cornu__reserve(&files, &space, count, 1, sizeof *files) != CORNU_OK)
             continue;
-        strcpy(files[count].name, entry->d_name);
+        memcpy(files[count].name, entry->d_name, sizeof files[count].name);
         files[count].used = info.st_mtim;
         files[count].bytes = info.st_size;
         total += files[count++].bytes;

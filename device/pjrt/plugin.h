@@ -59,8 +59,8 @@ bool cornu__pjrt_try(const CornuPjrtPlugin *plugin, PjrtFunctionId id, void *arg
 
 bool cornu__pjrt_has(const CornuPjrtPlugin *plugin, PjrtFunctionId id);
 
-/* Waits for an event, NULL for none, and destroys it: its error, as above. What the event stands for
- * has ended then, after a failure too, as far as the plugin can be made to wait for it. */
+/* Waits for an event, NULL for none, and destroys it: its error, as above. What the event stands
+ * for has ended then, after a failure too, as far as the plugin can be made to wait for it. */
 CornuStatus cornu__pjrt_await(const CornuPjrtPlugin *plugin, PjrtEvent *event);
 
 #endif

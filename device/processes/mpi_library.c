@@ -62,8 +62,8 @@ static void beside(char *path, size_t size, const char *file, const char *below,
              name);
 }
 
-/* Beside the program and libcornu.so, as they are built; where they are installed, in lib/cornu; and
- * where the run-time linker looks. places[i] is "" where there is none. */
+/* Beside the program and libcornu.so, as they are built; where they are installed, in lib/cornu;
+ * and where the run-time linker looks. places[i] is "" where there is none. */
 enum { PLACES = 5, PATH = 1024 };
 
 static void list_places(char places[PLACES][PATH], const char *name)

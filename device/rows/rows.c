@@ -247,10 +247,10 @@ static CornuStatus find_scan(Analysis *of, const CornuOpCall *call, const CornuT
         CORNU__TRY(find_values(of, program, body));
         changes = false;
         for (int i = 0; i < carries; i++) {
-            Value      *carry = &body[program->inputs[i]];
-            const Value next = turn > 4 * carries + 4
-                ? (Value){ .kind = OF_ALL }
-                : both(of, carry, &body[program->outputs[i].value], in[i].shape);
+            Value *carry = &body[program->inputs[i]];
+            Value  next = { .kind = OF_ALL };
+            if (turn <= 4 * carries + 4)
+                next = both(of, carry, &body[program->outputs[i].value], in[i].shape);
             changes |= !equal(carry, &next);
             *carry = next;
         }

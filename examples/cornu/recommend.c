@@ -95,7 +95,7 @@ static CornuStatus recommend(const Options *options, const Settings *settings)
                clicks->description, (long long)clicks->train_rows,
                100.0 * (double)clicks->train_clicks / (double)clicks->train_rows,
                (long long)clicks->test_rows);
-    if (!status) status = train(options, device, model, clicks);
+    if (model) status = train(options, device, model, clicks);
     cornu_model_free(model);
     cornu_clicks_free(clicks);
     cornu_device_close(device);

@@ -75,7 +75,7 @@ CornuStatus train_images(Options *options, const TrainFlags *flags,
                                    : cornu_error_status();
     if (!status) status = cornu_summary(model);
     if (!status) status = session_prepare(options, model, data);
-    if (!status)
+    if (data && !status)
         status =
             session_conclude(options, model, fit(options, flags, reference, model, data), data);
     cornu_model_free(model);

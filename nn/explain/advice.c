@@ -141,18 +141,19 @@ static void advise_rows(Adviser *a)
 /* "K = 64 is padded to 128 rows": one or both axes of a layer. */
 static int describe_axes(const CornuPadded *padded, int count, char *text, size_t size)
 {
-    const bool both = count > 1 && !strcmp(padded[0].layer, padded[1].layer);
-    int        used = 0;
-    for (int i = 0; i <= both; i++)
+    const int shown = count > 1 && !strcmp(padded[0].layer, padded[1].layer) ? 2 : 1;
+    int       used = 0;
+    for (int i = 0; i < shown; i++)
         used += snprintf(text + used, size - (size_t)used, "%s%c = %" PRId64 " %spadded to %" PRId64
                          " %s", i ? " and " : "", padded[i].axis, padded[i].extent,
                          i ? "" : "is ", padded[i].next,
                          padded[i].axis == 'K' ? "rows" : "columns");
     used += snprintf(text + used, size - (size_t)used, " of the MXU's tiles, which %.0f",
                      100.0 * (double)padded[0].extent / (double)padded[0].next);
-    if (both) used += snprintf(text + used, size - (size_t)used, " and %.0f",
-                               100.0 * (double)padded[1].extent / (double)padded[1].next);
-    return 1 + both;
+    if (shown == 2)
+        snprintf(text + used, size - (size_t)used, " and %.0f",
+                 100.0 * (double)padded[1].extent / (double)padded[1].next);
+    return shown;
 }
 
 /* A sentence for each of the worst layers, and one for the others. */

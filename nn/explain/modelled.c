@@ -30,7 +30,8 @@ static CornuStatus model_shards(CornuExplanation *e, int row)
     CornuDevice *device = cornu_device_open(has ? name : "tpu", .threads = 1, .shards = shards);
     CornuStatus  status = device ? cornu__explain_make(e, device, &e->probe, false, &subject)
                                  : cornu_error_take();
-    const CornuExecutable *executable = status ? NULL : cornu_graph_executable(subject.step->graph);
+    const CornuExecutable *executable =
+        status || !subject.step ? NULL : cornu_graph_executable(subject.step->graph);
     if (!status && has)
         status = model_on(e, executable, e->tpu->profile, &e->by_shards[row]);
     for (int i = 0; !status && i < CORNU_EXPLAIN_PROFILES && cornu_tpu_profile_at(i); i++)

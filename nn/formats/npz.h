@@ -22,8 +22,8 @@ extern "C" {
 typedef struct CornuNpz CornuNpz;
 
 /* Reads the whole file; the array of a .npy file is named "arr_0". NULL with CORNU_ERR_FILE if it
- * cannot be read, CORNU_ERR_FORMAT naming the defect, CORNU_ERR_UNSUPPORTED for objects (pickles), column-major or big-endian arrays, and for
- * dtypes or ranks that Cornu does not have. */
+ * cannot be read, CORNU_ERR_FORMAT naming the defect, CORNU_ERR_UNSUPPORTED for objects (pickles),
+ * column-major or big-endian arrays, and for dtypes or ranks that Cornu does not have. */
 CornuNpz *cornu_npz_open(const char *path);
 void      cornu_npz_close(CornuNpz *file);
 

@@ -324,7 +324,7 @@ CornuTensor *cornu_layer_call_many(CornuLayer *layer, const CornuCall *call,
 CornuTensor *cornu_layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     CornuTensor *masks[] = { call->mask }, *out_masks[CORNU_MAX_LAYER_TENSORS];
-    CornuTensor *out[CORNU_MAX_LAYER_TENSORS];
+    CornuTensor *out[CORNU_MAX_LAYER_TENSORS] = { NULL };
     return cornu__layer_call_masked(layer, call, &x, 1, masks, out, out_masks);
 }
 

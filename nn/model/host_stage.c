@@ -63,7 +63,8 @@ static void add_results(const CornuModel *model, CornuSymbol *fed[CORNU_MAX_MODE
         const CornuModelCall *call = turn(model, i);
         const CornuModel     *within = staged(call);
         if (within) add_results(within, fed, count);
-        else if (on_host(call) && is_taken(model, call->first, false) && *count < CORNU_MAX_MODEL_TENSORS)
+        else if (on_host(call) && is_taken(model, call->first, false) &&
+                 *count < CORNU_MAX_MODEL_TENSORS)
             fed[(*count)++] = &call->node->out[0];
     }
 }

@@ -220,10 +220,11 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config);
  * move. */
 CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device);
 
-bool            cornu_model_compiled(const CornuModel *model);
-CornuDevice    *cornu_model_device(const CornuModel *model);     /* NULL before compiling, and before
-                                                            predicting without */
-CornuOptimizer *cornu_model_optimizer(const CornuModel *model);  /* NULL before compiling */
+bool cornu_model_compiled(const CornuModel *model);
+
+/* NULL before compiling; the device is not, if the model has predicted without. */
+CornuDevice    *cornu_model_device(const CornuModel *model);
+CornuOptimizer *cornu_model_optimizer(const CornuModel *model);
 
 /* That of an output, owned by the model; NULL before compiling, and for an output without one. */
 const CornuLoss *cornu_model_loss(const CornuModel *model, int output);
@@ -378,8 +379,8 @@ typedef struct {
     CornuNamedArray tos_by_name[CORNU_MAX_MODEL_TENSORS];
 } CornuPredictConfig;
 
-/* Also of a model that is not compiled, say a loaded one: on the device of the strategy in scope, else
- * a "cpu" device of its own. Likewise cornu_predict_on_batch. */
+/* Also of a model that is not compiled, say a loaded one: on the device of the strategy in scope,
+ * else a "cpu" device of its own. Likewise cornu_predict_on_batch. */
 CornuStatus cornu_predict_from(const CornuPredictConfig *config);
 #define cornu_predict(...) \
     cornu_predict_from(&(CornuPredictConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })

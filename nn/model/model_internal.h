@@ -294,8 +294,8 @@ CornuStatus cornu__model_make_variables(CornuModel *model);
  * optimizer's variables are listed. */
 CornuStatus cornu__model_follow_trainable(CornuModel *model);
 
-/* Checks that the model is compiled or prepared, builds it for the type of a batch of x if necessary, and moves
- * its variables to the device. */
+/* Checks that the model is compiled or prepared, builds it for the type of a batch of x if
+ * necessary, and moves its variables to the device. */
 CornuStatus cornu__model_ready(CornuModel *model, CornuType x);
 
 /* Frees all that compiling made or took; the weights stay. */

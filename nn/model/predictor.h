@@ -5,11 +5,12 @@
  *     ...on any number of threads:
  *     cornu_predictor_predict(predictor, &x, &y);
  *
- * A model belongs to one thread at a time (model.h); a predictor is for any number at once. It has a
- * copy of the model on a device of its own, made once: all callers share its weights, and training
- * or freeing the model afterwards changes nothing. Memory for the values between inputs and outputs
- * is per caller: there are as many sets as calls have overlapped, each is used again, and after the
- * first calls of a size nothing is allocated (but by layers that run on the host, for strings).
+ * A model belongs to one thread at a time (model.h); a predictor is for any number at once. It has
+ * a copy of the model on a device of its own, made once: all callers share its weights, and
+ * training or freeing the model afterwards changes nothing. Memory for the values between inputs
+ * and outputs is per caller: there are as many sets as calls have overlapped, each is used again,
+ * and after the first calls of a size nothing is allocated (but by layers that run on the host,
+ * for strings).
  *
  * A row's prediction has the bits of cornu_predict, whatever the number of threads, of callers, and
  * of rows computed with it (but see model.h for products by transposed matrices: there, the bits of

@@ -7,12 +7,12 @@
 /* A layer made of others lists their weights after its own. */
 static CornuStatus list_inner(CornuLayer *layer)
 {
-    int count = layer->own_count, space = layer->own_count;
+    const int own = layer->own_count;
+    int       count = own, space = own;
     if (layer->kind->call_masked || layer->inner_count == 0) return CORNU_OK;
     for (int i = 0; i < layer->inner_count; i++) count += layer->inner[i]->weight_count;
-    CORNU__TRY(cornu__reserve(&layer->weights, &space, layer->own_count, count - layer->own_count,
-                              sizeof *layer->weights));
-    layer->weight_count = layer->own_count;
+    CORNU__TRY(cornu__reserve(&layer->weights, &space, own, count - own, sizeof *layer->weights));
+    layer->weight_count = own;
     for (int i = 0; i < layer->inner_count; i++)
         for (int k = 0; k < layer->inner[i]->weight_count; k++)
             layer->weights[layer->weight_count++] = layer->inner[i]->weights[k];

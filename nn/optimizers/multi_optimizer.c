@@ -235,8 +235,13 @@ CornuOptimizer *cornu_multi_optimizer_from(const CornuMultiConfig *config)
             .learning_rate = 1.0, .ema_momentum = 0.99,
             .loss_scale_factor = config->loss_scale_factor,
             .name = config->name ? config->name : "multi_optimizer" });
-    CornuStatus status = optimizer ? CORNU_OK : cornu_error_status();
-    if (optimizer) optimizer->learning_rate = 0.0;
+    if (!optimizer) {
+        free_given(&given);
+        return cornu__null();
+    }
+    Multi      *multi = (Multi *)optimizer;
+    CornuStatus status = CORNU_OK;
+    optimizer->learning_rate = 0.0;
     for (int i = 0; i < CORNU_MAX_OPTIMIZERS && !status; i++) {
         CornuMappedOptimizer *entry = &given.optimizer_map[i];
         if (!entry->path) break;
@@ -244,15 +249,15 @@ CornuOptimizer *cornu_multi_optimizer_from(const CornuMultiConfig *config)
             status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: \"%s\" has no optimizer",
                                  optimizer->name, entry->path);
         else
-            status = add((Multi *)optimizer, entry->path, entry->optimizer);
-        if (((Multi *)optimizer)->count == i + 1) entry->optimizer = NULL;
+            status = add(multi, entry->path, entry->optimizer);
+        if (multi->count == i + 1) entry->optimizer = NULL;
     }
-    const int mapped = optimizer ? ((Multi *)optimizer)->count : 0;
+    const int mapped = multi->count;
     if (!status && !given.default_optimizer)
         status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: .default_optimizer is required",
                              optimizer->name);
-    if (!status) status = add((Multi *)optimizer, NULL, given.default_optimizer);
-    if (optimizer && ((Multi *)optimizer)->count > mapped) given.default_optimizer = NULL;
+    if (!status) status = add(multi, NULL, given.default_optimizer);
+    if (multi->count > mapped) given.default_optimizer = NULL;
     if (!status) return optimizer;
     free_given(&given);
     cornu_optimizer_free(optimizer);

@@ -121,8 +121,8 @@ json_t *cornu__input_config(const CornuModel *model)
 
 /* ---- Reading ---- */
 
-/* The dtype of an input, f32 without a name. Layers convert floats to their compute dtype; i32 holds
- * the short whole numbers. */
+/* The dtype of an input, f32 without a name. Layers convert floats to their compute dtype; i32
+ * holds the short whole numbers. */
 static CornuStatus read_dtype(const char *name, CornuDtype *dtype)
 {
     static const char *const shorts[] = { "int8", "int16", "uint16" };

@@ -615,7 +615,8 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
         return CORNU_OK;
     case CORNU_FIELD_FLAG:
     case CORNU_FIELD_NOT:   /* null is false, as in Python */
-        if (!json_is_boolean(value) && !json_is_null(value)) return cornu__unexpected(field->name, "true or false");
+        if (!json_is_boolean(value) && !json_is_null(value))
+            return cornu__unexpected(field->name, "true or false");
         *(bool *)at = json_is_true(value) == (field->kind == CORNU_FIELD_FLAG);
         return CORNU_OK;
     case CORNU_FIELD_ACTIVATION:

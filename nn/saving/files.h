@@ -188,9 +188,9 @@ CornuModel *cornu_model_load_compiled(const char *path, CornuDevice *device);
 char       *cornu_model_to_json(const CornuModel *model);
 CornuModel *cornu_model_from_json(const char *json);
 
-/* The same for a layer: {"class_name": "Dense", "config": {"name": "dense", "units": 10}}. Arguments
- * that are not given have Keras' defaults; describe.h lists them. The name is required. The caller
- * owns the layer, also after it is called or added to a model, and releases it by
+/* The same for a layer: {"class_name": "Dense", "config": {"name": "dense", "units": 10}}.
+ * Arguments that are not given have Keras' defaults; describe.h lists them. The name is required.
+ * The caller owns the layer, also after it is called or added to a model, and releases it by
  * cornu_layer_free. */
 char       *cornu_layer_to_json(const CornuLayer *layer);
 CornuLayer *cornu_layer_from_json(const char *json);

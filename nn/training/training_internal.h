@@ -18,8 +18,8 @@ CornuStatus cornu__model_check_single(const CornuModel *model);
 CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
                         CornuStep **step);
 
-/* A step of the caller's, not cached; cornu__step_free frees it. A concurrent one may run while other
- * threads run others (cornu_graph_set_concurrent). */
+/* A step of the caller's, not cached; cornu__step_free frees it. A concurrent one may run while
+ * other threads run others (cornu_graph_set_concurrent). */
 CornuStatus cornu__step_make(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
                              bool concurrent, CornuStep **step);
 

@@ -234,8 +234,8 @@ int main(int count, char **arguments)
           "of limits, threads, kernels, steps, scaling, latency, predictor, overhead, embedding, "
           "compile, large; default all but large", 0, 0,
           NULL },
-        { "models", OPTION_TEXT, &bench.models, "LIST", "networks; default all, but only those of models/ except for steps", 0, 0,
-          NULL },
+        { "models", OPTION_TEXT, &bench.models, "LIST",
+          "networks; default all, but only those of models/ except for steps", 0, 0, NULL },
         { "devices", OPTION_TEXT, &bench.devices, "LIST",
           "of cpu, tpu, pjrt:NAME, in turn; default cpu,tpu", 0, 0, NULL },
         { "batches", OPTION_TEXT, &bench.batches, "LIST",

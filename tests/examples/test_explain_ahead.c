@@ -1,5 +1,5 @@
-/* Names of topologies, and the table where nothing is known. */
-#include "../../examples/cornu/explain/ahead.c" /* NOLINT(bugprone-suspicious-include): its statics */
+/* Names of topologies, and the table where nothing is known: statics of ahead.c. */
+#include "../../examples/cornu/explain/ahead.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
-/* Command lines of the examples: what is taken, what is refused and with which words. */
-#include "../../examples/cornu/common/options.c" /* NOLINT(bugprone-suspicious-include): its statics */
+/* Command lines of the examples: what is taken, what is refused and with which words. Statics of
+ * options.c are called. */
+#include "../../examples/cornu/common/options.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -250,9 +251,9 @@ static void test_messages_speak_of_flags(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_texts), cmocka_unit_test(test_values),
-        cmocka_unit_test(test_arguments), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_values), cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_help),
         cmocka_unit_test(test_messages_speak_of_flags),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

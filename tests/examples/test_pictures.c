@@ -1,5 +1,5 @@
-/* The pictures that programs write, and where. */
-#include "../../examples/cornu/common/pictures.c" /* NOLINT(bugprone-suspicious-include): needs no main */
+/* The pictures that programs write, and where. pictures.c needs no main. */
+#include "../../examples/cornu/common/pictures.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
-/* .onnx and .tflite files that are loaded are also run. The first byte is "t" for .tflite; otherwise its
- * bits say which open extents are 2, not 1. The rest is the file. Memory is limited. */
+/* .onnx and .tflite files that are loaded are also run. The first byte is "t" for .tflite;
+ * otherwise its bits say which open extents are 2, not 1. The rest is the file. Memory is
+ * limited. */
 #include "fuzz.h"
 
 #include "../../device/memory_internal.h"

@@ -1,5 +1,6 @@
-/* Prints what models answer, bit by bit: FILE... of Keras' JSON (weights as they are initialized) or
- * of formats with weights. It only loads and predicts, so that it links with libcornu-inference. */
+/* Prints what models answer, bit by bit: FILE... of Keras' JSON (weights as they are initialized)
+ * or of formats with weights. It only loads and predicts, so that it links with
+ * libcornu-inference. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,8 @@ static CornuStatus answer(CornuModel *model, bool whole)
         x[i] = make_array(cornu_predictor_input_type(predictor, i), i + 1, whole);
     for (int i = 0; i < outputs; i++)
         y[i] = make_array(cornu_predictor_output_type(predictor, i), 0, whole);
-    CornuStatus status = predictor ? cornu_predictor_predict(predictor, x, y) : cornu_error_status();
+    CornuStatus status = predictor ? cornu_predictor_predict(predictor, x, y)
+                                   : cornu_error_status();
     for (int i = 0; i < outputs && !status; i++) print("predictor", y[i]);
     if (!status) status = cornu_predict_on_batch_many(model, x, y);
     for (int i = 0; i < outputs && !status; i++) print("batch", y[i]);

@@ -87,10 +87,12 @@ static CornuArray *append(Out *out, char letter, int number, CornuType type)
     }
     char *name = malloc(16);
     void *data = calloc(cornu_type_bytes(type) + 1, 1);
-    if (!name || !data) return NULL;
+    if (!name || !data) return free(name), free(data), NULL;
     snprintf(name, 16, "%c%d", letter, number);
-    out->arrays[out->count] = (CornuNamedArray){ name, cornu_array_from(data, type) };
-    return &out->arrays[out->count++].array;
+    CornuNamedArray *made = &out->arrays[out->count++];
+    made->name = name;
+    made->array = cornu_array_from(data, type);
+    return &made->array;
 }
 
 /* The arrays letter0, letter1, … of a file, copied: they may be unaligned there. Returns their

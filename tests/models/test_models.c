@@ -85,9 +85,9 @@ static CornuModel *network(const char *name, const Golden *golden, CornuDevice *
     return model;
 }
 
-/* Losses of the first two steps are Keras' up to rounding. Later two elements of a pool's window may
- * be equal but for that: which one is taken decides the signs of gradients near zero, and those are
- * Adam's first updates. */
+/* Losses of the first two steps are Keras' up to rounding. Later two elements of a pool's window
+ * may be equal but for that: which one is taken decides the signs of gradients near zero, and those
+ * are Adam's first updates. */
 static void ten_steps(Golden *golden, Golden *batches, const char *name, const char *folder,
                       CornuOptimizer *optimizer)
 {

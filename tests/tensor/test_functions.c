@@ -113,8 +113,8 @@ static void values_are_those_of_libm(void **state)
             if (functions[f].near > 0 && isinf(x[i])) continue;
             const double want = functions[f].value(x[i]);
             if (!agree(y[f][i], want, functions[f].bound, functions[f].near))
-                fail_msg("%s on %s: %s(%.9g) is %.9g, expected %.9g", functions[f].name, device_name,
-                         functions[f].name, (double)x[i], (double)y[f][i], want);
+                fail_msg("%s on %s: %s(%.9g) is %.9g, expected %.9g", functions[f].name,
+                         device_name, functions[f].name, (double)x[i], (double)y[f][i], want);
         }
     cornu_graph_free(graph);
     cornu_device_close(device);

@@ -239,8 +239,8 @@ CornuStatus cornu__plan_find_waits(CornuPlan *plan)
 {
     const int values = plan->value_count, inputs = plan->program->input_count;
     int      *memory = cornu__allocate((size_t)values + 2 * (size_t)inputs, sizeof *memory);
-    Recent    recent = { memory, memory + values, memory + values + inputs };
     if (!memory) return CORNU_ERR_MEMORY;
+    Recent recent = { memory, memory + values, memory + values + inputs };
     for (int i = 0; i < values + 2 * inputs; i++) memory[i] = -1;
     for (int j = 0, first = 0; j < plan->step_count; j++) {
         if (begins_segment(plan, j)) first = j;

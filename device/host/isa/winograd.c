@@ -96,7 +96,8 @@ INLINE void output_axis(int in, int out, const Lanes *from, Lanes *to, int step)
 }
 
 /* Where a transform reads vectors: at element `first` of each of `from`. The last ones, of fewer
- * elements, are copied, with zeros after them: transforms are compiled once, for whole registers. */
+ * elements, are copied, with zeros after them: transforms are compiled once, for whole
+ * registers. */
 typedef struct {
     const float *const *from;
     int64_t             first;

@@ -382,9 +382,9 @@ void cornu__attend_give_columns(const CornuAttend *p, int thread, int i, int64_t
 {
     const int64_t width = p->call->out_type[i].shape.extent[3];
     const int64_t padded = round_up(width, p->products->lanes);
-    uint32_t     *made = cornu__attend_at(p, thread, p->made);
+    void         *made = cornu__attend_at(p, thread, p->made);
     p->attends->to_columns(sums, p->panel, width, count, made, padded, padded);
-    cornu__attend_give(p, i, b, head, first, count, (const float *)made);
+    cornu__attend_give(p, i, b, head, first, count, made);
 }
 
 /* ---- The forward pass ---- */

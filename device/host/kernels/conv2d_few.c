@@ -9,8 +9,8 @@
  *
  * where these are whole numbers. A convolution without a stride is such a gradient by another
  * filter: the taps in reverse order, channels and filters exchanged. conv2d.c makes C columns for
- * each tap, padded to whole registers; the columns of P are taps and channels together, padded once:
- * with a 5x5 filter and one channel 2 registers, not 25. The sums are additions alone
+ * each tap, padded to whole registers; the columns of P are taps and channels together, padded
+ * once: with a 5x5 filter and one channel 2 registers, not 25. The sums are additions alone
  * (isa/col2im.h).
  *
  * A block is a strip of some rows of one image's d_x. It keeps the rows of P that one row of d_x

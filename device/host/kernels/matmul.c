@@ -284,7 +284,7 @@ static bool packs_rows(const CornuMatmul *p)
     return p->how.in_place && p->e.b_row != 1 && p->products->pack_tiles;
 }
 
-/* A piece into rows from `to` on of panels up to column `end`, of which the first is at `panels`. */
+/* A piece into rows from `to` on of panels up to column `end`, the first of them at `panels`. */
 static void pack_panels(const CornuMatmul *p, char *panels, int64_t depth, int64_t to, Piece piece,
                         int64_t end)
 {

@@ -102,7 +102,7 @@ int command_cartpole(int argc, char **argv)
         agent = (strcmp(algorithm, "dqn") ? agent_ppo : agent_dqn)(
             device, (uint64_t)options.seed, options.learning_rate);
     CornuStatus status = agent ? train(agent, episodes) : cornu_error_status();
-    if (!status) status = session_save(&options, agent->model);
+    if (agent && !status) status = session_save(&options, agent->model);
     agent_free(agent);
     cornu_device_close(device);
     return session_end("cornu cartpole", status);

@@ -24,8 +24,9 @@ struct Agent {
 /* Proximal policy optimization: whole episodes, then some steps of the policy by the advantages of
  * their actions over a learned baseline, as long as the policy stays near the one that played them.
  * The policy's step is recorded by hand, the baseline is trained by train_on_batch.
- * Sources: Schulman et al., "Proximal Policy Optimization Algorithms", arXiv 1707.06347, equation 7;
- * "High-Dimensional Continuous Control Using Generalized Advantage Estimation", arXiv 1506.02438. */
+ * Sources: Schulman et al., "Proximal Policy Optimization Algorithms", arXiv 1707.06347,
+ * equation 7; "High-Dimensional Continuous Control Using Generalized Advantage Estimation",
+ * arXiv 1506.02438. */
 Agent *agent_ppo(CornuDevice *device, uint64_t seed, double learning_rate);
 
 /* Double DQN: a network of the value of each action, trained on steps drawn from all that are kept,

@@ -163,7 +163,7 @@ Agent *agent_dqn(CornuDevice *device, uint64_t seed, double learning_rate)
         .optimizer = cornu_adam(.learning_rate = learning_rate, .schedule = decay));
     if (!status) status = cornu_compile(self->target, .device = device);
     if (!status) status = follow(self, 1.0);
-    if (!status) return &self->base;
+    if (!status) return (Agent *)self;
     agent_free(&self->base);
     return NULL;
 }

@@ -219,7 +219,7 @@ Agent *agent_ppo(CornuDevice *device, uint64_t seed, double learning_rate)
                                .loss = cornu_huber());
     if (!status && !(self->graph = cornu_graph_create(device))) status = cornu_error_status();
     if (!status) status = record(self);
-    if (!status) return &self->base;
+    if (!status) return (Agent *)self;
     agent_free(&self->base);
     return NULL;
 }

@@ -52,12 +52,13 @@ static CornuStatus check_finite(const char *name, const char *what, CornuArray a
 {
     if (!cornu_dtype_is_float(array.type.dtype)) return CORNU_OK;
     const int64_t count = cornu_type_count(array.type), rows = array.type.shape.extent[0];
+    const int64_t width = rows > 0 && count > rows ? count / rows : 1;
     for (int64_t i = 0; i < count; i++) {
         const double value = cornu_array_get(array, i);
         if (!isfinite(value))
             return cornu_error_set(
                 CORNU_ERR_VALUE, "%s: %s has %s in row %lld, expected numbers alone", name, what,
-                isnan(value) ? "NaN" : "an infinity", (long long)(i / (count / rows)));
+                isnan(value) ? "NaN" : "an infinity", (long long)(i / width));
     }
     return CORNU_OK;
 }

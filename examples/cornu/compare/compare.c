@@ -241,6 +241,8 @@ static CornuStatus compare_own(const Options *options, const Wanted *wanted, con
     if (!status && race_rows(race) < race->batch_size) race->batch_size = race_rows(race);
     if (!status) status = run(options, race, wanted, arguments);
     race_close(race);
+    race->context = NULL;
+    race->own = NULL;
     data_free(&data);
     return status;
 }

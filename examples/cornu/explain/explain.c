@@ -14,6 +14,7 @@ typedef struct {
     CornuExplainConfig config;
     const char        *json, *topology, *scaling;
     bool               all, check, no_run;
+    char               device[512];   /* that of the topology */
 } Flags;
 
 static CornuStatus write_json(const CornuExplanation *explanation, const char *path)
@@ -87,15 +88,14 @@ static CornuStatus explain_slices(Options *options, const Flags *flags)
 
 static CornuStatus run(Options *options, Flags *flags)
 {
-    char    device_name[512];
     Subject subject;
     if (flags->json && cornu_file_check(flags->json)) return cornu_error_status();
     if (subject_find(&subject, options->arguments[0])) return cornu_error_status();
     if (flags->topology) {
-        if (explain_topology_device(options->device, flags->topology, device_name,
-                                    sizeof device_name))
+        if (explain_topology_device(options->device, flags->topology, flags->device,
+                                    sizeof flags->device))
             return cornu_error_status();
-        options->device = device_name;
+        options->device = flags->device;
     }
     CornuStatus  status = CORNU_OK;
     CornuDevice *device = flags->scaling ? NULL : session_open(options);

@@ -2,7 +2,7 @@
  * cornu predict MODEL IMAGE...: a line for each picture, of tabs between its name, the most
  * probable class with its probability, and the next two:
  *
- *     digit.png	7	0.9986	9:0.0011	2:0.0002
+ *     digit.png       7       0.9986  9:0.0011        2:0.0002
  *
  * A picture for a model of 28x28 grey pixels is taken for a digit, dark on light or light on dark,
  * and cut out as MNIST's were; for other models, and those trained on folders, it is resized.

@@ -65,7 +65,8 @@ static Cell *find_cell(Metrics *metrics, Metric metric, const char *labels)
         free(cell);
         return NULL;
     }
-    return *at = cell;
+    *at = cell;
+    return cell;
 }
 
 void metrics_add(Metrics *metrics, Metric metric, double value, const char *format, ...)
@@ -100,7 +101,7 @@ void metrics_set(Metrics *metrics, Metric metric, double value)
 const char *metrics_label(MetricsLabel *to, const char *value)
 {
     size_t length = 0;
-    for (int i = 0; value[i] && i < 200; i++) {
+    for (int i = 0; i < 200 && value[i]; i++) {
         if (value[i] == '\\' || value[i] == '"' || value[i] == '\n') to->text[length++] = '\\';
         to->text[length++] = value[i];
         if (value[i] == '\n') to->text[length - 1] = 'n';

@@ -54,10 +54,10 @@ char *words_decode(const Words *words, const int32_t *tokens)
     for (int64_t t = 0; t < words->length && tokens[t] > 0 && tokens[t] < known; t++)
         size += strlen(words->target_words.values[tokens[t]]) + 1;
     char *sentence = calloc(size, 1);
-    for (int64_t t = 0; sentence && t < words->length && tokens[t] > 0 && tokens[t] < known; t++) {
-        if (t) strcat(sentence, " ");
-        strcat(sentence, words->target_words.values[tokens[t]]);
-    }
+    size_t used = 0;
+    for (int64_t t = 0; sentence && t < words->length && tokens[t] > 0 && tokens[t] < known; t++)
+        used += (size_t)snprintf(sentence + used, size - used, "%s%s", t ? " " : "",
+                                 words->target_words.values[tokens[t]]);
     return sentence;
 }
 
@@ -122,7 +122,8 @@ static CornuLayer *read_note(const CornuModel *model, const char *key, int64_t l
     const char *text = cornu_model_note(model, key);
     int64_t     count = 0, lines = 0;
     for (const char *c = text; c && *c; c++) lines += *c == '\n';
-    char        *copy = text && lines ? malloc(strlen(text) + 1) : NULL;
+    const size_t size = text ? strlen(text) + 1 : 0;
+    char        *copy = lines ? malloc(size) : NULL;
     const char **values = copy ? malloc((size_t)lines * sizeof *values) : NULL;
     if (!values) {
         free(copy);
@@ -130,12 +131,10 @@ static CornuLayer *read_note(const CornuModel *model, const char *key, int64_t l
                         cornu_model_name(model), key);
         return NULL;
     }
-    strcpy(copy, text);
-    for (char *line = copy; count < lines; count++) {
-        char *end = strchr(line, '\n');
+    memcpy(copy, text, size);
+    for (char *line = copy, *end; (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
-        values[count] = line;
-        line = end + 1;
+        values[count++] = line;
     }
     CornuLayer *layer = layer_of(length, 0, (CornuTexts){ values, count });
     free(values);

@@ -1,6 +1,7 @@
 #include "../einsum_internal.h"
 #include "../quantized_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_EQUATION = 40 };
@@ -296,8 +297,12 @@ CornuLayer *cornu_einsum_dense_from(const CornuEinsumDenseConfig *config)
     CornuEinsumDenseConfig *to = &self->config;
     *to = *config;
     to->name = to->dtype = NULL;
-    to->equation = strcpy(self->equation, config->equation);
-    if (config->bias_axes) to->bias_axes = strcpy(self->bias_axes, config->bias_axes);
+    snprintf(self->equation, sizeof self->equation, "%s", config->equation);
+    to->equation = self->equation;
+    if (config->bias_axes) {
+        snprintf(self->bias_axes, sizeof self->bias_axes, "%s", config->bias_axes);
+        to->bias_axes = self->bias_axes;
+    }
     to->activation = cornu__activation(to->activation, CORNU_LINEAR);
     to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
     to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);

@@ -1,6 +1,7 @@
 #include "../quantized_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct {
@@ -150,8 +151,10 @@ CornuLayer *cornu_reversible_embedding_from(const CornuReversibleEmbeddingConfig
     CornuReversibleEmbeddingConfig *to = &self->config;
     *to = *config;
     to->name = to->dtype = NULL;
-    if (config->reverse_dtype) to->reverse_dtype = strcpy(self->reverse_dtype,
-                                                          config->reverse_dtype);
+    if (config->reverse_dtype) {
+        snprintf(self->reverse_dtype, sizeof self->reverse_dtype, "%s", config->reverse_dtype);
+        to->reverse_dtype = self->reverse_dtype;
+    }
     to->embeddings_initializer = cornu__initializer(to->embeddings_initializer,
                                                     CORNU_RANDOM_UNIFORM);
     layer->frozen = config->frozen;

@@ -326,14 +326,14 @@ int cornu__operation_unstack_count(const CornuOperands *o, CornuShape x)
 static CornuTensor *repeated(CornuTensor *x, int axis, int64_t block, int64_t times)
 {
     const CornuShape shape = cornu_tensor_shape(x);
-    CornuShape       to = shape, flat = { .rank = 4 };
+    CornuShape       to = shape;
     int64_t          before = 1, after = 1;
     if (times == 1) return x;
     for (int i = 0; i < shape.rank; i++) {
         if (i < axis) before *= shape.extent[i];
         if (i > axis) after *= shape.extent[i];
     }
-    flat = cornu_shape(before, shape.extent[axis] / block, 1, block * after);
+    CornuShape flat = cornu_shape(before, shape.extent[axis] / block, 1, block * after);
     x = cornu_op_reshape(x, flat);
     flat.extent[2] = times;
     to.extent[axis] *= times;

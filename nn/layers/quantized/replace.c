@@ -3,6 +3,7 @@
 
 #include "../../config/policy_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A mode, and what Keras' model.quantize takes for its blocks. */
@@ -20,7 +21,7 @@ static CornuStatus read_mode(const char *mode, CornuQuantization *quantization, 
     if (strlen(mode) >= 20 || strncmp(mode, "int4/", 5))
         return cornu__fail(CORNU_ERR_ARGUMENT, "the mode of quantization is \"%.40s\", expected "
                            "int8, int4, float8 or int4/ and the length of blocks, int4/32", mode);
-    strcat(strcpy(text, mode), "_from_float32");
+    snprintf(text, sizeof text, "%s_from_float32", mode);
     return cornu__policy_block(text, block);
 }
 

@@ -14,7 +14,7 @@ static CornuStatus read_code(CornuLiteReader *reader, const CornuFlatTable *op, 
     const uint64_t index = cornu__flat_bits(from, op, 0, 4, 0);
     if (index >= reader->codes.count) return cornu__lite_damaged("an operator has no code");
     *held = cornu__flat_element(from, &reader->codes, (size_t)index);
-    const int byte = (int8_t)cornu__flat_bits(from, held, 0, 1, 0);
+    const int byte = (int)(int8_t)cornu__flat_bits(from, held, 0, 1, 0);
     const int number = cornu__flat_i32(from, held, 3, 0);
     *code = byte < CODE_IN_BYTE && byte > number ? byte : number;
     return CORNU_OK;

@@ -211,7 +211,7 @@ static CornuStatus read_while(CornuLiteReader *reader, const CornuFlatTable *op,
                       out_count)
         : cornu__lite_read_loop(reader, option(reader, op, 0), option(reader, op, 1), in, in_count,
                                 &results);
-    for (int i = 0; i < out_count && !status; i++) status = stand_for(reader, op, i, results[i]);
+    for (int i = 0; results && i < out_count && !status; i++) status = stand_for(reader, op, i, results[i]);
     cornu__release(results);
     return status;
 }
@@ -247,21 +247,20 @@ static CornuStatus read_handle(CornuLiteReader *reader, const CornuFlatTable *op
     return stand_for(reader, op, 0, CORNU_LITE_HANDLE - i);
 }
 
-static CornuStatus variable_of(CornuLiteReader *reader, const int *in, int in_count, int most,
-                               CornuLiteVariable **variable)
+static CornuLiteVariable *variable_of(CornuLiteReader *reader, const int *in, int in_count,
+                                      int most)
 {
     const int i = in_count == most ? CORNU_LITE_HANDLE - in[0] : -1;
     if (i < 0 || i >= reader->graph->variable_count)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "its handle is not that of a variable");
-    *variable = &reader->graph->variables[i];
-    return CORNU_OK;
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "its handle is not that of a variable");
+    return &reader->graph->variables[i];
 }
 
 static CornuStatus read_variable(CornuLiteReader *reader, const CornuFlatTable *op, const int *in,
                                  int in_count, const int *out, int out_count)
 {
-    CornuLiteVariable *variable = NULL;
-    CORNU__TRY(variable_of(reader, in, in_count, 1, &variable));
+    CornuLiteVariable *variable = variable_of(reader, in, in_count, 1);
+    if (!variable) return cornu_error_status();
     if (out_count != 1 || out[0] < 0 || reader->graph->tensors[out[0]].data)
         return cornu__lite_damaged("a variable is read as no tensor");
     if (variable->next >= 0) return stand_for(reader, op, 0, variable->next);
@@ -272,8 +271,8 @@ static CornuStatus read_variable(CornuLiteReader *reader, const CornuFlatTable *
 
 static CornuStatus assign_variable(CornuLiteReader *reader, const int *in, int in_count)
 {
-    CornuLiteVariable *variable = NULL;
-    CORNU__TRY(variable_of(reader, in, in_count, 2, &variable));
+    CornuLiteVariable *variable = variable_of(reader, in, in_count, 2);
+    if (!variable) return cornu_error_status();
     if (in[1] < 0) return cornu__lite_damaged("a variable is set to no tensor");
     if (!reader->initial) {
         variable->next = in[1];

@@ -187,7 +187,7 @@ CornuStatus cornu__lite_read_tensor(CornuLiteReader *reader, const CornuFlatTabl
 {
     CornuFlat      *from = &reader->from;
     CornuLiteGraph *graph = reader->graph;
-    const int       type = (int8_t)cornu__flat_bits(from, table, 1, 1, 0);
+    const int       type = (int)(int8_t)cornu__flat_bits(from, table, 1, 1, 0);
     CornuLiteText   text;
     CornuShape      shape;
     CornuFlatVector data;

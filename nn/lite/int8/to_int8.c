@@ -18,7 +18,8 @@ static int add_int8(Work *work, const char *name, CornuShape shape, CornuAffine 
 {
     const int t = data ? cornu__lite_add_constant(work->to, name, CORNU_LITE_I8, shape, data)
                        : cornu__lite_add_tensor(work->to, name, CORNU_LITE_I8, shape);
-    cornu__lite_set_scales(work->to, t, &scale.scale, &(int64_t){ scale.zero }, 1, 0);
+    const int64_t zero = scale.zero;
+    cornu__lite_set_scales(work->to, t, &scale.scale, &zero, 1, 0);
     return t;
 }
 

@@ -39,6 +39,7 @@ int cornu__lite_value(const CornuLiteStepOnnx *step, int i)
 int cornu__lite_turned(const CornuLiteStepOnnx *step, int i, const int64_t *order)
 {
     const CornuLiteTensor *tensor = cornu__lite_operand(step, i);
+    if (!tensor) return CORNU_ONNX_NONE;
     if (tensor->data) return cornu__lite_constant_of(step->of, tensor, order);
     return cornu__onnx_transpose(step->to, cornu__lite_value(step, i), order, tensor->shape.rank);
 }
@@ -97,12 +98,15 @@ CornuStatus cornu__lite_expect(const CornuLiteStepOnnx *step, int operands, int 
     for (int i = 0; i < operands; i++)
         if (!cornu__lite_operand(step, i))
             return cornu__fail(CORNU_ERR_FORMAT, "operand %d is missing", i);
-    for (int i = 0; i < operands; i++)
-        if (cornu__lite_operand(step, i)->variable)
+    for (int i = 0; i < operands; i++) {
+        const CornuLiteTensor *tensor = cornu__lite_operand(step, i);
+        if (tensor && tensor->variable)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "operand %d is a variable", i);
-    if (rank >= 0 && cornu__lite_operand(step, 0)->shape.rank != rank)
+    }
+    const CornuLiteTensor *first = cornu__lite_operand(step, 0);
+    if (rank >= 0 && first && first->shape.rank != rank)
         return cornu__fail(CORNU_ERR_FORMAT, "its operand has rank %d, expected %d",
-                           cornu__lite_operand(step, 0)->shape.rank, rank);
+                           first->shape.rank, rank);
     return CORNU_OK;
 }
 

@@ -169,6 +169,7 @@ static CornuStatus put_outputs(CornuLite *to, const int *out)
         cornu__lite_add_output(to->graph, tensor,
                                model->output_keys[i] ? model->output_keys[i] : name);
     }
+    to->name = cornu_model_name(model);
     return to->graph->status;
 }
 

@@ -45,7 +45,8 @@ CornuShape cornu__lite_joined(CornuShape a, CornuShape b)
 int cornu__lite_two(CornuLite *to, CornuLiteCode code, int a, int b)
 {
     const int in[] = { a, b };
-    return cornu__lite_node(to, code, in, 2, cornu__lite_joined(shape_of(to, a), shape_of(to, b)), NULL);
+    return cornu__lite_node(to, code, in, 2, cornu__lite_joined(shape_of(to, a), shape_of(to, b)),
+                            NULL);
 }
 
 int cornu__lite_with(CornuLite *to, CornuLiteCode code, int x, double value)

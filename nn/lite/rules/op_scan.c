@@ -10,7 +10,7 @@ typedef CornuLiteOp Op;
 /* Step i of an operand along an axis, without that axis. */
 static CornuStatus step_of(const Op *op, int operand, int64_t i, int axis, int *tensor)
 {
-    int              x, order[CORNU_MAX_RANK], at = 1;
+    int              x, order[CORNU_MAX_RANK] = { 0 }, at = 1;
     int32_t          begin = (int32_t)i, end = (int32_t)i + 1, one = 1;
     CORNU__TRY(cornu__lite_full(op, operand, &x));
     const CornuShape whole = shape_of(op->to, x);

@@ -98,7 +98,8 @@ int cornu__lite_pad(CornuLite *to, int x, const int64_t *low, const int64_t *hig
 /* The shape of a tensor. */
 static inline CornuShape shape_of(const CornuLite *to, int tensor)
 {
-    return tensor < 0 ? (CornuShape){ 0 } : to->graph->tensors[tensor].shape;
+    if (tensor < 0) return (CornuShape){ 0 };
+    return to->graph->tensors[tensor].shape;
 }
 
 /* ---- Constants ---- */

@@ -37,9 +37,11 @@ CornuStatus cornu__step_expect(const CornuLiteStep *step, int least, int most, i
     for (int i = 0; i < least; i++)
         if (!cornu__step_in(step, i))
             return cornu__fail(CORNU_ERR_FORMAT, "input %d is missing", i);
-    for (int i = 0; i < results; i++)
-        if (!cornu__step_out(step, i) || cornu__step_out(step, i)->data)
+    for (int i = 0; i < results; i++) {
+        const CornuLiteTensor *out = cornu__step_out(step, i);
+        if (!out || out->data)
             return cornu__fail(CORNU_ERR_FORMAT, "output %d is not a tensor to write", i);
+    }
     return CORNU_OK;
 }
 
@@ -118,6 +120,7 @@ CornuStatus cornu__step_fused(const CornuLiteStep *step, CornuAffine y, CornuBou
                            (int)activation);
     *bounds = cornu__int8_bounds((CornuFused)activation, y);
     if (bounds->low > bounds->high)
-        return cornu__fail(CORNU_ERR_FORMAT, "the output's scale leaves no value of its activation");
+        return cornu__fail(CORNU_ERR_FORMAT,
+                           "the output's scale leaves no value of its activation");
     return CORNU_OK;
 }

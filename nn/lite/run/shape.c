@@ -202,8 +202,8 @@ static CornuStatus slice_axis(CornuLiteStep *step, int d, int64_t extent, int64_
     if (o->begin_mask >> d & 1) begin = stride > 0 ? 0 : extent - 1;
     if (o->end_mask >> d & 1) end = stride > 0 ? extent : -1;
     if (o->shrink_axis_mask >> d & 1) end = begin + (stride = 1);
-    const int64_t count = stride > 0 ? (end - begin + stride - 1) / stride
-                                     : (begin - end - stride - 1) / -stride;
+    const int64_t size = stride > 0 ? stride : -stride;
+    const int64_t count = ((stride > 0 ? end - begin : begin - end) + size - 1) / size;
     if (count < 1 || begin >= extent)
         return cornu__fail(CORNU_ERR_FORMAT, "takes nothing along axis %d", d);
     step->at[d] = begin;

@@ -12,7 +12,7 @@ static CornuStatus list_result(CornuReadStep *step, CornuDtype dtype, int rank, 
     if (!array.data) return CORNU_ERR_MEMORY;
     for (int i = 0; i < count; i++) {
         if (integers) ((int64_t *)array.data)[i] = integers[i];
-        else cornu_array_set(array, i, numbers[i]);
+        else if (numbers) cornu_array_set(array, i, numbers[i]);
     }
     return cornu__known_result(step, 0, array);
 }

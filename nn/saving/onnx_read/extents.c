@@ -152,7 +152,7 @@ static bool gives_batch(CornuReadLoad *load)
     const int             rows = load->extent_at[0][0];
     for (int i = 0; i < graph->output_count; i++) {
         const CornuReadValue *value = cornu__read_value(load, graph->outputs[i].name);
-        for (int r = 0; r < CORNU_READ_RUNS && !value->known; r++) {
+        for (int r = 0; r < CORNU_READ_RUNS && value && !value->known; r++) {
             const CornuShape shape = value->shapes[r];
             const int64_t    want = rows < 0 ? load->batch : load->extents[rows].size[r];
             if (shape.rank < 1 || shape.extent[0] != want) return false;

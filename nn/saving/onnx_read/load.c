@@ -1,6 +1,7 @@
 /* Making a model of an ONNX file. */
 #include "load_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -103,7 +104,7 @@ static CornuStatus write_weight(CornuWeight *weight, const CornuReadTensor *tens
     for (int64_t i = 0; i < count && !status && !filter; i++) {
         const double value = cornu_array_get(from, i);
         cornu_array_set(to, i, value);
-        if (!cornu_dtype_is_float(from.type.dtype) && (value > 0x1p24 || value < -0x1p24))
+        if (!cornu_dtype_is_float(from.type.dtype) && fabs(value) > 0x1p24)
             status = cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: the constant %.0f, expected whole "
                                  "numbers up to 2^24", weight->path, value);
     }
@@ -146,7 +147,8 @@ static CornuStatus add_node(Building *b, int i)
     if (!load->traced[i].real) return CORNU_OK;
     CornuReadValue *in = node->in_count ? cornu__read_value(load, node->in[0]) : NULL;
     if (cornu__read_passes(load, node) && in && in->symbol) {
-        cornu__read_value(load, node->out[0])->symbol = in->symbol;
+        CornuReadValue *out = cornu__read_value(load, node->out[0]);
+        if (out) out->symbol = in->symbol;
         return CORNU_OK;
     }
     CornuReadPiece piece;
@@ -159,13 +161,19 @@ static CornuStatus add_node(Building *b, int i)
 
 /* ---- The model ---- */
 
+static CornuSymbol *symbol_of(CornuReadLoad *load, const char *name)
+{
+    const CornuReadValue *value = cornu__read_value(load, name);
+    return value ? value->symbol : NULL;
+}
+
 static CornuStatus find_ends(Building *b, CornuModelConfig *config)
 {
     const CornuReadGraph *graph = &b->load->model.graph;
     for (int i = 0; i < graph->input_count; i++)
-        config->inputs[i] = cornu__read_value(b->load, graph->inputs[i].name)->symbol;
+        config->inputs[i] = symbol_of(b->load, graph->inputs[i].name);
     for (int i = 0; i < graph->output_count; i++) {
-        config->outputs[i] = cornu__read_value(b->load, graph->outputs[i].name)->symbol;
+        config->outputs[i] = symbol_of(b->load, graph->outputs[i].name);
         if (!config->outputs[i])
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "the output %.100s is a constant",
                                graph->outputs[i].name);

@@ -161,6 +161,12 @@ static CornuStatus define(CornuReadLoad *load, const char *name)
     return cornu__read_name(&load->names, name) >= 0 ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
+static void name_value(CornuReadLoad *load, const char *name)
+{
+    CornuReadValue *value = cornu__read_value(load, name);
+    if (value) value->name = name;
+}
+
 /* Inputs that have an initializer are constants. */
 static void drop_inputs(CornuReadGraph *graph, const CornuLookup *tensors)
 {
@@ -189,9 +195,9 @@ static CornuStatus number_values(CornuReadLoad *load)
     if (!load->values || !load->traced) return CORNU_ERR_MEMORY;
     for (int i = 0; i < load->names.count; i++) load->values[i].node = -1;
     for (int i = 0; i < graph->tensor_count; i++)
-        cornu__read_value(load, graph->tensors[i].name)->name = graph->tensors[i].name;
+        name_value(load, graph->tensors[i].name);
     for (int i = 0; i < graph->input_count; i++)
-        cornu__read_value(load, graph->inputs[i].name)->name = graph->inputs[i].name;
+        name_value(load, graph->inputs[i].name);
     return CORNU_OK;
 }
 
@@ -272,7 +278,8 @@ CornuStatus cornu__read_record_outputs(CornuReadLoad *load, bool *added)
     if (!more) return CORNU_ERR_MEMORY;
     if (count) memcpy(more, graph->nodes, count * sizeof *more);
     for (int i = 0; i < graph->output_count; i++) {
-        if (!cornu__read_value(load, graph->outputs[i].name)->known) continue;
+        const CornuReadValue *value = cornu__read_value(load, graph->outputs[i].name);
+        if (!value || !value->known) continue;
         CornuReadNode *node = &more[graph->node_count++];
         CORNU__TRY(add_output_node(load, i, node));
         node->name = node->in[0];   /* of which there is no other layer */

@@ -61,7 +61,7 @@ static int taps_of(const Axis *axis, double ratio, double *weights, int64_t *fir
     }
     const double reach = smooth ? 2.0 : 1.0;
     const double start = floor(-reach / scale) + 1.0;
-    if (!(start > -MOST_TAPS / 2)) return 0;
+    if (!(start > -0.5 * MOST_TAPS)) return 0;
     const int count = (int)(2.0 - 2.0 * start);
     double    sum = 0.0;
     *first = (int64_t)start;
@@ -116,8 +116,8 @@ static CornuTensor *resized(CornuReadRun *run, CornuTensor *x, int i, const Axis
     if (!x) return NULL;
     CornuShape shape = cornu_tensor_shape(x), flat = { 3, { 1, 1, 1 } };
     if (axis->out > MOST_PIXELS || axis->in > MOST_WEIGHTS / larger(axis->out, 1))
-        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%lld pixels as %lld along an axis, expected "
-                                "at most %d and a matrix of at most %d weights",
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%lld pixels as %lld along an axis, "
+                                "expected at most %d and a matrix of at most %d weights",
                                 (long long)axis->in, (long long)axis->out, MOST_PIXELS,
                                 MOST_WEIGHTS);
     const CornuArray matrix = cornu__host_array(run, cornu_type(CORNU_F32, axis->out, axis->in));

@@ -121,7 +121,7 @@ static bool progression(CornuArray array, int *axes, double *first, double by[CO
             wanted += by[k] * (double)(rest % shape.extent[k]);
             rest /= shape.extent[k];
         }
-        if (!(value == wanted) || (*axes && !(value < 0x1p24 && value > -0x1p24))) return false;
+        if (!(value == wanted) || (*axes && !(fabs(value) < 0x1p24))) return false;
     }
     return true;
 }

@@ -68,7 +68,7 @@ static void store(CornuArray to, int64_t i, int64_t type, uint64_t bits)
     case CORNU_READ_DOUBLE:   ((double *)to.data)[i] = cornu__double_of(bits); break;
     case CORNU_READ_FLOAT16:  ((float *)to.data)[i] = cornu_f16_to_float((uint16_t)bits); break;
     case CORNU_READ_BFLOAT16: ((float *)to.data)[i] = cornu_bf16_to_float((uint16_t)bits); break;
-    case CORNU_READ_INT8:     ((int32_t *)to.data)[i] = (int8_t)bits; break;
+    case CORNU_READ_INT8:     ((int32_t *)to.data)[i] = (int32_t)(int8_t)bits; break;
     case CORNU_READ_INT16:    ((int32_t *)to.data)[i] = (int16_t)bits; break;
     case CORNU_READ_UINT16:   ((int32_t *)to.data)[i] = (uint16_t)bits; break;
     case CORNU_READ_INT32:    ((int32_t *)to.data)[i] = (int32_t)bits; break;
@@ -250,8 +250,11 @@ static CornuStatus resolve(const char *model, const char *name, char to[PATH_MAX
     if (plain && !realpath(path, to))
         return cornu__fail(CORNU_ERR_FILE, "%.200s: %s", name, strerror(errno));
     bool inside = plain && realpath(model, real) && are_beside(real, to);
-    if (plain && !inside && put_beside(model, ".", path) && realpath(path, real))
-        inside = strlen(real) + 1 < PATH_MAX && are_beside(strcat(real, "/"), to);
+    if (plain && !inside && put_beside(model, ".", path) && realpath(path, real)) {
+        const size_t end = strlen(real);
+        if (end + 1 < PATH_MAX) memcpy(real + end, "/", 2);
+        inside = end + 1 < PATH_MAX && are_beside(real, to);
+    }
     return inside ? CORNU_OK
                   : cornu__fail(CORNU_ERR_FORMAT, "external data in \"%.100s\", expected the name "
                                 "of a file beside the model", name);

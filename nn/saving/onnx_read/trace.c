@@ -192,6 +192,7 @@ static CornuStatus start_values(Trace *trace)
     for (int i = 0; i < graph->input_count; i++) {
         const CornuReadInfo *info = &graph->inputs[i];
         CornuReadValue      *value = cornu__read_value(load, info->name);
+        if (!value) continue;
         for (int r = 0; r < CORNU_READ_RUNS; r++) {
             CornuType type = info->type;
             for (int k = 0; k < type.shape.rank; k++)
@@ -205,6 +206,7 @@ static CornuStatus start_values(Trace *trace)
     }
     for (int i = 0; i < graph->tensor_count; i++) {
         CornuReadValue *value = cornu__read_value(load, graph->tensors[i].name);
+        if (!value) continue;
         for (int r = 0; r < CORNU_READ_RUNS; r++)
             value->runs[r] = (CornuReadOperand){ .given = true, .known = graph->tensors[i].array,
                                                  .onnx_type = graph->tensors[i].onnx_type };

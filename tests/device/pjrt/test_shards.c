@@ -33,8 +33,9 @@ static char *bytes_of(CornuDevice *device, const CornuProgram *program, size_t *
         const int    alias = program->outputs[i].alias;
         CornuBuffer *buffer = alias < 0 ? compiled.outputs[i] : compiled.inputs[alias];
         CornuType    type = cornu_buffer_type(buffer);
-        bytes = realloc(bytes, *size + cornu_type_bytes(type) + 1);
-        assert_non_null(bytes);
+        char        *more = realloc(bytes, *size + cornu_type_bytes(type) + 1);
+        assert_non_null(more);
+        bytes = more;
         expect_ok(cornu_buffer_read(buffer, cornu_array_from(bytes + *size, type)));
         *size += cornu_type_bytes(type);
     }

@@ -404,9 +404,9 @@ static void a_recurrence_goes_step_by_step(void **state)
 
 /*
  * 2 rows of 128 steps, 4 heads of 64 elements, two of which share one of the keys, in bf16:
- * products of (256, 64) by (64, 128) and of (256, 128) by (128, 64), 2 x 2 of each; in the gradient two of
- * the former, one of the latter and two of (128, 256) by (256, 64). Causal or not, a TPU computes
- * all pairs of steps, 2 x 4 x 128 x 128, with 6 operations for each besides.
+ * products of (256, 64) by (64, 128) and of (256, 128) by (128, 64), 2 x 2 of each; in the gradient
+ * two of the former, one of the latter and two of (128, 256) by (256, 64). Causal or not, a TPU
+ * computes all pairs of steps, 2 x 4 x 128 x 128, with 6 operations for each besides.
  *     bytes      of the gradient: eight times 2 x 128 x 8 x 128 x 2, heads and elements padded to a
  *                tile, and lse 2 x 8 x 128 x 4
  */

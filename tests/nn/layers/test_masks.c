@@ -210,7 +210,8 @@ static void embeddings_within_make_it(void **state)
     float            x[] = { 3, 0, 1 }, y[MOST];
     const float      wanted[] = { 0.056158f, 0.077426f };
     const CornuArray row = cornu_array(x, CORNU_F32, 1, 3);
-    CornuModel *model = model_of(NULL, row, (Make *[LAYERS]){ spectral_embedding, lstm });
+    Make *const      layers[LAYERS] = { spectral_embedding, lstm };
+    CornuModel      *model = model_of(NULL, row, layers);
     assert_int_equal(call_model(model, row, false, y), 2);
     check("embedding", y, 2, wanted);
     cornu_model_free(model);

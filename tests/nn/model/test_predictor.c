@@ -307,7 +307,8 @@ static void bytes_in_batches_of_six(void **state)
     cornu_model_add(model, cornu_dense(2));
     expect_ok(cornu_compile(model));
     CornuPredictor  *predictor = expect_predictor(cornu_predictor(model, .threads = 1));
-    const CornuArray x = cornu_array(pixels, CORNU_U8, 13, 4), to = cornu_array(own, CORNU_F32, 13, 2);
+    const CornuArray x = cornu_array(pixels, CORNU_U8, 13, 4);
+    const CornuArray to = cornu_array(own, CORNU_F32, 13, 2);
     assert_int_equal(cornu_predictor_max_batch_size(predictor), 6);
     expect_ok(cornu_predict(model, .x = x, .to = cornu_array(y, CORNU_F32, 13, 2), .batch_size = 6,
                             .verbose = CORNU_SILENT));

@@ -346,7 +346,8 @@ static void fit_data_of(CornuModel *model, CornuDataset *data, CornuArray class_
 }
 
 /* Class numbers (N, T): each has the weight of its class. Keras 3.15 takes the place of the
- * largest, 1, 10, 1 for the three rows; by hand the sum of weight times loss is that of sample weights. */
+ * largest, 1, 10, 1 for the three rows; by hand the sum of weight times loss is that of sample
+ * weights. */
 static void steps_have_class_weights(void **state)
 {
     (void)state;

@@ -136,8 +136,8 @@ static void powers_of_zero_and_below(void **state)
     cornu_graph_free(graph);
 }
 
-/* The gradients, weighted by `factor`, of a gather, a broadcast and a product with respect to values
- * narrowed from f32: each is the sum of 301 ones. */
+/* The gradients, weighted by `factor`, of a gather, a broadcast and a product with respect to
+ * values narrowed from f32: each is the sum of 301 ones. */
 static void expect_sums_of_gradients(CornuDtype dtype, double factor, double expected)
 {
     CornuDevice *cpu = cornu_device_open("cpu");

@@ -22,7 +22,8 @@ void connections_end(Connections *connections);   /* none is left */
 int connections_add(Connections *connections, int socket, Connection **added);
 int connections_remove(Connections *connections, Connection *connection);
 
-/* A request of the connection has arrived and is computed, or its answer is sent. NULL is ignored. */
+/* A request of the connection has arrived and is computed, or its answer is sent. NULL is
+ * ignored. */
 void connections_busy(Connections *connections, Connection *connection, bool busy);
 
 /* A request of the connection has ended; NULL: only the time of the last one is noted. */

@@ -39,7 +39,8 @@ bool http_library_load(void)
     }
     const char *why = found ? NULL : dlerror();
     if (!found)
-        fprintf(stderr, "cornu serve: libmicrohttpd cannot be loaded (%s); install libmicrohttpd12\n",
+        fprintf(stderr,
+                "cornu serve: libmicrohttpd cannot be loaded (%s); install libmicrohttpd12\n",
                 why ? why : CORNU_MICROHTTPD);
     return found;
 }

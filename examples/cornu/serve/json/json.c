@@ -239,7 +239,7 @@ bool json_is(Json string, const char *text)
     const size_t room = json_room(string), length = strlen(text);
     if (!memchr(string + 1, '\\', room)) return room == length && !memcmp(string + 1, text, room);
     if (room < length || room > 6 * length) return false;
-    char      *decoded = malloc(room);
+    char      *decoded = malloc(room + 1);
     const bool equal = decoded && json_read(string, decoded) == length &&
                        !memcmp(decoded, text, length);
     free(decoded);

@@ -112,9 +112,14 @@ static bool append_float(Tensor *tensor, void *at, Json value, Problem *problem)
         return problem_set(problem, CODE_INVALID_ARGUMENT, "Cannot convert JSON value: %s to %s "
                            "without loss of precision.", json_show(&shown, value),
                            tensor_dtype_name(dtype));
-    if (dtype == CORNU_F32) memcpy(at, &(float){ (float)number.value }, sizeof(float));
-    else if (dtype == CORNU_F64) memcpy(at, &number.value, sizeof number.value);
-    else cornu_array_set(cornu_array(at, dtype, 1), 0, number.value);
+    if (dtype == CORNU_F32) {
+        const float single = (float)number.value;
+        memcpy(at, &single, sizeof single);
+    } else if (dtype == CORNU_F64) {
+        memcpy(at, &number.value, sizeof number.value);
+    } else {
+        cornu_array_set(cornu_array(at, dtype, 1), 0, number.value);
+    }
     tensor->count++;
     return true;
 }

@@ -69,7 +69,10 @@ static bool add(FolderVersions *to, int64_t number, char *path, int error, bool 
     while (at > 0 && to->versions[at - 1].number >= number) at--;
     if (at < to->count && to->versions[at].number == number) {
         char *other = to->versions[at].path;
-        if (from_folder) to->versions[at] = version;
+        if (from_folder) {
+            to->versions[at] = version;
+            to->versions[at].path = path;   /* analysers do not see it in `version` */
+        }
         free(from_folder ? other : path);
         return true;
     }
@@ -86,6 +89,7 @@ static bool add(FolderVersions *to, int64_t number, char *path, int error, bool 
     memmove(&to->versions[at + 1], &to->versions[at],
             (size_t)(to->count++ - at) * sizeof *to->versions);
     to->versions[at] = version;
+    to->versions[at].path = path;
     return true;
 }
 

@@ -121,7 +121,7 @@ static CornuStatus keep_states(Node *node, const CornuReadOperand *out)
 static CornuStatus read_state(CornuReadStep *step)
 {
     Node             node = { .step = step };
-    CornuReadOperand out[MOST_RESULTS];
+    CornuReadOperand out[MOST_RESULTS] = { { .given = false } };
     if (step->run->depth) return cornu__cannot("states within a loop", "");
     CornuStatus status = open_node(&node);
     if (!status) status = run_body(&node, out);

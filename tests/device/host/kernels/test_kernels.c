@@ -212,7 +212,7 @@ static void test_winograd(void **state)
         assert_true(taken[0] > quick(0, 10) && taken[1] > quick(-1, 5) &&
                     gradients > quick(-1, 2));
     for (int stride = 1; stride <= 2; stride++) check_zeros(3, stride), check_zeros(5, stride);
-    /* Several blocks and chunks of a gradient, and phases; one chunk, whose filters threads share. */
+    /* Several blocks and chunks of a gradient, and phases; one chunk: threads share its filters. */
     const CornuAttributes same = { .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } };
     gradients = check_convolution(cornu_shape(30, 14, 15, 32), cornu_shape(3, 3, 32, 72), same) ==
                 &cornu__host_conv2d_grad_filter_winograd;
