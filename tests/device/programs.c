@@ -188,6 +188,7 @@ void release(Compiled *compiled)
         cornu_buffer_free(compiled->outputs[i]);
     free(compiled->inputs);
     free(compiled->outputs);
+    cornu_executable_release(compiled->executable);
 }
 
 double *numbers_of(CornuDevice *device, const CornuProgram *program, uint64_t seed, int64_t *count)

@@ -325,6 +325,7 @@ static void check_on_device(const OpCase *row)
     }
     for (int i = 0; i < r.in_count; i++) cornu_buffer_free(in[i]);
     for (int i = 0; i < r.out_count; i++) cornu_buffer_free(out[i]);
+    cornu_executable_release(executable);
     row_close(&r);
 }
 

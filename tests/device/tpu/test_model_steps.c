@@ -205,6 +205,7 @@ static void settings_out_of_range_are_refused(void **state)
     refuse(cornu_tpu_model(p, .shards = -1), CORNU_ERR_ARGUMENT, "-1 shards, expected 1 to");
     refuse(cornu_tpu_model(p, .profile = cornu_tpu_profile("v3-2048"), .shards = 2049),
            CORNU_ERR_ARGUMENT, "2049 shards, expected 1 to the 2048 replicas of v3-2048");
+    cornu_executable_release(executable);
     cornu_device_close(device);
     CornuTpuModel *empty = cornu_tpu_model(p);
     assert_non_null(empty);

@@ -14,6 +14,7 @@ static int64_t bytes_moved(const CornuProgram *program, int shards)
     CornuExecutable *executable = cornu_device_compile(tpu, program);
     assert_non_null(executable);
     const int64_t bytes = cornu_executable_statistics(executable)->bytes_moved;
+    cornu_executable_release(executable);
     cornu_device_close(tpu);
     return bytes;
 }

@@ -222,6 +222,7 @@ static void test_compiling_without_memory(void **state)
         allocations_fail_after(i);
         CornuExecutable *executable = cornu_device_compile(device, p);
         allocations_fail_after(NEVER);
+        cornu_executable_release(executable);
         cornu_device_close(device);
         if (executable) break;
         assert_int_equal(cornu_error_take(), CORNU_ERR_MEMORY);

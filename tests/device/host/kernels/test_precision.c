@@ -74,6 +74,7 @@ static void multiply(CornuPrecision precision, Kind kind, const float *a, const 
     assert_int_equal(cornu_executable_run(executable, buffers, buffers + 2), CORNU_OK);
     cornu_buffer_read(buffers[2], cornu_array_from(c, types[2]));
     for (int i = 0; i < 3; i++) cornu_buffer_free(buffers[i]);
+    cornu_executable_release(executable);
     cornu_program_free(program);
     cornu_device_close(tpu);
     free(turned);

@@ -75,6 +75,7 @@ static double *run(const char *name, const Product *p, const CornuArray in[2], C
     for (int64_t i = 0; i < *count; i++) out[i] = cornu_array_get(got, i);
     free(got.data);
     for (int i = 0; i < 3; i++) cornu_buffer_free(buffers[i]);
+    cornu_executable_release(executable);
     cornu_program_free(program);
     cornu_device_close(device);
     return out;

@@ -190,6 +190,7 @@ static void every_shard_scans(void **state)
         }
         for (int i = 0; i < CARRIES + 2; i++) cornu_buffer_free(in[i]);
         for (int i = 0; i < CARRIES + 3; i++) cornu_buffer_free(out[i]);
+        cornu_executable_release(executable);
         cornu_device_close(device);
         cornu_device_close(one);
     }
@@ -332,6 +333,7 @@ static void memory_may_run_out(void **state)
         CornuExecutable *executable = copy ? cornu_device_compile(device, copy) : NULL;
         allocations_fail_after(NEVER);
         cornu_program_free(copy);
+        cornu_executable_release(executable);
         cornu_device_close(device);
         if (executable) break;
         assert_int_equal(cornu_error_take(), CORNU_ERR_MEMORY);
