@@ -211,7 +211,8 @@ static CornuStatus read_while(CornuLiteReader *reader, const CornuFlatTable *op,
                       out_count)
         : cornu__lite_read_loop(reader, option(reader, op, 0), option(reader, op, 1), in, in_count,
                                 &results);
-    for (int i = 0; results && i < out_count && !status; i++) status = stand_for(reader, op, i, results[i]);
+    for (int i = 0; results && i < out_count && !status; i++)
+        status = stand_for(reader, op, i, results[i]);
     cornu__release(results);
     return status;
 }
@@ -260,7 +261,7 @@ static CornuStatus read_variable(CornuLiteReader *reader, const CornuFlatTable *
                                  int in_count, const int *out, int out_count)
 {
     CornuLiteVariable *variable = variable_of(reader, in, in_count, 1);
-    if (!variable) return cornu_error_status();
+    if (!variable) return cornu_error_take();
     if (out_count != 1 || out[0] < 0 || reader->graph->tensors[out[0]].data)
         return cornu__lite_damaged("a variable is read as no tensor");
     if (variable->next >= 0) return stand_for(reader, op, 0, variable->next);
@@ -272,7 +273,7 @@ static CornuStatus read_variable(CornuLiteReader *reader, const CornuFlatTable *
 static CornuStatus assign_variable(CornuLiteReader *reader, const int *in, int in_count)
 {
     CornuLiteVariable *variable = variable_of(reader, in, in_count, 2);
-    if (!variable) return cornu_error_status();
+    if (!variable) return cornu_error_take();
     if (in[1] < 0) return cornu__lite_damaged("a variable is set to no tensor");
     if (!reader->initial) {
         variable->next = in[1];

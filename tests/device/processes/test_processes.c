@@ -51,8 +51,10 @@ static CornuStatus meet_often(CornuProcesses *processes)
     }
     double numbers[2] = { rank, 0.5 * rank }, gathered[2 * RANKS_MOST];
     CORNU__TRY(cornu_processes_gather(processes, numbers, 2, gathered));
-    for (int i = 0; i < 2 * count; i++)
-        if (gathered[i] != (i % 2 ? 0.5 : 1.0) * (i / 2)) return wrong("numbers", i);
+    for (int i = 0; i < 2 * count; i++) {
+        const int from = i / 2;
+        if (gathered[i] != (i % 2 ? 0.5 : 1.0) * from) return wrong("numbers", i);
+    }
     CornuTraffic traffic = cornu_processes_traffic(processes);
     /* Ranks wake each other, and do not sleep until it is time to look whether others live. */
     if (traffic.wait_seconds - before.wait_seconds > 15) return wrong("time", 1000);

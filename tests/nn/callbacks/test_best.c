@@ -143,8 +143,9 @@ static void early_stopping_uses_it(void **state)
 static CornuStatus numbered(void *context, CornuSample sample, const CornuArray *to, bool *end)
 {
     (void)context, (void)end;
+    const int64_t batch = sample.index / 4;
     for (int k = 0; k < 3; k++) ((float *)to[0].data)[k] = 0.0f;
-    *(float *)to[1].data = (float)(sample.index / 4);
+    *(float *)to[1].data = (float)batch;
     return CORNU_OK;
 }
 

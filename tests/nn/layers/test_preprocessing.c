@@ -179,7 +179,10 @@ static void images_are_mixed(void **state)
     (void)state;
     enum { B = 16, ROW = 6 * 5 };
     double weight = 0.0, cut = 0.0;
-    for (int i = 0; i < B * ROW; i++) x[i] = (float)(i / ROW);
+    for (int i = 0; i < B * ROW; i++) {
+        const int row = i / ROW;
+        x[i] = (float)row;
+    }
     const CornuArray images = cornu_array(x, CORNU_F32, B, 6, 5, 1);
     for (int step = 0; step < 40; step++) {
         run(cornu_mix_up(.alpha = 1.0), images, true, 0, step, y);
