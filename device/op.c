@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "definition_internal.h"
+#include "op_internal.h"
 #include "text/print.h"
 
 /* ---- Tables: a row per op, a row per attribute field ---- */
@@ -20,8 +21,11 @@ static const struct {
     const char *name;
     int         inputs, outputs;
     List        list;
+    int         cost;
+    CornuReads  reads;
 } ops[CORNU_OP_COUNT] = {
-#define CORNU_OP(ID, name, inputs, outputs, LIST) { #name, inputs, outputs, LIST_##LIST },
+#define CORNU_OP(ID, name, inputs, outputs, LIST, cost, READS) \
+    { #name, inputs, outputs, LIST_##LIST, cost, CORNU_READS_##READS },
 #include "ops/ops.def"
 #undef CORNU_OP
 };
@@ -65,6 +69,14 @@ static bool known(CornuOpId id) { return (unsigned)id < CORNU_OP_COUNT; }
 const char *cornu_op_name(CornuOpId id) { return known(id) ? ops[id].name : "unknown"; }
 int         cornu_op_input_count(CornuOpId id) { return known(id) ? ops[id].inputs : 0; }
 int         cornu_op_output_count(CornuOpId id) { return known(id) ? ops[id].outputs : 0; }
+
+int        cornu__op_cost(CornuOpId id) { return ops[id].cost; }
+CornuReads cornu__op_reads(CornuOpId id) { return ops[id].reads; }
+
+bool cornu__is_elementwise(CornuOpId id)
+{
+    return ops[id].reads == CORNU_READS_ELEMENTWISE || ops[id].reads == CORNU_READS_RISING;
+}
 
 /* ---- Attributes, field by field ---- */
 
@@ -326,7 +338,7 @@ CornuMembers cornu__members(const CornuAttributes *attributes, int shards, int s
 
 bool cornu__crosses(CornuOpId id)
 {
-    return id == CORNU_OP_ALL_REDUCE || id == CORNU_OP_REDUCE_SCATTER || id == CORNU_OP_ALL_GATHER;
+    return ops[id].reads == CORNU_READS_SHARDS || ops[id].reads == CORNU_READS_SCATTER;
 }
 
 bool cornu__is_collective(CornuOpId id)

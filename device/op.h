@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 typedef enum {
-#define CORNU_OP(ID, name, inputs, outputs, LIST) CORNU_OP_##ID,
+#define CORNU_OP(ID, ...) CORNU_OP_##ID,
 #include "ops/ops.def"
 #undef CORNU_OP
     CORNU_OP_COUNT

@@ -5,6 +5,7 @@
 
 #include "lookup_internal.h"
 #include "memory_internal.h"
+#include "op_internal.h"
 #include "ops/rules.h"
 
 struct CornuScopes {
@@ -200,12 +201,11 @@ static CornuStatus output_types(const CornuProgram *program, CornuOpId id,
 /* Whether a result varies from shard to shard, by whether an operand does. */
 static bool result_varies(CornuOpId id, const CornuAttributes *attributes, bool operands)
 {
-    switch (id) {
-    case CORNU_OP_REPLICA_ID: case CORNU_OP_REDUCE_SCATTER: case CORNU_OP_SHARD_SLICE:
+    switch (cornu__op_reads(id)) {
+    case CORNU_READS_OWN: case CORNU_READS_SCATTER:
         return true;
-    case CORNU_OP_ALL_REDUCE: case CORNU_OP_ALL_GATHER:
-        return operands && attributes->shards.groups.count > 0;
-    default: return operands;
+    case CORNU_READS_SHARDS: return operands && attributes->shards.groups.count > 0;
+    default:                 return operands;
     }
 }
 

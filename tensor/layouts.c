@@ -2,7 +2,7 @@
  * do not mind, until it meets its inverse and both are gone. Part of rewrite.c. */
 #include "layouts_internal.h"
 
-#include <string.h>
+#include "../device/op_internal.h"
 
 static const CornuProgramOp *producer(const CornuProgram *program, CornuValue value)
 {
@@ -55,22 +55,6 @@ static CornuStatus record_shape(CornuProgram *to, CornuOpId id, CornuShape shape
 }
 
 /* ---- Elementwise ops ---- */
-
-static bool is_elementwise(CornuOpId id)
-{
-    switch (id) {
-    case CORNU_OP_NEGATIVE: case CORNU_OP_ABSOLUTE: case CORNU_OP_SIGN: case CORNU_OP_FLOOR:
-    case CORNU_OP_EXP: case CORNU_OP_LOG: case CORNU_OP_SQRT: case CORNU_OP_RSQRT:
-    case CORNU_OP_SIN: case CORNU_OP_COS: case CORNU_OP_TANH: case CORNU_OP_SIGMOID:
-    case CORNU_OP_ERF: case CORNU_OP_SOFTPLUS: case CORNU_OP_RELU: case CORNU_OP_ELU:
-    case CORNU_OP_STEP: case CORNU_OP_BOUNDED_RELU: case CORNU_OP_BOUNDED_STEP:
-    case CORNU_OP_ADD: case CORNU_OP_SUBTRACT: case CORNU_OP_MULTIPLY:
-    case CORNU_OP_DIVIDE: case CORNU_OP_MAXIMUM: case CORNU_OP_MINIMUM: case CORNU_OP_POWER:
-    case CORNU_OP_COMPARE: case CORNU_OP_SELECT: case CORNU_OP_CONVERT:
-        return true;
-    default: return false;
-    }
-}
 
 /* Whether a value is the broadcast of a much smaller one, which is cheap to transpose. */
 static bool is_small(const CornuProgram *program, CornuValue value, CornuValue *source)
@@ -170,8 +154,8 @@ static CornuStatus move_pad(CornuProgram *to, const CornuProgramOp *op, const Co
     return make_first(to, y, out);
 }
 
-static CornuStatus move_concat(CornuProgram *to, const CornuProgramOp *op, const CornuValue *in,
-                               CornuValue *out, bool *moved)
+static CornuStatus move_along(CornuProgram *to, const CornuProgramOp *op, const CornuValue *in,
+                              CornuValue *out, bool *moved)
 {
     enum { MOST = 64 };
     CornuAttributes attributes = op->attributes;
@@ -205,12 +189,13 @@ CornuStatus cornu__move_transpose(CornuProgram *to, const CornuProgramOp *op, co
 {
     *moved = false;
     CORNU__TRY(cornu_program_scope(to, op->scope));
-    if (is_elementwise(op->id)) return move_elementwise(to, op, in, out, moved);
-    switch (op->id) {
-    case CORNU_OP_REDUCE_SUM: case CORNU_OP_REDUCE_MAX: return move_reduce(to, op, in, out, moved);
-    case CORNU_OP_PAD:        return move_pad(to, op, in, out, moved);
-    case CORNU_OP_CONCAT:     return move_concat(to, op, in, out, moved);
-    case CORNU_OP_TRANSPOSE:  return join_transposes(to, op, in, out, moved);
-    default:                  return CORNU_OK;
+    switch (cornu__op_reads(op->id)) {
+    case CORNU_READS_ELEMENTWISE: case CORNU_READS_RISING:
+        return move_elementwise(to, op, in, out, moved);
+    case CORNU_READS_REDUCE:    return move_reduce(to, op, in, out, moved);
+    case CORNU_READS_PAD:       return move_pad(to, op, in, out, moved);
+    case CORNU_READS_ALONG:     return move_along(to, op, in, out, moved);
+    case CORNU_READS_TRANSPOSE: return join_transposes(to, op, in, out, moved);
+    default:                    return CORNU_OK;
     }
 }

@@ -19,6 +19,7 @@
  * The program is re-recorded in order; map[] gives the new number of each value.
  */
 #include "../device/debug_internal.h"
+#include "../device/op_internal.h"
 #include "layouts_internal.h"
 
 typedef struct {
@@ -45,13 +46,8 @@ static CornuValue operand(const Rewrite *r, const CornuProgramOp *op, int i)
 /* Whether y = op(x) never decreases when x grows. */
 static bool nondecreasing(const CornuProgramOp *op)
 {
-    switch (op->id) {
-    case CORNU_OP_RELU: case CORNU_OP_TANH: case CORNU_OP_SIGMOID: case CORNU_OP_EXP:
-    case CORNU_OP_SOFTPLUS: case CORNU_OP_BOUNDED_RELU:
-        return true;
-    case CORNU_OP_ELU: return op->attributes.alpha.alpha >= 0.0;
-    default: return false;
-    }
+    return cornu__op_reads(op->id) == CORNU_READS_RISING &&
+           (op->id != CORNU_OP_ELU || op->attributes.alpha.alpha >= 0.0);
 }
 
 /* Which operand of an addition is a broadcast that is constant along the height and width of

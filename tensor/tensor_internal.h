@@ -85,7 +85,7 @@ CornuGradient cornu__no_gradient, cornu__gradient_of_decomposition;
 #define CORNU_NO_GRADIENT               cornu__no_gradient
 #define CORNU_GRADIENT_OF_DECOMPOSITION cornu__gradient_of_decomposition
 
-#define CORNU_OP(ID, name, inputs, outputs, LIST) \
+#define CORNU_OP(ID, name, ...) \
     extern CornuGradient *const cornu__##name##_gradient;
 #include "../device/ops/ops.def"
 #undef CORNU_OP

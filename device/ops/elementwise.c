@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "build.h"
 #include "rules.h"
 
 static CornuStatus alike(const CornuOpCall *call, CornuType *out)
@@ -53,180 +54,37 @@ static CornuStatus pairs(const CornuReferenceCall *call, double f(double, double
 
 /* ---- One operand ---- */
 
-/* negative: y = -x, any number. */
-static double negative_of(double x) { return -x; }
-
-static CornuStatus negative_reference(const CornuReferenceCall *call)
-{
-    return each(call, negative_of);
-}
-
-const CornuOpRules cornu__negative_rules = {
-    number_type, cornu__flops_per_element, CORNU_PRIMITIVE, negative_reference,
-};
-
-/* absolute: y = |x|, any number. */
-static double absolute_of(double x) { return fabs(x); }
-
-static CornuStatus absolute_reference(const CornuReferenceCall *call)
-{
-    return each(call, absolute_of);
-}
-
-const CornuOpRules cornu__absolute_rules = {
-    number_type, cornu__flops_per_element, CORNU_PRIMITIVE, absolute_reference,
-};
-
-/* sign: -1, 0 or 1; NaN stays NaN. */
-static double sign_of(double x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x; }
-
-static CornuStatus sign_reference(const CornuReferenceCall *call)
-{
-    return each(call, sign_of);
-}
-
-const CornuOpRules cornu__sign_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, sign_reference,
-};
-
-/* floor: the largest integer not above x. */
-static CornuStatus floor_reference(const CornuReferenceCall *call)
-{
-    return each(call, floor);
-}
-
-const CornuOpRules cornu__floor_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, floor_reference,
-};
-
-/* exp: y = e^x. */
-static CornuStatus exp_reference(const CornuReferenceCall *call)
-{
-    return each(call, exp);
-}
-
-const CornuOpRules cornu__exp_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, exp_reference,
-};
-
-/* log: the natural logarithm; -inf at 0, NaN below. */
-static CornuStatus log_reference(const CornuReferenceCall *call)
-{
-    return each(call, log);
-}
-
-const CornuOpRules cornu__log_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, log_reference,
-};
-
-/* sqrt: NaN below 0. */
-static CornuStatus sqrt_reference(const CornuReferenceCall *call)
-{
-    return each(call, sqrt);
-}
-
-const CornuOpRules cornu__sqrt_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, sqrt_reference,
-};
-
-/* rsqrt: y = 1 / sqrt(x); inf at 0, NaN below. */
-static double rsqrt_of(double x) { return 1.0 / sqrt(x); }
-
-static CornuStatus rsqrt_reference(const CornuReferenceCall *call)
-{
-    return each(call, rsqrt_of);
-}
-
-const CornuOpRules cornu__rsqrt_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, rsqrt_reference,
-};
-
-/* sin: x in radians. */
-static CornuStatus sin_reference(const CornuReferenceCall *call)
-{
-    return each(call, sin);
-}
-
-const CornuOpRules cornu__sin_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, sin_reference,
-};
-
-/* cos: x in radians. */
-static CornuStatus cos_reference(const CornuReferenceCall *call)
-{
-    return each(call, cos);
-}
-
-const CornuOpRules cornu__cos_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, cos_reference,
-};
-
-static CornuStatus tanh_reference(const CornuReferenceCall *call)
-{
-    return each(call, tanh);
-}
-
-const CornuOpRules cornu__tanh_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, tanh_reference,
-};
-
-/* sigmoid: y = 1 / (1 + exp(-x)); exp overflows to inf and y is 0, as it should. */
-static double sigmoid_of(double x) { return 1.0 / (1.0 + exp(-x)); }
-
-static CornuStatus sigmoid_reference(const CornuReferenceCall *call)
-{
-    return each(call, sigmoid_of);
-}
-
-const CornuOpRules cornu__sigmoid_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, sigmoid_reference,
-};
-
-/* erf: y = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x. */
-static CornuStatus erf_reference(const CornuReferenceCall *call)
-{
-    return each(call, erf);
-}
-
-const CornuOpRules cornu__erf_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, erf_reference,
-};
-
-/* softplus: y = log(1 + exp(x)), written so that exp cannot overflow. */
-static double softplus_of(double x) { return fmax(x, 0.0) + log1p(exp(-fabs(x))); }
-
-static CornuStatus softplus_reference(const CornuReferenceCall *call)
-{
-    return each(call, softplus_of);
-}
-
-const CornuOpRules cornu__softplus_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, softplus_reference,
-};
-
-/* relu: y = max(x, 0); NaN stays NaN, as in Keras. */
-static double relu_of(double x) { return x <= 0.0 ? 0.0 : x; }
-
-static CornuStatus relu_reference(const CornuReferenceCall *call)
-{
-    return each(call, relu_of);
-}
-
-const CornuOpRules cornu__relu_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, relu_reference,
-};
-
-/* step: y = 1 where x > 0, else 0, also at NaN: the slope of relu. */
-static double step_of(double x) { return x > 0.0 ? 1.0 : 0.0; }
-
-static CornuStatus step_reference(const CornuReferenceCall *call)
-{
-    return each(call, step_of);
-}
-
-const CornuOpRules cornu__step_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, step_reference,
-};
+#define CORNU_RULES(name, types, value, decompose)                                         \
+    static double name##_of(double x) { return value; }                                    \
+    static CornuStatus name##_reference(const CornuReferenceCall *call)                    \
+    {                                                                                      \
+        return each(call, name##_of);                                                      \
+    }                                                                                      \
+    const CornuOpRules cornu__##name##_rules = {                                           \
+        types##_type, cornu__flops_per_element, decompose, name##_reference,               \
+    };
+#define CORNU_UNARY(ID, name, types, value, gradient, stablehlo) \
+    CORNU_RULES(name, types, value, CORNU_PRIMITIVE)
+#define CORNU_FLAT(ID, name, types, value, stablehlo) \
+    CORNU_RULES(name, types, value, CORNU_PRIMITIVE)
+#define CORNU_COMPOSED(ID, name, types, value, gradient, stablehlo, ...)                   \
+    static CornuStatus name##_decompose(CornuProgram *program, const CornuOpCall *call,    \
+                                        const CornuValue *in, CornuValue *out)             \
+    {                                                                                      \
+        CornuBuilder     builder = { program, CORNU_OK }, *const b = &builder;             \
+        const CornuValue x = in[0];                                                        \
+        CornuValue       y;                                                                \
+        (void)call;                                                                        \
+        __VA_ARGS__;                                                                       \
+        out[0] = y;                                                                        \
+        return builder.status;                                                             \
+    }                                                                                      \
+    CORNU_RULES(name, types, value, name##_decompose)
+#include "elementwise.def"
+#undef CORNU_COMPOSED
+#undef CORNU_FLAT
+#undef CORNU_UNARY
+#undef CORNU_RULES
 
 /* elu: y = x where x > 0, else alpha (exp(x) - 1). */
 static CornuStatus elu_reference(const CornuReferenceCall *call)

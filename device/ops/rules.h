@@ -43,7 +43,7 @@ CornuDecompose cornu__decompose_body;
 #define CORNU_NO_FLOPS  cornu__no_flops
 #define CORNU_PRIMITIVE cornu__primitive
 
-#define CORNU_OP(ID, name, inputs, outputs, LIST) extern const CornuOpRules cornu__##name##_rules;
+#define CORNU_OP(ID, name, ...) extern const CornuOpRules cornu__##name##_rules;
 #include "ops.def"
 #undef CORNU_OP
 

@@ -2,7 +2,7 @@
 #include "rules.h"
 
 const CornuOpRules *const cornu__op_table[CORNU_OP_COUNT] = {
-#define CORNU_OP(ID, name, inputs, outputs, LIST) [CORNU_OP_##ID] = &cornu__##name##_rules,
+#define CORNU_OP(ID, name, ...) [CORNU_OP_##ID] = &cornu__##name##_rules,
 #include "ops.def"
 #undef CORNU_OP
 };

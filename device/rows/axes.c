@@ -1,4 +1,4 @@
-/* The axes along which each op reads. What only training needs is not here. */
+/* The axes along which ops read, by kind. Of what only training needs nothing is said. */
 #include "axes.h"
 
 static CornuShape shape_in(const CornuAxesCall *c) { return c->call->in[c->operand].shape; }
@@ -29,8 +29,14 @@ static int read_all(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
 /* Bits `from` to `to` - 1. */
 static int bits(int from, int to) { return (int)((1u << to) - (1u << from)); }
 
+static int all(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    (void)c, (void)to;
+    return -1;
+}
+
 /* The same value everywhere. */
-static int constant(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+static int nothing(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
 {
     (void)c, (void)to;
     return 0;
@@ -74,7 +80,7 @@ static int pad(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
     return 0;
 }
 
-static int along_attribute(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+static int along_axis(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
 {
     return along(c, (int)c->call->attributes->axis.axis, to);
 }
@@ -104,9 +110,12 @@ static int argmax(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
     return 0;
 }
 
-static int softmax(const CornuAxesCall *c, int to[CORNU_MAX_RANK]) { return along(c, last(c), to); }
+static int along_last(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    return along(c, last(c), to);
+}
 
-static int cross_entropy(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+static int labels(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
 {
     elementwise(c, to);
     if (c->operand == 0) to[last(c)] = CORNU_AXIS_READ;
@@ -157,7 +166,7 @@ static int conv2d(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
     return 0;
 }
 
-static int conv2d_grad_input(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+static int images(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
 {
     read_all(c, to);
     if (c->operand == 0) to[0] = 0;
@@ -177,7 +186,7 @@ static int gather(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
 
 /* ---- Recurrences and attention: all but the batch is mixed ---- */
 
-static int by_batch(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+static int batch(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
 {
     read_all(c, to);
     to[0] = 0;
@@ -187,43 +196,16 @@ static int by_batch(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
 /* z and states; the kernel, operand 1, and of gru the bias are read by all. */
 static int lstm(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
 {
-    return c->operand == 1 ? read_all(c, to) : by_batch(c, to);
+    return c->operand == 1 ? read_all(c, to) : batch(c, to);
 }
 
 static int gru(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
 {
-    return c->operand == 1 || c->operand == 3 ? read_all(c, to) : by_batch(c, to);
+    return c->operand == 1 || c->operand == 3 ? read_all(c, to) : batch(c, to);
 }
 
-CornuAxesRule *const cornu__axes_rules[CORNU_OP_COUNT] = {
-    [CORNU_OP_CONSTANT] = constant, [CORNU_OP_IOTA] = iota,
-
-    [CORNU_OP_NEGATIVE] = elementwise, [CORNU_OP_ABSOLUTE] = elementwise,
-    [CORNU_OP_SIGN] = elementwise, [CORNU_OP_FLOOR] = elementwise, [CORNU_OP_EXP] = elementwise,
-    [CORNU_OP_LOG] = elementwise, [CORNU_OP_SQRT] = elementwise, [CORNU_OP_RSQRT] = elementwise,
-    [CORNU_OP_SIN] = elementwise, [CORNU_OP_COS] = elementwise, [CORNU_OP_TANH] = elementwise,
-    [CORNU_OP_SIGMOID] = elementwise, [CORNU_OP_ERF] = elementwise,
-    [CORNU_OP_SOFTPLUS] = elementwise, [CORNU_OP_RELU] = elementwise, [CORNU_OP_ELU] = elementwise,
-    [CORNU_OP_STEP] = elementwise, [CORNU_OP_BOUNDED_RELU] = elementwise,
-    [CORNU_OP_BOUNDED_STEP] = elementwise, [CORNU_OP_ADD] = elementwise,
-    [CORNU_OP_SUBTRACT] = elementwise, [CORNU_OP_MULTIPLY] = elementwise,
-    [CORNU_OP_DIVIDE] = elementwise, [CORNU_OP_MAXIMUM] = elementwise,
-    [CORNU_OP_MINIMUM] = elementwise, [CORNU_OP_POWER] = elementwise,
-    [CORNU_OP_COMPARE] = elementwise, [CORNU_OP_IS_FINITE] = elementwise,
-    [CORNU_OP_SELECT] = elementwise, [CORNU_OP_CONVERT] = elementwise,
-
-    [CORNU_OP_BROADCAST] = broadcast, [CORNU_OP_TRANSPOSE] = transpose, [CORNU_OP_SLICE] = slice,
-    [CORNU_OP_PAD] = pad, [CORNU_OP_CONCAT] = along_attribute, [CORNU_OP_FLIP] = along_attribute,
-
-    [CORNU_OP_REDUCE_SUM] = reduce, [CORNU_OP_REDUCE_MAX] = reduce, [CORNU_OP_ARGMAX] = argmax,
-    [CORNU_OP_SOFTMAX] = softmax, [CORNU_OP_LOG_SOFTMAX] = softmax, [CORNU_OP_ONE_HOT] = one_hot,
-    [CORNU_OP_SPARSE_CROSS_ENTROPY] = cross_entropy,
-
-    [CORNU_OP_MATMUL] = matmul, [CORNU_OP_CONV2D] = conv2d, [CORNU_OP_GROUPED_CONV2D] = conv2d,
-    [CORNU_OP_CONV2D_GRAD_INPUT] = conv2d_grad_input,
-    [CORNU_OP_GROUPED_CONV2D_GRAD_INPUT] = conv2d_grad_input,
-    [CORNU_OP_MAX_POOL2D] = pool, [CORNU_OP_AVERAGE_POOL2D] = pool,
-
-    [CORNU_OP_GATHER] = gather, [CORNU_OP_LSTM] = lstm, [CORNU_OP_GRU] = gru,
-    [CORNU_OP_ATTENTION] = by_batch,
+CornuAxesRule *const cornu__axes_rules[CORNU_READS_COUNT] = {
+#define X(ID, rule) [CORNU_READS_##ID] = rule,
+    CORNU_READS_MAP(X)
+#undef X
 };

@@ -2,6 +2,7 @@
 #ifndef CORNU_DEVICE_ROWS_AXES_H
 #define CORNU_DEVICE_ROWS_AXES_H
 
+#include "../op_internal.h"
 #include "../program_internal.h"
 
 /* What becomes of an axis of an operand in a result: axis j of it (0 and more), element by element;
@@ -20,8 +21,8 @@ typedef struct {
  * it differs although no operand does; -1: the op reads everything. */
 typedef int CornuAxesRule(const CornuAxesCall *c, int to[CORNU_MAX_RANK]);
 
-/* By the op's number; NULL: it reads everything. reshape, scan and what a user registered are not
- * in the table: rows.c. */
-extern CornuAxesRule *const cornu__axes_rules[CORNU_OP_COUNT];
+/* By what an op reads. Of those that read everything rows.c knows reshape, scan and what a user
+ * registered better. */
+extern CornuAxesRule *const cornu__axes_rules[CORNU_READS_COUNT];
 
 #endif

@@ -193,10 +193,9 @@ static Value read_all(const Operand *in, int count)
 static Value result(const Analysis *of, const CornuOpCall *call, const CornuType *out, int r,
                     Operand *in)
 {
-    CornuAxesRule *const rule = cornu__axes_rules[call->id];
+    CornuAxesRule *const rule = cornu__axes_rules[cornu__op_reads(call->id)];
     CornuAxesCall        c = { .call = call, .out = out, .result = r, .operand = -1 };
     int                  varies = 0;
-    if (!rule) return read_all(in, call->in_count);
     if (call->in_count == 0) varies = rule(&c, NULL);
     for (int i = 0; i < call->in_count && varies >= 0; i++) {
         c.operand = i;
@@ -302,8 +301,8 @@ static CornuStatus find_op(Analysis *of, const CornuProgram *program, const Corn
         CORNU__TRY(find_body(of, &call, out, in, results));
     else
         for (int i = 0; i < op->out_count; i++)
-            results[i] = op->id == CORNU_OP_RESHAPE ? *in[0].value
-                                                    : result(of, &call, &out[i], i, in);
+            results[i] = cornu__op_reads(op->id) == CORNU_READS_RESHAPE
+                             ? *in[0].value : result(of, &call, &out[i], i, in);
     for (int i = 0; i < op->out_count; i++) results[i].met = met;
     return CORNU_OK;
 }

@@ -15,35 +15,7 @@ static CornuTensor *times(CornuTensor *d, CornuTensor *x)
     return cornu_op_multiply(d, x);
 }
 
-CornuTensor *cornu_op_negative(CornuTensor *x)
-{
-    return cornu__record1(CORNU_OP_NEGATIVE, x);
-}
-CornuTensor *cornu_op_absolute(CornuTensor *x)
-{
-    return cornu__record1(CORNU_OP_ABSOLUTE, x);
-}
-CornuTensor *cornu_op_sign(CornuTensor *x) { return cornu__record1(CORNU_OP_SIGN, x); }
-CornuTensor *cornu_op_floor(CornuTensor *x) { return cornu__record1(CORNU_OP_FLOOR, x); }
-CornuTensor *cornu_op_exp(CornuTensor *x) { return cornu__record1(CORNU_OP_EXP, x); }
-CornuTensor *cornu_op_log(CornuTensor *x) { return cornu__record1(CORNU_OP_LOG, x); }
-CornuTensor *cornu_op_sqrt(CornuTensor *x) { return cornu__record1(CORNU_OP_SQRT, x); }
-CornuTensor *cornu_op_rsqrt(CornuTensor *x) { return cornu__record1(CORNU_OP_RSQRT, x); }
 CornuTensor *cornu_op_square(CornuTensor *x) { return cornu_op_multiply(x, x); }
-CornuTensor *cornu_op_sin(CornuTensor *x) { return cornu__record1(CORNU_OP_SIN, x); }
-CornuTensor *cornu_op_cos(CornuTensor *x) { return cornu__record1(CORNU_OP_COS, x); }
-CornuTensor *cornu_op_tanh(CornuTensor *x) { return cornu__record1(CORNU_OP_TANH, x); }
-CornuTensor *cornu_op_sigmoid(CornuTensor *x)
-{
-    return cornu__record1(CORNU_OP_SIGMOID, x);
-}
-CornuTensor *cornu_op_erf(CornuTensor *x) { return cornu__record1(CORNU_OP_ERF, x); }
-CornuTensor *cornu_op_softplus(CornuTensor *x)
-{
-    return cornu__record1(CORNU_OP_SOFTPLUS, x);
-}
-CornuTensor *cornu_op_relu(CornuTensor *x) { return cornu__record1(CORNU_OP_RELU, x); }
-CornuTensor *cornu_op_step(CornuTensor *x) { return cornu__record1(CORNU_OP_STEP, x); }
 
 CornuTensor *cornu_op_elu(CornuTensor *x, double alpha)
 {
@@ -121,107 +93,42 @@ CornuTensor *cornu_op_shift(CornuTensor *x, double term)
 
 /* ---- Gradients ---- */
 
-/* d_x = -d */
-static void negative_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
-{
-    (void)op;
-    d_x[0] = cornu_op_negative(d[0]);
-}
-CornuGradient *const cornu__negative_gradient = negative_gradient;
-
-/* d_x = d sign(x) */
-static void absolute_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
-{
-    d_x[0] = times(d[0], cornu_op_sign(op->in[0]));
-}
-CornuGradient *const cornu__absolute_gradient = absolute_gradient;
-
-CornuGradient *const cornu__sign_gradient = CORNU_NO_GRADIENT;
-CornuGradient *const cornu__floor_gradient = CORNU_NO_GRADIENT;
-CornuGradient *const cornu__step_gradient = CORNU_NO_GRADIENT;
 CornuGradient *const cornu__bounded_step_gradient = CORNU_NO_GRADIENT;
 
-/* d_x = d y */
-static void exp_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+/* 1 - x, of y's type. */
+static CornuTensor *one_less(CornuTensor *y, CornuTensor *x)
 {
-    d_x[0] = times(d[0], op->out[0]);
+    return cornu_op_subtract(cornu_op_constant_like(y, 1.0), x);
 }
-CornuGradient *const cornu__exp_gradient = exp_gradient;
 
-/* d_x = d / x */
-static void log_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+/* exp(-x^2) */
+static CornuTensor *bell(CornuTensor *x)
 {
-    d_x[0] = cornu_op_divide(d[0], op->in[0]);
+    return cornu_op_exp(cornu_op_negative(cornu_op_square(x)));
 }
-CornuGradient *const cornu__log_gradient = log_gradient;
 
-/* d_x = d / (2 y) */
-static void sqrt_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
-{
-    d_x[0] = cornu_op_divide(cornu_op_scale(d[0], 0.5), op->out[0]);
-}
-CornuGradient *const cornu__sqrt_gradient = sqrt_gradient;
-
-/* d_x = -d y^3 / 2 */
-static void rsqrt_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
-{
-    CornuTensor *cube = cornu_op_multiply(cornu_op_square(op->out[0]), op->out[0]);
-    d_x[0] = times(d[0], cornu_op_scale(cube, -0.5));
-}
-CornuGradient *const cornu__rsqrt_gradient = rsqrt_gradient;
-
-/* d_x = d cos(x) */
-static void sin_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
-{
-    d_x[0] = times(d[0], cornu_op_cos(op->in[0]));
-}
-CornuGradient *const cornu__sin_gradient = sin_gradient;
-
-/* d_x = -d sin(x) */
-static void cos_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
-{
-    d_x[0] = times(d[0], cornu_op_negative(cornu_op_sin(op->in[0])));
-}
-CornuGradient *const cornu__cos_gradient = cos_gradient;
-
-/* d_x = d (1 - y^2) */
-static void tanh_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
-{
-    CornuTensor *y = op->out[0];
-    d_x[0] = times(d[0], cornu_op_subtract(cornu_op_constant_like(y, 1.0), cornu_op_square(y)));
-}
-CornuGradient *const cornu__tanh_gradient = tanh_gradient;
-
-/* d_x = d y (1 - y) */
-static void sigmoid_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
-{
-    CornuTensor *y = op->out[0];
-    CornuTensor *rest = cornu_op_subtract(cornu_op_constant_like(y, 1.0), y);
-    d_x[0] = times(d[0], cornu_op_multiply(y, rest));
-}
-CornuGradient *const cornu__sigmoid_gradient = sigmoid_gradient;
-
-/* d_x = d 2 / sqrt(pi) exp(-x^2) */
-static void erf_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
-{
-    CornuTensor *bell = cornu_op_exp(cornu_op_negative(cornu_op_square(op->in[0])));
-    d_x[0] = times(d[0], cornu_op_scale(bell, 2.0 / sqrt(acos(-1.0))));
-}
-CornuGradient *const cornu__erf_gradient = erf_gradient;
-
-/* d_x = d sigmoid(x) */
-static void softplus_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
-{
-    d_x[0] = times(d[0], cornu_op_sigmoid(op->in[0]));
-}
-CornuGradient *const cornu__softplus_gradient = softplus_gradient;
-
-/* d_x = d where y > 0, else 0. It uses y, so that x need not be kept. */
-static void relu_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
-{
-    d_x[0] = times(d[0], cornu_op_step(op->out[0]));
-}
-CornuGradient *const cornu__relu_gradient = relu_gradient;
+#define CORNU_RECORD(ID, name) \
+    CornuTensor *cornu_op_##name(CornuTensor *x) { return cornu__record1(CORNU_OP_##ID, x); }
+#define CORNU_COMPOSED(ID, name, types, value, gradient, stablehlo, ...)                   \
+    CORNU_RECORD(ID, name)                                                                 \
+    static void name##_gradient(const CornuRecorded *op, CornuTensor *const *d_y,          \
+                                CornuTensor **d_x)                                         \
+    {                                                                                      \
+        CornuTensor *x = op->in[0], *y = op->out[0], *d = d_y[0];                          \
+        (void)x, (void)y;                                                                  \
+        d_x[0] = gradient;                                                                 \
+    }                                                                                      \
+    CornuGradient *const cornu__##name##_gradient = name##_gradient;
+#define CORNU_UNARY(ID, name, types, value, gradient, stablehlo) \
+    CORNU_COMPOSED(ID, name, types, value, gradient, stablehlo, )
+#define CORNU_FLAT(ID, name, types, value, stablehlo) \
+    CORNU_RECORD(ID, name)                            \
+    CornuGradient *const cornu__##name##_gradient = CORNU_NO_GRADIENT;
+#include "../../device/ops/elementwise.def"
+#undef CORNU_FLAT
+#undef CORNU_UNARY
+#undef CORNU_COMPOSED
+#undef CORNU_RECORD
 
 /* d_x = d where 0 < y < bound, else 0. */
 static void bounded_relu_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)

@@ -28,7 +28,7 @@ typedef enum {
 #undef CORNU_ATTRIBUTES
 
 static const ListId list_ids[CORNU_OP_COUNT] = {
-#define CORNU_OP(ID, name, inputs, outputs, LIST) LIST_##LIST,
+#define CORNU_OP(ID, name, inputs, outputs, LIST, ...) LIST_##LIST,
 #include "../../device/ops/ops.def"
 #undef CORNU_OP
 };
@@ -65,7 +65,7 @@ const char *dtype_identifier(CornuDtype dtype)
 const char *op_identifier(CornuOpId id)
 {
     static const char *const identifiers[CORNU_OP_COUNT] = {
-#define CORNU_OP(ID, name, inputs, outputs, LIST) "CORNU_OP_" #ID,
+#define CORNU_OP(ID, ...) "CORNU_OP_" #ID,
 #include "../../device/ops/ops.def"
 #undef CORNU_OP
     };

@@ -42,7 +42,7 @@ static CornuTensor *convolved(CornuTensor *x, CornuTensor *filter, bool turned)
     return turned ? first(y) : y;
 }
 
-/* x + relu(conv(x) + b), padded, joined with itself, and the mean of each channel; all but the
+/* x + relu(conv(x) + b), padded, joined with itself, turned upside down, and the mean of each channel; all but the
  * convolution with channels first if `turned`. */
 static CornuTensor *network(CornuTensor **in, bool turned)
 {
@@ -57,6 +57,8 @@ static CornuTensor *network(CornuTensor **in, bool turned)
     const int64_t high[2][4] = { { 0, 0, 2, 1 }, { 0, 1, 0, 2 } };
     y = cornu_op_pad(y, low[turned], high[turned], 0.5);
     y = cornu_op_concat((CornuTensor *[]){ y, cornu_op_tanh(y) }, 2, turned ? 1 : 3);
+    y = cornu_op_flip(y, turned ? 2 : 1);
+    y = cornu_op_select(cornu_op_is_finite(y), y, cornu_op_negative(y));
     CornuTensor *most = cornu_op_reduce_max(y, axes, false);
     return cornu_op_add(cornu_op_reduce_mean(y, axes, false), most);
 }

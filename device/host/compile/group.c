@@ -4,6 +4,7 @@
 
 #include "../../integer_internal.h"
 #include "../../memory_internal.h"
+#include "../../op_internal.h"
 
 enum { SHORT_ROW = 16 };   /* elements; shorter rows are left to kernels */
 
@@ -440,20 +441,6 @@ static void add_output(Maker *make, CornuValue value, int number)
     add_step(make, store, memory.by_row, slot, add_slot(make, memory));
 }
 
-/* The cost of a loop, in additions. */
-static int64_t weight(const CornuInstruction *instruction)
-{
-    if (!instruction->op) return 1;
-    switch (instruction->op->id) {
-    case CORNU_OP_POWER: return 64;
-    case CORNU_OP_EXP: case CORNU_OP_LOG: case CORNU_OP_TANH: case CORNU_OP_SIGMOID:
-    case CORNU_OP_ERF: case CORNU_OP_SOFTPLUS: case CORNU_OP_ELU: case CORNU_OP_SIN:
-    case CORNU_OP_COS: case CORNU_OP_RANDOM_UNIFORM: case CORNU_OP_ADAM_UPDATE:
-    case CORNU_OP_RMSPROP_UPDATE: return 8;
-    default: return 1;
-    }
-}
-
 /* Allocates a register to every slot; one that no later instruction reads is free again. Registers
  * are as large as the largest element of the group requires. */
 static CornuStatus place_registers(CornuGroup *group)
@@ -543,8 +530,10 @@ CornuGroup *cornu__group_create(const CornuVectors *vectors, const CornuProgram 
     }
 
     int64_t cost = 1;
-    for (int i = 0; i < make.group->instruction_count; i++)
-        cost += weight(&make.group->instructions[i]);
+    for (int i = 0; i < make.group->instruction_count; i++) {
+        const CornuProgramOp *op = make.group->instructions[i].op;
+        cost += op ? cornu__op_cost(op->id) : 1;
+    }
     /* Some ten thousand additions: worth handing to a thread, filling constants and prefetching
      * for. */
     make.group->chunk = make.group->block * (cost < 8 ? 32 / cost : 16);

@@ -17,6 +17,7 @@
  *     step and 389 MB, then 197 and 255; encoder at 32 164 ms, then 161.
  */
 #include "../../memory_internal.h"
+#include "../../op_internal.h"
 #include "../../ops/rewrite.h"
 #include "passes.h"
 #include "recompute.h"
@@ -89,17 +90,6 @@ static void find_last_reads(Recompute *r)
  * memory for longer. */
 typedef struct { int ops; size_t read, longer; } Cost;
 
-/* Whether the op computes an exponential, a logarithm, or the like. */
-static bool is_long(CornuOpId id)
-{
-    switch (id) {
-    case CORNU_OP_EXP: case CORNU_OP_LOG: case CORNU_OP_SIN: case CORNU_OP_COS: case CORNU_OP_TANH:
-    case CORNU_OP_SIGMOID: case CORNU_OP_ERF: case CORNU_OP_SOFTPLUS: case CORNU_OP_ELU:
-    case CORNU_OP_POWER: return true;
-    default: return false;
-    }
-}
-
 /* Adds what the op's result takes, for an op that comes after `position`; what this search has
  * counted is not counted again. False: it cannot be made again. */
 static bool add_cost(Recompute *r, int op, int position, Cost *cost)
@@ -110,7 +100,7 @@ static bool add_cost(Recompute *r, int op, int position, Cost *cost)
     r->stamp[o->out_first] = r->search;
     if (o->out_count != 1 || sums_rows(r, op)) return false;
     cost->ops++;
-    if (is_long(o->id))
+    if (cornu__op_cost(o->id) > 1)   /* an exponential or the like */
         cost->read += LONG_BYTES * (size_t)cornu_type_count(cornu_program_type(p, o->out_first));
     for (int k = 0; k < o->in_count; k++) {
         CornuAccess      access;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../../memory_internal.h"
+#include "../../op_internal.h"
 #include "../../program_internal.h"
 #include "passes.h"
 #include "../../ops/rewrite.h"
@@ -129,17 +130,12 @@ static CornuValue same_as(const CornuProgram *to, const CornuProgramOp *op,
     }
 }
 
-/* Elementwise ops, which the reference kernel can compute now. */
-static bool is_foldable(CornuOpId id)
-{
-    return (id >= CORNU_OP_NEGATIVE && id <= CORNU_OP_CONVERT);
-}
-
-/* Computes an op on constants: on scalars, by the reference kernel, rounded to its dtype. */
+/* Computes an elementwise op on constants: on scalars, by the reference kernel, rounded to its
+ * dtype. */
 static bool fold(const CornuProgram *to, const CornuProgramOp *op, CornuType type,
                  const CornuValue *in, double *number)
 {
-    if (!is_foldable(op->id) || op->in_count > 3) return false;
+    if (!cornu__is_elementwise(op->id) || op->in_count > 3) return false;
     int64_t     memory[3], result;
     CornuType   types[3], out_type = cornu_scalar(type.dtype);
     const void *operands[3];

@@ -18,19 +18,6 @@ static void one_op(CornuEmitter *e, const CornuEmitCall *call, const char *op)
     }                                                                                        \
     CornuEmit *const cornu__##name##_stablehlo = emit_##name
 
-ONE(negative, "negate");
-ONE(absolute, "abs");
-ONE(sign, "sign");
-ONE(floor, "floor");
-ONE(rsqrt, "rsqrt");
-ONE(sqrt, "sqrt");
-ONE(exp, "exponential");
-ONE(log, "log");
-ONE(sin, "sine");
-ONE(cos, "cosine");
-ONE(tanh, "tanh");
-ONE(sigmoid, "logistic");
-ONE(erf, "chlo.erf");
 ONE(is_finite, "is_finite");
 ONE(add, "add");
 ONE(subtract, "subtract");
@@ -46,21 +33,42 @@ static CornuName zero_like(CornuEmitter *e, CornuName x)
     return cornu__hlo_constant(e, cornu__hlo_of(e, x), 0.0);
 }
 
-/* max(x, 0) + log1p(exp(-|x|)) */
-static void softplus(CornuEmitter *e, const CornuEmitCall *call)
+/* A truth value as 0 or 1 of x's type. */
+static CornuName as_number(CornuEmitter *e, CornuName truth, CornuName x)
 {
-    const CornuName x = call->in[0];
+    return cornu__hlo_convert(e, truth, cornu__hlo_of(e, x).element);
+}
+
+/* max(x, 0) + log1p(exp(-|x|)) */
+static CornuName softplus_of(CornuEmitter *e, CornuName x)
+{
     const CornuName below = cornu__hlo1(e, "negate", cornu__hlo1(e, "abs", x));
     const CornuName rest = cornu__hlo1(e, "log_plus_one", cornu__hlo1(e, "exponential", below));
-    call->out[0] = cornu__hlo2(e, "add", cornu__hlo2(e, "maximum", x, zero_like(e, x)), rest);
+    return cornu__hlo2(e, "add", cornu__hlo2(e, "maximum", x, zero_like(e, x)), rest);
 }
-CornuEmit *const cornu__softplus_stablehlo = softplus;
 
-static void relu(CornuEmitter *e, const CornuEmitCall *call)
-{
-    call->out[0] = cornu__hlo2(e, "maximum", call->in[0], zero_like(e, call->in[0]));
-}
-CornuEmit *const cornu__relu_stablehlo = relu;
+#define CORNU_FLAT(ID, name, types, value, stablehlo)                    \
+    static void emit_##name(CornuEmitter *e, const CornuEmitCall *call)  \
+    {                                                                    \
+        const CornuName x = call->in[0];                                 \
+        call->out[0] = stablehlo;                                        \
+    }                                                                    \
+    CornuEmit *const cornu__##name##_stablehlo = emit_##name;
+#define CORNU_UNARY(ID, name, types, value, gradient, stablehlo) \
+    CORNU_FLAT(ID, name, types, value, stablehlo)
+#define CORNU_COMPOSED(ID, name, types, value, gradient, stablehlo, ...)                    \
+    static void emit_##name(CornuEmitter *e, const CornuEmitCall *call)                     \
+    {                                                                                       \
+        const PjrtType  own = cornu__hlo_of(e, call->in[0]).element;                        \
+        const PjrtType  wide = own == PJRT_F64 ? own : PJRT_F32;                            \
+        const CornuName x = cornu__hlo_convert(e, call->in[0], wide);                       \
+        call->out[0] = cornu__hlo_convert(e, stablehlo, own);                               \
+    }                                                                                       \
+    CornuEmit *const cornu__##name##_stablehlo = emit_##name;
+#include "../../ops/elementwise.def"
+#undef CORNU_COMPOSED
+#undef CORNU_UNARY
+#undef CORNU_FLAT
 
 static void elu(CornuEmitter *e, const CornuEmitCall *call)
 {
@@ -73,14 +81,6 @@ static void elu(CornuEmitter *e, const CornuEmitCall *call)
     call->out[0] = cornu__hlo_select(e, above, x, falling);
 }
 CornuEmit *const cornu__elu_stablehlo = elu;
-
-static void step(CornuEmitter *e, const CornuEmitCall *call)
-{
-    const CornuName x = call->in[0];
-    call->out[0] = cornu__hlo_convert(e, cornu__hlo_compare(e, x, "GT", zero_like(e, x)),
-                                      cornu__hlo_of(e, x).element);
-}
-CornuEmit *const cornu__step_stablehlo = step;
 
 static CornuName bound_like(CornuEmitter *e, const CornuEmitCall *call)
 {
@@ -99,8 +99,7 @@ static void bounded_step(CornuEmitter *e, const CornuEmitCall *call)
     const CornuName x = call->in[0];
     const CornuName above = cornu__hlo_compare(e, x, "GT", zero_like(e, x));
     const CornuName below = cornu__hlo_compare(e, x, "LT", bound_like(e, call));
-    call->out[0] = cornu__hlo_convert(e, cornu__hlo2(e, "and", above, below),
-                                      cornu__hlo_of(e, x).element);
+    call->out[0] = as_number(e, cornu__hlo2(e, "and", above, below), x);
 }
 CornuEmit *const cornu__bounded_step_stablehlo = bounded_step;
 

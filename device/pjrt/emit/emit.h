@@ -93,7 +93,7 @@ typedef void CornuEmit(CornuEmitter *e, const CornuEmitCall *call);
 CornuEmit cornu__decomposed;
 #define CORNU_DECOMPOSED cornu__decomposed
 
-#define CORNU_OP(ID, name, inputs, outputs, LIST) extern CornuEmit *const cornu__##name##_stablehlo;
+#define CORNU_OP(ID, name, ...) extern CornuEmit *const cornu__##name##_stablehlo;
 #include "../../ops/ops.def"
 #undef CORNU_OP
 

@@ -2,7 +2,7 @@
 #include "emit.h"
 
 const CornuEmitTable cornu__emit_table = {
-#define CORNU_OP(ID, name, inputs, outputs, LIST) &cornu__##name##_stablehlo,
+#define CORNU_OP(ID, name, ...) &cornu__##name##_stablehlo,
 #include "../../ops/ops.def"
 #undef CORNU_OP
 };

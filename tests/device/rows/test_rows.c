@@ -151,6 +151,12 @@ static int check_operand(const OpCase *row, const CornuType *out, int outs, int 
     return apart;
 }
 
+/* Those that read all have its rule, also where rows.c knows better. */
+static bool says_axes(CornuOpId id)
+{
+    return cornu__axes_rules[cornu__op_reads(id)] != cornu__axes_rules[CORNU_READS_ALL];
+}
+
 static void test_ops(void **state)
 {
     int apart[CORNU_OP_COUNT] = { 0 };
@@ -170,7 +176,7 @@ static void test_ops(void **state)
     }
     /* An op that says along which axes it reads leaves rows apart somewhere. */
     for (int id = 0; id < CORNU_OP_COUNT; id++)
-        if (cornu__axes_rules[id] && cornu_op_input_count(id) != 0 && !apart[id])
+        if (says_axes(id) && cornu_op_input_count(id) != 0 && !apart[id])
             fail_msg("%s: no case leaves rows apart", cornu_op_name(id));
 }
 

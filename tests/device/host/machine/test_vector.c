@@ -19,6 +19,7 @@
 #include <cornu/device/host/isa/normalize.h>
 #include <cornu/device/host/isa/recurrent.h>
 #include <cornu/device/host/machine/vector.h>
+#include <cornu/device/op_internal.h>
 #include <cornu/device/random.h>
 
 #include "../../../quick.h"
@@ -401,10 +402,28 @@ static void test_softmax_of_rows(void **state)
     }
 }
 
+/* An op that has a loop says in its row what the loop costs, and every elementwise op does. */
+static void test_costs(void **state)
+{
+    const CornuVectors *vectors = cornu__vectors();
+    (void)state;
+    for (int id = 0; id < CORNU_OP_COUNT; id++) {
+        bool has_loop = cornu__is_elementwise(id);
+        for (int class = 0; class < CORNU_CLASS_COUNT; class++)
+            has_loop |= vectors->class[class]->op[id] != NULL;
+        if (has_loop && cornu__op_cost(id) < 1)
+            fail_msg("%s: has a loop, and no cost", cornu_op_name(id));
+    }
+    assert_int_equal(cornu__op_cost(CORNU_OP_ADD), 1);
+    assert_int_equal(cornu__op_cost(CORNU_OP_SIN), 8);
+    assert_int_equal(cornu__op_cost(CORNU_OP_MATMUL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_costs),
         cmocka_unit_test(test_gates),
         cmocka_unit_test(test_f16),
         cmocka_unit_test(test_in_place),
