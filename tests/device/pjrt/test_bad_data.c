@@ -165,7 +165,6 @@ static void expect_as_on_cpu(const char *what, Make *make, int shards)
     }
     for (int d = 0; d < 2; d++) {
         release(&compiled[d]);
-        cornu_executable_release(compiled[d].executable);
         cornu_device_close(devices[d]);
     }
     cornu_program_free(p);
@@ -200,7 +199,6 @@ static void the_first_bad_row_is_named(void **state)
                  CORNU_ERR_VALUE, "shard 1: sparse_cross_entropy: label 7 in row 0, ");
     cornu_error_take();
     release(&compiled);
-    cornu_executable_release(compiled.executable);
     cornu_program_free(p);
     cornu_device_close(device);
 }

@@ -96,7 +96,6 @@ static void every_type_goes_through_a_run(void **state)
             expect_numbers(&out[k], &in[has_axis ? count - row - k / row * row + k % row : k], 1);
         free(in), free(out);
         release(&compiled);
-        cornu_executable_release(compiled.executable);
         cornu_program_free(p);
     }
     cornu_device_close(device);
@@ -131,7 +130,6 @@ static void aliased_inputs_are_updated_in_place(void **state)
         free(total), free(x_now), free(copy), free(given);
     }
     release(&compiled);
-    cornu_executable_release(compiled.executable);
     cornu_program_free(p);
     cornu_device_close(device);
 }
@@ -157,7 +155,6 @@ static void parts_change_what_the_device_wrote(void **state)
     expect_numbers(got, (double[]){ 8, 16, 200, 32 }, 4);
     free(got);
     release(&compiled);
-    cornu_executable_release(compiled.executable);
     cornu_program_free(p);
     cornu_device_close(device);
 }
@@ -174,7 +171,6 @@ static void results_outlive_their_program(void **state)
     run(&compiled);
     compiled.inputs[0] = NULL;
     release(&compiled);
-    cornu_executable_release(compiled.executable);
     CornuProgram *q = cornu_program_create();
     CornuValue    x = input(q, cornu_type(CORNU_F32, 2));
     output(q, op1(q, CORNU_OP_NEGATIVE, x), -1);
@@ -189,7 +185,6 @@ static void results_outlive_their_program(void **state)
     expect_numbers(got, (double[]){ -6, -8 }, 2);
     free(got);
     release(&next);
-    cornu_executable_release(next.executable);
     cornu_program_free(p);
     cornu_program_free(q);
     cornu_device_close(device);
@@ -213,7 +208,6 @@ static void a_buffer_may_be_two_inputs(void **state)
     free(got);
     compiled.inputs[1] = second;
     release(&compiled);
-    cornu_executable_release(compiled.executable);
     cornu_program_free(p);
     cornu_device_close(device);
 }
@@ -242,8 +236,6 @@ static void parts_of_shards_are_read_whole(void **state)
     free(got);
     whole.inputs[0] = own;
     release(&parts), release(&whole);
-    cornu_executable_release(parts.executable);
-    cornu_executable_release(whole.executable);
     cornu_program_free(p);
     cornu_program_free(q);
     cornu_device_close(device);

@@ -75,7 +75,6 @@ static void try(int shards, int rows, double results[MOST])
         free(got);
     }
     release(&compiled);
-    cornu_executable_release(compiled.executable);
     cornu_program_free(p);
     cornu_device_close(device);
 }

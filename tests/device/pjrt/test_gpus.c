@@ -167,7 +167,6 @@ static void nothing_runs(void **state)
     expect_error(cornu_executable_run(compiled.executable, compiled.inputs, compiled.outputs),
                  CORNU_ERR_UNSUPPORTED, "compiled ahead of time for NVIDIA H100 SXM5 80GB");
     release(&compiled);
-    cornu_executable_release(compiled.executable);
     cornu_device_close(device);
     cornu_program_free(p);
 }

@@ -53,7 +53,6 @@ static void several_are_open_at_once(void **state)
         assert_true(got[0] == 4 * (1 + d) && got[1] == 40);
         free(got);
         release(&compiled[d]);
-        cornu_executable_release(compiled[d].executable);
         cornu_device_close(devices[d]);
     }
     cornu_program_free(p);
@@ -114,7 +113,6 @@ static void a_deterministic_device_computes_the_same(void **state)
         run(&compiled);
         got[d] = get_output(&compiled, 0, &count);
         release(&compiled);
-        cornu_executable_release(compiled.executable);
         cornu_device_close(device);
     }
     assert_int_equal(count, ROWS * COLUMNS);
@@ -146,7 +144,6 @@ static void integers_below_32_bits_have_a_maximum(void **state)
     assert_true(got[0] == -4e9 && got[1] == -0x1p60);
     free(got);
     release(&compiled);
-    cornu_executable_release(compiled.executable);
     cornu_device_close(device);
     cornu_program_free(p);
 }
@@ -202,7 +199,6 @@ static char *dumped(double number)
     close(kept);
     files_read(path, text, MOST - 1);
     release(&compiled);
-    cornu_executable_release(compiled.executable);
     cornu_device_close(device);
     cornu_program_free(p);
     char *begin = strstr(text, "module @step"), *end = begin ? strstr(begin, "\n}\n") : NULL;

@@ -237,7 +237,6 @@ static void close_all(Compiled *compiled, CornuProgram *program)
 {
     CornuDevice *device = compiled->device;
     release(compiled);
-    cornu_executable_release(compiled->executable);
     cornu_device_close(device);
     cornu_program_free(program);
 }

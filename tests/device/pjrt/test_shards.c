@@ -40,7 +40,6 @@ static char *bytes_of(CornuDevice *device, const CornuProgram *program, size_t *
         *size += cornu_type_bytes(type);
     }
     release(&compiled);
-    cornu_executable_release(compiled.executable);
     return bytes;
 }
 
