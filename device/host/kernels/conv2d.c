@@ -702,18 +702,19 @@ static CornuStatus conv2d(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_conv2d = {
-    .accepts = cornu__product_accepts, .scratch = conv2d_scratch, .run = conv2d,
-    .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_direct", .accepts = cornu__product_accepts, .scratch = conv2d_scratch,
+    .run = conv2d, .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes,
+    .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_pooled = {
-    .accepts = cornu__product_accepts, .scratch = pooled_scratch, .run = conv2d,
-    .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_direct", .accepts = cornu__product_accepts, .scratch = pooled_scratch,
+    .run = conv2d, .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input = {
-    .accepts = cornu__product_accepts, .scratch = conv2d_scratch, .run = conv2d, .takes_gate = true,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_direct", .accepts = cornu__product_accepts, .scratch = conv2d_scratch,
+    .run = conv2d, .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input_unpooled = {
-    .accepts = cornu__product_unpools, .scratch = unpooled_scratch, .run = conv2d,
-    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_direct", .accepts = cornu__product_unpools, .scratch = unpooled_scratch,
+    .run = conv2d, .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };

@@ -432,17 +432,17 @@ static CornuStatus few(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_conv2d_few = {
-    .accepts = accepts, .scratch = few_scratch, .run = few, .takes_epilogue = true,
-    .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_few", .accepts = accepts, .scratch = few_scratch, .run = few,
+    .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .otherwise = &cornu__host_conv2d_padded,
 };
 const CornuKernel cornu__host_conv2d_grad_input_few = {
-    .accepts = accepts, .scratch = few_scratch, .run = few, .takes_gate = true,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_few", .accepts = accepts, .scratch = few_scratch, .run = few,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .otherwise = &cornu__host_conv2d_grad_input_padded,
 };
 const CornuKernel cornu__host_conv2d_grad_input_few_unpooled = {
-    .accepts = unpooled_accepts, .scratch = unpooled_scratch, .run = few, .takes_gate = true,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_few", .accepts = unpooled_accepts, .scratch = unpooled_scratch, .run = few,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .otherwise = &cornu__host_conv2d_grad_input_padded_unpooled,
 };

@@ -651,22 +651,22 @@ static CornuStatus conv2d(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_conv2d_padded = {
-    .accepts = accepts, .scratch = conv2d_scratch, .run = conv2d, .takes_epilogue = true,
-    .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_padded", .accepts = accepts, .scratch = conv2d_scratch, .run = conv2d,
+    .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .otherwise = &cornu__host_conv2d,
 };
 const CornuKernel cornu__host_conv2d_pooled_padded = {
-    .accepts = accepts, .joins = joins, .scratch = pooled_scratch, .run = conv2d,
-    .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_padded", .accepts = accepts, .joins = joins, .scratch = pooled_scratch,
+    .run = conv2d, .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .otherwise = &cornu__host_conv2d_pooled,
 };
 const CornuKernel cornu__host_conv2d_grad_input_padded = {
-    .accepts = accepts, .scratch = conv2d_scratch, .run = conv2d, .takes_gate = true,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_padded", .accepts = accepts, .scratch = conv2d_scratch, .run = conv2d,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .otherwise = &cornu__host_conv2d_grad_input,
 };
 const CornuKernel cornu__host_conv2d_grad_input_padded_unpooled = {
-    .accepts = accepts, .scratch = unpooled_scratch, .run = conv2d, .takes_gate = true,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_padded", .accepts = accepts, .scratch = unpooled_scratch, .run = conv2d,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .otherwise = &cornu__host_conv2d_grad_input_unpooled,
 };

@@ -573,22 +573,22 @@ static CornuStatus conv2d(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_conv2d_winograd = {
-    .accepts = accepts, .scratch = winograd_scratch, .run = conv2d,
+    .name = "conv2d_winograd", .accepts = accepts, .scratch = winograd_scratch, .run = conv2d,
     .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .otherwise = &cornu__host_conv2d_few,
 };
 const CornuKernel cornu__host_conv2d_pooled_winograd = {
-    .accepts = accepts, .joins = joins, .scratch = pooled_scratch, .run = conv2d,
-    .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_winograd", .accepts = accepts, .joins = joins, .scratch = pooled_scratch,
+    .run = conv2d, .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .otherwise = &cornu__host_conv2d_pooled_padded,
 };
 const CornuKernel cornu__host_conv2d_grad_input_winograd = {
-    .accepts = accepts, .scratch = winograd_scratch, .run = conv2d, .takes_gate = true,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_winograd", .accepts = accepts, .scratch = winograd_scratch, .run = conv2d,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .otherwise = &cornu__host_conv2d_grad_input_few,
 };
 const CornuKernel cornu__host_conv2d_grad_input_unpooled_winograd = {
-    .accepts = accepts, .scratch = unpooled_scratch, .run = conv2d, .takes_gate = true,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_winograd", .accepts = accepts, .scratch = unpooled_scratch, .run = conv2d,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .otherwise = &cornu__host_conv2d_grad_input_few_unpooled,
 };

@@ -97,6 +97,7 @@ typedef struct {
 typedef struct CornuKernel CornuKernel;
 
 struct CornuKernel {
+    const char *name;   /* its file's topic, "conv2d_winograd": in plans and explanations */
     /* Whether the kernel takes this call (dtypes, ranks, sizes). NULL: whenever all floats are
      * f32. */
     bool (*accepts)(const CornuOpCall *call, const CornuType *out_type,
