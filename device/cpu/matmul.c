@@ -105,5 +105,5 @@ static CornuStatus matmul(const CornuKernelCall *call)
 
 const CornuKernel cornu__cpu_matmul = {
     .name = "matmul_blis", .accepts = accepts, .run = matmul, .takes_epilogue = true,
-    .takes_scale = true, .otherwise = &cornu__host_matmul_few,
+    .takes_scale = true,
 };

@@ -27,6 +27,7 @@
  */
 #include <string.h>
 
+#include "../../inference_internal.h"
 #include "../../integer_internal.h"
 #include "../machine/bf16.h"
 #include "../isa/col2im.h"
@@ -434,15 +435,13 @@ static CornuStatus few(const CornuKernelCall *call)
 const CornuKernel cornu__host_conv2d_few = {
     .name = "conv2d_few", .accepts = accepts, .scratch = few_scratch, .run = few,
     .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_padded,
+};
+static const CornuKernel unpooled = {
+    .name = "conv2d_few", .accepts = unpooled_accepts, .scratch = unpooled_scratch, .run = few,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input_few = {
     .name = "conv2d_few", .accepts = accepts, .scratch = few_scratch, .run = few,
     .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_grad_input_padded,
-};
-const CornuKernel cornu__host_conv2d_grad_input_few_unpooled = {
-    .name = "conv2d_few", .accepts = unpooled_accepts, .scratch = unpooled_scratch, .run = few,
-    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_grad_input_padded_unpooled,
+    .pooled = CORNU__FULL(&unpooled, NULL),
 };
