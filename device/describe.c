@@ -105,6 +105,7 @@ CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecuta
     *described = *step;
     described->name = name;
     if (!step->scope) described->scope = scope_of(program, step);
+    if (!step->kernel) described->kernel = "";
     described->ops = numbers;
     described->in = types;
     described->out = types + in;

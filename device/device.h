@@ -250,6 +250,8 @@ typedef struct {
     int              in_count, out_count;
     bool             per_shard;   /* each shard runs it on its own values; else it runs once */
     int64_t          flops, bytes_read, bytes_written;   /* of one run of the step */
+    const char      *kernel;      /* the device's kernel that runs, or that it packs for, by name:
+                                     "conv2d_winograd"; "" for other steps */
 } CornuExecutableStep;
 
 /* The steps in the order in which they run; *count is how many. The executable owns them. */

@@ -143,8 +143,9 @@ struct CornuExecutable {
 };
 
 /* Starts the list of the `count` steps of a compiled program, which are then added one by one in
- * the order in which they run. Of `step`, kind, ops, types and per_shard are copied; the rest is
- * derived, the name and the scope too if they are NULL. device.c frees the descriptions. */
+ * the order in which they run. Of `step`, kind, ops, types, per_shard and the kernel's name are
+ * copied, NULL as ""; the rest is derived, the name and the scope too if they are NULL. device.c
+ * frees the descriptions. */
 CornuStatus cornu__describe_begin(CornuExecutable *executable, const CornuProgram *compiled,
                                   int count);
 CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecutableStep *step);

@@ -45,7 +45,6 @@ static CornuDevice *cpu_open(const CornuDeviceConfig *config)
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) goto fail;
     device->host = (CornuHost){ .kernels = { cornu__cpu_kernels, cornu__host_kernels },
-                                .pooled = cornu__host_pooled,
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads),
                                 .shards = config->shards,

@@ -17,7 +17,7 @@ typedef struct {
 /* NULL: none, and the kernels that all host devices share multiply. */
 extern const CornuCpuLibrary *const cornu__cpu_library;
 
-/* By op; for all others, cornu__host_kernels. */
-extern const CornuKernel *const cornu__cpu_kernels[CORNU_OP_COUNT];
+/* By op, asked before cornu__host_kernels. */
+extern CornuKernels cornu__cpu_kernels[CORNU_OP_COUNT];
 
 #endif

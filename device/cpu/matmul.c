@@ -104,6 +104,6 @@ static CornuStatus matmul(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__cpu_matmul = {
-    .accepts = accepts, .run = matmul, .takes_epilogue = true,
-    .takes_scale = true, .otherwise = &cornu__host_matmul_few,
+    .name = "matmul_blis", .accepts = accepts, .run = matmul, .takes_epilogue = true,
+    .takes_scale = true,
 };

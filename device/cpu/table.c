@@ -4,8 +4,9 @@
 #include "blis.h"
 #include "kernels.h"
 
-const CornuKernel *const cornu__cpu_kernels[CORNU_OP_COUNT] = {
-    [CORNU_OP_MATMUL] = CORNU__FULL(&cornu__cpu_matmul, &cornu__host_matmul_few),
+CornuKernels cornu__cpu_kernels[CORNU_OP_COUNT] = {
+    [CORNU_OP_MATMUL] = { CORNU__FULL(&cornu__cpu_matmul, &cornu__host_matmul_few),
+                          CORNU__FULL(&cornu__host_matmul_few, NULL) },
 };
 
 static const CornuCpuLibrary blis = {

@@ -39,7 +39,7 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
         return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) return NULL;
-    device->host = (CornuHost){ .kernels = { cornu__host_kernels }, .pooled = cornu__host_pooled,
+    device->host = (CornuHost){ .kernels = { cornu__host_kernels },
                                 .multiplier = { true, config->precision },
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads), .shards = shards,

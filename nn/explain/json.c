@@ -7,8 +7,9 @@
 static json_t *describe_step(const CornuExplanation *e, int i)
 {
     const CornuExecutableStep *step = &e->steps[i];
-    json_t *ops = json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o}",
+    json_t *ops = json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o}",
                             "layer", step->scope, "name", step->name, "kind", step->kind,
+                            "kernel", step->kernel,
                             "per_shard", (int)step->per_shard, "flops", (json_int_t)step->flops,
                             "bytes_read", (json_int_t)step->bytes_read,
                             "bytes_written", (json_int_t)step->bytes_written, "measured",

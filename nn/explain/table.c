@@ -63,6 +63,7 @@ static void print_head(const CornuExplanation *e, FILE *to)
 /* What a row shows, cut to its columns. */
 typedef struct {
     char layer[CORNU_EXPLAIN_LONGEST], step[CORNU_EXPLAIN_LONGEST], cut[CORNU_EXPLAIN_LONGEST];
+    char kernel[CORNU_EXPLAIN_LONGEST];
     char shape[96];
 } Names;
 
@@ -88,6 +89,28 @@ static void print_emulated_row(const CornuExplanation *e, int i, FILE *to)
     fprintf(to, " %7.0f %7.2f %-6s %7.3f %4.1f\n", 1e-3 * (double)op->hbm_bytes,
             1e6 * op->seconds, cornu_tpu_bound_name(op->bound), 1e3 * e->here_s[i],
             cornu__explain_percent(e->here_s[i], cornu__explain_sum_here(e)));
+}
+
+/* The kernels that ran here, which its table has no room for: "3 conv2d_winograd, 5 matmul". */
+static void print_kernels(const CornuExplanation *e, FILE *to)
+{
+    char   line[CORNU_EXPLAIN_TEXT];
+    size_t used = (size_t)snprintf(line, sizeof line, "kernels here:");
+    for (int i = 0; i < e->step_count; i++) {
+        if (!*e->steps[i].kernel) continue;
+        char         item[CORNU_EXPLAIN_LONGEST];
+        const size_t size = (size_t)snprintf(item, sizeof item, " %d %.40s,", i,
+                                             e->steps[i].kernel);
+        if (used + size > 118) {
+            fprintf(to, "%s\n", line);
+            used = (size_t)snprintf(line, sizeof line, " ");
+        }
+        memcpy(line + used, item, size + 1);
+        used += size;
+    }
+    if (line[used - 1] != ',') return;
+    line[used - 1] = '\0';
+    fprintf(to, "%s\n", line);
 }
 
 /* The rest of the run: threads that wait for others, and the time between steps. */
@@ -134,32 +157,34 @@ static void print_emulated(const CornuExplanation *e, FILE *to)
             "tile: tiles of weights. Of the MXU's multiply-accumulates those that are useful: pad, "
             "if only padding were lost; use, as\nmodelled; low, if each tile loaded by itself.\n",
             e->shards);
+    print_kernels(e, to);
     print_vmem(e, to);
 }
 
 static void print_native(const CornuExplanation *e, FILE *to)
 {
-    fprintf(to, "\n%-83s%s\n", "", "measured here");
-    fprintf(to, "%3s %c %-27s %-28s %-14s %7s %8s %8s %8s %6s\n", "", ' ', "layer", "step",
-            "shape", "MB", "ms", "GFLOP/s", "GB/s", "%");
+    fprintf(to, "\n%-86s%s\n", "", "measured here");
+    fprintf(to, "%3s %c %-18s %-24s %-15s %-14s %7s %8s %7s %7s %5s\n", "", ' ', "layer", "step",
+            "kernel", "shape", "MB", "ms", "GFLOP/s", "GB/s", "%");
     for (int i = 0; i < e->step_count; i++) {
         const CornuExecutableStep *step = &e->steps[i];
         const double               here = e->here_s[i];
         const int64_t              bytes = step->bytes_read + step->bytes_written;
         const double               times = step->per_shard ? e->shards : 1;
         Names                      names;
-        fprintf(to, "%3d %c %-27s %-28s %-14s %7.2f %8.3f %8.1f %8.1f %6.1f\n", i, where(step),
-                cornu__explain_fit_layer(names.layer, step->scope, 27),
-                cornu__explain_fit(names.step, step->name, 28, 0),
+        fprintf(to, "%3d %c %-18s %-24s %-15s %-14s %7.2f %8.3f %7.1f %7.1f %5.1f\n", i,
+                where(step), cornu__explain_fit_layer(names.layer, step->scope, 18),
+                cornu__explain_fit(names.step, step->name, 24, 0),
+                cornu__explain_fit(names.kernel, step->kernel, 15, 0),
                 cornu__explain_fit(names.cut, cornu__explain_shape(names.shape, step, NULL), 14, 0),
                 1e-6 * (double)bytes, 1e3 * here,
                 here > 0.0 ? 1e-9 * times * (double)step->flops / here : 0.0,
                 here > 0.0 ? 1e-9 * times * (double)bytes / here : 0.0,
                 cornu__explain_percent(here, cornu__explain_sum_here(e)));
     }
-    fprintf(to, "%-78s%7.2f %8.3f\n", "      all", 1e-6 * (double)e->statistics.bytes_moved,
+    fprintf(to, "%-81s%7.2f %8.3f\n", "      all", 1e-6 * (double)e->statistics.bytes_moved,
             1e3 * cornu__explain_sum_here(e));
-    print_waiting(e, 86, 8, to);
+    print_waiting(e, 89, 8, to);
 }
 
 /* One row of the tables of shards and profiles. */

@@ -10,7 +10,7 @@ Planned *planned(CornuProgram *program, int shards, int threads, CornuMultiplier
 {
     Planned *made = calloc(1, sizeof *made);
     assert_non_null(made);
-    made->host = (CornuHost){ .kernels = { cornu__host_kernels }, .pooled = cornu__host_pooled,
+    made->host = (CornuHost){ .kernels = { cornu__host_kernels },
                               .vectors = cornu__vectors(),
                               .threads = cornu__threads_create(threads),
                               .multiplier = multiplier, .shards = shards };

@@ -80,6 +80,9 @@ check "scaling has its own shards" fails_with 'expected only one of them' --devi
 explain mnist_cnn --device cpu --batch-size 32 --steps 2 --all --json cpu.json
 check "cpu is native" says 'native, float32, 1 shard,'
 check "cpu has a row per step" [ "$(rows)" = "$(steps)" ]
+check "each step names its kernel" [ "$(grep -cE '^ *[0-9]+   conv2d(_[12])?  .* conv2d_(winograd|few|padded|direct) ' out)" -ge 3 ]
+check "the convolution of most filters is Winograd's" says '  conv2d_1  *conv2d+max_pool2d+bias.. conv2d_winograd '
+check "so does the JSON" grep -q '"kernel": "conv2d_winograd"' cpu.json
 check "cpu has nothing modelled" eval '! says odelled'
 check "cpu fits 120 columns" fits
 
@@ -91,6 +94,10 @@ check "advice on rows" says "A shard's 20 rows are padded to 24"
 check "v4-8 has no 8 replicas" [ "$(grep -cE '^v4-8 +[1248] ' out)" = 4 ]
 check "three passes by their name" eval 'explain mnist_cnn --device tpu --policy float32 --precision high --batch-size 8 --steps 1 --all && says "take the MXU 3 passes"'
 check "one pass has no such advice" eval 'explain mnist_cnn --device tpu --policy float32 --precision default --batch-size 8 --steps 1 --all && ! says "take the MXU"'
+explain mnist_cnn --device tpu --policy float32 --batch-size 8 --steps 1 --all
+check "an emulated step names the kernels that ran here" says '^kernels here: .* [0-9]* matmul'
+CORNU_DUMP=plan explain mnist_cnn --batch-size 32 --no-run
+check "the plan names Winograd where it runs" [ "$(grep -cE '^ *[0-9]+ kernel conv2d.* by conv2d_winograd :' err)" -ge 2 ]
 explain mnist_cnn --device reference --batch-size 2 --steps 1 --all
 check "the reference device falls back, and says so" says '[1-9][0-9]* ops fell back to the reference kernels'
 

@@ -32,44 +32,71 @@ CornuAttributes cornu__widened_attributes(const CornuProgramOp *op)
     return a;
 }
 
-/* The first of the kernel and its others that takes the op; `wide`: with f32 for bf16 and f16. */
-static const CornuKernel *taking(const CornuHost *host, const CornuKernel *kernel,
-                                 const CornuProgram *program, const CornuProgramOp *op, bool wide)
-{
-    if (!kernel) return NULL;
-    /* Only concat takes any number of operands; those beyond these are of the same kind. */
+/* What kernels are asked about: a call, with the types that it points at. */
+typedef struct {
+    CornuAttributes attributes;
     CornuType       in[64], out[CORNU_MAX_OUTPUTS];
-    int             most = (int)(sizeof in / sizeof *in);
-    CornuAttributes attributes = wide ? cornu__widened_attributes(op) : op->attributes;
-    CornuOpCall     call = { op->id, &attributes, op->in_count < most ? op->in_count : most,
-                             in };
-    for (int i = 0; i < call.in_count; i++)
-        in[i] = cornu_program_type(program, cornu_program_operands(program, op)[i]);
+    CornuOpCall     call;
+    CornuMachine    machine;
+} Question;
+
+/* `wide`: with f32 for bf16 and f16. Only concat takes any number of operands; those beyond the
+ * first are of the same kind. */
+static void ask(Question *q, const CornuHost *host, const CornuProgram *program,
+                const CornuProgramOp *op, bool wide)
+{
+    const int most = (int)(sizeof q->in / sizeof *q->in);
+    q->attributes = wide ? cornu__widened_attributes(op) : op->attributes;
+    q->call = (CornuOpCall){ op->id, &q->attributes, op->in_count < most ? op->in_count : most,
+                             q->in };
+    q->machine = cornu__machine(host);
+    for (int i = 0; i < q->call.in_count; i++)
+        q->in[i] = cornu_program_type(program, cornu_program_operands(program, op)[i]);
     for (int i = 0; i < op->out_count; i++)
-        out[i] = cornu_program_type(program, op->out_first + i);
-    for (int i = 0; wide && i < call.in_count; i++) in[i].dtype = cornu__widened(in[i].dtype);
-    for (int i = 0; wide && i < op->out_count; i++) out[i].dtype = cornu__widened(out[i].dtype);
-    const CornuMachine machine = cornu__machine(host);
-    return cornu__kernel_taking(kernel, &call, out, &machine);
+        q->out[i] = cornu_program_type(program, op->out_first + i);
+    for (int i = 0; wide && i < q->call.in_count; i++)
+        q->in[i].dtype = cornu__widened(q->in[i].dtype);
+    for (int i = 0; wide && i < op->out_count; i++)
+        q->out[i].dtype = cornu__widened(q->out[i].dtype);
 }
 
-static const CornuKernel *kernel_of(const CornuHost *host, CornuOpId id)
+/* The next of the op's kernels, those of one table after those of another; NULL after the last.
+ * `at` counts them, from 0. */
+static const CornuKernel *next_kernel(const CornuHost *host, CornuOpId id, int *at)
 {
-    for (int i = 0; host->kernels[i]; i++)
-        if (host->kernels[i][id]) return host->kernels[i][id];
+    int before = 0;
+    for (int table = 0; host->kernels[table]; table++) {
+        int count = 0;
+        while (host->kernels[table][id][count]) count++;
+        if (*at < before + count) return host->kernels[table][id][(*at)++ - before];
+        before += count;
+    }
     return NULL;
+}
+
+static const CornuKernel *kernel_taking(const CornuHost *host, const CornuProgram *program,
+                                        const CornuProgramOp *op, bool wide)
+{
+    Question           q;
+    const CornuKernel *kernel;
+    int                at = 0;
+    if (!(kernel = next_kernel(host, op->id, &at))) return NULL;
+    ask(&q, host, program, op, wide);
+    while (kernel && !cornu__kernel_accepts(kernel, &q.call, q.out, &q.machine))
+        kernel = next_kernel(host, op->id, &at);
+    return kernel;
 }
 
 const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,
                                      const CornuProgramOp *op)
 {
-    return taking(host, kernel_of(host, op->id), program, op, false);
+    return kernel_taking(host, program, op, false);
 }
 
 const CornuKernel *cornu__widened_kernel_for(const CornuHost *host, const CornuProgram *program,
                                              const CornuProgramOp *op)
 {
-    return taking(host, kernel_of(host, op->id), program, op, true);
+    return kernel_taking(host, program, op, true);
 }
 
 static bool joins(const CornuKernel *kernel, const CornuProgram *program,
@@ -85,8 +112,13 @@ static bool joins(const CornuKernel *kernel, const CornuProgram *program,
 const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuProgram *program,
                                             const CornuProgramOp *op, const CornuProgramOp *pool)
 {
-    const CornuKernel *kernel = host->pooled ? host->pooled[op->id] : NULL;
-    while ((kernel = taking(host, kernel, program, op, false)) && !joins(kernel, program, pool))
-        kernel = kernel->otherwise;
-    return kernel;
+    Question           q;
+    const CornuKernel *kernel;
+    ask(&q, host, program, op, false);
+    for (int at = 0; (kernel = next_kernel(host, op->id, &at));)
+        if (kernel->pooled &&
+            cornu__kernel_accepts(kernel->pooled, &q.call, q.out, &q.machine) &&
+            joins(kernel->pooled, program, pool))
+            return kernel->pooled;
+    return NULL;
 }

@@ -9,10 +9,9 @@
 #include "../machine/vector.h"
 
 typedef struct {
-    /* Tables by op, NULL after the last: of the first that has a kernel for an op, this kernel is
-     * asked. Elementwise ops without one run in groups; the rest is decomposed. */
-    const CornuKernel *const *kernels[3];
-    const CornuKernel *const *pooled;     /* likewise, joined with a pooling; NULL: none */
+    /* Tables by op, NULL after the last: an op's kernels of the first are asked before those of the
+     * next. Elementwise ops without one run in groups; the rest is decomposed. */
+    CornuKernels             *kernels[3];
     CornuMultiplier           multiplier;
     const CornuVectors       *vectors;
     CornuThreads             *threads;

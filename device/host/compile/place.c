@@ -23,7 +23,7 @@ static void print_operands(const CornuProgram *program, const CornuProgramOp *op
 static bool has_kernel(const CornuHost *host, CornuOpId id)
 {
     for (int i = 0; host->kernels[i]; i++)
-        if (host->kernels[i][id]) return true;
+        if (host->kernels[i][id][0]) return true;
     return false;
 }
 

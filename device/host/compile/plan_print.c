@@ -40,6 +40,7 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
             if (step->epilogue_in[k] > 0) fprintf(to, " + %s", epilogue_names[k]);
         if (step->epilogue.activation != CORNU_OP_COUNT)
             fprintf(to, " + %s", cornu_op_name(step->epilogue.activation));
+        if (step->kernel) fprintf(to, " by %s", step->kernel->name);
         const CornuValue *operands = plan->operands + step->in_first;
         for (int k = 0; k < step->in_count; k++) {
             fprintf(to, "%s", k ? "," : " :");

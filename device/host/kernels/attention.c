@@ -492,5 +492,5 @@ static CornuStatus attention(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_attention = {
-    .accepts = cornu__attend_accepts, .scratch = scratch, .run = attention,
+    .name = "attention", .accepts = cornu__attend_accepts, .scratch = scratch, .run = attention,
 };

@@ -299,5 +299,6 @@ static CornuStatus attention_grad(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_attention_grad = {
-    .accepts = cornu__attend_accepts, .scratch = scratch, .run = attention_grad,
+    .name = "attention_grad", .accepts = cornu__attend_accepts, .scratch = scratch,
+    .run = attention_grad,
 };

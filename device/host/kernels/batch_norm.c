@@ -228,8 +228,9 @@ static CornuStatus batch_norm_grad(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_batch_norm = {
-    .accepts = accepts, .scratch = batch_norm_scratch, .run = batch_norm, .takes_relu = true,
+    .name = "batch_norm", .accepts = accepts, .scratch = batch_norm_scratch, .run = batch_norm,
+    .takes_relu = true,
 };
 const CornuKernel cornu__host_batch_norm_grad = {
-    .accepts = accepts, .scratch = batch_norm_scratch, .run = batch_norm_grad,
+    .name = "batch_norm", .accepts = accepts, .scratch = batch_norm_scratch, .run = batch_norm_grad,
 };

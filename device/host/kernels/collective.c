@@ -234,9 +234,18 @@ static CornuStatus replica_id(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-const CornuKernel cornu__host_all_reduce = { .accepts = cornu__accepts_all, .run = all_reduce };
-const CornuKernel cornu__host_reduce_scatter = { .accepts = cornu__accepts_all,
-                                                 .run = reduce_scatter };
-const CornuKernel cornu__host_all_gather = { .accepts = cornu__accepts_all, .run = all_gather };
-const CornuKernel cornu__host_shard_slice = { .accepts = cornu__accepts_all, .run = shard_slice };
-const CornuKernel cornu__host_replica_id = { .accepts = cornu__accepts_all, .run = replica_id };
+const CornuKernel cornu__host_all_reduce = {
+    .name = "collective", .accepts = cornu__accepts_all, .run = all_reduce,
+};
+const CornuKernel cornu__host_reduce_scatter = {
+    .name = "collective", .accepts = cornu__accepts_all, .run = reduce_scatter,
+};
+const CornuKernel cornu__host_all_gather = {
+    .name = "collective", .accepts = cornu__accepts_all, .run = all_gather,
+};
+const CornuKernel cornu__host_shard_slice = {
+    .name = "collective", .accepts = cornu__accepts_all, .run = shard_slice,
+};
+const CornuKernel cornu__host_replica_id = {
+    .name = "collective", .accepts = cornu__accepts_all, .run = replica_id,
+};

@@ -32,6 +32,7 @@
  *     Xeon (L2 2 MiB), 1024 images of 28 x 28, 12 filters of 3 x 3, to memory that is in no cache:
  *     tiles over images 7.9 ms, along the width 3.9.
  */
+#include "../../inference_internal.h"
 #include "../../integer_internal.h"
 #include "conv2d_pool.h"
 #include "convolution.h"
@@ -701,19 +702,22 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     return unpools ? cornu__unpool_status(&unpool) : CORNU_OK;
 }
 
-const CornuKernel cornu__host_conv2d = {
-    .accepts = cornu__product_accepts, .scratch = conv2d_scratch, .run = conv2d,
-    .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+static const CornuKernel pooled = {
+    .name = "conv2d_direct", .accepts = cornu__product_accepts, .scratch = pooled_scratch,
+    .run = conv2d, .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
-const CornuKernel cornu__host_conv2d_pooled = {
-    .accepts = cornu__product_accepts, .scratch = pooled_scratch, .run = conv2d,
-    .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+const CornuKernel cornu__host_conv2d = {
+    .name = "conv2d_direct", .accepts = cornu__product_accepts, .scratch = conv2d_scratch,
+    .run = conv2d, .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes,
+    .pack = pack, .packs = 1,
+    .pooled = &pooled,
+};
+static const CornuKernel unpooled = {
+    .name = "conv2d_direct", .accepts = cornu__product_unpools, .scratch = unpooled_scratch,
+    .run = conv2d, .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input = {
-    .accepts = cornu__product_accepts, .scratch = conv2d_scratch, .run = conv2d, .takes_gate = true,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-};
-const CornuKernel cornu__host_conv2d_grad_input_unpooled = {
-    .accepts = cornu__product_unpools, .scratch = unpooled_scratch, .run = conv2d,
-    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_direct", .accepts = cornu__product_accepts, .scratch = conv2d_scratch,
+    .run = conv2d, .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .pooled = CORNU__FULL(&unpooled, NULL),
 };

@@ -27,6 +27,7 @@
  */
 #include <string.h>
 
+#include "../../inference_internal.h"
 #include "../../integer_internal.h"
 #include "../machine/bf16.h"
 #include "../isa/col2im.h"
@@ -432,17 +433,15 @@ static CornuStatus few(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_conv2d_few = {
-    .accepts = accepts, .scratch = few_scratch, .run = few, .takes_epilogue = true,
-    .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_padded,
+    .name = "conv2d_few", .accepts = accepts, .scratch = few_scratch, .run = few,
+    .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+};
+static const CornuKernel unpooled = {
+    .name = "conv2d_few", .accepts = unpooled_accepts, .scratch = unpooled_scratch, .run = few,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input_few = {
-    .accepts = accepts, .scratch = few_scratch, .run = few, .takes_gate = true,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_grad_input_padded,
-};
-const CornuKernel cornu__host_conv2d_grad_input_few_unpooled = {
-    .accepts = unpooled_accepts, .scratch = unpooled_scratch, .run = few, .takes_gate = true,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_grad_input_padded_unpooled,
+    .name = "conv2d_few", .accepts = accepts, .scratch = few_scratch, .run = few,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .pooled = CORNU__FULL(&unpooled, NULL),
 };

@@ -434,9 +434,12 @@ static CornuStatus grad_filter(const CornuKernelCall *call)
     return call->pool ? cornu__unpool_status(&g.unpool) : CORNU_OK;
 }
 
-const CornuKernel cornu__host_conv2d_grad_filter = {
-    .accepts = cornu__product_accepts, .scratch = filter_scratch, .run = grad_filter,
+static const CornuKernel unpooled = {
+    .name = "conv2d_filter", .accepts = unpooled_accepts, .scratch = unpooled_scratch,
+    .run = grad_filter,
 };
-const CornuKernel cornu__host_conv2d_grad_filter_unpooled = {
-    .accepts = unpooled_accepts, .scratch = unpooled_scratch, .run = grad_filter,
+const CornuKernel cornu__host_conv2d_grad_filter = {
+    .name = "conv2d_filter", .accepts = cornu__product_accepts, .scratch = filter_scratch,
+    .run = grad_filter,
+    .pooled = &unpooled,
 };

@@ -96,6 +96,5 @@ static CornuStatus grad_filter(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_conv2d_grad_filter_few = {
-    .accepts = accepts, .scratch = scratch, .run = grad_filter,
-    .otherwise = &cornu__host_conv2d_grad_filter_winograd,
+    .name = "conv2d_filter_few", .accepts = accepts, .scratch = scratch, .run = grad_filter,
 };

@@ -242,6 +242,5 @@ static CornuStatus grad_filter(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_conv2d_grad_filter_winograd = {
-    .accepts = accepts, .scratch = scratch, .run = grad_filter,
-    .otherwise = &cornu__host_conv2d_grad_filter,
+    .name = "conv2d_filter_winograd", .accepts = accepts, .scratch = scratch, .run = grad_filter,
 };

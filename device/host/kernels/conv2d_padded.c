@@ -35,6 +35,7 @@
  *     channel, 12 filters of 3 x 3, 1.60 ms, 0.39; the gradient of 12 channels and 24 filters of
  *     6 x 6 with strides of 2, 4.27 ms, 1.00; 16 channels, 16 filters of 3 x 3, 1.64 ms, 0.75.
  */
+#include "../../inference_internal.h"
 #include "../../integer_internal.h"
 #include "../isa/transpose.h"
 #include "conv2d_pool.h"
@@ -650,23 +651,21 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     return unpools ? cornu__unpool_status(&unpool) : CORNU_OK;
 }
 
-const CornuKernel cornu__host_conv2d_padded = {
-    .accepts = accepts, .scratch = conv2d_scratch, .run = conv2d, .takes_epilogue = true,
-    .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d,
+static const CornuKernel pooled = {
+    .name = "conv2d_padded", .accepts = accepts, .joins = joins, .scratch = pooled_scratch,
+    .run = conv2d, .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
-const CornuKernel cornu__host_conv2d_pooled_padded = {
-    .accepts = accepts, .joins = joins, .scratch = pooled_scratch, .run = conv2d,
-    .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_pooled,
+const CornuKernel cornu__host_conv2d_padded = {
+    .name = "conv2d_padded", .accepts = accepts, .scratch = conv2d_scratch, .run = conv2d,
+    .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .pooled = &pooled,
+};
+static const CornuKernel unpooled = {
+    .name = "conv2d_padded", .accepts = accepts, .scratch = unpooled_scratch, .run = conv2d,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input_padded = {
-    .accepts = accepts, .scratch = conv2d_scratch, .run = conv2d, .takes_gate = true,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_grad_input,
-};
-const CornuKernel cornu__host_conv2d_grad_input_padded_unpooled = {
-    .accepts = accepts, .scratch = unpooled_scratch, .run = conv2d, .takes_gate = true,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_grad_input_unpooled,
+    .name = "conv2d_padded", .accepts = accepts, .scratch = conv2d_scratch, .run = conv2d,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .pooled = CORNU__FULL(&unpooled, NULL),
 };

@@ -39,6 +39,7 @@
  *     52.3, 35.3 and 52.5 ms, then 27.0, 18.7 and 28.2; of resnet20 3.1, 2.2, 2.2, then 2.1, 1.8,
  *     1.4.
  */
+#include "../../inference_internal.h"
 #include "../../integer_internal.h"
 #include "../machine/cpu.h"
 #include "../machine/prefetch.h"
@@ -572,23 +573,21 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     return unpools ? cornu__unpool_status(&unpool) : CORNU_OK;
 }
 
-const CornuKernel cornu__host_conv2d_winograd = {
-    .accepts = accepts, .scratch = winograd_scratch, .run = conv2d,
-    .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_few,
+static const CornuKernel pooled = {
+    .name = "conv2d_winograd", .accepts = accepts, .joins = joins, .scratch = pooled_scratch,
+    .run = conv2d, .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
-const CornuKernel cornu__host_conv2d_pooled_winograd = {
-    .accepts = accepts, .joins = joins, .scratch = pooled_scratch, .run = conv2d,
-    .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_pooled_padded,
+const CornuKernel cornu__host_conv2d_winograd = {
+    .name = "conv2d_winograd", .accepts = accepts, .scratch = winograd_scratch, .run = conv2d,
+    .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .pooled = &pooled,
+};
+static const CornuKernel unpooled = {
+    .name = "conv2d_winograd", .accepts = accepts, .scratch = unpooled_scratch, .run = conv2d,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input_winograd = {
-    .accepts = accepts, .scratch = winograd_scratch, .run = conv2d, .takes_gate = true,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_grad_input_few,
-};
-const CornuKernel cornu__host_conv2d_grad_input_unpooled_winograd = {
-    .accepts = accepts, .scratch = unpooled_scratch, .run = conv2d, .takes_gate = true,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .otherwise = &cornu__host_conv2d_grad_input_few_unpooled,
+    .name = "conv2d_winograd", .accepts = accepts, .scratch = winograd_scratch, .run = conv2d,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .pooled = CORNU__FULL(&unpooled, NULL),
 };

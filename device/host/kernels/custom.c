@@ -36,4 +36,4 @@ static CornuStatus run(const CornuKernelCall *call)
                                                           call->out);
 }
 
-const CornuKernel cornu__host_custom = { .accepts = accepts, .run = run };
+const CornuKernel cornu__host_custom = { .name = "custom", .accepts = accepts, .run = run };

@@ -237,12 +237,13 @@ static CornuStatus depthwise_grad_filter(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_depthwise = {
-    .accepts = accepts, .scratch = scratch, .run = depthwise, .takes_epilogue = true,
-    .takes_scale = true,
+    .name = "depthwise", .accepts = accepts, .scratch = scratch, .run = depthwise,
+    .takes_epilogue = true, .takes_scale = true,
 };
 const CornuKernel cornu__host_depthwise_grad_input = {
-    .accepts = accepts, .scratch = scratch, .run = depthwise, .takes_gate = true,
+    .name = "depthwise", .accepts = accepts, .scratch = scratch, .run = depthwise,
+    .takes_gate = true,
 };
 const CornuKernel cornu__host_depthwise_grad_filter = {
-    .accepts = accepts, .scratch = scratch, .run = depthwise_grad_filter,
+    .name = "depthwise", .accepts = accepts, .scratch = scratch, .run = depthwise_grad_filter,
 };

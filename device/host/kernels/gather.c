@@ -58,7 +58,9 @@ static CornuStatus gather(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-const CornuKernel cornu__host_gather = { .accepts = cornu__accepts_all, .run = gather };
+const CornuKernel cornu__host_gather = {
+    .name = "gather", .accepts = cornu__accepts_all, .run = gather,
+};
 
 /*
  * ---- gather_grad: d_y (N, C) f32 or bf16, indices (N), d_table (V, C) f32 ----
@@ -225,10 +227,11 @@ static bool summed_accepts(const CornuOpCall *call, const CornuType *out_type,
 }
 
 static const CornuKernel gather_grad_of_shards = {
-    .accepts = summed_accepts, .scratch = summed_scratch, .run = gather_grad_summed,
+    .name = "gather_summed", .accepts = summed_accepts, .scratch = summed_scratch,
+    .run = gather_grad_summed,
 };
 
 const CornuKernel cornu__host_gather_grad = {
-    .accepts = accepts_floats, .scratch = sum_scratch, .run = gather_grad,
+    .name = "gather", .accepts = accepts_floats, .scratch = sum_scratch, .run = gather_grad,
     .summed = &gather_grad_of_shards,
 };

@@ -93,7 +93,9 @@ static CornuStatus argmax(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-const CornuKernel cornu__host_argmax = { .accepts = cornu__accepts_all, .run = argmax };
+const CornuKernel cornu__host_argmax = {
+    .name = "index", .accepts = cornu__accepts_all, .run = argmax,
+};
 
 /* ---- one_hot: labels (R), y (R, depth) ---- */
 
@@ -133,4 +135,6 @@ static CornuStatus one_hot(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-const CornuKernel cornu__host_one_hot = { .accepts = cornu__accepts_all, .run = one_hot };
+const CornuKernel cornu__host_one_hot = {
+    .name = "index", .accepts = cornu__accepts_all, .run = one_hot,
+};

@@ -18,11 +18,9 @@ bool cornu__floats_are_f32(const CornuOpCall *call, const CornuType *out_type)
     return true;
 }
 
-const CornuKernel *cornu__kernel_taking(const CornuKernel *kernel, const CornuOpCall *call,
-                                        const CornuType *out_type, const CornuMachine *machine)
+bool cornu__kernel_accepts(const CornuKernel *kernel, const CornuOpCall *call,
+                           const CornuType *out_type, const CornuMachine *machine)
 {
-    while (kernel && !(kernel->accepts ? kernel->accepts(call, out_type, machine)
-                                       : cornu__floats_are_f32(call, out_type)))
-        kernel = kernel->otherwise;
-    return kernel;
+    return kernel->accepts ? kernel->accepts(call, out_type, machine)
+                           : cornu__floats_are_f32(call, out_type);
 }

@@ -97,6 +97,7 @@ typedef struct {
 typedef struct CornuKernel CornuKernel;
 
 struct CornuKernel {
+    const char *name;   /* its file's topic, "conv2d_winograd": in plans and explanations */
     /* Whether the kernel takes this call (dtypes, ranks, sizes). NULL: whenever all floats are
      * f32. */
     bool (*accepts)(const CornuOpCall *call, const CornuType *out_type,
@@ -128,9 +129,14 @@ struct CornuKernel {
     /* NULL, or the kernel that adds up all shards' results as an all_reduce does, if it accepts the
      * call: run once, it finds operand k of shard s by shard_stride. */
     const CornuKernel *summed;
-    /* NULL, or the kernel for the calls that this one does not accept. */
-    const CornuKernel *otherwise;
+    /* NULL, or the kernel that makes a max pooling or its gradient, too (CornuKernelCall.pool), of
+     * the calls that it accepts. */
+    const CornuKernel *pooled;
 };
+
+/* The kernels of an op, of which the first that accepts a call takes it; NULL after the last. */
+enum { CORNU_OP_KERNELS = 5 };
+typedef const CornuKernel *const CornuKernels[CORNU_OP_KERNELS];
 
 /* Bytes up to the next multiple of 64, where operands and scratch memory begin. */
 static inline size_t cornu__aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -139,10 +145,9 @@ static inline size_t cornu__aligned(size_t bytes) { return (bytes + 63) / 64 * 6
  * anyway. */
 enum { CORNU_SUMMED_ELEMENTS = 1 << 20 };
 
-/* The first of a kernel and its others that takes the call; NULL if there is none or `kernel` is
- * NULL. */
-const CornuKernel *cornu__kernel_taking(const CornuKernel *kernel, const CornuOpCall *call,
-                                        const CornuType *out_type, const CornuMachine *machine);
+/* Whether the kernel takes the call. */
+bool cornu__kernel_accepts(const CornuKernel *kernel, const CornuOpCall *call,
+                           const CornuType *out_type, const CornuMachine *machine);
 
 /* Whether every float among operands and results is f32. */
 bool cornu__floats_are_f32(const CornuOpCall *call, const CornuType *out_type);

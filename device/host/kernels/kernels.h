@@ -35,14 +35,11 @@ extern const CornuKernel cornu__host_conv2d_few,
                          cornu__host_conv2d_grad_input_few;   /* conv2d_few.c */
 extern const CornuKernel cornu__host_conv2d_grad_filter_few;  /* conv2d_filter_few.c */
 extern const CornuKernel cornu__host_conv2d_winograd,         /* conv2d_winograd.c */
-                         cornu__host_conv2d_grad_input_winograd,
-                         cornu__host_conv2d_grad_input_unpooled_winograd,
-                         cornu__host_conv2d_pooled_winograd;
+                         cornu__host_conv2d_grad_input_winograd;
 extern const CornuKernel cornu__host_conv2d_grad_filter_winograd;   /* conv2d_filter_winograd.c */
 /* On tile registers. */
-extern const CornuKernel cornu__host_conv2d_padded, cornu__host_conv2d_grad_input_padded,
-                         cornu__host_conv2d_pooled_padded,
-                         cornu__host_conv2d_grad_input_padded_unpooled;   /* conv2d_padded.c */
+extern const CornuKernel cornu__host_conv2d_padded,
+                         cornu__host_conv2d_grad_input_padded;   /* conv2d_padded.c */
 /* Of f32 and bf16, a group for each channel. */
 extern const CornuKernel cornu__host_depthwise, cornu__host_depthwise_grad_input,
                          cornu__host_depthwise_grad_filter;
@@ -50,13 +47,8 @@ extern const CornuKernel cornu__host_depthwise, cornu__host_depthwise_grad_input
 extern const CornuKernel cornu__host_attention, cornu__host_attention_grad;
 extern const CornuKernel cornu__host_recurrent;   /* lstm and gru */
 extern const CornuKernel cornu__host_recurrent_grad;
-/* Joined with a pooling: CornuKernelCall.pool. */
-extern const CornuKernel cornu__host_conv2d_pooled, cornu__host_conv2d_grad_filter_unpooled,
-                         cornu__host_conv2d_grad_input_unpooled,
-                         cornu__host_conv2d_grad_input_few_unpooled;
 
-/* All of these and those of collective.h, by op; and those joined with a pooling. */
-extern const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT];
-extern const CornuKernel *const cornu__host_pooled[CORNU_OP_COUNT];
+/* All of these and those of collective.h, by op. */
+extern CornuKernels cornu__host_kernels[CORNU_OP_COUNT];
 
 #endif

@@ -67,6 +67,6 @@ static CornuStatus matmul(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_matmul_few = {
-    .accepts = accepts, .run = matmul, .takes_epilogue = true,
-    .takes_scale = true, .otherwise = &cornu__host_matmul,
+    .name = "matmul_few", .accepts = accepts, .run = matmul, .takes_epilogue = true,
+    .takes_scale = true,
 };

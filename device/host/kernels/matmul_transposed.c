@@ -446,6 +446,7 @@ static CornuStatus matmul_summed(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_matmul_summed = {
-    .accepts = summed_accepts, .scratch = summed_scratch, .run = matmul_summed,
-    .pack_bytes = cornu__matmul_pack_bytes, .pack = cornu__matmul_pack, .packs = 1,
+    .name = "matmul_summed", .accepts = summed_accepts, .scratch = summed_scratch,
+    .run = matmul_summed, .pack_bytes = cornu__matmul_pack_bytes, .pack = cornu__matmul_pack,
+    .packs = 1,
 };

@@ -140,14 +140,14 @@ static CornuStatus pool2d_grad(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_max_pool2d = {
-    .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d,
+    .name = "pool2d", .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d,
 };
 const CornuKernel cornu__host_average_pool2d = {
-    .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d,
+    .name = "pool2d", .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d,
 };
 const CornuKernel cornu__host_max_pool2d_grad = {
-    .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d_grad,
+    .name = "pool2d", .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d_grad,
 };
 const CornuKernel cornu__host_average_pool2d_grad = {
-    .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d_grad,
+    .name = "pool2d", .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d_grad,
 };

@@ -774,10 +774,10 @@ static CornuStatus run(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_recurrent = {
-    .accepts = accepts, .scratch = scratch, .run = run,
+    .name = "recurrent", .accepts = accepts, .scratch = scratch, .run = run,
     .pack_bytes = pack_bytes, .pack = pack, .packs = KERNEL,
 };
 const CornuKernel cornu__host_recurrent_grad = {
-    .accepts = accepts, .scratch = scratch, .run = run,
+    .name = "recurrent", .accepts = accepts, .scratch = scratch, .run = run,
     .pack_bytes = pack_bytes, .pack = pack, .packs = G_KERNEL,
 };

@@ -330,8 +330,8 @@ static bool accepts(const CornuOpCall *call, const CornuType *out_type, const Co
 }
 
 const CornuKernel cornu__host_reduce_sum = {
-    .accepts = accepts, .scratch = reduce_scratch, .run = reduce_sum,
+    .name = "reduce", .accepts = accepts, .scratch = reduce_scratch, .run = reduce_sum,
 };
 const CornuKernel cornu__host_reduce_max = {
-    .accepts = accepts, .scratch = reduce_scratch, .run = reduce_max,
+    .name = "reduce", .accepts = accepts, .scratch = reduce_scratch, .run = reduce_max,
 };

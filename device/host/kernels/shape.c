@@ -346,9 +346,19 @@ static CornuStatus pack(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-const CornuKernel cornu__host_transpose = { .accepts = cornu__accepts_all, .run = transpose };
-const CornuKernel cornu__host_slice = { .accepts = cornu__accepts_all, .run = slice };
-const CornuKernel cornu__host_pad = { .accepts = cornu__accepts_all, .run = pad };
-const CornuKernel cornu__host_concat = { .accepts = cornu__accepts_all, .run = concat };
-const CornuKernel cornu__host_flip = { .accepts = cornu__accepts_all, .run = flip };
-const CornuKernel cornu__host_pack = { .accepts = cornu__accepts_all, .run = pack };
+const CornuKernel cornu__host_transpose = {
+    .name = "shape", .accepts = cornu__accepts_all, .run = transpose,
+};
+const CornuKernel cornu__host_slice = {
+    .name = "shape", .accepts = cornu__accepts_all, .run = slice,
+};
+const CornuKernel cornu__host_pad = { .name = "shape", .accepts = cornu__accepts_all, .run = pad };
+const CornuKernel cornu__host_concat = {
+    .name = "shape", .accepts = cornu__accepts_all, .run = concat,
+};
+const CornuKernel cornu__host_flip = {
+    .name = "shape", .accepts = cornu__accepts_all, .run = flip,
+};
+const CornuKernel cornu__host_pack = {
+    .name = "shape", .accepts = cornu__accepts_all, .run = pack,
+};

@@ -81,8 +81,8 @@ static CornuStatus softmax(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_softmax = {
-    .accepts = accepts, .scratch = softmax_scratch, .run = softmax,
+    .name = "softmax", .accepts = accepts, .scratch = softmax_scratch, .run = softmax,
 };
 const CornuKernel cornu__host_log_softmax = {
-    .accepts = accepts, .scratch = softmax_scratch, .run = softmax,
+    .name = "softmax", .accepts = accepts, .scratch = softmax_scratch, .run = softmax,
 };

@@ -93,7 +93,7 @@ static CornuStatus describe(CornuExecutable *base, const CornuPlan *plan)
         }
         CORNU__TRY(cornu__describe_step(base, &(CornuExecutableStep){
             .kind = cornu__plan_kind_name(plan, step), .ops = step->ops,
-            .scope = scope_of(plan, step),
+            .scope = scope_of(plan, step), .kernel = step->kernel ? step->kernel->name : NULL,
             .op_count = step->op_count, .in = in,
             .in_count = !moves ? 0 : cornu__plan_ends_sum(plan, step) ? 1 : step->in_count,
             .out = step->types + step->in_count, .out_count = moves ? step->out_count : 0,

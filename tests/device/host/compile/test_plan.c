@@ -6,7 +6,28 @@
 
 #include <cmocka.h>
 
+#include "../../../../device/cpu/kernels.h"
+#include "../../../../device/host/kernels/kernels.h"
 #include "../../agreement.h"
+
+/* So that a plan says which ran: each kernel of an op has another name, those that it hands its
+ * calls to where something is joined have one, too. */
+static void test_kernels_are_named(void **state)
+{
+    (void)state;
+    CornuKernels *tables[] = { cornu__host_kernels, cornu__cpu_kernels };
+    for (int t = 0; t < 2; t++)
+        for (int id = 0; id < CORNU_OP_COUNT; id++)
+            for (int i = 0; tables[t][id][i]; i++) {
+                const CornuKernel *kernel = tables[t][id][i];
+                assert_true(kernel->name && *kernel->name);
+                assert_true(!kernel->pooled || *kernel->pooled->name);
+                assert_true(!kernel->summed || *kernel->summed->name);
+                for (int k = 0; k < i; k++)
+                    assert_string_not_equal(kernel->name, tables[t][id][k]->name);
+            }
+    assert_string_equal(cornu__host_kernels[CORNU_OP_CONV2D][0]->name, "conv2d_winograd");
+}
 
 static void test_adam_is_one_pass_in_place(void **state)
 {
@@ -503,6 +524,7 @@ static void test_a_broadcast_of_what_was_written_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_are_named),
         cmocka_unit_test(test_adam_is_one_pass_in_place),
         cmocka_unit_test(test_variables_that_trade_places),
         cmocka_unit_test(test_readers_run_before_the_writer),

@@ -17,7 +17,7 @@
 #include "kernel_case.h"
 #include "../../numbers.h"
 
-const CornuKernel *const *tested_kernels;
+CornuKernels *tested_kernels;
 CornuMultiplier           tested_multiplier;
 CornuDtype                operands, results;
 
@@ -253,17 +253,40 @@ CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,
     return status;
 }
 
-const CornuKernel *case_kernel_taking(const CornuKernel *kernel, const Case *c)
+bool case_accepts(const CornuKernel *kernel, const Case *c)
 {
     const CornuOpCall  call = case_op(c);
     const CornuMachine machine = { 1, tested_multiplier, 1 };
-    return cornu__kernel_taking(kernel, &call, c->out_type, &machine);
+    return cornu__kernel_accepts(kernel, &call, c->out_type, &machine);
 }
 
-const CornuKernel *case_kernel(const Case *c)
+/* The first after `last`, or of all if that is NULL, in the order of the tables. */
+static const CornuKernel *first_after(const CornuKernel *last, const Case *c, bool pooled)
 {
-    const CornuKernel *own = tested_kernels ? tested_kernels[c->id] : NULL;
-    return case_kernel_taking(own ? own : cornu__host_kernels[c->id], c);
+    CornuKernels *tables[] = { tested_kernels, cornu__host_kernels };
+    bool          asked = !last;
+    for (int t = 0; t < 2; t++)
+        for (int i = 0; tables[t] && tables[t][c->id][i]; i++) {
+            const CornuKernel *kernel = tables[t][c->id][i];
+            if (pooled) kernel = kernel->pooled;
+            if (asked && kernel && case_accepts(kernel, c)) return kernel;
+            asked = asked || kernel == last;
+        }
+    return NULL;
+}
+
+const CornuKernel *case_kernel(const Case *c) { return first_after(NULL, c, false); }
+
+const CornuKernel *case_kernel_after(const CornuKernel *kernel, const Case *c)
+{
+    return first_after(kernel, c, false);
+}
+
+const CornuKernel *case_pooled(const Case *c) { return first_after(NULL, c, true); }
+
+const CornuKernel *case_pooled_after(const CornuKernel *pooled, const Case *c)
+{
+    return first_after(pooled, c, true);
 }
 
 bool case_makes_fewer_products(const CornuKernel *kernel)
@@ -346,7 +369,7 @@ void case_check(const Case *c)
 {
     const CornuKernel *kernel = case_kernel(c);
     assert_non_null(kernel);
-    for (; kernel; kernel = case_kernel_taking(kernel->otherwise, c)) check_kernel(kernel, c);
+    for (; kernel; kernel = case_kernel_after(kernel, c)) check_kernel(kernel, c);
 }
 
 void case_check_and_free(Case *c)

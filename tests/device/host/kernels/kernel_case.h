@@ -13,8 +13,8 @@
 #include "../../../../device/host/kernels/kernels.h"
 
 /* Of the device under test: its kernels, and how it multiplies. */
-extern const CornuKernel *const *tested_kernels;
-extern CornuMultiplier           tested_multiplier;
+extern CornuKernels   *tested_kernels;
+extern CornuMultiplier tested_multiplier;
 extern CornuDtype                operands, results;   /* the dtypes of products */
 
 enum { MOST_INPUTS = 7, MOST_THREADS = 3 };
@@ -65,10 +65,14 @@ void case_expect_epilogue(Case *c);
 /* Memory whose contents nothing may rely on starts as NaNs or as zeros, in turn. */
 void *unset_memory(size_t bytes);
 
-/* The first of the kernels for the op, or of a kernel and its others, that takes the case; NULL:
- * none. */
+bool case_accepts(const CornuKernel *kernel, const Case *c);
+
+/* The first of the op's kernels that takes the case, and the first after a kernel; of those joined
+ * with a pooling likewise. NULL: none. */
 const CornuKernel *case_kernel(const Case *c);
-const CornuKernel *case_kernel_taking(const CornuKernel *kernel, const Case *c);
+const CornuKernel *case_kernel_after(const CornuKernel *kernel, const Case *c);
+const CornuKernel *case_pooled(const Case *c);
+const CornuKernel *case_pooled_after(const CornuKernel *pooled, const Case *c);
 
 /* Whether it makes fewer products than there are taps, of sums of elements and of taps. */
 bool case_makes_fewer_products(const CornuKernel *kernel);

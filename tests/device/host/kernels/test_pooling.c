@@ -102,7 +102,7 @@ static void test_pool(void **state)
 static const CornuKernel *direct(const Case *c)
 {
     const CornuKernel *kernel = case_kernel(c);
-    return case_makes_fewer_products(kernel) ? case_kernel_taking(kernel->otherwise, c) : kernel;
+    return case_makes_fewer_products(kernel) ? case_kernel_after(kernel, c) : kernel;
 }
 
 /* A joined kernel: out has the types of the pool's outputs, or of the filter. */
@@ -206,7 +206,7 @@ static void check_joined(const CornuKernel *joined, const CornuKernel *separate,
  * that take it, if any. */
 static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *map)
 {
-    const CornuKernel *fewer = &cornu__host_conv2d_grad_input_unpooled_winograd;
+    const CornuKernel *fewer = cornu__host_conv2d_grad_input_winograd.pooled;
     const bool         by_filter = id == CORNU_OP_CONV2D_GRAD_FILTER;
     const CornuShape   shape = y->in_type[by_filter].shape;
     Case               g = { .id = id, .in_count = 2, .epilogue.activation = CORNU_OP_COUNT,
@@ -226,10 +226,10 @@ static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *ma
         g.attributes.conv2d_grad.dilation[i] = y->attributes.conv2d.dilation[i];
         g.attributes.conv2d_grad.extents[i] = shape.extent[by_filter ? i : i + 1];
     }
-    const CornuKernel *joined = case_kernel_taking(cornu__host_pooled[id], &g);
+    const CornuKernel *joined = case_pooled(&g);
     if (joined == fewer) {
         check_joined(joined, case_kernel(&g), &g, up, in);
-        joined = case_kernel_taking(fewer->otherwise, &g);
+        joined = case_pooled_after(fewer, &g);
     }
     if (joined) check_joined(joined, direct(&g), &g, up, in);
 }
@@ -257,7 +257,7 @@ static void check_pooled_gradients(const Case *y, CornuAttributes window, CornuT
  * that the one without a pool makes. */
 static void check_fewer_pooled(const Case *y, const Case *pool)
 {
-    const CornuKernel *joined = &cornu__host_conv2d_pooled_winograd;
+    const CornuKernel *joined = cornu__host_conv2d_winograd.pooled;
     const CornuOpCall  pool_call = case_op(pool);
     const int64_t      F = y->in_type[1].shape.extent[3];
     Case               plain = *y, p = *pool;
@@ -284,8 +284,8 @@ static void check_fewer_pooled(const Case *y, const Case *pool)
 /* Whether conv2d_padded.c takes y joined with the pool. */
 static bool is_padded(const Case *y, const CornuOpCall *pool)
 {
-    const CornuKernel *kernel = &cornu__host_conv2d_pooled_padded;
-    return case_kernel_taking(kernel, y) == kernel && kernel->joins(pool);
+    const CornuKernel *kernel = cornu__host_conv2d_padded.pooled;
+    return case_accepts(kernel, y) && kernel->joins(pool);
 }
 
 /* Joined or one after the other, the bits are the same. */
@@ -307,8 +307,8 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
         return;
     }
     const bool         padded = is_padded(&y, &pool_call);
-    const CornuKernel *kernel = padded ? &cornu__host_conv2d_pooled_padded
-                                       : &cornu__host_conv2d_pooled;
+    const CornuKernel *kernel = padded ? cornu__host_conv2d_padded.pooled
+                                       : cornu__host_conv2d.pooled;
     const CornuKernel *separate = padded ? &cornu__host_conv2d_padded : &cornu__host_conv2d;
     assert_int_equal(case_run_with(separate, &y, 1, &map), CORNU_OK);
     p.in[0] = map;

@@ -56,6 +56,7 @@ static void test_steps_say_what_they_compute(void **state)
     const CornuExecutableStep *step = find(made.executable, "matmul+bias+relu");
     assert_string_equal(step->kind, "kernel");
     assert_string_equal(step->scope, "dense");
+    assert_string_equal(step->kernel, "matmul");
     assert_true(step->per_shard);
     assert_int_equal(step->flops, 2 * 16 * 32 * 64 + 2 * 16 * 64);
     assert_int_equal(step->bytes_read, 4 * (16 * 32 + 32 * 64 + 64));
@@ -64,6 +65,7 @@ static void test_steps_say_what_they_compute(void **state)
     assert_true(cornu_type_equal(step->out[0], cornu_type(CORNU_F32, 16, 64)));
     step = find(made.executable, "all_reduce");
     assert_string_equal(step->kind, "collective");
+    assert_string_equal(step->kernel, "collective");
     assert_string_equal(step->scope, "");
     assert_false(step->per_shard);
     assert_true(find(made.executable, "reduce_sum")->per_shard);
