@@ -352,8 +352,8 @@ static void test_the_page_of_a_native_device(void **state)
     char *text = print();
     expect_width(text, 120);
     for (const char *const *part = (const char *const[]){
-             "native", "measured here", "batch_no.._17/grad", " matmul ", "   75.0\n",
-             "   12.5\n", NULL };
+             "native", "measured here", "batch_no.._17/grad", " matmul ", "  75.0\n",
+             "  12.5\n", NULL };
          *part; part++)
         if (!strstr(text, *part)) fail_msg("%s is not in\n%s", *part, text);
     assert_null(strstr(text, "odelled"));
