@@ -1,7 +1,7 @@
 /*
  * Steps that run again allocate nothing; memory of a training, and time to its first step.
  *
- * tests/run: alone
+ * tests/run: alone, in check
  */
 #define _DEFAULT_SOURCE    /* wait4 */
 
