@@ -59,6 +59,7 @@
 #include "estimator/run_config.h"
 #include "estimator/spec.h"
 #include "explain/explain.h"
+#include "explain/types.h"
 #include "formats/file.h"
 #include "formats/npz.h"
 #include "formats/safetensors.h"

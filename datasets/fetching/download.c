@@ -21,12 +21,12 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../../device/log_internal.h"
 #include "../../device/open.h"
 #include "../../device/sha256_internal.h"
+#include "../../device/clock_internal.h"
 
 extern char **environ;
 
@@ -93,13 +93,6 @@ static int64_t size_of(const char *path)
     return stat(path, &status) == 0 ? (int64_t)status.st_size : 0;
 }
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* Updates *received and *grown; an error if the download should stop. curl and wget detect stalls
  * differently, so we watch the file grow. */
 static CornuStatus judge(const char *path, const CornuDataFile *file,
@@ -107,12 +100,12 @@ static CornuStatus judge(const char *path, const CornuDataFile *file,
                          double *grown)
 {
     int64_t bytes = size_of(path);
-    if (bytes != *received) *grown = now();
+    if (bytes != *received) *grown = cornu__seconds();
     *received = bytes;
     if (bytes > file->bytes)
         return cornu__fail(CORNU_ERR_DATA, "received more than the expected %lld bytes",
                            (long long)file->bytes);
-    if (now() - *grown > stall)
+    if (cornu__seconds() - *grown > stall)
         return cornu__fail(CORNU_ERR_DATA, "received nothing for %d seconds after %lld of %lld "
                            "bytes", stall, (long long)bytes, (long long)file->bytes);
     if (search->progress && !search->progress(search->context, file, bytes))
@@ -128,7 +121,7 @@ static CornuStatus watch(pid_t child, int complaints, const char *path, const Co
     enum { BETWEEN_LOOKS_MS = 100 };
     CornuStatus status = CORNU_OK;
     int64_t     received = 0;
-    double      grown = now();
+    double      grown = cornu__seconds();
     size_t      used = 0;
     for (;;) {
         struct pollfd wait = { .fd = complaints, .events = POLLIN };

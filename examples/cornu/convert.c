@@ -9,7 +9,7 @@ int command_convert(int argc, char **argv)
     int64_t       opset = 0;
     const Option  extra[] = {
         { "opset", OPTION_WHOLE, &opset, "N", "of an .onnx file; 18 unless given", 13, 27, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Program program = { .name = "cornu convert",
                               .extra = extra,

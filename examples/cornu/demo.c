@@ -6,9 +6,9 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "commands.h"
 #include "common/digits.h"
 #include "common/session.h"
@@ -27,13 +27,6 @@ static const double ENOUGH = 0.985;
 /* In the source tree the model lies with what was built there, elsewhere in the working folder. */
 static bool in_tree(void) { return access("build", F_OK) == 0; }
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* ---- How long it takes here ---- */
 
 /* Seconds per training step on a device, of a model that is thrown away. Its program is the real
@@ -47,10 +40,10 @@ static CornuStatus time_step(const Race *race, const Racer *racer, double *secon
     double           start = 0.0;
     if (!status && racer == race->racers) status = cornu_summary(model);
     for (int i = 0; i <= TIMED_STEPS && !status; i++) {
-        if (i == 1) start = now();   /* the first step compiles */
+        if (i == 1) start = clock_seconds();   /* the first step compiles */
         status = cornu_train_on_batch(model, x, y, NULL);
     }
-    *seconds = (now() - start) / TIMED_STEPS;
+    *seconds = (clock_seconds() - start) / TIMED_STEPS;
     cornu_model_free(model);
     return status;
 }

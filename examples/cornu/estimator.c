@@ -160,7 +160,7 @@ int command_estimator(int argc, char **argv)
           "write the model that predicts to FILE, .keras, .onnx or .safetensors", 0, 0, NULL },
         { "limit", OPTION_WHOLE, &options.limit, "N", "use only the first N samples", 1, 1e12,
           NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Program program = { .name = "cornu estimator", .groups = OPTIONS_THREADS, .extra = extra,
                               .purpose = "Trains on handwritten digits with a TPUEstimator, as "

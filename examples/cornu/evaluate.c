@@ -39,7 +39,7 @@ int command_evaluate(int argc, char **argv)
          { "batch-size", OPTION_WHOLE, &options.batch_size, "N",
            "rows at once; default 32, or what the model fixes", 1, 1e6, NULL },
          OBJECTIVE_LOSS_OPTIONS(objective),
-         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+         OPTION_END,
     };
     const Program program = { .name = "cornu evaluate", .extra = extra, .arguments = "MODEL",
                               .least_arguments = 1, .data = DATA_HELP,

@@ -48,21 +48,6 @@ static CornuStatus open_text(Run *run)
 
 /* ---- Networks of models/ ---- */
 
-/* Copies the weights of a model with the same layers. */
-static CornuStatus copy_weights(const CornuModel *from, CornuModel *to)
-{
-    CornuStatus status = CORNU_OK;
-    for (int i = 0; i < cornu_model_weight_count(from) && !status; i++) {
-        const CornuWeight *weight = cornu_model_weight(from, i);
-        CornuArray values = cornu_array_from(malloc(cornu_type_bytes(weight->type)), weight->type);
-        status = values.data ? cornu_weight_read(weight, values)
-                             : cornu_error_set(CORNU_ERR_MEMORY, "no memory for the weights");
-        if (!status) status = cornu_weight_write(cornu_model_weight(to, i), values);
-        free(values.data);
-    }
-    return status;
-}
-
 /* The weights of the saved one, on one shard. A recurrent network keeps its state and takes one
  * character at a time; a transformer sees as many as in training. */
 static CornuModel *rebuild(const Run *run, const CornuModel *saved)
@@ -72,7 +57,7 @@ static CornuModel *rebuild(const Run *run, const CornuModel *saved)
         .preset = run->preset, .vocabulary = run->text->vocabulary, .stateful = !attends,
         .sequence_length = attends ? cornu_model_input_shape(saved).extent[1] : 1);
     CornuStatus status = cornu_compile(model, .device = run->device);
-    if (!status) status = copy_weights(saved, model);
+    if (!status) status = cornu_model_copy_weights(model, saved);
     if (!status) return model;
     cornu_model_free(model);
     return NULL;
@@ -268,7 +253,7 @@ int command_generate(int argc, char **argv)
           "what a character is, as in the training; default code-points", 0, 0, data_encodings },
         { "text", OPTION_TEXT, &flags.text, "FILE",
           "with --encoding alphabet, the text of the training, as --data FILE", 0, 0, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Program program = {
         .name = "cornu generate", .extra = extra, .arguments = "MODEL", .least_arguments = 1,

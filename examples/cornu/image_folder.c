@@ -171,7 +171,7 @@ int command_image_folder(int argc, char **argv)
           "fraction held out for validation, 0 for none", 0, 0.9, NULL },
         { "no-cache", OPTION_SWITCH, &pictures.no_cache, "",
           "read the files anew each epoch, for more than memory holds", 0, 0, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Program program = {
         .name = "cornu image_folder", .extra = extra, .arguments = "DIR", .least_arguments = 1,

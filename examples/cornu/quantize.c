@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cornu/cornu.h>
 
+#include "clock.h"
 #include "commands.h"
 #include "common/picture_input.h"
 #include "common/session.h"
@@ -30,13 +30,6 @@ typedef struct {
     int        count;
     double     seconds;
 } Predictions;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static CornuStatus make_predictions(Predictions *p, CornuModel *model, const CornuArray *x)
 {
@@ -180,14 +173,14 @@ static CornuStatus run_both(CornuModel *model, CornuInt8Model *small, const Corn
     if (status) return status;
     memcpy(config.xs, x, sizeof config.xs);
     memcpy(config.tos, real->to, sizeof config.tos);
-    const double start = now();
+    const double start = clock_seconds();
     status = cornu_predict_from(&config);
-    const double middle = now();
+    const double middle = clock_seconds();
     if (!status)
         status = cornu_int8_predict_many(small, x, cornu_model_input_count(model), integer->to,
                                          integer->count);
     real->seconds = middle - start;
-    integer->seconds = now() - middle;
+    integer->seconds = clock_seconds() - middle;
     return status;
 }
 
@@ -254,7 +247,7 @@ int command_quantize(int argc, char **argv)
                                 "write the 8-bit model to FILE, .tflite or .onnx", 0, 0, NULL },
                               { "operators", OPTION_SWITCH, &settings.operators, "",
                                 "list the operators, and what an Edge TPU has", 0, 0, NULL },
-                              { NULL, 0, NULL, NULL, NULL, 0, 0, NULL } };
+                              OPTION_END };
     const Program program = {
         .name = "cornu quantize", .extra = extra, .arguments = "MODEL", .least_arguments = 1,
         .groups = OPTIONS_DATA | OPTIONS_CLASSES | OPTIONS_THREADS,

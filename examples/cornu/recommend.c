@@ -7,10 +7,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <cornu/cornu.h>
 
+#include "clock.h"
 #include "commands.h"
 #include "common/session.h"
 
@@ -18,13 +18,6 @@ typedef struct {
     double  table_rate, threshold;
     int64_t users, items, dim;
 } Settings;
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static CornuClicks *load(const Options *options, const Settings *settings)
 {
@@ -67,10 +60,10 @@ static CornuStatus train(const Options *options, CornuDevice *device, CornuModel
     if (!status) cornu_summary(model);
     Options without = *options;   /* --save: the layers are the program's, so it has the weights */
     without.save = NULL;
-    const double begin = now();
+    const double begin = clock_seconds();
     if (!status) status = session_train(&without, model, data, clicks->test, "events", results);
     if (!status && options->save) status = cornu_model_save_weights(model, options->save);
-    const double seconds = now() - begin;
+    const double seconds = clock_seconds() - begin;
     const int64_t steps = session_steps(options, clicks->train_rows);
     const double  seen = options->steps_per_epoch ? (double)(steps * options->batch_size)
                                                   : (double)clicks->train_rows;
@@ -116,7 +109,7 @@ int command_recommend(int argc, char **argv)
           "clicks", 0.01, 100, NULL },
         { "users", OPTION_WHOLE, &settings.users, "N", "of synthetic events", 1, 1e9, NULL },
         { "items", OPTION_WHOLE, &settings.items, "N", "of synthetic events", 1, 1e9, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Program program = {
         .name = "cornu recommend", .extra = extra,

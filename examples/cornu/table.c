@@ -497,7 +497,7 @@ int command_table(int argc, char **argv)
           "value; without it they are an error", 0, 0, NULL },
         { "predict", OPTION_SWITCH, &settings.predict, "", "predict the target for the rows of "
           "FILE.csv with the model of --load, as CSV on stdout", 0, 0, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Program program = {
         .name = "cornu table", .extra = extra, .arguments = "FILE.csv", .least_arguments = 1,

@@ -73,7 +73,7 @@ int command_train(int argc, char **argv)
           "how sequences are drawn from the text; default the network's", 0, 0, samplings },
         { "rmsprop", OPTION_CHOICE, &flags.rmsprop, "NAME",
           "form of RMSprop, for the LSTMs; default the network's", 0, 0, forms },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Program program = { .name = "cornu train",
                               .extra = extra,

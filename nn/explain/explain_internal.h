@@ -11,19 +11,10 @@
 #include "../config/serializable_internal.h"
 #include "../training/training_internal.h"
 #include "explain.h"
+#include "types.h"
 
 enum { CORNU_EXPLAIN_WIDTH = 80, CORNU_EXPLAIN_SHARDS = 4, CORNU_EXPLAIN_PROFILES = 8 };
 enum { CORNU_EXPLAIN_ADVICE = 16, CORNU_EXPLAIN_NOTES = 8, CORNU_EXPLAIN_TEXT = 400 };
-
-/* What the model takes and gives, found by recording it once (probe.c). */
-typedef struct {
-    CornuType inputs[CORNU_MAX_MODEL_TENSORS];    /* of a batch, for each value that is fed */
-    int64_t   rows_of[CORNU_MAX_MODEL_TENSORS];   /* of the table that the input is looked up in;
-                                                     0: in none */
-    CornuType outputs[CORNU_MAX_MODEL_TENSORS];
-    CornuOpId made_by[CORNU_MAX_MODEL_TENSORS];   /* the op that makes it, converting apart */
-    int       input_count, output_count;
-} CornuExplainProbe;
 
 /* A copy of the model with its compiled step. */
 typedef struct {
@@ -62,7 +53,7 @@ struct CornuExplanation {
     char               loss[CORNU_EXPLAIN_TEXT];
     char               notes[CORNU_EXPLAIN_NOTES][CORNU_EXPLAIN_TEXT];   /* why; what is assumed */
     int                note_count;
-    CornuExplainProbe  probe;
+    CornuModelTypes  probe;
     CornuExplainSubject subject;
     CornuExecutable   *executable;
     CornuPlacedOp     *placed;
@@ -102,8 +93,13 @@ struct CornuExplanation {
 
 /* ---- The step ---- */
 
-/* What the model is for a batch of so many rows. */
-CornuStatus cornu__explain_probe(CornuExplanation *e, int64_t batch, CornuExplainProbe *to);
+/* As cornu_model_types, also of models with layers on the host, of whose other layers they are then.
+ * *taken: what open extents became, 0 for the usual ones; CORNU_NONE: none is open. */
+CornuStatus cornu__model_types(const CornuModel *model, int64_t batch, int64_t extent,
+                               CornuModelTypes *to, int64_t *taken);
+
+/* For a batch of so many rows, with the explanation's extent. */
+CornuStatus cornu__explain_probe(CornuExplanation *e, int64_t batch, CornuModelTypes *to);
 
 /* Finds out whether the step trains and with which loss; opens a device of one shard where the
  * model needs that. */
@@ -112,7 +108,7 @@ CornuStatus cornu__explain_choose(CornuExplanation *e);
 /* A copy of the model, compiled for the device with its step for a batch; `weights`: with the
  * model's own. cornu_model_free(to->model) frees both. */
 CornuStatus cornu__explain_make(const CornuExplanation *e, CornuDevice *device,
-                                const CornuExplainProbe *probe, bool weights,
+                                const CornuModelTypes *probe, bool weights,
                                 CornuExplainSubject *to);
 
 /* Runs it. */

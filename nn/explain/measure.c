@@ -23,7 +23,7 @@ static CornuArray invent(CornuType type, int64_t below)
 }
 
 /* Rows of a table; pixels; else 0 and 1, which masks and types of tokens are. */
-static int64_t below_of(const CornuExplainProbe *probe, int i, CornuType type)
+static int64_t below_of(const CornuModelTypes *probe, int i, CornuType type)
 {
     return probe->rows_of[i]                ? probe->rows_of[i]
          : cornu_dtype_is_float(type.dtype) ? 0

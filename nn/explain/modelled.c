@@ -47,7 +47,7 @@ static CornuStatus model_shards(CornuExplanation *e, int row)
 static void model_doubled(CornuExplanation *e)
 {
     const int64_t       large = (int64_t)1 << 31;   /* bytes */
-    CornuExplainProbe   probe;
+    CornuModelTypes   probe;
     CornuExplainSubject subject = { NULL, NULL };
     if (e->function || e->fixed_batch || e->statistics.bytes_planned > large) return;
     CornuDevice *device = cornu_device_open_like(e->device, 1);

@@ -9,14 +9,14 @@
 /* ---- The loss ---- */
 
 /* The loss that fits how an output is made; NULL: none does, as it is made of whole numbers. */
-static const char *fitting_loss(const CornuExplainProbe *probe, int i)
+static const char *fitting_loss(const CornuModelTypes *probe, int i)
 {
     if (!cornu_dtype_is_float(probe->outputs[i].dtype)) return NULL;
     if (probe->made_by[i] == CORNU_OP_SOFTMAX) return "sparse_categorical_crossentropy";
     return probe->made_by[i] == CORNU_OP_SIGMOID ? "binary_crossentropy" : "mean_squared_error";
 }
 
-static const char *reason_of(const CornuExplainProbe *probe, int i)
+static const char *reason_of(const CornuModelTypes *probe, int i)
 {
     return probe->made_by[i] == CORNU_OP_SOFTMAX   ? "ends in a softmax"
          : probe->made_by[i] == CORNU_OP_SIGMOID   ? "ends in a sigmoid"
@@ -105,6 +105,30 @@ static CornuStatus choose_step(CornuExplanation *e)
     return CORNU_OK;
 }
 
+/* ---- The types ---- */
+
+static void tell_types(CornuExplanation *e, const CornuModelTypes *types)
+{
+    char      text[CORNU_EXPLAIN_TEXT / 2] = "";
+    int       used = 0;
+    CornuText type;
+    for (int i = 0; i < types->input_count && used < (int)sizeof text; i++)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%s", i ? ", " : "",
+                         cornu_type_print(&type, types->inputs[i]));
+    cornu__explain_note(e, "The model leaves extents of its inputs open; here they are %s.", text);
+}
+
+/* Those of the first batch are told, and stay. */
+CornuStatus cornu__explain_probe(CornuExplanation *e, int64_t batch, CornuModelTypes *to)
+{
+    int64_t taken;
+    CORNU__TRY(cornu__model_types(e->config.model, batch, e->config.extent, to, &taken));
+    if (to != &e->probe || taken == CORNU_NONE) return CORNU_OK;
+    tell_types(e, to);
+    e->config.extent = taken;
+    return CORNU_OK;
+}
+
 /* ---- The device ---- */
 
 static CornuStatus open_device(CornuExplanation *e, int shards)
@@ -177,16 +201,6 @@ CornuStatus cornu__explain_choose(CornuExplanation *e)
 
 /* ---- The copy ---- */
 
-static CornuStatus copy_weight(CornuWeight *to, const CornuWeight *from)
-{
-    const CornuArray values =
-        cornu_array_from(cornu__allocate(cornu_type_bytes(from->type), 1), from->type);
-    CornuStatus status = values.data ? cornu_weight_read(from, values) : CORNU_ERR_MEMORY;
-    if (!status) status = cornu_weight_write(to, values);
-    cornu__release(values.data);
-    return status;
-}
-
 static CornuStatus compile(const CornuExplanation *e, CornuModel *model, CornuDevice *device)
 {
     CornuCompileConfig config = { .model = model, .device = device };
@@ -211,7 +225,7 @@ static bool given_type(CornuType given, int64_t batch, CornuType *to)
 
 /* Numbers of classes have the outputs' shape without the classes; CTC takes words, here of one. */
 static CornuType label_type(const CornuExplanation *e, const CornuModel *model, int i,
-                            const CornuExplainProbe *probe)
+                            const CornuModelTypes *probe)
 {
     const CornuLoss *loss = model->losses[i];
     CornuType        type = cornu_type_from(CORNU_F32, probe->outputs[i].shape);
@@ -224,7 +238,7 @@ static CornuType label_type(const CornuExplanation *e, const CornuModel *model, 
     return type;
 }
 
-static CornuStatus make_step(const CornuExplanation *e, const CornuExplainProbe *probe,
+static CornuStatus make_step(const CornuExplanation *e, const CornuModelTypes *probe,
                              CornuExplainSubject *to)
 {
     CornuArray x[CORNU_MAX_MODEL_TENSORS], y[CORNU_MAX_MODEL_TENSORS];
@@ -242,14 +256,13 @@ static CornuStatus make_step(const CornuExplanation *e, const CornuExplainProbe 
 }
 
 CornuStatus cornu__explain_make(const CornuExplanation *e, CornuDevice *device,
-                                const CornuExplainProbe *probe, bool weights,
+                                const CornuModelTypes *probe, bool weights,
                                 CornuExplainSubject *to)
 {
     const CornuModel *model = e->config.model;
     *to = (CornuExplainSubject){ .model = cornu_model_clone(model) };
     CornuStatus status = to->model ? CORNU_OK : cornu_error_take();
-    for (int i = 0; i < cornu_model_weight_count(model) && !status && weights; i++)
-        status = copy_weight(cornu_model_weight(to->model, i), cornu_model_weight(model, i));
+    if (!status && weights) status = cornu_model_copy_weights(to->model, model);
     if (!status) status = compile(e, to->model, device);
     if (!status) status = make_step(e, probe, to);
     if (!status) return CORNU_OK;

@@ -18,28 +18,37 @@ static CornuTensor *array_of(void *context, CornuArray array)
     return cornu__graph_parameter(context, array.type);
 }
 
-/* The model's calls in a graph that is never run. */
-static bool record(const CornuModel *model, CornuGraph *graph, const CornuType *x, int64_t rows,
-                   CornuTensor **in, CornuTensor **out)
+bool cornu__model_trace(const CornuModel *model, CornuGraph *graph, const CornuType *types,
+                        CornuTensor **in, CornuTensor **out)
 {
     CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
     CornuTensor *masks[CORNU_MAX_MODEL_TENSORS] = { NULL }, *out_masks[CORNU_MAX_MODEL_TENSORS];
     CornuTensor *scalar = cornu__graph_parameter(graph, cornu_scalar(CORNU_I64));
-    const CornuDescription types = { graph, weight_of, array_of };
+    const CornuDescription description = { graph, weight_of, array_of };
     const CornuCall call = { .graph = graph, .count = scalar, .total = scalar, .seed = scalar,
                              .iteration = scalar, .position = scalar, .shapes_only = true,
-                             .description = &types };
+                             .description = &description };
     const int count = cornu__model_fed(model, fed);
-    for (int i = 0; i < count; i++) {
-        CornuType type = fed[i]->type;
-        for (int k = 1; k < type.shape.rank; k++)
-            if (type.shape.extent[k] == CORNU_NONE)
-                type.shape.extent[k] = k < x[i].shape.rank ? x[i].shape.extent[k] : 1;
-        type.shape.extent[0] = rows;
-        in[i] = cornu__graph_parameter(graph, type);
-        if (!in[i]) return false;
-    }
+    for (int i = 0; i < count; i++)
+        if (!(in[i] = cornu__graph_parameter(graph, types[i]))) return false;
     return cornu__model_call_layers(model, &call, in, masks, out, out_masks) != NULL;
+}
+
+/* For so many rows, with other extents that are open as the data have them. */
+static bool record(const CornuModel *model, CornuGraph *graph, const CornuType *x, int64_t rows,
+                   CornuTensor **in, CornuTensor **out)
+{
+    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    CornuType    types[CORNU_MAX_MODEL_TENSORS];
+    const int    count = cornu__model_fed(model, fed);
+    for (int i = 0; i < count; i++) {
+        types[i] = fed[i]->type;
+        for (int k = 1; k < types[i].shape.rank; k++)
+            if (types[i].shape.extent[k] == CORNU_NONE)
+                types[i].shape.extent[k] = k < x[i].shape.rank ? x[i].shape.extent[k] : 1;
+        types[i].shape.extent[0] = rows;
+    }
+    return cornu__model_trace(model, graph, types, in, out);
 }
 
 /* Whether the program is the same for another number of rows: else its results depend on that. */

@@ -12,6 +12,11 @@ bool cornu__model_on_host(const CornuModel *model);
  * that the step takes, and the results of these layers. Returns their number. */
 int cornu__model_fed(const CornuModel *model, CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS]);
 
+/* Records the model's calls, for values of these types in the order of cornu__model_fed, in a graph
+ * that is never run. False with a pending error. */
+bool cornu__model_trace(const CornuModel *model, CornuGraph *graph, const CornuType *types,
+                        CornuTensor **in, CornuTensor **out);
+
 /* Puts what the model is fed with in its places among the values and masks; begin[i] is where in
  * `in` that of a model begins which is called by calls[i] and has layers on the host, else -1. It
  * is set where the model has layers on the host. */

@@ -323,6 +323,38 @@ CornuWeight *cornu_model_weight(const CornuModel *model, int i)
     return model->base.weights[i];
 }
 
+static CornuStatus copy_weight(CornuWeight *to, const CornuWeight *from)
+{
+    const CornuArray values =
+        cornu_array_from(cornu__allocate(cornu_type_bytes(from->type), 1), from->type);
+    CornuStatus status = values.data ? cornu_weight_read(from, values) : CORNU_ERR_MEMORY;
+    if (!status) status = cornu_weight_write(to, values);
+    cornu__release(values.data);
+    return status;
+}
+
+CornuStatus cornu_model_copy_weights(CornuModel *to, const CornuModel *from)
+{
+    CornuText text[2];
+    CORNU__NEED(to);
+    CORNU__NEED(from);
+    const int count = from->base.weight_count;
+    if (to->base.weight_count != count)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s has %d weights, %s has %d", to->base.name,
+                           to->base.weight_count, from->base.name, count);
+    for (int i = 0; i < count; i++) {
+        const CornuWeight *own = to->base.weights[i], *other = from->base.weights[i];
+        if (!cornu_type_equal(own->type, other->type))
+            return cornu__fail(CORNU_ERR_SHAPE, "the weight %s of %s is %s, %s of %s is %s",
+                               own->path, to->base.name, cornu_type_print(&text[0], own->type),
+                               other->path, from->base.name,
+                               cornu_type_print(&text[1], other->type));
+    }
+    for (int i = 0; i < count; i++)
+        CORNU__TRY(copy_weight(to->base.weights[i], from->base.weights[i]));
+    return CORNU_OK;
+}
+
 CornuLayer *cornu_model_find_layer(const CornuModel *model, const char *name)
 {
     CORNU__NEED_OR(model, NULL);

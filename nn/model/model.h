@@ -122,6 +122,11 @@ const char *cornu_model_note(const CornuModel *model, const char *key);
 int          cornu_model_weight_count(const CornuModel *model);
 CornuWeight *cornu_model_weight(const CornuModel *model, int i);
 
+/* Writes the weights of `from` into those of `to`, as Keras' to.set_weights(from.get_weights()).
+ * CORNU_ERR_SHAPE, before anything is written, unless both have as many, one after the other of the
+ * same types. */
+CornuStatus cornu_model_copy_weights(CornuModel *to, const CornuModel *from);
+
 /* Keras' model.quantize(mode): cornu_layer_quantize_weights for every layer of the model that has a
  * form of the mode, also inside others, before the model is compiled. CORNU_ERR_UNSUPPORTED for a
  * MultiHeadAttention or GroupQueryAttention, whose products Keras would quantize.

@@ -79,23 +79,6 @@ static CornuStatus check(const CornuPredictorConfig *config)
     return CORNU_OK;
 }
 
-static CornuStatus copy_weight(CornuWeight *to, const CornuWeight *from)
-{
-    const CornuArray values =
-        cornu_array_from(cornu__allocate(cornu_type_bytes(from->type), 1), from->type);
-    CornuStatus status = values.data ? cornu_weight_read(from, values) : CORNU_ERR_MEMORY;
-    if (!status) status = cornu_weight_write(to, values);
-    cornu__release(values.data);
-    return status;
-}
-
-static CornuStatus copy_weights(CornuModel *to, const CornuModel *from)
-{
-    for (int i = 0; i < cornu_model_weight_count(from); i++)
-        CORNU__TRY(copy_weight(cornu_model_weight(to, i), cornu_model_weight(from, i)));
-    return CORNU_OK;
-}
-
 static CornuStatus fill(CornuPredictor *predictor, const CornuPredictorConfig *config)
 {
     const CornuModel  *model = config->model;
@@ -107,7 +90,7 @@ static CornuStatus fill(CornuPredictor *predictor, const CornuPredictorConfig *c
     predictor->model = cornu_model_clone(model);
     if (!predictor->model) return cornu__fail_prefix(cornu_error_take(), "cornu_predictor");
     predictor->model->seed = model->seed;
-    CORNU__TRY(copy_weights(predictor->model, model));
+    CORNU__TRY(cornu_model_copy_weights(predictor->model, model));
     CORNU__TRY(cornu__model_predict_on(predictor->model, predictor->device));
     CORNU__TRY(cornu__model_make_variables(predictor->model));
     const int64_t fixed = cornu_model_batch_size(model);

@@ -1,10 +1,9 @@
 #include "progbar_logger.h"
 
+#include "../../device/clock_internal.h"
 #include "../../device/memory_internal.h"
 #include "../formats/output_internal.h"
 #include "../terminal/progbar_internal.h"
-
-#include <time.h>
 
 typedef struct {
     CornuCallback base;
@@ -14,13 +13,6 @@ typedef struct {
     bool          is_terminal;
     bool          in_fit, validating;
 } Logger;
-
-static double monotonic_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void restart(Logger *logger)
 {
@@ -169,7 +161,7 @@ CornuCallback *cornu_progbar_from(const CornuProgbarConfig *config)
     FILE *file = config->file ? config->file : stdout;
     CornuTerminal terminal = cornu_terminal(file);
     CornuBarStyle style = config->style ? *config->style : cornu_bar_style(terminal);
-    logger->clock = config->clock ? config->clock : monotonic_seconds;
+    logger->clock = config->clock ? config->clock : cornu__seconds;
     logger->is_terminal = terminal.is_terminal;
     logger->target = -1;
     logger->bar = cornu_bar_create(&style, file, logger->clock());

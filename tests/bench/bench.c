@@ -249,7 +249,7 @@ int main(int count, char **arguments)
         { "seconds", OPTION_NUMBER, &bench.seconds, "S", "to spend on each case, about", 1e-6,
           3600, NULL },
         { "json", OPTION_TEXT, &json, "FILE", "write all of it as JSON", 0, 0, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Program program = { .name = "bench", .extra = flags,
                               .purpose = "Measures this machine's limits, and what part of them "

@@ -17,7 +17,7 @@ static const Option extra[] = {
     { "layer", OPTION_TEXTS, &layers, "NAME", "shows a layer", 0, 0, NULL },
     { "show", OPTION_SWITCH, &show, "", "draw digits", 0, 0, NULL },
     { "strength", OPTION_NUMBER, &strength, "X", "of the effect", 0, 1, NULL },
-    { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    OPTION_END,
 };
 static const Program trainer = {
     .name = "mnist_cnn", .purpose = "Trains.", .groups = OPTIONS_ALL | OPTIONS_CLASSES,

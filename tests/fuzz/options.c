@@ -11,7 +11,7 @@ static const char *const models[] = { "mnist_cnn", "mnist_mlp", NULL };
 static const Option extra[] = {
     { "flip", OPTION_SWITCH, &flip, "", "of images", 0, 0, NULL },
     { "zoom", OPTION_NUMBER, &zoom, "X", "of images", 0, 1, NULL },
-    { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    OPTION_END,
 };
 static const Program programs[] = {
     { .name = "trainer", .purpose = "Trains.", .groups = OPTIONS_ALL | OPTIONS_CLASSES,

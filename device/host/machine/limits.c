@@ -1,13 +1,13 @@
 #include "limits.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "../../memory_internal.h"
 #include "../isa/product.h"
 #include "cpu.h"
 #include "threads.h"
 #include "vector.h"
+#include "../../clock_internal.h"
 
 /* A turn takes at least half of TURN_S, and TURNS of them the promised time. They are short so that
  * on a busy machine some are not interrupted. A read is of at most LONGEST_RUN floats; a thread
@@ -29,13 +29,6 @@ typedef struct {
     double               best;       /* per second */
     volatile float       sink[64];   /* results, so that they are computed */
 } Limit;
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void work(void *context, int64_t block, int thread)
 {
@@ -60,9 +53,9 @@ static void work(void *context, int64_t block, int thread)
 /* Seconds that all threads take for `steps` each. */
 static double run(Limit *limit)
 {
-    const double begin = now();
+    const double begin = cornu__seconds();
     cornu__threads_run(limit->threads, cornu__threads_count(limit->threads), work, limit);
-    const double seconds = now() - begin;
+    const double seconds = cornu__seconds() - begin;
     limit->first += limit->steps;
     return seconds;
 }

@@ -88,7 +88,7 @@ int command_cartpole(int argc, char **argv)
           "learning rate; default the algorithm's", 1e-12, 1e38, NULL },
         { "save", OPTION_TEXT, &options.save, "FILE",
           "write the network to FILE, .safetensors, .keras or .onnx", 0, 0, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Program program = { .name = "cornu cartpole", .extra = extra,
                               .groups = OPTIONS_SEED | OPTIONS_DEVICE | OPTIONS_THREADS,

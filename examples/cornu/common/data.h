@@ -104,7 +104,7 @@ bool data_given(const Options *options, const DataFlags *flags);
 CornuStatus data_describe(const Data *data, CornuModel *model);
 
 /* Random rows of the model's inputs, with extents that it takes where it leaves them open, and labels that fit its losses. */
-CornuStatus data_random(Data *data, CornuModel *model, int64_t rows, uint64_t seed);
+CornuStatus data_random(Data *data, const CornuModel *model, int64_t rows, uint64_t seed);
 
 /* The arrays of a test, else all of them; of predictions likewise. */
 const CornuArray *data_test_x(const Data *data);

@@ -3,7 +3,7 @@
  *
  *     LargeBatch   large = { 0 };
  *     const Option extra[] = { LARGE_BATCH_OPTIONS(large),
- *                              { NULL, 0, NULL, NULL, NULL, 0, 0, NULL } };
+ *                              OPTION_END };
  *     ... options_parse ...
  *     CornuOptimizer *optimizer = large.recipe ? large_batch_optimizer(&large, &options, steps)
  *                                                 : ... the usual one ...

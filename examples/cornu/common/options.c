@@ -37,7 +37,7 @@ static void fill_table(Table *table, Options *o)
     static const char *const verbosities[] = { "auto", "0", "1", "2", NULL };
     const Option device[] = {
         { "device", OPTION_CHOICE, &o->device, "NAME", "device to run on", 0, 0, devices },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Option numerics[] = {
         { "policy", OPTION_CHOICE, &o->policy, "NAME",
@@ -49,24 +49,24 @@ static void fill_table(Table *table, Options *o)
           o->shards ? "cpu, tpu or pjrt replicas that share each batch"
                     : "cpu, tpu or pjrt replicas that share each batch; default the device's",
           1, CORNU_MAX_SHARDS, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Option threads[] = {
         { "threads", OPTION_WHOLE, &o->threads, "N",
           o->threads > 0 ? "threads to use" : "threads to use; default one per processor", 1, 1024,
           NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Option processes[] = {
         { "transport", OPTION_CHOICE, &o->transport, "NAME",
           "what moves bytes between processes; default the best", 0, 0, transports },
         { "rank-timeout", OPTION_NUMBER, &o->rank_timeout, "S",
           "seconds after which a silent process has failed; default 60", 0.1, 1e6, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Option model[] = {
         { "model", OPTION_CHOICE, &o->model, "NAME", "network", 0, 0, table->program->models },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Option training[] = {
         { "epochs", OPTION_WHOLE, &o->epochs, "N",
@@ -78,28 +78,28 @@ static void fill_table(Table *table, Options *o)
         { "learning-rate", OPTION_NUMBER, &o->learning_rate, "X",
           o->learning_rate > 0.0 ? "learning rate" : "learning rate; default the model's",
           1e-12, 1e38, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Option seed[] = {
         { "seed", OPTION_WHOLE, &o->seed, "N",
           "seed of initial weights, dropout and shuffling", 0, 0x1p53, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Option data[] = {
         { "limit", OPTION_WHOLE, &o->limit, "N", "use only the first N samples", 1, 1e12, NULL },
         { "data", OPTION_TEXT, &o->data, "WHAT", table->program->data ? table->program->data
           : "a folder of sets, as --data-dir, or synthetic", 0, 0, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Option sets[] = {
         { "data-dir", OPTION_TEXT, &o->data_dir, "DIR", "where sets of data lie by their names; "
           "default CORNU_DATA, ./data or a download", 0, 0, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Option classes[] = {
         { "labels", OPTION_TEXT, &o->labels, "NAMES",
           "class names: A,B,... or a file with one per line", 0, 0, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Option fit[] = {
         { "steps-per-epoch", OPTION_WHOLE, &o->steps_per_epoch, "N", "end each epoch after N steps",
@@ -131,12 +131,12 @@ static void fill_table(Table *table, Options *o)
         { "verbose", OPTION_CHOICE, &table->verbose, "auto|0|1|2",
           "silent, a progress bar, a line per epoch; auto: a bar on a terminal, else lines", 0, 0,
           verbosities },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Option everywhere[] = {
         { "help", OPTION_SWITCH, &table->help, "", "print this help", 0, 0, NULL },
         { "version", OPTION_SWITCH, &table->version, "", "print the version", 0, 0, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     if (table->program->models) add(table, model);
     if (table->program->extra) add(table, table->program->extra);

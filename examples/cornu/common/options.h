@@ -83,6 +83,9 @@ typedef struct {
                                       so */
 } Option;
 
+/* The end of a list of them. */
+#define OPTION_END { NULL, OPTION_TEXT, NULL, NULL, NULL, 0, 0, NULL }
+
 typedef struct {
     const char        *name, *purpose;
     unsigned           groups;

@@ -305,7 +305,7 @@ int command_compare(int argc, char **argv)
         DATA_LABEL_OPTIONS(wanted.data),
         DATA_TEST_OPTIONS(wanted.data),
         OBJECTIVE_OPTIONS(wanted.objective),
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Program program = { .name = "cornu compare", .extra = extra, .arguments = "MODEL",
                               .least_arguments = 1, .data = DATA_HELP,

@@ -1,4 +1,5 @@
 /* The results of a race as tables, a JSON file or a chart. */
+#include "../json_file.h"
 #include "race.h"
 
 #include <math.h>
@@ -286,14 +287,7 @@ static json_t *describe(const Race *race)
 
 CornuStatus race_write(const Race *race, const char *path)
 {
-    json_t *root = describe(race);
-    /* In the order above; 17 digits tell doubles apart. */
-    char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
-    CornuStatus status = text ? cornu_file_write(path, text, strlen(text))
-                              : cornu_error_set(CORNU_ERR_MEMORY, "%s: no memory", path);
-    free(text);
-    json_decref(root);
-    return status;
+    return json_file_write(describe(race), path);
 }
 
 /* ---- The chart ---- */

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "../clock.h"
 #include "race_scaling.h"
 
 bool race_is_scaled(void) { return getenv("CORNU_SCALING_FD") != NULL; }
@@ -22,13 +22,6 @@ typedef struct {
     CornuTraffic    before;
     double          sent, waited;
 } StepClock;
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void begin_counting(StepClock *clock)
 {
@@ -48,7 +41,7 @@ static CornuStatus step_begin(CornuCallback *base, CornuModel *model, int64_t st
                               const CornuLogs *logs)
 {
     (void)model, (void)logs;
-    if (step == 0) ((StepClock *)base)->last_s = now_s();
+    if (step == 0) ((StepClock *)base)->last_s = clock_seconds();
     return CORNU_OK;
 }
 
@@ -56,7 +49,7 @@ static CornuStatus step_end(CornuCallback *base, CornuModel *model, int64_t step
                             const CornuLogs *logs)
 {
     StepClock   *clock = (StepClock *)base;
-    const double now = now_s();
+    const double now = clock_seconds();
     (void)model, (void)logs;
     if (clock->counts) clock->seconds[clock->steps++] = now - clock->last_s;
     else if (clock->only_one && step == 0) begin_counting(clock);

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "../json_file.h"
 #include "race_scaling.h"
 
 /* How many times as many samples a second as in the first row. */
@@ -96,10 +97,5 @@ CornuStatus race_scaling_write(const Race *race, const RanksScaling *scalings, i
                              "data", "name", race_data(race), "synthetic",
                              (int)race_is_synthetic(race), "seed", (json_int_t)race->seed,
                              "measured", measured);
-    char   *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
-    CornuStatus status = text ? cornu_file_write(path, text, strlen(text))
-                              : cornu_error_set(CORNU_ERR_MEMORY, "%s: no memory", path);
-    free(text);
-    json_decref(root);
-    return status;
+    return json_file_write(root, path);
 }

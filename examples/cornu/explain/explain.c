@@ -139,7 +139,7 @@ int command_explain(int argc, char **argv)
           "with --device tpu: instead, model the step on slices of so many shards, such as "
           "8,32,128,512,2048", 0, 0, NULL },
         { "json", OPTION_TEXT, &flags.json, "FILE", "write everything as JSON", 0, 0, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Program program = { .name = "cornu explain", .extra = extra, .arguments = "MODEL",
                               .least_arguments = 1, .groups = OPTIONS_MACHINE,

@@ -1,3 +1,4 @@
+#include "../json_file.h"
 #include "scaling.h"
 
 #include <inttypes.h>
@@ -269,10 +270,5 @@ CornuStatus explain_scaling_write(const Scaling *scaling, const char *path)
                             "rows_of_a_shard", (json_int_t)scaling->rows, "alone_s",
                             scaling->alone_s, "weak", describe(scaling->weak, scaling->count),
                             "strong", describe(scaling->strong, scaling->strong_count));
-    char       *text = all ? json_dumps(all, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
-    CornuStatus status = text ? cornu_file_write(path, text, strlen(text))
-                              : cornu_error_set(CORNU_ERR_MEMORY, "%s: no memory", path);
-    free(text);
-    json_decref(all);
-    return status;
+    return json_file_write(all, path);
 }

@@ -88,7 +88,7 @@ int command_predict(int argc, char **argv)
          DATA_OPTIONS(flags),
          { "save", OPTION_TEXT, &save, "FILE.npz", "all predictions, by the outputs' names", 0, 0,
            NULL },
-         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+         OPTION_END,
     };
     const Program program = { .name = "cornu predict",
                               .extra = extra,

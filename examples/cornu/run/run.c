@@ -9,6 +9,7 @@
 
 #include <cornu/cornu.h>
 
+#include "../clock.h"
 #include "../commands.h"
 #include "ranks.h"
 
@@ -60,13 +61,6 @@ typedef struct {
     double timeout_s, grace_s;
     char **command;
 } Job;
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* ---- Signals, which are taken one at a time, never handled ---- */
 
@@ -141,13 +135,13 @@ static int watch(Ranks *ranks, const Job *job)
     for (;;) {
         ranks_collect(ranks);
         if (ranks->running == 0) return passed_on;
-        if (failed_s == 0 && any_failed(ranks, passed_on)) failed_s = seconds();
-        if (failed_s > 0) end_the_rest(ranks, job, seconds() - failed_s);
+        if (failed_s == 0 && any_failed(ranks, passed_on)) failed_s = clock_seconds();
+        if (failed_s > 0) end_the_rest(ranks, job, clock_seconds() - failed_s);
         else if (ranks->running < ranks->count && only_stopped(ranks) &&
-                 (passed_on || seconds() - changed_s >= job->timeout_s))
+                 (passed_on || clock_seconds() - changed_s >= job->timeout_s))
             ranks_end(ranks, SIGKILL);
         const int number = next_signal(failed_s > 0 ? 0.05 : 1);
-        if (number) changed_s = seconds();
+        if (number) changed_s = clock_seconds();
         if (number == SIGTSTP) {
             pause_all(ranks);
         } else if (number && number != SIGCHLD) {

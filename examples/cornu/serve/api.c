@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "json/answer.h"
-#include "clock.h"
+#include "../clock.h"
 #include "json/json.h"
 
 /* The API's name in figures. */

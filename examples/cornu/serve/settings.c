@@ -81,7 +81,7 @@ int settings_parse(Settings *s, int argc, char **argv)
           NULL },
         { "timeout", OPTION_NUMBER, &s->timeout_s, "S",
           "seconds for a request to arrive, and for it to wait", 0.1, 86400, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Program program = {
         .name = "cornu serve", .groups = OPTIONS_DEVICE | OPTIONS_THREADS, .extra = extra,

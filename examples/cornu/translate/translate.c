@@ -297,7 +297,7 @@ int command_translate(int argc, char **argv)
           "exponent of hypotheses' lengths", 0, 10, NULL },
         { "translate", OPTION_TEXT, &flags.sentence, "TEXT",
           "a sentence to translate", 0, 0, NULL },
-        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+        OPTION_END,
     };
     const Program program = {
         .name = "cornu translate", .groups = OPTIONS_ALL, .extra = extra, .epochs_may_be_0 = true,

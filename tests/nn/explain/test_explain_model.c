@@ -271,6 +271,30 @@ static void test_failures(void **state)
     cornu_model_free(unbuilt);
 }
 
+/* Words of a table of 50, and lengths of 12 or more: a window of 9 in one of 4. */
+static void test_types(void **state)
+{
+    (void)state;
+    CornuModel *model = cornu_sequential(.name = "words", .input_shape = { CORNU_NONE });
+    cornu_model_add(model, cornu_embedding(50, 6));
+    cornu_model_add(model, cornu_conv1d(8, 9));
+    cornu_model_add(model, cornu_dense(3, .activation = CORNU_SOFTMAX));
+    CornuModelTypes types;
+    assert_int_equal(cornu_model_types(model, 5, 20, &types), CORNU_OK);
+    assert_int_equal(types.input_count, 1);
+    assert_int_equal(types.output_count, 1);
+    assert_int_equal(types.rows_of[0], 50);
+    assert_int_equal(types.made_by[0], CORNU_OP_SOFTMAX);
+    assert_true(cornu_shape_equal(types.inputs[0].shape, cornu_shape(5, 20)));
+    assert_true(cornu_type_equal(types.outputs[0], cornu_type(CORNU_F32, 5, 12, 3)));
+    assert_int_equal(cornu_model_types(model, 5, 0, &types), CORNU_OK);
+    assert_true(cornu_shape_equal(types.inputs[0].shape, cornu_shape(5, 128)));
+    assert_int_equal(cornu_model_types(model, 5, 4, &types), CORNU_ERR_SHAPE);
+    assert_int_equal(cornu_model_types(model, 0, 4, &types), CORNU_ERR_ARGUMENT);
+    assert_int_equal(cornu_model_types(model, 5, 4, NULL), CORNU_ERR_ARGUMENT);
+    cornu_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_which_step), cmocka_unit_test(test_several_inputs_and_outputs),
         cmocka_unit_test(test_a_function), cmocka_unit_test(test_failures),
         cmocka_unit_test(test_a_loss_for_what_is_not_trained),
+        cmocka_unit_test(test_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,6 +80,23 @@ static bool clone_null(void)
     return nothing(cornu_model_clone(NULL));
 }
 
+static bool copy_weights_null(void)
+{
+    return failed(cornu_model_copy_weights(NULL, built()));
+}
+
+static bool copy_weights_of_none(void)
+{
+    return failed(cornu_model_copy_weights(built(), cornu_sequential(.name = "none")));
+}
+
+static bool copy_weights_of_others(void)
+{
+    CornuModel *wide = cornu_sequential(.name = "wide", .input_shape = { 1000 });
+    cornu_model_add(wide, cornu_dense(1));
+    return failed(cornu_model_copy_weights(built(), wide));
+}
+
 static bool layer_99(void)
 {
     return nothing(cornu_model_layer(built(), 99));
@@ -562,6 +579,9 @@ static const Misuse misuses[] = {
     MISUSE(metric_size_99, "cornu_model_metric_size|99"),
     MISUSE(metric_state_99, "has no result before the first step"),
     MISUSE(optimizer_variable_99, "cornu_model_optimizer_variable|99"),
+    MISUSE(copy_weights_null, "cornu_model_copy_weights|to"),
+    MISUSE(copy_weights_of_none, "none has 0"),
+    MISUSE(copy_weights_of_others, "f32 (1000, 1)"),
     MISUSE(loss_99, "cornu_model_loss|99"),
     MISUSE(optimizer_variable_uncompiled, "cornu_model_optimizer_variable"),
     MISUSE(model_name_null, "cornu_model_name|model"),

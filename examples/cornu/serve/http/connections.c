@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "../clock.h"
+#include "../../clock.h"
 
 struct Connection {
     int         socket;

@@ -18,7 +18,7 @@ void  http_finish(Http *http) { (void)http; }
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../clock.h"
+#include "../../clock.h"
 #include "connections.h"
 #include "listen.h"
 #include "unpack.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../clock.h"
+#include "../../clock.h"
 
 enum { MOST_THREADS = 1024 };
 

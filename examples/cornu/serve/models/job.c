@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../clock.h"
+#include "../../clock.h"
 
 void job_free(Job *job)
 {

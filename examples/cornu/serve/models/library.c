@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../clock.h"
+#include "../../clock.h"
 #include "folder.h"
 
 /* How many versions that have ended are remembered, for status; the longest time, in seconds, until

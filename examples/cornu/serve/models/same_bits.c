@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../clock.h"
+#include "../../clock.h"
 #include "served.h"
 
 /* Slow models are not tried further after so many seconds: larger sizes count as different ones. */

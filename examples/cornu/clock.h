@@ -1,5 +1,6 @@
-#ifndef CORNU_SERVE_CLOCK_H
-#define CORNU_SERVE_CLOCK_H
+/* The clock of what cornu measures. */
+#ifndef CORNU_EXAMPLES_CLOCK_H
+#define CORNU_EXAMPLES_CLOCK_H
 
 #include <time.h>
 

@@ -1,4 +1,5 @@
-/* What a model takes and gives: its calls are recorded once in a graph that is never run. */
+#include "types.h"
+
 #include "../../tensor/graph_internal.h"
 #include "../model/host_stage_internal.h"
 #include "explain_internal.h"
@@ -11,18 +12,18 @@ static const int64_t others[] = { 0,  128, 224, 256, 512, 64, 32,  16,  8,   4, 
                                   12, 24,  48,  96,  112, 160, 192, 299, 320, 384, 416, 640 };
 enum { OTHERS = sizeof others / sizeof *others };
 
-/* A model's axis 0 is the batch, a function's like any other. */
-static bool take_types(const CornuExplanation *e, int64_t batch, int64_t extent,
-                       CornuExplainProbe *to)
+/* A model's axis 0 is the batch, a function's like any other. Whether other extents are open. */
+static bool take_types(const CornuModel *model, int64_t batch, int64_t extent, CornuModelTypes *to)
 {
     CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    const bool   has_batch = !cornu_model_is_function(model);
     bool         open = false;
-    to->input_count = cornu__model_fed(e->config.model, fed);
+    to->input_count = cornu__model_fed(model, fed);
     for (int i = 0; i < to->input_count; i++) {
         CornuType type = cornu_symbol_type(fed[i]);
         for (int k = 0; k < type.shape.rank; k++) {
             if (type.shape.extent[k] != CORNU_NONE) continue;
-            const bool rows = k == 0 && !e->function;
+            const bool rows = k == 0 && has_batch;
             open |= !rows;
             type.shape.extent[k] = rows ? batch : extent ? extent : usual_extent(type.shape.rank);
         }
@@ -82,31 +83,10 @@ static CornuOpId find_maker(const CornuProgram *program, CornuValue value)
 
 /* ---- Recording ---- */
 
-static CornuTensor *weight_of(void *context, const CornuWeight *weight)
-{
-    return cornu__graph_parameter(context, weight->type);
-}
-
-static CornuTensor *array_of(void *context, CornuArray array)
-{
-    return cornu__graph_parameter(context, array.type);
-}
-
-static CornuStatus record(const CornuModel *model, CornuGraph *graph, CornuExplainProbe *to)
+static CornuStatus record(const CornuModel *model, CornuGraph *graph, CornuModelTypes *to)
 {
     CornuTensor *in[CORNU_MAX_MODEL_TENSORS], *out[CORNU_MAX_MODEL_TENSORS];
-    CornuTensor *masks[CORNU_MAX_MODEL_TENSORS] = { NULL }, *out_masks[CORNU_MAX_MODEL_TENSORS];
-    CornuTensor *scalar = cornu__graph_parameter(graph, cornu_scalar(CORNU_I64));
-    const CornuDescription types = { graph, weight_of, array_of };
-    const CornuCall call = { .graph = graph, .count = scalar, .total = scalar, .seed = scalar,
-                             .iteration = scalar, .position = scalar, .shapes_only = true,
-                             .description = &types };
-    for (int i = 0; i < to->input_count; i++) {
-        in[i] = cornu__graph_parameter(graph, to->inputs[i]);
-        if (!in[i]) return cornu_error_take();
-    }
-    if (!cornu__model_call_layers(model, &call, in, masks, out, out_masks))
-        return cornu_error_take();
+    if (!cornu__model_trace(model, graph, to->inputs, in, out)) return cornu_error_take();
     to->output_count = cornu_model_output_count(model);
     for (int i = 0; i < to->output_count; i++) {
         to->outputs[i] = cornu_tensor_type(out[i]);
@@ -117,49 +97,56 @@ static CornuStatus record(const CornuModel *model, CornuGraph *graph, CornuExpla
     return CORNU_OK;
 }
 
-static CornuStatus try(const CornuExplanation *e, CornuExplainProbe *to)
+static CornuStatus try(const CornuModel *model, CornuModelTypes *to)
 {
     CornuDevice *device = cornu_device_open("reference");
     CornuGraph  *graph = cornu_graph_create(device);
-    CornuStatus  status = graph ? record(e->config.model, graph, to) : cornu_error_take();
+    CornuStatus  status = graph ? record(model, graph, to) : cornu_error_take();
     cornu_graph_free(graph);
     cornu_device_close(device);
     return status;
 }
 
-static void tell_types(CornuExplanation *e, const CornuExplainProbe *probe)
+CornuStatus cornu__model_types(const CornuModel *model, int64_t batch, int64_t extent,
+                               CornuModelTypes *to, int64_t *taken)
 {
-    char      text[CORNU_EXPLAIN_TEXT / 2] = "";
-    int       used = 0;
-    CornuText type;
-    for (int i = 0; i < probe->input_count && used < (int)sizeof text; i++)
-        used += snprintf(text + used, sizeof text - (size_t)used, "%s%s", i ? ", " : "",
-                         cornu_type_print(&type, probe->inputs[i]));
-    cornu__explain_note(e, "The model leaves extents of its inputs open; here they are %s.", text);
-}
-
-CornuStatus cornu__explain_probe(CornuExplanation *e, int64_t batch, CornuExplainProbe *to)
-{
-    CornuStatus status;
-    bool        open;
+    CornuStatus status = CORNU_OK;
+    bool        open = false;
     for (int i = 0; i < OTHERS; i++) {
-        const int64_t extent = e->config.extent ? e->config.extent : others[i];
-        *to = (CornuExplainProbe){ .input_count = 0 };
-        open = take_types(e, batch, extent, to);
-        status = try(e, to);
-        if (!status && open && to == &e->probe) {   /* the next batch has the same */
-            tell_types(e, to);
-            e->config.extent = extent;
-        }
+        *taken = extent ? extent : others[i];
+        *to = (CornuModelTypes){ .input_count = 0 };
+        open = take_types(model, batch, *taken, to);
+        status = try(model, to);
+        if (!open) *taken = CORNU_NONE;
         if (!status) return CORNU_OK;
-        if (!open || e->config.extent || status == CORNU_ERR_MEMORY) break;
+        if (!open || extent || status == CORNU_ERR_MEMORY) break;
     }
-    if (open && !e->config.extent) {   /* what the first one says */
-        take_types(e, batch, 0, to);
-        status = try(e, to);
+    if (open && !extent) {   /* what the first one says */
+        take_types(model, batch, 0, to);
+        status = try(model, to);
     }
     if (open && status != CORNU_ERR_MEMORY)
         cornu__fail_prefix(status, "the inputs have open extents, which .extent gives, and those "
                            "that were tried do not fit");
     return status;
+}
+
+CornuStatus cornu_model_types(const CornuModel *model, int64_t batch_size, int64_t extent,
+                              CornuModelTypes *to)
+{
+    int64_t taken;
+    CORNU__NEED(to);
+    CORNU__TRY(cornu__model_check(model));
+    if (!model->base.built)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_model_types: %s is not built; give its input "
+                           "shape or load it", cornu_model_name(model));
+    if (batch_size < 1 || extent < 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_model_types: %lld rows and an extent of %lld, "
+                           "expected at least 1 row and no negative extent",
+                           (long long)batch_size, (long long)extent);
+    if (cornu__model_on_host(model))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "cornu_model_types: layers of %s run on the host "
+                           "before others, so what these take follows from data alone",
+                           cornu_model_name(model));
+    return cornu__model_types(model, batch_size, extent, to, &taken);
 }
