@@ -134,7 +134,8 @@ CornuStatus cornu__model_types(const CornuModel *model, int64_t batch, int64_t e
 CornuStatus cornu_model_types(const CornuModel *model, int64_t batch_size, int64_t extent,
                               CornuModelTypes *to)
 {
-    int64_t taken;
+    const int64_t fixed = model ? cornu_model_batch_size(model) : CORNU_NONE;
+    int64_t       taken;
     CORNU__NEED(to);
     CORNU__TRY(cornu__model_check(model));
     if (!model->base.built)
@@ -148,5 +149,5 @@ CornuStatus cornu_model_types(const CornuModel *model, int64_t batch_size, int64
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "cornu_model_types: layers of %s run on the host "
                            "before others, so what these take follows from data alone",
                            cornu_model_name(model));
-    return cornu__model_types(model, batch_size, extent, to, &taken);
+    return cornu__model_types(model, fixed > 0 ? fixed : batch_size, extent, to, &taken);
 }

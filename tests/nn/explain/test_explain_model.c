@@ -293,6 +293,12 @@ static void test_types(void **state)
     assert_int_equal(cornu_model_types(model, 0, 4, &types), CORNU_ERR_ARGUMENT);
     assert_int_equal(cornu_model_types(model, 5, 4, NULL), CORNU_ERR_ARGUMENT);
     cornu_model_free(model);
+    /* States fix the rows of a batch, whatever is asked for. */
+    model = cornu_sequential(.name = "states", .input_shape = { 3, 2 }, .batch_size = 2);
+    cornu_model_add(model, cornu_lstm(4, .stateful = true));
+    assert_int_equal(cornu_model_types(model, 5, 0, &types), CORNU_OK);
+    assert_true(cornu_type_equal(types.outputs[0], cornu_type(CORNU_F32, 2, 4)));
+    cornu_model_free(model);
 }
 
 int main(void)
