@@ -3,7 +3,7 @@
 # tests/run: waits, in check
 root=$(pwd)
 . tests/checks.sh
-unset RESUME JOBS CORNU_TEST_TIMEOUT CORNU_DATA
+unset RESUME JOBS FOLDERS CORNU_TEST_TIMEOUT CORNU_DATA
 mkdir -p toys/build/tests toys/tests
 cd toys || exit 1
 
