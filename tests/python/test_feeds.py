@@ -256,7 +256,7 @@ class Feeds(unittest.TestCase):
         try:
             import torch
         except ImportError:
-            self.skipTest("needs torch")
+            self.skipTest("PyTorch: CORNU_PYTHON=an interpreter with torch")
         x, y = rows(90)
         data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(
             torch.from_numpy(x), torch.from_numpy(y)), batch_size=16)

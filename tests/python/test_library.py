@@ -39,7 +39,7 @@ class Layouts(unittest.TestCase):
                                 os.path.join(ROOT, "build", "include"), source, "-o", program],
                                check=True)
             except FileNotFoundError:
-                self.skipTest("no compiler")
+                self.skipTest("a C compiler: apt-get install gcc")
             said = subprocess.run([program], check=True, capture_output=True, text=True).stdout
         self.assertEqual(said.split("\n")[:-1], expected)
 

@@ -15,7 +15,7 @@ trap 'rm -f "$log"' EXIT
 "$python" -W error::SyntaxWarning -m unittest discover -v -s tests/python 2>&1 | tee "$log"
 ran=$(sed -n 's/^Ran \([0-9]*\) tests\? in .*/\1/p' "$log")
 count() { sed -nE "s/^(OK|FAILED) .*$1=([0-9]+).*/\2/p" "$log"; }
-sed -nE "s/.*\.\.\. skipped ['\"](.*)['\"]\$/skipping 1: Python: \1/p" "$log"
+sed -nE "s/.*\.\.\. skipped ['\"](.*)['\"]\$/skipping 1: \1/p" "$log"
 skipped=$(count skipped) failures=$(count failures) errors=$(count errors)
 # A class that is skipped as a whole is not among those that ran.
 [ -n "$ran" ] || { ran=1 errors=1; }
