@@ -22,6 +22,8 @@ tensor/.          tensor/ops tensor/functions
 tensor/ops        tensor/functions
 datasets          tensor nn models
 nn                models
+nn/fields         nn/layers nn/weights nn/losses nn/metrics nn/optimizers nn/model nn/training nn/saving
+nn/formats        nn/fields
 nn/weights        nn/losses nn/metrics nn/optimizers nn/model nn/training nn/saving nn/callbacks
 nn/layers         nn/losses nn/metrics nn/optimizers nn/model nn/training nn/saving nn/callbacks
 nn/losses         nn/model nn/training nn/saving nn/callbacks

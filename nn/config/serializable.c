@@ -6,7 +6,6 @@
 
 #include "../../device/memory_internal.h"
 #include "../../device/text/nearest.h"
-#include "texts.h"
 
 static const char **name_in(const CornuSerializableClass *kind, void *config)
 {
@@ -40,21 +39,6 @@ void *cornu__serializable_default(const CornuSerializableClass *kind, const char
     void *object = kind->from(config);
     cornu__release(config);
     return object;
-}
-
-bool cornu__is_default(const CornuField *field, const void *config)
-{
-    const void *at = (const char *)config + field->offset;
-    switch (field->kind) {
-    case CORNU_FIELD_INTEGER_OR_DEFAULT: return *(const int64_t *)at == 0;
-    case CORNU_FIELD_NUMBER_OR_DEFAULT:  return *(const double *)at == 0.0;
-    case CORNU_FIELD_CLASSES:            return *(const uint64_t *)at == 0;
-    case CORNU_FIELD_TEXT_OR_DEFAULT:    return !*(const char *const *)at;
-    case CORNU_FIELD_TEXTS:              return !((const CornuTexts *)at)->values;
-    case CORNU_FIELD_NUMBERS:
-    case CORNU_FIELD_INTEGERS:           return !((const CornuNumbers *)at)->values;
-    default:                             return false;
-    }
 }
 
 const CornuSerializableClass *cornu__serializable_class(const CornuSerializableTable *table,

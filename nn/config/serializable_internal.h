@@ -38,9 +38,6 @@ void *cornu__serializable_create(size_t size, const CornuSerializableClass *kind
 /* An object with default arguments; name may be NULL. NULL with a pending error. */
 void *cornu__serializable_default(const CornuSerializableClass *kind, const char *name);
 
-/* Whether files omit the field, as it has its default value (…_OR_DEFAULT in layer.h). */
-bool cornu__is_default(const CornuField *field, const void *config);
-
 /* A class and how programs look it up: by its name, by an alias, or not at all where arguments are
  * required. Files use its class_name. */
 typedef struct {

@@ -1,5 +1,6 @@
 /* Resolving and checking the arguments of layers; paddings. */
 #include "arguments_internal.h"
+#include "../fields/field_internal.h"
 #include "../weights/weight_rules_internal.h"
 
 #include <math.h>
@@ -27,6 +28,8 @@ const char *cornu_padding_name(CornuPadding padding)
     return padding == CORNU_VALID ? "valid" : padding == CORNU_SAME ? "same"
          : padding == CORNU_CAUSAL ? "causal" : NULL;
 }
+
+CORNU__FIELD_OF_WORDS(padding, CornuPadding, cornu_padding_name, CORNU__NO_NULL);
 
 CornuStatus cornu__check_padding(const char *layer, CornuPadding padding)
 {

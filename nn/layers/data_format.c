@@ -1,5 +1,6 @@
 /* data_format: layers are written for channels last; of one with channels first, inputs and outputs
  * are transposed. Those of adjacent layers cancel, see cornu_op_transpose. */
+#include "../fields/field_internal.h"
 #include "layer_internal.h"
 
 const char *cornu_data_format_name(CornuDataFormat format)
@@ -8,6 +9,8 @@ const char *cornu_data_format_name(CornuDataFormat format)
            : format == CORNU_CHANNELS_FIRST ? "channels_first"
                                             : NULL;
 }
+
+CORNU__FIELD_OF_WORDS(data_format, CornuDataFormat, cornu_data_format_name, CORNU__NO_NULL);
 
 bool cornu__channels_first(const CornuLayer *layer)
 {

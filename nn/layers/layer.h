@@ -15,6 +15,7 @@
 #include "../weights/initializers.h"
 #include "../config/keywords.h"
 #include "../config/numbers.h"
+#include "../fields/field.h"
 #include "../config/policy.h"
 #include "../weights/regularizers.h"
 
@@ -49,85 +50,6 @@ typedef struct CornuCall {
 typedef enum { CORNU_CHANNELS_LAST, CORNU_CHANNELS_FIRST } CornuDataFormat;
 
 const char *cornu_data_format_name(CornuDataFormat format);
-
-/* An argument of a layer's constructor: Keras' name, its kind, and its offset in the config. One
- * table serves writing and reading of architectures. */
-typedef enum {
-    CORNU_FIELD_INTEGER,     /* int64_t                                                   */
-    CORNU_FIELD_SINGLE,      /* int64_t, in Keras a list of one                           */
-    CORNU_FIELD_SINGLE_OR_NONE, /* likewise; 0 is Keras' None, CORNU_ZERO is 0            */
-    CORNU_FIELD_PAIR,        /* int64_t[2]: height, width                                 */
-    CORNU_FIELD_PAIR_OR_NONE, /* likewise; Keras' None where both are 0, CORNU_ZERO is 0  */
-    CORNU_FIELD_TRIPLE,      /* int64_t[3]: depth, height, width                          */
-    CORNU_FIELD_TRIPLE_OR_NONE, /* likewise, as a pair                                    */
-    CORNU_FIELD_EDGES,       /* int64_t[2][2]: (top, bottom), (left, right); where all are 0
-                                the first is CORNU_ZERO                                   */
-    CORNU_FIELD_EDGES_3D,    /* int64_t[3][2]: (front, back), then likewise               */
-    CORNU_FIELD_SHAPE,       /* int64_t[CORNU_MAX_RANK], ends at the first 0              */
-    CORNU_FIELD_EXTENTS,     /* likewise; CORNU_NONE is Keras' None                       */
-    CORNU_FIELD_TEXT,        /* const char *, NULL is Keras' None; the constructor copies it */
-    CORNU_FIELD_TEXT_OR_NONE, /* likewise, NULL is the default, "none" Keras' None, which a resolved
-                                config has as NULL                                        */
-    CORNU_FIELD_SHAPE_OR_NONE, /* as SHAPE, with null for CORNU_NONE; Keras' None without extents */
-    CORNU_FIELD_NUMBER,      /* double; CORNU_ZERO is 0                                   */
-    CORNU_FIELD_RANGE,       /* double[2]: lowest and highest                             */
-    CORNU_FIELD_RANGE_OR_NONE, /* likewise; Keras' None where both are 0, CORNU_ZERO is 0  */
-    CORNU_FIELD_REACH,       /* likewise; written as x if it is from -x to x               */
-    CORNU_FIELD_FLAG,        /* bool                                                      */
-    CORNU_FIELD_NOT,         /* bool, the opposite of Keras' flag                         */
-    CORNU_FIELD_ACTIVATION,  /* CornuActivation                                           */
-    CORNU_FIELD_PADDING,     /* CornuPadding                                              */
-    CORNU_FIELD_DATA_FORMAT, /* CornuDataFormat                                           */
-    CORNU_FIELD_INITIALIZER, /* CornuInitializer                                          */
-    CORNU_FIELD_SEED,        /* int64_t; 0 is Keras' None, CORNU_ZERO is 0                */
-    CORNU_FIELD_FAN_MODE,    /* CornuFanMode                                              */
-    CORNU_FIELD_DISTRIBUTION, /* CornuDistribution                                        */
-    CORNU_FIELD_SCORE_MODE,  /* CornuScoreMode                                            */
-    CORNU_FIELD_MERGE,       /* CornuMerge                                                */
-    CORNU_FIELD_INTERPOLATION, /* CornuInterpolation                                      */
-    CORNU_FIELD_FILL_MODE,   /* CornuFillMode                                             */
-    CORNU_FIELD_FLIP_MODE,   /* CornuFlipMode                                             */
-    CORNU_FIELD_REGULARIZER, /* CornuRegularizer                                          */
-    CORNU_FIELD_CONSTRAINT,  /* CornuConstraint                                           */
-    CORNU_FIELD_ORTHOGONAL_MODE, /* CornuOrthogonalMode                                   */
-    CORNU_FIELD_AXES,        /* int64_t[CORNU_MAX_RANK], as in CornuConstraint            */
-    CORNU_FIELD_ROW_AXES,    /* likewise, without axis 0, the batch: the list ends at the first 0.
-                                All 0 is None, CORNU_ZERO first the empty list            */
-    CORNU_FIELD_AXES_OR_NONE, /* likewise, ends at the first 0; CORNU_ZERO is axis 0, all 0
-                                 Keras' None                                              */
-    CORNU_FIELD_INTEGER_OR_NONE, /* int64_t; 0 is Keras' None, CORNU_ZERO is 0            */
-    CORNU_FIELD_NUMBER_OR_NONE,  /* double; likewise                                      */
-    CORNU_FIELD_INTEGER_OR_DEFAULT, /* int64_t; 0 is Keras' default and omitted, CORNU_ZERO
-                                       is 0                                               */
-    CORNU_FIELD_NUMBER_OR_DEFAULT,  /* double; likewise                                   */
-    CORNU_FIELD_THRESHOLDS,  /* double[CORNU_MAX_THRESHOLDS], ends at the first 0, CORNU_ZERO
-                                is 0; all 0 is None                                       */
-    CORNU_FIELD_CLIPPING,    /* double[3]: rmax, rmin, dmax of a dictionary; 0 is omitted,
-                                CORNU_ZERO is 0                                           */
-    CORNU_FIELD_CLASSES,     /* uint64_t: the list of the bits set; 0 is omitted           */
-    CORNU_FIELD_NUMBERS,     /* CornuNumbers: omitted if none is given. After a row of the same name
-                                whose field holds a single number, the list in its place         */
-    CORNU_FIELD_INTEGERS,    /* likewise, of whole numbers                                */
-    CORNU_FIELD_TEXT_OR_DEFAULT, /* const char *, NULL is omitted. After a row of the same name
-                                whose field holds a number, the string in its place          */
-    CORNU_FIELD_TEXTS,       /* CornuTexts: omitted if none is given                      */
-    CORNU_FIELD_STANDARDIZE, /* CornuStandardize                                          */
-    CORNU_FIELD_SPLIT,       /* CornuSplit                                                */
-    CORNU_FIELD_OUTPUT_MODE, /* CornuOutputMode                                            */
-    CORNU_FIELD_REDUCTION,   /* CornuReduction                                            */
-    CORNU_FIELD_CURVE,       /* CornuCurve                                                */
-    CORNU_FIELD_SUMMATION,   /* CornuSummation                                            */
-    CORNU_FIELD_AVERAGE,     /* CornuAverage                                              */
-    CORNU_FIELD_AGGREGATION, /* CornuAggregation                                          */
-    CORNU_FIELD_LAYER,       /* CornuLayer *                                              */
-    CORNU_FIELD_LAYERS       /* CornuLayer *[CORNU_MAX_WRAPPED], ends at the first NULL   */
-} CornuFieldKind;
-
-typedef struct {
-    const char    *name;     /* Keras': "use_bias"; NULL ends a table */
-    CornuFieldKind kind;
-    size_t         offset;   /* in the config */
-} CornuField;
 
 typedef struct {
     const char *class_name;  /* Keras' class, "Conv2D"; default names derive from it: conv2d_1 */

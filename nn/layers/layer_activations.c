@@ -2,6 +2,7 @@
  * stand for layers, each kept once, for as long as the program runs. One that computes by its
  * arguments alone is called as it is; of any other, which has weights or random draws, each layer
  * with the activation has a copy among its inner layers. */
+#include "../fields/field_internal.h"
 #include "layer_internal.h"
 
 #include <pthread.h>
@@ -18,32 +19,14 @@ static const void *config_of(const CornuLayer *layer)
     return (const char *)layer + layer->kind->config_offset;
 }
 
-static size_t size_of(CornuFieldKind kind)
-{
-    switch (kind) {
-    case CORNU_FIELD_ACTIVATION:   return sizeof(CornuActivation);
-    case CORNU_FIELD_ROW_AXES: case CORNU_FIELD_AXES: case CORNU_FIELD_AXES_OR_NONE:
-        return CORNU_MAX_RANK * sizeof(int64_t);
-    case CORNU_FIELD_INITIALIZER:  return sizeof(CornuInitializer);
-    case CORNU_FIELD_REGULARIZER:  return sizeof(CornuRegularizer);
-    case CORNU_FIELD_CONSTRAINT:   return sizeof(CornuConstraint);
-    case CORNU_FIELD_FLAG: case CORNU_FIELD_NOT: return sizeof(bool);
-    case CORNU_FIELD_INTEGER: case CORNU_FIELD_INTEGER_OR_NONE:
-    case CORNU_FIELD_INTEGER_OR_DEFAULT: case CORNU_FIELD_NUMBER:
-    case CORNU_FIELD_NUMBER_OR_NONE: case CORNU_FIELD_NUMBER_OR_DEFAULT:
-        return sizeof(double);
-    default: return 0;   /* not compared */
-    }
-}
-
 static bool same(const CornuLayer *a, const CornuLayer *b)
 {
     bool equal = a->kind == b->kind && a->own_policy == b->own_policy &&
                  a->frozen == b->frozen && !strcmp(cornu_layer_name(a), cornu_layer_name(b));
     for (const CornuField *field = a->kind->fields; equal && field->name; field++)
-        equal = size_of(field->kind) > 0 &&
+        equal = field->kind->size > 0 &&
                 !memcmp((const char *)config_of(a) + field->offset,
-                        (const char *)config_of(b) + field->offset, size_of(field->kind));
+                        (const char *)config_of(b) + field->offset, field->kind->size);
     return equal;
 }
 

@@ -110,13 +110,6 @@ static inline bool cornu__in_training(const CornuCall *call)
     return CORNU__FULL(call->training, false);
 }
 
-/* The number of layers that a field holds: 0 unless it is one of layers. */
-static inline int cornu__field_layers(const CornuField *field)
-{
-    return field->kind == CORNU_FIELD_LAYER ? 1
-         : field->kind == CORNU_FIELD_LAYERS ? CORNU_MAX_WRAPPED : 0;
-}
-
 /* For constructors: replaces a list in the config by a copy that is freed with the layer. */
 CornuStatus cornu__layer_copy_numbers(CornuLayer *layer, CornuNumbers *numbers);
 

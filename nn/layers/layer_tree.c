@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../fields/field_internal.h"
 #include "layer_internal.h"
 
 /* ---- Names ---- */
@@ -123,7 +124,7 @@ static void copy_layers(const CornuLayerClass *kind, char *config)
 {
     for (const CornuField *field = kind->fields; field->name; field++) {
         CornuLayer **layers = (CornuLayer **)(void *)(config + field->offset);
-        for (int i = 0; i < cornu__field_layers(field); i++)
+        for (int i = 0; i < field->kind->most_layers; i++)
             if (layers[i]) layers[i] = cornu__layer_copy(layers[i]);
     }
 }

@@ -1,5 +1,8 @@
 /* Helpers of the losses. */
+#include "../fields/field_internal.h"
 #include "loss_internal.h"
+
+#include <string.h>
 
 static void free_loss(CornuLoss *loss) { cornu__release(loss); }
 
@@ -7,7 +10,7 @@ const CornuField cornu__loss_fields[] = {
     { "reduction", CORNU_FIELD_REDUCTION, offsetof(CornuLossConfig, reduction) }, { 0 },
 };
 
-const char *cornu__reduction_name(CornuReduction reduction)
+static const char *reduction_name(CornuReduction reduction)
 {
     switch (reduction) {
     case CORNU_MEAN: return "sum_over_batch_size";
@@ -16,6 +19,26 @@ const char *cornu__reduction_name(CornuReduction reduction)
     }
     return NULL;
 }
+
+static const char *reduction_word(int value) { return reduction_name((CornuReduction)value); }
+
+/* "mean" is another name of the default. */
+static CornuStatus read_reduction(const CornuFieldTarget *to, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    if (text && !strcmp(text, "mean")) return CORNU_OK;
+    if (!json_is_null(value) && !(text && !strcmp(text, "none")))
+        return cornu__field_read_word(to, value);
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s is None, which leaves a loss per row; training "
+                       "needs \"sum_over_batch_size\", \"sum\" or \"mean_with_sample_weight\"",
+                       to->name);
+}
+
+const CornuFieldKind cornu_field_reduction = {
+    .name = "reduction", .size = sizeof(CornuReduction), .read = read_reduction,
+    .write = cornu__field_write_word, .word = reduction_word,
+    .takes_null = true,
+};
 
 void *cornu__loss_create(size_t size, const CornuLoss *base, const void *config)
 {

@@ -24,9 +24,6 @@ void *cornu__loss_create(size_t size, const CornuLoss *base, const void *config)
 /* The fields of CornuLossConfig. */
 extern const CornuField cornu__loss_fields[];
 
-/* Keras' name, as "sum_over_batch_size"; NULL for an invalid reduction. */
-const char *cornu__reduction_name(CornuReduction reduction);
-
 /* Keras' epsilon() */
 #define CORNU__EPSILON 1e-7
 

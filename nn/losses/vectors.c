@@ -108,11 +108,12 @@ static CornuTensor *dice_call(const CornuLoss *self, CornuTensor *y_true, CornuT
 static const CornuField tversky_fields[] = {
     FIELD(CornuTverskyConfig, alpha, NUMBER_OR_DEFAULT),
     FIELD(CornuTverskyConfig, beta, NUMBER_OR_DEFAULT),
-    FIELD(CornuTverskyConfig, axis, ROW_AXES),
+    FIELD(CornuTverskyConfig, axis, ROW_AXES_OR_NONE),
     FIELD(CornuTverskyConfig, reduction, REDUCTION), { 0 },
 };
 static const CornuField dice_fields[] = {
-    FIELD(CornuDiceConfig, axis, ROW_AXES), FIELD(CornuDiceConfig, reduction, REDUCTION), { 0 },
+    FIELD(CornuDiceConfig, axis, ROW_AXES_OR_NONE),
+    FIELD(CornuDiceConfig, reduction, REDUCTION), { 0 },
 };
 CORNU__SERIALIZABLE_CLASS(tversky, "Tversky", "tversky", CornuTverskyConfig,
                           .fields = tversky_fields);

@@ -2,6 +2,7 @@
  * keras/src/metrics/f_score_metrics.py, iou_metrics.py. */
 #include <math.h>
 
+#include "../fields/field_internal.h"
 #include "metric_internal.h"
 
 /* ---- F-scores ---- */
@@ -98,7 +99,7 @@ static double f_score_result(const CornuMetric *self, const CornuArray *states)
     }
 }
 
-const char *cornu__average_name(CornuAverage average)
+static const char *average_name(CornuAverage average)
 {
     switch (average) {
     case CORNU_NO_AVERAGE: break;
@@ -108,6 +109,8 @@ const char *cornu__average_name(CornuAverage average)
     }
     return NULL;
 }
+
+CORNU__FIELD_OF_WORDS(average, CornuAverage, average_name, CORNU__NO_NULL);
 
 #define FIELD(Config, name, kind) { #name, CORNU_FIELD_##kind, offsetof(Config, name) }
 static const CornuField fbeta_fields[] = {

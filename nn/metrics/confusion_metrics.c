@@ -3,6 +3,7 @@
  * keras/src/metrics/confusion_metrics.py, metrics_utils.py. */
 #include <math.h>
 
+#include "../fields/field_internal.h"
 #include "metric_internal.h"
 
 typedef struct {
@@ -294,7 +295,7 @@ static CornuStatus build_labels(CornuMetric *self, CornuShape y_true, CornuShape
 
 /* ---- Constructors ---- */
 
-const char *cornu__curve_name(CornuCurve curve)
+static const char *curve_name(CornuCurve curve)
 {
     switch (curve) {
     case CORNU_ROC: return "ROC";
@@ -304,7 +305,9 @@ const char *cornu__curve_name(CornuCurve curve)
     return NULL;
 }
 
-const char *cornu__summation_name(CornuSummation summation)
+CORNU__FIELD_OF_WORDS(curve, CornuCurve, curve_name, CORNU__NO_NULL);
+
+static const char *summation_name(CornuSummation summation)
 {
     switch (summation) {
     case CORNU_INTERPOLATION: return "interpolation";
@@ -313,6 +316,39 @@ const char *cornu__summation_name(CornuSummation summation)
     }
     return NULL;
 }
+
+CORNU__FIELD_OF_WORDS(summation, CornuSummation, summation_name, CORNU__NO_NULL);
+
+static json_t *write_thresholds(const CornuFieldSource *from)
+{
+    const double *number = from->at;
+    json_t       *list = number[0] == 0.0 ? json_null() : json_array();
+    for (int i = 0; i < CORNU_MAX_THRESHOLDS && number[i] != 0.0; i++)
+        list = cornu__json_append(list, json_real(cornu__number(number[i], 0.0)));
+    return list;
+}
+
+/* A number or a list of numbers; 0 is CORNU_ZERO. */
+static CornuStatus read_thresholds(const CornuFieldTarget *to, const json_t *value)
+{
+    const size_t count = json_is_number(value) ? 1 : json_array_size(value);
+    double      *thresholds = to->at;
+    if (count < 1 || count > CORNU_MAX_THRESHOLDS)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s are not a number or a list of 1 to %d",
+                           to->name, CORNU_MAX_THRESHOLDS);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *number = json_is_number(value) ? value : json_array_get(value, i);
+        if (!json_is_number(number)) return cornu__unexpected(to->name, "a list of numbers");
+        thresholds[i] = json_number_value(number);
+        if (thresholds[i] == 0.0) thresholds[i] = (double)CORNU_ZERO;
+    }
+    return CORNU_OK;
+}
+
+const CornuFieldKind cornu_field_thresholds = {
+    .name = "thresholds", .size = CORNU_MAX_THRESHOLDS * sizeof(double),
+    .write = write_thresholds, .read = read_thresholds,
+};
 
 #define FIELD(Config, name, kind) { #name, CORNU_FIELD_##kind, offsetof(Config, name) }
 static const CornuField count_fields[] = {

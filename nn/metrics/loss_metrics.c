@@ -1,6 +1,7 @@
 /* The classes of metrics that are means of losses, and which loss has which. */
 #include <string.h>
 
+#include "../fields/field_internal.h"
 #include "metric_internal.h"
 
 #define FIELD(Config, name, kind) { #name, CORNU_FIELD_##kind, offsetof(Config, name) }

@@ -46,10 +46,4 @@ typedef struct {
  * of this loss. */
 const CornuSerializableClass *cornu__metric_class_of_loss(const CornuLoss *loss);
 
-/* Keras' names; NULL for invalid values. */
-const char *cornu__curve_name(CornuCurve curve);
-const char *cornu__summation_name(CornuSummation summation);
-const char *cornu__average_name(CornuAverage average);
-const char *cornu__aggregation_name(CornuAggregation aggregation);
-
 #endif

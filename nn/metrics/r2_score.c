@@ -1,6 +1,7 @@
 /* The coefficient of determination. Source: keras/src/metrics/regression_metrics.py, R2Score. */
 #include <math.h>
 
+#include "../fields/field_internal.h"
 #include "metric_internal.h"
 
 typedef struct {
@@ -87,7 +88,7 @@ static double result(const CornuMetric *self, const CornuArray *states)
     return adjust(score, states, sum / weights);
 }
 
-const char *cornu__aggregation_name(CornuAggregation aggregation)
+static const char *aggregation_name(CornuAggregation aggregation)
 {
     switch (aggregation) {
     case CORNU_UNIFORM_AVERAGE: return "uniform_average";
@@ -96,6 +97,8 @@ const char *cornu__aggregation_name(CornuAggregation aggregation)
     }
     return NULL;
 }
+
+CORNU__FIELD_OF_WORDS(aggregation, CornuAggregation, aggregation_name, CORNU_NO_AGGREGATION);
 
 static const CornuField fields[] = {
     { "class_aggregation", CORNU_FIELD_AGGREGATION,

@@ -18,8 +18,8 @@ OPERATIONS       =
 
 # The files whose public functions it offers, less those that train, save or read other files. What
 # they need comes with them.
-inference_files = $(filter device/%.c tensor/%.c nn/config/% nn/layers/% nn/weights/% nn/model/% \
-                      nn/prediction/% nn/saving/% nn/formats/safetensors.c nn/training/evaluate.c \
+inference_files = $(filter device/%.c tensor/%.c nn/config/% nn/fields/% nn/layers/% nn/weights/% \
+                      nn/model/% nn/prediction/% nn/saving/% nn/formats/safetensors.c nn/training/evaluate.c \
                       datasets/images/image.c datasets/mnist/digit.c, $(sources))
 inference_lacks = adapt_from adapted dataset_layer compile_from evaluate_from keras_to_tpu_model \
                   (train|test)_on_batch (multi_worker|tpu)_ summary_ gradients check_gradients \
@@ -79,7 +79,7 @@ static_library = $(shell $(CC) -print-file-name=$(1))
 # objcopy hides all but the public names.
 $(INFERENCE)/libcornu-inference.a: $(filter-out %/blis.o,$(objects)) $(BUILD)/files nn/prediction/inference.mk
 	@$(CROSS)nm -g --defined-only $(filter $(inference_files:%.c=$(BUILD)/obj/%.o),$^) | \
-	    awk '$$2 == "T" && $$3 ~ /^cornu_[a-z]/ { print $$3 }' | grep -vE '$(inference_absent)' | \
+	    awk '$$2 == "T" && $$3 ~ /^cornu_[a-z]/ || $$3 ~ /^cornu_field_/ { print $$3 }' | grep -vE '$(inference_absent)' | \
 	    sort -u > $(BUILD)/offers
 	$(call say,ld,$(BUILD)/inference.o)$(CROSS)ld -r -d --gc-sections --unique='.text.*' \
 	    $$(sed 's/^/-u /' $(BUILD)/offers) $(filter %.o,$^) \

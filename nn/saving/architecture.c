@@ -105,33 +105,20 @@ static const CornuLayerClass *find_class(const char *name)
     return *kind;
 }
 
-/* Releases the layers and lists among the arguments: the layer made of them holds references and
- * copies of its own. */
-static void free_arguments(const CornuLayerClass *kind, void *arguments)
-{
-    for (const CornuField *field = kind->fields; field->name; field++) {
-        void *at = (char *)arguments + field->offset;
-        for (int i = 0; i < cornu__field_layers(field); i++)
-            cornu_layer_free(((CornuLayer **)at)[i]);
-        if (field->kind == CORNU_FIELD_NUMBERS || field->kind == CORNU_FIELD_INTEGERS)
-            cornu__release((void *)(uintptr_t)((CornuNumbers *)at)->values);
-        if (field->kind == CORNU_FIELD_TEXTS)
-            cornu__release((void *)(uintptr_t)((CornuTexts *)at)->values);
-    }
-}
-
-/* Lists of initializers are plain values, whose memory the layer keeps; without one it is freed. */
-static CornuStatus keep_initializers(const CornuLayerClass *kind, const void *arguments,
-                                     CornuLayer *layer)
+/* Releases the layers and the memory among the arguments: the layer made of them holds references
+ * and copies, or keeps the memory. */
+static CornuStatus settle_arguments(const CornuLayerClass *kind, const void *arguments,
+                                    CornuLayer *layer)
 {
     CornuStatus status = CORNU_OK;
     for (const CornuField *field = kind->fields; field->name; field++) {
-        if (field->kind != CORNU_FIELD_INITIALIZER) continue;
-        const CornuInitializer *from = (const void *)((const char *)arguments + field->offset);
-        void *values = (void *)(uintptr_t)from->values.values;
-        if (!values) continue;
-        if (!layer) cornu__release(values);
-        else if (cornu__layer_keep(layer, values)) status = CORNU_ERR_MEMORY;
+        const void *at = (const char *)arguments + field->offset;
+        for (int i = 0; i < field->kind->most_layers; i++)
+            cornu_layer_free(((CornuLayer *const *)at)[i]);
+        void *memory = field->kind->memory ? field->kind->memory(at) : NULL;
+        if (!memory) continue;
+        if (!layer || !field->kind->keeps) cornu__release(memory);
+        else if (cornu__layer_keep(layer, memory)) status = CORNU_ERR_MEMORY;
     }
     return status;
 }
@@ -209,8 +196,7 @@ static CornuStatus make_layer(const json_t *value, const CornuPolicy *usual,
         status = *layer ? set_policy(*layer, json_object_get(config, "dtype"), usual)
                         : cornu_error_take();
     }
-    if (keep_initializers(kind, arguments, *layer) && !status) status = CORNU_ERR_MEMORY;
-    free_arguments(kind, arguments);
+    if (settle_arguments(kind, arguments, *layer) && !status) status = CORNU_ERR_MEMORY;
     cornu__release(arguments);
     CORNU__TRY(status);
     cornu__release((*layer)->name);

@@ -1,9 +1,10 @@
-/* Keras' JSON of layers (architecture.c) and their arguments (fields.c), of models
- * (architecture_models.c) and of the calls that link layers (architecture_functional.c). */
+/* Keras' JSON of layers (architecture.c), of models (architecture_models.c) and of the calls that
+ * link layers (architecture_functional.c). */
 #ifndef CORNU_NN_ARCHITECTURE_INTERNAL_H
 #define CORNU_NN_ARCHITECTURE_INTERNAL_H
 
 #include "files_internal.h"
+#include "../fields/field_internal.h"
 #include "../layers/operations/operation_internal.h"
 #include "../model/model_internal.h"
 #include "../weights/weight_rules_internal.h"
@@ -40,33 +41,6 @@ json_t *cornu__input_to_json(const CornuModel *model, const CornuSymbol *symbol)
 
 /* "float32" */
 const char *cornu__keras_dtype(CornuDtype dtype);
-
-json_t *cornu__json_list(const int64_t *numbers, int count);
-/* CORNU_NONE is null. */
-json_t *cornu__json_shape(CornuShape shape);
-
-/* {"module", "class_name", "config", "registered_name": null}; takes config. */
-json_t *cornu__json_object(const char *module, const char *class_name, json_t *config);
-
-/* Writes and reads layers that are arguments of layers, with the policy of the enclosing model.
- * NULL for tables of fields without layers. */
-typedef struct {
-    const CornuPolicy *usual;
-    json_t     *(*to_json)(const CornuLayer *layer, const CornuPolicy *usual);
-    CornuStatus (*from_json)(const json_t *value, const CornuPolicy *usual, CornuLayer **layer);
-} CornuLayersInside;
-
-/* Adds the fields of a config, less defaults that Keras omits, to an object, which it takes. */
-json_t *cornu__fields_to_json(const CornuLayersInside *inside, const CornuField *fields,
-                              const void *config, json_t *object);
-
-/* An initializer, a regularizer or a constraint, or null. */
-json_t *cornu__weight_rule_to_json(const CornuWeightRuleFamily *family, const void *rule);
-
-/* The string for a value of an enum's field, which is below CORNU_MOST_FIELD_TEXTS; NULL if there
- * is none. */
-enum { CORNU_MOST_FIELD_TEXTS = 8 };
-const char *cornu__field_text(CornuFieldKind kind, int number);
 
 /* A policy that was chosen. One that the device chose does not belong to the architecture: it is
  * written as "float32", Keras' default. */
@@ -124,26 +98,6 @@ const CornuLayerClass *cornu__json_class(const json_t *value);
 
 /* Whether it is a class of models. */
 bool cornu__is_model_class(const char *class_name);
-
-/* Up to `most` integers; null is CORNU_NONE. */
-CornuStatus cornu__read_list(const json_t *value, const char *name, int64_t *numbers, size_t most,
-                             size_t *count);
-
-/* One field of a config, from its value. */
-CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField *field,
-                              const json_t *value, void *config);
-
-/* A rule from null, an object, or a name with default arguments; `name` is for messages. */
-CornuStatus cornu__read_weight_rule(const CornuWeightRuleFamily *family, const json_t *value,
-                                    const char *name, void *rule);
-
-/* Reads the members of an object by a table; ignores members outside it that every layer has, and
- * those that have Keras' default. */
-CornuStatus cornu__read_arguments(const CornuLayersInside *inside, const CornuField *fields,
-                                  const json_t *config, void *arguments);
-
-/* CORNU_ERR_FORMAT: the member is not of the expected kind. */
-CornuStatus cornu__unexpected(const char *name, const char *expected);
 
 /* A policy as it was written; *name is NULL if none was chosen. */
 CornuStatus cornu__read_policy(const json_t *dtype, const char **name);

@@ -18,45 +18,12 @@ static json_t *made(const CornuDescribed *described, const json_t *arguments)
 
 /* ---- Required arguments ---- */
 
-/* Examples of values, from which classes take what they require. */
-enum { EXAMPLES = 3 };
-
-static const char *example(CornuFieldKind kind, int i)
-{
-    static const char layer[] = "{\"class_name\": \"LSTM\", "
-                                "\"config\": {\"name\": \"layer\", \"units\": 1}}";
-    static const char cell[] = "{\"class_name\": \"LSTMCell\", "
-                               "\"config\": {\"name\": \"cell\", \"units\": 1}}";
-    static const char dense[] = "{\"class_name\": \"Dense\", "
-                                "\"config\": {\"name\": \"layer\", \"units\": 1}}";
-    static const char cells[] = "[{\"class_name\": \"LSTMCell\", "
-                                "\"config\": {\"name\": \"cell\", \"units\": 1}}]";
-    switch (kind) {
-    case CORNU_FIELD_INTEGER: case CORNU_FIELD_SINGLE: case CORNU_FIELD_PAIR:
-    case CORNU_FIELD_TRIPLE: case CORNU_FIELD_INTEGER_OR_DEFAULT:
-        return i ? "2" : "1";
-    case CORNU_FIELD_SHAPE: case CORNU_FIELD_EXTENTS: case CORNU_FIELD_SHAPE_OR_NONE:
-    case CORNU_FIELD_AXES: case CORNU_FIELD_AXES_OR_NONE: case CORNU_FIELD_CLASSES:
-    case CORNU_FIELD_ROW_AXES:
-        return "[1]";
-    case CORNU_FIELD_NUMBER: case CORNU_FIELD_NUMBER_OR_DEFAULT: case CORNU_FIELD_RANGE:
-    case CORNU_FIELD_RANGE_OR_NONE: case CORNU_FIELD_REACH:
-        return "0.5";
-    case CORNU_FIELD_NUMBERS: return "[0.5]";
-    case CORNU_FIELD_ACTIVATION: return "\"linear\"";
-    case CORNU_FIELD_TEXTS:   return "[\"a\"]";
-    case CORNU_FIELD_TEXT:    return "\"ab,bc->ac\"";
-    case CORNU_FIELD_LAYER:   return i == 0 ? layer : i == 1 ? cell : dense;
-    case CORNU_FIELD_LAYERS:  return cells;
-    default:                  return NULL;
-    }
-}
-
 /* Adds examples of fields, in their order, until the class takes them; NULL if it never does. */
 static json_t *add_examples(const CornuDescribed *described, json_t *arguments, int i)
 {
     for (const CornuField *field = described->fields; field && field->name; field++) {
-        const char *text = example(field->kind, i);
+        const char *text = field->kind->examples[i];
+        if (!text) text = field->kind->examples[0];
         json_t     *value = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL, *config;
         if (!value || json_object_set_new(arguments, field->name, value)) continue;
         if ((config = made(described, arguments))) return config;
@@ -84,60 +51,25 @@ static json_t *remove_optional(const CornuDescribed *described, json_t *argument
 
 /* ---- Fields ---- */
 
-static const char *type_of(CornuFieldKind kind)
-{
-    static const char *const names[] = {
-#define KIND(id, name) [CORNU_FIELD_##id] = name
-        KIND(INTEGER, "integer"), KIND(SINGLE, "single"), KIND(SINGLE_OR_NONE, "single_or_none"),
-        KIND(PAIR, "pair"), KIND(PAIR_OR_NONE, "pair_or_none"), KIND(TRIPLE, "triple"),
-        KIND(TRIPLE_OR_NONE, "triple_or_none"), KIND(EDGES, "edges"), KIND(EDGES_3D, "edges_3d"),
-        KIND(SHAPE, "shape"), KIND(EXTENTS, "extents"), KIND(TEXT, "text"),
-        KIND(TEXT_OR_NONE, "text_or_none"),
-        KIND(SHAPE_OR_NONE, "shape_or_none"), KIND(NUMBER, "number"), KIND(RANGE, "range"),
-        KIND(RANGE_OR_NONE, "range_or_none"), KIND(REACH, "reach"), KIND(FLAG, "flag"),
-        KIND(NOT, "flag"), KIND(ACTIVATION, "activation"), KIND(PADDING, "padding"),
-        KIND(DATA_FORMAT, "data_format"), KIND(INITIALIZER, "initializer"), KIND(SEED, "seed"),
-        KIND(FAN_MODE, "fan_mode"), KIND(DISTRIBUTION, "distribution"),
-        KIND(SCORE_MODE, "score_mode"), KIND(MERGE, "merge"), KIND(INTERPOLATION, "interpolation"),
-        KIND(FILL_MODE, "fill_mode"), KIND(FLIP_MODE, "flip_mode"),
-        KIND(REGULARIZER, "regularizer"), KIND(CONSTRAINT, "constraint"),
-        KIND(ORTHOGONAL_MODE, "orthogonal_mode"), KIND(AXES, "axes"), KIND(ROW_AXES, "row_axes"),
-        KIND(AXES_OR_NONE, "axes_or_none"), KIND(INTEGER_OR_NONE, "integer_or_none"),
-        KIND(NUMBER_OR_NONE, "number_or_none"), KIND(INTEGER_OR_DEFAULT, "integer_or_default"),
-        KIND(NUMBER_OR_DEFAULT, "number_or_default"), KIND(THRESHOLDS, "thresholds"),
-        KIND(CLIPPING, "clipping"), KIND(CLASSES, "classes"), KIND(NUMBERS, "numbers"),
-        KIND(INTEGERS, "integers"), KIND(TEXT_OR_DEFAULT, "text_or_default"),
-        KIND(TEXTS, "texts"), KIND(STANDARDIZE, "standardize"), KIND(SPLIT, "split"),
-        KIND(OUTPUT_MODE, "output_mode"), KIND(REDUCTION, "reduction"), KIND(CURVE, "curve"),
-        KIND(SUMMATION, "summation"), KIND(AVERAGE, "average"), KIND(AGGREGATION, "aggregation"),
-        KIND(LAYER, "layer"), KIND(LAYERS, "layers"),
-#undef KIND
-    };
-    return names[kind];
-}
-
 /* Null if the field takes no words. */
-static json_t *choices_of(CornuFieldKind kind)
+static json_t *choices_of(const CornuFieldKind *kind)
 {
+    if (!kind->word) return NULL;
     json_t *list = json_array();
-    for (int i = 0; i < CORNU_MOST_FIELD_TEXTS; i++) {
-        const char *text = cornu__field_text(kind, i);
-        if (text) list = cornu__json_append(list, json_string(text));
-    }
-    if (json_array_size(list) > 0) return list;
-    json_decref(list);
-    return NULL;
+    for (int i = 0; i < CORNU__MOST_WORDS; i++)
+        if (kind->word(i)) list = cornu__json_append(list, json_string(kind->word(i)));
+    return list;
 }
 
 static json_t *field_to_json(const CornuField *field, const json_t *arguments,
                              const json_t *config)
 {
     json_t       *result = json_pack("{s:s, s:s}", "name", field->name, "type",
-                                     type_of(field->kind));
+                                     field->kind->name);
     json_t       *choices = choices_of(field->kind);
     const json_t *usual = json_object_get(config, field->name);
     /* The layer in a wrapper is the example's. */
-    if (field->kind == CORNU_FIELD_LAYER || field->kind == CORNU_FIELD_LAYERS) usual = NULL;
+    if (field->kind->most_layers) usual = NULL;
     if (choices) result = cornu__json_with(result, "choices", choices);
     if (json_object_get(arguments, field->name))
         result = cornu__json_with(result, "required", json_true());
@@ -193,7 +125,7 @@ json_t *cornu__describe(const CornuDescribed *described)
     json_t *arguments = json_pack("{s:s}", "name", "name"), *list = json_array();
     if (described->family) json_object_clear(arguments);
     json_t *config = made(described, arguments);
-    for (int i = 0; i < EXAMPLES && !config; i++) {
+    for (int i = 0; i < CORNU__FIELD_EXAMPLES && !config; i++) {
         config = add_examples(described, arguments, i);
         if (config) config = remove_optional(described, arguments, config);
     }

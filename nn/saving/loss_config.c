@@ -98,19 +98,7 @@ static CornuStatus check_common(const char *name, const json_t *value)
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
 }
 
-/* "mean" is another name of the default. */
-static CornuStatus read_reduction(const CornuField *field, const json_t *value, void *config)
-{
-    const char *text = json_string_value(value);
-    if (text && !strcmp(text, "mean")) return CORNU_OK;
-    if (!json_is_null(value) && !(text && !strcmp(text, "none")))
-        return cornu__read_field(NULL, field, value, config);
-    return cornu__fail(CORNU_ERR_UNSUPPORTED, "reduction is None, which leaves a loss per row; "
-                       "training needs \"sum_over_batch_size\", \"sum\" or "
-                       "\"mean_with_sample_weight\"");
-}
-
-/* Unknown arguments are errors; null counts as not given, except for aggregations. */
+/* Unknown arguments are errors. */
 static CornuStatus read_arguments(const CornuSerializableClass *kind, const json_t *given,
                                   void *config)
 {
@@ -119,10 +107,8 @@ static CornuStatus read_arguments(const CornuSerializableClass *kind, const json
     json_object_foreach((json_t *)given, name, value) {
         const CornuField *field = kind->fields;
         while (field->name && strcmp(field->name, name)) field++;
-        const bool reduces = field->name && field->kind == CORNU_FIELD_REDUCTION;
-        if (json_is_null(value) && !reduces && field->kind != CORNU_FIELD_AGGREGATION) continue;
+        if (json_is_null(value) && !(field->name && field->kind->takes_null)) continue;
         if (!field->name) CORNU__TRY(check_common(name, value));
-        else if (reduces) CORNU__TRY(read_reduction(field, value, config));
         else CORNU__TRY(cornu__read_field(NULL, field, untupled(value), config));
     }
     return CORNU_OK;

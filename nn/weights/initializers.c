@@ -6,6 +6,7 @@
 
 #include "../../device/memory_internal.h"
 #include "../config/keywords_internal.h"
+#include "../fields/field_internal.h"
 #include "weight_rules_internal.h"
 
 #define FIELD(kind, name) { #name, CORNU_FIELD_##kind, offsetof(CornuInitializer, name) }
@@ -70,13 +71,15 @@ static const struct {
     [CORNU_LECUN_NORMAL_INITIALIZER] = { 1.0, CORNU_FAN_IN, CORNU_DISTRIBUTION_TRUNCATED_NORMAL },
 };
 
-const char *cornu__fan_mode_name(CornuFanMode mode)
+static const char *fan_mode_name(CornuFanMode mode)
 {
     return mode == CORNU_FAN_IN ? "fan_in" : mode == CORNU_FAN_OUT ? "fan_out"
          : mode == CORNU_FAN_AVG ? "fan_avg" : NULL;
 }
 
-const char *cornu__distribution_name(CornuDistribution distribution)
+CORNU__FIELD_OF_WORDS(fan_mode, CornuFanMode, fan_mode_name, CORNU__NO_NULL);
+
+static const char *distribution_name(CornuDistribution distribution)
 {
     switch (distribution) {
     case CORNU_DISTRIBUTION_TRUNCATED_NORMAL:   return "truncated_normal";
@@ -86,6 +89,8 @@ const char *cornu__distribution_name(CornuDistribution distribution)
     }
     return NULL;
 }
+
+CORNU__FIELD_OF_WORDS(distribution, CornuDistribution, distribution_name, CORNU__NO_NULL);
 
 /* ---- Defaults and checks of arguments ---- */
 
@@ -114,10 +119,10 @@ static CornuStatus check_scaling(const CornuInitializer *self, const char *name)
     if (!(self->scale > 0.0))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .scale is %g, expected above 0", name,
                            self->scale);
-    if (!cornu__fan_mode_name(self->mode))
+    if (!fan_mode_name(self->mode))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .mode is %d, expected CORNU_FAN_IN, "
                            "CORNU_FAN_OUT or CORNU_FAN_AVG", name, (int)self->mode);
-    if (!cornu__distribution_name(self->distribution))
+    if (!distribution_name(self->distribution))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .distribution is %d, expected 0 to %d", name,
                            (int)self->distribution, CORNU_DISTRIBUTION_NORMAL);
     return CORNU_OK;

@@ -7,6 +7,13 @@
 #include "../config/keywords_internal.h"
 #include "weight_rules_internal.h"
 
+static const char *mode_name(CornuOrthogonalMode mode)
+{
+    return mode == CORNU_ROWS ? "rows" : mode == CORNU_COLUMNS ? "columns" : NULL;
+}
+
+CORNU__FIELD_OF_WORDS(orthogonal_mode, CornuOrthogonalMode, mode_name, CORNU__NO_NULL);
+
 #define FIELD(kind, name) { #name, CORNU_FIELD_##kind, offsetof(CornuRegularizer, name) }
 static const CornuField l1_fields[] = { FIELD(NUMBER, l1), { 0 } };
 static const CornuField l2_fields[] = { FIELD(NUMBER, l2), { 0 } };

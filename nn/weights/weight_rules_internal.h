@@ -6,6 +6,7 @@
 #ifndef CORNU_NN_WEIGHT_RULES_INTERNAL_H
 #define CORNU_NN_WEIGHT_RULES_INTERNAL_H
 
+#include "../fields/field_internal.h"
 #include "../layers/layer.h"
 
 typedef struct {
@@ -18,7 +19,7 @@ typedef struct {
     const char *alias, *name;            /* Keras' second name for a class, and the first one */
 } CornuWeightRuleAlias;
 
-typedef struct {
+typedef struct CornuWeightRuleFamily {
     const char                 *word;    /* "constraint"; Keras' module is "keras.constraints" */
     const CornuWeightRuleClass *classes; /* of kinds 1, 2, … */
     int                         count;
@@ -48,8 +49,11 @@ CornuStatus cornu__initializer_check(const CornuInitializer *initializer, CornuS
 /* Whether its kind is a known one. */
 bool cornu__initializer_valid(const CornuInitializer *initializer);
 
-/* "fan_in", "uniform"; NULL for an unknown value. */
-const char *cornu__fan_mode_name(CornuFanMode mode);
-const char *cornu__distribution_name(CornuDistribution distribution);
+/* A rule as JSON, null for none; NULL when out of memory. */
+json_t *cornu__weight_rule_to_json(const CornuWeightRuleFamily *family, const void *rule);
+
+/* A rule from null, an object, or a name with default arguments; `name` is for messages. */
+CornuStatus cornu__read_weight_rule(const CornuWeightRuleFamily *family, const json_t *value,
+                                    const char *name, void *rule);
 
 #endif

@@ -155,7 +155,7 @@ static const CornuField prelu_fields[] = {
     { "alpha_initializer", CORNU_FIELD_INITIALIZER, offsetof(CornuPreluConfig, alpha_initializer) },
     { "alpha_regularizer", CORNU_FIELD_REGULARIZER, offsetof(CornuPreluConfig, alpha_regularizer) },
     { "alpha_constraint", CORNU_FIELD_CONSTRAINT, offsetof(CornuPreluConfig, alpha_constraint) },
-    { "shared_axes", CORNU_FIELD_ROW_AXES, offsetof(CornuPreluConfig, shared_axes) },
+    { "shared_axes", CORNU_FIELD_ROW_AXES_OR_NONE, offsetof(CornuPreluConfig, shared_axes) },
     { 0 },
 };
 

@@ -1,4 +1,5 @@
 /* Attention and AdditiveAttention, which differ in their scores. */
+#include "../../fields/field_internal.h"
 #include "../layer_internal.h"
 
 /* The inputs, in Keras' order, and the ranks of tensors: (B, T, C), or with more axes before T. */
@@ -8,6 +9,8 @@ const char *cornu_score_mode_name(CornuScoreMode mode)
 {
     return mode == CORNU_SCORE_DOT ? "dot" : mode == CORNU_SCORE_CONCAT ? "concat" : NULL;
 }
+
+CORNU__FIELD_OF_WORDS(score_mode, CornuScoreMode, cornu_score_mode_name, CORNU__NO_NULL);
 
 /* ---- Shapes ---- */
 

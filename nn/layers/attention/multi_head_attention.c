@@ -10,7 +10,7 @@ static const CornuField fields[] = {
     { "dropout", CORNU_FIELD_NUMBER, FIELD(dropout) },
     { "use_bias", CORNU_FIELD_NOT, FIELD(no_bias) },
     { "output_shape", CORNU_FIELD_SHAPE, FIELD(output_shape) },
-    { "attention_axes", CORNU_FIELD_ROW_AXES, FIELD(attention_axes) },
+    { "attention_axes", CORNU_FIELD_ROW_AXES_OR_NONE, FIELD(attention_axes) },
     { "sliding_window", CORNU_FIELD_INTEGER_OR_NONE, FIELD(sliding_window) },
     { "kernel_initializer", CORNU_FIELD_INITIALIZER, FIELD(kernel_initializer) },
     { "bias_initializer", CORNU_FIELD_INITIALIZER, FIELD(bias_initializer) },

@@ -1,4 +1,5 @@
 /* RandomFlip, RandomTranslation, RandomZoom and RandomRotation: per image, only in training. */
+#include "../../fields/field_internal.h"
 #include "image_internal.h"
 #include "sampling_internal.h"
 
@@ -12,6 +13,8 @@ const char *cornu_flip_mode_name(CornuFlipMode mode)
     return NULL;
 }
 
+CORNU__FIELD_OF_WORDS(flip_mode, CornuFlipMode, cornu_flip_mode_name, CORNU__NO_NULL);
+
 const char *cornu_fill_mode_name(CornuFillMode mode)
 {
     switch (mode) {
@@ -22,6 +25,8 @@ const char *cornu_fill_mode_name(CornuFillMode mode)
     }
     return NULL;
 }
+
+CORNU__FIELD_OF_WORDS(fill_mode, CornuFillMode, cornu_fill_mode_name, CORNU__NO_NULL);
 
 /* `count` uniform numbers in [0, 1) per image: (B, count). */
 static CornuTensor *draw(const CornuLayer *layer, const CornuCall *call, CornuTensor *x, int count)

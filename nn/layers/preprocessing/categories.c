@@ -1,4 +1,5 @@
 /* CategoryEncoding, and the encoding of indices. */
+#include "../../fields/field_internal.h"
 #include "categories_internal.h"
 
 const char *cornu_output_mode_name(CornuOutputMode mode)
@@ -12,6 +13,8 @@ const char *cornu_output_mode_name(CornuOutputMode mode)
     default:                     return NULL;
     }
 }
+
+CORNU__FIELD_OF_WORDS(output_mode, CornuOutputMode, cornu_output_mode_name, CORNU__NO_NULL);
 
 CornuStatus cornu__check_output_mode(const char *layer, CornuOutputMode *mode,
                                      CornuOutputMode usual, CornuOutputMode first,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "../../fields/field_internal.h"
 #include "string_index_internal.h"
 #include "text_tokens_internal.h"
 
@@ -258,11 +259,15 @@ const char *cornu_standardize_name(CornuStandardize standardize)
     return (unsigned)standardize < sizeof names / sizeof *names ? names[standardize] : NULL;
 }
 
+CORNU__FIELD_OF_WORDS(standardize, CornuStandardize, cornu_standardize_name, CORNU_NO_STANDARDIZE);
+
 const char *cornu_split_name(CornuSplit split)
 {
     return split == CORNU_SPLIT_WHITESPACE ? "whitespace"
          : split == CORNU_SPLIT_CHARACTER  ? "character" : NULL;
 }
+
+CORNU__FIELD_OF_WORDS(split, CornuSplit, cornu_split_name, CORNU_NO_SPLIT);
 
 /* The sizes of n-grams: 1 to .ngrams, or those that are listed. */
 static CornuStatus read_ngrams(const char *name, const CornuTextVectorizationConfig *c,

@@ -9,6 +9,7 @@
  * Source: jax.image.resize, which Keras calls (jax/_src/image/scale.py, compute_weight_mat).
  */
 #include "../../../device/integer_internal.h"
+#include "../../fields/field_internal.h"
 #include "resampling_internal.h"
 
 #include <math.h>
@@ -24,6 +25,8 @@ const char *cornu_interpolation_name(CornuInterpolation interpolation)
     default:             return NULL;
     }
 }
+
+CORNU__FIELD_OF_WORDS(interpolation, CornuInterpolation, cornu_interpolation_name, CORNU__NO_NULL);
 
 /* x < bound ? a : b */
 static CornuTensor *below(CornuTensor *x, double bound, CornuTensor *a, CornuTensor *b)

@@ -1,3 +1,4 @@
+#include "../../fields/field_internal.h"
 #include "recurrent_internal.h"
 
 typedef struct {
@@ -13,6 +14,8 @@ const char *cornu_merge_name(CornuMerge merge)
 {
     return (unsigned)merge < sizeof merges / sizeof *merges ? merges[merge] : NULL;
 }
+
+CORNU__FIELD_OF_WORDS(merge, CornuMerge, cornu_merge_name, CORNU_MERGE_NONE);
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
