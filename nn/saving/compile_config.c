@@ -1,5 +1,5 @@
 /* The arguments of compile as Keras' JSON: keras/src/trainers/compile_utils.py. */
-#include "architecture_internal.h"
+#include "architecture/architecture_internal.h"
 #include "keras_internal.h"
 
 #include <stdlib.h>

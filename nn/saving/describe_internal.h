@@ -2,7 +2,7 @@
 #ifndef CORNU_NN_DESCRIBE_INTERNAL_H
 #define CORNU_NN_DESCRIBE_INTERNAL_H
 
-#include "architecture_internal.h"
+#include "architecture/architecture_internal.h"
 
 /* A class to describe. `made` makes an object of a value of JSON, and returns its config, or NULL
  * where the value is refused. */

@@ -1,7 +1,7 @@
 /* .keras, .weights.h5 and older .h5 files. */
 #include "keras_internal.h"
 
-#include "architecture_internal.h"
+#include "architecture/architecture_internal.h"
 #include "keras2/keras2_internal.h"
 #include "keras2/keras2_weights_internal.h"
 #include "../formats/file_internal.h"

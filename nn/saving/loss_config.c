@@ -1,5 +1,5 @@
 /* Losses and metrics as Keras' JSON: the get_config of keras/src/losses and keras/src/metrics. */
-#include "architecture_internal.h"
+#include "architecture/architecture_internal.h"
 #include "keras_internal.h"
 #include "../metrics/metric_internal.h"
 

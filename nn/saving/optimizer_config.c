@@ -1,5 +1,5 @@
 /* Optimizers as Keras' JSON: the get_config of keras/src/optimizers. */
-#include "architecture_internal.h"
+#include "architecture/architecture_internal.h"
 #include "keras_internal.h"
 #include "../optimizers/optimizer_internal.h"
 #include "../optimizers/schedule_internal.h"

@@ -1,7 +1,7 @@
 /* Schedules in Keras' JSON: {"class_name": "ExponentialDecay", "config": {…}, …}. */
 #include "../optimizers/schedule_internal.h"
 
-#include "architecture_internal.h"
+#include "architecture/architecture_internal.h"
 #include "keras_internal.h"
 
 #include <stddef.h>

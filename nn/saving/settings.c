@@ -4,7 +4,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "architecture_internal.h"
+#include "architecture/architecture_internal.h"
 #include "keras_internal.h"
 
 enum { SAMPLES = 4, DIFFERENCES = 4, PATH_SIZE = 160, VALUE_SIZE = 60 };

@@ -13,7 +13,7 @@
 #include "fuzz.h"
 
 #include "../../device/memory_internal.h"
-#include "../../nn/saving/architecture_internal.h"
+#include "../../nn/saving/architecture/architecture_internal.h"
 #include "../../nn/formats/json_internal.h"
 
 enum { LIMIT = 1 << 27, ROWS = 2, MOST_NUMBERS = 1 << 20 };

@@ -226,7 +226,7 @@ static CornuStatus center_crop(const CornuOnnxCall *call)
     return smaller ? resize_from(call, *call->out, from.extent, CORNU_BILINEAR) : CORNU_OK;
 }
 
-/* As nn/layers/preprocessing/levels.c. */
+/* As nn/layers/images/levels.c. */
 static CornuStatus auto_contrast(const CornuOnnxCall *call)
 {
     CornuOnnx    *to = call->to;

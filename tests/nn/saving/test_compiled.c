@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../../nn/saving/architecture_internal.h"
+#include "../../../nn/saving/architecture/architecture_internal.h"
 #include "../../../nn/saving/keras_internal.h"
 #include "../golden.h"
 

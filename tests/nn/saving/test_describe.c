@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "../../../nn/cornu.h"
-#include "../../../nn/saving/architecture_internal.h"
+#include "../../../nn/saving/architecture/architecture_internal.h"
 #include "../../../nn/saving/keras_internal.h"
 #include "../../expect.h"
 

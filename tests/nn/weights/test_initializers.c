@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../../nn/saving/architecture_internal.h"
+#include "../../../nn/saving/architecture/architecture_internal.h"
 #include "../golden.h"
 
 static const CornuField fields[] = { { "it", CORNU_FIELD_INITIALIZER, 0 }, { 0 } };

@@ -2,7 +2,7 @@
  * the arguments of a call contain tensors, which a layer here has as operands: in its copy of the
  * arguments each stands as a number. */
 #include "architecture_internal.h"
-#include "../../device/inference_internal.h"
+#include "../../../device/inference_internal.h"
 
 #include <string.h>
 

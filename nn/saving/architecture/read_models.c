@@ -1,125 +1,16 @@
-/* Writing and reading models as Keras' JSON: Sequential ones, and what both kinds share. */
+/* Models from Keras' JSON: Sequential ones, and what both kinds share. */
+#include "../../../device/inference_internal.h"
+#include "../keras2/keras2_internal.h"
 #include "architecture_internal.h"
-#include "keras2/keras2_internal.h"
-#include "../../device/inference_internal.h"
 
 #include <math.h>
 #include <string.h>
-
-static const char *const dtype_names[CORNU_STRING + 1] = {
-    [CORNU_F32] = "float32", [CORNU_F64] = "float64", [CORNU_BF16] = "bfloat16",
-    [CORNU_F16] = "float16", [CORNU_I64] = "int64", [CORNU_I32] = "int32",
-    [CORNU_U32] = "uint32", [CORNU_U8] = "uint8", [CORNU_BOOL] = "bool",
-    [CORNU_STRING] = "string",
-};
-
-static bool is_functional(const CornuModel *model)
-{
-    return model->base.kind == &cornu__functional_class;
-}
-
-const char *cornu__keras_dtype(CornuDtype dtype) { return dtype_names[dtype]; }
 
 bool cornu__is_model_class(const char *class_name)
 {
     return !strcmp(class_name, cornu__sequential_class.class_name) ||
            !strcmp(class_name, cornu__functional_class.class_name);
 }
-
-/* ---- Writing ---- */
-
-/* Of an input of a function, whose batch_shape is all of its shape. Keras cannot load one. */
-static const char WHOLE[] = "whole";
-
-json_t *cornu__input_to_json(const CornuModel *model, const CornuSymbol *symbol)
-{
-    const CornuInputLayer *input = (const CornuInputLayer *)symbol->node->layer;
-    CornuShape             shape = symbol->type.shape;
-    if (!input->whole) shape.extent[0] = cornu_model_batch_size(model);   /* which Keras requires of
-                                                                           a stateful one */
-    json_t *config = json_pack("{s:o, s:s, s:s}", "batch_shape", cornu__json_shape(shape), "dtype",
-                               dtype_names[input->dtype], "name", cornu_layer_name(&input->base));
-    if (input->whole && config) json_object_set_new(config, WHOLE, json_true());
-    return cornu__json_object("keras.layers", "InputLayer", config);
-}
-
-static json_t *sequential_to_json(const CornuModel *model, const CornuPolicy *usual)
-{
-    json_t *layers = json_array();
-    if (model->inputs[0])
-        layers = cornu__json_append(layers, cornu__input_to_json(model, model->inputs[0]));
-    for (int i = 0; i < model->base.inner_count; i++)
-        layers = cornu__json_append(layers, cornu__layer_to_json(model->base.inner[i], usual));
-    return cornu__json_object("keras", "Sequential",
-                              json_pack("{s:s, s:b, s:o, s:o}", "name", cornu_model_name(model),
-                                        "trainable", !model->base.frozen, "dtype",
-                                        cornu__policy_to_json(usual), "layers", layers));
-}
-
-json_t *cornu__model_to_json(const CornuModel *model, const CornuPolicy *usual)
-{
-    const CornuPolicy *policy = model->base.own_policy ? model->base.own_policy : usual;
-    return is_functional(model) ? cornu__functional_to_json(model, policy)
-                                : sequential_to_json(model, policy);
-}
-
-/* A file cannot hold a function. */
-static CornuStatus check_initializers(const CornuLayer *layer)
-{
-    const char *config = (const char *)layer + layer->kind->config_offset;
-    for (const CornuField *field = layer->kind->fields; field && field->name; field++)
-        if (field->kind == CORNU_FIELD_INITIALIZER &&
-            ((const CornuInitializer *)(config + field->offset))->call)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is a function, with which a model "
-                               "can be neither saved nor cloned; cornu_model_save_weights saves "
-                               "its weights",
-                               cornu_layer_name(layer), field->name);
-    return CORNU_OK;
-}
-
-/* Whether a class is Keras' or was registered. */
-static bool is_known(const CornuLayerClass *kind)
-{
-    const CornuLayerClass *const *known = cornu__layer_classes;
-    while (*known && *known != kind) known++;
-    return *known || cornu__registered_package(kind) || kind->call_many == cornu__operation_call;
-}
-
-CornuStatus cornu__check_layers(const CornuLayer *layer)
-{
-    const CornuLayerClass *kind = layer->kind;
-    if (!is_known(kind) && !kind->call_masked && kind != &cornu__input_class)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: layers of class %s can be neither saved nor "
-                           "cloned, since it is not registered: see cornu_register_layer; "
-                           "cornu_model_save_weights saves their weights",
-                           cornu_layer_name(layer), kind->class_name);
-    CORNU__TRY(check_initializers(layer));
-    for (int i = 0; i < layer->inner_count; i++) CORNU__TRY(cornu__check_layers(layer->inner[i]));
-    return CORNU_OK;
-}
-
-json_t *cornu__model_config(const CornuModel *model)
-{
-    if (cornu__check_layers(&model->base)) return NULL;
-    json_t *result = cornu__model_to_json(model, NULL);
-    if (!result) cornu__fail(CORNU_ERR_MEMORY, "no memory for the architecture");
-    return result;
-}
-
-json_t *cornu__input_config(const CornuModel *model)
-{
-    json_t *scales = json_array();
-    if (model->input_count == 1) {
-        json_decref(scales);
-        scales = json_real(cornu_model_input_scale(model));
-    }
-    for (int i = 0; i < model->input_count && model->input_count > 1; i++)
-        scales = cornu__json_append(
-            scales, json_real(((CornuInputLayer *)model->inputs[i]->node->layer)->scale));
-    return json_pack("{s:o}", "scale", scales);
-}
-
-/* ---- Reading ---- */
 
 /* The dtype of an input, f32 without a name. Layers convert floats to their compute dtype; i32
  * holds the short whole numbers. */
@@ -134,7 +25,7 @@ static CornuStatus read_dtype(const char *name, CornuDtype *dtype)
             return CORNU_OK;
         }
     for (int i = 0; i <= CORNU_STRING; i++)
-        if (!strcmp(name, dtype_names[i])) {
+        if (!strcmp(name, cornu__keras_dtype((CornuDtype)i))) {
             if (!cornu_dtype_is_float((CornuDtype)i)) *dtype = (CornuDtype)i;
             return CORNU_OK;
         }
@@ -159,7 +50,8 @@ static CornuStatus read_batch_shape(const json_t *config, CornuShape *shape)
 
 bool cornu__is_whole_input(const json_t *value)
 {
-    return json_is_true(json_object_get(json_object_get(value, "config"), WHOLE));
+    return json_is_true(json_object_get(json_object_get(value, "config"),
+                                        CORNU__WHOLE_INPUT));
 }
 
 CornuStatus cornu__read_whole_input(const json_t *value, CornuInputConfig *input, CornuType *type)
@@ -277,15 +169,6 @@ CornuModel *cornu__model_from_config(const json_t *architecture, const json_t *i
     if (!model || set_input(model, input) == CORNU_OK) return model;
     cornu_model_free(model);
     return cornu__null();
-}
-
-char *cornu_model_to_json(const CornuModel *model)
-{
-    if (cornu__model_check(model)) return cornu__null();
-    json_t *architecture = cornu__model_config(model);
-    char   *text = architecture ? cornu__json_text(architecture) : NULL;
-    json_decref(architecture);
-    return text ? text : cornu__null();
 }
 
 /* Makes JSON that a former version of Keras wrote Keras 3's. */

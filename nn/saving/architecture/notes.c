@@ -1,6 +1,5 @@
 /* The notes of a model, which its files keep: the names of its classes, and strings of the user. */
 #include "architecture_internal.h"
-#include "../model/model_internal.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,13 +1,12 @@
-/* Keras' JSON of layers (architecture.c), of models (architecture_models.c) and of the calls that
- * link layers (architecture_functional.c). */
+/* Keras' JSON of layers, of models and of the calls that link layers. */
 #ifndef CORNU_NN_ARCHITECTURE_INTERNAL_H
 #define CORNU_NN_ARCHITECTURE_INTERNAL_H
 
-#include "files_internal.h"
-#include "../fields/field_internal.h"
-#include "../layers/operations/operation_internal.h"
-#include "../model/model_internal.h"
-#include "../weights/weight_rules_internal.h"
+#include "../files_internal.h"
+#include "../../fields/field_internal.h"
+#include "../../layers/operations/operation_internal.h"
+#include "../../model/model_internal.h"
+#include "../../weights/weight_rules_internal.h"
 
 /* ---- Lists and dictionaries of tensors ---- */
 
@@ -24,6 +23,15 @@ json_t     *cornu__form_of_keys(char *const *keys, int count);
 /* A copy in which each is replaced by the next of others. NULL when out of memory. */
 typedef json_t *CornuNextLeaf(void *context);
 json_t *cornu__with_leaves(const json_t *value, CornuNextLeaf *next, void *context);
+
+/* ---- Keywords (keywords.c) ---- */
+
+/* Takes the next of the words in *text, which blanks separate; false after the last. */
+bool cornu__next_word(const char **text, char word[64]);
+/* Removes the mark of a list, if there is one. */
+bool cornu__cut_star(char word[64]);
+/* Whether one of the words is this one; the mark of a list is ignored. */
+bool cornu__has_word(const char *words, const char *wanted);
 
 /* ---- Writing: NULL when out of memory, or if an operand is NULL ---- */
 
@@ -46,7 +54,7 @@ const char *cornu__keras_dtype(CornuDtype dtype);
  * written as "float32", Keras' default. */
 json_t *cornu__policy_to_json(const CornuPolicy *policy);
 
-/* That of a layer whose kernel is quantized; and its quantization_config (quantized_config.c). */
+/* That of a layer whose kernel is quantized; and its quantization_config (quantized.c). */
 json_t *cornu__quantized_policy_to_json(const CornuLayer *layer);
 json_t *cornu__quantization_to_json(const CornuLayer *layer);
 
@@ -67,7 +75,7 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
 CornuModel *cornu__model_from_json(const json_t *value, const CornuPolicy *usual);
 
 /* Whether a dtype is a policy that quantizes, which the next function gives to the layer, and the
- * last one its quantization_config, or null (quantized_config.c). */
+ * last one its quantization_config, or null (quantized.c). */
 bool        cornu__is_quantized_policy(const json_t *dtype);
 CornuStatus cornu__read_quantized_policy(const json_t *dtype, CornuLayer *layer);
 CornuStatus cornu__read_quantization(const json_t *value, CornuLayer *layer);
@@ -84,6 +92,10 @@ json_t *cornu__operation_operands(const json_t *call, json_t *histories);
 /* A Functional model from its config; policy is the name of its own, or NULL. */
 CornuModel *cornu__functional_from_json(const json_t *config, const char *policy,
                                         const CornuPolicy *usual);
+
+/* A member of an InputLayer of a function, whose batch_shape is all of its shape. Keras cannot load
+ * one. */
+#define CORNU__WHOLE_INPUT "whole"
 
 /* Whether it is an InputLayer; and its batch_shape, whose batch may be null, its dtype and its
  * name, into a struct of zeros. */

@@ -2,8 +2,8 @@
  * keras/src/dtype_policies/dtype_policy.py, keras/src/quantizers/quantization_config.py. */
 #include "architecture_internal.h"
 
-#include "../config/policy_internal.h"
-#include "../layers/quantized_internal.h"
+#include "../../config/policy_internal.h"
+#include "../../layers/quantized_internal.h"
 
 #include <stdio.h>
 #include <string.h>

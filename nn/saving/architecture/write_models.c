@@ -1,0 +1,113 @@
+/* Models as Keras' JSON: Sequential ones, and what both kinds share. */
+#include "architecture_internal.h"
+
+static const char *const dtype_names[CORNU_STRING + 1] = {
+    [CORNU_F32] = "float32", [CORNU_F64] = "float64", [CORNU_BF16] = "bfloat16",
+    [CORNU_F16] = "float16", [CORNU_I64] = "int64", [CORNU_I32] = "int32",
+    [CORNU_U32] = "uint32", [CORNU_U8] = "uint8", [CORNU_BOOL] = "bool",
+    [CORNU_STRING] = "string",
+};
+
+const char *cornu__keras_dtype(CornuDtype dtype) { return dtype_names[dtype]; }
+
+json_t *cornu__input_to_json(const CornuModel *model, const CornuSymbol *symbol)
+{
+    const CornuInputLayer *input = (const CornuInputLayer *)symbol->node->layer;
+    CornuShape             shape = symbol->type.shape;
+    if (!input->whole) shape.extent[0] = cornu_model_batch_size(model);   /* which Keras requires of
+                                                                           a stateful one */
+    json_t *config = json_pack("{s:o, s:s, s:s}", "batch_shape", cornu__json_shape(shape), "dtype",
+                               dtype_names[input->dtype], "name", cornu_layer_name(&input->base));
+    if (input->whole && config) json_object_set_new(config, CORNU__WHOLE_INPUT, json_true());
+    return cornu__json_object("keras.layers", "InputLayer", config);
+}
+
+static json_t *sequential_to_json(const CornuModel *model, const CornuPolicy *usual)
+{
+    json_t *layers = json_array();
+    if (model->inputs[0])
+        layers = cornu__json_append(layers, cornu__input_to_json(model, model->inputs[0]));
+    for (int i = 0; i < model->base.inner_count; i++)
+        layers = cornu__json_append(layers, cornu__layer_to_json(model->base.inner[i], usual));
+    return cornu__json_object("keras", "Sequential",
+                              json_pack("{s:s, s:b, s:o, s:o}", "name", cornu_model_name(model),
+                                        "trainable", !model->base.frozen, "dtype",
+                                        cornu__policy_to_json(usual), "layers", layers));
+}
+
+static bool is_functional(const CornuModel *model)
+{
+    return model->base.kind == &cornu__functional_class;
+}
+
+json_t *cornu__model_to_json(const CornuModel *model, const CornuPolicy *usual)
+{
+    const CornuPolicy *policy = model->base.own_policy ? model->base.own_policy : usual;
+    return is_functional(model) ? cornu__functional_to_json(model, policy)
+                                : sequential_to_json(model, policy);
+}
+
+/* A file cannot hold a function. */
+static CornuStatus check_initializers(const CornuLayer *layer)
+{
+    const char *config = (const char *)layer + layer->kind->config_offset;
+    for (const CornuField *field = layer->kind->fields; field && field->name; field++)
+        if (field->kind == CORNU_FIELD_INITIALIZER &&
+            ((const CornuInitializer *)(config + field->offset))->call)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is a function, with which a model "
+                               "can be neither saved nor cloned; cornu_model_save_weights saves "
+                               "its weights",
+                               cornu_layer_name(layer), field->name);
+    return CORNU_OK;
+}
+
+/* Whether a class is Keras' or was registered. */
+static bool is_known(const CornuLayerClass *kind)
+{
+    const CornuLayerClass *const *known = cornu__layer_classes;
+    while (*known && *known != kind) known++;
+    return *known || cornu__registered_package(kind) || kind->call_many == cornu__operation_call;
+}
+
+CornuStatus cornu__check_layers(const CornuLayer *layer)
+{
+    const CornuLayerClass *kind = layer->kind;
+    if (!is_known(kind) && !kind->call_masked && kind != &cornu__input_class)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: layers of class %s can be neither saved nor "
+                           "cloned, since it is not registered: see cornu_register_layer; "
+                           "cornu_model_save_weights saves their weights",
+                           cornu_layer_name(layer), kind->class_name);
+    CORNU__TRY(check_initializers(layer));
+    for (int i = 0; i < layer->inner_count; i++) CORNU__TRY(cornu__check_layers(layer->inner[i]));
+    return CORNU_OK;
+}
+
+json_t *cornu__model_config(const CornuModel *model)
+{
+    if (cornu__check_layers(&model->base)) return NULL;
+    json_t *result = cornu__model_to_json(model, NULL);
+    if (!result) cornu__fail(CORNU_ERR_MEMORY, "no memory for the architecture");
+    return result;
+}
+
+json_t *cornu__input_config(const CornuModel *model)
+{
+    json_t *scales = json_array();
+    if (model->input_count == 1) {
+        json_decref(scales);
+        scales = json_real(cornu_model_input_scale(model));
+    }
+    for (int i = 0; i < model->input_count && model->input_count > 1; i++)
+        scales = cornu__json_append(
+            scales, json_real(((CornuInputLayer *)model->inputs[i]->node->layer)->scale));
+    return json_pack("{s:o}", "scale", scales);
+}
+
+char *cornu_model_to_json(const CornuModel *model)
+{
+    if (cornu__model_check(model)) return cornu__null();
+    json_t *architecture = cornu__model_config(model);
+    char   *text = architecture ? cornu__json_text(architecture) : NULL;
+    json_decref(architecture);
+    return text ? text : cornu__null();
+}
