@@ -8,19 +8,19 @@
 
 const void *cornu__layer_argument(const CornuLayer *layer, const char *name)
 {
-    const CornuField *field = layer->kind->fields;
+    const CornuField *field = cornu__keras_class(layer)->fields;
     while (field->name && strcmp(field->name, name)) field++;
     if (!field->name) return NULL;
-    return (const char *)layer + layer->kind->config_offset + field->offset;
+    return (const char *)cornu__config(layer) + field->offset;
 }
 
 const CornuNumbers *cornu__layer_numbers(const CornuLayer *layer, const char *name)
 {
-    const CornuField *field = layer->kind->fields;
+    const CornuField *field = cornu__keras_class(layer)->fields;
     while (strcmp(field->name, name) || (field->kind != CORNU_FIELD_NUMBERS &&
                                          field->kind != CORNU_FIELD_INTEGERS))
         field++;
-    return (const void *)((const char *)layer + layer->kind->config_offset + field->offset);
+    return (const void *)((const char *)cornu__config(layer) + field->offset);
 }
 
 const char *cornu_padding_name(CornuPadding padding)

@@ -14,10 +14,10 @@ CORNU__FIELD_OF_WORDS(data_format, CornuDataFormat, cornu_data_format_name, CORN
 
 bool cornu__channels_first(const CornuLayer *layer)
 {
-    const CornuField *field = layer->kind->fields;
+    const CornuField *field = cornu__keras_class(layer)->fields;
     while (field && field->name && field->kind != CORNU_FIELD_DATA_FORMAT) field++;
     if (!field || !field->name) return false;
-    const void *at = (const char *)layer + layer->kind->config_offset + field->offset;
+    const void *at = (const char *)cornu__config(layer) + field->offset;
     return *(const CornuDataFormat *)at == CORNU_CHANNELS_FIRST;
 }
 

@@ -29,7 +29,8 @@ CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, co
     }
     layer->compute = layer->result = layer->variable = CORNU_F32;
     layer->takes_integers = kind->takes_integers;
-    cornu__snake_case(kind->label ? kind->label : kind->class_name, layer->class_label,
+    const char *label = cornu__keras_class_of(kind)->label;
+    cornu__snake_case(label ? label : kind->class_name, layer->class_label,
                       sizeof layer->class_label);
     if (name && !(layer->name = cornu__copy_text(name))) {
         cornu__release(layer);

@@ -51,13 +51,69 @@ typedef enum { CORNU_CHANNELS_LAST, CORNU_CHANNELS_FIRST } CornuDataFormat;
 
 const char *cornu_data_format_name(CornuDataFormat format);
 
+/* What files, Keras and a summary say of a class of layers; what computes, CornuLayerClass, does
+ * without it. Custom classes can be saved, too: cornu_register_layer. */
 typedef struct {
-    const char *class_name;  /* Keras' class, "Conv2D"; default names derive from it: conv2d_1 */
     const char *label;       /* the class in snake case, where Keras' own name is another one */
-    const char *module;      /* for files: its module in Keras; NULL: keras.layers */
+    const char *module;      /* its module in Keras; NULL: keras.layers */
     const char *(*shown)(const CornuLayer *layer); /* what a summary calls its class; NULL:
                                                       class_name */
+
+    /* The constructor's arguments, the size and the offset of the resolved config in the layer's
+     * struct, and the constructor; all zero for a layer that cannot be saved. */
+    const CornuField *fields;
+    size_t            config_size, config_offset;
+    CornuLayer     *(*from)(const void *config);
+
+    /* The names of the layer's parts in Keras' files, NULL-terminated: those of its inner layers,
+     * in order; or the mapping of a prefix of weight names, "lstm_cell/kernel", as
+     * "lstm_cell:cell"; or, for a list of inner layers, its name and a slash, "cells/", in which
+     * they are counted by class. */
+    const char *const *folders;
+
+    /* The weight of a built wrapper's inner layer that Keras lists before the wrapper's own: among
+     * the weights of models, and in files, which have it twice. NULL: none. */
+    CornuWeight *(*lists)(const CornuLayer *layer);
+
+    const char *lora;        /* "kernel", the weight for which cornu_layer_enable_lora adds others;
+                                NULL: none */
+    bool lora_resets_alpha;  /* a layer read from a file takes its rank for lora_alpha, as Keras' */
+    unsigned quantizes;      /* that weight may be quantized: bit 1 << CORNU_INT8 etc. */
+
+    bool never_trains;       /* Keras' class takes no argument `trainable` */
+    bool never_typed;        /* likewise `dtype` */
+
+    /* If the layer takes several tensors: Keras' keywords of the inputs after the first, separated
+     * by spaces, "value key"; one that ends in * takes the list of all remaining inputs,
+     * "initial_state*". NULL: all inputs are one list, as in add([a, b]). */
+    const char *operands;
+    bool one_operand;        /* Keras does not require the second one */
+    /* If each input has a mask of its own: Keras' keyword of the first input. The mask of input
+     * KEYWORD is KEYWORD_mask, but that of the first is always the one it brings along. NULL: the
+     * keyword is "mask", also for the list of the masks of a list. */
+    const char *first_operand;
+    bool reverses;           /* Keras' call takes `reverse`, which may differ from call to call */
+    const char *call_arguments; /* the fields that Keras takes as keywords of the call, in the form
+                                   of `operands` */
+
+    /* In .keras files: the name of the asset in which Keras keeps what is too large for a config,
+     * "vocabulary.txt", whether the layer needs it, and what takes its `size` bytes. */
+    const char   *asset;
+    bool        (*needs_asset)(const CornuLayer *layer);
+    CornuStatus (*read_asset)(CornuLayer *layer, const char *bytes, size_t size);
+    /* Likewise the name of an array that Keras keeps beside the weights, "idf_weights", and in the
+     * folder of a part of the layer, too, unless that is NULL; what gives it, data NULL where the
+     * layer has none; and what takes it. */
+    const char   *array, *array_folder;
+    CornuNumbers (*get_array)(const CornuLayer *layer);
+    CornuStatus  (*set_array)(CornuLayer *layer, CornuArray array);
+} CornuKerasClass;
+
+/* What computes: functions and properties that building and recording read. */
+typedef struct {
+    const char *class_name;  /* Keras' class, "Conv2D"; default names derive from it: conv2d_1 */
     size_t      size;        /* of the layer's own struct, whose first field is a CornuLayer */
+    const CornuKerasClass *keras;   /* or NULL: a layer that no file holds */
 
     /* Declares the weights (cornu_layer_weight) for inputs of this shape. Axis 0, the batch, is
      * CORNU_NONE, and so are extents that may differ from batch to batch. Fails for shapes that the
@@ -114,66 +170,16 @@ typedef struct {
 
     void (*free)(CornuLayer *layer); /* frees what the layer owns besides weights; may be NULL */
 
-    const char *lora;        /* "kernel", the weight for which cornu_layer_enable_lora adds others;
-                                NULL: none */
     bool any_axis;           /* it may compute along axis 0: rows may depend on each other */
-    bool lora_resets_alpha;  /* a layer read from a file takes its rank for lora_alpha, as Keras' */
-
-    unsigned quantizes;      /* that weight may be quantized: bit 1 << CORNU_INT8 etc. */
-
     bool consumes_masks;     /* Keras' call takes the masks off its first three inputs, so that a
                                 residual connection that adds one of them has no mask */
     bool normalizes;         /* its weights are read as f32 under any policy */
-    bool never_trains;       /* for files: Keras' class takes no argument `trainable` */
-    bool never_typed;        /* likewise `dtype` */
     bool takes_integers;     /* integer inputs are not converted to floats: indices */
     bool keeps_integers;     /* integer inputs are not converted to floats: it only moves elements,
                                 or has a meaning for them */
     bool keeps_dtypes;       /* float inputs are not converted to the layer's compute dtype */
     bool activates;          /* as an activation of other layers its call needs its fields and x
                                 alone */
-
-    /* For files: the constructor's arguments, the size and the offset of the resolved config in the
-     * layer's struct, and the constructor; all zero for a layer that cannot be saved. Custom
-     * classes are registered too: cornu_register_layer. */
-    const CornuField *fields;
-    size_t            config_size, config_offset;
-    CornuLayer     *(*from)(const void *config);
-
-    /* The names of the layer's parts in Keras' files, NULL-terminated: those of its inner layers,
-     * in order; or the mapping of a prefix of weight names, "lstm_cell/kernel", as
-     * "lstm_cell:cell"; or, for a list of inner layers, its name and a slash, "cells/", in which
-     * they are counted by class. */
-    const char *const *folders;
-
-    /* The weight of a built wrapper's inner layer that Keras lists before the wrapper's own: among
-     * the weights of models, and in files, which have it twice. NULL: none. */
-    CornuWeight *(*lists)(const CornuLayer *layer);
-
-    /* For files, if the layer takes several tensors: Keras' keywords of the inputs after the first,
-     * separated by spaces, "value key"; one that ends in * takes the list of all remaining inputs,
-     * "initial_state*". NULL: all inputs are one list, as in add([a, b]). */
-    const char       *operands;
-    bool              one_operand;  /* Keras does not require the second one */
-    /* For files, if each input has a mask of its own: Keras' keyword of the first input. The mask
-     * of input KEYWORD is KEYWORD_mask, but that of the first is always the one it brings along.
-     * NULL: the keyword is "mask", also for the list of the masks of a list. */
-    const char       *first_operand;
-    bool reverses;           /* Keras' call takes `reverse`, which may differ from call to call */
-
-    /* For .keras files: the name of the asset in which Keras keeps what is too large for a config,
-     * "vocabulary.txt", whether the layer needs it, and what takes its `size` bytes. */
-    const char       *asset;
-    bool            (*needs_asset)(const CornuLayer *layer);
-    CornuStatus     (*read_asset)(CornuLayer *layer, const char *bytes, size_t size);
-    /* Likewise the name of an array that Keras keeps beside the weights, "idf_weights", and in the
-     * folder of a part of the layer, too, unless that is NULL; what gives it, data NULL where the
-     * layer has none; and what takes it. */
-    const char       *array, *array_folder;
-    CornuNumbers    (*get_array)(const CornuLayer *layer);
-    CornuStatus     (*set_array)(CornuLayer *layer, CornuArray array);
-    /* For files: the fields that Keras takes as keywords of the call, in the same form. */
-    const char       *call_arguments;
 } CornuLayerClass;
 
 enum { CORNU_MAX_WRAPPED = 8, CORNU_MAX_LAYER_STATES = 16, CORNU_MAX_LAYER_TENSORS = 64 };
@@ -273,8 +279,8 @@ struct CornuWeight {
 /* Registers a custom class for files and cornu_model_clone as "package>Name", as Keras'
  * register_keras_serializable(package) does; the default package is "Custom". Keras loads such a
  * layer if its program has registered a class of the same name. The class is not copied;
- * registering it again has no effect. CORNU_ERR_ARGUMENT for a class without .from, .fields,
- * .config_size and .config_offset, or a name that another class has. */
+ * registering it again has no effect. CORNU_ERR_ARGUMENT for a class without .keras that has .from,
+ * .fields, .config_size and .config_offset, or a name that another class has. */
 CornuStatus cornu_register_layer(const CornuLayerClass *kind, const char *package);
 
 /* For kind->build: declares the next weight, such as "kernel". CORNU_ERR_SHAPE for a shape that

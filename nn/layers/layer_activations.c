@@ -14,19 +14,14 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static CornuLayer     *kept[MOST];
 static int             count;
 
-static const void *config_of(const CornuLayer *layer)
-{
-    return (const char *)layer + layer->kind->config_offset;
-}
-
 static bool same(const CornuLayer *a, const CornuLayer *b)
 {
     bool equal = a->kind == b->kind && a->own_policy == b->own_policy &&
                  a->frozen == b->frozen && !strcmp(cornu_layer_name(a), cornu_layer_name(b));
-    for (const CornuField *field = a->kind->fields; equal && field->name; field++)
+    for (const CornuField *field = cornu__keras_class(a)->fields; equal && field->name; field++)
         equal = field->kind->size > 0 &&
-                !memcmp((const char *)config_of(a) + field->offset,
-                        (const char *)config_of(b) + field->offset, field->kind->size);
+                !memcmp((const char *)cornu__config(a) + field->offset,
+                        (const char *)cornu__config(b) + field->offset, field->kind->size);
     return equal;
 }
 
@@ -46,7 +41,7 @@ CornuActivation cornu_activation_of(CornuLayer *layer)
         cornu__layer_free_unowned(layer);
         return CORNU_DEFAULT_ACTIVATION;
     }
-    if (layer->kind->call_many || layer->kind->call_masked || !layer->kind->from ||
+    if (layer->kind->call_many || layer->kind->call_masked || !cornu__keras_class(layer)->from ||
         cornu_layer_outputs(layer) != 1) {
         cornu__fail_null(CORNU_ERR_ARGUMENT, "a layer of class %s cannot be an activation; "
                          "expected one with one input and one output", layer->kind->class_name);

@@ -172,6 +172,28 @@ CornuStatus cornu__build_spatial(CornuLayer *layer, CornuShape input);
 CornuStatus cornu__build_sequence(CornuLayer *layer, CornuShape input);
 CornuStatus cornu__build_image(CornuLayer *layer, CornuShape input);
 
+/* What files say of a class; nothing for one without .keras. */
+extern const CornuKerasClass cornu__no_keras_class;
+static inline const CornuKerasClass *cornu__keras_class_of(const CornuLayerClass *kind)
+{
+    return kind->keras ? kind->keras : &cornu__no_keras_class;
+}
+/* And of a layer's class; its resolved config. */
+static inline const CornuKerasClass *cornu__keras_class(const CornuLayer *layer)
+{
+    return cornu__keras_class_of(layer->kind);
+}
+static inline const void *cornu__config(const CornuLayer *layer)
+{
+    return (const char *)layer + cornu__keras_class(layer)->config_offset;
+}
+
+/* For CornuKerasClass: the table of fields and the constructor of a layer whose struct has a
+ * `config`. */
+#define CORNU__SAVED(table, Layer, constructor)                                     \
+    .fields = (table), .config_size = sizeof(((Layer *)NULL)->config),              \
+    .config_offset = offsetof(Layer, config), .from = (constructor)
+
 /* For class tables: rows of `fields` for configs that have these members, in Keras' order. */
 #define CORNU__KERNEL_FIELDS(Config)                                                             \
     { "activation", CORNU_FIELD_ACTIVATION, offsetof(Config, activation) },                      \

@@ -120,9 +120,9 @@ void cornu__layer_count_compiled(CornuLayer *layer, int models)
 }
 
 /* Replaces the layers among the arguments by copies; NULL where that fails. */
-static void copy_layers(const CornuLayerClass *kind, char *config)
+static void copy_layers(const CornuField *field, char *config)
 {
-    for (const CornuField *field = kind->fields; field->name; field++) {
+    for (; field->name; field++) {
         CornuLayer **layers = (CornuLayer **)(void *)(config + field->offset);
         for (int i = 0; i < field->kind->most_layers; i++)
             if (layers[i]) layers[i] = cornu__layer_copy(layers[i]);
@@ -131,12 +131,12 @@ static void copy_layers(const CornuLayerClass *kind, char *config)
 
 CornuLayer *cornu__layer_copy(const CornuLayer *layer)
 {
-    const CornuLayerClass *kind = layer->kind;
-    char *config = cornu__allocate(kind->config_size, 1);
+    const CornuKerasClass *keras = cornu__keras_class(layer);
+    char *config = cornu__allocate(keras->config_size, 1);
     if (!config) return cornu__null();
-    memcpy(config, (const char *)layer + kind->config_offset, kind->config_size);
-    copy_layers(kind, config);
-    CornuLayer *copy = kind->from(config);
+    memcpy(config, cornu__config(layer), keras->config_size);
+    copy_layers(keras->fields, config);
+    CornuLayer *copy = keras->from(config);
     cornu__release(config);
     if (!copy) return NULL;
     copy->own_policy = layer->own_policy;

@@ -19,7 +19,7 @@ static CornuStatus add(CornuLayer *layer, const char *which, CornuShape shape,
                        CornuInitializer initializer, CornuRegularizer regularizer)
 {
     char name[40];
-    snprintf(name, sizeof name, "lora_%s_%s", layer->kind->lora, which);
+    snprintf(name, sizeof name, "lora_%s_%s", cornu__keras_class(layer)->lora, which);
     CORNU__TRY(cornu_layer_weight(layer, name, shape, initializer, false));
     CORNU__TRY(cornu_layer_weight_rules(layer, regularizer, (CornuConstraint){ .kind = 0 }));
     layer->weights[layer->own_count - 1]->is_lora = true;
@@ -30,7 +30,7 @@ static CornuStatus add(CornuLayer *layer, const char *which, CornuShape shape,
 CornuStatus cornu__layer_add_lora(CornuLayer *layer)
 {
     if (!layer->lora_rank) return CORNU_OK;
-    CornuWeight *kernel = layer->weights[find(layer, layer->kind->lora)];
+    CornuWeight *kernel = layer->weights[find(layer, cornu__keras_class(layer)->lora)];
     if (cornu__quantization(layer) == CORNU_FLOAT8)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "low-rank adaptation of a layer with float8 is "
                            "not available, in Keras neither");
@@ -53,7 +53,7 @@ CornuStatus cornu_layer_enable_lora(CornuLayer *layer, int64_t rank, double alph
 {
     CORNU__NEED(layer);
     const char *name = cornu_layer_name(layer);
-    if (!layer->kind->lora)
+    if (!cornu__keras_class(layer)->lora)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: layers of class %s have no low-rank "
                            "adaptation, expected a Dense, EinsumDense, Embedding or convolution",
                            name, layer->kind->class_name);
@@ -63,7 +63,8 @@ CornuStatus cornu_layer_enable_lora(CornuLayer *layer, int64_t rank, double alph
                            alpha);
     if (layer->lora_rank)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: low-rank adaptation is already enabled", name);
-    if (layer->compiled || (layer->built && layer->outer && layer->outer->kind->folders))
+    if (layer->compiled ||
+        (layer->built && layer->outer && cornu__keras_class(layer->outer)->folders))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: low-rank adaptation is enabled before the "
                            "model is compiled, and before a wrapper is built around the layer",
                            name);

@@ -25,7 +25,7 @@ bool cornu__has_blocks(const CornuLayer *layer) { return cornu__block(layer) != 
 CornuStatus cornu__check_quantization(const CornuLayer *layer)
 {
     const CornuQuantization mode = cornu__quantization(layer);
-    if (!mode || (layer->kind->quantizes >> mode & 1)) return CORNU_OK;
+    if (!mode || (cornu__keras_class(layer)->quantizes >> mode & 1)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "layers of class %s have no form of the policy %s, "
                        "expected %s", layer->kind->class_name, layer->own_policy->name,
                        mode == CORNU_FLOAT8 ? "a Dense or EinsumDense"

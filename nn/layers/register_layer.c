@@ -17,11 +17,12 @@ static CornuStatus check(const CornuLayerClass *kind, const char *package)
     if (!kind || !kind->class_name || !*kind->class_name)
         return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: the class%s is missing",
                            kind ? "'s .class_name" : "");
-    if (!kind->from || !kind->fields || kind->config_size == 0 || kind->config_offset == 0 ||
-        kind->config_offset + kind->config_size > kind->size)
+    const CornuKerasClass *keras = cornu__keras_class_of(kind);
+    if (!keras->from || !keras->fields || keras->config_size == 0 || keras->config_offset == 0 ||
+        keras->config_offset + keras->config_size > kind->size)
         return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: the class %s cannot be stored in "
-                           "files: expected .from, .fields, .config_size and .config_offset of a "
-                           "config within its struct", kind->class_name);
+                           "files: expected .keras with .from, .fields, .config_size and "
+                           ".config_offset of a config within its struct", kind->class_name);
     if (!*package || strchr(package, '>') || strlen(package) >= PACKAGE_SIZE)
         return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: the package of %s is \"%.80s\", "
                            "expected 1 to %d characters without >", kind->class_name, package,

@@ -31,8 +31,8 @@ CornuStatus cornu__model_add_weights(CornuModel *model, const CornuLayer *layer)
     CornuLayer *base = &model->base;
     CORNU__TRY(cornu__reserve(&base->weights, &model->weight_space, base->weight_count,
                               layer->weight_count, sizeof *base->weights));
-    if (layer->kind->lists && layer->built)
-        CORNU__TRY(add_weight(model, layer->kind->lists(layer)));
+    if (cornu__keras_class(layer)->lists && layer->built)
+        CORNU__TRY(add_weight(model, cornu__keras_class(layer)->lists(layer)));
     for (int i = 0; i < layer->weight_count; i++) CORNU__TRY(add_weight(model, layer->weights[i]));
     return CORNU_OK;
 }
@@ -112,7 +112,8 @@ static bool takes_integers(const CornuLayer *layer, int input)
     if (layer->kind->call_masked)
         return cornu__model_takes_integers((const CornuModel *)layer, input);
     if (layer->takes_integers && layer->inner_count > 0) return takes_integers(layer->inner[0], 0);
-    return layer->takes_integers && !(input > 0 && layer->kind->one_operand);   /* weights */
+    return layer->takes_integers &&
+           !(input > 0 && cornu__keras_class(layer)->one_operand);   /* weights */
 }
 
 bool cornu__model_takes_integers(const CornuModel *model, int input)

@@ -34,10 +34,10 @@ static CornuStatus check_class(const CornuLayer *layer)
 static CornuStatus check_tree(const CornuLayer *layer)
 {
     CORNU__TRY(check_class(layer));
-    if (layer->kind->quantizes && !layer->built)
+    if (cornu__keras_class(layer)->quantizes && !layer->built)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the layer is not built yet, its weights cannot "
                            "be quantized", cornu_layer_name(layer));
-    if (layer->kind->quantizes && cornu__quantization(layer))
+    if (cornu__keras_class(layer)->quantizes && cornu__quantization(layer))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the layer is quantized already, by the policy "
                            "%s", cornu_layer_name(layer), layer->own_policy->name);
     for (int i = 0; i < layer->inner_count; i++) CORNU__TRY(check_tree(layer->inner[i]));
@@ -51,7 +51,8 @@ static CornuStatus quantize_tree(CornuLayer *layer, const char *mode, const Corn
     for (int i = 0; i < layer->inner_count; i++)
         CORNU__TRY(quantize_tree(layer->inner[i], mode, usual, quantizes));
     CORNU__TRY(list_inner(layer));
-    if (!(layer->kind->quantizes & quantizes) || cornu__quantization(layer)) return CORNU_OK;
+    if (!(cornu__keras_class(layer)->quantizes & quantizes) || cornu__quantization(layer))
+        return CORNU_OK;
     return cornu__fail_prefix(cornu__layer_quantize(layer, mode, usual), cornu_layer_name(layer));
 }
 

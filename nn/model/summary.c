@@ -59,9 +59,10 @@ static CornuShape with_batch(const CornuModel *model, CornuShape shape)
 
 static CornuSummaryRow describe(const CornuModel *model, const CornuLayer *layer, int depth)
 {
+    const CornuKerasClass *keras = cornu__keras_class(layer);
     CornuSummaryRow row = {
         .name = cornu_layer_name(layer), .depth = depth,
-        .class_name = layer->kind->shown ? layer->kind->shown(layer) : layer->kind->class_name,
+        .class_name = keras->shown ? keras->shown(layer) : layer->kind->class_name,
         .built = layer->built, .output = layer->output,
         .parameters = cornu_layer_parameters(layer),
         .has_weights = layer->weight_count > 0, .frozen = layer->frozen,

@@ -457,7 +457,7 @@ CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int coun
 CornuSymbol *cornu_call_reverse(CornuLayer *layer, CornuSymbol *in)
 {
     const CornuCallOptions options = { .reverse = true };
-    if (layer && !layer->kind->reverses && !cornu__refused()) {
+    if (layer && !cornu__keras_class(layer)->reverses && !cornu__refused()) {
         cornu__fail(CORNU_ERR_ARGUMENT, "%s: layers of class %s have no reverse, expected a "
                     "ReversibleEmbedding", cornu_layer_name(layer), layer->kind->class_name);
         cornu__null();

@@ -197,9 +197,10 @@ static void free_embedding(CornuLayer *layer)
 }
 
 static const CornuLayerClass embedding_class = {
-    .class_name = "TPUEmbedding", .label = "tpu_embedding", .size = sizeof(Embedding),
-    .build_many = build, .call_many = call_many, .outputs = outputs, .free = free_embedding,
-    .takes_integers = true, .keeps_dtypes = true,
+    .class_name = "TPUEmbedding", .size = sizeof(Embedding), .build_many = build,
+    .call_many = call_many, .outputs = outputs, .free = free_embedding, .takes_integers = true,
+    .keeps_dtypes = true,
+    .keras = &(const CornuKerasClass){ .label = "tpu_embedding" },
 };
 
 /* "table" for number 0, "table_1" for the next; or the name that is given. */

@@ -42,9 +42,9 @@ struct CornuPredictor {
 /* The first layer with Keras' argument stateful=True. */
 static const CornuLayer *stateful_layer(const CornuLayer *layer)
 {
-    const char       *config = (const char *)layer + layer->kind->config_offset;
+    const char       *config = cornu__config(layer);
     const CornuLayer *found = NULL;
-    for (const CornuField *field = layer->kind->fields; field && field->name; field++)
+    for (const CornuField *field = cornu__keras_class(layer)->fields; field && field->name; field++)
         if (field->kind == CORNU_FIELD_FLAG && !strcmp(field->name, "stateful") &&
             *(const bool *)(config + field->offset))
             return layer;

@@ -68,13 +68,14 @@ static json_t *layers_to_json(void)
 {
     json_t *list = json_array();
     for (const CornuLayerClass *const *kind = cornu__layer_classes; *kind; kind++) {
-        const CornuDescribed described = { "layers", (*kind)->class_name, (*kind)->fields, NULL,
-                                           layer_made };
-        json_t         *layer = cornu__describe(&described);
-        if ((*kind)->operands)
-            layer = cornu__json_with(layer, "operands", json_string((*kind)->operands));
-        if ((*kind)->call_arguments)
-            layer = cornu__json_with(layer, "call_arguments", json_string((*kind)->call_arguments));
+        const CornuKerasClass *keras = cornu__keras_class_of(*kind);
+        const CornuDescribed   described = { "layers", (*kind)->class_name, keras->fields, NULL,
+                                             layer_made };
+        json_t *layer = cornu__describe(&described);
+        if (keras->operands)
+            layer = cornu__json_with(layer, "operands", json_string(keras->operands));
+        if (keras->call_arguments)
+            layer = cornu__json_with(layer, "call_arguments", json_string(keras->call_arguments));
         if (cornu__layer_adapts(*kind)) layer = cornu__json_with(layer, "adapts", json_true());
         if (cornu__layer_has_vocabulary(*kind))
             layer = cornu__json_with(layer, "has_vocabulary", json_true());

@@ -21,7 +21,7 @@
  * "number", "integer", "flag", "strings" or "any". A field without "default" and "required"
  * belongs to a class of which no object could be made for an example. "operands" are Keras'
  * keywords of a layer's further inputs, and "call_arguments" the fields that Keras takes in a
- * call, as in CornuLayerClass; "adapts": it has Keras' adapt; "has_vocabulary": get_vocabulary.
+ * call, as in CornuKerasClass; "adapts": it has Keras' adapt; "has_vocabulary": get_vocabulary.
  * Arguments that all layers have, "name", "trainable" and "dtype", are not listed. Operations are
  * Keras' functions on tensors; "operand" arguments are tensors, or numbers beside them, "many" any
  * number of these; "several": of several results.

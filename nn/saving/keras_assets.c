@@ -12,14 +12,15 @@ static CornuStatus read_one(const CornuZip *zip, const char *group, CornuLayer *
     size_t         size;
     const int      length = (int)(strlen(group) - strlen("/vars"));
     snprintf(path, sizeof path, "assets/%.*s/%s", length > 0 ? length : 0, group,
-             layer->kind->asset);
+             cornu__keras_class(layer)->asset);
     const int i = zip ? cornu__zip_find(zip, path) : -1;
     if (i < 0)
         return cornu__fail(CORNU_ERR_FORMAT, "%s: has no vocabulary, and there is no %s in the "
                            "file", cornu_layer_name(layer), path);
     CORNU__TRY(cornu__zip_check_size(zip, i, CORNU__MOST_JSON));   /* a vocabulary as text */
     CORNU__TRY(cornu__zip_read(zip, i, &bytes, &size));
-    const CornuStatus status = layer->kind->read_asset(layer, (const char *)bytes, size);
+    const CornuStatus status =
+        cornu__keras_class(layer)->read_asset(layer, (const char *)bytes, size);
     cornu__release(bytes);
     return cornu__fail_prefix(status, cornu_layer_name(layer));
 }
@@ -29,7 +30,7 @@ static CornuStatus read_one(const CornuZip *zip, const char *group, CornuLayer *
 static CornuStatus read_layer(const CornuZip *zip, const CornuKerasLayout *layout, int *next,
                               CornuLayer *layer)
 {
-    if (layer->kind->asset && layer->kind->needs_asset(layer)) {
+    if (cornu__keras_class(layer)->asset && cornu__keras_class(layer)->needs_asset(layer)) {
         int i = *next;
         while (i < layout->count && strcmp(layout->groups[i].name, cornu_layer_name(layer))) i++;
         if (i < layout->count) {
@@ -44,7 +45,7 @@ static CornuStatus read_layer(const CornuZip *zip, const CornuKerasLayout *layou
 
 static bool needs_any(const CornuLayer *layer)
 {
-    bool any = layer->kind->asset && layer->kind->needs_asset(layer);
+    bool any = cornu__keras_class(layer)->asset && cornu__keras_class(layer)->needs_asset(layer);
     for (int i = 0; i < layer->inner_count && !any; i++) any = needs_any(layer->inner[i]);
     return any;
 }

@@ -59,7 +59,7 @@ static int slashes(const char *text)
  * is 0 if it belongs to the layer itself. Names of enclosing models may precede it. */
 static const char *part_of(const CornuLayer *layer, const CornuWeight *weight, size_t *length)
 {
-    const int   wanted = layer->kind->folders ? 1 : 0;   /* slashes after the names */
+    const int   wanted = cornu__keras_class(layer)->folders ? 1 : 0;   /* slashes after the names */
     const char *part = NULL, *at = weight->path;
     while (at && (!part || slashes(part) != wanted)) {
         const char *found = after_names(layer, at), *next = strchr(at, '/');
@@ -116,7 +116,7 @@ static void put(Walk *walk, const CornuWeight *weight)
  * the one that Keras lists twice. */
 static void place_own(Walk *walk, const CornuLayer *layer)
 {
-    if (layer->kind->lists) put(walk, layer->kind->lists(layer));
+    if (cornu__keras_class(layer)->lists) put(walk, cornu__keras_class(layer)->lists(layer));
     for (int i = 0; i < layer->own_count; i++) {
         walk->seen[cornu__model_weight_index(walk->model, layer->weights[i])] = true;
         put(walk, layer->weights[i]);
@@ -126,7 +126,7 @@ static void place_own(Walk *walk, const CornuLayer *layer)
 /* The folder of part i, by the table of the layer's class. */
 static CornuStatus folder_of(const CornuLayer *layer, int i, const char **folder)
 {
-    const char *const *folders = layer->kind->folders;
+    const char *const *folders = cornu__keras_class(layer)->folders;
     for (int k = 0; folders && folders[k]; k++)
         if (k == i) {
             *folder = folders[k];
@@ -140,7 +140,7 @@ static CornuStatus folder_of(const CornuLayer *layer, int i, const char **folder
 static CornuStatus folder_of_part(const CornuLayer *layer, const char *part, size_t length,
                                   const char **folder)
 {
-    const char *const *folders = layer->kind->folders;
+    const char *const *folders = cornu__keras_class(layer)->folders;
     for (int k = 0; folders && folders[k]; k++)
         if (!strncmp(folders[k], part, length) && folders[k][length] == ':') {
             *folder = folders[k] + length + 1;
@@ -156,7 +156,8 @@ static CornuStatus add_weights(Walk *walk, const CornuLayer *layer, const char *
     const char *last = "";
     size_t      last_length = 0;
     CORNU__TRY(add_group(walk, folder, cornu_layer_name(layer)));
-    if (layer->kind->array) walk->layout->groups[walk->layout->count - 1].layer = layer;
+    if (cornu__keras_class(layer)->array)
+        walk->layout->groups[walk->layout->count - 1].layer = layer;
     place(walk, layer, "", 0);
     for (int i = 0; i < layer->own_count; i++) {
         size_t      length;
@@ -210,9 +211,10 @@ static CornuStatus add_list(Walk *walk, const CornuLayer *layer, const char *fol
  * length is 0 if each has a folder of its own. */
 static void list_of(const CornuLayer *layer, char list[MAX_PATH])
 {
-    const char  *folder = layer->kind->folders ? layer->kind->folders[0] : NULL;
-    const size_t length = folder ? strlen(folder) : 0;
-    const bool   is_list = length > 1 && folder[length - 1] == '/';
+    const char *const *folders = cornu__keras_class(layer)->folders;
+    const char        *folder = folders ? folders[0] : NULL;
+    const size_t       length = folder ? strlen(folder) : 0;
+    const bool         is_list = length > 1 && folder[length - 1] == '/';
     snprintf(list, MAX_PATH, "%.*s", is_list ? (int)length - 1 : 0, folder ? folder : "");
 }
 

@@ -46,18 +46,19 @@ static CornuStatus write_weight(CornuHdf5 *file, const char *group, int i, const
 /* "layers/words/vars/idf_weights", or "layers/words/PART/vars/idf_weights". */
 static void array_path(char path[MAX_PATH], const CornuKerasGroup *group, bool in_part)
 {
-    const CornuLayerClass *kind = group->layer->kind;
+    const CornuKerasClass *keras = cornu__keras_class(group->layer);
     const int              above = (int)(strlen(group->path) - strlen("/vars"));
     snprintf(path, MAX_PATH, "%.*s%s%s/vars/%s", above, group->path, in_part ? "/" : "",
-             in_part ? kind->array_folder : "", kind->array);
+             in_part ? keras->array_folder : "", keras->array);
 }
 
 /* What a layer keeps beside its weights. */
 static CornuStatus write_beside(CornuHdf5 *file, const CornuKerasGroup *group)
 {
-    const CornuNumbers numbers = group->layer ? group->layer->kind->get_array(group->layer)
-                                              : (CornuNumbers){ NULL, { 0 } };
-    char               path[MAX_PATH];
+    if (!group->layer) return CORNU_OK;
+    const CornuKerasClass *keras = cornu__keras_class(group->layer);
+    const CornuNumbers     numbers = keras->get_array(group->layer);
+    char                   path[MAX_PATH];
     if (!numbers.values) return CORNU_OK;
     const CornuType type = cornu_type_from(CORNU_F32, numbers.shape);
     CornuArray      array = cornu_array_from(cornu__allocate(1, cornu_type_bytes(type)), type);
@@ -66,10 +67,10 @@ static CornuStatus write_beside(CornuHdf5 *file, const CornuKerasGroup *group)
         cornu_array_set(array, i, numbers.values[i]);
     array_path(path, group, false);
     CornuStatus status = cornu__hdf5_write(file, path, array);
-    if (!status && group->layer->kind->array_folder) {
+    if (!status && keras->array_folder) {
         array_path(path, group, true);
         *strrchr(path, '/') = '\0';
-        status = write_group(file, path, group->layer->kind->array_folder);
+        status = write_group(file, path, keras->array_folder);
         array_path(path, group, true);
         if (!status) status = cornu__hdf5_write(file, path, array);
     }
@@ -232,7 +233,8 @@ static CornuStatus read_beside(CornuHdf5 *file, const CornuKerasGroup *group, in
     array.type.dtype = CORNU_F32;
     CornuStatus status = cornu__hdf5_read(file, path, &array);
     if (!status)
-        status = group->layer->kind->set_array((CornuLayer *)(uintptr_t)group->layer, array);
+        status = cornu__keras_class(group->layer)->set_array((CornuLayer *)(uintptr_t)group->layer,
+                                                             array);
     cornu__release(array.data);
     return cornu__fail_prefix(status, path);
 }

@@ -23,8 +23,9 @@ static const CornuField activation_fields[] = {
 const CornuLayerClass cornu__activation_class = {
     .class_name = "Activation", .size = sizeof(Activation), .call = activation_call,
     .activates = true,
-    .fields = activation_fields, .config_size = sizeof(CornuActivationConfig),
-    .config_offset = offsetof(Activation, config), .from = activation_from,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(activation_fields, Activation, activation_from),
+    },
 };
 
 CornuLayer *cornu_activation_from(const CornuActivationConfig *config)
@@ -78,8 +79,7 @@ static const CornuField rescaling_fields[] = {
 
 const CornuLayerClass cornu__rescaling_class = {
     .class_name = "Rescaling", .size = sizeof(Rescaling), .call = rescaling_call,
-    .fields = rescaling_fields, .config_size = sizeof(CornuRescalingConfig),
-    .config_offset = offsetof(Rescaling, config), .from = rescaling_from,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(rescaling_fields, Rescaling, rescaling_from) },
 };
 
 CornuLayer *cornu_rescaling_from(const CornuRescalingConfig *config)

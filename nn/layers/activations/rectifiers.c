@@ -56,10 +56,8 @@ static const CornuField relu_fields[] = {
 };
 
 const CornuLayerClass cornu__relu_class = {
-    .class_name = "ReLU", .size = sizeof(Relu), .call = relu_call, .fields = relu_fields,
-    .activates = true,
-    .config_size = sizeof(CornuReluConfig), .config_offset = offsetof(Relu, config),
-    .from = relu_from,
+    .class_name = "ReLU", .size = sizeof(Relu), .call = relu_call, .activates = true,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(relu_fields, Relu, relu_from) },
 };
 
 CornuLayer *cornu_relu_from(const CornuReluConfig *config)
@@ -99,10 +97,8 @@ static const CornuField leaky_fields[] = {
 };
 
 const CornuLayerClass cornu__leaky_relu_class = {
-    .class_name = "LeakyReLU", .size = sizeof(LeakyRelu), .call = leaky_call,
-    .activates = true,
-    .fields = leaky_fields, .config_size = sizeof(CornuLeakyReluConfig),
-    .config_offset = offsetof(LeakyRelu, config), .from = leaky_from,
+    .class_name = "LeakyReLU", .size = sizeof(LeakyRelu), .call = leaky_call, .activates = true,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(leaky_fields, LeakyRelu, leaky_from) },
 };
 
 CornuLayer *cornu_leaky_relu_from(const CornuLeakyReluConfig *config)
@@ -161,8 +157,7 @@ static const CornuField prelu_fields[] = {
 
 const CornuLayerClass cornu__prelu_class = {
     .class_name = "PReLU", .size = sizeof(Prelu), .build = prelu_build, .call = prelu_call,
-    .fields = prelu_fields, .config_size = sizeof(CornuPreluConfig),
-    .config_offset = offsetof(Prelu, config), .from = prelu_from,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(prelu_fields, Prelu, prelu_from) },
 };
 
 CornuLayer *cornu_prelu_from(const CornuPreluConfig *config)
@@ -202,10 +197,8 @@ static const CornuField elu_fields[] = {
 };
 
 const CornuLayerClass cornu__elu_class = {
-    .class_name = "ELU", .size = sizeof(Elu), .call = elu_call, .fields = elu_fields,
-    .activates = true,
-    .config_size = sizeof(CornuEluConfig), .config_offset = offsetof(Elu, config),
-    .from = elu_from,
+    .class_name = "ELU", .size = sizeof(Elu), .call = elu_call, .activates = true,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(elu_fields, Elu, elu_from) },
 };
 
 CornuLayer *cornu_elu_from(const CornuEluConfig *config)

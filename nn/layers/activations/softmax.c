@@ -63,8 +63,7 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__softmax_class = {
     .class_name = "Softmax", .size = sizeof(Softmax), .build = build, .call = call,
     .activates = true,
-    .fields = fields, .config_size = sizeof(CornuSoftmaxConfig),
-    .config_offset = offsetof(Softmax, config), .from = from,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Softmax, from) },
 };
 
 CornuLayer *cornu_softmax_from(const CornuSoftmaxConfig *config)

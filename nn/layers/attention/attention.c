@@ -228,15 +228,15 @@ static const CornuField fields[] = {
 };
 #undef FIELD
 
-#define COMMON                                                       \
-    .call_arguments = "use_causal_mask return_attention_scores",     \
-    .mask_many = query_mask
+#define COMMON .mask_many = query_mask
 
 const CornuLayerClass cornu__attention_class = {
     .class_name = "Attention", .size = sizeof(Attention), .build_many = build,
-    .call_many = call_many, .outputs = outputs, .fields = fields,
-    .config_size = sizeof(CornuAttentionConfig), .config_offset = offsetof(Attention, config),
-    .from = from, COMMON
+    .call_many = call_many, .outputs = outputs, COMMON,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(fields, Attention, from),
+        .call_arguments = "use_causal_mask return_attention_scores",
+    },
 };
 
 CornuLayer *cornu_attention_from(const CornuAttentionConfig *config)
@@ -305,9 +305,11 @@ static const CornuField additive_fields[] = {
 
 const CornuLayerClass cornu__additive_attention_class = {
     .class_name = "AdditiveAttention", .size = sizeof(AdditiveAttention),
-    .build_many = additive_build, .call_many = additive_call, .outputs = additive_outputs,
-    .fields = additive_fields, .config_size = sizeof(CornuAdditiveAttentionConfig),
-    .config_offset = offsetof(AdditiveAttention, config), .from = additive_from, COMMON
+    .build_many = additive_build, .call_many = additive_call, .outputs = additive_outputs, COMMON,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(additive_fields, AdditiveAttention, additive_from),
+        .call_arguments = "use_causal_mask return_attention_scores",
+    },
 };
 
 CornuLayer *cornu_additive_attention_from(const CornuAdditiveAttentionConfig *config)

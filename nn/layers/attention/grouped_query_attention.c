@@ -43,14 +43,13 @@ static const char *const folders[] = {
 };
 
 const CornuLayerClass cornu__group_query_attention_class = {
-    .class_name = "GroupQueryAttention", .label = "grouped_query_attention",
-    .size = sizeof(GroupedQuery), .build_many = build, .call_many = cornu__heads_call,
-    .outputs = cornu__heads_outputs, .fields = fields,
-    .config_size = sizeof(CornuGroupQueryAttentionConfig),
-    .config_offset = offsetof(GroupedQuery, config), .from = from,
-    .folders = folders, .first_operand = "query",
-    .operands = "value key attention_mask",
-    .call_arguments = "use_causal_mask return_attention_scores",
+    .class_name = "GroupQueryAttention", .size = sizeof(GroupedQuery), .build_many = build,
+    .call_many = cornu__heads_call, .outputs = cornu__heads_outputs,
+    .keras = &(const CornuKerasClass){
+        .label = "grouped_query_attention", CORNU__SAVED(fields, GroupedQuery, from),
+        .folders = folders, .first_operand = "query", .operands = "value key attention_mask",
+        .call_arguments = "use_causal_mask return_attention_scores",
+    },
 };
 
 static CornuStatus check(const CornuGroupQueryAttentionConfig *config, const char *name)

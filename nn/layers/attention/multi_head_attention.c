@@ -31,12 +31,13 @@ static const char *const folders[] = {
 
 const CornuLayerClass cornu__multi_head_attention_class = {
     .class_name = "MultiHeadAttention", .size = sizeof(CornuHeads),
-    .build_many = cornu__heads_build,
-    .call_many = cornu__heads_call, .outputs = cornu__heads_outputs, .fields = fields,
-    .config_size = sizeof(CornuMultiHeadAttentionConfig),
-    .config_offset = offsetof(CornuHeads, config), .from = from, .folders = folders,
-    .consumes_masks = true, .first_operand = "query", .operands = "value key attention_mask",
-    .call_arguments = "use_causal_mask return_attention_scores",
+    .build_many = cornu__heads_build, .call_many = cornu__heads_call,
+    .outputs = cornu__heads_outputs, .consumes_masks = true,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(fields, CornuHeads, from), .folders = folders, .first_operand = "query",
+        .operands = "value key attention_mask",
+        .call_arguments = "use_causal_mask return_attention_scores",
+    },
 };
 
 static CornuStatus check(const CornuMultiHeadAttentionConfig *config, const char *name)

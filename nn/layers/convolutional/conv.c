@@ -110,18 +110,19 @@ static const CornuField fields_3d[] = FIELDS(CORNU_FIELD_TRIPLE);
 #undef FIELDS
 #undef AT
 
-#define COMMON                                                                              \
-    .size = sizeof(Conv), .build = build, .call = call, .mask = cornu__no_mask, .lora = "kernel", \
-    .config_size = sizeof(CornuConv3dConfig), .config_offset = offsetof(Conv, config)
+#define COMMON .size = sizeof(Conv), .build = build, .call = call, .mask = cornu__no_mask
 
 const CornuLayerClass cornu__conv1d_class = {
-    .class_name = "Conv1D", .fields = fields_1d, .from = from_1d, COMMON
+    .class_name = "Conv1D", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_1d, Conv, from_1d), .lora = "kernel" },
 };
 const CornuLayerClass cornu__conv2d_class = {
-    .class_name = "Conv2D", .fields = fields_2d, .from = from_2d, COMMON
+    .class_name = "Conv2D", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_2d, Conv, from_2d), .lora = "kernel" },
 };
 const CornuLayerClass cornu__conv3d_class = {
-    .class_name = "Conv3D", .fields = fields_3d, .from = from_3d, COMMON
+    .class_name = "Conv3D", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_3d, Conv, from_3d), .lora = "kernel" },
 };
 
 /* ---- Constructors ---- */

@@ -113,17 +113,15 @@ static const CornuField row_fields[] = {
 #undef AT
 
 const CornuLayerClass cornu__conv2d_transpose_class = {
-    .class_name = "Conv2DTranspose", .size = sizeof(Conv2dTranspose), .build = build,
-    .call = call, .mask = cornu__no_mask,
-    .fields = fields, .config_size = sizeof(CornuConv2dTransposeConfig),
-    .config_offset = offsetof(Conv2dTranspose, config), .from = from,
+    .class_name = "Conv2DTranspose", .size = sizeof(Conv2dTranspose), .build = build, .call = call,
+    .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Conv2dTranspose, from) },
 };
 
 const CornuLayerClass cornu__conv1d_transpose_class = {
-    .class_name = "Conv1DTranspose", .size = sizeof(Conv2dTranspose), .build = build,
-    .call = call, .mask = cornu__no_mask,
-    .fields = row_fields, .config_size = sizeof(CornuConv2dTransposeConfig),
-    .config_offset = offsetof(Conv2dTranspose, config), .from = row_from,
+    .class_name = "Conv1DTranspose", .size = sizeof(Conv2dTranspose), .build = build, .call = call,
+    .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(row_fields, Conv2dTranspose, row_from) },
 };
 
 CornuStatus cornu__resolve_output_padding(const char *name, int axes, const int64_t *strides,

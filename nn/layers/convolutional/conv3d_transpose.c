@@ -70,10 +70,9 @@ static const CornuField fields[] = {
 #undef AT
 
 const CornuLayerClass cornu__conv3d_transpose_class = {
-    .class_name = "Conv3DTranspose", .size = sizeof(Conv3dTranspose), .build = build,
-    .call = call, .mask = cornu__no_mask,
-    .fields = fields, .config_size = sizeof(CornuConv3dTransposeConfig),
-    .config_offset = offsetof(Conv3dTranspose, config), .from = from,
+    .class_name = "Conv3DTranspose", .size = sizeof(Conv3dTranspose), .build = build, .call = call,
+    .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Conv3dTranspose, from) },
 };
 
 static CornuStatus resolve(const char *name, CornuConv3dTransposeConfig *to)

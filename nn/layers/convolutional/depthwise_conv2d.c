@@ -110,15 +110,15 @@ static const CornuField depthwise_row_fields[] = {
 const CornuLayerClass cornu__depthwise_conv2d_class = {
     .class_name = "DepthwiseConv2D", .size = sizeof(Depthwise), .build = depthwise_build,
     .call = depthwise_call, .mask = cornu__no_mask,
-    .fields = depthwise_fields, .config_size = sizeof(CornuDepthwiseConv2dConfig),
-    .config_offset = offsetof(Depthwise, config), .from = depthwise_from,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(depthwise_fields, Depthwise, depthwise_from) },
 };
 
 const CornuLayerClass cornu__depthwise_conv1d_class = {
     .class_name = "DepthwiseConv1D", .size = sizeof(Depthwise), .build = depthwise_build,
     .call = depthwise_call, .mask = cornu__no_mask,
-    .fields = depthwise_row_fields, .config_size = sizeof(CornuDepthwiseConv2dConfig),
-    .config_offset = offsetof(Depthwise, config), .from = depthwise_row_from,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(depthwise_row_fields, Depthwise, depthwise_row_from),
+    },
 };
 
 static CornuStatus depthwise_resolve(const char *name, CornuResolveWindow *window,
@@ -239,15 +239,15 @@ static const CornuField separable_row_fields[] = {
 const CornuLayerClass cornu__separable_conv2d_class = {
     .class_name = "SeparableConv2D", .size = sizeof(Separable), .build = separable_build,
     .call = separable_call, .mask = cornu__no_mask,
-    .fields = separable_fields, .config_size = sizeof(CornuSeparableConv2dConfig),
-    .config_offset = offsetof(Separable, config), .from = separable_from,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(separable_fields, Separable, separable_from) },
 };
 
 const CornuLayerClass cornu__separable_conv1d_class = {
     .class_name = "SeparableConv1D", .size = sizeof(Separable), .build = separable_build,
     .call = separable_call, .mask = cornu__no_mask,
-    .fields = separable_row_fields, .config_size = sizeof(CornuSeparableConv2dConfig),
-    .config_offset = offsetof(Separable, config), .from = separable_row_from,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(separable_row_fields, Separable, separable_row_from),
+    },
 };
 
 static CornuStatus separable_resolve(const char *name, CornuResolveWindow *window,

@@ -38,10 +38,10 @@ static const CornuField scale_fields[] = {
 };
 
 const CornuLayerClass cornu__layer_scale_class = {
-    .class_name = "LayerScale", .module = "keras.src.applications.convnext",
-    .size = sizeof(LayerScale), .build = scale_build, .call = scale_call,
-    .fields = scale_fields, .config_size = sizeof(CornuLayerScaleConfig),
-    .config_offset = offsetof(LayerScale, config), .from = scale_from,
+    .class_name = "LayerScale", .size = sizeof(LayerScale), .build = scale_build,
+    .call = scale_call,
+    .keras = &(const CornuKerasClass){ .module = "keras.src.applications.convnext",
+                                       CORNU__SAVED(scale_fields, LayerScale, scale_from) },
 };
 
 CornuLayer *cornu_layer_scale_from(const CornuLayerScaleConfig *config)
@@ -88,10 +88,9 @@ static const CornuField depth_fields[] = {
 };
 
 const CornuLayerClass cornu__stochastic_depth_class = {
-    .class_name = "StochasticDepth", .module = "keras.src.applications.convnext",
-    .size = sizeof(StochasticDepth), .call = depth_call,
-    .fields = depth_fields, .config_size = sizeof(CornuStochasticDepthConfig),
-    .config_offset = offsetof(StochasticDepth, config), .from = depth_from,
+    .class_name = "StochasticDepth", .size = sizeof(StochasticDepth), .call = depth_call,
+    .keras = &(const CornuKerasClass){ .module = "keras.src.applications.convnext",
+                                       CORNU__SAVED(depth_fields, StochasticDepth, depth_from) },
 };
 
 CornuLayer *cornu_stochastic_depth_from(const CornuStochasticDepthConfig *config)
@@ -140,10 +139,10 @@ static const CornuField sum_fields[] = {
 };
 
 const CornuLayerClass cornu__custom_scale_layer_class = {
-    .class_name = "CustomScaleLayer", .module = "keras.src.applications.inception_resnet_v2",
-    .size = sizeof(CustomScale), .build_many = sum_build, .call_many = sum_call,
-    .fields = sum_fields, .config_size = sizeof(CornuCustomScaleLayerConfig),
-    .config_offset = offsetof(CustomScale, config), .from = sum_from,
+    .class_name = "CustomScaleLayer", .size = sizeof(CustomScale), .build_many = sum_build,
+    .call_many = sum_call,
+    .keras = &(const CornuKerasClass){ .module = "keras.src.applications.inception_resnet_v2",
+                                       CORNU__SAVED(sum_fields, CustomScale, sum_from) },
 };
 
 CornuLayer *cornu_custom_scale_layer_from(const CornuCustomScaleLayerConfig *config)

@@ -67,10 +67,10 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__dense_class = {
     .class_name = "Dense", .size = sizeof(Dense), .build = build, .call = call,
-    .lora = "kernel", .lora_resets_alpha = true,
-    .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4 | 1 << CORNU_FLOAT8,
-    .fields = fields, .config_size = sizeof(CornuDenseConfig),
-    .config_offset = offsetof(Dense, config), .from = from,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(fields, Dense, from), .lora = "kernel", .lora_resets_alpha = true,
+        .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4 | 1 << CORNU_FLOAT8,
+    },
 };
 
 CornuLayer *cornu_dense_from(const CornuDenseConfig *config)

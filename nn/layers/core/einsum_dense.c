@@ -261,9 +261,11 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__einsum_dense_class = {
     .class_name = "EinsumDense", .size = sizeof(EinsumDense), .build = build, .call = call,
-    .lora = "kernel", .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4 | 1 << CORNU_FLOAT8,
-    .mask = cornu__no_mask, .fields = fields, .config_size = sizeof(CornuEinsumDenseConfig),
-    .config_offset = offsetof(EinsumDense, config), .from = from,
+    .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(fields, EinsumDense, from), .lora = "kernel",
+        .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4 | 1 << CORNU_FLOAT8,
+    },
 };
 
 static CornuStatus check(const CornuEinsumDenseConfig *config, const char *name)

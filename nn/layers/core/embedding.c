@@ -91,10 +91,9 @@ static const CornuField embedding_fields[] = {
 const CornuLayerClass cornu__embedding_class = {
     .class_name = "Embedding", .size = sizeof(Embedding), .build = embedding_build,
     .call = embedding_call, .mask = embedding_mask, .takes_integers = true,
-    .lora = "embeddings", .lora_resets_alpha = true,
-    .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4,
-    .fields = embedding_fields, .config_size = sizeof(CornuEmbeddingConfig),
-    .config_offset = offsetof(Embedding, config), .from = embedding_from,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(embedding_fields, Embedding, embedding_from),
+                                       .lora = "embeddings", .lora_resets_alpha = true,
+                                       .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4 },
 };
 
 CornuLayer *cornu_embedding_from(const CornuEmbeddingConfig *config)
@@ -176,10 +175,9 @@ static const CornuField masking_fields[] = {
 };
 
 const CornuLayerClass cornu__masking_class = {
-    .class_name = "Masking", .size = sizeof(Masking), .build = masking_build,
-    .call = masking_call, .mask = masking_mask,
-    .fields = masking_fields, .config_size = sizeof(CornuMaskingConfig),
-    .config_offset = offsetof(Masking, config), .from = masking_from,
+    .class_name = "Masking", .size = sizeof(Masking), .build = masking_build, .call = masking_call,
+    .mask = masking_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(masking_fields, Masking, masking_from) },
 };
 
 CornuLayer *cornu_masking_from(const CornuMaskingConfig *config)

@@ -21,9 +21,8 @@ static CornuLayer *identity_from(const void *config) { return cornu_identity_lay
 static const CornuField identity_fields[] = { { 0 } };
 
 const CornuLayerClass cornu__identity_class = {
-    .class_name = "Identity", .size = sizeof(Identity), .call = same, .fields = identity_fields,
-    .config_size = sizeof(CornuIdentityLayerConfig), .config_offset = offsetof(Identity, config),
-    .from = identity_from,
+    .class_name = "Identity", .size = sizeof(Identity), .call = same,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(identity_fields, Identity, identity_from) },
 };
 
 CornuLayer *cornu_identity_layer_from(const CornuIdentityLayerConfig *config)
@@ -51,8 +50,9 @@ static const CornuField activity_fields[] = {
 
 const CornuLayerClass cornu__activity_regularization_class = {
     .class_name = "ActivityRegularization", .size = sizeof(ActivityRegularization), .call = same,
-    .fields = activity_fields, .config_size = sizeof(CornuActivityRegularizationConfig),
-    .config_offset = offsetof(ActivityRegularization, config), .from = activity_from,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(activity_fields, ActivityRegularization, activity_from),
+    },
 };
 
 CornuLayer *cornu_activity_regularization_from(const CornuActivityRegularizationConfig *config)

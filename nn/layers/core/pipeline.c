@@ -61,10 +61,10 @@ static const CornuField fields[] = {
 static const char *const folders[] = { "_pipeline_layers/", NULL };
 
 const CornuLayerClass cornu__pipeline_class = {
-    .class_name = "Pipeline", .size = sizeof(Pipeline), .build = build, .call = call,
-    .mask = mask, .keeps_dtypes = true, .never_trains = true, .never_typed = true,
-    .fields = fields, .config_size = sizeof(CornuPipelineConfig),
-    .config_offset = offsetof(Pipeline, config), .from = from, .folders = folders,
+    .class_name = "Pipeline", .size = sizeof(Pipeline), .build = build, .call = call, .mask = mask,
+    .keeps_dtypes = true,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Pipeline, from), .folders = folders,
+                                       .never_trains = true, .never_typed = true },
 };
 
 static CornuStatus check(const CornuPipelineConfig *config, const char *name)

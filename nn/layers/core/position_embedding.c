@@ -38,8 +38,8 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__position_embedding_class = {
     .class_name = "PositionEmbedding", .size = sizeof(PositionEmbedding), .build = build,
-    .call = call, .fields = fields, .config_size = sizeof(CornuPositionEmbeddingConfig),
-    .config_offset = offsetof(PositionEmbedding, config), .from = from,
+    .call = call,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, PositionEmbedding, from) },
 };
 
 CornuLayer *cornu_position_embedding_from(const CornuPositionEmbeddingConfig *config)

@@ -117,11 +117,10 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__reversible_embedding_class = {
     .class_name = "ReversibleEmbedding", .size = sizeof(Reversible), .build = build, .call = call,
-    .mask = mask, .takes_integers = true, .reverses = true, .lora = "embeddings",
-    .lora_resets_alpha = true, .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4,
-    .fields = fields,
-    .config_size = sizeof(CornuReversibleEmbeddingConfig),
-    .config_offset = offsetof(Reversible, config), .from = from,
+    .mask = mask, .takes_integers = true,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Reversible, from), .reverses = true,
+                                       .lora = "embeddings", .lora_resets_alpha = true,
+                                       .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4 },
 };
 
 static CornuStatus check(const CornuReversibleEmbeddingConfig *config, const char *name)

@@ -87,8 +87,7 @@ static const CornuField flip_fields[] = {
 const CornuLayerClass cornu__random_flip_class = {
     .class_name = "RandomFlip", .size = sizeof(RandomFlip), .build = cornu__build_images,
     .call = flip_call, .mask = cornu__no_mask,
-    .fields = flip_fields, .config_size = sizeof(CornuRandomFlipConfig),
-    .config_offset = offsetof(RandomFlip, config), .from = flip_from,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(flip_fields, RandomFlip, flip_from) },
 };
 
 CornuLayer *cornu_random_flip_from(const CornuRandomFlipConfig *config)
@@ -187,8 +186,9 @@ static const CornuField translation_fields[] = {
 const CornuLayerClass cornu__random_translation_class = {
     .class_name = "RandomTranslation", .size = sizeof(RandomTranslation),
     .build = cornu__build_images, .call = translation_call, .mask = cornu__no_mask,
-    .fields = translation_fields, .config_size = sizeof(CornuRandomTranslationConfig),
-    .config_offset = offsetof(RandomTranslation, config), .from = translation_from,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(translation_fields, RandomTranslation, translation_from),
+    },
 };
 
 CornuLayer *cornu_random_translation_from(const CornuRandomTranslationConfig *config)
@@ -259,8 +259,7 @@ static const CornuField zoom_fields[] = {
 const CornuLayerClass cornu__random_zoom_class = {
     .class_name = "RandomZoom", .size = sizeof(RandomZoom), .build = cornu__build_images,
     .call = zoom_call, .mask = cornu__no_mask,
-    .fields = zoom_fields, .config_size = sizeof(CornuRandomZoomConfig),
-    .config_offset = offsetof(RandomZoom, config), .from = zoom_from,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(zoom_fields, RandomZoom, zoom_from) },
 };
 
 CornuLayer *cornu_random_zoom_from(const CornuRandomZoomConfig *config)
@@ -333,10 +332,11 @@ static const CornuField rotation_fields[] = {
 };
 
 const CornuLayerClass cornu__random_rotation_class = {
-    .class_name = "RandomRotation", .size = sizeof(RandomRotation),
-    .build = cornu__build_images, .call = rotation_call, .mask = cornu__no_mask,
-    .fields = rotation_fields, .config_size = sizeof(CornuRandomRotationConfig),
-    .config_offset = offsetof(RandomRotation, config), .from = rotation_from,
+    .class_name = "RandomRotation", .size = sizeof(RandomRotation), .build = cornu__build_images,
+    .call = rotation_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(rotation_fields, RandomRotation, rotation_from),
+    },
 };
 
 CornuLayer *cornu_random_rotation_from(const CornuRandomRotationConfig *config)

@@ -152,9 +152,8 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__contrast_limited_adaptive_histogram_equalization_class = {
     .class_name = "ContrastLimitedAdaptiveHistogramEqualization", .size = sizeof(Clahe),
-    .build = cornu__build_images, .call = clahe_call, .mask = cornu__no_mask, .fields = fields,
-    .config_size = sizeof(CornuClaheConfig), .config_offset = offsetof(Clahe, config),
-    .from = clahe_from,
+    .build = cornu__build_images, .call = clahe_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Clahe, clahe_from) },
 };
 
 CornuLayer *cornu_contrast_limited_adaptive_histogram_equalization_from(

@@ -59,9 +59,8 @@ static CornuLayer *contrast_from(const void *config)
 
 const CornuLayerClass cornu__random_contrast_class = {
     .class_name = "RandomContrast", .size = sizeof(RandomColor), .build = cornu__build_images,
-    .call = contrast_call, .mask = cornu__no_mask, .fields = color_fields,
-    .config_size = sizeof(CornuRandomColorConfig), .config_offset = offsetof(RandomColor, config),
-    .from = contrast_from,
+    .call = contrast_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(color_fields, RandomColor, contrast_from) },
 };
 
 CornuLayer *cornu_random_contrast_from(const CornuRandomColorConfig *config)
@@ -88,9 +87,8 @@ static CornuLayer *brightness_from(const void *config)
 
 const CornuLayerClass cornu__random_brightness_class = {
     .class_name = "RandomBrightness", .size = sizeof(RandomColor), .build = cornu__build_images,
-    .call = brightness_call, .mask = cornu__no_mask, .fields = color_fields,
-    .config_size = sizeof(CornuRandomColorConfig), .config_offset = offsetof(RandomColor, config),
-    .from = brightness_from,
+    .call = brightness_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(color_fields, RandomColor, brightness_from) },
 };
 
 CornuLayer *cornu_random_brightness_from(const CornuRandomColorConfig *config)
@@ -117,9 +115,8 @@ static CornuLayer *saturation_from(const void *config)
 
 const CornuLayerClass cornu__random_saturation_class = {
     .class_name = "RandomSaturation", .size = sizeof(RandomColor), .build = cornu__build_images,
-    .call = saturation_call, .mask = cornu__no_mask, .fields = color_fields,
-    .config_size = sizeof(CornuRandomColorConfig), .config_offset = offsetof(RandomColor, config),
-    .from = saturation_from,
+    .call = saturation_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(color_fields, RandomColor, saturation_from) },
 };
 
 CornuLayer *cornu_random_saturation_from(const CornuRandomColorConfig *config)
@@ -146,9 +143,8 @@ static CornuLayer *hue_from(const void *config)
 
 const CornuLayerClass cornu__random_hue_class = {
     .class_name = "RandomHue", .size = sizeof(RandomColor), .build = cornu__build_images,
-    .call = hue_call, .mask = cornu__no_mask, .fields = color_fields,
-    .config_size = sizeof(CornuRandomColorConfig), .config_offset = offsetof(RandomColor, config),
-    .from = hue_from,
+    .call = hue_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(color_fields, RandomColor, hue_from) },
 };
 
 CornuLayer *cornu_random_hue_from(const CornuRandomColorConfig *config)
@@ -177,10 +173,10 @@ static CornuLayer *color_degeneration_from(const void *config)
 
 const CornuLayerClass cornu__random_color_degeneration_class = {
     .class_name = "RandomColorDegeneration", .size = sizeof(RandomColor),
-    .build = cornu__build_images,
-    .call = color_degeneration_call, .mask = cornu__no_mask, .fields = color_fields,
-    .config_size = sizeof(CornuRandomColorConfig), .config_offset = offsetof(RandomColor, config),
-    .from = color_degeneration_from,
+    .build = cornu__build_images, .call = color_degeneration_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(color_fields, RandomColor, color_degeneration_from),
+    },
 };
 
 CornuLayer *cornu_random_color_degeneration_from(const CornuRandomColorConfig *config)
@@ -208,9 +204,8 @@ static CornuLayer *sharpness_from(const void *config)
 
 const CornuLayerClass cornu__random_sharpness_class = {
     .class_name = "RandomSharpness", .size = sizeof(RandomColor), .build = cornu__build_images,
-    .call = sharpness_call, .mask = cornu__no_mask, .fields = color_fields,
-    .config_size = sizeof(CornuRandomColorConfig), .config_offset = offsetof(RandomColor, config),
-    .from = sharpness_from,
+    .call = sharpness_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(color_fields, RandomColor, sharpness_from) },
 };
 
 CornuLayer *cornu_random_sharpness_from(const CornuRandomColorConfig *config)
@@ -237,9 +232,8 @@ static CornuLayer *invert_from(const void *config)
 
 const CornuLayerClass cornu__random_invert_class = {
     .class_name = "RandomInvert", .size = sizeof(RandomColor), .build = cornu__build_images,
-    .call = invert_call, .mask = cornu__no_mask, .fields = color_fields,
-    .config_size = sizeof(CornuRandomColorConfig), .config_offset = offsetof(RandomColor, config),
-    .from = invert_from,
+    .call = invert_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(color_fields, RandomColor, invert_from) },
 };
 
 CornuLayer *cornu_random_invert_from(const CornuRandomColorConfig *config)
@@ -280,9 +274,10 @@ static const CornuField grayscale_fields[] = {
 
 const CornuLayerClass cornu__random_grayscale_class = {
     .class_name = "RandomGrayscale", .size = sizeof(RandomGrayscale), .build = cornu__build_images,
-    .call = grayscale_call, .mask = cornu__no_mask, .fields = grayscale_fields,
-    .config_size = sizeof(CornuRandomGrayscaleConfig),
-    .config_offset = offsetof(RandomGrayscale, config), .from = grayscale_from,
+    .call = grayscale_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(grayscale_fields, RandomGrayscale, grayscale_from),
+    },
 };
 
 CornuLayer *cornu_random_grayscale_from(const CornuRandomGrayscaleConfig *config)
@@ -335,8 +330,9 @@ static const CornuField posterize_fields[] = {
 const CornuLayerClass cornu__random_posterization_class = {
     .class_name = "RandomPosterization", .size = sizeof(RandomPosterization),
     .build = cornu__build_images, .call = posterize_call, .mask = cornu__no_mask,
-    .fields = posterize_fields, .config_size = sizeof(CornuRandomPosterizationConfig),
-    .config_offset = offsetof(RandomPosterization, config), .from = posterize_from,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(posterize_fields, RandomPosterization, posterize_from),
+    },
 };
 
 CornuLayer *cornu_random_posterization_from(const CornuRandomPosterizationConfig *config)
@@ -410,8 +406,9 @@ static const CornuField jitter_fields[] = {
 const CornuLayerClass cornu__random_color_jitter_class = {
     .class_name = "RandomColorJitter", .size = sizeof(RandomColorJitter),
     .build = cornu__build_images, .call = jitter_call, .mask = cornu__no_mask,
-    .fields = jitter_fields, .config_size = sizeof(CornuRandomColorJitterConfig),
-    .config_offset = offsetof(RandomColorJitter, config), .from = jitter_from,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(jitter_fields, RandomColorJitter, jitter_from),
+    },
 };
 
 /* In files a single number x is the range -x to x; contrast and hue begin at 0. */

@@ -100,16 +100,14 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__center_crop_class = {
     .class_name = "CenterCrop", .size = sizeof(Crop), .build = cornu__build_images,
-    .call = center_call, .mask = cornu__no_mask, .fields = fields,
-    .config_size = sizeof(CornuCropConfig), .config_offset = offsetof(Crop, config),
-    .from = center_from,
+    .call = center_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Crop, center_from) },
 };
 
 const CornuLayerClass cornu__random_crop_class = {
     .class_name = "RandomCrop", .size = sizeof(Crop), .build = cornu__build_images,
-    .call = random_call, .mask = cornu__no_mask, .fields = fields,
-    .config_size = sizeof(CornuCropConfig), .config_offset = offsetof(Crop, config),
-    .from = random_from,
+    .call = random_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Crop, random_from) },
 };
 
 static CornuLayer *create(const CornuLayerClass *kind, const CornuCropConfig *config,

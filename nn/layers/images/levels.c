@@ -49,9 +49,8 @@ static const CornuField solarize_fields[] = {
 
 const CornuLayerClass cornu__solarization_class = {
     .class_name = "Solarization", .size = sizeof(Solarization), .build = cornu__build_images,
-    .call = solarize_call, .mask = cornu__no_mask, .fields = solarize_fields,
-    .config_size = sizeof(CornuSolarizationConfig), .config_offset = offsetof(Solarization, config),
-    .from = solarize_from,
+    .call = solarize_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(solarize_fields, Solarization, solarize_from) },
 };
 
 CornuLayer *cornu_solarization_from(const CornuSolarizationConfig *config)
@@ -120,9 +119,8 @@ static const CornuField contrast_fields[] = {
 
 const CornuLayerClass cornu__auto_contrast_class = {
     .class_name = "AutoContrast", .size = sizeof(AutoContrast), .build = cornu__build_images,
-    .call = contrast_call, .mask = cornu__no_mask, .fields = contrast_fields,
-    .config_size = sizeof(CornuAutoContrastConfig), .config_offset = offsetof(AutoContrast, config),
-    .from = contrast_from,
+    .call = contrast_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(contrast_fields, AutoContrast, contrast_from) },
 };
 
 CornuLayer *cornu_auto_contrast_from(const CornuAutoContrastConfig *config)
@@ -244,9 +242,8 @@ static const CornuField equalize_fields[] = {
 
 const CornuLayerClass cornu__equalization_class = {
     .class_name = "Equalization", .size = sizeof(Equalization), .build = cornu__build_images,
-    .call = equalize_call, .mask = cornu__no_mask, .fields = equalize_fields,
-    .config_size = sizeof(CornuEqualizationConfig), .config_offset = offsetof(Equalization, config),
-    .from = equalize_from,
+    .call = equalize_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(equalize_fields, Equalization, equalize_from) },
 };
 
 CornuLayer *cornu_equalization_from(const CornuEqualizationConfig *config)

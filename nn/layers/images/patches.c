@@ -76,9 +76,8 @@ static const CornuField erase_fields[] = {
 
 const CornuLayerClass cornu__random_erasing_class = {
     .class_name = "RandomErasing", .size = sizeof(RandomErasing), .build = cornu__build_images,
-    .call = erase_call, .mask = cornu__no_mask, .fields = erase_fields,
-    .config_size = sizeof(CornuRandomErasingConfig),
-    .config_offset = offsetof(RandomErasing, config), .from = erase_from,
+    .call = erase_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(erase_fields, RandomErasing, erase_from) },
 };
 
 CornuLayer *cornu_random_erasing_from(const CornuRandomErasingConfig *config)
@@ -180,8 +179,7 @@ static const CornuField blur_fields[] = {
 const CornuLayerClass cornu__random_gaussian_blur_class = {
     .class_name = "RandomGaussianBlur", .size = sizeof(RandomGaussianBlur),
     .build = cornu__build_images, .call = blur_call, .mask = cornu__no_mask,
-    .fields = blur_fields, .config_size = sizeof(CornuRandomGaussianBlurConfig),
-    .config_offset = offsetof(RandomGaussianBlur, config), .from = blur_from,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(blur_fields, RandomGaussianBlur, blur_from) },
 };
 
 CornuLayer *cornu_random_gaussian_blur_from(const CornuRandomGaussianBlurConfig *config)
@@ -268,8 +266,8 @@ static const CornuField mix_fields[] = {
 
 const CornuLayerClass cornu__mix_up_class = {
     .class_name = "MixUp", .size = sizeof(MixUp), .build = cornu__build_images, .call = mix_call,
-    .mask = cornu__no_mask, .fields = mix_fields, .config_size = sizeof(CornuMixUpConfig),
-    .config_offset = offsetof(MixUp, config), .from = mix_from,
+    .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(mix_fields, MixUp, mix_from) },
 };
 
 CornuLayer *cornu_mix_up_from(const CornuMixUpConfig *config)
@@ -318,8 +316,8 @@ static const CornuField cut_fields[] = {
 
 const CornuLayerClass cornu__cut_mix_class = {
     .class_name = "CutMix", .size = sizeof(CutMix), .build = cornu__build_images, .call = cut_call,
-    .mask = cornu__no_mask, .fields = cut_fields, .config_size = sizeof(CornuCutMixConfig),
-    .config_offset = offsetof(CutMix, config), .from = cut_from,
+    .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(cut_fields, CutMix, cut_from) },
 };
 
 CornuLayer *cornu_cut_mix_from(const CornuCutMixConfig *config)

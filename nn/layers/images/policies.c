@@ -105,9 +105,10 @@ static const CornuField rand_augment_fields[] = {
 
 const CornuLayerClass cornu__rand_augment_class = {
     .class_name = "RandAugment", .size = sizeof(RandAugment), .build = cornu__build_images,
-    .call = rand_augment_call, .mask = cornu__no_mask, .fields = rand_augment_fields,
-    .config_size = sizeof(CornuRandAugmentConfig), .config_offset = offsetof(RandAugment, config),
-    .from = rand_augment_from,
+    .call = rand_augment_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(rand_augment_fields, RandAugment, rand_augment_from),
+    },
 };
 
 CornuLayer *cornu_rand_augment_from(const CornuRandAugmentConfig *config)
@@ -187,9 +188,8 @@ static const CornuField aug_mix_fields[] = {
 
 const CornuLayerClass cornu__aug_mix_class = {
     .class_name = "AugMix", .size = sizeof(AugMix), .build = cornu__build_images,
-    .call = aug_mix_call, .mask = cornu__no_mask, .fields = aug_mix_fields,
-    .config_size = sizeof(CornuAugMixConfig), .config_offset = offsetof(AugMix, config),
-    .from = aug_mix_from,
+    .call = aug_mix_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(aug_mix_fields, AugMix, aug_mix_from) },
 };
 
 CornuLayer *cornu_aug_mix_from(const CornuAugMixConfig *config)
@@ -240,8 +240,9 @@ static const CornuField boxes_fields[] = {
 const CornuLayerClass cornu__max_num_bounding_boxes_class = {
     .class_name = "MaxNumBoundingBoxes", .size = sizeof(MaxNumBoundingBoxes),
     .build = cornu__build_images, .call = boxes_call, .mask = cornu__no_mask,
-    .fields = boxes_fields, .config_size = sizeof(CornuMaxNumBoundingBoxesConfig),
-    .config_offset = offsetof(MaxNumBoundingBoxes, config), .from = boxes_from,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(boxes_fields, MaxNumBoundingBoxes, boxes_from),
+    },
 };
 
 CornuLayer *cornu_max_num_bounding_boxes_from(const CornuMaxNumBoundingBoxesConfig *config)

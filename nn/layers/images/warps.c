@@ -94,9 +94,8 @@ static const CornuField shear_fields[] = {
 
 const CornuLayerClass cornu__random_shear_class = {
     .class_name = "RandomShear", .size = sizeof(RandomShear), .build = cornu__build_images,
-    .call = shear_call, .mask = cornu__no_mask, .fields = shear_fields,
-    .config_size = sizeof(CornuRandomShearConfig), .config_offset = offsetof(RandomShear, config),
-    .from = shear_from,
+    .call = shear_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(shear_fields, RandomShear, shear_from) },
 };
 
 static CornuStatus check_sampling(const char *name, CornuFillMode fill_mode,
@@ -214,8 +213,9 @@ static const CornuField perspective_fields[] = {
 const CornuLayerClass cornu__random_perspective_class = {
     .class_name = "RandomPerspective", .size = sizeof(RandomPerspective),
     .build = cornu__build_images, .call = perspective_call, .mask = cornu__no_mask,
-    .fields = perspective_fields, .config_size = sizeof(CornuRandomPerspectiveConfig),
-    .config_offset = offsetof(RandomPerspective, config), .from = perspective_from,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(perspective_fields, RandomPerspective, perspective_from),
+    },
 };
 
 CornuLayer *cornu_random_perspective_from(const CornuRandomPerspectiveConfig *config)
@@ -297,8 +297,9 @@ static const CornuField elastic_fields[] = {
 const CornuLayerClass cornu__random_elastic_transform_class = {
     .class_name = "RandomElasticTransform", .size = sizeof(RandomElasticTransform),
     .build = cornu__build_images, .call = elastic_call, .mask = cornu__no_mask,
-    .fields = elastic_fields, .config_size = sizeof(CornuRandomElasticTransformConfig),
-    .config_offset = offsetof(RandomElasticTransform, config), .from = elastic_from,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(elastic_fields, RandomElasticTransform, elastic_from),
+    },
 };
 
 CornuLayer *cornu_random_elastic_transform_from(const CornuRandomElasticTransformConfig *config)

@@ -79,11 +79,9 @@ static const CornuField concat_fields[] = {
 };
 
 const CornuLayerClass cornu__concatenate_class = {
-    .keeps_integers = true,
-    .class_name = "Concatenate", .size = sizeof(Concatenate), .build_many = concat_build,
-    .call_many = concat_call, .mask_many = concat_mask, .fields = concat_fields,
-    .config_size = sizeof(CornuConcatenateConfig), .config_offset = offsetof(Concatenate, config),
-    .from = concat_from,
+    .class_name = "Concatenate", .keeps_integers = true, .size = sizeof(Concatenate),
+    .build_many = concat_build, .call_many = concat_call, .mask_many = concat_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(concat_fields, Concatenate, concat_from) },
 };
 
 CornuLayer *cornu_concatenate_from(const CornuConcatenateConfig *config)
@@ -174,8 +172,8 @@ static const CornuField dot_fields[] = {
 
 const CornuLayerClass cornu__dot_class = {
     .class_name = "Dot", .size = sizeof(Dot), .build_many = dot_build, .call_many = dot_call,
-    .mask_many = dot_mask, .fields = dot_fields, .config_size = sizeof(CornuDotConfig),
-    .config_offset = offsetof(Dot, config), .from = dot_from,
+    .mask_many = dot_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(dot_fields, Dot, dot_from) },
 };
 
 CornuLayer *cornu_dot_from(const CornuDotConfig *config)

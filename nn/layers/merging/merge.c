@@ -145,11 +145,9 @@ static CornuLayer *create(const CornuLayerClass *kind, const CornuMergeLayerConf
 
 static const CornuField fields[] = { { 0 } };
 
-#define COMMON                                                                                   \
-    .keeps_integers = true,                                                                      \
-    .size = sizeof(Merge), .build_many = build, .call_many = call_many, .mask_many = mask_many, \
-    .fields = fields, .config_size = sizeof(CornuMergeLayerConfig),                              \
-    .config_offset = offsetof(Merge, config)
+#define COMMON                                                                                  \
+    .keeps_integers = true, .size = sizeof(Merge), .build_many = build, .call_many = call_many, \
+    .mask_many = mask_many
 
 static CornuLayer *add_from(const void *config) { return cornu_add_from(config); }
 static CornuLayer *subtract_from(const void *config) { return cornu_subtract_from(config); }
@@ -158,21 +156,29 @@ static CornuLayer *average_from(const void *config) { return cornu_average_from(
 static CornuLayer *maximum_from(const void *config) { return cornu_maximum_from(config); }
 static CornuLayer *minimum_from(const void *config) { return cornu_minimum_from(config); }
 
-const CornuLayerClass cornu__add_class = { .class_name = "Add", .from = add_from, COMMON };
+const CornuLayerClass cornu__add_class = {
+    .class_name = "Add", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Merge, add_from) },
+};
 const CornuLayerClass cornu__subtract_class = {
-    .class_name = "Subtract", .from = subtract_from, COMMON
+    .class_name = "Subtract", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Merge, subtract_from) },
 };
 const CornuLayerClass cornu__multiply_class = {
-    .class_name = "Multiply", .from = multiply_from, COMMON
+    .class_name = "Multiply", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Merge, multiply_from) },
 };
 const CornuLayerClass cornu__average_class = {
-    .class_name = "Average", .from = average_from, COMMON
+    .class_name = "Average", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Merge, average_from) },
 };
 const CornuLayerClass cornu__maximum_class = {
-    .class_name = "Maximum", .from = maximum_from, COMMON
+    .class_name = "Maximum", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Merge, maximum_from) },
 };
 const CornuLayerClass cornu__minimum_class = {
-    .class_name = "Minimum", .from = minimum_from, COMMON
+    .class_name = "Minimum", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Merge, minimum_from) },
 };
 
 CornuLayer *cornu_add_from(const CornuMergeLayerConfig *config)

@@ -341,9 +341,8 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__batch_normalization_class = {
     .class_name = "BatchNormalization", .size = sizeof(BatchNormalization), .build = build,
-    .call = call, .fields = fields, .config_size = sizeof(CornuBatchNormalizationConfig),
-    .config_offset = offsetof(BatchNormalization, config), .from = from,
-    .normalizes = true,
+    .call = call, .normalizes = true,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, BatchNormalization, from) },
 };
 
 static CornuStatus check(const CornuBatchNormalizationConfig *config, const char *name)

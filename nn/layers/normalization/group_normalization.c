@@ -79,8 +79,8 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__group_normalization_class = {
     .class_name = "GroupNormalization", .size = sizeof(GroupNormalization), .build = build,
-    .call = call, .fields = fields, .config_size = sizeof(CornuGroupNormalizationConfig),
-    .config_offset = offsetof(GroupNormalization, config), .from = from,
+    .call = call,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, GroupNormalization, from) },
 };
 
 CornuLayer *cornu_group_normalization_from(const CornuGroupNormalizationConfig *config)

@@ -64,9 +64,8 @@ static const CornuField layer_fields[] = {
 
 const CornuLayerClass cornu__layer_normalization_class = {
     .class_name = "LayerNormalization", .size = sizeof(LayerNormalization), .build = layer_build,
-    .call = layer_call, .fields = layer_fields,
-    .config_size = sizeof(CornuLayerNormalizationConfig),
-    .config_offset = offsetof(LayerNormalization, config), .from = layer_from,
+    .call = layer_call,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(layer_fields, LayerNormalization, layer_from) },
 };
 
 CornuLayer *cornu_layer_normalization_from(const CornuLayerNormalizationConfig *config)
@@ -134,9 +133,8 @@ static const CornuField rms_fields[] = {
 
 const CornuLayerClass cornu__rms_normalization_class = {
     .class_name = "RMSNormalization", .size = sizeof(RmsNormalization), .build = rms_build,
-    .call = rms_call, .mask = cornu__no_mask, .fields = rms_fields,
-    .config_size = sizeof(CornuRmsNormalizationConfig),
-    .config_offset = offsetof(RmsNormalization, config), .from = rms_from,
+    .call = rms_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(rms_fields, RmsNormalization, rms_from) },
 };
 
 CornuLayer *cornu_rms_normalization_from(const CornuRmsNormalizationConfig *config)
@@ -190,8 +188,8 @@ static const CornuField unit_fields[] = {
 
 const CornuLayerClass cornu__unit_normalization_class = {
     .class_name = "UnitNormalization", .size = sizeof(UnitNormalization), .build = unit_build,
-    .call = unit_call, .fields = unit_fields, .config_size = sizeof(CornuUnitNormalizationConfig),
-    .config_offset = offsetof(UnitNormalization, config), .from = unit_from,
+    .call = unit_call,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(unit_fields, UnitNormalization, unit_from) },
 };
 
 CornuLayer *cornu_unit_normalization_from(const CornuUnitNormalizationConfig *config)

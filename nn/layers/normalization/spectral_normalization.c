@@ -117,10 +117,9 @@ static const char *const folders[] = { "layer", NULL };
 
 const CornuLayerClass cornu__spectral_normalization_class = {
     .class_name = "SpectralNormalization", .size = sizeof(SpectralNormalization), .build = build,
-    .call = call, .mask = mask, .fields = fields,
-    .config_size = sizeof(CornuSpectralNormalizationConfig),
-    .config_offset = offsetof(SpectralNormalization, config), .from = from, .folders = folders,
-    .lists = lists,
+    .call = call, .mask = mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, SpectralNormalization, from),
+                                       .folders = folders, .lists = lists },
 };
 
 static CornuStatus check(const CornuSpectralNormalizationConfig *config, const char *name)

@@ -111,34 +111,32 @@ static const CornuField fields1d[] = FIELDS(CORNU_FIELD_SINGLE);
 static const CornuField fields2d[] = FIELDS(CORNU_FIELD_PAIR);
 static const CornuField fields3d[] = FIELDS(CORNU_FIELD_TRIPLE);
 
-#define COMMON                                                              \
-    .size = sizeof(AdaptivePooling), .build = cornu__build_spatial,         \
-    .mask = cornu__no_mask, .config_size = sizeof(CornuAdaptivePoolingConfig), \
-    .config_offset = offsetof(AdaptivePooling, config)
+#define COMMON \
+    .size = sizeof(AdaptivePooling), .build = cornu__build_spatial, .mask = cornu__no_mask
 
 const CornuLayerClass cornu__adaptive_average_pooling1d_class = {
-    .class_name = "AdaptiveAveragePooling1D", .call = call_average, .fields = fields1d,
-    .from = average1d_from, COMMON
+    .class_name = "AdaptiveAveragePooling1D", .call = call_average, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields1d, AdaptivePooling, average1d_from) },
 };
 const CornuLayerClass cornu__adaptive_average_pooling2d_class = {
-    .class_name = "AdaptiveAveragePooling2D", .call = call_average, .fields = fields2d,
-    .from = average2d_from, COMMON
+    .class_name = "AdaptiveAveragePooling2D", .call = call_average, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields2d, AdaptivePooling, average2d_from) },
 };
 const CornuLayerClass cornu__adaptive_average_pooling3d_class = {
-    .class_name = "AdaptiveAveragePooling3D", .call = call_average, .fields = fields3d,
-    .from = average3d_from, COMMON
+    .class_name = "AdaptiveAveragePooling3D", .call = call_average, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields3d, AdaptivePooling, average3d_from) },
 };
 const CornuLayerClass cornu__adaptive_max_pooling1d_class = {
-    .class_name = "AdaptiveMaxPooling1D", .call = call_max, .fields = fields1d,
-    .from = max1d_from, COMMON
+    .class_name = "AdaptiveMaxPooling1D", .call = call_max, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields1d, AdaptivePooling, max1d_from) },
 };
 const CornuLayerClass cornu__adaptive_max_pooling2d_class = {
-    .class_name = "AdaptiveMaxPooling2D", .call = call_max, .fields = fields2d,
-    .from = max2d_from, COMMON
+    .class_name = "AdaptiveMaxPooling2D", .call = call_max, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields2d, AdaptivePooling, max2d_from) },
 };
 const CornuLayerClass cornu__adaptive_max_pooling3d_class = {
-    .class_name = "AdaptiveMaxPooling3D", .call = call_max, .fields = fields3d,
-    .from = max3d_from, COMMON
+    .class_name = "AdaptiveMaxPooling3D", .call = call_max, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields3d, AdaptivePooling, max3d_from) },
 };
 
 static CornuLayer *create(const CornuLayerClass *kind, const char *label,

@@ -44,10 +44,7 @@ static const CornuField fields[] = {
     { 0 },
 };
 
-#define COMMON                                                                          \
-    .size = sizeof(GlobalPooling), .build = cornu__build_spatial, .mask = cornu__no_mask, \
-    .fields = fields, .config_size = sizeof(CornuGlobalPoolingConfig),                  \
-    .config_offset = offsetof(GlobalPooling, config)
+#define COMMON .size = sizeof(GlobalPooling), .build = cornu__build_spatial, .mask = cornu__no_mask
 
 static CornuLayer *average1d_from(const void *config)
 {
@@ -80,22 +77,28 @@ static CornuLayer *max3d_from(const void *config)
 }
 
 const CornuLayerClass cornu__global_average_pooling1d_class = {
-    .class_name = "GlobalAveragePooling1D", .call = mean, .from = average1d_from, COMMON
+    .class_name = "GlobalAveragePooling1D", .call = mean, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, GlobalPooling, average1d_from) },
 };
 const CornuLayerClass cornu__global_average_pooling2d_class = {
-    .class_name = "GlobalAveragePooling2D", .call = mean, .from = average2d_from, COMMON
+    .class_name = "GlobalAveragePooling2D", .call = mean, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, GlobalPooling, average2d_from) },
 };
 const CornuLayerClass cornu__global_average_pooling3d_class = {
-    .class_name = "GlobalAveragePooling3D", .call = mean, .from = average3d_from, COMMON
+    .class_name = "GlobalAveragePooling3D", .call = mean, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, GlobalPooling, average3d_from) },
 };
 const CornuLayerClass cornu__global_max_pooling1d_class = {
-    .class_name = "GlobalMaxPooling1D", .call = greatest, .from = max1d_from, COMMON
+    .class_name = "GlobalMaxPooling1D", .call = greatest, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, GlobalPooling, max1d_from) },
 };
 const CornuLayerClass cornu__global_max_pooling2d_class = {
-    .class_name = "GlobalMaxPooling2D", .call = greatest, .from = max2d_from, COMMON
+    .class_name = "GlobalMaxPooling2D", .call = greatest, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, GlobalPooling, max2d_from) },
 };
 const CornuLayerClass cornu__global_max_pooling3d_class = {
-    .class_name = "GlobalMaxPooling3D", .call = greatest, .from = max3d_from, COMMON
+    .class_name = "GlobalMaxPooling3D", .call = greatest, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, GlobalPooling, max3d_from) },
 };
 
 static CornuLayer *create(const CornuLayerClass *kind, const CornuGlobalPoolingConfig *config)

@@ -101,30 +101,31 @@ static const CornuField fields_3d[] = FIELDS(CORNU_FIELD_TRIPLE);
 #undef FIELDS
 #undef AT
 
-#define COMMON                                                       \
-    .size = sizeof(Pooling), .build = build, .mask = cornu__no_mask, \
-    .config_size = sizeof(CornuPooling3dConfig), .config_offset = offsetof(Pooling, config)
+#define COMMON .size = sizeof(Pooling), .build = build, .mask = cornu__no_mask
 
 const CornuLayerClass cornu__max_pooling1d_class = {
-    .class_name = "MaxPooling1D", .call = call_max, .fields = fields_1d, .from = max_1d, COMMON
+    .class_name = "MaxPooling1D", .call = call_max, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_1d, Pooling, max_1d) },
 };
 const CornuLayerClass cornu__max_pooling2d_class = {
-    .class_name = "MaxPooling2D", .call = call_max, .fields = fields_2d, .from = max_2d, COMMON
+    .class_name = "MaxPooling2D", .call = call_max, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_2d, Pooling, max_2d) },
 };
 const CornuLayerClass cornu__max_pooling3d_class = {
-    .class_name = "MaxPooling3D", .call = call_max, .fields = fields_3d, .from = max_3d, COMMON
+    .class_name = "MaxPooling3D", .call = call_max, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_3d, Pooling, max_3d) },
 };
 const CornuLayerClass cornu__average_pooling1d_class = {
-    .class_name = "AveragePooling1D", .call = call_average, .fields = fields_1d,
-    .from = average_1d, COMMON
+    .class_name = "AveragePooling1D", .call = call_average, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_1d, Pooling, average_1d) },
 };
 const CornuLayerClass cornu__average_pooling2d_class = {
-    .class_name = "AveragePooling2D", .call = call_average, .fields = fields_2d,
-    .from = average_2d, COMMON
+    .class_name = "AveragePooling2D", .call = call_average, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_2d, Pooling, average_2d) },
 };
 const CornuLayerClass cornu__average_pooling3d_class = {
-    .class_name = "AveragePooling3D", .call = call_average, .fields = fields_3d,
-    .from = average_3d, COMMON
+    .class_name = "AveragePooling3D", .call = call_average, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_3d, Pooling, average_3d) },
 };
 
 /* ---- Constructors ---- */

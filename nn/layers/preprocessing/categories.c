@@ -118,10 +118,9 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__category_encoding_class = {
     .class_name = "CategoryEncoding", .size = sizeof(CategoryEncoding), .build_many = build,
-    .call_many = call, .mask = cornu__no_mask, .takes_integers = true, .fields = fields,
-    .config_size = sizeof(CornuCategoryEncodingConfig),
-    .config_offset = offsetof(CategoryEncoding, config), .from = from, .operands = "count_weights",
-    .one_operand = true,
+    .call_many = call, .mask = cornu__no_mask, .takes_integers = true,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, CategoryEncoding, from),
+                                       .operands = "count_weights", .one_operand = true },
 };
 
 CornuLayer *cornu_category_encoding_from(const CornuCategoryEncodingConfig *config)

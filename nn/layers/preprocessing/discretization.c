@@ -58,9 +58,9 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__discretization_class = {
     .class_name = "Discretization", .size = sizeof(Discretization), .build = build, .call = call,
-    .mask = cornu__no_mask, .fields = fields,
-    .config_size = sizeof(CornuDiscretizationConfig),
-    .config_offset = offsetof(Discretization, config), .from = from, .never_trains = true,
+    .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Discretization, from),
+                                       .never_trains = true },
 };
 
 static CornuStatus check(const char *name, const CornuDiscretizationConfig *config)

@@ -79,10 +79,9 @@ static const CornuField hashing_fields[] = {
 const CornuLayerClass cornu__hashing_class = {
     .class_name = "Hashing", .size = sizeof(Hashing), .types = cornu__host_types,
     .call_many = cornu__host_call_refused, .mask = cornu__no_mask, .takes_integers = true,
-    .never_typed = true,
-    .host_type = hashing_type, .host_call = hashing_call, .fields = hashing_fields,
-    .config_size = sizeof(CornuHashingConfig), .config_offset = offsetof(Hashing, config),
-    .from = hashing_from,
+    .host_type = hashing_type, .host_call = hashing_call,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(hashing_fields, Hashing, hashing_from),
+                                       .never_typed = true },
 };
 
 CornuLayer *cornu_hashing_from(const CornuHashingConfig *config)
@@ -169,10 +168,9 @@ static const CornuField crossing_fields[] = {
 const CornuLayerClass cornu__hashed_crossing_class = {
     .class_name = "HashedCrossing", .size = sizeof(Crossing), .types = cornu__host_types,
     .call_many = cornu__host_call_refused, .mask = cornu__no_mask, .takes_integers = true,
-    .never_typed = true,
-    .host_type = crossing_type, .host_call = crossing_call, .fields = crossing_fields,
-    .config_size = sizeof(CornuHashedCrossingConfig), .config_offset = offsetof(Crossing, config),
-    .from = crossing_from,
+    .host_type = crossing_type, .host_call = crossing_call,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(crossing_fields, Crossing, crossing_from),
+                                       .never_typed = true },
 };
 
 CornuLayer *cornu_hashed_crossing_from(const CornuHashedCrossingConfig *config)

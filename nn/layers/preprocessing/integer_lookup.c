@@ -298,9 +298,10 @@ static CornuStatus read_asset(CornuLayer *layer, const char *bytes, size_t size)
 
 const CornuLayerClass cornu__integer_lookup_class = {
     .class_name = "IntegerLookup", .size = sizeof(Lookup), .build = build, .call = call,
-    .mask = cornu__no_mask, .takes_integers = true, .fields = fields,
-    .config_size = sizeof(CornuIntegerLookupConfig), .config_offset = offsetof(Lookup, config),
-    .from = from, .asset = "vocabulary.txt", .needs_asset = needs_asset, .read_asset = read_asset,
+    .mask = cornu__no_mask, .takes_integers = true,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Lookup, from),
+                                       .asset = "vocabulary.txt", .needs_asset = needs_asset,
+                                       .read_asset = read_asset },
 };
 
 CornuLayer *cornu_integer_lookup_from(const CornuIntegerLookupConfig *config)

@@ -153,9 +153,8 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__mel_spectrogram_class = {
     .class_name = "MelSpectrogram", .size = sizeof(Mel), .build = build, .call = call,
-    .mask = cornu__no_mask, .keeps_dtypes = true, .fields = fields,
-    .config_size = sizeof(CornuMelSpectrogramConfig), .config_offset = offsetof(Mel, config),
-    .from = from,
+    .mask = cornu__no_mask, .keeps_dtypes = true,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Mel, from) },
 };
 
 static CornuStatus resolve(const char *name, CornuMelSpectrogramConfig *to)

@@ -126,8 +126,8 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__normalization_class = {
     .class_name = "Normalization", .size = sizeof(Normalization), .build = build, .call = call,
-    .free = free_adapted, .fields = fields, .config_size = sizeof(CornuNormalizationConfig),
-    .config_offset = offsetof(Normalization, config), .from = from,
+    .free = free_adapted,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Normalization, from) },
 };
 
 CornuLayer *cornu_normalization_from(const CornuNormalizationConfig *config)

@@ -166,10 +166,10 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__stft_spectrogram_class = {
-    .class_name = "STFTSpectrogram", .label = "stft_spectrogram", .size = sizeof(Spectrogram),
-    .build = build, .call = call, .mask = cornu__no_mask, .fields = fields,
-    .config_size = sizeof(CornuStftSpectrogramConfig),
-    .config_offset = offsetof(Spectrogram, config), .from = from,
+    .class_name = "STFTSpectrogram", .size = sizeof(Spectrogram), .build = build, .call = call,
+    .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ .label = "stft_spectrogram",
+                                       CORNU__SAVED(fields, Spectrogram, from) },
 };
 
 /* One of the names, as a constant; NULL for others. */

@@ -148,11 +148,11 @@ static CornuStatus read_asset(CornuLayer *layer, const char *bytes, size_t size)
 const CornuLayerClass cornu__string_lookup_class = {
     .class_name = "StringLookup", .size = sizeof(Lookup), .types = cornu__host_types,
     .call_many = cornu__host_call_refused, .mask = cornu__no_mask, .takes_integers = true,
-    .never_typed = true,
-    .free = free_lookup, .host_type = type_of, .host_call = call, .fields = fields,
-    .config_size = sizeof(CornuStringLookupConfig), .config_offset = offsetof(Lookup, config),
-    .from = from, .asset = "vocabulary.txt", .needs_asset = needs_asset, .read_asset = read_asset,
-    .array = "idf_weights", .get_array = get_array, .set_array = set_array,
+    .free = free_lookup, .host_type = type_of, .host_call = call,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Lookup, from), .never_typed = true,
+                                       .asset = "vocabulary.txt", .needs_asset = needs_asset,
+                                       .read_asset = read_asset, .array = "idf_weights",
+                                       .get_array = get_array, .set_array = set_array },
 };
 
 static CornuStatus check(const char *name, const CornuStringLookupConfig *c)

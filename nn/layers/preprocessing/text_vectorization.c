@@ -243,13 +243,12 @@ static CornuStatus read_asset(CornuLayer *layer, const char *bytes, size_t size)
 const CornuLayerClass cornu__text_vectorization_class = {
     .class_name = "TextVectorization", .size = sizeof(Vectorization), .types = cornu__host_types,
     .call_many = cornu__host_call_refused, .mask = cornu__no_mask, .takes_integers = true,
-    .never_typed = true,
-    .free = free_index, .host_type = type_of, .host_call = call, .fields = fields,
-    .config_size = sizeof(CornuTextVectorizationConfig),
-    .config_offset = offsetof(Vectorization, config), .from = from, .asset = "vocabulary.txt",
-    .needs_asset = needs_asset, .read_asset = read_asset,
-    .array = "idf_weights", .array_folder = "_lookup_layer",
-    .get_array = get_array, .set_array = set_array,
+    .free = free_index, .host_type = type_of, .host_call = call,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(fields, Vectorization, from), .never_typed = true, .asset = "vocabulary.txt",
+        .needs_asset = needs_asset, .read_asset = read_asset, .array = "idf_weights",
+        .array_folder = "_lookup_layer", .get_array = get_array, .set_array = set_array,
+    },
 };
 
 const char *cornu_standardize_name(CornuStandardize standardize)

@@ -38,7 +38,7 @@ static CornuQuantized settings_of(CornuQuantization mode, int64_t block)
 
 static CornuStatus check(const CornuLayer *layer, const CornuPolicy *policy)
 {
-    if (!layer->kind->quantizes)
+    if (!cornu__keras_class(layer)->quantizes)
         return cornu__fail(CORNU_ERR_ARGUMENT, "layers of class %s have no quantized form, "
                            "expected a Dense, EinsumDense, Embedding or ReversibleEmbedding",
                            layer->kind->class_name);

@@ -69,10 +69,9 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__dropout_class = {
-    .class_name = "Dropout", .size = sizeof(CornuDropoutLayer),
-    .build = cornu__build_noise, .call = call,
-    .fields = fields, .config_size = sizeof(CornuDropoutConfig),
-    .config_offset = offsetof(CornuDropoutLayer, config), .from = from,
+    .class_name = "Dropout", .size = sizeof(CornuDropoutLayer), .build = cornu__build_noise,
+    .call = call,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, CornuDropoutLayer, from) },
 };
 
 CornuLayer *cornu_dropout_from(const CornuDropoutConfig *config)

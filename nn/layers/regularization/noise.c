@@ -104,17 +104,15 @@ static const CornuField alpha_fields[] = {
     { 0 },
 };
 
-#define COMMON                                                                  \
-    .size = sizeof(CornuDropoutLayer), .config_size = sizeof(CornuDropoutConfig), \
-    .config_offset = offsetof(CornuDropoutLayer, config)
+#define COMMON .size = sizeof(CornuDropoutLayer)
 
 const CornuLayerClass cornu__gaussian_dropout_class = {
-    .class_name = "GaussianDropout", .call = gaussian_call, .from = gaussian_from,
-    .fields = fields, COMMON
+    .class_name = "GaussianDropout", .call = gaussian_call, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, CornuDropoutLayer, gaussian_from) },
 };
 const CornuLayerClass cornu__alpha_dropout_class = {
-    .class_name = "AlphaDropout", .build = cornu__build_noise, .call = alpha_call,
-    .from = alpha_from, .fields = alpha_fields, COMMON
+    .class_name = "AlphaDropout", .build = cornu__build_noise, .call = alpha_call, COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(alpha_fields, CornuDropoutLayer, alpha_from) },
 };
 
 static CornuLayer *create(const CornuLayerClass *kind, const CornuDropoutConfig *config,
@@ -171,8 +169,7 @@ static const CornuField noise_fields[] = {
 
 const CornuLayerClass cornu__gaussian_noise_class = {
     .class_name = "GaussianNoise", .size = sizeof(GaussianNoise), .call = noise_call,
-    .fields = noise_fields, .config_size = sizeof(CornuGaussianNoiseConfig),
-    .config_offset = offsetof(GaussianNoise, config), .from = noise_from,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(noise_fields, GaussianNoise, noise_from) },
 };
 
 CornuLayer *cornu_gaussian_noise_from(const CornuGaussianNoiseConfig *config)

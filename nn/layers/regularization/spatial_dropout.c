@@ -47,20 +47,22 @@ static const CornuField fields[] = {
     { 0 },
 };
 
-#define COMMON                                                                   \
-    .never_trains = true, .size = sizeof(SpatialDropout),                        \
-    .build = cornu__build_spatial, .call = call,                                 \
-    .config_size = sizeof(CornuSpatialDropoutConfig),                            \
-    .config_offset = offsetof(SpatialDropout, config)
+#define COMMON .size = sizeof(SpatialDropout), .build = cornu__build_spatial, .call = call
 
 const CornuLayerClass cornu__spatial_dropout1d_class = {
-    .class_name = "SpatialDropout1D", .fields = sequence_fields, .from = from1d, COMMON
+    .class_name = "SpatialDropout1D", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(sequence_fields, SpatialDropout, from1d),
+                                       .never_trains = true },
 };
 const CornuLayerClass cornu__spatial_dropout2d_class = {
-    .class_name = "SpatialDropout2D", .fields = fields, .from = from2d, COMMON
+    .class_name = "SpatialDropout2D", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, SpatialDropout, from2d),
+                                       .never_trains = true },
 };
 const CornuLayerClass cornu__spatial_dropout3d_class = {
-    .class_name = "SpatialDropout3D", .fields = fields, .from = from3d, COMMON
+    .class_name = "SpatialDropout3D", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, SpatialDropout, from3d),
+                                       .never_trains = true },
 };
 
 CornuLayer *cornu_spatial_dropout1d_from(const CornuSpatialDropoutConfig *config)

@@ -92,18 +92,25 @@ static const CornuField padding3d_fields[] =
 
 #define PADDING                                                                         \
     .keeps_integers = true, .size = sizeof(ZeroPadding), .build = cornu__build_spatial, \
-    .call = padding_call, .mask = cornu__no_mask,                                       \
-    .config_size = sizeof(CornuZeroPadding3dConfig),                                    \
-    .config_offset = offsetof(ZeroPadding, config)
+    .call = padding_call, .mask = cornu__no_mask
 
 const CornuLayerClass cornu__zero_padding1d_class = {
-    .class_name = "ZeroPadding1D", .fields = padding1d_fields, .from = padding1d_from, PADDING
+    .class_name = "ZeroPadding1D", PADDING,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(padding1d_fields, ZeroPadding, padding1d_from),
+    },
 };
 const CornuLayerClass cornu__zero_padding2d_class = {
-    .class_name = "ZeroPadding2D", .fields = padding2d_fields, .from = padding2d_from, PADDING
+    .class_name = "ZeroPadding2D", PADDING,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(padding2d_fields, ZeroPadding, padding2d_from),
+    },
 };
 const CornuLayerClass cornu__zero_padding3d_class = {
-    .class_name = "ZeroPadding3D", .fields = padding3d_fields, .from = padding3d_from, PADDING
+    .class_name = "ZeroPadding3D", PADDING,
+    .keras = &(const CornuKerasClass){
+        CORNU__SAVED(padding3d_fields, ZeroPadding, padding3d_from),
+    },
 };
 
 CornuLayer *cornu_zero_padding1d_from(const CornuZeroPadding1dConfig *c)
@@ -209,20 +216,21 @@ static const CornuField cropping2d_fields[] =
 static const CornuField cropping3d_fields[] =
     FIELDS(cropping, CornuCropping3dConfig, CORNU_FIELD_EDGES_3D);
 
-#define CROPPING                                                           \
-    .keeps_integers = true, .size = sizeof(Cropping), .build = cropping_build,                     \
-    .call = cropping_call, .mask = cornu__no_mask,                         \
-    .config_size = sizeof(CornuCropping3dConfig),                          \
-    .config_offset = offsetof(Cropping, config)
+#define CROPPING                                                               \
+    .keeps_integers = true, .size = sizeof(Cropping), .build = cropping_build, \
+    .call = cropping_call, .mask = cornu__no_mask
 
 const CornuLayerClass cornu__cropping1d_class = {
-    .class_name = "Cropping1D", .fields = cropping1d_fields, .from = cropping1d_from, CROPPING
+    .class_name = "Cropping1D", CROPPING,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(cropping1d_fields, Cropping, cropping1d_from) },
 };
 const CornuLayerClass cornu__cropping2d_class = {
-    .class_name = "Cropping2D", .fields = cropping2d_fields, .from = cropping2d_from, CROPPING
+    .class_name = "Cropping2D", CROPPING,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(cropping2d_fields, Cropping, cropping2d_from) },
 };
 const CornuLayerClass cornu__cropping3d_class = {
-    .class_name = "Cropping3D", .fields = cropping3d_fields, .from = cropping3d_from, CROPPING
+    .class_name = "Cropping3D", CROPPING,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(cropping3d_fields, Cropping, cropping3d_from) },
 };
 
 CornuLayer *cornu_cropping1d_from(const CornuCropping1dConfig *c)

@@ -42,11 +42,9 @@ static const CornuField permute_fields[] = {
 };
 
 const CornuLayerClass cornu__permute_class = {
-    .keeps_integers = true,
-    .class_name = "Permute", .size = sizeof(Permute), .build = permute_build,
-    .call = permute_call, .mask = cornu__no_mask,
-    .fields = permute_fields, .config_size = sizeof(CornuPermuteConfig),
-    .config_offset = offsetof(Permute, config), .from = permute_from,
+    .class_name = "Permute", .keeps_integers = true, .size = sizeof(Permute),
+    .build = permute_build, .call = permute_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(permute_fields, Permute, permute_from) },
 };
 
 CornuLayer *cornu_permute_from(const CornuPermuteConfig *config)
@@ -102,11 +100,9 @@ static const CornuField repeat_fields[] = {
 };
 
 const CornuLayerClass cornu__repeat_vector_class = {
-    .keeps_integers = true,
-    .class_name = "RepeatVector", .size = sizeof(RepeatVector), .build = repeat_build,
-    .call = repeat_call, .mask = cornu__no_mask,
-    .fields = repeat_fields, .config_size = sizeof(CornuRepeatVectorConfig),
-    .config_offset = offsetof(RepeatVector, config), .from = repeat_from,
+    .class_name = "RepeatVector", .keeps_integers = true, .size = sizeof(RepeatVector),
+    .build = repeat_build, .call = repeat_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(repeat_fields, RepeatVector, repeat_from) },
 };
 
 CornuLayer *cornu_repeat_vector_from(const CornuRepeatVectorConfig *config)

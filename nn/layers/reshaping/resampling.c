@@ -218,8 +218,7 @@ static const CornuField resizing_fields[] = {
 const CornuLayerClass cornu__resizing_class = {
     .class_name = "Resizing", .size = sizeof(Resizing), .build = cornu__build_spatial,
     .call = resizing_call, .mask = cornu__no_mask,
-    .fields = resizing_fields, .config_size = sizeof(CornuResizingConfig),
-    .config_offset = offsetof(Resizing, config), .from = resizing_from,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(resizing_fields, Resizing, resizing_from) },
 };
 
 CornuLayer *cornu_resizing_from(const CornuResizingConfig *config)

@@ -26,11 +26,9 @@ static const CornuField flatten_fields[] = {
 };
 
 const CornuLayerClass cornu__flatten_class = {
-    .keeps_integers = true,
-    .class_name = "Flatten", .size = sizeof(Flatten), .call = flatten_call,
+    .class_name = "Flatten", .keeps_integers = true, .size = sizeof(Flatten), .call = flatten_call,
     .mask = cornu__no_mask,
-    .fields = flatten_fields, .config_size = sizeof(CornuFlattenConfig),
-    .config_offset = offsetof(Flatten, config), .from = flatten_from,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(flatten_fields, Flatten, flatten_from) },
 };
 
 CornuLayer *cornu_flatten_from(const CornuFlattenConfig *config)
@@ -91,11 +89,9 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__reshape_class = {
-    .keeps_integers = true,
-    .class_name = "Reshape", .size = sizeof(Reshape), .build = build, .call = call,
-    .mask = cornu__no_mask,
-    .fields = fields, .config_size = sizeof(CornuReshapeConfig),
-    .config_offset = offsetof(Reshape, config), .from = from,
+    .class_name = "Reshape", .keeps_integers = true, .size = sizeof(Reshape), .build = build,
+    .call = call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Reshape, from) },
 };
 
 CornuLayer *cornu_reshape_from(const CornuReshapeConfig *config)

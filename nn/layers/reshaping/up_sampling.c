@@ -50,8 +50,7 @@ static const CornuField image_fields[] = {
 const CornuLayerClass cornu__up_sampling2d_class = {
     .class_name = "UpSampling2D", .size = sizeof(ImageSampling), .build = cornu__build_spatial,
     .call = image_call, .mask = cornu__no_mask,
-    .fields = image_fields, .config_size = sizeof(CornuUpSampling2dConfig),
-    .config_offset = offsetof(ImageSampling, config), .from = image_from,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(image_fields, ImageSampling, image_from) },
 };
 
 CornuLayer *cornu_up_sampling2d_from(const CornuUpSampling2dConfig *config)
@@ -118,16 +117,17 @@ static const CornuField volume_fields[] = {
     { 0 },
 };
 
-#define COMMON                                                                        \
-    .size = sizeof(UpSampling), .build = cornu__build_spatial, .call = repeat_call,    \
-    .mask = cornu__no_mask, .config_size = sizeof(CornuUpSampling3dConfig),           \
-    .config_offset = offsetof(UpSampling, config)
+#define COMMON                                                                      \
+    .size = sizeof(UpSampling), .build = cornu__build_spatial, .call = repeat_call, \
+    .mask = cornu__no_mask
 
 const CornuLayerClass cornu__up_sampling1d_class = {
-    .class_name = "UpSampling1D", .fields = sequence_fields, .from = sequence_from, COMMON
+    .class_name = "UpSampling1D", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(sequence_fields, UpSampling, sequence_from) },
 };
 const CornuLayerClass cornu__up_sampling3d_class = {
-    .class_name = "UpSampling3D", .fields = volume_fields, .from = volume_from, COMMON
+    .class_name = "UpSampling3D", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(volume_fields, UpSampling, volume_from) },
 };
 
 CornuLayer *cornu_up_sampling1d_from(const CornuUpSampling1dConfig *config)

@@ -96,10 +96,8 @@ static const char *const folders[] = { "forward_layer", "backward_layer", NULL }
 const CornuLayerClass cornu__bidirectional_class = {
     .class_name = "Bidirectional", .size = sizeof(Bidirectional), .build = build,
     .call_many = call_many, .outputs = outputs, .mask = mask, .masked_outputs = results,
-    .fields = fields,
-    .config_size = sizeof(CornuBidirectionalConfig),
-    .config_offset = offsetof(Bidirectional, config), .from = from, .folders = folders,
-    .operands = "initial_state*",
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Bidirectional, from),
+                                       .folders = folders, .operands = "initial_state*" },
 };
 
 /* Forward and backward must differ in direction and agree in whatever shapes their outputs. */

@@ -336,20 +336,24 @@ static CornuLayer *from_3d(const void *config) { return cornu_conv_lstm3d_from(c
 
 static const char *const folders[] = { "conv_lstm_cell:cell", NULL };
 
-#define COMMON                                                                       \
-    .size = sizeof(ConvLstm), .build = build, .call_many = cornu__over_time_call,     \
-    .outputs = cornu__over_time_outputs, .mask = cornu__over_time_mask,               \
-    .config_size = sizeof(CornuConvLstmConfig), .config_offset = offsetof(ConvLstm, config), \
-    .operands = "initial_state*", .folders = folders
+#define COMMON                                                                    \
+    .size = sizeof(ConvLstm), .build = build, .call_many = cornu__over_time_call, \
+    .outputs = cornu__over_time_outputs, .mask = cornu__over_time_mask
 
 const CornuLayerClass cornu__conv_lstm1d_class = {
-    .class_name = "ConvLSTM1D", .fields = row_fields, .from = from_1d, COMMON
+    .class_name = "ConvLSTM1D", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(row_fields, ConvLstm, from_1d),
+                                       .folders = folders, .operands = "initial_state*" },
 };
 const CornuLayerClass cornu__conv_lstm2d_class = {
-    .class_name = "ConvLSTM2D", .fields = image_fields, .from = from_2d, COMMON
+    .class_name = "ConvLSTM2D", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(image_fields, ConvLstm, from_2d),
+                                       .folders = folders, .operands = "initial_state*" },
 };
 const CornuLayerClass cornu__conv_lstm3d_class = {
-    .class_name = "ConvLSTM3D", .fields = volume_fields, .from = from_3d, COMMON
+    .class_name = "ConvLSTM3D", COMMON,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(volume_fields, ConvLstm, from_3d),
+                                       .folders = folders, .operands = "initial_state*" },
 };
 
 static CornuStatus resolve(CornuResolveWindow *window, const char *name, CornuConvLstmConfig *to)

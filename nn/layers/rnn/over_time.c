@@ -19,9 +19,9 @@ CornuLayer *cornu__cell_of(const CornuLayer *layer)
 
 bool *cornu__over_time(const CornuLayer *layer, const char *argument)
 {
-    const CornuField *field = layer->kind->fields;
+    const CornuField *field = cornu__keras_class(layer)->fields;
     while (strcmp(field->name, argument)) field++;
-    return (bool *)((char *)layer + layer->kind->config_offset + field->offset);
+    return (bool *)((char *)layer + cornu__keras_class(layer)->config_offset + field->offset);
 }
 
 static bool is_set(const CornuLayer *layer, const char *argument)

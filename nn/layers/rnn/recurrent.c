@@ -62,23 +62,22 @@ static CornuLayer *simple_rnn_cell_from(const void *config)
 static const char *const folders[] = { "lstm_cell:cell", "gru_cell:cell", "simple_rnn_cell:cell",
                                        NULL };
 
-#define LAYER_CLASS(keras, label)                                                             \
+#define LAYER_CLASS(name, label)                                                              \
     const CornuLayerClass cornu__##label##_class = {                                          \
-        .class_name = keras, .size = sizeof(CornuRecurrent), .build = build,                  \
+        .class_name = name, .size = sizeof(CornuRecurrent), .build = build,                   \
         .call_many = cornu__over_time_call, .outputs = cornu__over_time_outputs,              \
-        .mask = cornu__over_time_mask, .fields = label##_fields,                              \
-        .config_size = sizeof(CornuRecurrentConfig),                                          \
-        .config_offset = offsetof(CornuRecurrent, config), .from = label##_from,              \
-        .operands = "initial_state*", .folders = folders,                                     \
+        .mask = cornu__over_time_mask,                                                        \
+        .keras = &(const CornuKerasClass){                                                    \
+            CORNU__SAVED(label##_fields, CornuRecurrent, label##_from),                       \
+            .operands = "initial_state*", .folders = folders },                               \
     }
-#define CELL_CLASS(keras, label)                                                              \
+#define CELL_CLASS(name, label)                                                               \
     const CornuLayerClass cornu__##label##_class = {                                          \
-        .class_name = keras, .size = sizeof(CornuRecurrent), .build = build_cell,             \
-        .call_many = cornu__cell_call, .outputs = cornu__cell_outputs,                        \
-        .mask = cornu__no_mask, .fields = label##_fields,                                     \
-        .config_size = sizeof(CornuRecurrentConfig),                                          \
-        .config_offset = offsetof(CornuRecurrent, config), .from = label##_from,              \
-        .operands = "states*",                                                                \
+        .class_name = name, .size = sizeof(CornuRecurrent), .build = build_cell,              \
+        .call_many = cornu__cell_call, .outputs = cornu__cell_outputs, .mask = cornu__no_mask, \
+        .keras = &(const CornuKerasClass){                                                    \
+            CORNU__SAVED(label##_fields, CornuRecurrent, label##_from),                       \
+            .operands = "states*" },                                                          \
     }
 
 LAYER_CLASS("LSTM", lstm);

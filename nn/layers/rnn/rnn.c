@@ -73,9 +73,8 @@ static const char *const stack_folders[] = { "cells/", NULL };
 const CornuLayerClass cornu__stacked_rnn_cells_class = {
     .class_name = "StackedRNNCells", .size = sizeof(Stack), .build = build_stack,
     .call_many = cornu__cell_call, .outputs = cornu__cell_outputs, .mask = cornu__no_mask,
-    .fields = stack_fields, .config_size = sizeof(CornuStackedRnnCellsConfig),
-    .config_offset = offsetof(Stack, config), .from = stack_from, .folders = stack_folders,
-    .operands = "states*",
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(stack_fields, Stack, stack_from),
+                                       .folders = stack_folders, .operands = "states*" },
 };
 
 static CornuStatus check_stack(const CornuStackedRnnCellsConfig *config, const char *name)
@@ -137,9 +136,9 @@ static const char *const folders[] = { "cell", NULL };
 
 const CornuLayerClass cornu__rnn_class = {
     .class_name = "RNN", .size = sizeof(Rnn), .build = build, .call_many = cornu__over_time_call,
-    .outputs = cornu__over_time_outputs, .mask = cornu__over_time_mask, .fields = fields,
-    .config_size = sizeof(CornuRnnConfig), .config_offset = offsetof(Rnn, config), .from = from,
-    .folders = folders, .operands = "initial_state*",
+    .outputs = cornu__over_time_outputs, .mask = cornu__over_time_mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Rnn, from), .folders = folders,
+                                       .operands = "initial_state*" },
 };
 
 CornuLayer *cornu_rnn_from(const CornuRnnConfig *config)

@@ -147,9 +147,9 @@ static const CornuField fields[] = {
 static const char *const folders[] = { "layer", NULL };
 
 const CornuLayerClass cornu__time_distributed_class = {
-    .class_name = "TimeDistributed", .size = sizeof(TimeDistributed), .build = build,
-    .call = call, .fields = fields, .config_size = sizeof(CornuTimeDistributedConfig),
-    .config_offset = offsetof(TimeDistributed, config), .from = from, .folders = folders,
+    .class_name = "TimeDistributed", .size = sizeof(TimeDistributed), .build = build, .call = call,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, TimeDistributed, from),
+                                       .folders = folders },
 };
 
 CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config)

@@ -94,13 +94,13 @@ static CornuStatus read_operands(const CornuLinks *links, const json_t *value,
 }
 
 /* The number of the operand whose mask the keyword gives; -1 if it gives none. */
-static int masked_operand(const CornuLayerClass *kind, const char *keyword)
+static int masked_operand(const CornuKerasClass *keras, const char *keyword)
 {
-    const char *words = kind->operands;
+    const char *words = keras->operands;
     char        word[64], key[80];
     if (!strcmp(keyword, "mask")) return 0;
-    snprintf(key, sizeof key, "%s_mask", kind->first_operand ? kind->first_operand : "");
-    for (int i = 0; kind->first_operand; i++) {
+    snprintf(key, sizeof key, "%s_mask", keras->first_operand ? keras->first_operand : "");
+    for (int i = 0; keras->first_operand; i++) {
         if (!strcmp(keyword, key)) return i;
         if (!cornu__next_word(&words, word)) break;
         snprintf(key, sizeof key, "%s_mask", word);
@@ -199,13 +199,13 @@ static CornuStatus read_operation_call(const CornuLinks *links, const CornuLinke
 
 /* The keyword of the first operand, where it is not positional: the class' own, or one of those
  * that Keras' layers have. NULL: it is positional. */
-static const char *first_keyword(const CornuLayerClass *kind, const json_t *call)
+static const char *first_keyword(const CornuKerasClass *keras, const json_t *call)
 {
     static const char *const words[] = { "inputs", "x", "sequences", "sequence", "images", "data" };
     const json_t *kwargs = json_object_get(call, "kwargs");
     if (json_array_size(json_object_get(call, "args")) > 0) return NULL;
-    if (kind->first_operand)
-        return json_object_get(kwargs, kind->first_operand) ? kind->first_operand : NULL;
+    if (keras->first_operand)
+        return json_object_get(kwargs, keras->first_operand) ? keras->first_operand : NULL;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (json_object_get(kwargs, words[i])) return words[i];
     return NULL;
@@ -215,20 +215,20 @@ CornuStatus cornu__read_call(const CornuLinks *links, const CornuLinked *layer, 
                              CornuCallOperands *operands)
 {
     if (layer->is_operation) return read_operation_call(links, layer, call, operands);
-    const CornuLayerClass *kind = layer->layer->kind;
+    const CornuKerasClass *keras = cornu__keras_class(layer->layer);
     const json_t          *kwargs = json_object_get(call, "kwargs");
     const char            *keyword;
     json_t                *value;
-    const char            *first = first_keyword(kind, call);
+    const char            *first = first_keyword(keras, call);
     CORNU__TRY(read_operands(links, first ? json_object_get(kwargs, first)
                                           : json_object_get(call, "args"), operands));
-    CORNU__TRY(read_keywords(links, kind->operands, kwargs, operands));
+    CORNU__TRY(read_keywords(links, keras->operands, kwargs, operands));
     json_object_foreach((json_t *)kwargs, keyword, value) {
         if (first && !strcmp(keyword, first)) continue;
-        const bool operand = cornu__has_word(kind->operands, keyword);
-        const int  masked = operand ? -1 : masked_operand(kind, keyword);
+        const bool operand = cornu__has_word(keras->operands, keyword);
+        const int  masked = operand ? -1 : masked_operand(keras, keyword);
         /* multi_head_attention.py takes the mask that the query brings along instead. */
-        if (masked == 0 && kind->first_operand) continue;
+        if (masked == 0 && keras->first_operand) continue;
         if (masked >= 0) {
             CORNU__TRY(read_masks(links, value, masked, operands));
             continue;
@@ -238,12 +238,12 @@ CornuStatus cornu__read_call(const CornuLinks *links, const CornuLinked *layer, 
                                                              : CORNU_FORCED_INFERENCE;
             continue;
         }
-        if (kind->reverses && !strcmp(keyword, "reverse") && json_is_boolean(value)) {
+        if (keras->reverses && !strcmp(keyword, "reverse") && json_is_boolean(value)) {
             operands->options.reverse = json_is_true(value);
             continue;
         }
         const json_t *before = json_object_get(cornu__kwargs_of(layer->calls, 0), keyword);
-        const bool    own = cornu__has_word(kind->call_arguments, keyword) &&
+        const bool    own = cornu__has_word(keras->call_arguments, keyword) &&
                             json_equal(value, before);
         if (!own && !operand && !json_is_null(value))
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "is called with \"%.60s\", which is not "

@@ -43,7 +43,7 @@ static CornuStatus make_input(const json_t *value, CornuLinked *layer)
 static json_t *with_call_arguments(const json_t *value)
 {
     const CornuLayerClass *kind = cornu__json_class(value);
-    const char            *words = kind ? kind->call_arguments : NULL;
+    const char            *words = kind ? cornu__keras_class_of(kind)->call_arguments : NULL;
     json_t *config = json_copy(json_object_get(value, "config"));
     char    word[64];
     if (!words || !config) {

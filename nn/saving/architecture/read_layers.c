@@ -43,11 +43,11 @@ static const CornuLayerClass *find_class(const char *name)
 
 /* Releases the layers and the memory among the arguments: the layer made of them holds references
  * and copies, or keeps the memory. */
-static CornuStatus settle_arguments(const CornuLayerClass *kind, const void *arguments,
+static CornuStatus settle_arguments(const CornuField *field, const void *arguments,
                                     CornuLayer *layer)
 {
     CornuStatus status = CORNU_OK;
-    for (const CornuField *field = kind->fields; field->name; field++) {
+    for (; field->name; field++) {
         const void *at = (const char *)arguments + field->offset;
         for (int i = 0; i < field->kind->most_layers; i++)
             cornu_layer_free(((CornuLayer *const *)at)[i]);
@@ -65,8 +65,9 @@ static bool is_foreign(const json_t *value)
     const char            *module = json_string_value(json_object_get(value, "module"));
     const char            *class_name = json_string_value(json_object_get(value, "class_name"));
     const CornuLayerClass *kind = class_name ? find_class(class_name) : NULL;
+    const char            *own = kind ? cornu__keras_class_of(kind)->module : NULL;
     return module && strcmp(module, "keras") && strcmp(module, "keras.layers") &&
-           !(kind && kind->module && !strcmp(kind->module, module)) &&
+           !(own && !strcmp(own, module)) &&
            strncmp(module, "keras.src.models.", strlen("keras.src.models."));
 }
 
@@ -95,8 +96,8 @@ static CornuStatus set_lora(CornuLayer *layer, const json_t *config)
     if (!rank || json_is_null(rank)) return CORNU_OK;
     if (!json_is_integer(rank)) return cornu__unexpected("lora_rank", "a whole number");
     return cornu_layer_enable_lora(layer, json_integer_value(rank),
-                                   layer->kind->lora_resets_alpha ? 0.0
-                                                                  : json_number_value(alpha));
+                                   cornu__keras_class(layer)->lora_resets_alpha
+                                       ? 0.0 : json_number_value(alpha));
 }
 
 /* Arguments that Keras' constructors require, for which 0 or nothing is a value here: of the
@@ -123,16 +124,17 @@ static CornuStatus make_layer(const json_t *value, const CornuPolicy *usual,
 {
     const json_t *config = json_object_get(value, "config");
     if (check) CORNU__TRY(check(kind, config));
-    void *arguments = cornu__allocate(1, kind->config_size);
+    const CornuKerasClass *keras = cornu__keras_class_of(kind);
+    void *arguments = cornu__allocate(1, keras->config_size);
     if (!arguments) return CORNU_ERR_MEMORY;
     const CornuLayersInside layers = { .usual = usual, .from_json = cornu__layer_from_json };
-    CornuStatus status = cornu__read_arguments(&layers, kind->fields, config, arguments);
+    CornuStatus status = cornu__read_arguments(&layers, keras->fields, config, arguments);
     if (status == CORNU_OK) {
-        *layer = kind->from(arguments);
+        *layer = keras->from(arguments);
         status = *layer ? set_policy(*layer, json_object_get(config, "dtype"), usual)
                         : cornu_error_take();
     }
-    if (settle_arguments(kind, arguments, *layer) && !status) status = CORNU_ERR_MEMORY;
+    if (settle_arguments(keras->fields, arguments, *layer) && !status) status = CORNU_ERR_MEMORY;
     cornu__release(arguments);
     CORNU__TRY(status);
     cornu__release((*layer)->name);

@@ -90,9 +90,9 @@ static json_t *symbols_to_json(const Written *written, CornuSymbol *const *symbo
  * one and there is none, the first is repeated. */
 static json_t *keywords_to_json(const Written *written, const CornuNode *node, json_t *kwargs)
 {
-    const char *words = node->layer->kind->operands;
+    const char *words = cornu__keras_class(node->layer)->operands;
     char        word[64];
-    const int least = node->layer->kind->one_operand ? 1 : 2;
+    const int least = cornu__keras_class(node->layer)->one_operand ? 1 : 2;
     for (int i = 1; (i < least || i < node->in_count) && cornu__next_word(&words, word); i++) {
         const bool list = cornu__cut_star(word);
         if (list && i == node->in_count) break;
@@ -117,11 +117,11 @@ static json_t *mask_to_json(const Written *written, const CornuNode *node, int i
  * or each operand has a keyword. */
 static json_t *masks_to_json(const Written *written, const CornuNode *node, json_t *kwargs)
 {
-    const CornuLayerClass *kind = node->layer->kind;
-    const char            *words = kind->operands;
+    const CornuKerasClass *keras = cornu__keras_class(node->layer);
+    const char            *words = keras->operands;
     char                   word[64], key[80];
-    if (kind->first_operand && node->in_count > 1) {
-        snprintf(word, sizeof word, "%s", kind->first_operand);
+    if (keras->first_operand && node->in_count > 1) {
+        snprintf(word, sizeof word, "%s", keras->first_operand);
         for (int i = 0; i < node->in_count && (i == 0 || cornu__next_word(&words, word)); i++) {
             snprintf(key, sizeof key, "%s_mask", word);
             kwargs = cornu__json_with(kwargs, key, mask_to_json(written, node, i));
@@ -129,7 +129,7 @@ static json_t *masks_to_json(const Written *written, const CornuNode *node, json
         return kwargs;
     }
     json_t *list = json_array();
-    if (kind->operands || node->in_count == 1) {
+    if (keras->operands || node->in_count == 1) {
         json_decref(list);
         return cornu__json_with(kwargs, "mask", mask_to_json(written, node, 0));
     }
@@ -172,7 +172,7 @@ static json_t *next_operand(void *context)
 
 static json_t *call_to_json(const Written *written, const CornuNode *node, json_t *kwargs)
 {
-    const bool keywords = node->layer->kind->operands != NULL;
+    const bool keywords = cornu__keras_class(node->layer)->operands != NULL;
     if (cornu__as_operation(node->layer)) {
         json_decref(kwargs);
         return cornu__operation_call_to_json(node->layer, operand_to_json,
@@ -201,7 +201,7 @@ static json_t *call_to_json(const Written *written, const CornuNode *node, json_
 static json_t *take_call_arguments(const CornuLayerClass *kind, json_t *config)
 {
     json_t     *taken = json_object();
-    const char *words = kind->call_arguments;
+    const char *words = cornu__keras_class_of(kind)->call_arguments;
     char        word[64];
     while (cornu__next_word(&words, word)) {
         taken = cornu__json_with(taken, word, json_incref(json_object_get(config, word)));

@@ -25,19 +25,19 @@ static json_t *activation_to_json(const CornuLayer *layer, const CornuPolicy *us
 json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
 {
     const CornuLayerClass *kind = layer->kind;
+    const CornuKerasClass *keras = cornu__keras_class(layer);
     if (kind->call_masked) return cornu__model_to_json((const CornuModel *)layer, usual);
     if (cornu__as_operation(layer)) return cornu__operation_to_json(layer);
     const CornuPolicy *policy = layer->own_policy ? layer->own_policy : usual;
     json_t *config = json_pack("{s:s}", "name", cornu_layer_name(layer));
-    if (!kind->never_trains)
+    if (!keras->never_trains)
         config = cornu__json_with(config, "trainable", json_boolean(!layer->frozen));
-    if (!kind->never_typed)
+    if (!keras->never_typed)
         config = cornu__json_with(config, "dtype", cornu__quantization(layer)
                                                        ? cornu__quantized_policy_to_json(layer)
                                                        : cornu__policy_to_json(policy));
     const CornuLayersInside layers = { .usual = usual, .to_json = cornu__layer_to_json };
-    config = cornu__fields_to_json(&layers, kind->fields,
-                                   (const char *)layer + kind->config_offset, config);
+    config = cornu__fields_to_json(&layers, keras->fields, cornu__config(layer), config);
     if (layer->activation)
         config = cornu__json_with(config, "activation", activation_to_json(layer, usual));
     if (layer->lora_rank) {
@@ -48,9 +48,9 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
         config = cornu__json_with(config, "quantization_config",
                                   cornu__quantization_to_json(layer));
     const char *package = cornu__registered_package(kind);
-    if (!package && !kind->module)
+    if (!package && !keras->module)
         return cornu__json_object("keras.layers", kind->class_name, config);
-    return json_pack("{s:s, s:s, s:o, s:o}", "module", package ? package : kind->module,
+    return json_pack("{s:s, s:s, s:o, s:o}", "module", package ? package : keras->module,
                      "class_name", kind->class_name, "config", config, "registered_name",
                      package ? json_sprintf("%s>%s", package, kind->class_name)
                              : json_string(kind->class_name));

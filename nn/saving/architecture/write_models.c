@@ -50,8 +50,8 @@ json_t *cornu__model_to_json(const CornuModel *model, const CornuPolicy *usual)
 /* A file cannot hold a function. */
 static CornuStatus check_initializers(const CornuLayer *layer)
 {
-    const char *config = (const char *)layer + layer->kind->config_offset;
-    for (const CornuField *field = layer->kind->fields; field && field->name; field++)
+    const char *config = cornu__config(layer);
+    for (const CornuField *field = cornu__keras_class(layer)->fields; field && field->name; field++)
         if (field->kind == CORNU_FIELD_INITIALIZER &&
             ((const CornuInitializer *)(config + field->offset))->call)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is a function, with which a model "

@@ -223,12 +223,11 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__onnx_node_class = {
-    .class_name = "OnnxNode", .shown = operator_of, .size = sizeof(CornuOnnxNode),
-    .build_many = build, .types = types,
+    .class_name = "OnnxNode", .size = sizeof(CornuOnnxNode), .build_many = build, .types = types,
     .call_many = call_many, .outputs = outputs, .mask = cornu__no_mask, .free = free_node,
     .keeps_dtypes = true, .any_axis = true,
-    .fields = fields, .config_size = sizeof(CornuOnnxNodeConfig),
-    .config_offset = offsetof(CornuOnnxNode, config), .from = from,
+    .keras = &(const CornuKerasClass){ .shown = operator_of,
+                                       CORNU__SAVED(fields, CornuOnnxNode, from) },
 };
 
 CornuStatus cornu__onnx_register(void)

@@ -57,20 +57,20 @@ static const CornuField fields[] = {
 
 static const CornuLayerClass affine_class = {
     .class_name = "Affine", .size = sizeof(Affine), .build = build, .call = call,
-    .fields = fields, .config_size = sizeof(AffineConfig),
-    .config_offset = offsetof(Affine, config), .from = from,
+    .keras = &(const CornuKerasClass){ .fields = fields, .config_size = sizeof(AffineConfig),
+                                       .config_offset = offsetof(Affine, config), .from = from },
 };
 
 /* The same with the name of a Keras layer, and one that is never registered. */
 static const CornuLayerClass dense_class = {
     .class_name = "Dense", .size = sizeof(Affine), .build = build, .call = call,
-    .fields = fields, .config_size = sizeof(AffineConfig),
-    .config_offset = offsetof(Affine, config), .from = from,
+    .keras = &(const CornuKerasClass){ .fields = fields, .config_size = sizeof(AffineConfig),
+                                       .config_offset = offsetof(Affine, config), .from = from },
 };
 static const CornuLayerClass stranger_class = {
     .class_name = "Stranger", .size = sizeof(Affine), .build = build, .call = call,
-    .fields = fields, .config_size = sizeof(AffineConfig),
-    .config_offset = offsetof(Affine, config), .from = from,
+    .keras = &(const CornuKerasClass){ .fields = fields, .config_size = sizeof(AffineConfig),
+                                       .config_offset = offsetof(Affine, config), .from = from },
 };
 
 static const CornuLayerClass *made_class = &affine_class;
@@ -228,11 +228,15 @@ static void strangers_are_refused_by_name(void **state)
 static void mistakes_are_named(void **state)
 {
     CornuLayerClass incomplete = affine_class;
+    CornuKerasClass keras = *affine_class.keras;
     (void)state;
-    incomplete.from = NULL;
+    keras.from = NULL;
+    incomplete.keras = &keras;
     expect_error(cornu_register_layer(NULL, NULL), CORNU_ERR_ARGUMENT, "the class is missing");
     expect_error(cornu_register_layer(&incomplete, NULL), CORNU_ERR_ARGUMENT,
-                 "the class Affine cannot be stored in files: expected .from");
+                 "the class Affine cannot be stored in files: expected .keras with .from");
+    incomplete.keras = NULL;
+    expect_error(cornu_register_layer(&incomplete, NULL), CORNU_ERR_ARGUMENT, "expected .keras");
     expect_error(cornu_register_layer(&affine_class, "a>b"), CORNU_ERR_ARGUMENT, "without >");
     expect_error(cornu_register_layer(&affine_class, "other"), CORNU_ERR_ARGUMENT,
                  "other>Affine is registered already as Custom");

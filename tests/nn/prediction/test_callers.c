@@ -45,8 +45,9 @@ static CornuTensor *slow_call(CornuLayer *layer, const CornuCall *call, CornuTen
 static CornuLayer *slow_from(const void *config);
 static const CornuField slow_fields[] = { { 0 } };
 static const CornuLayerClass slow_class = {
-    .class_name = "Slow", .size = sizeof(Slow), .call = slow_call, .fields = slow_fields,
-    .config_size = sizeof(SlowConfig), .config_offset = offsetof(Slow, config), .from = slow_from,
+    .class_name = "Slow", .size = sizeof(Slow), .call = slow_call,
+    .keras = &(const CornuKerasClass){ .fields = slow_fields, .config_size = sizeof(SlowConfig),
+                                       .config_offset = offsetof(Slow, config), .from = slow_from },
 };
 
 static CornuLayer *slow_from(const void *config)
