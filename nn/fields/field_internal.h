@@ -65,9 +65,8 @@ struct CornuFieldKind {
     int              most_layers; /* how many layers it holds at most */
     const struct CornuWeightRuleFamily *family; /* rules of weights: of which there are */
 
-    /* Enumerations: the string for a value below CORNU__MOST_WORDS, NULL if it has none; and the
-     * value of null, if the kind takes it. */
-    const char    *(*word)(int value);
+    /* Enumerations: the strings of the values; and the value of null, if the kind takes it. */
+    const char      *words[CORNU__MOST_WORDS];
     int              null;
 
     /* Values, as JSON, for an argument that a class requires: the next is tried where it refuses
@@ -75,18 +74,16 @@ struct CornuFieldKind {
     const char      *examples[CORNU__FIELD_EXAMPLES];
 };
 
-/* Defines cornu_field_ID for an enumeration whose strings name_of returns; null is the value
- * `none_value`, or not taken where that is CORNU__NO_NULL. */
-enum { CORNU__NO_NULL = -1 };
-#define CORNU__FIELD_OF_WORDS(id, Enum, name_of, none_value)                            \
-    static const char *id##_word(int value) { return name_of((Enum)value); }            \
-    const CornuFieldKind cornu_field_##id = {                                           \
-        .name = #id, .size = sizeof(Enum), .read = cornu__field_read_word,              \
-        .write = cornu__field_write_word, .word = id##_word,                            \
-        .takes_null = (int)(none_value) != CORNU__NO_NULL, .null = (int)(none_value) }
-
+/* For kinds of enumerations. */
+#define CORNU__FIELD_OF_WORDS(Enum) \
+    .size = sizeof(Enum), .read = cornu__field_read_word, .write = cornu__field_write_word
 CornuFieldWrite cornu__field_write_word;
 CornuFieldRead  cornu__field_read_word;
+/* The string of a value, NULL if it has none. */
+static inline const char *cornu__field_word(const CornuFieldKind *kind, int value)
+{
+    return (unsigned)value < CORNU__MOST_WORDS ? kind->words[value] : NULL;
+}
 
 /* ---- Tables ---- */
 

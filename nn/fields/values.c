@@ -59,7 +59,7 @@ const json_t *cornu__json_list_in(const json_t *value)
 
 json_t *cornu__field_write_word(const CornuFieldSource *from)
 {
-    const char *word = from->kind->word(*(const int *)from->at);
+    const char *word = cornu__field_word(from->kind, *(const int *)from->at);
     return word ? json_string(word) : json_null();
 }
 
@@ -77,7 +77,7 @@ CornuStatus cornu__field_read_word(const CornuFieldTarget *to, const json_t *val
     if (!word)
         return cornu__unexpected(to->name, kind->takes_null ? "null or a string" : "a string");
     for (int i = 0; i < CORNU__MOST_WORDS; i++) {
-        if (!(words[count] = kind->word(i))) continue;
+        if (!(words[count] = kind->words[i])) continue;
         *(int *)to->at = i;
         if (!strcmp(word, words[count++])) return CORNU_OK;
     }

@@ -23,13 +23,15 @@ const CornuNumbers *cornu__layer_numbers(const CornuLayer *layer, const char *na
     return (const void *)((const char *)cornu__config(layer) + field->offset);
 }
 
+const CornuFieldKind cornu_field_padding = {
+    .name = "padding", CORNU__FIELD_OF_WORDS(CornuPadding),
+    .words = { [CORNU_VALID] = "valid", [CORNU_SAME] = "same", [CORNU_CAUSAL] = "causal" },
+};
+
 const char *cornu_padding_name(CornuPadding padding)
 {
-    return padding == CORNU_VALID ? "valid" : padding == CORNU_SAME ? "same"
-         : padding == CORNU_CAUSAL ? "causal" : NULL;
+    return cornu__field_word(CORNU_FIELD_PADDING, (int)padding);
 }
-
-CORNU__FIELD_OF_WORDS(padding, CornuPadding, cornu_padding_name, CORNU__NO_NULL);
 
 CornuStatus cornu__check_padding(const char *layer, CornuPadding padding)
 {

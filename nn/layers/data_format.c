@@ -3,14 +3,15 @@
 #include "../fields/field_internal.h"
 #include "layer_internal.h"
 
+const CornuFieldKind cornu_field_data_format = {
+    .name = "data_format", CORNU__FIELD_OF_WORDS(CornuDataFormat),
+    .words = { [CORNU_CHANNELS_LAST] = "channels_last", [CORNU_CHANNELS_FIRST] = "channels_first" },
+};
+
 const char *cornu_data_format_name(CornuDataFormat format)
 {
-    return format == CORNU_CHANNELS_LAST    ? "channels_last"
-           : format == CORNU_CHANNELS_FIRST ? "channels_first"
-                                            : NULL;
+    return cornu__field_word(CORNU_FIELD_DATA_FORMAT, (int)format);
 }
-
-CORNU__FIELD_OF_WORDS(data_format, CornuDataFormat, cornu_data_format_name, CORNU__NO_NULL);
 
 bool cornu__channels_first(const CornuLayer *layer)
 {

@@ -10,18 +10,6 @@ const CornuField cornu__loss_fields[] = {
     { "reduction", CORNU_FIELD_REDUCTION, offsetof(CornuLossConfig, reduction) }, { 0 },
 };
 
-static const char *reduction_name(CornuReduction reduction)
-{
-    switch (reduction) {
-    case CORNU_MEAN: return "sum_over_batch_size";
-    case CORNU_SUM: return "sum";
-    case CORNU_MEAN_WITH_SAMPLE_WEIGHT: return "mean_with_sample_weight";
-    }
-    return NULL;
-}
-
-static const char *reduction_word(int value) { return reduction_name((CornuReduction)value); }
-
 /* "mean" is another name of the default. */
 static CornuStatus read_reduction(const CornuFieldTarget *to, const json_t *value)
 {
@@ -36,8 +24,9 @@ static CornuStatus read_reduction(const CornuFieldTarget *to, const json_t *valu
 
 const CornuFieldKind cornu_field_reduction = {
     .name = "reduction", .size = sizeof(CornuReduction), .read = read_reduction,
-    .write = cornu__field_write_word, .word = reduction_word,
-    .takes_null = true,
+    .write = cornu__field_write_word, .takes_null = true,
+    .words = { [CORNU_MEAN] = "sum_over_batch_size", [CORNU_SUM] = "sum",
+               [CORNU_MEAN_WITH_SAMPLE_WEIGHT] = "mean_with_sample_weight" },
 };
 
 void *cornu__loss_create(size_t size, const CornuLoss *base, const void *config)

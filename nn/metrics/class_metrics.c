@@ -99,18 +99,10 @@ static double f_score_result(const CornuMetric *self, const CornuArray *states)
     }
 }
 
-static const char *average_name(CornuAverage average)
-{
-    switch (average) {
-    case CORNU_NO_AVERAGE: break;
-    case CORNU_MICRO: return "micro";
-    case CORNU_MACRO: return "macro";
-    case CORNU_WEIGHTED: return "weighted";
-    }
-    return NULL;
-}
-
-CORNU__FIELD_OF_WORDS(average, CornuAverage, average_name, CORNU__NO_NULL);
+const CornuFieldKind cornu_field_average = {
+    .name = "average", CORNU__FIELD_OF_WORDS(CornuAverage),
+    .words = { [CORNU_MICRO] = "micro", [CORNU_MACRO] = "macro", [CORNU_WEIGHTED] = "weighted" },
+};
 
 #define FIELD(Config, name, kind) { #name, CORNU_FIELD_##kind, offsetof(Config, name) }
 static const CornuField fbeta_fields[] = {

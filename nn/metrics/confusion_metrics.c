@@ -295,29 +295,16 @@ static CornuStatus build_labels(CornuMetric *self, CornuShape y_true, CornuShape
 
 /* ---- Constructors ---- */
 
-static const char *curve_name(CornuCurve curve)
-{
-    switch (curve) {
-    case CORNU_ROC: return "ROC";
-    case CORNU_PR: return "PR";
-    case CORNU_PRGAIN: return "PRGAIN";
-    }
-    return NULL;
-}
+const CornuFieldKind cornu_field_curve = {
+    .name = "curve", CORNU__FIELD_OF_WORDS(CornuCurve),
+    .words = { [CORNU_ROC] = "ROC", [CORNU_PR] = "PR", [CORNU_PRGAIN] = "PRGAIN" },
+};
 
-CORNU__FIELD_OF_WORDS(curve, CornuCurve, curve_name, CORNU__NO_NULL);
-
-static const char *summation_name(CornuSummation summation)
-{
-    switch (summation) {
-    case CORNU_INTERPOLATION: return "interpolation";
-    case CORNU_MINORING: return "minoring";
-    case CORNU_MAJORING: return "majoring";
-    }
-    return NULL;
-}
-
-CORNU__FIELD_OF_WORDS(summation, CornuSummation, summation_name, CORNU__NO_NULL);
+const CornuFieldKind cornu_field_summation = {
+    .name = "summation", CORNU__FIELD_OF_WORDS(CornuSummation),
+    .words = { [CORNU_INTERPOLATION] = "interpolation", [CORNU_MINORING] = "minoring",
+               [CORNU_MAJORING] = "majoring" },
+};
 
 static json_t *write_thresholds(const CornuFieldSource *from)
 {

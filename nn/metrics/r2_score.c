@@ -88,17 +88,12 @@ static double result(const CornuMetric *self, const CornuArray *states)
     return adjust(score, states, sum / weights);
 }
 
-static const char *aggregation_name(CornuAggregation aggregation)
-{
-    switch (aggregation) {
-    case CORNU_UNIFORM_AVERAGE: return "uniform_average";
-    case CORNU_VARIANCE_WEIGHTED_AVERAGE: return "variance_weighted_average";
-    case CORNU_NO_AGGREGATION: break;
-    }
-    return NULL;
-}
-
-CORNU__FIELD_OF_WORDS(aggregation, CornuAggregation, aggregation_name, CORNU_NO_AGGREGATION);
+const CornuFieldKind cornu_field_aggregation = {
+    .name = "aggregation", CORNU__FIELD_OF_WORDS(CornuAggregation), .takes_null = true,
+    .null = CORNU_NO_AGGREGATION,
+    .words = { [CORNU_UNIFORM_AVERAGE] = "uniform_average",
+               [CORNU_VARIANCE_WEIGHTED_AVERAGE] = "variance_weighted_average" },
+};
 
 static const CornuField fields[] = {
     { "class_aggregation", CORNU_FIELD_AGGREGATION,

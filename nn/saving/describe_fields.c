@@ -54,10 +54,10 @@ static json_t *remove_optional(const CornuDescribed *described, json_t *argument
 /* Null if the field takes no words. */
 static json_t *choices_of(const CornuFieldKind *kind)
 {
-    if (!kind->word) return NULL;
-    json_t *list = json_array();
+    json_t *list = NULL;
     for (int i = 0; i < CORNU__MOST_WORDS; i++)
-        if (kind->word(i)) list = cornu__json_append(list, json_string(kind->word(i)));
+        if (kind->words[i])
+            list = cornu__json_append(list ? list : json_array(), json_string(kind->words[i]));
     return list;
 }
 

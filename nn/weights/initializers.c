@@ -71,26 +71,18 @@ static const struct {
     [CORNU_LECUN_NORMAL_INITIALIZER] = { 1.0, CORNU_FAN_IN, CORNU_DISTRIBUTION_TRUNCATED_NORMAL },
 };
 
-static const char *fan_mode_name(CornuFanMode mode)
-{
-    return mode == CORNU_FAN_IN ? "fan_in" : mode == CORNU_FAN_OUT ? "fan_out"
-         : mode == CORNU_FAN_AVG ? "fan_avg" : NULL;
-}
+const CornuFieldKind cornu_field_fan_mode = {
+    .name = "fan_mode", CORNU__FIELD_OF_WORDS(CornuFanMode),
+    .words = { [CORNU_FAN_IN] = "fan_in", [CORNU_FAN_OUT] = "fan_out",
+               [CORNU_FAN_AVG] = "fan_avg" },
+};
 
-CORNU__FIELD_OF_WORDS(fan_mode, CornuFanMode, fan_mode_name, CORNU__NO_NULL);
-
-static const char *distribution_name(CornuDistribution distribution)
-{
-    switch (distribution) {
-    case CORNU_DISTRIBUTION_TRUNCATED_NORMAL:   return "truncated_normal";
-    case CORNU_DISTRIBUTION_UNTRUNCATED_NORMAL: return "untruncated_normal";
-    case CORNU_DISTRIBUTION_UNIFORM:            return "uniform";
-    case CORNU_DISTRIBUTION_NORMAL:             return "normal";
-    }
-    return NULL;
-}
-
-CORNU__FIELD_OF_WORDS(distribution, CornuDistribution, distribution_name, CORNU__NO_NULL);
+const CornuFieldKind cornu_field_distribution = {
+    .name = "distribution", CORNU__FIELD_OF_WORDS(CornuDistribution),
+    .words = { [CORNU_DISTRIBUTION_TRUNCATED_NORMAL] = "truncated_normal",
+               [CORNU_DISTRIBUTION_UNTRUNCATED_NORMAL] = "untruncated_normal",
+               [CORNU_DISTRIBUTION_UNIFORM] = "uniform", [CORNU_DISTRIBUTION_NORMAL] = "normal" },
+};
 
 /* ---- Defaults and checks of arguments ---- */
 
@@ -119,10 +111,10 @@ static CornuStatus check_scaling(const CornuInitializer *self, const char *name)
     if (!(self->scale > 0.0))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .scale is %g, expected above 0", name,
                            self->scale);
-    if (!fan_mode_name(self->mode))
+    if (!cornu__field_word(CORNU_FIELD_FAN_MODE, (int)self->mode))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .mode is %d, expected CORNU_FAN_IN, "
                            "CORNU_FAN_OUT or CORNU_FAN_AVG", name, (int)self->mode);
-    if (!distribution_name(self->distribution))
+    if (!cornu__field_word(CORNU_FIELD_DISTRIBUTION, (int)self->distribution))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .distribution is %d, expected 0 to %d", name,
                            (int)self->distribution, CORNU_DISTRIBUTION_NORMAL);
     return CORNU_OK;

@@ -7,12 +7,10 @@
 #include "../config/keywords_internal.h"
 #include "weight_rules_internal.h"
 
-static const char *mode_name(CornuOrthogonalMode mode)
-{
-    return mode == CORNU_ROWS ? "rows" : mode == CORNU_COLUMNS ? "columns" : NULL;
-}
-
-CORNU__FIELD_OF_WORDS(orthogonal_mode, CornuOrthogonalMode, mode_name, CORNU__NO_NULL);
+const CornuFieldKind cornu_field_orthogonal_mode = {
+    .name = "orthogonal_mode", CORNU__FIELD_OF_WORDS(CornuOrthogonalMode),
+    .words = { [CORNU_ROWS] = "rows", [CORNU_COLUMNS] = "columns" },
+};
 
 #define FIELD(kind, name) { #name, CORNU_FIELD_##kind, offsetof(CornuRegularizer, name) }
 static const CornuField l1_fields[] = { FIELD(NUMBER, l1), { 0 } };

@@ -5,12 +5,15 @@
 /* The inputs, in Keras' order, and the ranks of tensors: (B, T, C), or with more axes before T. */
 enum { QUERY, VALUE, KEY, MAX_INPUTS, MIN_RANK = 3 };
 
+const CornuFieldKind cornu_field_score_mode = {
+    .name = "score_mode", CORNU__FIELD_OF_WORDS(CornuScoreMode),
+    .words = { [CORNU_SCORE_DOT] = "dot", [CORNU_SCORE_CONCAT] = "concat" },
+};
+
 const char *cornu_score_mode_name(CornuScoreMode mode)
 {
-    return mode == CORNU_SCORE_DOT ? "dot" : mode == CORNU_SCORE_CONCAT ? "concat" : NULL;
+    return cornu__field_word(CORNU_FIELD_SCORE_MODE, (int)mode);
 }
-
-CORNU__FIELD_OF_WORDS(score_mode, CornuScoreMode, cornu_score_mode_name, CORNU__NO_NULL);
 
 /* ---- Shapes ---- */
 

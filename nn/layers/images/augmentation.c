@@ -3,30 +3,27 @@
 #include "image_internal.h"
 #include "sampling_internal.h"
 
+const CornuFieldKind cornu_field_flip_mode = {
+    .name = "flip_mode", CORNU__FIELD_OF_WORDS(CornuFlipMode),
+    .words = { [CORNU_FLIP_HORIZONTAL_AND_VERTICAL] = "horizontal_and_vertical",
+               [CORNU_FLIP_HORIZONTAL] = "horizontal", [CORNU_FLIP_VERTICAL] = "vertical" },
+};
+
 const char *cornu_flip_mode_name(CornuFlipMode mode)
 {
-    switch (mode) {
-    case CORNU_FLIP_HORIZONTAL_AND_VERTICAL: return "horizontal_and_vertical";
-    case CORNU_FLIP_HORIZONTAL:              return "horizontal";
-    case CORNU_FLIP_VERTICAL:                return "vertical";
-    }
-    return NULL;
+    return cornu__field_word(CORNU_FIELD_FLIP_MODE, (int)mode);
 }
 
-CORNU__FIELD_OF_WORDS(flip_mode, CornuFlipMode, cornu_flip_mode_name, CORNU__NO_NULL);
+const CornuFieldKind cornu_field_fill_mode = {
+    .name = "fill_mode", CORNU__FIELD_OF_WORDS(CornuFillMode),
+    .words = { [CORNU_FILL_REFLECT] = "reflect", [CORNU_FILL_CONSTANT] = "constant",
+               [CORNU_FILL_NEAREST] = "nearest", [CORNU_FILL_WRAP] = "wrap" },
+};
 
 const char *cornu_fill_mode_name(CornuFillMode mode)
 {
-    switch (mode) {
-    case CORNU_FILL_REFLECT:  return "reflect";
-    case CORNU_FILL_CONSTANT: return "constant";
-    case CORNU_FILL_NEAREST:  return "nearest";
-    case CORNU_FILL_WRAP:     return "wrap";
-    }
-    return NULL;
+    return cornu__field_word(CORNU_FIELD_FILL_MODE, (int)mode);
 }
-
-CORNU__FIELD_OF_WORDS(fill_mode, CornuFillMode, cornu_fill_mode_name, CORNU__NO_NULL);
 
 /* `count` uniform numbers in [0, 1) per image: (B, count). */
 static CornuTensor *draw(const CornuLayer *layer, const CornuCall *call, CornuTensor *x, int count)

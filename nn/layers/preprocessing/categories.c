@@ -2,19 +2,17 @@
 #include "../../fields/field_internal.h"
 #include "categories_internal.h"
 
+const CornuFieldKind cornu_field_output_mode = {
+    .name = "output_mode", CORNU__FIELD_OF_WORDS(CornuOutputMode),
+    .words = { [CORNU_INT_OUTPUT] = "int", [CORNU_ONE_HOT_OUTPUT] = "one_hot",
+               [CORNU_MULTI_HOT_OUTPUT] = "multi_hot", [CORNU_COUNT_OUTPUT] = "count",
+               [CORNU_TF_IDF_OUTPUT] = "tf_idf" },
+};
+
 const char *cornu_output_mode_name(CornuOutputMode mode)
 {
-    switch (mode) {
-    case CORNU_INT_OUTPUT:       return "int";
-    case CORNU_ONE_HOT_OUTPUT:   return "one_hot";
-    case CORNU_MULTI_HOT_OUTPUT: return "multi_hot";
-    case CORNU_COUNT_OUTPUT:     return "count";
-    case CORNU_TF_IDF_OUTPUT:    return "tf_idf";
-    default:                     return NULL;
-    }
+    return cornu__field_word(CORNU_FIELD_OUTPUT_MODE, (int)mode);
 }
-
-CORNU__FIELD_OF_WORDS(output_mode, CornuOutputMode, cornu_output_mode_name, CORNU__NO_NULL);
 
 CornuStatus cornu__check_output_mode(const char *layer, CornuOutputMode *mode,
                                      CornuOutputMode usual, CornuOutputMode first,

@@ -251,22 +251,27 @@ const CornuLayerClass cornu__text_vectorization_class = {
     },
 };
 
+const CornuFieldKind cornu_field_standardize = {
+    .name = "standardize", CORNU__FIELD_OF_WORDS(CornuStandardize), .takes_null = true,
+    .null = CORNU_NO_STANDARDIZE,
+    .words = { [CORNU_LOWER_AND_STRIP_PUNCTUATION] = "lower_and_strip_punctuation",
+               [CORNU_LOWER] = "lower", [CORNU_STRIP_PUNCTUATION] = "strip_punctuation" },
+};
+
 const char *cornu_standardize_name(CornuStandardize standardize)
 {
-    static const char *const names[] = { "lower_and_strip_punctuation", "lower",
-                                         "strip_punctuation" };
-    return (unsigned)standardize < sizeof names / sizeof *names ? names[standardize] : NULL;
+    return cornu__field_word(CORNU_FIELD_STANDARDIZE, (int)standardize);
 }
 
-CORNU__FIELD_OF_WORDS(standardize, CornuStandardize, cornu_standardize_name, CORNU_NO_STANDARDIZE);
+const CornuFieldKind cornu_field_split = {
+    .name = "split", CORNU__FIELD_OF_WORDS(CornuSplit), .takes_null = true, .null = CORNU_NO_SPLIT,
+    .words = { [CORNU_SPLIT_WHITESPACE] = "whitespace", [CORNU_SPLIT_CHARACTER] = "character" },
+};
 
 const char *cornu_split_name(CornuSplit split)
 {
-    return split == CORNU_SPLIT_WHITESPACE ? "whitespace"
-         : split == CORNU_SPLIT_CHARACTER  ? "character" : NULL;
+    return cornu__field_word(CORNU_FIELD_SPLIT, (int)split);
 }
-
-CORNU__FIELD_OF_WORDS(split, CornuSplit, cornu_split_name, CORNU_NO_SPLIT);
 
 /* The sizes of n-grams: 1 to .ngrams, or those that are listed. */
 static CornuStatus read_ngrams(const char *name, const CornuTextVectorizationConfig *c,

@@ -14,19 +14,17 @@
 
 #include <math.h>
 
+const CornuFieldKind cornu_field_interpolation = {
+    .name = "interpolation", CORNU__FIELD_OF_WORDS(CornuInterpolation),
+    .words = { [CORNU_NEAREST] = "nearest", [CORNU_BILINEAR] = "bilinear",
+               [CORNU_BICUBIC] = "bicubic", [CORNU_LANCZOS3] = "lanczos3",
+               [CORNU_LANCZOS5] = "lanczos5" },
+};
+
 const char *cornu_interpolation_name(CornuInterpolation interpolation)
 {
-    switch (interpolation) {
-    case CORNU_NEAREST:  return "nearest";
-    case CORNU_BILINEAR: return "bilinear";
-    case CORNU_BICUBIC:  return "bicubic";
-    case CORNU_LANCZOS3: return "lanczos3";
-    case CORNU_LANCZOS5: return "lanczos5";
-    default:             return NULL;
-    }
+    return cornu__field_word(CORNU_FIELD_INTERPOLATION, (int)interpolation);
 }
-
-CORNU__FIELD_OF_WORDS(interpolation, CornuInterpolation, cornu_interpolation_name, CORNU__NO_NULL);
 
 /* x < bound ? a : b */
 static CornuTensor *below(CornuTensor *x, double bound, CornuTensor *a, CornuTensor *b)

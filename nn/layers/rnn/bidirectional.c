@@ -8,14 +8,17 @@ typedef struct {
 
 enum { FORWARD, BACKWARD };
 
-static const char *const merges[] = { "concat", "sum", "mul", "ave" };
+const CornuFieldKind cornu_field_merge = {
+    .name = "merge", CORNU__FIELD_OF_WORDS(CornuMerge), .takes_null = true,
+    .null = CORNU_MERGE_NONE,
+    .words = { [CORNU_MERGE_CONCAT] = "concat", [CORNU_MERGE_SUM] = "sum",
+               [CORNU_MERGE_MUL] = "mul", [CORNU_MERGE_AVE] = "ave" },
+};
 
 const char *cornu_merge_name(CornuMerge merge)
 {
-    return (unsigned)merge < sizeof merges / sizeof *merges ? merges[merge] : NULL;
+    return cornu__field_word(CORNU_FIELD_MERGE, (int)merge);
 }
-
-CORNU__FIELD_OF_WORDS(merge, CornuMerge, cornu_merge_name, CORNU_MERGE_NONE);
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {

@@ -69,6 +69,8 @@ static void test_fields(void **state)
     assert_string_equal(text_of(padding, "default"), "valid");
     assert_string_equal(json_string_value(json_array_get(json_object_get(padding, "choices"), 1)),
                         "same");
+    const json_t *orthogonal = entry_of(all, "regularizers", "OrthogonalRegularizer");
+    assert_int_equal(json_array_size(json_object_get(field_of(orthogonal, "mode"), "choices")), 2);
     assert_string_equal(text_of(entry_of(all, "layers", "LSTM"), "operands"), "initial_state*");
     const json_t *decay = field_of(entry_of(all, "optimizers", "AdamW"), "weight_decay");
     assert_true(json_real_value(json_object_get(decay, "default")) == 0.004);
@@ -77,6 +79,41 @@ static void test_fields(void **state)
     assert_true(json_real_value(json_object_get(
         field_of(entry_of(all, "regularizers", "L2"), "l2"), "default")) == 0.01);
     json_decref(all);
+}
+
+/* The strings of an enumeration are read as the values of which they are written. */
+static void check_words(const CornuField *field)
+{
+    const CornuField at_0 = { field->name, field->kind, 0 };
+    for (int i = 0; i < CORNU__MOST_WORDS; i++) {
+        int     value = i, read = -1;
+        json_t *word = cornu__fields_to_json(NULL, (const CornuField[]){ at_0, { 0 } }, &value,
+                                             json_object());
+        const json_t *text = json_object_get(word, field->name);
+        if (field->kind->words[i]) {
+            assert_string_equal(json_string_value(text), field->kind->words[i]);
+            expect_ok(cornu__read_field(NULL, &at_0, text, &read));
+            assert_int_equal(read, i);
+        }
+        json_decref(word);
+    }
+}
+
+static void kinds_of_fields_are_whole(void **state)
+{
+    int words = 0;
+    (void)state;
+    for (const CornuLayerClass *const *kind = cornu__layer_classes; *kind; kind++) {
+        assert_non_null((*kind)->keras);
+        for (const CornuField *field = (*kind)->keras->fields; field->name; field++) {
+            assert_non_null(field->kind->name);
+            assert_true(field->kind->read && field->kind->write);
+            if (!field->kind->words[0]) continue;
+            check_words(field);
+            words++;
+        }
+    }
+    assert_true(words > 20);
 }
 
 /* Each class of layers.def is described, and nearly each could be made for its defaults. */
@@ -345,6 +382,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fields),
+        cmocka_unit_test(kinds_of_fields_are_whole),
         cmocka_unit_test(test_all_layers_are_described),
         cmocka_unit_test(test_rows_of_orders_name_classes),
         cmocka_unit_test(test_operations),
