@@ -2,7 +2,9 @@
  * Environment variables for work on the compiler, read at each compilation:
  *
  *     CORNU_DUMP=program,plan      prints programs, plans, or both, to stderr; stablehlo what the
- *                                  pjrt device gives XLA
+ *                                  pjrt device gives XLA; kernels plans, and of each step the
+ *                                  kernels that were asked before the one that runs, and why each
+ *                                  of these declined
  *     CORNU_VERIFY=1               verifies every plan (host/compile/verify.c); a wrong one fails
  *                                  to compile
  *     CORNU_PASSES=-gate,-reuse    compiles without these passes: slower, same results

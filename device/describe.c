@@ -130,6 +130,15 @@ const CornuExecutableStep *cornu_executable_steps(const CornuExecutable *executa
     return executable->steps;
 }
 
+int cornu_executable_declined(const CornuExecutable *executable, int step,
+                              CornuDeclined to[CORNU_MOST_DECLINED])
+{
+    if (!executable || step < 0 || step >= executable->step_count ||
+        !executable->device->class->declined)
+        return 0;
+    return executable->device->class->declined(executable, step, to);
+}
+
 const CornuExchangeEvent *cornu_executable_exchanges(CornuExecutable *executable, int *count)
 {
     if (executable->device->class->exchanges) executable->device->class->exchanges(executable);

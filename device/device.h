@@ -183,7 +183,7 @@ typedef struct {
  * program until its memory is needed or eight newer ones are unused too. `program` stays the
  * caller's. Memory for intermediate values is allocated here, so running allocates nothing;
  * CORNU_ERR_MEMORY as for a buffer. CORNU_DUMP=program,plan in the environment prints the program,
- * the plan, or both, to stderr. */
+ * the plan, or both, to stderr; CORNU_DUMP=kernels the plan and why kernels declined. */
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program);
 void             cornu_executable_release(CornuExecutable *executable);
 
@@ -256,6 +256,19 @@ typedef struct {
 
 /* The steps in the order in which they run; *count is how many. The executable owns them. */
 const CornuExecutableStep *cornu_executable_steps(const CornuExecutable *executable, int *count);
+
+/* A kernel that the op of a step might run by, and why it declined the call: "needs 3 x 3 or 5 x 5
+ * taps", "costs 1.30 of conv2d_direct, estimated (at most 0.91 pays)". */
+enum { CORNU_MOST_DECLINED = 8, CORNU_DECLINED_TEXT = 96 };
+typedef struct {
+    const char *kernel;
+    char        why[CORNU_DECLINED_TEXT];
+} CornuDeclined;
+
+/* Those that the device asked before the kernel of step `step`, in that order; before a reference
+ * kernel all of its op's. Asks them again, so that nothing is kept for it. Returns how many. */
+int cornu_executable_declined(const CornuExecutable *executable, int step,
+                              CornuDeclined to[CORNU_MOST_DECLINED]);
 
 /* The program that the steps compute: the one compiled, after the device's passes. */
 const CornuProgram *cornu_executable_program(const CornuExecutable *executable);

@@ -57,6 +57,9 @@ typedef struct {
     /* Fills kind and why, and how unless the op is decomposed. */
     CornuStatus (*place)(const CornuDevice *device, const CornuProgram *program,
                          const CornuProgramOp *op, CornuPlacement *out);
+    /* As cornu_executable_declined, of a step that there is. NULL: it has no kernels to choose
+     * among. */
+    int (*declined)(const CornuExecutable *executable, int step, CornuDeclined *to);
     /* Fills what is known. NULL: nothing is, since the device compiles by itself. */
     void (*figures)(const CornuExecutable *executable, CornuCompiledFigures *figures);
     /* Notes, of exchanges that nobody has waited for, those that have ended. NULL: there are

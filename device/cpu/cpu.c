@@ -93,6 +93,7 @@ const CornuDeviceClass cornu__cpu_device = {
     .fix = cornu__host_fix,
     .run = cornu__host_run,
     .place = cpu_place,
+    .declined = cornu__host_declined,
     .exchanges = cornu__host_exchanges,
     .executable_free = cornu__host_executable_free,
 };

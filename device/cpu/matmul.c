@@ -62,7 +62,8 @@ static Matmul matmul_of(const CornuOpCall *op, const CornuType *out_type)
     return p;
 }
 
-static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
+static CornuDecline blis_declines(const CornuOpCall *op, const CornuType *out_type,
+                                  const CornuMachine *machine)
 {
     enum { WIDE_LANES = 16 };
     const CornuAttributes_MATMUL *how = &op->attributes->matmul;
@@ -71,8 +72,12 @@ static bool accepts(const CornuOpCall *op, const CornuType *out_type, const Corn
         ? p.e.m % PAGE > 0
         : p.row_blocks * p.column_blocks >= BLOCKS && p.e.k >= FEW_TERMS &&
           cornu__products()->lanes < WIDE_LANES;
-    return cornu__product_accepts(op, out_type, machine) &&
-           ((how->transpose_a && suits) || (how->transpose_b && p.e.m < CORNU_FEW_ROWS));
+    const CornuDecline decline = cornu__product_declines(op, out_type, machine);
+    if (decline.needs) return decline;
+    if (how->transpose_b && p.e.m < CORNU_FEW_ROWS) return CORNU_TAKES;
+    if (how->transpose_a) return cornu__needs(suits, "BLIS' packing to pay: few columns, or AVX2");
+    return how->transpose_b ? cornu__needs_most(CORNU_FEW_ROWS - 1, "rows", p.e.m)
+                            : cornu__needs(false, "a transposed operand");
 }
 
 static void multiply(void *context, int64_t block, int thread)
@@ -104,6 +109,6 @@ static CornuStatus matmul(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__cpu_matmul = {
-    .name = "matmul_blis", .accepts = accepts, .run = matmul, .takes_epilogue = true,
+    .name = "matmul_blis", .declines = blis_declines, .run = matmul, .takes_epilogue = true,
     .takes_scale = true,
 };

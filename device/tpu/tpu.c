@@ -95,6 +95,7 @@ const CornuDeviceClass cornu__tpu_device = {
     .fix = cornu__host_fix,
     .run = cornu__host_run,
     .place = tpu_place,
+    .declined = cornu__host_declined,
     .exchanges = cornu__host_exchanges,
     .executable_free = cornu__host_executable_free,
 };

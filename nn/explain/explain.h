@@ -98,8 +98,8 @@ CornuStatus cornu_explanation_print(const CornuExplanation *explanation, CornuEx
  *      "mxu": {"rows", "columns", "tiles", "useful_macs", "padded_macs", "useful"},
  *      "padding": [{"layer", "axis": "K" | "N", "extent", "next", "padding", "mxu_time"}],
  *      "measured": {"step_s", "runs", "clock"}, "modelled": [a row for each TPU],
- *      "steps": [{"layer", "name", "kind", "kernel", …, "measured": {"seconds"},
- *                 "modelled": {…}}],
+ *      "steps": [{"layer", "name", "kind", "kernel", "declined": [{"kernel", "why"}], …,
+ *                 "measured": {"seconds"}, "modelled": {…}}],
  *      "advice": [texts]}
  *
  * "padding" lists the layers of which an extent fills less than three quarters of the tiles of the

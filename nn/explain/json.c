@@ -4,12 +4,27 @@
 
 #include "explain_internal.h"
 
+/* The kernels asked before a step's. */
+static json_t *describe_declined(const CornuExplanation *e, int i)
+{
+    CornuDeclined declined[CORNU_MOST_DECLINED];
+    const int     count = cornu_executable_declined(e->executable, i, declined);
+    json_t       *list = json_array();
+    for (int k = 0; k < count && list; k++)
+        if (json_array_append_new(list, json_pack("{s:s, s:s}", "kernel", declined[k].kernel,
+                                                  "why", declined[k].why)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
 static json_t *describe_step(const CornuExplanation *e, int i)
 {
     const CornuExecutableStep *step = &e->steps[i];
-    json_t *ops = json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o}",
+    json_t *ops = json_pack("{s:s, s:s, s:s, s:s, s:o, s:b, s:I, s:I, s:I, s:o}",
                             "layer", step->scope, "name", step->name, "kind", step->kind,
-                            "kernel", step->kernel,
+                            "kernel", step->kernel, "declined", describe_declined(e, i),
                             "per_shard", (int)step->per_shard, "flops", (json_int_t)step->flops,
                             "bytes_read", (json_int_t)step->bytes_read,
                             "bytes_written", (json_int_t)step->bytes_written, "measured",

@@ -60,6 +60,8 @@ static void print_head(const CornuExplanation *e, FILE *to)
             cornu_tpu_bound_name(tpu->bound));
 }
 
+enum { CORNU_EXPLAIN_DECLINED = CORNU_MOST_DECLINED * (CORNU_DECLINED_TEXT + 48) };
+
 /* What a row shows, cut to its columns. */
 typedef struct {
     char layer[CORNU_EXPLAIN_LONGEST], step[CORNU_EXPLAIN_LONGEST], cut[CORNU_EXPLAIN_LONGEST];
@@ -111,6 +113,44 @@ static void print_kernels(const CornuExplanation *e, FILE *to)
     if (line[used - 1] != ',') return;
     line[used - 1] = '\0';
     fprintf(to, "%s\n", line);
+}
+
+/* "conv2d_direct, as conv2d_winograd needs at least 12 channels, has 1"; false if no kernel was asked
+ * before the step's. */
+static bool say_declined(const CornuExplanation *e, int i, char text[CORNU_EXPLAIN_DECLINED])
+{
+    CornuDeclined declined[CORNU_MOST_DECLINED];
+    const char   *kernel = e->steps[i].kernel;
+    const int     count = cornu_executable_declined(e->executable, i, declined);
+    size_t        used = (size_t)snprintf(text, CORNU_EXPLAIN_DECLINED, "%.40s",
+                                          *kernel ? kernel : "the reference kernel");
+    for (int k = 0; k < count; k++)
+        used += (size_t)snprintf(text + used, CORNU_EXPLAIN_DECLINED - used, "%s %.40s %s",
+                                 k ? ";" : ", as", declined[k].kernel, declined[k].why);
+    return count > 0;
+}
+
+/* Which kernels were asked before those that run, and why they declined; of steps with the same
+ * answers once, by the numbers of all. */
+static void print_declined(const CornuExplanation *e, FILE *to)
+{
+    char said[CORNU_EXPLAIN_DECLINED], other[CORNU_EXPLAIN_DECLINED];
+    bool first = true;
+    for (int i = 0, k; i < e->step_count; i++) {
+        char   line[2 * CORNU_EXPLAIN_DECLINED];
+        size_t used = 0;
+        if (!say_declined(e, i, said)) continue;
+        for (k = 0; k < i && (!say_declined(e, k, other) || strcmp(said, other)); k++);
+        if (k < i) continue;
+        for (; k < e->step_count && used < sizeof line / 2 - 16; k++)
+            if (k == i || (say_declined(e, k, other) && !strcmp(said, other)))
+                used += (size_t)snprintf(line + used, sizeof line - used, "%s%d", used ? ", " : "",
+                                         k);
+        snprintf(line + used, sizeof line - used, "%s by %s", k < e->step_count ? ", …" : "", said);
+        if (first) fprintf(to, "\nsteps for which other kernels were asked first\n");
+        first = false;
+        cornu__explain_wrap("-", line, 118, to);
+    }
 }
 
 /* The rest of the run: threads that wait for others, and the time between steps. */
@@ -225,6 +265,7 @@ void cornu__explain_print_all(const CornuExplanation *e, FILE *to)
     } else {
         print_native(e, to);
     }
+    print_declined(e, to);
     cornu__explain_exchanges_print(&e->exchanges, to);
     if (count > 0) fputc('\n', to);
     for (int i = 0; i < count; i++) cornu__explain_wrap("-", advice[i].text, 118, to);

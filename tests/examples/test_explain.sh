@@ -83,6 +83,8 @@ check "cpu has a row per step" [ "$(rows)" = "$(steps)" ]
 check "each step names its kernel" [ "$(grep -cE '^ *[0-9]+   conv2d(_[12])?  .* conv2d_(winograd|few|padded|direct) ' out)" -ge 3 ]
 check "the convolution of most filters is Winograd's" says '  conv2d_1  *conv2d+max_pool2d+bias.. conv2d_winograd '
 check "so does the JSON" grep -q '"kernel": "conv2d_winograd"' cpu.json
+check "and which kernels were asked first, and why they declined" says '^- [0-9, ]* by conv2d_direct, as conv2d_winograd needs at least 12 channels, has 1; '
+check "in the JSON, too" grep -q '"why": "needs at least 12 channels, has 1"' cpu.json
 check "cpu has nothing modelled" eval '! says odelled'
 check "cpu fits 120 columns" fits
 
@@ -96,6 +98,10 @@ check "three passes by their name" eval 'explain mnist_cnn --device tpu --policy
 check "one pass has no such advice" eval 'explain mnist_cnn --device tpu --policy float32 --precision default --batch-size 8 --steps 1 --all && ! says "take the MXU"'
 explain mnist_cnn --device tpu --policy float32 --batch-size 8 --steps 1 --all
 check "an emulated step names the kernels that ran here" says '^kernels here: .* [0-9]* matmul'
+CORNU_DUMP=plan explain mnist_cnn --batch-size 32 --no-run
+check "what else was asked only where somebody asks" eval '! grep -q "^ *not conv2d" err'
+CORNU_DUMP=kernels explain mnist_cnn --batch-size 32 --no-run
+check "or which kernels declined, and why" grep -qx '     not conv2d_winograd: needs at least 12 channels, has 1' err
 CORNU_DUMP=plan explain mnist_cnn --batch-size 32 --no-run
 check "the plan names Winograd where it runs" [ "$(grep -cE '^ *[0-9]+ kernel conv2d.* by conv2d_winograd :' err)" -ge 2 ]
 explain mnist_cnn --device reference --batch-size 2 --steps 1 --all

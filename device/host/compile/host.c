@@ -60,31 +60,29 @@ static void ask(Question *q, const CornuHost *host, const CornuProgram *program,
         q->out[i].dtype = cornu__widened(q->out[i].dtype);
 }
 
-/* The next of the op's kernels, those of one table after those of another; NULL after the last.
- * `at` counts them, from 0. */
-static const CornuKernel *next_kernel(const CornuHost *host, CornuOpId id, int *at)
+/* The op's kernels, those of one table after those of another. */
+static int kernels_of(const CornuHost *host, CornuOpId id, const CornuKernel **kernels)
 {
-    int before = 0;
-    for (int table = 0; host->kernels[table]; table++) {
-        int count = 0;
-        while (host->kernels[table][id][count]) count++;
-        if (*at < before + count) return host->kernels[table][id][(*at)++ - before];
-        before += count;
-    }
-    return NULL;
+    int count = 0;
+    for (int table = 0; host->kernels[table]; table++)
+        for (int i = 0; host->kernels[table][id][i]; i++)
+            kernels[count++] = host->kernels[table][id][i];
+    return count;
 }
 
 static const CornuKernel *kernel_taking(const CornuHost *host, const CornuProgram *program,
                                         const CornuProgramOp *op, bool wide)
 {
     Question           q;
-    const CornuKernel *kernel;
-    int                at = 0;
-    if (!(kernel = next_kernel(host, op->id, &at))) return NULL;
+    const CornuKernel *kernels[CORNU_MOST_KERNELS];
+    const int          count = kernels_of(host, op->id, kernels);
+    if (count == 0) return NULL;
     ask(&q, host, program, op, wide);
-    while (kernel && !cornu__kernel_accepts(kernel, &q.call, q.out, &q.machine))
-        kernel = next_kernel(host, op->id, &at);
-    return kernel;
+    for (int i = 0; i < count; i++)
+        if (!cornu__kernel_declines(kernels[i], kernels[count - 1], &q.call, q.out,
+                                    &q.machine).needs)
+            return kernels[i];
+    return NULL;
 }
 
 const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,
@@ -109,16 +107,46 @@ static bool joins(const CornuKernel *kernel, const CornuProgram *program,
     return kernel->joins(&(CornuOpCall){ pool->id, &pool->attributes, pool->in_count, in });
 }
 
+/* Of the kernel's form that is joined with the pooling. */
+static CornuDecline pooled_declines(const CornuKernel *kernel, const CornuKernel *last,
+                                    const Question *q, const CornuProgram *program,
+                                    const CornuProgramOp *pool)
+{
+    if (!kernel->pooled) return cornu__needs(false, "a step of its own for the pooling");
+    const CornuDecline decline = cornu__kernel_declines(kernel->pooled, last, &q->call, q->out,
+                                                        &q->machine);
+    if (decline.needs || joins(kernel->pooled, program, pool)) return decline;
+    return cornu__needs(false, "windows of two by two");
+}
+
 const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuProgram *program,
                                             const CornuProgramOp *op, const CornuProgramOp *pool)
 {
     Question           q;
-    const CornuKernel *kernel;
+    const CornuKernel *kernels[CORNU_MOST_KERNELS];
+    const int          count = kernels_of(host, op->id, kernels);
     ask(&q, host, program, op, false);
-    for (int at = 0; (kernel = next_kernel(host, op->id, &at));)
-        if (kernel->pooled &&
-            cornu__kernel_accepts(kernel->pooled, &q.call, q.out, &q.machine) &&
-            joins(kernel->pooled, program, pool))
-            return kernel->pooled;
+    for (int i = 0; i < count; i++)
+        if (!pooled_declines(kernels[i], kernels[count - 1], &q, program, pool).needs)
+            return kernels[i]->pooled;
     return NULL;
+}
+
+int cornu__declined(const CornuHost *host, const CornuProgram *program, const CornuProgramOp *op,
+                    const CornuProgramOp *pool, const CornuKernel *taken, CornuDeclined *to)
+{
+    Question           q;
+    const CornuKernel *kernels[CORNU_MOST_KERNELS];
+    const int          count = kernels_of(host, op->id, kernels);
+    int                i = 0;
+    ask(&q, host, program, op, false);
+    for (; i < count; i++) {
+        const CornuKernel *kernel = kernels[i], *last = kernels[count - 1];
+        if (taken && (taken == kernel || taken == kernel->pooled || taken == kernel->summed)) break;
+        to[i].kernel = kernel->name;
+        cornu__decline_print(pool ? pooled_declines(kernel, last, &q, program, pool)
+                                  : cornu__kernel_declines(kernel, last, &q.call, q.out,
+                                                           &q.machine), to[i].why);
+    }
+    return i;
 }

@@ -33,6 +33,12 @@ const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuPr
 const CornuKernel *cornu__widened_kernel_for(const CornuHost *host, const CornuProgram *program,
                                              const CornuProgramOp *op);
 
+/* The kernels that are asked before the one that takes an op, joined with a pooling or, if that is
+ * NULL, not; all of the op's if it is NULL. Returns how many. */
+enum { CORNU_MOST_KERNELS = CORNU_MOST_DECLINED };   /* of both tables */
+int cornu__declined(const CornuHost *host, const CornuProgram *program, const CornuProgramOp *op,
+                    const CornuProgramOp *pool, const CornuKernel *taken, CornuDeclined *to);
+
 /* How decompose.c treats an op. */
 typedef enum {
     CORNU_CHOICE_NOTHING,     /* keeps it: a value that is never computed, or read in place */

@@ -95,6 +95,6 @@ CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host, const Corn
         if (bytes > plan->scratch_bytes) plan->scratch_bytes = bytes;
     }
     plan->scratch_bytes = cornu__aligned(plan->scratch_bytes);
-    if (cornu__dumps("plan")) cornu__plan_print(plan, stderr);
+    if (cornu__dumps("plan") || cornu__dumps("kernels")) cornu__plan_print(plan, stderr);
     return cornu__verifies() ? cornu__plan_verify(plan) : CORNU_OK;
 }

@@ -251,6 +251,9 @@ bool cornu__plan_begins(const CornuPlan *plan, const CornuPlanStep *send,
 
 /* ---- plan_print.c ---- */
 
+/* As cornu_executable_declined. */
+int cornu__plan_declined(const CornuPlan *plan, const CornuPlanStep *step, CornuDeclined *to);
+
 void cornu__plan_print(const CornuPlan *plan, FILE *to);
 
 #endif

@@ -1,3 +1,4 @@
+#include "../../debug_internal.h"
 #include "plan.h"
 
 static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
@@ -16,6 +17,22 @@ static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
 static const char *const epilogue_names[CORNU_EPILOGUE_OPERANDS] = {
     "bias", "scale", "shift", "add", "step + multiply",
 };
+
+int cornu__plan_declined(const CornuPlan *plan, const CornuPlanStep *step, CornuDeclined *to)
+{
+    const CornuProgramOp *ops = plan->program->ops;
+    if (step->kind != CORNU_STEP_KERNEL && step->kind != CORNU_STEP_REFERENCE) return 0;
+    return cornu__declined(plan->host, plan->program, &ops[step->op],
+                           step->pool < 0 ? NULL : &ops[step->pool], step->kernel, to);
+}
+
+static void print_declined(const CornuPlan *plan, const CornuPlanStep *step, FILE *to)
+{
+    CornuDeclined declined[CORNU_MOST_DECLINED];
+    const int     count = cornu__plan_declined(plan, step, declined);
+    for (int i = 0; i < count; i++)
+        fprintf(to, "     not %s: %s\n", declined[i].kernel, declined[i].why);
+}
 
 void cornu__plan_print(const CornuPlan *plan, FILE *to)
 {
@@ -52,6 +69,7 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
             print_place(plan, plan->operands[step->out_first + k], to);
         }
         fprintf(to, "\n");
+        if (cornu__dumps("kernels")) print_declined(plan, step, to);
         if (!step->scan) continue;
         fprintf(to, "     %lld times:\n", (long long)step->scan->attributes.steps);
         cornu__plan_print(&step->scan->plan, to);

@@ -26,6 +26,6 @@ const CornuKernel *cornu__summed_kernel_for(const CornuHost *host, const CornuPr
     const CornuOpCall  call = cornu_program_call(program, op, types);
     const CornuType    out_type = cornu_program_type(program, value);
     const CornuMachine machine = cornu__machine(host);
-    return kernel->summed->accepts(&call, &out_type, &machine) && is_read_once(program, value)
-         ? kernel->summed : NULL;
+    return kernel->summed->declines(&call, &out_type, &machine).needs ||
+           !is_read_once(program, value) ? NULL : kernel->summed;
 }

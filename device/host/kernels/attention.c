@@ -145,15 +145,17 @@ void cornu__attend_lay_out(CornuAttend *p, const CornuOpCall *op, CornuMultiplie
 }
 
 /* f32 where products are of f32; not of windows that leave the last queries no key. */
-bool cornu__attend_accepts(const CornuOpCall *op, const CornuType *out_type,
-                           const CornuMachine *machine)
+CornuDecline cornu__attend_declines(const CornuOpCall *op, const CornuType *out_type,
+                                    const CornuMachine *machine)
 {
     const CornuAttentionExtents e = cornu__attention_extents(op);
     const CornuDtype            dtype = op->in[0].dtype;
     const int64_t               window = op->attributes->attention.window;
     (void)out_type;
-    if (e.size < 1 || e.values < 1 || (window && e.queries - window >= e.keys)) return false;
-    return dtype == CORNU_BF16 || (dtype == CORNU_F32 && !machine->multiplier.bf16);
+    if (e.size < 1 || e.values < 1 || (window && e.queries - window >= e.keys))
+        return cornu__needs(false, "keys for each query");
+    return cornu__needs(dtype == CORNU_BF16 || (dtype == CORNU_F32 && !machine->multiplier.bf16),
+                        "the dtype that the device multiplies");
 }
 
 /* ---- Blocks ---- */
@@ -492,5 +494,5 @@ static CornuStatus attention(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_attention = {
-    .name = "attention", .accepts = cornu__attend_accepts, .scratch = scratch, .run = attention,
+    .name = "attention", .declines = cornu__attend_declines, .scratch = scratch, .run = attention,
 };

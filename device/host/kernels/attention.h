@@ -57,8 +57,8 @@ typedef struct {
 /* Fills p in for the call, with all offsets; call->scratch is not read. */
 void cornu__attend_lay_out(CornuAttend *p, const CornuOpCall *op, CornuMultiplier multiplier);
 
-bool cornu__attend_accepts(const CornuOpCall *op, const CornuType *out_type,
-                           const CornuMachine *machine);
+CornuDecline cornu__attend_declines(const CornuOpCall *op, const CornuType *out_type,
+                                    const CornuMachine *machine);
 
 /* Bytes of an element of products; and how many are one operand. */
 static inline int64_t cornu__attend_size(const CornuAttend *p)

@@ -299,6 +299,6 @@ static CornuStatus attention_grad(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_attention_grad = {
-    .name = "attention_grad", .accepts = cornu__attend_accepts, .scratch = scratch,
+    .name = "attention_grad", .declines = cornu__attend_declines, .scratch = scratch,
     .run = attention_grad,
 };

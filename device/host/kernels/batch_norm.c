@@ -72,13 +72,6 @@ static void fill_period(const BatchNorm *n, float *vector)
     for (int64_t k = n->channels; k < n->period; k++) vector[k] = vector[k - n->channels];
 }
 
-static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
-{
-    (void)machine;
-    const CornuDtype dtype = op->in[0].dtype;
-    return (dtype == CORNU_F32 || dtype == CORNU_BF16) && out_type->dtype == dtype;
-}
-
 static size_t batch_norm_scratch(const CornuOpCall *op, const CornuType *out_type,
                                  const CornuMachine *machine)
 {
@@ -228,9 +221,9 @@ static CornuStatus batch_norm_grad(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_batch_norm = {
-    .name = "batch_norm", .accepts = accepts, .scratch = batch_norm_scratch, .run = batch_norm,
+    .name = "batch_norm", .declines = cornu__takes_f32_or_bf16, .scratch = batch_norm_scratch, .run = batch_norm,
     .takes_relu = true,
 };
 const CornuKernel cornu__host_batch_norm_grad = {
-    .name = "batch_norm", .accepts = accepts, .scratch = batch_norm_scratch, .run = batch_norm_grad,
+    .name = "batch_norm", .declines = cornu__takes_f32_or_bf16, .scratch = batch_norm_scratch, .run = batch_norm_grad,
 };

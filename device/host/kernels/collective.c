@@ -235,17 +235,17 @@ static CornuStatus replica_id(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_all_reduce = {
-    .name = "collective", .accepts = cornu__accepts_all, .run = all_reduce,
+    .name = "collective", .declines = cornu__takes_all, .run = all_reduce,
 };
 const CornuKernel cornu__host_reduce_scatter = {
-    .name = "collective", .accepts = cornu__accepts_all, .run = reduce_scatter,
+    .name = "collective", .declines = cornu__takes_all, .run = reduce_scatter,
 };
 const CornuKernel cornu__host_all_gather = {
-    .name = "collective", .accepts = cornu__accepts_all, .run = all_gather,
+    .name = "collective", .declines = cornu__takes_all, .run = all_gather,
 };
 const CornuKernel cornu__host_shard_slice = {
-    .name = "collective", .accepts = cornu__accepts_all, .run = shard_slice,
+    .name = "collective", .declines = cornu__takes_all, .run = shard_slice,
 };
 const CornuKernel cornu__host_replica_id = {
-    .name = "collective", .accepts = cornu__accepts_all, .run = replica_id,
+    .name = "collective", .declines = cornu__takes_all, .run = replica_id,
 };

@@ -39,6 +39,7 @@
 #include "kernels.h"
 #include "pool.h"
 #include "precision.h"
+#include "tiling.h"
 #include "unpool.h"
 
 #include <string.h>
@@ -702,22 +703,34 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     return unpools ? cornu__unpool_status(&unpool) : CORNU_OK;
 }
 
+/* Of an image, or of a position if all taps met one. */
+static double direct_cost(const CornuOpCall *op, const CornuType *out_type,
+                          const CornuMachine *machine, CornuCost cost)
+{
+    const CornuMultiplication how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
+    const CornuWalk           walk = cornu__walk(op, out_type);
+    if (cost == CORNU_COST_MULTIPLIES) return cornu__direct_multiplies(&walk);
+    return (double)(walk.axis[0].taps * walk.axis[1].taps *
+                    ceil_divide(walk.out_channels, how.products->lanes) *
+                    cornu__sum_steps(&how, walk.in_channels));
+}
+
 static const CornuKernel pooled = {
-    .name = "conv2d_direct", .accepts = cornu__product_accepts, .scratch = pooled_scratch,
+    .name = "conv2d_direct", .declines = cornu__product_declines, .scratch = pooled_scratch,
     .run = conv2d, .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d = {
-    .name = "conv2d_direct", .accepts = cornu__product_accepts, .scratch = conv2d_scratch,
-    .run = conv2d, .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes,
-    .pack = pack, .packs = 1,
-    .pooled = &pooled,
+    .name = "conv2d_direct", .declines = cornu__product_declines, .cost = direct_cost,
+    .scratch = conv2d_scratch, .run = conv2d, .takes_epilogue = true, .takes_scale = true,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = 1, .pooled = &pooled,
 };
 static const CornuKernel unpooled = {
-    .name = "conv2d_direct", .accepts = cornu__product_unpools, .scratch = unpooled_scratch,
-    .run = conv2d, .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_direct", .declines = cornu__product_unpool_declines,
+    .scratch = unpooled_scratch, .run = conv2d, .takes_gate = true, .pack_bytes = pack_bytes,
+    .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input = {
-    .name = "conv2d_direct", .accepts = cornu__product_accepts, .scratch = conv2d_scratch,
-    .run = conv2d, .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_direct", .declines = cornu__product_declines, .cost = direct_cost,
+    .scratch = conv2d_scratch, .run = conv2d, .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .pooled = CORNU__FULL(&unpooled, NULL),
 };

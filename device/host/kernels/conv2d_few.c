@@ -41,8 +41,7 @@ enum {
     UNITS = 64,                /* cuts, where the shape allows                            */
     STRIP_BYTES = 64 << 10,    /* of the rows of P of a strip, whose positions are        */
     OVERLAP = 8,               /* at least so many times those that its neighbour has too */
-    TILE_DEPTH = 32,           /* elements of a sum that a tile register holds, and the   */
-    STORING = 2                /* steps that storing it takes                             */
+    STORING = 2                /* steps that storing a tile register takes                */
 };
 
 typedef struct {
@@ -112,30 +111,35 @@ static void find_extents(Columns *c, const CornuOpCall *op, const CornuType *out
     c->depth = round_up(c->walk.in_channels, c->products->depth);
 }
 
-/* Whether this takes fewer steps on registers for each position of d_y than conv2d.c does, counting
- * an addition like a multiply-add; or on tile registers than conv2d_padded.c does, an addition like
- * a step of 32 elements. */
-static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
+static CornuDecline few_declines(const CornuOpCall *op, const CornuType *out_type,
+                                 const CornuMachine *machine)
 {
-    Columns c;
-    if (!cornu__product_accepts(op, out_type, machine)) return false;
-    find_extents(&c, op, out_type, machine->multiplier);
-    if (c.forward && (c.walk.axis[0].stride > 1 || c.walk.axis[1].stride > 1)) return false;
-    const int64_t C = c.walk.out_channels, taps = c.columns / larger(1, C);
-    const int64_t steps = c.depth / c.products->depth * c.how.passes, lanes = c.products->lanes;
-    const int64_t additions = ceil_divide(C, CORNU_COL2IM_QUAD);
-    const int64_t tile_steps = ceil_divide(c.walk.in_channels, TILE_DEPTH);
-    if (cornu__has_tile_registers(c.products) && c.how.in_place)
-        return c.padded / lanes * (tile_steps + STORING) + taps * additions <
-               taps * ceil_divide(C, lanes) * tile_steps;
-    return c.padded / lanes * steps + taps * additions <
-           taps * ceil_divide(C, lanes) * steps;
+    const CornuDecline decline = cornu__product_declines(op, out_type, machine);
+    if (decline.needs || op->id != CORNU_OP_CONV2D) return decline;
+    const CornuWalk walk = cornu__walk(op, out_type);
+    return cornu__needs(walk.axis[0].stride == 1 && walk.axis[1].stride == 1, "strides of 1");
 }
 
-static bool unpooled_accepts(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
+static CornuDecline unpooled_declines(const CornuOpCall *op, const CornuType *out_type,
+                                      const CornuMachine *machine)
 {
-    return accepts(op, out_type, machine) && cornu__product_unpools(op, out_type, machine);
+    const CornuDecline decline = few_declines(op, out_type, machine);
+    return decline.needs ? decline : cornu__product_unpool_declines(op, out_type, machine);
+}
+
+/* Of a position of d_y, by the number of steps on registers: an addition counts like a multiply-add
+ * or, on tile registers, like a step of 32 elements. */
+static double few_cost(const CornuOpCall *op, const CornuType *out_type,
+                       const CornuMachine *machine, CornuCost cost)
+{
+    Columns c;
+    (void)cost;
+    find_extents(&c, op, out_type, machine->multiplier);
+    const int64_t taps = c.walk.axis[0].taps * c.walk.axis[1].taps;
+    const int64_t additions = taps * ceil_divide(c.walk.out_channels, CORNU_COL2IM_QUAD);
+    const int64_t storing = cornu__sums_on_tiles(&c.how) ? STORING : 0;
+    return (double)(c.padded / c.products->lanes *
+                    (cornu__sum_steps(&c.how, c.walk.in_channels) + storing) + additions);
 }
 
 static void cut(Columns *c)
@@ -433,15 +437,18 @@ static CornuStatus few(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_conv2d_few = {
-    .name = "conv2d_few", .accepts = accepts, .scratch = few_scratch, .run = few,
+    .name = "conv2d_few", .declines = few_declines, .cost = few_cost,
+    .compares = CORNU_COST_STEPS, .scratch = few_scratch, .run = few,
     .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 static const CornuKernel unpooled = {
-    .name = "conv2d_few", .accepts = unpooled_accepts, .scratch = unpooled_scratch, .run = few,
+    .name = "conv2d_few", .declines = unpooled_declines, .cost = few_cost,
+    .compares = CORNU_COST_STEPS, .scratch = unpooled_scratch, .run = few,
     .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input_few = {
-    .name = "conv2d_few", .accepts = accepts, .scratch = few_scratch, .run = few,
+    .name = "conv2d_few", .declines = few_declines, .cost = few_cost,
+    .compares = CORNU_COST_STEPS, .scratch = few_scratch, .run = few,
     .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .pooled = CORNU__FULL(&unpooled, NULL),
 };

@@ -42,6 +42,7 @@
 #include "../../integer_internal.h"
 #include "conv2d_filter.h"
 #include "kernels.h"
+#include "tiling.h"
 
 enum {
     PIECE_BYTES = 640 << 10,   /* of x and d_y that a piece should read,                  */
@@ -182,12 +183,22 @@ static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
 }
 
 /* The gradient of a pool is made in place of the copy, so nothing may need padding or splitting. */
-static bool unpooled_accepts(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
+static CornuDecline unpooled_declines(const CornuOpCall *op, const CornuType *out_type,
+                                      const CornuMachine *machine)
 {
     const CornuMultiplication how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
-    return cornu__product_unpools(op, out_type, machine) &&
-           op->in[1].shape.extent[3] % how.products->lanes == 0;
+    const CornuDecline        decline = cornu__product_unpool_declines(op, out_type, machine);
+    return decline.needs ? decline
+                         : cornu__needs(op->in[1].shape.extent[3] % how.products->lanes == 0,
+                                        "filters that fill registers");
+}
+
+static double filter_cost(const CornuOpCall *op, const CornuType *out_type,
+                          const CornuMachine *machine, CornuCost cost)
+{
+    const CornuWalk walk = cornu__walk(op, out_type);
+    (void)machine, (void)cost;
+    return (double)walk.batch * cornu__direct_multiplies(&walk);
 }
 
 /* ---- d_y of a pool ---- */
@@ -435,11 +446,11 @@ static CornuStatus grad_filter(const CornuKernelCall *call)
 }
 
 static const CornuKernel unpooled = {
-    .name = "conv2d_filter", .accepts = unpooled_accepts, .scratch = unpooled_scratch,
+    .name = "conv2d_filter", .declines = unpooled_declines, .scratch = unpooled_scratch,
     .run = grad_filter,
 };
 const CornuKernel cornu__host_conv2d_grad_filter = {
-    .name = "conv2d_filter", .accepts = cornu__product_accepts, .scratch = filter_scratch,
-    .run = grad_filter,
+    .name = "conv2d_filter", .declines = cornu__product_declines, .cost = filter_cost,
+    .scratch = filter_scratch, .run = grad_filter,
     .pooled = &unpooled,
 };

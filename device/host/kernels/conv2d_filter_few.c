@@ -47,13 +47,16 @@ static void exchange(const CornuOpCall *op, const CornuType *out_type, Exchanged
     to->out.shape.extent[3] = out_type->shape.extent[2];
 }
 
-static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
+static CornuDecline few_declines(const CornuOpCall *op, const CornuType *out_type,
+                                 const CornuMachine *machine)
 {
-    const int64_t *filter = out_type->shape.extent;
-    const bool     few = filter[3] < FEW && filter[2] >= MANY;
-    if (!few || !cornu__product_accepts(op, out_type, machine)) return false;
+    const int64_t     *filter = out_type->shape.extent;
+    const CornuDecline decline = cornu__product_declines(op, out_type, machine);
+    if (decline.needs) return decline;
+    if (filter[3] >= FEW) return cornu__needs_most(FEW - 1, "filters", filter[3]);
+    if (filter[2] < MANY) return cornu__needs_least(MANY, "channels", filter[2]);
     const CornuWalk walk = cornu__walk(op, out_type);
-    return walk.axis[0].stride == 1 && walk.axis[1].stride == 1;
+    return cornu__needs(walk.axis[0].stride == 1 && walk.axis[1].stride == 1, "strides of 1");
 }
 
 static size_t scratch(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
@@ -96,5 +99,5 @@ static CornuStatus grad_filter(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_conv2d_grad_filter_few = {
-    .name = "conv2d_filter_few", .accepts = accepts, .scratch = scratch, .run = grad_filter,
+    .name = "conv2d_filter_few", .declines = few_declines, .scratch = scratch, .run = grad_filter,
 };

@@ -96,20 +96,25 @@ static int64_t chunks_of(const Gradient *g, int64_t shards)
     return larger(1, chunks);
 }
 
-static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
+static CornuDecline winograd_declines(const CornuOpCall *op, const CornuType *out_type,
+                                      const CornuMachine *machine)
 {
-    enum { GAIN_PERCENT = 110, OF_SUM = 40 };   /* multiply-adds as long as adding a chunk's sum */
-    if (!cornu__product_accepts(op, out_type, machine) || op->in[0].dtype != CORNU_F32 ||
-        out_type->dtype != CORNU_F32)
-        return false;
-    const CornuMultiplication how = cornu__multiplication(machine->multiplier, CORNU_F32);
-    Gradient                  g;
-    if (!how.in_place || how.products->depth != 1 || !find_tilings(&g, op, out_type)) return false;
-    const double batch = (double)g.walk.batch;
-    const double here = batch * cornu__winograd_multiplies(g.winograd, &g.x, g.walk.in_channels,
-                                                           g.walk.out_channels) +
-                        (double)OF_SUM * (double)(chunks_of(&g, machine->shards) * g.chunk_sums);
-    return batch * cornu__direct_multiplies(&g.walk, 1) * 100 >= here * GAIN_PERCENT;
+    Gradient           g;
+    const CornuDecline decline = cornu__product_of_f32_declines(op, out_type, machine);
+    return decline.needs ? decline
+                         : cornu__needs(find_tilings(&g, op, out_type), "3 x 3 taps of each phase, no dilation");
+}
+
+static double winograd_cost(const CornuOpCall *op, const CornuType *out_type,
+                            const CornuMachine *machine, CornuCost cost)
+{
+    enum { OF_SUM = 40 };   /* multiply-adds as long as adding a chunk's sum */
+    Gradient g;
+    (void)cost;
+    find_tilings(&g, op, out_type);
+    return (double)g.walk.batch * cornu__winograd_multiplies(g.winograd, &g.x, g.walk.in_channels,
+                                                             g.walk.out_channels) +
+           (double)OF_SUM * (double)(chunks_of(&g, machine->shards) * g.chunk_sums);
 }
 
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
@@ -242,5 +247,6 @@ static CornuStatus grad_filter(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_conv2d_grad_filter_winograd = {
-    .name = "conv2d_filter_winograd", .accepts = accepts, .scratch = scratch, .run = grad_filter,
+    .name = "conv2d_filter_winograd", .declines = winograd_declines, .cost = winograd_cost,
+    .compares = CORNU_COST_MULTIPLIES, .gain_percent = 110, .scratch = scratch, .run = grad_filter,
 };

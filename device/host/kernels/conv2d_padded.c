@@ -319,12 +319,11 @@ static int64_t taps_of(const CornuAxis *axis, int64_t out)
     return count;
 }
 
-/* Whether most of what tiles multiply is not padding or beside a row; of the small maps where it is
+/* Of what tiles multiply that which is not padding or beside a row; of the small maps where most is
  * conv2d.c takes the same position of several images. The batch does not matter, so that an image
  * has the same bits in every batch. */
-static bool fills_tiles(const Padded *c)
+static int64_t percent_of_tiles(const Padded *c)
 {
-    enum { PERCENT = 60 };
     const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
     const int64_t    tile = c->products->tile_rows;
     int64_t          down = 0, across = 0;
@@ -334,21 +333,28 @@ static bool fills_tiles(const Padded *c)
         down += (count > tile ? round_up(count, tile) : round_up(count, tile / 2)) *
                 taps_of(height, p);
     }
-    return 100 * cornu__taps_met(height) * cornu__taps_met(width) >= PERCENT * down * across;
+    if (down * across == 0) return 100;
+    return 100 * cornu__taps_met(height) * cornu__taps_met(width) / (down * across);
 }
 
 /* Rows of outputs are whole groups, and what lies between taps would be multiplied, too. */
-static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
+static CornuDecline padded_declines(const CornuOpCall *op, const CornuType *out_type,
+                                    const CornuMachine *machine)
 {
+    enum { PERCENT = 60 };
     const CornuMultiplication m = cornu__multiplication(machine->multiplier, op->in[0].dtype);
     Padded                    c = { .walk = cornu__walk(op, out_type) };
     const CornuAxis          *width = &c.walk.axis[1];
-    if (!cornu__product_accepts(op, out_type, machine) || !m.in_place ||
-        !cornu__has_tile_registers(m.products) || width->out % cornu__axis_step(width) ||
-        width->dilation > 1)
-        return false;
+    const CornuDecline        decline = cornu__product_declines(op, out_type, machine);
+    if (decline.needs) return decline;
+    if (!cornu__sums_on_tiles(&m)) return cornu__needs(false, "bf16, and tile registers (AMX)");
+    if (width->dilation > 1) return cornu__needs(false, "no dilation along the width");
+    if (width->out % cornu__axis_step(width))
+        return cornu__needs(false, "rows of outputs of whole strides");
     find_extents(&c, op, out_type, machine->multiplier);
-    return fills_tiles(&c);
+    const int64_t percent = percent_of_tiles(&c);
+    return percent >= PERCENT ? CORNU_TAKES
+                              : cornu__needs_least(PERCENT, "percent of tiles filled", percent);
 }
 
 static bool joins(const CornuOpCall *call)
@@ -652,20 +658,20 @@ static CornuStatus conv2d(const CornuKernelCall *call)
 }
 
 static const CornuKernel pooled = {
-    .name = "conv2d_padded", .accepts = accepts, .joins = joins, .scratch = pooled_scratch,
+    .name = "conv2d_padded", .declines = padded_declines, .joins = joins, .scratch = pooled_scratch,
     .run = conv2d, .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_padded = {
-    .name = "conv2d_padded", .accepts = accepts, .scratch = conv2d_scratch, .run = conv2d,
+    .name = "conv2d_padded", .declines = padded_declines, .scratch = conv2d_scratch, .run = conv2d,
     .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .pooled = &pooled,
 };
 static const CornuKernel unpooled = {
-    .name = "conv2d_padded", .accepts = accepts, .scratch = unpooled_scratch, .run = conv2d,
+    .name = "conv2d_padded", .declines = padded_declines, .scratch = unpooled_scratch, .run = conv2d,
     .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input_padded = {
-    .name = "conv2d_padded", .accepts = accepts, .scratch = conv2d_scratch, .run = conv2d,
+    .name = "conv2d_padded", .declines = padded_declines, .scratch = conv2d_scratch, .run = conv2d,
     .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .pooled = CORNU__FULL(&unpooled, NULL),
 };

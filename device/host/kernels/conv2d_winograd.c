@@ -57,6 +57,7 @@ enum {
     PACKED_ROWS = 16,      /* of U, transformed and packed at once           */
     ROWS_AHEAD = 2,        /* of tiles, is what is requested of x            */
     WINDOW = 2,            /* of pools that are joined, in both axes         */
+    GAIN_PERCENT = 110,    /* what direct ones have to cost of these         */
     MOST_POINTS = CORNU_WINOGRAD_POINTS, MOST_TAPS = CORNU_WINOGRAD_TAPS
 };
 
@@ -138,21 +139,29 @@ static const CornuWinograd *winograd_of(const CornuWalk *walk)
     return best;
 }
 
-static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
+static CornuDecline winograd_declines(const CornuOpCall *op, const CornuType *out_type,
+                                      const CornuMachine *machine)
 {
-    enum { LEAST_CHANNELS = 12, GAIN_PERCENT = 110 };
-    if (!cornu__product_accepts(op, out_type, machine) || op->in[0].dtype != CORNU_F32 ||
-        out_type->dtype != CORNU_F32)
-        return false;
-    const CornuMultiplication how = cornu__multiplication(machine->multiplier, CORNU_F32);
-    CornuWalk                 walk = cornu__walk(op, out_type);
-    const int64_t             filters = walk.out_channels;
+    enum { LEAST_CHANNELS = 12 };
+    const CornuDecline decline = cornu__product_of_f32_declines(op, out_type, machine);
+    if (decline.needs) return decline;
+    CornuWalk walk = cornu__walk(op, out_type);
     cornu__walk_phases(&walk);
-    const CornuWinograd *winograd = winograd_of(&walk);
-    return winograd && how.in_place && how.products->depth == 1 &&
-           walk.in_channels >= LEAST_CHANNELS && walk.out_channels >= LEAST_CHANNELS &&
-           cornu__direct_multiplies(&walk, walk.out_channels / larger(1, filters)) * 100 >=
-               multiplies(winograd, &walk) * GAIN_PERCENT;
+    if (!winograd_of(&walk))
+        return cornu__needs(false, "3 x 3 or 5 x 5 taps of each phase, no dilation");
+    const int64_t channels = smaller(walk.in_channels, walk.out_channels);
+    return channels >= LEAST_CHANNELS ? CORNU_TAKES
+                                      : cornu__needs_least(LEAST_CHANNELS, "channels", channels);
+}
+
+/* Of an image, by the number of multiply-adds. */
+static double winograd_cost(const CornuOpCall *op, const CornuType *out_type,
+                            const CornuMachine *machine, CornuCost cost)
+{
+    CornuWalk walk = cornu__walk(op, out_type);
+    (void)machine, (void)cost;
+    cornu__walk_phases(&walk);
+    return multiplies(winograd_of(&walk), &walk);
 }
 
 /* Tiles that the cache holds beside panels. */
@@ -574,20 +583,25 @@ static CornuStatus conv2d(const CornuKernelCall *call)
 }
 
 static const CornuKernel pooled = {
-    .name = "conv2d_winograd", .accepts = accepts, .joins = joins, .scratch = pooled_scratch,
-    .run = conv2d, .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_winograd", .declines = winograd_declines, .cost = winograd_cost,
+    .compares = CORNU_COST_MULTIPLIES, .gain_percent = GAIN_PERCENT, .joins = joins,
+    .scratch = pooled_scratch, .run = conv2d, .takes_epilogue = true, .pack_bytes = pack_bytes,
+    .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_winograd = {
-    .name = "conv2d_winograd", .accepts = accepts, .scratch = winograd_scratch, .run = conv2d,
-    .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .pooled = &pooled,
+    .name = "conv2d_winograd", .declines = winograd_declines, .cost = winograd_cost,
+    .compares = CORNU_COST_MULTIPLIES, .gain_percent = GAIN_PERCENT, .scratch = winograd_scratch,
+    .run = conv2d, .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes,
+    .pack = pack, .packs = 1, .pooled = &pooled,
 };
 static const CornuKernel unpooled = {
-    .name = "conv2d_winograd", .accepts = accepts, .scratch = unpooled_scratch, .run = conv2d,
-    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_winograd", .declines = winograd_declines, .cost = winograd_cost,
+    .compares = CORNU_COST_MULTIPLIES, .gain_percent = GAIN_PERCENT, .scratch = unpooled_scratch,
+    .run = conv2d, .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input_winograd = {
-    .name = "conv2d_winograd", .accepts = accepts, .scratch = winograd_scratch, .run = conv2d,
-    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_winograd", .declines = winograd_declines, .cost = winograd_cost,
+    .compares = CORNU_COST_MULTIPLIES, .gain_percent = GAIN_PERCENT, .scratch = winograd_scratch,
+    .run = conv2d, .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
     .pooled = CORNU__FULL(&unpooled, NULL),
 };

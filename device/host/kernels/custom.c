@@ -2,11 +2,12 @@
 #include "../../definition_internal.h"
 #include "kernels.h"
 
-static bool accepts(const CornuOpCall *call, const CornuType *out_type,
-                    const CornuMachine *machine)
+static CornuDecline custom_declines(const CornuOpCall *call, const CornuType *out_type,
+                                    const CornuMachine *machine)
 {
-    (void)machine;
-    return call->attributes->custom.definition->kernel && cornu__floats_are_f32(call, out_type);
+    if (!call->attributes->custom.definition->kernel)
+        return cornu__needs(false, "a kernel in the op's definition");
+    return cornu__takes_f32(call, out_type, machine);
 }
 
 typedef struct {
@@ -36,4 +37,4 @@ static CornuStatus run(const CornuKernelCall *call)
                                                           call->out);
 }
 
-const CornuKernel cornu__host_custom = { .name = "custom", .accepts = accepts, .run = run };
+const CornuKernel cornu__host_custom = { .name = "custom", .declines = custom_declines, .run = run };

@@ -56,14 +56,17 @@ static bool is_grad_filter(const CornuOpCall *op)
     return op->id == CORNU_OP_GROUPED_CONV2D_GRAD_FILTER;
 }
 
-static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
+static CornuDecline depthwise_declines(const CornuOpCall *op, const CornuType *out_type,
+                                       const CornuMachine *machine)
 {
     const CornuDtype in = op->in[0].dtype, out = out_type->dtype;
     const int64_t    groups = cornu__conv_groups(op);
     (void)machine;
-    return (in == CORNU_F32 || in == CORNU_BF16) && (out == CORNU_F32 || out == CORNU_BF16) &&
-           op->in[0].shape.extent[3] == groups && op->in[1].shape.extent[3] == groups &&
-           out_type->shape.extent[3] == groups;
+    if ((in != CORNU_F32 && in != CORNU_BF16) || (out != CORNU_F32 && out != CORNU_BF16))
+        return cornu__needs(false, "f32 or bf16");
+    return cornu__needs(op->in[0].shape.extent[3] == groups &&
+                        op->in[1].shape.extent[3] == groups && out_type->shape.extent[3] == groups,
+                        "one filter for each channel");
 }
 
 static void find_columns(Depthwise *d)
@@ -237,13 +240,13 @@ static CornuStatus depthwise_grad_filter(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_depthwise = {
-    .name = "depthwise", .accepts = accepts, .scratch = scratch, .run = depthwise,
+    .name = "depthwise", .declines = depthwise_declines, .scratch = scratch, .run = depthwise,
     .takes_epilogue = true, .takes_scale = true,
 };
 const CornuKernel cornu__host_depthwise_grad_input = {
-    .name = "depthwise", .accepts = accepts, .scratch = scratch, .run = depthwise,
+    .name = "depthwise", .declines = depthwise_declines, .scratch = scratch, .run = depthwise,
     .takes_gate = true,
 };
 const CornuKernel cornu__host_depthwise_grad_filter = {
-    .name = "depthwise", .accepts = accepts, .scratch = scratch, .run = depthwise_grad_filter,
+    .name = "depthwise", .declines = depthwise_declines, .scratch = scratch, .run = depthwise_grad_filter,
 };

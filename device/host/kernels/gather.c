@@ -59,7 +59,7 @@ static CornuStatus gather(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_gather = {
-    .name = "gather", .accepts = cornu__accepts_all, .run = gather,
+    .name = "gather", .declines = cornu__takes_all, .run = gather,
 };
 
 /*
@@ -197,12 +197,13 @@ static size_t sum_scratch(const CornuOpCall *op, const CornuType *out_type,
     return sort_scratch(op, out_type, 1);
 }
 
-static bool accepts_floats(const CornuOpCall *call, const CornuType *out_type,
-                           const CornuMachine *machine)
+static CornuDecline grad_declines(const CornuOpCall *call, const CornuType *out_type,
+                                  const CornuMachine *machine)
 {
     (void)machine;
     const CornuDtype d_y = call->in[0].dtype;
-    return (d_y == CORNU_F32 || d_y == CORNU_BF16) && out_type->dtype == CORNU_F32;
+    return cornu__needs((d_y == CORNU_F32 || d_y == CORNU_BF16) && out_type->dtype == CORNU_F32,
+                        "f32 or bf16, and a table of f32");
 }
 
 /* ---- Summed over shards ---- */
@@ -218,20 +219,19 @@ static size_t summed_scratch(const CornuOpCall *op, const CornuType *out_type,
     return sort_scratch(op, out_type, machine->shards);
 }
 
-static bool summed_accepts(const CornuOpCall *call, const CornuType *out_type,
-                           const CornuMachine *machine)
+static CornuDecline summed_declines(const CornuOpCall *call, const CornuType *out_type,
+                                    const CornuMachine *machine)
 {
-    return accepts_floats(call, out_type, machine) && machine->shards >= 2 &&
-           machine->shards <= CORNU_SUM_ROWS &&
-           cornu_type_count(*out_type) >= CORNU_SUMMED_ELEMENTS;
+    const CornuDecline decline = grad_declines(call, out_type, machine);
+    return decline.needs ? decline : cornu__sum_declines(*out_type, machine);
 }
 
 static const CornuKernel gather_grad_of_shards = {
-    .name = "gather_summed", .accepts = summed_accepts, .scratch = summed_scratch,
+    .name = "gather_summed", .declines = summed_declines, .scratch = summed_scratch,
     .run = gather_grad_summed,
 };
 
 const CornuKernel cornu__host_gather_grad = {
-    .name = "gather", .accepts = accepts_floats, .scratch = sum_scratch, .run = gather_grad,
+    .name = "gather", .declines = grad_declines, .scratch = sum_scratch, .run = gather_grad,
     .summed = &gather_grad_of_shards,
 };

@@ -94,7 +94,7 @@ static CornuStatus argmax(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_argmax = {
-    .name = "index", .accepts = cornu__accepts_all, .run = argmax,
+    .name = "index", .declines = cornu__takes_all, .run = argmax,
 };
 
 /* ---- one_hot: labels (R), y (R, depth) ---- */
@@ -136,5 +136,5 @@ static CornuStatus one_hot(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_one_hot = {
-    .name = "index", .accepts = cornu__accepts_all, .run = one_hot,
+    .name = "index", .declines = cornu__takes_all, .run = one_hot,
 };

@@ -1,26 +1,76 @@
 #include "kernel.h"
 
-bool cornu__accepts_all(const CornuOpCall *call, const CornuType *out_type,
-                        const CornuMachine *machine)
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "../machine/vector.h"
+
+CornuDecline cornu__takes_all(const CornuOpCall *call, const CornuType *out_type,
+                              const CornuMachine *machine)
 {
     (void)call, (void)out_type, (void)machine;
-    return true;
+    return CORNU_TAKES;
 }
 
-bool cornu__floats_are_f32(const CornuOpCall *call, const CornuType *out_type)
+static bool is_f32(CornuDtype dtype) { return !cornu_dtype_is_float(dtype) || dtype == CORNU_F32; }
+
+CornuDecline cornu__takes_f32(const CornuOpCall *call, const CornuType *out_type,
+                              const CornuMachine *machine)
 {
-    for (int i = 0; i < call->in_count; i++)
-        if (cornu_dtype_is_float(call->in[i].dtype) && call->in[i].dtype != CORNU_F32)
-            return false;
+    bool are_f32 = true;
+    (void)machine;
+    for (int i = 0; i < call->in_count; i++) are_f32 = are_f32 && is_f32(call->in[i].dtype);
     for (int i = 0; i < cornu__result_count(call->id, call->attributes); i++)
-        if (cornu_dtype_is_float(out_type[i].dtype) && out_type[i].dtype != CORNU_F32)
-            return false;
-    return true;
+        are_f32 = are_f32 && is_f32(out_type[i].dtype);
+    return cornu__needs(are_f32, "floats of f32");
 }
 
-bool cornu__kernel_accepts(const CornuKernel *kernel, const CornuOpCall *call,
-                           const CornuType *out_type, const CornuMachine *machine)
+CornuDecline cornu__takes_f32_or_bf16(const CornuOpCall *call, const CornuType *out_type,
+                                      const CornuMachine *machine)
 {
-    return kernel->accepts ? kernel->accepts(call, out_type, machine)
-                           : cornu__floats_are_f32(call, out_type);
+    const CornuDtype dtype = call->in[0].dtype;
+    (void)machine;
+    return cornu__needs((dtype == CORNU_F32 || dtype == CORNU_BF16) && out_type->dtype == dtype,
+                        "f32 or bf16");
+}
+
+CornuDecline cornu__sum_declines(CornuType type, const CornuMachine *machine)
+{
+    const int64_t elements = cornu_type_count(type);
+    if (machine->shards < 2) return cornu__needs_least(2, "shards", machine->shards);
+    if (machine->shards > CORNU_SUM_ROWS)
+        return cornu__needs_most(CORNU_SUM_ROWS, "shards", machine->shards);
+    return elements >= CORNU_SUMMED_ELEMENTS
+         ? CORNU_TAKES : cornu__needs_least(CORNU_SUMMED_ELEMENTS, "elements", elements);
+}
+
+CornuDecline cornu__kernel_declines(const CornuKernel *kernel, const CornuKernel *last,
+                                    const CornuOpCall *call, const CornuType *out_type,
+                                    const CornuMachine *machine)
+{
+    const CornuDecline decline = kernel->declines ? kernel->declines(call, out_type, machine)
+                                                  : cornu__takes_f32(call, out_type, machine);
+    if (decline.needs || !kernel->cost || kernel == last) return decline;
+    const double own = kernel->cost(call, out_type, machine, kernel->compares);
+    const double other = last->cost(call, out_type, machine, kernel->compares);
+    if (kernel->gain_percent ? other * 100 >= own * kernel->gain_percent : other > own)
+        return decline;
+    return (CornuDecline){ .needs = "a lower cost", .than = last,
+                           .cost = other > 0.0 ? own / other : 1.0,
+                           .most_cost = kernel->gain_percent ? 100.0 / kernel->gain_percent : 1.0 };
+}
+
+void cornu__decline_print(CornuDecline decline, char text[CORNU_DECLINED_TEXT])
+{
+    const size_t size = CORNU_DECLINED_TEXT;
+    if (decline.than)
+        snprintf(text, size, "costs %.2f of %s, estimated (at most %.2f pays)", decline.cost,
+                 decline.than->name, decline.most_cost);
+    else if (decline.least)
+        snprintf(text, size, "needs at least %" PRId64 " %s, has %" PRId64, decline.least,
+                 decline.needs, decline.has);
+    else if (decline.most)
+        snprintf(text, size, "needs at most %" PRId64 " %s, has %" PRId64, decline.most,
+                 decline.needs, decline.has);
+    else snprintf(text, size, "needs %s", decline.needs);
 }

@@ -96,12 +96,48 @@ typedef struct {
 
 typedef struct CornuKernel CornuKernel;
 
+/* Why a kernel does not take a call. */
+typedef struct {
+    const char        *needs;         /* what the call has not; NULL: the kernel takes it */
+    int64_t            least, most;   /* unless 0, of what is needed at least, at most */
+    int64_t            has;           /* and of that the call has so many */
+    const CornuKernel *than;          /* or NULL, or the kernel that costs less             */
+    double             cost, most_cost;   /* in units of that one's: estimated, and what would pay */
+} CornuDecline;
+
+#define CORNU_TAKES ((CornuDecline){ .needs = NULL })
+
+static inline CornuDecline cornu__needs(bool met, const char *what)
+{
+    return (CornuDecline){ .needs = met ? NULL : what };
+}
+
+static inline CornuDecline cornu__needs_least(int64_t least, const char *what, int64_t has)
+{
+    return (CornuDecline){ .needs = what, .least = least, .has = has };
+}
+
+static inline CornuDecline cornu__needs_most(int64_t most, const char *what, int64_t has)
+{
+    return (CornuDecline){ .needs = what, .most = most, .has = has };
+}
+
+/* What kernels of an op are compared by: multiply-adds, of whole registers; steps on registers. */
+typedef enum { CORNU_COST_MULTIPLIES, CORNU_COST_STEPS } CornuCost;
+
 struct CornuKernel {
     const char *name;   /* its file's topic, "conv2d_winograd": in plans and explanations */
-    /* Whether the kernel takes this call (dtypes, ranks, sizes). NULL: whenever all floats are
+    /* What it needs that this call has not (dtypes, ranks, sizes). NULL: that all floats are
      * f32. */
-    bool (*accepts)(const CornuOpCall *call, const CornuType *out_type,
-                    const CornuMachine *machine);
+    CornuDecline (*declines)(const CornuOpCall *call, const CornuType *out_type,
+                             const CornuMachine *machine);
+    /* NULL, or an estimate of what a call costs that the kernel does not decline. */
+    double (*cost)(const CornuOpCall *call, const CornuType *out_type,
+                   const CornuMachine *machine, CornuCost cost);
+    /* Of one with a cost that is not its op's last: what both estimate, and in percent of it how
+     * much the last one's has to be at least, so that this one takes a call; 0: more. */
+    CornuCost compares;
+    int       gain_percent;
     /* Of a kernel that is joined with a pooling or its gradient: whether with this one. NULL: with
      * any. */
     bool (*joins)(const CornuOpCall *pool);
@@ -145,16 +181,27 @@ static inline size_t cornu__aligned(size_t bytes) { return (bytes + 63) / 64 * 6
  * anyway. */
 enum { CORNU_SUMMED_ELEMENTS = 1 << 20 };
 
-/* Whether the kernel takes the call. */
-bool cornu__kernel_accepts(const CornuKernel *kernel, const CornuOpCall *call,
-                           const CornuType *out_type, const CornuMachine *machine);
+/* Why the kernel does not take the call. `last`: the last one of the op's list, which takes every
+ * call that another one does. */
+CornuDecline cornu__kernel_declines(const CornuKernel *kernel, const CornuKernel *last,
+                                    const CornuOpCall *call, const CornuType *out_type,
+                                    const CornuMachine *machine);
 
-/* Whether every float among operands and results is f32. */
-bool cornu__floats_are_f32(const CornuOpCall *call, const CornuType *out_type);
+/* "needs at least 12 channels, has 3"; "costs 1.30 of conv2d_direct,
+ * estimated (at most 0.91 pays)". */
+void cornu__decline_print(CornuDecline decline, char text[CORNU_DECLINED_TEXT]);
 
-/* `accepts` of a kernel that takes every call. */
-bool cornu__accepts_all(const CornuOpCall *call, const CornuType *out_type,
-                        const CornuMachine *machine);
+/* `declines` of kernels that take every call; calls whose floats are all f32; calls whose operand
+ * and result are both f32 or both bf16. */
+CornuDecline cornu__takes_all(const CornuOpCall *call, const CornuType *out_type,
+                              const CornuMachine *machine);
+CornuDecline cornu__takes_f32(const CornuOpCall *call, const CornuType *out_type,
+                              const CornuMachine *machine);
+CornuDecline cornu__takes_f32_or_bf16(const CornuOpCall *call, const CornuType *out_type,
+                                      const CornuMachine *machine);
+
+/* What `summed` kernels need of the shards and of a result. */
+CornuDecline cornu__sum_declines(CornuType type, const CornuMachine *machine);
 
 static inline CornuMachine cornu__machine_of(const CornuKernelCall *call)
 {

@@ -499,7 +499,7 @@ static CornuStatus matmul(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_matmul = {
-    .name = "matmul", .accepts = cornu__product_accepts, .scratch = matmul_scratch, .run = matmul,
+    .name = "matmul", .declines = cornu__product_declines, .scratch = matmul_scratch, .run = matmul,
     .takes_epilogue = true, .takes_scale = true, .takes_gate = true,
     .pack_bytes = cornu__matmul_pack_bytes, .pack = cornu__matmul_pack, .packs = 1,
     .packs_itself = cornu__matmul_packs_itself,

@@ -23,12 +23,19 @@ typedef struct {
     int64_t                each, blocks;   /* columns of a block; blocks of a matrix */
 } Few;
 
-static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
+static CornuDecline few_declines(const CornuOpCall *op, const CornuType *out_type,
+                                 const CornuMachine *machine)
 {
     const CornuAttributes_MATMUL *how = &op->attributes->matmul;
-    return cornu__product_accepts(op, out_type, machine) && !how->transpose_a &&
-           !how->transpose_b && op->in[0].dtype == CORNU_F32 && !machine->multiplier.bf16 &&
-           cornu__matmul_extents(op, out_type).m < CORNU_FEW_ROWS;
+    const CornuDecline            decline = cornu__product_declines(op, out_type, machine);
+    if (decline.needs) return decline;
+    if (how->transpose_a || how->transpose_b)
+        return cornu__needs(false, "operands that are not transposed");
+    if (op->in[0].dtype != CORNU_F32 || machine->multiplier.bf16)
+        return cornu__needs(false, "products of f32");
+    const int64_t rows = cornu__matmul_extents(op, out_type).m;
+    return rows < CORNU_FEW_ROWS ? CORNU_TAKES
+                                 : cornu__needs_most(CORNU_FEW_ROWS - 1, "rows", rows);
 }
 
 static void multiply(void *context, int64_t block, int thread)
@@ -67,6 +74,6 @@ static CornuStatus matmul(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_matmul_few = {
-    .name = "matmul_few", .accepts = accepts, .run = matmul, .takes_epilogue = true,
+    .name = "matmul_few", .declines = few_declines, .run = matmul, .takes_epilogue = true,
     .takes_scale = true,
 };

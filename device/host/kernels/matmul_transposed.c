@@ -417,16 +417,19 @@ static void multiply_summed(void *context, int64_t block, int thread)
     }
 }
 
-static bool summed_accepts(const CornuOpCall *op, const CornuType *out_type,
-                           const CornuMachine *machine)
+static CornuDecline summed_declines(const CornuOpCall *op, const CornuType *out_type,
+                                    const CornuMachine *machine)
 {
-    CornuMatmul p = { .summed = machine->shards };
-    if (!cornu__product_accepts(op, out_type, machine) || out_type->dtype != CORNU_F32 ||
-        out_type->shape.rank != 2 || !op->attributes->matmul.transpose_a || machine->shards < 2 ||
-        machine->shards > CORNU_SUM_ROWS)
-        return false;
+    CornuMatmul        p = { .summed = machine->shards };
+    CornuDecline decline = cornu__product_declines(op, out_type, machine);
+    if (!decline.needs) decline = cornu__sum_declines(*out_type, machine);
+    if (decline.needs) return decline;
+    if (out_type->dtype != CORNU_F32 || out_type->shape.rank != 2 ||
+        !op->attributes->matmul.transpose_a)
+        return cornu__needs(false, "one transposed product of f32");
     cornu__matmul_find_blocks(&p, op, out_type, machine->multiplier);
-    return p.how.passes == 1 && p.e.k <= MOST_ROWS && p.e.m * p.e.n >= CORNU_SUMMED_ELEMENTS;
+    if (p.how.passes > 1) return cornu__needs(false, "products in one pass");
+    return p.e.k <= MOST_ROWS ? CORNU_TAKES : cornu__needs_most(MOST_ROWS, "rows", p.e.k);
 }
 
 static size_t summed_scratch(const CornuOpCall *op, const CornuType *out_type,
@@ -446,7 +449,7 @@ static CornuStatus matmul_summed(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_matmul_summed = {
-    .name = "matmul_summed", .accepts = summed_accepts, .scratch = summed_scratch,
+    .name = "matmul_summed", .declines = summed_declines, .scratch = summed_scratch,
     .run = matmul_summed, .pack_bytes = cornu__matmul_pack_bytes, .pack = cornu__matmul_pack,
     .packs = 1,
 };

@@ -28,13 +28,6 @@ typedef struct {
     _Atomic int64_t        bad_row;     /* an image with an invalid index, or -1 */
 } Pooling;
 
-static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
-{
-    (void)machine;
-    const CornuDtype dtype = op->in[0].dtype;
-    return (dtype == CORNU_F32 || dtype == CORNU_BF16) && out_type->dtype == dtype;
-}
-
 /* Sizes and the parts of the scratch memory; returns its bytes. */
 static size_t lay_out(Pooling *p, const CornuOpCall *op, int threads, float *scratch)
 {
@@ -140,14 +133,14 @@ static CornuStatus pool2d_grad(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_max_pool2d = {
-    .name = "pool2d", .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d,
+    .name = "pool2d", .declines = cornu__takes_f32_or_bf16, .scratch = pool2d_scratch, .run = pool2d,
 };
 const CornuKernel cornu__host_average_pool2d = {
-    .name = "pool2d", .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d,
+    .name = "pool2d", .declines = cornu__takes_f32_or_bf16, .scratch = pool2d_scratch, .run = pool2d,
 };
 const CornuKernel cornu__host_max_pool2d_grad = {
-    .name = "pool2d", .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d_grad,
+    .name = "pool2d", .declines = cornu__takes_f32_or_bf16, .scratch = pool2d_scratch, .run = pool2d_grad,
 };
 const CornuKernel cornu__host_average_pool2d_grad = {
-    .name = "pool2d", .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d_grad,
+    .name = "pool2d", .declines = cornu__takes_f32_or_bf16, .scratch = pool2d_scratch, .run = pool2d_grad,
 };

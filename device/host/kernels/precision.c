@@ -32,20 +32,38 @@ CornuMultiplication cornu__multiplication(CornuMultiplier multiplier, CornuDtype
     return m;
 }
 
-bool cornu__product_accepts(const CornuOpCall *call, const CornuType *out_type,
-                            const CornuMachine *machine)
+CornuDecline cornu__product_declines(const CornuOpCall *call, const CornuType *out_type,
+                                     const CornuMachine *machine)
 {
     const CornuDtype in = call->in[0].dtype, out = out_type->dtype;
-    if (in == CORNU_F32) return out == CORNU_F32;
-    return machine->multiplier.bf16 && in == CORNU_BF16 && (out == CORNU_F32 || out == CORNU_BF16);
+    if (in == CORNU_F32) return cornu__needs(out == CORNU_F32, "a result of f32");
+    if (in != CORNU_BF16 || !machine->multiplier.bf16)
+        return cornu__needs(false, "operands that the device multiplies");
+    return cornu__needs(out == CORNU_F32 || out == CORNU_BF16, "a result of f32 or bf16");
 }
 
-bool cornu__product_unpools(const CornuOpCall *call, const CornuType *out_type,
-                            const CornuMachine *machine)
+CornuDecline cornu__product_of_f32_declines(const CornuOpCall *call, const CornuType *out_type,
+                                            const CornuMachine *machine)
+{
+    const CornuMultiplication m = cornu__multiplication(machine->multiplier, CORNU_F32);
+    return cornu__needs(call->in[0].dtype == CORNU_F32 && out_type->dtype == CORNU_F32 &&
+                        m.in_place && m.products->depth == 1, "products of f32");
+}
+
+CornuDecline cornu__product_unpool_declines(const CornuOpCall *call, const CornuType *out_type,
+                                            const CornuMachine *machine)
 {
     const CornuMultiplication m = cornu__multiplication(machine->multiplier, call->in[0].dtype);
-    return cornu__product_accepts(call, out_type, machine) && m.parts == 1 &&
-           (m.in_place || m.from == CORNU_BF16);
+    const CornuDecline        decline = cornu__product_declines(call, out_type, machine);
+    if (decline.needs) return decline;
+    return cornu__needs(m.parts == 1 && (m.in_place || m.from == CORNU_BF16), "operands of one part");
+}
+
+int64_t cornu__sum_steps(const CornuMultiplication *m, int64_t count)
+{
+    enum { TILE_DEPTH = 32 };   /* elements of a sum that a tile register holds */
+    if (cornu__sums_on_tiles(m)) return (count + TILE_DEPTH - 1) / TILE_DEPTH;
+    return (count + m->products->depth - 1) / m->products->depth * m->passes;
 }
 
 size_t cornu__parts_bytes(const CornuMultiplication *m, int64_t count)

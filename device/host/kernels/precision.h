@@ -34,15 +34,28 @@ typedef struct {
 
 CornuMultiplication cornu__multiplication(CornuMultiplier multiplier, CornuDtype from);
 
-/* Whether products take the call: operands f32, or also bf16 if `multiplier` is of bf16; the result
+/* What products need of a call: operands f32, or also bf16 if `multiplier` is of bf16; the result
  * f32 or, of bf16, bf16. */
-bool cornu__product_accepts(const CornuOpCall *call, const CornuType *out_type,
-                            const CornuMachine *machine);
+CornuDecline cornu__product_declines(const CornuOpCall *call, const CornuType *out_type,
+                                     const CornuMachine *machine);
 
-/* Whether they take a d_y of the first operand's dtype also where it is a max pooling's gradient
- * that they make themselves: of several parts all would have to be kept. */
-bool cornu__product_unpools(const CornuOpCall *call, const CornuType *out_type,
-                            const CornuMachine *machine);
+/* Only of f32, on a device that multiplies f32. */
+CornuDecline cornu__product_of_f32_declines(const CornuOpCall *call, const CornuType *out_type,
+                                            const CornuMachine *machine);
+
+/* What they need of a d_y of the first operand's dtype that is a max pooling's gradient, which
+ * they make themselves: of several parts all would have to be kept. */
+CornuDecline cornu__product_unpool_declines(const CornuOpCall *call, const CornuType *out_type,
+                                            const CornuMachine *machine);
+
+/* Whether sums are made on tile registers, from operands as they are in memory. */
+static inline bool cornu__sums_on_tiles(const CornuMultiplication *m)
+{
+    return m->in_place && cornu__has_tile_registers(m->products);
+}
+
+/* Steps on registers that a sum of so many elements takes, all passes. */
+int64_t cornu__sum_steps(const CornuMultiplication *m, int64_t count);
 
 /* Bytes of `count` elements as tiles take them, all parts; 0 if they are read in place. */
 size_t cornu__parts_bytes(const CornuMultiplication *m, int64_t count);

@@ -88,12 +88,14 @@ static CornuDtype cells_of(const CornuOpCall *op)
     return op->in[!is_lstm(op->id) ? X : is_backward(op->id) ? STATES : C0].dtype;
 }
 
-static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
+static CornuDecline recurrent_declines(const CornuOpCall *op, const CornuType *out_type,
+                                       const CornuMachine *machine)
 {
     (void)out_type;
     const CornuDtype dtype = op->in[0].dtype, cells = cells_of(op);
-    return (dtype == CORNU_F32 || (dtype == CORNU_BF16 && machine->multiplier.bf16)) &&
-           (cells == CORNU_F32 || cells == dtype);
+    if (dtype != CORNU_F32 && !(dtype == CORNU_BF16 && machine->multiplier.bf16))
+        return cornu__needs(false, "the dtype that the device multiplies");
+    return cornu__needs(cells == CORNU_F32 || cells == dtype, "cells of f32 or of x' dtype");
 }
 
 static void find_sizes(Recurrent *p, const CornuOpCall *op, const CornuMachine *machine)
@@ -774,10 +776,10 @@ static CornuStatus run(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_recurrent = {
-    .name = "recurrent", .accepts = accepts, .scratch = scratch, .run = run,
+    .name = "recurrent", .declines = recurrent_declines, .scratch = scratch, .run = run,
     .pack_bytes = pack_bytes, .pack = pack, .packs = KERNEL,
 };
 const CornuKernel cornu__host_recurrent_grad = {
-    .name = "recurrent", .accepts = accepts, .scratch = scratch, .run = run,
+    .name = "recurrent", .declines = recurrent_declines, .scratch = scratch, .run = run,
     .pack_bytes = pack_bytes, .pack = pack, .packs = G_KERNEL,
 };

@@ -322,16 +322,17 @@ static CornuStatus reduce_sum(const CornuKernelCall *call) { return reduce(call,
 static CornuStatus reduce_max(const CornuKernelCall *call) { return reduce(call, true); }
 
 /* f16 becomes f32 first: an element at a time would be far slower. */
-static bool accepts(const CornuOpCall *call, const CornuType *out_type, const CornuMachine *machine)
+static CornuDecline reduce_declines(const CornuOpCall *call, const CornuType *out_type,
+                                    const CornuMachine *machine)
 {
     (void)out_type;
     (void)machine;
-    return call->in[0].dtype != CORNU_F16;
+    return cornu__needs(call->in[0].dtype != CORNU_F16, "an operand other than f16");
 }
 
 const CornuKernel cornu__host_reduce_sum = {
-    .name = "reduce", .accepts = accepts, .scratch = reduce_scratch, .run = reduce_sum,
+    .name = "reduce", .declines = reduce_declines, .scratch = reduce_scratch, .run = reduce_sum,
 };
 const CornuKernel cornu__host_reduce_max = {
-    .name = "reduce", .accepts = accepts, .scratch = reduce_scratch, .run = reduce_max,
+    .name = "reduce", .declines = reduce_declines, .scratch = reduce_scratch, .run = reduce_max,
 };

@@ -100,7 +100,7 @@ static CornuStatus unique_rows(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_unique_rows = {
-    .name = "rows", .accepts = cornu__accepts_all, .scratch = unique_scratch, .run = unique_rows,
+    .name = "rows", .declines = cornu__takes_all, .scratch = unique_scratch, .run = unique_rows,
 };
 
 /* ---- scatter_rows: table (V, C), indices (N), values (N, C), any dtype ---- */
@@ -145,5 +145,5 @@ static CornuStatus scatter_rows(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_scatter_rows = {
-    .name = "rows", .accepts = cornu__accepts_all, .run = scatter_rows,
+    .name = "rows", .declines = cornu__takes_all, .run = scatter_rows,
 };

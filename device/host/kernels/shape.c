@@ -347,18 +347,18 @@ static CornuStatus pack(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_transpose = {
-    .name = "shape", .accepts = cornu__accepts_all, .run = transpose,
+    .name = "shape", .declines = cornu__takes_all, .run = transpose,
 };
 const CornuKernel cornu__host_slice = {
-    .name = "shape", .accepts = cornu__accepts_all, .run = slice,
+    .name = "shape", .declines = cornu__takes_all, .run = slice,
 };
-const CornuKernel cornu__host_pad = { .name = "shape", .accepts = cornu__accepts_all, .run = pad };
+const CornuKernel cornu__host_pad = { .name = "shape", .declines = cornu__takes_all, .run = pad };
 const CornuKernel cornu__host_concat = {
-    .name = "shape", .accepts = cornu__accepts_all, .run = concat,
+    .name = "shape", .declines = cornu__takes_all, .run = concat,
 };
 const CornuKernel cornu__host_flip = {
-    .name = "shape", .accepts = cornu__accepts_all, .run = flip,
+    .name = "shape", .declines = cornu__takes_all, .run = flip,
 };
 const CornuKernel cornu__host_pack = {
-    .name = "shape", .accepts = cornu__accepts_all, .run = pack,
+    .name = "shape", .declines = cornu__takes_all, .run = pack,
 };

@@ -22,13 +22,6 @@ typedef struct {
     int64_t                rows, classes, block_rows;
 } Softmax;
 
-static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
-{
-    (void)machine;
-    const CornuDtype dtype = op->in[0].dtype;
-    return (dtype == CORNU_F32 || dtype == CORNU_BF16) && out_type->dtype == dtype;
-}
-
 /* Rows that are widened at once. */
 static int64_t rows_together(int64_t classes) { return larger(1, TOGETHER / classes); }
 
@@ -81,8 +74,8 @@ static CornuStatus softmax(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_softmax = {
-    .name = "softmax", .accepts = accepts, .scratch = softmax_scratch, .run = softmax,
+    .name = "softmax", .declines = cornu__takes_f32_or_bf16, .scratch = softmax_scratch, .run = softmax,
 };
 const CornuKernel cornu__host_log_softmax = {
-    .name = "softmax", .accepts = accepts, .scratch = softmax_scratch, .run = softmax,
+    .name = "softmax", .declines = cornu__takes_f32_or_bf16, .scratch = softmax_scratch, .run = softmax,
 };

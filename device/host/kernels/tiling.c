@@ -52,8 +52,8 @@ double cornu__winograd_multiplies(const CornuWinograd *winograd, const CornuTili
     return tiles * rows * rows * (C * (double)in_registers(filters) + each * rows * (C + F));
 }
 
-double cornu__direct_multiplies(const CornuWalk *walk, int64_t phases)
+double cornu__direct_multiplies(const CornuWalk *walk)
 {
     return (double)cornu__taps_met(&walk->axis[0]) * (double)cornu__taps_met(&walk->axis[1]) *
-           (double)(walk->in_channels * phases * in_registers(walk->out_channels / phases));
+           (double)(walk->in_channels * in_registers(walk->out_channels));
 }

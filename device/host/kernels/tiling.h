@@ -45,10 +45,9 @@ int64_t cornu__tiling_image(const CornuTiling *tiling);
 int64_t cornu__point_floats(int64_t floats);
 
 /* Multiply-adds of an image, filters in whole registers: those of all points, and those that the
- * transforms of its channels take as long as; and the ones of a convolution's taps, filters of each
- * of so many phases. */
+ * transforms of its channels take as long as; and the ones of a convolution's taps. */
 double cornu__winograd_multiplies(const CornuWinograd *winograd, const CornuTiling *tiling,
                                   int64_t channels, int64_t filters);
-double cornu__direct_multiplies(const CornuWalk *walk, int64_t phases);
+double cornu__direct_multiplies(const CornuWalk *walk);
 
 #endif

@@ -137,6 +137,12 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
     return &executable->base;
 }
 
+int cornu__host_declined(const CornuExecutable *executable, int step, CornuDeclined *to)
+{
+    const CornuPlan *plan = ((const Executable *)executable)->plan;
+    return cornu__plan_declined(plan, &plan->steps[step], to);
+}
+
 CornuExecutable *cornu__host_twin(CornuExecutable *base)
 {
     Executable *twin = cornu__allocate(1, sizeof *twin);

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -27,6 +28,63 @@ static void test_kernels_are_named(void **state)
                     assert_string_not_equal(kernel->name, tables[t][id][k]->name);
             }
     assert_string_equal(cornu__host_kernels[CORNU_OP_CONV2D][0]->name, "conv2d_winograd");
+}
+
+/* A program of one convolution of f32 without padding. */
+static CornuProgram *convolution(int64_t batch, int64_t extent, int64_t taps, int64_t channels,
+                                 int64_t filters, int64_t stride)
+{
+    const CornuAttributes how = { .conv2d = { .strides = { stride, stride }, .dtype = CORNU_F32 } };
+    CornuProgram         *p = cornu_program_create();
+    CornuValue            in[2], y;
+    in[0] = input(p, cornu_type(CORNU_F32, batch, extent, extent, channels));
+    in[1] = input(p, cornu_type(CORNU_F32, taps, taps, channels, filters));
+    assert_int_equal(cornu_program_record(p, CORNU_OP_CONV2D, &how, in, 2, &y), CORNU_OK);
+    output(p, y, -1);
+    return p;
+}
+
+/* Which kernel runs a program's last kernel step, and which it is asked after: "a: why; b: why". */
+static void say_kernels(CornuProgram *p, char *to, size_t size)
+{
+    Compiled                   made = compile(cpu[1], p);
+    CornuDeclined              declined[CORNU_MOST_DECLINED];
+    int                        count, last = -1;
+    const CornuExecutableStep *steps = cornu_executable_steps(made.executable, &count);
+    for (int i = 0; i < count; i++)
+        if (!strcmp(steps[i].kind, "kernel")) last = i;
+    assert_true(last >= 0);
+    size_t used = (size_t)snprintf(to, size, "%s", steps[last].kernel);
+    assert_int_equal(cornu_executable_declined(made.executable, -1, declined), 0);
+    assert_int_equal(cornu_executable_declined(made.executable, count, declined), 0);
+    count = cornu_executable_declined(made.executable, last, declined);
+    for (int i = 0; i < count; i++)
+        used += (size_t)snprintf(to + used, size - used, "; %s: %s", declined[i].kernel,
+                                 declined[i].why);
+    release(&made);
+    cornu_program_free(p);
+}
+
+/* Those asked before the one that runs say what they need, with figures; of 64 channels and a map
+ * of one output, 16 products of 64 by 64 and the transforms, 16 (64 64 + 2.5 4 (64 + 64)), cost
+ * 2.33 of the 9 products of 64 by 64. */
+static void test_kernels_say_why_they_declined(void **state)
+{
+    (void)state;
+    char said[600];
+    say_kernels(convolution(2, 32, 3, 16, 16, 1), said, sizeof said);
+    assert_string_equal(said, "conv2d_winograd");
+    say_kernels(convolution(2, 32, 3, 3, 16, 1), said, sizeof said);
+    assert_non_null(strstr(said, "; conv2d_winograd: needs at least 12 channels, has 3; conv2d_few:"
+                                 " costs "));
+    say_kernels(convolution(2, 32, 1, 16, 16, 2), said, sizeof said);
+    assert_string_equal(said, "conv2d_direct; "
+                        "conv2d_winograd: needs 3 x 3 or 5 x 5 taps of each phase, no dilation; "
+                        "conv2d_few: needs strides of 1; "
+                        "conv2d_padded: needs bf16, and tile registers (AMX)");
+    say_kernels(convolution(2, 3, 3, 64, 64, 1), said, sizeof said);
+    assert_non_null(strstr(said, "; conv2d_winograd: costs 2.33 of conv2d_direct, estimated "
+                                 "(at most 0.91 pays); "));
 }
 
 static void test_adam_is_one_pass_in_place(void **state)
@@ -525,6 +583,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_are_named),
+        cmocka_unit_test(test_kernels_say_why_they_declined),
         cmocka_unit_test(test_adam_is_one_pass_in_place),
         cmocka_unit_test(test_variables_that_trade_places),
         cmocka_unit_test(test_readers_run_before_the_writer),

@@ -229,7 +229,7 @@ CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,
     call.in = operand;
     call.threads = cornu__threads_create(threads);
     call.multiplier = tested_multiplier;
-    if (kernel->accepts) assert_true(kernel->accepts(&call.op, call.out_type, &machine));
+    if (kernel->declines) assert_null(kernel->declines(&call.op, call.out_type, &machine).needs);
     /* A kernel that may pack it itself does so on several threads: the bits are those of one. */
     const bool itself = threads > 1 && kernel->packs_itself &&
                         kernel->packs_itself(&call.op, call.out_type, &machine);
@@ -257,7 +257,9 @@ bool case_accepts(const CornuKernel *kernel, const Case *c)
 {
     const CornuOpCall  call = case_op(c);
     const CornuMachine machine = { 1, tested_multiplier, 1 };
-    return cornu__kernel_accepts(kernel, &call, c->out_type, &machine);
+    const CornuKernel *const *last = cornu__host_kernels[c->id];
+    while (last[1]) last++;
+    return !cornu__kernel_declines(kernel, *last, &call, c->out_type, &machine).needs;
 }
 
 /* The first after `last`, or of all if that is NULL, in the order of the tables. */
