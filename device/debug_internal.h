@@ -20,9 +20,9 @@
  * which order they run. */
 #define CORNU_PASSES(X)                                                                      \
     X(REWRITE,    rewrite)      /* tensor/rewrite.c                                       */ \
-    X(SIMPLIFY,   simplify)     /* these four in device/host/compile/, one file each      */ \
+    X(SIMPLIFY,   simplify)     /* these two in device/host/compile/, one file each       */ \
     X(DECOMPOSE,  decompose)    /* without it, ops without a kernel run on the reference  */ \
-    X(DISTRIBUTE, distribute)                                                                \
+    X(DISTRIBUTE, distribute)   /* this one and the next three in its sums/               */ \
     X(SHARE,      share)        /* of sums over many shards: share.c, and sums.c          */ \
     X(SUMMED,     summed)       /* of share and fuse: large products with their sums       */ \
     X(COMBINE,    combine)                                                                   \

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock_internal.h"
+#include "system/clock_internal.h"
 #include "debug_internal.h"
 #include "log_internal.h"
 #include "memory_internal.h"

@@ -25,8 +25,8 @@
 
 #include "../../device/log_internal.h"
 #include "../../device/open.h"
-#include "../../device/sha256_internal.h"
-#include "../../device/clock_internal.h"
+#include "../../device/hash/sha256_internal.h"
+#include "../../device/system/clock_internal.h"
 
 extern char **environ;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../device/environment_internal.h"
+#include "../../device/system/environment_internal.h"
 #include "../../device/log_internal.h"
 #include "../../device/status_internal.h"
 #include "download_internal.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
-#include "../../device/thread_internal.h"
+#include "../../device/system/thread_internal.h"
 #include "dataset_internal.h"
 
 typedef struct {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../clock_internal.h"
+#include "../system/clock_internal.h"
 #include "../host/machine/cpu.h"
 #include "../log_internal.h"
 #include "../memory_internal.h"

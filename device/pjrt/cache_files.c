@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../environment_internal.h"
+#include "../system/environment_internal.h"
 #include "../log_internal.h"
 #include "../memory_internal.h"
 #include "../open.h"

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../sha256_internal.h"
+#include "../hash/sha256_internal.h"
 #include "plugin.h"
 
 typedef struct {

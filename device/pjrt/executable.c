@@ -1,5 +1,5 @@
 /* Executables of the pjrt device: what the class does with them. */
-#include "../clock_internal.h"
+#include "../system/clock_internal.h"
 #include "../memory_internal.h"
 #include "executable.h"
 #include "figures.h"

@@ -29,7 +29,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../environment_internal.h"
+#include "../system/environment_internal.h"
 #include "../open.h"
 #include "../host/machine/accelerators.h"
 #include "plugin.h"

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../environment_internal.h"
+#include "../system/environment_internal.h"
 #include "mesh_internal.h"
 
 CornuStatus cornu__address_parse(CornuAddress *address, const char *text, int rank)

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#include "hmac_internal.h"
+#include "../hash/hmac_internal.h"
 #include "key_internal.h"
 
 typedef struct {

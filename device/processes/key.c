@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../environment_internal.h"
+#include "../system/environment_internal.h"
 #include "../open.h"
 #include "../status_internal.h"
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "../sha256_internal.h"
+#include "../hash/sha256_internal.h"
 
 typedef struct { unsigned char bytes[CORNU__SHA256_SIZE]; } CornuKey;
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../environment_internal.h"
+#include "../system/environment_internal.h"
 #include "../memory_internal.h"
 #include "../text/nearest.h"
 #include "../text/print.h"

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../clock_internal.h"
+#include "../system/clock_internal.h"
 #include "../log_internal.h"
 #include "../memory_internal.h"
 #include "address_internal.h"

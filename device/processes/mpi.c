@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../clock_internal.h"
+#include "../system/clock_internal.h"
 #include "../memory_internal.h"
 #include "frames_internal.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../environment_internal.h"
+#include "../system/environment_internal.h"
 #include "../log_internal.h"
 
 /* ---- The launcher ---- */

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../clock_internal.h"
+#include "../system/clock_internal.h"
 #include "../log_internal.h"
 #include "../memory_internal.h"
 #include "../text/print.h"
-#include "../thread_internal.h"
+#include "../system/thread_internal.h"
 #include "open_internal.h"
 #include "report_internal.h"
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../environment_internal.h"
+#include "../system/environment_internal.h"
 
 /* The launcher's pipe; -1 if there is none. */
 static int find_pipe(void)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../clock_internal.h"
+#include "../system/clock_internal.h"
 #include "../memory_internal.h"
 
 enum { NONE = -1 };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../clock_internal.h"
+#include "../system/clock_internal.h"
 #include "../device_internal.h"
 #include "../memory_internal.h"
 #include "../processes/deal_internal.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../device.h"
-#include "../environment_internal.h"
+#include "../system/environment_internal.h"
 #include "../host/machine/accelerators.h"
 #include "../log_internal.h"
 

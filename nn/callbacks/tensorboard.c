@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../device/clock_internal.h"
+#include "../../device/system/clock_internal.h"
 #include "../../device/memory_internal.h"
 #include "../formats/output_internal.h"
 #include "event_file_internal.h"

@@ -115,8 +115,8 @@ static void print_kernels(const CornuExplanation *e, FILE *to)
     fprintf(to, "%s\n", line);
 }
 
-/* "conv2d_direct, as conv2d_winograd needs at least 12 channels, has 1"; false if no kernel was asked
- * before the step's. */
+/* "conv2d_direct, as conv2d_winograd needs at least 12 channels, has 1"; false if no kernel was
+ * asked before the step's. */
 static bool say_declined(const CornuExplanation *e, int i, char text[CORNU_EXPLAIN_DECLINED])
 {
     CornuDeclined declined[CORNU_MOST_DECLINED];

@@ -1,7 +1,7 @@
 #include "safetensors_internal.h"
 
 #include "../../device/memory_internal.h"
-#include "../../device/sha256_internal.h"
+#include "../../device/hash/sha256_internal.h"
 #include "file_internal.h"
 #include "json_internal.h"
 

@@ -1,6 +1,6 @@
 #include "progbar_logger.h"
 
-#include "../../device/clock_internal.h"
+#include "../../device/system/clock_internal.h"
 #include "../../device/memory_internal.h"
 #include "../formats/output_internal.h"
 #include "../terminal/progbar_internal.h"

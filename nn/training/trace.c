@@ -1,5 +1,5 @@
 /* A traced step: trace_write.c writes it, callbacks/trace_callback.c chooses it. */
-#include "../../device/clock_internal.h"
+#include "../../device/system/clock_internal.h"
 #include "../../device/memory_internal.h"
 #include "../../device/status_internal.h"
 #include "trace_internal.h"

@@ -4,7 +4,7 @@
 
 #include "../../datasets/pipeline/dataset_internal.h"
 #include "../../datasets/pipeline/iterator.h"
-#include "../../device/clock_internal.h"
+#include "../../device/system/clock_internal.h"
 #include "history.h"
 #include "../model/model_internal.h"
 

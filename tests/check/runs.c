@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../device/clock_internal.h"
+#include "../../device/system/clock_internal.h"
 #include "../quick.h"
 
 enum { PER_PROCESS = 50, LIMIT_S = 120, MOST_FINDINGS = 10 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../device/clock_internal.h"
+#include "../../device/system/clock_internal.h"
 #include "fields.h"
 
 typedef struct {

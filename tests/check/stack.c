@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../device/clock_internal.h"
+#include "../../device/system/clock_internal.h"
 #include "../../nn/training/training_internal.h"
 #include "../../tensor/graph_internal.h"
 #include "generator.h"

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "../../device/clock_internal.h"
+#include "../../device/system/clock_internal.h"
 #include "../device/processes/results.h"
 #include "../quick.h"
 #include "generator.h"

@@ -6,7 +6,7 @@
 #ifndef CORNU_TESTS_FUZZ_H
 #define CORNU_TESTS_FUZZ_H
 
-#include "../../device/sha256_internal.h"
+#include "../../device/hash/sha256_internal.h"
 #include "../../nn/cornu.h"
 
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /*
- * From a program to steps in memory: the passes of host devices, one file each, in this order.
+ * From a program to steps in memory: the passes of host devices, one file each, in this order;
+ * those about sums over shards in sums/.
  *
  *     simplify     drops what need not be computed
  *     decompose    replaces ops that have no kernel by ops that have one
@@ -22,7 +23,7 @@
 #define CORNU_DEVICE_HOST_PASSES_H
 
 #include "../../debug_internal.h"
-#include "plan.h"
+#include "plan/plan.h"
 
 /* Runs all passes into an empty plan; cornu__plan_free frees the plan, also after a failure. `host`
  * must outlive it. */

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "group.h"
-#include "host.h"
+#include "plan/group.h"
+#include "plan/host.h"
 
 /* "f32 (2, 3), i32 (2)": what the op is applied to, or makes if it has no operands. */
 static void print_operands(const CornuProgram *program, const CornuProgramOp *op, char *to,

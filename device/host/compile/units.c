@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "../../memory_internal.h"
-#include "heap.h"
+#include "plan/heap.h"
 
 /* ---- Lists of ops ---- */
 

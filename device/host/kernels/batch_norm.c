@@ -221,9 +221,10 @@ static CornuStatus batch_norm_grad(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_batch_norm = {
-    .name = "batch_norm", .declines = cornu__takes_f32_or_bf16, .scratch = batch_norm_scratch, .run = batch_norm,
-    .takes_relu = true,
+    .name = "batch_norm", .declines = cornu__takes_f32_or_bf16,
+    .scratch = batch_norm_scratch, .run = batch_norm, .takes_relu = true,
 };
 const CornuKernel cornu__host_batch_norm_grad = {
-    .name = "batch_norm", .declines = cornu__takes_f32_or_bf16, .scratch = batch_norm_scratch, .run = batch_norm_grad,
+    .name = "batch_norm", .declines = cornu__takes_f32_or_bf16,
+    .scratch = batch_norm_scratch, .run = batch_norm_grad,
 };

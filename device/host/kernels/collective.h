@@ -8,7 +8,7 @@
  *
  * In one process nothing is sent: a kernel reads what other shards made, and the plan makes it wait
  * for them. The slices of a gathered value, and a shard's slice of a shared value, are usually in
- * place already (compile/plan_outputs.c).
+ * place already (compile/plan/plan_outputs.c).
  */
 #ifndef CORNU_DEVICE_HOST_COLLECTIVE_H
 #define CORNU_DEVICE_HOST_COLLECTIVE_H

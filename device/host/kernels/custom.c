@@ -37,4 +37,6 @@ static CornuStatus run(const CornuKernelCall *call)
                                                           call->out);
 }
 
-const CornuKernel cornu__host_custom = { .name = "custom", .declines = custom_declines, .run = run };
+const CornuKernel cornu__host_custom = {
+    .name = "custom", .declines = custom_declines, .run = run,
+};

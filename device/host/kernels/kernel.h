@@ -1,7 +1,7 @@
 /*
  * Kernels of the host devices, by op.
  *
- * A host device brings tables of kernels (compile/host.h). An op without a kernel is decomposed;
+ * A host device brings tables of kernels (compile/plan/host.h). An op without a kernel is decomposed;
  * an op that has no decomposition either runs by the reference kernel, counted as a fallback.
  *
  * Every operand and result is packed, row-major, in the dtype of its type, aligned to 64 bytes.
@@ -98,11 +98,11 @@ typedef struct CornuKernel CornuKernel;
 
 /* Why a kernel does not take a call. */
 typedef struct {
-    const char        *needs;         /* what the call has not; NULL: the kernel takes it */
-    int64_t            least, most;   /* unless 0, of what is needed at least, at most */
-    int64_t            has;           /* and of that the call has so many */
-    const CornuKernel *than;          /* or NULL, or the kernel that costs less             */
-    double             cost, most_cost;   /* in units of that one's: estimated, and what would pay */
+    const char        *needs;         /* what the call has not; NULL: the kernel takes it      */
+    int64_t            least, most;   /* unless 0, of what is needed at least, at most         */
+    int64_t            has;           /* and how many of that the call has                     */
+    const CornuKernel *than;          /* or NULL, or the kernel that costs less                */
+    double             cost, most_cost;   /* of that one's, estimated, and which would pay     */
 } CornuDecline;
 
 #define CORNU_TAKES ((CornuDecline){ .needs = NULL })

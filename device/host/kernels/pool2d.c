@@ -133,14 +133,18 @@ static CornuStatus pool2d_grad(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_max_pool2d = {
-    .name = "pool2d", .declines = cornu__takes_f32_or_bf16, .scratch = pool2d_scratch, .run = pool2d,
+    .name = "pool2d", .declines = cornu__takes_f32_or_bf16,
+    .scratch = pool2d_scratch, .run = pool2d,
 };
 const CornuKernel cornu__host_average_pool2d = {
-    .name = "pool2d", .declines = cornu__takes_f32_or_bf16, .scratch = pool2d_scratch, .run = pool2d,
+    .name = "pool2d", .declines = cornu__takes_f32_or_bf16,
+    .scratch = pool2d_scratch, .run = pool2d,
 };
 const CornuKernel cornu__host_max_pool2d_grad = {
-    .name = "pool2d", .declines = cornu__takes_f32_or_bf16, .scratch = pool2d_scratch, .run = pool2d_grad,
+    .name = "pool2d", .declines = cornu__takes_f32_or_bf16,
+    .scratch = pool2d_scratch, .run = pool2d_grad,
 };
 const CornuKernel cornu__host_average_pool2d_grad = {
-    .name = "pool2d", .declines = cornu__takes_f32_or_bf16, .scratch = pool2d_scratch, .run = pool2d_grad,
+    .name = "pool2d", .declines = cornu__takes_f32_or_bf16,
+    .scratch = pool2d_scratch, .run = pool2d_grad,
 };

@@ -56,7 +56,8 @@ CornuDecline cornu__product_unpool_declines(const CornuOpCall *call, const Cornu
     const CornuMultiplication m = cornu__multiplication(machine->multiplier, call->in[0].dtype);
     const CornuDecline        decline = cornu__product_declines(call, out_type, machine);
     if (decline.needs) return decline;
-    return cornu__needs(m.parts == 1 && (m.in_place || m.from == CORNU_BF16), "operands of one part");
+    return cornu__needs(m.parts == 1 && (m.in_place || m.from == CORNU_BF16),
+                        "operands of one part");
 }
 
 int64_t cornu__sum_steps(const CornuMultiplication *m, int64_t count)

@@ -17,7 +17,7 @@
  *
  * Reference: device/ops/lstm.c and gru.c; tests/op_cases/recurrent.c has the cases.
  * Source: own; gates and cell in the product's epilogue, as cuDNN fuses them (Appleyard et al.,
- *     "Optimizing Performance of Recurrent Neural Networks on GPUs", arXiv 1604.01946).
+ *     "Optimizing Performance of CornuRecurrent Neural Networks on GPUs", arXiv 1604.01946).
  * Gain, Zen 4: gru in place of a scan, 128 x 100 x 512, forward and backward: 716 ms, then 341;
  *     next step's operands prefetched, lstm_grad 16 x 100 x 512, bf16, one core: 19.0 ms, then
  *     18.1. Zen 3, AVX2: blocks of 64 rows, lstm 128 x 100 x 512, one core: 416 ms, then 398.
@@ -30,106 +30,33 @@
  */
 #include <string.h>
 
-#include "../../integer_internal.h"
 #include "../machine/cpu.h"
 #include "kernels.h"
-#include "precision.h"
-#include "../isa/recurrent.h"
+#include "recurrent.h"
 
 enum {
-    UNITS = CORNU_CELL_UNITS,
-    MOST_GATES = 4,
+    UNITS = CORNU_RECURRENT_UNITS,
+    MOST_GATES = CORNU_RECURRENT_GATES,
     MOST_AHEAD = 16,    /* of what one update and product need, one after the other */
     SEVERAL_TILES = 4,  /* multiply long enough for another panel to come   */
-    PACK_ROWS = 64,     /* of the kernel, packed by one block; even        */
-    LEAST_ROWS = 32,    /* of a block where there are several,             */
-    ENOUGH_ROWS = 64,   /* which read the kernel less often                */
-    LEAST_WORK = 128 << 10,   /* multiply-adds of a thread that are worth handing to it */
-    STREAMED = 4 << 20, /* bytes of gates from which on no cache keeps them till they are read */
-    PADDING = 32        /* between rows, so that their starts spread over the cache's sets */
+    LEAST_WORK = 128 << 10   /* multiply-adds of a thread that are worth handing to it */
 };
-
-/* Operands and results; STATES and FIRST are what lstm's cells or gru's h were. */
-enum { X, KERNEL, H0, C0, BIAS = C0, MASK, H = 0, LAST_C, GRU_GATES = 1, CELLS, LSTM_GATES };
-enum { GATES, STATES, FIRST, G_KERNEL, D_H, GRU_MASK, D_C = GRU_MASK, LSTM_MASK };
-enum { D_X, D_H0, D_C0, D_INNER = D_C0 };
-
-typedef struct {
-    const CornuKernelCall *call;
-    CornuMultiplication    how;
-    const CornuProducts   *products;
-    const CornuCells      *cells;
-    bool    lstm, backward, narrow, narrow_cells, reverse;
-    bool    stream;               /* gates and cells: past the caches                         */
-    float   gate_slope;
-    int64_t batch, steps, units, gates;
-    int64_t groups, k;            /* panels are of each gate over U, or of all over gates U   */
-    int64_t depth, padded;        /* k and units, rounded up to pairs and registers           */
-    int64_t blocks, rows;         /* of the batch, and at most in one                         */
-    int64_t stride, plane;        /* elements between rows of x, and between its parts        */
-    size_t  x_bytes, thread_bytes;
-    const uint8_t *mask;
-    float      *bias;             /* of each group, zeros but for gru forwards */
-    const char *packed;           /* the kernel's panels */
-    char       *threads;
-    size_t      each;             /* bytes from thread to thread there */
-    int64_t     pieces;           /* of a step's units, forwards; 1: not divided */
-} Recurrent;
-
-static bool is_lstm(CornuOpId id) { return id == CORNU_OP_LSTM || id == CORNU_OP_LSTM_GRAD; }
-
-static bool is_backward(CornuOpId id)
-{
-    return id == CORNU_OP_LSTM_GRAD || id == CORNU_OP_GRU_GRAD;
-}
-
-static CornuDtype cells_of(const CornuOpCall *op)
-{
-    return op->in[!is_lstm(op->id) ? X : is_backward(op->id) ? STATES : C0].dtype;
-}
 
 static CornuDecline recurrent_declines(const CornuOpCall *op, const CornuType *out_type,
                                        const CornuMachine *machine)
 {
     (void)out_type;
-    const CornuDtype dtype = op->in[0].dtype, cells = cells_of(op);
+    const CornuDtype dtype = op->in[0].dtype, cells = cornu__recurrent_cells(op);
     if (dtype != CORNU_F32 && !(dtype == CORNU_BF16 && machine->multiplier.bf16))
         return cornu__needs(false, "the dtype that the device multiplies");
     return cornu__needs(cells == CORNU_F32 || cells == dtype, "cells of f32 or of x' dtype");
 }
 
-static void find_sizes(Recurrent *p, const CornuOpCall *op, const CornuMachine *machine)
-{
-    const int64_t *h = op->in[is_backward(op->id) ? STATES : X].shape.extent;
-    p->lstm = is_lstm(op->id);
-    p->backward = is_backward(op->id);
-    p->reverse = op->attributes->recurrence.reverse;
-    p->gate_slope = (float)op->attributes->recurrence.gate_slope;
-    p->narrow = op->in[0].dtype == CORNU_BF16;
-    p->narrow_cells = cells_of(op) == CORNU_BF16;
-    p->gates = p->lstm ? 4 : 3;
-    p->batch = h[0], p->steps = h[1], p->units = p->backward ? h[2] : h[2] / p->gates;
-    p->how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
-    p->products = p->how.products;
-    p->cells = cornu__cells();
-    p->groups = p->backward ? 1 : p->gates;
-    p->k = p->backward ? p->gates * p->units : p->units;
-    p->depth = ceil_divide(p->k, p->products->depth) * p->products->depth;
-    p->padded = ceil_divide(p->units, p->products->lanes) * p->products->lanes;
-    p->blocks = larger(1, smaller(p->batch / LEAST_ROWS,
-                                  larger(machine->threads, p->batch / ENOUGH_ROWS)));
-    p->rows = ceil_divide(p->batch, p->blocks);
-    p->stream = p->units % 16 == 0 &&
-                p->batch * p->steps * p->units * MOST_GATES * (p->narrow ? 2 : 4) >= STREAMED;
-    p->stride = ceil_divide(p->k, PADDING) * PADDING + PADDING;
-    p->plane = p->rows * p->stride;
-}
-
 /* The parts of the scratch memory, in this order; returns its bytes. */
-static size_t lay_out(Recurrent *p, const CornuOpCall *op, const CornuMachine *machine,
+static size_t lay_out(CornuRecurrent *p, const CornuOpCall *op, const CornuMachine *machine,
                       char *scratch)
 {
-    find_sizes(p, op, machine);
+    cornu__recurrent_find_sizes(p, op, machine);
     const size_t bias = cornu__aligned((size_t)(p->groups * p->padded) * sizeof(float));
     p->x_bytes = cornu__aligned((size_t)(p->how.parts * p->plane) * p->products->size);
     const int64_t state = p->padded + UNITS, sums = MOST_GATES * UNITS;
@@ -147,136 +74,8 @@ static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
                       const CornuMachine *machine)
 {
     (void)out_type;
-    Recurrent p;
+    CornuRecurrent p;
     return lay_out(&p, op, machine, NULL);
-}
-
-/* ---- The kernel, packed ---- */
-
-typedef struct {
-    Recurrent   recurrent;
-    const void *kernel;     /* its parts, one after the other */
-    char       *packed;
-} Pack;
-
-static int64_t panel_width(const Recurrent *p, int64_t unit)
-{
-    return smaller(2 * p->products->lanes, p->padded - unit);
-}
-
-/* Where the panel at column `unit` of a group is: `depth` rows for each part. */
-static int64_t panel_offset(const Recurrent *p, int64_t group, int64_t unit)
-{
-    return (group * p->padded + unit) * p->depth * p->how.parts * (int64_t)p->products->size;
-}
-
-static size_t panels_bytes(const Recurrent *p)
-{
-    return cornu__aligned((size_t)panel_offset(p, p->groups, 0));
-}
-
-/* After the panels there is space for the parts of the kernel. */
-static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
-                         const CornuMachine *machine)
-{
-    (void)out_type;
-    Recurrent p;
-    find_sizes(&p, op, machine);
-    return panels_bytes(&p) + cornu__parts_bytes(&p.how, p.gates * p.units * p.units);
-}
-
-/* Some rows of one part of one group into all its panels. */
-static void pack_rows(void *context, int64_t block, int thread)
-{
-    (void)thread;
-    const Pack      *pack = context;
-    const Recurrent *p = &pack->recurrent;
-    const int64_t chunks = ceil_divide(p->k, PACK_ROWS), columns = p->gates * p->units;
-    const int64_t k = block % chunks * PACK_ROWS, count = smaller(PACK_ROWS, p->k - k);
-    const int64_t part = block / chunks % p->how.parts;
-    const int64_t group = block / chunks / p->how.parts;
-    const int64_t k_step = p->backward ? 1 : columns, n_step = p->backward ? columns : 1;
-    for (int64_t unit = 0, width; unit < p->padded; unit += width) {
-        char *panel = pack->packed + panel_offset(p, group, unit);
-        width = panel_width(p, unit);
-        const int64_t from = part * p->units * columns + group * p->units + k * k_step +
-                             unit * n_step;
-        p->products->pack(panel, width, part * p->depth + k, count,
-                          cornu__element(&p->how, pack->kernel, from), k_step, n_step,
-                          smaller(width, p->units - unit));
-        if (k + count == p->k && p->depth > p->k)   /* the odd one's other half */
-            p->products->pack(panel, width, part * p->depth + p->k, 1, pack->kernel, 0, 0, 0);
-    }
-}
-
-static void pack(const CornuKernelCall *call)
-{
-    Pack               pack = { .packed = call->out[0] };
-    const CornuMachine machine = cornu__machine_of(call);
-    Recurrent         *p = &pack.recurrent;
-    find_sizes(p, &call->op, &machine);
-    pack.kernel = cornu__all_parts(&p->how, call->threads,
-                                   call->in[p->backward ? G_KERNEL : KERNEL],
-                                   p->gates * p->units * p->units, pack.packed + panels_bytes(p));
-    cornu__threads_run(call->threads, p->groups * p->how.parts * ceil_divide(p->k, PACK_ROWS),
-                       pack_rows, &pack);
-}
-
-/* ---- Products ---- */
-
-static void find_runs(const Recurrent *p, CornuRun *runs)
-{
-    for (int pass = 0; pass < p->how.passes; pass++)
-        runs[pass] = (CornuRun){ p->how.pass[pass][0] * p->plane,
-                                 p->how.pass[pass][1] * p->depth, p->k };
-}
-
-/* y = x times `count` columns of a group from `unit` on, rounded up to registers, plus the bias. */
-static void multiply(const Recurrent *p, const char *x, int64_t rows, int64_t group, int64_t unit,
-                     int64_t count, float *y, int64_t y_stride, CornuAhead *ahead)
-{
-    const int64_t tiles = ceil_divide(rows, p->products->tile_rows);
-    CornuRun      runs[CORNU_MOST_PASSES];
-    find_runs(p, runs);
-    CornuTile tile = { .x_stride = p->stride, .runs = runs, .run_count = p->how.passes,
-                       .y_stride = y_stride, .ahead = ahead };
-    const int64_t end = smaller(p->padded, unit + count);
-    for (int64_t first = unit, width; first < end; first += width) {
-        width = panel_width(p, first);
-        tile.panel = p->packed + panel_offset(p, group, first);
-        tile.bias = p->bias + group * p->padded + first;
-        tile.vectors = (int)(width / p->products->lanes);
-        tile.columns = (int)width;
-        for (int64_t t = 0; t < tiles; t++) {
-            const int64_t m = t * rows / tiles;
-            tile.rows = (int)((t + 1) * rows / tiles - m);
-            tile.x = cornu__element(&p->how, x, m * p->stride);
-            tile.y = y + m * y_stride + first - unit;
-            p->products->tile(&tile);
-        }
-    }
-}
-
-/* The same of the units' columns of all gates, results UNITS apart. Of few rows, gates that are
- * multiplied at once add to the same sums. */
-static void multiply_gates(const Recurrent *p, const char *x, int64_t rows, int64_t unit, float *y,
-                           CornuAhead *ahead)
-{
-    CornuRun runs[CORNU_MOST_PASSES];
-    find_runs(p, runs);
-    const int64_t end = smaller(p->padded, unit + UNITS), whole = 2 * p->products->lanes;
-    int64_t       first = unit;
-    for (; rows <= p->products->panels_rows && first + whole <= end; first += whole)
-        p->products->panels(&(CornuPanels){
-            .tile = { .x = x, .x_stride = p->stride, .runs = runs, .run_count = p->how.passes,
-                      .panel = p->packed + panel_offset(p, 0, first), .bias = p->bias + first,
-                      .y = y + first - unit, .y_stride = MOST_GATES * UNITS, .ahead = ahead,
-                      .rows = (int)rows },
-            .panels = (int)p->gates, .bias_next = p->padded, .y_next = UNITS,
-            .panel_next = panel_offset(p, 1, 0) / (int64_t)p->products->size });
-    for (int64_t gate = 0; gate < p->gates && first < end; gate++)
-        multiply(p, x, rows, gate, first, end - first, y + gate * UNITS + first - unit,
-                 MOST_GATES * UNITS, ahead);
 }
 
 /* ---- Blocks of rows ---- */
@@ -297,7 +96,8 @@ static CornuCellOutput output(void *to, int64_t index, bool narrow)
 }
 
 /* Outputs that only the gradient reads. */
-static CornuCellOutput output_for_later(const Recurrent *p, void *to, int64_t index, bool narrow)
+static CornuCellOutput output_for_later(const CornuRecurrent *p, void *to, int64_t index,
+                                        bool narrow)
 {
     CornuCellOutput y = output(to, index, narrow);
     y.stream = p->stream;
@@ -306,7 +106,7 @@ static CornuCellOutput output_for_later(const Recurrent *p, void *to, int64_t in
 
 /* The memory of a block of rows. States have space for whole blocks of units. */
 typedef struct {
-    const Recurrent *p;
+    const CornuRecurrent *p;
     int64_t     first, rows;
     char       *x, *next;         /* what the product reads now, and in the next step forwards */
     float      *a, *b, *c;        /* states, rows `stride` apart; forwards a alone             */
@@ -334,9 +134,10 @@ static void expect(Coming *coming, const Rows *r, const void *from, int64_t inde
  * x: few rows meet panels that are in it. */
 static void expect_panel(Coming *coming, const Rows *r, int64_t group, int64_t unit)
 {
-    const Recurrent *p = r->p;
-    const int64_t    end = smaller(p->padded, unit + UNITS), from = panel_offset(p, group, unit);
-    const int64_t    bytes = panel_offset(p, group, end) - from;
+    const CornuRecurrent *p = r->p;
+    const int64_t    end = smaller(p->padded, unit + UNITS);
+    const int64_t    from = cornu__recurrent_panel_offset(p, group, unit);
+    const int64_t    bytes = cornu__recurrent_panel_offset(p, group, end) - from;
     const bool       fits = 2 * bytes + (int64_t)p->x_bytes <= cornu__cpu()->l2;
     if (!fits || r->rows < SEVERAL_TILES * p->products->tile_rows ||
         cornu__has_tile_registers(p->products))
@@ -347,7 +148,7 @@ static void expect_panel(Coming *coming, const Rows *r, int64_t group, int64_t u
 /* To be requested by the products of all rows by `columns` columns; or now. */
 static CornuAhead request(const Rows *r, const Coming *coming, int64_t columns)
 {
-    const Recurrent *p = r->p;
+    const CornuRecurrent *p = r->p;
     const int64_t    tiles = ceil_divide(r->rows, p->products->tile_rows);
     const int64_t    panels = ceil_divide(columns, 2 * p->products->lanes);
     CornuAhead       ahead = { .then = coming->list, .count = coming->count };
@@ -359,7 +160,7 @@ static CornuAhead request(const Rows *r, const Coming *coming, int64_t columns)
     return ahead;
 }
 
-static Rows rows_of(const Recurrent *p, int64_t block, int thread)
+static Rows rows_of(const CornuRecurrent *p, int64_t block, int thread)
 {
     char         *memory = p->threads + (size_t)thread * p->each;
     const int64_t first = block * p->batch / p->blocks;
@@ -376,14 +177,14 @@ static Rows rows_of(const Recurrent *p, int64_t block, int thread)
 }
 
 /* Makes `count` elements of x from `at` on of the elements at `from`. */
-static void put(const Recurrent *p, char *x, int64_t at, int64_t count, const void *from)
+static void put(const CornuRecurrent *p, char *x, int64_t at, int64_t count, const void *from)
 {
     cornu__parts(&p->how, from, 0, count, x + at * (int64_t)p->products->size, p->plane);
 }
 
 /* Where cells store what the next product reads, if that is as it is in memory. To copy it from
  * there would be to wait for the cell, row after row. */
-static CornuCellOutput output_for_product(const Recurrent *p, char *x, int64_t at)
+static CornuCellOutput output_for_product(const CornuRecurrent *p, char *x, int64_t at)
 {
     return p->how.in_place ? output(x, at, p->narrow) : (CornuCellOutput){ .to = NULL };
 }
@@ -400,7 +201,7 @@ static void narrow(const float *from, int64_t count, bool narrow, void *to)
     else memcpy(to, from, (size_t)count * sizeof *from);
 }
 
-static bool is_kept(const Recurrent *p, int64_t row, int64_t t)
+static bool is_kept(const CornuRecurrent *p, int64_t row, int64_t t)
 {
     return p->mask && !p->mask[row * p->steps + t];
 }
@@ -410,7 +211,7 @@ static bool is_kept(const Recurrent *p, int64_t row, int64_t t)
 /* A masked step: states stay as they were. Its gates are computed all the same. */
 static void keep(const Rows *r, int64_t row, int64_t t, int64_t before)
 {
-    const Recurrent   *p = r->p;
+    const CornuRecurrent   *p = r->p;
     const size_t  size = p->products->size;
     const int64_t b = r->first + row, at = (b * p->steps + t) * p->units;
     const void   *h = before < 0 || before >= p->steps
@@ -430,7 +231,7 @@ static void keep(const Rows *r, int64_t row, int64_t t, int64_t before)
 static const void *update_lstm(const Rows *r, int64_t row, int64_t step, int64_t unit, int units,
                                float *state)
 {
-    const Recurrent *p = r->p;
+    const CornuRecurrent *p = r->p;
     const int64_t    at = step * p->units + unit, wide = step * p->gates * p->units + unit;
     CornuLstmCell    cell = {
         .units = units, .gate_slope = p->gate_slope, .gate = p->units, .sums_gate = UNITS,
@@ -448,7 +249,7 @@ static const void *update_lstm(const Rows *r, int64_t row, int64_t step, int64_t
 static const void *update_gru(const Rows *r, int64_t row, int64_t step, int64_t unit, int units,
                               float *state)
 {
-    const Recurrent *p = r->p;
+    const CornuRecurrent *p = r->p;
     CornuGruCell     cell = {
         .units = units, .gate_slope = p->gate_slope, .gate = p->units, .sums_gate = UNITS,
         .state = state, .sums = r->sums + row * MOST_GATES * UNITS,
@@ -464,7 +265,7 @@ static const void *update_gru(const Rows *r, int64_t row, int64_t step, int64_t 
 
 static void update(const Rows *r, int64_t row, int64_t t, int64_t unit)
 {
-    const Recurrent *p = r->p;
+    const CornuRecurrent *p = r->p;
     const int64_t    step = (r->first + row) * p->steps + t;
     const int        units = (int)smaller(UNITS, p->units - unit);
     const bool       keeps = is_kept(p, r->first + row, t);
@@ -478,7 +279,7 @@ static void update(const Rows *r, int64_t row, int64_t t, int64_t unit)
 /* For the updates of a step's units, and the products of the units after them, from `next` on. */
 static void expect_units(Coming *coming, const Rows *r, int64_t t, int64_t unit, int64_t next)
 {
-    const Recurrent *p = r->p;
+    const CornuRecurrent *p = r->p;
     void            *gates = p->call->out[p->lstm ? LSTM_GATES : GRU_GATES];
     const int64_t    U = p->units, units = smaller(UNITS, U - unit);
     const int64_t    step = r->first * p->steps + t, at = step * U + unit;
@@ -501,7 +302,7 @@ static void expect_units(Coming *coming, const Rows *r, int64_t t, int64_t unit,
 /* States before the first step. */
 static void begin(const Rows *r)
 {
-    const Recurrent *p = r->p;
+    const CornuRecurrent *p = r->p;
     for (int64_t row = 0; row < r->rows; row++) {
         const int64_t at = (r->first + row) * p->units;
         const void   *h = element(p->call->in[H0], at, p->narrow);
@@ -515,13 +316,13 @@ static void begin(const Rows *r)
  * with: of panels in one order a cache too small for all of them would keep none. */
 static void update_units(const Rows *r, int64_t t, int64_t first, int64_t end)
 {
-    const Recurrent *p = r->p;
+    const CornuRecurrent *p = r->p;
     Coming           coming;
     for (int64_t i = first; i < end; i++) {
         const int64_t unit = (t % 2 ? first + end - 1 - i : i) * UNITS;
         expect_units(&coming, r, t, unit, i + 1 == end ? -1 : unit + (t % 2 ? -UNITS : UNITS));
         CornuAhead ahead = request(r, &coming, p->gates * UNITS);
-        multiply_gates(p, r->x, r->rows, unit, r->sums, &ahead);
+        cornu__recurrent_multiply_gates(p, r->x, r->rows, unit, r->sums, &ahead);
         for (int64_t row = 0; row < r->rows; row++) update(r, row, t, unit);
     }
     p->cells->fence();
@@ -530,7 +331,7 @@ static void update_units(const Rows *r, int64_t t, int64_t first, int64_t end)
 /* What remains of a step when all its units are done. */
 static void end_step(Rows *r, int64_t t)
 {
-    const Recurrent *p = r->p;
+    const CornuRecurrent *p = r->p;
     for (int64_t row = 0; row < r->rows; row++)
         if (is_kept(p, r->first + row, t)) keep(r, row, t, p->reverse ? t + 1 : t - 1);
     char *x = r->x;
@@ -540,20 +341,20 @@ static void end_step(Rows *r, int64_t t)
 
 static void end(const Rows *r)
 {
-    const Recurrent *p = r->p;
+    const CornuRecurrent *p = r->p;
     for (int64_t row = 0; row < r->rows && p->lstm; row++)
         narrow(r->a + row * r->stride, p->units, p->narrow_cells,
                output(p->call->out[LAST_C], (r->first + row) * p->units, p->narrow_cells).to);
 }
 
-static int64_t step_time(const Recurrent *p, int64_t step)
+static int64_t step_time(const CornuRecurrent *p, int64_t step)
 {
     return p->reverse ? p->steps - 1 - step : step;
 }
 
 static void run_forwards(void *context, int64_t block, int thread)
 {
-    const Recurrent *p = context;
+    const CornuRecurrent *p = context;
     Rows             r = rows_of(p, block, thread);
     begin(&r);
     for (int64_t step = 0; step < p->steps; step++) {
@@ -573,7 +374,7 @@ typedef struct {
 static void run_piece(void *context, int64_t piece, int thread)
 {
     const Divided   *d = context;
-    const Recurrent *p = d->rows->p;
+    const CornuRecurrent *p = d->rows->p;
     const int64_t    groups = ceil_divide(p->units, UNITS);
     Rows             r = *d->rows;
     r.sums = (float *)(void *)((char *)r.sums + (size_t)thread * p->each);
@@ -581,7 +382,7 @@ static void run_piece(void *context, int64_t piece, int thread)
 }
 
 /* All blocks in turn, in the first thread's memory but for sums. */
-static void run_divided(const Recurrent *p)
+static void run_divided(const CornuRecurrent *p)
 {
     for (int64_t block = 0; block < p->blocks; block++) {
         Rows r = rows_of(p, block, 0);
@@ -597,7 +398,7 @@ static void run_divided(const Recurrent *p)
 
 /* ---- Backwards: a is d_c, b what of d_h bypasses the product, c the product ---- */
 
-static void clear(const Recurrent *p, void *to, int64_t step)
+static void clear(const CornuRecurrent *p, void *to, int64_t step)
 {
     const int64_t columns = p->gates * p->units;
     memset(output(to, step * columns, p->narrow).to, 0, (size_t)columns * (p->narrow ? 2 : 4));
@@ -606,7 +407,7 @@ static void clear(const Recurrent *p, void *to, int64_t step)
 /* A masked step: its input gets no gradient, all of d_h and d_c goes to the step before. */
 static void pass(const Rows *r, int64_t row, int64_t step)
 {
-    const Recurrent *p = r->p;
+    const CornuRecurrent *p = r->p;
     float           *direct = r->b + row * r->stride, outside[UNITS];
     const float     *product = r->c + row * r->stride;
     for (int64_t unit = 0; unit < p->units; unit += UNITS) {
@@ -628,7 +429,7 @@ static void pass(const Rows *r, int64_t row, int64_t step)
 static const void *update_lstm_grad(const Rows *r, int64_t row, int64_t step, int64_t unit,
                                     int units, CornuCellInput before)
 {
-    const Recurrent  *p = r->p;
+    const CornuRecurrent  *p = r->p;
     const int64_t     at = step * p->units + unit, wide = step * p->gates * p->units + unit;
     const int64_t     state = row * r->stride + unit;
     CornuLstmGradCell cell = {
@@ -647,7 +448,7 @@ static const void *update_lstm_grad(const Rows *r, int64_t row, int64_t step, in
 static const void *update_gru_grad(const Rows *r, int64_t row, int64_t step, int64_t unit,
                                    int units, CornuCellInput before)
 {
-    const Recurrent *p = r->p;
+    const CornuRecurrent *p = r->p;
     const int64_t    wide = step * p->gates * p->units + unit, state = row * r->stride + unit;
     CornuGruGradCell cell = {
         .units = units, .gate_slope = p->gate_slope, .gate = p->units,
@@ -663,7 +464,7 @@ static const void *update_gru_grad(const Rows *r, int64_t row, int64_t step, int
 }
 
 /* Units from `unit` on of the state before step t of a row. */
-static CornuCellInput state_before(const Recurrent *p, int64_t b, int64_t t, int64_t unit)
+static CornuCellInput state_before(const CornuRecurrent *p, int64_t b, int64_t t, int64_t unit)
 {
     const int64_t before = p->reverse ? t + 1 : t - 1;
     return before < 0 || before >= p->steps
@@ -674,7 +475,7 @@ static CornuCellInput state_before(const Recurrent *p, int64_t b, int64_t t, int
 
 static void update_grad(const Rows *r, int64_t row, int64_t t)
 {
-    const Recurrent *p = r->p;
+    const CornuRecurrent *p = r->p;
     const int64_t    b = r->first + row, step = b * p->steps + t;
     for (int64_t unit = 0; unit < p->units; unit += UNITS) {
         const int            units = (int)smaller(UNITS, p->units - unit);
@@ -690,7 +491,7 @@ static void update_grad(const Rows *r, int64_t row, int64_t t)
 /* For the updates of the units from `unit` on at step t, if there is one, and the next product. */
 static void expect_grad(Coming *coming, const Rows *r, int64_t t, int64_t unit)
 {
-    const Recurrent *p = r->p;
+    const CornuRecurrent *p = r->p;
     const int64_t    U = p->units, units = smaller(UNITS, U - unit);
     const int64_t    step = r->first * p->steps + t, next = unit + UNITS < U ? unit + UNITS : 0;
     coming->count = 0;
@@ -712,7 +513,7 @@ static void expect_grad(Coming *coming, const Rows *r, int64_t t, int64_t unit)
 
 static void run_backwards(void *context, int64_t block, int thread)
 {
-    const Recurrent *p = context;
+    const CornuRecurrent *p = context;
     const Rows       r = rows_of(p, block, thread);
     Coming           coming;
     for (int64_t row = 0; row < r.rows && p->lstm; row++)
@@ -727,7 +528,7 @@ static void run_backwards(void *context, int64_t block, int thread)
         for (int64_t unit = 0; unit < p->units; unit += UNITS) {
             expect_grad(&coming, &r, next, unit);
             CornuAhead ahead = request(&r, &coming, UNITS);
-            multiply(p, r.x, r.rows, 0, unit, UNITS, r.c + unit, r.stride, &ahead);
+            cornu__recurrent_multiply(p, r.x, r.rows, 0, unit, UNITS, r.c + unit, r.stride, &ahead);
         }
     }
     for (int64_t row = 0; row < r.rows; row++) {
@@ -742,7 +543,7 @@ static void run_backwards(void *context, int64_t block, int thread)
 }
 
 /* In how many pieces a step's units are computed. */
-static int64_t pieces_of(const Recurrent *p, int threads)
+static int64_t pieces_of(const CornuRecurrent *p, int threads)
 {
     const int64_t work = p->rows * p->units * p->units * p->gates;
     if (p->backward || 2 * p->blocks > threads) return 1;
@@ -750,7 +551,7 @@ static int64_t pieces_of(const Recurrent *p, int threads)
 }
 
 /* The bias of gru in f32, where the panels of its gates expect it. */
-static void find_bias(const Recurrent *p)
+static void find_bias(const CornuRecurrent *p)
 {
     memset(p->bias, 0, (size_t)(p->groups * p->padded) * sizeof *p->bias);
     for (int64_t gate = 0; gate < p->gates && !p->lstm && !p->backward; gate++)
@@ -760,7 +561,7 @@ static void find_bias(const Recurrent *p)
 
 static CornuStatus run(const CornuKernelCall *call)
 {
-    Recurrent          p = { .call = call };
+    CornuRecurrent          p = { .call = call };
     const CornuMachine machine = cornu__machine_of(call);
     lay_out(&p, &call->op, &machine, call->scratch);
     const int mask = !p.backward ? MASK : p.lstm ? LSTM_MASK : GRU_MASK;
@@ -777,9 +578,9 @@ static CornuStatus run(const CornuKernelCall *call)
 
 const CornuKernel cornu__host_recurrent = {
     .name = "recurrent", .declines = recurrent_declines, .scratch = scratch, .run = run,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = KERNEL,
+    .pack_bytes = cornu__recurrent_pack_bytes, .pack = cornu__recurrent_pack, .packs = KERNEL,
 };
 const CornuKernel cornu__host_recurrent_grad = {
     .name = "recurrent", .declines = recurrent_declines, .scratch = scratch, .run = run,
-    .pack_bytes = pack_bytes, .pack = pack, .packs = G_KERNEL,
+    .pack_bytes = cornu__recurrent_pack_bytes, .pack = cornu__recurrent_pack, .packs = G_KERNEL,
 };

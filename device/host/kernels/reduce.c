@@ -5,8 +5,8 @@
  * few rows at a time and only the result is rounded, if at all. x is cut into chunks of rows by its
  * shape alone; each chunk gives partial sums in f32, and these are added in double, in their order.
  * Within a chunk,
- *     C = 1    a run of up to 4096 elements is summed in 64 lanes, see isa/vector_reduce.c; short
- *              ones some at a time
+ *     C = 1    a run of up to 4096 elements is summed in 64 lanes, see
+ *              isa/vector/vector_reduce.c; short ones some at a time
  *     C > 1    rows are added to a row of sums; rows shorter than 256 elements are taken several at
  *              a time, as one long row, and folded at the end
  * so that a sum of f32 has at most some 128 roundings, then one per chunk in double.
@@ -18,7 +18,7 @@
  * Source: own; pairwise summation (Higham, "The Accuracy of Floating Point Summation", 1993) bounds
  *     the roundings.
  * Gain: bf16 read where it lies, bias gradients of mnist_cnn at 1024 on tpu: 10 bytes an element
- *     moved before, 4 after. Short runs together: isa/vector_reduce.c.
+ *     moved before, 4 after. Short runs together: isa/vector/vector_reduce.c.
  */
 #include <math.h>
 #include <string.h>

@@ -74,8 +74,10 @@ static CornuStatus softmax(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_softmax = {
-    .name = "softmax", .declines = cornu__takes_f32_or_bf16, .scratch = softmax_scratch, .run = softmax,
+    .name = "softmax", .declines = cornu__takes_f32_or_bf16,
+    .scratch = softmax_scratch, .run = softmax,
 };
 const CornuKernel cornu__host_log_softmax = {
-    .name = "softmax", .declines = cornu__takes_f32_or_bf16, .scratch = softmax_scratch, .run = softmax,
+    .name = "softmax", .declines = cornu__takes_f32_or_bf16,
+    .scratch = softmax_scratch, .run = softmax,
 };

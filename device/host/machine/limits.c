@@ -7,7 +7,7 @@
 #include "cpu.h"
 #include "threads.h"
 #include "vector.h"
-#include "../../clock_internal.h"
+#include "../../system/clock_internal.h"
 
 /* A turn takes at least half of TURN_S, and TURNS of them the promised time. They are short so that
  * on a busy machine some are not interrupted. A read is of at most LONGEST_RUN floats; a thread

@@ -23,9 +23,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../clock_internal.h"
+#include "../../system/clock_internal.h"
 #include "../../memory_internal.h"
-#include "../../thread_internal.h"
+#include "../../system/thread_internal.h"
 #include "../isa/product.h"
 #include "cpu.h"
 

@@ -18,7 +18,7 @@
 #ifndef CORNU_DEVICE_HOST_EXCHANGE_H
 #define CORNU_DEVICE_HOST_EXCHANGE_H
 
-#include "../compile/plan.h"
+#include "../compile/plan/plan.h"
 
 typedef struct CornuCollective CornuCollective;
 

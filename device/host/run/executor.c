@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../clock_internal.h"
+#include "../../system/clock_internal.h"
 #include "../../memory_internal.h"
 #include "../../processes/processes_internal.h"
 #include "../compile/passes.h"

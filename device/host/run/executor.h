@@ -9,13 +9,14 @@
 #define CORNU_DEVICE_HOST_EXECUTOR_H
 
 #include "../../device_internal.h"
-#include "../compile/host.h"
+#include "../compile/plan/host.h"
 #include "buffer.h"
 
 /* `host` must outlive the executable. The class functions of the same names. */
 CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *program);
 CornuExecutable *cornu__host_twin(CornuExecutable *executable);
-int              cornu__host_declined(const CornuExecutable *executable, int step, CornuDeclined *to);
+int              cornu__host_declined(const CornuExecutable *executable, int step,
+                                      CornuDeclined *to);
 CornuStatus      cornu__host_allocate(CornuExecutable *executable);
 CornuStatus      cornu__host_fix(CornuExecutable *executable, CornuBuffer *const *inputs);
 CornuStatus      cornu__host_run(CornuExecutable *executable, CornuBuffer *const *inputs,

@@ -1,8 +1,8 @@
-/* Running groups of elementwise ops (compile/group.h). */
+/* Running groups of elementwise ops (compile/plan/group.h). */
 #ifndef CORNU_DEVICE_HOST_RUN_GROUP_H
 #define CORNU_DEVICE_HOST_RUN_GROUP_H
 
-#include "../compile/group.h"
+#include "../compile/plan/group.h"
 #include "../machine/threads.h"
 
 /* `in` has an address for each of the group's inputs. CORNU_ERR_VALUE if the operands of a

@@ -2,7 +2,7 @@
 #ifndef CORNU_DEVICE_HOST_SCAN_H
 #define CORNU_DEVICE_HOST_SCAN_H
 
-#include "../compile/plan.h"
+#include "../compile/plan/plan.h"
 
 /* Runs a step of the body: cornu__plan_run_step, passed in because it calls this for scans. */
 typedef CornuStatus CornuStepRunner(const CornuPlan *plan, const CornuPlanStep *step,

@@ -2,7 +2,7 @@
 #ifndef CORNU_DEVICE_HOST_STEP_H
 #define CORNU_DEVICE_HOST_STEP_H
 
-#include "../compile/plan.h"
+#include "../compile/plan/plan.h"
 
 /* Runs the step on a shard with plan->operands at `addresses` and plan->scratch_bytes of scratch
  * memory. The message of a failure names the op. */

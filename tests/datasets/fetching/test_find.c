@@ -30,7 +30,7 @@
 #include "../../../datasets/fetching/download_internal.h"
 #include "../../../datasets/fetching/find.h"
 #include "../../../device/log.h"
-#include "../../../device/sha256_internal.h"
+#include "../../../device/hash/sha256_internal.h"
 #include "../files.h"
 #include "../../skip.h"
 

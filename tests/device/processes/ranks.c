@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "../../../device/clock_internal.h"
+#include "../../../device/system/clock_internal.h"
 
 /* A socket that listens at a free port of this machine. */
 static int listen_anywhere(char *address, size_t size)

@@ -25,7 +25,7 @@
 
 #include <cmocka.h>
 
-#include "../../../device/clock_internal.h"
+#include "../../../device/system/clock_internal.h"
 #include "../../../device/log.h"
 #include "../../../device/processes/key_internal.h"
 #include "../../../device/processes/shm_memory_internal.h"

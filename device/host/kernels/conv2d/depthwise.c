@@ -1,0 +1,253 @@
+/*
+ * Grouped convolutions with one group for each channel, and their gradients: f32 or bf16 in and
+ * out, f32 in the products and sums, on tpu too, where the vector unit would compute them.
+ *
+ *     x (B, H, W, C), filter (h, w, 1, C), y (B, Ho, Wo, C), d_filter like the filter
+ *
+ * Nine multiply-adds for each element read leave nothing to tile for: a register holds channels,
+ * and some registers of sums are the next outputs of a row, or the taps of d_filter
+ * (isa/depthwise.h). Taps on padding are left out. bf16 is widened an image at a time, in the
+ * cache.
+ *
+ * The input gradient is the same walk over d_y, transposed. For d_filter the batch is cut into
+ * chunks; each makes its own sum, and these are added in order.
+ *
+ * Reference: device/ops/conv2d.c; tests/device/host/kernels/test_kernels.c compares them.
+ * Source: own.
+ * Gain: not measured.
+ */
+#include <string.h>
+
+#include "../../../integer_internal.h"
+#include "../../../ops/window.h"
+#include "../../machine/bf16.h"
+#include "convolution.h"
+#include "../../isa/depthwise.h"
+#include "../kernels.h"
+#include "../precision.h"
+
+enum {
+    UNITS = 64,              /* cuts, where the shape allows       */
+    SUM_BYTES = 16 << 20     /* of all chunks' sums together       */
+};
+
+/* Outputs j, j + step, … of each row, which meet the same taps of a row of the filter. */
+typedef struct {
+    int64_t j, outputs;
+} Columns;
+
+typedef struct {
+    const CornuKernelCall *call;
+    const CornuDepthwises *kernels;
+    CornuWalk              walk;
+    bool                   wide_in, wide_out;   /* f32, not bf16 */
+    int64_t                channels, taps, x_image, y_row, y_image, slabs, chunks;
+    Columns               *columns;             /* at most one for each output of a row */
+    int64_t                columns_count;
+    CornuDepthwiseTap     *tap;                 /* h w of them per thread */
+    float                 *x, *y;               /* of bf16, per thread: the operands' rows that a
+                                                   block reads, and a row of y, or of d_filter all
+                                                   of d_y */
+    float                 *filter, *bias, *sums;
+} Depthwise;
+
+static bool is_grad_filter(const CornuOpCall *op)
+{
+    return op->id == CORNU_OP_GROUPED_CONV2D_GRAD_FILTER;
+}
+
+static CornuDecline depthwise_declines(const CornuOpCall *op, const CornuType *out_type,
+                                       const CornuMachine *machine)
+{
+    const CornuDtype in = op->in[0].dtype, out = out_type->dtype;
+    const int64_t    groups = cornu__conv_groups(op);
+    (void)machine;
+    if ((in != CORNU_F32 && in != CORNU_BF16) || (out != CORNU_F32 && out != CORNU_BF16))
+        return cornu__needs(false, "f32 or bf16");
+    return cornu__needs(op->in[0].shape.extent[3] == groups &&
+                        op->in[1].shape.extent[3] == groups && out_type->shape.extent[3] == groups,
+                        "one filter for each channel");
+}
+
+static void find_columns(Depthwise *d)
+{
+    const CornuAxis *width = &d->walk.axis[1];
+    const int64_t    step = cornu__axis_step(width);
+    d->columns_count = 0;
+    for (int64_t phase = 0; phase < smaller(step, width->out); phase++)
+        for (int64_t j = phase; j < width->out; j = width->ends[j])
+            d->columns[d->columns_count++] = (Columns){ j, (width->ends[j] - j) / step };
+}
+
+/* Sizes and the parts of the scratch memory; returns its bytes. */
+static size_t lay_out(Depthwise *d, const CornuOpCall *op, const CornuType *out_type,
+                      const CornuMachine *machine, char *scratch)
+{
+    const bool by_filter = is_grad_filter(op);
+    d->kernels = cornu__depthwises();
+    d->walk = cornu__walk(op, out_type);
+    const CornuAxis *height = &d->walk.axis[0], *width = &d->walk.axis[1];
+    const int64_t    threads = machine->threads, C = d->walk.in_channels;
+    d->channels = C;
+    d->taps = height->taps * width->taps;
+    d->wide_in = op->in[0].dtype == CORNU_F32;
+    d->wide_out = out_type->dtype == CORNU_F32;
+    d->x_image = height->in * width->in * C;
+    d->y_row = width->out * C;
+    d->y_image = height->out * d->y_row;
+    d->slabs = smaller(height->out, ceil_divide(UNITS, larger(1, d->walk.batch)));
+    d->chunks = smaller(d->walk.batch, SUM_BYTES / (4 * d->taps * C));
+    d->chunks = larger(1, d->chunks);
+    const int64_t x = d->wide_in ? 0 : d->x_image;
+    const int64_t y = by_filter ? (d->wide_in ? 0 : d->y_image) : (d->wide_out ? 0 : d->y_row);
+    const int64_t sums = by_filter ? d->chunks * d->taps * C : d->taps * C + C;
+    const size_t  tap = (size_t)(threads * d->taps) * sizeof(CornuDepthwiseTap);
+    const size_t  columns = (size_t)width->out * sizeof(Columns);
+    const size_t  rows = (size_t)cornu__walk_size(&d->walk) * sizeof(int64_t);
+    if (scratch) {
+        d->tap = (CornuDepthwiseTap *)(void *)scratch;
+        d->columns = (Columns *)(void *)(scratch + tap);
+        cornu__walk_start(&d->walk, (int64_t *)(void *)(scratch + tap + columns));
+        find_columns(d);
+        d->x = (float *)(void *)(scratch + tap + columns + rows);
+        d->y = d->x + threads * x;
+        d->sums = d->filter = d->y + threads * y;
+        d->bias = d->filter + d->taps * C;
+    }
+    return tap + columns + rows + (size_t)(threads * (x + y) + sums) * sizeof(float);
+}
+
+static size_t scratch(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
+{
+    Depthwise d;
+    return lay_out(&d, op, out_type, machine, NULL);
+}
+
+/* The outputs of row i in some columns. */
+static CornuDepthwiseRun run_of(const Depthwise *d, int64_t i, const Columns *columns, int thread)
+{
+    const CornuAxis   *height = &d->walk.axis[0], *width = &d->walk.axis[1];
+    const int64_t      C = d->channels, row = width->in * C, filter_row = width->taps * C;
+    const int64_t     *met = width->rows + columns->j * width->taps;
+    CornuDepthwiseTap *taps = d->tap + thread * d->taps;
+    CornuDepthwiseRun  run = {
+        .taps = taps, .outputs = columns->outputs, .channels = C,
+        .x_step = (width->transposed ? 1 : width->stride) * C,
+        .y_step = cornu__axis_step(width) * C,
+    };
+    for (int64_t u = 0; u < height->taps; u++) {
+        const int64_t at = height->rows[i * height->taps + u];
+        const int64_t filter = cornu__axis_tap(height, u) * filter_row;
+        for (int64_t v = 0; v < width->taps && at >= 0; v++)
+            if (met[v] >= 0)
+                taps[run.tap_count++] = (CornuDepthwiseTap){
+                    at * row + met[v] * C, filter + cornu__axis_tap(width, v) * C,
+                };
+    }
+    return run;
+}
+
+/* Rows [from, to) of image b of an operand, with so many elements a row and an image, in f32; in
+ * place if there is nothing to widen. */
+static const float *rows_of(const Depthwise *d, int operand, int64_t image, int64_t b, int64_t row,
+                            int64_t from, int64_t to, float *made)
+{
+    const void *all = d->call->in[operand];
+    if (d->wide_in) return (const float *)all + b * image;
+    if (from < to)
+        cornu__bf16()->widen((const uint16_t *)all + b * image + from * row, (to - from) * row,
+                             made + from * row);
+    return made;
+}
+
+/* Some rows of one image. */
+static void convolve(void *context, int64_t block, int thread)
+{
+    const Depthwise *d = context;
+    const CornuAxis *height = &d->walk.axis[0], *width = &d->walk.axis[1];
+    const int64_t    b = block / d->slabs, slab = block % d->slabs, C = d->channels;
+    const int64_t    i_begin = slab * height->out / d->slabs;
+    const int64_t    i_end = (slab + 1) * height->out / d->slabs;
+    CornuEpilogue    epilogue = *d->call->epilogue;
+    if (epilogue.bias) epilogue.bias = d->bias;
+    int64_t from, to;
+    cornu__rows_met(height, i_begin, i_end, &from, &to);
+    const float *x = rows_of(d, 0, d->x_image, b, width->in * C, from, to,
+                             d->x + thread * d->x_image);
+    for (int64_t i = i_begin; i < i_end; i++) {
+        const int64_t at = b * d->y_image + i * d->y_row;
+        float        *y = d->wide_out ? (float *)d->call->out[0] + at : d->y + thread * d->y_row;
+        for (int64_t k = 0; k < d->columns_count; k++) {
+            const CornuDepthwiseRun run = run_of(d, i, &d->columns[k], thread);
+            d->kernels->convolve(&run, x, d->filter, y + d->columns[k].j * C);
+        }
+        cornu__epilogue_apply(&epilogue, &(CornuEpilogueRows){
+            .y = y, .rows = width->out, .columns = C, .stride = C, .first = at, .width = C });
+        void *made = d->wide_out ? (void *)y : (uint16_t *)d->call->out[0] + at;
+        if (!d->wide_out) cornu__bf16()->narrow(y, d->y_row, made);
+        if (epilogue.gate)
+            cornu__epilogue_gate(&epilogue, d->call->out_type->dtype, at, d->y_row, made);
+    }
+}
+
+static CornuStatus depthwise(const CornuKernelCall *call)
+{
+    Depthwise          d = { .call = call };
+    const CornuMachine machine = cornu__machine_of(call);
+    lay_out(&d, &call->op, call->out_type, &machine, call->scratch);
+    const int64_t C = d.channels;
+    if (d.wide_in) memcpy(d.filter, call->in[1], (size_t)(d.taps * C) * sizeof(float));
+    else cornu__bf16()->widen(call->in[1], d.taps * C, d.filter);
+    cornu__biases(call->epilogue, call->out_type->dtype, C, C, d.bias);
+    cornu__threads_run(call->threads, d.walk.batch * d.slabs, convolve, &d);
+    return CORNU_OK;
+}
+
+/* ---- The gradient of the filter ---- */
+
+static void sum_chunk(void *context, int64_t chunk, int thread)
+{
+    const Depthwise *d = context;
+    const CornuAxis *height = &d->walk.axis[0], *width = &d->walk.axis[1];
+    const int64_t    C = d->channels, batch = d->walk.batch;
+    float           *sums = d->sums + chunk * d->taps * C;
+    memset(sums, 0, (size_t)(d->taps * C) * sizeof(float));
+    for (int64_t b = chunk * batch / d->chunks; b < (chunk + 1) * batch / d->chunks; b++) {
+        const float *x = rows_of(d, 0, d->x_image, b, width->in * C, 0, height->in,
+                                 d->x + thread * d->x_image);
+        const float *y = rows_of(d, 1, d->y_image, b, d->y_row, 0, height->out,
+                                 d->y + thread * d->y_image);
+        for (int64_t i = 0; i < height->out; i++)
+            for (int64_t k = 0; k < d->columns_count; k++) {
+                const CornuDepthwiseRun run = run_of(d, i, &d->columns[k], thread);
+                d->kernels->grad_filter(&run, x, y + i * d->y_row + d->columns[k].j * C, sums);
+            }
+    }
+}
+
+static CornuStatus depthwise_grad_filter(const CornuKernelCall *call)
+{
+    Depthwise          d = { .call = call };
+    const CornuMachine machine = cornu__machine_of(call);
+    lay_out(&d, &call->op, call->out_type, &machine, call->scratch);
+    const int64_t count = d.taps * d.channels;
+    cornu__threads_run(call->threads, d.chunks, sum_chunk, &d);
+    for (int64_t chunk = 1; chunk < d.chunks; chunk++)
+        for (int64_t k = 0; k < count; k++) d.sums[k] += d.sums[chunk * count + k];
+    if (d.wide_out) memcpy(call->out[0], d.sums, (size_t)count * sizeof(float));
+    else cornu__bf16()->narrow(d.sums, count, call->out[0]);
+    return CORNU_OK;
+}
+
+const CornuKernel cornu__host_depthwise = {
+    .name = "depthwise", .declines = depthwise_declines, .scratch = scratch, .run = depthwise,
+    .takes_epilogue = true, .takes_scale = true,
+};
+const CornuKernel cornu__host_depthwise_grad_input = {
+    .name = "depthwise", .declines = depthwise_declines, .scratch = scratch, .run = depthwise,
+    .takes_gate = true,
+};
+const CornuKernel cornu__host_depthwise_grad_filter = {
+    .name = "depthwise", .declines = depthwise_declines, .scratch = scratch,
+    .run = depthwise_grad_filter,
+};
