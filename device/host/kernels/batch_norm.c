@@ -43,8 +43,8 @@ typedef struct {
     float                 *means, *factor, *a, *b;   /* that are applied */
 } BatchNorm;
 
-/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
-static size_t lay_out(BatchNorm *n, CornuType type, float *scratch)
+/* Sizes, and the parts of the scratch memory. */
+static void lay_out(BatchNorm *n, CornuType type, CornuScratch *scratch)
 {
     const CornuShape x = type.shape;
     n->normalizes = cornu__normalizes();
@@ -55,15 +55,12 @@ static size_t lay_out(BatchNorm *n, CornuType type, float *scratch)
     n->chunks = ceil_divide(n->rows, n->chunk_rows);
     n->chunk_bytes = (size_t)(n->chunk_rows * n->channels) * cornu_dtype_size(type.dtype);
     n->period = n->channels ? ceil_divide(PERIOD, n->channels) * n->channels : 0;
-    n->sums = scratch;
-    if (scratch) {
-        n->inverse = n->sums + 2 * n->chunks * n->channels;
-        n->means = n->inverse + n->channels;
-        n->factor = n->means + n->period;
-        n->a = n->factor + n->period;
-        n->b = n->a + n->period;
-    }
-    return (size_t)((2 * n->chunks + 1) * n->channels + 4 * n->period) * sizeof(float);
+    n->sums = cornu__take_floats(scratch, 2 * n->chunks * n->channels);
+    n->inverse = cornu__take_floats(scratch, n->channels);
+    n->means = cornu__take_floats(scratch, n->period);
+    n->factor = cornu__take_floats(scratch, n->period);
+    n->a = cornu__take_floats(scratch, n->period);
+    n->b = cornu__take_floats(scratch, n->period);
 }
 
 /* Repeats the channels of the first row. */
@@ -77,8 +74,10 @@ static size_t batch_norm_scratch(const CornuOpCall *op, const CornuType *out_typ
 {
     (void)out_type;
     (void)machine;
-    BatchNorm n;
-    return lay_out(&n, op->in[0], NULL);
+    BatchNorm    n;
+    CornuScratch scratch = { 0 };
+    lay_out(&n, op->in[0], &scratch);
+    return scratch.bytes;
 }
 
 static CornuStatus set_count(BatchNorm *n, const int64_t *count)
@@ -146,7 +145,7 @@ static CornuStatus batch_norm(const CornuKernelCall *call)
                     .out = call->out[0] };
     float        *mean = call->out[1], *variance = call->out[2];
     const double  epsilon = call->op.attributes->epsilon.epsilon;
-    lay_out(&n, call->op.in[0], call->scratch);
+    lay_out(&n, call->op.in[0], &(CornuScratch){ .memory = call->scratch });
     CORNU__TRY(set_count(&n, call->in[3]));
     cornu__threads_run(call->threads, n.valid_chunks, chunk_statistics, &n);
     join_statistics(&n, mean, variance);
@@ -192,7 +191,7 @@ static CornuStatus batch_norm_grad(const CornuKernelCall *call)
                     .d_y = call->in[4], .out = call->out[0] };
     const float *variance = call->in[3];
     float       *d_scale = call->out[1], *d_offset = call->out[2];
-    lay_out(&n, call->op.in[0], call->scratch);
+    lay_out(&n, call->op.in[0], &(CornuScratch){ .memory = call->scratch });
     CORNU__TRY(set_count(&n, call->in[5]));
     for (int64_t c = 0; c < n.channels; c++)
         n.inverse[c] = (float)(1.0 / sqrt((double)variance[c] +

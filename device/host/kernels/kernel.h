@@ -1,8 +1,9 @@
 /*
  * Kernels of the host devices, by op.
  *
- * A host device brings tables of kernels (compile/plan/host.h). An op without a kernel is decomposed;
- * an op that has no decomposition either runs by the reference kernel, counted as a fallback.
+ * A host device brings tables of kernels (compile/plan/host.h). An op without a kernel is
+ * decomposed; an op that has no decomposition either runs by the reference kernel, counted as a
+ * fallback.
  *
  * Every operand and result is packed, row-major, in the dtype of its type, aligned to 64 bytes.
  * Kernels allocate nothing: they say how much scratch memory they need when the program is
@@ -15,6 +16,7 @@
 #include "../../device.h"
 #include "../../ops/rules.h"
 #include "../machine/threads.h"
+#include "scratch.h"
 
 /* What an epilogue reads. */
 typedef enum {

@@ -84,9 +84,10 @@ static size_t matmul_scratch(const CornuOpCall *op, const CornuType *out_type,
 {
     CornuMatmul  own = { .packs = cornu__matmul_packs_itself(op, out_type, machine) };
     CornuMatmul  given = { .packs = false };
-    const size_t bytes = cornu__matmul_lay_out(&own, op, out_type, machine, NULL);
-    const size_t less = cornu__matmul_lay_out(&given, op, out_type, machine, NULL);
-    return bytes > less ? bytes : less;
+    CornuScratch packing = { 0 }, packed = { 0 };
+    cornu__matmul_lay_out(&own, op, out_type, machine, &packing);
+    cornu__matmul_lay_out(&given, op, out_type, machine, &packed);
+    return packing.bytes > packed.bytes ? packing.bytes : packed.bytes;
 }
 
 /* ---- b ---- */
@@ -484,7 +485,8 @@ static CornuStatus matmul(const CornuKernelCall *call)
                              .packs = !call->packed &&   /* without terms nothing does */
                                       cornu__matmul_packs_itself(&call->op, call->out_type,
                                                                  &machine) };
-    cornu__matmul_lay_out(&p, &call->op, call->out_type, &machine, call->scratch);
+    cornu__matmul_lay_out(&p, &call->op, call->out_type, &machine,
+                          &(CornuScratch){ .memory = call->scratch });
     cornu__biases(call->epilogue, call->out_type->dtype, p.e.n, p.padded, p.bias);
     p.scales = cornu__scales(call->epilogue, p.e.n, p.padded, p.bias + p.padded);
     if (p.made_row) {

@@ -352,14 +352,12 @@ static size_t made_bytes(const CornuMatmul *p, const CornuOpCall *op)
     return cornu__aligned(elements * cornu_dtype_size(op->in[0].dtype));
 }
 
-/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
-size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine, char *scratch)
+void cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
+                           const CornuMachine *machine, CornuScratch *scratch)
 {
     p->threads = machine->threads;
     cornu__matmul_find_blocks(p, op, out_type, machine->multiplier);
     const size_t threads = (size_t)machine->threads, parts = (size_t)p->how.parts;
-    const size_t bias = cornu__aligned(3 * (size_t)p->padded * sizeof(float));
     p->x_part = p->copied ? cornu__block_rows(p) * p->x_stride : 0;
     p->row_bytes = p->sums_count = 0;
     if (p->transposed) find_chunks(p, out_type);
@@ -378,16 +376,12 @@ size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuT
               ceil_divide(p->stretch, p->products->depth) * p->products->depth;
     p->x_bytes = (int64_t)cornu__aligned(parts * (size_t)p->x_part * p->products->size);
     p->row_bytes = (int64_t)cornu__aligned((size_t)p->row_bytes);
-    if (scratch) {
-        p->bias = (float *)(void *)scratch;
-        p->made = scratch += bias;
-        p->panel = scratch += made_bytes(p, op);
-        p->x = scratch += threads * (size_t)p->panel_bytes;
-        p->rows = scratch += threads * (size_t)p->x_bytes;
-        p->sums = (float *)(void *)(scratch + threads * (size_t)p->row_bytes);
-    }
-    const size_t  made = made_bytes(p, op);
+    p->bias = cornu__take_floats(scratch, 3 * p->padded);
+    cornu__take_line(scratch);
+    p->made = cornu__take(scratch, made_bytes(p, op));
+    p->panel = cornu__take(scratch, threads * (size_t)p->panel_bytes);
+    p->x = cornu__take(scratch, threads * (size_t)p->x_bytes);
+    p->rows = cornu__take(scratch, threads * (size_t)p->row_bytes);
     const int64_t split_sums = p->splits > 1 ? p->splits * p->e.batch * p->e.m * p->padded : 0;
-    return bias + made + threads * (size_t)(p->panel_bytes + p->x_bytes + p->row_bytes) +
-           (threads * (size_t)p->sums_count + (size_t)split_sums) * sizeof(float);
+    p->sums = cornu__take_floats(scratch, machine->threads * p->sums_count + split_sums);
 }

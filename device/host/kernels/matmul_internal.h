@@ -140,9 +140,9 @@ static inline char *cornu__result_at(const CornuMatmul *p, int64_t matrix, int64
 void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
                                CornuMultiplier multiplier);
 
-/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
-size_t cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine, char *scratch);
+/* Sizes, and the parts of the scratch memory. */
+void cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
+                           const CornuMachine *machine, CornuScratch *scratch);
 
 /* Whether all rows are one block, which alone uses a panel, and the panels would not stay in the
  * cache from a step that packs them to this one; of a transposed a, few blocks, which have a panel

@@ -435,15 +435,18 @@ static CornuDecline summed_declines(const CornuOpCall *op, const CornuType *out_
 static size_t summed_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
-    CornuMatmul p = { .summed = machine->shards };
-    return cornu__matmul_lay_out(&p, op, out_type, machine, NULL);
+    CornuMatmul  p = { .summed = machine->shards };
+    CornuScratch scratch = { 0 };
+    cornu__matmul_lay_out(&p, op, out_type, machine, &scratch);
+    return scratch.bytes;
 }
 
 static CornuStatus matmul_summed(const CornuKernelCall *call)
 {
     const CornuMachine machine = cornu__machine_of(call);
     CornuMatmul        p = { .call = call, .summed = call->shards };
-    cornu__matmul_lay_out(&p, &call->op, call->out_type, &machine, call->scratch);
+    cornu__matmul_lay_out(&p, &call->op, call->out_type, &machine,
+                          &(CornuScratch){ .memory = call->scratch });
     cornu__threads_run(call->threads, p.row_blocks * p.column_blocks, multiply_summed, &p);
     return CORNU_OK;
 }

@@ -28,8 +28,8 @@ typedef struct {
     _Atomic int64_t        bad_row;     /* an image with an invalid index, or -1 */
 } Pooling;
 
-/* Sizes and the parts of the scratch memory; returns its bytes. */
-static size_t lay_out(Pooling *p, const CornuOpCall *op, int threads, float *scratch)
+/* Sizes, and the parts of the scratch memory. */
+static void lay_out(Pooling *p, const CornuOpCall *op, int threads, CornuScratch *scratch)
 {
     p->pools = cornu__pools();
     p->pool = cornu__pool(op);
@@ -40,21 +40,23 @@ static size_t lay_out(Pooling *p, const CornuOpCall *op, int threads, float *scr
     const bool moved = op->id == CORNU_OP_MAX_POOL2D_GRAD && cornu__pool_is_exact(&p->pool);
     p->scratch_count = p->dtype == CORNU_BF16 && !moved ? p->x_image + p->pool.height.out * p->y_row
                                                      : 0;
-    p->scratch = scratch;
-    return (size_t)(threads * p->scratch_count) * sizeof(float);
+    p->scratch = cornu__take_floats(scratch, threads * p->scratch_count);
 }
 
 static size_t pool2d_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
     (void)out_type;
-    Pooling p;
-    return lay_out(&p, op, machine->threads, NULL);
+    Pooling      p;
+    CornuScratch scratch = { 0 };
+    lay_out(&p, op, machine->threads, &scratch);
+    return scratch.bytes;
 }
 
 static void start(Pooling *p, const CornuKernelCall *call)
 {
-    lay_out(p, &call->op, cornu__threads_count(call->threads), call->scratch);
+    lay_out(p, &call->op, cornu__threads_count(call->threads),
+            &(CornuScratch){ .memory = call->scratch });
     p->call = call;
     p->slabs = p->batch < UNITS ? (UNITS + p->batch) / (p->batch + 1) : 1;
     if (p->slabs > p->pool.height.out) p->slabs = p->pool.height.out;

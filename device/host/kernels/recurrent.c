@@ -52,30 +52,29 @@ static CornuDecline recurrent_declines(const CornuOpCall *op, const CornuType *o
     return cornu__needs(cells == CORNU_F32 || cells == dtype, "cells of f32 or of x' dtype");
 }
 
-/* The parts of the scratch memory, in this order; returns its bytes. */
-static size_t lay_out(CornuRecurrent *p, const CornuOpCall *op, const CornuMachine *machine,
-                      char *scratch)
+/* Sizes, and the parts of the scratch memory. */
+static void lay_out(CornuRecurrent *p, const CornuOpCall *op, const CornuMachine *machine,
+                    CornuScratch *scratch)
 {
     cornu__recurrent_find_sizes(p, op, machine);
-    const size_t bias = cornu__aligned((size_t)(p->groups * p->padded) * sizeof(float));
     p->x_bytes = cornu__aligned((size_t)(p->how.parts * p->plane) * p->products->size);
     const int64_t state = p->padded + UNITS, sums = MOST_GATES * UNITS;
     p->thread_bytes = (p->backward ? 1 : 2) * p->x_bytes +
                       (size_t)(p->rows * (p->backward ? 3 * state : state + sums)) * sizeof(float);
     p->each = cornu__aligned(p->thread_bytes);
-    if (scratch) {
-        p->bias = (float *)(void *)scratch;
-        p->threads = scratch + bias;
-    }
-    return bias + (size_t)machine->threads * p->each;
+    p->bias = cornu__take_floats(scratch, p->groups * p->padded);
+    cornu__take_line(scratch);
+    p->threads = cornu__take(scratch, (size_t)machine->threads * p->each);
 }
 
-static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine)
+static size_t recurrent_scratch(const CornuOpCall *op, const CornuType *out_type,
+                                const CornuMachine *machine)
 {
     (void)out_type;
     CornuRecurrent p;
-    return lay_out(&p, op, machine, NULL);
+    CornuScratch   scratch = { 0 };
+    lay_out(&p, op, machine, &scratch);
+    return scratch.bytes;
 }
 
 /* ---- Blocks of rows ---- */
@@ -107,11 +106,11 @@ static CornuCellOutput output_for_later(const CornuRecurrent *p, void *to, int64
 /* The memory of a block of rows. States have space for whole blocks of units. */
 typedef struct {
     const CornuRecurrent *p;
-    int64_t     first, rows;
-    char       *x, *next;         /* what the product reads now, and in the next step forwards */
-    float      *a, *b, *c;        /* states, rows `stride` apart; forwards a alone             */
-    float      *sums;             /* forwards: gates of 32 units, row by row                   */
-    int64_t     stride;
+    int64_t               first, rows;
+    char                 *x, *next;    /* what the product reads now, and in the next step      */
+    float                *a, *b, *c;   /* states, rows `stride` apart; forwards a alone         */
+    float                *sums;        /* forwards: gates of 32 units, row by row               */
+    int64_t               stride;
 } Rows;
 
 /* What tiles request while they sum: rows that the next updates read and write, far from each
@@ -135,10 +134,10 @@ static void expect(Coming *coming, const Rows *r, const void *from, int64_t inde
 static void expect_panel(Coming *coming, const Rows *r, int64_t group, int64_t unit)
 {
     const CornuRecurrent *p = r->p;
-    const int64_t    end = smaller(p->padded, unit + UNITS);
-    const int64_t    from = cornu__recurrent_panel_offset(p, group, unit);
-    const int64_t    bytes = cornu__recurrent_panel_offset(p, group, end) - from;
-    const bool       fits = 2 * bytes + (int64_t)p->x_bytes <= cornu__cpu()->l2;
+    const int64_t         end = smaller(p->padded, unit + UNITS);
+    const int64_t         from = cornu__recurrent_panel_offset(p, group, unit);
+    const int64_t         bytes = cornu__recurrent_panel_offset(p, group, end) - from;
+    const bool            fits = 2 * bytes + (int64_t)p->x_bytes <= cornu__cpu()->l2;
     if (!fits || r->rows < SEVERAL_TILES * p->products->tile_rows ||
         cornu__has_tile_registers(p->products))
         return;
@@ -149,9 +148,9 @@ static void expect_panel(Coming *coming, const Rows *r, int64_t group, int64_t u
 static CornuAhead request(const Rows *r, const Coming *coming, int64_t columns)
 {
     const CornuRecurrent *p = r->p;
-    const int64_t    tiles = ceil_divide(r->rows, p->products->tile_rows);
-    const int64_t    panels = ceil_divide(columns, 2 * p->products->lanes);
-    CornuAhead       ahead = { .then = coming->list, .count = coming->count };
+    const int64_t         tiles = ceil_divide(r->rows, p->products->tile_rows);
+    const int64_t         panels = ceil_divide(columns, 2 * p->products->lanes);
+    CornuAhead            ahead = { .then = coming->list, .count = coming->count };
     cornu__ahead_pace(&ahead, p->how.passes * (p->depth / p->products->depth) *
                               (r->rows <= p->products->panels_rows ? 1 : tiles * panels),
                       CORNU_AHEAD_TERMS);
@@ -211,10 +210,10 @@ static bool is_kept(const CornuRecurrent *p, int64_t row, int64_t t)
 /* A masked step: states stay as they were. Its gates are computed all the same. */
 static void keep(const Rows *r, int64_t row, int64_t t, int64_t before)
 {
-    const CornuRecurrent   *p = r->p;
-    const size_t  size = p->products->size;
-    const int64_t b = r->first + row, at = (b * p->steps + t) * p->units;
-    const void   *h = before < 0 || before >= p->steps
+    const CornuRecurrent *p = r->p;
+    const size_t          size = p->products->size;
+    const int64_t         b = r->first + row, at = (b * p->steps + t) * p->units;
+    const void           *h = before < 0 || before >= p->steps
                           ? element(p->call->in[H0], b * p->units, p->narrow)
                           : element(p->call->out[H], (b * p->steps + before) * p->units, p->narrow);
     memcpy(output(p->call->out[H], at, p->narrow).to, h, (size_t)p->units * (p->narrow ? 2 : 4));
@@ -232,8 +231,8 @@ static const void *update_lstm(const Rows *r, int64_t row, int64_t step, int64_t
                                float *state)
 {
     const CornuRecurrent *p = r->p;
-    const int64_t    at = step * p->units + unit, wide = step * p->gates * p->units + unit;
-    CornuLstmCell    cell = {
+    const int64_t         at = step * p->units + unit, wide = step * p->gates * p->units + unit;
+    CornuLstmCell         cell = {
         .units = units, .gate_slope = p->gate_slope, .gate = p->units, .sums_gate = UNITS,
         .c = state, .sums = r->sums + row * MOST_GATES * UNITS,
         .z = input(p->call->in[X], wide, p->narrow),
@@ -250,7 +249,7 @@ static const void *update_gru(const Rows *r, int64_t row, int64_t step, int64_t 
                               float *state)
 {
     const CornuRecurrent *p = r->p;
-    CornuGruCell     cell = {
+    CornuGruCell          cell = {
         .units = units, .gate_slope = p->gate_slope, .gate = p->units, .sums_gate = UNITS,
         .state = state, .sums = r->sums + row * MOST_GATES * UNITS,
         .x = input(p->call->in[X], step * p->gates * p->units + unit, p->narrow),
@@ -266,10 +265,10 @@ static const void *update_gru(const Rows *r, int64_t row, int64_t step, int64_t 
 static void update(const Rows *r, int64_t row, int64_t t, int64_t unit)
 {
     const CornuRecurrent *p = r->p;
-    const int64_t    step = (r->first + row) * p->steps + t;
-    const int        units = (int)smaller(UNITS, p->units - unit);
-    const bool       keeps = is_kept(p, r->first + row, t);
-    float            kept[UNITS], *state = r->a + row * r->stride + unit;
+    const int64_t         step = (r->first + row) * p->steps + t;
+    const int             units = (int)smaller(UNITS, p->units - unit);
+    const bool            keeps = is_kept(p, r->first + row, t);
+    float                 kept[UNITS], *state = r->a + row * r->stride + unit;
     if (keeps) memcpy(kept, state, sizeof kept);
     const void *h = (p->lstm ? update_lstm : update_gru)(r, row, step, unit, units,
                                                          keeps ? kept : state);
@@ -280,9 +279,9 @@ static void update(const Rows *r, int64_t row, int64_t t, int64_t unit)
 static void expect_units(Coming *coming, const Rows *r, int64_t t, int64_t unit, int64_t next)
 {
     const CornuRecurrent *p = r->p;
-    void            *gates = p->call->out[p->lstm ? LSTM_GATES : GRU_GATES];
-    const int64_t    U = p->units, units = smaller(UNITS, U - unit);
-    const int64_t    step = r->first * p->steps + t, at = step * U + unit;
+    void                 *gates = p->call->out[p->lstm ? LSTM_GATES : GRU_GATES];
+    const int64_t         U = p->units, units = smaller(UNITS, U - unit);
+    const int64_t         step = r->first * p->steps + t, at = step * U + unit;
     coming->count = 0;
     for (int64_t k = 0; k < p->gates; k++) {
         if (k + 1 < p->gates) expect_panel(coming, r, k + 1, unit);
@@ -317,7 +316,7 @@ static void begin(const Rows *r)
 static void update_units(const Rows *r, int64_t t, int64_t first, int64_t end)
 {
     const CornuRecurrent *p = r->p;
-    Coming           coming;
+    Coming                coming;
     for (int64_t i = first; i < end; i++) {
         const int64_t unit = (t % 2 ? first + end - 1 - i : i) * UNITS;
         expect_units(&coming, r, t, unit, i + 1 == end ? -1 : unit + (t % 2 ? -UNITS : UNITS));
@@ -355,7 +354,7 @@ static int64_t step_time(const CornuRecurrent *p, int64_t step)
 static void run_forwards(void *context, int64_t block, int thread)
 {
     const CornuRecurrent *p = context;
-    Rows             r = rows_of(p, block, thread);
+    Rows                  r = rows_of(p, block, thread);
     begin(&r);
     for (int64_t step = 0; step < p->steps; step++) {
         update_units(&r, step_time(p, step), 0, ceil_divide(p->units, UNITS));
@@ -373,10 +372,10 @@ typedef struct {
 /* From step to step a thread gets the same piece, whose panels are in its cache (threads.c). */
 static void run_piece(void *context, int64_t piece, int thread)
 {
-    const Divided   *d = context;
+    const Divided        *d = context;
     const CornuRecurrent *p = d->rows->p;
-    const int64_t    groups = ceil_divide(p->units, UNITS);
-    Rows             r = *d->rows;
+    const int64_t         groups = ceil_divide(p->units, UNITS);
+    Rows                  r = *d->rows;
     r.sums = (float *)(void *)((char *)r.sums + (size_t)thread * p->each);
     update_units(&r, d->t, piece * groups / p->pieces, (piece + 1) * groups / p->pieces);
 }
@@ -408,8 +407,8 @@ static void clear(const CornuRecurrent *p, void *to, int64_t step)
 static void pass(const Rows *r, int64_t row, int64_t step)
 {
     const CornuRecurrent *p = r->p;
-    float           *direct = r->b + row * r->stride, outside[UNITS];
-    const float     *product = r->c + row * r->stride;
+    float                *direct = r->b + row * r->stride, outside[UNITS];
+    const float          *product = r->c + row * r->stride;
     for (int64_t unit = 0; unit < p->units; unit += UNITS) {
         const int64_t units = smaller(UNITS, p->units - unit);
         widen(element(p->call->in[D_H], step * p->units + unit, p->narrow), units, p->narrow,
@@ -429,10 +428,10 @@ static void pass(const Rows *r, int64_t row, int64_t step)
 static const void *update_lstm_grad(const Rows *r, int64_t row, int64_t step, int64_t unit,
                                     int units, CornuCellInput before)
 {
-    const CornuRecurrent  *p = r->p;
-    const int64_t     at = step * p->units + unit, wide = step * p->gates * p->units + unit;
-    const int64_t     state = row * r->stride + unit;
-    CornuLstmGradCell cell = {
+    const CornuRecurrent *p = r->p;
+    const int64_t         at = step * p->units + unit, wide = step * p->gates * p->units + unit;
+    const int64_t         state = row * r->stride + unit;
+    CornuLstmGradCell     cell = {
         .units = units, .gate_slope = p->gate_slope, .gate = p->units,
         .gates = input(p->call->in[GATES], wide, p->narrow),
         .cells = input(p->call->in[STATES], at, p->narrow_cells), .before = before,
@@ -449,8 +448,8 @@ static const void *update_gru_grad(const Rows *r, int64_t row, int64_t step, int
                                    int units, CornuCellInput before)
 {
     const CornuRecurrent *p = r->p;
-    const int64_t    wide = step * p->gates * p->units + unit, state = row * r->stride + unit;
-    CornuGruGradCell cell = {
+    const int64_t         wide = step * p->gates * p->units + unit, state = row * r->stride + unit;
+    CornuGruGradCell      cell = {
         .units = units, .gate_slope = p->gate_slope, .gate = p->units,
         .gates = input(p->call->in[GATES], step * MOST_GATES * p->units + unit, p->narrow),
         .before = before, .d_h = input(p->call->in[D_H], step * p->units + unit, p->narrow),
@@ -476,7 +475,7 @@ static CornuCellInput state_before(const CornuRecurrent *p, int64_t b, int64_t t
 static void update_grad(const Rows *r, int64_t row, int64_t t)
 {
     const CornuRecurrent *p = r->p;
-    const int64_t    b = r->first + row, step = b * p->steps + t;
+    const int64_t         b = r->first + row, step = b * p->steps + t;
     for (int64_t unit = 0; unit < p->units; unit += UNITS) {
         const int            units = (int)smaller(UNITS, p->units - unit);
         const CornuCellInput before = state_before(p, b, t, unit);
@@ -492,8 +491,9 @@ static void update_grad(const Rows *r, int64_t row, int64_t t)
 static void expect_grad(Coming *coming, const Rows *r, int64_t t, int64_t unit)
 {
     const CornuRecurrent *p = r->p;
-    const int64_t    U = p->units, units = smaller(UNITS, U - unit);
-    const int64_t    step = r->first * p->steps + t, next = unit + UNITS < U ? unit + UNITS : 0;
+    const int64_t         U = p->units, units = smaller(UNITS, U - unit);
+    const int64_t         step = r->first * p->steps + t;
+    const int64_t         next = unit + UNITS < U ? unit + UNITS : 0;
     coming->count = 0;
     expect_panel(coming, r, 0, next);
     if (t < 0 || t >= p->steps) return;
@@ -514,8 +514,8 @@ static void expect_grad(Coming *coming, const Rows *r, int64_t t, int64_t unit)
 static void run_backwards(void *context, int64_t block, int thread)
 {
     const CornuRecurrent *p = context;
-    const Rows       r = rows_of(p, block, thread);
-    Coming           coming;
+    const Rows            r = rows_of(p, block, thread);
+    Coming                coming;
     for (int64_t row = 0; row < r.rows && p->lstm; row++)
         widen(element(p->call->in[D_C], (r.first + row) * p->units, p->narrow_cells), p->units,
               p->narrow_cells, r.a + row * r.stride);
@@ -561,9 +561,9 @@ static void find_bias(const CornuRecurrent *p)
 
 static CornuStatus run(const CornuKernelCall *call)
 {
-    CornuRecurrent          p = { .call = call };
+    CornuRecurrent     p = { .call = call };
     const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&p, &call->op, &machine, call->scratch);
+    lay_out(&p, &call->op, &machine, &(CornuScratch){ .memory = call->scratch });
     const int mask = !p.backward ? MASK : p.lstm ? LSTM_MASK : GRU_MASK;
     p.mask = call->op.in_count > mask ? call->in[mask] : NULL;
     p.stream = p.stream && !p.mask;   /* a masked step is written twice */
@@ -577,10 +577,10 @@ static CornuStatus run(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_recurrent = {
-    .name = "recurrent", .declines = recurrent_declines, .scratch = scratch, .run = run,
+    .name = "recurrent", .declines = recurrent_declines, .scratch = recurrent_scratch, .run = run,
     .pack_bytes = cornu__recurrent_pack_bytes, .pack = cornu__recurrent_pack, .packs = KERNEL,
 };
 const CornuKernel cornu__host_recurrent_grad = {
-    .name = "recurrent", .declines = recurrent_declines, .scratch = scratch, .run = run,
+    .name = "recurrent", .declines = recurrent_declines, .scratch = recurrent_scratch, .run = run,
     .pack_bytes = cornu__recurrent_pack_bytes, .pack = cornu__recurrent_pack, .packs = G_KERNEL,
 };

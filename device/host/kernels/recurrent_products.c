@@ -55,9 +55,9 @@ void cornu__recurrent_find_sizes(CornuRecurrent *p, const CornuOpCall *op,
 }
 
 typedef struct {
-    CornuRecurrent   recurrent;
-    const void *kernel;     /* its parts, one after the other */
-    char       *packed;
+    CornuRecurrent recurrent;
+    const void    *kernel;     /* its parts, one after the other */
+    char          *packed;
 } Pack;
 
 static size_t panels_bytes(const CornuRecurrent *p)
@@ -79,13 +79,13 @@ size_t cornu__recurrent_pack_bytes(const CornuOpCall *op, const CornuType *out_t
 static void pack_rows(void *context, int64_t block, int thread)
 {
     (void)thread;
-    const Pack      *pack = context;
+    const Pack           *pack = context;
     const CornuRecurrent *p = &pack->recurrent;
-    const int64_t chunks = ceil_divide(p->k, PACK_ROWS), columns = p->gates * p->units;
-    const int64_t k = block % chunks * PACK_ROWS, count = smaller(PACK_ROWS, p->k - k);
-    const int64_t part = block / chunks % p->how.parts;
-    const int64_t group = block / chunks / p->how.parts;
-    const int64_t k_step = p->backward ? 1 : columns, n_step = p->backward ? columns : 1;
+    const int64_t         chunks = ceil_divide(p->k, PACK_ROWS), columns = p->gates * p->units;
+    const int64_t         k = block % chunks * PACK_ROWS, count = smaller(PACK_ROWS, p->k - k);
+    const int64_t         part = block / chunks % p->how.parts;
+    const int64_t         group = block / chunks / p->how.parts;
+    const int64_t         k_step = p->backward ? 1 : columns, n_step = p->backward ? columns : 1;
     for (int64_t unit = 0, width; unit < p->padded; unit += width) {
         char *panel = pack->packed + cornu__recurrent_panel_offset(p, group, unit);
         width = cornu__recurrent_panel_width(p, unit);
@@ -103,7 +103,7 @@ void cornu__recurrent_pack(const CornuKernelCall *call)
 {
     Pack               pack = { .packed = call->out[0] };
     const CornuMachine machine = cornu__machine_of(call);
-    CornuRecurrent         *p = &pack.recurrent;
+    CornuRecurrent    *p = &pack.recurrent;
     cornu__recurrent_find_sizes(p, &call->op, &machine);
     pack.kernel = cornu__all_parts(&p->how, call->threads,
                                    call->in[p->backward ? G_KERNEL : KERNEL],

@@ -195,6 +195,15 @@ static void combine_chunks(const Reduce *reduce, CornuArray y)
         }
 }
 
+/* The parts of the scratch memory. */
+static void lay_out(Reduce *reduce, bool partial, bool wide, int threads, CornuScratch *scratch)
+{
+    reduce->sums = cornu__take_floats(scratch, threads * LONG_ROW);
+    reduce->wide = cornu__take_floats(scratch, wide ? threads * WIDE : 0);
+    if (partial)
+        reduce->partial = cornu__take_floats(scratch, reduce->a * reduce->chunks * reduce->c);
+}
+
 static void reduce_matrix(Reduce *reduce)
 {
     const CornuKernelCall *call = reduce->call;
@@ -202,9 +211,8 @@ static void reduce_matrix(Reduce *reduce)
     const bool             partial = is_partial(reduce, call->out_type->dtype);
     reduce->bf16 = call->op.in[0].dtype == CORNU_BF16 ? cornu__bf16() : NULL;
     reduce->narrow = is_narrow(reduce, call->out_type->dtype);
-    reduce->sums = call->scratch;
-    reduce->wide = reduce->sums + threads * LONG_ROW;
-    reduce->partial = partial ? reduce->wide + (reduce->bf16 ? threads * WIDE : 0) : call->out[0];
+    reduce->partial = call->out[0];
+    lay_out(reduce, partial, reduce->bf16, threads, &(CornuScratch){ .memory = call->scratch });
     int64_t blocks = reduce->c == 1
                          ? ceil_divide(reduce->a * reduce->chunks, reduce->grain)
                          : reduce->a * reduce->chunks * reduce->column_blocks;
@@ -215,13 +223,13 @@ static void reduce_matrix(Reduce *reduce)
 static size_t reduce_scratch(const CornuOpCall *call, const CornuType *out_type,
                              const CornuMachine *machine)
 {
-    Reduce reduce;
+    Reduce       reduce;
+    CornuScratch scratch = { 0 };
     if (!is_fast(call) || !as_matrix(call, &reduce)) return 0;
     cut(&reduce);
-    int64_t partial = reduce.a * reduce.chunks * reduce.c;
-    if (!is_partial(&reduce, out_type->dtype)) partial = 0;
-    int64_t wide = call->in[0].dtype == CORNU_BF16 ? WIDE : 0;
-    return (size_t)(machine->threads * (LONG_ROW + wide) + partial) * sizeof(float);
+    lay_out(&reduce, is_partial(&reduce, out_type->dtype), call->in[0].dtype == CORNU_BF16,
+            machine->threads, &scratch);
+    return scratch.bytes;
 }
 
 /* ---- Any axes, any dtype ---- */

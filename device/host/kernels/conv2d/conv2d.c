@@ -128,59 +128,59 @@ static void find_copies(CornuDirect *c, const CornuType *x, int64_t images, bool
                  c->pairs_bytes;
 }
 
-/* Sizes and, in this order, the parts of the scratch memory; returns its bytes without maps. */
-static size_t lay_out(CornuDirect *c, const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine, bool unpools, char *scratch)
-{
-    cornu__direct_find_extents(c, op, out_type, machine->multiplier);
-    const size_t threads = (size_t)machine->threads;
-    const size_t bias = 4 * (size_t)c->padded * sizeof(float);
-    const size_t runs = threads * (size_t)(c->taps * c->how.passes) * sizeof(CornuRun);
-    const size_t rows = (size_t)cornu__walk_size(&c->walk) * sizeof(int64_t);
-    const int64_t images = smaller(c->walk.batch, c->products->tile_rows);
-    c->maps_count = images * c->walk.axis[0].out * c->walk.axis[1].out * c->walk.out_channels;
-    if (out_type->dtype == CORNU_BF16) c->maps_count = ceil_divide(c->maps_count, 2);
-    find_copies(c, &op->in[0], images, unpools);
-    const size_t x = threads * ((size_t)c->x_bytes + (size_t)c->unpool_count * sizeof(float));
-    if (scratch) {
-        c->x = scratch;
-        c->unpool_scratch = (float *)(void *)(scratch + threads * (size_t)c->x_bytes);
-        c->zeros = (float *)(void *)(scratch += cornu__aligned(x));
-        c->bias = c->zeros + c->padded;
-        c->runs = (CornuRun *)(void *)(scratch += bias);
-        cornu__walk_start(&c->walk, (int64_t *)(void *)(scratch + runs));
-        c->maps = (float *)(void *)(scratch + cornu__aligned(runs + rows));
-    }
-    return cornu__aligned(x) + bias + cornu__aligned(runs + rows);
-}
-
-static size_t conv2d_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
-{
-    CornuDirect c = { 0 };
-    return lay_out(&c, op, out_type, machine, false, NULL);
-}
-
-static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
-                               const CornuMachine *machine)
-{
-    CornuDirect c = { 0 };
-    return lay_out(&c, op, out_type, machine, true, NULL);
-}
-
 /* Elements of the longest row of a pool of 255 padded columns. */
 static int64_t pooled_row(const CornuDirect *c)
 {
     return (c->walk.axis[1].out + UINT8_MAX) * c->walk.out_channels;
 }
 
-static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
+/* Sizes, and the parts of the scratch memory. */
+static void lay_out(CornuDirect *c, const CornuOpCall *op, const CornuType *out_type,
+                    const CornuMachine *machine, bool unpools, CornuScratch *scratch)
+{
+    cornu__direct_find_extents(c, op, out_type, machine->multiplier);
+    const int64_t threads = machine->threads;
+    const int64_t images = smaller(c->walk.batch, c->products->tile_rows);
+    c->maps_count = images * c->walk.axis[0].out * c->walk.axis[1].out * c->walk.out_channels;
+    if (out_type->dtype == CORNU_BF16) c->maps_count = ceil_divide(c->maps_count, 2);
+    find_copies(c, &op->in[0], images, unpools);
+    c->x = cornu__take(scratch, (size_t)(threads * c->x_bytes));
+    c->unpool_scratch = cornu__take_floats(scratch, threads * c->unpool_count);
+    cornu__take_line(scratch);
+    c->zeros = cornu__take_floats(scratch, c->padded);
+    c->bias = cornu__take_floats(scratch, 3 * c->padded);
+    c->runs = cornu__take(scratch, (size_t)(threads * c->taps * c->how.passes) * sizeof *c->runs);
+    int64_t *rows = cornu__take(scratch, (size_t)cornu__walk_size(&c->walk) * sizeof *rows);
+    if (rows) cornu__walk_start(&c->walk, rows);
+    cornu__take_line(scratch);
+    c->maps = cornu__take_floats(scratch, c->pools ? threads * (c->maps_count + pooled_row(c)) : 0);
+}
+
+static size_t conv2d_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
     CornuDirect  c = { 0 };
-    const size_t bytes = lay_out(&c, op, out_type, machine, false, NULL);
-    return bytes + (size_t)machine->threads * (size_t)(c.maps_count + pooled_row(&c)) *
-                   sizeof(float);
+    CornuScratch scratch = { 0 };
+    lay_out(&c, op, out_type, machine, false, &scratch);
+    return scratch.bytes;
+}
+
+static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
+                               const CornuMachine *machine)
+{
+    CornuDirect  c = { 0 };
+    CornuScratch scratch = { 0 };
+    lay_out(&c, op, out_type, machine, true, &scratch);
+    return scratch.bytes;
+}
+
+static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    CornuDirect  c = { .pools = true };
+    CornuScratch scratch = { 0 };
+    lay_out(&c, op, out_type, machine, false, &scratch);
+    return scratch.bytes;
 }
 
 /* ---- The product ---- */
@@ -552,7 +552,8 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     CornuDirect        c = { .call = call, .panels = call->in[unpools ? 2 : 1],
                              .pools = call->pool && !unpools };
     const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&c, &call->op, call->out_type, &machine, unpools, call->scratch);
+    lay_out(&c, &call->op, call->out_type, &machine, unpools,
+            &(CornuScratch){ .memory = call->scratch });
     const CornuAxis *height = &c.walk.axis[0];
     c.along_width = c.gather || rows_along_width(&c);
     for (int64_t j = 0; j < c.walk.axis[1].out && c.along_width && !c.gather && is_dense(&c); j++)

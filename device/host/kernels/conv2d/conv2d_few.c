@@ -157,9 +157,9 @@ static void cut(Columns *c)
     c->column_count = smaller(width->stride, widest) * width->taps;
 }
 
-/* Sizes and the parts of the scratch memory, each of whole lines of the cache; returns bytes. */
-static size_t lay_out(Columns *c, const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine, bool unpools, char *scratch)
+/* Sizes, and the parts of the scratch memory, each of whole lines of the cache. */
+static void lay_out(Columns *c, const CornuOpCall *op, const CornuType *out_type,
+                    const CornuMachine *machine, bool unpools, CornuScratch *scratch)
 {
     enum { LINE = 16 };   /* floats */
     find_extents(c, op, out_type, machine->multiplier);
@@ -173,37 +173,32 @@ static size_t lay_out(Columns *c, const CornuOpCall *op, const CornuType *out_ty
     c->unpool_count = unpools ? round_up(cornu__unpool_scratch(&op->in[0]), LINE) : 0;
     c->map_bytes = unpools ? (size_t)round_up(d_y_image, 2 * LINE) *
                              cornu_dtype_size(op->in[0].dtype) : 0;
-    const size_t zeros = (size_t)round_up(c->padded, LINE) * sizeof(float);
-    const size_t bias = (size_t)round_up(c->walk.out_channels, LINE) * sizeof(float);
-    const size_t unpool = threads * (size_t)c->unpool_count * sizeof(float);
-    const size_t p = threads * (size_t)c->p_count * sizeof(float);
-    const size_t row = threads * (size_t)c->row_count * sizeof(float);
-    const size_t taps = threads * (size_t)c->tap_count * sizeof(ptrdiff_t);
-    if (scratch) {
-        c->zeros = (float *)(void *)scratch;
-        c->bias = (float *)(void *)(scratch += zeros);
-        c->p = (float *)(void *)(scratch += bias);
-        c->row = (float *)(void *)(scratch += p);
-        c->taps = (ptrdiff_t *)(void *)(scratch += row);
-        c->x = scratch += taps;
-        c->unpool_scratch = (float *)(void *)(scratch += threads * c->x_bytes);
-        c->map = scratch + unpool;
-    }
-    return zeros + bias + p + row + taps + threads * (c->x_bytes + c->map_bytes) + unpool;
+    c->zeros = cornu__take_floats(scratch, round_up(c->padded, LINE));
+    c->bias = cornu__take_floats(scratch, round_up(c->walk.out_channels, LINE));
+    c->p = cornu__take_floats(scratch, machine->threads * c->p_count);
+    c->row = cornu__take_floats(scratch, machine->threads * c->row_count);
+    c->taps = cornu__take(scratch, threads * (size_t)c->tap_count * sizeof *c->taps);
+    c->x = cornu__take(scratch, threads * c->x_bytes);
+    c->unpool_scratch = cornu__take_floats(scratch, machine->threads * c->unpool_count);
+    c->map = cornu__take(scratch, threads * c->map_bytes);
 }
 
 static size_t few_scratch(const CornuOpCall *op, const CornuType *out_type,
                           const CornuMachine *machine)
 {
-    Columns c;
-    return lay_out(&c, op, out_type, machine, false, NULL);
+    Columns      c;
+    CornuScratch scratch = { 0 };
+    lay_out(&c, op, out_type, machine, false, &scratch);
+    return scratch.bytes;
 }
 
 static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
                                const CornuMachine *machine)
 {
-    Columns c;
-    return lay_out(&c, op, out_type, machine, true, NULL);
+    Columns      c;
+    CornuScratch scratch = { 0 };
+    lay_out(&c, op, out_type, machine, true, &scratch);
+    return scratch.bytes;
 }
 
 /* ---- The filter ---- */
@@ -424,7 +419,8 @@ static CornuStatus few(const CornuKernelCall *call)
     CornuUnpool        unpool;
     Columns            c = { .call = call, .panels = call->in[call->pool ? 2 : 1] };
     const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&c, &call->op, call->out_type, &machine, call->pool, call->scratch);
+    lay_out(&c, &call->op, call->out_type, &machine, call->pool,
+            &(CornuScratch){ .memory = call->scratch });
     if (call->pool) {
         cornu__unpool_start(&unpool, call, 0, c.unpool_scratch, c.unpool_count);
         c.unpool = &unpool;

@@ -124,9 +124,9 @@ static void cut(CornuFilterGradient *g, int64_t threads, int64_t shards)
     else cornu__filter_cut_pieces(g, image_bytes, PIECE_BYTES);
 }
 
-/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
-static size_t lay_out(CornuFilterGradient *g, const CornuOpCall *op, const CornuMachine *machine,
-                      CornuFilterMode mode, float *scratch)
+/* Sizes, and the parts of the scratch memory. */
+static void lay_out(CornuFilterGradient *g, const CornuOpCall *op, const CornuMachine *machine,
+                    CornuFilterMode mode, CornuScratch *scratch)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
     const int64_t    C = g->walk.in_channels, F = g->walk.out_channels, threads = machine->threads;
@@ -142,19 +142,15 @@ static size_t lay_out(CornuFilterGradient *g, const CornuOpCall *op, const Cornu
     g->half_count = g->unpool_count || (g->products->depth > 1 && !g->how.in_place)
                   ? larger(x_image, positions * F) : 0;
     g->line_count = mode == CORNU_SELECT && !g->tiles ? width->in * C : 0;
-    const int64_t sums = (g->chunks * g->layers - g->in_place) * g->rows * g->padded;
-    if (scratch) {
-        g->sums = scratch;
-        g->d_y = g->sums + sums;
-        g->x = g->d_y + threads * parts * g->y_part;
-        g->unpool_scratch = g->x + threads * parts * g->x_part;
-        g->lines = g->unpool_scratch + threads * g->unpool_count;
-        g->map = g->lines + 2 * threads * g->line_count;
-        g->halves = (uint16_t *)(void *)(g->map + threads * g->map_count);
-    }
-    return (size_t)(sums + threads * (parts * (g->x_part + g->y_part + g->half_count) +
-                                      g->unpool_count + 2 * g->line_count +
-                                      g->map_count)) * sizeof(float);
+    g->sums = cornu__take_floats(scratch, (g->chunks * g->layers - g->in_place) * g->rows *
+                                          g->padded);
+    g->d_y = cornu__take_floats(scratch, threads * parts * g->y_part);
+    g->x = cornu__take_floats(scratch, threads * parts * g->x_part);
+    g->unpool_scratch = cornu__take_floats(scratch, threads * g->unpool_count);
+    g->lines = cornu__take_floats(scratch, 2 * threads * g->line_count);
+    g->map = cornu__take_floats(scratch, threads * g->map_count);
+    g->halves = cornu__take(scratch, (size_t)(2 * threads * parts * g->half_count) *
+                                     sizeof *g->halves);
 }
 
 /* Whether d_y of a pool of two by two stays in its windows. */
@@ -167,19 +163,21 @@ static size_t filter_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
     CornuFilterGradient g;
+    CornuScratch        scratch = { 0 };
     find_extents(&g, op, out_type, machine);
-    return lay_out(&g, op, machine, CORNU_PLAIN, NULL);
+    lay_out(&g, op, machine, CORNU_PLAIN, &scratch);
+    return scratch.bytes;
 }
 
 static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
                                const CornuMachine *machine)
 {
     CornuFilterGradient g;
+    CornuScratch        unpooling = { 0 }, selecting = { 0 };
     find_extents(&g, op, out_type, machine);
-    const size_t bytes = lay_out(&g, op, machine, CORNU_UNPOOL, NULL);
-    if (!selects(&g)) return bytes;
-    const size_t selecting = lay_out(&g, op, machine, CORNU_SELECT, NULL);
-    return selecting > bytes ? selecting : bytes;
+    lay_out(&g, op, machine, CORNU_UNPOOL, &unpooling);
+    if (selects(&g)) lay_out(&g, op, machine, CORNU_SELECT, &selecting);
+    return selecting.bytes > unpooling.bytes ? selecting.bytes : unpooling.bytes;
 }
 
 /* The gradient of a pool is made in place of the copy, so nothing may need padding or splitting. */
@@ -436,7 +434,7 @@ static CornuStatus grad_filter(const CornuKernelCall *call)
     CornuFilterGradient g = { .call = call };
     const CornuMachine  machine = cornu__machine_of(call);
     find_extents(&g, &call->op, call->out_type, &machine);
-    lay_out(&g, &call->op, &machine, mode_of(&g), call->scratch);
+    lay_out(&g, &call->op, &machine, mode_of(&g), &(CornuScratch){ .memory = call->scratch });
     if (call->pool) cornu__unpool_start(&g.unpool, call, 1, g.unpool_scratch, g.unpool_count);
     cornu__threads_run(call->threads, g.chunks * g.shares, sum_share, &g);
     if (g.chunks > 1 || !g.in_place)

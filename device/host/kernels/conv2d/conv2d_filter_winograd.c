@@ -117,9 +117,9 @@ static double winograd_cost(const CornuOpCall *op, const CornuType *out_type,
            (double)OF_SUM * (double)(chunks_of(&g, machine->shards) * g.chunk_sums);
 }
 
-/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
-static size_t lay_out(Gradient *g, const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine, float *scratch)
+/* Sizes, and the parts of the scratch memory. */
+static void lay_out(Gradient *g, const CornuOpCall *op, const CornuType *out_type,
+                    const CornuMachine *machine, CornuScratch *scratch)
 {
     find_tilings(g, op, out_type);
     const int64_t lanes = g->products->lanes, threads = machine->threads;
@@ -134,22 +134,20 @@ static size_t lay_out(Gradient *g, const CornuOpCall *op, const CornuType *out_t
     g->block = smaller(larger(BLOCK_TILES, near), larger(1, ceil_divide(g->count, g->chunks)));
     g->v_part = cornu__point_floats(g->block * g->in_padded);
     g->d_part = cornu__point_floats(g->block * g->share);
-    const int64_t zeros = cornu__point_floats(larger(g->in_padded, g->out_padded));
-    if (scratch) {
-        g->zeros = scratch;
-        g->sums = g->zeros + zeros;
-        g->v = g->sums + g->chunks * g->chunk_sums;
-        g->d = g->v + threads * g->points * g->v_part;
-    }
-    return (size_t)(zeros + g->chunks * g->chunk_sums + threads * g->points *
-                    (g->v_part + g->d_part)) * sizeof(float);
+    g->zeros = cornu__take_floats(scratch,
+                                  cornu__point_floats(larger(g->in_padded, g->out_padded)));
+    g->sums = cornu__take_floats(scratch, g->chunks * g->chunk_sums);
+    g->v = cornu__take_floats(scratch, threads * g->points * g->v_part);
+    g->d = cornu__take_floats(scratch, threads * g->points * g->d_part);
 }
 
-static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine)
+static size_t winograd_scratch(const CornuOpCall *op, const CornuType *out_type,
+                               const CornuMachine *machine)
 {
-    Gradient g;
-    return lay_out(&g, op, out_type, machine, NULL);
+    Gradient     g;
+    CornuScratch scratch = { 0 };
+    lay_out(&g, op, out_type, machine, &scratch);
+    return scratch.bytes;
 }
 
 /* V of some tiles, and D of them for the filters from `first_filter` on. */
@@ -239,7 +237,7 @@ static CornuStatus grad_filter(const CornuKernelCall *call)
 {
     Gradient           g = { .call = call };
     const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&g, &call->op, call->out_type, &machine, call->scratch);
+    lay_out(&g, &call->op, call->out_type, &machine, &(CornuScratch){ .memory = call->scratch });
     memset(g.zeros, 0, (size_t)larger(g.in_padded, g.out_padded) * sizeof(float));
     cornu__threads_run(call->threads, g.chunks * g.shares, sum_share, &g);
     cornu__threads_run(call->threads, g.walk.in_channels, finish, &g);
@@ -248,5 +246,6 @@ static CornuStatus grad_filter(const CornuKernelCall *call)
 
 const CornuKernel cornu__host_conv2d_grad_filter_winograd = {
     .name = "conv2d_filter_winograd", .declines = winograd_declines, .cost = winograd_cost,
-    .compares = CORNU_COST_MULTIPLIES, .gain_percent = 110, .scratch = scratch, .run = grad_filter,
+    .compares = CORNU_COST_MULTIPLIES, .gain_percent = 110, .scratch = winograd_scratch,
+    .run = grad_filter,
 };

@@ -245,70 +245,73 @@ static void cut(Padded *c, int threads)
     c->x_count = round_up((c->height.step * c->plane * c->pitch + c->left) * P + WHOLE, WHOLE);
 }
 
-/* Sizes and the parts of the scratch memory; returns bytes. */
-static size_t lay_out(Padded *c, const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine, bool unpools, char *scratch)
+/* Where the runs of each phase are, and its outputs. */
+static void place_phases(Padded *c, CornuRun *next, ptrdiff_t *y)
+{
+    for (int64_t p = 0, k = 0; p < c->phase_count; p++) {
+        Phase *phase = &c->phases[p];
+        phase->runs = next;
+        phase->y = y + p * c->positions;
+        const int64_t end = find_runs(c, p, k, next, NULL);
+        phase->run_count = end > k ? (end - k) / next->length : 0;
+        next += phase->run_count;
+        k = end;
+    }
+}
+
+/* Sizes, and the parts of the scratch memory. */
+static void lay_out(Padded *c, const CornuOpCall *op, const CornuType *out_type,
+                    const CornuMachine *machine, bool unpools, CornuScratch *scratch)
 {
     find_extents(c, op, out_type, machine->multiplier);
     cut(c, machine->threads);
     const size_t  threads = (size_t)machine->threads;
-    const size_t  taps = (size_t)c->walk.axis[0].taps;
     const int64_t F = c->walk.out_channels, size = (int64_t)cornu_dtype_size(out_type->dtype);
     const int64_t row = c->walk.axis[1].out * F;
     c->map_bytes = c->pools ? (int64_t)cornu__aligned((size_t)(c->rows * row * size)) : 0;
     c->row_bytes = c->pools ? (int64_t)cornu__aligned((size_t)(row / WINDOW) * sizeof(float)) : 0;
     c->unpool_count = unpools ? round_up(cornu__unpool_scratch(&op->in[0]), WHOLE) : 0;
-    const size_t x = threads * (size_t)c->x_count * sizeof(uint16_t);
-    const size_t bias = 4 * (size_t)c->padded * sizeof(float);
-    const size_t maps = threads * (size_t)(c->map_bytes + c->row_bytes);
-    const size_t unpool = threads * (size_t)c->unpool_count * sizeof(float);
-    const size_t x_image = cornu__aligned((size_t)c->x_image * sizeof(uint16_t));
-    const size_t image = unpools ? threads * x_image : 0;
-    const size_t runs = cornu__aligned(taps * sizeof(CornuRun));
-    const size_t phases = cornu__aligned((size_t)c->phase_count * sizeof(Phase));
-    const size_t y = (size_t)(c->phase_count * c->positions) * sizeof(ptrdiff_t);
-    if (scratch) {
-        c->x = (uint16_t *)(void *)scratch;
-        c->zeros = (float *)(void *)(scratch += x);
-        c->bias = c->zeros + c->padded;
-        c->maps = scratch += cornu__aligned(bias);
-        c->unpool_scratch = (float *)(void *)(scratch += maps);
-        c->unpooled = (uint16_t *)(void *)(scratch += unpool);
-        c->phases = (Phase *)(void *)(scratch += image);
-        CornuRun  *next = (CornuRun *)(void *)(scratch += phases);
-        ptrdiff_t *at = (ptrdiff_t *)(void *)(scratch + runs);
-        for (int64_t p = 0, k = 0; p < c->phase_count; p++) {
-            Phase *phase = &c->phases[p];
-            phase->runs = next;
-            phase->y = at + p * c->positions;
-            const int64_t end = find_runs(c, p, k, next, NULL);
-            phase->run_count = end > k ? (end - k) / next->length : 0;
-            next += phase->run_count;
-            k = end;
-        }
-    }
-    return x + cornu__aligned(bias) + maps + unpool + image + phases + runs + y;
+    const size_t image = unpools ? cornu__aligned((size_t)c->x_image * sizeof(uint16_t)) : 0;
+    c->x = cornu__take(scratch, threads * (size_t)c->x_count * sizeof *c->x);
+    c->zeros = cornu__take_floats(scratch, c->padded);
+    c->bias = cornu__take_floats(scratch, 3 * c->padded);
+    cornu__take_line(scratch);
+    c->maps = cornu__take(scratch, threads * (size_t)(c->map_bytes + c->row_bytes));
+    c->unpool_scratch = cornu__take_floats(scratch, machine->threads * c->unpool_count);
+    c->unpooled = cornu__take(scratch, threads * image);
+    c->phases = cornu__take(scratch, (size_t)c->phase_count * sizeof *c->phases);
+    cornu__take_line(scratch);
+    CornuRun *runs = cornu__take(scratch, (size_t)c->walk.axis[0].taps * sizeof *runs);
+    cornu__take_line(scratch);
+    ptrdiff_t *y = cornu__take(scratch, (size_t)(c->phase_count * c->positions) * sizeof *y);
+    if (c->phases) place_phases(c, runs, y);
 }
 
 static size_t conv2d_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
-    Padded c = { 0 };
-    return lay_out(&c, op, out_type, machine, false, NULL);
+    Padded       c = { 0 };
+    CornuScratch scratch = { 0 };
+    lay_out(&c, op, out_type, machine, false, &scratch);
+    return scratch.bytes;
 }
 
 static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
-    Padded c = { .pools = true };
-    return lay_out(&c, op, out_type, machine, false, NULL);
+    Padded       c = { .pools = true };
+    CornuScratch scratch = { 0 };
+    lay_out(&c, op, out_type, machine, false, &scratch);
+    return scratch.bytes;
 }
 
 static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
                                const CornuMachine *machine)
 {
-    Padded c = { 0 };
-    return lay_out(&c, op, out_type, machine, true, NULL);
+    Padded       c = { 0 };
+    CornuScratch scratch = { 0 };
+    lay_out(&c, op, out_type, machine, true, &scratch);
+    return scratch.bytes;
 }
 
 /* Taps that an output would meet if x had no end. */
@@ -638,7 +641,8 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     Padded             c = { .call = call, .panels = call->in[unpools ? 2 : 1],
                              .pools = call->pool && !unpools };
     const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&c, &call->op, call->out_type, &machine, unpools, call->scratch);
+    lay_out(&c, &call->op, call->out_type, &machine, unpools,
+            &(CornuScratch){ .memory = call->scratch });
     find_outputs(&c);
     if (c.pools) c.pool = cornu__pool(call->pool);
     if (unpools) {

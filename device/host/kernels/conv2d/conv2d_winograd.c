@@ -219,51 +219,51 @@ static void find_extents(Winograd *w, const CornuOpCall *op, const CornuType *ou
     w->share = w->x_bytes / (size_t)larger(1, w->count);
 }
 
-/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
-static size_t lay_out(Winograd *w, const CornuOpCall *op, const CornuType *out_type, int threads,
-                      bool unpools, char *scratch)
+/* Sizes, and the parts of the scratch memory. */
+static void lay_out(Winograd *w, const CornuOpCall *op, const CornuType *out_type, int threads,
+                    bool unpools, CornuScratch *scratch)
 {
     find_extents(w, op, out_type, threads);
     const int64_t rest = w->products->lanes;   /* read after the last channel of a group */
-    const size_t  bias = cornu__aligned((size_t)(3 * w->out_padded + rest) * sizeof(float));
-    const size_t  zeros = cornu__aligned((size_t)larger(w->in_padded, panel_width(w, 0)) *
-                                         sizeof(float));
-    const int64_t image = unpools ? w->x_image : 0;
     w->v_part = cornu__point_floats(w->each * w->in_padded);
     w->m_part = cornu__point_floats(w->each * panel_width(w, 0));
     w->v_count = w->points * w->v_part;
     w->m_count = w->points * w->m_part + rest;
-    if (scratch) {
-        w->bias = (float *)(void *)scratch;
-        w->zeros = (float *)(void *)(scratch += bias);
-        w->v = (float *)(void *)(scratch + zeros);
-        w->m = w->v + threads * w->v_count;
-        w->maps = w->m + threads * w->m_count;
-        w->zero = (uint32_t *)(void *)(w->maps + threads * image);
-    }
-    return bias + zeros + (size_t)(threads * (w->v_count + w->m_count + image + w->each)) *
-                          sizeof(float);
+    w->bias = cornu__take_floats(scratch, 3 * w->out_padded + rest);
+    cornu__take_line(scratch);
+    w->zeros = cornu__take_floats(scratch, larger(w->in_padded, panel_width(w, 0)));
+    cornu__take_line(scratch);
+    w->v = cornu__take_floats(scratch, threads * w->v_count);
+    w->m = cornu__take_floats(scratch, threads * w->m_count);
+    w->maps = cornu__take_floats(scratch, unpools ? threads * w->x_image : 0);
+    w->zero = cornu__take(scratch, (size_t)(threads * w->each) * sizeof *w->zero);
 }
 
 static size_t winograd_scratch(const CornuOpCall *op, const CornuType *out_type,
                                const CornuMachine *machine)
 {
-    Winograd w = { .divides = true };
-    return lay_out(&w, op, out_type, machine->threads, false, NULL);
+    Winograd     w = { .divides = true };
+    CornuScratch scratch = { 0 };
+    lay_out(&w, op, out_type, machine->threads, false, &scratch);
+    return scratch.bytes;
 }
 
 static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
-    Winograd w = { .pools = true, .divides = true };
-    return lay_out(&w, op, out_type, machine->threads, false, NULL);
+    Winograd     w = { .pools = true, .divides = true };
+    CornuScratch scratch = { 0 };
+    lay_out(&w, op, out_type, machine->threads, false, &scratch);
+    return scratch.bytes;
 }
 
 static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
                                const CornuMachine *machine)
 {
-    Winograd w = { .pools = false };
-    return lay_out(&w, op, out_type, machine->threads, true, NULL);
+    Winograd     w = { .pools = false };
+    CornuScratch scratch = { 0 };
+    lay_out(&w, op, out_type, machine->threads, true, &scratch);
+    return scratch.bytes;
 }
 
 /* Windows of two by two side by side, which are tiles. */
@@ -568,7 +568,7 @@ static CornuStatus conv2d(const CornuKernelCall *call)
                       .pools = call->pool && !unpools,
                       .divides = !unpools && !finishes_rows(call->epilogue) };
     lay_out(&w, &call->op, call->out_type, cornu__threads_count(call->threads), unpools,
-            call->scratch);
+            &(CornuScratch){ .memory = call->scratch });
     if (unpools) {
         cornu__unpool_start(&unpool, call, 0, NULL, 0);
         w.unpool = &unpool;

@@ -79,9 +79,9 @@ static void find_columns(Depthwise *d)
             d->columns[d->columns_count++] = (Columns){ j, (width->ends[j] - j) / step };
 }
 
-/* Sizes and the parts of the scratch memory; returns its bytes. */
-static size_t lay_out(Depthwise *d, const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine, char *scratch)
+/* Sizes, and the parts of the scratch memory. */
+static void lay_out(Depthwise *d, const CornuOpCall *op, const CornuType *out_type,
+                    const CornuMachine *machine, CornuScratch *scratch)
 {
     const bool by_filter = is_grad_filter(op);
     d->kernels = cornu__depthwises();
@@ -100,27 +100,26 @@ static size_t lay_out(Depthwise *d, const CornuOpCall *op, const CornuType *out_
     d->chunks = larger(1, d->chunks);
     const int64_t x = d->wide_in ? 0 : d->x_image;
     const int64_t y = by_filter ? (d->wide_in ? 0 : d->y_image) : (d->wide_out ? 0 : d->y_row);
-    const int64_t sums = by_filter ? d->chunks * d->taps * C : d->taps * C + C;
-    const size_t  tap = (size_t)(threads * d->taps) * sizeof(CornuDepthwiseTap);
-    const size_t  columns = (size_t)width->out * sizeof(Columns);
-    const size_t  rows = (size_t)cornu__walk_size(&d->walk) * sizeof(int64_t);
-    if (scratch) {
-        d->tap = (CornuDepthwiseTap *)(void *)scratch;
-        d->columns = (Columns *)(void *)(scratch + tap);
-        cornu__walk_start(&d->walk, (int64_t *)(void *)(scratch + tap + columns));
+    d->tap = cornu__take(scratch, (size_t)(threads * d->taps) * sizeof *d->tap);
+    d->columns = cornu__take(scratch, (size_t)width->out * sizeof *d->columns);
+    int64_t *rows = cornu__take(scratch, (size_t)cornu__walk_size(&d->walk) * sizeof *rows);
+    if (rows) {
+        cornu__walk_start(&d->walk, rows);
         find_columns(d);
-        d->x = (float *)(void *)(scratch + tap + columns + rows);
-        d->y = d->x + threads * x;
-        d->sums = d->filter = d->y + threads * y;
-        d->bias = d->filter + d->taps * C;
     }
-    return tap + columns + rows + (size_t)(threads * (x + y) + sums) * sizeof(float);
+    d->x = cornu__take_floats(scratch, threads * x);
+    d->y = cornu__take_floats(scratch, threads * y);
+    d->sums = d->filter = cornu__take_floats(scratch, (by_filter ? d->chunks : 1) * d->taps * C);
+    d->bias = cornu__take_floats(scratch, by_filter ? 0 : C);
 }
 
-static size_t scratch(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
+static size_t depthwise_scratch(const CornuOpCall *op, const CornuType *out_type,
+                                const CornuMachine *machine)
 {
-    Depthwise d;
-    return lay_out(&d, op, out_type, machine, NULL);
+    Depthwise    d;
+    CornuScratch scratch = { 0 };
+    lay_out(&d, op, out_type, machine, &scratch);
+    return scratch.bytes;
 }
 
 /* The outputs of row i in some columns. */
@@ -194,7 +193,7 @@ static CornuStatus depthwise(const CornuKernelCall *call)
 {
     Depthwise          d = { .call = call };
     const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&d, &call->op, call->out_type, &machine, call->scratch);
+    lay_out(&d, &call->op, call->out_type, &machine, &(CornuScratch){ .memory = call->scratch });
     const int64_t C = d.channels;
     if (d.wide_in) memcpy(d.filter, call->in[1], (size_t)(d.taps * C) * sizeof(float));
     else cornu__bf16()->widen(call->in[1], d.taps * C, d.filter);
@@ -229,7 +228,7 @@ static CornuStatus depthwise_grad_filter(const CornuKernelCall *call)
 {
     Depthwise          d = { .call = call };
     const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&d, &call->op, call->out_type, &machine, call->scratch);
+    lay_out(&d, &call->op, call->out_type, &machine, &(CornuScratch){ .memory = call->scratch });
     const int64_t count = d.taps * d.channels;
     cornu__threads_run(call->threads, d.chunks, sum_chunk, &d);
     for (int64_t chunk = 1; chunk < d.chunks; chunk++)
@@ -240,14 +239,14 @@ static CornuStatus depthwise_grad_filter(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_depthwise = {
-    .name = "depthwise", .declines = depthwise_declines, .scratch = scratch, .run = depthwise,
-    .takes_epilogue = true, .takes_scale = true,
+    .name = "depthwise", .declines = depthwise_declines, .scratch = depthwise_scratch,
+    .run = depthwise, .takes_epilogue = true, .takes_scale = true,
 };
 const CornuKernel cornu__host_depthwise_grad_input = {
-    .name = "depthwise", .declines = depthwise_declines, .scratch = scratch, .run = depthwise,
-    .takes_gate = true,
+    .name = "depthwise", .declines = depthwise_declines, .scratch = depthwise_scratch,
+    .run = depthwise, .takes_gate = true,
 };
 const CornuKernel cornu__host_depthwise_grad_filter = {
-    .name = "depthwise", .declines = depthwise_declines, .scratch = scratch,
+    .name = "depthwise", .declines = depthwise_declines, .scratch = depthwise_scratch,
     .run = depthwise_grad_filter,
 };
