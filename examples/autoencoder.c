@@ -66,7 +66,7 @@ int main(void)
     cornu_compile(model, .optimizer = cornu_adam(), .loss = CORNU_BINARY_CROSSENTROPY,
                   .metrics = { cornu_metric("mse") });
     CornuHistory *history = cornu_fit(model, train, .batch_size = 128, .epochs = 3,
-                                      .validation_data = test);
+                                      .validation_data = { .data = test });
     float             denoised[SHOWN][PIXELS];
     const CornuArray  to = cornu_array(denoised, CORNU_F32, SHOWN, 28, 28, 1);
     CornuIterator    *digits = cornu_iterator_begin(first, 0);

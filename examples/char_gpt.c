@@ -58,7 +58,7 @@ int main(void)
                   .optimizer = cornu_adamw(.schedule = rate, .weight_decay = 0.1, .beta_2 = 0.99,
                                            .global_clipnorm = 1.0));
     CornuHistory *history = cornu_fit(model, train, .batch_size = BATCH, .epochs = EPOCHS,
-                                      .validation_data = validation);
+                                      .validation_data = { .data = validation });
     CornuArray    prime;
     fputs("ROMEO", stdout);
     if (!history || cornu_text_encode(plays, "ROMEO", 5, &prime) ||

@@ -37,9 +37,9 @@ int main(void)
 
     /* On the TPU: batches are split over its cores, products are in bfloat16. */
     CornuModel   *tpu_model = cornu_keras_to_tpu_model(model, strategy);
-    CornuHistory *history = cornu_fit(tpu_model, .x = mnist->train_x, .y = mnist->train_y,
-                                      .batch_size = 128, .epochs = 10,
-                                      .validation_x = mnist->test_x, .validation_y = mnist->test_y);
+    CornuHistory *history = cornu_fit(
+        tpu_model, .x = mnist->train_x, .y = mnist->train_y, .batch_size = 128, .epochs = 10,
+        .validation_data = { .x = mnist->test_x, .y = mnist->test_y });
     if (!history || cornu_model_save(tpu_model, "colab_mnist.keras"))
         return fprintf(stderr, "%s\n", cornu_error_message()), 1;
 

@@ -43,7 +43,7 @@ int main(void)
     cornu_compile(model, .optimizer = cornu_adam(.learning_rate = 0.005),
                   .loss = CORNU_BINARY_CROSSENTROPY, .metrics = { cornu_auc(.name = "auc") });
     CornuHistory *history = cornu_fit(model, clicks->train, .batch_size = 1024, .epochs = 4,
-                                      .validation_data = clicks->test);
+                                      .validation_data = { .data = clicks->test });
     double        test[2];   /* loss, auc */
     if (!history || cornu_evaluate(model, clicks->test, .batch_size = 1024, .results = test,
                                    .verbose = CORNU_SILENT))

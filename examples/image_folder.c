@@ -69,12 +69,12 @@ int main(void)
 
     cornu_compile(model, .optimizer = cornu_adam(), .metrics = { CORNU_ACCURACY },
                   .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY);
-    CornuHistory *history = cornu_fit(model, train, .epochs = 10, .validation_data = validation);
+    CornuHistory *history = cornu_fit(model, train, .epochs = 10,
+                                      .validation_data = { .data = validation });
     if (!history || cornu_model_save(model, "shapes.keras"))
         return fprintf(stderr, "%s\n", cornu_error_message()), 1;
     printf("Validation accuracy: %.4f\n", cornu_history_get(history, "val_accuracy", 9));
 
-    cornu_history_free(history);
-    cornu_model_free(model);
+    cornu_history_free(history), cornu_model_free(model);
     cornu_dataset_free(train), cornu_dataset_free(validation);
 }

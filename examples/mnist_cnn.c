@@ -46,7 +46,7 @@ int main(void)
                   .metrics = { CORNU_ACCURACY }, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY);
     CornuHistory *history = cornu_fit(
         model, .x = mnist->train_x, .y = mnist->train_y, .batch_size = 128, .epochs = 10,
-        .validation_x = mnist->test_x, .validation_y = mnist->test_y,
+        .validation_data = { .x = mnist->test_x, .y = mnist->test_y },
         .callbacks = { cornu_learning_rate_scheduler(decay, .verbose = 1) });
 
     double test[2];   /* loss, accuracy */

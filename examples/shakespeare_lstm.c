@@ -38,7 +38,7 @@ int main(void)
                   .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY, .metrics = { CORNU_ACCURACY });
     CornuHistory *history = cornu_fit(
         model, .x = plays->train_x, .y = plays->train_y, .batch_size = 32, .epochs = 6,
-        .validation_x = plays->test_x, .validation_y = plays->test_y);
+        .validation_data = { .x = plays->test_x, .y = plays->test_y });
     if (!history || cornu_model_save_weights(model, "shakespeare.safetensors"))
         return fprintf(stderr, "%s\n", cornu_error_message()), 1;
 

@@ -68,8 +68,8 @@ int main(void)
     cornu_summary(model);
     CornuHistory *history = cornu_fit(
         model, .x = x, .y = y, .epochs = 4,
-        .validation_x = cornu_array(lines[1], CORNU_STRING, count[1]),
-        .validation_y = cornu_array(plays[1], CORNU_U8, count[1]));
+        .validation_data = { .x = cornu_array(lines[1], CORNU_STRING, count[1]),
+                             .y = cornu_array(plays[1], CORNU_U8, count[1]) });
 
     const char *questions[] = { "O gentle night, thy beauty makes my heart a lover",
                                 "The common people hate the consul and his noble sword" };

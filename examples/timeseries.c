@@ -47,8 +47,8 @@ int main(void)
     CornuHistory *history = cornu_fit(
         model, .x = cornu_array(x, CORNU_F32, TRAINED, WINDOW, 1),
         .y = cornu_array(y, CORNU_F32, TRAINED, 1), .batch_size = 32, .epochs = 5,
-        .validation_x = cornu_array(x[TRAINED], CORNU_F32, rest, WINDOW, 1),
-        .validation_y = cornu_array(y[TRAINED], CORNU_F32, rest, 1));
+        .validation_data = { .x = cornu_array(x[TRAINED], CORNU_F32, rest, WINDOW, 1),
+                             .y = cornu_array(y[TRAINED], CORNU_F32, rest, 1) });
     if (!history || cornu_predict(model, .x = cornu_array(x[TRAINED], CORNU_F32, rest, WINDOW, 1),
                                   .to = cornu_array(forecast, CORNU_F32, rest, 1),
                                   .verbose = CORNU_SILENT))

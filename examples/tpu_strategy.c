@@ -39,9 +39,9 @@ int main(void)
         cornu_compile(model, .optimizer = cornu_adam(), .metrics = { CORNU_ACCURACY },
                       .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY);
     }
-    CornuHistory *history = cornu_fit(model, .x = mnist->train_x, .y = mnist->train_y,
-                                      .batch_size = 32 * replicas, .epochs = 3,
-                                      .validation_x = mnist->test_x, .validation_y = mnist->test_y);
+    CornuHistory *history = cornu_fit(
+        model, .x = mnist->train_x, .y = mnist->train_y, .batch_size = 32 * replicas, .epochs = 3,
+        .validation_data = { .x = mnist->test_x, .y = mnist->test_y });
     if (!history) return fprintf(stderr, "%s\n", cornu_error_message()), 1;
     cornu_history_free(history);
     cornu_model_free(model);

@@ -2,7 +2,7 @@
  * Augmentation: images are shifted and mirrored at random, differently in each epoch.
  *
  *     train = cornu_dataset_augment(train, .shift = 2, .flip = true, .seed = seed);
- *     cornu_fit(model, .data = train, .batch_size = 512, .validation_data = test);
+ *     cornu_fit(model, .data = train, .batch_size = 512, .validation_data = { .data = test });
  *
  * A stage of the pipeline (dataset.h), before batch and on either side of a shuffle, run by the
  * prefetch thread. The random numbers depend on (seed, epoch, index) alone, so that threads and

@@ -42,9 +42,9 @@ static CornuHistory *fit(const Options *options, const TrainFlags *flags,
 {
     const double split = held_out(flags, reference);
     CornuArray   x = cornu_reference_input(model, data->train_x), y = data->train_y;
-    CornuArray   validation_x = cornu_reference_input(model, data->test_x);
-    CornuArray   validation_y = data->test_y;
-    if (split > 0.0) validation_x.data = validation_y.data = NULL;
+    CornuData    validation = { .x = cornu_reference_input(model, data->test_x),
+                                .y = data->test_y };
+    if (split > 0.0) validation = (CornuData){ .data = NULL };
     CornuDataset *augmented = NULL;
     if (is_augmented(flags)) {
         augmented = cornu_dataset_augment(cornu_train_test_take_train(data), .shift = flags->shift,
@@ -55,7 +55,7 @@ static CornuHistory *fit(const Options *options, const TrainFlags *flags,
     CornuHistory *history = cornu_fit(
         model, .x = x, .y = y, .data = augmented, .batch_size = options->batch_size,
         .epochs = options->epochs, .steps_per_epoch = options->steps_per_epoch,
-        .validation_split = split, .validation_x = validation_x, .validation_y = validation_y,
+        .validation_split = split, .validation_data = validation,
         .verbose = options->verbose, .callbacks = { SESSION_CALLBACKS(options) });
     cornu_dataset_free(augmented);
     return history;

@@ -18,8 +18,8 @@ static CornuHistory *fit(const Options *options, const TrainFlags *flags, CornuM
         .callbacks = { SESSION_CALLBACKS(options) } };
     memcpy(config.xs, data->x, sizeof config.xs);
     memcpy(config.ys, data->y, sizeof config.ys);
-    if (!split) memcpy(config.validation_xs, data->test_x, sizeof config.validation_xs);
-    if (!split) memcpy(config.validation_ys, data->test_y, sizeof config.validation_ys);
+    if (!split) memcpy(config.validation_data.xs, data->test_x, sizeof data->test_x);
+    if (!split) memcpy(config.validation_data.ys, data->test_y, sizeof data->test_y);
     return cornu_fit_from(&config);
 }
 

@@ -175,7 +175,7 @@ static CornuStatus train(Run *run)
     cornu_summary(run->model);
     if (session_prepare(options, run->model, NULL)) return cornu_error_status();
     CornuHistory *history = cornu_fit(
-        run->model, run->train, .epochs = options->epochs, .validation_data = run->test,
+        run->model, run->train, .epochs = options->epochs, .validation_data = { .data = run->test },
         .steps_per_epoch = options->steps_per_epoch, .verbose = options->verbose,
         .callbacks = { SESSION_CALLBACKS(options) });
     if (!history) return session_stopped(options, run->model);

@@ -1,7 +1,7 @@
 /*
  * The built-in callbacks, with Keras' names, arguments and messages (keras/src/callbacks).
  *
- *     cornu_fit(model, train, .epochs = 50, .validation_data = test, .callbacks = {
+ *     cornu_fit(model, train, .epochs = 50, .validation_data = { .data = test }, .callbacks = {
  *         cornu_early_stopping(.patience = 3, .restore_best_weights = true),
  *         cornu_reduce_lr_on_plateau(.factor = 0.5, .patience = 2, .verbose = 1),
  *         cornu_csv_logger("training.csv"),

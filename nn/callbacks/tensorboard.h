@@ -1,7 +1,7 @@
 /*
  * TensorBoard: the logs of a training and its weights, for `tensorboard --logdir logs`.
  *
- *     cornu_fit(model, train, .epochs = 12, .validation_data = test,
+ *     cornu_fit(model, train, .epochs = 12, .validation_data = { .data = test },
  *               .callbacks = { cornu_tensorboard("logs", .histogram_freq = 1) });
  *
  * Writes event files below log_dir, in train/ and validation/, with Keras' tags, by step:

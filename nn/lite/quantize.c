@@ -14,6 +14,8 @@
 #include "onnx/to_onnx.h"
 #include "int8/to_int8.h"
 
+CORNU__HAS_DATA(CornuQuantizeConfig);
+
 enum { DEFAULT_SAMPLES = 512, BATCH = 32, ROWS = 256 };
 
 struct CornuInt8Model {
@@ -112,10 +114,8 @@ static CornuStatus quantize(const CornuQuantizeConfig *config, CornuLiteGraph **
                            "least 1", (long long)samples);
     CornuStatus status = cornu__lite_from_model(config->model, NULL, &graph);
     if (status != CORNU_OK) return cornu__fail_prefix(status, "cornu_quantize");
-    const CornuDataArguments arguments = {
-        .who = "cornu_quantize", .data = config->data, .x = config->x, .xs = config->xs
-    };
-    CornuDataset *data = cornu__dataset_from_arguments(config->model, &arguments);
+    const CornuData given = CORNU__DATA_OF(CornuQuantizeConfig, config);
+    CornuDataset   *data = cornu__dataset_of(config->model, "cornu_quantize", &given, true);
     if (!data) status = cornu_error_take();
     if (status == CORNU_OK) {
         ranges = cornu__lite_ranges_create(graph);

@@ -29,9 +29,7 @@ typedef struct CornuInt8Model CornuInt8Model;
 typedef struct {
     char          unset;
     CornuModel   *model;                       /* required: built, with the weights to quantize */
-    CornuDataset *data;                        /* calibration: of x, or of (x, y); or */
-    CornuArray    x;                           /* rows of x, as predict takes them; or */
-    CornuArray    xs[CORNU_MAX_MODEL_TENSORS]; /* those of each input */
+    CORNU_DATA_MEMBERS;                        /* of CornuData: calibration, as predict takes it */
     int64_t       samples;                     /* that are used, the first ones; default 512 */
     int           threads;                     /* that predict; default: one for each processor */
 } CornuQuantizeConfig;

@@ -8,7 +8,7 @@
  *                   .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
  *                   .metrics = { CORNU_ACCURACY }, .device = device);
  *     CornuHistory *history = cornu_fit(model, train, .epochs = 12, .batch_size = 128,
- *                                       .validation_data = test);
+ *                                       .validation_data = { .data = test });
  *
  * Names, defaults, formulas and orders are Keras'. In a config zero means Keras' default; where
  * zero itself is meaningful, the field says so and takes CORNU_ZERO.
@@ -277,16 +277,38 @@ CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuTyp
  * which may differ between calls: pad sequences of different lengths to one length, or use a data
  * set per length.
  *
- * With several inputs or outputs an element of a data set has a component for each, inputs first,
- * and arrays are given as .xs and .ys, in the model's order, or by the names of inputs and outputs,
- * as Keras' dictionaries (functional.h):
+ * With several inputs or outputs an element of a data set has a component for each, inputs first;
+ * arrays are given as .xs and .ys, in the model's order, or by the names of inputs and outputs, as
+ * Keras' dictionaries (functional.h):
  *
  *     .xs_by_name = { { "title", titles }, { "body", bodies } }, .ys_by_name = { { "price", y } }
  *
  * Sample weights multiply the values of losses and weighted metrics: an additional component of a
  * data set, or an array .sample_weight, (N), or (N, T) for a weight per step. With several outputs
- * there is one for all of them or, as .sample_weights, one for each. Any number type.
+ * there is one for all of them or, as .sample_weights, one for each; by name, outputs that are not
+ * named weigh 1. Any number type.
+ *
+ * Keras' validation_data is such data, too:
+ *
+ *     cornu_fit(model, .x = x, .y = y, .validation_data = { .x = test_x, .y = test_y });
  */
+
+/* The members of CornuData: a data set, or arrays. Functions that take data have them among their
+ * arguments. */
+#define CORNU_DATA_MEMBERS                                               \
+    CornuDataset   *data;                                                \
+    CornuArray      x, y;                                                \
+    CornuArray      xs[CORNU_MAX_MODEL_TENSORS];                         \
+    CornuArray      ys[CORNU_MAX_MODEL_TENSORS];                         \
+    CornuNamedArray xs_by_name[CORNU_MAX_MODEL_TENSORS];                 \
+    CornuNamedArray ys_by_name[CORNU_MAX_MODEL_TENSORS];                 \
+    CornuArray      sample_weight;                                       \
+    CornuArray      sample_weights[CORNU_MAX_MODEL_TENSORS];             \
+    CornuNamedArray sample_weights_by_name[CORNU_MAX_MODEL_TENSORS]
+
+typedef struct {
+    CORNU_DATA_MEMBERS;
+} CornuData;
 
 /* What is printed: nothing, a bar, or a line per epoch. Auto, the default, is a bar on a terminal
  * and lines elsewhere. Keras' numbers work too: an explicit 0 is silent, 1 a bar, 2 lines. */
@@ -298,14 +320,7 @@ typedef struct {
     char           unset;
     const char    *written;              /* source of the call, see keywords.h */
     CornuModel    *model;
-    CornuDataset  *data;                 /* or x and y */
-    CornuArray     x, y;
-    CornuArray     xs[CORNU_MAX_MODEL_TENSORS], ys[CORNU_MAX_MODEL_TENSORS]; /* in place of them:
-                                            of each input and output, in the model's order */
-    CornuNamedArray xs_by_name[CORNU_MAX_MODEL_TENSORS], ys_by_name[CORNU_MAX_MODEL_TENSORS];
-    CornuArray     sample_weight;        /* with arrays */
-    CornuArray     sample_weights[CORNU_MAX_MODEL_TENSORS];
-    CornuNamedArray sample_weights_by_name[CORNU_MAX_MODEL_TENSORS];
+    CORNU_DATA_MEMBERS;                  /* of CornuData: what it trains on */
     CornuArray     class_weight;         /* (classes): the weight of each class' samples; classes
                                             after the end have 1. Labels are one-hot, or class
                                             numbers: each of several, (N, T) with a loss of class
@@ -318,14 +333,7 @@ typedef struct {
     CornuCallback *callbacks[CORNU_MAX_CALLBACKS]; /* taken: freed when fit returns. NULLs among
                                             them are skipped */
     double         validation_split;     /* this fraction, from the end of the data, is held out */
-    CornuDataset  *validation_data;      /* or these arrays */
-    CornuArray     validation_x, validation_y;
-    CornuArray     validation_xs[CORNU_MAX_MODEL_TENSORS], validation_ys[CORNU_MAX_MODEL_TENSORS];
-    CornuNamedArray validation_xs_by_name[CORNU_MAX_MODEL_TENSORS],
-                   validation_ys_by_name[CORNU_MAX_MODEL_TENSORS];
-    CornuArray     validation_sample_weight;
-    CornuArray     validation_sample_weights[CORNU_MAX_MODEL_TENSORS];
-    CornuNamedArray validation_sample_weights_by_name[CORNU_MAX_MODEL_TENSORS];
+    CornuData      validation_data;      /* evaluated after epochs; default none */
     bool           no_shuffle;           /* else unbatched data are shuffled for each epoch */
     int64_t        initial_epoch;        /* index of the first epoch */
     int64_t        steps_per_epoch;      /* default: all batches. With fewer, the next epoch
@@ -341,48 +349,29 @@ CornuHistory *cornu_fit_from(const CornuFitConfig *config);
 #define cornu_fit(...) \
     cornu_fit_from(&(CornuFitConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
+/* The arguments of evaluate and of predict. */
 typedef struct {
     char           unset;
     const char    *written;              /* the call, see keywords.h */
     CornuModel    *model;
-    CornuDataset  *data;
-    CornuArray     x, y;
-    CornuArray     xs[CORNU_MAX_MODEL_TENSORS], ys[CORNU_MAX_MODEL_TENSORS];
-    CornuNamedArray xs_by_name[CORNU_MAX_MODEL_TENSORS], ys_by_name[CORNU_MAX_MODEL_TENSORS];
-    CornuArray     sample_weight, sample_weights[CORNU_MAX_MODEL_TENSORS];
-    CornuNamedArray sample_weights_by_name[CORNU_MAX_MODEL_TENSORS];
+    CORNU_DATA_MEMBERS;                  /* predict takes x alone; the y of a data set it ignores */
     int64_t        batch_size;
     CornuVerbose   verbose;
     int64_t        steps;                /* default: all batches */
     CornuCallback *callbacks[CORNU_MAX_CALLBACKS];
-    double        *results;              /* cornu_model_metric_count() numbers; may be NULL */
-    CornuArray     to;                   /* f32 (rows, …): gets the predictions, as in predict;
-                                            default: not stored */
+    double        *results;              /* of evaluate, cornu_model_metric_count() numbers; may be
+                                            NULL */
+    CornuArray     to;                   /* f32 (rows, …): gets the predictions, one row per row
+                                            of the data; evaluate need not store them */
     CornuArray     tos[CORNU_MAX_MODEL_TENSORS]; /* in place of .to: of each output */
     CornuNamedArray tos_by_name[CORNU_MAX_MODEL_TENSORS];
 } CornuEvaluateConfig;
 
+typedef CornuEvaluateConfig CornuPredictConfig;
+
 CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config);
 #define cornu_evaluate(...) \
     cornu_evaluate_from(&(CornuEvaluateConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
-
-typedef struct {
-    char           unset;
-    const char    *written;              /* the call, see keywords.h */
-    CornuModel    *model;
-    CornuDataset  *data;                 /* of x, or of (x, y): y is ignored */
-    CornuArray     x;
-    CornuArray     xs[CORNU_MAX_MODEL_TENSORS];
-    CornuNamedArray xs_by_name[CORNU_MAX_MODEL_TENSORS];
-    int64_t        batch_size;
-    CornuVerbose   verbose;
-    int64_t        steps;
-    CornuCallback *callbacks[CORNU_MAX_CALLBACKS];
-    CornuArray     to;                   /* f32 (rows, …): gets the predictions, one row per row
-                                            of the data */
-    CornuArray     tos[CORNU_MAX_MODEL_TENSORS]; /* in place of .to: of each output */
-    CornuNamedArray tos_by_name[CORNU_MAX_MODEL_TENSORS];
-} CornuPredictConfig;
 
 /* Also of a model that is not compiled, say a loaded one: on the device of the strategy in scope,
  * else a "cpu" device of its own. Likewise cornu_predict_on_batch. */

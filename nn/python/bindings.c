@@ -15,7 +15,8 @@
     _Generic((at), void *: "void", bool *: "bool", char *: "char", int *: "i32",               \
              unsigned *: "u32", int64_t *: "i64", uint64_t *: "u64", double *: "f64",          \
              const char **: "text", CornuShape *: "CornuShape", CornuType *: "CornuType",      \
-             CornuArray *: "CornuArray", CornuParams *: "CornuParams", default: "pointer")
+             CornuArray *: "CornuArray", CornuData *: "CornuData",                             \
+             CornuParams *: "CornuParams", default: "pointer")
 
 /* ---- Structs ---- */
 

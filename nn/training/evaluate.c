@@ -15,26 +15,21 @@ typedef struct {
     CornuArray  batch[CORNU_MAX_MODEL_TENSORS];
 } Output;
 
-static Output output_to(const char *who, CornuArray one, const CornuArray *many)
+static CornuStatus output_open(Output *output, const char *who, const CornuEvaluateConfig *config)
 {
-    Output output = { .who = who };
+    const bool one = config->to.data, named = config->tos_by_name[0].name;
+    bool       many = false;
+    output->who = who;
     for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
-        output.to[i] = i == 0 && one.data ? one : many[i];
-        output.wanted |= output.to[i].data != NULL;
+        output->to[i] = one && i == 0 ? config->to : config->tos[i];
+        many |= config->tos[i].data != NULL;
     }
-    return output;
-}
-
-/* Replaces the destinations by those given by name, if any are. */
-static CornuStatus order_outputs(Output *output, const CornuModel *model,
-                                 const CornuNamedArray *named)
-{
-    if (!named[0].name) return CORNU_OK;
-    if (output->wanted)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .tos_by_name and .to are given, expected "
-                           "one", output->who);
-    output->wanted = true;
-    return cornu_model_order_outputs(model, named, CORNU_MAX_MODEL_TENSORS, output->to);
+    output->wanted = one || many || named;
+    if (one + many + named > 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .to%s and .tos%s are given, expected one",
+                           who, one ? "" : "s", named ? "_by_name" : "");
+    return !named ? CORNU_OK : cornu_model_order_outputs(config->model, config->tos_by_name,
+                                                         CORNU_MAX_MODEL_TENSORS, output->to);
 }
 
 static void output_close(Output *output)
@@ -195,99 +190,92 @@ CornuStatus cornu__evaluate_batches(CornuModel *model, CornuDataLoader *loader,
     return evaluate_batches(model, loader, callbacks, logs, &(Output){ .who = "evaluate" });
 }
 
-static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbackList *callbacks,
-                            CornuDataLoader *loader, CornuLogSet *logs, Output *output)
+/* ---- Evaluation and prediction ---- */
+
+typedef struct {
+    const char                *who;
+    const CornuEvaluateConfig *config;
+    CornuCallbackList          callbacks;
+    CornuDataLoader            loader;
+    CornuLogSet                logs;     /* of an evaluation */
+    Output                     output;
+} Pass;
+
+/* Opens the data, the callbacks and the destinations. */
+static CornuStatus open_pass(Pass *pass, bool predicts)
 {
-    CornuModel *model = config->model;
-    CORNU__TRY(cornu__model_check(model));
-    CORNU__TRY(cornu__model_refuse_function(model, "evaluate"));
-    CORNU__TRY(order_outputs(output, model, config->tos_by_name));
-    CORNU__TRY(cornu__data_loader_open_for(model, loader, &(CornuDataLoaderConfig){
-        .dataset = cornu__dataset_from_arguments(model, &(CornuDataArguments){
-            .who = "evaluate", .data = config->data, .x = config->x, .y = config->y,
-            .sample_weight = config->sample_weight, .xs = config->xs, .ys = config->ys,
-            .sample_weights = config->sample_weights, .xs_by_name = config->xs_by_name,
-            .ys_by_name = config->ys_by_name,
-            .sample_weights_by_name = config->sample_weights_by_name }),
+    const CornuEvaluateConfig *config = pass->config;
+    const CornuData            data = CORNU__DATA_OF(CornuEvaluateConfig, config);
+    CornuModel                *model = config->model;
+    CORNU__TRY(cornu__model_refuse_function(model, pass->who));
+    CORNU__TRY(output_open(&pass->output, pass->who, config));
+    CORNU__TRY(cornu__data_loader_open_for(model, &pass->loader, &(CornuDataLoaderConfig){
+        .dataset = cornu__dataset_of(model, pass->who, &data, predicts),
         .device = model->device, .batch_size = config->batch_size, .default_batch_size = 32,
         .takes_all = true, .steps = config->steps, .min_batch_rows = cornu__min_batch_rows(model),
-        .who = "evaluate", .batch_name = "batch_size", .steps_name = "steps" }));
-    CORNU__TRY(cornu__callback_list_open(callbacks, config->written, config->verbose, (CornuParams){
-        .epochs = 1, .steps = cornu__data_loader_steps(loader) }));
-    CORNU__TRY(cornu__logs_open(logs, model, false, true));
-    CORNU__TRY(cornu__agree_on_data(model, loader, "the data of the evaluation"));
-    CORNU__TRY(evaluate_batches(model, loader, callbacks, logs, output));
-    if (config->results)
-        memcpy(config->results, logs->values,
-               (size_t)cornu_model_metric_count(model) * sizeof *config->results);
+        .few_sizes = predicts, .who = pass->who, .batch_name = "batch_size",
+        .steps_name = "steps" }));
+    return cornu__callback_list_open(&pass->callbacks, config->written, config->verbose,
+        (CornuParams){ .epochs = 1, .steps = cornu__data_loader_steps(&pass->loader) });
+}
+
+static CornuStatus evaluate(Pass *pass)
+{
+    CornuModel *model = pass->config->model;
+    double     *results = pass->config->results;
+    CORNU__TRY(cornu__model_check(model));
+    CORNU__TRY(open_pass(pass, false));
+    CORNU__TRY(cornu__logs_open(&pass->logs, model, false, true));
+    CORNU__TRY(cornu__agree_on_data(model, &pass->loader, "the data of the evaluation"));
+    CORNU__TRY(evaluate_batches(model, &pass->loader, &pass->callbacks, &pass->logs,
+                                &pass->output));
+    if (results)
+        memcpy(results, pass->logs.values,
+               (size_t)cornu_model_metric_count(model) * sizeof *results);
     return CORNU_OK;
+}
+
+static CornuStatus predict(Pass *pass)
+{
+    CornuModel *model = pass->config->model;
+    CORNU__TRY(cornu__model_prepare_to_predict(model));
+    if (pass->config->results)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "predict: .results is given, expected .to alone");
+    CORNU__TRY(open_pass(pass, true));
+    CORNU__TRY(cornu__agree_on_data(model, &pass->loader, "the data of the prediction"));
+    CORNU__TRY(cornu__call_hook(&pass->callbacks, CORNU__HOOK(predict_begin), NULL));
+    CORNU__TRY(run_batches(model, &pass->loader, CORNU_STEP_PREDICT, &pass->callbacks,
+                           CORNU__HOOK(predict_batch_begin), CORNU__HOOK(predict_batch_end), NULL,
+                           &pass->output));
+    return cornu__call_hook(&pass->callbacks, CORNU__HOOK(predict_end), NULL);
+}
+
+static CornuStatus run_pass(const CornuEvaluateConfig *config, const char *function,
+                            const char *who, CornuStatus (*run)(Pass *pass))
+{
+    Pass        pass = { .who = who, .config = config };
+    CornuStatus status = cornu__callback_list_take(&pass.callbacks, config->model,
+                                                   config->callbacks);
+    if (!status) status = cornu__model_enter(config->model, function);
+    if (!status) {
+        status = cornu__fail_together(config->model, run(&pass));
+        cornu__model_leave(config->model);
+    }
+    output_close(&pass.output);
+    cornu__logs_close(&pass.logs);
+    cornu__data_loader_close(&pass.loader);
+    cornu__callback_list_close(&pass.callbacks);
+    return status;
 }
 
 CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config)
 {
-    CornuCallbackList callbacks;
-    CornuDataLoader    loader = { 0 };
-    CornuLogSet    logs = { 0 };
-    Output         output = output_to("evaluate", config->to, config->tos);
-    CornuStatus    status = cornu__callback_list_take(&callbacks, config->model, config->callbacks);
-    if (!status) status = cornu__model_enter(config->model, "cornu_evaluate");
-    const bool     entered = !status;
-    if (entered) {
-        status = cornu__fail_together(config->model,
-                                      evaluate(config, &callbacks, &loader, &logs, &output));
-        cornu__model_leave(config->model);
-    }
-    output_close(&output);
-    cornu__logs_close(&logs);
-    cornu__data_loader_close(&loader);
-    cornu__callback_list_close(&callbacks);
-    return status;
-}
-
-/* ---- Prediction ---- */
-
-static CornuStatus predict(const CornuPredictConfig *config, CornuCallbackList *callbacks,
-                           CornuDataLoader *loader, Output *output)
-{
-    CornuModel *model = config->model;
-    CORNU__TRY(cornu__model_prepare_to_predict(model));
-    CORNU__TRY(cornu__model_refuse_function(model, "predict"));
-    CORNU__TRY(order_outputs(output, model, config->tos_by_name));
-    CORNU__TRY(cornu__data_loader_open_for(model, loader, &(CornuDataLoaderConfig){
-        .dataset = cornu__dataset_from_arguments(model, &(CornuDataArguments){
-            .who = "predict", .data = config->data, .x = config->x, .xs = config->xs,
-            .xs_by_name = config->xs_by_name }),
-        .device = model->device, .batch_size = config->batch_size, .default_batch_size = 32,
-        .takes_all = true, .steps = config->steps, .min_batch_rows = cornu__min_batch_rows(model),
-        .few_sizes = true,
-        .who = "predict", .batch_name = "batch_size", .steps_name = "steps" }));
-    CORNU__TRY(cornu__callback_list_open(callbacks, config->written, config->verbose, (CornuParams){
-        .epochs = 1, .steps = cornu__data_loader_steps(loader) }));
-    CORNU__TRY(cornu__agree_on_data(model, loader, "the data of the prediction"));
-    CORNU__TRY(cornu__call_hook(callbacks, CORNU__HOOK(predict_begin), NULL));
-    CORNU__TRY(run_batches(model, loader, CORNU_STEP_PREDICT, callbacks,
-                           CORNU__HOOK(predict_batch_begin), CORNU__HOOK(predict_batch_end), NULL,
-                           output));
-    return cornu__call_hook(callbacks, CORNU__HOOK(predict_end), NULL);
+    return run_pass(config, "cornu_evaluate", "evaluate", evaluate);
 }
 
 CornuStatus cornu_predict_from(const CornuPredictConfig *config)
 {
-    CornuCallbackList callbacks;
-    CornuDataLoader    loader = { 0 };
-    Output         output = output_to("predict", config->to, config->tos);
-    CornuStatus    status = cornu__callback_list_take(&callbacks, config->model, config->callbacks);
-    if (!status) status = cornu__model_enter(config->model, "cornu_predict");
-    const bool     entered = !status;
-    if (entered) {
-        status = cornu__fail_together(config->model,
-                                      predict(config, &callbacks, &loader, &output));
-        cornu__model_leave(config->model);
-    }
-    output_close(&output);
-    cornu__data_loader_close(&loader);
-    cornu__callback_list_close(&callbacks);
-    return status;
+    return run_pass(config, "cornu_predict", "predict", predict);
 }
 
 /* ---- Single steps ---- */

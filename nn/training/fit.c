@@ -48,34 +48,18 @@ static CornuStatus split(double part, CornuDataset **train, CornuDataset **valid
 static CornuStatus find_data(const CornuFitConfig *config, CornuDataset **train,
                              CornuDataset **validation)
 {
-    const bool given = config->validation_data || config->validation_x.data ||
-                       config->validation_xs[0].data || config->validation_xs_by_name[0].name;
-    const bool weights = config->validation_sample_weight.data ||
-                         cornu__some_given(config->validation_sample_weights) ||
-                         config->validation_sample_weights_by_name[0].name;
-    if (weights && !given)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_sample_weight is given without "
-                           ".validation_x");
-    if (given && config->validation_split != 0.0)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "fit: both validation data and .validation_split "
+    const CornuData data = CORNU__DATA_OF(CornuFitConfig, config);
+    const bool      validates = cornu__data_given(config->model, &config->validation_data);
+    if (validates && config->validation_split != 0.0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "fit: both .validation_data and .validation_split "
                            "are given, expected one");
-    *train = cornu__dataset_from_arguments(config->model, &(CornuDataArguments){
-        .who = "fit", .data = config->data, .x = config->x, .y = config->y,
-        .sample_weight = config->sample_weight, .xs = config->xs, .ys = config->ys,
-        .sample_weights = config->sample_weights, .xs_by_name = config->xs_by_name,
-        .ys_by_name = config->ys_by_name,
-        .sample_weights_by_name = config->sample_weights_by_name });
+    *train = cornu__dataset_of(config->model, "fit", &data, false);
     if (!*train) return cornu_error_take();
     if (config->validation_split != 0.0)
         return split(config->validation_split, train, validation);
-    if (!given) return CORNU_OK;
-    *validation = cornu__dataset_from_arguments(config->model, &(CornuDataArguments){
-        .who = "fit's validation", .data = config->validation_data, .x = config->validation_x,
-        .y = config->validation_y, .sample_weight = config->validation_sample_weight,
-        .xs = config->validation_xs, .ys = config->validation_ys,
-        .sample_weights = config->validation_sample_weights,
-        .xs_by_name = config->validation_xs_by_name, .ys_by_name = config->validation_ys_by_name,
-        .sample_weights_by_name = config->validation_sample_weights_by_name });
+    if (!validates) return CORNU_OK;
+    *validation = cornu__dataset_of(config->model, "fit's validation", &config->validation_data,
+                                    false);
     return *validation ? CORNU_OK : cornu_error_take();
 }
 

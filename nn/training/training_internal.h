@@ -2,6 +2,9 @@
 #ifndef CORNU_NN_TRAINING_INTERNAL_H
 #define CORNU_NN_TRAINING_INTERNAL_H
 
+#include <stddef.h>
+#include <string.h>
+
 #include "../../datasets/pipeline/dataset_internal.h"
 #include "../../datasets/pipeline/iterator.h"
 #include "../../device/system/clock_internal.h"
@@ -52,24 +55,27 @@ static inline CornuType cornu__rows_of(CornuType row, int64_t rows)
     return type;
 }
 
-/* The caller's data: a data set, arrays for one input and one output, or lists of arrays that end
- * at the first without data. */
-typedef struct {
-    const char       *who;         /* begins messages */
-    CornuDataset     *data;
-    CornuArray        x, y, sample_weight;
-    const CornuArray *xs, *ys, *sample_weights;  /* CORNU_MAX_MODEL_TENSORS of each; NULL where no
-                                                    y and weights are expected */
-    const CornuNamedArray *xs_by_name, *ys_by_name, *sample_weights_by_name;  /* likewise */
-} CornuDataArguments;
+/* The data among the arguments of a config, CORNU_DATA_MEMBERS, which lie there as in CornuData:
+ * CORNU__HAS_DATA checks it. */
+#define CORNU__HAS_DATA(Config)                                                         \
+    _Static_assert(offsetof(Config, sample_weights_by_name) - offsetof(Config, data) == \
+                   offsetof(CornuData, sample_weights_by_name), "the data of " #Config)
+#define CORNU__DATA_OF(Config, config) cornu__data_at((config), offsetof(Config, data))
+static inline CornuData cornu__data_at(const void *config, size_t offset)
+{
+    CornuData data;
+    memcpy(&data, (const char *)config + offset, sizeof data);
+    return data;
+}
 
-/* Whether one of CORNU_MAX_MODEL_TENSORS arrays is given; NULL: none. */
-bool cornu__some_given(const CornuArray *arrays);
+/* Whether there are any. */
+bool cornu__data_given(const CornuModel *model, const CornuData *data);
 
-/* The data set, retained, or a new one of the arrays, which are borrowed for the call. NULL with a
- * pending error unless they fit the model's inputs and outputs. */
-CornuDataset *cornu__dataset_from_arguments(const CornuModel *model,
-                                            const CornuDataArguments *args);
+/* The data set, retained, or a new one of the arrays, which are borrowed for the call; with x_only
+ * of the inputs alone. NULL with a pending error, which `who` begins, unless they fit the model's
+ * inputs and outputs. */
+CornuDataset *cornu__dataset_of(const CornuModel *model, const char *who, const CornuData *data,
+                                bool x_only);
 
 /* A batch's arrays, divided into x, y and sample weights. */
 CornuArrays cornu__batch_arrays(const CornuModel *model, const CornuBatch *batch);

@@ -166,7 +166,8 @@ CornuStatus data_from_archive(Data *data, const char *path, const CornuModel *mo
         if (!data->y[i].data && need == DATA_LABELS) return missing(data, path, y.names[i], "y");
         if (one) data->test_y[i] = find(loaded->file, (const char *const[]){ "y_test", NULL });
     }
-    if (need == DATA_LABELS && !data->test_y[0].data) data->test_x[0].data = NULL;
+    if (!data->test_x[0].data || (need == DATA_LABELS && !data->test_y[0].data))
+        data->test_x[0].data = data->test_y[0].data = NULL;
     return CORNU_OK;
 }
 

@@ -248,7 +248,7 @@ CornuStatus session_train(const Options *options, CornuModel *model, CornuDatase
     if (session_prepare(options, model, NULL)) return cornu_error_status();
     CornuHistory *history = cornu_fit(
         model, data, .batch_size = options->batch_size, .epochs = options->epochs,
-        .steps_per_epoch = options->steps_per_epoch, .validation_data = held_out,
+        .steps_per_epoch = options->steps_per_epoch, .validation_data = { .data = held_out },
         .verbose = options->verbose, .callbacks = { SESSION_CALLBACKS(options) });
     if (!history) return session_stopped(options, model);
     results[0] = results[1] = NAN;

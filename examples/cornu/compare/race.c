@@ -51,14 +51,15 @@ CornuFitConfig race_fit(const Race *race, CornuModel *model)
 /* On the held-out part of the training data, else on the test data. */
 static void validate(const Race *race, CornuFitConfig *fit)
 {
+    CornuData *held_out = &fit->validation_data;
     if (race->own) {
-        memcpy(fit->validation_xs, race->own->test_x, sizeof fit->validation_xs);
-        memcpy(fit->validation_ys, race->own->test_y, sizeof fit->validation_ys);
+        memcpy(held_out->xs, race->own->test_x, sizeof held_out->xs);
+        memcpy(held_out->ys, race->own->test_y, sizeof held_out->ys);
     } else if (race->reference->validation_split > 0.0) {
         fit->validation_split = race->reference->validation_split;
     } else {
-        fit->validation_x = cornu_reference_input(fit->model, race->data->test_x);
-        fit->validation_y = race->data->test_y;
+        held_out->x = cornu_reference_input(fit->model, race->data->test_x);
+        held_out->y = race->data->test_y;
     }
 }
 

@@ -9,9 +9,7 @@ from ._library import lib
 # Fields of the library for which Python has another name, or none of their own.
 _FIELDS = {"xs": "x", "ys": "y", "xs_by_name": "x", "ys_by_name": "y", "tos": "to",
            "sample_weights": "sample_weight", "sample_weights_by_name": "sample_weight",
-           "no_shuffle": "shuffle", "validation_xs": "validation_data",
-           "validation_ys": "validation_data", "validation_x": "validation_data",
-           "validation_y": "validation_data", "losses": "loss", "output_metrics": "metrics",
+           "no_shuffle": "shuffle", "losses": "loss", "output_metrics": "metrics",
            "schedule": "learning_rate", "means": "mean", "variances": "variance",
            "scales": "scale", "offsets": "offset", "fill_values": "fill_value",
            "mask_string": "mask_value", "ngram_sizes": "ngrams"}

@@ -125,10 +125,15 @@ class Trained:
                              % (self.name, len(given), len(to)))
         return given
 
-    def _lend_weights(self, lent, config, prefix, weights):
-        if weights is None:
-            return
-        to = getattr(config, prefix + "sample_weights")
+    def _lend_data(self, lent, to, x, y, sample_weight):
+        """Sets the data of a config, or those of its validation."""
+        self._lend(lent, to.xs, "input", x)
+        self._build_for(to.xs)
+        self._lend(lent, to.ys, "output", y)
+        if sample_weight is not None:
+            self._lend_weights(lent, to, sample_weight)
+
+    def _lend_weights(self, lent, to, weights):
         if isinstance(weights, dict):
             names = self._names("output")
             unknown = sorted(set(weights) - set(names))
@@ -138,10 +143,11 @@ class Trained:
             weights = [weights.get(name) for name in names]
         if isinstance(weights, (list, tuple)) and not np.isscalar(weights[0]):
             given = next((w for w in weights if w is not None), ())
-            for i, values in enumerate(self._fitting(to, weights)):    # of others, weights of 1
-                to[i] = lent.array(np.ones(len(given)) if values is None else values)
+            for i, values in enumerate(self._fitting(to.sample_weights, weights)):
+                to.sample_weights[i] = lent.array(      # of others, weights of 1
+                    np.ones(len(given)) if values is None else values)
         else:
-            setattr(config, prefix + "sample_weight", lent.array(weights))
+            to.sample_weight = lent.array(weights)
 
     @staticmethod
     def _class_weights(lent, weights):
@@ -184,23 +190,18 @@ class Trained:
                    validation_split=validation_split)
             config.data = self._feed(feeds, x, shuffle)
         else:
-            self._lend(lent, config.xs, "input", x)
-            self._build_for(config.xs)
-            self._lend(lent, config.ys, "output", y)
-            self._lend_weights(lent, config, "", sample_weight)
+            self._lend_data(lent, config, x, y, sample_weight)
         if class_weight is not None:
             config.class_weight = self._class_weights(lent, class_weight)
         if is_feed(validation_data):
             refuse(validation_batch_size=validation_batch_size)
-            config.validation_data = self._feed(feeds, validation_data, again=True)
+            config.validation_data.data = self._feed(feeds, validation_data, again=True)
         elif validation_data is not None:
             if len(validation_data) not in (2, 3):
                 raise ValueError("validation_data has %d parts, expected (x, y) or "
                                  "(x, y, sample_weight)" % len(validation_data))
-            self._lend(lent, config.validation_xs, "input", validation_data[0])
-            self._lend(lent, config.validation_ys, "output", validation_data[1])
-            self._lend_weights(lent, config, "validation_",
-                               validation_data[2] if len(validation_data) > 2 else None)
+            self._lend_data(lent, config.validation_data, *validation_data[:2],
+                            validation_data[2] if len(validation_data) > 2 else None)
         self._stopping = False
         with _callbacks.Run(self, callbacks, verbose, feeds) as run:
             run.fill(config.callbacks)
@@ -259,10 +260,7 @@ class Trained:
             refuse(y=y is not None, sample_weight=sample_weight is not None, batch_size=batch_size)
             config.data = self._feed(feeds, x)
         else:
-            self._lend(lent, config.xs, "input", x)
-            self._build_for(config.xs)
-            self._lend(lent, config.ys, "output", y)
-            self._lend_weights(lent, config, "", sample_weight)
+            self._lend_data(lent, config, x, y, sample_weight)
         with _callbacks.Run(self, callbacks, verbose, feeds) as run:
             run.fill(config.callbacks)
             lib.cornu_evaluate_from(ctypes.byref(config))
@@ -298,7 +296,7 @@ class Trained:
         lent = Borrowed()
         xs = [np.asarray(a) for a in self._ordered("input", x)]
         if self.is_function:    # which says why it cannot
-            lib.cornu_predict_from(ctypes.byref(struct("CornuPredictConfig", model=self.pointer)))
+            lib.cornu_predict_from(ctypes.byref(struct("CornuEvaluateConfig", model=self.pointer)))
         if not xs or any(a.ndim == 0 for a in xs):
             raise ValueError("%s: predict takes arrays with a row per sample" % self.name)
         self._ready_to_predict(xs)
@@ -306,7 +304,7 @@ class Trained:
         size = batch_size or (fixed if fixed > 0 else 32)
         rows = len(xs[0]) if steps is None else min(len(xs[0]), steps * size)
         outputs = self._outputs_for([a[:size] for a in xs], rows)
-        config = struct("CornuPredictConfig", model=self.pointer, batch_size=batch_size or 0,
+        config = struct("CornuEvaluateConfig", model=self.pointer, batch_size=batch_size or 0,
                         verbose=_verbose(verbose), steps=steps or 0)
         self._lend(lent, config.xs, "input", xs)
         for i, output in enumerate(outputs):

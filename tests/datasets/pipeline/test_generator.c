@@ -304,9 +304,9 @@ static void fit_evaluate_and_predict_take_it(void **state)
     CornuDataset *dataset = generated_in_passes(&source);
     /* One epoch, since the generator's second one differs. */
     histories[0] = must(cornu_fit(models[0], dataset, .batch_size = 3, .verbose = CORNU_SILENT,
-                                  .validation_data = dataset));
+                                  .validation_data.data = dataset));
     histories[1] = must(cornu_fit(models[1], arrays, .batch_size = 3, .no_shuffle = true,
-                                  .validation_data = arrays, .verbose = CORNU_SILENT));
+                                  .validation_data.data = arrays, .verbose = CORNU_SILENT));
     const char *const keys[] = { "loss", "val_loss" };
     for (int k = 0; k < 2; k++)
         assert_true(cornu_history_get(histories[0], keys[k], 0) ==

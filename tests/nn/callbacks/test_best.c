@@ -50,8 +50,8 @@ static void expect_saved(CornuDevice *device, const char *monitor, int64_t save_
     CornuHistory *history = cornu_fit(
         model, .x = rows_x(0, ROWS), .y = rows_y(0, ROWS), .epochs = 4, .verbose = CORNU_SILENT,
         .validation_freq = validation_freq ? validation_freq : 1,
-        .validation_x = validation_freq ? rows_x(0, ROWS) : none,
-        .validation_y = validation_freq ? rows_y(0, ROWS) : none,
+        .validation_data.x = validation_freq ? rows_x(0, ROWS) : none,
+        .validation_data.y = validation_freq ? rows_y(0, ROWS) : none,
         .callbacks = { cornu_model_checkpoint(format, monitor, .save_best_only = true,
                                               .save_freq = save_freq) });
     expect_ok(history ? CORNU_OK : cornu_error_take());
@@ -163,7 +163,7 @@ static void each_epoch_validates_on_the_same(void **state)
         if (kind) data = cornu_dataset_batch(data, 4, false);
         CornuHistory *history = cornu_fit(
             model, .x = rows_x(0, ROWS), .y = cornu_array(y, CORNU_F32, ROWS), .epochs = 4,
-            .verbose = CORNU_SILENT, .validation_data = data, .validation_steps = 2,
+            .verbose = CORNU_SILENT, .validation_data.data = data, .validation_steps = 2,
             .validation_batch_size = kind ? 0 : 4, .validation_freq = kind ? 2 : 1);
         expect_ok(history ? CORNU_OK : cornu_error_take());
         for (int i = 0; i < 4; i++) {   /* NaN stands for an epoch that Keras' list leaves out */

@@ -358,7 +358,7 @@ static CornuHistory *fit(CornuModel *model, const Data *data, int64_t epochs, Co
                          CornuCallback *b, CornuCallback *c)
 {
     return cornu_fit(model, .x = data->x, .y = data->y, .batch_size = 4, .epochs = epochs,
-                     .validation_x = rows(data->x, 6), .validation_y = rows(data->y, 6),
+                     .validation_data = { .x = rows(data->x, 6), .y = rows(data->y, 6) },
                      .no_shuffle = true, .verbose = CORNU_SILENT, .callbacks = { a, b, c });
 }
 

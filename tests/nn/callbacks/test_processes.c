@@ -258,8 +258,8 @@ static CornuStatus write_everything(CornuProcesses *processes)
     CornuHistory *history = cornu_fit(
         model, .x = cornu_array(x, CORNU_F32, 30, 6), .y = cornu_array(y, CORNU_I32, 30),
         .batch_size = 8, .epochs = 3, .verbose = CORNU_LINES,
-        .validation_x = cornu_array(x, CORNU_F32, 10, 6),
-        .validation_y = cornu_array(y, CORNU_I32, 10),
+        .validation_data = { .x = cornu_array(x, CORNU_F32, 10, 6),
+                             .y = cornu_array(y, CORNU_I32, 10) },
         .callbacks = {
             cornu_learning_rate_scheduler(half, .verbose = 1),
             cornu_model_checkpoint("each/{epoch}.safetensors", .verbose = 1),

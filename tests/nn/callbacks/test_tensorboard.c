@@ -316,8 +316,8 @@ static void fit(CornuModel *model, Golden *golden, int64_t count, int64_t epochs
     const CornuArray none = { .data = NULL };
     CornuHistory    *history = cornu_fit(
         model, .x = rows(x, count), .y = rows(y, count), .batch_size = 4, .epochs = epochs,
-        .validation_x = validates ? rows(x, 8) : none,
-        .validation_y = validates ? rows(y, 8) : none, .no_shuffle = true,
+        .validation_data.x = validates ? rows(x, 8) : none,
+        .validation_data.y = validates ? rows(y, 8) : none, .no_shuffle = true,
         .verbose = CORNU_SILENT, .callbacks = { before, board });
     if (!history) fail_msg("%s", cornu_error_message());
     cornu_history_free(history);

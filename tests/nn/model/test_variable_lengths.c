@@ -193,8 +193,8 @@ static void each_call_has_its_length(void **state)
         const CornuArray in = cornu_array(x, CORNU_F32, 40, steps, 2);
         const CornuArray labels = cornu_array(y, CORNU_F32, 40);
         double           loss = NAN;
-        CornuHistory    *history = cornu_fit(model, .x = in, .y = labels, .validation_x = in,
-                                             .validation_y = labels, .verbose = CORNU_SILENT);
+        CornuHistory    *history = cornu_fit(model, .x = in, .y = labels, .verbose = CORNU_SILENT,
+                                             .validation_data = { .x = in, .y = labels });
         if (!history) fail_msg("%s", cornu_error_message());
         cornu_history_free(history);
         expect_ok(cornu_evaluate(model, .x = in, .y = labels, .results = &loss,

@@ -75,8 +75,9 @@ static CornuHistory *fit(CornuModel *model, CornuCallback *callback)
     CornuHistory *history = cornu_fit(
         model, .x = cornu_array(x, CORNU_F32, ROWS, IN), .y = cornu_array(y, CORNU_F32, ROWS, OUT),
         .batch_size = BATCH, .no_shuffle = true, .verbose = CORNU_SILENT,
-        .validation_x = cornu_array(x, CORNU_F32, BATCH, IN),
-        .validation_y = cornu_array(y, CORNU_F32, BATCH, OUT), .callbacks = { callback });
+        .validation_data = { .x = cornu_array(x, CORNU_F32, BATCH, IN),
+                             .y = cornu_array(y, CORNU_F32, BATCH, OUT) },
+        .callbacks = { callback });
     if (!history) fail_msg("%s", cornu_error_message());
     return history;
 }

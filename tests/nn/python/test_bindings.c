@@ -50,6 +50,8 @@ static void test_structs(void **state)
     EXPECT(CornuArray, type, "CornuType");
     EXPECT(CornuArray, data, "pointer");
     EXPECT(CornuFitConfig, xs, "CornuArray");
+    EXPECT(CornuFitConfig, validation_data, "CornuData");
+    EXPECT(CornuData, ys, "CornuArray");
     EXPECT(CornuFitConfig, validation_split, "f64");
     EXPECT(CornuFitConfig, no_shuffle, "bool");
     EXPECT(CornuFitConfig, callbacks, "pointer");

@@ -193,11 +193,12 @@ static void test_data_by_name(void **state)
         if (named)
             history = cornu_fit(model, .xs_by_name = { { "x", x } }, .ys_by_name = {
                 { "kind", y[1] }, { "size", y[0] } }, .sample_weights_by_name = {
-                { "kind", weight }, { "size", weight } }, .validation_xs_by_name = { { "x", x } },
-                .validation_ys_by_name = { { "kind", y[1] }, { "size", y[0] } }, .verbose = 0);
+                { "kind", weight }, { "size", weight } }, .validation_data = {
+                .xs_by_name = { { "x", x } },
+                .ys_by_name = { { "kind", y[1] }, { "size", y[0] } } }, .verbose = 0);
         else
             history = cornu_fit(model, .x = x, .ys = { y[0], y[1] }, .sample_weights = {
-                weight, weight }, .validation_x = x, .validation_ys = { y[0], y[1] },
+                weight, weight }, .validation_data = { .x = x, .ys = { y[0], y[1] } },
                 .verbose = 0);
         if (!history) fail_msg("%s", cornu_error_message());
         cornu_history_free(history);
@@ -212,6 +213,9 @@ static void test_data_by_name(void **state)
             expect_error(cornu_predict(model, .x = x, .tos_by_name = { { "kind", kind } },
                                        .verbose = 0), CORNU_ERR_ARGUMENT,
                          "two: output \"size\" is not given");
+            expect_error(cornu_predict(model, .x = x, .to = kind, .tos_by_name = {
+                { "kind", kind }, { "size", size } }, .verbose = 0), CORNU_ERR_ARGUMENT,
+                "predict: both .to and .tos_by_name are given, expected one");
         } else {
             expect_ok(cornu_evaluate(model, .x = x, .ys = { y[0], y[1] }, .results = results[0],
                                      .verbose = 0));

@@ -436,8 +436,8 @@ static void history_names_what_it_has(void **state)
 {
     CornuModel   *model = tiny_model(*state, cornu_sgd(), accuracy);
     CornuHistory *history = cornu_fit(model, .x = rows_x(0, ROWS), .y = rows_y(0, ROWS),
-                                      .validation_x = rows_x(0, ROWS), .epochs = 2,
-                                      .validation_y = rows_y(0, ROWS), .validation_freq = 2,
+                                      .validation_data.x = rows_x(0, ROWS), .epochs = 2,
+                                      .validation_data.y = rows_y(0, ROWS), .validation_freq = 2,
                                       .verbose = CORNU_SILENT);
     if (!history) fail_msg("%s", cornu_error_message());
     cornu_error_set(CORNU_ERR_DATA, "before");

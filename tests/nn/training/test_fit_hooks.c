@@ -130,8 +130,8 @@ static void run_hooks(CornuDevice *device, const HookCase *c)
     config.callbacks[0] = &a.base;
     config.callbacks[1] = c->two ? &b.base : NULL;
     if (!c->no_validation) {
-        config.validation_x = rows_x(0, 6);
-        config.validation_y = rows_y(0, 6);
+        config.validation_data.x = rows_x(0, 6);
+        config.validation_data.y = rows_y(0, 6);
     }
     CornuHistory *history = cornu_fit_from(&config);
     if (!history) fail_msg("%s: %s", c->name, cornu_error_message());

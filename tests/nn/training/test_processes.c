@@ -193,8 +193,8 @@ static CornuStatus train(const Case *of, CornuModel *model, const char *name)
     CornuHistory *history = cornu_fit(model, .x = inputs(of, rows),
                                       .y = cornu_array(y, CORNU_I32, rows), .epochs = 2,
                                       .batch_size = BATCH, .no_shuffle = of->stateful,
-                                      .validation_x = inputs(of, BATCH),
-                                      .validation_y = cornu_array(y, CORNU_I32, BATCH),
+                                      .validation_data.x = inputs(of, BATCH),
+                                      .validation_data.y = cornu_array(y, CORNU_I32, BATCH),
                                       .verbose = CORNU_SILENT);
     if (!history) return cornu_error_take();
     keep_history(name, history);
@@ -404,8 +404,9 @@ static CornuStatus fit_other_validation(CornuProcesses *processes)
     if (!model) return close_small(model, device, CORNU_OK);
     if (cornu_process_rank(processes) == FAILING) labels[7] = 1;
     CornuHistory *history = cornu_fit(model, .x = small_x, .y = small_y, .batch_size = BATCH,
-                                      .validation_x = cornu_array(x, CORNU_F32, 8, SIDE, SIDE, 1),
-                                      .validation_y = cornu_array(labels, CORNU_I32, 8),
+                                      .validation_data = {
+                                          .x = cornu_array(x, CORNU_F32, 8, SIDE, SIDE, 1),
+                                          .y = cornu_array(labels, CORNU_I32, 8) },
                                       .verbose = CORNU_SILENT);
     const CornuStatus status = history ? CORNU_OK : cornu_error_take();
     cornu_history_free(history);

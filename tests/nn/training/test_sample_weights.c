@@ -129,8 +129,8 @@ static void run(const char *name, const json_t *settings, CornuDevice *device, c
         .verbose = CORNU_SILENT, .sample_weight = weights, .class_weight = classes,
         .validation_split = splits ? 0.3 : 0.0,
         .validation_freq = lists(settings, "weights", "validation_freq") ? 2 : 0,
-        .validation_x = validates ? of("held_x") : none, .validation_y = validates ? held_y : none,
-        .validation_sample_weight = validates ? held : none);
+        .validation_data = { .x = validates ? of("held_x") : none, .y = validates ? held_y : none,
+                             .sample_weight = validates ? held : none });
     if (!history) fail_msg("%s on %s: %s", name, place, cornu_error_message());
     expect_history(history, name, settings, place);
     cornu_history_free(history);
@@ -311,8 +311,26 @@ static void mistakes_are_named(void **state)
     expect_fit_error(&(CornuFitConfig){ .model = model, .x = x, .y = y, .class_weight = wide },
                      "fit: .class_weight is (6, 5), expected (classes)");
     expect_fit_error(&(CornuFitConfig){ .model = model, .x = x, .y = y,
-                                        .validation_sample_weight = w },
-                     "fit: .validation_sample_weight is given without .validation_x");
+                                        .validation_data.sample_weight = w },
+                     "fit's validation: sample_weight is given without x");
+    expect_fit_error(&(CornuFitConfig){ .model = model, .x = x, .y = y,
+                                        .validation_data = { .y = y, .sample_weight = w } },
+                     "fit's validation: y is given without x");
+    expect_fit_error(&(CornuFitConfig){ .model = model, .x = x, .y = y, .validation_split = 0.5,
+                                        .validation_data = { .x = x, .y = y } },
+                     "fit: both .validation_data and .validation_split are given, expected one");
+    expect_fit_error(&(CornuFitConfig){ .model = model, .x = x, .xs = { x }, .y = y },
+                     "fit: both .x and .xs are given, expected one");
+    expect_fit_error(&(CornuFitConfig){ .model = model, .x = x, .ys = { y },
+                                        .ys_by_name = { { "dense", y } } },
+                     "fit: both .ys and .ys_by_name are given, expected one");
+    expect_fit_error(&(CornuFitConfig){ .model = model, .x = x, .y = y, .sample_weight = w,
+                                        .sample_weights_by_name = { { "dense", w } } },
+                     "both .sample_weight and .sample_weights_by_name are given, expected one");
+    expect_error(cornu_predict(model, .x = x, .y = y, .verbose = CORNU_SILENT),
+                 CORNU_ERR_ARGUMENT, "predict: y is given, expected x alone");
+    expect_error(cornu_predict(model, .x = x, .results = values, .verbose = CORNU_SILENT),
+                 CORNU_ERR_ARGUMENT, "predict: .results is given, expected .to alone");
     expect_fit_error(&(CornuFitConfig){ .model = model, .x = x, .y = y, .sample_weight = few },
                      "7");
     CornuDataset *data = cornu_dataset_from_arrays((CornuArray[]){ x, y }, 2);

@@ -144,8 +144,8 @@ static void fit_allocates_nothing(void **state)
                                        .wants_batch_logs = cornu_always_wants_logs } };
     CornuHistory *history = cornu_fit(
         model, .x = images_for(model, ROWS), .y = cornu_array(labels, CORNU_U8, ROWS),
-        .validation_x = images_for(model, TEST_ROWS), .batch_size = BATCH, .epochs = EPOCHS,
-        .validation_y = cornu_array(labels, CORNU_U8, TEST_ROWS),
+        .validation_data.x = images_for(model, TEST_ROWS), .batch_size = BATCH, .epochs = EPOCHS,
+        .validation_data.y = cornu_array(labels, CORNU_U8, TEST_ROWS),
         .callbacks = { &counter.base }, .verbose = CORNU_LINES);
     assert_non_null(history);
     assert_int_equal(counter.batches, EPOCHS * ((ROWS + BATCH - 1) / BATCH));

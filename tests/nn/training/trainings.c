@@ -83,8 +83,8 @@ CornuHistory *training_fit(Training training, CornuModel *model, CornuCallback *
         return cornu_fit(model, .x = cornu_array(x, CORNU_F32, ROWS, FEATURES),
                          .y = cornu_array(y, CORNU_I32, ROWS), .batch_size = BATCH,
                          .epochs = TRAINING_EPOCHS, .verbose = CORNU_SILENT, .validation_freq = 2,
-                         .validation_x = cornu_array(x, CORNU_F32, 10, FEATURES),
-                         .validation_y = cornu_array(y, CORNU_I32, 10), .callbacks = { a, b });
+                         .validation_data.x = cornu_array(x, CORNU_F32, 10, FEATURES),
+                         .validation_data.y = cornu_array(y, CORNU_I32, 10), .callbacks = { a, b });
     if (training == TRAINING_STATEFUL)
         return cornu_fit(model, .x = cornu_array(x, CORNU_F32, 24, TIMES, 2),
                          .y = cornu_array(y, CORNU_I32, 24), .batch_size = 6,
