@@ -205,7 +205,7 @@ static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *opt
     optimizer->taken = true;
     cornu__uncompile(model);
     model->optimizer = optimizer;
-    model->compilation = &cornu__compilation;
+    model->when_compiled = &cornu__compiled;
     for (int i = 0; i < model->output_count; i++) {
         model->losses[i] = outputs.loss[i] == CORNU_NO_LOSS ? NULL : outputs.loss[i];
         model->loss_weights[i] = cornu__number(outputs.weight[i], 1.0);

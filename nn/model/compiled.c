@@ -1,4 +1,5 @@
-/* What compiling adds to a model's variables, and frees: the optimizer's, losses and metrics. */
+/* What compiling adds to a model, the optimizer's variables, losses and metrics, and training, its
+ * steps; and freeing them. */
 #include "compiled_internal.h"
 
 #include "../../device/log_internal.h"
@@ -115,4 +116,40 @@ void cornu__compiled_free(CornuModel *model)
     cornu_optimizer_free(model->optimizer);
     free_losses(model);
     model->optimizer = NULL;
+}
+
+/* ---- Uncompiling ---- */
+
+void cornu__step_free(CornuStep *step)
+{
+    cornu_graph_free(step->graph);
+    for (int i = 0; i < step->y_count; i++) cornu__release(step->staging[i]);
+    cornu__release(step);
+}
+
+void cornu__steps_free(CornuModel *model)
+{
+    for (CornuStep *next, *step = model->steps; step; step = next) {
+        next = step->next;
+        cornu__step_free(step);
+    }
+    model->steps = NULL;
+}
+
+void cornu__model_claim(CornuModel *model, bool claimed)
+{
+    if (model->ready != claimed) cornu__layer_count_compiled(&model->base, claimed ? 1 : -1);
+    model->ready = claimed;
+    if (claimed) cornu__device_keep(&model->placed, model->device);
+}
+
+void cornu__uncompile(CornuModel *model)
+{
+    cornu__steps_free(model);
+    if (model->when_compiled) model->when_compiled->free(model);
+    model->when_compiled = NULL;
+    cornu__layer_free_states(&model->base);
+    model->policy = NULL;
+    cornu__model_claim(model, false);
+    model->compiled = model->predicts = model->trains = model->warned = false;
 }

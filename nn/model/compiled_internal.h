@@ -1,4 +1,4 @@
-/* The functions of cornu__compilation. */
+/* The functions of cornu__compiled. */
 #ifndef CORNU_NN_COMPILED_INTERNAL_H
 #define CORNU_NN_COMPILED_INTERNAL_H
 

@@ -111,9 +111,9 @@ typedef struct {
                           CornuTensor *added);
     /* Frees optimizer, losses and metrics. */
     void (*free)(CornuModel *model);
-} CornuCompilation;
+} CornuCompiled;
 
-extern const CornuCompilation cornu__compilation;
+extern const CornuCompiled cornu__compiled;
 
 typedef enum { CORNU_JIT_AUTO, CORNU_JIT_TRUE, CORNU_JIT_FALSE } CornuJitCompile;
 
@@ -154,7 +154,7 @@ struct CornuModel {
     const CornuHostStage *stage;
     CornuDevice    *device, *own_device;         /* `device` is retained, as is the next */
     CornuDevice    *placed;                      /* where its weights were put; or NULL */
-    const CornuCompilation *compilation;         /* NULL: not compiled. The next ones are its */
+    const CornuCompiled *when_compiled;          /* NULL: not compiled. The next ones are its */
     CornuOptimizer *optimizer;
     CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];
     double          loss_weights[CORNU_MAX_MODEL_TENSORS];

@@ -35,7 +35,7 @@ CornuStatus cornu__model_apply_policy(CornuModel *model)
                                            : cornu_policy(cornu_device_policy(model->device));
     if (!model->policy) return cornu_error_take();
     const bool f16 = cornu__layer_apply_policy(&model->base, model->policy, true);
-    return f16 && model->compilation ? model->compilation->scale_loss(model) : CORNU_OK;
+    return f16 && model->when_compiled ? model->when_compiled->scale_loss(model) : CORNU_OK;
 }
 
 static CornuStatus make_seed(CornuModel *model)
@@ -56,14 +56,14 @@ CornuStatus cornu__model_make_variables(CornuModel *model)
     for (int i = 0; i < model->base.inner_count; i++)
         CORNU__TRY(cornu_layer_move(model->base.inner[i], model->device));
     CORNU__TRY(make_seed(model));
-    const CornuStatus status = model->compilation ? model->compilation->build(model) : CORNU_OK;
+    const CornuStatus status = model->when_compiled ? model->when_compiled->build(model) : CORNU_OK;
     cornu__model_claim(model, status == CORNU_OK);
     return status;
 }
 
 CornuStatus cornu__model_follow_trainable(CornuModel *model)
 {
-    return model->compilation && model->ready ? model->compilation->follow(model) : CORNU_OK;
+    return model->when_compiled && model->ready ? model->when_compiled->follow(model) : CORNU_OK;
 }
 
 CornuStatus cornu__model_check_compiled(const CornuModel *model)

@@ -299,8 +299,8 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
     if (!forward(model, step, masks, &added)) return cornu_error_take();
     step->stateful = cornu__layer_has_states(&model->base);
     CORNU__TRY(finish_predictions(step));
-    return step->mode == CORNU_STEP_PREDICT ? CORNU_OK
-                                            : model->compilation->record(model, step, masks, added);
+    if (step->mode == CORNU_STEP_PREDICT) return CORNU_OK;
+    return model->when_compiled->record(model, step, masks, added);
 }
 
 static bool predicts(const CornuStep *step)
@@ -434,7 +434,7 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays
     }
     if (old) cornu__steps_free(model);   /* another model has repacked shared weights */
     if (mode == CORNU_STEP_TRAIN) CORNU__TRY(cornu__model_follow_trainable(model));
-    if (mode == CORNU_STEP_TRAIN) CORNU__TRY(model->compilation->pack(model));
+    if (mode == CORNU_STEP_TRAIN) CORNU__TRY(model->when_compiled->pack(model));
     CornuStep *fresh;
     CORNU__TRY(cornu__step_make(model, mode, arrays, false, &fresh));
     model->trains |= mode == CORNU_STEP_TRAIN;

@@ -1,7 +1,7 @@
 /* What a compiled model does and one that only predicts does not. */
 #include "compiled_internal.h"
 
-const CornuCompilation cornu__compilation = {
+const CornuCompiled cornu__compiled = {
     .build = cornu__compiled_build, .scale_loss = cornu__compiled_scale_loss,
     .follow = cornu__compiled_follow, .pack = cornu__compiled_pack,
     .record = cornu__compiled_record, .free = cornu__compiled_free,
