@@ -5,7 +5,7 @@
  *
  *     cornu_compile(model, …, .metrics = { CORNU_ACCURACY, cornu_metric("mse") })
  *
- * metrics.h has metrics with arguments; model.h reads results.
+ * metrics.h has metrics with arguments; compile.h reads results.
  */
 #ifndef CORNU_NN_METRIC_H
 #define CORNU_NN_METRIC_H

@@ -29,6 +29,9 @@ extern "C" {
 
 typedef struct CornuModel CornuModel;
 
+/* The maximum number of inputs, and of outputs, of a model. */
+enum { CORNU_MAX_MODEL_TENSORS = 32 };
+
 /* Keras' set_params. */
 typedef struct {
     int     verbose;

@@ -13,7 +13,7 @@
  * for strings).
  *
  * A row's prediction has the bits of cornu_predict, whatever the number of threads, of callers, and
- * of rows computed with it (but see model.h for products by transposed matrices: there, the bits of
+ * of rows computed with it (but see fit.h for products by transposed matrices: there, the bits of
  * cornu_predict with .batch_size = .max_batch_size, given the same rows).
  */
 #ifndef CORNU_NN_PREDICTOR_H

@@ -29,11 +29,11 @@
  * whose weight is not above 0 are left out. With max_sequence_length an output is
  * (B, max_sequence_length, dim), the rows themselves, then zeros; longer lists end there.
  *
- * Steps touch only the rows that were looked up (cornu_embedding's .sparse_gradient, layers.h). On
- * several shards each has a slice of the rows of every table and of its slots. All shards get all
- * lists, look up the rows of their slices, and the sums of these are scattered: an all_gather and a
- * reduce_scatter in place of two exchanges of all with all, which collectives here have not. With
- * .duplicated every shard has all rows, looks up its own lists, and gets the gradients of all.
+ * Steps touch only the rows that were looked up (cornu_embedding's .sparse_gradient, sequences.h).
+ * On several shards each has a slice of the rows of every table and of its slots. All shards get
+ * all lists, look up the rows of their slices, and the sums of these are scattered: an all_gather
+ * and a reduce_scatter in place of two exchanges of all with all, which collectives here have not.
+ * With .duplicated every shard has all rows, looks up its own lists, and gets the gradients of all.
  *
  * Sources: tensorflow/python/tpu/tpu_embedding_v2_utils.py, TableConfig and FeatureConfig;
  * tensorflow/python/ops/embedding_ops.py, safe_embedding_lookup_sparse.
