@@ -1,7 +1,7 @@
 /*
  * Steps that run again allocate nothing; memory of a training, and time to its first step.
  *
- * tests/run: alone, in check
+ * tests/run: alone
  */
 #define _DEFAULT_SOURCE    /* wait4 */
 
@@ -171,7 +171,7 @@ static void memory_of_mnist_cnn(void **state)
     enum { LIMIT_MB = 300 };
     const char *build = getenv("BUILD");
     char        program[512];
-    snprintf(program, sizeof program, "%s/mnist_cnn", build ? build : "build");
+    snprintf(program, sizeof program, "%s/cornu", build ? build : "build");
     /* In an emulator it would be the emulator's memory, if the program started at all. */
     if (!allocations_counted() || access(program, X_OK) || getenv("CORNU_TEST_WRAPPER"))
         SKIP_FOR(SKIP_SANITIZER);
@@ -180,8 +180,8 @@ static void memory_of_mnist_cnn(void **state)
     if (child == 0) {
         const char *data = have_real_digits() ? getenv("CORNU_DATA") : "synthetic";
         if (!freopen("/dev/null", "w", stdout)) _exit(126);
-        execl(program, program, "--batch-size", "128", "--epochs", "1", "--steps-per-epoch", "20",
-              "--data", data, (char *)NULL);
+        execl(program, program, "train", "mnist_cnn", "--batch-size", "128", "--epochs", "1",
+              "--steps-per-epoch", "20", "--data", data, (char *)NULL);
         _exit(127);
     }
     int           status;
